@@ -1,0 +1,228 @@
+package whittle
+
+import "time"
+
+// Route is everything that the config says of one endpoint. Package config
+// fills in every default, so that no reader needs to know one.
+type Route struct {
+	// Name identifies the route in state, metrics and verbs: the match as it
+	// was written ("POST /Count"), unique in a config.
+	Name  string
+	Match Match
+	// Candidate is nil for a route that only passes through.
+	Candidate *Upstream
+	// RPC is nil for a candidate that speaks the monolith's own HTTP.
+	RPC *RPC
+	// Safe says that the request changes nothing even where its method could,
+	// so it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are
+	// always safe.
+	Safe bool
+	// Rehearsal is how the candidate is told that a mirrored write must not
+	// take effect. Nil: writes are not mirrored.
+	Rehearsal *Rehearsal
+	Mirror    Mirror
+	Compare   Comparison
+	Rollout   Rollout
+	Guard     Guard
+}
+
+// Match says which requests belong to a route.
+type Match struct {
+	// Method is upper case; empty matches every method.
+	Method string
+	// Pattern is a path pattern of net/http's ServeMux without method and
+	// host: "/Count", "/users/{id}", "/static/{rest...}".
+	Pattern string
+	// Header must be present with this value. HeaderName empty: no condition.
+	HeaderName, HeaderValue string
+}
+
+// Upstream is a server that the gateway calls.
+type Upstream struct {
+	// URL has scheme (http, https or h2c), host and an optional path prefix.
+	URL string
+	// Timeout bounds a whole mirrored call, and the time to the first byte of
+	// a user's call.
+	Timeout time.Duration
+	// MaxAnswer bounds the bytes read of an answer that must be held whole
+	// (mirrored or transcoded).
+	MaxAnswer int64
+	// MaxConns bounds the connections open at once.
+	MaxConns int
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+}
+
+// Protocol is how an RPC candidate is spoken to.
+type Protocol string
+
+// The RPC protocols.
+const (
+	Twirp     Protocol = "twirp"      // POST, protobuf body
+	TwirpJSON Protocol = "twirp+json" // POST, proto3 JSON body
+	Connect   Protocol = "connect"    // unary Connect, protobuf body
+	GRPC      Protocol = "grpc"       // HTTP/2 with trailers
+)
+
+// RPC says how a JSON request becomes a call and its answer becomes what the
+// monolith's clients expect.
+type RPC struct {
+	Protocol Protocol
+	// Descriptor is a binary FileDescriptorSet.
+	Descriptor []byte
+	// Method is "package.Service/Method".
+	Method string
+	// Prefix is put before the procedure's path; "/twirp" for Twirp unless set.
+	Prefix string
+	// Template renders the answer from the message by text/template, with the
+	// proto field names as in the descriptor: "Counted to {{.Sum}} \n". Empty:
+	// the answer is JSON.
+	Template string
+	// ContentType of the mapped answer.
+	ContentType string
+	// Status of a mapped success.
+	Status int
+}
+
+// Rehearsal is a header set on mirrored writes.
+type Rehearsal struct{ Header, Value string }
+
+// Mirror bounds what happens beside the user's request.
+type Mirror struct {
+	// Sample is the part of the users mirrored, sticky by the rollout's key.
+	Sample Share
+	// Watch is the part of requests answered by the candidate that are also
+	// sent to the monolith, so that comparison goes on at a full share.
+	Watch Share
+	// Queue is how many exchanges may wait; when it is full they are shed.
+	Queue int
+	// Concurrency is how many mirrored calls run at once.
+	Concurrency int
+	// MaxBody bounds the copy of each request and answer body, in bytes.
+	MaxBody int64
+	// MaxMemory bounds the bytes held by all copies of the route.
+	MaxMemory int64
+	// ShedAbove sheds while the monolith's own median latency is above this
+	// multiple of what it was without mirroring. 0: never.
+	ShedAbove float64
+	// RepeatEvery sends one of so many mirrored requests to the monolith a
+	// second time to learn noise. 0: never.
+	RepeatEvery int
+}
+
+// CompareKind is how two answers are compared.
+type CompareKind string
+
+// The kinds of comparison.
+const (
+	Exact       CompareKind = "exact"       // the same bytes
+	JSON        CompareKind = "json"        // the same structure and values
+	Statistical CompareKind = "statistical" // the same law, for answers random by nature
+)
+
+// Comparison says what the same answer means. Status codes and content types
+// are compared always.
+type Comparison struct {
+	Kind CompareKind
+
+	// Ignore lists JSON paths that are not compared: "$.id",
+	// "$.items[*].at", "$..etag".
+	Ignore []string
+	// Unordered lists JSON paths of arrays that are compared as multisets.
+	Unordered []string
+	// Tolerance is the relative difference of two JSON numbers that counts as
+	// equal. 0: numbers must be the same value.
+	Tolerance float64
+	// LearnNoise ignores paths that the monolith changes by itself.
+	LearnNoise bool
+
+	// Value reads the number from an answer: the words "number in the body"
+	// (its first number), or a CEL expression over `body` (string) and `json`.
+	Value string
+	// Per is a CEL expression over `request` (the JSON body), `query`,
+	// `header` and `path`; the number is divided by it. Empty: 1.
+	Per string
+	// Margin says how much difference counts as none.
+	Margin Margin
+
+	// Confidence is the chance that a whole rollout's verdict raises no false
+	// alarm; 0.99 means at most 1 in 100.
+	Confidence float64
+	// MaxDiffer is the share of answers that may differ and still be called
+	// EQUIVALENT, for Exact and JSON.
+	MaxDiffer float64
+	// MinCompared is how many exchanges EQUIVALENT needs at least.
+	MinCompared int
+	// Expect lists the differences that the team accepts on purpose.
+	Expect []Expectation
+}
+
+// Margin bounds the differences of law that do not matter.
+type Margin struct {
+	// Mean is relative to the monolith's mean: 0.005 is half a percent.
+	Mean float64
+	// Spread is a ratio of spreads above 1: 1.25 lets either side be a quarter
+	// wider.
+	Spread float64
+	// Distribution is the largest distance between the two distribution
+	// functions, 0 to 1.
+	Distribution float64
+}
+
+// Expectation accepts one kind of difference, and keeps it visible.
+type Expectation struct {
+	// Kind is the finding's kind: "status", "field", "mean"...
+	Kind FindingKind
+	// Path narrows it to a JSON path or a header. Empty: all of that kind.
+	Path string
+	// From and To narrow it to one change of value. Empty: any.
+	From, To string
+	// Reason is shown wherever the difference is.
+	Reason string
+}
+
+// Sticky says what keeps a user on one side.
+type Sticky struct {
+	// By is "header", "cookie" or "address".
+	By string
+	// Name of the header or cookie.
+	Name string
+}
+
+// Rollout is the policy of shifting.
+type Rollout struct {
+	// Auto shifts on evidence. False: only by hand.
+	Auto bool
+	// Steps are the shares, rising, the last one the end of the shift.
+	Steps []Share
+	// Hold is how long each step lasts at least.
+	Hold time.Duration
+	// MinRequests is how many candidate-served requests a step needs at least.
+	MinRequests int
+	Sticky      Sticky
+	// Retry is how long after a rollback the route may shift by itself again.
+	// 0: only after a promotion by hand.
+	Retry time.Duration
+}
+
+// Guard says how much worse the candidate may be while users depend on it.
+type Guard struct {
+	// Errors is the share of bad answers by which the candidate may exceed the
+	// monolith. 0.01 is one percent.
+	Errors float64
+	// P99 is the multiple of the monolith's own 99th percentile that the
+	// candidate's may reach. 0: latency is not guarded.
+	P99 float64
+	// Mismatch is the share of compared exchanges that may differ in a way
+	// that is not expected.
+	Mismatch float64
+	// Confidence is the chance that a rollout with an equal candidate is never
+	// rolled back by the sequential guards.
+	Confidence float64
+	// Consecutive is how many bad answers of the candidate in a row are a hard
+	// breach, whatever the statistics say.
+	Consecutive int
+	// Exposure bounds how many users' requests may be on the candidate without
+	// a good answer since; what is above goes to the monolith.
+	Exposure int
+}

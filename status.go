@@ -1,0 +1,65 @@
+package whittle
+
+import "time"
+
+// Meter is one guardrail's reading.
+type Meter struct {
+	// Name is "errors", "p99" or "mismatch".
+	Name string `json:"name"`
+	// Monolith and Candidate are the two sides' figures: shares for errors and
+	// mismatch, milliseconds for p99.
+	Monolith  float64 `json:"monolith"`
+	Candidate float64 `json:"candidate"`
+	// Limit is what Candidate may reach at the present Monolith figure.
+	Limit float64 `json:"limit"`
+	// EValue is the evidence that the limit is passed; Threshold decides.
+	EValue    float64 `json:"e_value"`
+	Threshold float64 `json:"threshold"`
+	// Count is how many of the candidate's answers it stands on; Needed is how
+	// many it takes at least before it could ever speak.
+	Count  int `json:"count"`
+	Needed int `json:"needed"`
+	// Breached stays set until the guard is reset.
+	Breached bool   `json:"breached"`
+	Summary  string `json:"summary"`
+}
+
+// Phase is where a route's rollout stands.
+type Phase string
+
+// The phases.
+const (
+	PhaseOff        Phase = "off"         // nothing is mirrored, the monolith answers all
+	PhaseShadow     Phase = "shadow"      // mirrored and compared, the monolith answers all
+	PhaseShift      Phase = "shift"       // the candidate answers a share
+	PhaseLive       Phase = "live"        // the last step has been held: the shift is over
+	PhaseRolledBack Phase = "rolled_back" // back on the monolith, with the reason kept
+)
+
+// Decision is one step of a rollout's time line.
+type Decision struct {
+	At   time.Time `json:"at"`
+	From Share     `json:"from"`
+	To   Share     `json:"to"`
+	// Phase after the decision.
+	Phase Phase `json:"phase"`
+	// Reason is one plain sentence.
+	Reason string `json:"reason"`
+	// By is "whittle", or who asked for it.
+	By string `json:"by"`
+}
+
+// RouteStatus is a read-only snapshot of a route, as the admin API shows it.
+type RouteStatus struct {
+	Route    string     `json:"route"`
+	Phase    Phase      `json:"phase"`
+	Share    Share      `json:"share_bp"`
+	Percent  float64    `json:"share_percent"`
+	Held     bool       `json:"held"`
+	Since    time.Time  `json:"since"`
+	Next     string     `json:"next"` // what happens next and what it waits for
+	Verdict  Verdict    `json:"evidence"`
+	Ledger   Ledger     `json:"ledger"`
+	Guards   []Meter    `json:"guards"`
+	Timeline []Decision `json:"timeline"`
+}

@@ -1,0 +1,143 @@
+package whittle
+
+import "time"
+
+// State is what is known of a candidate.
+type State string
+
+// The verdicts. UNDECIDED is an honest one.
+const (
+	Undecided  State = "UNDECIDED"
+	Equivalent State = "EQUIVALENT"
+	Different  State = "DIFFERENT"
+)
+
+// FindingKind is the kind of a difference.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	FoundStatus       FindingKind = "status"       // another status code
+	FoundContentType  FindingKind = "content_type" // another media type
+	FoundBody         FindingKind = "body"         // other bytes (exact)
+	FoundField        FindingKind = "field"        // another JSON field (json)
+	FoundMean         FindingKind = "mean"         // another average
+	FoundSpread       FindingKind = "spread"       // wider or narrower
+	FoundDistribution FindingKind = "distribution" // another law
+	FoundRepeats      FindingKind = "repeats"      // answers that repeat or depend on each other
+	FoundWrongValue   FindingKind = "wrong_value"  // a value the monolith would never give
+	FoundUnreadable   FindingKind = "unreadable"   // an answer in which no number could be read
+	FoundFailure      FindingKind = "failure"      // the candidate gave no answer
+)
+
+// Finding is one difference that has been shown, or is being counted.
+type Finding struct {
+	Kind FindingKind `json:"kind"`
+	// Path is the JSON path, header or request class it is about; empty: the
+	// whole answer.
+	Path string `json:"path,omitempty"`
+	// Summary is one plain sentence with the figures in it.
+	Summary string `json:"summary"`
+	// Cause is a guess at why, where the evidence fits one ("the sum plus
+	// 4,294,967,296 fits in 9 of 9: a 32-bit total wrapped"). Empty: none.
+	Cause string `json:"cause,omitempty"`
+	// Monolith and Candidate are the two sides' figures in words.
+	Monolith  string `json:"monolith,omitempty"`
+	Candidate string `json:"candidate,omitempty"`
+	// Count of Of compared exchanges show it.
+	Count int `json:"count"`
+	Of    int `json:"of"`
+	// Decided says that the evidence has passed the error rate that was
+	// promised; until then the finding is only a suspicion.
+	Decided bool `json:"decided"`
+	// DecidedAt is how many exchanges had been compared then.
+	DecidedAt int `json:"decided_at,omitempty"`
+	// EValue is the evidence against "no difference"; 1/alpha decides.
+	EValue float64 `json:"e_value,omitempty"`
+	// Expected carries the reason of a declared difference.
+	Expected string `json:"expected,omitempty"`
+	// Samples are a few exchanges that show it, oldest first.
+	Samples []Sample `json:"samples,omitempty"`
+}
+
+// Sample is one exchange in short, bounded and fit to be shown.
+type Sample struct {
+	At        time.Time `json:"at"`
+	Request   string    `json:"request"`
+	Monolith  string    `json:"monolith"`
+	Candidate string    `json:"candidate"`
+}
+
+// Bound is what could still differ without having been seen.
+type Bound struct {
+	// What is "mean", "spread", "distribution" or "share of answers".
+	What string `json:"what"`
+	// Estimate with its interval Low..High at the promised confidence, in
+	// units of the margin (relative mean, ratio of spreads, distance, share).
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	// MarginLow and MarginHigh are what counts as none.
+	MarginLow  float64 `json:"margin_low"`
+	MarginHigh float64 `json:"margin_high"`
+	// Inside says that the interval lies within the margin.
+	Inside bool `json:"inside"`
+	// Summary is one plain sentence.
+	Summary string `json:"summary"`
+}
+
+// Verdict is the word on a candidate, with its grounds.
+type Verdict struct {
+	State State `json:"verdict"`
+	// Compared is how many exchanges it stands on.
+	Compared int `json:"compared"`
+	// Confidence is 1 − the error rate over the whole rollout.
+	Confidence float64   `json:"confidence"`
+	Findings   []Finding `json:"findings"`
+	Bounds     []Bound   `json:"bounds"`
+	// MoreNeeded estimates how many more exchanges decide it; 0 where it is
+	// decided, −1 where it cannot be said.
+	MoreNeeded int `json:"more_needed"`
+	// Novelty is the Good–Turing estimate of the share of requests whose shape
+	// has not been seen yet, 0 to 1.
+	Novelty float64 `json:"novelty"`
+	// Summary is one plain sentence.
+	Summary string `json:"summary"`
+}
+
+// Ledger accounts for every request of a route that has a candidate:
+// Total = Compared + the sum of Skipped + Failed + Shed + Pending, and Pending
+// is 0 at rest.
+type Ledger struct {
+	Total    int64            `json:"total"`
+	Compared int64            `json:"compared"`
+	Skipped  map[string]int64 `json:"skipped"`
+	// Failed counts mirrored calls in which a side gave no answer to compare.
+	Failed int64 `json:"failed"`
+	Shed   int64 `json:"shed"`
+	// Pending are under way.
+	Pending int64 `json:"pending"`
+}
+
+// Why a request was not compared.
+const (
+	SkipNotSafe      = "not_safe"      // the write contract forbids mirroring
+	SkipSampled      = "sampled"       // outside the sample
+	SkipTooLarge     = "too_large"     // a body above the copy's bound
+	SkipStreaming    = "streaming"     // an upgrade or an event stream
+	SkipCanceled     = "canceled"      // the client went away
+	SkipServed       = "served"        // answered by the candidate, outside the watch sample
+	SkipOff          = "off"           // the route is switched off
+	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
+	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
+	SkipMonolith     = "monolith_down" // the monolith gave no answer to compare with
+)
+
+// Sum adds up everything but Total.
+func (l *Ledger) Sum() int64 {
+	n := l.Compared + l.Failed + l.Shed + l.Pending
+	for _, v := range l.Skipped {
+		n += v
+	}
+	return n
+}
