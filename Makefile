@@ -1,0 +1,116 @@
+# make demo   the main job on real processes, about two minutes
+# make test   every test
+# make help   the rest
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+BIN   := bin
+TOOLS := $(CURDIR)/.tools
+NODE_ROOMS := systems/count/monolith systems/count/carved
+
+# A tool's version is part of its stamp's name, so that a new pin installs it.
+GOFUMPT_VERSION        := v0.12.0
+GOLANGCI_VERSION       := v2.15.0
+BUF_VERSION            := v1.75.0
+DEADCODE_VERSION       := v0.52.0
+PROTOC_GEN_GO_VERSION  := v1.36.12
+PROTOC_GEN_TWIRP_VERSION := v8.1.3
+PROTOC_GEN_CONNECT_VERSION := v1.21.1
+
+define tool # $(1) name, $(2) package, $(3) version
+$(TOOLS)/.$(1)-$(3):
+	@echo "installing $(1) $(3) (once)"
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) GOFLAGS= go install $(2)@$(3)
+	@rm -f $(TOOLS)/.$(1)-v* && touch $$@
+TOOL_$(1) := $(TOOLS)/.$(1)-$(3)
+endef
+$(eval $(call tool,gofumpt,mvdan.cc/gofumpt,$(GOFUMPT_VERSION)))
+$(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_VERSION)))
+$(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
+$(eval $(call tool,deadcode,golang.org/x/tools/cmd/deadcode,$(DEADCODE_VERSION)))
+$(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
+$(eval $(call tool,protoc-gen-twirp,github.com/twitchtv/twirp/protoc-gen-twirp,$(PROTOC_GEN_TWIRP_VERSION)))
+$(eval $(call tool,protoc-gen-connect-go,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_VERSION)))
+GENERATORS := $(TOOL_buf) $(TOOL_protoc-gen-go) $(TOOL_protoc-gen-twirp) $(TOOL_protoc-gen-connect-go)
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build deps ## carve the count endpoint end to end on real processes
+	@$(BIN)/whittle demo count
+
+.PHONY: test
+test: deps ## every test, Go and Node
+	@go vet ./...
+	@go test -shuffle=on -timeout 15m ./...
+	@for room in $(NODE_ROOMS); do (cd $$room && npm test --silent); done
+
+.PHONY: race
+race: deps ## the rooms where goroutines meet, under the race detector
+	@go test -race -timeout 20m $(RACE_ROOMS)
+
+RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./e2e/...
+
+.PHONY: build
+build: need-go ## bin/whittle, one static binary, and the demo's services
+	@mkdir -p $(BIN)
+	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/...
+
+.PHONY: deps
+deps: need-go need-node $(NODE_ROOMS:%=%/node_modules/.installed) ## the npm packages of the Node services
+
+%/node_modules/.installed: %/package-lock.json
+	@echo "npm ci in $*"
+	@cd $* && npm ci --silent --no-audit --no-fund && touch node_modules/.installed
+
+.PHONY: need-go need-node
+need-go:
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is missing: install it from https://go.dev/dl/ and put it on PATH" >&2; exit 1; }
+	@v=$$(go env GOVERSION); v=$${v#go}; maj=$${v%%.*}; min=$${v#*.}; min=$${min%%.*}; min=$${min%%[!0-9]*}; \
+	 { [ "$$maj" -gt 1 ] || [ "$$min" -ge 26 ]; } || { echo "Go 1.26 or newer is needed, $$v is here: https://go.dev/dl/" >&2; exit 1; }
+need-node:
+	@command -v node >/dev/null || { echo "Node.js 20 or newer is missing: apt-get install nodejs npm (Debian 13), or https://nodejs.org/en/download" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is missing: apt-get install npm" >&2; exit 1; }
+	@v=$$(node --version); v=$${v#v}; [ "$${v%%.*}" -ge 20 ] || { echo "Node.js 20 or newer is needed, $$v is here: https://nodejs.org/en/download" >&2; exit 1; }
+
+.PHONY: lint
+lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-generated ## format, linters, dead code, generated code
+	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '/rpc/')); [ -z "$$out" ] || { echo "not gofumpt'ed (run make format):"; echo "$$out"; exit 1; }
+	@$(TOOLS)/golangci-lint run ./...
+	@out=$$($(TOOLS)/deadcode -test ./...); [ -z "$$out" ] || { echo "dead code:"; echo "$$out"; exit 1; }
+
+.PHONY: format
+format: $(TOOL_gofumpt) ## gofumpt over everything
+	@$(TOOLS)/gofumpt -w $$(git ls-files '*.go' | grep -v '/rpc/')
+
+.PHONY: generate
+generate: $(GENERATORS) ## stubs and descriptor from the contract
+	@cd systems/count && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate && $(TOOLS)/buf build --as-file-descriptor-set --exclude-source-info -o count.binpb
+
+.PHONY: check-generated
+check-generated: $(GENERATORS)
+	@cd systems/count && PATH=$(TOOLS):$$PATH && buf lint && tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT \
+	 && buf generate -o "$$tmp" && buf build --as-file-descriptor-set --exclude-source-info -o "$$tmp/count.binpb" \
+	 && diff -r rpc "$$tmp/rpc" && cmp count.binpb "$$tmp/count.binpb" || { echo "generated code is not what the contract gives: run make generate" >&2; exit 1; }
+
+.PHONY: bench-count
+bench-count: build deps ## 10,000,000 draws: our service, as published, Node
+	@go run ./bench/count
+
+.PHONY: bench-gateway
+bench-gateway: build ## pass-through and shadowing beside nginx, HAProxy, Envoy, Caddy
+	@go run ./bench/gateway
+
+.PHONY: fuzz
+fuzz: need-go ## each fuzz target for FUZZTIME (10s)
+	@for pkg in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz || test $$? = 1); do \
+	  echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$pkg; done; done
+
+.PHONY: clean
+clean: ## all that was built or installed here
+	@rm -rf $(BIN) out $(TOOLS) $(NODE_ROOMS:%=%/node_modules)

@@ -1,0 +1,140 @@
+package whittle_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms is the architecture: a package imports only packages of a strictly
+// lower rank, so that data flows one way and the folder list tells the truth.
+// A package that is not listed here does not belong to the house.
+var rooms = map[string]int{
+	"whittle": 0,
+
+	"whittle/latency":   1,
+	"whittle/compare":   1,
+	"whittle/rollout":   1,
+	"whittle/transcode": 1,
+	"whittle/config":    1,
+	"whittle/state":     1,
+	"whittle/chart":     1,
+
+	"whittle/gateway": 2,
+	"whittle/control": 2,
+	"whittle/admin":   2,
+	"whittle/load":    2,
+
+	"whittle/systems/count/rpc":                    30,
+	"whittle/systems/count/sum":                    30,
+	"whittle/systems/count/server":                 31,
+	"whittle/systems/count/published":              31,
+	"whittle/systems/count/cmd/count":              32,
+	"whittle/systems/count/cmd/count-as-published": 32,
+
+	"whittle/cmd/whittle": 40,
+
+	"whittle/bench/table": 0,
+}
+
+// outside are the trees that stand around the house: they may look into every
+// room, and no room looks into them.
+var outside = []string{"whittle/bench/", "whittle/e2e/"}
+
+// vague names say nothing of what a room is for.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func isOutside(pkg string) bool {
+	return slices.ContainsFunc(outside, func(p string) bool { return strings.HasPrefix(pkg, p) })
+}
+
+// TestRanks fails on an import that does not go down, on a room that the table
+// does not name, and on a row of the table whose room is gone.
+func TestRanks(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		seen[p.ImportPath] = true
+		if slices.Contains(vague, path.Base(p.ImportPath)) {
+			t.Errorf("%s: a room is named after what it is for", p.ImportPath)
+		}
+		rank, known := rooms[p.ImportPath]
+		if !known && !isOutside(p.ImportPath) {
+			t.Errorf("%s has no rank: add it to the table, or move it", p.ImportPath)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if imp != "whittle" && !strings.HasPrefix(imp, "whittle/") {
+				continue
+			}
+			below, ok := rooms[imp]
+			switch {
+			case isOutside(p.ImportPath):
+			case !ok:
+				t.Errorf("%s imports %s, which stands outside the house", p.ImportPath, imp)
+			case below >= rank:
+				t.Errorf("%s (rank %d) imports %s (rank %d): imports go strictly down", p.ImportPath, rank, imp, below)
+			}
+		}
+	}
+	for room := range rooms {
+		if !seen[room] {
+			t.Errorf("%s is in the table and not in the tree", room)
+		}
+	}
+}
+
+// bans are imports that a room must not have, each with its reason.
+var bans = []struct{ room, imports, why string }{
+	{"whittle", "net/http", "the words do not depend on a transport"},
+	{"whittle/compare", "os", "compare is pure: two answers in, findings out"},
+	{"whittle/compare", "net/http", "compare is pure: two answers in, findings out"},
+	{"whittle/compare", "log/slog", "compare is pure: what it has to say is in the verdict"},
+	{"whittle/rollout", "os", "rollout is a pure state machine"},
+	{"whittle/rollout", "log/slog", "rollout is a pure state machine: its decisions are returned"},
+	{"whittle/transcode", "net/http", "transcode turns bytes into bytes; the gateway makes the calls"},
+	{"whittle/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
+	{"whittle/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},
+}
+
+// TestBans holds the imports that would quietly undo a decision.
+func TestBans(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, b := range bans {
+			if p.ImportPath == b.room && slices.Contains(p.Imports, b.imports) {
+				t.Errorf("%s imports %s: %s", b.room, b.imports, b.why)
+			}
+		}
+	}
+}
