@@ -1,0 +1,185 @@
+package latency
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func filled(ds ...time.Duration) *Histogram {
+	h := new(Histogram)
+	for _, d := range ds {
+		h.Record(d)
+	}
+	return h
+}
+
+func near(got, want time.Duration) bool {
+	return (got - want).Abs() <= max(want/1000, Lowest)
+}
+
+func TestQuantilesMatchTheSortedValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		values := make([]time.Duration, 1+rng.IntN(5000))
+		h := new(Histogram)
+		for i := range values {
+			values[i] = time.Duration(rng.ExpFloat64() * float64(50*time.Millisecond))
+			h.Record(values[i])
+		}
+		slices.Sort(values)
+		for _, q := range []float64{0, .01, .5, .9, .95, .99, .999, 1} {
+			rank := int(q*float64(len(values)) + .5)
+			want := values[min(max(rank-1, 0), len(values)-1)]
+			if got := h.Quantile(q); !near(got, want) {
+				t.Fatalf("quantile %v of %d values: %v, want %v", q, len(values), got, want)
+			}
+		}
+	}
+}
+
+func TestNothingIsLostOutOfRange(t *testing.T) {
+	h := filled(-time.Second, 0, 300*time.Nanosecond, time.Microsecond, time.Hour, 2*time.Hour, 100*24*time.Hour)
+	s := h.Snapshot()
+	if s.Count != 7 || s.Below != 3 || s.Above != 2 {
+		t.Fatalf("count %d, below %d, above %d, want 7, 3, 2", s.Count, s.Below, s.Above)
+	}
+	if s.Min != 0 || s.Max != 100*24*time.Hour {
+		t.Errorf("extremes %v to %v are not exact", s.Min, s.Max)
+	}
+	if s.P50 != time.Microsecond {
+		t.Errorf("median %v, want 1µs", s.P50)
+	}
+}
+
+func TestMeanIsExactPast64Bits(t *testing.T) {
+	h := new(Histogram)
+	h.RecordN(30*time.Minute, 1e10) // 1.8e22 ns
+	if got := h.Mean(); !near(got, 30*time.Minute) {
+		t.Errorf("mean %v, want 30m", got)
+	}
+}
+
+func TestEmptyAndReset(t *testing.T) {
+	h := new(Histogram)
+	if s := h.Snapshot(); s != (Snapshot{}) {
+		t.Errorf("empty: %+v", s)
+	}
+	h.RecordN(time.Second, 0)
+	h.Merge(new(Histogram))
+	if h.Count() != 0 || h.Bars() != nil {
+		t.Error("recording nothing left something")
+	}
+	h.Record(time.Hour)
+	h.Reset()
+	h.Record(time.Second)
+	if s := h.Snapshot(); s.Count != 1 || s.Max != time.Second || s.Mean != time.Second {
+		t.Errorf("after reset: %+v", s)
+	}
+}
+
+func TestMergingEqualsRecordingTogether(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var all, sum Histogram
+	for range 5 {
+		part := new(Histogram)
+		for range 1000 {
+			d := time.Duration(rng.Int64N(int64(2 * time.Hour)))
+			part.Record(d)
+			all.Record(d)
+		}
+		sum.Merge(part)
+	}
+	if sum.Snapshot() != all.Snapshot() {
+		t.Errorf("merged %+v\nwhole  %+v", sum.Snapshot(), all.Snapshot())
+	}
+	if !slices.Equal(sum.Bars(), all.Bars()) {
+		t.Error("the buckets differ")
+	}
+}
+
+func TestJSONKeepsEverything(t *testing.T) {
+	for name, h := range map[string]*Histogram{
+		"empty":  new(Histogram),
+		"one":    filled(42 * time.Millisecond),
+		"spread": filled(1, 30*time.Microsecond, 7*time.Second, 3*time.Hour),
+	} {
+		b, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := new(Histogram)
+		if err := json.Unmarshal(b, back); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if back.Snapshot() != h.Snapshot() || !slices.Equal(back.Bars(), h.Bars()) {
+			t.Errorf("%s: %+v came back as %+v", name, h.Snapshot(), back.Snapshot())
+		}
+	}
+	s := filled(time.Millisecond, 1500*time.Microsecond).Snapshot()
+	b, _ := json.Marshal(s)
+	if !strings.Contains(string(b), `"max_ms":1.5`) {
+		t.Errorf("snapshot: %s", b)
+	}
+	var back Snapshot
+	if err := json.Unmarshal(b, &back); err != nil || back != s {
+		t.Errorf("snapshot came back as %+v (%v)", back, err)
+	}
+}
+
+func FuzzHistogramJSON(f *testing.F) {
+	b, _ := json.Marshal(filled(time.Millisecond, time.Second))
+	f.Add(b)
+	f.Add([]byte(`{"unit":"us","hdr":"","min_ns":5}`))
+	f.Add([]byte(`{"unit":"us","hdr":"HISTFAAAABh4nJNpmSzMwMDAxAABzFCaEUoz2X+AsQA/awKA","min_ns":1,"max_ns":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h := new(Histogram)
+		if json.Unmarshal(b, h) != nil {
+			return
+		}
+		s := h.Snapshot()
+		if s.Min > s.P50 || s.P50 > s.P99 || s.P99 > s.Max || s.Below+s.Above > s.Count {
+			t.Errorf("accepted a contradiction: %+v", s)
+		}
+	})
+}
+
+func TestShardedCountsEveryValueOnce(t *testing.T) {
+	s := NewSharded()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 5000 {
+				s.Record(time.Duration(i) * time.Microsecond)
+			}
+		})
+	}
+	var drained Histogram
+	for drained.Count() < 1000 {
+		s.Drain(&drained)
+	}
+	wg.Wait()
+	if got := drained.Count() + s.Merged().Count(); got != 40_000 {
+		t.Errorf("%d values, want 40000", got)
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	var h Histogram
+	for i := range b.N {
+		h.Record(time.Duration(i))
+	}
+}
+
+func BenchmarkShardedRecord(b *testing.B) {
+	s := NewSharded()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			s.Record(time.Millisecond)
+		}
+	})
+}
