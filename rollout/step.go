@@ -1,0 +1,168 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// Self is the name under which decisions of the machine's own are kept.
+const Self = "whittle"
+
+// Step asks what follows from the evidence at now. The decision is nil where
+// nothing follows; the state may still differ by its Since, which the first
+// Step sets. A now before the last decision counts as that moment, so that
+// the time line never runs backwards when a clock is set back.
+func Step(p whittle.Rollout, s State, in Input, now time.Time) (State, *whittle.Decision) {
+	now = s.clamp(now)
+	if s.Since.IsZero() {
+		s.Since = now
+	}
+	if s.Share > 0 {
+		if reason := fallReason(in); reason != "" {
+			return s.rolledBack(reason, Self, now)
+		}
+		if last := lastStep(p); s.Share > last {
+			return s.to(whittle.PhaseShift, last, fmt.Sprintf(
+				"The steps in the config now end at %s; the share falls from %s.", percent(last), percent(s.Share)), Self, now)
+		}
+	}
+	if s.Held || in.Breach != nil {
+		return s, nil
+	}
+	if _, waiting := waits(p, s, in, now); waiting {
+		return s, nil
+	}
+	return s.onward(p, in, now)
+}
+
+// fallReason is why users must leave the candidate, or "".
+func fallReason(in Input) string {
+	if in.Breach != nil {
+		return fmt.Sprintf("The %s guard was breached%s; the monolith answers everything again.", in.Breach.Guard, colon(in.Breach.Reason))
+	}
+	if in.Verdict == whittle.Different {
+		return fmt.Sprintf("The verdict is DIFFERENT%s; the monolith answers everything again.", colon(in.Summary))
+	}
+	return ""
+}
+
+// onward takes the one step that waits found nothing against.
+func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whittle.Decision) {
+	next, more := nextStep(p, s.Share)
+	switch s.Phase {
+	case whittle.PhaseShadow:
+		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
+			"The verdict is EQUIVALENT%s; the shift starts at %s.", colon(in.Summary), percent(next)), Self, now)
+	case whittle.PhaseRolledBack:
+		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
+			"%s have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at %s.", span(p.Retry), percent(next)), Self, now)
+	case whittle.PhaseShift:
+		held := fmt.Sprintf("%s was held for %s and served %s", percent(s.Share), span(now.Sub(s.Since).Round(time.Second)), requests(in.StepServed))
+		if !more {
+			return s.to(whittle.PhaseLive, s.Share, held+"; the shift is over.", Self, now)
+		}
+		return s.to(whittle.PhaseShift, next, fmt.Sprintf("%s, and the verdict is EQUIVALENT; on to %s.", held, percent(next)), Self, now)
+	}
+	return s, nil
+}
+
+// waits lists what the next automatic step waits for, in words; waiting is
+// true where it may not be taken now.
+func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string, waiting bool) {
+	_, more := nextStep(p, s.Share)
+	switch s.Phase {
+	case whittle.PhaseOff, whittle.PhaseLive:
+		return nil, true
+	case whittle.PhaseRolledBack:
+		if p.Retry <= 0 || s.ByHand {
+			return []string{"needs a promotion by hand"}, true
+		}
+		if left := p.Retry - now.Sub(s.Since); left > 0 {
+			needs = append(needs, earliest(left))
+		}
+	case whittle.PhaseShift:
+		if left := p.Hold - now.Sub(s.Since); left > 0 {
+			needs = append(needs, earliest(left))
+		}
+		if in.StepServed < p.MinRequests {
+			needs = append(needs, fmt.Sprintf("%d of %s served", in.StepServed, requests(p.MinRequests)))
+		}
+	}
+	if more {
+		if !p.Auto {
+			return append(needs, "needs a promotion by hand"), true
+		}
+		if in.Verdict != whittle.Equivalent {
+			needs = append(needs, fmt.Sprintf("needs the verdict EQUIVALENT (%s now)", in.Verdict))
+		}
+	}
+	return needs, len(needs) > 0
+}
+
+// nextStep is the smallest step above the share; more is false where the share
+// is at the end. It looks at the share and not at an index, so that a config
+// with other steps can take over a running shift.
+func nextStep(p whittle.Rollout, share whittle.Share) (next whittle.Share, more bool) {
+	for _, step := range steps(p) {
+		step = min(step, whittle.All)
+		if step > share && (!more || step < next) {
+			next, more = step, true
+		}
+	}
+	return next, more
+}
+
+func lastStep(p whittle.Rollout) whittle.Share {
+	var last whittle.Share
+	for _, step := range steps(p) {
+		last = max(last, min(step, whittle.All))
+	}
+	return last
+}
+
+// steps gives a policy that names none (or only 0) the one step that is left.
+func steps(p whittle.Rollout) []whittle.Share {
+	for _, step := range p.Steps {
+		if step > 0 {
+			return p.Steps
+		}
+	}
+	return []whittle.Share{whittle.All}
+}
+
+// to enters a phase or a step and writes the decision.
+func (s State) to(phase whittle.Phase, share whittle.Share, reason, by string, now time.Time) (State, *whittle.Decision) {
+	d := &whittle.Decision{At: now, From: s.Share, To: share, Phase: phase, Reason: reason, By: by}
+	s.Phase, s.Share, s.Since, s.Decided, s.Reason, s.ByHand = phase, share, now, now, reason, false
+	if share == 0 {
+		s.Forced = ""
+	}
+	return s, d
+}
+
+func (s State) rolledBack(reason, by string, now time.Time) (State, *whittle.Decision) {
+	next, d := s.to(whittle.PhaseRolledBack, 0, reason, by, now)
+	next.ByHand = by != Self
+	return next, d
+}
+
+func (s State) clamp(now time.Time) time.Time {
+	for _, past := range []time.Time{s.Since, s.Decided} {
+		if now.Before(past) {
+			now = past
+		}
+	}
+	return now
+}
+
+// colon puts a sentence of somebody else's behind a clause.
+func colon(sentence string) string {
+	sentence = strings.TrimRight(strings.TrimSpace(sentence), ".;")
+	if sentence == "" {
+		return ""
+	}
+	return ": " + sentence
+}
