@@ -1,0 +1,171 @@
+package compare
+
+import "math"
+
+// Bets of fixed size, as parts of the wealth. Small ones find small effects in
+// long runs, those near 1 find plain ones in a dozen rounds; the mixture loses
+// to the best of them by no more than the logarithm of their number.
+var stakes = [...]float64{0.01, 0.03, 0.08, 0.18, 0.35, 0.6, 0.85, 0.98}
+
+const (
+	// A wealth is kept within these bounds, so that no run is long enough to
+	// leave the floats. Both give money away or leave a bankrupt bet at zero,
+	// which never helps a false alarm.
+	wealthCap   = 1e150
+	wealthFloor = 1e-150
+	// eValueCap bounds the e-values that are shown.
+	eValueCap = 1e12
+)
+
+// bets is a test by betting: the wealth of a gambler who starts with 1 and
+// stakes parts of it on payoffs in [-1, 1], each of which has expectation at
+// most 0 given the past if the null hypothesis holds. Then the chance that the
+// wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
+// often one looks. The gambler spreads the first wealth evenly over the fixed
+// stakes, and over both directions where the test is two-sided.
+//
+// Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
+// safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162.
+type bets struct {
+	Up   [len(stakes)]float64 `json:"up"`
+	Down [len(stakes)]float64 `json:"down"`
+	// Peak is the highest wealth so far; Ville's inequality is about it.
+	Peak float64 `json:"peak"`
+	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
+	At int `json:"at"`
+	// Rounds counts the payoffs that were not zero.
+	Rounds int `json:"rounds"`
+	// TwoSided also bets on negative payoffs.
+	TwoSided bool `json:"two"`
+}
+
+// newBets makes a test that wins by positive payoffs only.
+func newBets() bets { return startBets(false) }
+
+// newTwoSided makes a test that wins by payoffs of either sign.
+func newTwoSided() bets { return startBets(true) }
+
+func startBets(two bool) bets {
+	b := bets{Peak: 1, TwoSided: two}
+	each := 1 / float64(len(stakes))
+	if two {
+		each /= 2
+	}
+	for i := range stakes {
+		b.Up[i] = each
+		if two {
+			b.Down[i] = each
+		}
+	}
+	return b
+}
+
+// bet settles a payoff in [-1, 1] at exchange n against the level alpha. A
+// payoff that is not a number counts as 0.
+func (b *bets) bet(g, alpha float64, n int) {
+	if g == 0 || math.IsNaN(g) {
+		return
+	}
+	g = max(-1, min(1, g))
+	b.Rounds++
+	var sum float64
+	for i, l := range stakes {
+		b.Up[i] = held(b.Up[i] * (1 + l*g))
+		sum += b.Up[i]
+	}
+	if b.TwoSided {
+		for i, l := range stakes {
+			b.Down[i] = held(b.Down[i] * (1 - l*g))
+			sum += b.Down[i]
+		}
+	}
+	b.Peak = max(b.Peak, sum)
+	if b.At == 0 && sum*alpha >= 1 {
+		b.At = n
+	}
+}
+
+func held(w float64) float64 {
+	if w < wealthFloor {
+		return 0
+	}
+	return min(w, wealthCap)
+}
+
+// decided reports whether the evidence has passed its level.
+func (b *bets) decided() bool { return b.At > 0 }
+
+// eValue is the highest wealth so far, bounded so that it can be shown.
+func (b *bets) eValue() float64 { return min(b.Peak, eValueCap) }
+
+// rising reports whether the wealth lies on positive payoffs.
+func (b *bets) rising() bool {
+	var up, down float64
+	for i := range stakes {
+		up += b.Up[i]
+		down += b.Down[i]
+	}
+	return up >= down
+}
+
+// valid reports whether the state could have come from play.
+func (b *bets) valid() bool {
+	for i := range stakes {
+		if !(b.Up[i] >= 0 && b.Up[i] <= wealthCap && b.Down[i] >= 0 && b.Down[i] <= wealthCap) {
+			return false
+		}
+	}
+	return b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
+}
+
+// excess tests by betting that an event comes in more than a share p of the
+// rounds. Under the null hypothesis "at most p, given the past", the likelihood
+// ratio of a share q > p to p has expectation at most 1; the wealth is spread
+// over a few q.
+type excess struct {
+	Wealth [len(shares)]float64 `json:"w"`
+	Peak   float64              `json:"peak"`
+	At     int                  `json:"at"`
+}
+
+// shares are the alternatives, from p (0) to always (1).
+var shares = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 0.95}
+
+func newExcess() excess {
+	e := excess{Peak: 1}
+	for i := range e.Wealth {
+		e.Wealth[i] = 1 / float64(len(shares))
+	}
+	return e
+}
+
+// see settles one round at exchange n. p is held within (0, 1): with a p of 0
+// a single event decides.
+func (e *excess) see(event bool, p, alpha float64, n int) {
+	p = max(1e-9, min(0.999, p))
+	var sum float64
+	for i, s := range shares {
+		q := p + (1-p)*s
+		f := (1 - q) / (1 - p)
+		if event {
+			f = q / p
+		}
+		e.Wealth[i] = held(e.Wealth[i] * f)
+		sum += e.Wealth[i]
+	}
+	e.Peak = max(e.Peak, sum)
+	if e.At == 0 && sum*alpha >= 1 {
+		e.At = n
+	}
+}
+
+func (e *excess) eValue() float64 { return min(e.Peak, eValueCap) }
+
+func (e *excess) valid() bool {
+	for _, w := range e.Wealth {
+		if !(w >= 0 && w <= wealthCap) {
+			return false
+		}
+	}
+	return e.Peak >= 1 && e.Peak <= float64(len(shares))*wealthCap && e.At >= 0
+}
