@@ -81,7 +81,7 @@ func holds(p whittle.Rollout, before, after rollout.State, in rollout.Input, ord
 		if want := stepAbove(p, before.Share); after.Share != want {
 			return fmt.Errorf("rose to %d, the next step is %d", after.Share, want)
 		}
-		if order.Kind == "" && before.Phase == whittle.PhaseShift && (now.Sub(before.Since) < p.Hold || in.StepServed < p.MinRequests) {
+		if order.Kind == "" && before.Phase == whittle.PhaseShift && (max(0, now.Sub(before.Since)) < p.Hold || in.StepServed < p.MinRequests) {
 			return fmt.Errorf("a step ended early")
 		}
 		if order.Kind == "" && (before.Held || !p.Auto) {
