@@ -131,6 +131,7 @@ const (
 	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
 	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
 	SkipMonolith     = "monolith_down" // the monolith gave no answer to compare with
+	SkipUnread       = "unread"        // answered before the request's body was read whole
 )
 
 // Sum adds up everything but Total.
