@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+)
+
+func TestCapture(t *testing.T) {
+	tests := []struct {
+		name          string
+		limit, memory int64
+		size          int
+		want          captureState
+	}{
+		{"empty", 10, 100_000, 0, capturing},
+		{"at the bound", 10, 100_000, 10, capturing},
+		{"one above the bound", 10, 100_000, 11, cut},
+		{"the first piece exactly", 1 << 20, 1 << 20, firstPiece, capturing},
+		{"one into the second piece", 1 << 20, 1 << 20, firstPiece + 1, capturing},
+		{"several pieces", 1 << 20, 1 << 20, firstPiece + 3*nextPiece, capturing},
+		{"no memory at all", 10, 0, 1, starved},
+		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, starved},
+		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, starved},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &budget{limit: tt.memory}
+			c := capture{limit: tt.limit, budget: b}
+			body := pattern(tt.size)
+			c.add(body)
+			got, ok := c.flatten()
+			state, _ := c.now()
+			if tt.want == capturing {
+				if !ok || !bytes.Equal(got, body) {
+					t.Fatalf("flatten: %d bytes, %v; want the %d bytes", len(got), ok, tt.size)
+				}
+				b.give(int64(len(got)))
+			} else if ok || state != tt.want {
+				t.Fatalf("flatten: %v in state %d, want state %d", ok, state, tt.want)
+			}
+			c.drop()
+			if n := b.used.Load(); n != 0 {
+				t.Errorf("%d bytes still reserved", n)
+			}
+		})
+	}
+}
+
+// A transport may go on reading the request's body while the answer is already
+// being accounted for.
+func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
+	b := &budget{limit: 1 << 20}
+	for range 200 {
+		c := capture{limit: 1 << 20, budget: b}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range 50 {
+				c.add(make([]byte, 1000))
+			}
+		})
+		c.drop()
+		wg.Wait()
+		c.drop()
+	}
+	if n := b.used.Load(); n != 0 {
+		t.Errorf("%d bytes still reserved", n)
+	}
+}
+
+func TestBudgetIsNeverOverdrawn(t *testing.T) {
+	b := &budget{limit: 1000}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 2000 {
+				if b.take(300) {
+					b.give(300)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if !b.take(1000) || b.take(1) {
+		t.Error("at rest the budget must hold exactly its limit")
+	}
+}
+
+// FuzzCapture writes a body in pieces that the fuzzer chooses and checks the
+// copy against the body, and that every byte reserved is given back.
+func FuzzCapture(f *testing.F) {
+	f.Add([]byte("a body"), []byte{1, 2, 0, 255}, uint16(100), uint32(1<<20))
+	f.Add(pattern(70_000), []byte{255, 1, 128}, uint16(65_535), uint32(40_000))
+	f.Add(pattern(5000), []byte{}, uint16(4999), uint32(0))
+	f.Fuzz(func(t *testing.T, body, cuts []byte, limit uint16, memory uint32) {
+		b := &budget{limit: int64(memory)}
+		c := capture{limit: int64(limit), budget: b}
+		before := bytes.Clone(body)
+		rest := body
+		for i := 0; len(rest) > 0; i++ {
+			n := len(rest)
+			if i < len(cuts) {
+				n = min(n, int(cuts[i])*17)
+			}
+			c.add(rest[:n])
+			rest = rest[n:]
+			if used := b.used.Load(); used > b.limit {
+				t.Fatalf("%d bytes reserved of %d", used, b.limit)
+			}
+		}
+		if !bytes.Equal(body, before) {
+			t.Fatal("the capture changed the body")
+		}
+		got, ok := c.flatten()
+		switch state, _ := c.now(); {
+		case ok && !bytes.Equal(got, body):
+			t.Fatalf("captured %d bytes that are not the body's %d", len(got), len(body))
+		case ok && len(body) > int(limit):
+			t.Fatalf("captured %d bytes above the bound of %d", len(got), limit)
+		case !ok && len(body) <= int(limit) && state != starved:
+			t.Fatalf("lost a body of %d bytes within the bound of %d", len(body), limit)
+		case ok:
+			b.give(int64(len(got)))
+		}
+		c.drop()
+		if n := b.used.Load(); n != 0 {
+			t.Fatalf("%d bytes still reserved", n)
+		}
+	})
+}
+
+// pattern is a body in which every position is told from its neighbours.
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8)
+	}
+	return b
+}
