@@ -1,0 +1,249 @@
+package gateway
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"whittle"
+)
+
+// A breaker decides, per user's request, whether the candidate may be asked.
+// It promises two things without a round trip to anyone:
+//
+// The share falls to nothing after Guard.Consecutive bad answers in a row, or
+// when that many requests have waited for longer than the candidate's patience
+// without one good answer among them.
+//
+// At most Guard.Exposure users' requests meet a candidate that is broken from
+// one moment to the next. A request counts from its start until it is answered
+// well. One that was not answered well goes on counting until a request that
+// started after its end is answered well: only that proves that the candidate
+// works again. A broken candidate can give no such proof, so what it has
+// touched can only grow up to the bound. In phase live there is no bound on
+// what is in flight, and only what started since the last good answer counts.
+type breaker struct {
+	limits whittle.Guard
+	// trip is called once per fall, without the lock.
+	trip func(reason string)
+
+	mu sync.Mutex // guards the following
+	// open says that the candidate may be asked at all.
+	open bool
+	live bool
+	// era counts the openings; a request of an earlier one is no evidence.
+	era      uint64
+	inFlight int
+	// unproven counts answers that were not good since the opening, and
+	// forgiven how many of them a later good answer has made up for.
+	unproven, forgiven int
+	// row is how many answers in a row were bad.
+	row int
+	// sinceGood is how many requests have started since the last good answer.
+	sinceGood int
+	// waiting is since when Consecutive requests have been in flight without a
+	// good answer; zero while fewer are.
+	waiting time.Time
+	// slowest is a slowly forgotten maximum of the candidate's good latencies,
+	// mirrored ones too; 0 until there is one.
+	slowest time.Duration
+	watch   *time.Timer
+	// fallen is closed when the share falls, so that requests which may be
+	// rescued need not wait for their own timeouts.
+	fallen chan struct{}
+}
+
+// minPatience keeps a pause of the candidate's (a garbage collection, a
+// scheduler's hiccup) from being taken for its end, and leaves room within the
+// promised second. Above it, patience is patienceFactor times the slowest good
+// answer remembered.
+const (
+	minPatience    = 600 * time.Millisecond
+	patienceFactor = 4
+	// slowestDecay forgets half of the slowest answer over about 700 answers.
+	slowestDecay = 0.999
+)
+
+func newBreaker(limits whittle.Guard, trip func(reason string)) *breaker {
+	limits.Consecutive = max(limits.Consecutive, 1)
+	limits.Exposure = max(limits.Exposure, 1)
+	return &breaker{limits: limits, trip: trip, fallen: make(chan struct{})}
+}
+
+// pass is one user's leave to ask the candidate.
+type pass struct {
+	era uint64
+	// seen is how many unproven answers there were at the start.
+	seen  int
+	start time.Time
+	// fallen is closed when the breaker trips while the request is under way.
+	fallen <-chan struct{}
+}
+
+// proof is what an answer says of the candidate.
+type proof uint8
+
+const (
+	unknown proof = iota // the client went away before an answer showed anything
+	good
+	bad
+)
+
+// set opens the breaker for a shift or for live service, or closes it.
+func (b *breaker) set(open, live bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.live = live
+	if open == b.open {
+		return
+	}
+	b.open = open
+	if !open {
+		b.stopWatch()
+		return
+	}
+	b.era++
+	b.unproven, b.forgiven, b.row, b.sinceGood = 0, 0, 0, 0
+	b.waiting = time.Time{}
+	b.fallen = make(chan struct{})
+}
+
+// admit asks for leave. False: the monolith answers.
+func (b *breaker) admit(now time.Time) (pass, bool) {
+	b.mu.Lock()
+	if !b.open {
+		b.mu.Unlock()
+		return pass{}, false
+	}
+	exposed := b.inFlight + b.unproven - b.forgiven
+	if b.live {
+		exposed = b.sinceGood
+	}
+	if exposed >= b.limits.Exposure {
+		// With nothing under way no good answer can come any more, and the
+		// candidate would stay between two stools for ever.
+		if b.inFlight == 0 {
+			b.fall(fmt.Sprintf("%d requests without a good answer, the bound on exposure", exposed))
+			return pass{}, false
+		}
+		b.mu.Unlock()
+		return pass{}, false
+	}
+	b.inFlight++
+	b.sinceGood++
+	if b.inFlight >= b.limits.Consecutive && b.waiting.IsZero() {
+		b.waiting = now
+		b.startWatch(now)
+	}
+	p := pass{era: b.era, seen: b.unproven, start: now, fallen: b.fallen}
+	b.mu.Unlock()
+	return p, true
+}
+
+// done reports how a request admitted has ended.
+func (b *breaker) done(p pass, how proof, now time.Time) {
+	b.mu.Lock()
+	b.inFlight--
+	if b.inFlight < b.limits.Consecutive {
+		b.waiting = time.Time{}
+	}
+	if p.era != b.era || !b.open {
+		b.mu.Unlock()
+		return
+	}
+	if how == good {
+		b.forgiven = max(b.forgiven, p.seen)
+		b.row, b.sinceGood = 0, 0
+		if !b.waiting.IsZero() {
+			b.waiting = now
+		}
+		b.learn(now.Sub(p.start))
+		b.mu.Unlock()
+		return
+	}
+	b.unproven++
+	if how == bad {
+		b.row++
+		if b.row >= b.limits.Consecutive {
+			b.fall(fmt.Sprintf("%d bad answers of the candidate in a row", b.row))
+			return
+		}
+	}
+	b.mu.Unlock()
+}
+
+// paced tells the breaker of a mirrored call that the candidate answered well,
+// so that its pace is known before any user depends on it.
+func (b *breaker) paced(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.learn(d)
+}
+
+// learn is called with mu held.
+func (b *breaker) learn(d time.Duration) {
+	b.slowest = max(d, time.Duration(float64(b.slowest)*slowestDecay))
+}
+
+// patience is how long Consecutive requests may wait at once; false while
+// nothing is known of the candidate's pace. The caller holds mu.
+func (b *breaker) patience() (time.Duration, bool) {
+	return max(minPatience, patienceFactor*b.slowest), b.slowest > 0
+}
+
+// startWatch arms the clock of the stall rule. The caller holds mu.
+func (b *breaker) startWatch(now time.Time) {
+	patience, known := b.patience()
+	if !known || b.watch != nil {
+		return
+	}
+	era := b.era
+	b.watch = time.AfterFunc(b.waiting.Add(patience).Sub(now), func() { b.look(era) })
+}
+
+// stopWatch is called with mu held.
+func (b *breaker) stopWatch() {
+	if b.watch != nil {
+		b.watch.Stop()
+		b.watch = nil
+	}
+}
+
+// look is the stall rule: it trips, or looks again later, or rests.
+func (b *breaker) look(era uint64) {
+	now := time.Now()
+	b.mu.Lock()
+	if b.era != era || !b.open {
+		b.mu.Unlock()
+		return
+	}
+	b.watch = nil
+	if b.waiting.IsZero() {
+		b.mu.Unlock()
+		return
+	}
+	patience, _ := b.patience()
+	if waited := now.Sub(b.waiting); waited < patience {
+		b.startWatch(now)
+		b.mu.Unlock()
+		return
+	}
+	b.fall(fmt.Sprintf("%d requests have waited for the candidate without one good answer for %v", b.inFlight, patience))
+}
+
+// fall closes the breaker and tells. The caller holds mu; fall lets go of it.
+func (b *breaker) fall(reason string) {
+	b.open = false
+	b.stopWatch()
+	close(b.fallen)
+	b.mu.Unlock()
+	b.trip(reason)
+}
+
+// stop ends the breaker's clock, when its route goes.
+func (b *breaker) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open = false
+	b.stopWatch()
+}

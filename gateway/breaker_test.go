@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+)
+
+var guard = whittle.Guard{Consecutive: 5, Exposure: 50}
+
+// tripped collects the reasons that a breaker gives.
+type tripped struct{ reasons []string }
+
+func (t *tripped) trip(reason string) { t.reasons = append(t.reasons, reason) }
+
+func opened(g whittle.Guard, live bool) (*breaker, *tripped) {
+	t := &tripped{}
+	b := newBreaker(g, t.trip)
+	b.set(true, live)
+	return b, t
+}
+
+func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
+	tests := []struct {
+		name    string
+		answers string // g good, b bad, c canceled
+		trips   bool
+	}{
+		{"four bad", "bbbb", false},
+		{"five bad", "bbbbb", true},
+		{"a good one between", "bbbbgbbbb", false},
+		{"a canceled one between proves nothing", "bbbbcb", true},
+		{"canceled alone are not bad", strings.Repeat("c", 49), false},
+		{"long good, then five bad", strings.Repeat("g", 1000) + "bbbbb", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b, got := opened(guard, false)
+			now := time.Unix(0, 0)
+			for _, a := range tt.answers {
+				p, ok := b.admit(now)
+				if !ok {
+					t.Fatalf("not admitted before the end of %q", tt.answers)
+				}
+				b.done(p, map[rune]proof{'g': good, 'b': bad, 'c': unknown}[a], now)
+			}
+			if (len(got.reasons) == 1) != tt.trips || len(got.reasons) > 1 {
+				t.Fatalf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
+			}
+			if _, ok := b.admit(now); ok == tt.trips {
+				t.Errorf("admitted afterwards: %v", ok)
+			}
+		})
+	}
+}
+
+// The promise: whatever the order in which answers come, at most Exposure
+// requests meet a candidate that breaks for good at some moment. A request
+// meets it when it ends badly after that moment.
+func TestBreakerBoundsExposure(t *testing.T) {
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		g := whittle.Guard{Consecutive: 1 + rng.IntN(60), Exposure: 1 + rng.IntN(50)}
+		b, _ := opened(g, false)
+		now := time.Unix(0, 0)
+		type flight struct {
+			p    pass
+			fate proof
+		}
+		var flying []flight
+		breaksAt := rng.IntN(400)
+		touched := 0
+		for step := range 1500 {
+			broken := step >= breaksAt
+			if step == breaksAt {
+				// Some answers are on their way already; the rest are lost.
+				for i := range flying {
+					if flying[i].fate == unknown && rng.IntN(3) > 0 {
+						flying[i].fate = good
+					} else {
+						flying[i].fate = bad
+					}
+				}
+			}
+			if rng.IntN(5) < 3 {
+				if p, ok := b.admit(now); ok {
+					fate := unknown
+					if broken {
+						fate = bad
+					}
+					flying = append(flying, flight{p, fate})
+				}
+				continue
+			}
+			if len(flying) == 0 {
+				continue
+			}
+			i := rng.IntN(len(flying))
+			f := flying[i]
+			flying[i] = flying[len(flying)-1]
+			flying = flying[:len(flying)-1]
+			if f.fate == unknown {
+				f.fate = good
+				if rng.IntN(20) == 0 {
+					f.fate = bad
+				}
+			}
+			if broken && f.fate == bad {
+				touched++
+			}
+			b.done(f.p, f.fate, now)
+		}
+		for _, f := range flying {
+			if f.fate == bad {
+				touched++
+			}
+		}
+		if touched > g.Exposure {
+			t.Fatalf("seed %d: %d requests met the broken candidate, bound %d", seed, touched, g.Exposure)
+		}
+	}
+}
+
+func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
+	b, got := opened(guard, true)
+	now := time.Unix(0, 0)
+	var passes []pass
+	for round := range 10 {
+		for range 40 {
+			p, ok := b.admit(now)
+			if !ok {
+				t.Fatalf("round %d: in flight is bounded in phase live", round)
+			}
+			passes = append(passes, p)
+		}
+		b.done(passes[0], good, now)
+		passes = passes[1:]
+	}
+	admitted := 0
+	for range 500 {
+		if p, ok := b.admit(now); ok {
+			admitted++
+			passes = append(passes, p)
+		}
+	}
+	if admitted != guard.Exposure {
+		t.Errorf("%d admitted without a good answer, want %d", admitted, guard.Exposure)
+	}
+	for _, p := range passes {
+		b.done(p, unknown, now)
+	}
+	if _, ok := b.admit(now); ok || len(got.reasons) != 1 {
+		t.Errorf("exposure used up with nothing under way: tripped for %q", got.reasons)
+	}
+}
+
+func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
+	tests := []struct {
+		name    string
+		pace    time.Duration
+		waiting int
+		trips   time.Duration // 0: never
+	}{
+		{"quick candidate", time.Millisecond, 5, minPatience},
+		{"slow candidate", time.Second, 5, 4 * time.Second},
+		{"fewer than the row", time.Millisecond, 4, 0},
+		{"nothing known of its pace", 0, 50, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var at time.Duration
+				start := time.Now()
+				b := newBreaker(guard, func(string) { at = time.Since(start) })
+				b.set(true, false)
+				defer b.stop()
+				if tt.pace > 0 {
+					b.paced(tt.pace)
+				}
+				var passes []pass
+				for range tt.waiting {
+					p, _ := b.admit(time.Now())
+					passes = append(passes, p)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if at != tt.trips {
+					t.Fatalf("tripped after %v, want %v", at, tt.trips)
+				}
+				for _, p := range passes {
+					select {
+					case <-p.fallen:
+						if tt.trips == 0 {
+							t.Error("a waiting request was let down")
+						}
+					default:
+						if tt.trips > 0 {
+							t.Error("a waiting request was not told")
+						}
+					}
+				}
+				for _, p := range passes {
+					b.done(p, bad, time.Now())
+				}
+			})
+		})
+	}
+}
+
+func TestBreakerWaitsWhileAnswersKeepComing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := opened(guard, false)
+		defer b.stop()
+		b.paced(time.Millisecond)
+		var passes []pass
+		for range 40 {
+			p, _ := b.admit(time.Now())
+			passes = append(passes, p)
+		}
+		for range 20 {
+			time.Sleep(minPatience - time.Millisecond)
+			b.done(passes[0], good, time.Now())
+			passes = passes[1:]
+			p, ok := b.admit(time.Now())
+			if !ok {
+				t.Fatalf("not admitted; tripped for %q", got.reasons)
+			}
+			passes = append(passes, p)
+		}
+		for _, p := range passes {
+			b.done(p, good, time.Now())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(got.reasons) > 0 {
+			t.Errorf("tripped for %q", got.reasons)
+		}
+	})
+}
+
+func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
+	b, got := opened(guard, false)
+	now := time.Unix(0, 0)
+	old, _ := b.admit(now)
+	for range guard.Consecutive {
+		p, _ := b.admit(now)
+		b.done(p, bad, now)
+	}
+	b.set(true, false)
+	for range 20 {
+		p, ok := b.admit(now)
+		if !ok {
+			t.Fatal("not admitted after it was opened again")
+		}
+		b.done(p, good, now)
+	}
+	b.done(old, bad, now)
+	if len(got.reasons) != 1 || b.row != 0 || b.inFlight != 0 {
+		t.Errorf("tripped for %q, row %d, in flight %d", got.reasons, b.row, b.inFlight)
+	}
+}
