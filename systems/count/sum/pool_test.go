@@ -1,0 +1,265 @@
+package sum
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func testPool(t *testing.T, o Options) *Pool {
+	t.Helper()
+	if o.Seed == nil {
+		o.Seed = testSeed
+	}
+	p := New(o)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestCountDrawsExactlyAsManyAsAsked(t *testing.T) {
+	for _, times := range []int32{1, 2, 3, 15, 16, 17, 99, 100, 101, 1000, 12345} {
+		p := testPool(t, Options{Workers: 1, Chunk: 100})
+		got, err := p.Count(t.Context(), times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGenerator(testSeed(0))
+		var want int64
+		for left := int(times); left > 0; left -= 100 {
+			want += int64(g.draw(min(left, 100)))
+		}
+		if got != want {
+			t.Errorf("Count(%d) = %d, want %d", times, got, want)
+		}
+		if _, drawn := p.Load(); drawn != uint64(times) {
+			t.Errorf("Count(%d) made %d draws", times, drawn)
+		}
+	}
+}
+
+func TestCountRefusesBelowZeroAndDrawsNothingForZero(t *testing.T) {
+	p := testPool(t, Options{})
+	if got, err := p.Count(t.Context(), 0); got != 0 || err != nil {
+		t.Errorf("Count(0) = %d, %v, want 0", got, err)
+	}
+	for _, times := range []int32{-1, -5, math.MinInt32} {
+		if _, err := p.Count(t.Context(), times); whittle.CodeOf(err) != whittle.Invalid || err == nil {
+			t.Errorf("Count(%d): %v, want invalid_argument", times, err)
+		}
+	}
+	if _, drawn := p.Load(); drawn != 0 {
+		t.Errorf("%d draws were made for nothing", drawn)
+	}
+}
+
+// TestTurns holds the order in which chunks are handed out: a request that
+// comes after a giant has its first turn after one chunk of it.
+func TestTurns(t *testing.T) {
+	p := &Pool{maxActive: 3, chunk: 10}
+	p.work = sync.NewCond(&p.mu)
+	giant := &task{unassigned: math.MaxInt32, done: make(chan struct{})}
+	small := &task{unassigned: 5, done: make(chan struct{})}
+	middle := &task{unassigned: 15, done: make(chan struct{})}
+	for _, c := range []*task{giant, small, middle} {
+		if err := p.enter(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []struct {
+		t *task
+		n int
+	}{{giant, 10}, {small, 5}, {middle, 10}, {giant, 10}, {middle, 5}, {giant, 10}, {giant, 10}} {
+		if got, n := p.take(); got != want.t || n != want.n {
+			t.Fatalf("turn %d went to a task with %d left for %d draws", i, got.unassigned, n)
+		}
+	}
+}
+
+// stalled is a pool of one worker that waits in its first chunk for release.
+func stalled(o Options) (p *Pool, release func()) {
+	gate := make(chan struct{})
+	o.Workers = 1
+	o.Seed = func(int) Seed { <-gate; return testSeed(0) }
+	return New(o), sync.OnceFunc(func() { close(gate) })
+}
+
+func TestCountIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, release := stalled(Options{MaxActive: 2})
+		var done sync.WaitGroup
+		for range 2 {
+			done.Go(func() {
+				if _, err := p.Count(t.Context(), 10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := p.Count(t.Context(), 10)
+		var coded *whittle.Error
+		if !errors.As(err, &coded) || coded.Code != whittle.ResourceExhausted || coded.Hint == "" {
+			t.Errorf("third request: %v, want resource_exhausted with a hint", err)
+		}
+		release()
+		done.Wait()
+		if _, err := p.Count(t.Context(), 10); err != nil {
+			t.Errorf("after the others: %v", err)
+		}
+		p.Close()
+	})
+}
+
+func TestCountStopsWithItsContext(t *testing.T) {
+	cause := whittle.Errorf(whittle.Unavailable, "closing down")
+	for _, c := range []struct {
+		name string
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		want whittle.Code
+	}{
+		{"client gone", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		}, whittle.Canceled},
+		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}, whittle.DeadlineExceeded},
+		{"coded cause", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			return ctx, func() { cancel(nil) }
+		}, whittle.Unavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, release := stalled(Options{})
+				defer p.Close()
+				defer release()
+				ctx, cancel := c.end(t.Context())
+				defer cancel()
+				_, err := p.Count(ctx, math.MaxInt32)
+				if err == nil || whittle.CodeOf(err) != c.want {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+				if _, err := p.Count(ctx, 1); err == nil || whittle.CodeOf(err) != c.want {
+					t.Errorf("after the end: %v, want %v", err, c.want)
+				}
+				release()
+				// All that was left of the giant is dropped, so the next one
+				// has the worker for itself.
+				if _, err := p.Count(t.Context(), 7); err != nil {
+					t.Error(err)
+				}
+				if active, drawn := p.Load(); active != 0 || drawn != 7 {
+					t.Errorf("%d active, %d drawn, want 0 and 7", active, drawn)
+				}
+			})
+		})
+	}
+}
+
+// TestGivenUpMidway cancels while chunks are being drawn: at most the chunks
+// then in hand are drawn for nothing.
+func TestGivenUpMidway(t *testing.T) {
+	p := testPool(t, Options{Workers: 2, Chunk: 1000})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := p.Count(ctx, math.MaxInt32); ended <- err }()
+	for begun, drawn := time.Now(), uint64(0); drawn == 0; _, drawn = p.Load() {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("nothing is drawn")
+		}
+	}
+	cancel()
+	if err := <-ended; whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("%v, want canceled", err)
+	}
+	p.Close()
+	if active, drawn := p.Load(); active != 0 || drawn >= math.MaxInt32 {
+		t.Errorf("%d active, %d drawn: the request was not given up", active, drawn)
+	}
+}
+
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, release := stalled(Options{})
+		ended := make(chan error, 1)
+		go func() { _, err := p.Count(t.Context(), math.MaxInt32); ended <- err }()
+		synctest.Wait()
+		go release()
+		p.Close()
+		if err := <-ended; err == nil || whittle.CodeOf(err) != whittle.Unavailable {
+			t.Errorf("under way: %v, want unavailable", err)
+		}
+		if _, err := p.Count(t.Context(), 1); err == nil || whittle.CodeOf(err) != whittle.Unavailable {
+			t.Errorf("after the close: %v, want unavailable", err)
+		}
+		p.Close()
+	})
+}
+
+// TestManyAtOnce mixes requests that finish with requests that are given up.
+func TestManyAtOnce(t *testing.T) {
+	p := testPool(t, Options{Workers: 4, Chunk: 64})
+	var done sync.WaitGroup
+	for i := range 200 {
+		done.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%3 == 0 {
+				go cancel()
+			}
+			times := int32(i * 37)
+			got, err := p.Count(ctx, times)
+			switch {
+			case err != nil && (i%3 != 0 || whittle.CodeOf(err) != whittle.Canceled):
+				t.Errorf("request %d: %v", i, err)
+			case err == nil && (got < 0 || got > 100*int64(times)):
+				t.Errorf("Count(%d) = %d", times, got)
+			}
+		})
+	}
+	done.Wait()
+	if active, _ := p.Load(); active != 0 {
+		t.Errorf("%d still active", active)
+	}
+}
+
+// BenchmarkDraw is the kernel without the pool, and the ways that lost to it.
+func BenchmarkDraw(b *testing.B) {
+	const n = 1 << 16
+	perDraw := func(b *testing.B, f func(g *generator)) {
+		g := newGenerator(testSeed(0))
+		for b.Loop() {
+			f(g)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/draw")
+	}
+	b.Run("pairs", func(b *testing.B) { perDraw(b, func(g *generator) { g.draw(n) }) })
+	b.Run("digits", func(b *testing.B) {
+		perDraw(b, func(g *generator) { s := 0; g.digits(n, func(v int) { s += v }) })
+	})
+	b.Run("word", func(b *testing.B) {
+		perDraw(b, func(g *generator) {
+			var s uint64
+			for range n {
+				k, _ := bits.Mul64(g.next(), faces)
+				s += uint64(value(k))
+			}
+			drawn = s
+		})
+	})
+}
+
+var drawn uint64
