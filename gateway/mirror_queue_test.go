@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		release := make(chan struct{})
+		var order []int
+		var mu sync.Mutex
+		q := newQueue(func(_ context.Context, j int) {
+			n := now.Add(1)
+			most.Store(max(most.Load(), n))
+			<-release
+			mu.Lock()
+			order = append(order, j)
+			mu.Unlock()
+			now.Add(-1)
+		}, func(int) { t.Error("a job was given up") })
+
+		offers := map[offer]int{}
+		for j := range 30 {
+			offers[q.offer(j, 3, 20)]++
+		}
+		synctest.Wait()
+		if offers[accepted] != 23 || offers[full] != 7 || now.Load() != 3 || !q.busy() {
+			t.Errorf("accepted %d, refused %d, running %d; want 23, 7, 3", offers[accepted], offers[full], now.Load())
+		}
+		close(release)
+		synctest.Wait()
+		if q.busy() || most.Load() != 3 {
+			t.Errorf("busy %v at rest, at most %d at once", q.busy(), most.Load())
+		}
+		slices.Sort(order)
+		for j := range order {
+			if order[j] != j {
+				t.Fatalf("jobs done: %v", order)
+			}
+		}
+		// The ring has wrapped and is used again.
+		if q.offer(99, 1, 20) != accepted {
+			t.Error("not accepted at rest")
+		}
+		if err := q.close(t.Context(), t.Context()); err != nil {
+			t.Error(err)
+		}
+		if q.offer(1, 1, 1) != closed || len(order) != 24 {
+			t.Errorf("after close: %d jobs done", len(order))
+		}
+	})
+}
+
+func TestQueueKeepsOrderAsItGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []int
+		step := make(chan struct{})
+		q := newQueue(func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
+		next := 0
+		for _, burst := range []int{5, 17, 40, 1, 90} {
+			for range burst {
+				q.offer(next, 1, 200)
+				next++
+			}
+			for range 3 {
+				step <- struct{}{}
+			}
+		}
+		close(step)
+		if err := q.close(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != next || !slices.IsSorted(got) {
+			t.Errorf("%d of %d jobs, in the order %v", len(got), next, got)
+		}
+	})
+}
+
+func TestQueueClosesWithinItsTime(t *testing.T) {
+	tests := []struct {
+		name   string
+		heeds  bool // the work heeds its context
+		stuck  error
+		closes time.Duration
+	}{
+		{"work that heeds its context", true, nil, time.Second},
+		{"work that heeds nothing", false, context.DeadlineExceeded, 2 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				var abandoned []int
+				q := newQueue(func(ctx context.Context, _ int) {
+					if tt.heeds {
+						<-ctx.Done()
+					} else {
+						<-release
+					}
+				}, func(j int) { abandoned = append(abandoned, j) })
+				for j := range 5 {
+					q.offer(j, 2, 10)
+				}
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				after, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				if err := q.close(ctx, after); !errors.Is(err, tt.stuck) {
+					t.Errorf("close: %v, want %v", err, tt.stuck)
+				}
+				if took := time.Since(start); took != tt.closes {
+					t.Errorf("closed after %v, want %v", took, tt.closes)
+				}
+				slices.Sort(abandoned)
+				if !slices.Equal(abandoned, []int{0, 1, 2, 3, 4}) {
+					t.Errorf("given up: %v, want all five", abandoned)
+				}
+				close(release)
+			})
+		})
+	}
+}
