@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// strain watches the monolith's latency on one route and says when mirroring
+// should stop for its sake.
+//
+// Two medians are compared. The recent one is that of the last 64 answers. The
+// baseline is a slowly moving estimate of the median (stochastic approximation
+// of a quantile, Robbins and Monro 1951, on the logarithm): each answer moves
+// it up or down by one step. Answers given while nothing was being mirrored
+// move it by a large step, others by a small one, so it stays near what the
+// latency is without mirroring. Shedding is its own control: while it lasts,
+// answers come without mirroring. Either they are quick again, and mirroring
+// resumes; or they stay slow, so mirroring was not the cause, the baseline
+// rises to them, and mirroring resumes too.
+type strain struct {
+	// above is the multiple of the baseline that sheds; 0: never.
+	above float64
+
+	mu sync.Mutex // guards the following
+	// recent is a ring of logarithms of seconds.
+	recent [recentAnswers]float64
+	seen   int
+	base   float64
+	// shedding holds until the time named, unless confirmed again.
+	shedding bool
+	until    time.Time
+}
+
+const (
+	recentAnswers = 64
+	// lookEvery is how many answers pass between two looks at the medians.
+	lookEvery = 16
+	// The baseline's steps, in units of the logarithm: while it is first
+	// learned, while nothing is mirrored, and otherwise. A latency that has
+	// doubled is followed in about 45 quiet answers, or 1,400 mirrored ones.
+	firstStep, quietStep, mirroredStep = 1.0 / 8, 1.0 / 64, 1.0 / 2048
+	// leastRise is how much slower the monolith must be in absolute terms: a
+	// median that goes from 0.1 to 0.3 ms is a scheduler's noise and nobody's
+	// trouble.
+	leastRise = time.Millisecond
+	// shedLease ends shedding on a route too quiet to confirm it.
+	shedLease = 30 * time.Second
+)
+
+// observe takes one latency of the monolith's. quiet says that nothing was
+// being mirrored meanwhile.
+func (s *strain) observe(latency time.Duration, quiet bool, now time.Time) {
+	if s.above <= 0 {
+		return
+	}
+	x := math.Log(max(latency, time.Microsecond).Seconds())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(x, quiet)
+	s.recent[s.seen%recentAnswers] = x
+	s.seen++
+	if s.seen >= recentAnswers && s.seen%lookEvery == 0 {
+		s.look(now)
+	}
+}
+
+// follow moves the baseline. The caller holds mu.
+func (s *strain) follow(x float64, quiet bool) {
+	if s.seen == 0 {
+		s.base = x
+		return
+	}
+	step := mirroredStep
+	switch {
+	case s.seen < recentAnswers:
+		step = firstStep
+	case quiet:
+		step = quietStep
+	}
+	if x < s.base {
+		step = -step
+	}
+	s.base += step
+}
+
+// look decides. It takes more to begin than to go on: shedding ends when the
+// median is back under the geometric half of the allowed rise. The caller
+// holds mu.
+func (s *strain) look(now time.Time) {
+	sorted := s.recent
+	slices.Sort(sorted[:])
+	median := sorted[recentAnswers/2]
+	rise := math.Log(s.above)
+	if s.shedding {
+		rise /= 2
+	}
+	s.shedding = median > s.base+rise && math.Exp(median)-math.Exp(s.base) > leastRise.Seconds()
+	if s.shedding {
+		s.until = now.Add(shedLease)
+	}
+}
+
+// sheds reports whether mirroring should pause.
+func (s *strain) sheds(now time.Time) bool {
+	if s.above <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shedding && now.Before(s.until)
+}
