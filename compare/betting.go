@@ -13,6 +13,10 @@ const (
 	// which never helps a false alarm.
 	wealthCap   = 1e150
 	wealthFloor = 1e-150
+	// cashPart of the first wealth is kept back; in round r the part
+	// 1/(r+cashRounds) of what is left of it is staked.
+	cashPart   = 0.25
+	cashRounds = 64
 	// eValueCap bounds the e-values that are shown.
 	eValueCap = 1e12
 )
@@ -22,13 +26,17 @@ const (
 // most 0 given the past if the null hypothesis holds. Then the chance that the
 // wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
 // often one looks. The gambler spreads the first wealth evenly over the fixed
-// stakes, and over both directions where the test is two-sided.
+// stakes, and over both directions where the test is two-sided. A quarter is
+// kept back and staked little by little, so that a candidate that changes late
+// meets bets which a long quiet past has not eaten.
 //
 // Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
 // safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162.
 type bets struct {
 	Up   [len(stakes)]float64 `json:"up"`
 	Down [len(stakes)]float64 `json:"down"`
+	// Cash is what has not been staked yet.
+	Cash float64 `json:"cash"`
 	// Peak is the highest wealth so far; Ville's inequality is about it.
 	Peak float64 `json:"peak"`
 	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
@@ -46,11 +54,8 @@ func newBets() bets { return startBets(false) }
 func newTwoSided() bets { return startBets(true) }
 
 func startBets(two bool) bets {
-	b := bets{Peak: 1, TwoSided: two}
-	each := 1 / float64(len(stakes))
-	if two {
-		each /= 2
-	}
+	b := bets{Peak: 1, TwoSided: two, Cash: cashPart}
+	each := (1 - cashPart) / b.heaps()
 	for i := range stakes {
 		b.Up[i] = each
 		if two {
@@ -68,14 +73,17 @@ func (b *bets) bet(g, alpha float64, n int) {
 	}
 	g = max(-1, min(1, g))
 	b.Rounds++
-	var sum float64
+	fresh := b.Cash / float64(b.Rounds+cashRounds)
+	b.Cash -= fresh
+	fresh /= b.heaps()
+	sum := b.Cash
 	for i, l := range stakes {
-		b.Up[i] = held(b.Up[i] * (1 + l*g))
+		b.Up[i] = held((b.Up[i] + fresh) * (1 + l*g))
 		sum += b.Up[i]
 	}
 	if b.TwoSided {
 		for i, l := range stakes {
-			b.Down[i] = held(b.Down[i] * (1 - l*g))
+			b.Down[i] = held((b.Down[i] + fresh) * (1 - l*g))
 			sum += b.Down[i]
 		}
 	}
@@ -83,6 +91,14 @@ func (b *bets) bet(g, alpha float64, n int) {
 	if b.At == 0 && sum*alpha >= 1 {
 		b.At = n
 	}
+}
+
+// heaps is over how many bets the wealth is spread.
+func (b *bets) heaps() float64 {
+	if b.TwoSided {
+		return float64(2 * len(stakes))
+	}
+	return float64(len(stakes))
 }
 
 func held(w float64) float64 {
@@ -115,7 +131,7 @@ func (b *bets) valid() bool {
 			return false
 		}
 	}
-	return b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
+	return b.Cash >= 0 && b.Cash <= cashPart && b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
 }
 
 // excess tests by betting that an event comes in more than a share p of the
@@ -124,6 +140,8 @@ func (b *bets) valid() bool {
 // over a few q.
 type excess struct {
 	Wealth [len(shares)]float64 `json:"w"`
+	Cash   float64              `json:"cash"`
+	Rounds int                  `json:"rounds"`
 	Peak   float64              `json:"peak"`
 	At     int                  `json:"at"`
 }
@@ -132,9 +150,9 @@ type excess struct {
 var shares = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 0.95}
 
 func newExcess() excess {
-	e := excess{Peak: 1}
+	e := excess{Peak: 1, Cash: cashPart}
 	for i := range e.Wealth {
-		e.Wealth[i] = 1 / float64(len(shares))
+		e.Wealth[i] = (1 - cashPart) / float64(len(shares))
 	}
 	return e
 }
@@ -143,14 +161,18 @@ func newExcess() excess {
 // a single event decides.
 func (e *excess) see(event bool, p, alpha float64, n int) {
 	p = max(1e-9, min(0.999, p))
-	var sum float64
+	e.Rounds++
+	fresh := e.Cash / float64(e.Rounds+cashRounds)
+	e.Cash -= fresh
+	fresh /= float64(len(shares))
+	sum := e.Cash
 	for i, s := range shares {
 		q := p + (1-p)*s
 		f := (1 - q) / (1 - p)
 		if event {
 			f = q / p
 		}
-		e.Wealth[i] = held(e.Wealth[i] * f)
+		e.Wealth[i] = held((e.Wealth[i] + fresh) * f)
 		sum += e.Wealth[i]
 	}
 	e.Peak = max(e.Peak, sum)
@@ -159,6 +181,10 @@ func (e *excess) see(event bool, p, alpha float64, n int) {
 	}
 }
 
+// decided reports whether the evidence has passed its level.
+func (e *excess) decided() bool { return e.At > 0 }
+
+// eValue is the highest wealth so far, bounded so that it can be shown.
 func (e *excess) eValue() float64 { return min(e.Peak, eValueCap) }
 
 func (e *excess) valid() bool {
@@ -167,5 +193,5 @@ func (e *excess) valid() bool {
 			return false
 		}
 	}
-	return e.Peak >= 1 && e.Peak <= float64(len(shares))*wealthCap && e.At >= 0
+	return e.Cash >= 0 && e.Cash <= cashPart && e.Rounds >= 0 && e.Peak >= 1 && e.Peak <= float64(len(shares))*wealthCap && e.At >= 0
 }
