@@ -1,0 +1,50 @@
+package server
+
+import (
+	"errors"
+
+	"connectrpc.com/connect"
+	"github.com/twitchtv/twirp"
+
+	"whittle"
+)
+
+// words is what a client is told where a coded error has no message of its
+// own: its cause is for the log.
+var words = map[whittle.Code]string{
+	whittle.Canceled:         "the request was cancelled",
+	whittle.DeadlineExceeded: "the time allowed for the request ran out",
+	whittle.Unavailable:      "the service is closing down",
+}
+
+// public gives what a client may know of err.
+func public(err error) (whittle.Code, string) {
+	coded, ok := errors.AsType[*whittle.Error](err)
+	switch {
+	case !ok || coded.Code == whittle.Internal:
+		return whittle.Internal, "internal error"
+	case coded.Message != "" && coded.Hint != "":
+		return coded.Code, coded.Message + "; " + coded.Hint
+	case coded.Message != "":
+		return coded.Code, coded.Message
+	case words[coded.Code] != "":
+		return coded.Code, words[coded.Code]
+	}
+	return coded.Code, coded.Code.String()
+}
+
+// twirpError translates for Twirp, whose names of codes are whittle's.
+func twirpError(err error) twirp.Error {
+	code, text := public(err)
+	return twirp.NewError(twirp.ErrorCode(code.String()), text)
+}
+
+// connectError translates for Connect, gRPC and gRPC-Web.
+func connectError(err error) *connect.Error {
+	code, text := public(err)
+	var c connect.Code
+	if c.UnmarshalText([]byte(code.String())) != nil {
+		c = connect.CodeInternal
+	}
+	return connect.NewError(c, errors.New(text))
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+// Program is one command that serves a Counter.
+type Program struct {
+	// Name of the command.
+	Name string
+	// Summary opens the help: what the command is, in a sentence or two.
+	Summary string
+	// Examples closes the help, one command a line.
+	Examples string
+	// Flags adds the command's own flags, which may be set by environment and
+	// .env file like all others. Nil: none.
+	Flags func(*flag.FlagSet)
+	// Start makes the counter once the flags are known, and may add to the
+	// metrics; stop is called after the last call has ended.
+	Start func(prometheus.Registerer) (c Counter, stop func(), err error)
+}
+
+// Main runs p until SIGINT or SIGTERM and gives the exit status.
+func Main(p Program) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// After the first signal the next one ends the process at once.
+	context.AfterFunc(ctx, stop)
+	err := p.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+	if coded, ok := errors.AsType[*whittle.Error](err); ok && coded.Hint != "" {
+		fmt.Fprintf(os.Stderr, "  %s\n", coded.Hint)
+	}
+	return whittle.CodeOf(err).ExitStatus()
+}
+
+// Run serves until ctx ends. Once both ports are open it writes one line to
+// stdout, "listening public=HOST:PORT admin=HOST:PORT"; logs go to stderr.
+func (p Program) Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	var c config
+	f := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	c.register(f)
+	if p.Flags != nil {
+		p.Flags(f)
+	}
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		p.help(f, stdout)
+		return nil
+	} else if err != nil {
+		return whittle.Errorf(whittle.Invalid, "%v", err).WithHint(p.Name + " -h lists the flags")
+	}
+	if f.NArg() > 0 {
+		return whittle.Errorf(whittle.Invalid, "%q is not a flag", f.Arg(0)).WithHint(p.Name + " -h lists the flags")
+	}
+	if err := fill(f, getenv); err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	counter, stop, err := p.Start(registry)
+	if err != nil {
+		return fmt.Errorf("start counter: %w", err)
+	}
+	defer stop()
+	return serve(ctx, &c, counter, registry, c.logger(stderr), stdout)
+}
+
+func (c *config) logger(w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: c.level}
+	if c.json {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+func (p Program) help(f *flag.FlagSet, w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nUsage: %s [flags]\n\nFlags, each also as COUNT_NAME in the environment or in a .env file\n"+
+		"(a flag goes before the environment, the environment before the file):\n", p.Summary, p.Name)
+	f.SetOutput(w)
+	f.PrintDefaults()
+	fmt.Fprintf(w, "\nExamples:\n%s", p.Examples)
+}
