@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// maxDescriptor bounds the file with the contract; a set with all of an API's
+// imports has some hundred KiB.
+const maxDescriptor = 16 << 20
+
+func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
+	n, ok := o.get("candidate")
+	if !ok {
+		return
+	}
+	u := whittle.Upstream{Timeout: 5 * time.Second, MaxAnswer: 4 * mib, MaxConns: 256}
+	route.Candidate = &u
+	c, ok := r.upstream(n, o.sub("candidate"), &u)
+	if !ok {
+		return
+	}
+	rpc, isRPC := r.rpc(c, files)
+	response, given := c.child("response", "{content_type: application/json}")
+	switch {
+	case given && !isRPC:
+		r.failField(c.sub("response"), "has no effect without rpc:, since such a candidate's answers pass as they are")
+		response = nil
+	case given:
+		r.response(response, rpc)
+	}
+	c.done()
+	if isRPC {
+		route.RPC = rpc
+		r.checkRPC(c, rpc)
+	}
+}
+
+func (r *reader) rpc(c *object, files folder) (*whittle.RPC, bool) {
+	o, ok := c.child("rpc", "{protocol: twirp, descriptor: FILE, method: package.Service/Method}")
+	if !ok {
+		return nil, false
+	}
+	rpc := &whittle.RPC{ContentType: "application/json", Status: 200}
+	protocol := ""
+	if !o.oneOf("protocol", &protocol, string(whittle.Twirp), string(whittle.TwirpJSON), string(whittle.Connect), string(whittle.GRPC)) &&
+		!r.failed(o.sub("protocol")) {
+		r.fail(o.n.at, o.sub("protocol"), "is missing; write one of: twirp, twirp+json, connect, grpc")
+	}
+	rpc.Protocol = whittle.Protocol(protocol)
+	path := ""
+	if o.text("descriptor", &path) {
+		b, err := files.read(files.path(path))
+		if err != nil {
+			r.failField(o.sub("descriptor"), "cannot be read: %v; buf build -o %s makes one", err, path)
+		}
+		rpc.Descriptor = b
+	} else if !r.failed(o.sub("descriptor")) {
+		r.fail(o.n.at, o.sub("descriptor"), "is missing; write the file that buf build -o or protoc --descriptor_set_out made")
+	}
+	if !read(o, "method", "package.Service/Method", &rpc.Method, parseMethod) && !r.failed(o.sub("method")) {
+		r.fail(o.n.at, o.sub("method"), "is missing; write package.Service/Method")
+	}
+	if rpc.Protocol == whittle.Twirp || rpc.Protocol == whittle.TwirpJSON {
+		rpc.Prefix = "/twirp"
+	}
+	read(o, "prefix", "a path such as /twirp", &rpc.Prefix, parsePrefix)
+	o.done()
+	return rpc, true
+}
+
+func parseMethod(s string) (string, error) {
+	service, method, ok := strings.Cut(strings.TrimPrefix(s, "/"), "/")
+	if !ok || service == "" || method == "" || strings.ContainsAny(service+method, "/ ") {
+		return "", fmt.Errorf("%s is not a method: write package.Service/Method", quote(s))
+	}
+	return service + "/" + method, nil
+}
+
+// parsePrefix reads the path before a procedure's; "/" stands for none.
+func parsePrefix(s string) (string, error) {
+	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, "?# \t") {
+		return "", fmt.Errorf("%s is not a path: write /twirp, or / for none", quote(s))
+	}
+	if s == "/" {
+		return s, nil
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+func (r *reader) response(o *object, rpc *whittle.RPC) {
+	if o.text("template", &rpc.Template) {
+		rpc.ContentType = "text/plain; charset=utf-8"
+	}
+	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseMediaType)
+	o.count("status", &rpc.Status, 200, 299)
+	o.done()
+}

@@ -1,0 +1,245 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"text/template"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"whittle"
+)
+
+func parseMediaType(s string) (string, error) {
+	t, _, err := mime.ParseMediaType(s)
+	if err != nil || !strings.Contains(t, "/") {
+		return "", fmt.Errorf("%s is not a media type: write text/html; charset=utf-8 or application/json", quote(s))
+	}
+	return s, nil
+}
+
+// checkRPC holds the method and the template against the contract.
+func (r *reader) checkRPC(c *object, rpc *whittle.RPC) {
+	descriptor, method := c.sub("rpc.descriptor"), c.sub("rpc.method")
+	if len(rpc.Descriptor) == 0 || r.failed(descriptor) {
+		if rpc.Descriptor != nil && !r.failed(descriptor) {
+			r.failField(descriptor, "is empty")
+		}
+		return
+	}
+	services, err := servicesOf(rpc.Descriptor)
+	if err != nil {
+		r.failField(descriptor, "is not a set of file descriptors (buf build -o or protoc --include_imports --descriptor_set_out make one): %v", err)
+		return
+	}
+	if rpc.Method == "" {
+		return
+	}
+	m, ok := services[rpc.Method]
+	switch names := slices.Sorted(maps.Keys(services)); {
+	case ok && (m.IsStreamingClient() || m.IsStreamingServer()):
+		r.failField(method, "%s streams, and only methods with one message each way can be put behind a route", quote(rpc.Method))
+	case ok:
+		r.checkTemplate(c.sub("response.template"), rpc.Template, m.Output())
+	case len(names) == 0:
+		r.failField(descriptor, "holds no service")
+	case closest(rpc.Method, names) != "":
+		r.failField(method, "%s is not in the descriptor; did you mean %s?", quote(rpc.Method), closest(rpc.Method, names))
+	default:
+		r.failField(method, "%s is not in the descriptor; it has: %s", quote(rpc.Method), strings.Join(names[:min(len(names), 10)], ", "))
+	}
+}
+
+// servicesOf gives every method of a descriptor set by package.Service/Method.
+func servicesOf(set []byte) (map[string]protoreflect.MethodDescriptor, error) {
+	var fds descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(set, &fds); err != nil {
+		return nil, err
+	}
+	if len(fds.GetFile()) == 0 {
+		return nil, errors.New("no file in it")
+	}
+	files, err := protodesc.NewFiles(&fds)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]protoreflect.MethodDescriptor{}
+	eachMethod(files, func(m protoreflect.MethodDescriptor) {
+		out[string(m.Parent().FullName())+"/"+string(m.Name())] = m
+	})
+	return out, nil
+}
+
+func eachMethod(files *protoregistry.Files, yield func(protoreflect.MethodDescriptor)) {
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			methods := f.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				yield(methods.Get(j))
+			}
+		}
+		return true
+	})
+}
+
+// checkTemplate renders the template once from an answer in which every field
+// has its zero value.
+func (r *reader) checkTemplate(field, text string, out protoreflect.MessageDescriptor) {
+	if text == "" {
+		return
+	}
+	t, err := template.New("template").Option("missingkey=error").Parse(text)
+	if err != nil {
+		r.failField(field, "is not a template: %s", templateFault(err))
+		return
+	}
+	zero, names := map[string]any{}, []string{}
+	for i := range out.Fields().Len() {
+		f := out.Fields().Get(i)
+		names = append(names, "."+string(f.Name()))
+		zero[string(f.Name())], zero[f.JSONName()] = zeroOf(f), zeroOf(f)
+	}
+	if err := t.Execute(io.Discard, zero); err != nil {
+		r.failField(field, "does not fit %s: %s; its fields are: %s", out.FullName(), templateFault(err), strings.Join(names, ", "))
+	}
+}
+
+// zeroOf is what a template sees of a field that is not set.
+func zeroOf(f protoreflect.FieldDescriptor) any {
+	switch {
+	case f.IsMap():
+		return map[string]any{}
+	case f.IsList():
+		return []any{}
+	case f.Message() != nil:
+		return nil
+	case f.Enum() != nil:
+		return string(f.DefaultEnumValue().Name())
+	case f.Kind() == protoreflect.BytesKind:
+		return ""
+	}
+	return f.Default().Interface()
+}
+
+func templateFault(err error) string {
+	s := strings.TrimPrefix(err.Error(), "template: ")
+	return strings.Replace(s, "executing \"template\" ", "", 1)
+}
+
+// tryPattern says what net/http's ServeMux, whose patterns these are, has
+// against one.
+func tryPattern(pattern string) error {
+	fault := register(http.NewServeMux(), pattern)
+	_, reason, ok := strings.Cut(fault, ": ")
+	switch {
+	case fault == "":
+		return nil
+	case !ok:
+		return errors.New(fault)
+	}
+	return errors.New(reason)
+}
+
+// register adds a pattern and gives the text of the mux's refusal, which comes
+// as a panic.
+func register(mux *http.ServeMux, pattern string) (fault string) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Sprint(r)
+		}
+	}()
+	mux.Handle(pattern, http.NotFoundHandler())
+	return ""
+}
+
+// checkOverlap refuses two routes of which a request could equally well mean
+// either, by the mux's own rule that the more specific pattern wins.
+func (r *reader) checkOverlap(routes []whittle.Route) {
+	muxes := map[[2]string]*http.ServeMux{}
+	first := map[string]int{}
+	paths := map[string]int{}
+	for i, route := range routes {
+		field := fmt.Sprintf("routes[%d].match", i)
+		if j, twice := first[route.Name]; twice {
+			r.failField(field, "%s is given twice; the first is routes[%d] in line %d", quote(route.Name), j, r.where[fmt.Sprintf("routes[%d]", j)].line)
+			continue
+		}
+		first[route.Name] = i
+		condition := [2]string{route.Match.HeaderName, route.Match.HeaderValue}
+		if muxes[condition] == nil {
+			muxes[condition] = http.NewServeMux()
+		}
+		pattern := strings.TrimSpace(route.Match.Method + " " + route.Match.Pattern)
+		if register(muxes[condition], pattern) != "" {
+			r.failField(field, "%s overlaps %s, and neither is the more specific; change one so that every request has one route",
+				quote(route.Name), quote(r.conflicting(routes[:i], route.Match)))
+			continue
+		}
+		if route.Match.HeaderName == "" {
+			continue
+		}
+		if j, seen := paths[pattern]; seen && routes[j].Match.HeaderName != route.Match.HeaderName {
+			r.warn(field, "a request with both %s and %s matches routes[%d] too, which stands first and gets it", routes[j].Match.HeaderName, route.Match.HeaderName, j)
+		}
+		paths[pattern] = i
+	}
+}
+
+// conflicting finds the earlier route that a pattern clashes with.
+func (r *reader) conflicting(earlier []whittle.Route, m whittle.Match) string {
+	for _, e := range earlier {
+		if e.Match.HeaderName != m.HeaderName || e.Match.HeaderValue != m.HeaderValue {
+			continue
+		}
+		mux := http.NewServeMux()
+		register(mux, strings.TrimSpace(e.Match.Method+" "+e.Match.Pattern))
+		if register(mux, strings.TrimSpace(m.Method+" "+m.Pattern)) != "" {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// isSafe reports whether a route's requests may be repeated without being told
+// that it is a rehearsal.
+func isSafe(route whittle.Route) bool {
+	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, route.Match.Method)
+}
+
+// checkWarnings tells of what is allowed and probably not meant.
+func (r *reader) checkWarnings(f *File) {
+	if f.Monolith.Insecure {
+		r.warn("monolith.insecure", "any certificate is accepted, so the monolith's users can be listened to")
+	}
+	for i, route := range f.Routes {
+		if route.Candidate == nil {
+			continue
+		}
+		field := fmt.Sprintf("routes[%d]", i)
+		if route.Match.Method != "" && !isSafe(route) && route.Rehearsal == nil {
+			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or rehearsal: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
+		}
+		if isSafe(route) && route.Rehearsal != nil {
+			r.warn(field+".rehearsal", "is not needed where requests are safe")
+		}
+		if !route.Rollout.Auto && route.Rollout.Retry > 0 {
+			r.warn(field+".rollout.retry", "has no effect with auto: false")
+		}
+		if last := route.Rollout.Steps[len(route.Rollout.Steps)-1]; last != whittle.All {
+			r.warn(field+".rollout.steps", "ends at %s, so the monolith keeps answering the rest", percent(last.Percent()/100))
+		}
+		if route.Candidate.Insecure {
+			r.warn(field+".candidate.insecure", "any certificate is accepted, so the candidate's traffic can be listened to")
+		}
+	}
+}

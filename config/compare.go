@@ -1,0 +1,136 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"whittle"
+)
+
+func (r *reader) compare(o *object, c *whittle.Comparison) {
+	n, ok := o.get("compare")
+	if !ok {
+		return
+	}
+	path := o.sub("compare")
+	if n.kind != isMapping {
+		readNode(r, n, path, "exact, json or statistical, or a mapping with kind:", &c.Kind, parseKind)
+		return
+	}
+	m, _ := r.object(n, path, "")
+	read(m, "kind", "exact, json or statistical", &c.Kind, parseKind)
+	m.texts("ignore", "[$.id]", &c.Ignore, jsonPath)
+	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
+	m.fraction("tolerance", &c.Tolerance)
+	m.flag("learn_noise", &c.LearnNoise)
+	m.text("value", &c.Value)
+	m.text("per", &c.Per)
+	if g, ok := m.child("margin", "{mean: 0.5%, spread: 1.25x, distribution: 0.1}"); ok {
+		g.percent("mean", &c.Margin.Mean)
+		g.multiple("spread", &c.Margin.Spread, false)
+		g.fraction("distribution", &c.Margin.Distribution)
+		g.done()
+	}
+	m.confidence("confidence", &c.Confidence)
+	m.percent("max_differ", &c.MaxDiffer)
+	m.count("min_compared", &c.MinCompared, 1, 1_000_000_000)
+	m.list("expect", "[{kind: status, reason: …}]", 1000, func(n *node, path string) {
+		if e, ok := r.expectation(n, path); ok {
+			c.Expect = append(c.Expect, e)
+		}
+	})
+	m.done()
+	r.onlyFor(m, c.Kind)
+}
+
+func parseKind(s string) (whittle.CompareKind, error) {
+	k, err := oneOf(s, []string{string(whittle.Exact), string(whittle.JSON), string(whittle.Statistical)})
+	return whittle.CompareKind(k), err
+}
+
+// kindsOf says which kinds of comparison a setting has an effect on, for those
+// that not all kinds share.
+var kindsOf = []struct {
+	key   string
+	kinds []whittle.CompareKind
+}{
+	{"ignore", []whittle.CompareKind{whittle.JSON}},
+	{"unordered", []whittle.CompareKind{whittle.JSON}},
+	{"tolerance", []whittle.CompareKind{whittle.JSON}},
+	{"learn_noise", []whittle.CompareKind{whittle.JSON}},
+	{"value", []whittle.CompareKind{whittle.Statistical}},
+	{"per", []whittle.CompareKind{whittle.Statistical}},
+	{"margin", []whittle.CompareKind{whittle.Statistical}},
+	{"max_differ", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
+}
+
+// onlyFor refuses what would silently have no effect.
+func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
+	if r.failed(m.sub("kind")) {
+		return
+	}
+	for _, row := range kindsOf {
+		at, given := r.where[m.sub(row.key)]
+		if !given {
+			continue
+		}
+		fits, names := false, make([]string, len(row.kinds))
+		for i, k := range row.kinds {
+			fits = fits || k == kind
+			names[i] = string(k)
+		}
+		if !fits {
+			r.fail(at, m.sub(row.key), "has no effect on kind: %s; it belongs to %s", kind, strings.Join(names, " and "))
+		}
+	}
+}
+
+var findingKinds = []string{
+	string(whittle.FoundStatus), string(whittle.FoundContentType), string(whittle.FoundBody),
+	string(whittle.FoundField), string(whittle.FoundMean), string(whittle.FoundSpread),
+	string(whittle.FoundDistribution), string(whittle.FoundRepeats), string(whittle.FoundWrongValue),
+	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
+}
+
+func (r *reader) expectation(n *node, path string) (whittle.Expectation, bool) {
+	var e whittle.Expectation
+	o, ok := r.object(n, path, "{kind: status, reason: …}")
+	if !ok {
+		return e, false
+	}
+	kind := ""
+	if !o.oneOf("kind", &kind, findingKinds...) && !r.failed(o.sub("kind")) {
+		r.fail(n.at, o.sub("kind"), "is missing; write one of: %s", strings.Join(findingKinds, ", "))
+	}
+	e.Kind = whittle.FindingKind(kind)
+	o.text("path", &e.Path)
+	o.text("from", &e.From)
+	o.text("to", &e.To)
+	if !o.text("reason", &e.Reason) && !r.failed(o.sub("reason")) {
+		r.fail(n.at, o.sub("reason"), "is missing; say in a sentence why this difference is accepted")
+	}
+	o.done()
+	if e.Kind == whittle.FoundField && e.Path != "" {
+		if err := jsonPath(e.Path); err != nil {
+			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
+		}
+	}
+	return e, true
+}
+
+// text of an expectation, for a person.
+func expected(e whittle.Expectation) string {
+	s := string(e.Kind)
+	if e.Path != "" {
+		s += " at " + e.Path
+	}
+	switch {
+	case e.From != "" && e.To != "":
+		s += fmt.Sprintf(" from %s to %s", e.From, e.To)
+	case e.From != "":
+		s += " from " + e.From
+	case e.To != "":
+		s += " to " + e.To
+	}
+	return s + " (" + e.Reason + ")"
+}

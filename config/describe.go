@@ -1,0 +1,220 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"whittle"
+)
+
+// Describe writes in words how every route will be treated, with all defaults
+// in force, and the warnings. The first error of w ends it.
+func (f *File) Describe(w io.Writer) error {
+	var b strings.Builder
+	f.describeServer(&b)
+	for i := range f.Routes {
+		b.WriteByte('\n')
+		describeRoute(&b, &f.Routes[i])
+	}
+	for i, text := range f.Warnings {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "warning: %s\n", text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func line(b *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(b, "  %-10s ", name)
+	fmt.Fprintf(b, format, args...)
+	b.WriteByte('\n')
+}
+
+func (f *File) describeServer(b *strings.Builder) {
+	fmt.Fprintf(b, "%s\n", f.Path)
+	protocol := "plain HTTP/1.1 and HTTP/2"
+	if f.TLS != nil {
+		protocol = "TLS with " + f.TLS.Cert
+	}
+	line(b, "listen", "%s, %s", f.Listen, protocol)
+	switch {
+	case f.Admin == "":
+		line(b, "admin", "off")
+	case f.AdminToken != "":
+		line(b, "admin", "%s, with a token", f.Admin)
+	default:
+		line(b, "admin", "%s, without a token", f.Admin)
+	}
+	line(b, "monolith", "%s", upstream(&f.Monolith))
+	line(b, "state", "%s", f.State)
+	l := f.Limits
+	body := "any length"
+	if l.BodyBytes >= 0 {
+		body = "at most " + size(l.BodyBytes)
+	}
+	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, %s to finish at the end",
+		l.Connections, size(int64(l.HeaderBytes)), brief(l.HeaderTimeout), body, brief(l.StallTimeout), brief(l.IdleTimeout), l.Streams, brief(l.UpgradeIdle), brief(l.Grace))
+	trust := "believed from nobody"
+	if len(f.Forwarded.Trust) > 0 {
+		trust = "believed from"
+		for _, p := range f.Forwarded.Trust {
+			trust += " " + p.String()
+		}
+	}
+	line(b, "forwarded", "%s", trust)
+	if f.Trace.Endpoint == "" {
+		line(b, "trace", "context passed on, nothing exported")
+	} else {
+		line(b, "trace", "%s of requests to %s", percent(f.Trace.Sample.Percent()/100), f.Trace.Endpoint)
+	}
+	line(b, "log", "%s and above, as %s", strings.ToLower(f.Log.Level.String()), f.Log.Format)
+	line(b, "otherwise", "every request without a route passes to the monolith untouched")
+}
+
+func upstream(u *whittle.Upstream) string {
+	s := fmt.Sprintf("%s, %s to its first byte, at most %d connections", u.URL, brief(u.Timeout), u.MaxConns)
+	if u.Insecure {
+		s += ", any certificate"
+	}
+	return s
+}
+
+func describeRoute(b *strings.Builder, r *whittle.Route) {
+	fmt.Fprintf(b, "%s\n", r.Name)
+	if r.Candidate == nil {
+		line(b, "candidate", "none: passes to the monolith untouched")
+		return
+	}
+	line(b, "candidate", "%s, answers held up to %s", upstream(r.Candidate), size(r.Candidate.MaxAnswer))
+	if r.RPC != nil {
+		line(b, "rpc", "%s %s%s", r.RPC.Protocol, r.RPC.Method, prefix(r.RPC.Prefix))
+		answer := "JSON"
+		if r.RPC.Template != "" {
+			answer = fmt.Sprintf("template %q", r.RPC.Template)
+		}
+		line(b, "answer", "%d %s, %s", r.RPC.Status, r.RPC.ContentType, answer)
+	}
+	describeMirror(b, r)
+	describeCompare(b, &r.Compare)
+	describeRollout(b, &r.Rollout)
+	g := &r.Guard
+	p99 := "latency is not guarded"
+	if g.P99 > 0 {
+		p99 = fmt.Sprintf("p99 at most %sx the monolith's", number(g.P99))
+	}
+	line(b, "guard", "bad answers at most %s above the monolith's; %s; mismatches at most %s", percent(g.Errors), p99, percent(g.Mismatch))
+	line(b, "", "confidence %s; %d bad answers in a row, or %d requests with no good answer since, are a hard breach",
+		percent(g.Confidence), g.Consecutive, g.Exposure)
+}
+
+func prefix(p string) string {
+	if p == "" || p == "/" {
+		return ""
+	}
+	return " under " + p
+}
+
+func describeMirror(b *strings.Builder, r *whittle.Route) {
+	m := &r.Mirror
+	why := mirrored(r)
+	if m.Sample == 0 || why == notMirrored {
+		if m.Sample == 0 {
+			why = "never: the sample is 0%"
+		}
+		line(b, "mirrored", "%s", why)
+		return
+	}
+	line(b, "mirrored", "%s of the users, %s", percent(m.Sample.Percent()/100), why)
+	shed := "never shed for the monolith's latency"
+	if m.ShedAbove > 0 {
+		shed = fmt.Sprintf("shed while the monolith is above %sx its usual latency", number(m.ShedAbove))
+	}
+	line(b, "", "bodies up to %s, %s in all, %d at once, %d waiting; %s", size(m.MaxBody), size(m.MaxMemory), m.Concurrency, m.Queue, shed)
+	repeat := "no repeats"
+	if m.RepeatEvery > 0 {
+		repeat = fmt.Sprintf("1 in %d repeated to the monolith to learn what changes by itself", m.RepeatEvery)
+	}
+	line(b, "", "%s of what the candidate answers is watched against the monolith; %s", percent(m.Watch.Percent()/100), repeat)
+}
+
+const notMirrored = "never: the method may change something, and the route says neither safe nor rehearsal"
+
+// mirrored says why a route's requests are mirrored, or why not.
+func mirrored(r *whittle.Route) string {
+	switch {
+	case r.Safe:
+		return "since the route says that nothing is changed"
+	case isSafe(*r):
+		return "since " + r.Match.Method + " changes nothing"
+	case r.Rehearsal != nil:
+		return fmt.Sprintf("with %s: %s, which tells the candidate not to mean it", r.Rehearsal.Header, r.Rehearsal.Value)
+	case r.Match.Method == "":
+		return "GET, HEAD and OPTIONS only; other methods may change something"
+	}
+	return notMirrored
+}
+
+func describeCompare(b *strings.Builder, c *whittle.Comparison) {
+	switch c.Kind {
+	case whittle.Statistical:
+		per := ""
+		if c.Per != "" {
+			per = " per " + c.Per
+		}
+		line(b, "compared", "statistical: %s%s, the same law", c.Value, per)
+		line(b, "", "margins: mean %s, spread %sx, distribution %s", percent(c.Margin.Mean), number(c.Margin.Spread), number(c.Margin.Distribution))
+	case whittle.JSON:
+		line(b, "compared", "json: the same structure and values%s", jsonRules(c))
+	default:
+		line(b, "compared", "exact: the same bytes")
+	}
+	differ := ""
+	if c.Kind != whittle.Statistical {
+		differ = fmt.Sprintf(", fewer than %s of which may differ", percent(c.MaxDiffer))
+	}
+	line(b, "", "EQUIVALENT after at least %d exchanges%s, at confidence %s", c.MinCompared, differ, percent(c.Confidence))
+	for _, e := range c.Expect {
+		line(b, "", "expected: %s", expected(e))
+	}
+}
+
+func jsonRules(c *whittle.Comparison) string {
+	s := ""
+	if len(c.Ignore) > 0 {
+		s += ", but " + strings.Join(c.Ignore, ", ")
+	}
+	if len(c.Unordered) > 0 {
+		s += "; in any order: " + strings.Join(c.Unordered, ", ")
+	}
+	if c.Tolerance > 0 {
+		s += "; numbers within " + percent(c.Tolerance)
+	}
+	if c.LearnNoise {
+		s += "; what the monolith changes by itself is learned and left out"
+	}
+	return s
+}
+
+func describeRollout(b *strings.Builder, p *whittle.Rollout) {
+	steps := make([]string, len(p.Steps))
+	for i, s := range p.Steps {
+		steps[i] = number(s.Percent())
+	}
+	when := "by hand"
+	if p.Auto {
+		when = "by itself on evidence"
+	}
+	by := p.Sticky.By
+	if p.Sticky.Name != "" {
+		by += " " + p.Sticky.Name
+	}
+	line(b, "shifted", "%s: %s %%, each for at least %s and %d requests; a user stays by %s", when, strings.Join(steps, " → "), brief(p.Hold), p.MinRequests, by)
+	again := "only by hand"
+	if p.Retry > 0 {
+		again = "by itself after " + brief(p.Retry)
+	}
+	line(b, "", "after a rollback it shifts again %s", again)
+}

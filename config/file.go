@@ -1,0 +1,198 @@
+// Package config reads whittle.yaml into the words of package whittle, with
+// every default filled in, and reports what is wrong with it by file, line,
+// column and field, saying what to write instead.
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"whittle"
+)
+
+// File is a config that was found good.
+type File struct {
+	// Path is the file's name as it was given; errors begin with it.
+	Path string
+	// Listen is where users' requests arrive, host:port with the host possibly
+	// empty. Default ":8080".
+	Listen string
+	// TLS is nil where users speak plain HTTP.
+	TLS *TLS
+	// Admin is the address of the admin API, host:port. Default
+	// "127.0.0.1:8081"; empty where it is switched off.
+	Admin string
+	// AdminToken is what callers of the admin API must show. Empty: none is
+	// asked for, which is allowed on a loopback address only.
+	AdminToken string
+	Monolith   whittle.Upstream
+	Routes     []whittle.Route
+	// State is the path of the state file. Default: whittle.db beside the
+	// config.
+	State     string
+	Limits    Limits
+	Forwarded Forwarded
+	Trace     Trace
+	Log       Log
+	// Warnings are what is allowed and probably not meant, each one sentence
+	// with its place in front, in the order of the file.
+	Warnings []string
+
+	where map[string]position
+}
+
+// TLS names the files of a certificate chain and its key, in PEM.
+type TLS struct{ Cert, Key string }
+
+// Limits bound what one client can make the gateway hold. Its fields are those
+// of gateway.Limits, into which it converts.
+type Limits struct {
+	// Connections open at once. Default 16,384.
+	Connections int
+	// HeaderBytes bounds a request's line and header. Default 64 KiB.
+	HeaderBytes int
+	// BodyBytes bounds a request's body. Default −1: no bound.
+	BodyBytes int64
+	// Streams of one HTTP/2 connection at once. Default 250.
+	Streams int
+	// HeaderTimeout is how long a header may take. Default 10 s.
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long a connection may wait for its next request.
+	// Default 2 min.
+	IdleTimeout time.Duration
+	// StallTimeout is how long a body under way may stand still. Default 1 min.
+	StallTimeout time.Duration
+	// UpgradeIdle is how long an upgraded connection may be silent. Default 1 h.
+	UpgradeIdle time.Duration
+	// Grace is how long requests may take to finish at the end. Default 30 s.
+	Grace time.Duration
+}
+
+// Forwarded says whom to believe about who the client is.
+type Forwarded struct {
+	// Trust are the networks whose Forwarded and X-Forwarded-* headers are
+	// kept. Empty: nobody's are, and the connection's own address counts.
+	Trust []netip.Prefix
+}
+
+// Trace says where spans go.
+type Trace struct {
+	// Endpoint is an OTLP/HTTP base URL. Empty: trace context is passed on and
+	// nothing is exported.
+	Endpoint string
+	// Sample is the part of requests traced that bring no decision with them.
+	// Default 1 %.
+	Sample whittle.Share
+}
+
+// Log says what is logged and how.
+type Log struct {
+	// Level is the least that is logged. Default info, which is the zero value.
+	Level slog.Level
+	// Format is "text" or "json". Default "text".
+	Format string
+}
+
+// Load reads the config at path; the files it names are looked for beside it.
+// Every error has a code: Invalid for what the file says, NotFound where there
+// is none.
+func Load(path string) (*File, error) {
+	src, err := readBounded(path, maxSource)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, whittle.Errorf(whittle.NotFound, "read config: %w", err)
+		}
+		return nil, whittle.Errorf(whittle.Invalid, "read config: %w", err)
+	}
+	return Parse(path, src, func(p string) ([]byte, error) { return readBounded(p, maxDescriptor) })
+}
+
+// Parse reads src as the config called name. Files that it names (descriptors,
+// the admin token) are read with read, by a path that is relative to name's
+// folder already resolved. Environment variables are the process's own.
+//
+// The error joins up to 20 *whittle.Error, one for each fault, in the order of
+// the file.
+func Parse(name string, src []byte, read func(path string) ([]byte, error)) (*File, error) {
+	r := newReader(name)
+	f := r.parse(src, read)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File {
+	root, err := parseYAML(src)
+	if err != nil {
+		if e, ok := errors.AsType[*syntaxError](err); ok {
+			r.fail(e.at, "", "%s", e.text)
+		}
+		return nil
+	}
+	f := &File{Path: r.name, where: r.where}
+	o, ok := r.object(root, "", "listen:, monolith:, routes: and so on")
+	if !ok {
+		return nil
+	}
+	files := folder{dir: filepath.Dir(r.name), read: read}
+	r.server(o, f, files)
+	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
+		if route, ok := r.route(n, path, files); ok {
+			f.Routes = append(f.Routes, route)
+		}
+	})
+	o.done()
+	if len(r.problems) == 0 {
+		r.checkOverlap(f.Routes)
+		r.checkWarnings(f)
+	}
+	sortProblems(r.warnings)
+	for _, w := range r.warnings {
+		f.Warnings = append(f.Warnings, placed(r.name, w))
+	}
+	return f
+}
+
+// folder resolves and reads what a config names.
+type folder struct {
+	dir  string
+	read func(path string) ([]byte, error)
+}
+
+func (d folder) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(d.dir, p)
+}
+
+// readBounded reads a whole regular file, or fails where it is longer than most.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return nil, errors.New(path + " is a folder")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > most {
+		return nil, errors.New(path + " is larger than " + size(most))
+	}
+	return b, nil
+}

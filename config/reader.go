@@ -1,0 +1,315 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// maxProblems is how many errors one reading reports; past them, a file is
+// better mended than read about.
+const maxProblems = 20
+
+type problem struct {
+	at    position
+	field string
+	text  string
+}
+
+// reader turns nodes into values and gathers what is wrong, so that one run
+// tells all of it.
+type reader struct {
+	name     string
+	where    map[string]position // of each field's value, by its path
+	problems []problem
+	warnings []problem
+	env      func(string) (string, bool)
+	// known is every field that was ever asked for, by its path without
+	// indices, so that a test can hold the guide to it.
+	known map[string]bool
+}
+
+func newReader(name string) *reader {
+	return &reader{name: name, where: map[string]position{}, env: os.LookupEnv, known: map[string]bool{}}
+}
+
+func (r *reader) fail(at position, field, format string, args ...any) {
+	r.problems = append(r.problems, problem{at, field, fmt.Sprintf(format, args...)})
+}
+
+// failField reports at a field's value, or at the nearest enclosing one.
+func (r *reader) failField(field, format string, args ...any) {
+	r.fail(nearest(r.where, field), field, format, args...)
+}
+
+func (r *reader) warn(field, format string, args ...any) {
+	r.warnings = append(r.warnings, problem{nearest(r.where, field), field, fmt.Sprintf(format, args...)})
+}
+
+func sortProblems(ps []problem) {
+	slices.SortStableFunc(ps, func(a, b problem) int {
+		switch {
+		case a.at.before(b.at):
+			return -1
+		case b.at.before(a.at):
+			return 1
+		}
+		return 0
+	})
+}
+
+func (r *reader) coded(p problem) *whittle.Error {
+	return whittle.Errorf(whittle.Invalid, "%s", placed(r.name, p)).WithField(p.field)
+}
+
+func placed(name string, p problem) string {
+	if p.field == "" {
+		return fmt.Sprintf("%s:%d:%d: %s", name, p.at.line, p.at.column, p.text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", name, p.at.line, p.at.column, p.field, p.text)
+}
+
+// err joins the problems in the order in which they stand in the file.
+func (r *reader) err() error {
+	sortProblems(r.problems)
+	var errs []error
+	for i, p := range r.problems {
+		if i == maxProblems {
+			errs = append(errs, whittle.Errorf(whittle.Invalid, "%s: and %d more", r.name, len(r.problems)-i))
+			break
+		}
+		errs = append(errs, r.coded(p))
+	}
+	return errors.Join(errs...)
+}
+
+// object is a mapping being read. A field is known by being asked for, so the
+// names stand in one place only.
+type object struct {
+	r     *reader
+	path  string
+	n     *node
+	known []string
+}
+
+// object opens a mapping; ok is false, and the problem noted, where n is none.
+// The path is empty for the file itself.
+func (r *reader) object(n *node, path, want string) (o *object, ok bool) {
+	if n.kind != isMapping {
+		r.fail(n.at, path, "this is %s; write %s", n.kind, want)
+		return nil, false
+	}
+	o = &object{r: r, path: path, n: n}
+	seen := map[string]position{}
+	for _, e := range n.entries {
+		if first, twice := seen[e.key]; twice {
+			r.fail(e.at, o.sub(e.key), "given twice; the first is in line %d", first.line)
+			continue
+		}
+		seen[e.key] = e.at
+		r.where[o.sub(e.key)] = e.value.at
+	}
+	return o, true
+}
+
+func (o *object) sub(key string) string {
+	if o.path == "" {
+		return key
+	}
+	return o.path + "." + key
+}
+
+// done reports the fields that nothing asked for.
+func (o *object) done() {
+	for _, e := range o.n.entries {
+		if slices.Contains(o.known, e.key) {
+			continue
+		}
+		if near := closest(e.key, o.known); near != "" {
+			o.r.fail(e.at, o.sub(e.key), "unknown field; did you mean %s?", near)
+			continue
+		}
+		o.r.fail(e.at, o.sub(e.key), "unknown field; here stand: %s", strings.Join(o.known, ", "))
+	}
+}
+
+// get finds a field's value, and notes that the field exists.
+func (o *object) get(key string) (*node, bool) {
+	o.known = append(o.known, key)
+	o.r.known[withoutIndices(o.sub(key))] = true
+	for _, e := range o.n.entries {
+		if e.key != key {
+			continue
+		}
+		if e.value.kind == isNull {
+			o.r.fail(e.at, o.sub(key), "has no value; leave the field out for its default")
+			return nil, false
+		}
+		return e.value, true
+	}
+	return nil, false
+}
+
+// child opens a mapping inside this one.
+func (o *object) child(key, want string) (*object, bool) {
+	n, ok := o.get(key)
+	if !ok {
+		return nil, false
+	}
+	return o.r.object(n, o.sub(key), want)
+}
+
+// scalar gives the text of a single value with ${NAME} replaced.
+func (r *reader) scalar(n *node, path, want string) (string, bool) {
+	if n.kind != isScalar {
+		r.fail(n.at, path, "this is %s; write %s", n.kind, want)
+		return "", false
+	}
+	s, err := expand(n.text, r.env)
+	if err != nil {
+		r.fail(n.at, path, "%v", err)
+		return "", false
+	}
+	return s, true
+}
+
+// read parses a single value into dst, which keeps its default where the field
+// is not given or not right. It reports whether dst was set.
+func read[T any](o *object, key, want string, dst *T, parse func(string) (T, error)) bool {
+	n, ok := o.get(key)
+	if !ok {
+		return false
+	}
+	return readNode(o.r, n, o.sub(key), want, dst, parse)
+}
+
+func readNode[T any](r *reader, n *node, path, want string, dst *T, parse func(string) (T, error)) bool {
+	s, ok := r.scalar(n, path, want)
+	if !ok {
+		return false
+	}
+	v, err := parse(s)
+	if err != nil {
+		r.fail(n.at, path, "%v", err)
+		return false
+	}
+	*dst = v
+	return true
+}
+
+func (o *object) text(key string, dst *string) bool {
+	return read(o, key, "a text", dst, func(s string) (string, error) {
+		if s == "" {
+			return "", errors.New("is empty; leave the field out for its default")
+		}
+		return s, nil
+	})
+}
+
+func (o *object) flag(key string, dst *bool) bool {
+	return read(o, key, "true or false", dst, func(s string) (bool, error) {
+		if s != "true" && s != "false" {
+			return false, fmt.Errorf("%s is neither true nor false", quote(s))
+		}
+		return s == "true", nil
+	})
+}
+
+func (o *object) count(key string, dst *int, least, most int) bool {
+	return read(o, key, "a whole number", dst, func(s string) (int, error) { return parseCount(s, least, most) })
+}
+
+func (o *object) duration(key string, dst *time.Duration, least, most time.Duration) bool {
+	return read(o, key, "a duration such as 30s", dst, func(s string) (time.Duration, error) {
+		return parseDuration(s, least, most)
+	})
+}
+
+func (o *object) size(key string, dst *int64, least, most int64) bool {
+	return read(o, key, "a size such as 64MiB", dst, func(s string) (int64, error) { return parseSize(s, least, most) })
+}
+
+func (o *object) share(key string, dst *whittle.Share) bool {
+	return read(o, key, "a share such as 5%", dst, func(s string) (whittle.Share, error) { return parseShare(s, false) })
+}
+
+func (o *object) percent(key string, dst *float64) bool {
+	return read(o, key, "a share such as 1%", dst, parsePercent)
+}
+
+func (o *object) fraction(key string, dst *float64) bool {
+	return read(o, key, "a number from 0 to 1", dst, parseFraction)
+}
+
+// multiple reads "1.5x", or "off" for 0 where the field can be switched off.
+func (o *object) multiple(key string, dst *float64, canBeOff bool) bool {
+	return read(o, key, "a multiple such as 1.5x", dst, func(s string) (float64, error) {
+		if canBeOff && s == "off" {
+			return 0, nil
+		}
+		return parseMultiple(s)
+	})
+}
+
+// confidence reads a chance that is neither none nor certainty.
+func (o *object) confidence(key string, dst *float64) bool {
+	return read(o, key, "a number such as 0.99", dst, func(s string) (float64, error) {
+		v, err := parseFraction(s)
+		if err == nil && (v < 0.5 || v > 0.999999) {
+			err = fmt.Errorf("%s is out of range: from 0.5 to 0.999999, such as 0.99", quote(s))
+		}
+		return v, err
+	})
+}
+
+func (o *object) oneOf(key string, dst *string, words ...string) bool {
+	return read(o, key, "one of "+strings.Join(words, ", "), dst, func(s string) (string, error) {
+		return oneOf(s, words)
+	})
+}
+
+func oneOf(s string, words []string) (string, error) {
+	if slices.Contains(words, s) {
+		return s, nil
+	}
+	if near := closest(s, words); near != "" {
+		return "", fmt.Errorf("%s is unknown; did you mean %s?", quote(s), near)
+	}
+	return "", fmt.Errorf("%s is unknown; write one of: %s", quote(s), strings.Join(words, ", "))
+}
+
+// list gives the items of a list with their paths, at most most of them.
+func (o *object) list(key, want string, most int, item func(n *node, path string)) bool {
+	n, ok := o.get(key)
+	if !ok {
+		return false
+	}
+	if n.kind != isSequence {
+		o.r.fail(n.at, o.sub(key), "this is %s; write a list: %s", n.kind, want)
+		return false
+	}
+	if len(n.items) > most {
+		o.r.fail(n.items[most].at, o.sub(key), "has %d entries, and at most %d are read", len(n.items), most)
+		return false
+	}
+	for i, it := range n.items {
+		path := fmt.Sprintf("%s[%d]", o.sub(key), i)
+		o.r.where[path] = it.at
+		item(it, path)
+	}
+	return true
+}
+
+func (o *object) texts(key, want string, dst *[]string, check func(string) error) {
+	o.list(key, want, 1000, func(n *node, path string) {
+		var s string
+		if readNode(o.r, n, path, "a text", &s, func(s string) (string, error) { return s, check(s) }) {
+			*dst = append(*dst, s)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+const (
+	maxRoutes = 1000
+	maxSteps  = 100
+)
+
+// route reads one entry of routes:. It reports false where the entry is not
+// even a mapping; its other faults are in r.problems.
+func (r *reader) route(n *node, path string, files folder) (whittle.Route, bool) {
+	o, ok := r.object(n, path, "match: and candidate:")
+	if !ok {
+		return whittle.Route{}, false
+	}
+	route := withDefaults()
+	r.match(o, &route)
+	r.candidate(o, &route, files)
+	o.flag("safe", &route.Safe)
+	r.rehearsal(o, &route)
+	r.compare(o, &route.Compare)
+	if route.Compare.Kind == whittle.Statistical {
+		// A repeat teaches what an answer changes by itself; where it is random
+		// by nature, the pairs themselves say that.
+		route.Mirror.RepeatEvery = 0
+	}
+	r.mirror(o, &route.Mirror)
+	r.rollout(o, &route.Rollout)
+	r.guard(o, &route.Guard)
+	o.done()
+	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
+		r.withoutCandidate(o)
+		return whittle.Route{Name: route.Name, Match: route.Match}, true
+	}
+	return route, true
+}
+
+// withDefaults is a route about which the config says nothing.
+func withDefaults() whittle.Route {
+	return whittle.Route{
+		Mirror: whittle.Mirror{
+			Sample: whittle.All, Watch: whittle.Percent(5), Queue: 1024, Concurrency: 32,
+			MaxBody: 256 * kib, MaxMemory: 64 * mib, ShedAbove: 3, RepeatEvery: 50,
+		},
+		Compare: whittle.Comparison{
+			Kind: whittle.JSON, LearnNoise: true, Value: "number in the body",
+			Margin:     whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
+			Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 300,
+		},
+		Rollout: whittle.Rollout{
+			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, whittle.All},
+			Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+		},
+		Guard: whittle.Guard{
+			Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50,
+		},
+	}
+}
+
+// withoutCandidate refuses settings that could not have an effect.
+func (r *reader) withoutCandidate(o *object) {
+	for _, key := range []string{"safe", "rehearsal", "mirror", "compare", "rollout", "guard"} {
+		if at, given := r.where[o.sub(key)]; given {
+			r.fail(at, o.sub(key), "has no effect on a route without a candidate; add candidate: URL, or leave it out")
+		}
+	}
+}
+
+// match reads "POST /Count" and the header condition, and names the route.
+func (r *reader) match(o *object, route *whittle.Route) {
+	if !read(o, "match", "a method and a path such as POST /Count", &route.Match, parseMatch) {
+		if _, given := r.where[o.sub("match")]; !given {
+			r.fail(o.n.at, o.sub("match"), "is missing; write match: POST /Count")
+		}
+	}
+	route.Name = strings.TrimSpace(route.Match.Method + " " + route.Match.Pattern)
+	var header [2]string
+	if read(o, "header", "a header condition such as X-Beta=1", &header, parseHeader) {
+		route.Match.HeaderName, route.Match.HeaderValue = header[0], header[1]
+		route.Name += " " + header[0] + "=" + header[1]
+	}
+}
+
+func parseMatch(s string) (whittle.Match, error) {
+	parts := strings.Fields(s)
+	m := whittle.Match{}
+	switch len(parts) {
+	case 1:
+		m.Pattern = parts[0]
+	case 2:
+		m.Method, m.Pattern = parts[0], parts[1]
+	default:
+		return m, fmt.Errorf("%s is not a match: write POST /Count, or /Count for every method", quote(s))
+	}
+	switch {
+	case !strings.HasPrefix(m.Pattern, "/"):
+		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
+	case m.Method != "" && (!isToken(m.Method) || m.Method == "CONNECT"):
+		return m, fmt.Errorf("%s: %s is not a method that can be routed", quote(s), quote(m.Method))
+	case m.Method != strings.ToUpper(m.Method):
+		return m, fmt.Errorf("%s: methods are upper case: write %s %s", quote(s), strings.ToUpper(m.Method), m.Pattern)
+	case strings.ContainsAny(m.Pattern, "?#"):
+		return m, fmt.Errorf("%s: a path pattern has no query and no fragment", quote(s))
+	}
+	if err := tryPattern(m.Pattern); err != nil {
+		return m, fmt.Errorf("%s is not a path pattern: %w", quote(m.Pattern), err)
+	}
+	return m, nil
+}
+
+// parseHeader reads "X-Beta=1" into a canonical name and a value.
+func parseHeader(s string) ([2]string, error) {
+	name, value, ok := strings.Cut(s, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !ok || !isToken(name) || !isFieldValue(value) {
+		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
+	}
+	return [2]string{textproto.CanonicalMIMEHeaderKey(name), value}, nil
+}
+
+// isFieldValue reports whether s can be sent as a header's value and seen in it.
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// rehearsal reads a mapping of one header to its value.
+func (r *reader) rehearsal(o *object, route *whittle.Route) {
+	const want = "one header and its value, such as {X-Rehearsal: yes}"
+	n, ok := o.get("rehearsal")
+	if !ok {
+		return
+	}
+	if n.kind != isMapping || len(n.entries) != 1 {
+		r.fail(n.at, o.sub("rehearsal"), "is not a header; write %s", want)
+		return
+	}
+	e := n.entries[0]
+	value, ok := r.scalar(e.value, o.sub("rehearsal"), want)
+	if !ok {
+		return
+	}
+	if !isToken(e.key) || !isFieldValue(value) {
+		r.fail(e.at, o.sub("rehearsal"), "%s is not a header; write %s", quote(e.key+": "+value), want)
+		return
+	}
+	route.Rehearsal = &whittle.Rehearsal{Header: textproto.CanonicalMIMEHeaderKey(e.key), Value: value}
+}
+
+func (r *reader) mirror(o *object, m *whittle.Mirror) {
+	c, ok := o.child("mirror", "{sample: 100%, watch: 5%}")
+	if !ok {
+		return
+	}
+	c.share("sample", &m.Sample)
+	c.share("watch", &m.Watch)
+	c.count("queue", &m.Queue, 1, maxNum)
+	c.count("concurrency", &m.Concurrency, 1, 10_000)
+	c.size("max_body", &m.MaxBody, 1, 64*mib)
+	c.size("max_memory", &m.MaxMemory, mib, 64*gib)
+	c.multiple("shed_above", &m.ShedAbove, true)
+	c.count("repeat_every", &m.RepeatEvery, 0, maxNum)
+	c.done()
+	if m.MaxBody > m.MaxMemory {
+		r.failField(c.sub("max_memory"), "%s holds not even one body of max_body: %s", size(m.MaxMemory), size(m.MaxBody))
+	}
+}
+
+func (r *reader) rollout(o *object, p *whittle.Rollout) {
+	c, ok := o.child("rollout", "{steps: [1, 5, 25, 50, 100], hold: 30s}")
+	if !ok {
+		return
+	}
+	c.flag("auto", &p.Auto)
+	var steps []whittle.Share
+	if c.list("steps", "[1, 5, 25, 50, 100]", maxSteps, func(n *node, path string) {
+		var s whittle.Share
+		if !readNode(r, n, path, "a share in percent", &s, func(s string) (whittle.Share, error) { return parseShare(s, true) }) {
+			return
+		}
+		switch {
+		case s == 0:
+			r.fail(n.at, path, "a step of 0%% shifts nothing; the shadow phase comes before the first step by itself")
+		case len(steps) > 0 && s <= steps[len(steps)-1]:
+			r.fail(n.at, path, "%s does not rise above the step before it, %s; steps go up", percent(s.Percent()/100), percent(steps[len(steps)-1].Percent()/100))
+		}
+		steps = append(steps, s)
+	}) {
+		if p.Steps = steps; len(steps) == 0 && !r.failed(c.sub("steps")) {
+			r.failField(c.sub("steps"), "is empty; write [100] to shift all at once, or leave it out for [1, 5, 25, 50, 100]")
+		}
+	}
+	c.duration("hold", &p.Hold, 0, 30*day)
+	c.count("min_requests", &p.MinRequests, 0, 1_000_000_000)
+	read(c, "sticky_by", "header:NAME, cookie:NAME or address", &p.Sticky, parseSticky)
+	if p.Sticky.By == "header" {
+		p.Sticky.Name = textproto.CanonicalMIMEHeaderKey(p.Sticky.Name)
+	}
+	read(c, "retry", "a duration such as 1h, or off", &p.Retry, func(s string) (time.Duration, error) {
+		if s == "off" {
+			return 0, nil
+		}
+		return parseDuration(s, time.Second, 30*day)
+	})
+	c.done()
+}
+
+func (r *reader) guard(o *object, g *whittle.Guard) {
+	c, ok := o.child("guard", "{errors: 1%, p99: 1.5x, mismatch: 0.1%}")
+	if !ok {
+		return
+	}
+	c.percent("errors", &g.Errors)
+	c.multiple("p99", &g.P99, true)
+	c.percent("mismatch", &g.Mismatch)
+	c.confidence("confidence", &g.Confidence)
+	c.count("consecutive", &g.Consecutive, 1, 1000)
+	c.count("exposure", &g.Exposure, 1, 100_000)
+	c.done()
+}
+
+func jsonPath(s string) error {
+	if s == "$" || strings.HasPrefix(s, "$.") || strings.HasPrefix(s, "$[") {
+		return nil
+	}
+	if s == "" {
+		return errors.New("is empty; write a JSON path such as $.id")
+	}
+	return fmt.Errorf("%s is not a JSON path: write $.%s", quote(s), strings.TrimLeft(s, ".$"))
+}

@@ -1,0 +1,274 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+const (
+	day          = 24 * time.Hour
+	kib    int64 = 1 << 10
+	mib    int64 = 1 << 20
+	gib    int64 = 1 << 30
+	maxNum       = 1 << 20
+)
+
+// server reads everything but the routes.
+func (r *reader) server(o *object, f *File, files folder) {
+	f.Listen = ":8080"
+	read(o, "listen", "an address such as :8080", &f.Listen, parseAddress)
+	r.tls(o, f, files)
+	r.admin(o, f, files)
+	f.Monolith = whittle.Upstream{Timeout: time.Minute, MaxAnswer: 4 * mib, MaxConns: 1024}
+	if n, ok := o.get("monolith"); ok {
+		if u, ok := r.upstream(n, "monolith", &f.Monolith); ok {
+			u.done()
+		}
+	} else if _, given := r.where["monolith"]; !given {
+		r.fail(position{1, 1}, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that answers today")
+	}
+	f.State = files.path("whittle.db")
+	if o.text("state", &f.State) {
+		f.State = files.path(f.State)
+	}
+	f.Limits = Limits{
+		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, Streams: 250,
+		HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, StallTimeout: time.Minute,
+		UpgradeIdle: time.Hour, Grace: 30 * time.Second,
+	}
+	if l, ok := o.child("limits", "connections:, header:, body: and so on"); ok {
+		r.limits(l, &f.Limits)
+	}
+	if fw, ok := o.child("forwarded", "trust: [10.0.0.0/8]"); ok {
+		fw.list("trust", "networks such as 10.0.0.0/8", 1000, func(n *node, path string) {
+			var p netip.Prefix
+			if readNode(r, n, path, "a network such as 10.0.0.0/8", &p, parseNetwork) {
+				f.Forwarded.Trust = append(f.Forwarded.Trust, p)
+			}
+		})
+		fw.done()
+	}
+	f.Trace.Sample = whittle.Percent(1)
+	if t, ok := o.child("trace", "otlp: http://127.0.0.1:4318"); ok {
+		read(t, "otlp", "a URL such as http://127.0.0.1:4318", &f.Trace.Endpoint, func(s string) (string, error) {
+			return parseURL(s, "http", "https")
+		})
+		t.share("sample", &f.Trace.Sample)
+		t.done()
+	}
+	f.Log.Format = "text"
+	if l, ok := o.child("log", "{level: info, format: text}"); ok {
+		level := "info"
+		l.oneOf("level", &level, "debug", "info", "warn", "error")
+		l.oneOf("format", &f.Log.Format, "text", "json")
+		f.Log.Level = map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
+		l.done()
+	}
+}
+
+func (r *reader) tls(o *object, f *File, files folder) {
+	t, ok := o.child("tls", "{cert: FILE, key: FILE}")
+	if !ok {
+		return
+	}
+	f.TLS = &TLS{}
+	for _, part := range []struct {
+		key string
+		dst *string
+	}{{"cert", &f.TLS.Cert}, {"key", &f.TLS.Key}} {
+		if t.text(part.key, part.dst) {
+			*part.dst = files.path(*part.dst)
+		} else if _, given := r.where[t.sub(part.key)]; !given {
+			r.fail(t.n.at, t.sub(part.key), "is missing; tls needs both cert: and key:, files in PEM")
+		}
+	}
+	t.done()
+}
+
+// minToken is what an online guesser cannot get through.
+const minToken = 16
+
+func (r *reader) admin(o *object, f *File, files folder) {
+	f.Admin = "127.0.0.1:8081"
+	n, ok := o.get("admin")
+	if !ok {
+		return
+	}
+	if n.kind != isMapping {
+		readNode(r, n, "admin", "an address such as 127.0.0.1:8081, off, or {listen, token_file, token_env}", &f.Admin, parseAdmin)
+	} else {
+		a, _ := r.object(n, "admin", "")
+		read(a, "listen", "an address such as 127.0.0.1:8081", &f.Admin, parseAdmin)
+		r.token(a, f, files)
+		a.done()
+	}
+	if f.Admin != "" && f.AdminToken == "" && !isLoopback(f.Admin) && !r.failed("admin") {
+		r.fail(n.at, "admin", "%s can be reached from other machines, so a token is needed: write {listen: %s, token_file: FILE} or token_env: NAME, or listen on 127.0.0.1",
+			quote(f.Admin), strconv.Quote(f.Admin))
+	}
+}
+
+// failed reports whether a problem of the field, or below it, is known already.
+func (r *reader) failed(field string) bool {
+	for _, p := range r.problems {
+		if rest, ok := strings.CutPrefix(p.field, field); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// token reads the admin token from a file or the environment; the config
+// itself, which lies in repositories, cannot hold it.
+func (r *reader) token(a *object, f *File, files folder) {
+	var path, env string
+	fromFile, fromEnv := a.text("token_file", &path), a.text("token_env", &env)
+	field := "admin.token_file"
+	switch {
+	case fromFile && fromEnv:
+		r.failField("admin.token_env", "stands beside token_file; keep one of them")
+		return
+	case fromFile:
+		b, err := files.read(files.path(path))
+		if err != nil {
+			r.failField(field, "cannot be read: %v", err)
+			return
+		}
+		f.AdminToken = strings.TrimSpace(string(b))
+	case fromEnv:
+		field = "admin.token_env"
+		v, ok := r.env(env)
+		if !ok {
+			r.failField(field, "the environment variable %s is not set", quote(env))
+			return
+		}
+		f.AdminToken = strings.TrimSpace(v)
+	default:
+		return
+	}
+	if len(f.AdminToken) < minToken || strings.ContainsAny(f.AdminToken, " \t\r\n") {
+		r.failField(field, "holds no token: one word of at least %d characters is needed, such as 32 random hex digits", minToken)
+	}
+}
+
+func (r *reader) limits(o *object, l *Limits) {
+	o.count("connections", &l.Connections, 1, maxNum)
+	header := int64(l.HeaderBytes)
+	o.size("header", &header, kib, 16*mib)
+	l.HeaderBytes = int(header)
+	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, func(s string) (int64, error) {
+		if s == "off" {
+			return -1, nil
+		}
+		return parseSize(s, 1, 1<<50)
+	})
+	o.count("streams", &l.Streams, 1, 100_000)
+	o.duration("header_timeout", &l.HeaderTimeout, time.Millisecond, time.Hour)
+	o.duration("idle_timeout", &l.IdleTimeout, time.Millisecond, day)
+	o.duration("stall_timeout", &l.StallTimeout, time.Millisecond, day)
+	o.duration("upgrade_idle", &l.UpgradeIdle, time.Millisecond, 30*day)
+	o.duration("grace", &l.Grace, time.Millisecond, time.Hour)
+	o.done()
+}
+
+// upstream reads a URL, or a mapping with one, over the defaults in u. Where it
+// was a mapping it comes back still open, for more fields to be read from.
+func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, bool) {
+	parse := func(s string) (string, error) { return parseURL(s, "http", "https", "h2c") }
+	const want = "a URL such as http://127.0.0.1:3000, or {url: …, timeout: …}"
+	if n.kind != isMapping {
+		readNode(r, n, path, want, &u.URL, parse)
+		return nil, false
+	}
+	o, _ := r.object(n, path, want)
+	if !read(o, "url", "a URL such as http://127.0.0.1:3000", &u.URL, parse) && !r.failed(o.sub("url")) {
+		r.fail(n.at, o.sub("url"), "is missing; write url: http://127.0.0.1:3000")
+	}
+	o.duration("timeout", &u.Timeout, time.Millisecond, day)
+	o.size("max_answer", &u.MaxAnswer, kib, gib)
+	o.count("max_conns", &u.MaxConns, 1, maxNum)
+	o.flag("insecure", &u.Insecure)
+	return o, true
+}
+
+func parseURL(s string, schemes ...string) (string, error) {
+	want := schemes[0] + "://HOST:PORT"
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" || !strings.Contains(s, "://") {
+		return "", fmt.Errorf("%s is not a URL: write %s", quote(s), want)
+	}
+	if _, err := oneOf(u.Scheme, schemes); err != nil {
+		return "", fmt.Errorf("%s: the scheme %w", quote(s), err)
+	}
+	switch port := u.Port(); {
+	case u.Hostname() == "":
+		return "", fmt.Errorf("%s names no host: write %s", quote(s), want)
+	case u.User != nil:
+		return "", errors.New("a URL with a user or a password in it is not taken: a config is no place for secrets")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("%s: a query or a fragment has no meaning here", quote(s))
+	case port != "" && !isPort(port):
+		return "", fmt.Errorf("%s: the port is not a number from 1 to 65535", quote(s))
+	}
+	return strings.TrimSuffix(s, "/"), nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// parseAddress reads host:port to listen on; port 0 lets the system choose.
+func parseAddress(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		if isPort(s) {
+			return "", fmt.Errorf("%s is only a port: write :%s for all addresses, or 127.0.0.1:%s for this machine", quote(s), s, s)
+		}
+		return "", fmt.Errorf("%s is not an address: write HOST:PORT, such as :8080 or 127.0.0.1:8080", quote(s))
+	}
+	if port != "0" && !isPort(port) {
+		return "", fmt.Errorf("%s: the port is not a number from 0 to 65535", quote(s))
+	}
+	if strings.ContainsAny(host, "/@ \t\n") {
+		return "", fmt.Errorf("%s: %s is not a host", quote(s), quote(host))
+	}
+	return s, nil
+}
+
+func parseAdmin(s string) (string, error) {
+	if s == "off" {
+		return "", nil
+	}
+	return parseAddress(s)
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// parseNetwork reads "10.0.0.0/8" or one address.
+func parseNetwork(s string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
+		return netip.PrefixFrom(ip, ip.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%s is not a network: write 10.0.0.0/8 or 127.0.0.1", quote(s))
+	}
+	return p.Masked(), nil
+}

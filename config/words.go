@@ -1,0 +1,209 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// The functions below read one written value each. Their errors say what was
+// read and what to write instead; where it stands is the reader's to add.
+
+// parsePercent reads "1%" or "0.1 %" as a fraction of 1.
+func parsePercent(s string) (float64, error) {
+	body, ok := strings.CutSuffix(s, "%")
+	v, err := parseNumber(strings.TrimSpace(body))
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a share: write it in percent, such as 1%%", quote(s))
+	}
+	if !ok {
+		if v > 0 && v < 1 {
+			return 0, fmt.Errorf("%s is not a share: write %s%% for %s in a hundred, or %s%% for %s in a hundred",
+				quote(s), s, s, number(v*100), number(v*100))
+		}
+		return 0, fmt.Errorf("%s is not a share: write %s%% for %s in a hundred", quote(s), s, s)
+	}
+	if v < 0 || v > 100 {
+		return 0, fmt.Errorf("%s is not a share: it lies between 0%% and 100%%", quote(s))
+	}
+	return v / 100, nil
+}
+
+// parseShare reads a percentage with at most two decimals; inPercent lets the
+// sign be left out, where a list says that all of it is percent.
+func parseShare(s string, inPercent bool) (whittle.Share, error) {
+	text := s
+	if inPercent && !strings.HasSuffix(text, "%") {
+		text += "%"
+	}
+	f, err := parsePercent(text)
+	if err != nil {
+		return 0, err
+	}
+	bp := f * float64(whittle.All)
+	if math.Abs(bp-math.Round(bp)) > 1e-6 {
+		return 0, fmt.Errorf("%s is finer than a share can be: use steps of 0.01%%", quote(s))
+	}
+	return whittle.Share(math.Round(bp)), nil
+}
+
+// parseFraction reads "0.1" or "10%" as a number from 0 to 1.
+func parseFraction(s string) (float64, error) {
+	if strings.HasSuffix(s, "%") {
+		return parsePercent(s)
+	}
+	v, err := parseNumber(s)
+	if err != nil || v < 0 || v > 1 {
+		return 0, fmt.Errorf("%s is not a number from 0 to 1: write 0.1 or 10%%", quote(s))
+	}
+	return v, nil
+}
+
+// parseMultiple reads "1.5x".
+func parseMultiple(s string) (float64, error) {
+	body, ok := strings.CutSuffix(s, "x")
+	v, err := parseNumber(strings.TrimSpace(body))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a multiple: write 1.5x for one and a half times as much", quote(s))
+	case !ok:
+		return 0, fmt.Errorf("%s is not a multiple: write %sx for %s times as much", quote(s), s, s)
+	case v <= 1:
+		return 0, fmt.Errorf("%s is not above 1x, so it could never be kept: write 1.5x for one and a half times as much", quote(s))
+	case v > 1000:
+		return 0, fmt.Errorf("%s is too large: at most 1000x", quote(s))
+	}
+	return v, nil
+}
+
+// parseNumber reads a plain decimal number: no exponents, hex, Inf or NaN, none
+// of which a config needs.
+func parseNumber(s string) (float64, error) {
+	if s == "" || strings.Trim(s, "0123456789.-") != "" {
+		return 0, fmt.Errorf("%s is not a number", quote(s))
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a number", quote(s))
+	}
+	return v, nil
+}
+
+func parseDuration(s string, least, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		if _, plain := parseNumber(s); plain == nil {
+			return 0, fmt.Errorf("%s has no unit: write %ss for seconds or %sms for milliseconds", quote(s), s, s)
+		}
+		return 0, fmt.Errorf("%s is not a duration: write 30s, 500ms or 2m", quote(s))
+	}
+	if d < least || d > most {
+		return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), brief(least), brief(most))
+	}
+	return d, nil
+}
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  int64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
+
+// parseSize reads "64MiB", "256 KiB", "1.5GiB" or "512B" as bytes.
+func parseSize(s string, least, most int64) (int64, error) {
+	for _, u := range sizeUnits {
+		body, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := parseNumber(strings.TrimSpace(body))
+		if err != nil {
+			break
+		}
+		if v *= float64(u.bytes); v < float64(least) || v > float64(most) {
+			return 0, fmt.Errorf("%s is out of range: from %s to %s", quote(s), size(least), size(most))
+		}
+		return int64(v), nil
+	}
+	if _, err := parseNumber(s); err == nil {
+		return 0, fmt.Errorf("%s has no unit: write %sB for bytes, or KiB, MiB or GiB", quote(s), s)
+	}
+	return 0, fmt.Errorf("%s is not a size: write 64MiB, 256KiB or 512B", quote(s))
+}
+
+func parseCount(s string, least, most int) (int, error) {
+	v, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a whole number", quote(s))
+	}
+	if v < least || v > most {
+		return 0, fmt.Errorf("%s is out of range: from %d to %d", quote(s), least, most)
+	}
+	return v, nil
+}
+
+// parseSticky reads "header:X-User", "cookie:sid" or "address".
+func parseSticky(s string) (whittle.Sticky, error) {
+	by, name, named := strings.Cut(s, ":")
+	name = strings.TrimSpace(name)
+	switch {
+	case s == "address":
+		return whittle.Sticky{By: "address"}, nil
+	case named && (by == "header" || by == "cookie") && isToken(name):
+		return whittle.Sticky{By: by, Name: name}, nil
+	case by == "header" || by == "cookie":
+		return whittle.Sticky{}, fmt.Errorf("%s names no %s: write %s:NAME", quote(s), by, by)
+	}
+	return whittle.Sticky{}, fmt.Errorf("%s does not say what keeps a user on one side: write header:NAME, cookie:NAME or address", quote(s))
+}
+
+// isToken reports whether s may be the name of a header, a cookie or a method
+// (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quote shows a value in a message, at a length that leaves the message legible.
+func quote(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return strconv.Quote(string(r[:most])) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func percent(v float64) string { return number(v*100) + "%" }
+
+// size is parseSize's inverse for whole binary units, and exact bytes otherwise.
+func size(n int64) string {
+	for i := 3; i >= 0; i-- {
+		if u := sizeUnits[i]; n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// brief drops the zeros of a duration: 2m, not 2m0s.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

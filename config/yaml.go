@@ -1,0 +1,221 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The bounds on a config. The YAML parser recurses on nesting, where a stack
+// that runs out cannot be recovered from, and takes time quadratic in the keys
+// of one mapping; so both are counted on the tokens, before it is let near them.
+const (
+	maxSource   = 1 << 20 // bytes
+	maxTokens   = 50_000
+	maxSettings = 10_000
+	maxDepth    = 16
+)
+
+type kind uint8
+
+const (
+	isNull kind = iota
+	isScalar
+	isMapping
+	isSequence
+)
+
+// String is the kind in a YAML author's words, with its article.
+func (k kind) String() string {
+	return [...]string{"nothing", "a single value", "a mapping", "a list"}[k]
+}
+
+// position counts lines and columns from 1.
+type position struct{ line, column int }
+
+func (p position) before(q position) bool {
+	return p.line < q.line || p.line == q.line && p.column < q.column
+}
+
+// node is the part of a YAML tree that a config may have.
+type node struct {
+	at      position
+	kind    kind
+	text    string // of a scalar, unquoted
+	plain   bool   // a scalar written without quotes
+	entries []entry
+	items   []*node
+}
+
+type entry struct {
+	key   string
+	at    position
+	value *node
+}
+
+// syntaxError is a fault found before any field has a path.
+type syntaxError struct {
+	at   position
+	text string
+}
+
+func (e *syntaxError) Error() string { return e.text }
+
+// parseYAML reads one document. It does not panic, whatever the bytes.
+func parseYAML(src []byte) (root *node, err error) {
+	if len(src) > maxSource {
+		return nil, &syntaxError{position{1, 1}, fmt.Sprintf("the file has %d bytes, and a config has at most %d", len(src), maxSource)}
+	}
+	// The parser is not ours and the bytes are not either: whatever it stumbles
+	// over is a fault of the file, never the end of a running gateway.
+	defer func() {
+		if r := recover(); r != nil {
+			root, err = nil, &syntaxError{position{1, 1}, fmt.Sprintf("not readable as YAML: %v", r)}
+		}
+	}()
+	tokens := lexer.Tokenize(string(src))
+	if err := boundTokens(tokens); err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, fromParser(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case body != nil:
+			return nil, &syntaxError{positionOf(doc.Body), "a second document begins here, and a config is one"}
+		default:
+			body = doc.Body
+		}
+	}
+	if body == nil {
+		return nil, &syntaxError{position{1, 1}, "the file is empty; it needs at least: monolith: http://127.0.0.1:3000"}
+	}
+	return convert(body, 0)
+}
+
+// boundTokens refuses what is too much, and what a config does without:
+// anchors and aliases (a few lines of which can stand for billions of values),
+// tags, directives and complex keys.
+func boundTokens(tokens token.Tokens) error {
+	if len(tokens) > maxTokens {
+		return &syntaxError{at(tokens[maxTokens]), fmt.Sprintf("the file has more than %d words and signs", maxTokens)}
+	}
+	flow, settings, line, dashes := 0, 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, dashes = t.Position.Line, 0
+		}
+		refused := ""
+		switch t.Type {
+		case token.InvalidType:
+			return &syntaxError{at(t), t.Error}
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			refused = "anchors and aliases (&, *, <<) are not read here; write the value out, and put quotes around it if it is meant as text"
+		case token.TagType:
+			refused = "tags (!) are not read here; put quotes around the value if it is meant as text"
+		case token.DirectiveType:
+			refused = "directives (%) are not read here; put quotes around the value if it is meant as text"
+		case token.MappingKeyType:
+			refused = "complex keys (?) are not read here"
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType:
+			dashes++
+		case token.MappingValueType:
+			settings++
+		}
+		switch {
+		case refused != "":
+			return &syntaxError{at(t), refused}
+		case flow > maxDepth || dashes > maxDepth:
+			return &syntaxError{at(t), fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+		case settings > maxSettings:
+			return &syntaxError{at(t), fmt.Sprintf("the file has more than %d settings", maxSettings)}
+		}
+	}
+	return nil
+}
+
+func fromParser(err error) error {
+	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
+		return &syntaxError{at(e.GetToken()), "not readable as YAML: " + e.GetMessage()}
+	}
+	return &syntaxError{position{1, 1}, "not readable as YAML: " + err.Error()}
+}
+
+func at(t *token.Token) position {
+	if t == nil || t.Position == nil {
+		return position{1, 1}
+	}
+	return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+}
+
+// positionOf is where a value begins: for a block mapping its first key, which
+// its own token (the colon) is not.
+func positionOf(n ast.Node) position {
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		return at(m.Values[0].Key.GetToken())
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		return at(m.Key.GetToken())
+	}
+	return at(n.GetToken())
+}
+
+func convert(n ast.Node, depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, &syntaxError{positionOf(n), fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+	}
+	switch v := n.(type) {
+	case *ast.NullNode:
+		return &node{at: positionOf(n)}, nil
+	case *ast.MappingNode:
+		return convertMapping(n, v.Values, depth)
+	case *ast.MappingValueNode:
+		return convertMapping(n, []*ast.MappingValueNode{v}, depth)
+	case *ast.SequenceNode:
+		out := &node{at: positionOf(n), kind: isSequence}
+		for _, item := range v.Values {
+			c, err := convert(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out.items = append(out.items, c)
+		}
+		return out, nil
+	case *ast.StringNode:
+		t := v.GetToken().Type
+		plain := t != token.SingleQuoteType && t != token.DoubleQuoteType
+		return &node{at: positionOf(n), kind: isScalar, text: v.Value, plain: plain}, nil
+	case *ast.LiteralNode:
+		return &node{at: positionOf(n), kind: isScalar, text: v.Value.Value}, nil
+	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return &node{at: positionOf(n), kind: isScalar, text: n.GetToken().Value, plain: true}, nil
+	}
+	return nil, &syntaxError{positionOf(n), fmt.Sprintf("a %s has no place in a config", n.Type().YAMLName())}
+}
+
+func convertMapping(n ast.Node, values []*ast.MappingValueNode, depth int) (*node, error) {
+	out := &node{at: positionOf(n), kind: isMapping}
+	for _, v := range values {
+		e := entry{key: v.Key.GetToken().Value, at: at(v.Key.GetToken())}
+		value, err := convert(v.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		e.value = value
+		out.entries = append(out.entries, e)
+	}
+	return out, nil
+}
