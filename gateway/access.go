@@ -1,0 +1,27 @@
+package gateway
+
+import (
+	"log/slog"
+	"time"
+)
+
+// accessAttrs are the fields of one access record. The query is left out: it
+// is where secrets end up.
+func accessAttrs(c conversation, res result, took time.Duration) []slog.Attr {
+	r := c.request
+	attrs := []slog.Attr{
+		slog.String("method", r.Method),
+		slog.String("host", r.Host),
+		slog.String("path", r.URL.Path),
+		slog.String("proto", r.Proto),
+		slog.String("peer", r.RemoteAddr),
+		slog.String("route", c.entry.name),
+		slog.String("side", res.side.String()),
+		slog.Int("status", res.sent),
+		slog.Duration("took", took),
+	}
+	if res.failure != "" {
+		attrs = append(attrs, slog.String("failure", string(res.failure)), slog.String("detail", res.detail))
+	}
+	return attrs
+}

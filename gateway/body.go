@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// inBody is a client's request body on its way upstream: limited, watched for
+// stalls, shown to the tap, and cut off for good when forward returns, since
+// net/http may still be reading it then.
+type inBody struct {
+	w     http.ResponseWriter
+	rc    io.ReadCloser
+	stall time.Duration
+	tap   tap
+
+	mu       sync.Mutex // guards the following
+	left     int64      // bytes still allowed; negative from the start: any number
+	reading  bool
+	detached bool
+	done     bool // the body's end has been read
+	err      error
+}
+
+// Read implements io.Reader. It gives one byte more than allowed a chance to
+// come, to tell a body of the limit's length from a longer one.
+func (b *inBody) Read(p []byte) (int, error) {
+	bounded, err := b.enter(len(p))
+	if err != nil {
+		return 0, err
+	}
+	if bounded > 0 {
+		p = p[:bounded]
+	}
+	_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.stall)) // not every writer has it
+	n, err := b.rc.Read(p)
+	return b.leave(p, n, err)
+}
+
+func (b *inBody) enter(room int) (bounded int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.detached:
+		return 0, errDetached
+	case b.err != nil:
+		return 0, b.err
+	}
+	b.reading = true
+	if b.left >= 0 && int64(room) > b.left+1 {
+		return int(b.left + 1), nil
+	}
+	return 0, nil
+}
+
+func (b *inBody) leave(p []byte, n int, err error) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = false
+	if b.detached {
+		return 0, errDetached
+	}
+	if b.left >= 0 {
+		if int64(n) > b.left {
+			b.err = errTooLarge
+			return 0, b.err
+		}
+		b.left -= int64(n)
+	}
+	if b.tap != nil && n > 0 {
+		b.tap.requestBody(p[:n])
+	}
+	if err != nil {
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
+		b.done = errors.Is(err, io.EOF)
+		if !b.done {
+			b.err = err
+		}
+	}
+	return n, err
+}
+
+// Close implements io.Closer. It closes nothing: the server does that, and the
+// transport would do it while an answer is still under way.
+func (b *inBody) Close() error { return nil }
+
+// detach ends every further use of the client's body, and wakes a reader that
+// is waiting for more of it.
+func (b *inBody) detach() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.detached = true
+	if b.reading {
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now()) // not every writer has it
+	}
+}
+
+// failure is what went wrong on the client's side of the body; nil: nothing.
+func (b *inBody) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}

@@ -1,0 +1,241 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"whittle"
+)
+
+const (
+	connBuffer = 8 << 10
+	// maxInformational bounds the 1xx answers before the final one.
+	maxInformational = 32
+)
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// conn is a connection of a pool. One goroutine at a time uses it.
+type conn struct {
+	pool *pool
+	net  net.Conn
+	raw  syscall.RawConn
+	peek func(fd uintptr) bool // made once, so that quiet allocates nothing
+	// peeked is peek's result: nothing to read, and not closed.
+	peeked bool
+
+	buf  []byte
+	r, w int // buf[r:w] has been read and not used
+
+	head    answerHead
+	framed  body
+	trailer http.Header
+
+	ctx  context.Context
+	stop func() bool // ends the watch on ctx
+	kill func()      // made once
+	// bounded says that a read deadline is set; total, that it covers the body.
+	bounded, total bool
+	// reused says that an earlier request went through here; heard, that the
+	// upstream has said anything to this one.
+	reused, heard bool
+	now           time.Time // when the present request began
+	idleSince     time.Time
+}
+
+func newConn(p *pool, nc net.Conn) *conn {
+	c := &conn{pool: p, net: nc, buf: make([]byte, connBuffer)}
+	c.kill = func() { _ = c.net.SetDeadline(longAgo) } // whoever uses it sees the error
+	c.framed.c = c
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.raw = raw
+			c.peek = func(fd uintptr) bool {
+				c.peeked = nothingToRead(fd)
+				return true
+			}
+		}
+	}
+	return c
+}
+
+// quiet reports whether an idle connection is still open, and the upstream has
+// sent nothing that nobody asked for: what it sent would be taken for the
+// answer to the next request.
+func (c *conn) quiet() bool {
+	if c.raw == nil {
+		return true
+	}
+	c.peeked = false
+	return c.raw.Read(c.peek) == nil && c.peeked
+}
+
+// exchange writes a request and reads the final answer's head. limit is for
+// everything up to the head, and for the body as well where total is set.
+func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(*answerHead)) error {
+	c.ctx, c.total, c.bounded, c.heard = ctx, total, true, false
+	c.trailer = nil
+	c.now = time.Now()
+	if err := c.net.SetDeadline(c.now.Add(limit)); err != nil {
+		return err
+	}
+	// After the deadline: once ctx has ended, none but kill's may be set.
+	c.stop = context.AfterFunc(ctx, c.kill)
+	if _, err := c.net.Write(request); err != nil {
+		return c.because(err)
+	}
+	for range maxInformational {
+		if err := c.readHead(); err != nil {
+			return err
+		}
+		if c.head.status >= 200 {
+			c.framed.begin(&c.head, head)
+			return nil
+		}
+		if c.head.status == http.StatusSwitchingProtocols {
+			return errMalformed // nobody asked for it
+		}
+		if inform != nil && c.head.status != http.StatusContinue {
+			inform(&c.head)
+		}
+	}
+	return errMalformed
+}
+
+func (c *conn) readHead() error {
+	end, err := c.blankLine(c.r, maxAnswerHead)
+	if err != nil {
+		return err
+	}
+	err = c.head.parse(c.buf[c.r:end])
+	c.r = end
+	return err
+}
+
+// blankLine reads until buf holds a block that begins at c.r and ends with an
+// empty line, and gives its end.
+func (c *conn) blankLine(from, limit int) (end int, err error) {
+	for {
+		i := bytes.IndexByte(c.buf[from:c.w], '\n')
+		if i < 0 {
+			moved := c.r
+			if err := c.fill(limit); err != nil {
+				return 0, err
+			}
+			from -= moved - c.r
+			continue
+		}
+		line := c.buf[from : from+i]
+		from += i + 1
+		if len(line) == 0 || len(line) == 1 && line[0] == '\r' {
+			return from, nil
+		}
+	}
+}
+
+// fill reads once more behind what is there; the block being read may grow to
+// limit.
+func (c *conn) fill(limit int) error {
+	switch {
+	case c.r == c.w:
+		c.r, c.w = 0, 0
+	case c.w == len(c.buf) && c.r > 0:
+		c.w = copy(c.buf, c.buf[c.r:c.w])
+		c.r = 0
+	case c.w == len(c.buf):
+		if len(c.buf) >= limit {
+			return errHeadSize
+		}
+		bigger := make([]byte, min(2*len(c.buf), limit))
+		c.w = copy(bigger, c.buf[:c.w])
+		c.buf = bigger
+	}
+	n, err := c.read(c.buf[c.w:])
+	c.w += n
+	return err
+}
+
+// read gives at least one byte or an error.
+func (c *conn) read(p []byte) (int, error) {
+	n, err := c.net.Read(p)
+	if n > 0 {
+		c.heard = true
+		return n, nil
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return 0, c.because(err)
+}
+
+// because prefers the context's end to what it did to the connection.
+func (c *conn) because(err error) error {
+	if cause := c.ctx.Err(); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// unbound takes the first byte's deadline off before a body is waited for.
+func (c *conn) unbound() error {
+	if !c.bounded || c.total {
+		return nil
+	}
+	c.bounded = false
+	if err := c.net.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	// The context may have ended, and kill's deadline been overwritten, in
+	// between; if it ends later than this line, kill comes later as well.
+	return c.ctx.Err()
+}
+
+// finish gives the connection back.
+func (c *conn) finish() {
+	clean := c.framed.done && !c.head.last && c.r == c.w
+	if c.stop != nil && !c.stop() {
+		clean = false // kill has run or is about to
+	}
+	c.ctx, c.stop = nil, nil
+	if len(c.buf) > connBuffer {
+		c.buf = make([]byte, connBuffer)
+	}
+	c.r, c.w = 0, 0
+	c.pool.put(c, clean)
+}
+
+// abandon gives the connection back after a failure.
+func (c *conn) abandon() {
+	c.framed.done = false
+	c.finish()
+}
+
+// answer reads the rest into memory, up to limit bytes of body.
+func (c *conn) answer(limit int64) (whittle.Answer, error) {
+	h := http.Header{}
+	c.head.copyTo(h)
+	a := whittle.Answer{Status: c.head.status, Header: whittle.Header(h)}
+	if c.head.length > limit && !c.framed.done {
+		return a, errAnswerSize
+	}
+	for {
+		p, err := c.framed.next()
+		if int64(len(a.Body)+len(p)) > limit {
+			return a, errAnswerSize
+		}
+		a.Body = append(a.Body, p...)
+		if err == io.EOF {
+			a.Trailer = whittle.Header(c.trailer)
+			return a, nil
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+}

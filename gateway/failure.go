@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"whittle"
+)
+
+// What goes wrong on the way, apart from what the operating system says.
+var (
+	errTarget     = errors.New("the request target cannot stand on a request line")
+	errClientGone = errors.New("the client takes no more of the answer")
+	errTooLarge   = errors.New("the request body is larger than allowed")
+	errDetached   = errors.New("the request has ended")
+	errTruncated  = errors.New("the answer ended before its announced length")
+	errMalformed  = errors.New("the answer is not well-formed HTTP/1.1")
+	errHeadSize   = errors.New("the answer's header is larger than allowed")
+	errAnswerSize = errors.New("the answer is larger than allowed")
+	errNoSlot     = errors.New("every connection allowed to this upstream stayed in use")
+	errPoolClosed = errors.New("the upstream is no longer in use")
+)
+
+// classify names the way in which an upstream failed.
+func classify(err error) whittle.Failure {
+	switch {
+	case err == nil:
+		return whittle.NoFailure
+	case errors.Is(err, context.Canceled):
+		return whittle.FailedCanceled
+	case errors.Is(err, errAnswerSize), errors.Is(err, errHeadSize):
+		return whittle.FailedTooLarge
+	case errors.Is(err, errMalformed):
+		return whittle.FailedMalform
+	case isDial(err):
+		return whittle.FailedConnect
+	case errors.Is(err, errNoSlot), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
+		return whittle.FailedTimeout
+	case isBroken(err):
+		return whittle.FailedReset
+	}
+	return whittle.FailedMalform // net/http has no error type for what it could not parse
+}
+
+func isDial(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.UnknownAuthorityError](err)
+	return ok
+}
+
+func isTimeout(err error) bool {
+	ne, ok := errors.AsType[net.Error](err)
+	return ok && ne.Timeout()
+}
+
+func isBroken(err error) bool {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return true
+	}
+	for _, broken := range []error{
+		io.EOF, io.ErrUnexpectedEOF, errTruncated, errPoolClosed, net.ErrClosed,
+		syscall.ECONNRESET, syscall.EPIPE, http.ErrBodyReadAfterClose,
+	} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}
+
+// ended turns the end of a body into no error.
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// failureStatus is what a client is told where there is no answer to pass on.
+func failureStatus(failure whittle.Failure, body, err error) int {
+	switch {
+	case errors.Is(body, errTooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(body, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout
+	case body != nil, err == errTarget:
+		return http.StatusBadRequest
+	case failure == whittle.FailedTimeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusBadGateway
+}

@@ -1,0 +1,299 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strconv"
+	"sync"
+	"time"
+
+	"whittle"
+)
+
+// forward sends r to u and streams the answer to w. It returns when both
+// bodies have passed or cannot pass any further.
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p passing) result {
+	f := forwarding{g: g, w: w, r: r, u: u, passing: p}
+	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+		f.body = &inBody{rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
+		defer f.body.detach()
+	}
+	if kind := upgradeOf(r); kind != "" {
+		f.upgrade(kind)
+	} else {
+		f.plain()
+	}
+	return f.res
+}
+
+// forwarding is one call of forward.
+type forwarding struct {
+	g *Gateway
+	w http.ResponseWriter
+	r *http.Request
+	u *upstream
+	passing
+	body    *inBody // nil where the request has none
+	started time.Time
+	res     result
+}
+
+func (f *forwarding) plain() {
+	f.started = time.Now()
+	a, err := f.ask()
+	if err != nil {
+		f.failed(err)
+		return
+	}
+	defer a.close()
+	f.answer(a)
+}
+
+// ask sends the request and reads the answer's head.
+func (f *forwarding) ask() (*reply, error) {
+	if f.u.pool != nil && lean(f.r) {
+		return f.askLean()
+	}
+	return f.askTransport(f.u.transport, nil)
+}
+
+// lean reports whether the pool's own client can send a request: no body or a
+// short one of known length, and nothing that must be negotiated.
+func lean(r *http.Request) bool {
+	h := r.Header
+	return r.ContentLength >= 0 && r.ContentLength <= maxLeanBody &&
+		h["Expect"] == nil && h["Trailer"] == nil && len(r.Trailer) == 0
+}
+
+// askTransport goes through net/http. Extra fields are added to the header.
+func (f *forwarding) askTransport(t *http.Transport, extra http.Header) (*reply, error) {
+	target := f.u.target(f.r.RequestURI)
+	if !isTarget(target) {
+		return nil, errTarget
+	}
+	header := http.Header(f.g.outbound(f.r))
+	for name, values := range extra {
+		header[name] = values
+	}
+	if header["User-Agent"] == nil {
+		header["User-Agent"] = nil // keeps net/http from putting in its own
+	}
+	out := &http.Request{
+		Method: f.r.Method, URL: f.u.url(target), Host: f.r.Host, Header: header, Trailer: f.r.Trailer,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: f.r.ContentLength,
+	}
+	if f.u.host != "" {
+		out.Host = f.u.host
+	}
+	if f.body != nil {
+		out.Body = f.body
+		if f.r.ProtoMajor == 1 {
+			// Without it net/http would swallow the rest of the body before the
+			// first byte of an early answer. Not every ResponseWriter has it.
+			_ = http.NewResponseController(f.w).EnableFullDuplex()
+		}
+	}
+	hints := &informer{w: f.w, muted: f.accept != nil || !f.r.ProtoAtLeast(1, 1)}
+	ctx := httptrace.WithClientTrace(f.r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.pass})
+	resp, err := t.RoundTrip(out.WithContext(ctx))
+	hints.mute()
+	if err != nil {
+		return nil, err
+	}
+	return replyOf(resp), nil
+}
+
+// informer passes informational answers on until the final one has come.
+type informer struct {
+	mu    sync.Mutex
+	w     http.ResponseWriter // guarded by mu, together with muted
+	muted bool
+}
+
+// pass is called by net/http's reading goroutine. A 100 is left out: reading
+// the client's body is what makes the server send one.
+func (i *informer) pass(code int, h textproto.MIMEHeader) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.muted && code != http.StatusContinue {
+		writeInformational(i.w, code, h)
+	}
+	return nil
+}
+
+func (i *informer) mute() {
+	i.mu.Lock()
+	i.muted = true
+	i.mu.Unlock()
+}
+
+func writeInformational(w http.ResponseWriter, code int, fields map[string][]string) {
+	h := w.Header()
+	for name, values := range fields {
+		if !hopByHop(name) {
+			h[name] = values
+		}
+	}
+	w.WriteHeader(code)
+	clear(h) // they belong to this head only
+}
+
+// answer passes a reply on, head, body and trailer.
+func (f *forwarding) answer(a *reply) {
+	f.res.status = a.status
+	if f.accept != nil && !f.accept(a.status, a.head()) {
+		f.res.refused = true
+		f.res.latency = time.Since(f.started)
+		return
+	}
+	if f.tap != nil {
+		f.tap.answerHead(a.status, a.head())
+	}
+	h := f.w.Header()
+	a.copyHead(h)
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = nil // keeps net/http from guessing one
+	}
+	f.res.streamed = isStream(h)
+	f.res.wrote, f.res.sent = true, a.status
+	f.w.WriteHeader(a.status)
+	err := f.copyBody(a)
+	f.res.latency = time.Since(f.started)
+	if err != nil {
+		f.broke(err)
+		return
+	}
+	f.trailer(a)
+}
+
+func isStream(h http.Header) bool {
+	const eventStream = "text/event-stream"
+	ct := h.Get("Content-Type")
+	return len(ct) >= len(eventStream) && ct[:len(eventStream)] == eventStream
+}
+
+// copyBody passes pieces on as they come: whatever has been written is flushed
+// before waiting for more.
+func (f *forwarding) copyBody(a *reply) error {
+	if len(a.announced()) > 0 {
+		f.flush() // the trailer needs a chunked answer, settled at the first flush
+	}
+	// A head without any of its body is held back where the body's length is
+	// known: nobody acts on it, and the two mostly come together.
+	pending := a.length < 0
+	for {
+		if pending && !a.body.ready() {
+			f.flush()
+			pending = false
+		}
+		p, err := a.body.next()
+		if len(p) > 0 {
+			if f.tap != nil {
+				f.tap.answerBody(p)
+			}
+			if _, werr := f.w.Write(p); werr != nil {
+				return errClientGone
+			}
+			pending = true
+		}
+		if err != nil {
+			return ended(err)
+		}
+	}
+}
+
+func (f *forwarding) flush() {
+	if fl, ok := f.w.(http.Flusher); ok {
+		fl.Flush()
+		return
+	}
+	_ = http.NewResponseController(f.w).Flush() // a writer that cannot flush holds nothing back
+}
+
+func (f *forwarding) trailer(a *reply) {
+	t := a.trailer()
+	if len(t) == 0 {
+		return
+	}
+	announced := a.announced()
+	h := f.w.Header()
+	for name, values := range t {
+		if !contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		h[name] = values
+	}
+	if f.tap != nil {
+		f.tap.answerTrailer(whittle.Header(t))
+	}
+}
+
+// failed is the end of a request that has no answer.
+func (f *forwarding) failed(err error) {
+	f.res.latency = time.Since(f.started)
+	f.res.failure, f.res.detail = f.blame(err), err.Error()
+	if f.accept != nil && f.res.failure != whittle.FailedCanceled {
+		return
+	}
+	if f.r.Context().Err() != nil {
+		f.res.abort = true // nobody is there to read it
+		return
+	}
+	status := failureStatus(f.res.failure, f.bodyErr(), err)
+	f.res.sent, f.res.wrote = status, true
+	writeError(f.w, status)
+}
+
+// broke is the end of an answer that was begun: the client must not take it for
+// whole.
+func (f *forwarding) broke(err error) {
+	f.res.failure, f.res.detail = f.blame(err), err.Error()
+	f.res.abort = true
+}
+
+// blame names who is at fault: the client, where it has gone or its body broke,
+// else the upstream.
+func (f *forwarding) blame(err error) whittle.Failure {
+	if f.r.Context().Err() != nil || f.bodyErr() != nil || err == errClientGone || err == errTarget {
+		return whittle.FailedCanceled
+	}
+	return classify(err)
+}
+
+func (f *forwarding) bodyErr() error {
+	if f.body == nil {
+		return nil
+	}
+	return f.body.failure()
+}
+
+// writeError answers in whittle's own name: short, and without the cause.
+func writeError(w http.ResponseWriter, status int) {
+	h := w.Header()
+	clear(h)
+	text := http.StatusText(status) + "\n"
+	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client may have gone; there is nobody left to tell
+}
+
+// refused answers what is not passed on at all.
+func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool {
+	status := 0
+	switch {
+	case r.Method == http.MethodConnect:
+		status = http.StatusNotImplemented // this is no forward proxy
+	case l.BodyBytes >= 0 && r.ContentLength > l.BodyBytes:
+		status = http.StatusRequestEntityTooLarge
+	default:
+		return false
+	}
+	w.Header()["Connection"] = []string{"close"}
+	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
+	res.detail = "refused with " + strconv.Itoa(status)
+	writeError(w, status)
+	return true
+}

@@ -1,0 +1,156 @@
+// Package gateway is whittle's data path: it listens, matches a request's
+// route, lets the monolith or the candidate answer, and hands a bounded copy
+// of the exchange to whoever compares. Nothing done on the side can hold up or
+// fail the user's request.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"whittle"
+)
+
+// Options make a gateway. Monolith is required; everything else has a useful
+// zero value.
+type Options struct {
+	// Monolith answers whatever no candidate does.
+	Monolith whittle.Upstream
+	// Routes in any order: the most specific match wins.
+	Routes []whittle.Route
+	Limits Limits
+	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
+	TLS *TLS
+	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
+	// headers are believed and added to. A request from anywhere else has them
+	// replaced. Empty: nobody is believed.
+	Trusted []netip.Prefix
+	// RewriteHost sends the upstream its own host instead of the client's.
+	RewriteHost bool
+	// Observe takes an exchange to be compared; called on mirror workers, which
+	// it may block. It returns why the exchange was not compared, or "". Nil:
+	// nothing is compared.
+	Observe func(*whittle.Exchange) (skip string)
+	// Outcome is called on the request's goroutine after the answer, for routes
+	// with a candidate; it must not block. Nil: nobody listens.
+	Outcome func(whittle.Outcome)
+	// Tripped is called after a route's breaker has set its share to 0. Nil:
+	// nobody listens.
+	Tripped func(route, reason string)
+	// Tracer starts a span for each request. Nil: trace headers only pass
+	// through.
+	Tracer Tracer
+	// Access gets one record per request. Nil: none is written.
+	Access *slog.Logger
+	// Log gets what an operator should know. Nil: discarded.
+	Log *slog.Logger
+}
+
+// Gateway is an http.Handler that passes requests on. It is safe for
+// concurrent use.
+type Gateway struct {
+	opts   Options
+	log    *slog.Logger
+	table  atomic.Pointer[table]
+	counts counts
+
+	upgrades upgrades
+
+	// reload guards the making of tables, so that two reloads cannot cross.
+	reload sync.Mutex
+	closed bool // guarded by reload
+}
+
+// New makes a gateway; nothing listens until Serve.
+func New(o Options) (*Gateway, error) {
+	o.Limits = o.Limits.withDefaults()
+	g := &Gateway{opts: o, log: o.Log}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	t, err := g.newTable(o.Monolith, o.Routes, nil)
+	if err != nil {
+		return nil, err
+	}
+	g.table.Store(t)
+	return g, nil
+}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t := g.table.Load()
+	e := t.match(r)
+	c := g.begin(e, r)
+	var res result
+	switch {
+	case refused(w, r, g.opts.Limits, &res):
+	case e.route != nil:
+		res = e.route.serve(w, c.request)
+	default:
+		res = g.forward(w, c.request, t.monolith, passing{})
+	}
+	g.end(c, res)
+	if res.abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Apply sets the share in force for a route. A name that no route has is
+// ignored: a reload may have removed it a moment ago.
+func (g *Gateway) Apply(route string, share whittle.Share, phase whittle.Phase) {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		rt.apply(share, phase)
+	}
+}
+
+// Ledger accounts for the route's requests so far; zero for a route that has
+// no candidate or does not exist.
+func (g *Gateway) Ledger(route string) whittle.Ledger {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		return rt.ledger()
+	}
+	return whittle.Ledger{}
+}
+
+// Restore adds what an earlier process had counted to the route's ledger.
+func (g *Gateway) Restore(route string, l whittle.Ledger) {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		rt.restore(l)
+	}
+}
+
+// Reload puts another table in force at once. Requests under way finish on the
+// old one; a route that stays keeps its ledger and its share. On error nothing
+// has changed.
+func (g *Gateway) Reload(monolith whittle.Upstream, routes []whittle.Route) error {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	if g.closed {
+		return whittle.Errorf(whittle.FailedPrecondition, "reload routes: the gateway is closed")
+	}
+	old := g.table.Load()
+	t, err := g.newTable(monolith, routes, old)
+	if err != nil {
+		return err
+	}
+	g.table.Store(t)
+	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Limits.Grace)
+	defer cancel()
+	if err := old.retire(ctx, t); err != nil {
+		g.log.Warn("some mirrored work of the old routes did not end in time", "err", err)
+	}
+	return nil
+}
+
+// Close ends the work beside the requests and waits for it, or for ctx. It
+// does not end requests: Serve does.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	g.closed = true
+	return g.table.Load().retire(ctx, nil)
+}

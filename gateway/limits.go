@@ -1,0 +1,55 @@
+package gateway
+
+import "time"
+
+// Limits bound what one client can make the gateway hold. A zero field takes
+// the default named beside it.
+type Limits struct {
+	// Connections is how many client connections are open at once; further
+	// ones wait in the kernel's queue until one ends. Default 16,384.
+	Connections int
+	// HeaderBytes bounds a request's line and header; above it the answer is
+	// 431. Default 64 KiB.
+	HeaderBytes int
+	// BodyBytes bounds a request's body; above it the answer is 413. Negative:
+	// no bound. Default: no bound, since bodies pass in constant memory.
+	BodyBytes int64
+	// Streams is how many HTTP/2 streams one connection has at once.
+	// Default 250.
+	Streams int
+	// HeaderTimeout is how long a client may take to send a request's header
+	// (or finish a TLS handshake). Default 10 s.
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long a kept-alive connection waits for its next
+	// request. Default 2 min.
+	IdleTimeout time.Duration
+	// StallTimeout is how long a client may send nothing of a body that is
+	// being read, or take nothing of an answer that is being written. It never
+	// cuts a stream that is merely quiet. Default 1 min.
+	StallTimeout time.Duration
+	// UpgradeIdle is how long an upgraded connection (WebSocket) may be silent
+	// in both directions. Default 1 h.
+	UpgradeIdle time.Duration
+	// Grace is how long requests under way may take to finish when the gateway
+	// is asked to end. Default 30 s.
+	Grace time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	fill(&l.Connections, 16_384)
+	fill(&l.HeaderBytes, 64<<10)
+	fill(&l.BodyBytes, -1)
+	fill(&l.Streams, 250)
+	fill(&l.HeaderTimeout, 10*time.Second)
+	fill(&l.IdleTimeout, 2*time.Minute)
+	fill(&l.StallTimeout, time.Minute)
+	fill(&l.UpgradeIdle, time.Hour)
+	fill(&l.Grace, 30*time.Second)
+	return l
+}
+
+func fill[T int | int64 | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+// latencyBounds are the upper latencyBounds of the latency buckets, in seconds.
+var latencyBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// meter counts one rule's requests. It is found with the rule, so that counting
+// costs a few atomic additions and no look-up.
+type meter struct {
+	// class counts what clients got by the status's first digit; 0: none.
+	class   [6]atomic.Int64
+	buckets [len(latencyBounds) + 1]atomic.Int64
+	// nanos is the sum of all times.
+	nanos   atomic.Int64
+	running atomic.Int64
+}
+
+func meterOf(old *table, name string) *meter {
+	if old != nil {
+		for _, e := range old.entries {
+			if e.name == name {
+				return e.meter
+			}
+		}
+	}
+	return &meter{}
+}
+
+func (m *meter) add(sent int, took time.Duration) {
+	class := sent / 100
+	if class < 0 || class >= len(m.class) {
+		class = 0
+	}
+	m.class[class].Add(1)
+	s := took.Seconds()
+	i := 0
+	for i < len(latencyBounds) && s > latencyBounds[i] {
+		i++
+	}
+	m.buckets[i].Add(1)
+	m.nanos.Add(int64(took))
+}
+
+// counts are the gateway's own, whatever the route.
+type counts struct {
+	connections atomic.Int64 // open now
+	waiting     atomic.Int64 // times that accepting had to wait for a free place
+	malformed   atomic.Int64 // requests that were refused as not well framed
+	upgrades    atomic.Int64 // open now
+}
+
+var (
+	descRequests = prometheus.NewDesc("whittle_requests_total",
+		"Requests answered, by route (empty: no route matched) and class of status (0xx: none could be sent).", []string{"route", "class"}, nil)
+	descSeconds = prometheus.NewDesc("whittle_request_seconds",
+		"Time from a request's header to the end of its answer.", []string{"route"}, nil)
+	descRunning = prometheus.NewDesc("whittle_requests_running",
+		"Requests under way.", []string{"route"}, nil)
+	descConnections = prometheus.NewDesc("whittle_connections",
+		"Client connections open.", nil, nil)
+	descWaiting = prometheus.NewDesc("whittle_accept_waits_total",
+		"Times that accepting waited because the limit of connections was reached.", nil, nil)
+	descMalformed = prometheus.NewDesc("whittle_malformed_requests_total",
+		"Requests refused because their framing was not exact.", nil, nil)
+	descUpgrades = prometheus.NewDesc("whittle_upgrades",
+		"Upgraded connections (WebSocket and the like) open.", nil, nil)
+)
+
+// Describe implements prometheus.Collector. The gateway's metrics change with
+// its routes, so it is an unchecked collector and describes nothing.
+func (g *Gateway) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge(descConnections, g.counts.connections.Load())
+	counter(descWaiting, g.counts.waiting.Load())
+	counter(descMalformed, g.counts.malformed.Load())
+	gauge(descUpgrades, g.counts.upgrades.Load())
+	for _, e := range g.table.Load().entries {
+		gauge(descRunning, e.meter.running.Load(), e.name)
+		for class := range e.meter.class {
+			counter(descRequests, e.meter.class[class].Load(), e.name, string(rune('0'+class))+"xx")
+		}
+		ch <- e.meter.histogram(e.name)
+		if e.route != nil {
+			e.route.collect(ch)
+		}
+	}
+}
+
+func (m *meter) histogram(route string) prometheus.Metric {
+	cumulative := make(map[float64]uint64, len(latencyBounds))
+	var n uint64
+	for i, b := range latencyBounds {
+		n += uint64(m.buckets[i].Load())
+		cumulative[b] = n
+	}
+	n += uint64(m.buckets[len(latencyBounds)].Load())
+	return prometheus.MustNewConstHistogram(descSeconds, n, float64(m.nanos.Load())/1e9, cumulative, route)
+}
+
+// conversation is one request between begin and end.
+type conversation struct {
+	entry   *entry
+	request *http.Request
+	at      time.Time
+	span    Span
+}
+
+func (g *Gateway) begin(e *entry, r *http.Request) conversation {
+	c := conversation{entry: e, request: r, at: time.Now()}
+	e.meter.running.Add(1)
+	if g.opts.Tracer != nil {
+		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
+		c.request, c.span = r.WithContext(ctx), span
+	}
+	return c
+}
+
+func (g *Gateway) end(c conversation, res result) {
+	took := time.Since(c.at)
+	c.entry.meter.running.Add(-1)
+	c.entry.meter.add(res.sent, took)
+	if c.span != nil {
+		c.span.End(res.sent, res.failure)
+	}
+	if g.opts.Access != nil {
+		r := c.request
+		g.opts.Access.LogAttrs(r.Context(), 0, "request", accessAttrs(c, res, took)...)
+	}
+}

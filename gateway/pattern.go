@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"net/url"
+	"strings"
+
+	"whittle"
+)
+
+// A pattern is a path pattern of net/http's ServeMux, cut into segments. Where
+// ServeMux cleans and redirects, a pattern only ever compares: the monolith
+// must see each target as it was sent, so a path with "//" or ".." in it
+// matches a pattern that says so, or none.
+type pattern struct {
+	segments []segment
+	// multi says that one or more further segments follow, of which the last
+	// may be empty: "/static/" or "/static/{rest...}".
+	multi bool
+}
+
+// segment is a literal, or any one non-empty segment.
+type segment struct {
+	literal string
+	wild    bool
+}
+
+// parsePattern reads "/a/{id}", "/a/", "/a/{rest...}" or "/a/{$}".
+func parsePattern(s string) (pattern, error) {
+	var p pattern
+	rest, ok := strings.CutPrefix(s, "/")
+	if !ok {
+		return p, badPattern(s, "it must begin with a slash")
+	}
+	names := map[string]bool{}
+	for last := false; !last; {
+		var part string
+		part, rest, ok = strings.Cut(rest, "/")
+		last = !ok
+		name, isWild := wildcard(part)
+		switch {
+		case !isWild && strings.ContainsAny(part, "{}"):
+			return p, badPattern(s, "a wildcard must be a whole segment, as in /users/{id}")
+		case !isWild && part == "" && last:
+			p.multi = true
+		case !isWild:
+			literal, err := url.PathUnescape(part)
+			if err != nil {
+				return p, badPattern(s, "a percent sign must begin an escape such as %20")
+			}
+			p.segments = append(p.segments, segment{literal: literal})
+		case name == "$" && last:
+			p.segments = append(p.segments, segment{})
+		case strings.HasSuffix(name, "...") && last:
+			p.multi = true
+		case name == "$" || strings.HasSuffix(name, "..."):
+			return p, badPattern(s, "{"+name+"} can only be the last segment")
+		case !isName(name):
+			return p, badPattern(s, "{"+name+"} is not a name")
+		case names[name]:
+			return p, badPattern(s, "{"+name+"} appears twice")
+		default:
+			names[name] = true
+			p.segments = append(p.segments, segment{wild: true})
+		}
+	}
+	return p, nil
+}
+
+func badPattern(pattern, why string) error {
+	return whittle.Errorf(whittle.Invalid, "parse path pattern %q: %s", pattern, why)
+}
+
+func wildcard(part string) (name string, ok bool) {
+	if strings.HasPrefix(part, "{") && strings.HasSuffix(part, "}") {
+		return part[1 : len(part)-1], true
+	}
+	return "", false
+}
+
+func isName(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// literalPath gives the one decoded path that a pattern without wildcards
+// matches; ok is false where there are several, or where an escaped slash makes
+// the decoded form ambiguous.
+func (p pattern) literalPath() (path string, ok bool) {
+	if p.multi {
+		return "", false
+	}
+	var b strings.Builder
+	for _, s := range p.segments {
+		if s.wild || strings.Contains(s.literal, "/") {
+			return "", false
+		}
+		b.WriteByte('/')
+		b.WriteString(s.literal)
+	}
+	return b.String(), true
+}
+
+// match reports whether the path fits. Where escaped is set the segments of
+// path are still percent-encoded, and "%2F" does not separate.
+func (p pattern) match(path string, escaped bool) bool {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok {
+		return false
+	}
+	more := true
+	for _, s := range p.segments {
+		if !more {
+			return false
+		}
+		var part string
+		part, rest, more = strings.Cut(rest, "/")
+		if escaped {
+			var err error
+			if part, err = url.PathUnescape(part); err != nil {
+				return false
+			}
+		}
+		if s.wild && part == "" || !s.wild && part != s.literal {
+			return false
+		}
+	}
+	return more == p.multi
+}
+
+// relation says how the requests that one rule matches relate to another's.
+type relation uint8
+
+const (
+	same     relation = iota
+	narrower          // a subset
+	wider             // a superset
+	apart             // none in common
+	crossing          // some in common, and each has some of its own
+)
+
+// and combines the relations of two independent conditions.
+func (r relation) and(o relation) relation {
+	switch {
+	case r == apart || o == apart:
+		return apart
+	case r == o || o == same:
+		return r
+	case r == same:
+		return o
+	}
+	return crossing
+}
+
+// compare relates two patterns.
+func (p pattern) compare(o pattern) relation {
+	rel := same
+	n := min(len(p.segments), len(o.segments))
+	for i := range n {
+		rel = rel.and(p.segments[i].compare(o.segments[i]))
+	}
+	switch {
+	case len(p.segments) > n: // what is left of p must fit into o's tail
+		if !o.multi {
+			return apart
+		}
+		return rel.and(narrower)
+	case len(o.segments) > n:
+		if !p.multi {
+			return apart
+		}
+		return rel.and(wider)
+	case p.multi != o.multi: // one wants a further segment, the other none
+		return apart
+	}
+	return rel
+}
+
+func (s segment) compare(o segment) relation {
+	switch {
+	case s.wild && o.wild:
+		return same
+	case s.wild && o.literal != "":
+		return wider
+	case o.wild && s.literal != "":
+		return narrower
+	case s == o:
+		return same
+	}
+	return apart
+}

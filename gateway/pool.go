@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// pool keeps connections to one plain HTTP/1.1 upstream. A request takes one
+// for itself, works on it from its own goroutine, and puts it back after a
+// clean end.
+type pool struct {
+	addr   string
+	dialer net.Dialer
+	// slots bounds the connections: a request holds one while it runs, and
+	// takes an idle connection before it dials.
+	slots chan struct{}
+
+	mu     sync.Mutex // guards the following
+	idle   []*conn    // the most recently used last
+	closed bool
+	reaper *time.Timer // armed while idle is not empty
+}
+
+func newPool(addr string, dialing time.Duration, conns int) *pool {
+	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: make(chan struct{}, conns)}
+	p.reaper = time.AfterFunc(time.Hour, p.reap)
+	p.reaper.Stop()
+	return p
+}
+
+// get gives a connection that nobody else uses. With fresh set it is a new
+// one. Waiting for a slot is bounded by wait.
+func (p *pool) get(ctx context.Context, fresh bool, wait time.Duration) (*conn, error) {
+	if err := p.acquire(ctx, wait); err != nil {
+		return nil, err
+	}
+	if !fresh {
+		for c := p.pop(); c != nil; c = p.pop() {
+			if c.quiet() {
+				c.reused = true
+				return c, nil
+			}
+			_ = c.net.Close() // the upstream had ended it already
+		}
+	}
+	nc, err := p.dialer.DialContext(ctx, "tcp", p.addr)
+	if err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return newConn(p, nc), nil
+}
+
+func (p *pool) acquire(ctx context.Context, wait time.Duration) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return errNoSlot
+	}
+}
+
+func (p *pool) pop() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+// put takes a connection back, whether it can be used again or not.
+func (p *pool) put(c *conn, usable bool) {
+	if !usable || !p.keep(c) {
+		_ = c.net.Close() // nothing is left to be told
+	}
+	<-p.slots
+}
+
+func (p *pool) keep(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	c.idleSince = c.now
+	if len(p.idle) == 0 {
+		p.reaper.Reset(idleTimeout)
+	}
+	p.idle = append(p.idle, c)
+	return true
+}
+
+// reap closes what has been idle too long: the oldest are first.
+func (p *pool) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cut, limit := 0, time.Now().Add(-idleTimeout)
+	for cut < len(p.idle) && p.idle[cut].idleSince.Before(limit) {
+		_ = p.idle[cut].net.Close() // idle: nothing is lost
+		cut++
+	}
+	p.idle = append(p.idle[:0:0], p.idle[cut:]...)
+	if len(p.idle) > 0 {
+		p.reaper.Reset(idleTimeout / 4)
+	}
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.reaper.Stop()
+	for _, c := range p.idle {
+		_ = c.net.Close() // idle: nothing is lost
+	}
+	p.idle = nil
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"whittle"
+)
+
+// reply is an upstream's answer whose head has been read.
+type reply struct {
+	status int
+	// length of the body; -1: not known.
+	length int64
+	body   source
+	// Exactly one of the following is set.
+	resp *http.Response
+	conn *conn
+	// names of the trailer's fields as far as the head of resp gave them.
+	names []string
+}
+
+// source gives a body piece by piece.
+type source interface {
+	// next gives the next piece, valid until the following call; the error
+	// io.EOF comes with the last piece or after it.
+	next() ([]byte, error)
+	// ready reports whether next will not wait.
+	ready() bool
+}
+
+func replyOf(resp *http.Response) *reply {
+	a := &reply{status: resp.StatusCode, length: resp.ContentLength, resp: resp}
+	a.body = &readerSource{r: resp.Body, left: resp.ContentLength}
+	for name := range resp.Trailer {
+		a.names = append(a.names, name)
+	}
+	slices.Sort(a.names)
+	return a
+}
+
+// head gives the end-to-end header in a map of its own.
+func (a *reply) head() whittle.Header {
+	h := http.Header{}
+	a.copyHead(h)
+	return whittle.Header(h)
+}
+
+func (a *reply) copyHead(dst http.Header) {
+	if a.conn != nil {
+		a.conn.head.copyTo(dst)
+		return
+	}
+	named := connectionNames(a.resp.Header)
+	for name, values := range a.resp.Header {
+		if !hopByHop(name) && !contains(named, name) {
+			dst[name] = values
+		}
+	}
+	if names := a.announced(); len(names) > 0 {
+		dst["Trailer"] = []string{strings.Join(names, ", ")}
+	}
+}
+
+// announced gives the trailer's fields as far as the head named them.
+func (a *reply) announced() []string {
+	if a.conn != nil {
+		return a.conn.head.announced
+	}
+	return a.names
+}
+
+// trailer is complete once the body has ended.
+func (a *reply) trailer() http.Header {
+	if a.conn != nil {
+		return a.conn.trailer
+	}
+	return a.resp.Trailer
+}
+
+// close lets go of the connection: for another request where the answer was
+// read to its end, else for good.
+func (a *reply) close() {
+	if s, ok := a.body.(*readerSource); ok {
+		s.release()
+		_ = a.resp.Body.Close() // reading it to its end is what counts
+		return
+	}
+	a.conn.finish()
+}
+
+// buffers are for bodies that come through an io.Reader.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// readerSource is a body from net/http.
+type readerSource struct {
+	r    io.Reader
+	left int64 // -1: not known
+	buf  *[32 << 10]byte
+}
+
+func (s *readerSource) next() ([]byte, error) {
+	if s.buf == nil {
+		s.buf = buffers.Get().(*[32 << 10]byte)
+	}
+	n, err := s.r.Read(s.buf[:])
+	if s.left > 0 {
+		s.left -= int64(n)
+	}
+	return s.buf[:n], err
+}
+
+// ready can only say so at the end: an io.Reader does not tell.
+func (s *readerSource) ready() bool { return s.left == 0 }
+
+func (s *readerSource) release() {
+	if s.buf != nil {
+		buffers.Put(s.buf)
+		s.buf = nil
+	}
+}

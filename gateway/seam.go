@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+// The gateway has two halves. One passes a request on to one upstream
+// (forward, upstream.call); the other decides which upstream that is, and what
+// is done beside it (route). This file is what they say to each other.
+
+// result is what became of one forwarded request.
+type result struct {
+	// side is filled in by the route; the pass-through half leaves it alone.
+	side whittle.Side
+	// status is what the upstream answered, 0 where it gave no head. What the
+	// client got instead (502, 504, 413) is in sent.
+	status int
+	// sent is the status that the client got; 0 where it got none.
+	sent    int
+	failure whittle.Failure
+	// detail explains the failure to an operator; never sent to a client.
+	detail string
+	// latency is from the first byte sent upstream to the last byte read.
+	latency time.Duration
+	// wrote says that something of a final answer has reached the
+	// ResponseWriter: from then on nobody else can answer instead.
+	wrote bool
+	// refused says that passing.accept discarded the answer.
+	refused bool
+	// streamed says that the answer was an upgrade or an event stream.
+	streamed bool
+	// abort says that an answer begun cannot be ended truthfully, so that the
+	// client's connection must be cut. Whoever serves hands it up; ServeHTTP
+	// does the cutting after everything else has been accounted for.
+	abort bool
+}
+
+// passing says how a request is forwarded. The zero value passes every answer
+// on and turns every failure into a 502 or 504.
+type passing struct {
+	// tap sees the exchange go by. Nil: nobody does.
+	tap tap
+	// accept is asked once, with the head of a final answer, before anything
+	// of it is written. False discards the answer (result.refused), so that
+	// another upstream may be asked. With accept set, a failure before the
+	// head writes nothing to the client either, and informational answers are
+	// not passed on. The header must not be kept or changed.
+	accept func(status int, h whittle.Header) bool
+}
+
+// tap sees an exchange go by. requestBody may run at the same time as the
+// answer's methods, and no method is called after forward has returned. None
+// may block, and no slice may be kept; the maps belong to the tap.
+type tap interface {
+	// requestBody gets the request's body piece by piece, as it is read.
+	requestBody(p []byte)
+	// answerHead gets the final status and the end-to-end header.
+	answerHead(status int, h whittle.Header)
+	// answerBody gets the answer's body piece by piece, as it is read.
+	answerBody(p []byte)
+	// answerTrailer is called only where a trailer came.
+	answerTrailer(h whittle.Header)
+}
+
+// routeEnv is what a route gets from the gateway it belongs to.
+type routeEnv struct {
+	g        *Gateway
+	monolith *upstream
+	// candidate is nil where the route has none.
+	candidate *upstream
+	// adopt is the route of the same name in the table that is being replaced;
+	// nil: there was none. Its ledger and share go on in the new route; until
+	// its close is called it still serves, and newRoute must not disturb it,
+	// since the reload may yet fail. (A route whose spec and upstreams are
+	// unchanged is kept as it is, and newRoute is not called.)
+	adopt *route
+}
+
+// runtime is what the gateway asks of a *route; it is here so that the other
+// half's duties can be read in one place.
+type runtime interface {
+	// serve answers one request, and reports what the client got. To mirror
+	// what the monolith was sent, take the header from Gateway.outbound(r): hop
+	// by hop fields are gone from it, Forwarded and the like are in it.
+	serve(w http.ResponseWriter, r *http.Request) result
+	// apply sets the share in force.
+	apply(share whittle.Share, phase whittle.Phase)
+	ledger() whittle.Ledger
+	restore(l whittle.Ledger)
+	// close ends the route's workers and waits for them, or for ctx. Requests
+	// under way may still be in serve, and may call it later: they are served,
+	// but nothing is mirrored any more (SkipInterrupted).
+	close(ctx context.Context) error
+	// collect adds the route's own metrics to a scrape.
+	collect(ch chan<- prometheus.Metric)
+}
+
+var _ runtime = (*route)(nil)

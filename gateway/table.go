@@ -1,0 +1,261 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"whittle"
+)
+
+// table is one set of routes with the upstreams they use. It is immutable, so
+// that a reload is the swap of one pointer.
+type table struct {
+	monolith *upstream
+	// routes has the routes with a candidate, by name.
+	routes map[string]*route
+	// literal has the rules whose pattern is one path, by that path; open has
+	// the others. Both are ordered, the narrowest rule first.
+	literal map[string][]*entry
+	open    []*entry
+	// rest is what nothing matched.
+	rest *entry
+	// entries has all of the above, in the order of the config.
+	entries []*entry
+	// upstreams has each distinct upstream once.
+	upstreams []*upstream
+}
+
+// entry is one rule of the table.
+type entry struct {
+	name    string
+	match   whittle.Match
+	pattern pattern
+	// route is nil where requests only pass through.
+	route *route
+	meter *meter
+}
+
+// newTable compiles the routes, and keeps of old what stays the same.
+func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old *table) (_ *table, err error) {
+	t := &table{routes: map[string]*route{}, literal: map[string][]*entry{}}
+	defer func() {
+		if err != nil { // nothing that was made for this table may stay open
+			_ = t.retire(context.Background(), old) // never served: nothing to wait for
+		}
+	}()
+	if t.monolith, err = t.upstream(g, monolith, false, old); err != nil {
+		return nil, inField(err, "monolith")
+	}
+	t.rest = &entry{meter: meterOf(old, "")}
+	t.entries = []*entry{t.rest}
+	for i, spec := range specs {
+		e, err := t.newEntry(g, spec, old)
+		if err != nil {
+			return nil, inField(err, "routes["+strconv.Itoa(i)+"]")
+		}
+		t.add(e)
+	}
+	t.order()
+	return t, nil
+}
+
+func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, error) {
+	p, err := parsePattern(spec.Match.Pattern)
+	if err != nil {
+		return nil, inField(err, "match")
+	}
+	e := &entry{name: spec.Name, match: spec.Match, pattern: p, meter: meterOf(old, spec.Name)}
+	e.match.HeaderName = http.CanonicalHeaderKey(e.match.HeaderName)
+	for _, o := range t.entries[1:] {
+		if o.name == e.name {
+			return nil, inField(whittle.Errorf(whittle.Invalid, "route %q is named twice", e.name), "match")
+		}
+		switch e.compare(o) {
+		case same:
+			return nil, inField(whittle.Errorf(whittle.Invalid, "route %q matches the same requests as %q", e.name, o.name), "match")
+		case crossing:
+			return nil, inField(whittle.Errorf(whittle.Invalid,
+				"route %q and route %q match some of the same requests, and neither is the more specific", e.name, o.name).
+				WithHint("give both the same method or header condition, or narrow one path"), "match")
+		}
+	}
+	if spec.Candidate == nil {
+		return e, nil
+	}
+	u, err := t.upstream(g, *spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, old)
+	if err != nil {
+		return nil, inField(err, "candidate")
+	}
+	env := routeEnv{g: g, monolith: t.monolith, candidate: u}
+	if old != nil {
+		env.adopt = old.routes[spec.Name]
+	}
+	if a := env.adopt; a != nil && a.env.monolith == env.monolith && a.env.candidate == u && reflect.DeepEqual(a.spec, spec) {
+		e.route = a
+		return e, nil
+	}
+	if e.route, err = newRoute(spec, env); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// upstream finds or makes the upstream; two routes to the same server share its
+// connections.
+func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *table) (*upstream, error) {
+	pools := [][]*upstream{t.upstreams}
+	if old != nil {
+		pools = append(pools, old.upstreams)
+	}
+	for i, pool := range pools {
+		for _, u := range pool {
+			if u.spec == spec && u.http2 == http2 {
+				if i > 0 {
+					t.upstreams = append(t.upstreams, u)
+				}
+				return u, nil
+			}
+		}
+	}
+	u, err := newUpstream(spec, http2, g.opts.RewriteHost)
+	if err == nil {
+		t.upstreams = append(t.upstreams, u)
+	}
+	return u, err
+}
+
+func (t *table) add(e *entry) {
+	t.entries = append(t.entries, e)
+	if e.route != nil {
+		t.routes[e.name] = e.route
+	}
+	if path, ok := e.pattern.literalPath(); ok {
+		t.literal[path] = append(t.literal[path], e)
+	} else {
+		t.open = append(t.open, e)
+	}
+}
+
+// order puts the narrower of two rules that overlap first. Rules never cross,
+// and whatever makes a rule narrower raises its weight, so the weight decides.
+func (t *table) order() {
+	byWeight := func(a, b *entry) int { return b.weight() - a.weight() }
+	slices.SortStableFunc(t.open, byWeight)
+	for _, es := range t.literal {
+		slices.SortStableFunc(es, byWeight)
+	}
+}
+
+func (e *entry) weight() int {
+	n := len(e.pattern.segments)
+	for _, s := range e.pattern.segments {
+		if !s.wild {
+			n++
+		}
+	}
+	for _, narrow := range []bool{!e.pattern.multi, e.match.Method != "", e.match.HeaderName != ""} {
+		if narrow {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *entry) compare(o *entry) relation {
+	return e.pattern.compare(o.pattern).
+		and(compareCondition(e.match.Method, o.match.Method)).
+		and(compareHeader(e.match, o.match))
+}
+
+// compareCondition relates two values that must be had, "" being any.
+func compareCondition(a, b string) relation {
+	switch {
+	case a == b:
+		return same
+	case a == "":
+		return wider
+	case b == "":
+		return narrower
+	}
+	return apart
+}
+
+func compareHeader(a, b whittle.Match) relation {
+	if a.HeaderName != "" && b.HeaderName != "" && a.HeaderName != b.HeaderName {
+		return crossing // one request may carry both
+	}
+	if a.HeaderName == b.HeaderName {
+		return compareCondition(a.HeaderName+a.HeaderValue, b.HeaderName+b.HeaderValue)
+	}
+	return compareCondition(a.HeaderName, b.HeaderName)
+}
+
+// match finds the narrowest rule for a request, t.rest where there is none.
+func (t *table) match(r *http.Request) *entry {
+	path, escaped := r.URL.Path, false
+	if r.URL.RawPath != "" {
+		path, escaped = r.URL.RawPath, true
+	}
+	if !escaped {
+		for _, e := range t.literal[path] {
+			if e.admits(r) {
+				return e
+			}
+		}
+	} else {
+		for _, es := range t.literal {
+			for _, e := range es {
+				if e.admits(r) && e.pattern.match(path, true) {
+					return e
+				}
+			}
+		}
+	}
+	for _, e := range t.open {
+		if e.admits(r) && e.pattern.match(path, escaped) {
+			return e
+		}
+	}
+	return t.rest
+}
+
+// admits checks everything but the path. A header sent several times counts as
+// its first value.
+func (e *entry) admits(r *http.Request) bool {
+	m := &e.match
+	return (m.Method == "" || m.Method == r.Method) &&
+		(m.HeaderName == "" || whittle.Header(r.Header).Get(m.HeaderName) == m.HeaderValue)
+}
+
+// retire lets go of what next does not use, and waits for it within ctx.
+// Requests under way keep what they hold until they are done.
+func (t *table) retire(ctx context.Context, next *table) error {
+	var errs []error
+	for _, rt := range t.routes {
+		if next == nil || next.routes[rt.spec.Name] != rt {
+			errs = append(errs, rt.close(ctx))
+		}
+	}
+	for _, u := range t.upstreams {
+		if next == nil || !slices.Contains(next.upstreams, u) {
+			u.close()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inField puts a config path before the one that a coded error names.
+func inField(err error, field string) error {
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok {
+		return err
+	}
+	if e.Field != "" {
+		field += "." + e.Field
+	}
+	return e.WithField(field)
+}

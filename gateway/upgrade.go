@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+)
+
+// upgrades are the connections that have left HTTP. net/http's Shutdown does
+// not know them, so the gateway waits for them itself.
+type upgrades struct {
+	mu     sync.Mutex // guards the following
+	open   map[*tunnel]struct{}
+	closed bool
+}
+
+func (s *upgrades) add(t *tunnel) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	if s.open == nil {
+		s.open = map[*tunnel]struct{}{}
+	}
+	s.open[t] = struct{}{}
+	return true
+}
+
+func (s *upgrades) remove(t *tunnel) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, t)
+}
+
+// end closes all of them, and any that comes later.
+func (s *upgrades) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for t := range s.open {
+		t.close()
+	}
+}
+
+// upgradeOf gives what an HTTP/1.1 request wants to change to, or "".
+func upgradeOf(r *http.Request) string {
+	if r.ProtoMajor != 1 || r.Header["Upgrade"] == nil || !hasToken(r.Header["Connection"], "upgrade") {
+		return ""
+	}
+	kind := strings.Join(r.Header["Upgrade"], ", ")
+	if !isValue(kind) || strings.EqualFold(kind, "h2c") {
+		return "" // whittle speaks h2c itself, by prior knowledge
+	}
+	return kind
+}
+
+// upgrade asks for another protocol. Where the upstream agrees, the two
+// connections are joined until one side is done with both directions; where it
+// answers otherwise, the answer is passed on like any.
+func (f *forwarding) upgrade(kind string) {
+	f.started = time.Now()
+	extra := http.Header{"Connection": {"Upgrade"}, "Upgrade": {kind}}
+	a, err := f.askTransport(f.u.upgrader, extra)
+	if err != nil {
+		f.failed(err)
+		return
+	}
+	if a.status != http.StatusSwitchingProtocols {
+		defer a.close()
+		// What the client sent behind its request was not checked for framing,
+		// since it might have been another protocol's.
+		f.w.Header()["Connection"] = []string{"close"}
+		f.answer(a)
+		return
+	}
+	defer a.resp.Body.Close() //nolint:errcheck // both ends are done with it
+	f.res.status, f.res.streamed = a.status, true
+	up, ok := a.resp.Body.(io.ReadWriteCloser)
+	if !ok {
+		f.failed(errMalformed)
+		return
+	}
+	if f.accept != nil && !f.accept(a.status, a.head()) {
+		f.res.refused = true
+		return
+	}
+	if f.tap != nil {
+		f.tap.answerHead(a.status, a.head())
+	}
+	f.join(a, up)
+	f.res.latency = time.Since(f.started)
+}
+
+func (f *forwarding) join(a *reply, up io.ReadWriteCloser) {
+	client, brw, err := http.NewResponseController(f.w).Hijack()
+	if err != nil {
+		f.failed(errors.Join(errors.New("take over the client's connection"), err))
+		return
+	}
+	defer client.Close() //nolint:errcheck // both ends are done with it
+	f.res.wrote, f.res.sent = true, a.status
+	if err := client.SetDeadline(time.Time{}); err != nil {
+		f.res.failure, f.res.detail = whittle.FailedCanceled, err.Error()
+		return
+	}
+	h := http.Header(a.head())
+	h["Connection"] = []string{"Upgrade"}
+	h["Upgrade"] = a.resp.Header["Upgrade"]
+	resp := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: h}
+	if err := resp.Write(client); err != nil {
+		f.res.failure, f.res.detail = whittle.FailedCanceled, err.Error()
+		return
+	}
+	t := &tunnel{client: client, up: up, idle: f.g.opts.Limits.UpgradeIdle}
+	if !f.g.upgrades.add(t) {
+		return
+	}
+	defer f.g.upgrades.remove(t)
+	f.g.counts.upgrades.Add(1)
+	defer f.g.counts.upgrades.Add(-1)
+	t.run(brw)
+}
+
+// tunnel joins two connections byte by byte.
+type tunnel struct {
+	client net.Conn
+	up     io.ReadWriteCloser
+	idle   time.Duration
+	last   atomic.Int64 // when either side last said something, in Unix ns
+	once   sync.Once
+
+	mu    sync.Mutex
+	watch *time.Timer // guarded by mu: its first run may precede run's keeping it
+}
+
+func (t *tunnel) close() {
+	t.once.Do(func() {
+		_ = t.client.Close() // both copies see it
+		_ = t.up.Close()
+	})
+}
+
+// run returns when both directions have ended. early may hold what the client
+// sent behind its request.
+func (t *tunnel) run(early io.Reader) {
+	defer t.close()
+	t.last.Store(time.Now().UnixNano())
+	watch := time.AfterFunc(t.idle, t.check)
+	t.mu.Lock()
+	t.watch = watch
+	t.mu.Unlock()
+	defer watch.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.copy(t.up, early)
+	}()
+	t.copy(t.client, t.up)
+	<-done
+}
+
+// check closes a tunnel that was silent for too long, or looks again when it
+// will have been.
+func (t *tunnel) check() {
+	left := t.idle - time.Since(time.Unix(0, t.last.Load()))
+	if left <= 0 {
+		t.close()
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watch.Reset(left)
+}
+
+// copy moves one direction until its end, and tells the other side of it by
+// closing only that direction.
+func (t *tunnel) copy(dst io.Writer, src io.Reader) {
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := src.Read(buf[:])
+		if n > 0 {
+			t.last.Store(time.Now().UnixNano())
+			if _, werr := dst.Write(buf[:n]); werr != nil {
+				t.close()
+				return
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if half, ok := dst.(interface{ CloseWrite() error }); !ok || err != io.EOF || half.CloseWrite() != nil {
+			t.close()
+		}
+		return
+	}
+}

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+const (
+	// defaultTimeout stands in for an Upstream.Timeout of 0.
+	defaultTimeout = 30 * time.Second
+	// defaultConns stands in for an Upstream.MaxConns of 0.
+	defaultConns = 512
+	// defaultAnswer stands in for an Upstream.MaxAnswer of 0.
+	defaultAnswer = 1 << 20
+	// dialTimeout bounds connecting, TLS included, unless the whole call's
+	// bound is shorter.
+	dialTimeout = 5 * time.Second
+	// idleTimeout is how long an unused connection is kept.
+	idleTimeout = 60 * time.Second
+	// maxAnswerHead bounds an answer's status line and header.
+	maxAnswerHead = 256 << 10
+	// continueTimeout is how long an upstream may take to say 100 before the
+	// body is sent anyway, as RFC 9110, section 10.1.1 asks for.
+	continueTimeout = time.Second
+)
+
+// upstream is one server, with the connections kept open to it. The everyday
+// request (HTTP/1.1 in plain text, no body or a short one) goes through pool;
+// everything else through net/http's transport.
+type upstream struct {
+	spec whittle.Upstream
+	// http2 says that HTTP/2 is spoken without asking (gRPC).
+	http2 bool
+	base  *url.URL
+	// prefix is put before each request's target.
+	prefix string
+	// host replaces the client's Host; empty: the client's is kept.
+	host    string
+	timeout time.Duration
+	// slots bounds the requests under way, and with them the connections.
+	slots     chan struct{}
+	pool      *pool // nil unless base is plain http
+	transport *http.Transport
+	// upgrader speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
+	upgrader *http.Transport
+}
+
+// newUpstream checks spec and opens nothing yet.
+func newUpstream(spec whittle.Upstream, http2, rewriteHost bool) (*upstream, error) {
+	base, err := url.Parse(spec.URL)
+	if err != nil || base.Host == "" {
+		return nil, badURL(spec.URL, "it has no host")
+	}
+	if base.RawQuery != "" || base.Fragment != "" || base.User != nil {
+		return nil, badURL(spec.URL, "user, query and fragment cannot be used here")
+	}
+	u := &upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout}
+	switch base.Scheme {
+	case "http", "https":
+	case "h2c":
+		u.http2, base.Scheme = true, "http"
+	default:
+		return nil, badURL(spec.URL, "the scheme must be http, https or h2c")
+	}
+	if u.timeout <= 0 {
+		u.timeout = defaultTimeout
+	}
+	conns := spec.MaxConns
+	if conns <= 0 {
+		conns = defaultConns
+	}
+	u.slots = make(chan struct{}, conns)
+	u.prefix = strings.TrimSuffix(base.EscapedPath(), "/")
+	if rewriteHost {
+		u.host = base.Host
+	}
+	if base.Scheme == "http" && !u.http2 {
+		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), conns)
+	}
+	u.transport = u.newTransport(u.http2, true, conns)
+	u.upgrader = u.newTransport(false, false, conns)
+	return u, nil
+}
+
+func badURL(raw, why string) error {
+	return whittle.Errorf(whittle.Invalid, "read upstream %q: %s", raw, why).
+		WithHint("write it as http://127.0.0.1:3000, https://host or h2c://host:port").WithField("url")
+}
+
+func withPort(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// newTransport makes the general way upstream: always HTTP/2 where forced,
+// HTTP/2 by ALPN where it is allowed, else HTTP/1.1.
+func (u *upstream) newTransport(forced, allowed bool, conns int) *http.Transport {
+	var p http.Protocols
+	p.SetHTTP1(!forced)
+	p.SetHTTP2(forced || allowed)
+	p.SetUnencryptedHTTP2(forced)
+	dialer := &net.Dialer{Timeout: min(dialTimeout, u.timeout)}
+	return &http.Transport{
+		DialContext: dialer.DialContext,
+		// The operator asked for it, by name, for this upstream.
+		TLSClientConfig:        &tls.Config{InsecureSkipVerify: u.spec.Insecure}, //nolint:gosec // see above
+		TLSHandshakeTimeout:    min(dialTimeout, u.timeout),
+		DisableCompression:     true, // bodies pass as they are
+		MaxConnsPerHost:        conns,
+		MaxIdleConnsPerHost:    min(conns, 64),
+		IdleConnTimeout:        idleTimeout,
+		ResponseHeaderTimeout:  u.timeout,
+		ExpectContinueTimeout:  continueTimeout,
+		MaxResponseHeaderBytes: maxAnswerHead,
+		Protocols:              &p,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: 15 * time.Second, // finds a dead peer below a quiet stream
+			PingTimeout:     10 * time.Second,
+		},
+	}
+}
+
+// target is what stands on the request line for a target as the client sent
+// it.
+func (u *upstream) target(sent string) string {
+	if i := strings.Index(sent, "://"); i > 0 && sent[0] != '/' { // absolute form
+		rest := sent[i+len("://"):]
+		j := strings.IndexAny(rest, "/?")
+		switch {
+		case j < 0:
+			sent = "/"
+		case rest[j] == '?':
+			sent = "/" + rest[j:]
+		default:
+			sent = rest[j:]
+		}
+	}
+	if u.prefix == "" || sent == "*" {
+		return sent
+	}
+	return u.prefix + sent
+}
+
+// url wraps a target so that net/http writes it as it is: Opaque is written
+// without encoding it again.
+func (u *upstream) url(target string) *url.URL {
+	v := &url.URL{Scheme: u.base.Scheme, Host: u.base.Host, Opaque: target}
+	if strings.HasPrefix(target, "//") {
+		// Opaque would be taken for an authority here. A path of "//" keeps its
+		// bytes as long as they are ones that a path may have.
+		path, query, has := strings.Cut(target, "?")
+		v.Opaque, v.RawPath, v.RawQuery, v.ForceQuery = "", path, query, has && query == ""
+		if v.Path, _ = url.PathUnescape(path); v.Path == "" {
+			v.Path = path
+		}
+	}
+	return v
+}
+
+// close lets idle connections go; those in use are closed when they are done.
+func (u *upstream) close() {
+	if u.pool != nil {
+		u.pool.close()
+	}
+	u.transport.CloseIdleConnections()
+	u.upgrader.CloseIdleConnections()
+}
