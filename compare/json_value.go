@@ -1,0 +1,158 @@
+package compare
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// unquote appends what a quoted JSON string stands for. A lone surrogate
+// becomes U+FFFD, as in encoding/json; bytes that are not UTF-8 stay.
+func unquote(dst, quoted []byte) (s []byte, ok bool) {
+	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
+		return dst, false
+	}
+	b := quoted[1 : len(quoted)-1]
+	for len(b) > 0 {
+		plainEnd := bytes.IndexByte(b, '\\')
+		if plainEnd < 0 {
+			return append(dst, b...), true
+		}
+		dst, b = append(dst, b[:plainEnd]...), b[plainEnd:]
+		n := escapeLen(b)
+		if n == 0 {
+			return dst, false
+		}
+		if n == 2 {
+			dst, b = append(dst, escapes[b[1]]), b[2:]
+			continue
+		}
+		r, _ := hex4(b[2:])
+		b = b[6:]
+		if utf16.IsSurrogate(r) {
+			second := rune(-1)
+			if len(b) > 1 && b[0] == '\\' && b[1] == 'u' {
+				second, _ = hex4(b[2:])
+			}
+			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				b = b[6:]
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst, true
+}
+
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits
+// without zeros at either end. No digits: zero.
+type decimal struct {
+	negative bool
+	digits   []byte
+	exp      int64
+}
+
+// maxExponent bounds the exponents that are added up; beyond it two numbers
+// are the same only if their exponents are written with the same digits.
+const maxExponent = 1 << 40
+
+// parseDecimal reads a valid JSON number; digits are appended to buf.
+func parseDecimal(buf, number []byte) decimal {
+	var d decimal
+	if number[0] == '-' {
+		d.negative, number = true, number[1:]
+	}
+	if e := bytes.IndexAny(number, "eE"); e >= 0 {
+		d.exp = parseExponent(number[e+1:])
+		number = number[:e]
+	}
+	point := bytes.IndexByte(number, '.')
+	if point < 0 {
+		point = len(number)
+		buf = append(buf, number...)
+	} else {
+		buf = append(append(buf, number[:point]...), number[point+1:]...)
+	}
+	d.exp += int64(point)
+	trimmed := bytes.TrimLeft(buf, "0")
+	d.exp -= int64(len(buf) - len(trimmed))
+	d.digits = bytes.TrimRight(trimmed, "0")
+	if len(d.digits) == 0 {
+		return decimal{}
+	}
+	return d
+}
+
+func parseExponent(b []byte) int64 {
+	negative := b[0] == '-'
+	if negative || b[0] == '+' {
+		b = b[1:]
+	}
+	b = bytes.TrimLeft(b, "0")
+	n := int64(0)
+	for _, c := range b {
+		if n = n*10 + int64(c-'0'); n > maxExponent {
+			n = maxExponent + int64(fnv(b)>>3)
+			break
+		}
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// sameNumber compares two valid JSON numbers by value, without rounding, or by
+// their relative difference where tolerance is above 0.
+func (j *jsonDiffer) sameNumber(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var bufA, bufB [64]byte
+	x, y := parseDecimal(bufA[:0], a), parseDecimal(bufB[:0], b)
+	if x.negative == y.negative && x.exp == y.exp && bytes.Equal(x.digits, y.digits) {
+		return true
+	}
+	return j.tolerance > 0 && within(a, b, j.tolerance)
+}
+
+// within reports |a−b| ≤ tolerance·max(|a|, |b|).
+func within(a, b []byte, tolerance float64) bool {
+	x, errX := strconv.ParseFloat(string(a), 64)
+	y, errY := strconv.ParseFloat(string(b), 64)
+	return errX == nil && errY == nil && math.Abs(x-y) <= tolerance*max(math.Abs(x), math.Abs(y))
+}
+
+// sameString compares two strings by what they stand for.
+func (j *jsonDiffer) sameString(a, b *document, x, y uint32) bool {
+	s, t := a.text(x), b.text(y)
+	if bytes.Equal(s, t) {
+		return true
+	}
+	if !a.nodes[x].escaped && !b.nodes[y].escaped {
+		return false
+	}
+	j.bufA, _ = unquote(j.bufA[:0], s)
+	j.bufB, _ = unquote(j.bufB[:0], t)
+	return bytes.Equal(j.bufA, j.bufB)
+}
+
+// fnv is the 64-bit FNV-1a hash.
+func fnv(b []byte) uint64 { return fnvOn(14695981039346656037, b) }
+
+func fnvOn(h uint64, b []byte) uint64 {
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
+// stir makes sums of hashes safe: without it equal bits would cancel.
+func stir(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

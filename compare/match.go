@@ -1,0 +1,301 @@
+package compare
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"whittle"
+)
+
+// Bounds of what a match keeps.
+const (
+	maxMarks   = 160  // different differences
+	maxExpect  = 32   // declared differences
+	reserved   = 44   // marks kept free for what no longer fits: one per way to differ and per declaration
+	maxCombos  = 1024 // different sets of them seen in one exchange
+	maxCombo   = 16   // differences remembered of one exchange
+	maxPerBody = 64   // differences listed of one pair of bodies
+	maxShown   = 20   // findings in a report
+	manyPaths  = "$..*"
+)
+
+// A path that the monolith changes by itself is not known before some requests
+// have been repeated. Until then a difference is evidence for nobody, and no
+// exchange is called different because of it.
+const (
+	learnRepeats  = 10
+	learnCompared = 500
+)
+
+// match judges answers that should be the same: exact and json. What it tests:
+//
+// Without learned noise: the hypothesis that a difference (anywhere, or at one
+// path) comes in at most MaxDiffer of the answers, given the past, by the
+// likelihood ratios of arms.single.
+//
+// With learned noise: the hypothesis that, for each request, the candidate's
+// answer and the monolith's second answer are exchangeable given the monolith's
+// first. On each repeated request the payoff 1[candidate deviates] − 1[monolith
+// deviates from itself] then has expectation 0 whatever the noise is, how rare
+// it is and how requests depend on each other; the betting engine tests it.
+// Requests that were not repeated are no evidence, for nobody knows what the
+// monolith would have done; they count in the bound that EQUIVALENT needs.
+//
+// Error rate: alpha in all. Half is for "anywhere"; the j-th path that shows a
+// difference gets alpha/2/(j(j+1)), and its test begins with the exchange after
+// the one that named it, so that the choice of paths costs nothing.
+// Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
+type match struct {
+	c      whittle.Comparison
+	kind   whittle.FindingKind
+	differ differ
+	learn  bool
+	alpha  float64
+
+	n, repeats int
+	whole      mark
+	marks      []*mark
+	index      map[markKey]int
+	learnt     map[noiseKey]bool
+	combos     map[string]int // marks of one exchange → exchanges
+	share      share
+
+	cand, self []int // scratch: the marks of the present exchange
+}
+
+// newMatch makes the method of the kinds exact and json. A wrong path is a
+// *whittle.Error with Field relative to the route.
+func newMatch(c whittle.Comparison) (method, error) {
+	m := &match{
+		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c),
+		index: map[markKey]int{}, learnt: map[noiseKey]bool{}, combos: map[string]int{},
+		share: newShare(c.MaxDiffer),
+	}
+	if len(c.Expect) > maxExpect {
+		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences are more than %d", len(c.Expect), maxExpect).
+			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
+	}
+	m.whole = newMark(markKey{expect: -1}, 0)
+	if c.Kind == whittle.JSON {
+		m.kind, m.learn = whittle.FoundField, c.LearnNoise
+	}
+	expect, err := newExpectations(c, m.kind)
+	if err != nil {
+		return nil, err
+	}
+	if c.Kind == whittle.Exact {
+		m.differ = &exact{expect: expect}
+		return m, nil
+	}
+	if m.differ, err = newJSONDiffer(c, expect); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// observe compares one exchange.
+func (m *match) observe(x *whittle.Exchange) Observation {
+	m.n++
+	m.cand = m.note(m.cand[:0], m.differ.diff(x.Monolith.Body, x.Candidate.Body), x)
+	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
+	m.self = m.self[:0]
+	if repeated {
+		m.repeats++
+		m.self = m.note(m.self, m.differ.diff(x.Monolith.Body, x.Repeat.Body), nil)
+	}
+	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
+	m.test(candAny, selfAny, repeated)
+	if m.learn && repeated {
+		m.learnFrom(m.self)
+	}
+	differs := m.anyOpen(m.cand)
+	m.account()
+	return Observation{Differs: differs && !m.learning()}
+}
+
+// usable reports whether a repeat can teach what the monolith changes by itself.
+func usable(r, first *whittle.Answer) bool {
+	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
+}
+
+// learning reports whether too few requests have been repeated to tell noise
+// from difference.
+func (m *match) learning() bool {
+	return m.learn && m.repeats < learnRepeats && m.n < learnCompared
+}
+
+// note turns differences into indices of marks, each once. With x they are the
+// candidate's, and the marks keep what they saw.
+func (m *match) note(list []int, ds []difference, x *whittle.Exchange) []int {
+	for i := range ds {
+		j := m.mark(&ds[i])
+		if slices.Contains(list, j) {
+			continue
+		}
+		list = append(list, j)
+		if x != nil {
+			m.marks[j].saw(&ds[i], x)
+		} else {
+			m.marks[j].Self++
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// mark finds or makes the entry of a difference. When the table is full, what
+// is new is kept under one entry per way to differ.
+func (m *match) mark(d *difference) int {
+	key := markKey{path: d.path, how: d.how, expect: d.expect}
+	if i, ok := m.index[key]; ok {
+		return i
+	}
+	if len(m.marks) >= maxMarks-reserved {
+		key = markKey{path: manyPaths, how: way(d.how), expect: d.expect}
+		if _, ok := typesOf(d.how); ok {
+			key.how = howType
+		}
+		if d.expect >= 0 {
+			key.how = howExpected
+		}
+		if i, ok := m.index[key]; ok {
+			return i
+		}
+	}
+	mk := newMark(key, m.n)
+	m.marks = append(m.marks, &mk)
+	m.index[key] = len(m.marks) - 1
+	return len(m.marks) - 1
+}
+
+// open reports whether a mark counts as a difference: not declared, and not
+// the monolith's own noise, unless the candidate was shown to do it more often.
+func (m *match) open(i int) bool {
+	mk := m.marks[i]
+	return mk.key.expect < 0 && (mk.decided() || !m.learnt[mk.key.noise()])
+}
+
+func (m *match) anyOpen(list []int) bool {
+	return slices.ContainsFunc(list, m.open)
+}
+
+// test settles the present exchange in every test that it concerns.
+func (m *match) test(candAny, selfAny, repeated bool) {
+	if !m.learn {
+		for _, i := range m.cand {
+			if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n {
+				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
+			}
+		}
+		if candAny {
+			m.whole.event(m.c.MaxDiffer, m.alpha/2, m.n)
+		}
+		return
+	}
+	if !repeated {
+		return
+	}
+	for _, i := range m.cand {
+		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) {
+			mk.Pair.bet(1, m.markAlpha(i), m.n)
+		}
+	}
+	for _, i := range m.self {
+		if mk := m.marks[i]; mk.Born < m.n && !slices.Contains(m.cand, i) {
+			mk.Pair.bet(-1, m.markAlpha(i), m.n)
+		}
+	}
+	if candAny != selfAny {
+		g := 1.0
+		if selfAny {
+			g = -1
+		}
+		m.whole.Pair.bet(g, m.alpha/2, m.n)
+	}
+}
+
+// markAlpha is the error rate of the mark at index i; the sum is alpha/2.
+func (m *match) markAlpha(i int) float64 {
+	j := float64(i + 1)
+	return m.alpha / 2 / (j * (j + 1))
+}
+
+// learnFrom takes what the monolith changed by itself as noise.
+func (m *match) learnFrom(self []int) {
+	for _, i := range self {
+		if k := m.marks[i].key.noise(); !m.learnt[k] {
+			m.learnt[k] = true
+			m.recount()
+		}
+	}
+}
+
+// account adds the exchange to the share of answers that differ. The set of
+// its marks is kept, so that noise learned later explains it in retrospect.
+func (m *match) account() {
+	m.share.n = m.n
+	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].key.expect >= 0 })
+	m.cand = list
+	if len(list) == 0 {
+		return
+	}
+	key := comboKey(list[:min(len(list), maxCombo)])
+	if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos {
+		key = comboKey(list[:1])
+		if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos+maxMarks {
+			return
+		}
+	}
+	m.combos[key]++
+	if m.anyOpen(list) {
+		m.share.s++
+	}
+	for _, i := range list {
+		if m.marks[i].decided() && !m.marks[i].Counted {
+			m.marks[i].Counted = true
+			m.recount()
+		}
+	}
+}
+
+// recount brings the share up to date after what counts as noise has changed.
+func (m *match) recount() {
+	s := 0
+	for key, n := range m.combos {
+		if m.anyOpen(comboMarks(key)) {
+			s += n
+		}
+	}
+	m.share.s = s
+}
+
+func comboKey(list []int) string {
+	var b []byte
+	for _, i := range list {
+		b = binary.AppendUvarint(b, uint64(i))
+	}
+	return string(b)
+}
+
+func comboMarks(key string) []int {
+	var list []int
+	for b := []byte(key); len(b) > 0; {
+		i, n := binary.Uvarint(b)
+		if n <= 0 {
+			return list
+		}
+		list, b = append(list, int(i)), b[n:]
+	}
+	return list
+}
+
+// noisePaths lists what the monolith changes by itself, sorted: "$.id (value)".
+func (m *match) noisePaths() []string {
+	list := make([]string, 0, len(m.learnt))
+	for k := range m.learnt {
+		list = append(list, k.path+" ("+k.way+")")
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,183 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle"
+)
+
+// noisy is implemented by methods that learn what the monolith changes by itself.
+type noisy interface{ noise() []string }
+
+// report implements method.
+func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+	findings := m.findings()
+	low, high := m.share.interval(alpha)
+	limit := m.c.MaxDiffer
+	b := whittle.Bound{
+		What: "share of answers", Low: low, High: high, MarginHigh: limit,
+		Estimate: float64(m.share.s) / float64(max(1, m.n)), Inside: m.n > 0 && high <= limit,
+	}
+	b.Summary = fmt.Sprintf("%s of %s answers differed: at most %s can (%s)",
+		grouped(m.share.s), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
+	if m.n == 0 {
+		b.Summary = "nothing has been compared yet"
+	}
+	more := m.share.moreUntil(alpha, limit)
+	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
+		more = 0
+	}
+	return findings, []whittle.Bound{b}, more
+}
+
+// findings lists open and declared differences, decided ones first, then by
+// how often they came.
+func (m *match) findings() []whittle.Finding {
+	list := make([]whittle.Finding, 0, len(m.marks))
+	open, decided := 0, false
+	for i, k := range m.marks {
+		if k.Count == 0 || (k.key.expect < 0 && !m.open(i)) {
+			continue
+		}
+		f := m.finding(k)
+		if k.key.expect < 0 {
+			open++
+			decided = decided || f.Decided
+		}
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
+		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
+	})
+	list = list[:min(len(list), maxShown)]
+	if m.whole.decided() && !decided {
+		list = slices.Insert(list, 0, m.wholeFinding(open))
+	}
+	return list
+}
+
+func rankOf(f *whittle.Finding) int {
+	switch {
+	case f.Decided:
+		return 0
+	case f.Expected == "":
+		return 1
+	}
+	return 2
+}
+
+// wholeFinding speaks for many differences of which none is decided by itself.
+func (m *match) wholeFinding(open int) whittle.Finding {
+	return whittle.Finding{
+		Kind: m.kind, Count: m.share.s, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
+		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
+		Summary: fmt.Sprintf("%s of %s answers differ, in %d ways of which none is frequent enough by itself",
+			grouped(m.share.s), grouped(m.n), open),
+	}
+}
+
+func (m *match) finding(k *mark) whittle.Finding {
+	f := whittle.Finding{
+		Kind: m.kind, Path: k.key.path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
+		Cause: m.cause(k),
+	}
+	if top := k.top(); top.Count > 0 {
+		f.Monolith, f.Candidate = top.From, top.To
+	}
+	if k.key.expect >= 0 {
+		f.Expected = m.c.Expect[k.key.expect].Reason
+		if f.Expected == "" {
+			f.Expected = "declared in the config"
+		}
+	} else {
+		f.Decided, f.DecidedAt = k.decided(), k.decidedAt()
+		f.EValue = k.eValue(m.learn, m.c.MaxDiffer, m.n)
+	}
+	f.Summary = m.sentence(k)
+	return f
+}
+
+// sentence says what differs, how often, and how.
+func (m *match) sentence(k *mark) string {
+	where := k.key.path
+	if where == manyPaths {
+		where = "other paths"
+	}
+	var b strings.Builder
+	if types, ok := typesOf(k.key.how); ok {
+		fmt.Fprintf(&b, "%s has another type (%s)", where, strings.Replace(types, "/", " and ", 1))
+	} else if words, ok := waysInWords[k.key.how]; ok {
+		fmt.Fprintf(&b, words, where)
+	} else {
+		fmt.Fprintf(&b, "%s differs (%s)", where, k.key.how)
+	}
+	fmt.Fprintf(&b, " in %s of %s answers", grouped(k.Count), grouped(m.n))
+	if top := k.top(); top.Count > 1 {
+		fmt.Fprintf(&b, ", %s times %s → %s", grouped(top.Count), top.From, top.To)
+	}
+	if k.At != "" {
+		fmt.Fprintf(&b, "; the last time %s", k.At)
+	}
+	return b.String()
+}
+
+var waysInWords = map[string]string{
+	howBytes:     "the bodies%s differ",
+	howValue:     "%s has another value",
+	howMissing:   "%s is missing from the candidate's answer",
+	howExtra:     "%s is in the candidate's answer only",
+	wayPresence:  "%s are in one answer only",
+	howType:      "%s have another type",
+	howLength:    "%s has another number of elements",
+	howOrder:     "%s has the same elements in another order",
+	howDuplicate: "%s is given a different number of times",
+	howSyntax:    "%s is not JSON on one side or both",
+	howLimit:     "%s is too deep or too large to be compared in full",
+	howExpected:  "%s differ as declared",
+}
+
+func (m *match) cause(k *mark) string {
+	switch {
+	case k.key.how == howBytes && k.Self > 0:
+		return fmt.Sprintf("the monolith's own answer changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
+			grouped(k.Self), grouped(m.repeats))
+	case m.learn && k.Self > 0:
+		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", grouped(k.Self), grouped(m.repeats))
+	case m.learn && m.repeats == 0:
+		return "no request has been repeated to the monolith, so it may be noise"
+	}
+	return ""
+}
+
+// noise implements noisy.
+func (m *match) noise() []string { return m.noisePaths() }
+
+// grouped writes 3000 as 3,000.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func percent(p float64) string {
+	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"
+}
+
+// percentUp rounds up, so that a bound stays one.
+func percentUp(p float64) string {
+	const ulp = 1e-12
+	for digits, scale := 1, 1e3; digits < 8; digits, scale = digits+1, scale*10 {
+		up := math.Ceil(p*scale-ulp) / scale
+		if up <= p*1.05 || up >= 1 {
+			return strconv.FormatFloat(100*min(up, 1), 'f', digits, 64) + " %"
+		}
+	}
+	return percent(p)
+}

@@ -1,0 +1,158 @@
+package compare
+
+import (
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// The ways to differ at a place. A difference of type is howType with both
+// types in alphabetical order.
+const (
+	howValue     = "value"
+	howMissing   = "missing"
+	howExtra     = "extra"
+	howType      = "type"
+	howLength    = "length"
+	howOrder     = "order"
+	howDuplicate = "duplicate"
+	howSyntax    = "syntax"
+	howLimit     = "limit"
+	howExpected  = "expected"
+	wayPresence  = "presence"
+)
+
+// way is the class of noise that explains a way to differ: a value that
+// changes explains no missing field and no other type.
+func way(how string) string {
+	switch how {
+	case howMissing, howExtra:
+		return wayPresence
+	}
+	return how
+}
+
+// markKey names one difference: where, how, and by which declaration.
+type markKey struct {
+	path, how string
+	expect    int
+}
+
+// noiseKey names one thing that the monolith changes by itself.
+type noiseKey struct{ path, way string }
+
+func (k markKey) noise() noiseKey { return noiseKey{k.path, way(k.how)} }
+
+const (
+	maxChanges = 8 // values from → to of one mark
+	maxSamples = 3
+)
+
+// change is a value of the monolith and the candidate's instead.
+type change struct {
+	From  string `json:"f"`
+	To    string `json:"t"`
+	Count int    `json:"n"`
+}
+
+// mark is what is known of one difference.
+type mark struct {
+	key markKey
+	// Born is the exchange that first showed it; its tests begin after it.
+	Born int
+	// Count is in how many exchanges the candidate showed it, Self in how many
+	// repeats the monolith did.
+	Count, Self int
+	// Pair bets on repeated requests, Rate on all of them. Settled is the last
+	// exchange that Rate has been told of, and RateAt when it decided.
+	Pair    bets
+	Rate    arms
+	Settled int
+	RateAt  int
+	Counted bool
+	At      string
+	Changes []change
+	Samples []whittle.Sample
+}
+
+func newMark(key markKey, born int) mark {
+	return mark{key: key, Born: born, Settled: born, Pair: newBets()}
+}
+
+// event tells the rate's test that exchange n shows the difference and those
+// since the last event do not.
+func (k *mark) event(limit, alpha float64, n int) {
+	k.Rate.single(limit, 1, n-k.Settled-1)
+	k.Settled = n
+	if k.RateAt == 0 && shown(k.Rate.logEValue())*alpha >= 1 {
+		k.RateAt = n
+	}
+}
+
+func (k *mark) decided() bool { return k.decidedAt() > 0 }
+
+// decidedAt is the exchange at which the evidence passed its level, 0 before.
+func (k *mark) decidedAt() int { return max(k.RateAt, k.Pair.At) }
+
+// eValue is the evidence after n exchanges.
+func (k *mark) eValue(learn bool, limit float64, n int) float64 {
+	if learn {
+		return k.Pair.eValue()
+	}
+	rate := k.Rate
+	rate.single(limit, 0, max(0, n-k.Settled))
+	return min(shown(rate.logEValue()), eValueCap)
+}
+
+// saw keeps what the candidate did. Of many different values the frequent ones
+// stay: a new one takes the place of the rarest and inherits its count, which
+// bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
+func (k *mark) saw(d *difference, x *whittle.Exchange) {
+	k.Count++
+	k.At = d.at
+	if len(k.Samples) < maxSamples {
+		k.Samples = append(k.Samples, sampleOf(x))
+	}
+	least := 0
+	for i := range k.Changes {
+		if c := &k.Changes[i]; c.From == d.from && c.To == d.to {
+			c.Count++
+			return
+		}
+		if k.Changes[i].Count < k.Changes[least].Count {
+			least = i
+		}
+	}
+	if len(k.Changes) < maxChanges {
+		k.Changes = append(k.Changes, change{d.from, d.to, 1})
+		return
+	}
+	k.Changes[least] = change{d.from, d.to, k.Changes[least].Count + 1}
+}
+
+func sampleOf(x *whittle.Exchange) whittle.Sample {
+	request := x.Request.Method + " " + x.Request.Target
+	if len(x.Request.Body) > 0 {
+		request += " " + string(x.Request.Body[:min(len(x.Request.Body), bodyShown)])
+	}
+	return whittle.Sample{
+		At: x.At.Round(time.Millisecond).UTC(), Request: snippet([]byte(request), bodyShown),
+		Monolith:  snippet(x.Monolith.Body, bodyShown),
+		Candidate: snippet(x.Candidate.Body, bodyShown),
+	}
+}
+
+// top is the most frequent change; the zero value where there is none.
+func (k *mark) top() change {
+	var best change
+	for _, c := range k.Changes {
+		if c.Count > best.Count {
+			best = c
+		}
+	}
+	return best
+}
+
+// typesOf splits "type null/string".
+func typesOf(how string) (string, bool) { return strings.CutPrefix(how, howType+" ") }

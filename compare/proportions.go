@@ -1,0 +1,233 @@
+package compare
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// armCount is how many alternatives a proportion test bets on at once.
+const armCount = 8
+
+// maxEValue caps what is shown: JSON has no infinity.
+const maxEValue = 1e300
+
+// arms is the wealth, as logarithms, of one bet per alternative. Their average
+// is the evidence: an average of e-processes is one, whichever alternative is
+// near the truth, at a price of log(armCount).
+type arms [armCount]float64
+
+// alternative gives the rate that arm i bets on when the null allows up to
+// limit. The arms lie close to the limit, where small excesses are learnt in
+// the end, and far from it, where a broken candidate is learnt at once.
+func alternative(i int, limit float64) float64 {
+	steps := [armCount]float64{0.3 * limit, limit, 0.005, 0.02, 0.06, 0.2, 0.5, 0.95}
+	p := limit + steps[i]
+	if i == armCount-1 || p > 0.95 {
+		p = limit + 0.95*(1-limit)
+	}
+	return p
+}
+
+// clampRate keeps a rate away from 0 and 1, where a logarithm has no value.
+func clampRate(p float64) float64 { return min(max(p, 1e-9), 1-1e-9) }
+
+// single multiplies in bad and good answers of one side.
+//
+// Hypothesis: each answer is bad with a probability of at most limit, given
+// the past. Each factor p*/limit for bad, (1−p*)/(1−limit) for good has an
+// expectation of at most 1 then, since it grows with the probability and is 1
+// at the limit; so the product is a nonnegative supermartingale, and
+// P(ever ≥ 1/α) ≤ α (Ville's inequality).
+func (a *arms) single(limit float64, bad, good int) {
+	q := clampRate(limit)
+	for i := range a {
+		p := alternative(i, q)
+		a[i] += float64(bad)*math.Log(p/q) + float64(good)*math.Log((1-p)/(1-q))
+	}
+}
+
+// block multiplies in one block of two samples: so many of the monolith's
+// answers and so many of the candidate's, over the same time.
+//
+// Hypothesis: within the block the candidate's mean probability of a bad
+// answer is at most the monolith's plus slack. guess is the monolith's rate as
+// the past before this block has it; it steers the power and not the validity.
+//
+// Source: the e-variable of Turner, Ly & Grünwald (arXiv 2106.02693): the
+// likelihood ratio of the alternative (a, b) and its Kullback–Leibler
+// projection (p, p+slack) on the hypothesis. Its expectation at the true rates
+// (u, v) is A(u)^m·B(v)^c with A and B linear; the logarithm is concave in
+// (u, v), is 0 at the projection, and cannot rise from there into the
+// hypothesis, because the projection minimises the divergence over a convex
+// set. Hence it is at most 1, and by the same concavity it stays at most 1
+// where the rates move within the block and only their means keep to the
+// hypothesis. Blocks multiply, so the rates may drift from block to block.
+func (a *arms) block(guess, slack float64, mBad, mGood, cBad, cGood int) {
+	m, c := float64(mBad+mGood), float64(cBad+cGood)
+	u := min(max(guess, 1e-4), 0.9)
+	limit := min(u+slack, 0.98)
+	for i := range a {
+		v := alternative(i, limit)
+		p := project(u, v, slack, m, c)
+		q := p + slack
+		a[i] += float64(mBad)*math.Log(u/p) + float64(mGood)*math.Log((1-u)/(1-p)) +
+			float64(cBad)*math.Log(v/q) + float64(cGood)*math.Log((1-v)/(1-q))
+	}
+}
+
+// project finds the p in [u, v−slack] that minimises m·KL(u‖p) + c·KL(v‖p+slack):
+// the zero of the derivative, which rises with p.
+func project(u, v, slack, m, c float64) float64 {
+	low, high := u, v-slack
+	if high <= low {
+		return low
+	}
+	for range 48 {
+		p := (low + high) / 2
+		q := p + slack
+		if m*(p-u)/(p*(1-p))+c*(q-v)/(q*(1-q)) < 0 {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return (low + high) / 2
+}
+
+// logEValue is the logarithm of the average wealth.
+func (a *arms) logEValue() float64 {
+	top := a[0]
+	for _, l := range a[1:] {
+		top = max(top, l)
+	}
+	sum := 0.0
+	for _, l := range a {
+		sum += math.Exp(l - top)
+	}
+	return top + math.Log(sum/armCount)
+}
+
+// shown is the e-value as a number that JSON can hold.
+func shown(logE float64) float64 {
+	return min(math.Exp(min(logE, 700)), maxEValue)
+}
+
+// valid reports whether restored wealth is a possible one.
+func (a *arms) valid() bool {
+	for _, l := range a {
+		if math.IsNaN(l) || math.IsInf(l, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// share is a count of answers of which some differ, with a confidence sequence
+// for the rate.
+//
+// Source: the beta-binomial mixture martingale (Robbins 1970; Howard, Ramdas,
+// McAuliffe & Sekhon 2021, arXiv 1810.08240): for each rate p the ratio
+// ∫ q^s(1−q)^(n−s) dBeta(q) / p^s(1−p)^(n−s) is a martingale if p is the
+// true one, so the rates at which it has stayed below 1/α hold the truth at
+// all times at once with probability 1 − α. The prior Beta(1/4, b) leans
+// towards few differences, since that is what has to be shown.
+type share struct {
+	n, s int
+	b    float64
+}
+
+const sharePriorA = 0.25
+
+// newShare aims the prior at the rate that may still be called equivalent.
+func newShare(aim float64) share {
+	return share{b: min(max(sharePriorA/max(aim, 1e-6)/5, 0.25), 1e4)}
+}
+
+// logMixture is the logarithm of the mixture's likelihood.
+func (s *share) logMixture() float64 {
+	return mathext.Lbeta(sharePriorA+float64(s.s), s.b+float64(s.n-s.s)) - mathext.Lbeta(sharePriorA, s.b)
+}
+
+// logLikelihood of a rate, with 0·log 0 = 0.
+func (s *share) logLikelihood(p float64) float64 {
+	l := 0.0
+	if s.s > 0 {
+		l += float64(s.s) * math.Log(p)
+	}
+	if s.n > s.s {
+		l += float64(s.n-s.s) * math.Log1p(-p)
+	}
+	return l
+}
+
+// interval gives the rates that are still possible at confidence 1 − alpha.
+func (s *share) interval(alpha float64) (low, high float64) {
+	if s.n == 0 {
+		return 0, 1
+	}
+	mean, bar := float64(s.s)/float64(s.n), s.logMixture()-math.Log(1/alpha)
+	inside := func(p float64) bool { return s.logLikelihood(p) > bar }
+	low, high = 0, 1
+	if s.s > 0 {
+		low = edge(mean, 0, inside)
+	}
+	if s.s < s.n {
+		high = edge(mean, 1, inside)
+	}
+	return low, high
+}
+
+// edge finds by bisection where inside ends between a point within and one
+// beyond; it answers with the outer side.
+func edge(within, beyond float64, inside func(float64) bool) float64 {
+	for range 50 {
+		mid := (within + beyond) / 2
+		if inside(mid) {
+			within = mid
+		} else {
+			beyond = mid
+		}
+	}
+	return beyond
+}
+
+// moreUntil estimates how many more answers bring the upper bound to limit if
+// the rate stays what it is; −1 if it never would, or not within 2^40.
+func (s *share) moreUntil(alpha, limit float64) int {
+	if limit <= 0 || (s.n > 0 && float64(s.s)/float64(s.n) >= limit) {
+		return -1
+	}
+	rate := float64(s.s) / max(float64(s.n), 1)
+	enough := func(more int) bool {
+		f := share{n: s.n + more, s: s.s + int(math.Round(rate*float64(more))), b: s.b}
+		return float64(f.s) < limit*float64(f.n) && f.logLikelihood(limit) <= f.logMixture()-math.Log(1/alpha)
+	}
+	if enough(0) {
+		return 0
+	}
+	high := 1
+	for !enough(high) {
+		if high *= 2; high > 1<<40 {
+			return -1
+		}
+	}
+	low := high / 2
+	for high-low > 1 {
+		if mid := (low + high) / 2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// upperRate is the Clopper–Pearson bound: the rate is above it with a
+// probability of at most beta, for bad of n independent answers seen once.
+func upperRate(bad, n int, beta float64) float64 {
+	if n == 0 || bad >= n {
+		return 1
+	}
+	return mathext.InvRegIncBeta(float64(bad+1), float64(n-bad), 1-beta)
+}
