@@ -1,0 +1,6 @@
+'use strict';
+
+const { createApp } = require('./app');
+const { serve } = require('../listen');
+
+serve(createApp());
