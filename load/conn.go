@@ -1,0 +1,226 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"whittle"
+)
+
+// endpoint is where connections go.
+type endpoint struct {
+	address string // host:port
+	host    string // the Host header
+	prefix  string // the path of the base URL, without a trailing slash
+	tls     *tls.Config
+}
+
+func parseEndpoint(base string, insecure bool) (*endpoint, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read target: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", base)
+	}
+	e := &endpoint{
+		host: u.Host, address: u.Host,
+		prefix: string(appendTarget(nil, strings.TrimSuffix(u.EscapedPath(), "/"))),
+	}
+	if u.Port() == "" {
+		port := "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+		e.address = net.JoinHostPort(u.Hostname(), port)
+	}
+	if u.Scheme == "https" {
+		e.tls = &tls.Config{
+			ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(64),
+		}
+	}
+	return e, nil
+}
+
+// conn is one connection with its reader.
+type conn struct {
+	net.Conn
+	wire
+	endpoint *endpoint
+	// idle is when its last answer ended.
+	idle time.Time
+}
+
+// dialer opens connections, keeps those of the pool, and can end them all.
+type dialer struct {
+	now  func() time.Time
+	pool int           // connections per endpoint; 0: no pool
+	cut  chan struct{} // closed when everything under way is to end
+
+	mu sync.Mutex
+	// The following is guarded by mu.
+	open  map[*conn]struct{}
+	idle  map[*endpoint][]*conn // most recently used last
+	slots map[*endpoint]chan struct{}
+	ended bool
+}
+
+func newDialer(pool int, now func() time.Time) *dialer {
+	return &dialer{
+		now: now, pool: pool, cut: make(chan struct{}), open: map[*conn]struct{}{},
+		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{},
+	}
+}
+
+var errEnded = errors.New("the run was ended")
+
+// end breaks every connection, idle or in use, and refuses new ones.
+func (d *dialer) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return
+	}
+	d.ended = true
+	close(d.cut)
+	for c := range d.open {
+		c.Conn.Close()
+	}
+}
+
+// stale is how long a kept-alive connection may have been idle before it is
+// worth a system call to see whether the other side has closed it.
+const stale = 500 * time.Millisecond
+
+// borrow gives a pooled connection, nil where a new one is to be dialled. It
+// waits while all are in use. The caller gives back exactly one connection, or
+// nil, by giveBack.
+func (d *dialer) borrow(e *endpoint, deadline time.Time) (*conn, error) {
+	d.mu.Lock()
+	slots := d.slots[e]
+	if slots == nil {
+		slots = make(chan struct{}, d.pool)
+		d.slots[e] = slots
+	}
+	d.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+	default:
+		t := time.NewTimer(deadline.Sub(d.now()))
+		defer t.Stop()
+		select {
+		case slots <- struct{}{}:
+		case <-t.C:
+			return nil, os.ErrDeadlineExceeded
+		case <-d.cut:
+			return nil, errEnded
+		}
+	}
+	for {
+		d.mu.Lock()
+		idle := d.idle[e]
+		if len(idle) == 0 {
+			d.mu.Unlock()
+			return nil, nil
+		}
+		c := idle[len(idle)-1]
+		d.idle[e] = idle[:len(idle)-1]
+		d.mu.Unlock()
+		if d.now().Sub(c.idle) < stale || !closedByPeer(c.Conn) {
+			return c, nil
+		}
+		d.close(c)
+	}
+}
+
+// giveBack ends a borrowing; the connection is kept where it can be.
+func (d *dialer) giveBack(e *endpoint, c *conn) {
+	d.mu.Lock()
+	if c != nil {
+		d.idle[e] = append(d.idle[e], c)
+	}
+	slots := d.slots[e]
+	d.mu.Unlock()
+	<-slots
+}
+
+func (d *dialer) close(c *conn) {
+	d.mu.Lock()
+	delete(d.open, c)
+	d.mu.Unlock()
+	c.Conn.Close()
+}
+
+// closeIdle ends the pool's idle connections.
+func (d *dialer) closeIdle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, cs := range d.idle {
+		for _, c := range cs {
+			delete(d.open, c)
+			c.Conn.Close()
+		}
+	}
+	clear(d.idle)
+}
+
+// dial opens a connection, TLS included, before the deadline.
+func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: raw, endpoint: e}
+	if e.tls != nil {
+		t := tls.Client(raw, e.tls)
+		if err := t.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			return nil, err
+		}
+		c.Conn = t
+	}
+	c.wire = wire{in: c.Conn, now: d.now, buf: make([]byte, firstBuffer)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		c.Conn.Close()
+		return nil, errEnded
+	}
+	d.open[c] = struct{}{}
+	return c, nil
+}
+
+// closedByPeer looks, without waiting, whether an idle connection has ended or
+// has bytes on it that nobody asked for.
+func closedByPeer(c net.Conn) bool {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = raw.Read(func(fd uintptr) bool {
+		var b [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = n >= 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return gone || err != nil
+}

@@ -1,0 +1,107 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whittle"
+)
+
+// Process is one to be watched.
+type Process struct {
+	Name string
+	PID  int
+}
+
+// clockTick is the unit of /proc's CPU times: USER_HZ, 100 on every Linux
+// that Go runs on.
+const clockTick = 10 * time.Millisecond
+
+// ProcessCPU gives the CPU time (user and system, all threads) that a process
+// has used since it began, in steps of 10 ms. With children, that of its
+// ended and waited-for children is added. Linux only: elsewhere, and for a
+// process that is gone, the error's code is whittle.NotFound.
+func ProcessCPU(pid int, children bool) (time.Duration, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, whittle.Errorf(whittle.NotFound, "read cpu time of process %d: %w", pid, err)
+	}
+	d, err := parseStat(b, children)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Internal, "read cpu time of process %d: %w", pid, err)
+	}
+	return d, nil
+}
+
+// parseStat reads utime, stime, cutime and cstime (fields 14 to 17 of
+// proc_pid_stat(5)). The command's name is in parentheses and may hold spaces
+// and parentheses itself, so fields count from the last one.
+func parseStat(b []byte, children bool) (time.Duration, error) {
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 {
+		return 0, fmt.Errorf("no command name in %q", b[:min(len(b), 64)])
+	}
+	fields := strings.Fields(string(b[i+1:]))
+	const utime = 14 - 3 // field 3 is the first after the name
+	last := utime + 2
+	if children {
+		last += 2
+	}
+	if len(fields) < last {
+		return 0, fmt.Errorf("%d fields after the command name, %d expected", len(fields), last)
+	}
+	var ticks int64
+	for _, f := range fields[utime:last] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil || n < 0 {
+			return 0, fmt.Errorf("cpu time %q is not a count", f)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick, nil
+}
+
+// OwnCPU gives the CPU time (user and system, all threads) that this process
+// has used, to the microsecond.
+func OwnCPU() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// processWatch follows watched processes; the last reading of one that ends
+// stays.
+type processWatch struct {
+	Process
+	first, last time.Duration
+	gone        bool
+}
+
+func watch(ps []Process) ([]*processWatch, error) {
+	out := make([]*processWatch, len(ps))
+	for i, p := range ps {
+		d, err := ProcessCPU(p.PID, false)
+		if err != nil {
+			return nil, fmt.Errorf("watch %s: %w", p.Name, err)
+		}
+		out[i] = &processWatch{Process: p, first: d, last: d}
+	}
+	return out, nil
+}
+
+func (w *processWatch) look() {
+	d, err := ProcessCPU(w.PID, false)
+	if err != nil || d < w.last {
+		w.gone = true
+		return
+	}
+	w.last = d
+}

@@ -1,0 +1,152 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"whittle/latency"
+)
+
+// Progress is how a run stands, for whoever watches it.
+type Progress struct {
+	Elapsed time.Duration
+	// Left until the last arrival; 0 when only users under way remain.
+	Left time.Duration
+	// Phase is the phase in force, from 0, and its name.
+	Phase     int
+	PhaseName string
+	// Arrivals started, and Skipped because too many were under way.
+	Arrivals, Skipped int64
+	// Requests that ended: Completed with a whole answer, of whatever status;
+	// Failed by any error kind, a 5xx included.
+	Requests, Completed, Failed int64
+	InFlight                    int64
+	// Rate is answers per second since the last progress.
+	Rate float64
+	// Recent are the latencies, from the intended times, of the last 5 s.
+	Recent latency.Snapshot
+}
+
+// The width of a series' windows at first, how many there can be, and how many
+// of the last make Progress.Recent.
+const (
+	tick        = time.Second
+	maxPoints   = 600
+	recentTicks = 5
+)
+
+// count is a window's counters beside its histogram.
+type count struct {
+	arrivals, completed, failed, inFlight int64
+}
+
+// monitor looks at a session once a second.
+type monitor struct {
+	s         *session
+	processes []*processWatch
+	series    *latency.Series
+	counts    []count // one for each window of series
+	recent    *latency.Rolling
+	sum       Progress
+	ownCPU    time.Duration
+	looked    time.Duration // when the last look was, since the start
+	stop      chan struct{}
+	wg        sync.WaitGroup
+}
+
+func newMonitor(s *session, ps []*processWatch) *monitor {
+	return &monitor{
+		s: s, processes: ps, series: latency.NewSeries(tick, maxPoints),
+		recent: latency.NewRolling(tick, recentTicks), ownCPU: OwnCPU(), stop: make(chan struct{}),
+	}
+}
+
+func (m *monitor) begin() {
+	m.wg.Go(func() {
+		t := time.NewTicker(tick)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				m.look(false)
+			case <-m.stop:
+				return
+			}
+		}
+	})
+}
+
+// end waits for the watching to be over, and takes the last look.
+func (m *monitor) end() {
+	close(m.stop)
+	m.wg.Wait()
+	m.look(true)
+}
+
+func (m *monitor) look(last bool) {
+	at := m.s.now().Sub(m.s.start)
+	p := m.s.drain()
+	for _, w := range m.processes {
+		w.look()
+	}
+	// What is found now happened since the last look: its window is that one.
+	m.add(m.looked, p)
+	m.recent.Add(m.looked, &p.latency)
+	m.sum.Rate = 0
+	if span := at - m.looked; span > 0 {
+		m.sum.Rate = float64(p.completed) / span.Seconds()
+	}
+	m.looked = at
+	m.sum.Elapsed = at
+	m.sum.Left = max(planEnd(m.s.plan.Phases)-at, 0)
+	m.sum.Phase, m.sum.PhaseName = phaseAt(m.s.plan.Phases, at)
+	m.sum.Arrivals += p.arrivals
+	m.sum.Skipped = m.s.skipped.Load()
+	m.sum.Requests += p.requests
+	m.sum.Completed += p.completed
+	m.sum.Failed += p.failed
+	m.sum.InFlight = m.s.inFlight.Load()
+	if f := m.s.options.OnProgress; f != nil && !last {
+		m.sum.Recent = m.recent.Snapshot(at)
+		f(m.sum)
+	}
+}
+
+// add puts a pulse into its window, and follows the series when it widens.
+func (m *monitor) add(at time.Duration, p *pulse) {
+	before := m.series.Width()
+	m.series.Add(at, &p.latency)
+	for w := before; w < m.series.Width(); w *= 2 {
+		half := m.counts[:0]
+		for i, c := range m.counts {
+			if i%2 == 0 {
+				half = append(half, c)
+				continue
+			}
+			h := &half[len(half)-1]
+			h.arrivals += c.arrivals
+			h.completed += c.completed
+			h.failed += c.failed
+			h.inFlight = max(h.inFlight, c.inFlight)
+		}
+		m.counts = half
+	}
+	i := int(at / m.series.Width())
+	for len(m.counts) <= i {
+		m.counts = append(m.counts, count{})
+	}
+	c := &m.counts[i]
+	c.arrivals += p.arrivals
+	c.completed += p.completed
+	c.failed += p.failed
+	c.inFlight = max(c.inFlight, m.s.inFlight.Load())
+}
+
+func phaseAt(phases []Phase, at time.Duration) (int, string) {
+	for i := range phases {
+		if at -= phases[i].Length(); at < 0 || i == len(phases)-1 {
+			return i, phases[i].Name
+		}
+	}
+	return 0, ""
+}

@@ -1,0 +1,146 @@
+// Package load runs a load plan against a target: plan → pacer → senders →
+// histograms → report. Arrivals are open: they come at their intended times
+// whether or not the target keeps up, and latency counts from those times.
+package load
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"whittle"
+)
+
+// Plan is what to send, and when. ReadPlan makes one of an Artillery YAML file.
+type Plan struct {
+	// Name is the file's name, for reports.
+	Name string
+	// Target is the base URL (http or https) that relative URLs are put behind.
+	Target string
+	// Phases follow each other.
+	Phases []Phase
+	// HTTP holds the settings of all requests.
+	HTTP      HTTPSettings
+	variables []variable
+	scenarios []scenario
+	weight    float64  // the sum of the scenarios' weights
+	names     []string // of requests, by index
+	slots     int      // how many variables a virtual user holds
+}
+
+// HTTPSettings are config.http and config.tls of an Artillery plan.
+type HTTPSettings struct {
+	// Timeout bounds one request from the moment it is sent. 10 s if not given.
+	Timeout time.Duration
+	// Pool is how many kept-alive connections all virtual users share per
+	// target. 0: each virtual user opens one for itself and keeps it to its end.
+	Pool int
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+
+	headers []headerField
+}
+
+// The defaults and bounds of a plan.
+const (
+	defaultTimeout = 10 * time.Second
+	maxTimeout     = time.Hour
+	maxRate        = 1e6
+	maxPool        = 65_536
+	maxUsers       = 1_000_000
+	maxDuration    = 366 * 24 * time.Hour
+	maxLoops       = 1_000_000_000
+	maxNames       = 100
+)
+
+// Source says where a plan's surroundings come from. The zero value is the
+// file system and the process's environment.
+type Source struct {
+	// Environment chooses one of config.environments. Empty: none.
+	Environment string
+	// Open reads a file that a plan names. Nil: the file system, beside the plan.
+	Open func(name string) ([]byte, error)
+	// Getenv gives {{ $env.NAME }}. Nil: os.Getenv.
+	Getenv func(string) string
+}
+
+func (s Source) getenv(name string) string {
+	if s.Getenv != nil {
+		return s.Getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+// ReadPlan reads an Artillery YAML (or JSON) file. Errors carry file, line and
+// column: whittle.Invalid for a mistake, whittle.Unsupported for an element
+// that whittle does not run (docs/load.md lists them), whittle.NotFound where
+// there is no such file.
+func ReadPlan(path string) (*Plan, error) { return Source{}.ReadPlan(path) }
+
+// ReadPlan is as the function of the same name.
+func (s Source) ReadPlan(path string) (*Plan, error) {
+	src, err := readBounded(path, maxPlanBytes)
+	if err != nil {
+		return nil, err
+	}
+	if s.Open == nil {
+		dir := filepath.Dir(path)
+		s.Open = func(name string) ([]byte, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(dir, name)
+			}
+			return readBounded(name, maxPlanBytes)
+		}
+	}
+	return s.ParsePlan(path, src)
+}
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		code := whittle.Invalid
+		if errors.Is(err, os.ErrNotExist) {
+			code = whittle.NotFound
+		}
+		return nil, whittle.Errorf(code, "read plan: %w", err)
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read plan: %w", err)
+	}
+	if int64(len(src)) > limit {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read plan: %s is larger than %d bytes", path, limit)
+	}
+	return src, nil
+}
+
+// WithPhases returns a plan that sends the same requests at other times.
+func (p *Plan) WithPhases(phases ...Phase) *Plan {
+	q := *p
+	q.Phases = phases
+	return &q
+}
+
+// requests lists every request of the plan.
+func (p *Plan) requests() []*request {
+	var out []*request
+	var walk func([]step)
+	walk = func(steps []step) {
+		for i := range steps {
+			if r := steps[i].request; r != nil {
+				out = append(out, r)
+			}
+			if l := steps[i].loop; l != nil {
+				walk(l.steps)
+			}
+		}
+	}
+	for i := range p.scenarios {
+		walk(p.scenarios[i].steps)
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package load
+
+import (
+	"strconv"
+)
+
+// prepared is a request made ready for its target: all that does not change
+// from one virtual user to the next is one literal.
+type prepared struct {
+	*request
+	endpoint *endpoint
+	slot     int // the endpoint's place among a virtual user's own connections
+	// head is the request line and the headers, without content-length and
+	// without the empty line.
+	head template
+	// whole is the entire request where nothing in it varies, else nil.
+	whole []byte
+	// repeatable requests may be sent again when a kept-alive connection turns
+	// out to have been closed (RFC 9110, section 9.2.2).
+	repeatable bool
+	keep       int // bytes of the answer's body that somebody reads
+}
+
+// prepare makes all requests of a plan ready for a target.
+func prepare(p *Plan, target string) (map[*request]*prepared, int, error) {
+	endpoints := map[string]*endpoint{}
+	slots := map[*endpoint]int{}
+	out := map[*request]*prepared{}
+	for _, r := range p.requests() {
+		base := r.origin
+		if base == "" {
+			base = target
+		}
+		e := endpoints[base]
+		if e == nil {
+			var err error
+			if e, err = parseEndpoint(base, p.HTTP.Insecure); err != nil {
+				return nil, 0, err
+			}
+			endpoints[base] = e
+			slots[e] = len(slots)
+		}
+		out[r] = prepareOne(r, e, slots[e])
+	}
+	return out, len(slots), nil
+}
+
+func prepareOne(r *request, e *endpoint, slot int) *prepared {
+	q := &prepared{request: r, endpoint: e, slot: slot}
+	q.repeatable = r.method == "GET" || r.method == "HEAD" || r.method == "PUT" || r.method == "DELETE" || r.method == "OPTIONS"
+	q.head = template(nil).literal(r.method + " " + e.prefix).join(r.path).literal(" HTTP/1.1\r\n")
+	if !r.has("host") {
+		q.head = q.head.literal("host: " + e.host + "\r\n")
+	}
+	for _, h := range r.headers {
+		q.head = q.head.literal(h.name + ": ").join(h.value).literal("\r\n")
+	}
+	if !r.has("user-agent") {
+		q.head = q.head.literal("user-agent: whittle\r\n")
+	}
+	if !r.has("accept") {
+		q.head = q.head.literal("accept: */*\r\n")
+	}
+	head, fixedHead := q.head.constant()
+	body, fixedBody := r.body.constant()
+	if fixedHead && fixedBody {
+		b := []byte(head)
+		if r.sendsLength() {
+			b = appendLength(b, len(body))
+		}
+		q.whole = append(append(b, "\r\n"...), body...)
+	}
+	return q
+}
+
+func (r *request) has(header string) bool {
+	for _, h := range r.headers {
+		if h.name == header {
+			return true
+		}
+	}
+	return false
+}
+
+// sendsLength says whether content-length is sent: always with a body, and
+// without one where a method that usually has one would leave servers waiting.
+func (r *request) sendsLength() bool {
+	return r.hasBody || r.method == "POST" || r.method == "PUT" || r.method == "PATCH"
+}
+
+func appendLength(b []byte, n int) []byte {
+	b = append(b, "content-length: "...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	return append(b, "\r\n"...)
+}
+
+// render writes the request for one virtual user. extra are headers of the
+// caller's; scratch is for the body.
+func (q *prepared) render(dst, scratch []byte, s *scope, extra []string) (request, body []byte) {
+	if q.whole != nil && len(extra) == 0 {
+		return append(dst, q.whole...), scratch
+	}
+	dst = q.head.render(dst, s)
+	for i := 0; i+1 < len(extra); i += 2 {
+		dst = append(append(dst, extra[i]...), ": "...)
+		dst = append(appendHeader(dst, extra[i+1]), "\r\n"...)
+	}
+	scratch = q.body.render(scratch[:0], s)
+	if q.sendsLength() {
+		dst = appendLength(dst, len(scratch))
+	}
+	dst = append(append(dst, "\r\n"...), scratch...)
+	return dst, scratch
+}

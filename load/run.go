@@ -1,0 +1,156 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+)
+
+// Options are what a run is told beside its plan. The zero value runs the plan
+// as it is.
+type Options struct {
+	// Target replaces the plan's own base URL. Empty: the plan's.
+	Target string
+	// Pool replaces the plan's number of shared connections where positive.
+	Pool int
+	// MaxInFlight bounds the virtual users under way at once; arrivals above it
+	// are skipped and counted. 0: 10,000.
+	MaxInFlight int
+	// Seed makes the choices of a run repeatable. 0: a random one, which the
+	// report names.
+	Seed uint64
+	// Headers appends name, value pairs that every request of virtual user i
+	// (from 0) carries. Called on many goroutines at once. Nil: none.
+	Headers func(pairs []string, i int64) []string
+	// OnAnswer is called for every request that ended, on many goroutines at
+	// once; the body (its first MiB) belongs to the callee only until it
+	// returns. Nil: nobody looks.
+	OnAnswer func(Answer)
+	// OnProgress is called about once a second, from one goroutine. Nil:
+	// nobody looks.
+	OnProgress func(Progress)
+	// Watch names processes whose CPU time is measured over the run.
+	Watch []Process
+	// Grace is how long requests under way may go on when the context ends.
+	// 0: 2 s; negative: not at all.
+	Grace time.Duration
+	// MaxLate is the schedule error that a run may have at its 99th percentile
+	// (or a tenth of the median latency, where that is more) without being
+	// void. 0: 10 ms.
+	MaxLate time.Duration
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+}
+
+// Answer is what one request came to.
+type Answer struct {
+	User    int64  // the virtual user, from 0
+	Name    string // the request's name in the report
+	Status  int    // 0: no whole answer
+	Failure string // an error kind, empty for none
+	Body    []byte
+	// Intended, Sent and Done: latency is Done − Intended.
+	Intended, Sent, Done time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = 10_000
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()>>12 | 1 // 52 bits: exact in JSON
+	}
+	if o.Grace == 0 {
+		o.Grace = 2 * time.Second
+	}
+	if o.MaxLate <= 0 {
+		o.MaxLate = 10 * time.Millisecond
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Run sends what the plan says, and returns when every virtual user has come
+// to its end. When ctx ends, no more users start, those under way get Grace,
+// and the report covers what was sent; that is not an error. An error means
+// that nothing could be sent: a plan without a target, a process that cannot
+// be watched.
+func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
+	o = o.withDefaults()
+	target := o.Target
+	if target == "" {
+		target = p.Target
+	}
+	if target == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
+			WithHint("give config.target in the plan, or a target on the command line")
+	}
+	prepared, slots, err := prepare(p, target)
+	if err != nil {
+		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
+	}
+	pool := p.HTTP.Pool
+	if o.Pool > 0 {
+		pool = o.Pool
+	}
+	cut, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	s := &session{
+		plan: p, options: o, prepared: prepared, slots: slots, dialer: newDialer(pool, o.Now),
+		seed: o.Seed, ctx: cut, shards: newShards(len(p.names)),
+	}
+	cpu, err := watch(o.Watch)
+	if err != nil {
+		return nil, err
+	}
+	s.start = o.Now()
+	m := newMonitor(s, cpu)
+	m.begin()
+	early := !s.pace(ctx)
+	s.finish(ctx, stop)
+	m.end()
+	return m.report(target, early), nil
+}
+
+// pace lets the virtual users arrive; false says that ctx ended it early.
+func (s *session) pace(ctx context.Context) bool {
+	pacer := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365)))
+	for {
+		a, ok := pacer.Next()
+		if !ok {
+			return sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
+		}
+		if !sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
+			return false
+		}
+		s.arrive(a)
+	}
+}
+
+// finish waits for the users under way; once ctx has ended, at most Grace.
+func (s *session) finish(ctx context.Context, cut context.CancelFunc) {
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		s.settle()
+	}()
+	select {
+	case <-settled:
+		return
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(max(s.options.Grace, 0))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		cut()
+		s.dialer.end()
+		<-settled
+	case <-settled:
+	}
+}

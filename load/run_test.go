@@ -1,0 +1,158 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// plan reads a plan or fails the test.
+func plan(t testing.TB, src string) *Plan {
+	t.Helper()
+	p, err := Source{}.ParsePlan("plan.yml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func run(t testing.TB, p *Plan, o Options) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRunSendsExactlyWhatThePlanSays(t *testing.T) {
+	type seen struct{ target, contentType, user, body string }
+	var mu sync.Mutex
+	got := map[seen]int{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		got[seen{r.Method + " " + r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("X-User"), string(b)}]++
+		mu.Unlock()
+		fmt.Fprint(w, "Counted to 50 \n")
+	}))
+	defer srv.Close()
+	p := plan(t, `
+config:
+  target: http://127.0.0.1:1
+  phases: [{duration: 0.2, arrivalCount: 40, name: warm}]
+  variables: {times: 1000, who: "a b"}
+scenarios:
+  - flow:
+      - post: {url: "/Count?x={{ who }}", json: {times: "{{ times }}", note: "for {{ who }}"}}
+      - think: 0.01
+      - get: {url: /, qs: {q: "{{ who }}&", n: 2}, name: home, expect: {statusCode: 200, contentType: text/plain}}
+`)
+	for _, pool := range []int{0, 2} {
+		clear(got)
+		r := run(t, p, Options{Target: srv.URL + "/", Pool: pool, Headers: func(h []string, i int64) []string {
+			return append(h, "X-User", fmt.Sprintf("u%d", i%2))
+		}})
+		for u := range 2 {
+			for _, k := range []seen{
+				{"POST /Count?x=a%20b", "application/json", fmt.Sprint("u", u), `{"times":1000,"note":"for a b"}`},
+				{"GET /?q=a%20b%26&n=2", "", fmt.Sprint("u", u), ""},
+			} {
+				if got[k] != 20 {
+					t.Errorf("pool %d: %d of %+v, want 20 (all: %v)", pool, got[k], k, got)
+				}
+			}
+		}
+		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (Users{40, 40, 0, 40}) {
+			t.Errorf("pool %d: report %d/%d/%d %v %+v", pool, r.Requests, r.Completed, r.Failed, r.Codes, r.Users)
+		}
+		if n := r.Latency.Connect.Count; pool > 0 && n > 2 || pool == 0 && n != 40 {
+			t.Errorf("pool %d: %d connections", pool, n)
+		}
+		if len(r.Names) != 2 || r.Names[1].Name != "home" || r.Names[1].Intended.Count != 40 {
+			t.Errorf("names: %+v", r.Names)
+		}
+	}
+}
+
+func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
+	defer srv.Close()
+	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	r := run(t, p, Options{Target: srv.URL, Seed: 7})
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[string]any{
+		"format": ReportFormat, "requests": 5., "completed": 5., "failed": 5., "seed": 7., "void": "", "model": "open",
+	} {
+		if m[k] != want {
+			t.Errorf("%s is %v, want %v", k, m[k], want)
+		}
+	}
+	for _, k := range []string{"rate", "median_ms", "p95_ms", "p99_ms", "cpu_ms_per_request"} {
+		if _, ok := m[k].(float64); !ok {
+			t.Errorf("%s is %v, want a number", k, m[k])
+		}
+	}
+	if r.Errors[ErrorServer] != 5 || r.Codes["503"] != 5 {
+		t.Errorf("errors %v, codes %v", r.Errors, r.Codes)
+	}
+	var back Report
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := json.Marshal(back); string(again) != string(b) {
+		t.Errorf("the report reads back as\n%s\nand was\n%s", again, b)
+	}
+}
+
+func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
+	var n atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 20 {
+			cancel()
+		}
+		if strings.HasPrefix(r.URL.Path, "/hang") {
+			<-r.Context().Done()
+		}
+	}))
+	defer srv.Close()
+	for _, c := range []struct {
+		path       string
+		unfinished bool
+	}{{"/quick", false}, {"/hang", true}} {
+		n.Store(0)
+		ctx, cancel = context.WithCancel(t.Context())
+		p := plan(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
+		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 100 * time.Millisecond})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Early || r.Requests < 20 || r.Failed != 0 || (r.Unfinished > 0) != c.unfinished {
+			t.Errorf("%s: early %v, requests %d, failed %d %v, unfinished %d", c.path, r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
+		}
+		if r.Completed+r.Unfinished != r.Requests || r.Users.Started != r.Users.Finished {
+			t.Errorf("%s: %d + %d of %d requests, users %+v", c.path, r.Completed, r.Unfinished, r.Requests, r.Users)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// session is one run under way.
+type session struct {
+	plan     *Plan
+	options  Options
+	prepared map[*request]*prepared
+	slots    int
+	dialer   *dialer
+	seed     uint64
+	ctx      context.Context // ends when everything under way is to be cut
+	start    time.Time
+	shards   []*shard
+
+	users, inFlight, finished, skipped atomic.Int64
+	wg                                 sync.WaitGroup
+
+	mu sync.Mutex
+	// The following is guarded by mu.
+	parked  []*worker // waiting for an arrival, most recently used last
+	closing bool
+	workers int
+}
+
+func (s *session) now() time.Time { return s.options.Now() }
+
+// ended reports that the run is being cut short.
+func (s *session) ended() bool { return s.ctx.Err() != nil }
+
+// arrive starts a virtual user, or counts it as skipped where too many are
+// under way.
+func (s *session) arrive(a Arrival) {
+	limit := int64(s.options.MaxInFlight)
+	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
+		limit = min(limit, int64(m))
+	}
+	if s.inFlight.Load() >= limit {
+		s.skipped.Add(1)
+		return
+	}
+	s.inFlight.Add(1)
+	s.mu.Lock()
+	if n := len(s.parked); n > 0 {
+		w := s.parked[n-1]
+		s.parked = s.parked[:n-1]
+		s.mu.Unlock()
+		w.wake <- a
+		return
+	}
+	w := newWorker(s, s.shards[s.workers%len(s.shards)])
+	s.workers++
+	s.mu.Unlock()
+	s.wg.Go(func() { w.live(a) })
+}
+
+// park keeps a worker for the next arrival; false tells it to end.
+func (s *session) park(w *worker) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.parked = append(s.parked, w)
+	return true
+}
+
+// settle lets the users under way come to their end, and everything with
+// them.
+func (s *session) settle() {
+	s.mu.Lock()
+	s.closing = true
+	for _, w := range s.parked {
+		close(w.wake)
+	}
+	s.parked = nil
+	s.mu.Unlock()
+	s.wg.Wait()
+	s.dialer.closeIdle()
+}
+
+// pause waits until a time; false says that the run was ended before.
+func (s *session) pause(until time.Time) bool {
+	d := until.Sub(s.now())
+	if d <= 0 {
+		return !s.ended()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// keep is how many bytes of an answer's body are worth holding.
+func (s *session) keep(q *prepared) int {
+	if s.options.OnAnswer != nil {
+		return max(q.keep, maxKept)
+	}
+	return q.keep
+}
+
+// maxKept bounds the part of a body that is kept for whoever reads it.
+const maxKept = 1 << 20
+
+// drain empties what all shards counted since the last look.
+func (s *session) drain() *pulse {
+	p := new(pulse)
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		p.drain(&sh.now)
+		sh.mu.Unlock()
+	}
+	return p
+}
+
+func (s *session) total() *tally {
+	t := newTally(len(s.plan.names))
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		t.merge(sh.sum)
+		sh.mu.Unlock()
+	}
+	return t
+}
+
+func newShards(names int) []*shard {
+	shards := make([]*shard, min(runtime.GOMAXPROCS(0), 8))
+	for i := range shards {
+		shards[i] = &shard{sum: newTally(names)}
+	}
+	return shards
+}
+
+// choose picks a scenario by weight.
+func (p *Plan) choose(rng *rand.Rand) *scenario {
+	if len(p.scenarios) == 1 {
+		return &p.scenarios[0]
+	}
+	x := rng.Float64() * p.weight
+	for i := range p.scenarios {
+		if x -= p.scenarios[i].weight; x < 0 {
+			return &p.scenarios[i]
+		}
+	}
+	return &p.scenarios[len(p.scenarios)-1]
+}

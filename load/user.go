@@ -1,0 +1,249 @@
+package load
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"time"
+)
+
+// worker carries one virtual user after another: goroutine, buffers and, where
+// connections are shared, nothing else outlives a user.
+type worker struct {
+	run   *session
+	wake  chan Arrival
+	shard *shard
+	pcg   rand.PCG
+	scope scope
+	index int64   // of the present virtual user, from 0
+	own   []*conn // the user's connections by endpoint slot; nil with a pool
+	out   []byte
+	body  []byte
+	ans   answer
+	extra []string
+	due   time.Time // when the user's next request is due
+}
+
+func newWorker(s *session, sh *shard) *worker {
+	w := &worker{run: s, wake: make(chan Arrival, 1), shard: sh}
+	w.scope = scope{rng: rand.New(&w.pcg), values: make([]value, s.plan.slots)}
+	if s.dialer.pool == 0 {
+		w.own = make([]*conn, s.slots)
+	}
+	return w
+}
+
+// live takes arrivals until the session ends.
+func (w *worker) live(first Arrival) {
+	for a, ok := first, true; ok; a, ok = <-w.wake {
+		w.user(a)
+		w.run.inFlight.Add(-1)
+		w.run.finished.Add(1)
+		if !w.run.park(w) {
+			return
+		}
+	}
+}
+
+// user is one virtual user's whole life.
+func (w *worker) user(a Arrival) {
+	w.due = w.run.start.Add(a.At)
+	w.shard.begun(w.run.now().Sub(w.due))
+	w.index = w.run.users.Add(1) - 1
+	w.pcg.Seed(w.run.seed, uint64(w.index))
+	for i := range w.run.plan.variables {
+		v := &w.run.plan.variables[i]
+		pick := 0
+		if len(v.choices) > 1 {
+			pick = w.scope.rng.IntN(len(v.choices))
+		}
+		w.scope.values[v.slot] = v.choices[pick]
+	}
+	w.extra = w.extra[:0]
+	if f := w.run.options.Headers; f != nil {
+		w.extra = f(w.extra, w.index)
+	}
+	w.steps(w.run.plan.choose(w.scope.rng).steps)
+	for i, c := range w.own {
+		if c != nil {
+			w.run.dialer.close(c)
+			w.own[i] = nil
+		}
+	}
+}
+
+// steps runs a flow, and reports whether the user goes on: a request without
+// an answer, or with an unexpected one, ends it.
+func (w *worker) steps(steps []step) bool {
+	for i := range steps {
+		ok := true
+		switch s := &steps[i]; {
+		case s.request != nil:
+			ok = w.ask(w.run.prepared[s.request])
+		case s.think != nil:
+			w.due = w.due.Add(s.think.pause)
+			ok = w.run.pause(w.due)
+		case s.loop != nil:
+			ok = w.loop(s.loop)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *worker) loop(l *loop) bool {
+	count, item := w.scope.loopCount, w.scope.loopItem
+	defer func() { w.scope.loopCount, w.scope.loopItem = count, item }()
+	n := l.count
+	if l.over != nil {
+		n = int64(len(l.over))
+	}
+	for i := range n {
+		w.scope.loopCount = i + 1
+		w.scope.loopItem = numberValue(i + 1)
+		if l.over != nil {
+			w.scope.loopItem = l.over[i]
+		}
+		if !w.steps(l.steps) {
+			return false
+		}
+	}
+	return true
+}
+
+// ask sends one request and reads its answer.
+func (w *worker) ask(q *prepared) bool {
+	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra)
+	o := observed{name: q.index, intended: w.due, sent: w.run.now()}
+	deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
+	err := w.exchange(q, deadline, &o)
+	o.done = w.run.now()
+	// The next step is due when this one is over.
+	w.due = o.done
+	if err != nil {
+		if w.run.ended() {
+			w.shard.cut(&o)
+			return false
+		}
+		o.failure = failureOf(err)
+	} else {
+		o.status = w.ans.status
+		o.failure = q.judge(&w.ans)
+	}
+	w.shard.record(&o)
+	if f := w.run.options.OnAnswer; f != nil {
+		f(Answer{
+			User: w.index, Name: q.name, Status: o.status, Failure: o.failure, Body: w.ans.body,
+			Intended: o.intended, Sent: o.sent, Done: o.done,
+		})
+	}
+	return o.failure == "" || o.failure == ErrorServer
+}
+
+// judge says which kind of error an answer is, empty for none.
+func (q *prepared) judge(a *answer) string {
+	expected := false
+	for i := range q.expect {
+		if !q.expect[i].holds(a) {
+			return ErrorExpectation
+		}
+		expected = expected || len(q.expect[i].statuses) > 0
+	}
+	if a.status >= 500 && !expected {
+		return ErrorServer
+	}
+	return ""
+}
+
+// exchange finds a connection, writes the request and reads the answer.
+func (w *worker) exchange(q *prepared, deadline time.Time, o *observed) error {
+	d, e := w.run.dialer, q.endpoint
+	var c *conn
+	if w.own != nil {
+		c = w.own[q.slot]
+		w.own[q.slot] = nil
+	} else {
+		var err error
+		if c, err = d.borrow(e, deadline); err != nil {
+			return err
+		}
+		// What waited for a connection was not the target's doing.
+		o.sent = d.now()
+	}
+	c, err := w.over(c, q, deadline, o)
+	if c != nil && (err != nil || !w.ans.reusable) {
+		d.close(c)
+		c = nil
+	}
+	if w.own != nil {
+		w.own[q.slot] = c
+	} else {
+		d.giveBack(e, c)
+	}
+	return err
+}
+
+// over sends over a kept-alive connection where there is one, else over a new
+// one. It returns the connection that was used last, to be kept or closed.
+func (w *worker) over(c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
+	if c != nil {
+		err := w.through(c, q, deadline, o)
+		gone := err != nil && c.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
+		if !gone || !q.repeatable {
+			return c, err
+		}
+		w.run.dialer.close(c)
+	}
+	began := w.run.now()
+	c, err := w.run.dialer.dial(w.run.ctx, q.endpoint, deadline)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	o.connect = w.run.now().Sub(began)
+	return c, w.through(c, q, deadline, o)
+}
+
+func (w *worker) through(c *conn, q *prepared, deadline time.Time, o *observed) error {
+	if err := c.SetDeadline(deadline); err != nil {
+		return err
+	}
+	before := c.received
+	n, err := c.Write(w.out)
+	o.up += int64(n)
+	// A server may refuse and close before it has read all of a large body:
+	// its answer is then still there to be read.
+	if e := c.read(q.method, w.run.keep(q), &w.ans); err == nil || e == nil {
+		err = e
+	}
+	o.first = c.firstByte
+	o.down += c.received - before
+	c.idle = w.run.now()
+	return err
+}
+
+// dialError marks an error as coming from before the request was sent.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// failureOf is the one place that says which kind an error is.
+func failureOf(err error) string {
+	var timeout net.Error
+	_, dialling := errors.AsType[*dialError](err)
+	switch {
+	case errors.Is(err, errMalformed):
+		return ErrorMalformed
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return ErrorTimeout
+	case dialling:
+		return ErrorConnect
+	case errors.Is(err, io.ErrNoProgress):
+		return ErrorMalformed
+	}
+	return ErrorReset
+}
