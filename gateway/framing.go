@@ -197,25 +197,33 @@ func parseChunkSize(b []byte) (n int, size int64, err error) {
 	if i == 0 || b[i-1] != '\r' || i > maxChunkLine {
 		return 0, 0, errMalformed
 	}
-	line := b[:i-1]
+	size, ok := chunkSizeOf(b[:i-1])
+	if !ok {
+		return 0, 0, errMalformed
+	}
+	return i + 1, size, nil
+}
+
+// chunkSizeOf reads a size line without its end.
+func chunkSizeOf(line []byte) (size int64, ok bool) {
 	digits := line
 	if j := bytes.IndexByte(line, ';'); j >= 0 {
 		digits = bytes.TrimRight(line[:j], " \t")
 		if !isValue(line[j:]) {
-			return 0, 0, errMalformed
+			return 0, false
 		}
 	}
 	if len(digits) == 0 || len(digits) > 15 {
-		return 0, 0, errMalformed
+		return 0, false
 	}
 	for _, c := range digits {
 		v := unhex(c)
 		if v < 0 {
-			return 0, 0, errMalformed
+			return 0, false
 		}
 		size = size<<4 | int64(v)
 	}
-	return i + 1, size, nil
+	return size, true
 }
 
 func unhex(c byte) int {

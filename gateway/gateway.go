@@ -59,6 +59,7 @@ type Gateway struct {
 	counts counts
 
 	upgrades upgrades
+	active   active
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -82,6 +83,8 @@ func New(o Options) (*Gateway, error) {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.active.enter()
+	defer g.active.leave()
 	t := g.table.Load()
 	e := t.match(r)
 	c := g.begin(e, r)
