@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -11,8 +12,8 @@ import (
 // A breaker decides, per user's request, whether the candidate may be asked.
 // It promises two things without a round trip to anyone:
 //
-// The share falls to nothing after Guard.Consecutive bad answers in a row, or
-// when that many requests have waited for longer than the candidate's patience
+// The share falls to nothing after so many bad answers in a row
+// (Guard.Consecutive), or when that many requests have waited for longer than the candidate's patience
 // without one good answer among them.
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
@@ -23,11 +24,12 @@ import (
 // touched can only grow up to the bound. In phase live there is no bound on
 // what is in flight, and only what started since the last good answer counts.
 type breaker struct {
-	limits whittle.Guard
 	// trip is called once per fall, without the lock.
 	trip func(reason string)
 
 	mu sync.Mutex // guards the following
+	// bounds are those of the route that asked last.
+	bounds bounds
 	// open says that the candidate may be asked at all.
 	open bool
 	live bool
@@ -48,9 +50,17 @@ type breaker struct {
 	// mirrored ones too; 0 until there is one.
 	slowest time.Duration
 	watch   *time.Timer
-	// fallen is closed when the share falls, so that requests which may be
-	// rescued need not wait for their own timeouts.
-	fallen chan struct{}
+	// fallen ends when the share falls, so that requests which may be rescued
+	// need not wait for their own timeouts.
+	fallen  context.Context
+	letDown context.CancelFunc
+}
+
+// bounds are a guard's hard ones.
+type bounds struct{ consecutive, exposure int }
+
+func boundsOf(g whittle.Guard) bounds {
+	return bounds{consecutive: max(g.Consecutive, 1), exposure: max(g.Exposure, 1)}
 }
 
 // minPatience keeps a pause of the candidate's (a garbage collection, a
@@ -64,11 +74,7 @@ const (
 	slowestDecay = 0.999
 )
 
-func newBreaker(limits whittle.Guard, trip func(reason string)) *breaker {
-	limits.Consecutive = max(limits.Consecutive, 1)
-	limits.Exposure = max(limits.Exposure, 1)
-	return &breaker{limits: limits, trip: trip, fallen: make(chan struct{})}
-}
+func newBreaker(trip func(reason string)) *breaker { return &breaker{trip: trip} }
 
 // pass is one user's leave to ask the candidate.
 type pass struct {
@@ -76,8 +82,8 @@ type pass struct {
 	// seen is how many unproven answers there were at the start.
 	seen  int
 	start time.Time
-	// fallen is closed when the breaker trips while the request is under way.
-	fallen <-chan struct{}
+	// fallen ends when the breaker trips while the request is under way.
+	fallen context.Context
 }
 
 // proof is what an answer says of the candidate.
@@ -97,20 +103,28 @@ func (b *breaker) set(open, live bool) {
 	if open == b.open {
 		return
 	}
-	b.open = open
-	if !open {
-		b.stopWatch()
+	if b.open = open; !open {
+		b.shut()
 		return
 	}
 	b.era++
 	b.unproven, b.forgiven, b.row, b.sinceGood = 0, 0, 0, 0
 	b.waiting = time.Time{}
-	b.fallen = make(chan struct{})
+	b.fallen, b.letDown = context.WithCancel(context.Background())
+}
+
+// shut stops the clock. The caller holds mu.
+func (b *breaker) shut() {
+	if b.watch != nil {
+		b.watch.Stop()
+		b.watch = nil
+	}
 }
 
 // admit asks for leave. False: the monolith answers.
-func (b *breaker) admit(now time.Time) (pass, bool) {
+func (b *breaker) admit(now time.Time, within bounds) (pass, bool) {
 	b.mu.Lock()
+	b.bounds = within
 	if !b.open {
 		b.mu.Unlock()
 		return pass{}, false
@@ -119,7 +133,7 @@ func (b *breaker) admit(now time.Time) (pass, bool) {
 	if b.live {
 		exposed = b.sinceGood
 	}
-	if exposed >= b.limits.Exposure {
+	if exposed >= within.exposure {
 		// With nothing under way no good answer can come any more, and the
 		// candidate would stay between two stools for ever.
 		if b.inFlight == 0 {
@@ -131,7 +145,7 @@ func (b *breaker) admit(now time.Time) (pass, bool) {
 	}
 	b.inFlight++
 	b.sinceGood++
-	if b.inFlight >= b.limits.Consecutive && b.waiting.IsZero() {
+	if b.inFlight >= within.consecutive && b.waiting.IsZero() {
 		b.waiting = now
 		b.startWatch(now)
 	}
@@ -144,7 +158,7 @@ func (b *breaker) admit(now time.Time) (pass, bool) {
 func (b *breaker) done(p pass, how proof, now time.Time) {
 	b.mu.Lock()
 	b.inFlight--
-	if b.inFlight < b.limits.Consecutive {
+	if b.inFlight < b.bounds.consecutive {
 		b.waiting = time.Time{}
 	}
 	if p.era != b.era || !b.open {
@@ -154,17 +168,18 @@ func (b *breaker) done(p pass, how proof, now time.Time) {
 	if how == good {
 		b.forgiven = max(b.forgiven, p.seen)
 		b.row, b.sinceGood = 0, 0
+		b.learn(now.Sub(p.start))
 		if !b.waiting.IsZero() {
 			b.waiting = now
+			b.startWatch(now)
 		}
-		b.learn(now.Sub(p.start))
 		b.mu.Unlock()
 		return
 	}
 	b.unproven++
 	if how == bad {
 		b.row++
-		if b.row >= b.limits.Consecutive {
+		if b.row >= b.bounds.consecutive {
 			b.fall(fmt.Sprintf("%d bad answers of the candidate in a row", b.row))
 			return
 		}
@@ -201,14 +216,6 @@ func (b *breaker) startWatch(now time.Time) {
 	b.watch = time.AfterFunc(b.waiting.Add(patience).Sub(now), func() { b.look(era) })
 }
 
-// stopWatch is called with mu held.
-func (b *breaker) stopWatch() {
-	if b.watch != nil {
-		b.watch.Stop()
-		b.watch = nil
-	}
-}
-
 // look is the stall rule: it trips, or looks again later, or rests.
 func (b *breaker) look(era uint64) {
 	now := time.Now()
@@ -234,8 +241,8 @@ func (b *breaker) look(era uint64) {
 // fall closes the breaker and tells. The caller holds mu; fall lets go of it.
 func (b *breaker) fall(reason string) {
 	b.open = false
-	b.stopWatch()
-	close(b.fallen)
+	b.shut()
+	b.letDown()
 	b.mu.Unlock()
 	b.trip(reason)
 }
@@ -245,5 +252,5 @@ func (b *breaker) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open = false
-	b.stopWatch()
+	b.shut()
 }

@@ -6,20 +6,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"whittle"
 )
 
-var guard = whittle.Guard{Consecutive: 5, Exposure: 50}
+var tight = bounds{consecutive: 5, exposure: 50}
 
 // tripped collects the reasons that a breaker gives.
 type tripped struct{ reasons []string }
 
 func (t *tripped) trip(reason string) { t.reasons = append(t.reasons, reason) }
 
-func opened(g whittle.Guard, live bool) (*breaker, *tripped) {
+func opened(live bool) (*breaker, *tripped) {
 	t := &tripped{}
-	b := newBreaker(g, t.trip)
+	b := newBreaker(t.trip)
 	b.set(true, live)
 	return b, t
 }
@@ -39,10 +37,10 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b, got := opened(guard, false)
+			b, got := opened(false)
 			now := time.Unix(0, 0)
 			for _, a := range tt.answers {
-				p, ok := b.admit(now)
+				p, ok := b.admit(now, tight)
 				if !ok {
 					t.Fatalf("not admitted before the end of %q", tt.answers)
 				}
@@ -51,7 +49,7 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 			if (len(got.reasons) == 1) != tt.trips || len(got.reasons) > 1 {
 				t.Fatalf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
 			}
-			if _, ok := b.admit(now); ok == tt.trips {
+			if _, ok := b.admit(now, tight); ok == tt.trips {
 				t.Errorf("admitted afterwards: %v", ok)
 			}
 		})
@@ -64,8 +62,8 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 func TestBreakerBoundsExposure(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		g := whittle.Guard{Consecutive: 1 + rng.IntN(60), Exposure: 1 + rng.IntN(50)}
-		b, _ := opened(g, false)
+		g := bounds{consecutive: 1 + rng.IntN(60), exposure: 1 + rng.IntN(50)}
+		b, _ := opened(false)
 		now := time.Unix(0, 0)
 		type flight struct {
 			p    pass
@@ -87,7 +85,7 @@ func TestBreakerBoundsExposure(t *testing.T) {
 				}
 			}
 			if rng.IntN(5) < 3 {
-				if p, ok := b.admit(now); ok {
+				if p, ok := b.admit(now, g); ok {
 					fate := unknown
 					if broken {
 						fate = bad
@@ -119,19 +117,19 @@ func TestBreakerBoundsExposure(t *testing.T) {
 				touched++
 			}
 		}
-		if touched > g.Exposure {
-			t.Fatalf("seed %d: %d requests met the broken candidate, bound %d", seed, touched, g.Exposure)
+		if touched > g.exposure {
+			t.Fatalf("seed %d: %d requests met the broken candidate, bound %d", seed, touched, g.exposure)
 		}
 	}
 }
 
 func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
-	b, got := opened(guard, true)
+	b, got := opened(true)
 	now := time.Unix(0, 0)
 	var passes []pass
 	for round := range 10 {
 		for range 40 {
-			p, ok := b.admit(now)
+			p, ok := b.admit(now, tight)
 			if !ok {
 				t.Fatalf("round %d: in flight is bounded in phase live", round)
 			}
@@ -142,18 +140,18 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
 	}
 	admitted := 0
 	for range 500 {
-		if p, ok := b.admit(now); ok {
+		if p, ok := b.admit(now, tight); ok {
 			admitted++
 			passes = append(passes, p)
 		}
 	}
-	if admitted != guard.Exposure {
-		t.Errorf("%d admitted without a good answer, want %d", admitted, guard.Exposure)
+	if admitted != tight.exposure {
+		t.Errorf("%d admitted without a good answer, want %d", admitted, tight.exposure)
 	}
 	for _, p := range passes {
 		b.done(p, unknown, now)
 	}
-	if _, ok := b.admit(now); ok || len(got.reasons) != 1 {
+	if _, ok := b.admit(now, tight); ok || len(got.reasons) != 1 {
 		t.Errorf("exposure used up with nothing under way: tripped for %q", got.reasons)
 	}
 }
@@ -175,7 +173,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at time.Duration
 				start := time.Now()
-				b := newBreaker(guard, func(string) { at = time.Since(start) })
+				b := newBreaker(func(string) { at = time.Since(start) })
 				b.set(true, false)
 				defer b.stop()
 				if tt.pace > 0 {
@@ -183,7 +181,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				}
 				var passes []pass
 				for range tt.waiting {
-					p, _ := b.admit(time.Now())
+					p, _ := b.admit(time.Now(), tight)
 					passes = append(passes, p)
 				}
 				time.Sleep(time.Minute)
@@ -193,7 +191,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				}
 				for _, p := range passes {
 					select {
-					case <-p.fallen:
+					case <-p.fallen.Done():
 						if tt.trips == 0 {
 							t.Error("a waiting request was let down")
 						}
@@ -213,19 +211,19 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 
 func TestBreakerWaitsWhileAnswersKeepComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, got := opened(guard, false)
+		b, got := opened(false)
 		defer b.stop()
 		b.paced(time.Millisecond)
 		var passes []pass
 		for range 40 {
-			p, _ := b.admit(time.Now())
+			p, _ := b.admit(time.Now(), tight)
 			passes = append(passes, p)
 		}
 		for range 20 {
 			time.Sleep(minPatience - time.Millisecond)
 			b.done(passes[0], good, time.Now())
 			passes = passes[1:]
-			p, ok := b.admit(time.Now())
+			p, ok := b.admit(time.Now(), tight)
 			if !ok {
 				t.Fatalf("not admitted; tripped for %q", got.reasons)
 			}
@@ -243,16 +241,16 @@ func TestBreakerWaitsWhileAnswersKeepComing(t *testing.T) {
 }
 
 func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
-	b, got := opened(guard, false)
+	b, got := opened(false)
 	now := time.Unix(0, 0)
-	old, _ := b.admit(now)
-	for range guard.Consecutive {
-		p, _ := b.admit(now)
+	old, _ := b.admit(now, tight)
+	for range tight.consecutive {
+		p, _ := b.admit(now, tight)
 		b.done(p, bad, now)
 	}
 	b.set(true, false)
 	for range 20 {
-		p, ok := b.admit(now)
+		p, ok := b.admit(now, tight)
 		if !ok {
 			t.Fatal("not admitted after it was opened again")
 		}

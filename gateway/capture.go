@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 )
@@ -18,10 +20,11 @@ var (
 	nextPieces  = sync.Pool{New: func() any { return new([nextPiece]byte) }}
 )
 
-// budget bounds the bytes that all copies of one route hold.
+// budget bounds the bytes that all copies of one route hold. What is used is
+// counted outside of it, since it goes on when a reload brings another limit.
 type budget struct {
 	limit int64
-	used  atomic.Int64
+	used  *atomic.Int64
 }
 
 // take reserves n bytes, or nothing where they do not fit.
@@ -70,20 +73,43 @@ func (c *capture) add(p []byte) {
 	if c.state != capturing {
 		return
 	}
+	if why := c.append(p); why != capturing {
+		c.release(why)
+	}
+}
+
+// hold copies p, or copies nothing and leaves what is held as it is: for an
+// owner who then makes room by writing it out.
+func (c *capture) hold(p []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != capturing {
+		return false
+	}
+	before := c.size
+	if c.append(p) != capturing {
+		c.size = before
+		return false
+	}
+	return true
+}
+
+// append says why p does not fit, having perhaps copied some of it. The caller
+// holds mu.
+func (c *capture) append(p []byte) captureState {
 	if c.size+int64(len(p)) > c.limit {
-		c.release(cut)
-		return
+		return cut
 	}
 	for len(p) > 0 {
 		room := c.room()
 		if room == nil {
-			c.release(starved)
-			return
+			return starved
 		}
 		n := copy(room, p)
 		c.size += int64(n)
 		p = p[n:]
 	}
+	return capturing
 }
 
 // room is the free rest of the last piece, or of a new one; nil where the
@@ -112,7 +138,9 @@ func (c *capture) room() []byte {
 
 // release gives the pieces back. The caller holds mu.
 func (c *capture) release(to captureState) {
-	c.budget.give(c.held())
+	if n := c.held(); n > 0 {
+		c.budget.give(n)
+	}
 	if c.first != nil {
 		firstPieces.Put(c.first)
 	}
@@ -147,6 +175,38 @@ func (c *capture) now() (captureState, int64) {
 	return c.state, c.size
 }
 
+// writeTo writes what is held and gives it up.
+func (c *capture) writeTo(w io.Writer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != capturing {
+		return nil
+	}
+	defer c.release(taken)
+	for p := range c.pieces() {
+		if _, err := w.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces yields the body in order. The caller holds mu.
+func (c *capture) pieces() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if c.first == nil || !yield(c.first[:min(c.size, firstPiece)]) {
+			return
+		}
+		left := c.size - firstPiece
+		for i := 0; i < len(c.rest) && left > 0; i++ {
+			if !yield(c.rest[i][:min(left, nextPiece)]) {
+				return
+			}
+			left -= nextPiece
+		}
+	}
+}
+
 // flatten moves the body into memory of its own, which whoever holds the
 // exchange may keep, and gives the pieces back. The bytes returned stay
 // reserved in the budget until the caller gives len(body) back. False where
@@ -162,11 +222,8 @@ func (c *capture) flatten() (body []byte, ok bool) {
 		return nil, false
 	}
 	body = make([]byte, 0, c.size)
-	if c.first != nil {
-		body = append(body, c.first[:min(c.size, firstPiece)]...)
-	}
-	for _, p := range c.rest {
-		body = append(body, p[:min(c.size-int64(len(body)), nextPiece)]...)
+	for p := range c.pieces() {
+		body = append(body, p...)
 	}
 	c.release(taken)
 	return body, true

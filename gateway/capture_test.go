@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"bytes"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -25,9 +27,9 @@ func TestCapture(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := &budget{limit: tt.memory}
+			b := newBudget(tt.memory)
 			c := capture{limit: tt.limit, budget: b}
-			body := pattern(tt.size)
+			body := patterned(tt.size)
 			c.add(body)
 			got, ok := c.flatten()
 			state, _ := c.now()
@@ -50,7 +52,7 @@ func TestCapture(t *testing.T) {
 // A transport may go on reading the request's body while the answer is already
 // being accounted for.
 func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
-	b := &budget{limit: 1 << 20}
+	b := newBudget(1 << 20)
 	for range 200 {
 		c := capture{limit: 1 << 20, budget: b}
 		var wg sync.WaitGroup
@@ -69,7 +71,7 @@ func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
 }
 
 func TestBudgetIsNeverOverdrawn(t *testing.T) {
-	b := &budget{limit: 1000}
+	b := newBudget(1000)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -90,10 +92,10 @@ func TestBudgetIsNeverOverdrawn(t *testing.T) {
 // copy against the body, and that every byte reserved is given back.
 func FuzzCapture(f *testing.F) {
 	f.Add([]byte("a body"), []byte{1, 2, 0, 255}, uint16(100), uint32(1<<20))
-	f.Add(pattern(70_000), []byte{255, 1, 128}, uint16(65_535), uint32(40_000))
-	f.Add(pattern(5000), []byte{}, uint16(4999), uint32(0))
+	f.Add(patterned(70_000), []byte{255, 1, 128}, uint16(65_535), uint32(40_000))
+	f.Add(patterned(5000), []byte{}, uint16(4999), uint32(0))
 	f.Fuzz(func(t *testing.T, body, cuts []byte, limit uint16, memory uint32) {
-		b := &budget{limit: int64(memory)}
+		b := newBudget(int64(memory))
 		c := capture{limit: int64(limit), budget: b}
 		before := bytes.Clone(body)
 		rest := body
@@ -129,8 +131,38 @@ func FuzzCapture(f *testing.F) {
 	})
 }
 
-// pattern is a body in which every position is told from its neighbours.
-func pattern(n int) []byte {
+// newBudget makes a budget with a count of its own.
+func newBudget(limit int64) *budget { return &budget{limit: limit, used: new(atomic.Int64)} }
+
+// holding an answer never loses or doubles a byte, whenever it must be let go.
+func TestHoldThenWriteOut(t *testing.T) {
+	for _, memory := range []int64{0, firstPiece, firstPiece + nextPiece, 1 << 20} {
+		for _, size := range []int{0, 1, firstPiece, firstPiece + 5, 3 * nextPiece} {
+			b := newBudget(memory)
+			c := capture{limit: 2 * nextPiece, budget: b}
+			var out bytes.Buffer
+			body := patterned(size)
+			held := true
+			for piece := range slices.Chunk(body, 1000) {
+				if held = held && c.hold(piece); !held {
+					if err := c.writeTo(&out); err != nil {
+						t.Fatal(err)
+					}
+					out.Write(piece)
+				}
+			}
+			if err := c.writeTo(&out); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(out.Bytes(), body) || b.used.Load() != 0 {
+				t.Errorf("memory %d, size %d: %d bytes came out, %d still reserved", memory, size, out.Len(), b.used.Load())
+			}
+		}
+	}
+}
+
+// patterned is a body in which every position is told from its neighbours.
+func patterned(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i*7 + i>>8)

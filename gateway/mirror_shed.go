@@ -35,8 +35,8 @@ type strain struct {
 
 const (
 	recentAnswers = 64
-	// lookEvery is how many answers pass between two looks at the medians.
-	lookEvery = 16
+	// medianEvery is how many answers pass between two looks at the medians.
+	medianEvery = 16
 	// The baseline's steps, in units of the logarithm: while it is first
 	// learned, while nothing is mirrored, and otherwise. A latency that has
 	// doubled is followed in about 45 quiet answers, or 1,400 mirrored ones.
@@ -61,7 +61,7 @@ func (s *strain) observe(latency time.Duration, quiet bool, now time.Time) {
 	s.follow(x, quiet)
 	s.recent[s.seen%recentAnswers] = x
 	s.seen++
-	if s.seen >= recentAnswers && s.seen%lookEvery == 0 {
+	if s.seen >= recentAnswers && s.seen%medianEvery == 0 {
 		s.look(now)
 	}
 }

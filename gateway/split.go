@@ -24,7 +24,6 @@ type split struct {
 const (
 	forShare  uint64 = 0x9e3779b97f4a7c15
 	forSample uint64 = 0xc2b2ae3d27d4eb4f
-	forWatch  uint64 = 0x165667b19e3779f9
 )
 
 // FNV-1a's parameters for 64 bits.
@@ -71,6 +70,13 @@ func (p place) in(share whittle.Share, purpose uint64) bool {
 		return true
 	}
 	slot, _ := bits.Mul64(mix(uint64(p)^purpose), uint64(whittle.All))
+	return slot < uint64(share)
+}
+
+// evenly reports whether the n-th of many requests lies within a share: the
+// multiples of the golden ratio, which spread any share without runs.
+func evenly(n uint64, share whittle.Share) bool {
+	slot, _ := bits.Mul64(n*forShare, uint64(whittle.All))
 	return slot < uint64(share)
 }
 

@@ -80,7 +80,7 @@ func TestPurposesAndRoutesAreIndependent(t *testing.T) {
 	a := newSplit("GET /a", whittle.Sticky{By: "header", Name: "X-User"})
 	b := newSplit("GET /b", whittle.Sticky{By: "header", Name: "X-User"})
 	const users = 40_000
-	var sampled, watched, other int
+	var sampled, other int
 	for u := range users {
 		r := request("", "X-User", fmt.Sprint(u))
 		p, _ := a.placeOf(r)
@@ -90,16 +90,27 @@ func TestPurposesAndRoutesAreIndependent(t *testing.T) {
 		if p.in(5000, forSample) {
 			sampled++
 		}
-		if p.in(5000, forWatch) {
-			watched++
-		}
 		if q, _ := b.placeOf(r); q.in(5000, forShare) {
 			other++
 		}
 	}
-	for name, n := range map[string]int{"sample": sampled, "watch": watched, "other route": other} {
+	for name, n := range map[string]int{"sample": sampled, "other route": other} {
 		if math.Abs(float64(n)-users/4) > 5*math.Sqrt(users*0.25*0.75) {
 			t.Errorf("%s: %d of %d users are in both halves, want about a quarter", name, n, users)
+		}
+	}
+}
+
+func TestEvenlySpreadsAShare(t *testing.T) {
+	for _, share := range []whittle.Share{0, 1, 100, 2500, 9999, whittle.All} {
+		n := 0
+		for i := range uint64(100_000) {
+			if evenly(i, share) {
+				n++
+			}
+		}
+		if want := int(share) * 10; n < want-12 || n > want+12 {
+			t.Errorf("share %d: %d of 100,000 requests, want %d", share, n, want)
 		}
 	}
 }
