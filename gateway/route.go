@@ -3,32 +3,295 @@ package gateway
 import (
 	"context"
 	"net/http"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"net/textproto"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"whittle"
+	"whittle/transcode"
 )
 
 // route is a route with a candidate, at run time.
 type route struct {
 	spec whittle.Route
 	env  routeEnv
+	*standing
+	split  split
+	bounds bounds
+	budget budget
+	strain strain
+	// rpc is nil for a candidate that speaks the monolith's own HTTP.
+	rpc transcoder
+	// rehearsal is the header that mirrored writes carry and users' requests
+	// may not; empty: none.
+	rehearsal string
 }
 
-// newRoute makes the runtime of a route that has a candidate. Errors carry a
-// Field relative to the route.
+// transcoder maps a JSON request onto an RPC and its answer back.
+type transcoder interface {
+	Request(r *whittle.Request) (*whittle.Request, error)
+	Answer(a *whittle.Answer) whittle.Answer
+}
+
+// standing is what a route of one name keeps through reloads: its ledger, its
+// share and what is under way. Each runtime that uses it holds one claim, and
+// the last to let go closes it.
+type standing struct {
+	name    string
+	book    ledger
+	held    atomic.Int64 // bytes that copies hold
+	line    *queue[*visit]
+	breaker *breaker
+	// repeats and watched count the requests that might be repeated or watched.
+	repeats, watched atomic.Uint64
+	setting          atomic.Pointer[setting]
+	unkeyed          sync.Once
+	notices          sync.WaitGroup
+	tripped          func(route, reason string)
+	counts           routeCounts
+
+	mu     sync.Mutex // guards the following, and the changes of setting
+	claims int
+	// latched holds the share at 0 from a trip until the share 0 is applied, so
+	// that a decision taken before the trip cannot undo it.
+	latched bool
+}
+
+// setting is the share in force.
+type setting struct {
+	share whittle.Share
+	phase whittle.Phase
+}
+
+// newRoute makes the runtime of a route that has a candidate. Until a share is
+// applied, or one is adopted, the route is off. Errors carry a Field relative
+// to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
-	return &route{spec: spec, env: env}, nil
+	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
+	if spec.RPC != nil {
+		rpc, err := transcode.New(*spec.RPC)
+		if err != nil {
+			return nil, inField(err, "candidate")
+		}
+		rt.rpc = rpc
+	}
+	if spec.Rehearsal != nil {
+		rt.rehearsal = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
+	}
+	if env.adopt != nil {
+		rt.standing = env.adopt.standing
+	} else {
+		rt.standing = newStanding(spec.Name, env.g.opts.Tripped)
+	}
+	rt.claim()
+	rt.budget = budget{limit: spec.Mirror.MaxMemory, used: &rt.held}
+	rt.strain.above = spec.Mirror.ShedAbove
+	return rt, nil
 }
 
+func newStanding(name string, tripped func(route, reason string)) *standing {
+	s := &standing{name: name, tripped: tripped}
+	s.line = newQueue(
+		func(ctx context.Context, v *visit) { v.rt.beside(ctx, v) },
+		func(v *visit) { v.skip(whittle.SkipInterrupted) },
+	)
+	s.breaker = newBreaker(s.trip)
+	s.setting.Store(&setting{phase: whittle.PhaseOff})
+	return s
+}
+
+func (s *standing) claim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims++
+}
+
+// apply sets the share in force.
+func (s *standing) apply(share whittle.Share, phase whittle.Phase) {
+	if phase == whittle.PhaseOff || phase == whittle.PhaseRolledBack {
+		share = 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if share == 0 {
+		s.latched = false
+	} else if s.latched {
+		return
+	}
+	s.setting.Store(&setting{share: min(share, whittle.All), phase: phase})
+	s.breaker.set(share > 0, phase == whittle.PhaseLive)
+}
+
+// trip is called by the breaker, which lets nobody pass any more.
+func (s *standing) trip(reason string) {
+	s.counts.trips.Add(1)
+	s.mu.Lock()
+	s.latched = true
+	s.setting.Store(&setting{share: 0, phase: s.setting.Load().phase})
+	s.mu.Unlock()
+	if s.tripped != nil {
+		s.notices.Go(func() { s.tripped(s.name, reason) })
+	}
+}
+
+func (s *standing) ledger() whittle.Ledger   { return s.book.snapshot() }
+func (s *standing) restore(l whittle.Ledger) { s.book.restore(l) }
+
+// stuckWait is how long a worker whose calls were canceled is waited for:
+// Observe is the only thing that can hold it up.
+const stuckWait = time.Second
+
+// close lets go of the standing; the last to do so ends what is under way,
+// within ctx.
+func (s *standing) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.claims--
+	last := s.claims == 0
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	s.breaker.stop()
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckWait)
+	if deadline, ok := ctx.Deadline(); ok {
+		cancel()
+		after, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(stuckWait))
+	}
+	defer cancel()
+	if err := s.line.close(ctx, after); err != nil {
+		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: a comparison does not end: %w", s.name, err)
+	}
+	s.notices.Wait()
+	return nil
+}
+
+// noValues stands for net/http's silent sign that a request may be repeated on
+// a new connection, where a kept one turned out to be closed: the field is
+// there and has no value, so nothing of it is sent.
+var noValues = []string{}
+
+// serve answers one request.
 func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
-	return rt.env.g.forward(w, r, rt.env.monolith, passing{})
+	if rt.rehearsal != "" {
+		delete(r.Header, rt.rehearsal) // nobody may pass a real write off as a rehearsal
+	}
+	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
+		r.Header["X-Idempotency-Key"] = noValues
+	}
+	v := newVisit(rt, r)
+	rt.book.open(&v.ticket)
+	defer v.leave()
+	set := rt.setting.Load()
+	at, keyed := rt.split.placeOf(r)
+	if !keyed {
+		rt.unkeyed.Do(func() {
+			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
+				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
+		})
+	}
+	plan := rt.plan(v, r, set, at)
+	if set.share > 0 && at.in(set.share, forShare) {
+		if res, ok := rt.byCandidate(v, w, r, &plan); ok {
+			return res
+		}
+	}
+	return rt.byMonolith(v, w, r, plan)
 }
 
-func (rt *route) apply(whittle.Share, whittle.Phase) {}
-func (rt *route) ledger() whittle.Ledger             { return whittle.Ledger{} }
-func (rt *route) restore(whittle.Ledger)             {}
-func (rt *route) collect(chan<- prometheus.Metric)   {}
+// leave accounts for a visit that ends without having been handed over: by
+// then it is settled, unless the request's goroutine panicked.
+func (v *visit) leave() {
+	if !v.handed {
+		v.skip(whittle.SkipInterrupted)
+		v.free()
+	}
+}
 
-// close ends the route's workers and waits for them, or for ctx.
-func (rt *route) close(context.Context) error { return nil }
+// plan is what happens beside a request: nothing for a reason, shedding, or
+// (zero) mirroring.
+type plan struct {
+	skip string
+	shed bool
+}
+
+// plan decides before the request is passed on, so that what is not mirrored is
+// not copied either.
+func (rt *route) plan(v *visit, r *http.Request, set *setting, at place) plan {
+	m := &rt.spec.Mirror
+	switch {
+	case set.phase == whittle.PhaseOff:
+		return plan{skip: whittle.SkipOff}
+	case !rt.mirrorable(r.Method):
+		return plan{skip: whittle.SkipNotSafe}
+	case streams(r):
+		return plan{skip: whittle.SkipStreaming}
+	case !at.in(m.Sample, forSample):
+		return plan{skip: whittle.SkipSampled}
+	case v.length > m.MaxBody:
+		return plan{skip: whittle.SkipTooLarge}
+	}
+	return plan{shed: rt.strain.sheds(v.at)}
+}
+
+// safe reports whether a request may be sent to a side that no user waits for:
+// its method changes nothing by definition (RFC 9110, section 9.2.1), or the
+// config says that it does not here.
+func (rt *route) safe(method string) bool { return rt.spec.Safe || safeMethod(method) }
+
+func safeMethod(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// mirrorable adds the writes that the candidate is told to rehearse.
+func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.rehearsal != "" }
+
+// rescuable reports whether another server may be asked after the candidate
+// may have acted: the request is safe, or doing it twice is as doing it once
+// (RFC 9110, section 9.2.2).
+func (rt *route) rescuable(method string) bool {
+	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
+}
+
+// streams reports whether a request asks for an upgrade or an event stream.
+func streams(r *http.Request) bool {
+	return upgradeOf(r) != "" || hasToken(r.Header["Accept"], "text/event-stream")
+}
+
+// byMonolith passes the request to the monolith and mirrors it as planned.
+func (rt *route) byMonolith(v *visit, w http.ResponseWriter, r *http.Request, p plan) result {
+	var how passing
+	mirrors := p == plan{}
+	if mirrors {
+		how.tap = v
+		v.watchEnd(r)
+	}
+	res := rt.env.g.forward(w, r, rt.env.monolith, how)
+	res.side = whittle.Monolith
+	rt.felt(v, &res)
+	rt.tell(whittle.Outcome{Side: whittle.Monolith, Status: res.status, Failure: res.failure, Latency: res.latency}, v)
+	switch {
+	case p.skip != "":
+		v.skip(p.skip)
+	case p.shed:
+		v.shed()
+	default:
+		rt.mirror(v, &res)
+	}
+	return res
+}
+
+// felt takes the monolith's latency into account where it gave an answer.
+func (rt *route) felt(v *visit, res *result) {
+	if res.failure == whittle.NoFailure && !res.streamed {
+		rt.strain.observe(res.latency, v.quiet, v.at.Add(res.latency))
+	}
+}
+
+// tell reports the outcome of a user's request.
+func (rt *route) tell(o whittle.Outcome, v *visit) {
+	if f := rt.env.g.opts.Outcome; f != nil {
+		o.Route, o.At = rt.name, v.at
+		f(o)
+	}
+}

@@ -1,0 +1,295 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"whittle"
+)
+
+// Why a call of the candidate was given up, apart from the user's going.
+var (
+	errPatience = errors.New("the candidate took longer than its bound")
+	errLetDown  = errors.New("the breaker tripped while the candidate was still to answer")
+)
+
+// byCandidate lets the candidate answer the user, with the monolith behind it.
+// False: nothing has been written, and the monolith is to answer by the plan,
+// which byCandidate may have changed.
+func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p *plan) (result, bool) {
+	if streams(r) {
+		p.skip = whittle.SkipStreaming
+		return result{}, false
+	}
+	if !rt.buffer(v, r, p) {
+		return result{}, false
+	}
+	out, err := rt.translated(v)
+	if err != nil {
+		p.skip = whittle.SkipUntranslated
+		return result{}, false
+	}
+	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
+	if !ok {
+		rt.counts.diverted.Add(1)
+		return result{}, false
+	}
+	rt.counts.served.Add(1)
+	c := asking{rt: rt, v: v, w: w, r: r, rescuable: rt.rescuable(v.method)}
+	c.begin(leave)
+	defer c.end()
+	if out != nil {
+		c.call(out)
+	} else {
+		c.pass()
+	}
+	c.judge(leave)
+	switch {
+	case c.rescues():
+		rt.rescue(&c)
+	case !c.res.wrote && !c.res.abort:
+		c.refuse()
+	}
+	c.account()
+	return c.res, true
+}
+
+// buffer reads the request's body whole, so that another server can be asked
+// with it. False: it is too large, it cannot be held or it broke off; then the
+// request's body is what was read and what is left, as if nobody had looked.
+func (rt *route) buffer(v *visit, r *http.Request, p *plan) bool {
+	if v.length == 0 {
+		v.whole = true
+		return true
+	}
+	most := rt.spec.Mirror.MaxBody
+	if v.length > most {
+		p.skip = whittle.SkipTooLarge
+		return false
+	}
+	size := v.length
+	if size < 0 {
+		size = most
+	}
+	if !v.reserve(size) {
+		p.shed = true
+		return false
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, size+1))
+	whole := err == nil && (v.length < 0 && int64(len(body)) <= most || int64(len(body)) == v.length)
+	if !whole {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), failing{err}, r.Body), r.Body}
+		if err == nil && p.skip == "" {
+			p.skip = whittle.SkipTooLarge
+		}
+		return false
+	}
+	v.body, v.whole = body, true
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return true
+}
+
+// failing gives an error once more to whoever reads on; nil: nothing.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}
+
+// translated is the call that the request means; nil for a candidate that
+// speaks the monolith's own HTTP.
+func (rt *route) translated(v *visit) (*whittle.Request, error) {
+	if rt.rpc == nil {
+		return nil, nil
+	}
+	return rt.rpc.Request(&whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: v.outbound(), Body: v.body})
+}
+
+// asking is one user's request on the candidate.
+type asking struct {
+	rt        *route
+	v         *visit
+	w         http.ResponseWriter
+	r         *http.Request
+	rescuable bool
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stops  []func() bool
+	held   *holder
+	// watched says that the monolith is to be asked as well, later.
+	watched bool
+
+	res result
+	// first is what the candidate did, before any rescue.
+	first   whittle.Outcome
+	rescued bool
+}
+
+// begin sets the bounds within which an answer can still be given up.
+func (c *asking) begin(leave pass) {
+	rt := c.rt
+	c.ctx, c.cancel = context.WithCancelCause(c.r.Context())
+	c.held = &holder{w: c.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
+	if c.rescuable {
+		giveUp := func(why error) func() {
+			return func() {
+				if c.held.giveUp() {
+					c.cancel(why)
+				}
+			}
+		}
+		c.stops = append(c.stops,
+			context.AfterFunc(leave.fallen, giveUp(errLetDown)),
+			time.AfterFunc(rt.env.candidate.timeout, giveUp(errPatience)).Stop)
+	}
+	c.watched = rt.safe(c.v.method) && evenly(rt.standing.watched.Add(1), rt.spec.Mirror.Watch)
+}
+
+// end lets go of whatever begin has set up.
+func (c *asking) end() {
+	for _, stop := range c.stops {
+		stop()
+	}
+	c.cancel(nil)
+	c.held.drop()
+}
+
+// pass forwards the request to a candidate that speaks the monolith's HTTP.
+func (c *asking) pass() {
+	r := c.r.WithContext(c.ctx)
+	how := passing{accept: c.accept}
+	if c.watched {
+		how.tap = c.v
+	}
+	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
+	if c.res.failure == whittle.NoFailure && !c.res.refused {
+		c.held.finish()
+	}
+	c.res.wrote = c.held.committed()
+}
+
+// accept refuses a server error where the monolith may be asked instead.
+func (c *asking) accept(status int, _ whittle.Header) bool {
+	return status < http.StatusInternalServerError || !c.rescuable
+}
+
+// call makes the RPC and writes its answer in the monolith's form.
+func (c *asking) call(out *whittle.Request) {
+	most := c.rt.mostAnswer(c.rt.env.candidate)
+	if !c.v.reserve(most) {
+		c.res = result{failure: whittle.FailedTooLarge, detail: "the route's memory has no room for an answer"}
+		return
+	}
+	a := c.rt.env.candidate.call(c.ctx, out, most)
+	if a.Failure == whittle.NoFailure {
+		a = c.rt.mapped(&a)
+	}
+	c.res = result{status: a.Status, failure: a.Failure, detail: a.Detail, latency: a.Latency}
+	switch {
+	case a.Failure != whittle.NoFailure:
+	case !c.accept(a.Status, a.Header):
+		c.res.refused = true
+	default:
+		c.v.answer = a
+		c.held.answer(&a)
+		c.res.sent, c.res.wrote = a.Status, true
+	}
+}
+
+// judge says what the candidate did, and tells the breaker.
+func (c *asking) judge(leave pass) {
+	res := &c.res
+	if why := context.Cause(c.ctx); res.failure == whittle.FailedCanceled && c.r.Context().Err() == nil && why != nil {
+		// It was not the user who went.
+		res.failure, res.detail, res.abort = whittle.FailedTimeout, why.Error(), false
+	}
+	res.side = whittle.Candidate
+	c.first = whittle.Outcome{Side: whittle.Candidate, Status: res.status, Failure: res.failure, Latency: res.latency}
+	if res.failure != whittle.NoFailure {
+		c.first.Status = 0
+	}
+	how := good
+	switch {
+	case c.first.Bad():
+		how = bad
+	case res.failure != whittle.NoFailure && !c.held.committed():
+		how = unknown
+	}
+	c.rt.breaker.done(leave, how, time.Now())
+}
+
+// rescues reports whether the monolith is to answer instead: the candidate
+// failed, nothing has been written, and either asking twice does no harm or
+// the candidate was never reached.
+func (c *asking) rescues() bool {
+	return c.first.Bad() && !c.res.wrote && (c.rescuable || c.res.failure == whittle.FailedConnect)
+}
+
+// rescue lets the monolith answer in the candidate's place.
+func (rt *route) rescue(c *asking) {
+	v := c.v
+	v.broken = &whittle.Answer{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
+	if v.broken.Failure == whittle.NoFailure {
+		v.broken.Truncated = true // its body was not waited for
+	}
+	v.answer = whittle.Answer{}
+	v.answerCopy.drop()
+	v.answerCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
+	c.r.Body = io.NopCloser(bytes.NewReader(v.body))
+	w := &holder{w: c.w, through: true}
+	c.res = rt.env.g.forward(w, c.r, rt.env.monolith, passing{tap: v})
+	c.res.side = whittle.Monolith
+	rt.felt(v, &c.res)
+	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
+		rt.counts.rescued.Add(1)
+	}
+}
+
+// refuse tells the user that there is no answer: asking the monolith as well
+// could do twice what was asked for once.
+func (c *asking) refuse() {
+	if c.r.Context().Err() != nil {
+		c.res.abort = true
+		return
+	}
+	c.res.sent, c.res.wrote = failureStatus(c.res.failure, nil, nil), true
+	writeError(c.w, c.res.sent)
+}
+
+// account tells the outcome, and settles the visit or hands it on.
+func (c *asking) account() {
+	rt, v, res := c.rt, c.v, &c.res
+	c.first.Rescued = c.rescued
+	rt.tell(c.first, v)
+	switch {
+	case v.broken != nil:
+		rt.mirror(v, res)
+	case c.first.Failure == whittle.FailedCanceled:
+		v.skip(whittle.SkipCanceled)
+	case c.first.Failure != whittle.NoFailure:
+		v.ticket.failed()
+	case !rt.safe(v.method):
+		v.skip(whittle.SkipNotSafe)
+	case !c.watched:
+		v.skip(whittle.SkipServed)
+	case res.streamed:
+		v.skip(whittle.SkipStreaming)
+	case rt.strain.sheds(v.at):
+		v.shed()
+	default:
+		v.served = whittle.Candidate
+		v.answer.Latency = res.latency
+		rt.submit(v)
+	}
+}

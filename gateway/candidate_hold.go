@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+
+	"whittle"
+)
+
+// holder is the ResponseWriter of an answer that may still be given up: it
+// keeps head and body back until the answer is whole, or has outgrown the
+// bound, so that a candidate which breaks in the middle is never seen by the
+// user. What has outgrown the bound, an event stream, and whatever comes
+// through a holder told to let everything through, streams as usual.
+//
+// It has no Unwrap on purpose: deadlines on the client's connection are not
+// for requests whose body has already been read.
+type holder struct {
+	w    http.ResponseWriter
+	copy capture
+	// header is what the forwarder fills in until the head is let go.
+	header http.Header
+	status int
+
+	mu sync.Mutex // guards the following
+	// through says that everything goes on to w at once.
+	through bool
+	gone    bool // given up: nothing may be written any more
+	began   bool // something has been written to w
+}
+
+func (h *holder) passes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.through
+}
+
+// committed reports whether the user has got something of the answer.
+func (h *holder) committed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.began
+}
+
+// giveUp ends an answer of which nothing has been written; false: it is too
+// late for that.
+func (h *holder) giveUp() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.through {
+		return false
+	}
+	h.gone = true
+	return true
+}
+
+// commit lets everything through from now on; false: it has been given up.
+func (h *holder) commit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.gone {
+		h.through, h.began = true, true
+	}
+	return !h.gone
+}
+
+// Header implements http.ResponseWriter.
+func (h *holder) Header() http.Header {
+	if h.passes() {
+		return h.w.Header()
+	}
+	if h.header == nil {
+		h.header = http.Header{}
+	}
+	return h.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (h *holder) WriteHeader(status int) {
+	if h.passes() {
+		h.commit()
+		h.w.WriteHeader(status)
+		return
+	}
+	h.status = status
+	if isStream(h.header) {
+		_ = h.release() // the next Write meets the same error
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (h *holder) Write(p []byte) (int, error) {
+	if !h.passes() {
+		if h.copy.hold(p) {
+			return len(p), nil
+		}
+		if err := h.release(); err != nil {
+			return 0, err
+		}
+	}
+	return h.w.Write(p)
+}
+
+// Flush implements http.Flusher: what is held stays held.
+func (h *holder) Flush() {
+	if h.passes() {
+		if f, ok := h.w.(http.Flusher); ok {
+			f.Flush()
+		}
+	}
+}
+
+// release writes the head and what is held of the body.
+func (h *holder) release() error {
+	if !h.commit() {
+		return errLetDown
+	}
+	maps.Copy(h.w.Header(), h.header)
+	h.w.WriteHeader(h.status)
+	return h.copy.writeTo(h.w)
+}
+
+// finish writes an answer that has turned out whole, with its trailer.
+func (h *holder) finish() {
+	if h.passes() {
+		return
+	}
+	fields := maps.Clone(h.header)
+	trailers := trailersOf(fields)
+	h.header = fields
+	if h.release() == nil {
+		maps.Copy(h.w.Header(), trailers)
+	}
+}
+
+// trailersOf takes the fields out of a header that are to follow the body: had
+// they been there when the head is written, they would be sent with it.
+func trailersOf(h http.Header) http.Header {
+	t := http.Header{}
+	for name, values := range h {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			t[name] = values
+			delete(h, name)
+		}
+	}
+	for _, line := range h["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
+			if values, ok := h[name]; ok {
+				t[name] = values
+				delete(h, name)
+			}
+		}
+	}
+	return t
+}
+
+// answer writes an answer that was held whole elsewhere.
+func (h *holder) answer(a *whittle.Answer) {
+	if !h.commit() {
+		return
+	}
+	maps.Copy(h.w.Header(), a.Header)
+	h.w.WriteHeader(a.Status)
+	_, _ = h.w.Write(a.Body) // the user may have gone; the answer was good all the same
+}
+
+func (h *holder) drop() { h.copy.drop() }

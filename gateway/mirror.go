@@ -1,0 +1,193 @@
+package gateway
+
+import (
+	"context"
+	"runtime/debug"
+
+	"whittle"
+)
+
+// skipDefect is why an exchange is not compared when comparing it panicked.
+const skipDefect = "defect"
+
+// mirror hands a visit that the monolith has answered to the queue, or says
+// why not.
+func (rt *route) mirror(v *visit, res *result) {
+	switch {
+	case res.failure == whittle.FailedCanceled:
+		v.skip(whittle.SkipCanceled)
+		return
+	case res.failure != whittle.NoFailure:
+		v.skip(whittle.SkipMonolith)
+		return
+	case res.streamed:
+		v.skip(whittle.SkipStreaming)
+		return
+	}
+	v.served = whittle.Monolith
+	v.answer.Latency = res.latency
+	rt.submit(v)
+}
+
+// submit offers a visit whose copies are complete. It does not block, and
+// after it the visit is no longer the caller's.
+func (rt *route) submit(v *visit) {
+	skip, shed := v.incomplete()
+	switch {
+	case skip != "":
+		v.skip(skip)
+		return
+	case shed, !v.reserve(headerCost(v.header) + headerCost(v.answer.Header) + headerCost(v.answer.Trailer)):
+		v.shed()
+		return
+	}
+	v.handed = true
+	switch m := &rt.spec.Mirror; rt.line.offer(v, m.Concurrency, m.Queue) {
+	case full:
+		v.handed = false
+		v.shed()
+	case closed:
+		v.handed = false
+		v.skip(whittle.SkipInterrupted)
+	}
+}
+
+// beside is a worker's part: ask the other side, compare, account. It runs
+// after the user's answer, and nobody waits for it.
+func (rt *route) beside(ctx context.Context, v *visit) {
+	defer v.free()
+	defer func() {
+		if p := recover(); p != nil {
+			rt.env.g.log.Error("comparing an exchange panicked", "route", rt.name, "panic", p, "stack", string(debug.Stack()))
+			v.skip(skipDefect)
+		}
+	}()
+	x, ok := v.exchange()
+	if !ok {
+		v.shed()
+		return
+	}
+	skip, ok := rt.complete(ctx, v, x)
+	switch {
+	case !ok:
+		v.shed()
+	case ctx.Err() != nil:
+		v.skip(whittle.SkipInterrupted)
+	case skip != "":
+		v.skip(skip)
+	default:
+		rt.observe(v, x)
+	}
+}
+
+// complete fills in the side that has not answered yet. False: the budget has
+// no room for its answer.
+func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (skip string, ok bool) {
+	switch {
+	case v.broken != nil: // both have been asked for the user's sake
+		return "", true
+	case v.served == whittle.Candidate:
+		x.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x))
+		if x.Monolith.Failure != whittle.NoFailure {
+			skip = whittle.SkipMonolith
+		}
+		return skip, ok
+	}
+	out, err := rt.toCandidate(v, x)
+	if err != nil {
+		return whittle.SkipUntranslated, true
+	}
+	if x.Candidate, ok = rt.side(ctx, v, rt.env.candidate, out); !ok {
+		return "", false
+	}
+	if rt.rpc != nil && x.Candidate.Failure == whittle.NoFailure {
+		x.Candidate = rt.mapped(&x.Candidate)
+	}
+	if x.Candidate.OK() {
+		rt.breaker.paced(x.Candidate.Latency)
+	}
+	rt.repeat(ctx, v, x)
+	return "", true
+}
+
+// mapped brings an RPC's answer into the monolith's form, keeping its latency.
+func (rt *route) mapped(a *whittle.Answer) whittle.Answer {
+	m := rt.rpc.Answer(a)
+	m.Latency = a.Latency
+	return m
+}
+
+// repeat asks the monolith a second time, once in so many mirrored requests,
+// and only where that changes nothing and the monolith is at ease.
+func (rt *route) repeat(ctx context.Context, v *visit, x *whittle.Exchange) {
+	every := rt.spec.Mirror.RepeatEvery
+	if every <= 0 || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.strain.sheds(v.at) {
+		return
+	}
+	if again, ok := rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {
+		x.Repeat = &again
+	}
+}
+
+// side asks one side for a whole answer, with room reserved for the largest
+// that is read.
+func (rt *route) side(ctx context.Context, v *visit, u *upstream, r *whittle.Request) (whittle.Answer, bool) {
+	most := rt.mostAnswer(u)
+	if !v.reserve(most) {
+		return whittle.Answer{}, false
+	}
+	a := u.call(ctx, r, most)
+	spare := max(most-int64(cap(a.Body)), 0)
+	rt.budget.give(spare)
+	v.reserved -= spare
+	return a, true
+}
+
+// mostAnswer bounds an answer read beside the user's request, so that a route
+// of little memory can still hold a few at once.
+func (rt *route) mostAnswer(u *upstream) int64 {
+	return min(u.maxAnswer(), max(rt.spec.Mirror.MaxMemory/4, 1))
+}
+
+// toMonolith is the user's request for the monolith.
+func (rt *route) toMonolith(v *visit, x *whittle.Exchange) *whittle.Request {
+	out := x.Request
+	out.Header = v.outbound()
+	return &out
+}
+
+// toCandidate is the user's request for the candidate: transcoded where it
+// speaks RPC, and marked as a rehearsal where it could change something.
+func (rt *route) toCandidate(v *visit, x *whittle.Exchange) (*whittle.Request, error) {
+	out := rt.toMonolith(v, x)
+	if rt.rpc != nil {
+		var err error
+		if out, err = rt.rpc.Request(out); err != nil {
+			return nil, err
+		}
+	}
+	if rt.rehearsal != "" && !safeMethod(v.method) {
+		if out.Header == nil {
+			out.Header = whittle.Header{}
+		}
+		out.Header[rt.rehearsal] = []string{rt.spec.Rehearsal.Value}
+	}
+	return out, nil
+}
+
+// observe shows the exchange to whoever compares. A candidate that failed is
+// shown too, since that is a finding, but counts as failed.
+func (rt *route) observe(v *visit, x *whittle.Exchange) {
+	skip := ""
+	if f := rt.env.g.opts.Observe; f != nil {
+		skip = f(x)
+	}
+	switch {
+	case x.Candidate.Failure != whittle.NoFailure:
+		v.ticket.failed()
+	case skip != "":
+		v.skip(skip)
+	default:
+		v.compared()
+	}
+}

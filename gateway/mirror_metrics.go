@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// routeCounts are the counts of a route that its ledger does not keep.
+type routeCounts struct {
+	served, rescued, diverted, trips atomic.Int64
+}
+
+var (
+	descShare = prometheus.NewDesc("whittle_candidate_share",
+		"Share of the route's users that the candidate answers, 0 to 1.", []string{"route"}, nil)
+	descLedger = prometheus.NewDesc("whittle_exchanges_total",
+		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
+	descPending = prometheus.NewDesc("whittle_exchanges_pending",
+		"Requests whose fate is still open.", []string{"route"}, nil)
+	descCopies = prometheus.NewDesc("whittle_copy_bytes",
+		"Bytes reserved for the copies of requests and answers.", []string{"route"}, nil)
+	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
+		"Users' requests that the candidate was asked.", []string{"route"}, nil)
+	descRescued = prometheus.NewDesc("whittle_rescued_requests_total",
+		"Users' requests that the candidate failed and the monolith then answered.", []string{"route"}, nil)
+	descDiverted = prometheus.NewDesc("whittle_diverted_requests_total",
+		"Users' requests in the candidate's share that went to the monolith because of the bound on exposure.", []string{"route"}, nil)
+	descTrips = prometheus.NewDesc("whittle_breaker_trips_total",
+		"Times that the breaker set the share to 0.", []string{"route"}, nil)
+)
+
+// collect adds the route's own metrics to a scrape.
+func (rt *route) collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, rt.name)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append([]string{rt.name}, labels...)...)
+	}
+	l := rt.ledger()
+	gauge(descShare, rt.setting.Load().share.Percent()/100)
+	gauge(descPending, float64(l.Pending))
+	gauge(descCopies, float64(rt.held.Load()))
+	counter(descLedger, l.Compared, "compared", "")
+	counter(descLedger, l.Failed, "failed", "")
+	counter(descLedger, l.Shed, "shed", "")
+	for reason, n := range l.Skipped {
+		counter(descLedger, n, "skipped", reason)
+	}
+	counter(descAsked, rt.counts.served.Load())
+	counter(descRescued, rt.counts.rescued.Load())
+	counter(descDiverted, rt.counts.diverted.Load())
+	counter(descTrips, rt.counts.trips.Load())
+}

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"time"
+
+	"whittle"
+)
+
+// visit is one user's request on a route: its ticket, and what is copied of it
+// while it goes by. It belongs to the user's goroutine until it is handed to
+// the route's queue, and then to a worker.
+type visit struct {
+	ticket
+	rt *route
+	at time.Time
+	// handed says that the queue has it; only the user's goroutine asks.
+	handed bool
+	// quiet says that nothing was being mirrored when the request came.
+	quiet bool
+
+	method, target, host, remote string
+	header                       http.Header
+	tls                          *tls.ConnectionState
+
+	// body is the request's, where it was read before anyone was asked
+	// (whole); else requestCopy has it.
+	body        []byte
+	whole       bool
+	requestCopy capture
+	// length is the body's announced length, −1 where none was.
+	length int64
+	ended  bool // a body of unknown length was read to its end
+
+	// served says who gave the answer below.
+	served     whittle.Side
+	answer     whittle.Answer
+	answerCopy capture
+	// broken is what the candidate did where the monolith had to answer in its
+	// place; nil where it has not been asked.
+	broken *whittle.Answer
+
+	// reserved is what the visit holds of the route's budget besides its copies.
+	reserved int64
+}
+
+func newVisit(rt *route, r *http.Request) *visit {
+	v := &visit{
+		rt: rt, at: time.Now(), quiet: !rt.line.busy(),
+		method: r.Method, target: r.RequestURI, host: r.Host, remote: r.RemoteAddr, header: r.Header, tls: r.TLS,
+		length: r.ContentLength,
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		v.length = 0
+	}
+	v.requestCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
+	v.answerCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
+	return v
+}
+
+// watchEnd lets the visit see the end of a body whose length is not announced.
+func (v *visit) watchEnd(r *http.Request) {
+	if v.length < 0 {
+		r.Body = &endWatch{ReadCloser: r.Body, ended: func() {
+			v.requestCopy.mu.Lock()
+			v.ended = true
+			v.requestCopy.mu.Unlock()
+		}}
+	}
+}
+
+type endWatch struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (e *endWatch) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err == io.EOF {
+		e.ended()
+	}
+	return n, err
+}
+
+// A visit is the tap of its own exchange.
+
+func (v *visit) requestBody(p []byte) {
+	if !v.whole {
+		v.requestCopy.add(p)
+	}
+}
+
+func (v *visit) answerHead(status int, h whittle.Header) {
+	v.answer.Status, v.answer.Header = status, h
+}
+func (v *visit) answerBody(p []byte)            { v.answerCopy.add(p) }
+func (v *visit) answerTrailer(h whittle.Header) { v.answer.Trailer = h }
+
+// incomplete says why the copies cannot be compared: a reason to skip, or that
+// the route's memory was used up.
+func (v *visit) incomplete() (skip string, shed bool) {
+	if !v.whole {
+		state, size := v.requestCopy.now()
+		switch {
+		case state == cut:
+			return whittle.SkipTooLarge, false
+		case state == starved:
+			return "", true
+		case v.length >= 0 && size != v.length, v.length < 0 && !v.sawEnd():
+			return whittle.SkipUnread, false
+		}
+	}
+	switch state, _ := v.answerCopy.now(); state {
+	case cut:
+		return whittle.SkipTooLarge, false
+	case starved:
+		return "", true
+	}
+	return "", false
+}
+
+func (v *visit) sawEnd() bool {
+	v.requestCopy.mu.Lock()
+	defer v.requestCopy.mu.Unlock()
+	return v.ended
+}
+
+// reserve takes n more bytes of the route's budget.
+func (v *visit) reserve(n int64) bool {
+	if !v.rt.budget.take(n) {
+		return false
+	}
+	v.reserved += n
+	return true
+}
+
+// free gives back everything that the visit holds of the budget.
+func (v *visit) free() {
+	v.requestCopy.drop()
+	v.answerCopy.drop()
+	v.rt.budget.give(v.reserved)
+	v.reserved = 0
+}
+
+// exchange moves the copies into an exchange of its own memory. False: the
+// budget has no room for that.
+func (v *visit) exchange() (*whittle.Exchange, bool) {
+	x := &whittle.Exchange{
+		Route: v.rt.spec.Name, At: v.at, Served: v.served,
+		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
+	}
+	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {
+		return nil, false
+	}
+	served := v.answer
+	if served.Body == nil && !v.flatten(&v.answerCopy, &served.Body) {
+		return nil, false
+	}
+	if v.served == whittle.Candidate {
+		x.Candidate = served
+	} else {
+		x.Monolith = served
+	}
+	if v.broken != nil {
+		x.Candidate = *v.broken
+	}
+	return x, true
+}
+
+func (v *visit) flatten(c *capture, into *[]byte) bool {
+	body, ok := c.flatten()
+	*into = body
+	v.reserved += int64(len(body))
+	return ok
+}
+
+// outbound is the header that either side gets beside the user's request: the
+// user's, as it is passed on.
+func (v *visit) outbound() whittle.Header {
+	return v.rt.env.g.outbound(&http.Request{Header: v.header, Host: v.host, RemoteAddr: v.remote, TLS: v.tls})
+}
+
+// headerCost estimates what a header holds, in bytes: its text, and what the
+// map and the slices take per field.
+func headerCost(h map[string][]string) int64 {
+	const perField = 64
+	n := int64(0)
+	for name, values := range h {
+		n += perField + int64(len(name))
+		for _, v := range values {
+			n += int64(len(v))
+		}
+	}
+	return n
+}
