@@ -1,0 +1,83 @@
+package control
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+var (
+	descShare = prometheus.NewDesc("whittle_share",
+		"Part of the route's users that the candidate answers, 0 to 1, as it is on disk.", []string{"route"}, nil)
+	descPhase = prometheus.NewDesc("whittle_phase",
+		"1 for the phase that the route's rollout is in.", []string{"route", "phase"}, nil)
+	descVerdict = prometheus.NewDesc("whittle_verdict",
+		"1 for the verdict on the route's candidate.", []string{"route", "verdict"}, nil)
+	descHeld = prometheus.NewDesc("whittle_held",
+		"1 while the route is held by hand.", []string{"route"}, nil)
+	descEvidence = prometheus.NewDesc("whittle_evidence_exchanges",
+		"Exchanges that the verdict stands on.", []string{"route"}, nil)
+	descGuardEValue = prometheus.NewDesc("whittle_guard_e_value",
+		"Evidence that a guard's limit is passed.", []string{"route", "guard"}, nil)
+	descGuardThreshold = prometheus.NewDesc("whittle_guard_threshold",
+		"Evidence at which the guard speaks.", []string{"route", "guard"}, nil)
+	descGuardBreached = prometheus.NewDesc("whittle_guard_breached",
+		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
+	descDecisions = prometheus.NewDesc("whittle_decisions_kept",
+		"Decisions in the route's time line, at most 500.", []string{"route"}, nil)
+	descDropped = prometheus.NewDesc("whittle_outcomes_dropped_total",
+		"Users' outcomes that came faster than the guards could take them.", []string{"route"}, nil)
+	descFailures = prometheus.NewDesc("whittle_state_save_failures_total",
+		"Times that a route's state could not be saved.", []string{"route"}, nil)
+)
+
+var (
+	phases   = []whittle.Phase{whittle.PhaseOff, whittle.PhaseShadow, whittle.PhaseShift, whittle.PhaseLive, whittle.PhaseRolledBack}
+	verdicts = []whittle.State{whittle.Undecided, whittle.Equivalent, whittle.Different}
+)
+
+// Describe implements prometheus.Collector. The metrics change with the
+// routes, so it is an unchecked collector and describes nothing.
+func (c *Controller) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector over what is on disk. The ledger's
+// counters are the gateway's.
+func (c *Controller) Collect(ch chan<- prometheus.Metric) {
+	for _, r := range c.routes() {
+		r.collect(ch)
+	}
+}
+
+func (r *route) collect(ch chan<- prometheus.Metric) {
+	s := r.status()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{r.name}, labels...)...)
+	}
+	gauge(descShare, float64(s.Share)/float64(whittle.All))
+	for _, p := range phases {
+		gauge(descPhase, one(s.Phase == p), string(p))
+	}
+	for _, v := range verdicts {
+		gauge(descVerdict, one(s.Verdict.State == v), string(v))
+	}
+	gauge(descHeld, one(s.Held))
+	gauge(descEvidence, float64(s.Verdict.Compared))
+	for _, m := range s.Guards {
+		gauge(descGuardEValue, m.EValue, m.Name)
+		gauge(descGuardThreshold, m.Threshold, m.Name)
+		gauge(descGuardBreached, one(m.Breached), m.Name)
+	}
+	gauge(descDecisions, float64(len(s.Timeline)))
+	r.mu.Lock()
+	failures := r.disk.failures
+	r.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(r.box.droppedSoFar()), r.name)
+	ch <- prometheus.MustNewConstMetric(descFailures, prometheus.CounterValue, float64(failures), r.name)
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

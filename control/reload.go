@@ -1,0 +1,146 @@
+package control
+
+import (
+	"maps"
+
+	"whittle"
+)
+
+// change is what a reload means for one route.
+type change struct {
+	route *route
+	spec  whittle.Route
+	// other says that the old evidence is not about this candidate.
+	other bool
+}
+
+// Reload takes another list of routes. swap puts it in force in the gateway
+// (Gateway.Reload); on its error, or where a route cannot be made, nothing has
+// changed. A route whose candidate or comparison is another one is on the
+// monolith before swap is called, and starts afresh; one with another policy
+// goes on under it; one that is gone is saved and ended, and goes on where it
+// was when it comes back.
+func (c *Controller) Reload(routes []whittle.Route, swap func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := *c.table.Load()
+	var fresh []*route
+	var changes []change
+	table := map[string]*route{}
+	for i, spec := range routes {
+		if spec.Candidate == nil {
+			continue
+		}
+		if r := old[spec.Name]; r != nil {
+			if _, err := c.o.NewJudge(spec.Compare); err != nil {
+				return fieldOf(i, err)
+			}
+			changes = append(changes, change{route: r, spec: spec, other: r.epochNow() != epochOf(spec)})
+			table[spec.Name] = r
+			continue
+		}
+		r, err := c.load(spec)
+		if err != nil {
+			return fieldOf(i, err)
+		}
+		fresh = append(fresh, r)
+		table[spec.Name] = r
+	}
+	gone := maps.Clone(old)
+	maps.DeleteFunc(gone, func(name string, _ *route) bool { return table[name] != nil })
+	c.quiet(changes, gone)
+	if err := swap(); err != nil {
+		c.unquiet(changes, gone)
+		return err
+	}
+	c.table.Store(&table)
+	for _, ch := range changes {
+		if err := ch.route.respec(ch); err != nil {
+			c.o.Log.Error("reload", "route", ch.route.name, "err", err)
+		}
+	}
+	for _, r := range fresh {
+		if c.started {
+			r.enter()
+		}
+		if c.running != nil {
+			r.start(c.running)
+		}
+	}
+	return nil
+}
+
+// quiet takes users off what is about to change, and saves what is about to go
+// while the gateway still has its ledger.
+func (c *Controller) quiet(changes []change, gone map[string]*route) {
+	for _, ch := range changes {
+		if ch.other {
+			ch.route.freeze()
+		}
+	}
+	for name, r := range gone {
+		r.freeze()
+		r.stop()
+		if err := r.flush(); err != nil {
+			c.o.Log.Error("the last state of a route that is gone cannot be saved", "route", name, "err", err)
+		}
+	}
+}
+
+// unquiet undoes quiet.
+func (c *Controller) unquiet(changes []change, gone map[string]*route) {
+	for _, ch := range changes {
+		if ch.other {
+			ch.route.thaw()
+		}
+	}
+	for _, r := range gone {
+		r.thaw()
+		if c.running != nil {
+			r.start(c.running)
+		}
+	}
+}
+
+// freeze keeps every user on the monolith, whatever is decided, until thaw.
+func (r *route) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = true
+	if r.rise != nil {
+		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the config is being reloaded"))
+		r.saveNow() // over the rise that may be on its way to the disk
+	}
+	r.apply()
+}
+
+func (r *route) thaw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = false
+	r.apply()
+}
+
+func (r *route) epochNow() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.epoch
+}
+
+// respec goes on under another spec.
+func (r *route) respec(ch change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	guard := fingerprint(r.spec.Guard) != fingerprint(ch.spec.Guard)
+	r.spec, r.epoch, r.frozen = ch.spec, epochOf(ch.spec), false
+	var err error
+	switch {
+	case ch.other:
+		err = r.restart(otherCandidate)
+	case guard:
+		r.guard, r.exposed, r.disk.changed = r.c.o.NewGuard(r.spec.Guard), false, true
+	}
+	r.apply()
+	poke(r.wake)
+	return err
+}

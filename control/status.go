@@ -1,0 +1,35 @@
+package control
+
+import (
+	"whittle"
+	"whittle/rollout"
+)
+
+// Status shows every route with a candidate, in the order of their names. All
+// of it is on disk but the sentence in Next, which is of this moment.
+func (c *Controller) Status() []whittle.RouteStatus {
+	routes := c.routes()
+	all := make([]whittle.RouteStatus, 0, len(routes))
+	for _, r := range routes {
+		all = append(all, r.status())
+	}
+	return all
+}
+
+// Route shows one route. An unknown one is a *whittle.Error with NotFound.
+func (c *Controller) Route(name string) (whittle.RouteStatus, error) {
+	r := c.find(name)
+	if r == nil {
+		return whittle.RouteStatus{}, unknown(name)
+	}
+	return r.status(), nil
+}
+
+func (r *route) status() whittle.RouteStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shown := r.disk.shown
+	s := shown.status
+	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, r.c.o.Now())
+	return s
+}
