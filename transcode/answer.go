@@ -1,0 +1,121 @@
+package transcode
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"whittle"
+)
+
+// Answer maps a candidate's answer back: a message to the route's status,
+// content type and body; an RPC error to the HTTP status of its code with a
+// body in plain text and the whole of it in Detail. What is not of the contract
+// becomes the failure FailedMalform. A failure passes as it is, and Latency is
+// kept always.
+func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
+	switch {
+	case a.Failure != whittle.NoFailure:
+		return *a
+	case a.Truncated:
+		return whittle.Answer{
+			Latency: a.Latency, Failure: whittle.FailedTooLarge,
+			Detail: fmt.Sprintf("the answer is longer than the %d bytes that were read of it", len(a.Body)),
+		}
+	}
+	body, err := t.mapped(a)
+	if err == nil {
+		return t.with(a, t.rpc.Status, t.rpc.ContentType, body)
+	}
+	if e, ok := errors.AsType[*rpcError](err); ok {
+		mapped := t.with(a, e.status(), "text/plain; charset=utf-8", e.body())
+		mapped.Detail = string(t.rpc.Protocol) + " " + e.Error()
+		return mapped
+	}
+	return whittle.Answer{Latency: a.Latency, Failure: whittle.FailedMalform, Detail: string(t.rpc.Protocol) + ": " + err.Error()}
+}
+
+func (t *Transcoder) with(a *whittle.Answer, status int, contentType string, body []byte) whittle.Answer {
+	h := inherit(a.Header, notReturned, prefixesNotReturned)
+	h["Content-Type"] = []string{contentType}
+	return whittle.Answer{Status: status, Header: h, Body: body, Latency: a.Latency}
+}
+
+// mapped gives the body of a mapped success, an *rpcError, or another error
+// for what is malformed.
+func (t *Transcoder) mapped(a *whittle.Answer) ([]byte, error) {
+	m := t.out.New()
+	if err := t.decode(a, m); err != nil {
+		return nil, err
+	}
+	if t.render.tmpl == nil {
+		return appendJSON(make([]byte, 0, 64), m, t.types)
+	}
+	return t.render.render(m)
+}
+
+func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
+	contentType := a.Header.Get("Content-Type")
+	if e := a.Header.Get("Content-Encoding"); e != "" && e != "identity" && t.rpc.Protocol != whittle.GRPC {
+		return fmt.Errorf("the answer is encoded with %.60q, which was not asked for", e)
+	}
+	if t.rpc.Protocol == whittle.GRPC {
+		if err := grpcStatus(a); err != nil {
+			return err
+		}
+		if !isMediaType(contentType, "application/grpc", "application/grpc+proto") {
+			return fmt.Errorf("the answer is %.60q, not application/grpc", contentType)
+		}
+		message, err := unframe(a.Body)
+		if err != nil {
+			return err
+		}
+		return unmarshal(message, m)
+	}
+	if a.Status != 200 {
+		return errorOf(a)
+	}
+	switch t.rpc.Protocol {
+	case whittle.TwirpJSON:
+		if !isMediaType(contentType, "application/json") {
+			return fmt.Errorf("the answer is %.60q, not application/json", contentType)
+		}
+		if err := t.unmarshalJSON(a.Body, m); err != nil {
+			return fmt.Errorf("read message: %w", err)
+		}
+		return nil
+	case whittle.Twirp:
+		if !isMediaType(contentType, "application/protobuf") {
+			return fmt.Errorf("the answer is %.60q, not application/protobuf", contentType)
+		}
+	default:
+		if !isMediaType(contentType, "application/proto") {
+			return fmt.Errorf("the answer is %.60q, not application/proto", contentType)
+		}
+	}
+	return unmarshal(a.Body, m)
+}
+
+func unmarshal(b []byte, m protoreflect.Message) error {
+	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(b, m.Interface()); err != nil {
+		return fmt.Errorf("read message: %w", err)
+	}
+	return nil
+}
+
+// unframe takes the one message out of a gRPC body.
+func unframe(b []byte) ([]byte, error) {
+	if len(b) < frameHeader {
+		return nil, fmt.Errorf("the answer has %d bytes, which is not one message", len(b))
+	}
+	if b[0] != 0 {
+		return nil, errors.New("the message is compressed, which was not asked for")
+	}
+	if n := binary.BigEndian.Uint32(b[1:frameHeader]); uint64(n) != uint64(len(b)-frameHeader) {
+		return nil, fmt.Errorf("the frame says %d bytes and %d follow", n, len(b)-frameHeader)
+	}
+	return b[frameHeader:], nil
+}

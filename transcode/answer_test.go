@@ -1,0 +1,269 @@
+package transcode
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"whittle"
+)
+
+func framed(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
+}
+
+func answer(status int, contentType, body string) *whittle.Answer {
+	return &whittle.Answer{
+		Status: status, Header: whittle.Header{"Content-Type": {contentType}}, Body: []byte(body), Latency: time.Second,
+	}
+}
+
+func TestAnswerJSON(t *testing.T) {
+	plain := shop(t, whittle.Twirp, "Plain")
+	rich := shop(t, whittle.Twirp, "Rich")
+	for _, c := range []struct {
+		name string
+		tr   *Transcoder
+		json string
+		want string
+	}{
+		{"zeros are present, unset optionals are not", plain, `{}`,
+			`{"i32":0,"i64":0,"u32":0,"u64":0,"s32":0,"s64":0,"yesNo":false,"fullName":""}`},
+		{"numbers stay numbers", plain, `{"i64":"500047951","u64":"18446744073709551615","maybe":0}`,
+			`{"i32":0,"i64":500047951,"u32":0,"u64":18446744073709551615,"s32":0,"s64":0,"yesNo":false,"fullName":"","maybe":0}`},
+		{"everything else", rich,
+			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
+			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`},
+		{"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
+			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":1e+21,"tags":[],"counts":{},"single":1e-7,"on":false,"numbers":[]}`},
+		{"what JSON has no number for", rich, `{"ratio":"-Infinity","single":"NaN","color":7}`,
+			`{"userId":0,"color":7,"raw":"","ratio":"-Infinity","tags":[],"counts":{},"single":"NaN","on":false,"numbers":[]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := c.tr.Answer(answer(200, "application/protobuf", string(wire(t, c.tr, c.json))))
+			if a.Failure != "" || a.Status != 200 || a.Header.Get("Content-Type") != "application/json" || a.Latency != time.Second {
+				t.Fatalf("answer %+v", a)
+			}
+			if string(a.Body) != c.want {
+				t.Errorf("got  %s\nwant %s", a.Body, c.want)
+			}
+			if !json.Valid(a.Body) {
+				t.Error("not JSON")
+			}
+		})
+	}
+}
+
+func TestAnswerTemplate(t *testing.T) {
+	rpc := whittle.RPC{
+		Protocol: whittle.GRPC, Descriptor: contract(t), Method: "shop.v1.Shop/Plain",
+		ContentType: "text/html; charset=utf-8", Status: 201,
+	}
+	for _, c := range []struct{ method, template, json, want string }{
+		{"Plain", "Counted to {{.i64}} \n", `{"i64":"500047951"}`, "Counted to 500047951 \n"},
+		{"Plain", "Counted to {{.i64}} \n", `{}`, "Counted to 0 \n"},
+		{"Plain", "{{.fullName}}|{{.full_name}}|{{.yes_no}}|{{.u64}}", `{"fullName":"<é>","yesNo":true,"u64":"18446744073709551615"}`, "<é>|<é>|true|18446744073709551615"},
+		{"Plain", `{{html .full_name}}{{if .yes_no}} yes{{end}} {{printf "%05d" .i32}}`, `{"fullName":"<","i32":7}`, "&lt; 00007"},
+		{"Rich", "{{.color}} {{.raw}} {{range .tags}}[{{.}}]{{end}}{{with .inner}}{{.user_id}}{{end}}{{range $k, $v := .counts}}{{$k}}={{$v}}{{end}}",
+			`{"color":"RED","raw":"AQI=","tags":["a","b"],"inner":{"userId":"3"},"counts":{"5":"6"}}`, "RED AQI= [a][b]35=6"},
+	} {
+		t.Run(c.template, func(t *testing.T) {
+			rpc.Template, rpc.Method = c.template, "shop.v1.Shop/"+c.method
+			tr := newTranscoder(t, rpc)
+			in := answer(200, "application/grpc", string(framed(wire(t, tr, c.json))))
+			in.Trailer = whittle.Header{"Grpc-Status": {"0"}}
+			a := tr.Answer(in)
+			if a.Status != 201 || a.Header.Get("Content-Type") != rpc.ContentType || string(a.Body) != c.want || a.Trailer != nil {
+				t.Errorf("answer %+v with body %q, want %q", a, a.Body, c.want)
+			}
+		})
+	}
+}
+
+// TestTakenApart holds the template that is taken apart to the one executed.
+func TestTakenApart(t *testing.T) {
+	for text, apart := range map[string]bool{
+		"Counted to {{.i64}} \n": true, "{{ .i32 -}} x {{.fullName}}": true, "no field": true, "{{/* nothing */}}{{.s64}}": true,
+		"{{printf \"%d\" .i64}}": false, "{{.i64 | html}}": false, "{{$x := .i64}}{{$x}}": false, "{{if .yes_no}}x{{end}}": false,
+		"{{define \"a\"}}{{end}}{{.i64}}": false,
+	} {
+		tr := newTranscoder(t, whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Plain", Template: text})
+		if (tr.render.pieces != nil) != apart {
+			t.Errorf("%q: taken apart %v, want %v", text, tr.render.pieces != nil, apart)
+		}
+		b := wire(t, tr, `{"i32":-3,"i64":"-7","s64":"9223372036854775807","fullName":"a{{b}}","yesNo":true}`)
+		got := tr.Answer(answer(200, "application/protobuf", string(b)))
+		tr.render.pieces = nil
+		if want := tr.Answer(answer(200, "application/protobuf", string(b))); string(got.Body) != string(want.Body) {
+			t.Errorf("%q: %q, executed %q", text, got.Body, want.Body)
+		}
+	}
+}
+
+func TestAnswerErrors(t *testing.T) {
+	grpc := func(status int, header, trailer whittle.Header) *whittle.Answer {
+		if header == nil {
+			header = whittle.Header{}
+		}
+		header["Content-Type"] = []string{"application/grpc"}
+		return &whittle.Answer{Status: status, Header: header, Trailer: trailer}
+	}
+	for _, c := range []struct {
+		name     string
+		protocol whittle.Protocol
+		in       *whittle.Answer
+		status   int
+		body     string
+		detail   string
+	}{
+		{"Twirp, the caller's fault", whittle.Twirp, answer(400, "application/json", `{"code":"invalid_argument","msg":"times is below 0","meta":{"argument":"times"}}`), 400, "invalid_argument: times is below 0\n", "twirp invalid_argument: times is below 0"},
+		{"Twirp, its own fault", whittle.TwirpJSON, answer(500, "application/json", `{"code":"internal","msg":"secret"}`), 500, "internal\n", "twirp+json internal: secret"},
+		{"Twirp, no such procedure", whittle.Twirp, answer(404, "application/json", `{"code":"bad_route","msg":"no handler"}`), 501, "bad_route\n", "no handler"},
+		{"Connect", whittle.Connect, answer(404, "application/json", `{"code":"not_found","message":"no user 7"}`), 404, "not_found: no user 7\n", "connect not_found"},
+		{"Connect, out of turn", whittle.Connect, answer(409, "application/json", `{"code":"aborted"}`), 409, "aborted\n", "aborted"},
+		{"a proxy in between", whittle.Connect, answer(502, "text/html", `<h1>Bad gateway</h1>`), 503, "unavailable\n", "HTTP status 502"},
+		{"a server that is something else", whittle.Twirp, answer(404, "text/plain", `404 page not found`), 501, "unimplemented\n", "HTTP status 404"},
+		{"a redirect", whittle.Twirp, answer(302, "text/plain", ``), 500, "unknown\n", "HTTP status 302"},
+		{"an unknown code", whittle.Twirp, answer(429, "application/json", `{"code":"hm"}`), 503, "unavailable\n", "HTTP status 429"},
+		{"gRPC trailers", whittle.GRPC, grpc(200, nil, whittle.Header{"Grpc-Status": {"5"}, "Grpc-Message": {"no%20such%C3%A9%zz%"}}), 404, "not_found: no suché%zz%\n", "grpc not_found"},
+		{"gRPC trailers only", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"14"}, "Grpc-Message": {"down"}}, nil), 503, "unavailable\n", "down"},
+		{"gRPC canceled by itself", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"1"}}, nil), 503, "canceled\n", "canceled"},
+		{"gRPC code of the future", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"99"}}, nil), 500, "unknown\n", "unknown"},
+		{"gRPC refused", whittle.GRPC, grpc(401, nil, nil), 401, "unauthenticated: HTTP status 401\n", "401"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.in.Latency = time.Second
+			a := shop(t, c.protocol, "Plain").Answer(c.in)
+			if a.Failure != "" || a.Status != c.status || string(a.Body) != c.body || !strings.Contains(a.Detail, c.detail) {
+				t.Errorf("got %d %q (%s), failure %q; want %d %q (%s)", a.Status, a.Body, a.Detail, a.Failure, c.status, c.body, c.detail)
+			}
+			if a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || a.Latency != time.Second {
+				t.Errorf("answer %+v", a)
+			}
+		})
+	}
+}
+
+func TestAnswerMalformed(t *testing.T) {
+	ok := whittle.Header{"Grpc-Status": {"0"}}
+	grpc := func(body string, trailer whittle.Header) *whittle.Answer {
+		a := answer(200, "application/grpc", body)
+		a.Trailer = trailer
+		return a
+	}
+	encoded := answer(200, "application/protobuf", "")
+	encoded.Header["Content-Encoding"] = []string{"gzip"}
+	wrongNumber := string(protowire.AppendString(protowire.AppendTag(nil, 8, protowire.BytesType), "\xff"))
+	for _, c := range []struct {
+		name     string
+		protocol whittle.Protocol
+		in       *whittle.Answer
+	}{
+		{"another media type", whittle.Twirp, answer(200, "text/html", "")},
+		{"JSON for protobuf", whittle.Connect, answer(200, "application/json", "{}")},
+		{"protobuf for JSON", whittle.TwirpJSON, answer(200, "application/protobuf", "")},
+		{"JSON that is none", whittle.TwirpJSON, answer(200, "application/json", "{")},
+		{"compressed", whittle.Twirp, encoded},
+		{"noise", whittle.Twirp, answer(200, "application/protobuf", "\xff\xff\xff")},
+		{"text that is not UTF-8", whittle.Connect, answer(200, "application/proto", wrongNumber)},
+		{"gRPC without a status", whittle.GRPC, grpc(string(framed(nil)), nil)},
+		{"gRPC with a status in words", whittle.GRPC, grpc(string(framed(nil)), whittle.Header{"Grpc-Status": {"OK"}})},
+		{"gRPC without a message", whittle.GRPC, grpc("", ok)},
+		{"gRPC cut short", whittle.GRPC, grpc("\x00\x00\x00\x00\x09abc", ok)},
+		{"gRPC with two messages", whittle.GRPC, grpc(string(framed(nil))+string(framed(nil)), ok)},
+		{"gRPC compressed", whittle.GRPC, grpc("\x01\x00\x00\x00\x00", ok)},
+		{"gRPC as a page", whittle.GRPC, func() *whittle.Answer {
+			a := answer(200, "text/html", "")
+			a.Trailer = ok
+			return a
+		}()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := shop(t, c.protocol, "Plain").Answer(c.in)
+			if a.Failure != whittle.FailedMalform || a.Detail == "" || a.Status != 0 || a.Latency != time.Second {
+				t.Errorf("answer %+v, want malformed", a)
+			}
+		})
+	}
+	tr := shop(t, whittle.Twirp, "Plain")
+	if a := tr.Answer(&whittle.Answer{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
+		t.Errorf("half an answer: %+v", a)
+	}
+	failed := whittle.Answer{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
+	if a := tr.Answer(&failed); !reflect.DeepEqual(a, failed) {
+		t.Errorf("a failure became %+v", a)
+	}
+}
+
+func TestAnswerHeader(t *testing.T) {
+	in := answer(200, "application/protobuf", "")
+	for name, value := range map[string]string{
+		"Set-Cookie": "a=1", "Retry-After": "3", "Cache-Control": "no-store", "Content-Length": "0", "Connection": "X-Hop", "X-Hop": "1",
+		"Grpc-Status": "0", "Trailer-X": "1", "Transfer-Encoding": "chunked", "Etag": `"x"`,
+	} {
+		in.Header[name] = []string{value}
+	}
+	want := whittle.Header{"Set-Cookie": {"a=1"}, "Retry-After": {"3"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}}
+	if got := shop(t, whittle.Twirp, "Plain").Answer(in).Header; !reflect.DeepEqual(got, want) {
+		t.Errorf("header %v, want %v", got, want)
+	}
+}
+
+// TestAnswerIsBounded: a short answer can stand for a long one, and is refused
+// where it does.
+func TestAnswerIsBounded(t *testing.T) {
+	tr := newTranscoder(t, whittle.RPC{
+		Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Rich",
+		Template: "{{range .tags}}" + strings.Repeat("x", 1<<16) + "{{end}}",
+	})
+	var b []byte
+	for range 1000 {
+		b = protowire.AppendString(protowire.AppendTag(b, 5, protowire.BytesType), "")
+	}
+	if a := tr.Answer(answer(200, "application/protobuf", string(b))); a.Failure != whittle.FailedMalform {
+		t.Errorf("%d bytes were rendered of %d", len(a.Body), len(b))
+	}
+	var deep []byte
+	for range 2 * maxDepth {
+		deep = protowire.AppendBytes(protowire.AppendTag(nil, 7, protowire.BytesType), deep)
+	}
+	if a := shop(t, whittle.Twirp, "Rich").Answer(answer(200, "application/protobuf", string(deep))); a.Failure != whittle.FailedMalform {
+		t.Error("depths were rendered")
+	}
+}
+
+// FuzzAnswer: whatever comes, there is a bounded answer, and it is JSON where
+// it says so.
+func FuzzAnswer(f *testing.F) {
+	trs := map[whittle.Protocol]*Transcoder{}
+	for _, p := range []whittle.Protocol{whittle.Twirp, whittle.TwirpJSON, whittle.Connect, whittle.GRPC} {
+		trs[p] = shop(f, p, "Rich")
+	}
+	good := wire(f, trs[whittle.Twirp], `{"userId":"1","free":{"a":1},"at":"2026-01-02T03:04:05Z","counts":{"1":"2"},"inner":{}}`)
+	f.Add(200, "application/protobuf", "0", good)
+	f.Add(200, "application/proto", "", good)
+	f.Add(200, "application/grpc", "0", framed(good))
+	f.Add(200, "application/json", "", []byte(`{"userId":"1"}`))
+	f.Add(400, "application/json", "13", []byte(`{"code":"not_found","msg":"x"}`))
+	f.Add(200, "application/protobuf", "", []byte("\x42\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"))
+	f.Fuzz(func(t *testing.T, status int, contentType, grpcStatus string, body []byte) {
+		for _, tr := range trs {
+			in := answer(status, contentType, string(body))
+			in.Trailer = whittle.Header{"Grpc-Status": {grpcStatus}}
+			a := tr.Answer(in)
+			switch {
+			case len(a.Body) > maxRendered+maxMessage:
+				t.Fatalf("%d bytes", len(a.Body))
+			case a.Failure != "" && (a.Status != 0 || a.Detail == ""):
+				t.Fatalf("failed, with status %d and detail %q", a.Status, a.Detail)
+			case a.Failure == "" && a.Header.Get("Content-Type") == "application/json" && !json.Valid(a.Body):
+				t.Fatalf("not JSON: %q", a.Body)
+			}
+		}
+	})
+}

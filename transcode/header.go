@@ -1,0 +1,89 @@
+package transcode
+
+import (
+	"strings"
+
+	"whittle"
+)
+
+// notForwarded are the headers that a call does not inherit: those of one hop
+// (RFC 9110, section 7.6.1), those of a range or a condition that the RPC has no
+// notion of, and what a browser says of itself, which would make a service
+// apply its rules for browsers to the gateway.
+var notForwarded = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true,
+	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Http2-Settings": true,
+	"Host": true, "Expect": true, "Range": true, "Origin": true, "Referer": true,
+	"Proxy-Authenticate": true, "Proxy-Authorization": true,
+}
+
+// prefixesNotForwarded are families of headers: the body's, the answer's
+// negotiation and conditions, the browser's, and those by which the RPC
+// protocols steer a call, which is not the client's to do.
+var prefixesNotForwarded = []string{"Content-", "Accept", "If-", "Sec-", "Grpc-", "Connect-", "Twirp-"}
+
+// notReturned are an answer's headers that belong to the call and not to the
+// mapped answer.
+var notReturned = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true,
+	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Accept-Encoding": true,
+	"Accept-Post": true, "Accept-Ranges": true, "Etag": true, "Last-Modified": true,
+	"Proxy-Authenticate": true,
+}
+
+var prefixesNotReturned = []string{"Content-", "Grpc-", "Connect-", "Trailer-"}
+
+// forward copies the headers that a call inherits, with room for the call's own.
+func forward(from whittle.Header) whittle.Header {
+	return inherit(from, notForwarded, prefixesNotForwarded)
+}
+
+func inherit(from whittle.Header, names map[string]bool, prefixes []string) whittle.Header {
+	to := make(whittle.Header, len(from)+4)
+	hop := from["Connection"]
+next:
+	for name, values := range from {
+		if names[name] || nominated(hop, name) || strings.HasSuffix(name, "-Bin") {
+			continue
+		}
+		for _, p := range prefixes {
+			if strings.HasPrefix(name, p) {
+				continue next
+			}
+		}
+		to[name] = values[:len(values):len(values)]
+	}
+	return to
+}
+
+// nominated reports whether a Connection header names a header as one of its
+// own hop.
+func nominated(connection []string, name string) bool {
+	for _, line := range connection {
+		for part := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isMediaType compares without parameters and case.
+func isMediaType(value string, want ...string) bool {
+	value, _, _ = strings.Cut(value, ";")
+	value = strings.TrimSpace(value)
+	for _, w := range want {
+		if strings.EqualFold(value, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// isJSON accepts application/json and what is built on it (RFC 6839).
+func isJSON(value string) bool {
+	value, _, _ = strings.Cut(value, ";")
+	value = strings.ToLower(strings.TrimSpace(value))
+	return value == "application/json" || strings.HasSuffix(value, "+json")
+}

@@ -1,0 +1,278 @@
+package transcode
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"whittle"
+)
+
+// frameHeader is what gRPC puts before a message: a flag and four bytes of
+// length.
+const frameHeader = 5
+
+// Request gives the HTTP request to send to the candidate; r is left as it is.
+// A request that has no meaning in the contract is an Invalid error: the
+// monolith should answer it.
+func (t *Transcoder) Request(r *whittle.Request) (*whittle.Request, error) {
+	body, err := t.body(r)
+	if err != nil {
+		return nil, err
+	}
+	h := forward(r.Header)
+	h["Accept-Encoding"] = identity
+	switch t.rpc.Protocol {
+	case whittle.Twirp:
+		h["Content-Type"] = typeProtobuf
+	case whittle.TwirpJSON:
+		h["Content-Type"] = typeJSON
+	case whittle.Connect:
+		h["Content-Type"] = typeProto
+		h["Connect-Protocol-Version"] = versionOne
+		if t.timeout > 0 {
+			h["Connect-Timeout-Ms"] = []string{strconv.FormatInt(min(max(t.timeout.Milliseconds(), 1), 9_999_999_999), 10)}
+		}
+	case whittle.GRPC:
+		h["Content-Type"] = typeGRPC
+		h["Te"] = teTrailers
+		delete(h, "Accept-Encoding")
+		if t.timeout > 0 {
+			h["Grpc-Timeout"] = []string{grpcTimeout(t.timeout)}
+		}
+	}
+	return &whittle.Request{Method: "POST", Target: t.path, Host: r.Host, Header: h, Body: body}, nil
+}
+
+// The values are shared by all requests: nobody writes into a header's values.
+var (
+	identity     = []string{"identity"}
+	versionOne   = []string{"1"}
+	teTrailers   = []string{"trailers"}
+	typeJSON     = []string{"application/json"}
+	typeProtobuf = []string{"application/protobuf"}
+	typeProto    = []string{"application/proto"}
+	typeGRPC     = []string{"application/grpc"}
+)
+
+// grpcTimeout writes at most eight digits and a unit, rounded up.
+func grpcTimeout(d time.Duration) string {
+	const most = 99_999_999
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Millisecond, "m"}, {time.Second, "S"}, {time.Minute, "M"}} {
+		if n := (d-1)/u.unit + 1; n <= most {
+			return strconv.FormatInt(int64(n), 10) + u.name
+		}
+	}
+	return strconv.Itoa(most) + "M"
+}
+
+// body makes the call's body of whatever the request says.
+func (t *Transcoder) body(r *whittle.Request) ([]byte, error) {
+	if r.Truncated {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: the body is longer than what is kept of it")
+	}
+	if len(r.Body) > 0 {
+		if !isJSON(r.Header.Get("Content-Type")) {
+			return nil, whittle.Errorf(whittle.Invalid, "translate request: the body is declared as %.60q and not as JSON", r.Header.Get("Content-Type"))
+		}
+		if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+			return nil, whittle.Errorf(whittle.Invalid, "translate request: the body is encoded with %.60q", e)
+		}
+		if t.flat != nil && t.pattern == nil && t.rpc.Protocol != whittle.TwirpJSON {
+			if b, ok := t.flat.encode(r.Body, t.prefixLen()); ok {
+				return t.frame(b)
+			}
+		}
+	}
+	m := t.in.New()
+	if err := t.fill(m, r); err != nil {
+		return nil, err
+	}
+	if t.rpc.Protocol == whittle.TwirpJSON {
+		b, err := appendJSON(nil, m, t.types)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
+		}
+		return b, nil
+	}
+	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, t.prefixLen(), 64), m.Interface())
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
+	}
+	return t.frame(b)
+}
+
+func (t *Transcoder) prefixLen() int {
+	if t.rpc.Protocol == whittle.GRPC {
+		return frameHeader
+	}
+	return 0
+}
+
+// frame fills in the length that gRPC wants, into the bytes kept free for it.
+func (t *Transcoder) frame(b []byte) ([]byte, error) {
+	if n := len(b) - frameHeader; t.rpc.Protocol == whittle.GRPC {
+		if n > math.MaxInt32 {
+			return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: a message of %d bytes is too long to be framed", n)
+		}
+		binary.BigEndian.PutUint32(b[1:frameHeader], uint32(n))
+	}
+	return b, nil
+}
+
+// fill sets the message's fields from body or query, then from the path.
+func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
+	path, query, _ := strings.Cut(r.Target, "?")
+	if len(r.Body) > 0 {
+		if err := t.unmarshalJSON(r.Body, m); err != nil {
+			return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
+		}
+	} else if query != "" {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return whittle.Errorf(whittle.Invalid, "translate request: read query: %w", err)
+		}
+		for name, vs := range values {
+			if err := t.set(m, name, vs); err != nil {
+				return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q: %w", name, err)
+			}
+		}
+	}
+	for _, w := range t.pattern {
+		v, err := w.value(path)
+		if err != nil {
+			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
+		}
+		if err := t.set(m, w.name, []string{v}); err != nil {
+			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
+	return protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth, Resolver: t.types}.Unmarshal(b, m.Interface())
+}
+
+// set gives a field, by a name that may be dotted, what a query or a path says.
+// An unknown name is left out, as the monolith leaves it. The texts go through
+// the JSON mapping, which reads numbers, enums, bytes and times from strings.
+func (t *Transcoder) set(m protoreflect.Message, name string, values []string) error {
+	parts := strings.Split(name, ".")
+	if len(parts) > maxDepth {
+		return nil
+	}
+	var field protoreflect.FieldDescriptor
+	md := m.Descriptor()
+	for i, p := range parts {
+		if field = fieldByName(md, p); field == nil {
+			return nil
+		}
+		if i == len(parts)-1 {
+			break
+		}
+		if md = field.Message(); md == nil || field.IsList() || field.IsMap() {
+			return nil
+		}
+	}
+	if field.IsMap() {
+		return fmt.Errorf("%s is a map, which text cannot fill", field.FullName())
+	}
+	doc := make([]byte, 0, 64)
+	for _, p := range parts {
+		doc = append(doc, '{')
+		doc = append(appendString(doc, p), ':')
+	}
+	if field.IsList() {
+		doc = append(doc, '[')
+		for i, v := range values {
+			if i > 0 {
+				doc = append(doc, ',')
+			}
+			doc = appendText(doc, field, v)
+		}
+		doc = append(doc, ']')
+	} else {
+		doc = appendText(doc, field, values[len(values)-1])
+	}
+	for range parts {
+		doc = append(doc, '}')
+	}
+	one := t.in.New()
+	if err := t.unmarshalJSON(doc, one); err != nil {
+		return err
+	}
+	proto.Merge(m.Interface(), one.Interface())
+	return nil
+}
+
+// appendText writes a text as the JSON from which the field can be read: bools
+// and the numbers of enums bare, all else as a string.
+func appendText(b []byte, f protoreflect.FieldDescriptor, s string) []byte {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		if s == "true" || s == "false" {
+			return append(b, s...)
+		}
+	case protoreflect.EnumKind:
+		if _, err := strconv.ParseInt(s, 10, 32); err == nil {
+			return append(b, s...)
+		}
+	}
+	return appendString(b, s)
+}
+
+func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	if f := md.Fields().ByName(protoreflect.Name(name)); f != nil {
+		return f
+	}
+	return md.Fields().ByJSONName(name)
+}
+
+// wildcard is a place in the path that fills a field.
+type wildcard struct {
+	name  string
+	index int  // of its segment, counted after the first slash
+	rest  bool // takes all that follows
+}
+
+func wildcards(pattern string, md protoreflect.MessageDescriptor) []wildcard {
+	var out []wildcard
+	for i, seg := range strings.Split(strings.TrimPrefix(pattern, "/"), "/") {
+		name, ok := strings.CutPrefix(seg, "{")
+		if !ok {
+			continue
+		}
+		name, rest := strings.CutSuffix(strings.TrimSuffix(name, "}"), "...")
+		if fieldByName(md, name) != nil {
+			out = append(out, wildcard{name, i, rest})
+		}
+	}
+	return out
+}
+
+func (w wildcard) value(path string) (string, error) {
+	path = strings.TrimPrefix(path, "/")
+	for range w.index {
+		_, after, ok := strings.Cut(path, "/")
+		if !ok {
+			return "", fmt.Errorf("there is no segment for {%s}", w.name)
+		}
+		path = after
+	}
+	if !w.rest {
+		path, _, _ = strings.Cut(path, "/")
+	}
+	return url.PathUnescape(path)
+}

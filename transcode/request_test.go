@@ -1,0 +1,269 @@
+package transcode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"whittle"
+)
+
+// TestRequestBody holds what a request says against the message that is sent,
+// written as JSON.
+func TestRequestBody(t *testing.T) {
+	plain := shop(t, whittle.Connect, "Plain")
+	rich := shop(t, whittle.Connect, "Rich")
+	users := shop(t, whittle.Connect, "Rich", Pattern("/users/{user_id}/{tags...}"))
+	get := func(target string) *whittle.Request { return &whittle.Request{Method: "GET", Target: target} }
+	for _, c := range []struct {
+		name string
+		tr   *Transcoder
+		r    *whittle.Request
+		want string
+	}{
+		{"a number", plain, post("/", `{"i32": 7}`), `{"i32":7}`},
+		{"a number in words of its own", plain, post("/", `{"i32": "7", "i64": 1e3, "u32": 2.0}`), `{"i32":7,"i64":"1000","u32":2}`},
+		{"the ends of the ranges", plain, post("/", `{"i32":-2147483648,"i64":-9223372036854775808,"u32":4294967295,"u64":18446744073709551615,"s32":-2147483648,"s64":9223372036854775807}`),
+			`{"i32":-2147483648,"i64":"-9223372036854775808","u32":4294967295,"u64":"18446744073709551615","s32":-2147483648,"s64":"9223372036854775807"}`},
+		{"both of a field's names", plain, post("/", `{"full_name":"a","yesNo":true}`), `{"fullName":"a","yesNo":true}`},
+		{"fields that nobody knows", plain, post("/", `{"i32":1,"x":{"y":[1]},"z":null,"w":"é"}`), `{"i32":1}`},
+		{"a null field", plain, post("/", `{"i32":null}`), `{}`},
+		{"zero where it can be told from unset", plain, post("/", `{"maybe":0,"i32":0}`), `{"maybe":0}`},
+		{"text beyond ASCII", plain, post("/", `{"fullName":"é\n\u00e9 \ud83d\ude00"}`), `{"fullName":"é\né 😀"}`},
+		{"no body", plain, post("/", ""), `{}`},
+		{"no body and an empty query", plain, get("/?"), `{}`},
+		{"a query", plain, get("/x?i32=5&yes_no=true&fullName=a+b%26c&v=1"), `{"i32":5,"yesNo":true,"fullName":"a b&c"}`},
+		{"a query beside a body", plain, post("/?i32=5", `{"i64":1}`), `{"i64":"1"}`},
+		{"a rich query", rich, get("/?tags=a&tags=b&inner.user_id=9&color=RED&at=2026-01-02T03:04:05Z&big=12&numbers=1&numbers=2&raw=AQI="),
+			`{"tags":["a","b"],"inner":{"userId":"9"},"color":"RED","at":"2026-01-02T03:04:05Z","big":"12","numbers":["1","2"],"raw":"AQI="}`},
+		{"an enum by number", rich, get("/?color=1&on=false"), `{"color":"RED"}`},
+		{"the path", users, get("/users/42/a%2Fb/c?tags=x"), `{"userId":"42","tags":["x","a/b/c"]}`},
+		{"the path over the body", users, post("/users/42/", `{"userId":7,"ratio":0.5}`), `{"userId":"42","ratio":0.5,"tags":[""]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.tr.Request(c.r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, want := message(t, c.tr, got.Body), message(t, c.tr, wire(t, c.tr, c.want))
+			if !proto.Equal(m.Interface(), want.Interface()) {
+				t.Errorf("sent %v, want %v", m.Interface(), want.Interface())
+			}
+		})
+	}
+}
+
+func TestRequestRefuses(t *testing.T) {
+	plain := shop(t, whittle.Twirp, "Plain")
+	rich := shop(t, whittle.Twirp, "Rich")
+	users := shop(t, whittle.Twirp, "Rich", Pattern("/users/{user_id}"))
+	form := post("/", "i32=1")
+	form.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	undeclared := post("/", "{}")
+	delete(undeclared.Header, "Content-Type")
+	zipped := post("/", "{}")
+	zipped.Header["Content-Encoding"] = []string{"gzip"}
+	truncated := post("/", "{}")
+	truncated.Truncated = true
+	deep := post("/", strings.Repeat(`{"inner":`, 1000)+"{}"+strings.Repeat("}", 1000))
+	for _, c := range []struct {
+		name string
+		tr   *Transcoder
+		r    *whittle.Request
+		code whittle.Code
+	}{
+		{"a fraction", plain, post("/", `{"i32":1.5}`), whittle.Invalid},
+		{"a word for a number", plain, post("/", `{"i32":"abc"}`), whittle.Invalid},
+		{"a number out of range", plain, post("/", `{"i32":2147483648}`), whittle.Invalid},
+		{"a number below range", plain, post("/", `{"u32":-1}`), whittle.Invalid},
+		{"null", plain, post("/", `null`), whittle.Invalid},
+		{"an array", plain, post("/", `[1]`), whittle.Invalid},
+		{"a bare number", plain, post("/", `7`), whittle.Invalid},
+		{"half a body", plain, post("/", `{"i32":`), whittle.Invalid},
+		{"two bodies", plain, post("/", `{"i32":1}{}`), whittle.Invalid},
+		{"blanks alone", plain, post("/", " \n"), whittle.Invalid},
+		{"a field twice", plain, post("/", `{"i32":1,"i32":2}`), whittle.Invalid},
+		{"leading zeros", plain, post("/", `{"i32":01}`), whittle.Invalid},
+		{"an object for a number", plain, post("/", `{"i32":{}}`), whittle.Invalid},
+		{"a form", plain, form, whittle.Invalid},
+		{"an undeclared body", plain, undeclared, whittle.Invalid},
+		{"a compressed body", plain, zipped, whittle.Invalid},
+		{"half a copy", plain, truncated, whittle.ResourceExhausted},
+		{"depths", rich, deep, whittle.Invalid},
+		{"a word in the query", plain, &whittle.Request{Method: "GET", Target: "/?i32=x"}, whittle.Invalid},
+		{"a broken query", plain, &whittle.Request{Method: "GET", Target: "/?i32=%zz"}, whittle.Invalid},
+		{"a map in the query", rich, &whittle.Request{Method: "GET", Target: "/?counts=1"}, whittle.Invalid},
+		{"a word in the path", users, post("/users/me", ""), whittle.Invalid},
+		{"too short a path", users, post("/users", ""), whittle.Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.tr.Request(c.r)
+			if err == nil {
+				t.Fatalf("sent %q", got.Body)
+			}
+			if whittle.CodeOf(err) != c.code {
+				t.Errorf("%v has code %v, want %v", err, whittle.CodeOf(err), c.code)
+			}
+		})
+	}
+}
+
+func TestRequestEnvelope(t *testing.T) {
+	for _, c := range []struct {
+		protocol whittle.Protocol
+		prefix   string
+		target   string
+		header   map[string]string
+		http2    bool
+	}{
+		{whittle.Twirp, "", "/twirp/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/protobuf", "Accept-Encoding": "identity"}, false},
+		{whittle.Twirp, "/api/rpc/", "/api/rpc/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/protobuf"}, false},
+		{whittle.Twirp, "/", "/shop.v1.Shop/Plain", nil, false},
+		{whittle.TwirpJSON, "", "/twirp/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/json"}, false},
+		{whittle.Connect, "", "/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/proto", "Connect-Protocol-Version": "1", "Connect-Timeout-Ms": "2500"}, false},
+		{whittle.GRPC, "", "/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/grpc", "Te": "trailers", "Grpc-Timeout": "2500m", "Accept-Encoding": ""}, true},
+	} {
+		t.Run(string(c.protocol)+c.prefix, func(t *testing.T) {
+			tr := newTranscoder(t, whittle.RPC{Protocol: c.protocol, Prefix: c.prefix, Descriptor: contract(t), Method: "shop.v1.Shop/Plain"}, Timeout(2500*time.Millisecond))
+			r, err := tr.Request(post("/x?y=1", `{"i32":300}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Method != "POST" || r.Target != c.target || tr.HTTP2() != c.http2 {
+				t.Errorf("%s %s, HTTP/2 %v; want POST %s, %v", r.Method, r.Target, tr.HTTP2(), c.target, c.http2)
+			}
+			for k, v := range c.header {
+				if r.Header.Get(k) != v {
+					t.Errorf("%s: %q, want %q", k, r.Header.Get(k), v)
+				}
+			}
+			body := r.Body
+			switch c.protocol {
+			case whittle.GRPC:
+				if body[0] != 0 || binary.BigEndian.Uint32(body[1:5]) != uint32(len(body)-5) {
+					t.Fatalf("frame %x", body)
+				}
+				body = body[5:]
+			case whittle.TwirpJSON:
+				var got map[string]any
+				if err := json.Unmarshal(body, &got); err != nil || got["i32"] != 300.0 {
+					t.Fatalf("body %s: %v", body, err)
+				}
+				return
+			}
+			if want := []byte{8, 0xac, 2}; !bytes.Equal(body, want) {
+				t.Errorf("message %x, want %x", body, want)
+			}
+		})
+	}
+}
+
+func TestRequestHeader(t *testing.T) {
+	r := post("/", `{}`)
+	for name, value := range map[string]string{
+		"Authorization": "Bearer x", "Cookie": "sid=1", "Traceparent": "00-1", "X-User": "ann", "X-Request-Id": "7", "User-Agent": "u",
+		"Connection": "close, X-Hop", "X-Hop": "1", "Content-Length": "2", "Accept": "text/html", "Accept-Encoding": "gzip",
+		"Grpc-Timeout": "1H", "Connect-Timeout-Ms": "1", "Te": "gzip", "If-None-Match": "x", "Range": "bytes=0-1", "Origin": "o",
+		"Sec-Fetch-Mode": "cors", "Expect": "100-continue", "Transfer-Encoding": "chunked", "X-Bytes-Bin": "%%",
+	} {
+		r.Header[name] = []string{value}
+	}
+	before := len(r.Header)
+	got, err := shop(t, whittle.Twirp, "Plain").Request(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := whittle.Header{
+		"Authorization": {"Bearer x"}, "Cookie": {"sid=1"}, "Traceparent": {"00-1"}, "X-User": {"ann"}, "X-Request-Id": {"7"},
+		"User-Agent": {"u"}, "Content-Type": {"application/protobuf"}, "Accept-Encoding": {"identity"},
+	}
+	if !reflect.DeepEqual(got.Header, want) {
+		t.Errorf("header %v, want %v", got.Header, want)
+	}
+	if len(r.Header) != before || r.Header.Get("Content-Type") != "application/json" {
+		t.Error("the request that was given has changed")
+	}
+}
+
+func TestGRPCTimeout(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Nanosecond: "1m", 1500 * time.Microsecond: "2m", 5 * time.Second: "5000m",
+		30 * time.Hour: "108000S", math.MaxInt64: "99999999M",
+	} {
+		if got := grpcTimeout(d); got != want {
+			t.Errorf("grpcTimeout(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+// FuzzFlat holds the short way to protojson: where it takes a body on, both
+// say the same message; and no body makes either of them panic.
+func FuzzFlat(f *testing.F) {
+	tr := shop(f, whittle.Connect, "Plain")
+	if tr.flat == nil {
+		f.Fatal("a plain message has no short way")
+	}
+	for _, s := range []string{
+		`{}`, ` { "i32" : 7 , "x" : "y" } `, `{"i32":-0}`, `{"u32":-0}`, `{"yes_no":false,"yesNo":true}`, `{"maybe":0}`, `{"i64":9223372036854775808}`,
+		`{"fullName":""}`, `{"i32":1,}`, `{"x":1,"x":2}`, `{"":0}`, `{"i32":00}`, `{"i32":1 2}`, `{"yes_no":truefalse}`, `{"x":nullx}`, `{"i32":5}x`, `{"s32":-5,"s64":5}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		short, ok := tr.flat.encode(body, 0)
+		if !ok {
+			return
+		}
+		long := tr.in.New()
+		if err := tr.unmarshalJSON(body, long); err != nil {
+			t.Fatalf("%q was taken on, and protojson refuses it: %v", body, err)
+		}
+		if got := message(t, tr, short); !proto.Equal(got.Interface(), long.Interface()) {
+			t.Fatalf("%q: %v, and protojson says %v", body, got.Interface(), long.Interface())
+		}
+	})
+}
+
+func TestFlatTakesPlainBodies(t *testing.T) {
+	tr := shop(t, whittle.Connect, "Plain")
+	for _, body := range []string{`{"i32": 10000000}`, `{"i32":1,"full_name":"ann","yesNo":true,"unknown":null}`, "{}\n"} {
+		if _, ok := tr.flat.encode([]byte(body), 0); !ok {
+			t.Errorf("%s goes the long way", body)
+		}
+	}
+	if shop(t, whittle.Connect, "Rich").flat != nil {
+		t.Error("a message with lists and messages in it has a short way")
+	}
+}
+
+// FuzzRequest: whatever is asked, there is a call or a coded error.
+func FuzzRequest(f *testing.F) {
+	trs := []*Transcoder{
+		shop(f, whittle.Twirp, "Plain"), shop(f, whittle.TwirpJSON, "Rich"), shop(f, whittle.GRPC, "Rich", Pattern("/users/{user_id}/{tags...}")),
+	}
+	f.Add("/users/1/a?x=1", []byte(`{"i32":1}`))
+	f.Add("/?inner.inner.user_id=3&tags=a", []byte(nil))
+	f.Add("/?at=0001-01-01T00:00:00Z&free=1&inner=2", []byte(nil))
+	f.Add("/users", []byte(`{"free":{"a":[1,{"b":null}]},"at":"2026-01-02T03:04:05.5Z","counts":{"1":"2"},"ratio":"NaN"}`))
+	f.Fuzz(func(t *testing.T, target string, body []byte) {
+		for _, tr := range trs {
+			got, err := tr.Request(post(target, string(body)))
+			if err != nil {
+				if c := whittle.CodeOf(err); c != whittle.Invalid && c != whittle.ResourceExhausted {
+					t.Fatalf("code %v: %v", c, err)
+				}
+				continue
+			}
+			if tr.rpc.Protocol == whittle.TwirpJSON && !json.Valid(got.Body) {
+				t.Fatalf("not JSON: %q", got.Body)
+			}
+		}
+	})
+}

@@ -1,0 +1,166 @@
+// Package transcode turns a JSON request into a call of a protobuf service and
+// the service's answer into what the monolith's clients expect. The contract
+// comes from a descriptor at run time; no generated code is needed. It turns
+// bytes into bytes and makes no calls.
+//
+// # Requests
+//
+// A JSON body becomes the method's message by the proto3 JSON mapping: fields
+// by their JSON or proto name, numbers also as strings, unknown fields left
+// out, as a monolith would that reads only what it knows. An empty body is an
+// empty message. Query parameters fill fields where there is no body, and
+// wildcards of the route's pattern always. What does not fit (a fraction for an
+// integer, null, an array, a body that is not declared to be JSON) is an error,
+// so that the monolith answers it in its own way.
+//
+// All end-to-end headers go along (authorization, cookies, trace context, what
+// a user is kept by) but those that describe the body, negotiate the answer, or
+// belong to the RPC protocols themselves.
+//
+// # Answers
+//
+// A message becomes JSON or text by a template. In JSON every number stays a
+// number, 64-bit ones too, with all of their digits: a client that reads them
+// as doubles loses what is beyond 2^53, as it would with the monolith. Fields
+// that are zero are present, in the order of the contract; unset fields that
+// can tell unset from zero (messages, optional) are left out. A template sees
+// fields by their proto and their JSON names; enums as names, bytes as base64,
+// messages as maps, unset ones as nil. It does not escape: in HTML, write
+// {{html .Name}} for a text.
+//
+// An RPC error becomes the HTTP status of its code by the module's one table.
+package transcode
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"whittle"
+)
+
+const (
+	// maxDepth bounds the nesting of messages, in requests and in answers.
+	maxDepth = 100
+	// maxRendered bounds a mapped answer, in bytes: zero fields and templates
+	// can make a long answer of a short message.
+	maxRendered = 16 << 20
+)
+
+// Transcoder serves one method of one candidate. It is safe for concurrent use.
+type Transcoder struct {
+	rpc     whittle.RPC
+	in, out protoreflect.MessageType
+	types   *dynamicpb.Types
+	path    string // of the procedure
+	timeout time.Duration
+	pattern []wildcard
+	flat    *flat // nil: the message is not one for the short way
+	render  *renderer
+}
+
+// Option adds what is known of the route beyond its RPC.
+type Option func(*Transcoder) error
+
+// Timeout is told to the candidate with each call, where the protocol has a
+// header for it (gRPC, Connect), so that it stops work nobody waits for.
+// 0: nothing is told.
+func Timeout(d time.Duration) Option {
+	return func(t *Transcoder) error {
+		t.timeout = d
+		return nil
+	}
+}
+
+// Pattern is the route's path pattern; its wildcards fill the fields of the
+// same name ("/users/{user_id}"; Go's wildcards have no dots, so top-level
+// fields only). A wildcard without such a field is left out.
+func Pattern(p string) Option {
+	return func(t *Transcoder) error {
+		t.pattern = wildcards(p, t.in.Descriptor())
+		return nil
+	}
+}
+
+// New reads the contract and holds the template against it. Its errors are
+// Invalid with the Field counted from the route ("candidate.rpc.method").
+func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
+	files, err := readDescriptor(rpc.Descriptor)
+	if err != nil {
+		return nil, err
+	}
+	method, err := findMethod(files, rpc.Method)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transcoder{
+		rpc:   rpc,
+		in:    dynamicpb.NewMessageType(method.Input()),
+		out:   dynamicpb.NewMessageType(method.Output()),
+		types: dynamicpb.NewTypes(files),
+	}
+	switch rpc.Protocol {
+	case whittle.Twirp, whittle.TwirpJSON:
+		if rpc.Prefix == "" {
+			t.rpc.Prefix = "/twirp"
+		}
+	case whittle.Connect, whittle.GRPC:
+	default:
+		return nil, whittle.Errorf(whittle.Unsupported, "unknown RPC protocol %q", rpc.Protocol).WithField("candidate.rpc.protocol")
+	}
+	if rpc.Status == 0 {
+		t.rpc.Status = 200
+	}
+	if rpc.ContentType == "" {
+		t.rpc.ContentType = "application/json"
+	}
+	t.path = strings.TrimRight(t.rpc.Prefix, "/") + "/" + string(method.Parent().FullName()) + "/" + string(method.Name())
+	t.flat = newFlat(t.in.Descriptor())
+	if t.render, err = newRenderer(rpc.Template, t.out); err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		if err := o(t); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func readDescriptor(set []byte) (*protoregistry.Files, error) {
+	var fds descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(set, &fds); err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read descriptor: %w", err).WithField("candidate.rpc.descriptor")
+	}
+	files, err := protodesc.NewFiles(&fds)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read descriptor: %w", err).WithField("candidate.rpc.descriptor")
+	}
+	return files, nil
+}
+
+func findMethod(files *protoregistry.Files, name string) (protoreflect.MethodDescriptor, error) {
+	full := strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", ".")
+	d, err := files.FindDescriptorByName(protoreflect.FullName(full))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "method %q is not in the descriptor", name).WithField("candidate.rpc.method")
+	}
+	m, ok := d.(protoreflect.MethodDescriptor)
+	switch {
+	case !ok:
+		return nil, whittle.Errorf(whittle.Invalid, "%q is not a method", name).WithField("candidate.rpc.method")
+	case m.IsStreamingClient() || m.IsStreamingServer():
+		return nil, whittle.Errorf(whittle.Unsupported, "method %q streams", name).
+			WithField("candidate.rpc.method").WithHint("only methods with one message each way can be put behind a route")
+	}
+	return m, nil
+}
+
+// HTTP2 reports whether the candidate can be called over HTTP/2 only.
+func (t *Transcoder) HTTP2() bool { return t.rpc.Protocol == whittle.GRPC }
