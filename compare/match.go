@@ -3,7 +3,6 @@ package compare
 import (
 	"encoding/binary"
 	"slices"
-	"strconv"
 
 	"whittle"
 )

@@ -48,11 +48,12 @@ func (a *arms) single(limit float64, bad, good int) {
 }
 
 // block multiplies in one block of two samples: so many of the monolith's
-// answers and so many of the candidate's, over the same time.
+// answers and so many of the candidate's, over the same time. The odds must
+// have been made from the past alone, for blocks of this size; the guess at the
+// monolith's rate in them steers the power and not the validity.
 //
 // Hypothesis: within the block the candidate's mean probability of a bad
-// answer is at most the monolith's plus slack. guess is the monolith's rate as
-// the past before this block has it; it steers the power and not the validity.
+// answer is at most the monolith's plus slack.
 //
 // Source: the e-variable of Turner, Ly & Grünwald (arXiv 2106.02693): the
 // likelihood ratio of the alternative (a, b) and its Kullback–Leibler
@@ -63,17 +64,61 @@ func (a *arms) single(limit float64, bad, good int) {
 // set. Hence it is at most 1, and by the same concavity it stays at most 1
 // where the rates move within the block and only their means keep to the
 // hypothesis. Blocks multiply, so the rates may drift from block to block.
-func (a *arms) block(guess, slack float64, mBad, mGood, cBad, cGood int) {
-	m, c := float64(mBad+mGood), float64(cBad+cGood)
-	u := min(max(guess, 1e-4), 0.9)
-	limit := min(u+slack, 0.98)
+func (a *arms) block(o *odds, mBad, mGood, cBad, cGood int) {
 	for i := range a {
-		v := alternative(i, limit)
-		p := project(u, v, slack, m, c)
-		q := p + slack
-		a[i] += float64(mBad)*math.Log(u/p) + float64(mGood)*math.Log((1-u)/(1-p)) +
-			float64(cBad)*math.Log(v/q) + float64(cGood)*math.Log((1-v)/(1-q))
+		f := &o.factors[i]
+		a[i] += float64(mBad)*f[0] + float64(mGood)*f[1] + float64(cBad)*f[2] + float64(cGood)*f[3]
 	}
+}
+
+// odds are the logarithms by which a block's answers change each arm's wealth:
+// for a bad and a good answer of the monolith, and of the candidate.
+type odds struct{ factors [armCount][4]float64 }
+
+// newOdds finds them for blocks of m and c answers.
+func newOdds(guess, slack float64, m, c int) *odds {
+	var o odds
+	limit := min(guess+slack, 0.98)
+	for i := range o.factors {
+		v := alternative(i, limit)
+		p := project(guess, v, slack, float64(m), float64(c))
+		q := p + slack
+		o.factors[i] = [4]float64{
+			math.Log(guess / p), math.Log((1 - guess) / (1 - p)), math.Log(v / q), math.Log((1 - v) / (1 - q)),
+		}
+	}
+	return &o
+}
+
+// maxOdds bounds the odds that are kept for further blocks of the same size.
+const maxOdds = 256
+
+type oddsKey struct {
+	guess float64
+	m, c  int
+}
+
+// oddsBook keeps odds for one slack, since finding them costs more than the
+// rest of a block.
+type oddsBook map[oddsKey]*odds
+
+func (b oddsBook) find(guess, slack float64, m, c int) *odds {
+	key := oddsKey{roundRate(guess), m, c}
+	o := b[key]
+	if o == nil {
+		if len(b) >= maxOdds {
+			clear(b)
+		}
+		o = newOdds(key.guess, slack, m, c)
+		b[key] = o
+	}
+	return o
+}
+
+// roundRate rounds a guess to a quarter of an octave, within 1e-4 and 0.9.
+func roundRate(p float64) float64 {
+	p = min(max(p, 1e-4), 0.9)
+	return min(max(math.Exp2(math.Round(4*math.Log2(p))/4), 1e-4), 0.9)
 }
 
 // project finds the p in [u, v−slack] that minimises m·KL(u‖p) + c·KL(v‖p+slack):
