@@ -49,8 +49,10 @@ type Judge interface {
 type Guard interface {
 	Outcome(o whittle.Outcome)
 	Compared(differs bool)
-	// Meters may be called after every outcome. A breach stays.
+	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
+	// Reset forgets the breaches and all that is known of the candidate.
+	Reset()
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }

@@ -186,6 +186,23 @@ func TestANewShiftHasANewGuard(t *testing.T) {
 	})
 }
 
+func TestTheMonolithsWatchedAnswersReachTheGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		x := exchange(200)
+		x.Served = whittle.Candidate
+		h.c.Observe(x)
+		h.c.Observe(exchange(200)) // its user's outcome comes from the gateway
+		pass(2 * time.Second)
+		var kept guard
+		if err := kept.UnmarshalBinary(disk.records[name].Guard); err != nil || kept.Monolith != 1 {
+			t.Errorf("the guard has %+v, %v", kept, err)
+		}
+		_ = h.stop()
+	})
+}
+
 func TestStragglersOfAFallCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := shifted(t, &memory{})

@@ -40,19 +40,24 @@ func spec(change ...func(*whittle.Route)) whittle.Route {
 type memory struct {
 	journal *journal
 
-	mu      sync.Mutex // guards the following
-	records map[string]state.Record
-	fail    error
-	corrupt bool
-	hang    chan struct{} // nil: it does not hang
-	hangAt  whittle.Share // the share whose saving hangs
-	saves   int
-	history []state.Record
+	mu       sync.Mutex // guards the following
+	records  map[string]state.Record
+	fail     error
+	corrupt  bool
+	hang     chan struct{}             // nil: it does not hang
+	hangAt   whittle.Share             // the share whose saving hangs
+	after    func(share whittle.Share) // called when a record is on disk
+	saves    int
+	failLoad error
+	history  []state.Record
 }
 
 func (m *memory) Load(route string) (state.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.failLoad != nil {
+		return state.Record{}, m.failLoad
+	}
 	if m.corrupt {
 		return state.Record{}, whittle.Errorf(whittle.Internal, "load: %w", state.ErrCorrupt)
 	}
@@ -81,6 +86,9 @@ func (m *memory) Save(route string, r state.Record) error {
 	}
 	m.records[route] = r
 	m.journal.add("saved", route, shareIn(r))
+	if m.after != nil {
+		m.after(shareIn(r))
+	}
 	return nil
 }
 
@@ -112,8 +120,7 @@ func shareIn(r state.Record) whittle.Share {
 type journal struct {
 	mu    sync.Mutex // guards the following
 	lines []string
-	last  map[string]string
-	at    map[string]time.Time // of the last line of its kind
+	last  map[string]string // line of each kind and route
 }
 
 func (j *journal) add(what, route string, share whittle.Share) {
@@ -124,13 +131,12 @@ func (j *journal) add(what, route string, share whittle.Share) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.last == nil {
-		j.last, j.at = map[string]string{}, map[string]time.Time{}
+		j.last = map[string]string{}
 	}
 	if j.last[what+route] == line {
 		return
 	}
 	j.last[what+route] = line
-	j.at[line] = time.Now()
 	j.lines = append(j.lines, line)
 }
 
@@ -140,12 +146,6 @@ func (j *journal) take() []string {
 	lines := j.lines
 	j.lines = nil
 	return lines
-}
-
-func (j *journal) timeOf(line string) time.Time {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.at[line]
 }
 
 // judge says what the test tells it to.
@@ -205,6 +205,8 @@ func (g *guard) Meters() []whittle.Meter {
 		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
 	}
 }
+
+func (g *guard) Reset() { *g = guard{Monolith: g.Monolith} }
 
 func (g *guard) MarshalBinary() ([]byte, error) { return json.Marshal(g) }
 

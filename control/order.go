@@ -54,7 +54,8 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.afresh(judge, r.c.o.NewGuard(r.spec.Guard))
+		r.guard.Reset()
+		r.afresh(judge, r.guard)
 	}
 	r.settle(next, *d)
 	w := waiter{gen: r.disk.gen, done: make(chan error, 1)}

@@ -29,8 +29,8 @@ type route struct {
 	epoch string
 	judge Judge
 	guard Guard
-	// exposed says that the guard has seen users on the candidate, so that
-	// another shift needs another one.
+	// exposed says that the guard has seen users on the candidate, so that it
+	// is reset before another shift.
 	exposed bool
 	// verdict is the judge's last word; stale says that it has seen more.
 	verdict whittle.Verdict
@@ -190,6 +190,13 @@ func (r *route) observe(x *whittle.Exchange) string {
 	if r.st.Phase == whittle.PhaseOff {
 		return whittle.SkipOff
 	}
+	if x.Served == whittle.Candidate {
+		// At a full share these are the monolith's only answers of this time.
+		r.guard.Outcome(whittle.Outcome{
+			Route: r.name, At: x.At, Side: whittle.Monolith,
+			Status: x.Monolith.Status, Failure: x.Monolith.Failure, Latency: x.Monolith.Latency,
+		})
+	}
 	skip, differs := r.judge.Observe(x)
 	r.stale, r.disk.changed = true, true
 	if skip != "" {
@@ -211,7 +218,8 @@ func (r *route) observe(x *whittle.Exchange) string {
 // propose keeps a rise until it is on disk. The caller holds mu.
 func (r *route) propose(next rollout.State, d whittle.Decision) *rise {
 	if r.st.Share == 0 && r.exposed {
-		r.guard, r.exposed = r.c.o.NewGuard(r.spec.Guard), false
+		r.guard.Reset()
+		r.exposed = false
 	}
 	r.rise = &rise{next: next, decision: d, done: make(chan error, 1)}
 	r.saveNow()
