@@ -1,0 +1,68 @@
+package chart
+
+import "math"
+
+// Quantiles is a latency distribution: at each quantile 0..1, rising, the
+// value there.
+type Quantiles struct {
+	Name   string
+	Role   Role
+	Points []Quantile
+}
+
+// Quantile is one point of a distribution.
+type Quantile struct{ Q, Value float64 }
+
+// Distribution plots latency over the percentiles on a scale that gives the
+// slowest tenth, hundredth and thousandth equal room, and latency by powers
+// of ten.
+func Distribution(title, caption, unitName string, ds []Quantiles) Figure {
+	p := Plot{Title: title, Caption: caption, YLabel: "latency", YUnit: unitName, LogY: true}
+	most := 0.0
+	for _, d := range ds {
+		s := Series{Name: d.Name, Role: d.Role}
+		for _, q := range d.Points {
+			if q.Q < 0 || q.Q >= 1 || !finite(q.Value) {
+				continue
+			}
+			s.Points = append(s.Points, Point{tail(q.Q), q.Value})
+			most = math.Max(most, tail(q.Q))
+		}
+		p.Series = append(p.Series, s)
+	}
+	ys := logAxis(positive(p.Series))
+	xs := axis{low: 0, high: math.Max(most, 1)}
+	xs.from, xs.to, ys.from, ys.to = left, width-right, height-bottom, top
+	var b canvas
+	b.open(title, caption, width, height)
+	b.grid(axis{low: xs.low, high: xs.high, from: xs.from, to: xs.to}, ys, "", unitName)
+	for _, q := range []float64{0, .5, .9, .99, .999, .9999, .99999} {
+		if t := tail(q); t <= xs.high+1e-9 {
+			at := xs.place(t)
+			b.line(at, top, at, height-bottom, "grid")
+			b.text(at, height-bottom+18, "middle", "tick", percentile(q))
+		}
+	}
+	b.labels("percentile of requests", "latency")
+	for i, s := range p.Series {
+		b.series(s, i, xs, ys)
+	}
+	b.close()
+	return Figure{Title: title, Caption: caption, svg: b.legend(p.Series) + b.String(), table: quantileTable(ds, unitName)}
+}
+
+// tail counts the nines of a quantile: 0.9 is 1, 0.99 is 2.
+func tail(q float64) float64 { return -math.Log10(1 - q) }
+
+func percentile(q float64) string {
+	if q == 0 {
+		return "min"
+	}
+	return "p" + Percent(q)
+}
+
+// Percent writes a share of 1 as a percentage without the sign: 0.999 is 99.9.
+func Percent(q float64) string {
+	s := math.Round(q*1e8) / 1e6
+	return trimmed(s)
+}
