@@ -1,0 +1,159 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"whittle/latency"
+)
+
+// WriteSummary prints a report for people.
+func (r *Report) WriteSummary(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s → %s\n", r.Plan, r.Target)
+	end := ""
+	if r.Early {
+		end = ", ended early"
+	}
+	fmt.Fprintf(&b, "open arrivals, seed %d, %s%s\n\n", r.Seed, seconds(r.Seconds), end)
+	r.summarizeCounts(&b)
+	r.summarizeLatency(&b)
+	r.summarizeNames(&b)
+	r.summarizeCosts(&b)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, "\nnote: %s\n", warning)
+	}
+	if r.Void != "" {
+		fmt.Fprintf(&b, "\nVOID: %s\n", r.Void)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) summarizeCounts(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "virtual users\t%d of %d planned", r.Users.Started, r.Users.Planned)
+	if r.Users.Skipped > 0 {
+		fmt.Fprintf(t, ", %d skipped", r.Users.Skipped)
+	}
+	fmt.Fprintf(t, "\nrequests\t%d, %d completed, %d failed", r.Requests, r.Completed, r.Failed)
+	if r.Unfinished > 0 {
+		fmt.Fprintf(t, ", %d unfinished", r.Unfinished)
+	}
+	fmt.Fprintf(t, "\nrate\t%.2f completed per second\n", r.Rate)
+	fmt.Fprintf(t, "bytes\t%s sent, %s received\n", size(r.Sent), size(r.Received))
+	if len(r.Codes) > 0 {
+		fmt.Fprintf(t, "status\t%s\n", counts(r.Codes))
+	}
+	if len(r.Errors) > 0 {
+		fmt.Fprintf(t, "errors\t%s\n", counts(r.Errors))
+	}
+	t.Flush()
+}
+
+func (r *Report) summarizeLatency(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\nmilliseconds\tmin\tmedian\tp90\tp95\tp99\tp99.9\tmax\t")
+	row := func(name string, s latency.Snapshot) {
+		if s.Count == 0 {
+			return
+		}
+		fmt.Fprintf(t, "%s\t", name)
+		for _, d := range []time.Duration{s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max} {
+			fmt.Fprintf(t, "%s\t", milliseconds(d))
+		}
+		fmt.Fprintln(t)
+	}
+	row("latency, from the intended time", r.Latency.Intended)
+	row("latency, from the actual send", r.Latency.Actual)
+	row("to the first byte", r.Latency.FirstByte)
+	row("to connect", r.Latency.Connect)
+	row("generator's own lateness", r.Latency.ScheduleError)
+	t.Flush()
+}
+
+func (r *Report) summarizeNames(b *strings.Builder) {
+	if len(r.Names) < 2 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nrequest\tcompleted\tfailed\tmedian\tp95\tp99")
+	for _, n := range r.Names {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.Completed, n.Failed,
+			milliseconds(n.Intended.P50), milliseconds(n.Intended.P95), milliseconds(n.Intended.P99))
+	}
+	t.Flush()
+}
+
+func (r *Report) summarizeCosts(b *strings.Builder) {
+	b.WriteByte('\n')
+	for _, p := range r.Processes {
+		ended := ""
+		if p.Ended {
+			ended = ", until it ended"
+		}
+		fmt.Fprintf(b, "CPU of %s: %s, %.3g ms per completed request%s\n", p.Name, seconds(p.CPU/1e3), p.CPUPerRequest, ended)
+	}
+	fmt.Fprintf(b, "CPU of the generator: %s, %.1f µs per request, %.2f cores busy\n",
+		seconds(r.Generator.CPU/1e3), r.Generator.CPUPerRequest, r.Generator.Cores)
+}
+
+// milliseconds prints a latency with three significant digits.
+func milliseconds(d time.Duration) string {
+	ms := latency.Milliseconds(d)
+	switch {
+	case ms >= 100:
+		return fmt.Sprintf("%.0f", ms)
+	case ms >= 10:
+		return fmt.Sprintf("%.1f", ms)
+	case ms >= 1:
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return fmt.Sprintf("%.3f", ms)
+}
+
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d > 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+func size(n int64) string {
+	f, unit := float64(n), ""
+	for _, u := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if f < 1024 {
+			break
+		}
+		f, unit = f/1024, u
+	}
+	if unit == "" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %sB", f, unit)
+}
+
+func counts(m map[string]int64) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", k, m[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String is one line about a run under way.
+func (p Progress) String() string {
+	s := fmt.Sprintf("%6s  %7.1f/s  in flight %d  completed %d  failed %d  p50 %s ms  p99 %s ms",
+		p.Elapsed.Round(time.Second), p.Rate, p.InFlight, p.Completed, p.Failed,
+		milliseconds(p.Recent.P50), milliseconds(p.Recent.P99))
+	if p.Left > 0 {
+		s += fmt.Sprintf("  %s left", p.Left.Round(time.Second))
+	}
+	return s
+}
