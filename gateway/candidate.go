@@ -25,7 +25,7 @@ func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p
 		p.skip = whittle.SkipStreaming
 		return result{}, false
 	}
-	if !rt.buffer(v, r, p) {
+	if !rt.buffer(v, w, r, p) {
 		return result{}, false
 	}
 	out, err := rt.translated(v)
@@ -39,15 +39,15 @@ func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p
 		return result{}, false
 	}
 	rt.counts.served.Add(1)
-	c := asking{rt: rt, v: v, w: w, r: r, rescuable: rt.rescuable(v.method)}
-	c.begin(leave)
+	c := asking{rt: rt, v: v, w: w, r: r, leave: leave, rescuable: rt.rescuable(v.method)}
+	c.begin()
 	defer c.end()
 	if out != nil {
 		c.call(out)
 	} else {
 		c.pass()
 	}
-	c.judge(leave)
+	c.judge()
 	switch {
 	case c.rescues():
 		rt.rescue(&c)
@@ -61,38 +61,45 @@ func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p
 // buffer reads the request's body whole, so that another server can be asked
 // with it. False: it is too large, it cannot be held or it broke off; then the
 // request's body is what was read and what is left, as if nobody had looked.
-func (rt *route) buffer(v *visit, r *http.Request, p *plan) bool {
+func (rt *route) buffer(v *visit, w http.ResponseWriter, r *http.Request, p *plan) bool {
 	if v.length == 0 {
 		v.whole = true
 		return true
 	}
 	most := rt.spec.Mirror.MaxBody
-	if v.length > most {
-		p.skip = whittle.SkipTooLarge
-		return false
-	}
 	size := v.length
 	if size < 0 {
 		size = most
 	}
-	if !v.reserve(size) {
+	switch {
+	case size > most:
+		p.skip = whittle.SkipTooLarge
+		return false
+	case !v.reserve(size):
 		p.shed = true
 		return false
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, size+1))
-	whole := err == nil && (v.length < 0 && int64(len(body)) <= most || int64(len(body)) == v.length)
-	if !whole {
+	limits := &rt.env.g.opts.Limits
+	in := &inBody{rc: r.Body, w: w, left: limits.BodyBytes, stall: limits.StallTimeout}
+	defer in.detach()
+	var body bytes.Buffer
+	if v.length > 0 {
+		body.Grow(int(size) + bytes.MinRead) // ReadFrom wants that much to spare
+	}
+	n, err := body.ReadFrom(io.LimitReader(in, size+1))
+	if err != nil || n > size {
 		r.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(bytes.NewReader(body), failing{err}, r.Body), r.Body}
+		}{io.MultiReader(&body, failing{err}, r.Body), r.Body}
 		if err == nil && p.skip == "" {
 			p.skip = whittle.SkipTooLarge
 		}
 		return false
 	}
-	v.body, v.whole = body, true
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	v.body, v.whole = body.Bytes(), true
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(v.body)), n
+	delete(r.Header, "Expect") // the body is here: there is nothing left to wait for
 	return true
 }
 
@@ -134,10 +141,13 @@ type asking struct {
 	// first is what the candidate did, before any rescue.
 	first   whittle.Outcome
 	rescued bool
+	// leave is given back once, whatever happens.
+	leave  pass
+	judged bool
 }
 
 // begin sets the bounds within which an answer can still be given up.
-func (c *asking) begin(leave pass) {
+func (c *asking) begin() {
 	rt := c.rt
 	c.ctx, c.cancel = context.WithCancelCause(c.r.Context())
 	c.held = &holder{w: c.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
@@ -150,14 +160,16 @@ func (c *asking) begin(leave pass) {
 			}
 		}
 		c.stops = append(c.stops,
-			context.AfterFunc(leave.fallen, giveUp(errLetDown)),
+			context.AfterFunc(c.leave.fallen, giveUp(errLetDown)),
 			time.AfterFunc(rt.env.candidate.timeout, giveUp(errPatience)).Stop)
 	}
 	c.watched = rt.safe(c.v.method) && evenly(rt.standing.watched.Add(1), rt.spec.Mirror.Watch)
 }
 
-// end lets go of whatever begin has set up.
+// end lets go of whatever begin has set up. The leave is still held only where
+// the request's goroutine panics.
 func (c *asking) end() {
+	c.giveBack(unknown)
 	for _, stop := range c.stops {
 		stop()
 	}
@@ -173,10 +185,12 @@ func (c *asking) pass() {
 		how.tap = c.v
 	}
 	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
-	if c.res.failure == whittle.NoFailure && !c.res.refused {
+	if c.res.wrote && !c.res.abort {
 		c.held.finish()
 	}
-	c.res.wrote = c.held.committed()
+	if c.res.wrote = c.held.committed(); !c.res.wrote {
+		c.res.sent = 0
+	}
 }
 
 // accept refuses a server error where the monolith may be asked instead.
@@ -202,13 +216,14 @@ func (c *asking) call(out *whittle.Request) {
 		c.res.refused = true
 	default:
 		c.v.answer = a
-		c.held.answer(&a)
-		c.res.sent, c.res.wrote = a.Status, true
+		if c.res.wrote = c.held.answer(&a); c.res.wrote {
+			c.res.sent = a.Status
+		}
 	}
 }
 
 // judge says what the candidate did, and tells the breaker.
-func (c *asking) judge(leave pass) {
+func (c *asking) judge() {
 	res := &c.res
 	if why := context.Cause(c.ctx); res.failure == whittle.FailedCanceled && c.r.Context().Err() == nil && why != nil {
 		// It was not the user who went.
@@ -226,7 +241,14 @@ func (c *asking) judge(leave pass) {
 	case res.failure != whittle.NoFailure && !c.held.committed():
 		how = unknown
 	}
-	c.rt.breaker.done(leave, how, time.Now())
+	c.giveBack(how)
+}
+
+func (c *asking) giveBack(how proof) {
+	if !c.judged {
+		c.judged = true
+		c.rt.breaker.done(c.leave, how, time.Now())
+	}
 }
 
 // rescues reports whether the monolith is to answer instead: the candidate

@@ -157,14 +157,16 @@ func trailersOf(h http.Header) http.Header {
 	return t
 }
 
-// answer writes an answer that was held whole elsewhere.
-func (h *holder) answer(a *whittle.Answer) {
+// answer writes an answer that was held whole elsewhere; false: it has been
+// given up.
+func (h *holder) answer(a *whittle.Answer) bool {
 	if !h.commit() {
-		return
+		return false
 	}
 	maps.Copy(h.w.Header(), a.Header)
 	h.w.WriteHeader(a.Status)
 	_, _ = h.w.Write(a.Body) // the user may have gone; the answer was good all the same
+	return true
 }
 
 func (h *holder) drop() { h.copy.drop() }

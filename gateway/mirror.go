@@ -136,6 +136,9 @@ func (rt *route) side(ctx context.Context, v *visit, u *upstream, r *whittle.Req
 	if !v.reserve(most) {
 		return whittle.Answer{}, false
 	}
+	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
+		r.Header["X-Idempotency-Key"] = noValues
+	}
 	a := u.call(ctx, r, most)
 	spare := max(most-int64(cap(a.Body)), 0)
 	rt.budget.give(spare)

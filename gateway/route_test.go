@@ -1,0 +1,444 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is a gateway between a client, a monolith and a candidate, all on real
+// sockets.
+type stage struct {
+	t     *testing.T
+	g     *Gateway
+	url   string
+	route string
+
+	mu        sync.Mutex // guards the following
+	exchanges []*whittle.Exchange
+	outcomes  []whittle.Outcome
+	trips     []string
+}
+
+// everything mirrored, everything watched, with room enough.
+func everything() whittle.Route {
+	return whittle.Route{
+		Name:   "/work",
+		Match:  whittle.Match{Pattern: "/work"},
+		Mirror: whittle.Mirror{Sample: whittle.All, Watch: whittle.All, Queue: 1000, Concurrency: 4, MaxBody: 64 << 10, MaxMemory: 64 << 20},
+		Rollout: whittle.Rollout{
+			Sticky: whittle.Sticky{By: "header", Name: "X-User"},
+		},
+		Guard: whittle.Guard{Consecutive: 5, Exposure: 50},
+	}
+}
+
+func upstreamAt(url string) whittle.Upstream {
+	return whittle.Upstream{URL: url, Timeout: 5 * time.Second, MaxAnswer: 64 << 10, MaxConns: 600}
+}
+
+// open starts a gateway in front of the two handlers, in phase shadow. A nil
+// candidate is one that nobody listens for.
+func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, change ...func(*Options)) *stage {
+	t.Helper()
+	s := &stage{t: t, route: spec.Name}
+	at := func(h http.Handler) whittle.Upstream {
+		srv := httptest.NewUnstartedServer(h)
+		srv.Config.ErrorLog = quietLog
+		srv.Start()
+		t.Cleanup(srv.Close)
+		if h == nil {
+			srv.Close()
+		}
+		return upstreamAt(srv.URL)
+	}
+	if spec.Candidate == nil {
+		c := at(candidate)
+		spec.Candidate = &c
+	}
+	o := Options{
+		Monolith: at(monolith),
+		Routes:   []whittle.Route{spec},
+		Observe: func(x *whittle.Exchange) string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.exchanges = append(s.exchanges, x)
+			return ""
+		},
+		Outcome: func(o whittle.Outcome) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.outcomes = append(s.outcomes, o)
+		},
+		Tripped: func(_, reason string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.trips = append(s.trips, reason)
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	if s.g, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewUnstartedServer(s.g)
+	front.Config.ErrorLog = quietLog
+	front.Start()
+	s.url = front.URL
+	t.Cleanup(func() {
+		front.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.g.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		for _, u := range s.g.table.Load().upstreams {
+			u.close()
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	s.g.Apply(s.route, 0, whittle.PhaseShadow)
+	return s
+}
+
+// says answers every request with a status and a body.
+func says(status int, body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})
+}
+
+// counted counts the requests that a handler gets.
+type counted struct {
+	http.Handler
+	mu sync.Mutex // guards n
+	n  int
+}
+
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+	c.Handler.ServeHTTP(w, r)
+}
+
+func (c *counted) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// sends makes a request of the route with header fields in pairs.
+func (s *stage) sends(method, body string, header ...string) *http.Request {
+	s.t.Helper()
+	var rd io.Reader
+	if body != "" {
+		rd = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/work", rd)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
+}
+
+// gets does a request and reads the whole answer.
+func (s *stage) gets(r *http.Request) (status int, body string) {
+	s.t.Helper()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Errorf("%s: %v", r.Method, err)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Errorf("%s: read answer: %v", r.Method, err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// rests waits until nothing is pending and gives the ledger.
+func (s *stage) rests() whittle.Ledger {
+	s.t.Helper()
+	var l whittle.Ledger
+	waits(s.t, 20*time.Second, func() bool {
+		l = s.g.Ledger(s.route)
+		return l.Pending == 0
+	})
+	if l.Total != l.Sum() {
+		s.t.Errorf("the ledger does not add up: %+v", l)
+	}
+	return l
+}
+
+// waits until a condition holds.
+func waits(t *testing.T, bound time.Duration, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.After(bound)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("the condition does not come about")
+		}
+	}
+}
+
+func (s *stage) seen() []*whittle.Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*whittle.Exchange(nil), s.exchanges...)
+}
+
+func (s *stage) told() []whittle.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]whittle.Outcome(nil), s.outcomes...)
+}
+
+func TestShadowComparesBothAnswers(t *testing.T) {
+	for _, length := range []int{0, 10, firstPiece + 1, 60_000} {
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			body := string(patterned(length))
+			echo := func(side string) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					b, _ := io.ReadAll(r.Body)
+					w.Header().Set("X-Side", side)
+					w.WriteHeader(http.StatusAccepted)
+					_, _ = w.Write(append(b, side[0]))
+				})
+			}
+			spec := everything()
+			spec.Safe = true
+			s := open(t, spec, echo("monolith"), echo("candidate"))
+			status, got := s.gets(s.sends("POST", body, "X-User", "ann", "X-Mine", "1"))
+			if status != http.StatusAccepted || got != body+"m" {
+				t.Errorf("the user got %d with %d bytes", status, len(got))
+			}
+			if l := s.rests(); l.Total != 1 || l.Compared != 1 {
+				t.Fatalf("ledger %+v, want one compared", l)
+			}
+			x := s.seen()[0]
+			if x.Request.Method != "POST" || x.Request.Target != "/work" || string(x.Request.Body) != body || x.Request.Header.Get("X-Mine") != "1" {
+				t.Errorf("request %s %s with %d bytes", x.Request.Method, x.Request.Target, len(x.Request.Body))
+			}
+			for _, a := range []struct {
+				side string
+				whittle.Answer
+			}{{"monolith", x.Monolith}, {"candidate", x.Candidate}} {
+				if a.Status != http.StatusAccepted || string(a.Body) != body+a.side[:1] || a.Header.Get("X-Side") != a.side || a.Latency <= 0 || a.Failure != "" {
+					t.Errorf("%s: %d, %d bytes, %v, %q", a.side, a.Status, len(a.Body), a.Latency, a.Failure)
+				}
+			}
+			if o := s.told(); len(o) != 1 || o[0].Side != whittle.Monolith || o[0].Status != http.StatusAccepted || o[0].Route != "/work" || o[0].Latency <= 0 {
+				t.Errorf("outcomes %+v", o)
+			}
+			if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
+				t.Errorf("%d bytes still reserved", n)
+			}
+		})
+	}
+}
+
+func TestWriteContract(t *testing.T) {
+	type seenAt struct{ monolith, candidate string }
+	tests := []struct {
+		name      string
+		method    string
+		safe      bool
+		rehearsal bool
+		mirrored  bool
+	}{
+		{"GET", "GET", false, false, true},
+		{"HEAD", "HEAD", false, false, true},
+		{"OPTIONS", "OPTIONS", false, false, true},
+		{"POST", "POST", false, false, false},
+		{"PUT", "PUT", false, false, false},
+		{"PATCH", "PATCH", false, false, false},
+		{"DELETE", "DELETE", false, false, false},
+		{"a method nobody knows", "BREW", false, false, false},
+		{"POST declared safe", "POST", true, false, true},
+		{"POST rehearsed", "POST", false, true, true},
+		{"DELETE rehearsed", "DELETE", false, true, true},
+		{"GET needs no rehearsal", "GET", false, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var marks seenAt
+			note := func(into *string) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					*into += "[" + r.Header.Get("X-Rehearsal") + "]"
+				})
+			}
+			spec := everything()
+			spec.Safe = tt.safe
+			want := seenAt{monolith: "[]"}
+			if tt.rehearsal {
+				spec.Rehearsal = &whittle.Rehearsal{Header: "x-rehearsal", Value: "yes"}
+			} else {
+				want.monolith = "[faked]" // nobody's header on this route, so it passes
+			}
+			if tt.mirrored {
+				switch {
+				case tt.rehearsal && tt.method != "GET":
+					want.candidate = "[yes]"
+				case tt.rehearsal:
+					want.candidate = "[]"
+				default:
+					want.candidate = "[faked]"
+				}
+			}
+			s := open(t, spec, note(&marks.monolith), note(&marks.candidate))
+			s.gets(s.sends(tt.method, "", "X-Rehearsal", "faked"))
+			l := s.rests()
+			if tt.mirrored != (l.Compared == 1) || tt.mirrored != (l.Skipped[whittle.SkipNotSafe] == 0) {
+				t.Errorf("ledger %+v", l)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if marks != want {
+				t.Errorf("rehearsal header as seen: %+v, want %+v", marks, want)
+			}
+		})
+	}
+}
+
+func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
+	ok := says(200, "fine")
+	large := strings.Repeat("x", 64<<10+1)
+	tests := []struct {
+		name      string
+		spec      func(*whittle.Route)
+		monolith  http.Handler
+		candidate http.Handler
+		send      func(s *stage) *http.Request
+		setup     func(s *stage)
+		want      string // a reason to skip, "failed" or "shed"
+	}{
+		{name: "off", setup: func(s *stage) { s.g.Apply("/work", 5000, whittle.PhaseOff) }, want: whittle.SkipOff},
+		{name: "outside the sample", spec: func(r *whittle.Route) { r.Mirror.Sample = 0 }, want: whittle.SkipSampled},
+		{name: "large request", send: func(s *stage) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
+		{name: "large request of no known length", send: func(s *stage) *http.Request {
+			r := s.sends("POST", "")
+			r.Body = io.NopCloser(strings.NewReader(large))
+			return r
+		}, want: whittle.SkipTooLarge},
+		{name: "large answer", monolith: says(200, large), want: whittle.SkipTooLarge},
+		{name: "asks for a stream", send: func(s *stage) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, want: whittle.SkipStreaming},
+		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+		}), want: whittle.SkipStreaming},
+		{name: "monolith down", monolith: http.HandlerFunc(reset), want: whittle.SkipMonolith},
+		{name: "candidate down", candidate: nil, want: "failed"},
+		{name: "candidate resets", candidate: http.HandlerFunc(reset), want: "failed"},
+		{name: "candidate answers too much", candidate: says(200, large), want: "failed"},
+		{name: "no memory for the request", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, send: func(s *stage) *http.Request { return s.sends("POST", "a body") }, want: "shed"},
+		{name: "no memory for the answer", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, want: "shed"},
+		{name: "answered before the body was read", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			_, _ = io.WriteString(w, "enough")
+		}), send: func(s *stage) *http.Request {
+			r := s.sends("POST", "")
+			r.Body, r.ContentLength = io.NopCloser(&endless{stop: s.t.Context().Done()}), -1
+			return r
+		}, want: whittle.SkipUnread},
+		{name: "the judge has its reasons", setup: func(s *stage) {
+			s.g.opts.Observe = func(*whittle.Exchange) string { return "sampled" }
+		}, want: whittle.SkipSampled},
+		{name: "the judge panics", setup: func(s *stage) {
+			s.g.opts.Observe = func(*whittle.Exchange) string { panic("a defect") }
+		}, want: skipDefect},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Safe = true
+			if tt.spec != nil {
+				tt.spec(&spec)
+			}
+			monolith, candidate := tt.monolith, tt.candidate
+			if monolith == nil {
+				monolith = ok
+			}
+			if candidate == nil && tt.name != "candidate down" {
+				candidate = ok
+			}
+			s := open(t, spec, monolith, candidate)
+			if tt.setup != nil {
+				tt.setup(s)
+			}
+			r := s.sends("GET", "")
+			if tt.send != nil {
+				r = tt.send(s)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			l := s.rests()
+			got := map[string]int64{"failed": l.Failed, "shed": l.Shed, "compared": l.Compared}
+			for reason, n := range l.Skipped {
+				got[reason] += n
+			}
+			if l.Total != 1 || got[tt.want] != 1 {
+				t.Errorf("ledger %+v, want one %s", l, tt.want)
+			}
+			if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
+				t.Errorf("%d bytes still reserved", n)
+			}
+		})
+	}
+}
+
+// endless is a body that goes on until stop.
+type endless struct{ stop <-chan struct{} }
+
+func (e *endless) Read(p []byte) (int, error) {
+	select {
+	case <-e.stop:
+		return 0, io.ErrUnexpectedEOF
+	default:
+		return copy(p, bytes.Repeat([]byte("x"), 100)), nil
+	}
+}
+
+// reset cuts the connection instead of answering.
+func reset(w http.ResponseWriter, _ *http.Request) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = c.Close()
+	}
+}
+
+// quietLog drops what net/http's servers say of connections that break on
+// purpose.
+var quietLog = log.New(io.Discard, "", 0)
