@@ -1,0 +1,303 @@
+package compare
+
+import (
+	"encoding/json"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+
+	"whittle"
+)
+
+const (
+	// numberInBody is the value expression for a body's first number.
+	numberInBody = "number in the body"
+	// maxExpression bounds the length of an expression, in bytes.
+	maxExpression = 4 << 10
+	// expressionCost bounds one evaluation, in cel-go's units (about one per
+	// operation and per ten bytes of a string walked).
+	expressionCost = 100_000
+	// maxParsed bounds the bodies that are parsed as JSON, in bytes.
+	maxParsed = 1 << 20
+	// maxDigits bounds the length of a number in a body.
+	maxDigits = 64
+)
+
+// number is a value as it was read.
+type number struct {
+	f float64
+	// i is the exact value where whole is set.
+	i     int64
+	whole bool
+}
+
+// same reports whether two numbers are the same value, exactly.
+func (a number) same(b number) bool {
+	if a.whole && b.whole {
+		return a.i == b.i
+	}
+	return a.f == b.f
+}
+
+// String is the number as an engineer would write it.
+func (a number) String() string {
+	if a.whole {
+		return commas(strconv.FormatInt(a.i, 10))
+	}
+	return figure(a.f)
+}
+
+// reader reads the number from an answer and the divisor from a request.
+type reader struct {
+	value cel.Program // nil: the first number in the body
+	per   cel.Program // nil: 1
+	// which of the expressions' variables are read, so that nothing is parsed
+	// in vain.
+	valueReads, perReads map[string]bool
+}
+
+// newReader compiles the two expressions once.
+func newReader(c whittle.Comparison) (*reader, error) {
+	r := &reader{}
+	var err error
+	if v := strings.TrimSpace(c.Value); v != "" && v != numberInBody {
+		r.value, r.valueReads, err = compile("compare.value", v,
+			cel.Variable("body", cel.StringType), cel.Variable("json", cel.DynType))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if p := strings.TrimSpace(c.Per); p != "" {
+		text := cel.MapType(cel.StringType, cel.StringType)
+		r.per, r.perReads, err = compile("compare.per", p,
+			cel.Variable("request", cel.DynType), cel.Variable("query", text),
+			cel.Variable("header", text), cel.Variable("path", cel.StringType))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// compile checks an expression's syntax and type and bounds its cost.
+func compile(field, src string, vars ...cel.EnvOption) (cel.Program, map[string]bool, error) {
+	wrong := func(why, hint string) error {
+		return whittle.Errorf(whittle.Invalid, "%s: %s", field, why).WithField(field).WithHint(hint)
+	}
+	names := "it may read `body` (text) and `json`, or be the words: " + numberInBody
+	if field == "compare.per" {
+		names = "it may read `request` (the JSON body), `query`, `header` and `path`, as in: request.times"
+	}
+	if len(src) > maxExpression {
+		return nil, nil, wrong("the expression is longer than 4 KiB", "shorten it")
+	}
+	env, err := cel.NewEnv(append(vars, cel.CrossTypeNumericComparisons(true))...)
+	if err != nil {
+		return nil, nil, whittle.Errorf(whittle.Internal, "prepare expressions: %w", err)
+	}
+	checked, issues := env.Compile(src)
+	if issues.Err() != nil {
+		return nil, nil, wrong(firstLine(issues.Err().Error()), names)
+	}
+	switch t := checked.OutputType(); t.Kind() {
+	case types.IntKind, types.UintKind, types.DoubleKind, types.DynKind, types.AnyKind:
+	default:
+		return nil, nil, wrong("the expression gives a "+t.String()+", not a number", "convert it, as in double(header[\"X-Size\"])")
+	}
+	program, err := env.Program(checked, cel.CostLimit(expressionCost), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, nil, wrong(firstLine(err.Error()), names)
+	}
+	reads := map[string]bool{}
+	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.IdentKind {
+			reads[e.AsIdent()] = true
+		}
+	}))
+	return program, reads, nil
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimPrefix(s, "ERROR: "), "\n")
+	return s
+}
+
+// read gives the answer's number; false where there is none to read.
+func (r *reader) read(a *whittle.Answer) (number, bool) {
+	if r.value == nil {
+		return firstNumber(a.Body)
+	}
+	vars := map[string]any{}
+	if r.valueReads["body"] {
+		vars["body"] = strings.ToValidUTF8(string(a.Body), "\uFFFD")
+	}
+	if r.valueReads["json"] {
+		parsed, ok := parseJSON(a.Body)
+		if !ok {
+			return number{}, false
+		}
+		vars["json"] = parsed
+	}
+	return evaluate(r.value, vars)
+}
+
+// divisor gives what the answer's number is divided by; false where the
+// request has none.
+func (r *reader) divisor(q *whittle.Request) (float64, bool) {
+	if r.per == nil {
+		return 1, true
+	}
+	vars := map[string]any{}
+	if r.perReads["request"] {
+		parsed, ok := parseJSON(q.Body)
+		if !ok || q.Truncated {
+			return 0, false
+		}
+		vars["request"] = parsed
+	}
+	path, query, _ := strings.Cut(q.Target, "?")
+	if r.perReads["path"] {
+		vars["path"] = strings.ToValidUTF8(path, "\uFFFD")
+	}
+	if r.perReads["query"] {
+		vars["query"] = firstOf(queryOf(query))
+	}
+	if r.perReads["header"] {
+		vars["header"] = firstOf(q.Header)
+	}
+	n, ok := evaluate(r.per, vars)
+	return n.f, ok
+}
+
+// evaluate runs a program; an error, a cost above the bound or a value that is
+// not a finite number means that there is nothing to read.
+func evaluate(p cel.Program, vars map[string]any) (number, bool) {
+	out, _, err := p.Eval(vars)
+	if err != nil {
+		return number{}, false
+	}
+	switch v := out.(type) {
+	case types.Int:
+		return number{f: float64(v), i: int64(v), whole: true}, true
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return number{f: float64(v)}, true
+		}
+		return number{f: float64(v), i: int64(v), whole: true}, true
+	case types.Double:
+		return ofFloat(float64(v))
+	}
+	return number{}, false
+}
+
+// ofFloat makes a number of a finite float; whole where it holds an integer
+// that a float holds exactly.
+func ofFloat(f float64) (number, bool) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return number{}, false
+	}
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		return number{f: f, i: int64(f), whole: true}, true
+	}
+	return number{f: f}, true
+}
+
+func parseJSON(b []byte) (any, bool) {
+	if len(b) > maxParsed {
+		return nil, false
+	}
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		return nil, false
+	}
+	return v, true
+}
+
+func queryOf(raw string) map[string][]string {
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil
+	}
+	return q
+}
+
+func firstOf(m map[string][]string) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		if len(v) > 0 {
+			out[k] = strings.ToValidUTF8(v[0], "\uFFFD")
+		}
+	}
+	return out
+}
+
+// firstNumber reads the first number of a text: digits, with a sign where one
+// stands directly before them and not behind a letter or digit, decimals and
+// an exponent. Integers of 64 bits are exact.
+func firstNumber(b []byte) (number, bool) {
+	at := 0
+	for at < len(b) && !isDigit(b[at]) {
+		at++
+	}
+	if at == len(b) {
+		return number{}, false
+	}
+	start := at
+	if start > 0 && (b[start-1] == '-' || b[start-1] == '+') && (start == 1 || !isWord(b[start-2])) {
+		start--
+	}
+	end := digitsFrom(b, at)
+	whole := true
+	if end+1 < len(b) && b[end] == '.' && isDigit(b[end+1]) {
+		whole = false
+		end = digitsFrom(b, end+1)
+	}
+	if e := exponentEnd(b, end); e > end {
+		whole = false
+		end = e
+	}
+	if end-start > maxDigits {
+		return number{}, false
+	}
+	text := string(b[start:end])
+	if whole {
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return number{f: float64(i), i: i, whole: true}, true
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return number{}, false
+	}
+	return ofFloat(f)
+}
+
+func exponentEnd(b []byte, at int) int {
+	if at >= len(b) || b[at]|0x20 != 'e' {
+		return at
+	}
+	digits := at + 1
+	if digits < len(b) && (b[digits] == '+' || b[digits] == '-') {
+		digits++
+	}
+	if digits >= len(b) || !isDigit(b[digits]) {
+		return at
+	}
+	return digitsFrom(b, digits)
+}
+
+func digitsFrom(b []byte, at int) int {
+	for at < len(b) && isDigit(b[at]) {
+		at++
+	}
+	return at
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWord(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }
