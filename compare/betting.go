@@ -37,7 +37,9 @@ type bets struct {
 	Down [len(stakes)]float64 `json:"down"`
 	// Cash is what has not been staked yet.
 	Cash float64 `json:"cash"`
-	// Peak is the highest wealth so far; Ville's inequality is about it.
+	// Now is the wealth; Peak the highest so far, which is what Ville's
+	// inequality is about.
+	Now  float64 `json:"now"`
 	Peak float64 `json:"peak"`
 	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
 	At int `json:"at"`
@@ -54,7 +56,7 @@ func newBets() bets { return startBets(false) }
 func newTwoSided() bets { return startBets(true) }
 
 func startBets(two bool) bets {
-	b := bets{Peak: 1, TwoSided: two, Cash: cashPart}
+	b := bets{Now: 1, Peak: 1, TwoSided: two, Cash: cashPart}
 	each := (1 - cashPart) / b.heaps()
 	for i := range stakes {
 		b.Up[i] = each
@@ -87,6 +89,7 @@ func (b *bets) bet(g, alpha float64, n int) {
 			sum += b.Down[i]
 		}
 	}
+	b.Now = sum
 	b.Peak = max(b.Peak, sum)
 	if b.At == 0 && sum*alpha >= 1 {
 		b.At = n
@@ -131,7 +134,7 @@ func (b *bets) valid() bool {
 			return false
 		}
 	}
-	return b.Cash >= 0 && b.Cash <= cashPart && b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
+	return b.Cash >= 0 && b.Cash <= cashPart && b.Now >= 0 && b.Now <= b.Peak && b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
 }
 
 // excess tests by betting that an event comes in more than a share p of the

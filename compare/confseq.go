@@ -74,12 +74,12 @@ func (r *ratioSums) interval(alpha float64) (estimate, low, high float64) {
 		v := (r.YY - 2*q*r.XY + q*q*r.XX) / (unit * unit)
 		return math.Abs(sum) > float64(r.N)*halfWidth(r.N, v, alpha)
 	}
-	return estimate, edge(estimate, 0, outside), edge(estimate, 100, outside)
+	return estimate, crossing(estimate, 0, outside), crossing(estimate, 100, outside)
 }
 
-// edge finds where outside becomes true on the way from a point inside to a
+// crossing finds where outside becomes true on the way from a point inside to a
 // far one; the far one where it never does.
-func edge(inside, far float64, outside func(float64) bool) float64 {
+func crossing(inside, far float64, outside func(float64) bool) float64 {
 	if !outside(far) {
 		return far
 	}
@@ -117,7 +117,7 @@ func shareBound(k, n int, alpha float64) float64 {
 	if k == 0 {
 		inside = 1e-12
 	}
-	return edge(inside, 1, outside)
+	return crossing(inside, 1, outside)
 }
 
 func logBeta(a, b float64) float64 {

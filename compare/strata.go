@@ -1,0 +1,189 @@
+package compare
+
+import "math"
+
+const (
+	// strataMost bounds the sizes of `per` that are told apart: powers of two
+	// from 2^-20 to 2^43, what lies beyond joining the outermost.
+	strataMost = 64
+	lowestKey  = -20
+	// rawKey is the stratum of answers that are not divided, because the
+	// request's `per` is 0 or negative.
+	rawKey = lowestKey - 1
+	// enough answers of the monolith to know its centre and spread.
+	enough = 5
+)
+
+// moments are a running mean and sum of squared deviations (Welford 1962).
+type moments struct {
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	M2   float64 `json:"m2"`
+}
+
+func (m *moments) add(v float64) {
+	m.N++
+	d := v - m.Mean
+	m.Mean += d / float64(m.N)
+	m.M2 += d * (v - m.Mean)
+}
+
+func (m *moments) spread() float64 {
+	if m.N < 2 {
+		return 0
+	}
+	return math.Sqrt(m.M2 / float64(m.N-1))
+}
+
+// skill is what past payoffs say about the next one: the stake that would have
+// been best, as a part in [-1, 1].
+type skill struct {
+	Sum   float64 `json:"s"`
+	Sumsq float64 `json:"q"`
+}
+
+func (k *skill) learn(g float64) {
+	k.Sum += g
+	k.Sumsq += g * g
+}
+
+// stake weighs the skill within a stratum with a little of the skill overall.
+func (k *skill) stake(overall *skill) float64 {
+	const borrowed = 0.1
+	return clamp((k.Sum + borrowed*overall.Sum) / (k.Sumsq + borrowed*overall.Sumsq + 1))
+}
+
+func clamp(g float64) float64 { return max(-1, min(1, g)) }
+
+// stratum is what is known of the answers to requests of one size.
+type stratum struct {
+	Key int `json:"key"`
+	// X are the monolith's scaled answers, far ones drawn in to six spreads; Y
+	// the candidate's, without those that are wild and, once it seems to repeat
+	// itself, those given before.
+	X moments `json:"x"`
+	Y moments `json:"y"`
+	// Far is the largest deviation of an answer of the monolith, in spreads as
+	// they were known then.
+	Far float64 `json:"far"`
+
+	Mean    skill   `json:"mean"`
+	Single  skill   `json:"single"`
+	Double  skill   `json:"double"`
+	Waiting waiting `json:"waiting"`
+	// Gaps are the distances between the answers of two exchanges, for the
+	// ratio of the spreads at this size.
+	Gaps ratioSums `json:"gaps"`
+
+	Wrong wrongTally `json:"wrong"`
+}
+
+// strata are the sizes seen, in the order of their first exchange.
+type strata struct {
+	Seen []stratum `json:"seen"`
+
+	index [strataMost + 1]int8 // 1 + place in Seen, by key - rawKey
+}
+
+// keyOfPer gives the stratum of a divisor.
+func keyOfPer(per float64) int {
+	if !(per > 0) {
+		return rawKey
+	}
+	_, e := math.Frexp(per)
+	return max(lowestKey, min(lowestKey+strataMost-1, e-1))
+}
+
+// of gives the stratum of a key, opening it if it is new.
+func (s *strata) of(key int) *stratum {
+	i := key - rawKey
+	if s.index[i] == 0 {
+		s.Seen = append(s.Seen, stratum{Key: key})
+		s.index[i] = int8(len(s.Seen))
+	}
+	return &s.Seen[s.index[i]-1]
+}
+
+// place is where a stratum stands in the order of first exchanges, from 0.
+func (s *strata) place(t *stratum) int { return int(s.index[t.Key-rawKey]) - 1 }
+
+// predict gives the centre and the spread of the next scaled answer in a
+// stratum from the monolith's past; false where the past says nothing yet. A
+// size that is new borrows from the nearest known one, on the safe side: the
+// scaled spread is taken not to shrink with the size, and to grow like 1/per
+// towards smaller ones.
+func (s *strata) predict(t *stratum) (centre, spread float64, ok bool) {
+	if t.X.N >= enough {
+		return t.X.Mean, t.X.spread(), true
+	}
+	if t.Key == rawKey {
+		return 0, 0, false
+	}
+	var near *stratum
+	for i := range s.Seen {
+		o := &s.Seen[i]
+		if o.Key == rawKey || o.X.N < enough {
+			continue
+		}
+		if near == nil || distance(o.Key, t.Key) < distance(near.Key, t.Key) {
+			near = o
+		}
+	}
+	if near == nil {
+		return 0, 0, false
+	}
+	spread = near.X.spread()
+	if near.Key > t.Key {
+		spread *= math.Ldexp(1, near.Key-t.Key)
+	}
+	return near.X.Mean, spread, true
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// learn takes the monolith's answer into its stratum.
+func (t *stratum) learn(x, centre, spread float64, known bool) {
+	if known && t.X.N >= enough {
+		t.Far = max(t.Far, inSpreads(x, centre, spread))
+		if spread > 0 {
+			x = max(centre-6*spread, min(centre+6*spread, x))
+		}
+	}
+	t.X.add(x)
+}
+
+// inSpreads is how far a value lies from the centre, in spreads, bounded.
+func inSpreads(v, centre, spread float64) float64 {
+	const most = 1e9
+	d := math.Abs(v - centre)
+	if d == 0 {
+		return 0
+	}
+	if d >= most*spread {
+		return most
+	}
+	return d / spread
+}
+
+// restore rebuilds the index and reports whether the state is a possible one.
+func (s *strata) restore() bool {
+	s.index = [strataMost + 1]int8{}
+	if len(s.Seen) > strataMost+1 {
+		return false
+	}
+	for i := range s.Seen {
+		t := &s.Seen[i]
+		at := t.Key - rawKey
+		if at < 0 || at > strataMost || s.index[at] != 0 || !t.valid() {
+			return false
+		}
+		s.index[at] = int8(i + 1)
+	}
+	return true
+}
+
+func (t *stratum) valid() bool {
+	return t.X.N >= 0 && t.Y.N >= 0 && t.X.M2 >= 0 && t.Y.M2 >= 0 && t.Far >= 0 &&
+		t.Mean.Sumsq >= 0 && t.Single.Sumsq >= 0 && t.Double.Sumsq >= 0 &&
+		t.Waiting.Spread >= 0 && t.Wrong.valid()
+}

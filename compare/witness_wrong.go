@@ -1,0 +1,133 @@
+package compare
+
+import (
+	"math"
+)
+
+const (
+	// A value is wild when it lies so many spreads from the centre...
+	wildSpreads = 8
+	// ...this much further than any answer of the monolith at that size...
+	wildBeyond = 2
+	// ...and by this part of the centre itself.
+	wildRelative = 0.1
+	// fewWild is how many wrong values in one size of request are the least
+	// that can be called a fault of that size.
+	fewWild = 3
+)
+
+// wrongTally counts the wild answers at one size of request.
+type wrongTally struct {
+	N int `json:"n"`
+	X int `json:"x"` // the monolith's
+	Y int `json:"y"` // the candidate's
+	// Peak is the highest evidence against the pool, At when it passed.
+	Peak float64 `json:"peak"`
+	At   int     `json:"at"`
+}
+
+func (t *wrongTally) valid() bool {
+	return t.N >= 0 && t.X >= 0 && t.Y >= 0 && t.X <= t.N && t.Y <= t.N && t.At >= 0 &&
+		t.Peak >= 0 && t.Peak <= eValueCap
+}
+
+// wild reports whether a value is one that the monolith would not give, judged
+// by the past alone.
+func (t *stratum) wild(v, centre, spread float64) bool {
+	d := math.Abs(v - centre)
+	if d <= wildRelative*math.Abs(centre) {
+		return false
+	}
+	bar := wildSpreads * (1 + 2*enough/float64(max(enough, t.X.N)))
+	return inSpreads(v, centre, spread) > max(bar, wildBeyond*t.Far)
+}
+
+// wrongWitness watches for answers that the monolith would never give. Two
+// tests share its part of the error rate.
+//
+// The first needs nothing but exchangeable pairs: the payoff is
+// 1[y is wild] - 1[x is wild].
+//
+// The second finds a fault that shows in one size of request only, and seldom.
+// Its null hypothesis is stronger, and is what `per` promises: that the chance
+// p of a wild answer is the same for the monolith at all sizes and for the
+// candidate at this one. It is tested by universal inference (Wasserman,
+// Ramdas, Balakrishnan 2020, arXiv 1912.11436): the likelihood averaged over
+// two different chances, over the largest likelihood that any common p has. As
+// a law could itself be wild at one size, it also takes that the candidate
+// went wrong there fewWild times, in every exchange, and the monolith never:
+// should `per` not hold what it promises, even the worst law does that in no
+// more than one of 4^fewWild sizes.
+type wrongWitness struct {
+	Bets bets `json:"bets"`
+	N    int  `json:"n"` // answers of the monolith
+	X    int  `json:"x"` // wild ones among them
+	Y    int  `json:"y"` // wild ones of the candidate
+}
+
+// see settles one exchange. place is the stratum's place in the order of first
+// exchanges, from 0, and alpha the witness's part.
+func (w *wrongWitness) see(t *stratum, place int, xWild, yWild bool, alpha float64, n int) {
+	w.N++
+	t.Wrong.N++
+	if xWild {
+		w.X++
+		t.Wrong.X++
+	}
+	if yWild {
+		w.Y++
+		t.Wrong.Y++
+	}
+	w.Bets.bet(oneIf(yWild)-oneIf(xWild), alpha/2, n)
+	if yWild {
+		w.weigh(t, place, alpha/2, n)
+	}
+}
+
+func (w *wrongWitness) weigh(t *stratum, place int, alpha float64, n int) {
+	k := &t.Wrong
+	if k.X > 0 || k.Y < fewWild || k.Y < k.N {
+		return
+	}
+	// The candidate's chance is likely near 1, the monolith's near 0.
+	logE := logChance(k.Y, k.N, 1, 0.5) + logChance(w.X, w.N, 0.1, 1) -
+		logLargest(w.X+k.Y, w.N+k.N) - math.Log(float64((place+1)*(place+2)))
+	e := math.Exp(min(logE, math.Log(eValueCap)))
+	k.Peak = max(k.Peak, e)
+	if k.At == 0 && e*alpha >= 1 {
+		k.At = n
+	}
+}
+
+// logChance is the log-likelihood of k events in n rounds, averaged over a
+// Beta(a, b) prior of their chance.
+func logChance(k, n int, a, b float64) float64 {
+	return logBeta(a+float64(k), b+float64(n-k)) - logBeta(a, b)
+}
+
+// logLargest is the largest log-likelihood of k events in n rounds.
+func logLargest(k, n int) float64 {
+	if k == 0 || k == n {
+		return 0
+	}
+	p := float64(k) / float64(n)
+	return float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p)
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// decidedAt is the exchange at which a fault was shown at this size; 0: not.
+func (w *wrongWitness) decidedAt(t *stratum) int {
+	switch {
+	case t.Wrong.Y == 0:
+		return 0
+	case w.Bets.At > 0 && t.Wrong.At > 0:
+		return min(w.Bets.At, t.Wrong.At)
+	}
+	return max(w.Bets.At, t.Wrong.At)
+}
