@@ -1,0 +1,122 @@
+package compare
+
+import "whittle"
+
+// Bounds of what is kept to explain findings.
+const (
+	wrongPerSize   = 24 // wrong values kept per size of request
+	wrongMost      = 160
+	sampledPerSize = 3 // of them with a sample to show
+	divisorsMost   = 96
+)
+
+// evidence keeps a few exchanges of each sort, to explain and to show.
+type evidence struct {
+	Wrong    []wrongValue     `json:"wrong"`
+	Divisors []divisorTally   `json:"divisors"`
+	Repeated []whittle.Sample `json:"repeated"`
+	Tame     []whittle.Sample `json:"tame"`
+}
+
+// wrongValue is a wild answer of the candidate where the monolith's was not.
+type wrongValue struct {
+	Key int     `json:"key"`
+	Per float64 `json:"per"`
+	X   float64 `json:"x"`
+	Y   float64 `json:"y"`
+	// Noise is the monolith's spread for this request, in the answer's unit.
+	Noise  float64         `json:"noise"`
+	Sample *whittle.Sample `json:"sample,omitempty"`
+}
+
+// divisorTally counts the exchanges with one value of `per`.
+type divisorTally struct {
+	Per float64 `json:"per"`
+	N   int     `json:"n"`
+	// Wild of N gave a wrong value.
+	Wild int `json:"wild"`
+}
+
+// sized counts the exchange under its divisor, as long as there is room.
+func (e *evidence) sized(per float64, wild bool) {
+	for i := range e.Divisors {
+		d := &e.Divisors[i]
+		if d.Per == per {
+			d.N++
+			if wild {
+				d.Wild++
+			}
+			return
+		}
+	}
+	if len(e.Divisors) < divisorsMost {
+		d := divisorTally{Per: per, N: 1}
+		if wild {
+			d.Wild = 1
+		}
+		e.Divisors = append(e.Divisors, d)
+	}
+}
+
+// wrong keeps a wrong value, as long as its size of request has room.
+func (e *evidence) wrong(x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
+	if len(e.Wrong) >= wrongMost {
+		return
+	}
+	alike := 0
+	for i := range e.Wrong {
+		if e.Wrong[i].Key == key {
+			alike++
+		}
+	}
+	if alike >= wrongPerSize {
+		return
+	}
+	v := wrongValue{Key: key, Per: per, X: a.f, Y: b.f, Noise: noise}
+	if alike < sampledPerSize {
+		s := sampleOf(x)
+		v.Sample = &s
+	}
+	e.Wrong = append(e.Wrong, v)
+}
+
+// countOf gives how many exchanges went wrong at the divisors of a group's
+// values, and how many there were.
+func (e *evidence) countOf(values []*wrongValue) (wild, asked int) {
+	for i := range e.Divisors {
+		d := &e.Divisors[i]
+		for _, v := range values {
+			if v.Per == d.Per {
+				wild += d.Wild
+				asked += d.N
+				break
+			}
+		}
+	}
+	return max(wild, len(values)), max(asked, len(values))
+}
+
+func (e *evidence) repeated(x *whittle.Exchange) {
+	if len(e.Repeated) < maxSamples {
+		e.Repeated = append(e.Repeated, sampleOf(x))
+	}
+}
+
+func (e *evidence) tame(x *whittle.Exchange) {
+	if len(e.Tame) < maxSamples {
+		e.Tame = append(e.Tame, sampleOf(x))
+	}
+}
+
+func (e *evidence) valid() bool {
+	if len(e.Wrong) > wrongMost || len(e.Divisors) > divisorsMost ||
+		len(e.Repeated) > maxSamples || len(e.Tame) > maxSamples {
+		return false
+	}
+	for _, d := range e.Divisors {
+		if d.N < 0 || d.Wild < 0 || d.Wild > d.N {
+			return false
+		}
+	}
+	return true
+}

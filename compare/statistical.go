@@ -1,0 +1,203 @@
+package compare
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"whittle"
+)
+
+// How the statistical method's part of the error rate is split over its
+// witnesses.
+const (
+	partMean       = 0.20
+	partSpread     = 0.20
+	partLaw        = 0.20
+	partRepeats    = 0.15
+	partWrong      = 0.20
+	partUnreadable = 0.05
+)
+
+// statistical compares answers that are random by nature: it tests whether
+// both sides answer by the same law. Its null hypothesis is that, given the
+// request and the past, swapping the two answers changes nothing, which holds
+// if both draw independently by one law, whatever that law is.
+type statistical struct {
+	c     whittle.Comparison
+	read  *reader
+	alpha float64
+	statisticalState
+}
+
+// statisticalState is what is kept over a restart.
+type statisticalState struct {
+	// N exchanges gave a number on both sides.
+	N      int    `json:"n"`
+	Strata strata `json:"strata"`
+
+	Mean    meanWitness    `json:"mean"`
+	Spread  spreadWitness  `json:"spread"`
+	Law     lawWitness     `json:"law"`
+	Repeats repeatsWitness `json:"repeats"`
+	Wrong   wrongWitness   `json:"wrong"`
+	Blank   blankWitness   `json:"blank"`
+
+	MeanSums   meanSums  `json:"mean_sums"`
+	SpreadSums ratioSums `json:"spread_sums"`
+	LawSums    lawSums   `json:"law_sums"`
+
+	Evidence evidence `json:"evidence"`
+}
+
+// blankWitness watches for answers in which no number can be read.
+type blankWitness struct {
+	Bets    bets             `json:"bets"`
+	N       int              `json:"n"`
+	X       int              `json:"x"`
+	Y       int              `json:"y"`
+	Samples []whittle.Sample `json:"samples"`
+}
+
+func newStatistical(c whittle.Comparison) (*statistical, error) {
+	r, err := newReader(c)
+	if err != nil {
+		return nil, err
+	}
+	c.Margin = marginOf(c.Margin)
+	s := &statistical{c: c, read: r, alpha: methodAlpha(c)}
+	s.statisticalState = freshState()
+	return s, nil
+}
+
+// marginOf fills in what a margin leaves out.
+func marginOf(m whittle.Margin) whittle.Margin {
+	if !(m.Mean > 0) {
+		m.Mean = 0.005
+	}
+	if !(m.Spread > 1) {
+		m.Spread = 1.25
+	}
+	if !(m.Distribution > 0) {
+		m.Distribution = 0.1
+	}
+	return m
+}
+
+func freshState() statisticalState {
+	return statisticalState{
+		Mean:    meanWitness{Bets: newBets()},
+		Spread:  spreadWitness{Single: newBets(), Double: newBets()},
+		Law:     lawWitness{Bets: newBets()},
+		Repeats: repeatsWitness{Bets: newBets()},
+		Wrong:   wrongWitness{Bets: newBets()},
+		Blank:   blankWitness{Bets: newBets()},
+	}
+}
+
+// observe implements method.
+func (s *statistical) observe(x *whittle.Exchange) Observation {
+	per, ok := s.read.divisor(&x.Request)
+	if !ok {
+		if bytes.Equal(x.Monolith.Body, x.Candidate.Body) {
+			return Observation{}
+		}
+		return Observation{Skip: whittle.SkipUntranslated}
+	}
+	a, aOK := s.read.read(&x.Monolith)
+	b, bOK := s.read.read(&x.Candidate)
+	if !aOK || !bOK {
+		return s.unread(x, aOK, bOK)
+	}
+	return s.weigh(x, per, a, b)
+}
+
+// unread settles an exchange in which a side gave no number.
+func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
+	w := &s.Blank
+	w.N++
+	if !aOK {
+		w.X++
+	}
+	if !bOK {
+		w.Y++
+		if aOK && len(w.Samples) < maxSamples {
+			w.Samples = append(w.Samples, sampleOf(x))
+		}
+	}
+	w.Bets.bet(oneIf(!bOK)-oneIf(!aOK), s.alpha*partUnreadable, s.N+w.N)
+	if aOK == bOK {
+		return Observation{Differs: !bytes.Equal(x.Monolith.Body, x.Candidate.Body)}
+	}
+	return Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
+}
+
+// weigh takes a pair of numbers to every witness. Each of them looks at the
+// past first and learns from the pair after it has bet.
+func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Observation {
+	s.N++
+	suspect := s.Repeats.suspected()
+	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
+	if again {
+		s.Evidence.repeated(x)
+	}
+	unit := per
+	key := keyOfPer(per)
+	if key == rawKey {
+		unit = 1
+	}
+	t := s.Strata.of(key)
+	p := pair{n: s.N, x: a.f / unit, y: b.f / unit, stratum: t}
+	var known bool
+	p.centre, p.spread, known = s.Strata.predict(t)
+
+	var xWild, yWild bool
+	if known {
+		xWild = t.wild(p.x, p.centre, p.spread)
+		yWild = t.wild(p.y, p.centre, p.spread)
+		s.Wrong.see(t, s.Strata.place(t), xWild, yWild, s.alpha*partWrong, s.N)
+	}
+	s.Evidence.sized(per, yWild)
+	if yWild && !xWild {
+		s.Evidence.wrong(x, key, per, a, b, p.spread*unit)
+	}
+	// Leaving out a pair of which either answer is wild does not depend on
+	// which side gave it, so what is left is as exchangeable as before.
+	if !xWild && !yWild {
+		if known {
+			s.compareLaws(&p)
+		}
+		if !suspect || !either {
+			t.Y.add(p.y)
+		}
+		s.Evidence.tame(x)
+	}
+	t.learn(p.x, p.centre, p.spread, known)
+	return Observation{Differs: yWild && !xWild && s.expected(whittle.FoundWrongValue, "") == ""}
+}
+
+// compareLaws takes a tame pair to the witnesses of mean, spread and law.
+func (s *statistical) compareLaws(p *pair) {
+	cx, cy := cellOf(p.z(p.x)), cellOf(p.z(p.y))
+	s.Mean.bet(p, s.alpha*partMean)
+	s.Spread.bet(p, s.alpha*partSpread)
+	s.Law.bet(cx, cy, s.alpha*partLaw, p.n)
+	s.LawSums.add(cx, cy)
+	if p.stratum.Key == rawKey {
+		return
+	}
+	s.MeanSums.add(p)
+	if p.spread > 0 {
+		s.SpreadSums.add(math.Abs(p.z(p.y)), math.Abs(p.z(p.x)))
+	}
+}
+
+// expected gives the reason of a declared difference of law; empty: none.
+func (s *statistical) expected(kind whittle.FindingKind, path string) string {
+	for _, e := range s.c.Expect {
+		if e.Kind == kind && (e.Path == "" || strings.EqualFold(e.Path, path)) {
+			return reasonOf(e)
+		}
+	}
+	return ""
+}

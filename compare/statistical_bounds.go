@@ -1,0 +1,96 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"whittle"
+)
+
+// The names of the bounds of the statistical method.
+const (
+	boundMean   = "mean"
+	boundSpread = "spread"
+	boundLaw    = "distribution"
+)
+
+// bounds gives the three intervals, each at the confidence 1 - alpha at every
+// number of exchanges at once, and how many exchanges are still missing until
+// all of them lie inside their margins. EQUIVALENT needs all three, so it is
+// wrong only if the interval of the quantity that is outside its margin is
+// wrong: alpha need not be split (an intersection-union test, Berger 1982).
+func (s *statistical) bounds(alpha float64) ([]whittle.Bound, int) {
+	m := s.c.Margin
+	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.lawBound(m.Distribution, alpha)}
+	more := 0
+	for i := range list {
+		switch n := missing(&list[i], s.N); {
+		case n < 0 || more < 0:
+			more = -1
+		default:
+			more = max(more, n)
+		}
+	}
+	return list, more
+}
+
+// missing estimates how many more exchanges bring a bound inside its margin:
+// the width of an interval shrinks about like 1/√n.
+func missing(b *whittle.Bound, n int) int {
+	if b.Inside {
+		return 0
+	}
+	room := min(b.MarginHigh-b.Estimate, b.Estimate-b.MarginLow)
+	width := max(b.High-b.Estimate, b.Estimate-b.Low)
+	if b.MarginLow == 0 && b.What == boundLaw {
+		room, width = b.MarginHigh-b.Estimate, b.High-b.Estimate
+	}
+	if n < 2*warmUp || !(room > 0) || math.IsInf(width, 0) {
+		return -1
+	}
+	grow := width / room
+	if need := float64(n) * (grow*grow - 1); need < 1e9 {
+		return max(1, int(need))
+	}
+	return -1
+}
+
+func (s *statistical) meanBound(margin, alpha float64) whittle.Bound {
+	b := whittle.Bound{What: boundMean, MarginLow: -margin, MarginHigh: margin}
+	b.Estimate, b.Low, b.High = s.MeanSums.interval(alpha / 2)
+	b.Inside = s.MeanSums.N > 0 && b.Low >= -margin && b.High <= margin
+	b.Summary = fmt.Sprintf("the mean differs by %s to %s of the monolith's; %s either way counts as none",
+		signed(b.Low), signed(b.High), inPercent(margin))
+	return b
+}
+
+func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
+	b := whittle.Bound{What: boundSpread, MarginLow: 1 / margin, MarginHigh: margin}
+	if s.SpreadSums.X <= 0 && s.LawSums.N >= 2*warmUp {
+		b.Estimate, b.Low, b.High, b.Inside = 1, 1, 1, true
+		b.Summary = "the monolith's answers to like requests do not vary, so there is no spread to compare"
+		return b
+	}
+	b.Estimate, b.Low, b.High = s.SpreadSums.interval(alpha / 2)
+	b.High = min(b.High, 100)
+	b.Inside = s.SpreadSums.N > 0 && b.Low >= b.MarginLow && b.High <= margin
+	b.Summary = fmt.Sprintf("the candidate spreads %s to %s times as wide as the monolith; %s to %s counts as equal",
+		figure(b.Low), figure(b.High), figure(b.MarginLow), figure(margin))
+	return b
+}
+
+func (s *statistical) lawBound(margin, alpha float64) whittle.Bound {
+	b := whittle.Bound{What: boundLaw, MarginHigh: margin}
+	b.Estimate, b.Low, b.High = s.LawSums.interval(alpha / 2)
+	b.Inside = s.LawSums.N > 0 && b.High <= margin
+	b.Summary = fmt.Sprintf("the two distributions are at most %s apart, by the share of answers below any of %d thresholds; %s counts as none",
+		figure(b.High), cells-1, figure(margin))
+	return b
+}
+
+func signed(f float64) string {
+	if f > 0 {
+		return "+" + inPercent(f)
+	}
+	return inPercent(f)
+}

@@ -1,0 +1,284 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+// suspicion is the e-value from which an undecided finding is shown.
+const suspicion = 20
+
+// report implements method.
+func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+	bounds, more := s.bounds(alphaOf(s.c))
+	var list []whittle.Finding
+	list = append(list, s.wrongFindings()...)
+	list = append(list, s.lawFindings(bounds)...)
+	list = append(list, s.repeatsFindings()...)
+	list = append(list, s.blankFindings()...)
+	for i := range list {
+		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
+	}
+	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
+		return int(oneIf(b.Decided) - oneIf(a.Decided))
+	})
+	return list, bounds, more
+}
+
+func shows(b *bets) bool { return b.decided() || b.Peak >= suspicion }
+
+// wrongFindings gives one finding per cause of wrong values.
+func (s *statistical) wrongFindings() []whittle.Finding {
+	groups := explain(s.Evidence.Wrong, s.perName())
+	largest := 0
+	for _, g := range groups {
+		largest = max(largest, len(g.values))
+	}
+	list := make([]whittle.Finding, 0, len(groups))
+	for _, g := range groups {
+		list = append(list, s.wrongFinding(&g, len(g.values) == largest))
+	}
+	return list
+}
+
+func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
+	f := whittle.Finding{
+		Kind: whittle.FoundWrongValue, Cause: g.cause, Of: s.N,
+		Path: class(g.values, s.Evidence.Divisors, s.perName()),
+	}
+	var asked int
+	f.Count, asked = s.Evidence.countOf(g.values)
+	f.EValue = s.Wrong.Bets.eValue()
+	seen := map[int]bool{}
+	for _, v := range g.values {
+		t := s.Strata.of(v.Key)
+		if !seen[v.Key] && (largest || t.Wrong.X == 0 && len(g.values) >= fewWild) {
+			f.DecidedAt = firstOf2(f.DecidedAt, s.Wrong.decidedAt(t))
+		}
+		seen[v.Key] = true
+		f.EValue = max(f.EValue, t.Wrong.Peak)
+		if v.Sample != nil && len(f.Samples) < maxSamples {
+			f.Samples = append(f.Samples, *v.Sample)
+		}
+	}
+	f.Decided = f.DecidedAt > 0
+	v := g.values[0]
+	f.Monolith, f.Candidate = figure(v.X), figure(v.Y)
+	where := ""
+	if f.Path != "" {
+		where = " to requests with " + f.Path
+	}
+	f.Summary = fmt.Sprintf("%d of %d answers%s are values that the monolith would never give: %s where it said %s",
+		f.Count, asked, where, f.Candidate, f.Monolith)
+	return f
+}
+
+// lawFindings gives what is found of mean, spread and distribution.
+func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
+	repeats := s.Repeats.Bets.decided()
+	var list []whittle.Finding
+	if shows(&s.Mean.Bets) && (!repeats || math.Abs(s.shift()) >= plainShift) {
+		list = append(list, s.meanFinding())
+	}
+	if s.Spread.decidedAt() > 0 || s.Spread.eValue() >= suspicion {
+		list = append(list, s.spreadFinding())
+	}
+	// What repeats moves the share of each class of answers by itself: without
+	// another mean or spread it is no finding of its own.
+	if shows(&s.Law.Bets) && (!repeats || len(list) > 0) {
+		list = append(list, s.lawFinding(bounds))
+	}
+	return list
+}
+
+// plainShift is how many standard errors of the candidate's different answers
+// its mean must lie off before it is a finding beside `repeats`: a few draws
+// that are given again and again lie off a little by chance.
+const plainShift = 4.5
+
+// shift is the difference of the means over the sizes of request, in standard
+// errors (Stouffer's sum), with the larger of the two spreads.
+func (s *statistical) shift() float64 {
+	sum, n := 0.0, 0
+	for i := range s.Strata.Seen {
+		t := &s.Strata.Seen[i]
+		if t.X.N < enough || t.Y.N < 2 {
+			continue
+		}
+		sx, sy := t.X.spread(), max(t.X.spread(), t.Y.spread())
+		se := math.Sqrt(sx*sx/float64(t.X.N) + sy*sy/float64(t.Y.N))
+		if se > 0 {
+			sum += (t.Y.Mean - t.X.Mean) / se
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / math.Sqrt(float64(n))
+}
+
+func (s *statistical) meanFinding() whittle.Finding {
+	b := &s.Mean.Bets
+	f := s.lawBase(whittle.FoundMean, b.At, b.eValue(), b.Rounds)
+	x, y, cause := s.means()
+	unit := ""
+	if n := s.perName(); n != "" {
+		unit = " per " + n
+	}
+	f.Monolith, f.Candidate, f.Cause = figure(x)+unit, figure(y)+unit, cause
+	change, word := y/x-1, "higher"
+	if x == 0 {
+		f.Summary = fmt.Sprintf("the candidate's mean is %s against %s%s", figure(y), figure(x), unit)
+		return f
+	}
+	if change < 0 {
+		word = "lower"
+	}
+	f.Summary = fmt.Sprintf("the candidate's mean is %s %s: %s against %s%s",
+		inPercent(math.Abs(change)), word, figure(y), figure(x), unit)
+	return f
+}
+
+// means gives both sides' scaled means, each size of request weighed by how
+// exactly its means are known, and a cause where one factor fits the sizes.
+func (s *statistical) means() (x, y float64, cause string) {
+	type ratio struct{ r, err float64 }
+	var ratios []ratio
+	weight, best := 0.0, 0.0
+	for i := range s.Strata.Seen {
+		t := &s.Strata.Seen[i]
+		if t.X.N < 2 || t.Y.N < 2 || t.Key == rawKey && len(s.Strata.Seen) > 1 {
+			continue
+		}
+		v := t.X.spread()*t.X.spread()/float64(t.X.N) + t.Y.spread()*t.Y.spread()/float64(t.Y.N)
+		w := 1 / max(v, 1e-18*max(1e-18, t.X.Mean*t.X.Mean))
+		x, y, weight = x+w*t.X.Mean, y+w*t.Y.Mean, weight+w
+		best = max(best, w)
+		if t.X.Mean != 0 {
+			ratios = append(ratios, ratio{t.Y.Mean / t.X.Mean, math.Sqrt(v) / math.Abs(t.X.Mean)})
+		}
+	}
+	if weight == 0 {
+		return 0, 0, ""
+	}
+	x, y = x/weight, y/weight
+	common, fit, told := y/x, 0, 0
+	for _, r := range ratios {
+		if math.Abs(common-1) > 4*r.err {
+			told++
+			if near(r.r, common, 4*r.err+1e-3) {
+				fit++
+			}
+		}
+	}
+	if told >= 2 && fit*4 >= told*3 && x != 0 {
+		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
+			figure(common), ofThem(fit, told))
+	}
+	return x, y, cause
+}
+
+func (s *statistical) spreadFinding() whittle.Finding {
+	f := s.lawBase(whittle.FoundSpread, s.Spread.decidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
+	ratio, t := s.widest()
+	word := "wide"
+	f.Monolith, f.Candidate = "1", figure(ratio)
+	where := ""
+	if t != nil && s.perName() != "" && t.Key != rawKey && len(s.Strata.Seen) > 1 {
+		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), figure(math.Ldexp(1, t.Key)), figure(math.Ldexp(1, t.Key+1)-1))
+		where = ", most of all for " + f.Path
+	}
+	f.Summary = fmt.Sprintf("the candidate's answers spread %s times as %s as the monolith's%s", figure(ratio), word, where)
+	if root := rootOf(ratio); root != "" {
+		f.Cause = figure(ratio) + " is " + root
+	}
+	return f
+}
+
+// widest gives the ratio of spreads at the size of request that speaks most for
+// the finding.
+func (s *statistical) widest() (ratio float64, at *stratum) {
+	most := 0.0
+	for i := range s.Strata.Seen {
+		t := &s.Strata.Seen[i]
+		if w := math.Abs(t.Single.Sum) + math.Abs(t.Double.Sum); w > most && t.Gaps.N >= 2 && t.Gaps.X > 0 {
+			most, at = w, t
+		}
+	}
+	if at == nil {
+		r, _, _ := s.SpreadSums.interval(0.5)
+		return r, nil
+	}
+	// The root of the mean squares is what the ratio of two spreads means.
+	return math.Sqrt(at.Gaps.YY / at.Gaps.XX), at
+}
+
+func (s *statistical) lawFinding(bounds []whittle.Bound) whittle.Finding {
+	b := &s.Law.Bets
+	f := s.lawBase(whittle.FoundDistribution, b.At, b.eValue(), b.Rounds)
+	d := 0.0
+	for i := range bounds {
+		if bounds[i].What == boundLaw {
+			d = bounds[i].Estimate
+		}
+	}
+	f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of answers below it differ by %s",
+		figure(d), inPercent(d))
+	return f
+}
+
+func (s *statistical) lawBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
+	return whittle.Finding{
+		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
+		Samples: slices.Clone(s.Evidence.Tame),
+	}
+}
+
+func (s *statistical) repeatsFindings() []whittle.Finding {
+	w := &s.Repeats
+	if !shows(&w.Bets) {
+		return nil
+	}
+	f := whittle.Finding{
+		Kind: whittle.FoundRepeats, Decided: w.Bets.decided(), DecidedAt: w.Bets.At, EValue: w.Bets.eValue(),
+		Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),
+		Monolith:  fmt.Sprintf("%d of %d", w.X, w.N),
+		Candidate: fmt.Sprintf("%d of %d", w.Y, w.N),
+	}
+	f.Summary = fmt.Sprintf("the candidate gave an earlier answer again in %d of %d exchanges; the monolith hit one of those in %d",
+		w.Y, w.N, w.X)
+	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewWild {
+		f.Cause = fmt.Sprintf("%s came within the same second of the clock as the earlier one: "+
+			"a generator seeded with the time in seconds", ofThem(w.SameSecond, w.Y))
+	}
+	return []whittle.Finding{f}
+}
+
+func (s *statistical) blankFindings() []whittle.Finding {
+	w := &s.Blank
+	if w.Y == 0 {
+		return nil
+	}
+	return []whittle.Finding{{
+		Kind: whittle.FoundUnreadable, Decided: w.Bets.decided(), DecidedAt: w.Bets.At, EValue: w.Bets.eValue(),
+		Count: w.Y, Of: s.N + w.N, Samples: slices.Clone(w.Samples),
+		Monolith:  fmt.Sprintf("%d unreadable", w.X),
+		Candidate: fmt.Sprintf("%d unreadable", w.Y),
+		Summary: fmt.Sprintf("no number could be read in %d of the candidate's %d answers; in the monolith's in %d",
+			w.Y, s.N+w.N, w.X),
+	}}
+}
+
+// perName is how a request's size is called; empty where nothing is divided.
+func (s *statistical) perName() string {
+	p := strings.Join(strings.Fields(s.c.Per), " ")
+	if len(p) > 60 {
+		return "per"
+	}
+	return p
+}

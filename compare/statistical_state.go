@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+
+	"whittle"
+)
+
+// statisticalVersion is that of the kept state.
+const statisticalVersion = 1
+
+// keptStatistical is the state as it is written: JSON, which is bounded by the
+// bounds of its parts and never holds a number that is not finite.
+type keptStatistical struct {
+	Version int `json:"version"`
+	statisticalState
+	// Memory is repeatsWitness's marks and seconds, little endian.
+	Memory []byte `json:"memory"`
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (s *statistical) MarshalBinary() ([]byte, error) {
+	k := keptStatistical{Version: statisticalVersion, statisticalState: s.statisticalState}
+	for i := range repeatSlots {
+		k.Memory = binary.LittleEndian.AppendUint32(k.Memory, s.Repeats.Marks[i])
+		k.Memory = binary.LittleEndian.AppendUint32(k.Memory, s.Repeats.Seconds[i])
+	}
+	b, err := json.Marshal(&k)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "keep evidence: %w", err)
+	}
+	return b, nil
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. What could not have
+// been written is refused, and leaves the state as it was.
+func (s *statistical) UnmarshalBinary(b []byte) error {
+	var k keptStatistical
+	if err := json.Unmarshal(b, &k); err != nil {
+		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
+	}
+	if k.Version != statisticalVersion {
+		return whittle.Errorf(whittle.Unsupported, "restore evidence: version %d is not known", k.Version)
+	}
+	if len(k.Memory) != 8*repeatSlots || !k.valid() {
+		return whittle.Errorf(whittle.Invalid, "restore evidence: the state is not a possible one")
+	}
+	for i := range repeatSlots {
+		k.Repeats.Marks[i] = binary.LittleEndian.Uint32(k.Memory[8*i:])
+		k.Repeats.Seconds[i] = binary.LittleEndian.Uint32(k.Memory[8*i+4:])
+	}
+	s.statisticalState = k.statisticalState
+	return nil
+}
+
+func (k *keptStatistical) valid() bool {
+	for _, b := range []*bets{
+		&k.Mean.Bets, &k.Spread.Single, &k.Spread.Double, &k.Law.Bets,
+		&k.Repeats.Bets, &k.Wrong.Bets, &k.Blank.Bets,
+	} {
+		if !b.valid() {
+			return false
+		}
+	}
+	return k.N >= 0 && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
+		k.MeanSums.valid() && k.SpreadSums.valid() && k.LawSums.valid()
+}
+
+// counted reports whether the counts agree with each other.
+func (k *keptStatistical) counted() bool {
+	for c := range k.Law.X {
+		if k.Law.X[c] < 0 || k.Law.Y[c] < 0 {
+			return false
+		}
+	}
+	r, w, b := &k.Repeats, &k.Wrong, &k.Blank
+	return upTo(r.X, r.N) && upTo(r.Y, r.N) && upTo(r.SameSecond, r.Y) &&
+		upTo(w.X, w.N) && upTo(w.Y, w.N) &&
+		upTo(b.X, b.N) && upTo(b.Y, b.N) && len(b.Samples) <= maxSamples
+}
+
+func upTo(k, n int) bool { return k >= 0 && k <= n }
+
+func (s *meanSums) valid() bool {
+	return s.N >= 0 && s.Square >= 0 && s.Level >= 0 && s.Reach >= 0 && s.WarmAbs >= 0 &&
+		upTo(s.Warm.N, warmUp) && s.Warm.M2 >= 0
+}
+
+func (r *ratioSums) valid() bool {
+	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && !math.IsInf(r.XY, 0)
+}
+
+func (s *lawSums) valid() bool {
+	for b := range s.Sum {
+		if !upTo(s.Square[b], s.N) || s.Sum[b] > s.Square[b] || s.Sum[b] < -s.Square[b] {
+			return false
+		}
+	}
+	return s.N >= 0
+}
