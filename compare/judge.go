@@ -3,14 +3,35 @@
 // alone, in the order in which they came.
 package compare
 
-import "whittle"
+import (
+	"mime"
+	"strconv"
+	"strings"
+
+	"whittle"
+)
 
 // Judge compares the two answers of each exchange of one route and says what
 // is known of the candidate. It is deterministic and not safe for concurrent
 // use.
+//
+// What it promises: if both sides answer by the same law and independently of
+// each other, the chance that it ever says DIFFERENT, looked at after every
+// exchange, is at most 1 - Confidence.
 type Judge struct {
 	c      whittle.Comparison
+	alpha  float64 // of each head
 	method method
+
+	// compared counts the exchanges with both answers; asked also those in
+	// which the candidate gave none, and loose those of asked that differed
+	// undeclared in status, content type or by giving no answer.
+	compared, asked, loose int
+
+	status, kind, failure head
+	novelty               novelty
+
+	verdict *whittle.Verdict // nil: something came since
 }
 
 // NewJudge makes the judge of a route. A wrong expression or path is a
@@ -21,5 +42,135 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{c: c, method: m}, nil
+	return &Judge{
+		c: c, alpha: headPart * alphaOf(c), method: m,
+		status: newHead(), kind: newHead(), failure: newHead(), novelty: newNovelty(),
+	}, nil
+}
+
+// Observe takes one exchange. One in which the monolith gave no answer, or a
+// body was cut off, is not compared.
+func (j *Judge) Observe(x *whittle.Exchange) Observation {
+	switch {
+	case x.Monolith.Failure == whittle.FailedCanceled || x.Candidate.Failure == whittle.FailedCanceled:
+		return Observation{Skip: whittle.SkipCanceled}
+	case x.Monolith.Truncated || x.Candidate.Truncated || x.Monolith.Failure == whittle.FailedTooLarge:
+		return Observation{Skip: whittle.SkipTooLarge}
+	}
+	j.verdict = nil
+	shape := shapeOf(&x.Request)
+	j.novelty.see(shape)
+	j.asked++
+	failed := j.failure.see(j.outcome(x, whittle.FoundFailure, shape), j.limit(), j.alpha, j.asked)
+	switch {
+	case x.Monolith.Failure != whittle.NoFailure:
+		return Observation{Skip: whittle.SkipMonolith}
+	case x.Candidate.Failure != whittle.NoFailure:
+		j.loose += int(oneIf(failed))
+		return Observation{Differs: failed}
+	}
+	j.compared++
+	o := j.compareHeads(x, shape)
+	if o == nil {
+		got := j.method.observe(x)
+		if got.Skip != "" {
+			j.compared--
+			j.asked--
+		}
+		return got
+	}
+	j.loose += int(oneIf(o.Differs))
+	return *o
+}
+
+// compareHeads compares status and content type; nil where both are the same.
+func (j *Judge) compareHeads(x *whittle.Exchange, shape uint64) *Observation {
+	status := j.outcome(x, whittle.FoundStatus, shape)
+	differs := j.status.see(status, j.limit(), j.alpha, j.compared)
+	if status.from != status.to {
+		return &Observation{Differs: differs}
+	}
+	kind := j.outcome(x, whittle.FoundContentType, shape)
+	differs = j.kind.see(kind, j.limit(), j.alpha, j.compared)
+	if kind.from != kind.to {
+		return &Observation{Differs: differs}
+	}
+	return nil
+}
+
+// outcome reads from an exchange what a head counts.
+func (j *Judge) outcome(x *whittle.Exchange, kind whittle.FindingKind, shape uint64) *headPair {
+	o := &headPair{shape: shape, sample: func() whittle.Sample { return sampleOf(x) }}
+	word := statusWord
+	switch kind {
+	case whittle.FoundContentType:
+		word = mediaType
+	case whittle.FoundFailure:
+		word = failureWord
+	}
+	o.from, o.to = word(&x.Monolith), word(&x.Candidate)
+	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
+		o.repeat = word(x.Repeat)
+	}
+	if o.from != o.to {
+		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
+	}
+	return o
+}
+
+// reasonFor gives the reason of the declaration that covers a change; empty:
+// none does.
+func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
+	for _, e := range list {
+		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
+			return reasonOf(e)
+		}
+	}
+	return ""
+}
+
+// reasonOf is a declaration's reason in words, never empty.
+func reasonOf(e whittle.Expectation) string {
+	if e.Reason == "" {
+		return "declared in the config"
+	}
+	return e.Reason
+}
+
+func statusWord(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
+
+func failureWord(a *whittle.Answer) string {
+	if a.Failure == whittle.NoFailure {
+		return "an answer"
+	}
+	return "no answer (" + string(a.Failure) + ")"
+}
+
+// mediaType is the content type without its parameters but the charset.
+func mediaType(a *whittle.Answer) string {
+	raw := a.Header.Get("Content-Type")
+	switch raw {
+	case "":
+		return "none"
+	case "application/json", "text/html; charset=utf-8", "text/plain; charset=utf-8":
+		return raw
+	}
+	kind, params, err := mime.ParseMediaType(raw)
+	if err != nil {
+		return snippet([]byte(raw), 80)
+	}
+	if c := params["charset"]; c != "" {
+		kind += "; charset=" + strings.ToLower(c)
+	}
+	return snippet([]byte(kind), 120)
+}
+
+// limit is the share of answers that may differ in status or content type, or
+// be missing, and still count as none. A law is known only to its margin, so
+// the statistical kind does not ask for more than one in two hundred.
+func (j *Judge) limit() float64 {
+	if j.c.Kind == whittle.Statistical {
+		return max(j.c.MaxDiffer, 0.005)
+	}
+	return j.c.MaxDiffer
 }

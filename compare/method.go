@@ -36,7 +36,7 @@ type method interface {
 // its own part, so the sum is what is promised.
 const (
 	methodPart = 0.85 // the method's own findings
-	tallyPart  = 0.05 // each of status, content type and failure
+	headPart   = 0.05 // each of status, content type and failure
 )
 
 // alphaOf is the promised error rate of a whole rollout.

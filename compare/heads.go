@@ -1,0 +1,172 @@
+package compare
+
+import (
+	"fmt"
+
+	"whittle"
+)
+
+// Bounds of a head.
+const (
+	changesMost = 12 // changes of value told apart
+	leanSlots   = 64
+)
+
+// head counts the exchanges in which the two sides gave another status,
+// another content type, or no answer at all.
+//
+// A difference is shown when both of two hypotheses are rejected: that the two
+// sides follow the same law (by bets on which side gives which of the two
+// values, which are fair then, with the direction learnt by shape of request),
+// and that the candidate differs in no more than the share that is allowed.
+// So neither a monolith that flaps by itself nor a rare and accepted difference
+// raises an alarm, and a constant difference is shown within a dozen exchanges.
+// Where the monolith was asked twice and differed from itself, a third must be
+// rejected: that the candidate differs no more often than the monolith's own
+// second answer.
+type head struct {
+	Same  bets   `json:"same"`
+	Share excess `json:"share"`
+	Self  bets   `json:"self"`
+	// N exchanges, Count of which differed in a way nobody declared.
+	N     int `json:"n"`
+	Count int `json:"count"`
+	// SelfCount of the monolith's second answers differed from its first.
+	SelfCount int              `json:"self_count"`
+	Lean      [leanSlots]int32 `json:"lean"`
+	Overall   int32            `json:"overall"`
+	Changes   []changeOf       `json:"changes"`
+}
+
+// changeOf is one change of value with its count.
+type changeOf struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count int    `json:"count"`
+	// Expected is the declared reason; empty: not declared.
+	Expected string           `json:"expected"`
+	Samples  []whittle.Sample `json:"samples"`
+}
+
+func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: newBets()} }
+
+// headPair is one exchange for a head.
+type headPair struct {
+	from, to string // equal: no difference
+	repeat   string // the monolith's second answer; empty: none
+	shape    uint64
+	reason   string // the declared reason of this change
+	sample   func() whittle.Sample
+}
+
+// see settles one exchange and reports whether it differs undeclared.
+func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
+	t.N++
+	differs := o.from != o.to
+	if differs {
+		t.keep(o)
+	}
+	open := differs && o.reason == ""
+	if open {
+		t.Count++
+		t.lean(o, alpha, n)
+	}
+	t.Share.see(open, limit, alpha, n)
+	if o.repeat != "" {
+		self := o.repeat != o.from
+		if self {
+			t.SelfCount++
+		}
+		t.Self.bet(oneIf(open)-oneIf(self), alpha, n)
+	}
+	return open
+}
+
+// lean bets on the direction in which this pair of values went before.
+func (t *head) lean(o *headPair, alpha float64, n int) {
+	side, low, high := int32(1), o.from, o.to
+	if low > high {
+		side, low, high = -1, high, low
+	}
+	h := hasher(o.shape)
+	h.text(low)
+	h.text(high)
+	slot := &t.Lean[mix(uint64(h))%leanSlots]
+	direction := sign(*slot)
+	if direction == 0 {
+		direction = sign(t.Overall)
+	}
+	t.Same.bet(float64(direction*side), alpha, n)
+	*slot = saturate(*slot + side)
+	t.Overall = saturate(t.Overall + side)
+}
+
+func sign(v int32) int32 {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
+
+func (t *head) keep(o *headPair) {
+	for i := range t.Changes {
+		c := &t.Changes[i]
+		if c.From == o.from && c.To == o.to && c.Expected == o.reason {
+			c.Count++
+			if len(c.Samples) < maxSamples {
+				c.Samples = append(c.Samples, o.sample())
+			}
+			return
+		}
+	}
+	if len(t.Changes) < changesMost {
+		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{o.sample()}})
+	}
+}
+
+// decidedAt is the exchange at which the difference was shown; 0: not.
+func (t *head) decidedAt() int {
+	if t.Same.At == 0 || t.Share.At == 0 || t.SelfCount > 0 && t.Self.At == 0 {
+		return 0
+	}
+	at := max(t.Same.At, t.Share.At)
+	if t.SelfCount > 0 {
+		at = max(at, t.Self.At)
+	}
+	return at
+}
+
+// findings gives one finding per change of value. what names it in a sentence:
+// "status".
+func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding {
+	at := t.decidedAt()
+	list := make([]whittle.Finding, 0, len(t.Changes))
+	for _, c := range t.Changes {
+		f := whittle.Finding{
+			Kind: kind, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N,
+			Expected: c.Expected, Samples: c.Samples,
+		}
+		if c.Expected == "" {
+			f.Decided, f.DecidedAt = at > 0, at
+			f.EValue = min(t.Same.eValue(), t.Share.eValue())
+		}
+		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
+		list = append(list, f)
+	}
+	return list
+}
+
+func (t *head) valid() bool {
+	for _, c := range t.Changes {
+		if !upTo(c.Count, t.N) || len(c.Samples) > maxSamples {
+			return false
+		}
+	}
+	return t.Same.valid() && t.Self.valid() && t.Share.valid() && upTo(t.Count, t.N) &&
+		upTo(t.SelfCount, t.N) && len(t.Changes) <= changesMost
+}
