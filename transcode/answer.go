@@ -99,7 +99,16 @@ func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
 	return unmarshal(a.Body, m)
 }
 
-func unmarshal(b []byte, m protoreflect.Message) error {
+// unmarshal reads what a candidate sent, which may be anything. The protobuf
+// library panics on one kind of it (v1.36.12, unmarshalMap: a map entry with a
+// second key of another wire type), and a candidate's lie must not end the
+// gateway.
+func unmarshal(b []byte, m protoreflect.Message) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("read message: %v", r)
+		}
+	}()
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(b, m.Interface()); err != nil {
 		return fmt.Errorf("read message: %w", err)
 	}

@@ -165,8 +165,9 @@ func (s *scanner) skip() bool {
 	if s.word("true") || s.word("false") || s.word("null") {
 		return true
 	}
-	if _, ok := s.plainString(); ok {
-		return true
+	if len(s.rest) > 0 && s.rest[0] == '"' {
+		_, ok := s.plainString()
+		return ok
 	}
 	_, ok := s.plainNumber()
 	return ok
