@@ -1,0 +1,148 @@
+package load
+
+import (
+	"bufio"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// rawServer hands each connection to serve; nothing of HTTP is done for it.
+func rawServer(t *testing.T, serve func(c net.Conn, n int)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				serve(c, n)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	return "http://" + l.Addr().String()
+}
+
+// readRequest takes one request without a body off a connection.
+func readRequest(b *bufio.Reader) error {
+	for {
+		line, err := b.ReadString('\n')
+		if err != nil || line == "\r\n" {
+			return err
+		}
+	}
+}
+
+func say(text string) func(net.Conn, int) {
+	return func(c net.Conn, _ int) {
+		if readRequest(bufio.NewReader(c)) == nil {
+			io.WriteString(c, text)
+		}
+	}
+}
+
+const fivePlan = `
+config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 0.3}}
+scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
+
+func TestFailuresAreCountedByKind(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for kind, url := range map[string]string{
+		ErrorConnect:     "http://" + closed.Addr().String(),
+		ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
+		ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
+		ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+		ErrorTimeout: rawServer(t, func(c net.Conn, _ int) {
+			_, _ = io.Copy(io.Discard, c) // until the client gives up
+		}),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			r := run(t, plan(t, fivePlan), Options{Target: url})
+			if r.Requests != 5 || r.Failed != 5 || r.Errors[kind] != 5 {
+				t.Fatalf("%d requests, %d failed, %v", r.Requests, r.Failed, r.Errors)
+			}
+			answered := kind == ErrorExpectation
+			if (r.Completed == 5) != answered || answered != (r.Codes["404"] == 5) {
+				t.Errorf("%d completed, codes %v", r.Completed, r.Codes)
+			}
+			// A timeout is in the latency as what it was at least.
+			if kind == ErrorTimeout && r.Median < 300 {
+				t.Errorf("median %v ms after a timeout of 300 ms", r.Median)
+			}
+		})
+	}
+}
+
+func TestAHalfAnswerIsAReset(t *testing.T) {
+	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
+	if r := run(t, plan(t, fivePlan), Options{Target: url}); r.Errors[ErrorReset] != 5 || r.Completed != 0 {
+		t.Errorf("%v, %d completed", r.Errors, r.Completed)
+	}
+}
+
+// A server may close a kept-alive connection just as the next request is on
+// its way. That is nobody's error where the request may be repeated.
+func TestAConnectionClosedBetweenRequestsIsReplaced(t *testing.T) {
+	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	p := plan(t, `
+config: {phases: [{duration: 0.2, arrivalCount: 20}], http: {pool: 1}}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	r := run(t, p, Options{Target: url})
+	if r.Completed != 20 || r.Failed != 0 || r.Latency.Connect.Count != 20 {
+		t.Errorf("%d completed, %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
+	}
+}
+
+func TestArrivalsAboveTheBoundAreSkippedAndCounted(t *testing.T) {
+	release := make(chan struct{})
+	var once sync.Once
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-release }))
+	defer srv.Close()
+	p := plan(t, `
+config: {phases: [{duration: 0.5, arrivalCount: 50, maxVusers: 3}, {pause: 1.2}]}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	r := run(t, p, Options{Target: srv.URL, OnProgress: func(p Progress) {
+		if p.InFlight != 3 || p.Skipped != 47 {
+			t.Errorf("in flight %d, skipped %d, want 3 and 47", p.InFlight, p.Skipped)
+		}
+		once.Do(func() { close(release) })
+	}})
+	if r.Users != (Users{50, 3, 47, 3}) || r.Completed != 3 {
+		t.Errorf("users %+v, %d completed", r.Users, r.Completed)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	if r := run(t, plan(t, fivePlan), Options{Target: srv.URL}); r.Errors[ErrorConnect] != 5 {
+		t.Errorf("an unknown certificate: %v", r.Errors)
+	}
+	p := plan(t, `
+config: {phases: [{duration: 0.1, arrivalCount: 5}], tls: {rejectUnauthorized: false}, http: {pool: 1}}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	if r := run(t, p, Options{Target: srv.URL}); r.Completed != 5 || r.Latency.Connect.Count != 1 {
+		t.Errorf("%d completed, %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
+	}
+}

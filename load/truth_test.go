@@ -1,0 +1,130 @@
+package load
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+)
+
+// frozenServer answers at once, except that from the first request after
+// `from` on it holds all answers for `freeze`, as a process does in a long
+// pause. at gives when the freeze began and ended.
+type frozenServer struct {
+	*httptest.Server
+	once       sync.Once
+	from       time.Time
+	freeze     time.Duration
+	thawed     chan struct{}
+	began, end time.Time
+
+	mu sync.Mutex
+	// drained, guarded by mu, is when the last held answer was given.
+	drained time.Time
+}
+
+func newFrozenServer(from, freeze time.Duration) *frozenServer {
+	f := &frozenServer{from: time.Now().Add(from), freeze: freeze, thawed: make(chan struct{})}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if time.Now().Before(f.from) {
+			return
+		}
+		f.once.Do(func() {
+			f.began = time.Now()
+			time.AfterFunc(f.freeze, func() {
+				f.end = time.Now()
+				close(f.thawed)
+			})
+		})
+		select {
+		case <-f.thawed:
+			return
+		default:
+		}
+		<-f.thawed
+		f.mu.Lock()
+		f.drained = time.Now()
+		f.mu.Unlock()
+	}))
+	return f
+}
+
+// TestAFrozenServerShowsInTheLatency is the test of the whole idea: a target
+// that stands still for a second must cost every user due in that second the
+// rest of it, however few connections there were to be stuck on.
+func TestAFrozenServerShowsInTheLatency(t *testing.T) {
+	const rate, length, freeze = 200.0, 2.0, 1.0
+	for _, pool := range []int{0, 4} {
+		t.Run(fmt.Sprintf("pool %d", pool), func(t *testing.T) {
+			f := newFrozenServer(500*time.Millisecond, time.Duration(freeze*float64(time.Second)))
+			defer f.Close()
+			p := plan(t, fmt.Sprintf("config: {phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
+			r := run(t, p, Options{Target: f.URL, Pool: pool})
+			if r.Completed != rate*length {
+				t.Fatalf("%d completed, want %v; errors %v", r.Completed, rate*length, r.Errors)
+			}
+			// Of the n users, freeze·rate were due while it stood, and waited evenly
+			// from 0 to its whole length: the value at quantile q is that of the one
+			// who waited longer than all but (1−q)·n.
+			frozen := f.end.Sub(f.began).Seconds()
+			n := float64(r.Completed)
+			// What the server took to let all of them go is its own, not an error.
+			f.mu.Lock()
+			drain := f.drained.Sub(f.end).Seconds()
+			f.mu.Unlock()
+			for _, q := range []float64{.6, .75, .9, .95, .99, .999} {
+				want := frozen - (1-q)*n/rate
+				got := r.Histograms.Intended.Quantile(q).Seconds()
+				if got < want-0.02*frozen || got > want+0.02*frozen+drain {
+					t.Errorf("p%v from the intended time: %.3f s, want %.3f s within 2 %% (and %.3f s of draining)", q*100, got, want, drain)
+				}
+			}
+			// The view that most tools show: with 4 connections, 4 requests saw it.
+			if pool > 0 && r.Latency.Actual.P99 > 200*time.Millisecond {
+				t.Errorf("p99 from the actual send %v: more than the 4 stuck requests saw the freeze", r.Latency.Actual.P99)
+			}
+		})
+	}
+}
+
+func TestLatenessBeyondItsBoundVoidsARun(t *testing.T) {
+	var v Views
+	v.ScheduleError.P99 = 30 * time.Millisecond
+	v.Intended.P50 = 50 * time.Millisecond
+	if voidReason(&v, 10*time.Millisecond) == "" {
+		t.Error("30 ms late at a median of 50 ms passed")
+	}
+	v.Intended.P50 = 16 * time.Second
+	if why := voidReason(&v, 10*time.Millisecond); why != "" {
+		t.Errorf("30 ms late at a median of 16 s: %s", why)
+	}
+	v.Intended.P50, v.ScheduleError.P99 = 50*time.Millisecond, 9*time.Millisecond
+	if why := voidReason(&v, 10*time.Millisecond); why != "" {
+		t.Errorf("9 ms late: %s", why)
+	}
+}
+
+// The clock here runs as the real one, but for one leap: the generator, from its
+// own point of view, was stopped for a while.
+func TestAStoppedGeneratorDeclaresItsRunVoid(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	begin := time.Now()
+	now := func() time.Time {
+		t := time.Now()
+		if t.Sub(begin) > 100*time.Millisecond {
+			t = t.Add(300 * time.Millisecond)
+		}
+		return t
+	}
+	p := plan(t, "config: {phases: [{duration: 1, arrivalRate: 200}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	r := run(t, p, Options{Target: srv.URL, Now: now})
+	if r.Void == "" || r.Latency.ScheduleError.Max < 250*time.Millisecond {
+		t.Errorf("void %q, schedule error %+v", r.Void, r.Latency.ScheduleError)
+	}
+	if r.Latency.Intended.P99 < 250*time.Millisecond {
+		t.Errorf("the lateness is not in the latency: %+v", r.Latency.Intended)
+	}
+}
