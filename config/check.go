@@ -213,7 +213,7 @@ func (r *reader) conflicting(earlier []whittle.Route, m whittle.Match) string {
 // isSafe reports whether a route's requests may be repeated without being told
 // that it is a rehearsal.
 func isSafe(route whittle.Route) bool {
-	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, route.Match.Method)
+	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
 }
 
 // checkWarnings tells of what is allowed and probably not meant.

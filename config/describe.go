@@ -88,7 +88,7 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return
 	}
-	line(b, "candidate", "%s, answers held up to %s", upstream(r.Candidate), size(r.Candidate.MaxAnswer))
+	line(b, "candidate", "%s, %s for a mirrored call, answers held up to %s", upstream(r.Candidate), brief(r.Candidate.Timeout), size(r.Candidate.MaxAnswer))
 	if r.RPC != nil {
 		line(b, "rpc", "%s %s%s", r.RPC.Protocol, r.RPC.Method, prefix(r.RPC.Prefix))
 		answer := "JSON"
@@ -99,7 +99,7 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 	}
 	describeMirror(b, r)
 	describeCompare(b, &r.Compare)
-	describeRollout(b, &r.Rollout)
+	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
 	g := &r.Guard
 	p99 := "latency is not guarded"
 	if g.P99 > 0 {
@@ -198,14 +198,17 @@ func jsonRules(c *whittle.Comparison) string {
 	return s
 }
 
-func describeRollout(b *strings.Builder, p *whittle.Rollout) {
+func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {
 	steps := make([]string, len(p.Steps))
 	for i, s := range p.Steps {
 		steps[i] = number(s.Percent())
 	}
 	when := "by hand"
-	if p.Auto {
+	switch {
+	case p.Auto && evidence:
 		when = "by itself on evidence"
+	case p.Auto:
+		when = "by hand, since nothing is mirrored and no evidence comes"
 	}
 	by := p.Sticky.By
 	if p.Sticky.Name != "" {

@@ -41,6 +41,9 @@ func parseShare(s string, inPercent bool) (whittle.Share, error) {
 		text += "%"
 	}
 	f, err := parsePercent(text)
+	if err != nil && inPercent {
+		return 0, fmt.Errorf("%s is not a share in percent: write a number from 0.01 to 100, such as 5", quote(s))
+	}
 	if err != nil {
 		return 0, err
 	}
