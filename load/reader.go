@@ -40,10 +40,17 @@ func (s Source) ParsePlan(name string, src []byte) (*Plan, error) {
 }
 
 func (r *reader) script(root *node) error {
-	err := r.fields(root, "the plan", map[string]func(*node) error{
+	known := map[string]func(*node) error{
 		"config":    r.config,
 		"scenarios": func(*node) error { return nil }, // after config, wherever it stands
-	}, map[string]string{
+	}
+	for _, f := range root.fields {
+		// A place for anchors is the one thing that may stand beside them.
+		if f.value.anchored && known[f.name] == nil {
+			known[f.name] = func(*node) error { return nil }
+		}
+	}
+	err := r.fields(root, "the plan", known, map[string]string{
 		"before": "flows before and after the run", "after": "flows before and after the run",
 	})
 	if err != nil {

@@ -46,6 +46,8 @@ type node struct {
 	text   string
 	items  []*node
 	fields []field
+	// anchored values are written down to be referred to from elsewhere.
+	anchored bool
 }
 
 type field struct {
@@ -142,7 +144,11 @@ func (b *treeBuilder) build(a ast.Node, depth int) (*node, error) {
 	switch a := a.(type) {
 	case *ast.AnchorNode:
 		b.anchors[a.Name.GetToken().Value] = a.Value
-		return b.build(a.Value, depth+1)
+		value, err := b.build(a.Value, depth+1)
+		if err == nil {
+			value.anchored = true
+		}
+		return value, err
 	case *ast.AliasNode:
 		return b.alias(n, a.Value.GetToken().Value, depth)
 	case *ast.TagNode:
