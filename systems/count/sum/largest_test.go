@@ -30,4 +30,3 @@ func TestCountOfTheLargestTimes(t *testing.T) {
 		t.Errorf("%d draws were made, want %d", drawn, math.MaxInt32)
 	}
 }
-

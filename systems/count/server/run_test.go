@@ -1,0 +1,332 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"whittle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// gated counts when its gate opens, and says when it was entered.
+type gated struct{ entered, gate chan struct{} }
+
+func (g gated) Count(ctx context.Context, times int32) (int64, error) {
+	g.entered <- struct{}{}
+	select {
+	case <-g.gate:
+		return int64(times), nil
+	case <-ctx.Done():
+		return 0, whittle.Errorf(whittle.CodeOf(context.Cause(ctx)), "count ended early: %w", context.Cause(ctx))
+	}
+}
+
+// running is a program under way.
+type running struct {
+	public, admin string
+	stop          context.CancelFunc
+	ended         chan error
+}
+
+func run(t *testing.T, c Counter, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	r := &running{stop: cancel, ended: make(chan error, 1)}
+	stopped := false
+	p := Program{Name: "probe", Start: func(prometheus.Registerer) (Counter, func(), error) {
+		return c, func() { stopped = true }, nil
+	}}
+	args = append([]string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}, args...)
+	go func() {
+		err := p.Run(ctx, args, func(string) string { return "" }, in, t.Output())
+		in.CloseWithError(io.EOF)
+		if !stopped {
+			err = errors.Join(err, errors.New("the counter was not stopped"))
+		}
+		r.ended <- err
+	}()
+	line := make([]byte, 200)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatalf("nothing listens: %v, %v", err, <-r.ended)
+	}
+	found := regexp.MustCompile(`^listening public=(127\.0\.0\.1:\d+) admin=(127\.0\.0\.1:\d+)\n$`).FindSubmatch(line[:n])
+	if found == nil {
+		t.Fatalf("stdout = %q", line[:n])
+	}
+	r.public, r.admin = "http://"+string(found[1]), "http://"+string(found[2])
+	return r
+}
+
+func (r *running) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		if err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("does not end")
+	}
+}
+
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+func get(t *testing.T, url, host string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = host
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// call sends one count in the background and gives its status and text.
+func (r *running) call(t *testing.T) <-chan string {
+	t.Helper()
+	answer := make(chan string, 1)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.public+twirpPath, strings.NewReader(`{"times":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() {
+		res, err := client.Do(req)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		answer <- res.Status + " " + string(text)
+	}()
+	return answer
+}
+
+func TestAdminPort(t *testing.T) {
+	r := run(t, fake{})
+	if got := <-r.call(t); got != `200 OK {"Sum":150}` {
+		t.Errorf("count: %q", got)
+	}
+	for path, want := range map[string]string{
+		"/livez":                         "ok\n",
+		"/readyz":                        "ok\n",
+		"/metrics":                       `count_calls_total{code="ok",protocol="twirp"} 1`,
+		"/debug/pprof/":                  "goroutine",
+		"/debug/pprof/cmdline":           "",
+		"/debug/pprof/heap":              "",
+		"/debug/pprof/symbol":            "num_symbols",
+		"/debug/pprof/mutex":             "",
+		"/debug/pprof/allocs":            "",
+		"/debug/pprof/block":             "",
+		"/debug/pprof/profile?seconds=1": "",
+	} {
+		if code, text := get(t, r.admin+path, "localhost"); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d, want 200 with %q", path, code, want)
+		}
+	}
+	for _, host := range []string{"example.com", "10.0.0.1:80", "127.0.0.1.example.com"} {
+		if code, _ := get(t, r.admin+"/metrics", host); code != http.StatusForbidden {
+			t.Errorf("asked as %s: %d, want 403", host, code)
+		}
+	}
+	if code, _ := get(t, r.public+"/metrics", ""); code != http.StatusNotFound {
+		t.Errorf("metrics on the public port: %d, want 404", code)
+	}
+	r.stop()
+	r.wait(t)
+}
+
+func TestDrainLetsCallsFinish(t *testing.T) {
+	g := gated{make(chan struct{}), make(chan struct{})}
+	r := run(t, g)
+	answer := r.call(t)
+	<-g.entered
+	r.stop()
+	// The admin port tells that the end has begun while the call is under way.
+	for begun := time.Now(); ; {
+		code, _ := get(t, r.admin+"/readyz", "")
+		if code == http.StatusServiceUnavailable {
+			break
+		}
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("still ready after the stop")
+		}
+	}
+	close(g.gate)
+	if got := <-answer; got != `200 OK {"Sum":3}` {
+		t.Errorf("call under way: %q", got)
+	}
+	r.wait(t)
+}
+
+func TestDrainCancelsWhatIsLate(t *testing.T) {
+	g := gated{make(chan struct{}), make(chan struct{})}
+	r := run(t, g, "-drain", "10ms")
+	answer := r.call(t)
+	<-g.entered
+	r.stop()
+	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"unavailable"`) {
+		t.Errorf("call under way: %q, want 503 unavailable", got)
+	}
+	r.wait(t)
+}
+
+func TestGoneClientEndsItsCall(t *testing.T) {
+	g := gated{make(chan struct{}), make(chan struct{})}
+	r := run(t, g)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.public, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "POST "+twirpPath+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	<-g.entered
+	conn.Close()
+	r.stop() // waits for the call, whose gate never opens
+	r.wait(t)
+}
+
+func TestHeaderIsBounded(t *testing.T) {
+	r := run(t, fake{})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.public, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Long", strings.Repeat("x", 2*maxHeader))
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a header of %d bytes: %d, want 431", 2*maxHeader, res.StatusCode)
+	}
+	r.stop()
+	r.wait(t)
+}
+
+func TestWrongUsage(t *testing.T) {
+	envFile := filepath.Join(t.TempDir(), "bad.env")
+	if err := os.WriteFile(envFile, []byte("COUNT_DRAIN=soon\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		args string
+		env  string
+		code whittle.Code
+		says string
+	}{
+		{"-admin 0.0.0.0:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin :6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin example.com:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin [::]:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-listen :6667 -admin 127.0.0.1:6667", "", whittle.Invalid, "has the public port"},
+		{"-listen 127.0.0.1:http -admin 127.0.0.1:80", "", whittle.Invalid, "has the public port"},
+		{"-listen 6666", "", whittle.Invalid, "is not host:port"},
+		{"-listen 127.0.0.1:70000", "", whittle.Invalid, "no usable port"},
+		{"-listen " + taken.Addr().String(), "", whittle.Unavailable, "open port"},
+		{"-deadline 0s", "", whittle.Invalid, "-deadline is 0s"},
+		{"-drain -1s", "", whittle.Invalid, "-drain is -1s"},
+		{"-max-conns 0", "", whittle.Invalid, "-max-conns is 0"},
+		{"-speed 3", "", whittle.Invalid, "not defined: -speed"},
+		{"now", "", whittle.Invalid, `"now" is not a flag`},
+		{"", "COUNT_LOG_LEVEL=loud", whittle.Invalid, `COUNT_LOG_LEVEL="loud" in the environment is not a value for -log-level`},
+		{"-env-file " + envFile, "", whittle.Invalid, `COUNT_DRAIN="soon" in ` + envFile},
+		{"-env-file " + envFile + ".none", "", whittle.Invalid, "read env file"},
+	} {
+		p := Program{Name: "probe", Start: func(prometheus.Registerer) (Counter, func(), error) { return fake{}, func() {}, nil }}
+		getenv := func(name string) string {
+			if k, v, _ := strings.Cut(c.env, "="); k == name {
+				return v
+			}
+			return ""
+		}
+		// A usage that is taken for right serves until this ends it.
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := p.Run(ctx, append([]string{"-admin", "127.0.0.1:0"}, strings.Fields(c.args)...), getenv, io.Discard, io.Discard)
+		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %s: %v (%v), want %v with %q", c.args, c.env, err, whittle.CodeOf(err), c.code, c.says)
+		}
+	}
+}
+
+func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
+	envFile := filepath.Join(t.TempDir(), "test.env")
+	if err := os.WriteFile(envFile, []byte("COUNT_DRAIN=1s\nCOUNT_DEADLINE=\"2s\"\nCOUNT_MAX_CONNS=3\nOTHER=x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"COUNT_ENV_FILE": envFile, "COUNT_DRAIN": "10s", "COUNT_DEADLINE": "20s", "COUNT_MAX_CONNS": ""}
+	var c config
+	f := flag.NewFlagSet("probe", flag.ContinueOnError)
+	c.register(f)
+	if err := f.Parse([]string{"-drain", "100s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(f, func(name string) string { return env[name] }); err != nil {
+		t.Fatal(err)
+	}
+	if c.drain != 100*time.Second || c.deadline != 20*time.Second || c.maxConns != 3 || c.listen != ":6666" {
+		t.Errorf("drain %v, deadline %v, max-conns %d, listen %s; want 100s of the flag, 20s of the environment, 3 of the file, :6666 by default",
+			c.drain, c.deadline, c.maxConns, c.listen)
+	}
+}
+
+func TestDefaultEnvFileMayBeMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if values, err := readEnvFile(defaultEnvFile); err != nil || len(values) != 0 {
+		t.Errorf("%v, %v, want nothing", values, err)
+	}
+	if err := os.WriteFile(defaultEnvFile, []byte("A=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if values, err := readEnvFile(defaultEnvFile); err != nil || values["A"] != "1" {
+		t.Errorf("%v, %v, want A=1", values, err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	p := Program{Name: "probe", Summary: "probe probes.", Examples: "  probe -listen :1\n", Flags: func(f *flag.FlagSet) { f.Int("depth", 3, "how deep") }}
+	if err := p.Run(t.Context(), []string{"-h"}, os.Getenv, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"probe probes.", "-listen", "-depth", "Examples:\n  probe -listen :1"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the help:\n%s", want, out.String())
+		}
+	}
+}
