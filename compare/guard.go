@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"whittle"
@@ -16,7 +17,7 @@ const (
 	// slowShare is the share of answers that lie above a 99th percentile.
 	slowShare = 0.01
 	// neededCap ends the search for the least evidence that could decide.
-	neededCap = 1_000_000
+	neededCap = 10_000
 )
 
 // Guard watches the candidate while users depend on it. Its three tests are
@@ -53,8 +54,8 @@ type Guard struct {
 
 // contest is the state of one of the tests.
 type contest struct {
-	Arms     arms `json:"arms"`
-	Breached bool `json:"breached,omitempty"`
+	Evidence staked `json:"evidence"`
+	Breached bool   `json:"breached,omitempty"`
 	// Count and Bad are the candidate's answers in the test; MCount and MBad
 	// the monolith's over the same time.
 	Count  int `json:"n"`
@@ -199,15 +200,15 @@ func (g *Guard) reference() float64 {
 // Compared takes in one compared exchange.
 func (g *Guard) Compared(differs bool) {
 	g.mismatch.alone(differs, g.cfg.Mismatch)
-	if g.mismatch.Arms.logEValue() >= math.Log(1/g.alpha) {
+	if g.mismatch.Evidence.logEValue() >= math.Log(1/g.alpha) {
 		g.mismatch.Breached = true
 	}
 }
 
 func (g *Guard) check() {
 	bar := math.Log(g.threshold())
-	g.errors.Breached = g.errors.Breached || g.errors.Arms.logEValue() >= bar
-	g.slow.Breached = g.slow.Breached || g.slow.Arms.logEValue() >= bar
+	g.errors.Breached = g.errors.Breached || g.errors.Evidence.logEValue() >= bar
+	g.slow.Breached = g.slow.Breached || g.slow.Evidence.logEValue() >= bar
 }
 
 // block plays one block; each side's kind of answer says whether an answer
@@ -220,7 +221,8 @@ func (c *contest) block(ms, cs []answer, guess, slack float64, kindM, kindC func
 		if c.book == nil {
 			c.book = oddsBook{}
 		}
-		c.Arms.block(c.book.find(guess, slack, m, n), mBad, m-mBad, bad, n-bad)
+		odds := c.book.find(guess, slack, m, n)
+		c.Evidence.play(func(a *arms) { a.block(odds, mBad, m-mBad, bad, n-bad) })
 	}
 }
 
@@ -245,7 +247,7 @@ func (c *contest) alone(bad bool, limit float64) {
 		c.Bad++
 	}
 	if limit < 0.95 {
-		c.Arms.single(limit, b, 1-b)
+		c.Evidence.play(func(a *arms) { a.single(limit, b, 1-b) })
 	}
 }
 
@@ -263,7 +265,7 @@ func (g *Guard) Meters() []whittle.Meter {
 
 func (g *Guard) meter(name string, c *contest, threshold float64, needed int) whittle.Meter {
 	return whittle.Meter{
-		Name: name, EValue: shown(c.Arms.logEValue()), Threshold: threshold,
+		Name: name, EValue: shown(c.Evidence.logEValue()), Threshold: threshold,
 		Count: c.Count, Needed: needed, Breached: c.Breached,
 	}
 }
@@ -314,32 +316,21 @@ func (g *Guard) grounds(m *whittle.Meter) string {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// least counts how many plays of the same step take fresh evidence to the bar;
-// −1 if it would take more than neededCap.
-func least(bar float64, play func(*arms)) int {
-	var a, step arms
-	play(&step)
-	reaches := func(n int) bool {
-		for i := range a {
-			a[i] = float64(n) * step[i]
-		}
-		return a.logEValue() >= bar
+// least counts how many plays of the same bet take fresh evidence to the bar;
+// −1 where it would take more than neededCap, or the bet cannot win.
+func least(bar float64, bet func(*arms)) int {
+	var step arms
+	bet(&step)
+	if slices.Max(step[:]) <= 0 {
+		return -1
 	}
-	high := 1
-	for !reaches(high) {
-		if high *= 2; high > neededCap {
-			return -1
+	var s staked
+	for n := 1; n <= neededCap; n++ {
+		if s.play(func(a *arms) { a.add(&step) }); s.logEValue() >= bar {
+			return n
 		}
 	}
-	low := high / 2
-	for high-low > 1 {
-		if mid := (low + high) / 2; reaches(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high
+	return -1
 }
 
 // beside is how many good answers of the monolith lie beside each of the

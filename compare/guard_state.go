@@ -62,5 +62,5 @@ func (g *Guard) UnmarshalBinary(b []byte) error {
 }
 
 func (c *contest) valid() bool {
-	return c.Arms.valid() && c.Bad >= 0 && c.Bad <= c.Count && c.MBad >= 0 && c.MBad <= c.MCount
+	return c.Evidence.Arms.valid() && c.Evidence.Plays >= 0 && c.Bad >= 0 && c.Bad <= c.Count && c.MBad >= 0 && c.MBad <= c.MCount
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ type traffic struct {
 	excess    float64                 // the candidate's on top
 	latency   func(t float64) float64 // both sides' median, ms
 	slower    float64                 // the candidate's factor
-	breakFrom int                     // the request from which the candidate fails always; 0: never
+	breakFrom int                     // the candidate's answer from which it fails always; 0: never
 }
 
 func constant(v float64) func(float64) float64 { return func(float64) float64 { return v } }
@@ -32,7 +33,7 @@ func constant(v float64) func(float64) float64 { return func(float64) float64 { 
 const warmup = 300
 
 // drive plays a run until a breach and gives after how many of the candidate's
-// answers it came; 0 for never.
+// answers, from breakFrom on, it came; 0 for never.
 func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 	candidate := 0
 	for i := range warmup + tr.requests {
@@ -44,7 +45,7 @@ func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 			candidate++
 			rate += tr.excess
 			median *= tr.slower
-			if tr.breakFrom > 0 && i-warmup >= tr.breakFrom {
+			if tr.breakFrom > 0 && candidate > tr.breakFrom {
 				rate = 1
 			}
 		}
@@ -54,7 +55,7 @@ func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 		o.Latency = time.Duration(median * math.Exp(0.6*r.NormFloat64()) * float64(time.Millisecond))
 		g.Outcome(o)
 		if g.errors.Breached || g.slow.Breached {
-			return candidate
+			return candidate - tr.breakFrom
 		}
 	}
 	return 0
@@ -83,6 +84,7 @@ func TestGuardFalseAlarms(t *testing.T) {
 		{"one percent", 2000, traffic{share: 0.01, requests: 4000, errors: constant(0.001), latency: constant(20)}},
 		{"even", 2000, traffic{share: 0.5, requests: 600, errors: constant(0.02), latency: constant(20)}},
 		{"most", 2000, traffic{share: 0.9, requests: 600, errors: constant(0.05), latency: constant(20)}},
+		{"all", 1000, traffic{share: 1, requests: 600, errors: constant(0.02), latency: constant(20)}},
 		{"quarter, many errors", 2000, traffic{share: 0.25, requests: 600, errors: constant(0.3), latency: constant(20)}},
 		{"both fail for a while", 1000, traffic{share: 0.1, requests: 1500, errors: stepped(0.001, 0.6, 0.4, 0.5), latency: constant(20)}},
 		{"both in waves", 500, traffic{share: 0.25, requests: 1500, errors: waves, latency: constant(20)}},
@@ -104,7 +106,7 @@ func TestGuardFalseAlarms(t *testing.T) {
 				alarms := 0
 				for range c.runs / 2 {
 					guard := NewGuard(g)
-					if c.drive(guard, r) > 0 {
+					if c.drive(guard, r) != 0 {
 						alarms++
 					}
 				}
@@ -137,7 +139,8 @@ func TestGuardDetection(t *testing.T) {
 		{"errors in 10 %", 0.1, 1, 80},
 		{"errors in 5 %", 0.05, 1, 250},
 		{"errors in 3 %", 0.03, 1, 800},
-		{"5 times slower", 0, 5, 12},
+		{"errors in 100 %, after 5,000 good answers", 1, 1, 10},
+		{"5 times slower", 0, 5, 20},
 		{"3 times slower", 0, 3, 60},
 		{"2 times slower", 0, 2, 1500},
 	}
@@ -149,6 +152,11 @@ func TestGuardDetection(t *testing.T) {
 				tr := base
 				tr.share, tr.excess, tr.slower = share, c.excess, c.slower
 				tr.requests = int(6000 / share)
+				runs := runs
+				if strings.Contains(c.what, "after") {
+					tr.excess, tr.breakFrom = 0, 5000
+					runs /= 5
+				}
 				r := rand.New(rand.NewPCG(7, uint64(1000*share)))
 				var took []int
 				for range runs {

@@ -140,6 +140,13 @@ func project(u, v, slack, m, c float64) float64 {
 	return (low + high) / 2
 }
 
+// add multiplies in what other bets have won.
+func (a *arms) add(b *arms) {
+	for i := range a {
+		a[i] += b[i]
+	}
+}
+
 // logEValue is the logarithm of the average wealth.
 func (a *arms) logEValue() float64 {
 	top := a[0]
@@ -151,6 +158,47 @@ func (a *arms) logEValue() float64 {
 		sum += math.Exp(l - top)
 	}
 	return top + math.Log(sum/armCount)
+}
+
+// logSum is log(exp(a) + exp(b)).
+func logSum(a, b float64) float64 {
+	return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
+}
+
+// stakeEvery is how many plays lie between two fresh stakes.
+const stakeEvery = 8
+
+// staked keeps a test awake. A bet that has run through thousands of good
+// answers has lost its wealth and would need as many bad ones to win it back;
+// so half of the first wealth is kept, and staked bit by bit as time goes on.
+// The k-th bit is 1/(2·L(k)) − 1/(2·L(k+1)) with L(k) = 1 + log(k): the bits
+// add up to a half, so the whole is still an e-process, and a candidate that
+// breaks after n plays is found at a price of no more than about
+// log(n) + 2·log(log(n)) in evidence. (A mixture over the time of the change;
+// compare Shin, Ramdas & Rinaldo 2022, arXiv 2203.03532.)
+type staked struct {
+	Arms  arms `json:"arms"`
+	Plays int  `json:"plays"`
+}
+
+// play lets the arms bet once more.
+func (s *staked) play(bet func(*arms)) {
+	if s.Plays++; s.Plays%stakeEvery == 0 {
+		k := s.Plays / stakeEvery
+		fresh := math.Log(1/unstaked(k) - 1/unstaked(k+1))
+		for i := range s.Arms {
+			s.Arms[i] = logSum(s.Arms[i], fresh)
+		}
+	}
+	bet(&s.Arms)
+}
+
+func unstaked(k int) float64 { return 1 + math.Log(float64(max(1, k))) }
+
+// logEValue is the logarithm of the wealth staked and kept.
+func (s *staked) logEValue() float64 {
+	kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
+	return logSum(s.Arms.logEValue(), kept) - math.Ln2
 }
 
 // shown is the e-value as a number that JSON can hold.
@@ -175,8 +223,9 @@ func (a *arms) valid() bool {
 // McAuliffe & Sekhon 2021, arXiv 1810.08240): for each rate p the ratio
 // ∫ q^s(1−q)^(n−s) dBeta(q) / p^s(1−p)^(n−s) is a martingale if p is the
 // true one, so the rates at which it has stayed below 1/α hold the truth at
-// all times at once with probability 1 − α. The prior Beta(1/4, b) leans
-// towards few differences, since that is what has to be shown.
+// all times at once with probability 1 − α. The prior is Beta(1/4, b) for nine
+// tenths, which leans towards few differences since that is what has to be
+// shown, and Beta(1/2, 1/2) for the rest.
 type share struct {
 	n, s int
 	b    float64
@@ -184,14 +233,17 @@ type share struct {
 
 const sharePriorA = 0.25
 
-// newShare aims the prior at the rate that may still be called equivalent.
+// newShare aims the prior's mean at the rate that may still be called
+// equivalent.
 func newShare(aim float64) share {
-	return share{b: min(max(sharePriorA/max(aim, 1e-6)/5, 0.25), 1e4)}
+	return share{b: min(max(sharePriorA/max(aim, 1e-6), 0.25), 1e5)}
 }
 
 // logMixture is the logarithm of the mixture's likelihood.
 func (s *share) logMixture() float64 {
-	return mathext.Lbeta(sharePriorA+float64(s.s), s.b+float64(s.n-s.s)) - mathext.Lbeta(sharePriorA, s.b)
+	few := mathext.Lbeta(sharePriorA+float64(s.s), s.b+float64(s.n-s.s)) - mathext.Lbeta(sharePriorA, s.b)
+	wide := mathext.Lbeta(0.5+float64(s.s), 0.5+float64(s.n-s.s)) - mathext.Lbeta(0.5, 0.5)
+	return logSum(math.Log(0.9)+few, math.Log(0.1)+wide)
 }
 
 // logLikelihood of a rate, with 0·log 0 = 0.

@@ -1,0 +1,237 @@
+package compare
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func outcome(i int, side whittle.Side, status int, latency time.Duration) whittle.Outcome {
+	return whittle.Outcome{At: testStart.Add(time.Duration(i) * time.Millisecond), Side: side, Status: status, Latency: latency}
+}
+
+// healthy feeds n good answers of the monolith, 1 to 20 ms.
+func healthy(g *Guard, n int) {
+	for i := range n {
+		g.Outcome(outcome(i, whittle.Monolith, 200, time.Duration(1+i%20)*time.Millisecond))
+	}
+}
+
+func meterOf(t *testing.T, g *Guard, name string) whittle.Meter {
+	t.Helper()
+	for _, m := range g.Meters() {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no meter %q", name)
+	return whittle.Meter{}
+}
+
+// TestMismatchFalseAlarms: a share of differences at the limit itself breaches
+// in at most 1 of 100 runs.
+func TestMismatchFalseAlarms(t *testing.T) {
+	t.Parallel()
+	const runs = 1000
+	r := rand.New(rand.NewPCG(5, 6))
+	alarms := 0
+	for range runs {
+		g := NewGuard(whittle.Guard{Mismatch: 0.01, Confidence: 0.99})
+		for range 1500 {
+			g.Compared(r.Float64() < 0.01)
+		}
+		if g.mismatch.Breached {
+			alarms++
+		}
+	}
+	if alarms > runs/100 {
+		t.Errorf("%d of %d runs breached", alarms, runs)
+	}
+}
+
+// TestGuardNeeded: what a meter says it takes at least is what it takes.
+func TestGuardNeeded(t *testing.T) {
+	for name, broken := range map[string]func(i int) whittle.Outcome{
+		meterErrors: func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 500, time.Millisecond) },
+		meterP99:    func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 200, time.Second) },
+	} {
+		g := NewGuard(testGuard)
+		healthy(g, 1000)
+		needed := meterOf(t, g, name).Needed
+		if needed < 2 || needed > 4 {
+			t.Errorf("%s: %d answers are needed after 1,000 of the monolith", name, needed)
+		}
+		for i := 1; i <= needed; i++ {
+			if meterOf(t, g, name).Breached {
+				t.Errorf("%s: breached before answer %d", name, i)
+			}
+			g.Outcome(broken(1000 + i))
+			healthy(g, maxReserve)
+		}
+		if m := meterOf(t, g, name); !m.Breached || m.Count != needed || !strings.HasSuffix(m.Summary, "breached") {
+			t.Errorf("%s: not breached after %d: %+v", name, needed, m)
+		}
+	}
+	g := NewGuard(testGuard)
+	needed := meterOf(t, g, meterMismatch).Needed
+	for range needed {
+		if g.mismatch.Breached {
+			t.Error("mismatch: breached early")
+		}
+		g.Compared(true)
+	}
+	if !g.mismatch.Breached {
+		t.Errorf("mismatch: not breached after %d", needed)
+	}
+}
+
+// TestGuardWithoutMonolith: at a share of 100 % the candidate is held against
+// the monolith's last answers, and against nothing where there were none.
+func TestGuardWithoutMonolith(t *testing.T) {
+	g := NewGuard(testGuard)
+	for i := range 500 {
+		g.Outcome(outcome(i, whittle.Candidate, 500, time.Second))
+	}
+	m := meterOf(t, g, meterErrors)
+	if m.Breached || m.Needed != -1 || g.Run() != 500 || !strings.Contains(m.Summary, "before the monolith has answered") {
+		t.Errorf("with nothing to compare with: %+v", m)
+	}
+	g = NewGuard(testGuard)
+	healthy(g, 3000)
+	for range 64 {
+		g.Outcome(outcome(3000, whittle.Candidate, 200, 5*time.Millisecond))
+	}
+	took := 0
+	for ; !g.errors.Breached && took < 1000; took++ {
+		g.Outcome(outcome(3000, whittle.Candidate, 502, 5*time.Millisecond))
+	}
+	if took > 6 {
+		t.Errorf("at 100 %% a broken candidate was stopped after %d answers", took)
+	}
+	before := g.errors.Count
+	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
+	if g.blocks.alone || g.errors.Count != before {
+		t.Error("an answer of the monolith does not end the time without it")
+	}
+}
+
+func TestGuardOutcomes(t *testing.T) {
+	g := NewGuard(testGuard)
+	healthy(g, 500)
+	for i := range 7 {
+		g.Outcome(outcome(500+i, whittle.Candidate, 503, 0))
+	}
+	if g.Run() != 7 {
+		t.Errorf("a run of %d", g.Run())
+	}
+	g.Outcome(whittle.Outcome{At: testStart, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
+	if g.Run() != 7 || g.errors.Count != 1 {
+		t.Errorf("a canceled request counts: run %d, %d answers", g.Run(), g.errors.Count)
+	}
+	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
+	if g.Run() != 0 {
+		t.Error("a client error counts as bad")
+	}
+	g.Reset()
+	m := meterOf(t, g, meterErrors)
+	if m.Breached || m.Count != 0 || m.EValue != 1 {
+		t.Errorf("after a reset: %+v", m)
+	}
+	if len(g.Meters()) != 3 || len(NewGuard(whittle.Guard{}).Meters()) != 2 {
+		t.Error("latency is guarded exactly where P99 is set")
+	}
+}
+
+// TestGuardOldAnswers: what the monolith did long before is not the same time.
+func TestGuardOldAnswers(t *testing.T) {
+	g := NewGuard(testGuard)
+	healthy(g, 300)
+	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
+	o.At = o.At.Add(time.Hour)
+	g.Outcome(o)
+	if len(g.blocks.reserve) != 0 || len(g.blocks.pending) != 1 || g.errors.Count != 0 || g.past.N != 300 {
+		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.blocks.reserve), len(g.blocks.pending), g.past.N)
+	}
+}
+
+// TestGuardResumes: a guard restored in the middle of a run goes on as if it
+// had never been put away, in bounded space.
+func TestGuardResumes(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	whole, half := NewGuard(testGuard), NewGuard(testGuard)
+	for i := range 9000 {
+		o := outcome(i, whittle.Side(min(1, r.IntN(5))^1), 200, time.Duration(r.ExpFloat64()*1e7))
+		if r.IntN(50) == 0 {
+			o.Status = 500
+		}
+		whole.Outcome(o)
+		half.Outcome(o)
+		whole.Compared(i%900 == 0)
+		half.Compared(i%900 == 0)
+		if i%1237 == 0 {
+			state, err := half.MarshalBinary()
+			if err != nil || len(state) > 32<<10 {
+				t.Fatalf("%d bytes, %v", len(state), err)
+			}
+			half = NewGuard(testGuard)
+			if err := half.UnmarshalBinary(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, _ := whole.MarshalBinary()
+	b, _ := half.MarshalBinary()
+	if !bytes.Equal(a, b) {
+		t.Error("the states differ")
+	}
+	other := NewGuard(whittle.Guard{Errors: 0.5, Confidence: 0.9})
+	if err := other.UnmarshalBinary(a); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("evidence gathered under other limits: %v", err)
+	}
+	if err := other.UnmarshalBinary([]byte(`{"v":7}`)); whittle.CodeOf(err) != whittle.Unsupported {
+		t.Errorf("another version: %v", err)
+	}
+}
+
+func FuzzGuardState(f *testing.F) {
+	g := NewGuard(testGuard)
+	healthy(g, 200)
+	g.Outcome(outcome(300, whittle.Candidate, 500, time.Second))
+	g.Compared(true)
+	state, _ := g.MarshalBinary()
+	f.Add(state)
+	f.Add([]byte(`{"v":1}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		g := NewGuard(testGuard)
+		if err := g.UnmarshalBinary(state); err != nil {
+			if g.past.N != 0 || g.errors.Count != 0 {
+				t.Fatal("a refused state changed the guard")
+			}
+			return
+		}
+		healthy(g, 100)
+		g.Outcome(outcome(200, whittle.Candidate, 500, time.Second))
+		g.Compared(true)
+		for _, m := range g.Meters() {
+			if !(m.EValue >= 0 && m.EValue <= maxEValue) {
+				t.Fatalf("%+v", m)
+			}
+		}
+		if _, err := g.MarshalBinary(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkGuardOutcome(b *testing.B) {
+	g := NewGuard(testGuard)
+	healthy(g, 1000)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		g.Outcome(outcome(i, whittle.Side(i&1), 200, time.Duration(i%1000)*time.Microsecond))
+	}
+}

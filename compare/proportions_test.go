@@ -1,0 +1,160 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestBlockIsFair: no rates within the hypothesis, however they move within
+// the block, give a block an expectation above 1. The expectation is exact,
+// a product over the answers.
+func TestBlockIsFair(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 4000 {
+		m, c := 1+r.IntN(64), 1+r.IntN(32)
+		slack := []float64{0, 0.001, 0.01, 0.2}[r.IntN(4)]
+		o := newOdds(roundRate(math.Exp(-9*r.Float64())), slack, m, c)
+		monolith, candidate := rates(r, m), rates(r, c)
+		// Bring the candidate's mean down to the limit where it is above it.
+		if over := mean(candidate) / (mean(monolith) + slack); over > 1 {
+			for i := range candidate {
+				candidate[i] /= over
+			}
+		}
+		for arm := range o.factors {
+			f := o.factors[arm]
+			e := 1.0
+			for _, p := range monolith {
+				e *= p*math.Exp(f[0]) + (1-p)*math.Exp(f[1])
+			}
+			for _, p := range candidate {
+				e *= p*math.Exp(f[2]) + (1-p)*math.Exp(f[3])
+			}
+			if e > 1+1e-6 {
+				t.Fatalf("arm %d of %d:%d answers, slack %v, rates %.3g and %.3g: expectation %v",
+					arm, m, c, slack, mean(monolith), mean(candidate), e)
+			}
+		}
+	}
+}
+
+func rates(r *rand.Rand, n int) []float64 {
+	list := make([]float64, n)
+	scale, even := math.Exp(-6*r.Float64()), r.IntN(2) == 0
+	for i := range list {
+		list[i] = scale
+		if !even {
+			list[i] *= r.Float64()
+		}
+	}
+	return list
+}
+
+func mean(list []float64) float64 {
+	sum := 0.0
+	for _, v := range list {
+		sum += v
+	}
+	return sum / float64(len(list))
+}
+
+// TestSingleIsFair: one answer at a rate up to the limit has an expectation of
+// at most 1.
+func TestSingleIsFair(t *testing.T) {
+	for _, limit := range []float64{0, 1e-6, 0.001, 0.05, 0.5, 0.94} {
+		var bad, good arms
+		bad.single(limit, 1, 0)
+		good.single(limit, 0, 1)
+		for i := range bad {
+			for _, p := range []float64{0, limit / 2, limit} {
+				if e := p*math.Exp(bad[i]) + (1-p)*math.Exp(good[i]); e > 1+1e-6 {
+					t.Errorf("limit %v, arm %d, rate %v: expectation %v", limit, i, p, e)
+				}
+			}
+		}
+	}
+}
+
+// TestShareCovers: the interval, read after every answer, ever leaves out the
+// true rate in at most 1 of 100 runs.
+func TestShareCovers(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	for _, p := range []float64{0.0005, 0.01, 0.3} {
+		const runs = 1000
+		missed := 0
+		for range runs {
+			s := newShare(0.002)
+			for range 1000 {
+				s.n++
+				if r.Float64() < p {
+					s.s++
+				}
+				// The true rate is within where the ratio at it is below 1/alpha.
+				if s.logLikelihood(p) <= s.logMixture()-math.Log(100) {
+					missed++
+					break
+				}
+			}
+		}
+		// Three standard deviations of a count whose expectation is runs/100.
+		if float64(missed) > runs/100+3*math.Sqrt(runs/100) {
+			t.Errorf("rate %v: left out in %d of %d runs", p, missed, runs)
+		}
+	}
+}
+
+func TestShareInterval(t *testing.T) {
+	s := newShare(0.002)
+	if low, high := s.interval(0.01); low != 0 || high != 1 {
+		t.Errorf("nothing seen: %v to %v", low, high)
+	}
+	last := 1.0
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		s.n = n
+		low, high := s.interval(0.01)
+		if low != 0 || high >= last {
+			t.Errorf("0 of %d: %v to %v after %v", n, low, high, last)
+		}
+		last = high
+	}
+	s = share{n: 1000, s: 100, b: s.b}
+	if low, high := s.interval(0.01); low < 0.06 || low > 0.09 || high < 0.11 || high > 0.15 {
+		t.Errorf("100 of 1,000: %v to %v", low, high)
+	}
+	s = share{n: 50, s: 50, b: s.b}
+	if low, high := s.interval(0.01); low < 0.8 || high != 1 {
+		t.Errorf("50 of 50: %v to %v", low, high)
+	}
+}
+
+// TestMoreUntil: the estimate is the first count at which the bound holds.
+func TestMoreUntil(t *testing.T) {
+	s := newShare(0.002)
+	more := s.moreUntil(0.01, 0.002)
+	if more < 2000 || more > 4000 {
+		t.Errorf("%d answers without a difference bring the bound to 0.2 %%", more)
+	}
+	for n, inside := range map[int]bool{more - 1: false, more: true} {
+		f := share{n: n, b: s.b}
+		if _, high := f.interval(0.01); (high <= 0.002+1e-9) != inside {
+			t.Errorf("0 of %d: at most %v", n, high)
+		}
+	}
+	if f := (share{n: 1000, s: 10, b: s.b}); f.moreUntil(0.01, 0.002) != -1 {
+		t.Error("a rate above the limit gets below it by waiting")
+	}
+	if s.moreUntil(0.01, 0) != -1 {
+		t.Error("no number of answers shows a share of 0")
+	}
+}
+
+func TestUpperRate(t *testing.T) {
+	if got := upperRate(0, 100, 0.05); math.Abs(got-(1-math.Pow(0.05, 0.01))) > 1e-9 {
+		t.Errorf("0 of 100: %v", got)
+	}
+	if upperRate(0, 0, 0.05) != 1 || upperRate(7, 7, 0.05) != 1 {
+		t.Error("nothing seen, or nothing good, bounds nothing")
+	}
+}
