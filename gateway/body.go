@@ -35,7 +35,7 @@ func (b *inBody) Read(p []byte) (int, error) {
 	if bounded > 0 {
 		p = p[:bounded]
 	}
-	_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.stall)) // not every writer has it
+	b.deadline(time.Now().Add(b.stall))
 	n, err := b.rc.Read(p)
 	return b.leave(p, n, err)
 }
@@ -73,8 +73,8 @@ func (b *inBody) leave(p []byte, n int, err error) (int, error) {
 	if b.tap != nil && n > 0 {
 		b.tap.requestBody(p[:n])
 	}
+	b.deadline(time.Time{}) // left behind, it would cut whatever reads next
 	if err != nil {
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
 		b.done = errors.Is(err, io.EOF)
 		if !b.done {
 			b.err = err
@@ -83,20 +83,37 @@ func (b *inBody) leave(p []byte, n int, err error) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It closes nothing: the server does that, and the
-// transport would do it while an answer is still under way.
-func (b *inBody) Close() error { return nil }
+// Close implements io.Closer. The client's body itself is the server's to
+// close.
+func (b *inBody) Close() error {
+	b.detach()
+	return nil
+}
+
+// drainTimeout is how long net/http may wait for the rest of a body that
+// nobody wants, before it gives the connection up.
+const drainTimeout = 5 * time.Second
 
 // detach ends every further use of the client's body, and wakes a reader that
 // is waiting for more of it.
 func (b *inBody) detach() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.detached {
+		return
+	}
 	b.detached = true
-	if b.reading {
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now()) // not every writer has it
+	switch {
+	case b.reading:
+		b.deadline(time.Now())
+	case !b.done:
+		b.deadline(time.Now().Add(drainTimeout))
 	}
 }
+
+// deadline is for the client's connection, or its stream in HTTP/2. Not every
+// ResponseWriter has one; those that have not do not wait for a network.
+func (b *inBody) deadline(t time.Time) { _ = http.NewResponseController(b.w).SetReadDeadline(t) }
 
 // failure is what went wrong on the client's side of the body; nil: nothing.
 func (b *inBody) failure() error {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -192,8 +193,8 @@ func (f *forwarding) copyBody(a *reply) error {
 			if f.tap != nil {
 				f.tap.answerBody(p)
 			}
-			if _, werr := f.w.Write(p); werr != nil {
-				return errClientGone
+			if err := f.write(p); err != nil {
+				return err
 			}
 			pending = true
 		}
@@ -201,6 +202,21 @@ func (f *forwarding) copyBody(a *reply) error {
 			return ended(err)
 		}
 	}
+}
+
+// write bounds the wait for an HTTP/2 client that gives no window for more. An
+// HTTP/1.1 connection has its own moving deadline (see client); one for a
+// stream must not outlive the write, since it would cut a stream that is quiet.
+func (f *forwarding) write(p []byte) error {
+	if f.r.ProtoMajor == 2 {
+		rc := http.NewResponseController(f.w)
+		_ = rc.SetWriteDeadline(time.Now().Add(f.g.opts.Limits.StallTimeout)) // where there is none, nothing waits
+		defer rc.SetWriteDeadline(time.Time{})                                //nolint:errcheck // as above
+	}
+	if _, err := f.w.Write(p); err != nil {
+		return errClientGone
+	}
+	return nil
 }
 
 func (f *forwarding) flush() {
@@ -269,9 +285,12 @@ func (f *forwarding) bodyErr() error {
 }
 
 // writeError answers in whittle's own name: short, and without the cause.
-func writeError(w http.ResponseWriter, status int) {
+func writeError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
+
+func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
 	h := w.Header()
 	clear(h)
+	maps.Copy(h, extra)
 	text := http.StatusText(status) + "\n"
 	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
@@ -291,9 +310,9 @@ func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool
 	default:
 		return false
 	}
-	w.Header()["Connection"] = []string{"close"}
 	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
 	res.detail = "refused with " + strconv.Itoa(status)
-	writeError(w, status)
+	// A body that is not read would be taken for the next request.
+	writeErrorHeader(w, http.Header{"Connection": {"close"}}, status)
 	return true
 }

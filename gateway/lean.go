@@ -29,7 +29,7 @@ func (f *forwarding) askLean() (*reply, error) {
 		requests.Put(buf)
 	}()
 	var err error
-	if *buf, err = f.write((*buf)[:0]); err != nil {
+	if *buf, err = f.compose((*buf)[:0]); err != nil {
 		return nil, err
 	}
 	call := leanCall{request: *buf, method: f.r.Method, again: replayable(f.r), limit: f.u.timeout}
@@ -48,8 +48,8 @@ func (f *forwarding) askLean() (*reply, error) {
 	return a, nil
 }
 
-// write puts the request as it goes upstream into b, body included.
-func (f *forwarding) write(b []byte) ([]byte, error) {
+// compose puts the request as it goes upstream into b, body included.
+func (f *forwarding) compose(b []byte) ([]byte, error) {
 	w := headWriter{b: b}
 	w.line(f.r.Method, f.u.target(f.r.RequestURI), f.u.hostFor(f.r.Host))
 	o := f.g.outboundOf(f.r)

@@ -78,6 +78,11 @@ func (a *reply) trailer() http.Header {
 	if a.conn != nil {
 		return a.conn.trailer
 	}
+	for name := range a.resp.Trailer {
+		if !trailing(name) {
+			delete(a.resp.Trailer, name)
+		}
+	}
 	return a.resp.Trailer
 }
 

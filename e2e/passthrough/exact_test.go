@@ -1,0 +1,330 @@
+package passthrough
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"whittle/gateway"
+)
+
+// heard is a request line and header as an upstream saw them on the wire.
+type heard struct {
+	line   string
+	header []string
+	body   string
+}
+
+// wiretap is an upstream that notes each request as its bytes were, and answers
+// them all alike.
+func wiretap(t *testing.T, answer string) (url string, last func() heard) {
+	t.Helper()
+	var mu sync.Mutex
+	var got heard
+	url = scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		for {
+			var h heard
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			h.line = strings.TrimSuffix(line, "\r\n")
+			length := 0
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if line == "\r\n" {
+					break
+				}
+				h.header = append(h.header, strings.TrimSuffix(line, "\r\n"))
+				_, _ = fmt.Sscanf(line, "Content-Length: %d", &length)
+			}
+			body := make([]byte, length)
+			if _, err := io.ReadFull(r, body); err != nil {
+				return
+			}
+			h.body = string(body)
+			mu.Lock()
+			got = h
+			mu.Unlock()
+			_, _ = io.WriteString(c, answer)
+		}
+	})
+	return url, func() heard {
+		mu.Lock()
+		defer mu.Unlock()
+		return got
+	}
+}
+
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+func TestTargetsPassByteForByte(t *testing.T) {
+	url, last := wiretap(t, okAnswer)
+	g := through(t, url)
+	for _, target := range []string{
+		"/", "/a/b", "//", "//a//b/", "/a/../b/./c", "/%2e%2e/%2F/a%2fb", "/a%20b", "/ü", "/\xff\xfe",
+		"/a?b=c&d", "/?", "/a??b", "/a;b=c?d;e", "/a?x=%zz&y=+", "/a|b\"<>^`{}\\", "//a|b?c", "/a:b@c",
+		"/a#b", "/" + strings.Repeat("long/", 1000), "/~'()!$&*,;=",
+	} {
+		for _, method := range []string{"GET", "DELETE", "PROPFIND"} {
+			answer := raw(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+			if !strings.HasPrefix(answer, "HTTP/1.1 200") {
+				t.Errorf("%s %q: answered %q", method, target, firstLine(answer))
+				continue
+			}
+			if want := method + " " + target + " HTTP/1.1"; last().line != want {
+				t.Errorf("upstream saw %q, want %q", last().line, want)
+			}
+		}
+	}
+}
+
+// TestOddTargetsThroughTheTransport sends what the lean client leaves to
+// net/http's: a long body.
+func TestOddTargetsThroughTheTransport(t *testing.T) {
+	url, last := wiretap(t, okAnswer)
+	g := through(t, url)
+	body := strings.Repeat("x", 10_000)
+	for _, target := range []string{
+		"/", "//", "//a//b/", "/a/../b", "/%2e%2e/%2F/a%2fb", "/\xff", "/a?b=c", "/?", "//a?b", "//?", "/a|b\"<>^`{}\\?x=%zz|",
+	} {
+		answer := raw(t, g.addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body))
+		if !strings.HasPrefix(answer, "HTTP/1.1 200") {
+			t.Errorf("%q: answered %q", target, firstLine(answer))
+			continue
+		}
+		if want := "POST " + target + " HTTP/1.1"; last().line != want || last().body != body {
+			t.Errorf("upstream saw %q with %d bytes, want %q with %d", last().line, len(last().body), want, len(body))
+		}
+	}
+}
+
+func TestAbsoluteFormAndAsterisk(t *testing.T) {
+	url, last := wiretap(t, okAnswer)
+	g := through(t, url)
+	for target, want := range map[string]string{
+		"GET http://h/a%2fb?c HTTP/1.1":  "GET /a%2fb?c HTTP/1.1",
+		"GET http://h HTTP/1.1":          "GET / HTTP/1.1",
+		"GET http://h?x HTTP/1.1":        "GET /?x HTTP/1.1",
+		"OPTIONS * HTTP/1.1":             "OPTIONS * HTTP/1.1",
+		"GET /http://other/x?y HTTP/1.1": "GET /http://other/x?y HTTP/1.1",
+	} {
+		answer := raw(t, g.addr, target+"\r\nHost: h\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(answer, "HTTP/1.1 200") || last().line != want {
+			t.Errorf("%s: answered %q, upstream saw %q, want %q", target, firstLine(answer), last().line, want)
+		}
+	}
+}
+
+func TestHeadersPass(t *testing.T) {
+	url, last := wiretap(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nset-cookie: b=\"2\"; Path=/\r\n"+
+		"X-Odd:   inner  spaces \t kept  \r\nX-Empty:\r\nX-Latin: caf\xe9\r\nConnection: X-Hop\r\nX-Hop: gone\r\nKeep-Alive: timeout=5\r\n"+
+		"Folded: one\r\n  two\r\n\r\nok")
+	for _, length := range []int{0, 10, 10_000} { // lean without and with a body, and net/http's transport
+		g := through(t, url)
+		answer := raw(t, g.addr, "POST /p HTTP/1.1\r\nHost: Example.com:81\r\nConnection: close, X-Named\r\nX-Named: 1\r\n"+
+			"X-Many: one\r\nx-many: two\r\nX-Odd:  a  b \r\nX-Empty:\r\nX-Latin: caf\xe9\r\nTE: trailers, gzip\r\nKeep-Alive: 300\r\n"+
+			"Proxy-Authorization: x\r\nProxy-Connection: x\r\nForwarded: for=9.9.9.9\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Prefix: /x\r\nX-Real-IP: 9.9.9.9\r\n"+
+			fmt.Sprintf("Content-Length: %d\r\n\r\n", length)+strings.Repeat("b", length))
+		got := last()
+		slices.Sort(got.header)
+		want := []string{
+			fmt.Sprintf("Content-Length: %d", length),
+			`Forwarded: for=127.0.0.1;host="Example.com:81";proto=http`,
+			"Host: Example.com:81", "Te: trailers", "X-Empty: ",
+			"X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: Example.com:81", "X-Forwarded-Proto: http",
+			"X-Latin: caf\xe9", "X-Many: one", "X-Many: two", "X-Odd: a  b",
+		}
+		if !slices.Equal(got.header, want) {
+			t.Errorf("length %d: upstream saw\n%q\nwant\n%q", length, got.header, want)
+		}
+		for _, line := range []string{
+			"Set-Cookie: a=1", "Set-Cookie: b=\"2\"; Path=/", "X-Odd: inner  spaces \t kept", "X-Empty: ",
+			"X-Latin: caf\xe9", "Content-Length: 2",
+		} {
+			if !strings.Contains(answer, "\r\n"+line+"\r\n") {
+				t.Errorf("length %d: the client did not get %q in\n%s", length, line, answer)
+			}
+		}
+		for _, gone := range []string{"X-Hop", "Keep-Alive", "Content-Type", "X-Named"} {
+			if strings.Contains(answer, gone) {
+				t.Errorf("length %d: the client got %s in\n%s", length, gone, answer)
+			}
+		}
+		if i := strings.Index(answer, "Folded: one"); i < 0 || !strings.HasPrefix(strings.TrimLeft(answer[i+len("Folded: one"):], " "), "two\r\n") {
+			t.Errorf("length %d: a folded line did not become one in\n%s", length, answer)
+		}
+		if err := g.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTrustedProxyIsAddedTo(t *testing.T) {
+	url, last := wiretap(t, okAnswer)
+	g := through(t, url, func(o *gateway.Options) {
+		o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		o.RewriteHost = true
+	})
+	raw(t, g.addr, "GET / HTTP/1.1\r\nHost: inner\r\nConnection: close, X-Forwarded-For\r\nForwarded: for=1.1.1.1\r\nX-Forwarded-For: 1.1.1.1, 2.2.2.2\r\n"+
+		"X-Forwarded-Host: outer\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 443\r\nX-Real-IP: 1.1.1.1\r\n\r\n")
+	got := last().header
+	slices.Sort(got)
+	want := []string{
+		"Forwarded: for=1.1.1.1, for=127.0.0.1;host=inner;proto=http",
+		"Host: " + strings.TrimPrefix(url, "http://"),
+		"X-Forwarded-For: 1.1.1.1, 2.2.2.2, 127.0.0.1", "X-Forwarded-Host: outer", "X-Forwarded-Port: 443",
+		"X-Forwarded-Proto: https", "X-Real-Ip: 1.1.1.1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("upstream saw\n%q\nwant\n%q", got, want)
+	}
+}
+
+func TestUpstreamPathPrefix(t *testing.T) {
+	url, last := wiretap(t, okAnswer)
+	g := through(t, url+"/base/")
+	raw(t, g.addr, "GET //x?y HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	if want := "GET /base//x?y HTTP/1.1"; last().line != want {
+		t.Errorf("upstream saw %q, want %q", last().line, want)
+	}
+}
+
+func TestBodiesPassByteForByte(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("upstream reads body: %v", err)
+		}
+		if r.URL.Query().Get("chunked") != "" {
+			w.(http.Flusher).Flush()
+		}
+		_, _ = w.Write(body)
+	})
+	g := through(t, u.URL)
+	c := client(t)
+	rnd := rand.NewChaCha8([32]byte{1})
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 8191, 8192, 8193, 65_536, 1 << 20, 5<<20 + 3} {
+		sent := make([]byte, size)
+		_, _ = rnd.Read(sent)
+		for _, query := range []string{"", "?chunked=1"} {
+			for _, known := range []bool{true, false} {
+				var body io.Reader = bytes.NewReader(sent)
+				if !known {
+					body = io.MultiReader(body)
+				}
+				resp, err := c.Post(g.url("/echo"+query), "application/octet-stream", body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := mustRead(t, resp.Body)
+				_ = resp.Body.Close()
+				if sha256.Sum256([]byte(got)) != sha256.Sum256(sent) {
+					t.Errorf("size %d known %v %s: %d bytes came back, and not the same", size, known, query, len(got))
+				}
+			}
+		}
+	}
+}
+
+func TestGzipUntouched(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = io.WriteString(z, "hello")
+	_ = z.Close()
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != r.Header.Get("X-Sent") {
+			t.Errorf("upstream saw Accept-Encoding %q", got)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(zipped.Bytes())
+	})
+	g := through(t, u.URL)
+	for _, accept := range []string{"", "gzip", "br;q=1.0, gzip;q=0.8"} {
+		for _, size := range []int{0, 8000} {
+			req, _ := http.NewRequest(http.MethodPut, g.url("/z"), strings.NewReader(strings.Repeat("x", size)))
+			req.Header.Set("X-Sent", accept)
+			if accept != "" {
+				req.Header.Set("Accept-Encoding", accept)
+			}
+			resp, err := client(t).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := mustRead(t, resp.Body); got != zipped.String() || resp.Header.Get("Content-Encoding") != "gzip" {
+				t.Errorf("accept %q: the zipped body did not pass as it is", accept)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+}
+
+func TestBodilessAnswers(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/204":
+			w.WriteHeader(http.StatusNoContent)
+		case "/304":
+			w.Header().Set("Etag", `"x"`)
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			w.Header().Set("Content-Length", "12345")
+			w.Header().Set("Content-Type", "image/png")
+		}
+	})
+	g := through(t, u.URL)
+	c := client(t)
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		length       int64
+	}{
+		{"GET", "/204", 204, 0},
+		{"GET", "/304", 304, 0},
+		{"HEAD", "/head", 200, 12345},
+		{"HEAD", "/204", 204, 0},
+		{"GET", "/204", 204, 0},
+	} {
+		req, _ := http.NewRequest(tc.method, g.url(tc.path), nil)
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := mustRead(t, resp.Body); resp.StatusCode != tc.status || body != "" ||
+			(tc.method == "HEAD" && tc.length > 0 && resp.ContentLength != tc.length) {
+			t.Errorf("%s %s: status %d, body %q, length %d", tc.method, tc.path, resp.StatusCode, body, resp.ContentLength)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+func TestStatusesPass(t *testing.T) {
+	for _, status := range []int{200, 201, 206, 301, 307, 400, 401, 404, 418, 426, 500, 503, 599, 799, 999} {
+		url, _ := wiretap(t, fmt.Sprintf("HTTP/1.1 %d Whatever\r\nContent-Length: 1\r\nLocation: /there\r\nUpgrade: h2c\r\n\r\nx", status))
+		g := through(t, url)
+		answer := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.HasSuffix(answer, "\r\n\r\nx") ||
+			!strings.Contains(answer, "Location: /there\r\n") || strings.Contains(answer, "Upgrade:") {
+			t.Errorf("status %d came as %q", status, answer)
+		}
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\r\n")
+	return line
+}

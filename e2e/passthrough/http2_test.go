@@ -1,0 +1,302 @@
+package passthrough
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"whittle/gateway"
+)
+
+// The echo service is written by hand, so that no generated code is needed.
+var echoService = grpc.ServiceDesc{
+	ServiceName: "test.Echo",
+	HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{{MethodName: "Unary", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		in := new(wrapperspb.StringValue)
+		if err := dec(in); err != nil {
+			return nil, err
+		}
+		if in.Value == "fail" {
+			return nil, status.Error(codes.FailedPrecondition, "as asked: 100 % ü")
+		}
+		md, _ := metadata.FromIncomingContext(ctx)
+		return in, errors.Join(
+			grpc.SetHeader(ctx, metadata.Pairs("x-head", strings.Join(md["x-sent"], ","), "x-bin", "\x00\xff")),
+			grpc.SetTrailer(ctx, metadata.Pairs("x-tail", "t")))
+	}}},
+	Streams: []grpc.StreamDesc{{StreamName: "Bidi", ServerStreams: true, ClientStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
+		for {
+			in := new(wrapperspb.StringValue)
+			if err := s.RecvMsg(in); errors.Is(err, io.EOF) {
+				s.SetTrailer(metadata.Pairs("x-tail", "bidi"))
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if in.Value == "abort" {
+				return status.Error(codes.Aborted, "midway")
+			}
+			if err := s.SendMsg(in); err != nil {
+				return err
+			}
+		}
+	}}},
+}
+
+func grpcUpstream(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	s.RegisterService(&echoService, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() { s.Stop(); <-done })
+	return "h2c://" + l.Addr().String()
+}
+
+func TestGRPC(t *testing.T) {
+	for name, secure := range map[string]bool{"h2c": false, "tls": true} {
+		t.Run(name, func(t *testing.T) {
+			creds := insecure.NewCredentials()
+			var change []func(*gateway.Options)
+			if secure {
+				files, roots := certificate(t, t.TempDir(), "one")
+				change = append(change, func(o *gateway.Options) { o.TLS = &files })
+				creds = credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "localhost"})
+			}
+			g := through(t, grpcUpstream(t), change...)
+			conn, err := grpc.NewClient(g.addr, grpc.WithTransportCredentials(creds))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			echoUnary(ctx, t, conn)
+			echoError(ctx, t, conn)
+			echoBidi(ctx, t, conn)
+		})
+	}
+}
+
+func echoUnary(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	for _, size := range []int{0, 5, 3 << 20} {
+		var head, tail metadata.MD
+		in, out := wrapperspb.String(strings.Repeat("x", size)), new(wrapperspb.StringValue)
+		err := conn.Invoke(metadata.AppendToOutgoingContext(ctx, "x-sent", "a", "x-sent", "b"), "/test.Echo/Unary", in, out,
+			grpc.Header(&head), grpc.Trailer(&tail))
+		if err != nil || out.Value != in.Value {
+			t.Errorf("size %d: %d bytes, %v", size, len(out.Value), err)
+		}
+		if fmt.Sprint(head["x-head"], tail["x-tail"]) != "[a,b] [t]" || head["x-bin"][0] != "\x00\xff" {
+			t.Errorf("size %d: header %v, trailer %v", size, head, tail)
+		}
+	}
+}
+
+func echoError(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	err := conn.Invoke(ctx, "/test.Echo/Unary", wrapperspb.String("fail"), new(wrapperspb.StringValue))
+	if s := status.Convert(err); s.Code() != codes.FailedPrecondition || s.Message() != "as asked: 100 % ü" {
+		t.Errorf("the error came as %v", err)
+	}
+	if err = conn.Invoke(ctx, "/test.Echo/None", wrapperspb.String(""), new(wrapperspb.StringValue)); status.Code(err) != codes.Unimplemented {
+		t.Errorf("an unknown method came as %v", err)
+	}
+}
+
+func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	for _, last := range []string{"", "abort"} {
+		s, err := conn.NewStream(ctx, &echoService.Streams[0], "/test.Echo/Bidi")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := new(wrapperspb.StringValue)
+		for i := range 10 { // each message is answered before the next is sent
+			if err := s.SendMsg(wrapperspb.String(fmt.Sprint(i))); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.RecvMsg(out); err != nil || out.Value != fmt.Sprint(i) {
+				t.Fatalf("message %d came as %q, %v", i, out.Value, err)
+			}
+		}
+		if last == "abort" {
+			_ = s.SendMsg(wrapperspb.String(last))
+			if err := s.RecvMsg(out); status.Code(err) != codes.Aborted {
+				t.Errorf("the abort came as %v", err)
+			}
+			continue
+		}
+		_ = s.CloseSend()
+		if err := s.RecvMsg(out); !errors.Is(err, io.EOF) {
+			t.Errorf("the end came as %v", err)
+		}
+		if got := s.Trailer()["x-tail"]; len(got) != 1 || got[0] != "bidi" {
+			t.Errorf("trailer %v", s.Trailer())
+		}
+	}
+}
+
+// certificate writes a self-signed pair and gives what trusts it.
+func certificate(t *testing.T, dir, name string) (gateway.TLS, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := gateway.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	if err := errors.Join(os.WriteFile(files.Certificate, certPEM, 0o600), os.WriteFile(files.Key, keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return files, roots
+}
+
+func tlsClient(t *testing.T, roots *x509.CertPool, http2 bool) *http.Client {
+	t.Helper()
+	var p http.Protocols
+	p.SetHTTP1(!http2)
+	p.SetHTTP2(http2)
+	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: &p}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: patience}
+}
+
+func TestTLS(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s %s %d", r.Header.Get("X-Forwarded-Proto"), r.Host, len(body))
+	})
+	dir := t.TempDir()
+	files, roots := certificate(t, dir, "one")
+	g := through(t, u.URL, func(o *gateway.Options) { o.TLS = &files })
+	for _, http2 := range []bool{false, true} {
+		for _, size := range []int{0, 10, 100_000} {
+			resp, err := tlsClient(t, roots, http2).Post("https://"+g.addr+"/", "text/plain", strings.NewReader(strings.Repeat("x", size)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("https %s %d", g.addr, size)
+			if got := mustRead(t, resp.Body); got != want || (resp.ProtoMajor == 2) != http2 {
+				t.Errorf("%s: got %q, want %q", resp.Proto, got, want)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+	// What is inside TLS is checked as well.
+	c, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(patience))
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\nHost: h\n\n")
+	if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400") {
+		t.Errorf("a bare LF inside TLS got %q", got)
+	}
+}
+
+func TestCertificateIsReadAgain(t *testing.T) {
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	dir := t.TempDir()
+	files, _ := certificate(t, dir, "one")
+	g := through(t, u.URL, func(o *gateway.Options) { o.TLS = &files })
+	name := func() string {
+		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	if got := name(); got != "one" {
+		t.Fatalf("certificate %q", got)
+	}
+	if err := os.WriteFile(files.Certificate, []byte("half written"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := name(); got != "one" {
+		t.Fatalf("with a bad file: certificate %q", got)
+	}
+	certificate(t, dir, "two")
+	eventually(t, "the new certificate in use", func() bool { return name() == "two" })
+}
+
+func TestTLSUpstream(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.Proto+" "+r.RequestURI)
+		}))
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		g := through(t, s.URL, func(o *gateway.Options) { o.Monolith.Insecure = true })
+		resp, err := client(t).Get(g.url("/a%2fb?c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]string{false: "HTTP/1.1 /a%2fb?c", true: "HTTP/2.0 /a%2fb?c"}[http2]
+		if got := mustRead(t, resp.Body); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		_ = resp.Body.Close()
+		strict := through(t, s.URL)
+		if resp, err = client(t).Get(strict.url("/")); err != nil {
+			t.Fatal(err)
+		}
+		if body := mustRead(t, resp.Body); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "x509") {
+			t.Errorf("an unknown certificate gave %d %q", resp.StatusCode, body)
+		}
+		_ = resp.Body.Close()
+	}
+}

@@ -1,0 +1,185 @@
+// Package passthrough holds the gateway to its first promise over real sockets:
+// what has no candidate passes through untouched.
+package passthrough
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/gateway"
+)
+
+// patience bounds every wait of these tests; nothing is asserted about how much
+// of it is used.
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	if upstream := os.Getenv(childUpstream); upstream != "" {
+		os.Exit(child(upstream))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// gate is a running gateway.
+type gate struct {
+	*gateway.Gateway
+	addr string
+	// stop ends serving and gives what Serve returned.
+	stop func() error
+}
+
+func (g gate) url(path string) string { return "http://" + g.addr + path }
+
+// through starts a gateway before an upstream, and ends it with the test.
+func through(t *testing.T, upstream string, change ...func(*gateway.Options)) gate {
+	t.Helper()
+	o := gateway.Options{Monolith: whittle.Upstream{URL: upstream, Timeout: patience}}
+	o.Limits.Grace = 5 * time.Second
+	for _, c := range change {
+		c(&o)
+	}
+	g, err := gateway.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, l) }()
+	stopped := false
+	stop := func() error {
+		stopped = true
+		cancel()
+		select {
+		case err := <-served:
+			return errors.Join(err, g.Close(context.Background()))
+		case <-time.After(patience):
+			return errors.New("Serve did not return")
+		}
+	}
+	t.Cleanup(func() {
+		if !stopped {
+			if err := stop(); err != nil {
+				t.Errorf("stop gateway: %v", err)
+			}
+		}
+	})
+	return gate{Gateway: g, addr: l.Addr().String(), stop: stop}
+}
+
+// upstream runs a handler on HTTP/1.1.
+func upstream(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// scripted is an upstream that is no HTTP server: each connection is given to
+// play, with its number from 0 on.
+func scripted(t *testing.T, play func(n int, c net.Conn, r *bufio.Reader)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.SetDeadline(time.Now().Add(patience))
+			play(n, c, bufio.NewReader(c))
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	return "http://" + l.Addr().String()
+}
+
+// readRequest reads one request with its body from a scripted connection.
+func readRequest(r *bufio.Reader) (*http.Request, []byte, error) {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(req.Body)
+	return req, body, err
+}
+
+// client is an HTTP client whose connections end with the test.
+func client(t *testing.T) *http.Client {
+	t.Helper()
+	tr := &http.Transport{DisableCompression: true}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(patience))
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// raw sends bytes as they are and reads everything until the gateway closes.
+func raw(t *testing.T, addr, bytes string) string {
+	t.Helper()
+	c := dial(t, addr)
+	if _, err := io.WriteString(c, bytes); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil && len(answer) == 0 && !strings.Contains(err.Error(), "reset") {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func mustRead(t *testing.T, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("read body: %v", err)
+	}
+	return string(b)
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not happen", what)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package passthrough
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"whittle/gateway"
+)
+
+// TestSmugglingIsRefused sends what two servers could read differently. Each
+// attempt must be answered with an error and the connection closed, and what
+// is hidden behind it must never reach the upstream.
+func TestSmugglingIsRefused(t *testing.T) {
+	var hidden atomic.Int64
+	u := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "hidden") {
+			hidden.Add(1)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	g := through(t, u.URL)
+	const next = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+	post := func(header, body string) string {
+		return "POST / HTTP/1.1\r\nHost: h\r\n" + header + "\r\n" + body + next
+	}
+	chunked := func(body string) string { return post("Transfer-Encoding: chunked\r\n", body) }
+	for name, attempt := range map[string]string{
+		"length and chunks":        post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+		"chunks and length":        post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "0\r\n\r\n"),
+		"two lengths":              post("Content-Length: 4\r\nContent-Length: 5\r\n", "abcd"),
+		"the same length twice":    post("Content-Length: 4\r\nContent-Length: 4\r\n", "abcd"),
+		"a list of lengths":        post("Content-Length: 4, 4\r\n", "abcd"),
+		"a signed length":          post("Content-Length: +4\r\n", "abcd"),
+		"a negative length":        post("Content-Length: -1\r\n", ""),
+		"a hexadecimal length":     post("Content-Length: 0x4\r\n", "abcd"),
+		"an endless length":        post("Content-Length: 99999999999999999999\r\n", "abcd"),
+		"an empty length":          post("Content-Length: \r\n", ""),
+		"space before the colon":   post("Content-Length : 4\r\n", "abcd"),
+		"tab before the colon":     post("Transfer-Encoding\t: chunked\r\n", "0\r\n\r\n"),
+		"a folded header":          post("X: a\r\n Content-Length: 4\r\n", "abcd"),
+		"a folded first header":    "GET / HTTP/1.1\r\n Host: h\r\nHost: h\r\n\r\n" + next,
+		"bare LF in the header":    "GET / HTTP/1.1\nHost: h\n\n" + next,
+		"bare LF after one line":   "GET / HTTP/1.1\r\nHost: h\r\nX: a\nY: b\r\n\r\n" + next,
+		"bare LF at the end":       "GET / HTTP/1.1\r\nHost: h\r\n\n" + next,
+		"bare CR in a value":       "GET / HTTP/1.1\r\nHost: h\r\nX: a\rTransfer-Encoding: chunked\r\n\r\n" + next,
+		"NUL in a value":           "GET / HTTP/1.1\r\nHost: h\r\nX: a\x00b\r\n\r\n" + next,
+		"NUL in a name":            "GET / HTTP/1.1\r\nHost: h\r\nX\x00: a\r\n\r\n" + next,
+		"no name":                  "GET / HTTP/1.1\r\nHost: h\r\n: a\r\n\r\n" + next,
+		"no colon":                 "GET / HTTP/1.1\r\nHost: h\r\nnothing\r\n\r\n" + next,
+		"identity coding":          post("Transfer-Encoding: identity\r\n", ""),
+		"chunked twice":            post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+		"chunked in a list":        post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"),
+		"quoted chunked":           post("Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n"),
+		"vertical tab coding":      post("Transfer-Encoding: \x0bchunked\r\n", "0\r\n\r\n"),
+		"chunks in HTTP/1.0":       "POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next,
+		"chunk size with a sign":   chunked("+1\r\na\r\n0\r\n\r\n"),
+		"chunk size with 0x":       chunked("0x1\r\na\r\n0\r\n\r\n"),
+		"chunk size too long":      chunked("fffffffffffffffff\r\na\r\n0\r\n\r\n"),
+		"no chunk size":            chunked("\r\na\r\n0\r\n\r\n"),
+		"bare LF after the size":   chunked("1\na\r\n0\r\n\r\n"),
+		"bare LF in an extension":  chunked("1;x\n0\r\n\r\n"),
+		"bare LF after the chunk":  chunked("1\r\na\n0\r\n\r\n"),
+		"chunk longer than said":   chunked("1\r\nab\r\n0\r\n\r\n"),
+		"bare LF in the trailer":   chunked("0\r\nX: a\n\r\n"),
+		"a length in the trailer":  chunked("0\r\nContent-Length: 10\r\n\r\n"),
+		"two hosts":                "GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n" + next,
+		"no host":                  "GET / HTTP/1.1\r\n\r\n" + next,
+		"a bad host":               "GET / HTTP/1.1\r\nHost: a b\r\n\r\n" + next,
+		"target and host disagree": "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n" + next,
+		"target with no authority": "GET http:///x HTTP/1.1\r\nHost: b\r\n\r\n" + next,
+		"space in the target":      "GET /a b HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+		"two spaces":               "GET  / HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+		"tab for space":            "GET\t/ HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+		"space before the method":  " GET / HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+		"an odd method":            "GE(T / HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+		"another version":          "GET / HTTP/1.2\r\nHost: h\r\n\r\n" + next,
+		"an odd version":           "GET / HTTP/1.1x\r\nHost: h\r\n\r\n" + next,
+		"HTTP/0.9":                 "GET /\r\n" + next,
+		"a late preface":           "GET / HTTP/1.1\r\nHost: h\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + next,
+		"CONNECT":                  "CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n" + next,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := raw(t, g.addr, attempt)
+			if name == "a late preface" || strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
+				// The head was right, so an answer to it may come first.
+				if i := strings.LastIndex(answer, "HTTP/1.1 "); i > 0 {
+					answer = answer[i:]
+				}
+			}
+			if !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.1 5") && answer != "" {
+				t.Errorf("answered %q", answer)
+			}
+			if hidden.Swap(0) != 0 {
+				t.Error("what was hidden behind it reached the upstream")
+			}
+		})
+	}
+}
+
+// TestExactFramingIsNotRefused keeps the check from refusing what is right,
+// however it is cut into packets, and several requests at once.
+func TestExactFramingIsNotRefused(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Path", r.URL.Path)
+		_, _ = fmt.Fprintf(w, "[%s]", body)
+	})
+	g := through(t, u.URL)
+	requests := "GET /1 HTTP/1.1\r\nhost:h\r\nX: \r\n\r\n" +
+		"POST /2 HTTP/1.1\r\nHost: h\r\ncontent-length: 5\r\n\r\na\nb\r\n" +
+		"POST /3 HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n5\r\n\r\n\n\r\n\r\n00A;ext=\"1\"\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n" +
+		"GET http://H/4 HTTP/1.1\r\nHost: h\r\n\r\n" +
+		"GET /5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+	for _, step := range []int{len(requests), 1, 2, 3, 7} {
+		c := dial(t, g.addr)
+		go func() {
+			for rest := requests; rest != ""; {
+				n := min(step, len(rest))
+				if _, err := io.WriteString(c, rest[:n]); err != nil {
+					return
+				}
+				rest = rest[n:]
+			}
+		}()
+		r := bufio.NewReader(c)
+		for i, want := range []string{"[]", "[a\nb\r\n]", "[\r\n\n\r\n0123456789]", "[]", "[]"} {
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("step %d: answer %d: %v", step, i+1, err)
+			}
+			if got := mustRead(t, resp.Body); got != want || resp.Header.Get("X-Path") != fmt.Sprintf("/%d", i+1) {
+				t.Errorf("step %d: answer %d: %d %q, want %q", step, i+1, resp.StatusCode, got, want)
+			}
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			_, _ = io.WriteString(w, "ok")
+		}
+	})
+	g := through(t, u.URL, func(o *gateway.Options) {
+		o.Limits.BodyBytes, o.Limits.HeaderBytes = 5000, 2000
+	})
+	for name, tc := range map[string]struct {
+		request string
+		status  int
+	}{
+		"body at the limit":        {"Content-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000), 200},
+		"body above":               {"Content-Length: 5001\r\n\r\n" + strings.Repeat("x", 5001), 413},
+		"chunked body below":       {"Transfer-Encoding: chunked\r\n\r\n1388\r\n" + strings.Repeat("x", 5000) + "\r\n0\r\n\r\n", 200},
+		"chunked body above":       {"Transfer-Encoding: chunked\r\n\r\n1389\r\n" + strings.Repeat("x", 5001) + "\r\n0\r\n\r\n", 413},
+		"header above the limit":   {"X: " + strings.Repeat("x", 8000) + "\r\n\r\n", 431},
+		"endless header line":      {strings.Repeat("x", 200_000), 431},
+		"many headers":             {strings.Repeat("X: y\r\n", 5000) + "\r\n", 431},
+		"header below, no body":    {"X: " + strings.Repeat("x", 1500) + "\r\n\r\n", 200},
+		"length above, no bytes":   {"Content-Length: 9223372036854775\r\n\r\n", 413},
+		"expecting, length above":  {"Expect: 100-continue\r\nContent-Length: 5001\r\n\r\n", 413},
+		"unknown expectation":      {"Expect: magic\r\n\r\n", 417},
+		"short body of the client": {"Content-Length: 5000\r\n\r\nshort", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, g.addr)
+			go func() {
+				_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"+tc.request)
+				if tc.status == 0 || tc.status == 431 {
+					_ = c.(*net.TCPConn).CloseWrite()
+				}
+			}()
+			answer, _ := io.ReadAll(c)
+			status := 0
+			_, _ = fmt.Sscanf(string(answer), "HTTP/1.1 %d", &status)
+			if tc.status == 0 && (status == 400 || status == 0) {
+				return
+			}
+			if status != tc.status {
+				t.Errorf("answered %q, want status %d", answer, tc.status)
+			}
+		})
+	}
+}
