@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -294,4 +295,32 @@ func TestWhatIsPassedIn(t *testing.T) {
 			t.Errorf("%s without one: %d", path, w.Code)
 		}
 	}
+}
+
+// Whatever is sent as an order, it is carried out as it was written or refused
+// with a code; nothing else comes of it.
+func FuzzOrder(f *testing.F) {
+	f.Add("promote", `{"reason":"r","force":true}`)
+	f.Add("off", ``)
+	f.Add("hold", `{"to_bp":70000}`)
+	f.Fuzz(func(t *testing.T, verb, body string) {
+		d := newDesk()
+		h, err := admin.New(admin.Options{Controller: d, Address: "127.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := ask(h, "POST", "/api/v1/routes/GET%20%2F/"+url.PathEscape(verb), body)
+		switch w.Code {
+		case http.StatusOK:
+			if len(d.orders) != 1 || string(d.orders[0].Kind) != verb {
+				t.Fatalf("carried out as %+v", d.orders)
+			}
+		case http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests, http.StatusTemporaryRedirect:
+			if len(d.orders) != 0 {
+				t.Fatalf("%d, and carried out as %+v", w.Code, d.orders)
+			}
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	})
 }

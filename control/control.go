@@ -39,6 +39,8 @@ type Judge interface {
 	// why it was not compared; differs says that the answers are not the same
 	// and that nobody declared the difference.
 	Observe(x *whittle.Exchange) (skip string, differs bool)
+	// Verdict is asked for after exchanges, and what it gives is never changed
+	// afterwards.
 	Verdict() whittle.Verdict
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -57,7 +59,7 @@ type Guard interface {
 	encoding.BinaryUnmarshaler
 }
 
-// Options make a controller. Store, Apply, NewJudge and NewGuard are required.
+// Options make a controller. Store and Apply are required.
 type Options struct {
 	Store Store
 	// Routes as in the config; those without a candidate are left alone.
@@ -70,7 +72,8 @@ type Options struct {
 	// Restore adds an earlier process's account, once per route. Nil: nobody
 	// wants it.
 	Restore func(route string, l whittle.Ledger)
-	// NewJudge and NewGuard make the evidence's two halves for a route.
+	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
+	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)
 	NewGuard func(whittle.Guard) Guard
 	// Now is the clock. Nil: time.Now.
@@ -97,7 +100,7 @@ type Controller struct {
 
 	mu      sync.Mutex // guards the following
 	started bool
-	running context.Context // nil unless Run is under way
+	begin   func(*route) // starts a route's goroutines; nil unless Run is under way
 }
 
 // New loads what is known of each route. Nothing is applied until Start. A
@@ -105,8 +108,31 @@ type Controller struct {
 // monolith; it is not an error. A comparison that cannot be made is one, with
 // the route's Field.
 func New(o Options) (*Controller, error) {
-	if o.Store == nil || o.Apply == nil || o.NewJudge == nil || o.NewGuard == nil {
-		return nil, whittle.Errorf(whittle.Internal, "control: Store, Apply, NewJudge and NewGuard are required")
+	if o.Store == nil || o.Apply == nil {
+		return nil, whittle.Errorf(whittle.Internal, "control: Store and Apply are required")
+	}
+	c := &Controller{o: o.withDefaults()}
+	table := map[string]*route{}
+	for i, spec := range o.Routes {
+		if spec.Candidate == nil {
+			continue
+		}
+		r, err := c.load(spec)
+		if err != nil {
+			return nil, fieldOf(i, err)
+		}
+		table[spec.Name] = r
+	}
+	c.table.Store(&table)
+	return c, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.NewJudge == nil {
+		o.NewJudge = NewJudge
+	}
+	if o.NewGuard == nil {
+		o.NewGuard = NewGuard
 	}
 	if o.Ledger == nil {
 		o.Ledger = func(string) whittle.Ledger { return whittle.Ledger{} }
@@ -123,20 +149,7 @@ func New(o Options) (*Controller, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Controller{o: o}
-	table := map[string]*route{}
-	for i, spec := range o.Routes {
-		if spec.Candidate == nil {
-			continue
-		}
-		r, err := c.load(spec)
-		if err != nil {
-			return nil, fieldOf(i, err)
-		}
-		table[spec.Name] = r
-	}
-	c.table.Store(&table)
-	return c, nil
+	return o
 }
 
 // Start gives the gateway what was loaded: the ledgers, and the shares to go on
@@ -159,20 +172,20 @@ func (c *Controller) Start() {
 func (c *Controller) Run(ctx context.Context) error {
 	c.Start()
 	c.mu.Lock()
-	if c.running != nil {
+	if c.begin != nil {
 		c.mu.Unlock()
 		return whittle.Errorf(whittle.FailedPrecondition, "control is running already")
 	}
-	c.running = ctx
+	c.begin = func(r *route) { r.start(ctx) }
 	for _, r := range c.routes() {
-		r.start(ctx)
+		c.begin(r)
 	}
 	c.mu.Unlock()
 
 	<-ctx.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running = nil
+	c.begin = nil
 	var errs []error
 	for _, r := range c.routes() {
 		r.stop()

@@ -218,6 +218,26 @@ func TestStragglersOfAFallCountForNothing(t *testing.T) {
 	})
 }
 
+// The gateway lets no share rise after a trip until it is told 0, so it must be
+// told even where the trip comes after a fall.
+func TestATripAfterAFallIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := shifted(t, &memory{})
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback}); err != nil {
+			t.Fatal(err)
+		}
+		h.mu.Lock()
+		h.inForce[name] = whittle.All // a mark that only an answer removes
+		h.mu.Unlock()
+		h.c.Tripped(name, "broken")
+		pass(time.Millisecond)
+		if h.share() != 0 || len(h.status().Timeline) != 2 {
+			t.Errorf("share %d, %+v", h.share(), h.status().Timeline)
+		}
+		_ = h.stop()
+	})
+}
+
 func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, &memory{}, spec()) // nobody empties the box

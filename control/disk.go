@@ -134,10 +134,10 @@ func (r *route) saveOnce() error {
 	}
 	r.disk.err, r.disk.retryAt, r.disk.ledger = nil, time.Time{}, record.Ledger
 	r.disk.saved = max(r.disk.saved, gen)
-	switch {
-	case rise == nil:
+	switch rise {
+	case nil:
 		r.disk.shown = shown
-	case rise == r.rise:
+	case r.rise:
 		r.disk.shown = shown
 		r.rose(rise)
 	}

@@ -63,8 +63,8 @@ func (c *Controller) Reload(routes []whittle.Route, swap func() error) error {
 		if c.started {
 			r.enter()
 		}
-		if c.running != nil {
-			r.start(c.running)
+		if c.begin != nil {
+			c.begin(r)
 		}
 	}
 	return nil
@@ -96,8 +96,8 @@ func (c *Controller) unquiet(changes []change, gone map[string]*route) {
 	}
 	for _, r := range gone {
 		r.thaw()
-		if c.running != nil {
-			r.start(c.running)
+		if c.begin != nil {
+			c.begin(r)
 		}
 	}
 }

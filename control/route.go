@@ -147,6 +147,9 @@ func (r *route) evidence() rollout.Input {
 	in := rollout.Input{StepServed: r.served}
 	in.Verdict, in.Summary = r.judged().State, r.judged().Summary
 	if r.st.Share == 0 {
+		if tripped != "" {
+			r.apply() // the gateway holds a trip against the route until it is told 0
+		}
 		return in // whatever a guard still says is about users of the past
 	}
 	if tripped != "" {

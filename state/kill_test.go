@@ -2,6 +2,7 @@ package state
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -107,7 +108,7 @@ func killOnce(t *testing.T, path string, rng *rand.Rand) int64 {
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
 			break // a line that was cut off was not acknowledged
