@@ -73,16 +73,6 @@ func TestRemainder(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	right := count(t, Flaws{Distribution: true}, 60_000_000)
-	if right < 2_900_000_000 || right > 3_000_000_000 {
-		t.Errorf("mended: %d, want about 2,970,000,000", right)
-	}
-	if wrapped := count(t, All, 60_000_000); wrapped > -1_300_000_000 || wrapped < -1_350_000_000 {
-		t.Errorf("as published: %d, want about -1,325,000,000", wrapped)
-	}
-}
-
 func TestSeed(t *testing.T) {
 	first := count(t, All, 100_000)
 	if again := count(t, All, 100_000); again != first {

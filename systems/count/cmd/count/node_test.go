@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle/systems/count/server"
+)
+
+// asService makes the test's own binary the real service, so that a test has a
+// process of it without a build.
+const asService = "COUNT_TEST_SERVES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asService) != "" {
+		os.Exit(server.Main(program()))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const root = "../.." // systems/count
+
+// process is a server of which the test holds the pid.
+type process struct {
+	cmd    *exec.Cmd
+	public string // http://host:port
+}
+
+// spawn runs a server and waits for its line.
+func spawn(t *testing.T, env []string, name string, args ...string) *process {
+	t.Helper()
+	cmd := exec.CommandContext(context.Background(), name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: cmd}
+	t.Cleanup(func() { p.stop(t) })
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	found := regexp.MustCompile(`^listening public=(\S+)`).FindStringSubmatch(line)
+	if found == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Fatalf("%s said %q (%v) in place of where it listens\n%s", name, line, err, log.String())
+	}
+	p.public = "http://" + found[1]
+	return p
+}
+
+// stop ends the server as an operator would and expects a clean end.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%s ended with %v", p.cmd.Path, err)
+	}
+}
+
+func startService(t *testing.T) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spawn(t, []string{asService + "=1"}, self, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
+}
+
+// startNode runs one of the two applications.
+func startNode(t *testing.T, room string, env ...string) *process {
+	t.Helper()
+	needModules(t, room)
+	return spawn(t, append(env, "PORT=0", "HOST=127.0.0.1"), "node", filepath.Join(root, room, "server.js"))
+}
+
+func needModules(t *testing.T, room string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(root, room, "node_modules", "express")); err != nil {
+		t.Fatalf("the npm packages of systems/count/%s are missing: run make deps, or npm ci in that folder", room)
+	}
+}
+
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{DisableKeepAlives: true}
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// near fails unless sum is within eight standard errors of what times draws
+// come to.
+func near(t *testing.T, what string, sum, times float64) {
+	t.Helper()
+	if math.Abs(sum-50*times) > 8*math.Sqrt(833.5*times) {
+		t.Errorf("%s: %.0f draws gave %.0f", what, times, sum)
+	}
+}
+
+func TestBeforeAndAfterAnswerAlike(t *testing.T) {
+	before := startNode(t, "monolith")
+	service := startService(t)
+	after := startNode(t, "carved", "COUNT_URL="+service.public)
+	for _, app := range []*process{before, after} {
+		for _, c := range []struct {
+			body  string
+			times float64
+		}{
+			{`{"times":0}`, 0},
+			{`{"times":-5}`, 0},
+			{`{}`, 0},
+			{`{"times":1}`, 1},
+			{`{"times":150000}`, 150_000},
+			{`{"times":"1000"}`, 1000},
+			{`{"times":1000000}`, 1_000_000},
+		} {
+			code, text := post(t, app.public+"/Count", c.body)
+			var sum float64
+			if _, err := fmt.Sscanf(text, "Counted to %g \n", &sum); code != 200 || err != nil {
+				t.Errorf("%s: %d %q, %v", c.body, code, text, err)
+				continue
+			}
+			near(t, c.body, sum, c.times)
+		}
+		if code, _ := post(t, app.public+"/Count", `{`); code != 400 {
+			t.Errorf("broken JSON: %d, want 400", code)
+		}
+	}
+	// Beyond what 32 bits hold, on the fast side only.
+	if _, text := post(t, after.public+"/Count", `{"times":60000000}`); !strings.HasPrefix(text, "Counted to 300") && !strings.HasPrefix(text, "Counted to 2999") {
+		t.Errorf("60 million: %q", text)
+	}
+}
+
+func TestCarvedOutlivesItsService(t *testing.T) {
+	service := startService(t)
+	after := startNode(t, "carved", "COUNT_URL="+service.public)
+	if code, text := post(t, after.public+"/Count", `{"times":10}`); code != 200 {
+		t.Errorf("service up: %d %q", code, text)
+	}
+	service.stop(t)
+	for range 2 {
+		if code, text := post(t, after.public+"/Count", `{"times":10}`); code != 503 || !strings.Contains(text, "cannot be reached") {
+			t.Errorf("service down: %d %q, want 503", code, text)
+		}
+	}
+}
+
+// TestSeedClients runs the published application's own way from the service's
+// answer to a sum, with its contract and with today's.
+func TestSeedClients(t *testing.T) {
+	needModules(t, "carved")
+	service := startService(t)
+	seed := filepath.Join(root, "carved", "test", "seed")
+	for _, c := range []struct {
+		contract string
+		times    float64
+	}{
+		{filepath.Join(seed, "contract.proto"), 0},
+		{filepath.Join(seed, "contract.proto"), 1},
+		{filepath.Join(seed, "contract.proto"), 150_000},
+		{filepath.Join(seed, "contract.proto"), 10_000_000},
+		{filepath.Join(root, "count.proto"), 0},
+		{filepath.Join(root, "count.proto"), 10_000_000},
+		{filepath.Join(root, "count.proto"), 60_000_000},
+		{filepath.Join(root, "count.proto"), math.MaxInt32},
+	} {
+		cmd := exec.CommandContext(t.Context(), "node", filepath.Join(seed, "client.js"), c.contract, service.public, fmt.Sprintf("%.0f", c.times))
+		out, err := cmd.CombinedOutput()
+		var viaJSON, viaProtobuf float64
+		if _, scan := fmt.Sscan(string(out), &viaJSON, &viaProtobuf); err != nil || scan != nil {
+			t.Errorf("%s, times %.0f: %v %s", c.contract, c.times, err, out)
+			continue
+		}
+		near(t, c.contract+" by JSON", viaJSON, c.times)
+		near(t, c.contract+" by protobuf", viaProtobuf, c.times)
+	}
+}
