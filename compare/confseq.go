@@ -94,30 +94,32 @@ func crossing(inside, far float64, outside func(float64) bool) float64 {
 	return far
 }
 
+// The prior of a share in shareBound: most of it on small ones, as a share is
+// only bounded in the hope that it is small.
+const (
+	shareA = 0.5
+	shareB = 20
+)
+
 // shareBound is a time-uniform upper bound for a share of which k of n rounds
 // showed it: at every n at once the share is at most the bound, but for the
 // chance alpha. It inverts the beta-binomial mixture martingale: the
-// likelihood averaged over a uniform prior, divided by the likelihood at p,
+// likelihood averaged over a Beta prior, divided by the likelihood at p,
 // reaches 1/alpha with chance at most alpha at the true p (Robbins 1970;
 // Howard and others 2021, section 3.3).
 func shareBound(k, n int, alpha float64) float64 {
 	if n == 0 || k >= n {
 		return 1
 	}
-	a, b := float64(k), float64(n-k)
-	mixture := logBeta(a+1, b+1)
+	mixture := logChance(k, n, shareA, shareB)
 	bar := math.Log(1 / alpha)
 	outside := func(p float64) bool {
 		if p >= 1 {
 			return true
 		}
-		return mixture-(a*math.Log(p)+b*math.Log1p(-p)) >= bar
+		return mixture-(float64(k)*math.Log(p)+float64(n-k)*math.Log1p(-p)) >= bar
 	}
-	inside := a / float64(n)
-	if k == 0 {
-		inside = 1e-12
-	}
-	return crossing(inside, 1, outside)
+	return crossing(max(float64(k)/float64(n), 1e-12), 1, outside)
 }
 
 func logBeta(a, b float64) float64 {

@@ -23,6 +23,7 @@ func (j *Judge) judge() whittle.Verdict {
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.novelty.share(), Bounds: append(bounds, j.looseBound()),
+		Findings: []whittle.Finding{},
 	}
 	v.Findings = append(v.Findings, j.failure.findings(whittle.FoundFailure, "the candidate gave")...)
 	v.Findings = append(v.Findings, j.status.findings(whittle.FoundStatus, "status")...)

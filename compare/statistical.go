@@ -42,6 +42,8 @@ type statisticalState struct {
 	Repeats repeatsWitness `json:"repeats"`
 	Wrong   wrongWitness   `json:"wrong"`
 	Blank   blankWitness   `json:"blank"`
+	// Again compares the monolith with itself.
+	Again meanWitness `json:"again"`
 
 	MeanSums   meanSums  `json:"mean_sums"`
 	SpreadSums ratioSums `json:"spread_sums"`
@@ -89,9 +91,10 @@ func freshState() statisticalState {
 		Mean:    meanWitness{Bets: newBets()},
 		Spread:  spreadWitness{Single: newBets(), Double: newBets()},
 		Law:     lawWitness{Bets: newBets()},
-		Repeats: repeatsWitness{Bets: newBets()},
+		Repeats: repeatsWitness{Bets: newBets(), Own: newBets()},
 		Wrong:   wrongWitness{Bets: newBets()},
 		Blank:   blankWitness{Bets: newBets()},
+		Again:   meanWitness{Bets: newBets()},
 	}
 }
 
@@ -156,24 +159,42 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 		xWild = t.wild(p.x, p.centre, p.spread)
 		yWild = t.wild(p.y, p.centre, p.spread)
 		s.Wrong.see(t, s.Strata.place(t), xWild, yWild, s.alpha*partWrong, s.N)
-	}
-	s.Evidence.sized(per, yWild)
-	if yWild && !xWild {
-		s.Evidence.wrong(x, key, per, a, b, p.spread*unit)
+		s.Evidence.sized(per, yWild)
+		if yWild && !xWild {
+			s.Evidence.wrong(x, key, per, a, b, p.spread*unit)
+		}
+		s.askedAgain(x, &p, unit)
 	}
 	// Leaving out a pair of which either answer is wild does not depend on
 	// which side gave it, so what is left is as exchangeable as before.
-	if !xWild && !yWild {
-		if known {
-			s.compareLaws(&p)
-		}
+	if known && !xWild && !yWild {
+		s.compareLaws(&p)
+		t.Y.add(p.y)
 		if !suspect || !either {
-			t.Y.add(p.y)
+			t.Fresh.add(p.y)
 		}
 		s.Evidence.tame(x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
 	return Observation{Differs: yWild && !xWild && s.expected(whittle.FoundWrongValue, "") == ""}
+}
+
+// askedAgain takes the monolith's second answer to the same request, where
+// there is one, to the witness of the mean in the candidate's place. If the
+// monolith is found to differ from itself, answers depend on when one asks, the
+// pairs are not exchangeable, and nothing is shown by another law.
+func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
+	if x.Repeat == nil || x.Repeat.Failure != whittle.NoFailure || x.Repeat.Status != x.Monolith.Status {
+		return
+	}
+	v, ok := s.read.read(x.Repeat)
+	if !ok {
+		return
+	}
+	g := clamp((p.z(v.f/unit) - p.z(p.x)) / 3)
+	w := &s.Again
+	w.Bets.bet(g*w.Skill.stake(&w.Skill), s.alpha*partMean, p.n)
+	w.Skill.learn(g)
 }
 
 // compareLaws takes a tame pair to the witnesses of mean, spread and law.

@@ -79,7 +79,7 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 
 // lawFindings gives what is found of mean, spread and distribution.
 func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
-	repeats := s.Repeats.Bets.decided()
+	repeats := s.Repeats.decidedAt() > 0
 	var list []whittle.Finding
 	if shows(&s.Mean.Bets) && (!repeats || math.Abs(s.shift()) >= plainShift) {
 		list = append(list, s.meanFinding())
@@ -91,6 +91,12 @@ func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
 	// another mean or spread it is no finding of its own.
 	if shows(&s.Law.Bets) && (!repeats || len(list) > 0) {
 		list = append(list, s.lawFinding(bounds))
+	}
+	if s.Again.Bets.decided() {
+		for i := range list {
+			list[i].Decided, list[i].DecidedAt = false, 0
+			list[i].Cause = "the monolith's own second answers are shifted likewise: answers depend on when one asks, so this shows nothing"
+		}
 	}
 	return list
 }
@@ -106,13 +112,13 @@ func (s *statistical) shift() float64 {
 	sum, n := 0.0, 0
 	for i := range s.Strata.Seen {
 		t := &s.Strata.Seen[i]
-		if t.X.N < enough || t.Y.N < 2 {
+		if t.X.N < enough || t.Fresh.N < 2 {
 			continue
 		}
-		sx, sy := t.X.spread(), max(t.X.spread(), t.Y.spread())
-		se := math.Sqrt(sx*sx/float64(t.X.N) + sy*sy/float64(t.Y.N))
+		sx, sy := t.X.spread(), max(t.X.spread(), t.Fresh.spread())
+		se := math.Sqrt(sx*sx/float64(t.X.N) + sy*sy/float64(t.Fresh.N))
 		if se > 0 {
-			sum += (t.Y.Mean - t.X.Mean) / se
+			sum += (t.Fresh.Mean - t.X.Mean) / se
 			n++
 		}
 	}
@@ -185,37 +191,45 @@ func (s *statistical) means() (x, y float64, cause string) {
 
 func (s *statistical) spreadFinding() whittle.Finding {
 	f := s.lawBase(whittle.FoundSpread, s.Spread.decidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
-	ratio, t := s.widest()
-	word := "wide"
+	t, g := s.widest()
+	if g.N == 0 || g.X == 0 {
+		f.Summary = "the candidate's answers do not spread as the monolith's do"
+		return f
+	}
+	// The root of the mean squares is what the ratio of two spreads means.
+	ratio := math.Sqrt(g.Y / g.X)
 	f.Monolith, f.Candidate = "1", figure(ratio)
 	where := ""
 	if t != nil && s.perName() != "" && t.Key != rawKey && len(s.Strata.Seen) > 1 {
 		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), figure(math.Ldexp(1, t.Key)), figure(math.Ldexp(1, t.Key+1)-1))
 		where = ", most of all for " + f.Path
 	}
-	f.Summary = fmt.Sprintf("the candidate's answers spread %s times as %s as the monolith's%s", figure(ratio), word, where)
-	if root := rootOf(ratio); root != "" {
+	f.Summary = fmt.Sprintf("the candidate's answers spread %s times as wide as the monolith's%s", figure(ratio), where)
+	if root := rootOf(ratio); root != "" && g.N >= 4*enough {
 		f.Cause = figure(ratio) + " is " + root
 	}
 	return f
 }
 
-// widest gives the ratio of spreads at the size of request that speaks most for
-// the finding.
-func (s *statistical) widest() (ratio float64, at *stratum) {
+// widest gives the size of request that speaks most for another spread, with
+// its distances between answers; nil and those of all sizes where none has
+// enough of them.
+func (s *statistical) widest() (at *stratum, sums gaps) {
 	most := 0.0
+	var all gaps
 	for i := range s.Strata.Seen {
 		t := &s.Strata.Seen[i]
-		if w := math.Abs(t.Single.Sum) + math.Abs(t.Double.Sum); w > most && t.Gaps.N >= 2 && t.Gaps.X > 0 {
+		if w := math.Abs(t.Single.Sum) + math.Abs(t.Double.Sum); w > most && t.Gaps.N >= enough {
 			most, at = w, t
 		}
+		all.N += t.Gaps.N
+		all.X += t.Gaps.X
+		all.Y += t.Gaps.Y
 	}
 	if at == nil {
-		r, _, _ := s.SpreadSums.interval(0.5)
-		return r, nil
+		return nil, all
 	}
-	// The root of the mean squares is what the ratio of two spreads means.
-	return math.Sqrt(at.Gaps.YY / at.Gaps.XX), at
+	return at, at.Gaps
 }
 
 func (s *statistical) lawFinding(bounds []whittle.Bound) whittle.Finding {
@@ -241,16 +255,16 @@ func (s *statistical) lawBase(kind whittle.FindingKind, at int, e float64, round
 
 func (s *statistical) repeatsFindings() []whittle.Finding {
 	w := &s.Repeats
-	if !shows(&w.Bets) {
+	if w.decidedAt() == 0 && w.eValue() < suspicion {
 		return nil
 	}
 	f := whittle.Finding{
-		Kind: whittle.FoundRepeats, Decided: w.Bets.decided(), DecidedAt: w.Bets.At, EValue: w.Bets.eValue(),
+		Kind: whittle.FoundRepeats, Decided: w.decidedAt() > 0, DecidedAt: w.decidedAt(), EValue: w.eValue(),
 		Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),
 		Monolith:  fmt.Sprintf("%d of %d", w.X, w.N),
 		Candidate: fmt.Sprintf("%d of %d", w.Y, w.N),
 	}
-	f.Summary = fmt.Sprintf("the candidate gave an earlier answer again in %d of %d exchanges; the monolith hit one of those in %d",
+	f.Summary = fmt.Sprintf("the candidate gave an earlier answer again in %d of %d exchanges, the monolith one of its own in %d",
 		w.Y, w.N, w.X)
 	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewWild {
 		f.Cause = fmt.Sprintf("%s came within the same second of the clock as the earlier one: "+

@@ -16,16 +16,17 @@ const statisticalVersion = 1
 type keptStatistical struct {
 	Version int `json:"version"`
 	statisticalState
-	// Memory is repeatsWitness's marks and seconds, little endian.
+	// Memory is repeatsWitness's two memories, little endian.
 	Memory []byte `json:"memory"`
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (s *statistical) MarshalBinary() ([]byte, error) {
 	k := keptStatistical{Version: statisticalVersion, statisticalState: s.statisticalState}
-	for i := range repeatSlots {
-		k.Memory = binary.LittleEndian.AppendUint32(k.Memory, s.Repeats.Marks[i])
-		k.Memory = binary.LittleEndian.AppendUint32(k.Memory, s.Repeats.Seconds[i])
+	for _, words := range s.Repeats.words() {
+		for _, w := range words {
+			k.Memory = binary.LittleEndian.AppendUint32(k.Memory, w)
+		}
 	}
 	b, err := json.Marshal(&k)
 	if err != nil {
@@ -44,21 +45,29 @@ func (s *statistical) UnmarshalBinary(b []byte) error {
 	if k.Version != statisticalVersion {
 		return whittle.Errorf(whittle.Unsupported, "restore evidence: version %d is not known", k.Version)
 	}
-	if len(k.Memory) != 8*repeatSlots || !k.valid() {
+	if len(k.Memory) != 4*4*repeatSlots || !k.valid() {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: the state is not a possible one")
 	}
-	for i := range repeatSlots {
-		k.Repeats.Marks[i] = binary.LittleEndian.Uint32(k.Memory[8*i:])
-		k.Repeats.Seconds[i] = binary.LittleEndian.Uint32(k.Memory[8*i+4:])
+	rest := k.Memory
+	for _, words := range k.Repeats.words() {
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(rest)
+			rest = rest[4:]
+		}
 	}
 	s.statisticalState = k.statisticalState
 	return nil
 }
 
+// words are the memories' tables, in the order in which they are kept.
+func (w *repeatsWitness) words() [4][]uint32 {
+	return [4][]uint32{w.candidate.marks[:], w.candidate.seconds[:], w.monolith.marks[:], w.monolith.seconds[:]}
+}
+
 func (k *keptStatistical) valid() bool {
 	for _, b := range []*bets{
 		&k.Mean.Bets, &k.Spread.Single, &k.Spread.Double, &k.Law.Bets,
-		&k.Repeats.Bets, &k.Wrong.Bets, &k.Blank.Bets,
+		&k.Repeats.Bets, &k.Repeats.Own, &k.Wrong.Bets, &k.Blank.Bets, &k.Again.Bets,
 	} {
 		if !b.valid() {
 			return false

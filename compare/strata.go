@@ -59,10 +59,11 @@ func clamp(g float64) float64 { return max(-1, min(1, g)) }
 type stratum struct {
 	Key int `json:"key"`
 	// X are the monolith's scaled answers, far ones drawn in to six spreads; Y
-	// the candidate's, without those that are wild and, once it seems to repeat
-	// itself, those given before.
-	X moments `json:"x"`
-	Y moments `json:"y"`
+	// the candidate's that are not wild; Fresh those of Y that were not given
+	// before, once the candidate seems to repeat itself.
+	X     moments `json:"x"`
+	Y     moments `json:"y"`
+	Fresh moments `json:"fresh"`
 	// Far is the largest deviation of an answer of the monolith, in spreads as
 	// they were known then.
 	Far float64 `json:"far"`
@@ -73,9 +74,23 @@ type stratum struct {
 	Waiting waiting `json:"waiting"`
 	// Gaps are the distances between the answers of two exchanges, for the
 	// ratio of the spreads at this size.
-	Gaps ratioSums `json:"gaps"`
+	Gaps gaps `json:"gaps"`
 
 	Wrong wrongTally `json:"wrong"`
+}
+
+// gaps sum the squared distances, in spreads, between the answers of two
+// exchanges on either side.
+type gaps struct {
+	N int     `json:"n"`
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+func (g *gaps) add(dy, dx float64) {
+	g.N++
+	g.X += dx * dx
+	g.Y += dy * dy
 }
 
 // strata are the sizes seen, in the order of their first exchange.
@@ -183,7 +198,7 @@ func (s *strata) restore() bool {
 }
 
 func (t *stratum) valid() bool {
-	return t.X.N >= 0 && t.Y.N >= 0 && t.X.M2 >= 0 && t.Y.M2 >= 0 && t.Far >= 0 &&
+	return t.X.N >= 0 && t.Y.N >= 0 && t.X.M2 >= 0 && t.Y.M2 >= 0 && t.Fresh.N >= 0 && t.Fresh.M2 >= 0 && t.Far >= 0 &&
 		t.Mean.Sumsq >= 0 && t.Single.Sumsq >= 0 && t.Double.Sumsq >= 0 &&
-		t.Waiting.Spread >= 0 && t.Wrong.valid()
+		t.Waiting.Spread >= 0 && t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && t.Wrong.valid()
 }

@@ -86,7 +86,7 @@ func (w *spreadWitness) bet(p *pair, alpha float64) {
 		w.Double.bet(g*first.Stake, alpha/2, p.n)
 		t.Double.learn(g)
 		w.DoubleSkill.learn(g)
-		t.Gaps.add(math.Abs(dy)/first.Spread, math.Abs(dx)/first.Spread)
+		t.Gaps.add(dy/first.Spread, dx/first.Spread)
 		t.Waiting.Set = false
 		return
 	}

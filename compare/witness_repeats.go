@@ -2,53 +2,79 @@ package compare
 
 import "math"
 
-// repeatSlots bounds the memory of the candidate's past answers.
+// repeatSlots bounds the memory of each side's past answers.
 const repeatSlots = 1024
 
 // repeatsWitness bets that the candidate gives answers again that it gave
-// before to a like request: a generator that is seeded alike, a cache. With h
-// the memory of the candidate's past answers, the payoff is h(y) - h(x), which
-// is antisymmetric; for answers that repeat by nature both terms are alike.
+// before to a like request: a generator that is seeded alike, a cache. Two
+// tests must both reject.
+//
+// With h the memory of the candidate's past answers, the first payoff is
+// h(y) - h(x), which is antisymmetric; for answers that repeat by nature both
+// terms are alike. The second, 1[the candidate repeated itself] - 1[the
+// monolith repeated itself], spares a candidate that repeats itself no more
+// than the monolith does.
 type repeatsWitness struct {
 	Bets bets `json:"bets"`
-	// Marks are fingerprints of past answers and Seconds when they came, by
-	// the lowest bits of the fingerprint; the newest stays.
-	Marks   [repeatSlots]uint32 `json:"-"`
-	Seconds [repeatSlots]uint32 `json:"-"`
-	// N exchanges, in Y of which the candidate repeated itself and in X of
-	// which the monolith's answer was one of those; SameSecond of Y came in
-	// the second of the earlier one.
+	Own  bets `json:"own"`
+	// memories of either side's answers.
+	candidate, monolith memory
+	// N exchanges, in Y of which the candidate and in X of which the monolith
+	// repeated itself; SameSecond of Y came in the second of the earlier one.
 	N          int `json:"n"`
 	X          int `json:"x"`
 	Y          int `json:"y"`
 	SameSecond int `json:"second"`
 }
 
+// memory holds fingerprints of past answers and the seconds in which they came,
+// by the lowest bits of the fingerprint; the newest stays.
+type memory struct {
+	marks, seconds [repeatSlots]uint32
+}
+
+func (m *memory) has(mark uint32) bool { return m.marks[mark%repeatSlots] == mark }
+
+func (m *memory) keep(mark, second uint32) {
+	m.marks[mark%repeatSlots], m.seconds[mark%repeatSlots] = mark, second
+}
+
 // see settles one exchange and reports whether the candidate repeated itself,
 // and whether either answer is one it gave before.
 func (w *repeatsWitness) see(per float64, x, y number, second int64, alpha float64, n int) (again, either bool) {
-	mx, my := markOf(per, x), markOf(per, y)
-	slot := my % repeatSlots
-	yAgain, xAgain := w.Marks[slot] == my, w.Marks[mx%repeatSlots] == mx
+	mx, my, now := markOf(per, x), markOf(per, y), uint32(second)
+	yAgain, xWas, xAgain := w.candidate.has(my), w.candidate.has(mx), w.monolith.has(mx)
 	w.N++
 	if xAgain {
 		w.X++
 	}
 	if yAgain {
 		w.Y++
-		if w.Seconds[slot] == uint32(second) {
+		if w.candidate.seconds[my%repeatSlots] == now {
 			w.SameSecond++
 		}
 	}
-	w.Bets.bet(oneIf(yAgain)-oneIf(xAgain), alpha, n)
-	w.Marks[slot], w.Seconds[slot] = my, uint32(second)
-	return yAgain, yAgain || xAgain
+	w.Bets.bet(oneIf(yAgain)-oneIf(xWas), alpha, n)
+	w.Own.bet(oneIf(yAgain)-oneIf(xAgain), alpha, n)
+	w.candidate.keep(my, now)
+	w.monolith.keep(mx, now)
+	return yAgain, yAgain || xWas
 }
 
+// decidedAt is the exchange at which repeats were shown; 0: not.
+func (w *repeatsWitness) decidedAt() int {
+	if w.Bets.At == 0 || w.Own.At == 0 {
+		return 0
+	}
+	return max(w.Bets.At, w.Own.At)
+}
+
+func (w *repeatsWitness) eValue() float64 { return min(w.Bets.eValue(), w.Own.eValue()) }
+
 // suspected reports whether the candidate's repeats are more than chance would
-// likely give. Each answer then counts once in the candidate's moments, so that
-// one draw seen twenty times is not mistaken for twenty.
-func (w *repeatsWitness) suspected() bool { return w.Bets.Now > 4 }
+// likely give. Each answer then counts once in stratum.Fresh, so that one draw
+// seen twenty times is not mistaken for twenty.
+func (w *repeatsWitness) suspected() bool { return w.Bets.Now > 4 && w.Own.Now > 4 }
 
 // markOf is a fingerprint of an answer to a like request; never 0.
 func markOf(per float64, v number) uint32 {
