@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"mime"
-	"net/http"
 	"slices"
 	"strings"
 	"text/template"
@@ -134,80 +133,6 @@ func zeroOf(f protoreflect.FieldDescriptor) any {
 func templateFault(err error) string {
 	s := strings.TrimPrefix(err.Error(), "template: ")
 	return strings.Replace(s, "executing \"template\" ", "", 1)
-}
-
-// tryPattern says what net/http's ServeMux, whose patterns these are, has
-// against one.
-func tryPattern(pattern string) error {
-	fault := register(http.NewServeMux(), pattern)
-	_, reason, ok := strings.Cut(fault, ": ")
-	switch {
-	case fault == "":
-		return nil
-	case !ok:
-		return errors.New(fault)
-	}
-	return errors.New(reason)
-}
-
-// register adds a pattern and gives the text of the mux's refusal, which comes
-// as a panic.
-func register(mux *http.ServeMux, pattern string) (fault string) {
-	defer func() {
-		if r := recover(); r != nil {
-			fault = fmt.Sprint(r)
-		}
-	}()
-	mux.Handle(pattern, http.NotFoundHandler())
-	return ""
-}
-
-// checkOverlap refuses two routes of which a request could equally well mean
-// either, by the mux's own rule that the more specific pattern wins.
-func (r *reader) checkOverlap(routes []whittle.Route) {
-	muxes := map[[2]string]*http.ServeMux{}
-	first := map[string]int{}
-	paths := map[string]int{}
-	for i, route := range routes {
-		field := fmt.Sprintf("routes[%d].match", i)
-		if j, twice := first[route.Name]; twice {
-			r.failField(field, "%s is given twice; the first is routes[%d] in line %d", quote(route.Name), j, r.where[fmt.Sprintf("routes[%d]", j)].line)
-			continue
-		}
-		first[route.Name] = i
-		condition := [2]string{route.Match.HeaderName, route.Match.HeaderValue}
-		if muxes[condition] == nil {
-			muxes[condition] = http.NewServeMux()
-		}
-		pattern := strings.TrimSpace(route.Match.Method + " " + route.Match.Pattern)
-		if register(muxes[condition], pattern) != "" {
-			r.failField(field, "%s overlaps %s, and neither is the more specific; change one so that every request has one route",
-				quote(route.Name), quote(r.conflicting(routes[:i], route.Match)))
-			continue
-		}
-		if route.Match.HeaderName == "" {
-			continue
-		}
-		if j, seen := paths[pattern]; seen && routes[j].Match.HeaderName != route.Match.HeaderName {
-			r.warn(field, "a request with both %s and %s matches routes[%d] too, which stands first and gets it", routes[j].Match.HeaderName, route.Match.HeaderName, j)
-		}
-		paths[pattern] = i
-	}
-}
-
-// conflicting finds the earlier route that a pattern clashes with.
-func (r *reader) conflicting(earlier []whittle.Route, m whittle.Match) string {
-	for _, e := range earlier {
-		if e.Match.HeaderName != m.HeaderName || e.Match.HeaderValue != m.HeaderValue {
-			continue
-		}
-		mux := http.NewServeMux()
-		register(mux, strings.TrimSpace(e.Match.Method+" "+e.Match.Pattern))
-		if register(mux, strings.TrimSpace(m.Method+" "+m.Pattern)) != "" {
-			return e.Name
-		}
-	}
-	return ""
 }
 
 // isSafe reports whether a route's requests may be repeated without being told
