@@ -71,10 +71,6 @@ func newMatch(c whittle.Comparison) (method, error) {
 		index: map[markKey]int{}, learnt: map[noiseKey]bool{}, combos: map[string]int{},
 		share: newShare(c.MaxDiffer),
 	}
-	if len(c.Expect) > maxExpect {
-		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences are more than %d", len(c.Expect), maxExpect).
-			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
-	}
 	m.whole = newMark(markKey{expect: -1}, 0)
 	if c.Kind == whittle.JSON {
 		m.kind, m.learn = whittle.FoundField, c.LearnNoise
@@ -82,6 +78,10 @@ func newMatch(c whittle.Comparison) (method, error) {
 	expect, err := newExpectations(c, m.kind)
 	if err != nil {
 		return nil, err
+	}
+	if len(expect) > maxExpect {
+		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences of kind %s are more than %d", len(expect), m.kind, maxExpect).
+			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
 	if c.Kind == whittle.Exact {
 		m.differ = &exact{expect: expect}
@@ -286,15 +286,5 @@ func comboMarks(key string) []int {
 		}
 		list, b = append(list, int(i)), b[n:]
 	}
-	return list
-}
-
-// noisePaths lists what the monolith changes by itself, sorted: "$.id (value)".
-func (m *match) noisePaths() []string {
-	list := make([]string, 0, len(m.learnt))
-	for k := range m.learnt {
-		list = append(list, k.path+" ("+k.way+")")
-	}
-	slices.Sort(list)
 	return list
 }

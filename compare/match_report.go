@@ -14,6 +14,16 @@ import (
 // noisy is implemented by methods that learn what the monolith changes by itself.
 type noisy interface{ noise() []string }
 
+// Noise lists what the monolith was seen to change by itself, and what is
+// therefore not counted as a difference: "$.id (value)", "$.items (order)",
+// sorted. Nil where the kind of comparison learns none.
+func (j *Judge) Noise() []string {
+	if n, ok := j.method.(noisy); ok {
+		return n.noise()
+	}
+	return nil
+}
+
 // report implements method.
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	findings := m.findings()
@@ -155,7 +165,14 @@ func (m *match) cause(k *mark) string {
 }
 
 // noise implements noisy.
-func (m *match) noise() []string { return m.noisePaths() }
+func (m *match) noise() []string {
+	list := make([]string, 0, len(m.learnt))
+	for k := range m.learnt {
+		list = append(list, k.path+" ("+k.way+")")
+	}
+	slices.Sort(list)
+	return list
+}
 
 // grouped writes 3000 as 3,000.
 func grouped(n int) string {
