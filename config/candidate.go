@@ -26,10 +26,9 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	rpc, isRPC := r.rpc(c, files)
 	response, given := c.child("response", "{content_type: application/json}")
 	switch {
-	case given && !isRPC:
+	case given && !isRPC && !r.failed(c.sub("rpc")):
 		r.failField(c.sub("response"), "has no effect without rpc:, since such a candidate's answers pass as they are")
-		response = nil
-	case given:
+	case given && isRPC:
 		r.response(response, rpc)
 	}
 	c.done()

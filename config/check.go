@@ -38,7 +38,10 @@ func (r *reader) checkRPC(c *object, rpc *whittle.RPC) {
 	}
 	services, err := servicesOf(rpc.Descriptor)
 	if err != nil {
-		r.failField(descriptor, "is not a set of file descriptors (buf build -o or protoc --include_imports --descriptor_set_out make one): %v", err)
+		// protobuf's errors have a no-break space in every other build, lest
+		// somebody rely on their text.
+		why := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+		r.failField(descriptor, "is not a set of file descriptors (buf build -o or protoc --include_imports --descriptor_set_out make one): %s", why)
 		return
 	}
 	if rpc.Method == "" {

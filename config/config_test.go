@@ -317,7 +317,7 @@ routes:
 	if want := "whittle.yaml:7:12: routes[1].match: no pattern\nundeclared reference"; joined.Error() != want {
 		t.Errorf("got  %s\nwant %s", joined, want)
 	}
-	if f.Locate(nil) != nil || f.Locate(cause) != cause {
+	if f.Locate(nil) != nil || f.Locate(cause).Error() != cause.Error() {
 		t.Error("an error without a field has changed")
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/textproto"
 	"strings"
 	"time"
@@ -104,7 +105,7 @@ func parseMatch(s string) (whittle.Match, error) {
 	switch {
 	case !strings.HasPrefix(m.Pattern, "/"):
 		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
-	case m.Method != "" && (!isToken(m.Method) || m.Method == "CONNECT"):
+	case m.Method != "" && (!isToken(m.Method) || m.Method == http.MethodConnect):
 		return m, fmt.Errorf("%s: %s is not a method that can be routed", quote(s), quote(m.Method))
 	case m.Method != strings.ToUpper(m.Method):
 		return m, fmt.Errorf("%s: methods are upper case: write %s %s", quote(s), strings.ToUpper(m.Method), m.Pattern)

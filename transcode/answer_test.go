@@ -32,17 +32,27 @@ func TestAnswerJSON(t *testing.T) {
 		json string
 		want string
 	}{
-		{"zeros are present, unset optionals are not", plain, `{}`,
-			`{"i32":0,"i64":0,"u32":0,"u64":0,"s32":0,"s64":0,"yesNo":false,"fullName":""}`},
-		{"numbers stay numbers", plain, `{"i64":"500047951","u64":"18446744073709551615","maybe":0}`,
-			`{"i32":0,"i64":500047951,"u32":0,"u64":18446744073709551615,"s32":0,"s64":0,"yesNo":false,"fullName":"","maybe":0}`},
-		{"everything else", rich,
+		{
+			"zeros are present, unset optionals are not", plain, `{}`,
+			`{"i32":0,"i64":0,"u32":0,"u64":0,"s32":0,"s64":0,"yesNo":false,"fullName":""}`,
+		},
+		{
+			"numbers stay numbers", plain, `{"i64":"500047951","u64":"18446744073709551615","maybe":0}`,
+			`{"i32":0,"i64":500047951,"u32":0,"u64":18446744073709551615,"s32":0,"s64":0,"yesNo":false,"fullName":"","maybe":0}`,
+		},
+		{
+			"everything else", rich,
 			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
-			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`},
-		{"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
-			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":1e+21,"tags":[],"counts":{},"single":1e-7,"on":false,"numbers":[]}`},
-		{"what JSON has no number for", rich, `{"ratio":"-Infinity","single":"NaN","color":7}`,
-			`{"userId":0,"color":7,"raw":"","ratio":"-Infinity","tags":[],"counts":{},"single":"NaN","on":false,"numbers":[]}`},
+			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`,
+		},
+		{
+			"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
+			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":1e+21,"tags":[],"counts":{},"single":1e-7,"on":false,"numbers":[]}`,
+		},
+		{
+			"what JSON has no number for", rich, `{"ratio":"-Infinity","single":"NaN","color":7}`,
+			`{"userId":0,"color":7,"raw":"","ratio":"-Infinity","tags":[],"counts":{},"single":"NaN","on":false,"numbers":[]}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.tr.Answer(answer(200, "application/protobuf", string(wire(t, c.tr, c.json))))
@@ -69,8 +79,10 @@ func TestAnswerTemplate(t *testing.T) {
 		{"Plain", "Counted to {{.i64}} \n", `{}`, "Counted to 0 \n"},
 		{"Plain", "{{.fullName}}|{{.full_name}}|{{.yes_no}}|{{.u64}}", `{"fullName":"<é>","yesNo":true,"u64":"18446744073709551615"}`, "<é>|<é>|true|18446744073709551615"},
 		{"Plain", `{{html .full_name}}{{if .yes_no}} yes{{end}} {{printf "%05d" .i32}}`, `{"fullName":"<","i32":7}`, "&lt; 00007"},
-		{"Rich", "{{.color}} {{.raw}} {{range .tags}}[{{.}}]{{end}}{{with .inner}}{{.user_id}}{{end}}{{range $k, $v := .counts}}{{$k}}={{$v}}{{end}}",
-			`{"color":"RED","raw":"AQI=","tags":["a","b"],"inner":{"userId":"3"},"counts":{"5":"6"}}`, "RED AQI= [a][b]35=6"},
+		{
+			"Rich", "{{.color}} {{.raw}} {{range .tags}}[{{.}}]{{end}}{{with .inner}}{{.user_id}}{{end}}{{range $k, $v := .counts}}{{$k}}={{$v}}{{end}}",
+			`{"color":"RED","raw":"AQI=","tags":["a","b"],"inner":{"userId":"3"},"counts":{"5":"6"}}`, "RED AQI= [a][b]35=6",
+		},
 	} {
 		t.Run(c.template, func(t *testing.T) {
 			rpc.Template, rpc.Method = c.template, "shop.v1.Shop/"+c.method

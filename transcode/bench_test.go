@@ -7,10 +7,13 @@ import (
 )
 
 func BenchmarkRequest(b *testing.B) {
-	for name, method := range map[string]string{"flat": "Plain", "rich": "Rich"} {
-		b.Run(name, func(b *testing.B) {
-			tr := shop(b, whittle.Twirp, method)
-			r := post("/Count", `{"i32": 10000000, "userId": 10000000}`)
+	for _, short := range []bool{true, false} {
+		b.Run(map[bool]string{true: "short", false: "protojson"}[short], func(b *testing.B) {
+			tr := shop(b, whittle.Twirp, "Plain")
+			if !short {
+				tr.flat = nil
+			}
+			r := post("/Count", `{"i32": 10000000}`)
 			for name, value := range map[string]string{"Host": "x", "User-Agent": "load", "X-User": "ann", "Accept": "*/*", "Content-Length": "19"} {
 				r.Header[name] = []string{value}
 			}

@@ -1,6 +1,7 @@
 package transcode
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -111,7 +112,7 @@ func TestNewRefuses(t *testing.T) {
 			rpc := good
 			c.change(&rpc)
 			_, err := New(rpc)
-			e, ok := err.(*whittle.Error)
+			e, ok := errors.AsType[*whittle.Error](err)
 			if !ok {
 				t.Fatalf("New = %v, want a coded error", err)
 			}

@@ -30,8 +30,10 @@ func TestRequestBody(t *testing.T) {
 	}{
 		{"a number", plain, post("/", `{"i32": 7}`), `{"i32":7}`},
 		{"a number in words of its own", plain, post("/", `{"i32": "7", "i64": 1e3, "u32": 2.0}`), `{"i32":7,"i64":"1000","u32":2}`},
-		{"the ends of the ranges", plain, post("/", `{"i32":-2147483648,"i64":-9223372036854775808,"u32":4294967295,"u64":18446744073709551615,"s32":-2147483648,"s64":9223372036854775807}`),
-			`{"i32":-2147483648,"i64":"-9223372036854775808","u32":4294967295,"u64":"18446744073709551615","s32":-2147483648,"s64":"9223372036854775807"}`},
+		{
+			"the ends of the ranges", plain, post("/", `{"i32":-2147483648,"i64":-9223372036854775808,"u32":4294967295,"u64":18446744073709551615,"s32":-2147483648,"s64":9223372036854775807}`),
+			`{"i32":-2147483648,"i64":"-9223372036854775808","u32":4294967295,"u64":"18446744073709551615","s32":-2147483648,"s64":"9223372036854775807"}`,
+		},
 		{"both of a field's names", plain, post("/", `{"full_name":"a","yesNo":true}`), `{"fullName":"a","yesNo":true}`},
 		{"fields that nobody knows", plain, post("/", `{"i32":1,"x":{"y":[1]},"z":null,"w":"é"}`), `{"i32":1}`},
 		{"a null field", plain, post("/", `{"i32":null}`), `{}`},
@@ -41,8 +43,10 @@ func TestRequestBody(t *testing.T) {
 		{"no body and an empty query", plain, get("/?"), `{}`},
 		{"a query", plain, get("/x?i32=5&yes_no=true&fullName=a+b%26c&v=1"), `{"i32":5,"yesNo":true,"fullName":"a b&c"}`},
 		{"a query beside a body", plain, post("/?i32=5", `{"i64":1}`), `{"i64":"1"}`},
-		{"a rich query", rich, get("/?tags=a&tags=b&inner.user_id=9&color=RED&at=2026-01-02T03:04:05Z&big=12&numbers=1&numbers=2&raw=AQI="),
-			`{"tags":["a","b"],"inner":{"userId":"9"},"color":"RED","at":"2026-01-02T03:04:05Z","big":"12","numbers":["1","2"],"raw":"AQI="}`},
+		{
+			"a rich query", rich, get("/?tags=a&tags=b&inner.user_id=9&color=RED&at=2026-01-02T03:04:05Z&big=12&numbers=1&numbers=2&raw=AQI="),
+			`{"tags":["a","b"],"inner":{"userId":"9"},"color":"RED","at":"2026-01-02T03:04:05Z","big":"12","numbers":["1","2"],"raw":"AQI="}`,
+		},
 		{"an enum by number", rich, get("/?color=1&on=false"), `{"color":"RED"}`},
 		{"the path", users, get("/users/42/a%2Fb/c?tags=x"), `{"userId":"42","tags":["x","a/b/c"]}`},
 		{"the path over the body", users, post("/users/42/", `{"userId":7,"ratio":0.5}`), `{"userId":"42","ratio":0.5,"tags":[""]}`},
@@ -136,8 +140,8 @@ func TestRequestEnvelope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Method != "POST" || r.Target != c.target || tr.HTTP2() != c.http2 {
-				t.Errorf("%s %s, HTTP/2 %v; want POST %s, %v", r.Method, r.Target, tr.HTTP2(), c.target, c.http2)
+			if got := r.Method + " " + r.Target; got != "POST "+c.target || tr.HTTP2() != c.http2 {
+				t.Errorf("%s, HTTP/2 %v; want POST %s, %v", got, tr.HTTP2(), c.target, c.http2)
 			}
 			for k, v := range c.header {
 				if r.Header.Get(k) != v {
