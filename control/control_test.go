@@ -70,7 +70,7 @@ func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
 	}{
 		"errors":   {func(h *house) { h.users(whittle.Candidate, 500, tolerated) }, "The errors guard was breached: 3 bad answers"},
 		"mismatch": {func(h *house) { mirror(h, 404, tolerated) }, "The mismatch guard was breached: 3 differ"},
-		"breaker":  {func(h *house) { h.c.Tripped(name, "20 bad answers in a row.") }, "The breaker guard was breached: 20 bad answers in a row"},
+		"breaker":  {func(h *house) { h.c.Tripped(name, "20 bad answers in a row.") }, "The breaker tripped: 20 bad answers in a row"},
 		"verdict":  {func(h *house) { h.say(whittle.Different) }, "The verdict is DIFFERENT: Stands on 2"},
 	}
 	for label, tt := range tests {

@@ -97,7 +97,7 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 		return s, nil, refuse(fmt.Sprintf("the candidate is live at %s: there is no further step", percent(s.Share)), "")
 	}
 	if reason := fallReason(in); reason != "" {
-		return s, nil, refuse("no promotion: "+lowerFirst(strings.TrimSuffix(reason, "; the monolith answers everything again.")),
+		return s, nil, refuse("no promotion: "+lowerFirst(reason),
 			"mend the candidate and reset the route, or declare the difference under compare.expect")
 	}
 	step, more := nextStep(p, s.Share)

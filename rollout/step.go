@@ -22,7 +22,7 @@ func Step(p whittle.Rollout, s State, in Input, now time.Time) (State, *whittle.
 	}
 	if s.Share > 0 {
 		if reason := fallReason(in); reason != "" {
-			return s.rolledBack(reason, Self, now)
+			return s.rolledBack(reason+monolithAgain, Self, now)
 		}
 		if last := lastStep(p); s.Share > last {
 			return s.to(whittle.PhaseShift, last, fmt.Sprintf(
@@ -38,16 +38,20 @@ func Step(p whittle.Rollout, s State, in Input, now time.Time) (State, *whittle.
 	return s.onward(p, in, now)
 }
 
-// fallReason is why users must leave the candidate, or "".
+// fallReason is why users must leave the candidate, as a clause, or "".
 func fallReason(in Input) string {
-	if in.Breach != nil {
-		return fmt.Sprintf("The %s guard was breached%s; the monolith answers everything again.", in.Breach.Guard, colon(in.Breach.Reason))
-	}
-	if in.Verdict == whittle.Different {
-		return fmt.Sprintf("The verdict is DIFFERENT%s; the monolith answers everything again.", colon(in.Summary))
+	switch {
+	case in.Breach != nil && in.Breach.Hard:
+		return fmt.Sprintf("The %s tripped%s", in.Breach.Guard, colon(in.Breach.Reason))
+	case in.Breach != nil:
+		return fmt.Sprintf("The %s guard was breached%s", in.Breach.Guard, colon(in.Breach.Reason))
+	case in.Verdict == whittle.Different:
+		return fmt.Sprintf("The verdict is DIFFERENT%s", colon(in.Summary))
 	}
 	return ""
 }
+
+const monolithAgain = "; the monolith answers everything again."
 
 // onward takes the one step that waits found nothing against.
 func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whittle.Decision) {

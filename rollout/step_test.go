@@ -118,6 +118,12 @@ func TestStep(t *testing.T) {
 			"The verdict is DIFFERENT: The mean is 1 % lower; the monolith answers everything again.",
 		},
 		{
+			"a hard breach", policy, shift(2500),
+			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad answers in a row"}},
+			time.Second, whittle.PhaseRolledBack, 0,
+			"The breaker tripped: 20 bad answers in a row; the monolith answers everything again.",
+		},
+		{
 			"a breach ends live", policy,
 			rollout.State{Phase: whittle.PhaseLive, Share: 10_000, Since: began},
 			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "p99"}},
@@ -266,7 +272,7 @@ func TestNext(t *testing.T) {
 		{
 			"breach", policy, shift(500),
 			rollout.Input{Breach: &rollout.Breach{Guard: "errors"}},
-			"Back to the monolith at once. The errors guard was breached; the monolith answers everything again.",
+			"Back to the monolith at once. The errors guard was breached.",
 		},
 	}
 	for _, tt := range tests {

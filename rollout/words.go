@@ -14,7 +14,7 @@ func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 	now = s.clamp(now)
 	if s.Share > 0 {
 		if reason := fallReason(in); reason != "" {
-			return "Back to the monolith at once. " + reason
+			return "Back to the monolith at once. " + reason + "."
 		}
 	}
 	if s.Held {

@@ -81,7 +81,7 @@ func open(path string, maxSize int) (*Store, error) {
 		if errors.Is(err, ErrCorrupt) && file != nil {
 			_ = file.Close() // lets go of the lock that a failed open has kept
 		}
-		if !errors.Is(err, berrors.ErrTimeout) && stunted(path) {
+		if _, system := errors.AsType[*fs.PathError](err); !system && !errors.Is(err, berrors.ErrTimeout) && stunted(path) {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		return nil, openError(path, err)
@@ -154,14 +154,20 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// SetAside renames a damaged file so that a new one can take its place, and
-// gives the name it has then. The damaged one is never deleted.
-func SetAside(path string, now time.Time) (string, error) {
-	aside := path + ".corrupt-" + now.UTC().Format("20060102T150405.000Z")
-	if err := os.Rename(path, aside); err != nil {
-		return "", whittle.Errorf(whittle.Internal, "set state aside: %w", err)
+// OpenAfresh opens the file as Open does. One that is damaged as a whole is
+// renamed, never deleted, and a new one takes its place, so that every route
+// starts on the monolith; aside is its name then, empty where all was well.
+// now goes into the name.
+func OpenAfresh(path string, now time.Time) (s *Store, aside string, err error) {
+	if s, err = Open(path); !errors.Is(err, ErrCorrupt) {
+		return s, "", err
 	}
-	return aside, nil
+	aside = path + ".corrupt-" + now.UTC().Format("20060102T150405.000Z")
+	if err := os.Rename(path, aside); err != nil {
+		return nil, "", whittle.Errorf(whittle.Internal, "set damaged state aside: %w", err).WithField("state")
+	}
+	s, err = Open(path)
+	return s, aside, err
 }
 
 // guarded turns what a damaged file does to a memory map (a panic of the

@@ -285,19 +285,36 @@ func TestDamagedRecordIsKeptAside(t *testing.T) {
 	}
 }
 
-func TestSetAside(t *testing.T) {
+func TestOpenAfresh(t *testing.T) {
 	path := tempPath(t)
 	if err := os.WriteFile(path, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	aside, err := SetAside(path, at)
+	s, aside, err := OpenAfresh(path, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(aside); err != nil || string(b) != "broken" {
 		t.Errorf("%s holds %q, %v", aside, b, err)
 	}
-	mustOpen(t, path)
+	if err := s.Save("r", generation(3)); err != nil {
+		t.Fatal(err)
+	}
+	// A file that is only in use stays where it is.
+	if _, aside, err := OpenAfresh(path, at); whittle.CodeOf(err) != whittle.Unavailable || aside != "" {
+		t.Errorf("in use: %q, %v", aside, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, aside, err = OpenAfresh(path, at)
+	if err != nil || aside != "" {
+		t.Fatalf("sound: %q, %v", aside, err)
+	}
+	defer s.Close()
+	if got, err := s.Load("r"); err != nil || got.Epoch != generation(3).Epoch {
+		t.Errorf("sound: %q, %v", got.Epoch, err)
+	}
 }
 
 func TestSavesFromManyGoroutines(t *testing.T) {
