@@ -108,24 +108,29 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	timer, err := newNapper()
+	if err != nil {
+		return nil, err
+	}
+	defer timer.close()
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
 	m.begin()
-	early := !s.pace(ctx)
+	early := !s.pace(ctx, timer)
 	s.finish(ctx, stop)
 	m.end()
 	return m.report(target, early), nil
 }
 
 // pace lets the virtual users arrive; false says that ctx ended it early.
-func (s *session) pace(ctx context.Context) bool {
+func (s *session) pace(ctx context.Context, timer *napper) bool {
 	pacer := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365)))
 	for {
 		a, ok := pacer.Next()
 		if !ok {
-			return sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
+			return timer.sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
 		}
-		if !sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
+		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
 			return false
 		}
 		s.arrive(a)

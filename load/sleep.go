@@ -12,14 +12,14 @@ const coarse = 2 * time.Millisecond
 
 // sleepUntil waits for a time, to some tens of microseconds; false says that
 // ctx ended first.
-func sleepUntil(ctx context.Context, now func() time.Time, at time.Time) bool {
+func (n *napper) sleepUntil(ctx context.Context, now func() time.Time, at time.Time) bool {
 	for {
 		left := at.Sub(now())
 		if left <= 0 {
 			return ctx.Err() == nil
 		}
 		if left <= coarse {
-			nap(left)
+			n.nap(left)
 			continue
 		}
 		t := time.NewTimer(left - coarse)

@@ -1,14 +1,43 @@
 package load
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// nap sleeps for less than a few milliseconds by the kernel's own clock, on
-// this thread. A signal may end it early.
-func nap(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&ts, nil)
+// napper sleeps for some milliseconds at most, by a kernel timer that the
+// runtime's network poller waits for along with everything else. A sleeping
+// thread instead would cost a hand-over of the processor at each wake.
+type napper struct {
+	timer *os.File
+	count [8]byte
 }
+
+func newNapper() (*napper, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make timer: %w", err)
+	}
+	return &napper{timer: os.NewFile(uintptr(fd), "timerfd")}, nil
+}
+
+func (n *napper) nap(d time.Duration) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
+	raw, err := n.timer.SyscallConn()
+	if err == nil {
+		if e := raw.Control(func(fd uintptr) { err = unix.TimerfdSettime(int(fd), 0, &spec, nil) }); e != nil {
+			err = e
+		}
+	}
+	if err == nil {
+		_, err = n.timer.Read(n.count[:])
+	}
+	if err != nil {
+		time.Sleep(d)
+	}
+}
+
+func (n *napper) close() { n.timer.Close() }

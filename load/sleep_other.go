@@ -4,4 +4,11 @@ package load
 
 import "time"
 
-func nap(d time.Duration) { time.Sleep(d) }
+// napper sleeps by the runtime's timers.
+type napper struct{}
+
+func newNapper() (*napper, error) { return &napper{}, nil }
+
+func (*napper) nap(d time.Duration) { time.Sleep(d) }
+
+func (*napper) close() {}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A thousand users wait for a server that never answers: what they take is
+// bounded by 30 KB each, the server's end of the connections included.
+func TestAVirtualUserIsSmall(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		var held []net.Conn
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				for _, c := range held {
+					c.Close()
+				}
+				return
+			}
+			held = append(held, c)
+		}
+	}()
+	defer func() {
+		l.Close()
+		<-accepted
+	}()
+	const users = 1000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p := plan(t, `
+config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 3}}
+scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}]}]`)
+	seen := false
+	run(t, p, Options{Target: "http://" + l.Addr().String(), OnProgress: func(p Progress) {
+		if p.InFlight == users && !seen {
+			seen = true
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+		}
+	}})
+	if !seen {
+		t.Fatal("the thousand users were never under way at once")
+	}
+	grown := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
+	// The histograms of the run are not a user's; there are at most so many.
+	const histogram = 190 << 10
+	grown -= histogram * int64(3+recentTicks+4*min(runtime.GOMAXPROCS(0), 8))
+	if each := grown / users; each > 30<<10 {
+		t.Errorf("%d bytes for each virtual user", each)
+	} else {
+		t.Logf("%d bytes for each virtual user", each)
+	}
+}
+
+func TestTheSummarySaysWhatMatters(t *testing.T) {
+	r := &Report{
+		Plan: "p.yml", Target: "http://t", Seconds: 10.05, Seed: 9, Early: true,
+		Requests: 200, Completed: 190, Failed: 10, Unfinished: 1, Rate: 19.04,
+		Codes: map[string]int64{"200": 190}, Errors: map[string]int64{ErrorTimeout: 10},
+		Users: Users{200, 199, 1, 199}, Sent: 2048, Received: 5 << 20,
+		Names:     []NameReport{{Name: "POST /Count"}, {Name: "GET /"}},
+		Processes: []ProcessReport{{Name: "monolith", CPU: 1500, CPUPerRequest: 7.89, Ended: true}},
+		Warnings:  []string{"mind this"}, Void: "the generator was late",
+	}
+	r.Latency.Intended.Count = 200
+	r.Latency.Intended.P50 = 44300 * time.Microsecond
+	var b strings.Builder
+	if err := r.WriteSummary(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"p.yml → http://t", "10.1s, ended early", "seed 9", "199 of 200 planned, 1 skipped", "200, 190 completed, 10 failed, 1 unfinished",
+		"19.04 completed per second", "2.0 KiB sent, 5.0 MiB received", "timeout: 10", "44.3", "POST /Count",
+		"CPU of monolith: 1.5s, 7.89 ms per completed request, until it ended", "note: mind this", "VOID: the generator was late",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+}
