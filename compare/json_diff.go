@@ -216,7 +216,7 @@ func (j *jsonDiffer) merge(x, y uint32) {
 	base := i
 	var last []byte // the key that both sides had last
 	for (i < endA || k < endB) && !j.done() {
-		order := 0
+		var order int
 		switch {
 		case i == endA:
 			order = 1

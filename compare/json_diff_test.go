@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -206,7 +207,7 @@ func TestPaths(t *testing.T) {
 	}
 	c := whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.ok", "nope"}}
 	_, err := newMatch(c)
-	if e, ok := err.(*whittle.Error); !ok || e.Field != "compare.ignore[1]" {
+	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Field != "compare.ignore[1]" {
 		t.Errorf("a wrong path is reported as %v", err)
 	}
 }

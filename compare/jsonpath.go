@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -186,7 +187,7 @@ func parsePaths(field string, list []string) ([]jsonPath, error) {
 }
 
 func inField(err error, field string) error {
-	if e, ok := err.(*whittle.Error); ok {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
 		return e.WithField(field)
 	}
 	return err
