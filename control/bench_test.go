@@ -14,7 +14,7 @@ import (
 // BenchmarkOutcome is what a user's request pays for the guards.
 func BenchmarkOutcome(b *testing.B) {
 	c, err := control.New(control.Options{
-		Store: &memory{journal: &journal{}}, Routes: []whittle.Route{spec()},
+		Store: &memory{journal: &journal{}}, Routes: []whittle.Route{spec(func(r *whittle.Route) { r.Compare.Kind = whittle.Exact })},
 		Apply: func(string, whittle.Share, whittle.Phase) {},
 	})
 	if err != nil {

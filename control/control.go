@@ -39,8 +39,7 @@ type Judge interface {
 	// why it was not compared; differs says that the answers are not the same
 	// and that nobody declared the difference.
 	Observe(x *whittle.Exchange) (skip string, differs bool)
-	// Verdict is asked for after exchanges, and what it gives is never changed
-	// afterwards.
+	// Verdict is what is known so far. Its slices may belong to the judge.
 	Verdict() whittle.Verdict
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -179,10 +180,18 @@ func (r *route) eat(o *whittle.Outcome) {
 	r.guard.Outcome(*o)
 }
 
-// judged is the verdict on all that was observed. The caller holds mu.
+// judged is the verdict on all that was observed. It is a copy of what belongs
+// to the judge, because a status is read long after the judge has gone on. The
+// caller holds mu.
 func (r *route) judged() whittle.Verdict {
 	if r.stale {
-		r.verdict, r.stale = r.judge.Verdict(), false
+		v := r.judge.Verdict()
+		v.Bounds = slices.Clone(v.Bounds)
+		v.Findings = slices.Clone(v.Findings)
+		for i := range v.Findings {
+			v.Findings[i].Samples = slices.Clone(v.Findings[i].Samples)
+		}
+		r.verdict, r.stale = v, false
 	}
 	return r.verdict
 }

@@ -154,20 +154,16 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// OpenAfresh opens the file as Open does. One that is damaged as a whole is
-// renamed, never deleted, and a new one takes its place, so that every route
-// starts on the monolith; aside is its name then, empty where all was well.
-// now goes into the name.
-func OpenAfresh(path string, now time.Time) (s *Store, aside string, err error) {
-	if s, err = Open(path); !errors.Is(err, ErrCorrupt) {
-		return s, "", err
-	}
-	aside = path + ".corrupt-" + now.UTC().Format("20060102T150405.000Z")
+// SetAside renames a file that Open found damaged, so that a new one can take
+// its place, and gives the name it has then. The damaged one is never deleted.
+// Call it only where Open's error has ErrCorrupt in its chain: any other file
+// may be in use.
+func SetAside(path string, now time.Time) (string, error) {
+	aside := path + ".corrupt-" + now.UTC().Format("20060102T150405.000Z")
 	if err := os.Rename(path, aside); err != nil {
-		return nil, "", whittle.Errorf(whittle.Internal, "set damaged state aside: %w", err).WithField("state")
+		return "", whittle.Errorf(whittle.Internal, "set damaged state aside: %w", err).WithField("state")
 	}
-	s, err = Open(path)
-	return s, aside, err
+	return aside, nil
 }
 
 // guarded turns what a damaged file does to a memory map (a panic of the
