@@ -139,16 +139,11 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 // past first and learns from the pair after it has bet.
 func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Observation {
 	s.N++
-	suspect := s.Repeats.suspected()
 	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
 	if again {
 		s.Evidence.repeated(x)
 	}
-	unit := per
-	key := keyOfPer(per)
-	if key == rawKey {
-		unit = 1
-	}
+	unit, key := unitOf(per), keyOfPer(per)
 	t := s.Strata.of(key)
 	p := pair{n: s.N, x: a.f / unit, y: b.f / unit, stratum: t}
 	var known bool
@@ -170,7 +165,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	if known && !xWild && !yWild {
 		s.compareLaws(&p)
 		t.Y.add(p.y)
-		if !suspect || !either {
+		if !either {
 			t.Fresh.add(p.y)
 		}
 		s.Evidence.tame(x)

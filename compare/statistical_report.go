@@ -33,7 +33,7 @@ func shows(b *bets) bool { return b.decided() || b.Peak >= suspicion }
 
 // wrongFindings gives one finding per cause of wrong values.
 func (s *statistical) wrongFindings() []whittle.Finding {
-	groups := explain(s.Evidence.Wrong, s.perName())
+	groups := explain(s.wrongValues(), s.perName())
 	largest := 0
 	for _, g := range groups {
 		largest = max(largest, len(g.values))
@@ -41,6 +41,18 @@ func (s *statistical) wrongFindings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(groups))
 	for _, g := range groups {
 		list = append(list, s.wrongFinding(&g, len(g.values) == largest))
+	}
+	return list
+}
+
+// wrongValues are the wrong values kept, with the noise as it is known by now.
+func (s *statistical) wrongValues() []wrongValue {
+	list := slices.Clone(s.Evidence.Wrong)
+	for i := range list {
+		v := &list[i]
+		if t := s.Strata.of(v.Key); t.X.N >= 2 {
+			v.Noise = t.X.spread() * unitOf(v.Per)
+		}
 	}
 	return list
 }
@@ -102,9 +114,9 @@ func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
 }
 
 // plainShift is how many standard errors of the candidate's different answers
-// its mean must lie off before it is a finding beside `repeats`: a few draws
-// that are given again and again lie off a little by chance.
-const plainShift = 4.5
+// its mean must lie off before it is a finding beside `repeats`. It is large as
+// answers of one seed are not independent across sizes either.
+const plainShift = 6
 
 // shift is the difference of the means over the sizes of request, in standard
 // errors (Stouffer's sum), with the larger of the two spreads.

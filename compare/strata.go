@@ -60,7 +60,7 @@ type stratum struct {
 	Key int `json:"key"`
 	// X are the monolith's scaled answers, far ones drawn in to six spreads; Y
 	// the candidate's that are not wild; Fresh those of Y that were not given
-	// before, once the candidate seems to repeat itself.
+	// before, so that one draw seen twenty times counts once.
 	X     moments `json:"x"`
 	Y     moments `json:"y"`
 	Fresh moments `json:"fresh"`
@@ -107,6 +107,15 @@ func keyOfPer(per float64) int {
 	}
 	_, e := math.Frexp(per)
 	return max(lowestKey, min(lowestKey+strataMost-1, e-1))
+}
+
+// unitOf is what an answer is divided by: its divisor, or 1 where that is 0 or
+// negative.
+func unitOf(per float64) float64 {
+	if per > 0 {
+		return per
+	}
+	return 1
 }
 
 // of gives the stratum of a key, opening it if it is new.

@@ -71,11 +71,6 @@ func (w *repeatsWitness) decidedAt() int {
 
 func (w *repeatsWitness) eValue() float64 { return min(w.Bets.eValue(), w.Own.eValue()) }
 
-// suspected reports whether the candidate's repeats are more than chance would
-// likely give. Each answer then counts once in stratum.Fresh, so that one draw
-// seen twenty times is not mistaken for twenty.
-func (w *repeatsWitness) suspected() bool { return w.Bets.Now > 4 && w.Own.Now > 4 }
-
 // markOf is a fingerprint of an answer to a like request; never 0.
 func markOf(per float64, v number) uint32 {
 	bits := math.Float64bits(v.f)

@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// named lists what a report shows: a finding's kind, and for a wrong value with
+// a cause also the kind of cause.
+func named(s *statistical) map[string]bool {
+	list, _, _ := s.report(s.alpha)
+	got := map[string]bool{}
+	for _, f := range list {
+		if !f.Decided {
+			continue
+		}
+		got[string(f.Kind)] = true
+		switch {
+		case strings.Contains(f.Cause, "4,294,967,296"):
+			got["wrapped"] = true
+		case strings.Contains(f.Cause, "multiple of 100,000"):
+			got["remainder"] = true
+		case strings.Contains(f.Cause, "same second"):
+			got["seeded"] = true
+		}
+	}
+	return got
+}
+
+// Hypothesis to be rejected: the as-published service is the same as the
+// monolith. Each flaw, alone and with the others, must be named within 300
+// exchanges of the mixed load in at least 99 of 100 runs (issue; brief of the
+// proof). A wrap shows about 9 times in 300, and less than 3 times in 0.6 % of
+// runs, which no test can name.
+func TestEachPublishedFlawIsNamed(t *testing.T) {
+	const runs, exchanges = 1_000, 300
+	w := equalWorlds()[0]
+	for _, c := range []struct {
+		name string
+		f    flaws
+		want []string
+		// not must not be named more often than in one run of 50: it is
+		// another flaw's.
+		not []string
+	}{
+		{"other distribution", flaws{mean: true}, []string{"mean"}, []string{"wrong_value", "repeats", "spread"}},
+		{"dropped remainder", flaws{remainder: true}, []string{"wrong_value", "remainder"}, []string{"mean", "repeats", "spread", "wrapped"}},
+		{"wrapped total", flaws{wrap: true}, []string{"wrong_value", "wrapped"}, []string{"mean", "repeats", "spread", "remainder"}},
+		{"shared seed", flaws{seed: true}, []string{"repeats", "seeded"}, []string{"mean", "wrong_value"}},
+		{"all together", flaws{true, true, true, true}, []string{"mean", "wrong_value", "remainder", "wrapped", "repeats", "seeded"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			count := map[string]int{}
+			for run := range runs {
+				r := rand.New(rand.NewPCG(uint64(run), 5))
+				s := play(&w, r, exchanges, "request.times", func(r *rand.Rand, per float64, i int) float64 {
+					return c.f.candidateCount(r, per, secondOf(i+run*17))
+				})
+				for k := range named(s) {
+					count[k]++
+				}
+			}
+			t.Logf("named in %d runs of %d exchanges: %v", runs, exchanges, count)
+			for _, k := range c.want {
+				if count[k]*100 < runs*99 {
+					t.Errorf("%q was named in %d of %d runs, want 99 %%", k, count[k], runs)
+				}
+			}
+			for _, k := range c.not {
+				if count[k]*50 > runs {
+					t.Errorf("%q was named in %d of %d runs, though it is not there", k, count[k], runs)
+				}
+			}
+		})
+	}
+}
+
+// The shared seed also makes large answers spread √5 times as wide. At 100
+// exchanges a second, 300 of them hold three seeds only, so `spread` takes
+// longer than `repeats`: it must be named within 2,500 exchanges, the length
+// of a demo's act, in at least 95 of 100 runs.
+func TestASharedSeedIsAlsoNamedBySpread(t *testing.T) {
+	const runs, exchanges = 100, 2_500
+	w := equalWorlds()[0]
+	n := 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 6))
+		s := play(&w, r, exchanges, "request.times", func(r *rand.Rand, per float64, i int) float64 {
+			return flaws{seed: true}.candidateCount(r, per, secondOf(i+run*2_500))
+		})
+		if named(s)[string(whittle.FoundSpread)] {
+			n++
+		}
+	}
+	t.Logf("spread named in %d of %d runs of %d exchanges", n, runs, exchanges)
+	if n*100 < 95*runs {
+		t.Errorf("spread was named in %d of %d runs, want 95 %%", n, runs)
+	}
+}
