@@ -10,7 +10,7 @@ import (
 
 const (
 	valueShown  = 64  // bytes of a value in a finding
-	bodyShown   = 240 // bytes of a body in a sample
+	bodyShown   = 200 // bytes of a body in a sample
 	windowShown = 24  // bytes before and after the first differing one
 )
 

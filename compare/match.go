@@ -15,6 +15,7 @@ const (
 	maxCombos  = 1024 // different sets of them seen in one exchange
 	maxCombo   = 16   // differences remembered of one exchange
 	maxPerBody = 64   // differences listed of one pair of bodies
+	maxKept    = 100  // samples in all marks
 	maxShown   = 20   // findings in a report
 	manyPaths  = "$..*"
 )
@@ -59,6 +60,7 @@ type match struct {
 	learnt     map[noiseKey]bool
 	combos     map[string]int // marks of one exchange → exchanges
 	share      share
+	samples    int // in all marks
 
 	cand, self []int // scratch: the marks of the present exchange
 }
@@ -134,7 +136,9 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange) []int {
 		}
 		list = append(list, j)
 		if x != nil {
-			m.marks[j].saw(&ds[i], x)
+			before := len(m.marks[j].Samples)
+			m.marks[j].saw(&ds[i], x, m.samples < maxKept)
+			m.samples += len(m.marks[j].Samples) - before
 		} else {
 			m.marks[j].Self++
 		}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -43,7 +44,7 @@ type comboState struct {
 	Count int   `json:"n"`
 }
 
-// MarshalBinary gives the state, well below 1 MiB.
+// MarshalBinary gives the state, below 640 KiB.
 func (m *match) MarshalBinary() ([]byte, error) {
 	s := matchState{
 		Version: matchVersion, Kind: string(m.c.Kind), N: m.n, Repeats: m.repeats,
@@ -60,7 +61,13 @@ func (m *match) MarshalBinary() ([]byte, error) {
 	}
 	slices.SortFunc(s.Noise, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	slices.SortFunc(s.Combos, func(a, b comboState) int { return slices.Compare(a.Marks, b.Marks) })
-	return json.Marshal(&s)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // six bytes for one
+	if err := e.Encode(&s); err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "keep match: %w", err)
+	}
+	return b.Bytes(), nil
 }
 
 // UnmarshalBinary restores what MarshalBinary gave for the same comparison.
@@ -103,11 +110,12 @@ func (m *match) restored(s *matchState) (*match, error) {
 	f.whole = *whole
 	for i := range s.Marks {
 		k, ok := s.Marks[i].mark(s, m)
-		if _, twice := f.index[keyOf(k)]; !ok || twice {
+		if _, twice := f.index[keyOf(k)]; !ok || twice || f.samples > maxKept {
 			return nil, errMatchState
 		}
 		f.index[k.key] = len(f.marks)
 		f.marks = append(f.marks, k)
+		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {
 		f.learnt[noiseKey{k[0], k[1]}] = true
@@ -150,6 +158,11 @@ func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
 		s.Pair.valid() && s.Rate.valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= maxSamples
 	if !ok {
 		return nil, false
+	}
+	for _, c := range s.Changes {
+		if c.Over < 0 || c.Over >= c.Count {
+			return nil, false
+		}
 	}
 	k = &mark{
 		key: markKey{s.Path, s.How, s.Expect}, Born: s.Born, Count: s.Count, Self: s.Self,

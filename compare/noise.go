@@ -45,15 +45,17 @@ type noiseKey struct{ path, way string }
 func (k markKey) noise() noiseKey { return noiseKey{k.path, way(k.how)} }
 
 const (
-	maxChanges = 8 // values from → to of one mark
+	maxChanges = 4 // values from → to of one mark
 	maxSamples = 3
 )
 
-// change is a value of the monolith and the candidate's instead.
+// change is a value of the monolith and the candidate's instead. Of Count, Over
+// may have been other changes (see saw).
 type change struct {
 	From  string `json:"f"`
 	To    string `json:"t"`
 	Count int    `json:"n"`
+	Over  int    `json:"o,omitempty"`
 }
 
 // mark is what is known of one difference.
@@ -108,10 +110,10 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // saw keeps what the candidate did. Of many different values the frequent ones
 // stay: a new one takes the place of the rarest and inherits its count, which
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
-func (k *mark) saw(d *difference, x *whittle.Exchange) {
+func (k *mark) saw(d *difference, x *whittle.Exchange, room bool) {
 	k.Count++
 	k.At = d.at
-	if len(k.Samples) < maxSamples {
+	if room && len(k.Samples) < maxSamples {
 		k.Samples = append(k.Samples, sampleOf(x))
 	}
 	least := 0
@@ -125,10 +127,10 @@ func (k *mark) saw(d *difference, x *whittle.Exchange) {
 		}
 	}
 	if len(k.Changes) < maxChanges {
-		k.Changes = append(k.Changes, change{d.from, d.to, 1})
+		k.Changes = append(k.Changes, change{d.from, d.to, 1, 0})
 		return
 	}
-	k.Changes[least] = change{d.from, d.to, k.Changes[least].Count + 1}
+	k.Changes[least] = change{d.from, d.to, k.Changes[least].Count + 1, k.Changes[least].Count}
 }
 
 func sampleOf(x *whittle.Exchange) whittle.Sample {
@@ -143,11 +145,12 @@ func sampleOf(x *whittle.Exchange) whittle.Sample {
 	}
 }
 
-// top is the most frequent change; the zero value where there is none.
+// top is the most frequent change, with the count that is certain; the zero
+// value where there is none.
 func (k *mark) top() change {
 	var best change
 	for _, c := range k.Changes {
-		if c.Count > best.Count {
+		if c.Count -= c.Over; c.Count > best.Count {
 			best = c
 		}
 	}
