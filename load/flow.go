@@ -157,7 +157,7 @@ func (r *reader) request(method string, n *node) (*request, error) {
 	var query template
 	var own []headerField
 	contentType := ""
-	follow := true
+	follow := false
 	err := r.fields(n, "a request", map[string]func(*node) error{
 		"url":  func(v *node) error { at = v; return nil },
 		"name": str(&q.name),
@@ -180,8 +180,13 @@ func (r *reader) request(method string, n *node) (*request, error) {
 			q.hasBody, contentType = true, "application/x-www-form-urlencoded"
 			return err
 		},
-		"expect":         func(v *node) error { return r.expect(q, v) },
-		"followRedirect": boolean(&follow),
+		"expect": func(v *node) error { return r.expect(q, v) },
+		"followRedirect": func(v *node) error {
+			if err := boolean(&follow)(v); err != nil || !follow {
+				return err
+			}
+			return v.errorf(whittle.Unsupported, "followRedirect: true is not supported: a redirect is an answer here")
+		},
 	}, requestRefusals)
 	if err != nil {
 		return nil, err

@@ -51,42 +51,63 @@ func newFrozenServer(from, freeze time.Duration) *frozenServer {
 	return f
 }
 
+// drain is how long the held answers took to go out.
+func (f *frozenServer) drain() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.drained.Sub(f.end)
+}
+
 // TestAFrozenServerShowsInTheLatency is the test of the whole idea: a target
 // that stands still for a second must cost every user due in that second the
 // rest of it, however few connections there were to be stuck on.
+//
+// A busy machine can only add to a latency. So what is below the analytic
+// answer fails at once, and what is above it has two more tries.
 func TestAFrozenServerShowsInTheLatency(t *testing.T) {
-	const rate, length, freeze = 200.0, 2.0, 1.0
 	for _, pool := range []int{0, 4} {
 		t.Run(fmt.Sprintf("pool %d", pool), func(t *testing.T) {
-			f := newFrozenServer(500*time.Millisecond, time.Duration(freeze*float64(time.Second)))
-			defer f.Close()
-			p := plan(t, fmt.Sprintf("config: {phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
-			r := run(t, p, Options{Target: f.URL, Pool: pool})
-			if r.Completed != rate*length {
-				t.Fatalf("%d completed, want %v; errors %v", r.Completed, rate*length, r.Errors)
-			}
-			// Of the n users, freeze·rate were due while it stood, and waited evenly
-			// from 0 to its whole length: the value at quantile q is that of the one
-			// who waited longer than all but (1−q)·n.
-			frozen := f.end.Sub(f.began).Seconds()
-			n := float64(r.Completed)
-			// What the server took to let all of them go is its own, not an error.
-			f.mu.Lock()
-			drain := f.drained.Sub(f.end).Seconds()
-			f.mu.Unlock()
-			for _, q := range []float64{.6, .75, .9, .95, .99, .999} {
-				want := frozen - (1-q)*n/rate
-				got := r.Histograms.Intended.Quantile(q).Seconds()
-				if got < want-0.02*frozen || got > want+0.02*frozen+drain {
-					t.Errorf("p%v from the intended time: %.3f s, want %.3f s within 2 %% (and %.3f s of draining)", q*100, got, want, drain)
+			var above string
+			for range 3 {
+				if above = freezeOnce(t, pool); above == "" {
+					return
 				}
 			}
-			// The view that most tools show: with 4 connections, 4 requests saw it.
-			if pool > 0 && r.Latency.Actual.P99 > 200*time.Millisecond {
-				t.Errorf("p99 from the actual send %v: more than the 4 stuck requests saw the freeze", r.Latency.Actual.P99)
-			}
+			t.Error(above)
 		})
 	}
+}
+
+func freezeOnce(t *testing.T, pool int) (above string) {
+	t.Helper()
+	const rate, length, freeze = 200.0, 2.0, 1.0
+	f := newFrozenServer(500*time.Millisecond, time.Duration(freeze*float64(time.Second)))
+	defer f.Close()
+	p := plan(t, fmt.Sprintf("config: {phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
+	r := run(t, p, Options{Target: f.URL, Pool: pool})
+	if r.Completed != rate*length {
+		t.Fatalf("%d completed, want %v; errors %v", r.Completed, rate*length, r.Errors)
+	}
+	// Of the n users, those due while it stood waited evenly from 0 to its whole
+	// length: the value at quantile q is that of the one who waited longer than
+	// all but (1−q)·n.
+	frozen, n := f.end.Sub(f.began).Seconds(), float64(r.Completed)
+	for _, q := range []float64{.6, .75, .9, .95, .99, .999} {
+		want := frozen - (1-q)*n/rate
+		got := r.Histograms.Intended.Quantile(q).Seconds()
+		if got < want-0.02*frozen {
+			t.Errorf("p%v from the intended time: %.3f s, want at least %.3f s less 2 %%", q*100, got, want)
+		}
+		// What the server took to let all of them go is its own, not an error.
+		if drain := f.drain().Seconds(); got > want+0.02*frozen+drain {
+			above = fmt.Sprintf("p%v from the intended time: %.3f s, want %.3f s within 2 %% (and %.3f s of draining)", q*100, got, want, drain)
+		}
+	}
+	// The view that most tools show: with 4 connections, 4 requests saw it.
+	if slow := r.Latency.Actual.P95; pool > 0 && slow > time.Duration(freeze/2*float64(time.Second)) {
+		t.Errorf("p95 from the actual send %v: more than the 4 stuck requests saw the freeze", slow)
+	}
+	return above
 }
 
 func TestLatenessBeyondItsBoundVoidsARun(t *testing.T) {
