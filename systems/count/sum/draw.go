@@ -1,61 +1,68 @@
 package sum
 
-import "math/bits"
+const (
+	// faces is how many equally likely outcomes one draw has: with k uniform
+	// in 0..199 the value (k+1)>>1 is 0 and 100 with probability 1/200 each
+	// and every value between with 1/100, which is the law of
+	// Math.round(Math.random()*100).
+	faces = 200
 
-// faces is how many equally likely outcomes one draw has: with k uniform in
-// 0..199 the value (k+1)>>1 is 0 and 100 with probability 1/200 each and every
-// value between with 1/100, which is the law of Math.round(Math.random()*100).
-const faces = 200
+	// block is how many bytes, and so at most how many draws, are taken at
+	// once: 16 words, so that no lane of draw's sums can overflow.
+	block = 128
+)
 
-// pairs holds the sum of two draws, by the two outcomes as one number in base
-// 200. One look-up then stands for two draws. It takes 40,000 bytes, which
-// stays in the second-level cache at worst.
-var pairs = func() (t [faces * faces]uint8) {
-	for i := range t {
-		t[i] = value(uint64(i)/faces) + value(uint64(i)%faces)
-	}
-	return t
-}()
+// A word as eight bytes, or four lanes of 16 bits.
+const (
+	ones  = 0x0101010101010101
+	tops  = 0x8080808080808080
+	evens = 0x00ff00ff00ff00ff
+)
 
-// value turns an outcome k, 0 to 199, into the number drawn, 0 to 100.
-func value(k uint64) uint8 { return uint8((k + 1) >> 1) }
-
-// draw makes n draws and adds them up; n above 2^57 would overflow.
+// draw makes exactly n draws and adds them up.
 //
-// A 64-bit word is read as a fraction in [0, 1). Multiplied by 200² its whole
-// part is two outcomes and what is left is the next fraction, so a word gives
-// four draws. Four words go side by side to keep the multiplier busy. The n%4
-// last draws take a word of their own.
-//
-// The outcomes are not exactly uniform, since 200⁴ does not divide 2^64: each
-// of the 200⁴ quadruples has a probability within 2^-64 of 200^-4, so the law
-// of a quadruple is within 200⁴/2^65 < 4.4e-11 of the right one in total
-// variation, and so is every single draw.
+// Every byte of a random word is an outcome k, unless it is 200 or above and
+// left out, so the law is exact: it has no more bias than the generator. Eight
+// bytes are judged, turned into values and added up at once in the lanes of a
+// word. As a block may give as many draws as it has bytes, the last ones are
+// taken byte by byte.
 func (g *generator) draw(n int) uint64 {
-	var s0, s1 uint64
-	for ; n >= 16; n -= 16 {
-		h0, u0 := bits.Mul64(g.next(), faces*faces)
-		h1, u1 := bits.Mul64(g.next(), faces*faces)
-		h2, u2 := bits.Mul64(g.next(), faces*faces)
-		h3, u3 := bits.Mul64(g.next(), faces*faces)
-		s0 += uint64(pairs[h0]) + uint64(pairs[h1])
-		s1 += uint64(pairs[h2]) + uint64(pairs[h3])
-		h0, _ = bits.Mul64(u0, faces*faces)
-		h1, _ = bits.Mul64(u1, faces*faces)
-		h2, _ = bits.Mul64(u2, faces*faces)
-		h3, _ = bits.Mul64(u3, faces*faces)
-		s0 += uint64(pairs[h0]) + uint64(pairs[h1])
-		s1 += uint64(pairs[h2]) + uint64(pairs[h3])
-	}
-	sum := s0 + s1
-	for n > 0 {
-		u := g.next()
-		for range min(n, 4) {
-			var k uint64
-			k, u = bits.Mul64(u, faces)
-			sum += uint64(value(k))
+	s := g.state // in registers, where *g would go through memory
+	var sum uint64
+	for n >= block {
+		var lanes, out uint64 // 16-bit sums of values, 8-bit counts of bytes left out
+		for range block / 16 {
+			var w0, w1 uint64
+			w0, s = s.next()
+			w1, s = s.next()
+			v0, out0 := values(w0)
+			v1, out1 := values(w1)
+			v := v0 + v1 // at most 200 a byte
+			lanes += v&evens + v>>8&evens
+			out += out0 + out1
 		}
-		n -= min(n, 4)
+		sum += lanes * 0x0001000100010001 >> 48
+		n -= block - int(out*ones>>56)
 	}
+	for n > 0 {
+		var w uint64
+		w, s = s.next()
+		for i := 0; i < 64 && n > 0; i += 8 {
+			if k := w >> i & 0xff; k < faces {
+				sum += (k + 1) >> 1
+				n--
+			}
+		}
+	}
+	g.state = s
 	return sum
+}
+
+// values turns each byte of w into the value drawn, 0 to 100. Where a byte is
+// no outcome it gives 0 there, and 1 in the same byte of out.
+func values(w uint64) (v, out uint64) {
+	// 200 and above: the top bit is set, and the rest is 72 or more.
+	out = (w & ((w &^ tops) + 56*ones) & tops) >> 7
+	v = ((w>>1)&^tops + w&ones) &^ (out * 0xff)
+	return v, out
 }

@@ -2,55 +2,80 @@ package sum
 
 import (
 	"math"
-	"math/bits"
 	"testing"
 	"testing/quick"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// digits is the definition that draw must agree with: one draw at a time, four
-// to a word, each the next digit of the word's fraction in base 200. It hands
-// each drawn value to see.
-func (g *generator) digits(n int, see func(v int)) {
-	for n >= 16 {
-		var u [4]uint64
-		for i := range u {
-			u[i] = g.next()
-		}
-		for range 4 {
-			for i := range u {
-				var k uint64
-				k, u[i] = bits.Mul64(u[i], faces)
-				see(int(k+1) / 2)
-			}
-		}
-		n -= 16
-	}
+// slowly is the definition that draw must agree with: byte by byte, in the
+// same blocks of words. It hands each drawn value to see.
+func (g *generator) slowly(n int, see func(v int)) {
 	for n > 0 {
-		u := g.next()
-		for i := 0; i < 4 && n > 0; i, n = i+1, n-1 {
-			var k uint64
-			k, u = bits.Mul64(u, faces)
-			see(int(k+1) / 2)
+		words := 1
+		if n >= block {
+			words = block / 8
+		}
+		for range words {
+			var word uint64
+			word, g.state = g.next()
+			for i := 0; i < 8 && n > 0; i++ {
+				if k := int(byte(word >> (8 * i))); k < faces {
+					see((k + 1) / 2)
+					n--
+				}
+			}
 		}
 	}
 }
 
-func TestDrawIsTheSumOfItsDigits(t *testing.T) {
+func TestDrawIsTheSumOfItsBytes(t *testing.T) {
 	agree := func(seed Seed, size uint16) bool {
 		fast, slow := newGenerator(seed), newGenerator(seed)
 		var want, drawn uint64
-		slow.digits(int(size), func(v int) { want += uint64(v); drawn++ })
+		slow.slowly(int(size), func(v int) { want += uint64(v); drawn++ })
 		return fast.draw(int(size)) == want && drawn == uint64(size) && *fast == *slow
 	}
 	if err := quick.Check(agree, nil); err != nil {
 		t.Error(err)
 	}
-	for n := range 70 {
+	for n := range 3 * block {
 		if !agree(testSeed(n), uint16(n)) {
-			t.Errorf("draw(%d) is not the sum of its digits", n)
+			t.Errorf("draw(%d) is not the sum of its bytes", n)
 		}
+	}
+}
+
+// TestValuesOfEveryByte holds the eight at once to the definition for all 256
+// bytes in all eight places, beside neighbours that could carry into them.
+func TestValuesOfEveryByte(t *testing.T) {
+	for k := range uint64(256) {
+		for place := 0; place < 64; place += 8 {
+			for _, beside := range []uint64{0, 0xff, 0x7f, 0x80, 199, 200} {
+				word := beside*ones&^(0xff<<place) | k<<place
+				v, out := values(word)
+				wantV, wantOut := (k+1)>>1, uint64(0)
+				if k >= faces {
+					wantV, wantOut = 0, 1
+				}
+				if v>>place&0xff != wantV || out>>place&0xff != wantOut {
+					t.Fatalf("byte %d of %#x: value %d, out %d, want %d and %d", place/8, word, v>>place&0xff, out>>place&0xff, wantV, wantOut)
+				}
+			}
+		}
+	}
+}
+
+// TestLanesDoNotOverflow adds up a block at its greatest: every byte 199.
+func TestLanesDoNotOverflow(t *testing.T) {
+	v, _ := values(199 * ones)
+	lanes := uint64(block/16) * ((2*v)&evens + (2*v)>>8&evens)
+	if 2*(v>>56) > 0xff || lanes*0x0001000100010001>>48 != 100*block {
+		t.Errorf("a block of hundreds adds up to %d, want %d", lanes*0x0001000100010001>>48, 100*block)
+	}
+	_, out := values(0xff * ones)
+	if out*(block/8)*ones>>56 != block {
+		t.Errorf("a block of bytes left out counts %d, want %d", out*(block/8)*ones>>56, block)
 	}
 }
 
@@ -81,7 +106,7 @@ func TestDrawsFollowTheMonolithsLaw(t *testing.T) {
 	const draws = 4_000_000
 	for worker := range 3 {
 		var seen [101]int
-		newGenerator(testSeed(worker)).digits(draws, func(v int) { seen[v]++ })
+		newGenerator(testSeed(worker)).slowly(draws, func(v int) { seen[v]++ })
 		var chi2, mean, square float64
 		for v, n := range seen {
 			want := law(v) * draws
@@ -104,13 +129,13 @@ func TestDrawsFollowTheMonolithsLaw(t *testing.T) {
 	}
 }
 
-// TestDrawsTellNothingOfEachOther looks for a correlation from one draw to the
-// next, between the four streams side by side, and between two workers.
+// TestDrawsTellNothingOfEachOther looks for a correlation from one draw to
+// later ones, and between two workers.
 func TestDrawsTellNothingOfEachOther(t *testing.T) {
 	const draws = 1 << 20
 	series := func(worker int) []float64 {
 		s := make([]float64, 0, draws)
-		newGenerator(testSeed(worker)).digits(draws, func(v int) { s = append(s, float64(v)-50) })
+		newGenerator(testSeed(worker)).slowly(draws, func(v int) { s = append(s, float64(v)-50) })
 		return s
 	}
 	a, b := series(0), series(1)
@@ -120,8 +145,8 @@ func TestDrawsTellNothingOfEachOther(t *testing.T) {
 	}{
 		{"lag 1", a[1:], a[:draws-1]},
 		{"lag 2", a[2:], a[:draws-2]},
-		{"lag 4, next digit of a word", a[4:], a[:draws-4]},
-		{"lag 16, next words", a[16:], a[:draws-16]},
+		{"lag 6, next words", a[6:], a[:draws-6]},
+		{"lag 100, next blocks", a[100:], a[:draws-100]},
 		{"two workers", a, b},
 		{"two workers, one behind", a[1:], b[:draws-1]},
 	} {
@@ -158,7 +183,8 @@ func TestSumsSpreadLikeIndependentDraws(t *testing.T) {
 func TestGeneratorIsXoshiro(t *testing.T) {
 	g := newGenerator(Seed{1, 2, 3, 4})
 	for i, want := range []uint64{41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205} {
-		if got := g.next(); got != want {
+		var got uint64
+		if got, g.state = g.next(); got != want {
 			t.Errorf("word %d = %d, want %d", i, got, want)
 		}
 	}

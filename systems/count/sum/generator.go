@@ -12,23 +12,20 @@ type Seed [4]uint64
 
 // generator is xoshiro256++ 1.0 of Blackman and Vigna (2019, "Scrambled linear
 // pseudorandom number generators", arXiv 1805.01407): period 2^256 − 1, no
-// known statistical flaw, and no multiplication, which leaves the multiplier
-// to draw. Streams from random seeds are in effect independent: that any two
-// of a million streams of 2^64 words overlap has a probability below 2^-151.
-type generator struct{ a, b, c, d uint64 }
+// known statistical flaw. Streams from random seeds are in effect independent:
+// that any two of a million streams of 2^64 words overlap has a probability
+// below 2^-150.
+type generator struct{ state }
 
-func newGenerator(s Seed) *generator { return &generator{s[0], s[1], s[2], s[3]} }
+type state struct{ a, b, c, d uint64 }
 
-func (g *generator) next() uint64 {
-	word := bits.RotateLeft64(g.a+g.d, 23) + g.a
-	t := g.b << 17
-	g.c ^= g.a
-	g.d ^= g.b
-	g.b ^= g.c
-	g.a ^= g.d
-	g.c ^= t
-	g.d = bits.RotateLeft64(g.d, 45)
-	return word
+func newGenerator(s Seed) *generator { return &generator{state{s[0], s[1], s[2], s[3]}} }
+
+// next gives a word and the state after it.
+func (s state) next() (uint64, state) {
+	word := bits.RotateLeft64(s.a+s.d, 23) + s.a
+	c, d := s.c^s.a, s.d^s.b
+	return word, state{s.a ^ d, s.b ^ c, c ^ s.b<<17, bits.RotateLeft64(d, 45)}
 }
 
 // systemSeed takes 256 bits from the operating system's generator, which never

@@ -21,7 +21,7 @@ type Options struct {
 	MaxActive int
 	// Chunk is how many draws are made for one request before the next has its
 	// turn, and how many may still be made after a request was given up. 0:
-	// 65536, about 40 µs.
+	// 65536, about 30 µs.
 	Chunk int
 	// Seed gives the starting state of each worker, 0 to Workers−1. Nil: from
 	// the operating system's generator. Tests set it to have no luck in them.

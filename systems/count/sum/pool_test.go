@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/bits"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -235,31 +234,3 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d still active", active)
 	}
 }
-
-// BenchmarkDraw is the kernel without the pool, and the ways that lost to it.
-func BenchmarkDraw(b *testing.B) {
-	const n = 1 << 16
-	perDraw := func(b *testing.B, f func(g *generator)) {
-		g := newGenerator(testSeed(0))
-		for b.Loop() {
-			f(g)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/draw")
-	}
-	b.Run("pairs", func(b *testing.B) { perDraw(b, func(g *generator) { g.draw(n) }) })
-	b.Run("digits", func(b *testing.B) {
-		perDraw(b, func(g *generator) { s := 0; g.digits(n, func(v int) { s += v }) })
-	})
-	b.Run("word", func(b *testing.B) {
-		perDraw(b, func(g *generator) {
-			var s uint64
-			for range n {
-				k, _ := bits.Mul64(g.next(), faces)
-				s += uint64(value(k))
-			}
-			drawn = s
-		})
-	})
-}
-
-var drawn uint64
