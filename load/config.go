@@ -9,38 +9,62 @@ import (
 
 const javaScript = "it is JavaScript, and whittle runs the declarative parts of a plan only"
 
-// config reads the section of that name.
+// config reads the section of that name, and over it what the chosen
+// environment says.
 func (r *reader) config(n *node) error {
-	p := r.plan
-	mode := ""
-	err := r.fields(n, "config", map[string]func(*node) error{
-		"target":    r.target,
-		"phases":    r.phases,
-		"mode":      oneOf(&mode, "uniform", "poisson"),
-		"http":      r.http,
-		"tls":       r.tls,
-		"variables": r.variables,
-		"defaults":  r.defaults,
+	var environments *node
+	if err := r.settings(n, "config", func(n *node) error { environments = n; return nil }); err != nil {
+		return err
+	}
+	if err := r.environment(n, environments); err != nil {
+		return err
+	}
+	for i := range r.plan.Phases {
+		r.plan.Phases[i].Poisson = r.mode == "poisson"
+	}
+	return nil
+}
+
+func (r *reader) environment(config, all *node) error {
+	name := r.source.Environment
+	if name == "" {
+		return nil
+	}
+	if all == nil || all.kind != kindMap {
+		return config.invalid("the plan has no environments, so none is named %q", name)
+	}
+	chosen := all.get(name)
+	if chosen == nil {
+		return all.invalid("no environment is named %q", name)
+	}
+	if chosen.get("phases") != nil {
+		r.plan.Phases = nil
+	}
+	return r.settings(chosen, "an environment", func(n *node) error {
+		return n.invalid("an environment has no environments of its own")
+	})
+}
+
+func (r *reader) settings(n *node, what string, environments func(*node) error) error {
+	return r.fields(n, what, map[string]func(*node) error{
+		"target":       r.target,
+		"phases":       r.phases,
+		"mode":         oneOf(&r.mode, "uniform", "poisson"),
+		"http":         r.http,
+		"tls":          r.tls,
+		"variables":    r.variables,
+		"payload":      r.payloads,
+		"defaults":     r.defaults,
+		"environments": environments,
 	}, map[string]string{
 		"processor":     javaScript,
 		"plugins":       "plugins are JavaScript packages",
 		"engines":       "whittle speaks HTTP only",
-		"payload":       "variables come from config.variables",
-		"environments":  "a plan has one set of settings; the target is replaced on the command line",
 		"ensure":        "thresholds are not checked",
 		"ws":            "whittle speaks HTTP only",
 		"socketio":      "whittle speaks HTTP only",
 		"statsInterval": "progress is reported each second",
 	})
-	if err != nil {
-		return err
-	}
-	if mode == "poisson" {
-		for i := range p.Phases {
-			p.Phases[i].Poisson = true
-		}
-	}
-	return nil
 }
 
 func oneOf(into *string, words ...string) func(*node) error {

@@ -24,6 +24,7 @@ type Plan struct {
 	// HTTP holds the settings of all requests.
 	HTTP      HTTPSettings
 	variables []variable
+	payloads  []payload
 	scenarios []scenario
 	weight    float64  // the sum of the scenarios' weights
 	names     []string // of requests, by index
@@ -91,7 +92,7 @@ func (s Source) ReadPlan(path string) (*Plan, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(dir, name)
 			}
-			return readBounded(name, maxPlanBytes)
+			return readBounded(name, maxPayloadBytes)
 		}
 	}
 	return s.ParsePlan(path, src)

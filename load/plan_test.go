@@ -89,7 +89,7 @@ func TestRequestsAreRendered(t *testing.T) {
 		{"environment", "get: {url: '/{{ $env.ROOM }}{{ $environment }}'}", "GET /base/kitchenstaging HTTP/1.1\r\nhost: h.example:81\r\n" + common + "\r\n"},
 	} {
 		src := Source{Environment: "staging", Getenv: func(string) string { return "kitchen" }}
-		p, err := src.ParsePlan("p.yml", []byte("config: {variables: {n: 7, s: \"q\\\"\\n\"}}\nscenarios: [{flow: [{"+c.yaml+"}]}]"))
+		p, err := src.ParsePlan("p.yml", []byte("config: {environments: {staging: {}}, variables: {n: 7, s: \"q\\\"\\n\"}}\nscenarios: [{flow: [{"+c.yaml+"}]}]"))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

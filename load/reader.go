@@ -15,6 +15,7 @@ type reader struct {
 	source Source
 	plan   *Plan
 	testID string
+	mode   string
 	slots  map[string]int
 	// defined and used say which variables something fills, and where each is
 	// first used.
@@ -59,6 +60,9 @@ func (r *reader) script(root *node) error {
 	scenarios := root.get("scenarios")
 	if scenarios == nil {
 		return root.invalid("the plan has no scenarios")
+	}
+	if r.source.Environment != "" && root.get("config") == nil {
+		return root.invalid("the plan has no environments, so none is named %q", r.source.Environment)
 	}
 	if r.plan.HTTP.Timeout == 0 {
 		r.plan.HTTP.Timeout = defaultTimeout

@@ -61,6 +61,7 @@ func (w *worker) user(a Arrival) {
 		}
 		w.scope.values[v.slot] = v.choices[pick]
 	}
+	w.deal()
 	w.extra = w.extra[:0]
 	if f := w.run.options.Headers; f != nil {
 		w.extra = f(w.extra, w.index)
