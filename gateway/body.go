@@ -12,6 +12,9 @@ import (
 // stalls, shown to the tap, and cut off for good when forward returns, since
 // net/http may still be reading it then.
 type inBody struct {
+	// conn is the client's; nil where it is not whittle's own listener's, or
+	// speaks HTTP/2.
+	conn  *strictConn
 	w     http.ResponseWriter
 	rc    io.ReadCloser
 	stall time.Duration
@@ -90,12 +93,10 @@ func (b *inBody) Close() error {
 	return nil
 }
 
-// drainTimeout is how long net/http may wait for the rest of a body that
-// nobody wants, before it gives the connection up.
-const drainTimeout = 5 * time.Second
-
 // detach ends every further use of the client's body, and wakes a reader that
-// is waiting for more of it.
+// is waiting for more of it. What is left of the body must not be taken for the
+// next request, as net/http would after a read that failed, so an HTTP/1.1
+// connection takes no further one.
 func (b *inBody) detach() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,12 +104,22 @@ func (b *inBody) detach() {
 		return
 	}
 	b.detached = true
-	switch {
-	case b.reading:
-		b.deadline(time.Now())
-	case !b.done:
-		b.deadline(time.Now().Add(drainTimeout))
+	if b.done {
+		return
 	}
+	if b.conn != nil {
+		b.conn.endRequests()
+	}
+	if b.reading {
+		b.deadline(time.Now())
+	}
+}
+
+// ended reports whether all of the body has been read.
+func (b *inBody) ended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.done
 }
 
 // deadline is for the client's connection, or its stream in HTTP/2. Not every

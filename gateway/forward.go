@@ -17,7 +17,7 @@ import (
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p passing) result {
 	f := forwarding{g: g, w: w, r: r, u: u, passing: p}
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-		f.body = &inBody{rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
+		f.body = &inBody{conn: strictConnOf(r.Context()), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
 		defer f.body.detach()
 	}
 	if kind := upgradeOf(r); kind != "" {
@@ -48,6 +48,10 @@ func (f *forwarding) plain() {
 		return
 	}
 	defer a.close()
+	if a.status == http.StatusSwitchingProtocols {
+		f.failed(errMalformed) // nobody asked for it
+		return
+	}
 	f.answer(a)
 }
 
@@ -252,12 +256,18 @@ func (f *forwarding) failed(err error) {
 	if f.accept != nil && f.res.failure != whittle.FailedCanceled {
 		return
 	}
-	if f.r.Context().Err() != nil {
+	// net/http ends the context as well when the body's deadline has passed; the
+	// client may still be there to be told.
+	if f.r.Context().Err() != nil && f.bodyErr() == nil {
 		f.res.abort = true // nobody is there to read it
 		return
 	}
 	status := failureStatus(f.res.failure, f.bodyErr(), err)
 	f.res.sent, f.res.wrote = status, true
+	if f.body != nil && !f.body.ended() {
+		writeErrorHeader(f.w, closing, status)
+		return
+	}
 	writeError(f.w, status)
 }
 
@@ -287,6 +297,9 @@ func (f *forwarding) bodyErr() error {
 // writeError answers in whittle's own name: short, and without the cause.
 func writeError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
 
+// closing ends an HTTP/1.1 connection after the answer.
+var closing = http.Header{"Connection": {"close"}}
+
 func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
 	h := w.Header()
 	clear(h)
@@ -312,7 +325,9 @@ func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool
 	}
 	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
 	res.detail = "refused with " + strconv.Itoa(status)
-	// A body that is not read would be taken for the next request.
-	writeErrorHeader(w, http.Header{"Connection": {"close"}}, status)
+	if c := strictConnOf(r.Context()); c != nil {
+		c.endRequests() // a body that is not read would be taken for the next one
+	}
+	writeErrorHeader(w, closing, status)
 	return true
 }

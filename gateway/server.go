@@ -27,23 +27,16 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	s := newSorter(g, g.bound(l), cert)
 	one := g.server(false)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// strictConn hides the TLS connection from net/http.
-		r.TLS, _ = r.Context().Value(tlsState{}).(*tls.ConnectionState)
-		g.ServeHTTP(w, r)
-	})
-	one.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		if gu, ok := c.(*strictConn); ok {
-			if tc, ok := gu.Conn.(*tls.Conn); ok {
+		if c := strictConnOf(r.Context()); c != nil { // it hides the TLS connection from net/http
+			if tc, ok := c.Conn.(*tls.Conn); ok {
 				state := tc.ConnectionState()
-				ctx = context.WithValue(ctx, tlsState{}, &state)
+				r.TLS = &state
 			}
 		}
-		return ctx
-	}
+		g.ServeHTTP(w, r)
+	})
 	return g.run(ctx, s.close, server{one, s.http1}, server{g.server(false), s.http2})
 }
-
-type tlsState struct{}
 
 // server is an HTTP server with the listener it is to have.
 type server struct {
@@ -90,6 +83,7 @@ func (g *Gateway) server(plain bool) *http.Server {
 	l := g.opts.Limits
 	return &http.Server{
 		Handler:                      g,
+		ConnContext:                  withStrictConn,
 		ReadHeaderTimeout:            l.HeaderTimeout,
 		IdleTimeout:                  l.IdleTimeout,
 		MaxHeaderBytes:               l.HeaderBytes,

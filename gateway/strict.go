@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // errFraming becomes a 400 at net/http's hands, and the connection ends.
@@ -40,6 +43,9 @@ type strictConn struct {
 	host      string
 	hosts     int
 	err       error
+
+	// over says that no further request may be read: see endRequests.
+	over atomic.Bool
 }
 
 type guardPhase uint8
@@ -61,6 +67,9 @@ func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *strictConn {
 
 // Read implements net.Conn. net/http reads from one goroutine at a time.
 func (g *strictConn) Read(p []byte) (int, error) {
+	if g.over.Load() {
+		return 0, io.EOF
+	}
 	if g.err != nil {
 		return 0, g.err
 	}
@@ -77,6 +86,43 @@ func (g *strictConn) Read(p []byte) (int, error) {
 		return good, nil
 	}
 	return n, err
+}
+
+// endRequests has net/http see the connection's end from now on. The answer
+// under way is still written, and the client given time to read it.
+func (g *strictConn) endRequests() { g.over.Store(true) }
+
+const (
+	// lingerTime and lingerBytes bound what is read and dropped after the last
+	// answer: closing with bytes unread would make the kernel reset the
+	// connection, and the answer might be lost with it.
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// Close implements net.Conn.
+func (g *strictConn) Close() error {
+	if g.over.Load() && g.CloseWrite() == nil && g.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes) // whatever ends it, the connection goes
+	}
+	return g.Conn.Close()
+}
+
+// strictConnOf finds the client's connection; nil where it is none of
+// whittle's own listeners', or speaks HTTP/2.
+func strictConnOf(ctx context.Context) *strictConn {
+	c, _ := ctx.Value(strictKey{}).(*strictConn)
+	return c
+}
+
+type strictKey struct{}
+
+// withStrictConn is http.Server's ConnContext.
+func withStrictConn(ctx context.Context, c net.Conn) context.Context {
+	if s, ok := c.(*strictConn); ok {
+		return context.WithValue(ctx, strictKey{}, s)
+	}
+	return ctx
 }
 
 // CloseWrite lets net/http and upgrades close one direction.

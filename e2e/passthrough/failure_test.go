@@ -1,0 +1,377 @@
+package passthrough
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/gateway"
+)
+
+// TestNoAnswer covers every way in which an upstream fails before its head: a
+// short text, the right status, and nothing of the cause.
+func TestNoAnswer(t *testing.T) {
+	say := func(text string) func(*testing.T) string {
+		return func(t *testing.T) string {
+			return scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+				if _, _, err := readRequest(r); err == nil {
+					_, _ = io.WriteString(c, text)
+				}
+			})
+		}
+	}
+	huge := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000) + "\r\n"
+	for name, tc := range map[string]struct {
+		upstream func(*testing.T) string
+		status   int
+	}{
+		"nobody listens": {func(t *testing.T) string {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			return "http://" + l.Addr().String()
+		}, 502},
+		"silence": {func(t *testing.T) string {
+			return scripted(t, func(_ int, _ net.Conn, r *bufio.Reader) { _, _ = io.ReadAll(r) })
+		}, 504},
+		"closes at once":  {say(""), 502},
+		"no HTTP":         {say("220 smtp ready\r\n"), 502},
+		"half a head":     {say("HTTP/1.1 200 OK\r\nContent-Le"), 502},
+		"endless head":    {say(huge), 502},
+		"no status":       {say("HTTP/1.1 abc OK\r\n\r\n"), 502},
+		"status of two":   {say("HTTP/1.1 20 OK\r\n\r\n"), 502},
+		"two lengths":     {say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502},
+		"negative length": {say("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nab"), 502},
+		"unknown coding":  {say("HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\nab"), 502},
+		"bad field name":  {say("HTTP/1.1 200 OK\r\nX Y: 1\r\n\r\n"), 502},
+		"unasked upgrade": {say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), 502},
+		"endless 1xx":     {say(strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 10_000)), 502},
+		"HTTP/2 unasked":  {say("\x00\x00\x12\x04\x00\x00\x00\x00\x00"), 502},
+		"NUL in a field":  {say("HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n"), 502},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := through(t, tc.upstream(t), func(o *gateway.Options) {
+				if tc.status == 504 {
+					o.Monolith.Timeout = 50 * time.Millisecond
+				}
+			})
+			for _, size := range []int{0, 10, 100_000} { // lean twice, and net/http's transport
+				if size > 10 && strings.Contains(name, "field") {
+					continue // which lets the field pass, and the server then leaves it out
+				}
+				resp, err := client(t).Post(g.url("/"), "text/plain", strings.NewReader(strings.Repeat("x", size)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body := mustRead(t, resp.Body)
+				_ = resp.Body.Close()
+				if resp.StatusCode != tc.status || body != http.StatusText(tc.status)+"\n" {
+					t.Errorf("size %d: got %d %q, want %d", size, resp.StatusCode, body, tc.status)
+				}
+			}
+		})
+	}
+}
+
+// TestBrokenAnswerIsNeverWhole lets an upstream die in the middle of a body:
+// the client must be able to tell.
+func TestBrokenAnswerIsNeverWhole(t *testing.T) {
+	for name, answer := range map[string]string{
+		"length":          "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+		"no byte of it":   "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
+		"chunks":          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		"inside a chunk":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
+		"bad chunk":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+		"no last newline": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+				if _, _, err := readRequest(r); err == nil {
+					_, _ = io.WriteString(c, answer)
+				}
+			})
+			g := through(t, u)
+			for _, size := range []int{0, 100_000} {
+				resp, err := client(t).Post(g.url("/"), "text/plain", strings.NewReader(strings.Repeat("x", size)))
+				if err != nil {
+					continue // it never saw a head: that is plain enough
+				}
+				if body, err := io.ReadAll(resp.Body); err == nil {
+					t.Errorf("size %d: %q was taken for a whole answer", size, body)
+				}
+				_ = resp.Body.Close()
+			}
+		})
+	}
+}
+
+func TestAnswerToItsClose(t *testing.T) {
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, _, err := readRequest(r); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"+strings.Repeat("body", 50_000))
+		}
+	})
+	g := through(t, u)
+	resp, err := client(t).Get(g.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := mustRead(t, resp.Body); got != strings.Repeat("body", 50_000) {
+		t.Errorf("%d bytes came", len(got))
+	}
+}
+
+// TestClosedKeptConnection has the upstream close after each answer without
+// saying so. Nobody may notice, whatever the method.
+func TestClosedKeptConnection(t *testing.T) {
+	closed := make(chan struct{}, 100)
+	u := scripted(t, func(n int, c net.Conn, r *bufio.Reader) {
+		if _, _, err := readRequest(r); err == nil {
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n%03d", n)
+		}
+		_ = c.Close()
+		closed <- struct{}{}
+	})
+	g := through(t, u)
+	for i := range 20 {
+		method := []string{http.MethodGet, http.MethodPost}[i%2]
+		req, _ := http.NewRequest(method, g.url("/"), strings.NewReader("x"))
+		resp, err := client(t).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mustRead(t, resp.Body); got != fmt.Sprintf("%03d", i) {
+			t.Errorf("request %d got %d %q", i, resp.StatusCode, got)
+		}
+		_ = resp.Body.Close()
+		<-closed
+	}
+}
+
+// TestStaleConnection lets the upstream close only when the next request has
+// come: what may be repeated is, what may not is answered with 502. (The answer
+// to HEAD brings a body that it must not have, so its connection is given up.)
+func TestStaleConnection(t *testing.T) {
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, _, err := readRequest(r); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, okAnswer)
+		_, _, _ = readRequest(r)
+	})
+	g := through(t, u)
+	for i, tc := range []struct {
+		method string
+		status int
+	}{{"GET", 200}, {"GET", 200}, {"POST", 502}, {"GET", 200}, {"DELETE", 502}, {"HEAD", 200}, {"POST", 200}} {
+		req, _ := http.NewRequest(tc.method, g.url("/"), nil)
+		resp, err := client(t).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != tc.status {
+			t.Errorf("request %d, %s: status %d, want %d", i, tc.method, resp.StatusCode, tc.status)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// TestUnaskedAnswerIsNotAnotherUsers has the upstream send one answer too many.
+func TestUnaskedAnswerIsNotAnotherUsers(t *testing.T) {
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		for {
+			req, _, err := readRequest(r)
+			if err != nil {
+				return
+			}
+			name := req.URL.Path[1:]
+			answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name)
+			_, _ = io.WriteString(c, answer+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+		}
+	})
+	g := through(t, u)
+	for i := range 50 {
+		name := fmt.Sprintf("n%d", i)
+		resp, err := client(t).Get(g.url("/" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mustRead(t, resp.Body); got != name {
+			t.Errorf("request for %s got %q", name, got)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// TestClientGoneCancelsTheUpstream for both ways of asking, before and in an
+// answer.
+func TestClientGoneCancelsTheUpstream(t *testing.T) {
+	arrived, gone := make(chan struct{}), make(chan struct{})
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.URL.Path == "/midway" {
+			_, _ = io.WriteString(w, "begun")
+			w.(http.Flusher).Flush()
+		}
+		arrived <- struct{}{}
+		select {
+		case <-r.Context().Done():
+		case <-time.After(patience):
+			t.Error("the upstream was not told")
+		}
+		gone <- struct{}{}
+	})
+	g := through(t, u.URL)
+	for _, path := range []string{"/before", "/midway"} {
+		for _, size := range []int{0, 100_000} {
+			ctx, cancel := context.WithCancel(context.Background())
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, g.url(path), strings.NewReader(strings.Repeat("x", size)))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if resp, err := client(t).Do(req); err == nil {
+					_, _ = io.ReadAll(resp.Body)
+					_ = resp.Body.Close()
+				}
+			}()
+			<-arrived
+			cancel()
+			<-gone
+			<-done
+		}
+	}
+}
+
+// TestEarlyAnswer has the upstream answer and close before it has read the
+// body: the client gets the answer.
+func TestEarlyAnswer(t *testing.T) {
+	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+			_, _ = io.CopyN(io.Discard, r, 1000)
+		}
+	})
+	g := through(t, u)
+	c := dial(t, g.addr)
+	_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat("x", 10_000))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, resp.Body); resp.StatusCode != 403 || got != "no" {
+		t.Errorf("got %d %q", resp.StatusCode, got)
+	}
+}
+
+func TestStalledClients(t *testing.T) {
+	written := make(chan error, 1)
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = io.Copy(io.Discard, r.Body)
+			return
+		}
+		chunk := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				written <- err
+				return
+			}
+		}
+	})
+	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.StallTimeout = 100 * time.Millisecond })
+	t.Run("sends no more of its body", func(t *testing.T) {
+		for _, size := range []int{10, 100_000} {
+			got := raw(t, g.addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\nbegin", size))
+			if !strings.HasPrefix(got, "HTTP/1.1 408") {
+				t.Errorf("length %d: got %q", size, firstLine(got))
+			}
+		}
+	})
+	t.Run("takes nothing of its answer", func(t *testing.T) {
+		c := dial(t, g.addr)
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		select {
+		case <-written:
+		case <-time.After(patience):
+			t.Error("the upstream may still write")
+		}
+	})
+}
+
+// TestSlowClientGetsItAll reads slower than the upstream writes.
+func TestSlowClientGetsItAll(t *testing.T) {
+	const size = 8 << 20
+	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, size))
+	})
+	g := through(t, u.URL)
+	resp, err := client(t).Get(g.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	n, buf := 0, make([]byte, 512)
+	for {
+		m, err := resp.Body.Read(buf)
+		n += m
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != size {
+		t.Errorf("%d bytes came", n)
+	}
+}
+
+// TestUpstreamConnectionLimit never has more than two requests at an upstream
+// that allows two.
+func TestUpstreamConnectionLimit(t *testing.T) {
+	running, release := make(chan struct{}, 10), make(chan struct{})
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {
+		running <- struct{}{}
+		<-release
+	})
+	g := through(t, u.URL, func(o *gateway.Options) { o.Monolith.MaxConns = 2 })
+	results := make(chan int, 5)
+	for range 5 {
+		go func() {
+			resp, err := client(t).Get(g.url("/"))
+			if err != nil {
+				results <- 0
+				return
+			}
+			_ = resp.Body.Close()
+			results <- resp.StatusCode
+		}()
+	}
+	<-running
+	<-running
+	for range 3 {
+		select {
+		case <-running:
+			t.Error("a third request is running")
+		default:
+		}
+		release <- struct{}{}
+		<-running
+	}
+	close(release)
+	for range 5 {
+		if status := <-results; status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package passthrough
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/gateway"
+)
+
+// TestConnectionLimit lets the third client wait until one of the two before it
+// has gone.
+func TestConnectionLimit(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.Connections = 2 })
+	ask := func(c net.Conn) (*http.Response, error) {
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		return http.ReadResponse(bufio.NewReader(c), nil)
+	}
+	one, two := dial(t, g.addr), dial(t, g.addr)
+	for _, c := range []net.Conn{one, two} {
+		if _, err := ask(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	three := dial(t, g.addr) // the kernel takes it, the gateway does not yet
+	answered := make(chan error, 1)
+	go func() {
+		_, err := ask(three)
+		answered <- err
+	}()
+	if _, err := ask(one); err != nil { // those inside go on
+		t.Fatal(err)
+	}
+	select {
+	case <-answered:
+		t.Fatal("a third connection was served")
+	default:
+	}
+	_ = two.Close()
+	if err := <-answered; err != nil {
+		t.Errorf("after one had gone: %v", err)
+	}
+}
+
+// TestStopFinishesWhatIsUnderWay ends the gateway while a request is being
+// answered: that one is answered whole, and nobody new gets in.
+func TestStopFinishesWhatIsUnderWay(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "begun ")
+		w.(http.Flusher).Flush()
+		close(arrived)
+		<-release
+		_, _ = io.WriteString(w, "and ended")
+	})
+	g := through(t, u.URL)
+	body := make(chan string, 1)
+	go func() {
+		resp, err := client(t).Get(g.url("/"))
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			b = append(b, err.Error()...)
+		}
+		body <- string(b)
+	}()
+	<-arrived
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.stop() }()
+	eventually(t, "the listener closed", func() bool {
+		c, err := net.Dial("tcp", g.addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	select {
+	case err := <-stopped:
+		t.Fatalf("it ended under a request: %v", err)
+	default:
+	}
+	close(release)
+	if got := <-body; got != "begun and ended" {
+		t.Errorf("got %q", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// TestStopCutsWhatNeverEnds has an event stream and a tunnel open, which no
+// grace would see the end of.
+func TestStopCutsWhatNeverEnds(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			c, brw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			_, _ = io.ReadAll(brw)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	g := through(t, u.URL, func(o *gateway.Options) { o.Limits.Grace = 50 * time.Millisecond })
+	events, tunnel := dial(t, g.addr), dial(t, g.addr)
+	_, _ = io.WriteString(events, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+	_, _ = io.WriteString(tunnel, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+	for _, c := range []net.Conn{events, tunnel} {
+		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	for _, c := range []net.Conn{events, tunnel} {
+		if _, err := io.ReadAll(c); err != nil && strings.Contains(err.Error(), "timeout") {
+			t.Errorf("a connection was left open: %v", err)
+		}
+	}
+}
+
+// TestReloadUnderLoad swaps the monolith to and fro while requests pass.
+func TestReloadUnderLoad(t *testing.T) {
+	answer := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+	}
+	a, b := upstream(t, answer("a")), upstream(t, answer("b"))
+	g := through(t, a.URL)
+	stop, failed := make(chan struct{}), make(chan string, 4)
+	for range cap(failed) {
+		go func() {
+			c := client(t)
+			for {
+				select {
+				case <-stop:
+					failed <- ""
+					return
+				default:
+				}
+				resp, err := c.Get(g.url("/"))
+				if err != nil {
+					failed <- err.Error()
+					return
+				}
+				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "a" && string(got) != "b" {
+					failed <- string(got)
+					return
+				}
+				_ = resp.Body.Close()
+			}
+		}()
+	}
+	for i := range 50 {
+		m := whittle.Upstream{URL: []string{b.URL, a.URL}[i%2], Timeout: patience}
+		if err := g.Reload(m, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Reload(whittle.Upstream{URL: "ftp://x"}, nil); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("a bad reload gave %v", err)
+	}
+	close(stop)
+	for range cap(failed) {
+		if why := <-failed; why != "" {
+			t.Errorf("a request failed: %s", why)
+		}
+	}
+}
