@@ -68,7 +68,7 @@ func boundsOf(g whittle.Guard) bounds {
 // promised second. Above it, patience is patienceFactor times the slowest good
 // answer remembered.
 const (
-	minPatience    = 600 * time.Millisecond
+	minPatience    = 500 * time.Millisecond
 	patienceFactor = 4
 	// slowestDecay forgets half of the slowest answer over about 700 answers.
 	slowestDecay = 0.999

@@ -1,0 +1,476 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// rawServer speaks to each connection by hand.
+func rawServer(t *testing.T, talk func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open[c] = true
+			mu.Unlock()
+			wg.Go(func() {
+				defer c.Close()
+				talk(c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		for c := range open {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return "http://" + l.Addr().String()
+}
+
+// replies reads one request's head and answers with raw bytes; then it hangs
+// or closes.
+func replies(raw string, hang bool) func(net.Conn) {
+	return func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, raw)
+		if hang {
+			_, _ = io.Copy(io.Discard, c)
+		}
+	}
+}
+
+// broken is every way in which a candidate can fail a user, with the failure
+// that it counts as ("": a server error).
+var broken = []struct {
+	name string
+	talk func(net.Conn) // nil: nobody listens
+	want whittle.Failure
+}{
+	{"refuses", nil, whittle.FailedConnect},
+	{"resets at once", func(net.Conn) {}, whittle.FailedReset},
+	{"resets after the request", replies("", false), whittle.FailedReset},
+	{"resets in the head", replies("HTTP/1.1 200 OK\r\nContent-Le", false), whittle.FailedReset},
+	{"resets in the body", replies("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", false), whittle.FailedReset},
+	{"resets in a chunk", replies("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", false), whittle.FailedReset},
+	{"hangs before the head", replies("", true), whittle.FailedTimeout},
+	{"hangs in the head", replies("HTTP/1.1 200 OK\r\nX-A: ", true), whittle.FailedTimeout},
+	{"hangs in the body", replies("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", true), whittle.FailedTimeout},
+	{"answers 500", replies("HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno", false), whittle.NoFailure},
+	{"answers 503 and hangs in the body", replies("HTTP/1.1 503 Oh\r\nContent-Length: 20\r\n\r\nno", true), whittle.NoFailure},
+	{"is no HTTP at all", replies("SSH-2.0-OpenSSH_9.6\r\n\r\n", false), whittle.FailedMalform},
+	{"gives two lengths", replies("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", false), whittle.FailedMalform},
+}
+
+func brokenAt(t *testing.T, talk func(net.Conn)) string {
+	if talk != nil {
+		return rawServer(t, talk)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func TestRescue(t *testing.T) {
+	for _, b := range broken {
+		for _, method := range []string{"GET", "POST", "PUT"} {
+			if method == "POST" && strings.HasSuffix(b.name, "hangs in the body") {
+				continue // it passes through, and a stream that is merely quiet is never cut
+			}
+			t.Run(b.name+"/"+method, func(t *testing.T) {
+				t.Parallel()
+				spec := everything()
+				u := upstreamAt(brokenAt(t, b.talk))
+				u.Timeout = 150 * time.Millisecond
+				spec.Candidate = &u
+				monolith := &counted{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					_, _ = fmt.Fprintf(w, "monolith got %q", body)
+				})}
+				s := open(t, spec, monolith, nil)
+				s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+				resp, err := http.DefaultClient.Do(s.sends(method, "the body"))
+				var status int
+				var got string
+				if err == nil {
+					status = resp.StatusCode
+					body, rerr := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					got, err = string(body), rerr
+				}
+				o := waitOutcome(t, s)
+				// A POST may have been done: only where the connection was never
+				// opened may it be done again.
+				rescued := method != "POST" || b.want == whittle.FailedConnect
+				if rescued && (err != nil || status != 200 || got != `monolith got "the body"`) {
+					t.Errorf("the user got %d %q, %v", status, got, err)
+				}
+				if !rescued && err == nil && status < 500 {
+					t.Errorf("the user got %d %q for an answer that broke", status, got)
+				}
+				if rescued != (monolith.count() == 1) || o.Rescued != rescued || o.Side != whittle.Candidate || !o.Bad() {
+					t.Errorf("monolith asked %d times, outcome %+v", monolith.count(), o)
+				}
+				if rescued && o.Failure != b.want {
+					t.Errorf("failure %q, want %q", o.Failure, b.want)
+				}
+				l := s.rests()
+				switch {
+				case rescued && b.want == whittle.NoFailure:
+					if x := s.seen(); l.Compared != 1 || len(x) != 1 || x[0].Candidate.Status < 500 || !x[0].Candidate.Truncated {
+						t.Errorf("ledger %+v, exchanges %+v", l, x)
+					}
+				case rescued:
+					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith {
+						t.Errorf("ledger %+v, exchanges %+v", l, x)
+					}
+				}
+				if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
+					t.Errorf("%d bytes still reserved", n)
+				}
+			})
+		}
+	}
+}
+
+func waitOutcome(t *testing.T, s *stage) whittle.Outcome {
+	t.Helper()
+	waits(t, 10*time.Second, func() bool { return len(s.told()) > 0 })
+	return s.told()[0]
+}
+
+func TestCandidateServesAndIsWatched(t *testing.T) {
+	long := strings.Repeat("a long answer ", 20_000) // outgrows what is held
+	tests := []struct {
+		name, method, body, answer string
+		watch                      whittle.Share
+		want                       string
+	}{
+		{"watched", "GET", "", "short", whittle.All, "compared"},
+		{"not watched", "GET", "", "short", 0, whittle.SkipServed},
+		{"a write is never sent to the monolith as well", "POST", "x", "short", whittle.All, whittle.SkipNotSafe},
+		{"long answer", "GET", "", long, whittle.All, whittle.SkipTooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Mirror.Watch = tt.watch
+			monolith := &counted{Handler: says(200, tt.answer)}
+			candidate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				b, _ := io.ReadAll(r.Body)
+				w.Header().Set("Trailer", "X-Sum")
+				w.Header().Set("X-Got", string(b))
+				_, _ = io.WriteString(w, tt.answer)
+				w.Header().Set("X-Sum", "7")
+			})
+			s := open(t, spec, monolith, candidate)
+			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			resp, err := http.DefaultClient.Do(s.sends(tt.method, tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || string(got) != tt.answer || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum") != "7" || resp.Header.Get("X-Sum") != "" {
+				t.Errorf("%v: %d bytes, header %v, trailer %v", err, len(got), resp.Header, resp.Trailer)
+			}
+			l := s.rests()
+			if l.Skipped[tt.want] != 1 && (tt.want != "compared" || l.Compared != 1) {
+				t.Errorf("ledger %+v, want one %s", l, tt.want)
+			}
+			if asked := monolith.count() > 0; asked != (tt.want == "compared") {
+				t.Errorf("the monolith was asked: %v", asked)
+			}
+			if tt.want == "compared" {
+				x := s.seen()[0]
+				if x.Served != whittle.Candidate || string(x.Monolith.Body) != tt.answer || string(x.Candidate.Body) != tt.answer || x.Candidate.Trailer.Get("X-Sum") != "7" {
+					t.Errorf("exchange %+v", x)
+				}
+			}
+			if o := s.told()[0]; o.Side != whittle.Candidate || o.Bad() || o.Status != 200 {
+				t.Errorf("outcome %+v", o)
+			}
+		})
+	}
+}
+
+func TestWhatTheCandidateIsNotAsked(t *testing.T) {
+	large := strings.Repeat("x", 64<<10+1)
+	tests := []struct {
+		name string
+		send func(s *stage) *http.Request
+		want string
+	}{
+		{"large body", func(s *stage) *http.Request { return s.sends("PUT", large) }, whittle.SkipTooLarge},
+		{"large body of no known length", func(s *stage) *http.Request {
+			r := s.sends("PUT", "")
+			r.Body = io.NopCloser(strings.NewReader(large))
+			return r
+		}, whittle.SkipTooLarge},
+		{"event stream", func(s *stage) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, whittle.SkipStreaming},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Safe = true
+			candidate := &counted{Handler: says(200, "candidate")}
+			s := open(t, spec, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n, _ := io.Copy(io.Discard, r.Body)
+				_, _ = fmt.Fprint(w, n)
+			}), candidate)
+			s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+			r := tt.send(s)
+			want := "0"
+			if r.Method == "PUT" {
+				want = fmt.Sprint(len(large))
+			}
+			if status, got := s.gets(r); status != 200 || got != want {
+				t.Errorf("the user got %d %q, want the monolith's %s", status, got, want)
+			}
+			if l := s.rests(); l.Skipped[tt.want] != 1 || candidate.count() != 0 {
+				t.Errorf("ledger %+v; the candidate was asked %d times", l, candidate.count())
+			}
+		})
+	}
+}
+
+// The hard promise: 500 users at once, half of them and more on a candidate
+// that breaks for good from one moment to the next. At most 50 requests meet
+// it, nobody sees an error, and the share is 0 within a second.
+func TestBreakUnderLoad(t *testing.T) {
+	ways := []struct {
+		name  string
+		wreck func(w http.ResponseWriter, r *http.Request)
+	}{
+		{"refuses", nil},
+		{"resets", reset},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		{"answers 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+		{"breaks off", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			reset(w, r)
+		}},
+	}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			const users, bound = 500, time.Second
+			var wrecked atomic.Bool
+			// A kept connection that was reset is tried once more on a new one, so
+			// a user's request is counted by its own number.
+			var touched sync.Map
+			candidate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if wrecked.Load() && way.wreck != nil {
+					touched.Store(r.Header.Get("X-Number"), true)
+					way.wreck(w, r)
+					return
+				}
+				_, _ = io.WriteString(w, "fine")
+			})
+			srv := newStoppable(t, candidate)
+			spec := everything()
+			spec.Mirror.Sample, spec.Mirror.Watch = 0, 0
+			u := upstreamAt(srv.url)
+			spec.Candidate = &u
+			var broke, fell atomic.Int64
+			s := open(t, spec, says(200, "fine"), nil, func(o *Options) {
+				o.Tripped = func(string, string) { fell.Store(time.Now().UnixNano()) }
+			})
+			s.g.Apply("/work", 7500, whittle.PhaseShift)
+
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
+			defer client.CloseIdleConnections()
+			var wg sync.WaitGroup
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var errs, good, number atomic.Int64
+			for user := range users {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						r := s.sends("GET", "", "X-User", fmt.Sprint("user ", user), "X-Number", fmt.Sprint(number.Add(1)))
+						resp, err := client.Do(r)
+						if err != nil {
+							errs.Add(1)
+							continue
+						}
+						b, err := io.ReadAll(resp.Body)
+						resp.Body.Close()
+						if err != nil || resp.StatusCode != 200 || string(b) != "fine" {
+							errs.Add(1)
+						}
+						good.Add(1)
+					}
+				})
+			}
+			waits(t, 30*time.Second, func() bool { return good.Load() > 3*users && len(s.told()) > 0 })
+			broke.Store(time.Now().UnixNano())
+			wrecked.Store(true)
+			if way.wreck == nil {
+				srv.stop()
+			}
+			waits(t, 30*time.Second, func() bool { return fell.Load() > 0 })
+			after := good.Load()
+			waits(t, 30*time.Second, func() bool { return good.Load() > after+users })
+			stop()
+			wg.Wait()
+
+			took := time.Duration(fell.Load() - broke.Load())
+			bad := 0
+			for _, o := range s.told() {
+				if o.Side == whittle.Candidate && o.Bad() {
+					bad++
+				}
+			}
+			met := 0
+			touched.Range(func(any, any) bool { met++; return true })
+			t.Logf("share 0 after %v; %d users' requests met the broken candidate", took, max(met, bad))
+			if took > bound {
+				t.Errorf("share 0 after %v, promised within %v", took, bound)
+			}
+			if bad > spec.Guard.Exposure || met > spec.Guard.Exposure || bad == 0 {
+				t.Errorf("%d bad outcomes, %d requests touched, bound %d", bad, met, spec.Guard.Exposure)
+			}
+			if errs.Load() > 0 {
+				t.Errorf("%d users saw an error", errs.Load())
+			}
+			if got := s.g.table.Load().routes["/work"].setting.Load().share; got != 0 {
+				t.Errorf("share %d", got)
+			}
+			if l := s.rests(); l.Total != good.Load()+errs.Load() {
+				t.Errorf("ledger %+v for %d requests", l, good.Load())
+			}
+		})
+	}
+}
+
+// stoppable is a server whose port can be closed in the middle of a test.
+type stoppable struct {
+	url  string
+	stop func()
+}
+
+func newStoppable(t *testing.T, h http.Handler) *stoppable {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: h, ErrorLog: quietLog, ReadHeaderTimeout: time.Minute}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	stop := sync.OnceFunc(func() {
+		srv.Close()
+		wg.Wait()
+	})
+	t.Cleanup(stop)
+	return &stoppable{url: "http://" + l.Addr().String(), stop: stop}
+}
+
+func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
+	spec := everything()
+	s := open(t, spec, says(200, "monolith"), says(500, "broken"))
+	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	share := func() whittle.Share { return s.g.table.Load().routes["/work"].setting.Load().share }
+	for range spec.Guard.Consecutive {
+		if status, body := s.gets(s.sends("GET", "")); status != 200 || body != "monolith" {
+			t.Errorf("the user got %d %q", status, body)
+		}
+	}
+	waits(t, 10*time.Second, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.trips) == 1 })
+	s.g.Apply("/work", 2500, whittle.PhaseShift) // decided before the trip was known
+	if share() != 0 {
+		t.Errorf("share %d after a stale decision", share())
+	}
+	s.g.Apply("/work", 0, whittle.PhaseRolledBack)
+	s.g.Apply("/work", 100, whittle.PhaseShift)
+	if share() != 100 {
+		t.Errorf("share %d after the rollback and a new shift", share())
+	}
+}
+
+func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
+	// Goroutines race to give an answer up and to let it go.
+	for range 300 {
+		rec := &writes{}
+		h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
+		h.Header().Set("X-A", "1")
+		h.WriteHeader(200)
+		_, _ = h.Write([]byte("0123456789"))
+		var gaveUp bool
+		var wg sync.WaitGroup
+		wg.Go(func() { gaveUp = h.giveUp() })
+		_, err := h.Write([]byte("more"))
+		wg.Wait()
+		if gaveUp != (err != nil) || gaveUp != (rec.b.Len() == 0) {
+			t.Fatalf("given up: %v; written: %q, %v", gaveUp, rec.b.String(), err)
+		}
+		if !gaveUp && rec.b.String() != "0123456789more" {
+			t.Fatalf("written %q", rec.b.String())
+		}
+		h.drop()
+	}
+}
+
+type writes struct {
+	h http.Header
+	b strings.Builder
+}
+
+func (w *writes) Header() http.Header {
+	if w.h == nil {
+		w.h = http.Header{}
+	}
+	return w.h
+}
+func (w *writes) WriteHeader(int)             {}
+func (w *writes) Write(p []byte) (int, error) { return w.b.Write(p) }
+
+func TestTrailersAreTakenOut(t *testing.T) {
+	h := http.Header{"Trailer": {"x-sum, X-Other"}, "X-Sum": {"7"}, "X-Plain": {"1"}, http.TrailerPrefix + "Late": {"2"}}
+	got := trailersOf(h)
+	var names []string
+	for name := range got {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{http.TrailerPrefix + "Late", "X-Sum"}) || len(h) != 2 {
+		t.Errorf("trailers %v, left %v", names, h)
+	}
+}

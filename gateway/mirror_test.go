@@ -1,0 +1,318 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// Every sort of request at once, with aborts, a candidate in trouble, reloads,
+// shares that change and a shutdown in the middle: each request is in the
+// ledger exactly once.
+func TestLedgerUnderAStorm(t *testing.T) {
+	const clients, each = 24, 120
+	var slow atomic.Int64
+	monolith := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch r.Header.Get("X-Want") {
+		case "reset":
+			reset(w, r)
+		case "large":
+			_, _ = w.Write(make([]byte, 100_000))
+		case "hang":
+			slow.Add(1)
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, "fine")
+		}
+	})
+	candidate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch rand.IntN(20) {
+		case 0:
+			reset(w, r)
+		case 1:
+			w.WriteHeader(500)
+		default:
+			_, _ = io.WriteString(w, "fine")
+		}
+	})
+	spec := everything()
+	spec.Mirror.Queue, spec.Mirror.Concurrency, spec.Mirror.Sample, spec.Mirror.Watch = 8, 2, 8000, 5000
+	spec.Mirror.MaxMemory, spec.Mirror.RepeatEvery, spec.Mirror.ShedAbove = 400<<10, 7, 3
+	panics := atomic.Int64{}
+	s := open(t, spec, monolith, candidate, func(o *Options) {
+		o.Observe = func(x *whittle.Exchange) string {
+			switch n := panics.Add(1) % 50; n {
+			case 0:
+				panic("a defect")
+			case 1:
+				return "the judge's own"
+			}
+			return ""
+		}
+	})
+	// An earlier process left its counts behind.
+	s.g.Restore("/work", whittle.Ledger{Total: 10, Compared: 4, Skipped: map[string]int64{whittle.SkipOff: 3}, Failed: 1, Shed: 1, Pending: 1})
+
+	var sent atomic.Int64
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(c), 9))
+			for range each {
+				storm(s, rng, fmt.Sprint("user ", c))
+				sent.Add(1)
+			}
+		})
+	}
+	done := make(chan struct{})
+	var meddling sync.WaitGroup
+	meddling.Go(func() {
+		rng := rand.New(rand.NewPCG(5, 5))
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			share := whittle.Share(rng.IntN(10_001))
+			phases := []whittle.Phase{whittle.PhaseShadow, whittle.PhaseShift, whittle.PhaseLive, whittle.PhaseOff, whittle.PhaseShift}
+			s.g.Apply("/work", 0, whittle.PhaseRolledBack)
+			s.g.Apply("/work", share, phases[rng.IntN(len(phases))])
+			next := spec
+			next.Candidate = s.g.opts.Routes[0].Candidate
+			next.Mirror.Queue = 4 + i%9
+			if err := s.g.Reload(s.g.opts.Monolith, []whittle.Route{next}); err != nil {
+				t.Error(err)
+			}
+			if l := s.g.Ledger("/work"); l.Total != l.Sum() || l.Pending < 0 {
+				t.Errorf("in the storm: %+v", l)
+			}
+			before := sent.Load()
+			waits(t, 30*time.Second, func() bool { return sent.Load() > before+20 || sent.Load() == clients*each })
+			if sent.Load() == clients*each {
+				return
+			}
+		}
+	})
+	wg.Wait()
+	close(done)
+	meddling.Wait()
+	l := s.rests()
+	// A request that its client gave up before it was sent never arrived.
+	if l.Total > clients*each+10 || l.Total < clients*each/2 || l.Total != l.Sum() {
+		t.Errorf("ledger %+v for %d requests", l, clients*each)
+	}
+	for name, n := range map[string]int64{"compared": l.Compared, "failed": l.Failed, whittle.SkipCanceled: l.Skipped[whittle.SkipCanceled], whittle.SkipNotSafe: l.Skipped[whittle.SkipNotSafe], whittle.SkipTooLarge: l.Skipped[whittle.SkipTooLarge], whittle.SkipMonolith: l.Skipped[whittle.SkipMonolith]} {
+		if n == 0 {
+			t.Errorf("the storm has shown no request that was %s: %+v", name, l)
+		}
+	}
+	waits(t, 10*time.Second, func() bool { return s.g.table.Load().routes["/work"].held.Load() == 0 })
+	t.Logf("%+v", l)
+}
+
+// storm sends one request of some sort, whatever becomes of it.
+func storm(s *stage, rng *rand.Rand, user string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	method, want, body := "GET", "", ""
+	switch rng.IntN(12) {
+	case 0:
+		method, body = "POST", "a write"
+	case 1:
+		want = "large"
+	case 2:
+		want = "reset"
+	case 3:
+		method, body = "PUT", strings.Repeat("x", 70_000)
+	case 4:
+		want = "hang"
+		cancel()
+		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+	case 5:
+		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(rng.IntN(2000))*time.Microsecond)
+		defer cancel()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.url+"/work", strings.NewReader(body))
+	if err != nil {
+		return
+	}
+	r.Header.Set("X-User", user)
+	r.Header.Set("X-Want", want)
+	resp, err := http.DefaultClient.Do(r)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+}
+
+func TestCloseAccountsForWhatItInterrupts(t *testing.T) {
+	release := make(chan struct{})
+	spec := everything()
+	spec.Mirror.Concurrency = 2
+	s := open(t, spec, says(200, "fine"), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-release:
+		}
+	}))
+	defer close(release)
+	for range 10 {
+		s.gets(s.sends("GET", ""))
+	}
+	if l := s.g.Ledger("/work"); l.Pending != 10 {
+		t.Fatalf("ledger %+v, want ten pending", l)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.g.table.Load().routes["/work"].close(ctx); err != nil {
+		t.Error(err)
+	}
+	s.gets(s.sends("GET", ""))
+	if l := s.rests(); l.Total != 11 || l.Skipped[whittle.SkipInterrupted] != 11 {
+		t.Errorf("ledger %+v, want eleven interrupted", l)
+	}
+	s.g.table.Load().routes["/work"].claim() // for the close at the test's end
+}
+
+func TestCloseSaysThatAComparisonIsStuck(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan struct{})
+	s := open(t, everything(), says(200, "fine"), says(200, "fine"), func(o *Options) {
+		o.Observe = func(*whittle.Exchange) string { close(entered); <-release; return "" }
+	})
+	s.gets(s.sends("GET", ""))
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.g.table.Load().routes["/work"].close(ctx)
+	if whittle.CodeOf(err) != whittle.DeadlineExceeded || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("close: %v", err)
+	}
+	if l := s.g.Ledger("/work"); l.Skipped[whittle.SkipInterrupted] != 1 || l.Pending != 0 {
+		t.Errorf("ledger %+v", l)
+	}
+	close(release)
+	s.g.table.Load().routes["/work"].claim() // for the close at the test's end
+}
+
+func TestRepeatsAreBudgeted(t *testing.T) {
+	spec := everything()
+	spec.Mirror.RepeatEvery = 5
+	monolith := &counted{Handler: says(200, "fine")}
+	s := open(t, spec, monolith, says(200, "fine"))
+	for range 50 {
+		s.gets(s.sends("GET", ""))
+	}
+	s.rests()
+	repeats := 0
+	for _, x := range s.seen() {
+		if x.Repeat != nil {
+			repeats++
+			if x.Repeat.Status != 200 || string(x.Repeat.Body) != "fine" {
+				t.Errorf("repeat %+v", x.Repeat)
+			}
+		}
+	}
+	if repeats != 10 || monolith.count() != 60 {
+		t.Errorf("%d repeats, the monolith was asked %d times; want 10 and 60", repeats, monolith.count())
+	}
+}
+
+func TestReloadKeepsLedgerAndShare(t *testing.T) {
+	candidate := &counted{Handler: says(200, "candidate")}
+	s := open(t, everything(), says(200, "monolith"), candidate)
+	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	s.gets(s.sends("GET", ""))
+	s.rests()
+	next := s.g.opts.Routes[0]
+	next.Mirror.Watch = 0
+	if err := s.g.Reload(s.g.opts.Monolith, []whittle.Route{next}); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := s.gets(s.sends("GET", "")); body != "candidate" {
+		t.Errorf("after the reload %q answers", body)
+	}
+	if l := s.rests(); l.Total != 2 || l.Compared != 1 || l.Skipped[whittle.SkipServed] != 1 {
+		t.Errorf("ledger %+v", l)
+	}
+	bad := next
+	bad.Match.Pattern = "no slash"
+	if err := s.g.Reload(s.g.opts.Monolith, []whittle.Route{bad}); err == nil {
+		t.Error("a wrong pattern was taken")
+	}
+	if _, body := s.gets(s.sends("GET", "")); body != "candidate" {
+		t.Errorf("after the refused reload %q answers", body)
+	}
+	if l := s.rests(); l.Total != 3 {
+		t.Errorf("ledger %+v", l)
+	}
+}
+
+// inMemory serves one request without sockets on the client's side.
+func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// BenchmarkShadow puts a request through the gateway with and without a copy
+// to a candidate; the difference is what the user's goroutine pays.
+func BenchmarkShadow(b *testing.B) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
+	upstream := httptest.NewServer(answer)
+	defer upstream.Close()
+	for _, way := range []struct {
+		name  string
+		phase whittle.Phase
+	}{{"off", whittle.PhaseOff}, {"shadow", whittle.PhaseShadow}} {
+		b.Run(way.name, func(b *testing.B) {
+			spec := everything()
+			u := upstreamAt(upstream.URL)
+			spec.Candidate = &u
+			g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}, Observe: func(*whittle.Exchange) string { return "" }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			g.Apply("/work", 0, way.phase)
+			b.ReportAllocs()
+			var took []time.Duration
+			for b.Loop() {
+				r := httptest.NewRequest("GET", "/work", nil)
+				at := time.Now()
+				if w := inMemory(g, r); w.Code != 200 {
+					b.Fatalf("status %d", w.Code)
+				}
+				took = append(took, time.Since(at))
+				for g.Ledger("/work").Pending > 0 { // a rate well below saturation
+					runtime.Gosched()
+				}
+			}
+			b.StopTimer()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+			if err := g.Close(context.Background()); err != nil {
+				b.Error(err)
+			}
+			for _, u := range g.table.Load().upstreams {
+				u.close()
+			}
+		})
+	}
+}
