@@ -48,7 +48,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("make folder for binaries: %w", err)
 	}
-	defer os.RemoveAll(bin)
+	defer func() {
+		if err := os.RemoveAll(bin); err != nil {
+			fmt.Fprintln(os.Stderr, "bench-count: remove binaries:", err)
+		}
+	}()
 	subjects, err := prepare(ctx, bin)
 	defer stopAll(subjects)
 	if err != nil {

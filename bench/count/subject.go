@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,10 @@ type subject struct {
 	url     string
 }
 
-var listening = regexp.MustCompile(`^listening public=(\S+)`)
+var (
+	listening = regexp.MustCompile(`^listening public=(\S+)`)
+	number    = regexp.MustCompile(`\d+`) // the only one in an answer
+)
 
 // start runs the server and waits for the line with its address.
 func (s *subject) start(ctx context.Context) error {
@@ -96,9 +100,8 @@ func (s *subject) count(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read answer of %s: %w", s.name, err)
 	}
-	var sum float64
-	digits := strings.Trim(string(text), "{}\"Sum:Counted to \n")
-	if _, err := fmt.Sscan(digits, &sum); err != nil || sum < 49*draws || sum > 51*draws {
+	sum, err := strconv.ParseInt(number.FindString(string(text)), 10, 64)
+	if err != nil || sum < 49*draws || sum > 51*draws {
 		return fmt.Errorf("ask %s: %s %q is not the sum of %d draws", s.name, res.Status, text, draws)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (t *T) Print(w io.Writer) {
 	for _, r := range t.rows {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.Subject, r.Metric, short(r.Value), r.Unit)
 	}
-	tw.Flush()
+	_ = tw.Flush() // fails with w only
 }
 
 // short gives four significant digits and no exponent.

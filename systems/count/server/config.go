@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -100,12 +101,12 @@ func readEnvFile(path string) (map[string]string, error) {
 }
 
 // check finds what no single flag can see.
-func (c *config) check() error {
-	publicPort, err := port("listen", c.listen)
+func (c *config) check(ctx context.Context) error {
+	publicPort, err := port(ctx, "listen", c.listen)
 	if err != nil {
 		return err
 	}
-	adminPort, err := port("admin", c.admin)
+	adminPort, err := port(ctx, "admin", c.admin)
 	if err != nil {
 		return err
 	}
@@ -127,13 +128,13 @@ func (c *config) check() error {
 	return nil
 }
 
-func port(name, address string) (int, error) {
+func port(ctx context.Context, name, address string) (int, error) {
 	_, service, err := net.SplitHostPort(address)
 	if err != nil {
 		return 0, whittle.Errorf(whittle.Invalid, "-%s %q is not host:port", name, address).
 			WithHint(fmt.Sprintf("for example -%s 127.0.0.1:6666, or port 0 for a free one", name))
 	}
-	n, err := net.LookupPort("tcp", service)
+	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
 	if err != nil {
 		return 0, whittle.Errorf(whittle.Invalid, "-%s %q has no usable port", name, address)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -74,7 +75,7 @@ func (e *edges) clients(t *testing.T) map[string]func(times int32) (int64, strin
 	twirped := func(c rpc.Carved) func(int32) (int64, string) {
 		return func(times int32) (int64, string) {
 			out, err := c.Count(t.Context(), &rpc.Times{Times: times})
-			if refused, ok := err.(twirp.Error); ok {
+			if refused, ok := errors.AsType[twirp.Error](err); ok {
 				return 0, string(refused.Code())
 			}
 			return out.GetSum(), ""

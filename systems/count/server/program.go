@@ -71,7 +71,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	if err := fill(f, getenv); err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(ctx); err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
