@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
+	sched "runtime" // seam.go has a runtime of its own
 	"slices"
 	"strings"
 	"sync"
@@ -301,7 +301,7 @@ func BenchmarkShadow(b *testing.B) {
 				}
 				took = append(took, time.Since(at))
 				for g.Ledger("/work").Pending > 0 { // a rate well below saturation
-					runtime.Gosched()
+					sched.Gosched()
 				}
 			}
 			b.StopTimer()
