@@ -80,6 +80,9 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 			if r.Requests != 5 || r.Failed != 5 || r.Errors[kind] != 5 {
 				t.Fatalf("%d requests, %d failed, %v", r.Requests, r.Failed, r.Errors)
 			}
+			if r.Users.Failed != 5 {
+				t.Errorf("%d virtual users failed", r.Users.Failed)
+			}
 			answered := kind == ErrorExpectation
 			if (r.Completed == 5) != answered || answered != (r.Codes["404"] == 5) {
 				t.Errorf("%d completed, codes %v", r.Completed, r.Codes)
@@ -126,7 +129,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 		}
 		once.Do(func() { close(release) })
 	}})
-	if r.Users != (Users{50, 3, 47, 3}) || r.Completed != 3 {
+	if r.Users != (Users{50, 3, 47, 3, 0}) || r.Completed != 3 {
 		t.Errorf("users %+v, %d completed", r.Users, r.Completed)
 	}
 }

@@ -25,6 +25,7 @@ type Plan struct {
 	HTTP      HTTPSettings
 	variables []variable
 	payloads  []payload
+	ensure    []threshold
 	scenarios []scenario
 	weight    float64  // the sum of the scenarios' weights
 	names     []string // of requests, by index

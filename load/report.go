@@ -58,6 +58,7 @@ type Report struct {
 	Series     []Point          `json:"series"`
 	Generator  Generator        `json:"generator"`
 	Processes  []ProcessReport  `json:"processes,omitempty"`
+	Ensure     []Check          `json:"ensure,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`
 }
 
@@ -68,6 +69,8 @@ type Users struct {
 	Started  int64 `json:"started"`
 	Skipped  int64 `json:"skipped"`
 	Finished int64 `json:"finished"`
+	// Failed are the finished ones that an error ended.
+	Failed int64 `json:"failed"`
 }
 
 // Views are the same requests, timed in several ways.
@@ -178,9 +181,11 @@ func (m *monitor) report(target string, early bool) *Report {
 	for i := range s.plan.Phases {
 		r.Users.Planned += s.plan.Phases[i].Planned()
 	}
-	r.Users.Started, r.Users.Skipped, r.Users.Finished = s.users.Load(), s.skipped.Load(), s.finished.Load()
+	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
+	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
+	r.check(s.plan.ensure)
 	r.Void = voidReason(&r.Latency, s.options.MaxLate)
 	r.Warnings = warnings(r, s.plan.HTTP.Timeout)
 	return r

@@ -75,7 +75,7 @@ scenarios:
 				}
 			}
 		}
-		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (Users{40, 40, 0, 40}) {
+		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (Users{40, 40, 0, 40, 0}) {
 			t.Errorf("pool %d: report %d/%d/%d %v %+v", pool, r.Requests, r.Completed, r.Failed, r.Codes, r.Users)
 		}
 		if n := r.Latency.Connect.Count; pool > 0 && n > 2 || pool == 0 && n != 40 {

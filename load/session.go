@@ -21,8 +21,9 @@ type session struct {
 	start    time.Time
 	shards   []*shard
 
-	users, inFlight, finished, skipped atomic.Int64
-	wg                                 sync.WaitGroup
+	users, inFlight, finished, failed, skipped atomic.Int64
+
+	wg sync.WaitGroup
 
 	mu sync.Mutex
 	// The following is guarded by mu.

@@ -66,7 +66,9 @@ func (w *worker) user(a Arrival) {
 	if f := w.run.options.Headers; f != nil {
 		w.extra = f(w.extra, w.index)
 	}
-	w.steps(w.run.plan.choose(w.scope.rng).steps)
+	if !w.steps(w.run.plan.choose(w.scope.rng).steps) && !w.run.ended() {
+		w.run.failed.Add(1)
+	}
 	for i, c := range w.own {
 		if c != nil {
 			w.run.dialer.close(c)
