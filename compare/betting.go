@@ -196,5 +196,5 @@ func (e *excess) valid() bool {
 			return false
 		}
 	}
-	return e.Cash >= 0 && e.Cash <= cashPart && e.Rounds >= 0 && e.Peak >= 1 && e.Peak <= float64(len(shares))*wealthCap && e.At >= 0
+	return e.Cash >= 0 && e.Cash <= cashPart && e.Rounds >= 0 && e.Peak >= 1 && e.Peak <= 2*float64(len(shares))*wealthCap && e.At >= 0
 }

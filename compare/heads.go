@@ -56,7 +56,14 @@ type headPair struct {
 	repeat   string // the monolith's second answer; empty: none
 	shape    uint64
 	reason   string // the declared reason of this change
-	sample   func() whittle.Sample
+	exchange *whittle.Exchange
+}
+
+// quiet settles one exchange in which nothing differed and nobody was asked
+// twice.
+func (t *head) quiet(limit, alpha float64, n int) {
+	t.N++
+	t.Share.see(false, limit, alpha, n)
 }
 
 // see settles one exchange and reports whether it differs undeclared.
@@ -119,13 +126,13 @@ func (t *head) keep(o *headPair) {
 		if c.From == o.from && c.To == o.to && c.Expected == o.reason {
 			c.Count++
 			if len(c.Samples) < maxSamples {
-				c.Samples = append(c.Samples, o.sample())
+				c.Samples = append(c.Samples, sampleOf(o.exchange))
 			}
 			return
 		}
 	}
 	if len(t.Changes) < changesMost {
-		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{o.sample()}})
+		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{sampleOf(o.exchange)}})
 	}
 }
 

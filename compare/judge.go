@@ -61,7 +61,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	shape := shapeOf(&x.Request)
 	j.novelty.see(shape)
 	j.asked++
-	failed := j.failure.see(j.outcome(x, whittle.FoundFailure, shape), j.limit(), j.alpha, j.asked)
+	failed, _ := j.seeHead(&j.failure, x, whittle.FoundFailure, shape, j.asked)
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:
 		return Observation{Skip: whittle.SkipMonolith}
@@ -70,37 +70,29 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		return Observation{Differs: failed}
 	}
 	j.compared++
-	o := j.compareHeads(x, shape)
-	if o == nil {
-		got := j.method.observe(x)
-		if got.Skip != "" {
-			j.compared--
-			j.asked--
-		}
-		return got
+	differs, same := j.seeHead(&j.status, x, whittle.FoundStatus, shape, j.compared)
+	if same {
+		differs, same = j.seeHead(&j.kind, x, whittle.FoundContentType, shape, j.compared)
 	}
-	j.loose += int(oneIf(o.Differs))
-	return *o
+	if !same {
+		j.loose += int(oneIf(differs))
+		return Observation{Differs: differs}
+	}
+	o := j.method.observe(x)
+	if o.Skip != "" {
+		j.compared--
+		j.asked--
+	}
+	return o
 }
 
-// compareHeads compares status and content type; nil where both are the same.
-func (j *Judge) compareHeads(x *whittle.Exchange, shape uint64) *Observation {
-	status := j.outcome(x, whittle.FoundStatus, shape)
-	differs := j.status.see(status, j.limit(), j.alpha, j.compared)
-	if status.from != status.to {
-		return &Observation{Differs: differs}
+// seeHead takes an exchange to one of the heads; it reports whether the two
+// sides differ undeclared, and whether they are the same.
+func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
+	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
+		h.quiet(j.limit(), j.alpha, n)
+		return false, true
 	}
-	kind := j.outcome(x, whittle.FoundContentType, shape)
-	differs = j.kind.see(kind, j.limit(), j.alpha, j.compared)
-	if kind.from != kind.to {
-		return &Observation{Differs: differs}
-	}
-	return nil
-}
-
-// outcome reads from an exchange what a head counts.
-func (j *Judge) outcome(x *whittle.Exchange, kind whittle.FindingKind, shape uint64) *headPair {
-	o := &headPair{shape: shape, sample: func() whittle.Sample { return sampleOf(x) }}
 	word := statusWord
 	switch kind {
 	case whittle.FoundContentType:
@@ -108,14 +100,25 @@ func (j *Judge) outcome(x *whittle.Exchange, kind whittle.FindingKind, shape uin
 	case whittle.FoundFailure:
 		word = failureWord
 	}
-	o.from, o.to = word(&x.Monolith), word(&x.Candidate)
+	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
 		o.repeat = word(x.Repeat)
 	}
 	if o.from != o.to {
 		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
 	}
-	return o
+	return h.see(&o, j.limit(), j.alpha, n), o.from == o.to
+}
+
+// alike is the quick look, which most exchanges pass.
+func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
+	switch kind {
+	case whittle.FoundFailure:
+		return a.Failure == b.Failure
+	case whittle.FoundStatus:
+		return a.Status == b.Status
+	}
+	return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
 }
 
 // reasonFor gives the reason of the declaration that covers a change; empty:

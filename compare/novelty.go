@@ -133,7 +133,7 @@ func shapeOf(q *whittle.Request) uint64 {
 			}
 			h.byte(byte(bits.Len(uint(i - start))))
 		case isDigit(c):
-			i = h.digits(target, i)
+			i = digitsOf(&h, target, i)
 		default:
 			h.byte(c)
 			i++
@@ -156,8 +156,8 @@ func (h *hasher) text(s string) {
 	h.byte(0)
 }
 
-// digits hashes how many digits stand at i and gives where they end.
-func (h *hasher) digits(s string, i int) int {
+// digitsOf hashes how many digits stand at i and gives where they end.
+func digitsOf[T string | []byte](h *hasher, s T, i int) int {
 	start := i
 	for i < len(s) && isDigit(s[i]) {
 		i++
@@ -169,17 +169,18 @@ func (h *hasher) digits(s string, i int) int {
 
 // body hashes a body's skeleton: punctuation and JSON names as they are,
 // numbers by their digits, JSON texts that are values by their length.
-func (h *hasher) body(b []byte) {
-	s := string(b)
+func (h *hasher) body(s []byte) {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
 		case isDigit(c):
-			i = h.digits(s, i)
+			i = digitsOf(h, s, i)
 		case c == '"':
 			end := stringEnd(s, i)
 			if isName(s, end) {
-				h.text(s[i:end])
+				for _, c := range s[i:end] {
+					h.byte(c)
+				}
 			} else {
 				h.byte('"')
 				h.byte(byte(bits.Len(uint(end - i))))
@@ -195,7 +196,7 @@ func (h *hasher) body(b []byte) {
 }
 
 // stringEnd gives the index after a JSON text that starts at i.
-func stringEnd(s string, i int) int {
+func stringEnd(s []byte, i int) int {
 	for i++; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
@@ -208,7 +209,7 @@ func stringEnd(s string, i int) int {
 }
 
 // isName reports whether what ends at i is followed by a colon.
-func isName(s string, i int) bool {
+func isName(s []byte, i int) bool {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
 		i++
 	}

@@ -21,7 +21,7 @@ const (
 	maxExpression = 4 << 10
 	// expressionCost bounds one evaluation, in cel-go's units (about one per
 	// operation and per ten bytes of a string walked).
-	expressionCost = 100_000
+	expressionCost = 20_000
 	// maxParsed bounds the bodies that are parsed as JSON, in bytes.
 	maxParsed = 1 << 20
 	// maxDigits bounds the length of a number in a body.
@@ -160,11 +160,9 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 		}
 		vars["request"] = parsed
 	}
-	path, query, _ := strings.Cut(q.Target, "?")
-	if r.perReads["path"] {
+	if r.perReads["path"] || r.perReads["query"] {
+		path, query, _ := strings.Cut(q.Target, "?")
 		vars["path"] = strings.ToValidUTF8(path, "\uFFFD")
-	}
-	if r.perReads["query"] {
 		vars["query"] = firstOf(queryOf(query))
 	}
 	if r.perReads["header"] {

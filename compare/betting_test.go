@@ -1,0 +1,115 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A gambler's wealth has expectation exactly 1 after any number of fair rounds:
+// the mean over all 2^12 outcomes of twelve fair coins, with payoffs of several
+// sizes, is 1. This is what makes the wealth a martingale and Ville's
+// inequality apply.
+func TestFairBetsKeepTheirExpectation(t *testing.T) {
+	const rounds = 12
+	sizes := [...]float64{1, 0.5, 0.1, 1, 0.9, 0.01, 1, 1, 0.3, 0.7, 1, 0.2}
+	for name, start := range map[string]func() bets{"one-sided": newBets, "two-sided": newTwoSided} {
+		sum := 0.0
+		for outcome := range 1 << rounds {
+			b := start()
+			for i := range rounds {
+				g := sizes[i]
+				if outcome>>i&1 == 1 {
+					g = -g
+				}
+				b.bet(g, 0.01, i+1)
+			}
+			sum += b.Now
+		}
+		if mean := sum / (1 << rounds); math.Abs(mean-1) > 1e-12 {
+			t.Errorf("%s: the mean wealth after %d fair rounds is %v, want 1", name, rounds, mean)
+		}
+	}
+}
+
+// The same for events of a given share: the mean over all outcomes, weighted by
+// their chance, is 1.
+func TestExcessKeepsItsExpectation(t *testing.T) {
+	const rounds = 12
+	for _, p := range []float64{0.001, 0.05, 0.5} {
+		sum := 0.0
+		for outcome := range 1 << rounds {
+			e, chance, last := newExcess(), 1.0, 0.0
+			for i := range rounds {
+				event := outcome>>i&1 == 1
+				if event {
+					chance *= p
+				} else {
+					chance *= 1 - p
+				}
+				e.see(event, p, 1e-12, i+1)
+			}
+			last = e.Cash
+			for _, w := range e.Wealth {
+				last += w
+			}
+			sum += chance * last
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("p = %v: the mean wealth is %v, want 1", p, sum)
+		}
+	}
+}
+
+func TestBetsStayFloats(t *testing.T) {
+	for _, g := range []float64{1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-300} {
+		b := newTwoSided()
+		for i := range 100_000 {
+			b.bet(g, 0.01, i+1)
+		}
+		if !b.valid() || math.IsNaN(b.eValue()) || b.eValue() > eValueCap {
+			t.Errorf("payoff %v: wealth %v, e-value %v", g, b.Now, b.eValue())
+		}
+	}
+	e := newExcess()
+	for i := range 100_000 {
+		e.see(i%2 == 0, 0, 0.01, i+1)
+	}
+	if !e.valid() {
+		t.Error("a share of 0 with events left the floats")
+	}
+}
+
+// A plain effect is shown within a dozen rounds, and one that comes after
+// 10,000 fair rounds within a hundred: the part of the wealth that was kept
+// back is still there to be staked.
+func TestALateEffectIsStillShown(t *testing.T) {
+	for _, quiet := range []int{0, 10_000} {
+		b := newBets()
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range quiet {
+			b.bet(float64(2*r.IntN(2)-1), 0.001, i+1)
+		}
+		n := 0
+		for ; !b.decided() && n < 1_000; n++ {
+			b.bet(1, 0.001, quiet+n+1)
+		}
+		if most := 14 + quiet/100; n > most {
+			t.Errorf("after %d quiet rounds it took %d, want at most %d", quiet, n, most)
+		}
+	}
+}
+
+func TestDecidedStays(t *testing.T) {
+	b := newBets()
+	for i := range 20 {
+		b.bet(1, 0.01, i+1)
+	}
+	at := b.At
+	for i := range 1_000 {
+		b.bet(-1, 0.01, 21+i)
+	}
+	if at == 0 || b.At != at || !b.decided() {
+		t.Errorf("decided at %d, later %d", at, b.At)
+	}
+}

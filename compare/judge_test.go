@@ -1,0 +1,428 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// countRoute is the comparison of the count system.
+func countRoute() whittle.Comparison {
+	return whittle.Comparison{
+		Kind: whittle.Statistical, Value: numberInBody, Per: "request.times",
+		Confidence: 0.99, MinCompared: 300,
+		Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
+	}
+}
+
+var plainText = whittle.Header{"Content-Type": {"text/html; charset=utf-8"}}
+
+func counted(v float64) whittle.Answer {
+	return whittle.Answer{Status: 200, Header: plainText, Body: fmt.Appendf(nil, "Counted to %.0f \n", v)}
+}
+
+func countExchange(i int, times, a, b float64) *whittle.Exchange {
+	return &whittle.Exchange{
+		Route: "POST /Count", At: time.Unix(secondOf(i), 0),
+		Request: whittle.Request{
+			Method: "POST", Target: "/Count", Body: fmt.Appendf(nil, `{"times":%.0f}`, times),
+		},
+		Monolith: counted(a), Candidate: counted(b),
+	}
+}
+
+func newCountJudge(t testing.TB, c whittle.Comparison) *Judge {
+	t.Helper()
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// drive takes n exchanges of the mixed load to a judge.
+func drive(j *Judge, seed uint64, n int, f flaws, change func(i int, x *whittle.Exchange)) {
+	r := rand.New(rand.NewPCG(seed, 21))
+	for i := range n {
+		times := drawTimes(r, i)
+		x := countExchange(i, times, monolithCount(r, times), f.candidateCount(r, times, secondOf(i)))
+		if change != nil {
+			change(i, x)
+		}
+		j.Observe(x)
+	}
+}
+
+func findingsOf(v *whittle.Verdict, kind whittle.FindingKind) []whittle.Finding {
+	var list []whittle.Finding
+	for _, f := range v.Findings {
+		if f.Kind == kind {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func TestThePublishedServiceIsRefusedWithItsReasons(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	drive(j, 3, 300, flaws{true, true, true, true}, nil)
+	v := j.Verdict()
+	if v.State != whittle.Different || v.MoreNeeded != 0 || v.Compared != 300 {
+		t.Fatalf("verdict %+v", v)
+	}
+	for _, c := range []struct {
+		kind        whittle.FindingKind
+		path, cause string
+	}{
+		{whittle.FoundWrongValue, "request.times = 150,000, 250,000", "multiple of 100,000"},
+		{whittle.FoundWrongValue, "request.times ≥ 60,000,000", "4,294,967,296"},
+		{whittle.FoundMean, "", "factor of 0.9"},
+		{whittle.FoundRepeats, "", "seeded with the time"},
+	} {
+		found := false
+		for _, f := range findingsOf(&v, c.kind) {
+			found = found || f.Decided && f.Path == c.path && strings.Contains(f.Cause, c.cause) &&
+				f.Summary != "" && f.DecidedAt > 0 && f.DecidedAt <= 300 && len(f.Samples) > 0
+		}
+		if !found {
+			t.Errorf("no decided %s at %q by %q in %+v", c.kind, c.path, c.cause, v.Findings)
+		}
+	}
+}
+
+func TestTheMendedServiceIsEquivalent(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	drive(j, 4, 200, flaws{}, nil)
+	v := j.Verdict()
+	if v.State != whittle.Undecided || v.MoreNeeded <= 0 || !strings.Contains(v.Summary, "more exchanges") {
+		t.Errorf("after 200: %s, %d more", v.Summary, v.MoreNeeded)
+	}
+	drive(j, 5, 2_800, flaws{}, nil)
+	v = j.Verdict()
+	if v.State != whittle.Equivalent || v.MoreNeeded != 0 || len(v.Bounds) != 4 {
+		t.Errorf("after 3,000: %+v", v)
+	}
+	for _, b := range v.Bounds {
+		if !b.Inside || b.Summary == "" {
+			t.Errorf("bound %+v", b)
+		}
+	}
+}
+
+// A constant difference of status must be shown quickly, and one that the
+// monolith has with itself never.
+func TestStatus(t *testing.T) {
+	constant := newCountJudge(t, countRoute())
+	drive(constant, 1, 20, flaws{}, func(_ int, x *whittle.Exchange) { x.Candidate.Status = 404 })
+	v := constant.Verdict()
+	f := findingsOf(&v, whittle.FoundStatus)
+	if v.State != whittle.Different || len(f) != 1 || !f[0].Decided || f[0].DecidedAt > 18 ||
+		f[0].Monolith != "200" || f[0].Candidate != "404" || f[0].Count != 20 || len(f[0].Samples) == 0 {
+		t.Errorf("a constant 404: %s %+v", v.Summary, f)
+	}
+
+	r := rand.New(rand.NewPCG(8, 8))
+	flapping := newCountJudge(t, countRoute())
+	drive(flapping, 2, 3_000, flaws{}, func(_ int, x *whittle.Exchange) {
+		for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+			if r.IntN(10) == 0 {
+				a.Status = 503
+			}
+		}
+	})
+	if v := flapping.Verdict(); v.State != whittle.Undecided {
+		t.Errorf("both flap alike: %s", v.Summary)
+	}
+
+	rare := newCountJudge(t, countRoute())
+	drive(rare, 3, 5_000, flaws{}, func(i int, x *whittle.Exchange) {
+		if i%1_000 == 999 {
+			x.Candidate.Status = 503
+		}
+	})
+	if v := rare.Verdict(); v.State != whittle.Equivalent || len(findingsOf(&v, whittle.FoundStatus)) != 1 {
+		t.Errorf("1 of 1,000, with 1 of 200 allowed: %s %+v", v.Summary, v.Findings)
+	}
+}
+
+// The second call of each pair meets what the first has done: a 409 from the
+// candidate says nothing if the monolith's own second answer is one too.
+func TestAMonolithThatDiffersFromItselfShowsNothing(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	drive(j, 1, 100, flaws{}, func(i int, x *whittle.Exchange) {
+		x.Candidate.Status = 409
+		if i%5 == 0 {
+			again := x.Candidate
+			x.Repeat = &again
+		}
+	})
+	if v := j.Verdict(); v.State != whittle.Undecided {
+		t.Errorf("verdict %s", v.Summary)
+	}
+}
+
+func TestContentType(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		same     bool
+	}{
+		{"text/html; charset=utf-8", "text/html;charset=UTF-8", true},
+		{"application/json", "application/json", true},
+		{"Text/Plain", "text/plain; boundary=x", true},
+		{"text/html; charset=utf-8", "application/json", false},
+		{"text/html; charset=utf-8", "text/html; charset=latin1", false},
+		{"text/html", "", false},
+		{"a;;;", "b///", false},
+	} {
+		j := newCountJudge(t, countRoute())
+		drive(j, 1, 30, flaws{}, func(_ int, x *whittle.Exchange) {
+			x.Monolith.Header = whittle.Header{"Content-Type": {c.from}}
+			x.Candidate.Header = whittle.Header{"Content-Type": {c.to}}
+		})
+		v := j.Verdict()
+		if f := findingsOf(&v, whittle.FoundContentType); (len(f) == 0) != c.same || (v.State == whittle.Different) == c.same {
+			t.Errorf("%q to %q: %s %+v", c.from, c.to, v.Summary, f)
+		}
+	}
+}
+
+func TestFailuresAndUnreadableAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(i int, x *whittle.Exchange)
+		kind   whittle.FindingKind
+	}{
+		{"no answer", func(_ int, x *whittle.Exchange) {
+			x.Candidate = whittle.Answer{Failure: whittle.FailedTimeout}
+		}, whittle.FoundFailure},
+		{"no number", func(_ int, x *whittle.Exchange) { x.Candidate.Body = []byte("{}") }, whittle.FoundUnreadable},
+	} {
+		j := newCountJudge(t, countRoute())
+		drive(j, 1, 30, flaws{}, c.change)
+		v := j.Verdict()
+		f := findingsOf(&v, c.kind)
+		if v.State != whittle.Different || len(f) != 1 || f[0].Count != 30 || f[0].Summary == "" {
+			t.Errorf("%s: %s %+v", c.name, v.Summary, f)
+		}
+		both := newCountJudge(t, countRoute())
+		drive(both, 1, 400, flaws{}, func(i int, x *whittle.Exchange) {
+			if i%3 == 0 {
+				x.Monolith.Body = []byte("busy")
+			}
+			if i%3 == 1 {
+				x.Candidate.Body = []byte("busy")
+			}
+		})
+		if v := both.Verdict(); v.State == whittle.Different {
+			t.Errorf("both unreadable alike: %s", v.Summary)
+		}
+	}
+}
+
+func TestWhatIsNotCompared(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	for _, c := range []struct {
+		name   string
+		change func(x *whittle.Exchange)
+		want   Observation
+	}{
+		{"monolith down", func(x *whittle.Exchange) { x.Monolith = whittle.Answer{Failure: whittle.FailedConnect} }, Observation{Skip: whittle.SkipMonolith}},
+		{"client gone", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedCanceled} }, Observation{Skip: whittle.SkipCanceled}},
+		{"cut off", func(x *whittle.Exchange) { x.Monolith.Truncated = true }, Observation{Skip: whittle.SkipTooLarge}},
+		{"outside the contract", func(x *whittle.Exchange) { x.Request.Body = []byte("times") }, Observation{Skip: whittle.SkipUntranslated}},
+		{"plain", func(*whittle.Exchange) {}, Observation{}},
+		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedReset} }, Observation{Differs: true}},
+		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true}},
+	} {
+		x := countExchange(1, 1_000, 50_000, 50_100)
+		c.change(x)
+		if got := j.Observe(x); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if v := j.Verdict(); v.Compared != 2 {
+		t.Errorf("compared %d, want 2", v.Compared)
+	}
+}
+
+// `times` of 0 or less has a fixed answer, which is compared as it is.
+func TestRequestsWithoutASize(t *testing.T) {
+	same, other := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
+	for i := range 40 {
+		same.Observe(countExchange(i, -5, 0, 0))
+		other.Observe(countExchange(i, -5, 0, 7))
+	}
+	if v := same.Verdict(); v.State == whittle.Different || len(v.Findings) != 0 {
+		t.Errorf("the same fixed answer: %s %+v", v.Summary, v.Findings)
+	}
+	if v := other.Verdict(); v.State != whittle.Different || len(findingsOf(&v, whittle.FoundWrongValue)) == 0 {
+		t.Errorf("another fixed answer: %s %+v", v.Summary, v.Findings)
+	}
+}
+
+func TestDeclaredDifferencesStayVisible(t *testing.T) {
+	c := countRoute()
+	c.Expect = []whittle.Expectation{
+		{Kind: whittle.FoundStatus, From: "200", To: "400", Reason: "negative times are refused now"},
+		{Kind: whittle.FoundMean, Reason: "draws 0 to 99"},
+		{Kind: whittle.FoundDistribution},
+	}
+	j := newCountJudge(t, c)
+	drive(j, 1, 600, flaws{mean: true}, func(i int, x *whittle.Exchange) {
+		if i%4 == 0 {
+			x.Candidate.Status = 400
+		}
+	})
+	v := j.Verdict()
+	if v.State == whittle.Different {
+		t.Errorf("verdict %s", v.Summary)
+	}
+	for kind, reason := range map[whittle.FindingKind]string{
+		whittle.FoundStatus: "negative times are refused now", whittle.FoundMean: "draws 0 to 99",
+		whittle.FoundDistribution: "declared in the config",
+	} {
+		if f := findingsOf(&v, kind); len(f) != 1 || f[0].Expected != reason {
+			t.Errorf("%s: %+v", kind, f)
+		}
+	}
+	if o := j.Observe(func() *whittle.Exchange {
+		x := countExchange(1, 1_000, 5e4, 5e4)
+		x.Candidate.Status = 400
+		return x
+	}()); o.Differs {
+		t.Error("a declared difference counts as one")
+	}
+	if o := j.Observe(func() *whittle.Exchange {
+		x := countExchange(1, 1_000, 5e4, 5e4)
+		x.Candidate.Status = 404
+		return x
+	}()); !o.Differs {
+		t.Error("a status that nobody declared does not count as a difference")
+	}
+}
+
+// A judge that is kept and restored in the middle goes on as if nothing had
+// happened, and its state stays small.
+func TestAJudgeGoesOnAfterARestart(t *testing.T) {
+	for _, f := range []flaws{{}, {true, true, true, true}} {
+		whole, first := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
+		drive(whole, 1, 500, f, nil)
+		drive(whole, 2, 500, f, nil)
+		drive(first, 1, 500, f, nil)
+		kept, err := first.MarshalBinary()
+		if err != nil || len(kept) > 128<<10 {
+			t.Fatalf("kept %d bytes, %v", len(kept), err)
+		}
+		second := newCountJudge(t, countRoute())
+		if err := second.UnmarshalBinary(kept); err != nil {
+			t.Fatal(err)
+		}
+		drive(second, 2, 500, f, nil)
+		if a, b := whole.Verdict(), second.Verdict(); !reflect.DeepEqual(a, b) {
+			t.Errorf("%+v: without a restart\n%+v\nwith one\n%+v", f, a, b)
+		}
+	}
+}
+
+// The state is bounded whatever comes: huge bodies, ever new shapes and sizes.
+func TestTheStateIsBounded(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	long := strings.Repeat("\x00é", 3_000)
+	drive(j, 1, 30_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
+		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
+		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
+		x.Monolith.Body = append(x.Monolith.Body, long...)
+		x.Candidate.Body = append(x.Candidate.Body, long...)
+		switch i % 11 {
+		case 1:
+			x.Candidate.Status = 400 + i%97
+		case 2:
+			x.Candidate.Header = whittle.Header{"Content-Type": {fmt.Sprintf("x/%s%d", long, i)}}
+		case 3:
+			x.Candidate.Body = []byte(long)
+		}
+	})
+	kept, err := j.MarshalBinary()
+	if err != nil || len(kept) >= 1<<20 {
+		t.Errorf("the state has %d bytes, %v", len(kept), err)
+	}
+	t.Logf("the state has %d bytes", len(kept))
+	v := j.Verdict()
+	for _, f := range v.Findings {
+		for _, s := range f.Samples {
+			if len(s.Request) > 310 || len(s.Monolith) > 310 || len(s.Candidate) > 310 {
+				t.Errorf("a sample is too long: %d %d %d", len(s.Request), len(s.Monolith), len(s.Candidate))
+			}
+		}
+	}
+	if b, err := json.Marshal(v); err != nil || len(b) > 256<<10 {
+		t.Errorf("the verdict has %d bytes of JSON, %v", len(b), err)
+	}
+}
+
+func TestAVerdictIsAlwaysJSON(t *testing.T) {
+	for n := range 80 {
+		j := newCountJudge(t, countRoute())
+		drive(j, uint64(n), n, flaws{n%2 == 0, n%3 == 0, n%5 == 0, n%7 == 0}, nil)
+		if _, err := json.Marshal(j.Verdict()); err != nil {
+			t.Fatalf("after %d exchanges: %v", n, err)
+		}
+	}
+}
+
+func FuzzUnmarshalJudge(f *testing.F) {
+	for _, c := range []flaws{{}, {true, true, true, true}} {
+		j := newCountJudge(f, countRoute())
+		drive(j, 1, 200, c, nil)
+		kept, err := j.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(kept)
+		f.Add(kept[:len(kept)/2])
+	}
+	f.Add([]byte("{}"))
+	f.Add([]byte(`{"version":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j := newCountJudge(t, countRoute())
+		if j.UnmarshalBinary(b) != nil {
+			return
+		}
+		drive(j, 7, 50, flaws{remainder: true}, nil)
+		v := j.Verdict()
+		if _, err := json.Marshal(v); err != nil {
+			t.Errorf("a restored judge's verdict is no JSON: %v", err)
+		}
+	})
+}
+
+func TestGarbageIsNoState(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	drive(j, 1, 50, flaws{}, nil)
+	kept, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := j.Verdict()
+	for name, b := range map[string][]byte{
+		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
+		"version": []byte(strings.Replace(string(kept), `"version":1`, `"version":9`, 1)),
+		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
+		"counts":  []byte(strings.Replace(string(kept), `"compared":50`, `"compared":5000`, 1)),
+		"long":    make([]byte, stateMost),
+	} {
+		if err := j.UnmarshalBinary(b); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+	}
+	j.verdict = nil
+	if after := j.Verdict(); !reflect.DeepEqual(before, after) {
+		t.Error("a refused state has changed the judge")
+	}
+}
