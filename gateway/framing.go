@@ -246,6 +246,9 @@ func (b *body) parseTrailer(block []byte) (n int, err error) {
 		if !ok {
 			return 0, nil
 		}
+		if len(block)-len(rest)-n != len(line)+2 {
+			return 0, errMalformed // a bare LF, as in parseChunkSize
+		}
 		n = len(block) - len(rest)
 		if len(line) == 0 {
 			break

@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func TestAnswerHead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		head    string
+		status  int
+		length  int64
+		chunked bool
+		last    bool
+		fields  string
+	}{
+		"plain":              {"HTTP/1.1 200 OK\r\nA: 1\r\nb: 2\r\n\r\n", 200, -1, false, false, "A=1 B=2"},
+		"no reason":          {"HTTP/1.1 404\r\n\r\n", 404, -1, false, false, ""},
+		"bare LF":            {"HTTP/1.1 200 OK\nContent-Length: 3\n\n", 200, 3, false, false, "Content-Length=3"},
+		"canonical names":    {"HTTP/1.1 200 OK\r\nX-aBC-d: 1\r\nETAG: x\r\n\r\n", 200, -1, false, false, "X-Abc-D=1 Etag=x"},
+		"length twice":       {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\n", 200, 3, false, false, "Content-Length=3"},
+		"chunked":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", 200, -1, true, false, ""},
+		"chunked and length": {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 200, -1, true, true, ""},
+		"close":              {"HTTP/1.1 200 OK\r\nConnection: keep-alive, Close\r\n\r\n", 200, -1, false, true, ""},
+		"HTTP/1.0":           {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n", 200, -1, false, true, ""},
+		"named":              {"HTTP/1.1 200 OK\r\nX-A: 1\r\nConnection: x-a, content-length\r\nContent-Length: 1\r\nX-a: 2\r\nX-B: 3\r\n\r\n", 200, 1, false, false, "Content-Length=1 X-B=3"},
+		"folded":             {"HTTP/1.1 200 OK\r\nA: 1\r\n 2\r\n\t3 \r\nB: 4\r\n\r\n", 200, -1, false, false, "A=1   2  \t3 B=4"},
+	} {
+		var h answerHead
+		if err := h.parse([]byte(tc.head)); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var fields []string
+		for _, f := range h.fields {
+			fields = append(fields, f.name+"="+f.value)
+		}
+		if h.status != tc.status || h.length != tc.length || h.chunked != tc.chunked || h.last != tc.last || strings.Join(fields, " ") != tc.fields {
+			t.Errorf("%s: %d length %d chunked %v last %v %q", name, h.status, h.length, h.chunked, h.last, fields)
+		}
+	}
+}
+
+// FuzzAnswerHead holds the parser against net/http's: whatever it takes,
+// net/http takes with the same status, the same end-to-end fields and the same
+// framing. (It takes less: that is its purpose.)
+func FuzzAnswerHead(f *testing.F) {
+	for _, s := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X, Y\r\n\r\n",
+		"HTTP/1.0 301 Moved\nLocation: /\n\n",
+		"HTTP/1.1 200 OK\r\nA: 1\r\n 2\r\nConnection: a\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		end := headEnd(b)
+		if end < 0 {
+			return
+		}
+		var h answerHead
+		if h.parse(bytes.Clone(b[:end])) != nil {
+			return
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:end])), nil)
+		if err != nil {
+			t.Fatalf("net/http refuses what was taken: %v", err)
+		}
+		if resp.StatusCode != h.status {
+			t.Errorf("status %d against %d", h.status, resp.StatusCode)
+		}
+		if bodyAllowed := h.status >= 200 && h.status != 204 && h.status != 304; bodyAllowed {
+			if h.chunked != slices.Contains(resp.TransferEncoding, "chunked") || !h.chunked && h.length != resp.ContentLength {
+				t.Errorf("chunked %v length %d against %v %d", h.chunked, h.length, resp.TransferEncoding, resp.ContentLength)
+			}
+		}
+		for _, field := range h.fields {
+			if field.name == "Trailer" || field.name == "Content-Length" {
+				continue
+			}
+			if !slices.ContainsFunc(resp.Header[field.name], func(v string) bool {
+				return strings.Join(strings.Fields(v), " ") == strings.Join(strings.Fields(field.value), " ")
+			}) {
+				t.Errorf("field %q is none of %q", field, resp.Header[field.name])
+			}
+		}
+	})
+}
+
+// headEnd gives where the first empty line ends, or -1.
+func headEnd(b []byte) int {
+	for at := 0; ; {
+		line, rest, ok := cutLine(b[at:])
+		if !ok {
+			return -1
+		}
+		at = len(b) - len(rest)
+		if len(line) == 0 {
+			return at
+		}
+	}
+}
+
+// pipeTo serves one pool connection from a script of packets.
+func pipeTo(t *testing.T, packets ...string) *conn {
+	t.Helper()
+	near, far := net.Pipe()
+	p := newPool("", time.Second, 1)
+	p.slots <- struct{}{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = bufio.NewReader(far).ReadString('\n')
+		for _, s := range packets {
+			if s == "" {
+				continue
+			}
+			if _, err := io.WriteString(far, s); err != nil {
+				break
+			}
+		}
+		_ = far.Close()
+	}()
+	t.Cleanup(func() {
+		_ = near.Close()
+		<-done
+		p.close()
+	})
+	return newConn(p, near)
+}
+
+func exchange(t *testing.T, packets ...string) (whittle.Answer, error) {
+	t.Helper()
+	c := pipeTo(t, packets...)
+	if err := c.exchange(context.Background(), []byte("x\n"), false, 10*time.Second, true, nil); err != nil {
+		return whittle.Answer{}, err
+	}
+	return c.answer(1 << 20)
+}
+
+// TestAnswersCutAnywhere gives the same answer whatever packets it comes in.
+func TestAnswersCutAnywhere(t *testing.T) {
+	for name, tc := range map[string]struct{ text, body, trailer string }{
+		"length":   {"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world", "hello world", ""},
+		"chunks":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n006\r\n world\r\n0\r\n\r\n", "hello world", ""},
+		"trailer":  {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-t: one\r\nX-T: two\r\n\r\n", "x", "one two"},
+		"to close": {"HTTP/1.1 200 OK\r\n\r\nuntil the end", "until the end", ""},
+		"none":     {"HTTP/1.1 204 No Content\r\n\r\n", "", ""},
+		"hints":    {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x", ""},
+	} {
+		for cut := 1; cut < len(tc.text); cut++ {
+			a, err := exchange(t, tc.text[:cut], tc.text[cut:])
+			if err != nil || string(a.Body) != tc.body || strings.Join(a.Trailer["X-T"], " ") != tc.trailer {
+				t.Errorf("%s cut at %d: %d %q %v, %v", name, cut, a.Status, a.Body, a.Trailer, err)
+			}
+		}
+		if a, err := exchange(t, strings.Split(tc.text, "")...); err != nil || string(a.Body) != tc.body {
+			t.Errorf("%s byte by byte: %q, %v", name, a.Body, err)
+		}
+	}
+}
+
+func TestAnswersThatLie(t *testing.T) {
+	long := strings.Repeat("x", 2<<20)
+	for name, tc := range map[string]struct {
+		text string
+		want whittle.Failure
+	}{
+		"short":             {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", whittle.FailedReset},
+		"nothing":           {"", whittle.FailedReset},
+		"endless line":      {"HTTP/1.1 200 OK\r\nX: " + long + "\r\n\r\n", whittle.FailedTooLarge},
+		"announced too big": {"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", whittle.FailedTooLarge},
+		"too big":           {"HTTP/1.1 200 OK\r\n\r\n" + long, whittle.FailedTooLarge},
+		"endless extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + long, whittle.FailedMalform},
+		"endless trailer":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + long, whittle.FailedTooLarge},
+		"no hex":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", whittle.FailedMalform},
+		"endless hints":     {strings.Repeat("HTTP/1.1 102 P\r\n\r\n", 100), whittle.FailedMalform},
+		"garbage":           {"\x16\x03\x01\x02\x00\x01\r\n\r\n", whittle.FailedMalform},
+	} {
+		if a, err := exchange(t, tc.text); classify(err) != tc.want {
+			t.Errorf("%s: %v (%s), want %s; body of %d", name, err, classify(err), tc.want, len(a.Body))
+		}
+	}
+}
+
+// FuzzAnswerBody holds chunked bodies against net/http's reading of them.
+func FuzzAnswerBody(f *testing.F) {
+	f.Add([]byte("5\r\nhello\r\n0\r\n\r\n"), uint8(3))
+	f.Add([]byte("5;x\r\nhello\r\n1\r\n \r\n0\r\nT: v\r\n\r\n"), uint8(1))
+	f.Fuzz(func(t *testing.T, b []byte, cut uint8) {
+		const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+		at := min(int(cut), len(b))
+		a, err := exchange(t, head+string(b[:at]), string(b[at:]))
+		if err != nil {
+			return
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(b))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := io.ReadAll(resp.Body)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(want, a.Body) {
+			t.Errorf("%q against net/http's %q, %v", a.Body, want, err)
+		}
+	})
+}

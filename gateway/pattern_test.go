@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+func TestPatternMatches(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/", "/", true},
+		{"/", "/a/b", true},
+		{"/{$}", "/", true},
+		{"/{$}", "/a", false},
+		{"/a", "/a", true},
+		{"/a", "/a/", false},
+		{"/a", "/A", false},
+		{"/a/", "/a", false},
+		{"/a/", "/a/", true},
+		{"/a/", "/a/b/c", true},
+		{"/a/{$}", "/a/", true},
+		{"/a/{$}", "/a/b", false},
+		{"/a/{x}", "/a/b", true},
+		{"/a/{x}", "/a/", false},
+		{"/a/{x}", "/a", false},
+		{"/a/{x}", "/a/b/c", false},
+		{"/a/{x}", "/a/b/", false},
+		{"/a/{x}/", "/a/b/", true},
+		{"/a/{x}/c", "/a/b/c", true},
+		{"/a/{x...}", "/a/", true},
+		{"/a/{x...}", "/a/b/c", true},
+		{"/a/{x...}", "/a", false},
+		{"/a", "//a", false},         // ServeMux would clean this path
+		{"/b", "/a/../b", false},     // and this one
+		{"/a//b", "/a//b", true},     // and a pattern may say so
+		{"/a/../b", "/a/../b", true}, // likewise
+		{"/a/{x}", "/a/b%2Fc", true}, // an escaped slash does not separate
+		{"/a/{x}/c", "/a/b%2Fc", false},
+		{"/a%2Fb", "/a%2Fb", true},
+		{"/a%2Fb", "/a/b", false},
+		{"/ü", "/%C3%BC", true},
+		{"/a b", "/a%20b", true},
+		{"/%61", "/a", true},
+	} {
+		p, err := parsePattern(tc.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", tc.pattern, err)
+			continue
+		}
+		if got := p.match(tc.path, true); got != tc.want {
+			t.Errorf("%s matches %s: %v", tc.pattern, tc.path, got)
+		}
+	}
+}
+
+func TestPatternRefuses(t *testing.T) {
+	for _, s := range []string{"", "a", "a/b", "/{", "/}", "/{}", "/{x", "/a{x}", "/{x}y", "/{x...}/y", "/{$}/y", "/{x}/{x}", "/{1}", "/{a-b}", "/%zz", "/a{x...}"} {
+		if _, err := parsePattern(s); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// TestRelationsAgreeWithMatching holds compare to its meaning: narrower means
+// that whatever the one matches the other matches too, and so on.
+func TestRelationsAgreeWithMatching(t *testing.T) {
+	segments := []string{"a", "b", "{x}", "{$}", "{r...}", ""}
+	var patterns []string
+	for _, one := range segments {
+		patterns = append(patterns, "/"+one)
+		if one == "{$}" || one == "{r...}" || one == "" {
+			continue
+		}
+		for _, two := range segments {
+			patterns = append(patterns, "/"+one+"/"+strings.Replace(two, "{x}", "{y}", 1))
+		}
+	}
+	var paths []string
+	for _, one := range []string{"", "a", "b", "c"} {
+		paths = append(paths, "/"+one)
+		for _, two := range []string{"", "a", "b", "c"} {
+			paths = append(paths, "/"+one+"/"+two, "/"+one+"/"+two+"/", "/"+one+"/"+two+"/a")
+		}
+	}
+	for _, s := range patterns {
+		for _, u := range patterns {
+			p, err1 := parsePattern(s)
+			q, err2 := parsePattern(u)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			var both, onlyP, onlyQ bool
+			for _, path := range paths {
+				inP, inQ := p.match(path, true), q.match(path, true)
+				both = both || inP && inQ
+				onlyP = onlyP || inP && !inQ
+				onlyQ = onlyQ || inQ && !inP
+			}
+			want := crossing
+			switch {
+			case !both:
+				want = apart
+			case !onlyP && !onlyQ:
+				want = same
+			case !onlyP:
+				want = narrower
+			case !onlyQ:
+				want = wider
+			}
+			if got := p.compare(q); got != want {
+				t.Errorf("%s against %s: %d, by matching %d", s, u, got, want)
+			}
+		}
+	}
+}
+
+func specs(matches ...whittle.Match) (routes []whittle.Route) {
+	for _, m := range matches {
+		name := strings.TrimSpace(m.Method + " " + m.Pattern + " " + m.HeaderName + m.HeaderValue)
+		routes = append(routes, whittle.Route{Name: name, Match: m})
+	}
+	return routes
+}
+
+func TestNarrowestRouteWins(t *testing.T) {
+	g, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: specs(
+		whittle.Match{Pattern: "/a/"},
+		whittle.Match{Pattern: "/a/{x}"},
+		whittle.Match{Pattern: "/a/b"},
+		whittle.Match{Method: "POST", Pattern: "/a/b"},
+		whittle.Match{Method: "POST", Pattern: "/a/b", HeaderName: "x-beta", HeaderValue: "1"},
+		whittle.Match{Method: "POST", Pattern: "/a/b", HeaderName: "x-beta", HeaderValue: "2"},
+		whittle.Match{Method: "GET", Pattern: "/a/{x}/c"},
+	)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ method, target, beta, want string }{
+		{"GET", "/", "", ""},
+		{"GET", "/x", "", ""},
+		{"GET", "/a/", "", "/a/"},
+		{"GET", "/a/b", "", "/a/b"},
+		{"GET", "/a/b?q=/x", "", "/a/b"},
+		{"GET", "/a/%62", "", "/a/b"},
+		{"GET", "/a/c", "", "/a/{x}"},
+		{"GET", "/a/b%2Fc", "", "/a/{x}"},
+		{"POST", "/a/b", "", "POST /a/b"},
+		{"POST", "/a/b", "1", "POST /a/b X-Beta1"},
+		{"POST", "/a/b", "2", "POST /a/b X-Beta2"},
+		{"POST", "/a/b", "3", "POST /a/b"},
+		{"GET", "/a/b", "1", "/a/b"},
+		{"GET", "/a/x/c", "", "GET /a/{x}/c"},
+		{"HEAD", "/a/x/c", "", "/a/"},
+		{"GET", "//a/b", "", ""},
+	} {
+		r := httptest.NewRequest(tc.method, "http://h/", http.NoBody)
+		if r.URL, err = url.ParseRequestURI(tc.target); err != nil {
+			t.Fatal(err)
+		}
+		if tc.beta != "" {
+			r.Header.Set("X-Beta", tc.beta)
+		}
+		want := strings.ReplaceAll(tc.want, "X-Beta", "x-beta")
+		if got := g.table.Load().match(r).name; got != want {
+			t.Errorf("%s %s beta %q: route %q, want %q", tc.method, tc.target, tc.beta, got, want)
+		}
+	}
+}
+
+func TestRoutesThatCannotBe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		routes []whittle.Route
+		field  string
+	}{
+		"twice": {specs(whittle.Match{Pattern: "/a/{x}"}, whittle.Match{Pattern: "/a/{y}"}), "routes[1].match"},
+		"crossing by header": {specs(
+			whittle.Match{Pattern: "/a", HeaderName: "X-A", HeaderValue: "1"},
+			whittle.Match{Pattern: "/a", HeaderName: "X-B", HeaderValue: "1"}), "routes[1].match"},
+		"crossing by method": {specs(whittle.Match{Method: "GET", Pattern: "/{x}"}, whittle.Match{Pattern: "/a"}), "routes[1].match"},
+		"same name":          {[]whittle.Route{{Name: "n", Match: whittle.Match{Pattern: "/a"}}, {Name: "n", Match: whittle.Match{Pattern: "/b"}}}, "routes[1].match"},
+		"bad pattern":        {specs(whittle.Match{Pattern: "/{"}), "routes[0].match"},
+		"bad candidate": {
+			[]whittle.Route{{Name: "n", Match: whittle.Match{Pattern: "/a"}, Candidate: &whittle.Upstream{URL: "x"}}},
+			"routes[0].candidate.url",
+		},
+	} {
+		_, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: tc.routes})
+		e, ok := err.(*whittle.Error)
+		if !ok || e.Code != whittle.Invalid || e.Field != tc.field {
+			t.Errorf("%s: %v in %q, want %q", name, err, e.Field, tc.field)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	for _, s := range []string{"/", "/a/{x}/b/{rest...}", "/{$}", "/a%2Fb//"} {
+		f.Add(s, "/a/b")
+	}
+	f.Fuzz(func(t *testing.T, s, path string) {
+		p, err := parsePattern(s)
+		if err != nil {
+			return
+		}
+		if p.compare(p) != same {
+			t.Errorf("%q is not the same as itself", s)
+		}
+		literal, ok := p.literalPath()
+		if ok && !p.match(literal, false) {
+			t.Errorf("%q does not match its own path %q", s, literal)
+		}
+		if ok && p.match(path, false) && path != literal {
+			t.Errorf("%q matches %q beside %q", s, path, literal)
+		}
+		p.match(path, true)
+	})
+}

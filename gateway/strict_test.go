@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// bytesConn is a connection that gives its bytes in pieces of a size.
+type bytesConn struct {
+	net.Conn
+	rest []byte
+	step int
+}
+
+func (c *bytesConn) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, c.rest[:min(c.step, len(c.rest))])
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func strictly(b []byte, step int) (passed []byte, refused bool) {
+	var malformed atomic.Int64
+	g := newStrictConn(&bytesConn{rest: b, step: step}, 64<<10, &malformed)
+	passed, err := io.ReadAll(g)
+	return passed, errors.Is(err, errFraming)
+}
+
+// TestStrictPassesPrefix holds that bytes are only ever held back from the line
+// that is wrong on, and that it does not matter how they arrive.
+func TestStrictPassesPrefix(t *testing.T) {
+	good := "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+	for _, tc := range []struct {
+		text    string
+		refused bool
+	}{
+		{good + good, false},
+		{good + "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n\n\n\n" + good, false},
+		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\n\n", false},
+		{"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\n\n\x00frames", false},
+		{good + "GET / HTTP/1.1\r\nHost: h\n\r\n", true},
+		{good + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", true},
+		{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", true},
+	} {
+		for _, step := range []int{1, 2, 5, 16, 4096} {
+			passed, refused := strictly([]byte(tc.text), step)
+			if refused != tc.refused || !strings.HasPrefix(tc.text, string(passed)) || !refused && string(passed) != tc.text {
+				t.Errorf("%q by %d: refused %v after %q", tc.text, step, refused, passed)
+			}
+		}
+	}
+}
+
+// FuzzStrict holds the check against net/http's parser: where it lets one
+// request and its body through, net/http finds the same one of the same length;
+// and the result does not depend on how the bytes are cut.
+func FuzzStrict(f *testing.F) {
+	for _, s := range []string{
+		"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+		"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd",
+		"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n0\r\nT: v\r\n\r\n",
+		"GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+		"GET / HTTP/1.0\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		passed, refused := strictly(b, len(b)+1)
+		if again, refusedAgain := strictly(b, 1); refusedAgain != refused {
+			t.Errorf("refused %v at once, %v byte by byte (%q, %q)", refused, refusedAgain, passed, again)
+		}
+		if refused || strings.HasPrefix(string(b), "PRI ") {
+			return
+		}
+		r := bufio.NewReaderSize(bytes.NewReader(b), max(16, len(b)))
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil || req.Header["Upgrade"] != nil {
+			return
+		}
+		// A second request put behind must be found by both at the same place.
+		used := len(b) - r.Buffered()
+		tail := "GET /tail HTTP/1.1\r\nHost: h\r\n\r\n"
+		whole := append(bytes.Clone(b[:used]), tail...)
+		if passed, refused := strictly(whole, 7); refused {
+			t.Errorf("behind %q (body %q) a good request was refused after %q", b[:used], body, passed)
+		}
+		if _, refused := strictly(append(bytes.Clone(b[:used]), "GET / HTTP/1.1\r\nHost: h\n\r\n"...), 7); !refused {
+			t.Errorf("behind %q (body %q) a bad request passed", b[:used], body)
+		}
+	})
+}
