@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -57,7 +58,7 @@ func say(text string) func(net.Conn, int) {
 }
 
 const fivePlan = `
-config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 0.3}}
+config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 30}}
 scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
 
 func TestFailuresAreCountedByKind(t *testing.T) {
@@ -66,6 +67,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
+	patient := plan(t, fivePlan)
 	for kind, url := range map[string]string{
 		ErrorConnect:     "http://" + closed.Addr().String(),
 		ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
@@ -76,7 +78,11 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		}),
 	} {
 		t.Run(kind, func(t *testing.T) {
-			r := run(t, plan(t, fivePlan), Options{Target: url})
+			p := patient
+			if kind == ErrorTimeout {
+				p = plan(t, strings.Replace(fivePlan, "timeout: 30", "timeout: 0.3", 1))
+			}
+			r := run(t, p, Options{Target: url})
 			if r.Requests != 5 || r.Failed != 5 || r.Errors[kind] != 5 {
 				t.Fatalf("%d requests, %d failed, %v", r.Requests, r.Failed, r.Errors)
 			}
@@ -97,7 +103,8 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 
 func TestAHalfAnswerIsAReset(t *testing.T) {
 	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
-	if r := run(t, plan(t, fivePlan), Options{Target: url}); r.Errors[ErrorReset] != 5 || r.Completed != 0 {
+	patient := plan(t, fivePlan)
+	if r := run(t, patient, Options{Target: url}); r.Errors[ErrorReset] != 5 || r.Completed != 0 {
 		t.Errorf("%v, %d completed", r.Errors, r.Completed)
 	}
 }
@@ -139,7 +146,8 @@ func TestTLS(t *testing.T) {
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.StartTLS()
 	defer srv.Close()
-	if r := run(t, plan(t, fivePlan), Options{Target: srv.URL}); r.Errors[ErrorConnect] != 5 {
+	patient := plan(t, fivePlan)
+	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[ErrorConnect] != 5 {
 		t.Errorf("an unknown certificate: %v", r.Errors)
 	}
 	p := plan(t, `
