@@ -12,7 +12,7 @@ NODE_ROOMS := systems/count/monolith systems/count/carved
 # A tool's version is part of its stamp's name, so that a new pin installs it.
 GOFUMPT_VERSION        := v0.12.0
 GOLANGCI_VERSION       := v2.15.0
-BUF_VERSION            := v1.75.0
+BUF_VERSION            := v1.72.0
 DEADCODE_VERSION       := v0.52.0
 PROTOC_GEN_GO_VERSION  := v1.36.12
 PROTOC_GEN_TWIRP_VERSION := v8.1.3

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"whittle"
+	"whittle/admin"
+)
+
+// adminServer serves the admin API on a listener of its own.
+type adminServer struct {
+	listener net.Listener
+	server   *http.Server
+	ready    atomic.Bool
+}
+
+// newAdminServer binds the admin address; nil where it is switched off.
+func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
+	if d.config().Admin == "" {
+		return nil, nil
+	}
+	l, err := listen(ctx, d.config().Admin, "admin")
+	if err != nil {
+		return nil, err
+	}
+	a := &adminServer{listener: l}
+	handler, err := admin.New(admin.Options{
+		Controller: d.control,
+		Address:    l.Addr().String(),
+		Token:      d.config().AdminToken,
+		Config:     func() any { return describeConfig(d) },
+		Metrics:    metricsOf(d),
+		Ready:      a.ready.Load,
+		Version:    version(),
+		Log:        d.log,
+	})
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	a.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	return a, nil
+}
+
+// describeConfig is the config in force in words, without its secrets.
+func describeConfig(d *deployment) map[string]string {
+	var b bytes.Buffer
+	if err := d.config().Describe(&b); err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	return map[string]string{"path": d.config().Path, "as_treated": b.String()}
+}
+
+func metricsOf(d *deployment) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(d.gateway, d.control,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
+}
+
+// serve runs until ctx ends.
+func (a *adminServer) serve(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- a.server.Serve(a.listener) }()
+	a.ready.Store(true)
+	select {
+	case err := <-served:
+		return whittle.Errorf(whittle.Unavailable, "serve admin API: %w", err)
+	case <-ctx.Done():
+	}
+	a.ready.Store(false)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := a.server.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = a.server.Close()
+	}
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"whittle"
+)
+
+// streams are the command's three files, so that tests can hold them.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// terminal reports whether out is a person's terminal.
+func (s streams) terminal() bool {
+	f, ok := s.out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// cli is the command line: one field per verb, one file per verb.
+type cli struct {
+	Run      runVerb      `cmd:"" help:"Run the gateway with its admin API."`
+	Check    checkVerb    `cmd:"" help:"Validate a config and show every route as it will be treated."`
+	Status   statusVerb   `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guardrails."`
+	Diffs    diffsVerb    `cmd:"" help:"Show what differs on a route, by how much, in how many of how many, with samples."`
+	Promote  promoteVerb  `cmd:"" help:"Take a route one step further."`
+	Hold     holdVerb     `cmd:"" help:"Keep a route's share where it is."`
+	Resume   resumeVerb   `cmd:"" help:"Let a held route go on by itself."`
+	Rollback rollbackVerb `cmd:"" help:"Give a route back to the monolith, now."`
+	Off      offVerb      `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
+	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
+	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery plan and report what its users felt."`
+	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
+	Version  versionVerb  `cmd:"" help:"Print the version."`
+}
+
+const description = `whittle carves a hot endpoint out of a monolith into a fast service, and proves on real traffic that the replacement answers the same and costs less before any user depends on it.
+
+Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad config; 3 could not run.`
+
+// exitSignal carries kong's wish to exit (after --help) out of Parse.
+type exitSignal int
+
+// Run parses args and runs one verb. It returns the exit status of the process
+// and has told the user whatever there is to tell.
+func Run(ctx context.Context, args []string, s streams) (status int) {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("whittle"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(s.out, s.err),
+		kong.Exit(func(code int) { panic(exitSignal(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
+	)
+	if err != nil {
+		fmt.Fprintf(s.err, "whittle: %v\n", err)
+		return whittle.Internal.ExitStatus()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			code, ok := r.(exitSignal)
+			if !ok {
+				panic(r)
+			}
+			status = int(code)
+		}
+	}()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	verb, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(s.err, "whittle: %v\n", err)
+		fmt.Fprintln(s.err, "Run \"whittle --help\", or \"whittle VERB --help\", for the usage with examples.")
+		return whittle.Invalid.ExitStatus()
+	}
+	return report(s.err, verb.Run())
+}
+
+// report renders errors once, each with its hint, and gives the exit status
+// of the first.
+func report(w io.Writer, err error) int {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return 0
+	}
+	for _, one := range apart(err) {
+		fmt.Fprintf(w, "whittle: %v\n", one)
+		if e, ok := errors.AsType[*whittle.Error](one); ok && e.Hint != "" {
+			fmt.Fprintf(w, "  %s\n", e.Hint)
+		}
+	}
+	return whittle.CodeOf(err).ExitStatus()
+}
+
+// apart takes a join of errors apart.
+func apart(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only a join itself is taken apart, not one that was wrapped
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+type versionVerb struct{}
+
+// Run prints the module's version and the Go release it was built with.
+func (versionVerb) Run(s streams) error {
+	fmt.Fprintln(s.out, version())
+	return nil
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "whittle (unknown build)"
+	}
+	v, revision := info.Main.Version, ""
+	for _, kv := range info.Settings {
+		if kv.Key == "vcs.revision" {
+			revision = " " + kv.Value
+		}
+	}
+	return fmt.Sprintf("whittle %s%s %s", v, revision, info.GoVersion)
+}

@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/load"
+	"whittle/rollout"
+)
+
+// The seed's plan, for fewer seconds: 20 arrivals a second of 10,000,000 draws
+// each, of which the monolith manages about four.
+const (
+	seedPlan    = "baseAppLoadTest.yml"
+	seedRate    = 20
+	seedSeconds = 4
+)
+
+// The loads of the other acts. Mixed has counts whose sums pass 32 bits, which
+// hold the monolith for more than a second each; steady has none.
+const (
+	mixedRate  = 16
+	steadyRate = 120
+	mostShadow = 60 * time.Second
+	mostShift  = 90 * time.Second
+)
+
+// play runs the acts in order. The first that does not come out as it must
+// ends the story, because the later ones stand on it.
+func (d *countDemo) play(ctx context.Context) error {
+	acts := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"load the monolith through the gateway", d.actSuffer},
+		{"shadow the service as it was published", d.actRefuse},
+		{"shadow the mended service", d.actProve},
+		{"shift users to it, and break it in the middle", d.actBreak},
+		{"mend it and finish the shift", d.actFinish},
+		{"load the carved endpoint as in act 1", d.actCompare},
+	}
+	defer func() { d.story.Seconds = time.Since(d.story.Started).Seconds() }()
+	for i, act := range acts {
+		d.screen.heading("Act %d: %s", i+1, act.name)
+		err := act.run(ctx)
+		outcome := actOutcome{Act: i + 1, Name: act.name, OK: err == nil}
+		if err != nil {
+			outcome.Why = err.Error()
+		}
+		d.story.Acts = append(d.story.Acts, outcome)
+		if err != nil {
+			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
+		}
+	}
+	d.printComparison()
+	return nil
+}
+
+// seedLoad runs the seed's plan through the gateway.
+func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*load.Report, error) {
+	p, err := load.ReadPlan(d.house.path("systems/count/plans", seedPlan))
+	if err != nil {
+		return nil, err
+	}
+	var watched []load.Process
+	for _, w := range append(watch, d.gateway) {
+		watched = append(watched, load.Process{Name: w.name, PID: w.pid()})
+	}
+	r, err := load.Run(ctx, patient(p.WithPhases(load.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(watched))
+	if err != nil {
+		return nil, err
+	}
+	if r.Early {
+		return nil, context.Canceled
+	}
+	return r, nil
+}
+
+// actSuffer shows what users feel today.
+func (d *countDemo) actSuffer(ctx context.Context) error {
+	r, err := d.seedLoad(ctx, d.monolith)
+	if err != nil {
+		return err
+	}
+	d.story.before, d.story.Monolith = r, newLoadBlock(r)
+	d.sayLoad(&d.story.Monolith)
+	m := &d.story.Monolith
+	if m.Failed > 0 || m.Completed != m.Requests {
+		return fmt.Errorf("%d of %d requests came to an answer, and %d of them failed", m.Completed, m.Requests, m.Failed)
+	}
+	if m.MedianMS < 1000 {
+		return fmt.Errorf("the monolith does not suffer: the median is %.0f ms", m.MedianMS)
+	}
+	return nil
+}
+
+// flaws are the published service's, each with what names it.
+var flaws = []struct {
+	name  string
+	named func(*whittle.Finding) bool
+}{
+	{"another distribution (0..99 for 0..100)", func(f *whittle.Finding) bool {
+		return f.Kind == whittle.FoundMean || f.Kind == whittle.FoundDistribution
+	}},
+	{"a dropped remainder (jobs of 100,000)", func(f *whittle.Finding) bool {
+		return f.Kind == whittle.FoundWrongValue && strings.Contains(f.Cause, "remainder")
+	}},
+	{"a wrapped total (32 bits)", func(f *whittle.Finding) bool {
+		return f.Kind == whittle.FoundWrongValue && strings.Contains(f.Cause, "wrapped")
+	}},
+	{"a shared seed (the Unix second)", func(f *whittle.Finding) bool {
+		return f.Kind == whittle.FoundRepeats || f.Kind == whittle.FoundSpread
+	}},
+}
+
+func namedFlaws(v *whittle.Verdict) map[string]string {
+	named := map[string]string{}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		for _, flaw := range flaws {
+			if f.Decided && named[flaw.name] == "" && flaw.named(f) {
+				named[flaw.name] = string(f.Kind)
+			}
+		}
+	}
+	return named
+}
+
+// actRefuse ends when every flaw has been named.
+func (d *countDemo) actRefuse(ctx context.Context) error {
+	if err := d.shadow(ctx, d.published); err != nil {
+		return err
+	}
+	t, err := d.send(ctx, "mixed.yml", mixedRate, mostShadow)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	maxShare := 0.0
+	r, err := d.await(ctx, mostShadow, "all four flaws to be named", func(r *whittle.RouteStatus) bool {
+		maxShare = max(maxShare, r.Percent)
+		return r.Verdict.State == whittle.Different && len(namedFlaws(&r.Verdict)) == len(flaws)
+	})
+	if r != nil {
+		d.story.AsPublished = newShadowBlock(r)
+		d.story.AsPublished.MaxShare = maxShare
+		d.story.AsPublished.Flaws = namedFlaws(&r.Verdict)
+		d.sayFindings(&r.Verdict)
+	}
+	if err != nil {
+		return err
+	}
+	_, refused := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
+	if whittle.CodeOf(refused) != whittle.FailedPrecondition {
+		return fmt.Errorf("its promotion was not refused: %v", refused)
+	}
+	d.story.AsPublished.Refused = refused.Error()
+	d.screen.say("promote refused: %v", refused)
+	if maxShare > 0 {
+		return fmt.Errorf("a flawed service had %g %% of the users", maxShare)
+	}
+	report, err := t.stop()
+	if err != nil {
+		return err
+	}
+	return d.account(report)
+}
+
+// account adds a background load to what users felt.
+func (d *countDemo) account(r *load.Report) error {
+	d.story.Rollout.Requests += r.Requests
+	d.story.Rollout.UserErrors += r.Failed + r.Unfinished
+	if r.Failed+r.Unfinished > 0 {
+		return fmt.Errorf("users saw %d errors in %d requests: %v", r.Failed+r.Unfinished, r.Requests, r.Errors)
+	}
+	return nil
+}
+
+// actProve ends with the verdict EQUIVALENT; the shift then begins by itself.
+func (d *countDemo) actProve(ctx context.Context) error {
+	if err := d.shadow(ctx, d.mended); err != nil {
+		return err
+	}
+	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	r, err := d.awaitVerdict(ctx)
+	if r != nil {
+		d.story.Mended = newShadowBlock(r)
+		d.screen.say("%s after %d exchanges. %s", r.Verdict.State, r.Verdict.Compared, r.Verdict.Summary)
+		for _, b := range r.Verdict.Bounds {
+			d.screen.say("  %s", b.Summary)
+		}
+		d.screen.say("ledger: %s", ledgerLine(&r.Ledger))
+	}
+	if err != nil {
+		return err
+	}
+	report, err := t.stop()
+	if err != nil {
+		return err
+	}
+	return d.account(report)
+}
+
+func (d *countDemo) awaitVerdict(ctx context.Context) (*whittle.RouteStatus, error) {
+	r, err := d.await(ctx, mostShadow, "the verdict EQUIVALENT", func(r *whittle.RouteStatus) bool {
+		return r.Verdict.State != whittle.Undecided
+	})
+	if err == nil && r.Verdict.State != whittle.Equivalent {
+		d.sayFindings(&r.Verdict)
+		err = fmt.Errorf("the mended service is %s: %s", r.Verdict.State, r.Verdict.Summary)
+	}
+	return r, err
+}
+
+// breakAt is the share at which the candidate is killed.
+const breakAt = 25
+
+// actBreak lets the shift run to a quarter of the users, and then kills the
+// candidate.
+func (d *countDemo) actBreak(ctx context.Context) error {
+	t, err := d.send(ctx, "steady.yml", steadyRate, mostShift)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	if err := d.climb(ctx, breakAt); err != nil {
+		return err
+	}
+	before, err := d.counter(ctx, "whittle_rescued_requests_total")
+	if err != nil {
+		return err
+	}
+	killed := time.Now()
+	d.mended.kill()
+	d.screen.say("killed %s", d.mended)
+	r, err := d.await(ctx, 10*time.Second, "the rollback", func(r *whittle.RouteStatus) bool {
+		return r.Phase == whittle.PhaseRolledBack && r.Share == 0
+	})
+	if err != nil {
+		return err
+	}
+	last := r.Timeline[len(r.Timeline)-1]
+	after, err := d.counter(ctx, "whittle_rescued_requests_total")
+	if err != nil {
+		return err
+	}
+	d.story.Rollout.RolledBackMS = float64(last.At.Sub(killed).Microseconds()) / 1000
+	d.story.Rollout.RequestsTouched = after - before
+	report, err := t.stop()
+	if err != nil {
+		return err
+	}
+	d.screen.say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
+	d.screen.say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
+		d.story.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
+	if d.story.Rollout.RolledBackMS > 1000 {
+		return fmt.Errorf("the rollback took %.0f ms", d.story.Rollout.RolledBackMS)
+	}
+	if d.story.Rollout.RequestsTouched > 50 {
+		return fmt.Errorf("%d requests met the dead service", d.story.Rollout.RequestsTouched)
+	}
+	return d.account(report)
+}
+
+// climb follows the share until it has reached a percentage.
+func (d *countDemo) climb(ctx context.Context, to float64) error {
+	_, err := d.await(ctx, mostShift, fmt.Sprintf("a share of %g %%", to), func(r *whittle.RouteStatus) bool {
+		if n := len(d.story.Rollout.Shares); r.Percent > 0 && (n == 0 || d.story.Rollout.Shares[n-1] != r.Percent) {
+			d.story.Rollout.Shares = append(d.story.Rollout.Shares, r.Percent)
+			d.screen.say("%g %% of the users", r.Percent)
+		}
+		return r.Percent >= to
+	})
+	return err
+}
+
+// actFinish brings the service back, proves it afresh, and goes to the end.
+func (d *countDemo) actFinish(ctx context.Context) error {
+	address := d.mended.public
+	restarted, err := d.startService(ctx, "count", address)
+	if err != nil {
+		return err
+	}
+	d.mended = restarted
+	d.screen.say("started %s", d.mended)
+	if _, err := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
+		return err
+	}
+	d.story.Rollout.Shares = append(d.story.Rollout.Shares, 0)
+	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow+mostShift)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	if _, err := d.awaitVerdict(ctx); err != nil {
+		return err
+	}
+	d.screen.say("EQUIVALENT again, on evidence of its own")
+	if err := d.climb(ctx, 100); err != nil {
+		return err
+	}
+	r, err := d.await(ctx, mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
+	if err != nil {
+		return err
+	}
+	d.screen.say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
+	d.story.Rollout.Timeline = r.Timeline
+	report, err := t.stop()
+	if err != nil {
+		return err
+	}
+	return d.account(report)
+}
+
+// actCompare repeats act 1.
+func (d *countDemo) actCompare(ctx context.Context) error {
+	r, err := d.seedLoad(ctx, d.mended, d.monolith)
+	if err != nil {
+		return err
+	}
+	d.story.after, d.story.After = r, newLoadBlock(r)
+	d.sayLoad(&d.story.After)
+	a, b := &d.story.After, &d.story.Monolith
+	switch {
+	case a.Failed > 0 || a.Completed != a.Requests:
+		return fmt.Errorf("%d of %d requests came to an answer, and %d of them failed", a.Completed, a.Requests, a.Failed)
+	case a.MedianMS >= b.MedianMS || a.P99MS >= b.P99MS || a.CPUPerRequest >= b.CPUPerRequest:
+		return fmt.Errorf("nothing was won: median %.1f ms, p99 %.1f ms, CPU %.1f ms a request", a.MedianMS, a.P99MS, a.CPUPerRequest)
+	}
+	return nil
+}
+
+func (d *countDemo) sayLoad(b *loadBlock) {
+	d.screen.say("%d of %d requests completed, %.1f a second; median %s, p95 %s, p99 %s; CPU %.1f ms a request",
+		b.Completed, b.Requests, b.Rate, milliseconds(b.MedianMS), milliseconds(b.P95MS), milliseconds(b.P99MS), b.CPUPerRequest)
+	if b.Void != "" {
+		d.screen.say("the generator distrusts this run: %s", b.Void)
+	}
+}
+
+func (d *countDemo) sayFindings(v *whittle.Verdict) {
+	d.screen.say("%s after %d compared exchanges", v.State, v.Compared)
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if !f.Decided {
+			continue
+		}
+		d.screen.say("  %-12s  %s", f.Kind, f.Summary)
+		if f.Cause != "" {
+			d.screen.say("  %-12s  why: %s", "", f.Cause)
+		}
+	}
+}
+
+func milliseconds(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return fmt.Sprintf("%.2f s", ms/1000)
+	case ms >= 100:
+		return fmt.Sprintf("%.0f ms", ms)
+	default:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+}
+
+// fetch reads a small text from a loopback URL.
+func fetch(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", whittle.Errorf(whittle.Internal, "make request: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", whittle.Errorf(whittle.Unavailable, "read %s: %w", url, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return "", whittle.Errorf(whittle.Unavailable, "read %s: %w", url, err)
+	}
+	return string(b), nil
+}
+
+// ascending lists the shares of the finished shift.
+func ascending(shares []float64) []float64 {
+	if i := slices.Index(shares, 0); i >= 0 {
+		return shares[i+1:]
+	}
+	return shares
+}

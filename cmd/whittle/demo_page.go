@@ -1,0 +1,265 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"whittle"
+	"whittle/chart"
+	"whittle/latency"
+	"whittle/load"
+)
+
+// row is one line of the comparison.
+type row struct {
+	label         string
+	before, after string
+	won           string
+}
+
+func (s *countStory) comparison() []row {
+	b, a := &s.Monolith, &s.After
+	ms := func(label string, x, y float64) row {
+		return row{label, milliseconds(x), milliseconds(y), times(x, y)}
+	}
+	rows := []row{
+		{"requests completed", fmt.Sprintf("%d of %d", b.Completed, b.Requests), fmt.Sprintf("%d of %d", a.Completed, a.Requests), ""},
+		{"completed per second", fmt.Sprintf("%.1f", b.Rate), fmt.Sprintf("%.1f", a.Rate), times(a.Rate, b.Rate)},
+		ms("median", b.MedianMS, a.MedianMS),
+		ms("p95", b.P95MS, a.P95MS),
+		ms("p99", b.P99MS, a.P99MS),
+		ms("CPU per request", b.CPUPerRequest, a.CPUPerRequest),
+	}
+	for _, name := range []string{"monolith", "count", "gateway"} {
+		rows = append(rows, row{"  of which " + name, milliseconds(b.CPUByProcess[name]), milliseconds(a.CPUByProcess[name]), ""})
+	}
+	return rows
+}
+
+// times says how many times the greater is the smaller.
+func times(greater, smaller float64) string {
+	if smaller <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f times", greater/smaller)
+}
+
+// printComparison prints the table before/after.
+func (d *countDemo) printComparison() {
+	d.screen.heading("The same load before and after")
+	d.screen.say("%-24s %14s %14s %14s", "", "monolith", "carved", "won")
+	for _, r := range d.story.comparison() {
+		d.screen.say("%-24s %14s %14s %14s", r.label, r.before, r.after, r.won)
+	}
+	d.screen.say("")
+	d.screen.say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
+}
+
+// page tells the story in pictures.
+func (s *countStory) page() *chart.Page {
+	p := &chart.Page{
+		Title: "whittle demo count",
+		Lead:  "A Node.js endpoint that eats the machine is carved out into a Go service. The service as it was published is refused, with its flaws named; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
+		Footer: fmt.Sprintf("Made by `whittle demo count` in %.0f s on %s, %d cores, %s. Run it again: make demo.",
+			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
+	}
+	p.Sections = append(p.Sections, s.wonSection())
+	p.Sections = append(p.Sections, s.refusedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
+	return p
+}
+
+func (s *countStory) wonSection() chart.Section {
+	rows := s.comparison()
+	table := chart.Table{Caption: "The same plan through the gateway, before and after", Head: []string{"", "monolith", "carved", "won"}}
+	for _, r := range rows {
+		table.Rows = append(table.Rows, []string{strings.TrimSpace(r.label), r.before, r.after, r.won})
+	}
+	section := chart.Section{
+		Title:  "What was won",
+		Facts:  []chart.Fact{{Label: "median", Value: rows[2].won + " less", Tone: chart.Good}, {Label: "CPU per request", Value: rows[5].won + " less", Tone: chart.Good}, {Label: "errors users saw", Value: fmt.Sprint(s.Rollout.UserErrors), Tone: tone(s.Rollout.UserErrors == 0)}},
+		Tables: []chart.Table{table},
+	}
+	if s.before == nil || s.after == nil {
+		return section
+	}
+	section.Figures = append(section.Figures,
+		chart.Distribution("Latency over the percentiles", "What users waited from the moment their request was due.", "ms", []chart.Quantiles{
+			{Name: "monolith", Role: chart.Monolith, Points: quantiles(s.before.Histograms.Intended)},
+			{Name: "carved service", Role: chart.Candidate, Points: quantiles(s.after.Histograms.Intended)},
+		}),
+		chart.Line(chart.Plot{
+			Title: "Latency over time", Caption: "The median of each second's answers, on a logarithmic scale: the monolith's queue grows as long as requests come, the service has none.",
+			XLabel: "since the first request", XUnit: "s", YLabel: "median", YUnit: "ms", LogY: true,
+			Series: []chart.Series{
+				{Name: "monolith", Role: chart.Monolith, Points: medians(s.before)},
+				{Name: "carved service", Role: chart.Candidate, Points: medians(s.after)},
+			},
+		}))
+	return section
+}
+
+func quantiles(h *latency.Histogram) []chart.Quantile {
+	var out []chart.Quantile
+	for _, q := range []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
+		out = append(out, chart.Quantile{Q: q, Value: float64(h.Quantile(q).Microseconds()) / 1000})
+	}
+	return out
+}
+
+func medians(r *load.Report) []chart.Point {
+	var out []chart.Point
+	for _, p := range r.Series {
+		if p.Completed > 0 {
+			out = append(out, chart.Point{X: p.At, Y: p.P50})
+		}
+	}
+	return out
+}
+
+func (s *countStory) refusedSection() chart.Section {
+	table := chart.Table{Caption: "Findings", Head: []string{"kind", "what differs", "why", "seen in", "shown after"}}
+	for i := range s.AsPublished.Findings {
+		f := &s.AsPublished.Findings[i]
+		if !f.Decided {
+			continue
+		}
+		table.Rows = append(table.Rows, []string{
+			strings.TrimSpace(string(f.Kind) + " " + f.Path), f.Summary, f.Cause,
+			fmt.Sprintf("%d of %d", f.Count, f.Of), fmt.Sprintf("%d exchanges", f.DecidedAt),
+		})
+	}
+	return chart.Section{
+		Title: "Refused: the service as it was published",
+		Facts: []chart.Fact{
+			{Label: "verdict", Value: string(s.AsPublished.Verdict), Tone: tone(s.AsPublished.Verdict == whittle.Different)},
+			{Label: "exchanges compared", Value: fmt.Sprint(s.AsPublished.Compared)},
+			{Label: "greatest share of users it had", Value: fmt.Sprintf("%g %%", s.AsPublished.MaxShare), Tone: tone(s.AsPublished.MaxShare == 0)},
+		},
+		Paragraphs: []string{"Asked to promote it all the same: " + s.AsPublished.Refused},
+		Tables:     []chart.Table{table},
+	}
+}
+
+func (s *countStory) provenSection() chart.Section {
+	section := chart.Section{
+		Title: "Proven: the mended service",
+		Facts: []chart.Fact{
+			{Label: "verdict", Value: string(s.Mended.Verdict), Tone: tone(s.Mended.Verdict == whittle.Equivalent)},
+			{Label: "exchanges compared", Value: fmt.Sprint(s.Mended.Compared)},
+		},
+		Paragraphs: []string{s.Mended.Summary},
+	}
+	var intervals []chart.Interval
+	for _, b := range s.Mended.Bounds {
+		intervals = append(intervals, chart.Interval{
+			Label: b.What, Low: b.Low, Estimate: b.Estimate, High: b.High,
+			MarginLow: b.MarginLow, MarginTop: b.MarginHigh, Inside: b.Inside, Note: b.Summary,
+		})
+	}
+	if len(intervals) > 0 {
+		section.Figures = append(section.Figures, chart.Intervals("What could still differ",
+			"The interval that holds whenever one looks, against the margin within which a difference does not matter.", intervals))
+	}
+	if low, high, margin := s.narrowing(); len(low) > 1 {
+		section.Figures = append(section.Figures, chart.Line(chart.Plot{
+			Title: "The evidence narrows", Caption: "The interval for the relative difference of the means, while exchanges came in.",
+			XLabel: "exchanges compared", YLabel: "difference of the means", YUnit: "%", YMin: -4 * margin, YMax: 4 * margin,
+			Series: []chart.Series{
+				{Name: "upper end", Role: chart.Candidate, Points: high},
+				{Name: "lower end", Role: chart.Candidate, Points: low},
+				{Name: "margin", Role: chart.Neutral, Points: []chart.Point{{X: low[0].X, Y: margin}, {X: low[len(low)-1].X, Y: margin}}},
+				{Name: "margin below", Role: chart.Neutral, Points: []chart.Point{{X: low[0].X, Y: -margin}, {X: low[len(low)-1].X, Y: -margin}}},
+			},
+		}))
+	}
+	return section
+}
+
+// narrowing gives the mended service's first evidence over time, in percent.
+func (s *countStory) narrowing() (low, high []chart.Point, margin float64) {
+	begun := false
+	for i, b := range s.bounds {
+		if begun && b.compared < s.bounds[i-1].compared && len(low) > 0 {
+			low, high = nil, nil // evidence began afresh: what was before is another service's
+		}
+		begun = true
+		if len(low) > 0 && b.compared > s.Mended.Compared {
+			break
+		}
+		low = append(low, chart.Point{X: float64(b.compared), Y: 100 * b.low})
+		high = append(high, chart.Point{X: float64(b.compared), Y: 100 * b.high})
+		margin = 100 * b.margin
+	}
+	return low, high, margin
+}
+
+func (s *countStory) shiftSection() chart.Section {
+	share := chart.Series{Name: "share of users on the service", Role: chart.Candidate, Step: true, Area: true}
+	for _, p := range s.shares {
+		share.Points = append(share.Points, chart.Point{X: p.at.Sub(s.Started).Seconds(), Y: p.share})
+	}
+	var marks []chart.Mark
+	timeline := chart.Table{Caption: "Every decision and its reason", Head: []string{"after", "from", "to", "reason", "by"}}
+	for _, t := range s.Rollout.Timeline {
+		after := t.At.Sub(s.Started).Seconds()
+		timeline.Rows = append(timeline.Rows, []string{
+			fmt.Sprintf("%.1f s", after), fmt.Sprintf("%g %%", t.From.Percent()), fmt.Sprintf("%g %%", t.To.Percent()), t.Reason, t.By,
+		})
+		if t.Phase == whittle.PhaseRolledBack {
+			marks = append(marks, chart.Mark{X: after, Text: "killed"})
+		}
+	}
+	section := chart.Section{
+		Title: "Shifted, broken, rolled back, finished",
+		Facts: []chart.Fact{
+			{Label: "from the kill to share 0", Value: fmt.Sprintf("%.0f ms", s.Rollout.RolledBackMS), Tone: tone(s.Rollout.RolledBackMS <= 1000)},
+			{Label: "requests that met the dead service", Value: fmt.Sprint(s.Rollout.RequestsTouched), Tone: tone(s.Rollout.RequestsTouched <= 50)},
+			{Label: "errors users saw", Value: fmt.Sprintf("%d of %d", s.Rollout.UserErrors, s.Rollout.Requests), Tone: tone(s.Rollout.UserErrors == 0)},
+		},
+		Tables: []chart.Table{timeline},
+	}
+	if len(share.Points) > 1 {
+		section.Figures = append(section.Figures, chart.Line(chart.Plot{
+			Title: "The share over time", Caption: "The service is killed in the middle of the shift, proven afresh, and goes to the end.",
+			XLabel: "since the demo began", XUnit: "s", YLabel: "share", YUnit: "%", YMax: 100,
+			Series: []chart.Series{share}, Marks: marks,
+		}))
+	}
+	return section
+}
+
+func (s *countStory) actsSection() chart.Section {
+	table := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
+	for _, a := range s.Acts {
+		word := "yes"
+		if !a.OK {
+			word = "no: " + a.Why
+		}
+		table.Rows = append(table.Rows, []string{fmt.Sprint(a.Act), a.Name, word})
+	}
+	return chart.Section{Title: "The acts", Tables: []chart.Table{table}}
+}
+
+func tone(good bool) chart.Tone {
+	if good {
+		return chart.Good
+	}
+	return chart.Bad
+}
+
+func writePage(path string, p *chart.Page) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+	}
+	defer f.Close()
+	if err := p.WriteHTML(f); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
+	}
+	return f.Close()
+}

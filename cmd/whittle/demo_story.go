@@ -1,0 +1,120 @@
+package main
+
+import (
+	"time"
+
+	"whittle"
+	"whittle/bench/table"
+	"whittle/load"
+)
+
+// countStory is what the demo found, act by act; it is written as
+// demo-count.json, whose keys are documented in docs/systems/count.md.
+type countStory struct {
+	Format  string        `json:"format"`
+	Started time.Time     `json:"started_at"`
+	Seconds float64       `json:"duration_s"`
+	Machine table.Machine `json:"machine"`
+	// Acts that came out as they must, in order; all six make a success.
+	Acts []actOutcome `json:"acts"`
+
+	Monolith    loadBlock    `json:"monolith"`
+	AsPublished shadowBlock  `json:"as_published"`
+	Mended      shadowBlock  `json:"mended"`
+	Rollout     rolloutBlock `json:"rollout"`
+	After       loadBlock    `json:"after"`
+
+	shares []sharePoint
+	bounds []boundPoint
+	before *load.Report
+	after  *load.Report
+}
+
+type actOutcome struct {
+	Act  int    `json:"act"`
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Why is empty where the act came out.
+	Why string `json:"why,omitempty"`
+}
+
+// loadBlock is one run of the same plan through the gateway.
+type loadBlock struct {
+	Requests  int64   `json:"requests"`
+	Completed int64   `json:"completed"`
+	Failed    int64   `json:"failed"`
+	Rate      float64 `json:"rate"`
+	MedianMS  float64 `json:"median_ms"`
+	P95MS     float64 `json:"p95_ms"`
+	P99MS     float64 `json:"p99_ms"`
+	// CPUPerRequest is the CPU time of the process that does the work: the
+	// monolith before, the service after, each with the gateway's added.
+	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	// CPUByProcess is each process's own part of it.
+	CPUByProcess map[string]float64 `json:"cpu_ms_per_request_by_process"`
+	// Void is empty, or why the generator itself distrusts the run.
+	Void string `json:"void,omitempty"`
+}
+
+func newLoadBlock(r *load.Report) loadBlock {
+	b := loadBlock{
+		Requests: r.Requests, Completed: r.Completed, Failed: r.Failed, Rate: r.Rate,
+		MedianMS: r.Median, P95MS: r.P95, P99MS: r.P99, CPUPerRequest: r.CPUPerRequest,
+		CPUByProcess: map[string]float64{}, Void: r.Void,
+	}
+	for _, p := range r.Processes {
+		b.CPUByProcess[p.Name] = p.CPUPerRequest
+	}
+	return b
+}
+
+// shadowBlock is what shadowing a service came to.
+type shadowBlock struct {
+	Verdict  whittle.State     `json:"verdict"`
+	Compared int               `json:"compared"`
+	Summary  string            `json:"summary"`
+	Findings []whittle.Finding `json:"findings"`
+	Bounds   []whittle.Bound   `json:"bounds"`
+	Ledger   whittle.Ledger    `json:"ledger"`
+	// MaxShare is the greatest share of users, in percent, that the service
+	// ever had while it was shadowed.
+	MaxShare float64 `json:"max_share"`
+	// Refused is what promoting it by hand was answered.
+	Refused string `json:"promotion_refused,omitempty"`
+	// Flaws says which published flaw was named by which finding.
+	Flaws map[string]string `json:"flaws_named,omitempty"`
+}
+
+func newShadowBlock(r *whittle.RouteStatus) shadowBlock {
+	return shadowBlock{
+		Verdict: r.Verdict.State, Compared: r.Verdict.Compared, Summary: r.Verdict.Summary,
+		Findings: r.Verdict.Findings, Bounds: r.Verdict.Bounds, Ledger: r.Ledger,
+	}
+}
+
+// rolloutBlock is the shift, with the break in the middle.
+type rolloutBlock struct {
+	// Shares, in percent, in the order in which they were in force.
+	Shares []float64 `json:"shares"`
+	// RolledBackMS is from the candidate's end to the share 0 in force.
+	RolledBackMS float64 `json:"rolled_back_ms"`
+	// RequestsTouched is how many users' requests met the broken candidate.
+	RequestsTouched int64 `json:"requests_touched"`
+	// UserErrors is how many of all users' requests, from the first shadowed
+	// one to the end of the shift, came to an error.
+	UserErrors int64 `json:"user_errors"`
+	// Requests is how many users' requests that is out of.
+	Requests int64              `json:"requests"`
+	Timeline []whittle.Decision `json:"timeline"`
+}
+
+type sharePoint struct {
+	at    time.Time
+	share float64
+}
+
+type boundPoint struct {
+	compared  int
+	low, high float64
+	margin    float64
+}

@@ -1,0 +1,18 @@
+// Command whittle carves a hot endpoint out of a monolith into a fast service,
+// and proves on real traffic that the replacement answers the same and costs
+// less before any user depends on it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := Run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"whittle"
+	"whittle/config"
+)
+
+// settle is how long a file must be quiet before it is read: editors write in
+// several steps.
+const settle = 100 * time.Millisecond
+
+// watchConfig reads the config again on SIGHUP and when its file changes. It
+// watches the folder, because editors and deploys replace the file.
+func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
+		return d.reloadOn(ctx, hup, nil)
+	}
+	defer watcher.Close()
+	if err := watcher.Add(filepath.Dir(d.config().Path)); err != nil {
+		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
+	}
+	return d.reloadOn(ctx, hup, watcher)
+}
+
+func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher *fsnotify.Watcher) error {
+	var events chan fsnotify.Event
+	var failures chan error
+	if watcher != nil {
+		events, failures = watcher.Events, watcher.Errors
+	}
+	quiet := time.NewTimer(0)
+	<-quiet.C
+	defer quiet.Stop()
+	name := filepath.Clean(d.config().Path)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+			d.reload("SIGHUP")
+		case <-quiet.C:
+			d.reload("the file changed")
+		case e, ok := <-events:
+			if ok && filepath.Clean(e.Name) == name && !e.Has(fsnotify.Chmod) && !e.Has(fsnotify.Remove) {
+				quiet.Reset(settle)
+			}
+		case err, ok := <-failures:
+			if ok {
+				d.log.Warn("watch config", "error", err)
+			}
+		}
+	}
+}
+
+// reload puts a new config in force, or says why the old one stays.
+func (d *deployment) reload(why string) {
+	next, err := readConfig(d.config().Path)
+	if err == nil {
+		err = next.Locate(d.put(next))
+	}
+	if err != nil {
+		d.log.Error("config refused, the old one stays in force", "cause", why, "error", err, "hint", hintOf(err))
+		return
+	}
+	for _, w := range next.Warnings {
+		d.log.Warn(w)
+	}
+	for _, what := range needRestart(d.config(), next) {
+		d.log.Warn("changed, and in force only after a restart", "setting", what)
+	}
+	d.file.Store(next)
+	d.log.Info("config in force", "cause", why, "routes", len(next.Routes))
+}
+
+func (d *deployment) put(next *config.File) error {
+	return d.control.Reload(next.Routes, func() error { return d.gateway.Reload(next.Monolith, next.Routes) })
+}
+
+func hintOf(err error) string {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return e.Hint
+	}
+	return ""
+}
+
+// needRestart lists settings that a reload cannot change.
+func needRestart(old, next *config.File) []string {
+	var changed []string
+	for _, s := range []struct {
+		name    string
+		differs bool
+	}{
+		{"listen", old.Listen != next.Listen},
+		{"admin", old.Admin != next.Admin},
+		{"state", old.State != next.State},
+		{"limits", old.Limits != next.Limits},
+		{"log", old.Log != next.Log},
+		{"trace", old.Trace != next.Trace},
+		{"tls", (old.TLS == nil) != (next.TLS == nil) || old.TLS != nil && *old.TLS != *next.TLS},
+		{"forwarded", !slices.Equal(old.Forwarded.Trust, next.Forwarded.Trust)},
+	} {
+		if s.differs {
+			changed = append(changed, s.name)
+		}
+	}
+	return changed
+}

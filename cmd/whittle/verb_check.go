@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"whittle"
+	"whittle/compare"
+	"whittle/config"
+	"whittle/transcode"
+)
+
+type checkVerb struct {
+	Config string `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
+}
+
+// Help gives the examples.
+func (checkVerb) Help() string {
+	return `Reads the config as "whittle run" would, compiles its expressions and contracts, and shows each route with every default in force. Nothing is started.
+
+Examples:
+  whittle check -c whittle.yaml
+  whittle check -c whittle.yaml && whittle run -c whittle.yaml`
+}
+
+// Run prints every route as it will be treated, or everything that is wrong.
+func (v *checkVerb) Run(s streams) error {
+	f, err := readConfig(v.Config)
+	if err != nil {
+		return err
+	}
+	if err := f.Describe(s.out); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "\n%s is good.\n", f.Path)
+	return nil
+}
+
+// readConfig loads a config and compiles what its routes need at run time, so
+// that a fault is found now and placed in the file.
+func readConfig(path string) (*config.File, error) {
+	f, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for i, r := range f.Routes {
+		if r.Candidate == nil {
+			continue
+		}
+		if _, err := compare.NewJudge(r.Compare); err != nil {
+			faults = append(faults, inRoute(i, err))
+		}
+		if r.RPC != nil {
+			if _, err := transcode.New(*r.RPC); err != nil {
+				faults = append(faults, inRoute(i, err))
+			}
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, f.Locate(err)
+	}
+	return f, nil
+}
+
+// inRoute prefixes the field of an error with the route it was found in.
+func inRoute(i int, err error) error {
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok {
+		return err
+	}
+	return e.WithField(fmt.Sprintf("routes[%d].%s", i, e.Field))
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"whittle"
+)
+
+type diffsVerb struct {
+	remote
+	Route string `arg:"" help:"The route, as the config names it: \"POST /Count\"."`
+	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (diffsVerb) Help() string {
+	return `Exits with status 1 while the verdict is DIFFERENT, so that a script can stop there.
+
+Examples:
+  whittle diffs "POST /Count"
+  whittle diffs "GET /users/{id}" --json - | jq '.findings[].path'`
+}
+
+// Run prints the findings of one route.
+func (v *diffsVerb) Run(ctx context.Context, s streams) error {
+	client, err := v.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := client.Route(ctx, v.Route)
+	if err != nil {
+		return err
+	}
+	if v.JSON != "" {
+		if err := writeJSON(s, v.JSON, r.Verdict); err != nil {
+			return err
+		}
+	} else {
+		showFindings(s.out, &r.Verdict)
+	}
+	if r.Verdict.State == whittle.Different {
+		return whittle.Errorf(whittle.FallsShort, "%s: the candidate is DIFFERENT", r.Route)
+	}
+	return nil
+}
+
+func showFindings(w io.Writer, v *whittle.Verdict) {
+	fmt.Fprintln(w, v.Summary)
+	if len(v.Findings) == 0 {
+		fmt.Fprintln(w, "No difference has been seen.")
+	}
+	for i := range v.Findings {
+		showFinding(w, &v.Findings[i])
+	}
+	for _, b := range v.Bounds {
+		fmt.Fprintf(w, "\nWhat could still differ: %s\n", b.Summary)
+	}
+}
+
+func showFinding(w io.Writer, f *whittle.Finding) {
+	standing := "suspected"
+	switch {
+	case f.Expected != "":
+		standing = "expected: " + f.Expected
+	case f.Decided:
+		standing = fmt.Sprintf("shown after %d exchanges", f.DecidedAt)
+	}
+	fmt.Fprintf(w, "\n%s (%s)\n  %s\n", strings.TrimSpace(string(f.Kind)+" "+f.Path), standing, f.Summary)
+	if f.Cause != "" {
+		fmt.Fprintf(w, "  why        %s\n", f.Cause)
+	}
+	fmt.Fprintf(w, "  seen       in %d of %d\n", f.Count, f.Of)
+	for _, sample := range f.Samples {
+		fmt.Fprintf(w, "  sample     %s  %s\n             monolith  %s\n             candidate %s\n",
+			sample.At.Local().Format("15:04:05"), sample.Request, sample.Monolith, sample.Candidate)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/user"
+
+	"whittle"
+	"whittle/rollout"
+)
+
+// order is what every verb that commands a route has.
+type order struct {
+	remote
+	Route  string `arg:"" help:"The route, as the config names it: \"POST /Count\"."`
+	Reason string `short:"m" placeholder:"TEXT" help:"Why; kept in the route's time line."`
+}
+
+func (o *order) send(ctx context.Context, s streams, r rollout.Order) error {
+	client, err := o.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r.Reason, r.By = o.Reason, operator()
+	after, err := client.Order(ctx, o.Route, r)
+	if err != nil {
+		return err
+	}
+	showRoute(s.out, &after)
+	return nil
+}
+
+// operator names who is at the keyboard, for the time line.
+func operator() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), "somebody")
+}
+
+type promoteVerb struct {
+	order
+	Force bool    `help:"Promote although the verdict is UNDECIDED; needs a reason. DIFFERENT cannot be forced."`
+	To    float64 `placeholder:"PERCENT" help:"Refuse unless the next step is this share."`
+}
+
+// Help gives the examples.
+func (promoteVerb) Help() string {
+	return `One step of the config's rollout.steps. Refused, with the reason, while the verdict is DIFFERENT, and while it is UNDECIDED unless forced.
+
+Examples:
+  whittle promote "POST /Count"
+  whittle promote "POST /Count" --to 25 -m "quiet hour"
+  whittle promote "POST /Count" --force -m "rehearsal on staging"`
+}
+
+// Run promotes.
+func (v *promoteVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Promote, Force: v.Force, To: whittle.Percent(v.To)})
+}
+
+type holdVerb struct{ order }
+
+// Help gives the examples.
+func (holdVerb) Help() string {
+	return `Nothing moves by itself until "whittle resume", except a fall to the monolith.
+
+Example:
+  whittle hold "POST /Count" -m "release freeze"`
+}
+
+// Run holds.
+func (v *holdVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Hold})
+}
+
+type resumeVerb struct{ order }
+
+// Help gives the examples.
+func (resumeVerb) Help() string {
+	return "Example:\n  whittle resume \"POST /Count\""
+}
+
+// Run resumes.
+func (v *resumeVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Resume})
+}
+
+type rollbackVerb struct{ order }
+
+// Help gives the examples.
+func (rollbackVerb) Help() string {
+	return `The monolith answers everything from the next request on. The route stays there until it is promoted or reset by hand.
+
+Example:
+  whittle rollback "POST /Count" -m "support sees odd totals"`
+}
+
+// Run rolls back.
+func (v *rollbackVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Rollback})
+}
+
+type offVerb struct{ order }
+
+// Help gives the examples.
+func (offVerb) Help() string {
+	return `Like a rollback, and nothing is mirrored either. "whittle promote" switches the route on again, in shadow.
+
+Example:
+  whittle off "POST /Count"`
+}
+
+// Run switches off.
+func (v *offVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Off})
+}
+
+type resetVerb struct{ order }
+
+// Help gives the examples.
+func (resetVerb) Help() string {
+	return `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on.
+
+Example:
+  whittle reset "POST /Count" -m "deployed 1.4.1"`
+}
+
+// Run begins afresh.
+func (v *resetVerb) Run(ctx context.Context, s streams) error {
+	return v.send(ctx, s, rollout.Order{Kind: rollout.Reset})
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle"
+	"whittle/config"
+	"whittle/control"
+	"whittle/gateway"
+	"whittle/state"
+)
+
+type runVerb struct {
+	Config string `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
+}
+
+// Help gives the examples.
+func (runVerb) Help() string {
+	return `Listens, passes requests on, mirrors and compares what the config's routes say, and shifts their traffic by the evidence. Prints one line "listening public=ADDRESS admin=ADDRESS" when it is ready. The config is read again on SIGHUP and when the file changes; a bad one is refused and the old one stays in force. SIGTERM ends it after the requests under way.
+
+Examples:
+  whittle run -c whittle.yaml
+  kill -HUP $PID                 # read the config again
+  whittle status                 # in another terminal`
+}
+
+// Run serves until ctx ends.
+func (v *runVerb) Run(ctx context.Context, s streams) error {
+	f, err := readConfig(v.Config)
+	if err != nil {
+		return err
+	}
+	log := newLog(s.err, f.Log)
+	for _, w := range f.Warnings {
+		log.Warn(w)
+	}
+	d, err := open(ctx, f, log)
+	if err != nil {
+		return f.Locate(err)
+	}
+	fmt.Fprintf(s.out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
+	return d.serve(ctx)
+}
+
+func newLog(w io.Writer, c config.Log) *slog.Logger {
+	o := &slog.HandlerOptions{Level: c.Level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// deployment is a running gateway with everything around it, wired once.
+type deployment struct {
+	file    atomic.Pointer[config.File] // as last put in force
+	log     *slog.Logger
+	store   *state.Store
+	gateway *gateway.Gateway
+	control *control.Controller
+	admin   *adminServer // nil where it is switched off
+	public  net.Listener
+	// stopTraces flushes the spans that wait for export.
+	stopTraces func(context.Context) error
+}
+
+// open makes every part and binds the addresses; nothing is served yet. What
+// it opened is closed again if a later part fails.
+func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment, err error) {
+	d := &deployment{log: log}
+	d.file.Store(f)
+	defer func() {
+		if err != nil {
+			d.abandon()
+		}
+	}()
+	if d.store, err = openStore(f.State, log); err != nil {
+		return nil, err
+	}
+	tracer, stop, err := newTracer(ctx, f.Trace)
+	if err != nil {
+		return nil, err
+	}
+	d.stopTraces = stop
+	d.gateway, err = gateway.New(gateway.Options{
+		Monolith: f.Monolith,
+		Routes:   f.Routes,
+		Limits:   gateway.Limits(f.Limits),
+		TLS:      tlsFiles(f.TLS),
+		Trusted:  f.Forwarded.Trust,
+		// The controller is made next and before anything is served, so these
+		// are never called while it is nil.
+		Observe: func(x *whittle.Exchange) string { return d.control.Observe(x) },
+		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
+		Tripped: func(route, reason string) { d.control.Tripped(route, reason) },
+		Tracer:  tracer,
+		Log:     log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.control, err = control.New(control.Options{
+		Store:   d.store,
+		Routes:  f.Routes,
+		Apply:   d.gateway.Apply,
+		Ledger:  d.gateway.Ledger,
+		Restore: d.gateway.Restore,
+		Log:     log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.public, err = listen(ctx, f.Listen, "listen"); err != nil {
+		return nil, err
+	}
+	d.admin, err = newAdminServer(ctx, d)
+	return d, err
+}
+
+// openStore opens the state file. One that is damaged beyond reading is kept
+// beside and a new one begun: the monolith alone serves until there is new
+// evidence, which is better than no gateway.
+func openStore(path string, log *slog.Logger) (*state.Store, error) {
+	store, err := state.Open(path)
+	if !errors.Is(err, state.ErrCorrupt) {
+		return store, err
+	}
+	aside, asideErr := state.SetAside(path, time.Now())
+	if asideErr != nil {
+		return nil, errors.Join(err, asideErr)
+	}
+	log.Error("the state file is damaged: every route begins again on the monolith alone", "error", err, "kept_as", aside)
+	return state.Open(path)
+}
+
+func tlsFiles(t *config.TLS) *gateway.TLS {
+	if t == nil {
+		return nil
+	}
+	return &gateway.TLS{Certificate: t.Cert, Key: t.Key}
+}
+
+func listen(ctx context.Context, address, field string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
+			WithField(field).WithHint("is another process there? Choose another address in the config.")
+	}
+	return l, nil
+}
+
+// abandon closes what was opened of a deployment that was never served.
+func (d *deployment) abandon() {
+	if d.public != nil {
+		d.public.Close()
+	}
+	if d.store != nil {
+		if err := d.store.Close(); err != nil {
+			d.log.Error("close state", "error", err)
+		}
+	}
+}
+
+func (d *deployment) config() *config.File { return d.file.Load() }
+
+func (d *deployment) adminAddr() string {
+	if d.admin == nil {
+		return "off"
+	}
+	return d.admin.listener.Addr().String()
+}
+
+// serve runs until ctx ends, then winds down in the order in which nothing is
+// lost: no new requests, mirror workers, the last decision, the state file,
+// the traces.
+func (d *deployment) serve(ctx context.Context) error {
+	d.control.Start()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+
+	// decide outlives the requests, so that what they taught is kept.
+	decide, stopDeciding := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopDeciding()
+	decided := make(chan error, 1)
+	go func() { decided <- d.control.Run(decide) }()
+
+	group, serving := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.gateway.Serve(serving, d.public) })
+	group.Go(func() error { return d.watchConfig(serving, hup) })
+	if d.admin != nil {
+		group.Go(func() error { return d.admin.serve(serving) })
+	}
+	err := group.Wait()
+
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
+	defer cancel()
+	err = errors.Join(err, d.gateway.Close(grace))
+	stopDeciding()
+	err = errors.Join(err, <-decided, d.store.Close())
+	if flush := d.stopTraces(grace); flush != nil {
+		d.log.Warn("the last spans were not exported", "error", flush)
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+type statusVerb struct {
+	remote
+	Route string `arg:"" optional:"" help:"Only this route, with its guardrails and time line."`
+	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (statusVerb) Help() string {
+	return `Examples:
+  whittle status
+  whittle status "POST /Count"
+  whittle status --json - | jq '.routes[].evidence.verdict'`
+}
+
+// Run prints the routes.
+func (v *statusVerb) Run(ctx context.Context, s streams) error {
+	client, err := v.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if v.Route != "" {
+		r, err := client.Route(ctx, v.Route)
+		if err != nil {
+			return err
+		}
+		if v.JSON != "" {
+			return writeJSON(s, v.JSON, r)
+		}
+		showRoute(s.out, &r)
+		showDetail(s.out, &r)
+		return nil
+	}
+	all, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if v.JSON != "" {
+		return writeJSON(s, v.JSON, all)
+	}
+	if len(all.Routes) == 0 {
+		fmt.Fprintln(s.out, "No route has a candidate: everything passes through to the monolith.")
+	}
+	for i := range all.Routes {
+		showRoute(s.out, &all.Routes[i])
+	}
+	return nil
+}
+
+func showRoute(w io.Writer, r *whittle.RouteStatus) {
+	held := ""
+	if r.Held {
+		held = ", held"
+	}
+	fmt.Fprintf(w, "%s\n", r.Route)
+	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
+	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
+	fmt.Fprintf(w, "  ledger    %s\n", ledgerLine(&r.Ledger))
+	fmt.Fprintf(w, "  next      %s\n", r.Next)
+}
+
+// ledgerLine writes the account so that it can be added up by eye.
+func ledgerLine(l *whittle.Ledger) string {
+	parts := []string{fmt.Sprintf("%d compared", l.Compared)}
+	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
+		if n := l.Skipped[reason]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, reason))
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
+	if l.Pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
+	}
+	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
+}
+
+// showDetail adds what could still differ, how near the guards are, and what
+// was decided when.
+func showDetail(w io.Writer, r *whittle.RouteStatus) {
+	for _, b := range r.Verdict.Bounds {
+		fmt.Fprintf(w, "  bound     %s\n", b.Summary)
+	}
+	for _, g := range r.Guards {
+		fmt.Fprintf(w, "  guard     %s\n", g.Summary)
+	}
+	for _, d := range r.Timeline {
+		fmt.Fprintf(w, "  %s  %g %% → %g %%  %s (%s)\n", d.At.Local().Format("2006-01-02 15:04:05"), d.From.Percent(), d.To.Percent(), d.Reason, d.By)
+	}
+}
