@@ -93,7 +93,7 @@ func (d *dialer) end() {
 	d.ended = true
 	close(d.cut)
 	for c := range d.open {
-		c.Conn.Close()
+		c.Close()
 	}
 }
 
@@ -157,7 +157,7 @@ func (d *dialer) close(c *conn) {
 	d.mu.Lock()
 	delete(d.open, c)
 	d.mu.Unlock()
-	c.Conn.Close()
+	c.Close()
 }
 
 // closeIdle ends the pool's idle connections.
@@ -167,7 +167,7 @@ func (d *dialer) closeIdle() {
 	for _, cs := range d.idle {
 		for _, c := range cs {
 			delete(d.open, c)
-			c.Conn.Close()
+			c.Close()
 		}
 	}
 	clear(d.idle)
@@ -194,7 +194,7 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
-		c.Conn.Close()
+		c.Close()
 		return nil, errEnded
 	}
 	d.open[c] = struct{}{}

@@ -102,7 +102,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	defer stop()
 	s := &session{
 		plan: p, options: o, prepared: prepared, slots: slots, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, ctx: cut, shards: newShards(len(p.names)),
+		seed: o.Seed, shards: newShards(len(p.names)),
 	}
 	cpu, err := watch(o.Watch)
 	if err != nil {
@@ -116,14 +116,15 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
 	m.begin()
-	early := !s.pace(ctx, timer)
+	early := !s.pace(ctx, cut, timer)
 	s.finish(ctx, stop)
 	m.end()
 	return m.report(target, early), nil
 }
 
-// pace lets the virtual users arrive; false says that ctx ended it early.
-func (s *session) pace(ctx context.Context, timer *napper) bool {
+// pace lets the virtual users arrive; false says that ctx ended it early. What
+// they have under way goes on until cut ends.
+func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
 	pacer := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365)))
 	for {
 		a, ok := pacer.Next()
@@ -133,7 +134,7 @@ func (s *session) pace(ctx context.Context, timer *napper) bool {
 		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
 			return false
 		}
-		s.arrive(a)
+		s.arrive(cut, a)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,7 +87,7 @@ scenarios:
 }
 
 func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer srv.Close()
 	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: srv.URL, Seed: 7})
@@ -125,34 +124,34 @@ func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
-	var n atomic.Int64
-	ctx, cancel := context.WithCancel(t.Context())
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if n.Add(1) == 20 {
-			cancel()
-		}
-		if strings.HasPrefix(r.URL.Path, "/hang") {
-			<-r.Context().Done()
-		}
-	}))
-	defer srv.Close()
 	for _, c := range []struct {
 		path       string
 		unfinished bool
 	}{{"/quick", false}, {"/hang", true}} {
-		n.Store(0)
-		ctx, cancel = context.WithCancel(t.Context())
-		p := plan(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
-		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 100 * time.Millisecond})
-		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !r.Early || r.Requests < 20 || r.Failed != 0 || (r.Unfinished > 0) != c.unfinished {
-			t.Errorf("%s: early %v, requests %d, failed %d %v, unfinished %d", c.path, r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
-		}
-		if r.Completed+r.Unfinished != r.Requests || r.Users.Started != r.Users.Finished {
-			t.Errorf("%s: %d + %d of %d requests, users %+v", c.path, r.Completed, r.Unfinished, r.Requests, r.Users)
-		}
+		t.Run(c.path, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var n atomic.Int64
+			srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if n.Add(1) == 20 {
+					cancel()
+				}
+				if c.unfinished {
+					<-r.Context().Done()
+				}
+			}))
+			defer srv.Close()
+			p := plan(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
+			r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 100 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Early || r.Requests < 20 || r.Failed != 0 || r.Users.Failed != 0 || (r.Unfinished > 0) != c.unfinished {
+				t.Errorf("early %v, requests %d, failed %d %v, unfinished %d", r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
+			}
+			if r.Completed+r.Unfinished != r.Requests || r.Users.Started != r.Users.Finished {
+				t.Errorf("%d + %d of %d requests, users %+v", r.Completed, r.Unfinished, r.Requests, r.Users)
+			}
+		})
 	}
 }

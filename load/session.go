@@ -17,7 +17,6 @@ type session struct {
 	slots    int
 	dialer   *dialer
 	seed     uint64
-	ctx      context.Context // ends when everything under way is to be cut
 	start    time.Time
 	shards   []*shard
 
@@ -34,12 +33,9 @@ type session struct {
 
 func (s *session) now() time.Time { return s.options.Now() }
 
-// ended reports that the run is being cut short.
-func (s *session) ended() bool { return s.ctx.Err() != nil }
-
 // arrive starts a virtual user, or counts it as skipped where too many are
-// under way.
-func (s *session) arrive(a Arrival) {
+// under way. What is under way is cut when ctx ends.
+func (s *session) arrive(ctx context.Context, a Arrival) {
 	limit := int64(s.options.MaxInFlight)
 	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
 		limit = min(limit, int64(m))
@@ -60,7 +56,7 @@ func (s *session) arrive(a Arrival) {
 	w := newWorker(s, s.shards[s.workers%len(s.shards)])
 	s.workers++
 	s.mu.Unlock()
-	s.wg.Go(func() { w.live(a) })
+	s.wg.Go(func() { w.live(ctx, a) })
 }
 
 // park keeps a worker for the next arrival; false tells it to end.
@@ -89,17 +85,17 @@ func (s *session) settle() {
 }
 
 // pause waits until a time; false says that the run was ended before.
-func (s *session) pause(until time.Time) bool {
+func (s *session) pause(ctx context.Context, until time.Time) bool {
 	d := until.Sub(s.now())
 	if d <= 0 {
-		return !s.ended()
+		return ctx.Err() == nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 		return false
 	}
 }

@@ -60,7 +60,7 @@ func (r *Report) summarizeCounts(b *strings.Builder) {
 	if len(r.Errors) > 0 {
 		fmt.Fprintf(t, "errors\t%s\n", counts(r.Errors))
 	}
-	t.Flush()
+	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
 
 func (r *Report) summarizeLatency(b *strings.Builder) {
@@ -81,7 +81,7 @@ func (r *Report) summarizeLatency(b *strings.Builder) {
 	row("to the first byte", r.Latency.FirstByte)
 	row("to connect", r.Latency.Connect)
 	row("generator's own lateness", r.Latency.ScheduleError)
-	t.Flush()
+	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
 
 func (r *Report) summarizeNames(b *strings.Builder) {
@@ -94,7 +94,7 @@ func (r *Report) summarizeNames(b *strings.Builder) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.Completed, n.Failed,
 			milliseconds(n.Intended.P50), milliseconds(n.Intended.P95), milliseconds(n.Intended.P99))
 	}
-	t.Flush()
+	_ = t.Flush() // into a strings.Builder, which cannot fail
 }
 
 func (r *Report) summarizeCosts(b *strings.Builder) {

@@ -324,7 +324,8 @@ func twoNumbers(args []string) (low, high int64, err error) {
 func isName(s string) bool {
 	for i, c := range s {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || !(c == '-' || c >= '0' && c <= '9')) {
+		further := c == '-' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !further) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -36,9 +37,9 @@ func newWorker(s *session, sh *shard) *worker {
 }
 
 // live takes arrivals until the session ends.
-func (w *worker) live(first Arrival) {
+func (w *worker) live(ctx context.Context, first Arrival) {
 	for a, ok := first, true; ok; a, ok = <-w.wake {
-		w.user(a)
+		w.user(ctx, a)
 		w.run.inFlight.Add(-1)
 		w.run.finished.Add(1)
 		if !w.run.park(w) {
@@ -48,7 +49,7 @@ func (w *worker) live(first Arrival) {
 }
 
 // user is one virtual user's whole life.
-func (w *worker) user(a Arrival) {
+func (w *worker) user(ctx context.Context, a Arrival) {
 	w.due = w.run.start.Add(a.At)
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
@@ -66,7 +67,7 @@ func (w *worker) user(a Arrival) {
 	if f := w.run.options.Headers; f != nil {
 		w.extra = f(w.extra, w.index)
 	}
-	if !w.steps(w.run.plan.choose(w.scope.rng).steps) && !w.run.ended() {
+	if !w.steps(ctx, w.run.plan.choose(w.scope.rng).steps) && ctx.Err() == nil {
 		w.run.failed.Add(1)
 	}
 	for i, c := range w.own {
@@ -79,17 +80,17 @@ func (w *worker) user(a Arrival) {
 
 // steps runs a flow, and reports whether the user goes on: a request without
 // an answer, or with an unexpected one, ends it.
-func (w *worker) steps(steps []step) bool {
+func (w *worker) steps(ctx context.Context, steps []step) bool {
 	for i := range steps {
 		ok := true
 		switch s := &steps[i]; {
 		case s.request != nil:
-			ok = w.ask(w.run.prepared[s.request])
+			ok = w.ask(ctx, w.run.prepared[s.request])
 		case s.think != nil:
 			w.due = w.due.Add(s.think.pause)
-			ok = w.run.pause(w.due)
+			ok = w.run.pause(ctx, w.due)
 		case s.loop != nil:
-			ok = w.loop(s.loop)
+			ok = w.loop(ctx, s.loop)
 		}
 		if !ok {
 			return false
@@ -98,7 +99,7 @@ func (w *worker) steps(steps []step) bool {
 	return true
 }
 
-func (w *worker) loop(l *loop) bool {
+func (w *worker) loop(ctx context.Context, l *loop) bool {
 	count, item := w.scope.loopCount, w.scope.loopItem
 	defer func() { w.scope.loopCount, w.scope.loopItem = count, item }()
 	n := l.count
@@ -111,7 +112,7 @@ func (w *worker) loop(l *loop) bool {
 		if l.over != nil {
 			w.scope.loopItem = l.over[i]
 		}
-		if !w.steps(l.steps) {
+		if !w.steps(ctx, l.steps) {
 			return false
 		}
 	}
@@ -119,16 +120,16 @@ func (w *worker) loop(l *loop) bool {
 }
 
 // ask sends one request and reads its answer.
-func (w *worker) ask(q *prepared) bool {
+func (w *worker) ask(ctx context.Context, q *prepared) bool {
 	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra)
 	o := observed{name: q.index, intended: w.due, sent: w.run.now()}
 	deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
-	err := w.exchange(q, deadline, &o)
+	err := w.exchange(ctx, q, deadline, &o)
 	o.done = w.run.now()
 	// The next step is due when this one is over.
 	w.due = o.done
 	if err != nil {
-		if w.run.ended() {
+		if ctx.Err() != nil {
 			w.shard.cut(&o)
 			return false
 		}
@@ -163,7 +164,7 @@ func (q *prepared) judge(a *answer) string {
 }
 
 // exchange finds a connection, writes the request and reads the answer.
-func (w *worker) exchange(q *prepared, deadline time.Time, o *observed) error {
+func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
 	d, e := w.run.dialer, q.endpoint
 	var c *conn
 	if w.own != nil {
@@ -177,7 +178,7 @@ func (w *worker) exchange(q *prepared, deadline time.Time, o *observed) error {
 		// What waited for a connection was not the target's doing.
 		o.sent = d.now()
 	}
-	c, err := w.over(c, q, deadline, o)
+	c, err := w.over(ctx, c, q, deadline, o)
 	if c != nil && (err != nil || !w.ans.reusable) {
 		d.close(c)
 		c = nil
@@ -192,7 +193,7 @@ func (w *worker) exchange(q *prepared, deadline time.Time, o *observed) error {
 
 // over sends over a kept-alive connection where there is one, else over a new
 // one. It returns the connection that was used last, to be kept or closed.
-func (w *worker) over(c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
+func (w *worker) over(ctx context.Context, c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
 	if c != nil {
 		err := w.through(c, q, deadline, o)
 		gone := err != nil && c.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
@@ -202,7 +203,7 @@ func (w *worker) over(c *conn, q *prepared, deadline time.Time, o *observed) (*c
 		w.run.dialer.close(c)
 	}
 	began := w.run.now()
-	c, err := w.run.dialer.dial(w.run.ctx, q.endpoint, deadline)
+	c, err := w.run.dialer.dial(ctx, q.endpoint, deadline)
 	if err != nil {
 		return nil, &dialError{err}
 	}
