@@ -26,15 +26,15 @@ const (
 // most 0 given the past if the null hypothesis holds. Then the chance that the
 // wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
 // often one looks. The gambler spreads the first wealth evenly over the fixed
-// stakes, and over both directions where the test is two-sided. A quarter is
-// kept back and staked little by little, so that a candidate that changes late
-// meets bets which a long quiet past has not eaten.
+// stakes; a quarter is kept back and staked little by little, so that a
+// candidate that changes late meets bets which a long quiet past has not eaten.
+// Only positive payoffs win: whoever does not know the direction learns it from
+// the past and turns the payoff.
 //
 // Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
 // safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162.
 type bets struct {
-	Up   [len(stakes)]float64 `json:"up"`
-	Down [len(stakes)]float64 `json:"down"`
+	Staked [len(stakes)]float64 `json:"staked"`
 	// Cash is what has not been staked yet.
 	Cash float64 `json:"cash"`
 	// Now is the wealth; Peak the highest so far, which is what Ville's
@@ -45,24 +45,12 @@ type bets struct {
 	At int `json:"at"`
 	// Rounds counts the payoffs that were not zero.
 	Rounds int `json:"rounds"`
-	// TwoSided also bets on negative payoffs.
-	TwoSided bool `json:"two"`
 }
 
-// newBets makes a test that wins by positive payoffs only.
-func newBets() bets { return startBets(false) }
-
-// newTwoSided makes a test that wins by payoffs of either sign.
-func newTwoSided() bets { return startBets(true) }
-
-func startBets(two bool) bets {
-	b := bets{Now: 1, Peak: 1, TwoSided: two, Cash: cashPart}
-	each := (1 - cashPart) / b.heaps()
-	for i := range stakes {
-		b.Up[i] = each
-		if two {
-			b.Down[i] = each
-		}
+func newBets() bets {
+	b := bets{Now: 1, Peak: 1, Cash: cashPart}
+	for i := range b.Staked {
+		b.Staked[i] = (1 - cashPart) / float64(len(stakes))
 	}
 	return b
 }
@@ -73,35 +61,21 @@ func (b *bets) bet(g, alpha float64, n int) {
 	if g == 0 || math.IsNaN(g) {
 		return
 	}
-	g = max(-1, min(1, g))
+	g = clamp(g)
 	b.Rounds++
 	fresh := b.Cash / float64(b.Rounds+cashRounds)
 	b.Cash -= fresh
-	fresh /= b.heaps()
+	fresh /= float64(len(stakes))
 	sum := b.Cash
 	for i, l := range stakes {
-		b.Up[i] = held((b.Up[i] + fresh) * (1 + l*g))
-		sum += b.Up[i]
-	}
-	if b.TwoSided {
-		for i, l := range stakes {
-			b.Down[i] = held((b.Down[i] + fresh) * (1 - l*g))
-			sum += b.Down[i]
-		}
+		b.Staked[i] = held((b.Staked[i] + fresh) * (1 + l*g))
+		sum += b.Staked[i]
 	}
 	b.Now = sum
 	b.Peak = max(b.Peak, sum)
 	if b.At == 0 && sum*alpha >= 1 {
 		b.At = n
 	}
-}
-
-// heaps is over how many bets the wealth is spread.
-func (b *bets) heaps() float64 {
-	if b.TwoSided {
-		return float64(2 * len(stakes))
-	}
-	return float64(len(stakes))
 }
 
 func held(w float64) float64 {
@@ -117,20 +91,10 @@ func (b *bets) decided() bool { return b.At > 0 }
 // eValue is the highest wealth so far, bounded so that it can be shown.
 func (b *bets) eValue() float64 { return min(b.Peak, eValueCap) }
 
-// rising reports whether the wealth lies on positive payoffs.
-func (b *bets) rising() bool {
-	var up, down float64
-	for i := range stakes {
-		up += b.Up[i]
-		down += b.Down[i]
-	}
-	return up >= down
-}
-
 // valid reports whether the state could have come from play.
 func (b *bets) valid() bool {
-	for i := range stakes {
-		if !(b.Up[i] >= 0 && b.Up[i] <= wealthCap && b.Down[i] >= 0 && b.Down[i] <= wealthCap) {
+	for _, w := range b.Staked {
+		if !(w >= 0 && w <= wealthCap) {
 			return false
 		}
 	}

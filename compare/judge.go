@@ -25,7 +25,8 @@ type Judge struct {
 
 	// compared counts the exchanges with both answers; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
-	// undeclared in status, content type or by giving no answer.
+	// undeclared in status, content type or by giving no answer; of random
+	// answers also those that were wrong or unreadable by themselves.
 	compared, asked, loose int
 
 	status, kind, failure head
@@ -60,12 +61,15 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	j.verdict = nil
 	shape := shapeOf(&x.Request)
 	j.novelty.see(shape)
+	if x.Monolith.Failure != whittle.NoFailure {
+		if x.Candidate.Failure == whittle.NoFailure {
+			j.failure.Same.bet(-1, j.alpha, j.asked) // as a failure of the candidate wins
+		}
+		return Observation{Skip: whittle.SkipMonolith}
+	}
 	j.asked++
 	failed, _ := j.seeHead(&j.failure, x, whittle.FoundFailure, shape, j.asked)
-	switch {
-	case x.Monolith.Failure != whittle.NoFailure:
-		return Observation{Skip: whittle.SkipMonolith}
-	case x.Candidate.Failure != whittle.NoFailure:
+	if x.Candidate.Failure != whittle.NoFailure {
 		j.loose += int(oneIf(failed))
 		return Observation{Differs: failed}
 	}
@@ -79,9 +83,12 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		return Observation{Differs: differs}
 	}
 	o := j.method.observe(x)
-	if o.Skip != "" {
+	switch {
+	case o.Skip != "":
 		j.compared--
 		j.asked--
+	case o.Differs && j.c.Kind == whittle.Statistical:
+		j.loose++
 	}
 	return o
 }

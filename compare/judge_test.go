@@ -210,17 +210,40 @@ func TestFailuresAndUnreadableAnswers(t *testing.T) {
 		if v.State != whittle.Different || len(f) != 1 || f[0].Count != 30 || f[0].Summary == "" {
 			t.Errorf("%s: %s %+v", c.name, v.Summary, f)
 		}
-		both := newCountJudge(t, countRoute())
-		drive(both, 1, 400, flaws{}, func(i int, x *whittle.Exchange) {
+	}
+}
+
+// What the monolith does as often as the candidate raises no alarm, and a
+// monolith that alone fails shows nothing against the candidate.
+func TestFailuresOfTheMonolith(t *testing.T) {
+	down := whittle.Answer{Failure: whittle.FailedTimeout}
+	for name, change := range map[string]func(i int, x *whittle.Exchange){
+		"both unreadable alike": func(i int, x *whittle.Exchange) {
 			if i%3 == 0 {
 				x.Monolith.Body = []byte("busy")
 			}
 			if i%3 == 1 {
 				x.Candidate.Body = []byte("busy")
 			}
-		})
-		if v := both.Verdict(); v.State == whittle.Different {
-			t.Errorf("both unreadable alike: %s", v.Summary)
+		},
+		"both fail alike": func(i int, x *whittle.Exchange) {
+			if i%3 == 0 {
+				x.Monolith = down
+			}
+			if i%3 == 1 {
+				x.Candidate = down
+			}
+		},
+		"the monolith fails": func(i int, x *whittle.Exchange) {
+			if i%2 == 0 {
+				x.Monolith = down
+			}
+		},
+	} {
+		j := newCountJudge(t, countRoute())
+		drive(j, 1, 400, flaws{}, change)
+		if v := j.Verdict(); v.State != whittle.Undecided {
+			t.Errorf("%s: %s", name, v.Summary)
 		}
 	}
 }

@@ -40,16 +40,20 @@ func (j *Judge) judge() whittle.Verdict {
 	return v
 }
 
-// looseBound bounds the share of exchanges with another status, another content
-// type, or no answer.
+// looseBound bounds the share of exchanges that differ by themselves, whatever
+// the others are.
 func (j *Judge) looseBound() whittle.Bound {
 	high := shareBound(j.loose, j.asked, alphaOf(j.c))
 	b := whittle.Bound{
 		What: "share of answers", High: high, MarginHigh: j.limit(),
 		Estimate: float64(j.loose) / float64(max(1, j.asked)), Inside: high <= j.limit(),
 	}
-	b.Summary = fmt.Sprintf("%s of %s exchanges had another status or content type, or no answer: at most %s can",
-		commas(fmt.Sprint(j.loose)), commas(fmt.Sprint(j.asked)), inPercent(high))
+	what := "another status or content type, or no answer"
+	if j.c.Kind == whittle.Statistical {
+		what = "another status or content type, a wrong value, or no answer"
+	}
+	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
+		commas(fmt.Sprint(j.loose)), commas(fmt.Sprint(j.asked)), what, inPercent(high))
 	return b
 }
 

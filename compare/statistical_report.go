@@ -69,7 +69,7 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 	for _, v := range g.values {
 		t := s.Strata.of(v.Key)
 		if !seen[v.Key] && (largest || t.Wrong.X == 0 && len(g.values) >= fewWild) {
-			f.DecidedAt = firstOf2(f.DecidedAt, s.Wrong.decidedAt(t))
+			f.DecidedAt = earlier(f.DecidedAt, s.Wrong.decidedAt(t))
 		}
 		seen[v.Key] = true
 		f.EValue = max(f.EValue, t.Wrong.Peak)

@@ -99,10 +99,10 @@ func wider(y, x, spread float64) float64 {
 	return d / (1 + math.Abs(d))
 }
 
-func (w *spreadWitness) decidedAt() int { return firstOf2(w.Single.At, w.Double.At) }
+func (w *spreadWitness) decidedAt() int { return earlier(w.Single.At, w.Double.At) }
 
-// firstOf2 is the smaller of two numbers of exchanges, 0 meaning never.
-func firstOf2(a, b int) int {
+// earlier is the smaller of two numbers of exchanges, 0 meaning never.
+func earlier(a, b int) int {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}

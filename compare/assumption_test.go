@@ -1,0 +1,101 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"whittle"
+)
+
+// What breaks the assumption, and what whittle then does (docs/verdict.md).
+
+// The first call of a request changes what the second one answers: whoever is
+// asked second answers more. The pairs are not exchangeable, so `mean` is found
+// though the two services are the same; but where some requests are repeated to
+// the monolith, its second answers are shifted likewise, and the finding shows
+// nothing any more.
+func TestAnswersThatDependOnWhoAskedFirst(t *testing.T) {
+	for _, repeats := range []bool{false, true} {
+		c := whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, MinCompared: 300}
+		j := newCountJudge(t, c)
+		r := rand.New(rand.NewPCG(1, 31))
+		call := func(later float64) whittle.Answer {
+			return counted(1e6 + 40*later + 20*r.NormFloat64())
+		}
+		for i := range 400 {
+			x := countExchange(i, 1, 0, 0)
+			x.Monolith, x.Candidate = call(0), call(1)
+			if repeats && i%5 == 0 {
+				again := call(1)
+				x.Repeat = &again
+			}
+			j.Observe(x)
+		}
+		v := j.Verdict()
+		if got := v.State == whittle.Different; got == repeats {
+			t.Errorf("with repeats %v: %s", repeats, v.Summary)
+		}
+		if f := findingsOf(&v, whittle.FoundMean); len(f) != 1 || repeats && f[0].Cause == "" {
+			t.Errorf("with repeats %v: findings %+v", repeats, v.Findings)
+		}
+	}
+}
+
+// Answers that follow the time of day alike on both sides are no breach: given
+// the request and the past, the pair is still exchangeable. 200 runs in which
+// the law drifts by many spreads, at most 2 alarms.
+func TestALawThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
+	const runs = 200
+	alarmed := 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 32))
+		level, i := 100.0, 0
+		w := world{
+			next:   func(r *rand.Rand, _ int) float64 { level += r.NormFloat64() + 0.2; return 1 },
+			answer: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
+		}
+		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.answer(r, per) })
+		alarmed += int(oneIf(len(s.alarms()) > 0))
+	}
+	if alarmed > runs/100 {
+		t.Errorf("%d alarms in %d runs", alarmed, runs)
+	}
+}
+
+// Both sides keep answers in a cache of their own: the pairs of one key repeat
+// each other, so a chance difference counts many times over. The repeats
+// witness stays silent, as the monolith repeats itself as often, but the others
+// do not: their alarms are the price of the breach, and they are frequent.
+func TestCachesOnBothSidesAreABreach(t *testing.T) {
+	const runs = 100
+	repeats, others := 0, 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 33))
+		cached := func() func(*rand.Rand, float64) float64 {
+			kept := map[float64]float64{}
+			return func(r *rand.Rand, per float64) float64 {
+				if _, ok := kept[per]; !ok {
+					kept[per] = monolithCount(r, per)
+				}
+				return kept[per]
+			}
+		}
+		w, candidate := world{next: drawTimes, answer: cached()}, cached()
+		s := play(&w, r, 300, "", func(r *rand.Rand, per float64, _ int) float64 { return candidate(r, per) })
+		for _, a := range s.alarms() {
+			if a == "repeats" {
+				repeats++
+			} else {
+				others++
+				break
+			}
+		}
+	}
+	t.Logf("of %d runs: repeats in %d, another alarm in %d", runs, repeats, others)
+	if repeats > runs/50 {
+		t.Errorf("repeats was found in %d of %d runs, though the monolith repeats itself as often", repeats, runs)
+	}
+	if others < runs/2 {
+		t.Errorf("only %d of %d runs raised another alarm: docs/verdict.md says that they are frequent", others, runs)
+	}
+}
