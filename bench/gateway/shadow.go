@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// shadow measures what a user waits when every request is also sent to a
+// candidate and compared: one connection, paced well below saturation, in
+// turn with the same gateway without it and with no gateway.
+func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
+	monolith, err := start(ctx, self(), upstreamRole)
+	if err != nil {
+		return err
+	}
+	defer monolith.stop()
+	candidate, err := start(ctx, self(), upstreamRole)
+	if err != nil {
+		return err
+	}
+	defer candidate.stop()
+	pass, err := startWhittle(ctx, s, "pass", monolith.addr, "")
+	if err != nil {
+		return err
+	}
+	defer pass.stop()
+	mirror, err := startWhittle(ctx, s, "mirror", monolith.addr, candidate.addr)
+	if err != nil {
+		return err
+	}
+	defer mirror.stop()
+	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}}
+	all := series{}
+	for round := range s.rounds + 1 {
+		for _, x := range subjects {
+			if err := pacedRound(ctx, t, s, all, x, round > 0); err != nil {
+				return err
+			}
+		}
+	}
+	all.conclude(conclude, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
+	conclude(ours, pacedMetric+"_added", all.difference(pacedMetric, ours, direct), "us")
+	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.difference(pacedMetric, oursShadow, ours), "us")
+	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	return nil
+}
+
+func pacedRound(ctx context.Context, t *table.T, s settings, all series, x subject, counted bool) error {
+	before, err := x.cpu()
+	if err != nil {
+		return err
+	}
+	took, err := pacedLoad(ctx, x.addr, s.rate, s.duration)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", x.name, err)
+	}
+	after, err := x.cpu()
+	if err != nil {
+		return err
+	}
+	if !counted {
+		return nil
+	}
+	n := float64(len(took))
+	slices.Sort(took)
+	all.add(t, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
+	all.add(t, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
+	if x.name != direct {
+		all.add(t, x.name, "paced_"+cpuMetric, micros(after-before)/n, "us")
+	}
+	return nil
+}
+
+// pacedLoad sends one request at each tick of a fixed rate. An answer takes a
+// small part of a tick, so that no request waits for the one before. Latency is
+// from the sending: how late the timer wakes this process says nothing about
+// the proxies, and would drown what is looked for.
+func pacedLoad(ctx context.Context, addr string, rate int, d time.Duration) ([]time.Duration, error) {
+	session, err := dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	defer session.c.Close()
+	tick := time.Second / time.Duration(rate)
+	took := make([]time.Duration, 0, int(d/tick)+1)
+	next := time.Now()
+	for end := next.Add(d); next.Before(end); next = next.Add(tick) {
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		at := time.Now()
+		if err := session.ask(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(at))
+	}
+	return took, nil
+}
+
+// self is this binary, which is also the upstream.
+func self() string {
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return os.Args[0]
+}
