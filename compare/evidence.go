@@ -113,6 +113,11 @@ func (e *evidence) valid() bool {
 		len(e.Repeated) > maxSamples || len(e.Tame) > maxSamples {
 		return false
 	}
+	for _, w := range e.Wrong {
+		if w.Key != keyOfPer(w.Per) || !sane(largest, w.Per) || !sane(1e130, w.Noise) {
+			return false
+		}
+	}
 	for _, d := range e.Divisors {
 		if d.N < 0 || d.Wild < 0 || d.Wild > d.N {
 			return false

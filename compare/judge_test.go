@@ -357,7 +357,7 @@ func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 func TestTheStateIsBounded(t *testing.T) {
 	j := newCountJudge(t, countRoute())
 	long := strings.Repeat("\x00é", 3_000)
-	drive(j, 1, 30_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
+	drive(j, 1, 6_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
 		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
 		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
 		x.Monolith.Body = append(x.Monolith.Body, long...)
@@ -421,6 +421,64 @@ func FuzzUnmarshalJudge(f *testing.F) {
 		v := j.Verdict()
 		if _, err := json.Marshal(v); err != nil {
 			t.Errorf("a restored judge's verdict is no JSON: %v", err)
+		}
+	})
+}
+
+// Whatever numbers a side writes, the state can be kept and the verdict shown.
+func TestAbsurdNumbers(t *testing.T) {
+	numbers := []string{
+		"0", "1", "-1", "1e308", "-1.7976931348623157e308", "5e-324", "1e60", "1e-60", "9223372036854775807", "0.1", "1e154",
+	}
+	r := rand.New(rand.NewPCG(1, 51))
+	pick := func() string { return numbers[r.IntN(len(numbers))] }
+	for _, narrow := range []bool{false, true} {
+		j := newCountJudge(t, countRoute())
+		for i := range 3_000 {
+			x := countExchange(i, 1, 0, 0)
+			x.Request.Body = []byte(`{"times":` + pick() + `}`)
+			x.Monolith.Body, x.Candidate.Body = []byte(pick()), []byte(pick())
+			if narrow {
+				x.Monolith.Body = []byte("5")
+			}
+			j.Observe(x)
+			if i%100 != 0 {
+				continue
+			}
+			if _, err := json.Marshal(j.Verdict()); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			kept, err := j.MarshalBinary()
+			if err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+		}
+	}
+}
+
+func FuzzObserve(f *testing.F) {
+	f.Add([]byte(`{"times":1000}`), []byte("Counted to 5 \n"), []byte("Counted to 1e300 \n"), 200, 200)
+	f.Add([]byte(`{"times":-5e-324}`), []byte("{}"), []byte("-0"), 200, 500)
+	f.Fuzz(func(t *testing.T, request, monolith, candidate []byte, a, b int) {
+		j := newCountJudge(t, countRoute())
+		drive(j, 1, 20, flaws{}, nil)
+		for i := range 12 {
+			x := countExchange(i, 1, 0, 0)
+			x.Request.Body, x.Monolith.Body, x.Candidate.Body = request, monolith, candidate
+			x.Monolith.Status, x.Candidate.Status = a, b
+			j.Observe(x)
+		}
+		if _, err := json.Marshal(j.Verdict()); err != nil {
+			t.Error(err)
+		}
+		kept, err := j.MarshalBinary()
+		if err != nil {
+			t.Error(err)
+		} else if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+			t.Error(err)
 		}
 	})
 }

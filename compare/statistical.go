@@ -101,7 +101,7 @@ func freshState() statisticalState {
 // observe implements method.
 func (s *statistical) observe(x *whittle.Exchange) Observation {
 	per, ok := s.read.divisor(&x.Request)
-	if !ok {
+	if !ok || math.Abs(per) > largest {
 		if bytes.Equal(x.Monolith.Body, x.Candidate.Body) {
 			return Observation{}
 		}
@@ -145,7 +145,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	}
 	unit, key := unitOf(per), keyOfPer(per)
 	t := s.Strata.of(key)
-	p := pair{n: s.N, x: a.f / unit, y: b.f / unit, stratum: t}
+	p := pair{n: s.N, x: drawIn(a.f/unit, largest), y: drawIn(b.f/unit, largest), stratum: t}
 	var known bool
 	p.centre, p.spread, known = s.Strata.predict(t)
 
@@ -186,7 +186,7 @@ func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if !ok {
 		return
 	}
-	g := clamp((p.z(v.f/unit) - p.z(p.x)) / 3)
+	g := clamp((p.z(drawIn(v.f/unit, largest)) - p.z(p.x)) / 3)
 	w := &s.Again
 	w.Bets.bet(g*w.Skill.stake(&w.Skill), s.alpha*partMean, p.n)
 	w.Skill.learn(g)

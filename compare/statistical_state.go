@@ -3,7 +3,6 @@ package compare
 import (
 	"encoding/binary"
 	"encoding/json"
-	"math"
 
 	"whittle"
 )
@@ -73,7 +72,8 @@ func (k *keptStatistical) valid() bool {
 			return false
 		}
 	}
-	return k.N >= 0 && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
+	return k.N >= 0 && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
+		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
 		k.MeanSums.valid() && k.SpreadSums.valid() && k.LawSums.valid()
 }
 
@@ -94,11 +94,12 @@ func upTo(k, n int) bool { return k >= 0 && k <= n }
 
 func (s *meanSums) valid() bool {
 	return s.N >= 0 && s.Square >= 0 && s.Level >= 0 && s.Reach >= 0 && s.WarmAbs >= 0 &&
-		upTo(s.Warm.N, warmUp) && s.Warm.M2 >= 0
+		sane(1e18, s.Sum, s.Square) && sane(1e80, s.Level, s.Reach, s.WarmAbs) &&
+		upTo(s.Warm.N, warmUp) && s.Warm.valid()
 }
 
 func (r *ratioSums) valid() bool {
-	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && !math.IsInf(r.XY, 0)
+	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && sane(1e20, r.X, r.Y, r.XX, r.YY, r.XY)
 }
 
 func (s *lawSums) valid() bool {

@@ -43,6 +43,9 @@ type skill struct {
 }
 
 func (k *skill) learn(g float64) {
+	if math.IsNaN(g) {
+		return
+	}
 	k.Sum += g
 	k.Sumsq += g * g
 }
@@ -53,7 +56,28 @@ func (k *skill) stake(overall *skill) float64 {
 	return clamp((k.Sum + borrowed*overall.Sum) / (k.Sumsq + borrowed*overall.Sumsq + 1))
 }
 
-func clamp(g float64) float64 { return max(-1, min(1, g)) }
+func clamp(g float64) float64 { return drawIn(g, 1) }
+
+// drawIn keeps a value within ±most.
+func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
+
+const (
+	// largest bounds a scaled answer, and a divisor, so that no sum of squares
+	// of what a side may write leaves the floats.
+	largest = 1e60
+	// farthest bounds a deviation, in spreads.
+	farthest = 1e6
+)
+
+// sane reports whether a restored number lies within ±most; NaN does not.
+func sane(most float64, list ...float64) bool {
+	for _, v := range list {
+		if !(v >= -most && v <= most) {
+			return false
+		}
+	}
+	return true
+}
 
 // stratum is what is known of the answers to requests of one size.
 type stratum struct {
@@ -88,6 +112,7 @@ type gaps struct {
 }
 
 func (g *gaps) add(dy, dx float64) {
+	dy, dx = drawIn(dy, farthest), drawIn(dx, farthest)
 	g.N++
 	g.X += dx * dx
 	g.Y += dy * dy
@@ -207,7 +232,15 @@ func (s *strata) restore() bool {
 }
 
 func (t *stratum) valid() bool {
-	return t.X.N >= 0 && t.Y.N >= 0 && t.X.M2 >= 0 && t.Y.M2 >= 0 && t.Fresh.N >= 0 && t.Fresh.M2 >= 0 && t.Far >= 0 &&
-		t.Mean.Sumsq >= 0 && t.Single.Sumsq >= 0 && t.Double.Sumsq >= 0 &&
-		t.Waiting.Spread >= 0 && t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && t.Wrong.valid()
+	w := &t.Waiting
+	return t.X.valid() && t.Y.valid() && t.Fresh.valid() && t.Far >= 0 && sane(1e9, t.Far) &&
+		t.Mean.valid() && t.Single.valid() && t.Double.valid() && t.Wrong.valid() &&
+		w.Spread >= 0 && sane(1e70, w.X, w.Y, w.Spread) && sane(1, w.Stake) &&
+		t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && sane(1e40, t.Gaps.X, t.Gaps.Y)
 }
+
+func (m *moments) valid() bool {
+	return m.N >= 0 && m.M2 >= 0 && sane(1e61, m.Mean) && sane(1e150, m.M2)
+}
+
+func (k *skill) valid() bool { return k.Sumsq >= 0 && sane(1e18, k.Sum, k.Sumsq) }

@@ -16,13 +16,13 @@ type pair struct {
 // another value is far away.
 func (p *pair) z(v float64) float64 {
 	d := v - p.centre
-	if p.spread > 0 {
-		return max(-1e6, min(1e6, d/p.spread))
-	}
-	if d == 0 {
+	switch {
+	case d == 0:
 		return 0
+	case p.spread > 0:
+		return drawIn(d/p.spread, farthest)
 	}
-	return math.Copysign(1e6, d)
+	return math.Copysign(farthest, d)
 }
 
 // meanWitness bets that one side's answers are larger. Its payoff is odd in
@@ -95,7 +95,8 @@ func (w *spreadWitness) bet(p *pair, alpha float64) {
 
 // wider compares two deviations, in (-1, 1): positive where y's is larger.
 func wider(y, x, spread float64) float64 {
-	d := (y*y - x*x) / (4 * spread * spread)
+	y, x = drawIn(y/spread, farthest), drawIn(x/spread, farthest)
+	d := (y*y - x*x) / 4
 	return d / (1 + math.Abs(d))
 }
 
