@@ -20,12 +20,12 @@ var (
 // byCandidate lets the candidate answer the user, with the monolith behind it.
 // False: nothing has been written, and the monolith is to answer by the plan,
 // which byCandidate may have changed.
-func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p *plan) (result, bool) {
-	if streams(r) {
+func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
+	if streams(u.r) {
 		p.skip = whittle.SkipStreaming
 		return result{}, false
 	}
-	if !rt.buffer(v, w, r, p) {
+	if !rt.buffer(v, u, p) {
 		return result{}, false
 	}
 	out, err := rt.translated(v)
@@ -39,7 +39,7 @@ func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p
 		return result{}, false
 	}
 	rt.counts.served.Add(1)
-	c := asking{rt: rt, v: v, w: w, r: r, leave: leave, rescuable: rt.rescuable(v.method)}
+	c := asking{rt: rt, v: v, user: *u, leave: leave, rescuable: rt.rescuable(v.method)}
 	c.begin()
 	defer c.end()
 	if out != nil {
@@ -61,7 +61,7 @@ func (rt *route) byCandidate(v *visit, w http.ResponseWriter, r *http.Request, p
 // buffer reads the request's body whole, so that another server can be asked
 // with it. False: it is too large, it cannot be held or it broke off; then the
 // request's body is what was read and what is left, as if nobody had looked.
-func (rt *route) buffer(v *visit, w http.ResponseWriter, r *http.Request, p *plan) bool {
+func (rt *route) buffer(v *visit, u *user, p *plan) bool {
 	if v.length == 0 {
 		v.whole = true
 		return true
@@ -80,27 +80,41 @@ func (rt *route) buffer(v *visit, w http.ResponseWriter, r *http.Request, p *pla
 		return false
 	}
 	limits := &rt.env.g.opts.Limits
-	in := &inBody{rc: r.Body, w: w, left: limits.BodyBytes, stall: limits.StallTimeout}
-	defer in.detach()
+	in := &inBody{rc: u.r.Body, w: u.w, left: limits.BodyBytes, stall: limits.StallTimeout}
 	var body bytes.Buffer
 	if v.length > 0 {
 		body.Grow(int(size) + bytes.MinRead) // ReadFrom wants that much to spare
 	}
 	n, err := body.ReadFrom(io.LimitReader(in, size+1))
 	if err != nil || n > size {
-		r.Body = struct {
+		u.r.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(&body, failing{err}, r.Body), r.Body}
+		}{io.MultiReader(&body, failing{err}, u.r.Body), u.r.Body}
 		if err == nil && p.skip == "" {
 			p.skip = whittle.SkipTooLarge
 		}
 		return false
 	}
 	v.body, v.whole = body.Bytes(), true
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(v.body)), n
-	delete(r.Header, "Expect") // the body is here: there is nothing left to wait for
+	u.leaveConnection()
+	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(v.body)), n
+	delete(u.r.Header, "Expect") // the body is here: there is nothing left to wait for
 	return true
+}
+
+// user is the user's side of a request.
+type user struct {
+	w http.ResponseWriter
+	r *http.Request
+}
+
+// leaveConnection parts a request whose body has been read from the client's
+// connection: whatever becomes of the copy that goes upstream, there is nothing
+// left on the connection to be stalled by, or to be taken for another request.
+func (u *user) leaveConnection() {
+	u.r = u.r.WithContext(context.WithValue(u.r.Context(), strictKey{}, (*strictConn)(nil)))
+	u.w = &holder{w: u.w, through: true}
 }
 
 // failing gives an error once more to whoever reads on; nil: nothing.
@@ -126,8 +140,7 @@ func (rt *route) translated(v *visit) (*whittle.Request, error) {
 type asking struct {
 	rt        *route
 	v         *visit
-	w         http.ResponseWriter
-	r         *http.Request
+	user      user
 	rescuable bool
 
 	ctx    context.Context
@@ -149,8 +162,11 @@ type asking struct {
 // begin sets the bounds within which an answer can still be given up.
 func (c *asking) begin() {
 	rt := c.rt
-	c.ctx, c.cancel = context.WithCancelCause(c.r.Context())
-	c.held = &holder{w: c.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
+	c.ctx, c.cancel = context.WithCancelCause(c.user.r.Context())
+	c.held = &holder{w: c.user.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
+	if c.user.r.ProtoMajor == 2 {
+		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
+	}
 	if c.rescuable {
 		giveUp := func(why error) func() {
 			return func() {
@@ -179,7 +195,7 @@ func (c *asking) end() {
 
 // pass forwards the request to a candidate that speaks the monolith's HTTP.
 func (c *asking) pass() {
-	r := c.r.WithContext(c.ctx)
+	r := c.user.r.WithContext(c.ctx)
 	how := passing{accept: c.accept}
 	if c.watched {
 		how.tap = c.v
@@ -225,7 +241,7 @@ func (c *asking) call(out *whittle.Request) {
 // judge says what the candidate did, and tells the breaker.
 func (c *asking) judge() {
 	res := &c.res
-	if why := context.Cause(c.ctx); res.failure == whittle.FailedCanceled && c.r.Context().Err() == nil && why != nil {
+	if why := context.Cause(c.ctx); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
 		// It was not the user who went.
 		res.failure, res.detail, res.abort = whittle.FailedTimeout, why.Error(), false
 	}
@@ -268,9 +284,9 @@ func (rt *route) rescue(c *asking) {
 	v.answer = whittle.Answer{}
 	v.answerCopy.drop()
 	v.answerCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
-	c.r.Body = io.NopCloser(bytes.NewReader(v.body))
-	w := &holder{w: c.w, through: true}
-	c.res = rt.env.g.forward(w, c.r, rt.env.monolith, passing{tap: v})
+	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
+	w := &holder{w: c.user.w, through: true}
+	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: v})
 	c.res.side = whittle.Monolith
 	rt.felt(v, &c.res)
 	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
@@ -281,12 +297,12 @@ func (rt *route) rescue(c *asking) {
 // refuse tells the user that there is no answer: asking the monolith as well
 // could do twice what was asked for once.
 func (c *asking) refuse() {
-	if c.r.Context().Err() != nil {
+	if c.user.r.Context().Err() != nil {
 		c.res.abort = true
 		return
 	}
 	c.res.sent, c.res.wrote = failureStatus(c.res.failure, nil, nil), true
-	writeError(c.w, c.res.sent)
+	writeError(c.user.w, c.res.sent)
 }
 
 // account tells the outcome, and settles the visit or hands it on.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"whittle"
 )
@@ -15,11 +16,13 @@ import (
 // user. What has outgrown the bound, an event stream, and whatever comes
 // through a holder told to let everything through, streams as usual.
 //
-// It has no Unwrap on purpose: deadlines on the client's connection are not
-// for requests whose body has already been read.
+// It has no Unwrap on purpose: reading deadlines on the client's connection are
+// not for requests whose body has already been read.
 type holder struct {
 	w    http.ResponseWriter
 	copy capture
+	// stall bounds the writing of what was held; 0: the connection bounds it.
+	stall time.Duration
 	// header is what the forwarder fills in until the head is let go.
 	header http.Header
 	status int
@@ -112,14 +115,34 @@ func (h *holder) Flush() {
 	}
 }
 
+// SetWriteDeadline is for http.ResponseController: a user who takes nothing of
+// a streaming answer stalls it as ever.
+func (h *holder) SetWriteDeadline(t time.Time) error {
+	if !h.passes() {
+		return nil // nothing is being written
+	}
+	return http.NewResponseController(h.w).SetWriteDeadline(t)
+}
+
 // release writes the head and what is held of the body.
 func (h *holder) release() error {
 	if !h.commit() {
 		return errLetDown
 	}
+	defer h.bound()()
 	maps.Copy(h.w.Header(), h.header)
 	h.w.WriteHeader(h.status)
 	return h.copy.writeTo(h.w)
+}
+
+// bound sets the stall's deadline and gives what lifts it.
+func (h *holder) bound() func() {
+	if h.stall <= 0 {
+		return func() {}
+	}
+	rc := http.NewResponseController(h.w)
+	_ = rc.SetWriteDeadline(time.Now().Add(h.stall)) // where there is none, nothing waits
+	return func() { _ = rc.SetWriteDeadline(time.Time{}) }
 }
 
 // finish writes an answer that has turned out whole, with its trailer.
@@ -163,6 +186,7 @@ func (h *holder) answer(a *whittle.Answer) bool {
 	if !h.commit() {
 		return false
 	}
+	defer h.bound()()
 	maps.Copy(h.w.Header(), a.Header)
 	h.w.WriteHeader(a.Status)
 	_, _ = h.w.Write(a.Body) // the user may have gone; the answer was good all the same

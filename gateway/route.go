@@ -191,12 +191,13 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 		})
 	}
 	plan := rt.plan(v, r, set, at)
+	u := user{w, r}
 	if set.share > 0 && at.in(set.share, forShare) {
-		if res, ok := rt.byCandidate(v, w, r, &plan); ok {
+		if res, ok := rt.byCandidate(v, &u, &plan); ok {
 			return res
 		}
 	}
-	return rt.byMonolith(v, w, r, plan)
+	return rt.byMonolith(v, &u, plan)
 }
 
 // leave accounts for a visit that ends without having been handed over: by
@@ -259,14 +260,14 @@ func streams(r *http.Request) bool {
 }
 
 // byMonolith passes the request to the monolith and mirrors it as planned.
-func (rt *route) byMonolith(v *visit, w http.ResponseWriter, r *http.Request, p plan) result {
+func (rt *route) byMonolith(v *visit, u *user, p plan) result {
 	var how passing
 	mirrors := p == plan{}
 	if mirrors {
 		how.tap = v
-		v.watchEnd(r)
+		v.watchEnd(u.r)
 	}
-	res := rt.env.g.forward(w, r, rt.env.monolith, how)
+	res := rt.env.g.forward(u.w, u.r, rt.env.monolith, how)
 	res.side = whittle.Monolith
 	rt.felt(v, &res)
 	rt.tell(whittle.Outcome{Side: whittle.Monolith, Status: res.status, Failure: res.failure, Latency: res.latency}, v)
