@@ -1,0 +1,183 @@
+// Package hostile shows that a candidate can do what it likes: users see the
+// monolith's answers, in their usual time, and the gateway's memory stays
+// bounded. The gateway runs as a process of its own, so that its memory can be
+// measured.
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/gateway"
+)
+
+// childEnv marks the test's own binary as the gateway's process.
+const childEnv = "WHITTLE_HOSTILE_GATEWAY"
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		if err := child(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// setup is what the gateway's process is told.
+type setup struct {
+	Monolith, Candidate string
+	Timeout             time.Duration
+	Share               whittle.Share
+}
+
+// report is what it says at its end.
+type report struct {
+	Ledger whittle.Ledger
+	Trips  int
+	Leak   string
+}
+
+// maxBody is the bound on copied bodies, above what the tests send.
+const maxBody = 256 << 10
+
+func child(spec string) error {
+	var s setup
+	if err := json.Unmarshal([]byte(spec), &s); err != nil {
+		return err
+	}
+	upstream := func(url string, timeout time.Duration) whittle.Upstream {
+		return whittle.Upstream{URL: url, Timeout: timeout, MaxAnswer: 1 << 20, MaxConns: 64, Insecure: true}
+	}
+	candidate := upstream(s.Candidate, s.Timeout)
+	tripped := make(chan struct{}, 1024)
+	g, err := gateway.New(gateway.Options{
+		Monolith: upstream(s.Monolith, time.Minute),
+		Routes: []whittle.Route{{
+			Name: "/", Match: whittle.Match{Pattern: "/"}, Candidate: &candidate, Safe: true,
+			Mirror: whittle.Mirror{
+				Sample: whittle.All, Watch: whittle.All, Queue: 256, Concurrency: 16,
+				MaxBody: maxBody, MaxMemory: 64 << 20,
+			},
+			Rollout: whittle.Rollout{Sticky: whittle.Sticky{By: "header", Name: "X-User"}},
+			Guard:   whittle.Guard{Consecutive: 5, Exposure: 50},
+		}},
+		Observe: func(*whittle.Exchange) string { return "" },
+		Tripped: func(string, string) { tripped <- struct{}{} },
+	})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, l) }()
+	phase := whittle.PhaseShadow
+	if s.Share > 0 {
+		phase = whittle.PhaseShift
+	}
+	g.Apply("/", s.Share, phase)
+	reopened := make(chan int)
+	go func() {
+		n := 0
+		for range tripped {
+			n++
+			g.Apply("/", 0, whittle.PhaseRolledBack)
+			g.Apply("/", s.Share, phase) // a stubborn operator: the candidate is asked again and again
+		}
+		reopened <- n
+	}()
+	fmt.Println(l.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends it
+	cancel()
+	if err := <-served; err != nil {
+		return err
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := g.Close(ctx); err != nil {
+		return err
+	}
+	close(tripped)
+	r := report{Trips: <-reopened, Ledger: g.Ledger("/")}
+	if err := goleak.Find(); err != nil {
+		r.Leak = err.Error()
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// process is a running gateway.
+type process struct {
+	url   string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	out   *bufio.Reader
+}
+
+func start(t *testing.T, s setup) *process {
+	t.Helper()
+	spec, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(self)}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+string(spec))
+	p.cmd.Stderr = os.Stderr
+	p.stdin, err = p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() }) // both fail where stop has been called
+	p.out = bufio.NewReader(out)
+	addr, err := p.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the gateway did not start: %v", err)
+	}
+	p.url = "http://" + addr[:len(addr)-1]
+	return p
+}
+
+// stop ends the process and gives its report and its peak memory in bytes.
+func (p *process) stop(t *testing.T) (report, int64) {
+	t.Helper()
+	p.stdin.Close()
+	var r report
+	if err := json.NewDecoder(p.out).Decode(&r); err != nil {
+		t.Fatalf("the gateway's report: %v", err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatalf("the gateway ended with %v", err)
+	}
+	usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("no resource usage on this system")
+	}
+	return r, usage.Maxrss * maxrssUnit
+}

@@ -1,0 +1,6 @@
+//go:build !darwin
+
+package hostile
+
+// maxrssUnit is the unit of Rusage.Maxrss, in bytes.
+const maxrssUnit = 1 << 10
