@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -131,7 +132,7 @@ func summarize(v *whittle.Verdict) string {
 	case whittle.Different:
 		var kinds []string
 		for _, f := range v.Findings {
-			if k := string(f.Kind); f.Decided && f.Expected == "" && !contains(kinds, k) {
+			if k := string(f.Kind); f.Decided && f.Expected == "" && !slices.Contains(kinds, k) {
 				kinds = append(kinds, k)
 			}
 		}
@@ -154,13 +155,4 @@ func summarize(v *whittle.Verdict) string {
 		words += fmt.Sprintf("; about %s more exchanges should decide", commas(fmt.Sprint(v.MoreNeeded)))
 	}
 	return after + words
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }

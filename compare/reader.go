@@ -37,22 +37,6 @@ type number struct {
 	whole bool
 }
 
-// same reports whether two numbers are the same value, exactly.
-func (a number) same(b number) bool {
-	if a.whole && b.whole {
-		return a.i == b.i
-	}
-	return a.f == b.f
-}
-
-// String is the number as an engineer would write it.
-func (a number) String() string {
-	if a.whole {
-		return commas(strconv.FormatInt(a.i, 10))
-	}
-	return figure(a.f)
-}
-
 // reader reads the number from an answer and the divisor from a request.
 type reader struct {
 	value cel.Program // nil: the first number in the body

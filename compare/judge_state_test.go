@@ -1,0 +1,190 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// A judge that is kept and restored in the middle goes on as if nothing had
+// happened, and its state stays small.
+func TestAJudgeGoesOnAfterARestart(t *testing.T) {
+	for _, f := range []flaws{{}, {true, true, true, true}} {
+		whole, first := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
+		drive(whole, 1, 500, f, nil)
+		drive(whole, 2, 500, f, nil)
+		drive(first, 1, 500, f, nil)
+		kept, err := first.MarshalBinary()
+		if err != nil || len(kept) > 128<<10 {
+			t.Fatalf("kept %d bytes, %v", len(kept), err)
+		}
+		second := newCountJudge(t, countRoute())
+		if err := second.UnmarshalBinary(kept); err != nil {
+			t.Fatal(err)
+		}
+		drive(second, 2, 500, f, nil)
+		if a, b := whole.Verdict(), second.Verdict(); !reflect.DeepEqual(a, b) {
+			t.Errorf("%+v: without a restart\n%+v\nwith one\n%+v", f, a, b)
+		}
+	}
+}
+
+// The state is bounded whatever comes: huge bodies, ever new shapes and sizes.
+func TestTheStateIsBounded(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	long := strings.Repeat("\x00é", 3_000)
+	drive(j, 1, 6_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
+		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
+		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
+		x.Monolith.Body = append(x.Monolith.Body, long...)
+		x.Candidate.Body = append(x.Candidate.Body, long...)
+		switch i % 11 {
+		case 1:
+			x.Candidate.Status = 400 + i%97
+		case 2:
+			x.Candidate.Header = whittle.Header{"Content-Type": {fmt.Sprintf("x/%s%d", long, i)}}
+		case 3:
+			x.Candidate.Body = []byte(long)
+		}
+	})
+	kept, err := j.MarshalBinary()
+	if err != nil || len(kept) >= 1<<20 {
+		t.Errorf("the state has %d bytes, %v", len(kept), err)
+	}
+	t.Logf("the state has %d bytes", len(kept))
+	v := j.Verdict()
+	for _, f := range v.Findings {
+		for _, s := range f.Samples {
+			if len(s.Request) > 310 || len(s.Monolith) > 310 || len(s.Candidate) > 310 {
+				t.Errorf("a sample is too long: %d %d %d", len(s.Request), len(s.Monolith), len(s.Candidate))
+			}
+		}
+	}
+	if b, err := json.Marshal(v); err != nil || len(b) > 256<<10 {
+		t.Errorf("the verdict has %d bytes of JSON, %v", len(b), err)
+	}
+}
+
+func TestAVerdictIsAlwaysJSON(t *testing.T) {
+	for n := range 80 {
+		j := newCountJudge(t, countRoute())
+		drive(j, uint64(n), n, flaws{n%2 == 0, n%3 == 0, n%5 == 0, n%7 == 0}, nil)
+		if _, err := json.Marshal(j.Verdict()); err != nil {
+			t.Fatalf("after %d exchanges: %v", n, err)
+		}
+	}
+}
+
+func FuzzUnmarshalJudge(f *testing.F) {
+	for _, c := range []flaws{{}, {true, true, true, true}} {
+		j := newCountJudge(f, countRoute())
+		drive(j, 1, 200, c, nil)
+		kept, err := j.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(kept)
+		f.Add(kept[:len(kept)/2])
+	}
+	f.Add([]byte("{}"))
+	f.Add([]byte(`{"version":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j := newCountJudge(t, countRoute())
+		if j.UnmarshalBinary(b) != nil {
+			return
+		}
+		drive(j, 7, 50, flaws{remainder: true}, nil)
+		v := j.Verdict()
+		if _, err := json.Marshal(v); err != nil {
+			t.Errorf("a restored judge's verdict is no JSON: %v", err)
+		}
+	})
+}
+
+// Whatever numbers a side writes, the state can be kept and the verdict shown.
+func TestAbsurdNumbers(t *testing.T) {
+	numbers := []string{
+		"0", "1", "-1", "1e308", "-1.7976931348623157e308", "5e-324", "1e60", "1e-60", "9223372036854775807", "0.1", "1e154",
+	}
+	r := rand.New(rand.NewPCG(1, 51))
+	pick := func() string { return numbers[r.IntN(len(numbers))] }
+	for _, narrow := range []bool{false, true} {
+		j := newCountJudge(t, countRoute())
+		for i := range 3_000 {
+			x := countExchange(i, 1, 0, 0)
+			x.Request.Body = []byte(`{"times":` + pick() + `}`)
+			x.Monolith.Body, x.Candidate.Body = []byte(pick()), []byte(pick())
+			if narrow {
+				x.Monolith.Body = []byte("5")
+			}
+			j.Observe(x)
+			if i%100 != 0 {
+				continue
+			}
+			if _, err := json.Marshal(j.Verdict()); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			kept, err := j.MarshalBinary()
+			if err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+		}
+	}
+}
+
+func FuzzObserve(f *testing.F) {
+	f.Add([]byte(`{"times":1000}`), []byte("Counted to 5 \n"), []byte("Counted to 1e300 \n"), 200, 200)
+	f.Add([]byte(`{"times":-5e-324}`), []byte("{}"), []byte("-0"), 200, 500)
+	f.Fuzz(func(t *testing.T, request, monolith, candidate []byte, a, b int) {
+		j := newCountJudge(t, countRoute())
+		drive(j, 1, 20, flaws{}, nil)
+		for i := range 12 {
+			x := countExchange(i, 1, 0, 0)
+			x.Request.Body, x.Monolith.Body, x.Candidate.Body = request, monolith, candidate
+			x.Monolith.Status, x.Candidate.Status = a, b
+			j.Observe(x)
+		}
+		if _, err := json.Marshal(j.Verdict()); err != nil {
+			t.Error(err)
+		}
+		kept, err := j.MarshalBinary()
+		if err != nil {
+			t.Error(err)
+		} else if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestGarbageIsNoState(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	drive(j, 1, 50, flaws{}, nil)
+	kept, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := j.Verdict()
+	for name, b := range map[string][]byte{
+		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
+		"version": []byte(strings.Replace(string(kept), `"version":1`, `"version":9`, 1)),
+		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
+		"counts":  []byte(strings.Replace(string(kept), `"compared":50`, `"compared":5000`, 1)),
+		"long":    make([]byte, stateMost),
+	} {
+		if err := j.UnmarshalBinary(b); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+	}
+	j.verdict = nil
+	if after := j.Verdict(); !reflect.DeepEqual(before, after) {
+		t.Error("a refused state has changed the judge")
+	}
+}
