@@ -123,7 +123,7 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, limit 
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
 	}
-	resp, err := u.transport.RoundTrip(out.WithContext(ctx))
+	resp, err := u.transport.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	if err != nil {
 		return whittle.Answer{}, err
 	}

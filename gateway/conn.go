@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -37,9 +38,9 @@ type conn struct {
 	framed  body
 	trailer http.Header
 
-	ctx  context.Context
-	stop func() bool // ends the watch on ctx
-	kill func()      // made once
+	ctx  context.Context //nolint:containedctx // the request's that holds the connection now
+	stop func() bool     // ends the watch on ctx
+	kill func()          // made once
 	// bounded says that a read deadline is set; total, that it covers the body.
 	bounded, total bool
 	// reused says that an earlier request went through here; heard, that the
@@ -230,7 +231,7 @@ func (c *conn) answer(limit int64) (whittle.Answer, error) {
 			return a, errAnswerSize
 		}
 		a.Body = append(a.Body, p...)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			a.Trailer = whittle.Header(c.trailer)
 			return a, nil
 		}

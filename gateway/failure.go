@@ -88,7 +88,7 @@ func isBroken(err error) bool {
 
 // ended turns the end of a body into no error.
 func ended(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
@@ -101,7 +101,7 @@ func failureStatus(failure whittle.Failure, body, err error) int {
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(body, os.ErrDeadlineExceeded):
 		return http.StatusRequestTimeout
-	case body != nil, err == errTarget:
+	case body != nil, errors.Is(err, errTarget):
 		return http.StatusBadRequest
 	case failure == whittle.FailedTimeout:
 		return http.StatusGatewayTimeout

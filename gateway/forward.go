@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -101,7 +102,7 @@ func (f *forwarding) askTransport(t *http.Transport, extra http.Header) (*reply,
 	}
 	hints := &informer{w: f.w, muted: f.accept != nil || !f.r.ProtoAtLeast(1, 1)}
 	ctx := httptrace.WithClientTrace(f.r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.pass})
-	resp, err := t.RoundTrip(out.WithContext(ctx))
+	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	hints.mute()
 	if err != nil {
 		return nil, err
@@ -170,6 +171,9 @@ func (f *forwarding) answer(a *reply) {
 		return
 	}
 	f.trailer(a)
+	if f.tap != nil {
+		f.flush() // what the tap's owner does next is not the user's to wait for
+	}
 }
 
 func isStream(h http.Header) bool {
@@ -281,7 +285,7 @@ func (f *forwarding) broke(err error) {
 // blame names who is at fault: the client, where it has gone or its body broke,
 // else the upstream.
 func (f *forwarding) blame(err error) whittle.Failure {
-	if f.r.Context().Err() != nil || f.bodyErr() != nil || err == errClientGone || err == errTarget {
+	if f.r.Context().Err() != nil || f.bodyErr() != nil || errors.Is(err, errClientGone) || errors.Is(err, errTarget) {
 		return whittle.FailedCanceled
 	}
 	return classify(err)
@@ -314,7 +318,7 @@ func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
 
 // refused answers what is not passed on at all.
 func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool {
-	status := 0
+	var status int
 	switch {
 	case r.Method == http.MethodConnect:
 		status = http.StatusNotImplemented // this is no forward proxy

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -108,7 +109,7 @@ func (b *body) wait() ([]byte, error) {
 		return b.big[:n], nil
 	}
 	err := c.fill(maxAnswerHead)
-	if err == io.EOF && b.kind == bodyToClose {
+	if errors.Is(err, io.EOF) && b.kind == bodyToClose {
 		b.done = true
 		return nil, nil
 	}
@@ -137,7 +138,7 @@ func (b *body) release() {
 }
 
 func cutShort(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return errTruncated
 	}
 	return err

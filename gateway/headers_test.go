@@ -82,7 +82,7 @@ func TestForwardedElement(t *testing.T) {
 		{"[fd00::1]:55", "[::1]:80", "9.9.9.9", `for=1, for="[fd00::1]";host="[::1]:80";proto=http`, "9.9.9.9, fd00::1"},
 		{"[2001:db8::1]:55", "h", "9.9.9.9", `for="[2001:db8::1]";host=h;proto=http`, "2001:db8::1"},
 	} {
-		r := httptest.NewRequest("GET", "/", http.NoBody)
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr, r.Host = tc.peer, tc.host
 		if tc.earlier != "" {
 			r.Header["X-Forwarded-For"] = []string{tc.earlier}

@@ -84,7 +84,7 @@ func (c *client) Write(p []byte) (n int, err error) {
 }
 
 // SetDeadline implements net.Conn for reads only: writes have their own.
-func (c *client) SetDeadline(t time.Time) error { return c.Conn.SetReadDeadline(t) }
+func (c *client) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // SetWriteDeadline implements net.Conn. A deadline that has passed is how
 // callers abort a write; others give way to the moving one.

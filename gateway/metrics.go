@@ -10,7 +10,7 @@ import (
 	"whittle"
 )
 
-// latencyBounds are the upper latencyBounds of the latency buckets, in seconds.
+// latencyBounds are the upper bounds of the latency buckets, in seconds.
 var latencyBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // meter counts one rule's requests. It is found with the rule, so that counting

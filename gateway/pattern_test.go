@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -192,9 +193,9 @@ func TestRoutesThatCannotBe(t *testing.T) {
 		},
 	} {
 		_, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: tc.routes})
-		e, ok := err.(*whittle.Error)
+		e, ok := errors.AsType[*whittle.Error](err)
 		if !ok || e.Code != whittle.Invalid || e.Field != tc.field {
-			t.Errorf("%s: %v in %q, want %q", name, err, e.Field, tc.field)
+			t.Errorf("%s: %+v, want field %q", name, e, tc.field)
 		}
 	}
 }

@@ -102,7 +102,7 @@ const (
 
 // Close implements net.Conn.
 func (g *strictConn) Close() error {
-	if g.over.Load() && g.CloseWrite() == nil && g.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	if g.over.Load() && g.CloseWrite() == nil && g.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes) // whatever ends it, the connection goes
 	}
 	return g.Conn.Close()

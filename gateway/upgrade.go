@@ -81,7 +81,7 @@ func (f *forwarding) upgrade(kind string) {
 		f.answer(a)
 		return
 	}
-	defer a.resp.Body.Close() //nolint:errcheck // both ends are done with it
+	defer a.resp.Body.Close()
 	f.res.status, f.res.streamed = a.status, true
 	up, ok := a.resp.Body.(io.ReadWriteCloser)
 	if !ok {
@@ -105,7 +105,7 @@ func (f *forwarding) join(a *reply, up io.ReadWriteCloser) {
 		f.failed(errors.Join(errors.New("take over the client's connection"), err))
 		return
 	}
-	defer client.Close() //nolint:errcheck // both ends are done with it
+	defer client.Close()
 	f.res.wrote, f.res.sent = true, a.status
 	if err := client.SetDeadline(time.Time{}); err != nil {
 		f.res.failure, f.res.detail = whittle.FailedCanceled, err.Error()

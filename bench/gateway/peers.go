@@ -113,9 +113,9 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*process,
 	}
 	if err != nil {
 		fmt.Printf("%s is missing and left out: %s\n", p.name, p.install)
-		return nil, nil //nolint:nilnil // a peer that is not there is no error
+		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
 	}
-	listen, err := freeAddr()
+	listen, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func startAt(ctx context.Context, s settings, addr, log string, command ...strin
 	}
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		resp, err := client.Get("http://" + addr + "/")
+		resp, err := get(ctx, &client, "http://"+addr+"/")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -77,6 +77,14 @@ func startAt(ctx context.Context, s settings, addr, log string, command ...strin
 			return nil, fmt.Errorf("start %s: no answer: %w\n%s", command[0], err, text)
 		}
 	}
+}
+
+func get(ctx context.Context, c *http.Client, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(req)
 }
 
 // stop ends the process gently, and after 10 s at once.
@@ -107,8 +115,8 @@ func (p *process) cpu() (time.Duration, error) {
 // family gives a process and all that descend from it.
 func family(root int) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil || len(files) == 0 {
-		return []int{root}, nil // no /proc: the process alone
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	children := map[int][]int{}
 	for _, file := range files {
@@ -136,8 +144,9 @@ func family(root int) ([]int, error) {
 
 // freeAddr gives a loopback address that was free a moment ago, for servers
 // that cannot say which port they took.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddr(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -17,7 +18,8 @@ const answerBody = `{"id":12345,"name":"a small answer","ok":true,"tags":["a","b
 // respond answers whatever comes with one small JSON answer, as cheaply as it
 // can, so that the machine is left to the proxies.
 func respond() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3

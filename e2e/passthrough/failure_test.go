@@ -268,7 +268,7 @@ func TestEarlyAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRead(t, resp.Body); resp.StatusCode != 403 || got != "no" {
+	if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusForbidden || got != "no" {
 		t.Errorf("got %d %q", resp.StatusCode, got)
 	}
 }

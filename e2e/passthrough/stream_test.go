@@ -313,7 +313,7 @@ func TestUpgradeOfAnyKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "tunnel/2" || resp.Header.Get("X-Extra") != "1" {
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "tunnel/2" || resp.Header.Get("X-Extra") != "1" {
 		t.Errorf("answer %d %v", resp.StatusCode, resp.Header)
 	}
 	if line, err := r.ReadString('\n'); err != nil || line != "hello\n" {
