@@ -130,6 +130,7 @@ const (
 	SkipOff          = "off"           // the route is switched off
 	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
 	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
+	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
 	SkipMonolith     = "monolith_down" // the monolith gave no answer to compare with
 	SkipUnread       = "unread"        // answered before the request's body was read whole
 )

@@ -30,6 +30,9 @@ type route struct {
 	epoch string
 	judge Judge
 	guard Guard
+	// begun is when the evidence was begun afresh; what arrived before it may
+	// be of another candidate. Zero: not in this process.
+	begun time.Time
 	// exposed says that the guard has seen users on the candidate, so that it
 	// is reset before another shift.
 	exposed bool
@@ -202,6 +205,9 @@ func (r *route) observe(x *whittle.Exchange) string {
 	if r.st.Phase == whittle.PhaseOff {
 		return whittle.SkipOff
 	}
+	if x.At.Before(r.begun) {
+		return whittle.SkipStale
+	}
 	if x.Served == whittle.Candidate {
 		// At a full share these are the monolith's only answers of this time.
 		r.guard.Outcome(whittle.Outcome{
@@ -266,9 +272,10 @@ func (r *route) dropRise(err error) {
 	}
 }
 
-// afresh forgets the evidence. The caller holds mu.
+// afresh forgets the evidence, and what is still on its way to it. The caller
+// holds mu.
 func (r *route) afresh(j Judge, g Guard) {
-	r.judge, r.guard = j, g
+	r.judge, r.guard, r.begun = j, g, r.c.o.Now()
 	r.exposed, r.stale = false, true
 	r.disk.changed = true
 }

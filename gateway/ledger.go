@@ -12,7 +12,7 @@ import (
 var skipNames = [...]string{
 	whittle.SkipNotSafe, whittle.SkipSampled, whittle.SkipTooLarge, whittle.SkipStreaming,
 	whittle.SkipCanceled, whittle.SkipServed, whittle.SkipOff, whittle.SkipUntranslated,
-	whittle.SkipInterrupted, whittle.SkipMonolith, whittle.SkipUnread,
+	whittle.SkipInterrupted, whittle.SkipStale, whittle.SkipMonolith, whittle.SkipUnread,
 }
 
 // maxOtherReasons bounds the reasons that Observe may make up.

@@ -121,10 +121,10 @@ routes:
       response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
     safe: true                      # this POST changes nothing
     compare: {kind: statistical, value: number in the body, per: request.times}
-    mirror: {shed_above: 0}         # sizes differ by the million, so latency says nothing here
-    rollout: {steps: ["1%", "5%", "25%", "50%", "100%"], hold: 2s, min_requests: 5, sticky_by: header:X-User}
-    guard: {errors: "1%", p99: 3x, mismatch: "0.1%"}
-{{- end}}
+    mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
+    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, min_requests: 5, sticky_by: header:X-User}
+    guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
+{{end}}
 `))
 
 // writeConfig puts a config in place, whole or not at all; nil leaves the

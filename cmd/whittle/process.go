@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,8 +36,9 @@ type process struct {
 	tail []string // guarded by mu: its last lines on standard error
 }
 
-// start runs a server and waits for its line
-// "listening public=HOST:PORT [admin=HOST:PORT]" on standard output.
+// start runs a server in dir, where NAME.log keeps what it says on standard
+// error, and waits for its line "listening public=HOST:PORT [admin=HOST:PORT]"
+// on standard output.
 func start(ctx context.Context, name string, argv, env []string, dir string) (*process, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
@@ -51,16 +53,22 @@ func start(ctx context.Context, name string, argv, env []string, dir string) (*p
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "start %s: %w", name, err)
 	}
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "start %s: %w", name, err)
+	}
 	if err := cmd.Start(); err != nil {
+		log.Close()
 		return nil, whittle.Errorf(whittle.Unavailable, "start %s: %w", name, err)
 	}
 	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
 	ready := make(chan string, 1)
 	var readers sync.WaitGroup
 	readers.Go(func() { p.readOutput(stdout, ready) })
-	readers.Go(func() { p.keepTail(stderr) })
+	readers.Go(func() { p.keepTail(io.TeeReader(stderr, log)) })
 	go func() {
 		readers.Wait()
+		log.Close()
 		p.err = cmd.Wait()
 		close(p.done)
 	}()
