@@ -27,7 +27,7 @@ func (a *active) leave() {
 }
 
 // wait returns when nothing is under way, or after limit.
-func (a *active) wait(limit time.Duration) bool {
+func (a *active) wait(limit time.Duration) {
 	ch := make(chan struct{}, 1)
 	a.empty.Store(&ch)
 	t := time.NewTimer(limit)
@@ -36,8 +36,7 @@ func (a *active) wait(limit time.Duration) bool {
 		select {
 		case <-ch:
 		case <-t.C:
-			return false
+			return
 		}
 	}
-	return true
 }

@@ -25,7 +25,6 @@ var (
 	errHeadSize   = errors.New("the answer's header is larger than allowed")
 	errAnswerSize = errors.New("the answer is larger than allowed")
 	errNoSlot     = errors.New("every connection allowed to this upstream stayed in use")
-	errPoolClosed = errors.New("the upstream is no longer in use")
 )
 
 // classify names the way in which an upstream failed.
@@ -76,7 +75,7 @@ func isBroken(err error) bool {
 		return true
 	}
 	for _, broken := range []error{
-		io.EOF, io.ErrUnexpectedEOF, errTruncated, errPoolClosed, net.ErrClosed,
+		io.EOF, io.ErrUnexpectedEOF, errTruncated, net.ErrClosed,
 		syscall.ECONNRESET, syscall.EPIPE, http.ErrBodyReadAfterClose,
 	} {
 		if errors.Is(err, broken) {

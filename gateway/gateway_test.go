@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+// traced is a Tracer that notes what it is told.
+type traced struct {
+	route, method, parent string
+	status                int
+	failure               whittle.Failure
+}
+
+type tracedKey struct{}
+
+func (t *traced) Start(ctx context.Context, route, method string, h whittle.Header) (context.Context, Span) {
+	t.route, t.method, t.parent = route, method, h.Get("Traceparent")
+	h["Traceparent"] = []string{"child"}
+	return context.WithValue(ctx, tracedKey{}, true), t
+}
+
+func (t *traced) End(status int, failure whittle.Failure) { t.status, t.failure = status, failure }
+
+func served(t *testing.T, g *Gateway, r *http.Request) *http.Response {
+	t.Helper()
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestTraceIsPassedOn(t *testing.T) {
+	var seen []string
+	u := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Traceparent"), r.Header.Get("Tracestate"))
+	}))
+	defer u.Close()
+	ask := func(tracer Tracer) {
+		g, err := New(Options{
+			Monolith: whittle.Upstream{URL: u.URL}, Tracer: tracer,
+			Routes: []whittle.Route{{Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close(context.Background()) //nolint:errcheck // nothing runs beside
+		r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
+		r.Header.Set("Traceparent", "00-parent")
+		r.Header.Set("Tracestate", "vendor=1")
+		served(t, g, r).Body.Close()
+	}
+	ask(nil)
+	var tr traced
+	ask(&tr)
+	if got := strings.Join(seen, " "); got != "00-parent vendor=1 child vendor=1" {
+		t.Errorf("upstream saw %q", got)
+	}
+	if want := (traced{"GET /a", "GET", "00-parent", 200, ""}); tr != want {
+		t.Errorf("span %+v, want %+v", tr, want)
+	}
+}
+
+func TestAccessRecord(t *testing.T) {
+	var out bytes.Buffer
+	g, err := New(Options{
+		Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"},
+		Access:   slog.New(slog.NewJSONHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := served(t, g, httptest.NewRequest(http.MethodGet, "/p?token=secret", http.NoBody))
+	body, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusBadGateway || strings.Contains(string(body), "refused") {
+		t.Errorf("client got %d %q", resp.StatusCode, body)
+	}
+	var rec map[string]any
+	if err := json.Unmarshal(out.Bytes(), &rec); err != nil {
+		t.Fatal(err)
+	}
+	if rec["status"] != 502.0 || rec["failure"] != "connect" || rec["path"] != "/p" || strings.Contains(out.String(), "secret") {
+		t.Errorf("record %s", out.String())
+	}
+}
+
+// TestMetricsCount reads the counters as a scrape does.
+func TestMetricsCount(t *testing.T) {
+	u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer u.Close()
+	g, err := New(Options{
+		Monolith: whittle.Upstream{URL: u.URL},
+		Routes:   []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close(context.Background()) //nolint:errcheck // nothing runs beside
+	reg := prometheus.NewPedanticRegistry()
+	if err := reg.Register(g); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/a", "/a", "/missing", "/a"} {
+		served(t, g, httptest.NewRequest(http.MethodGet, path, http.NoBody)).Body.Close()
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			key := f.GetName()
+			for _, l := range m.Label {
+				key += " " + l.GetValue()
+			}
+			got[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	for key, want := range map[string]float64{
+		"whittle_requests_total 2xx /a": 3, "whittle_requests_total 4xx ": 1, "whittle_request_seconds /a": 3,
+		"whittle_request_seconds ": 1, "whittle_requests_running /a": 0,
+	} {
+		if v, ok := got[key]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", key, v, ok, want)
+		}
+	}
+}
+
+func TestReloadKeepsCounting(t *testing.T) {
+	routes := []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}}}
+	o := Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: routes}
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() { served(t, g, httptest.NewRequest(http.MethodGet, "/a", http.NoBody)).Body.Close() }
+	ask()
+	before := g.table.Load()
+	if err := g.Reload(whittle.Upstream{URL: "nonsense"}, routes); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("a bad reload gave %v", err)
+	}
+	if g.table.Load() != before {
+		t.Error("a bad reload changed the table")
+	}
+	if err := g.Reload(o.Monolith, append(routes, whittle.Route{Name: "/b", Match: whittle.Match{Pattern: "/b"}})); err != nil {
+		t.Fatal(err)
+	}
+	ask()
+	after := g.table.Load()
+	if after.monolith != before.monolith {
+		t.Error("the same monolith lost its connections")
+	}
+	if n := after.entries[1].meter.class[5].Load(); n != 2 {
+		t.Errorf("%d counted over the reload, want 2", n)
+	}
+	if err := g.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := g.Reload(o.Monolith, nil); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("reload after close gave %v", err)
+	}
+}
