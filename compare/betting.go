@@ -148,9 +148,6 @@ func (e *excess) see(event bool, p, alpha float64, n int) {
 	}
 }
 
-// decided reports whether the evidence has passed its level.
-func (e *excess) decided() bool { return e.At > 0 }
-
 // eValue is the highest wealth so far, bounded so that it can be shown.
 func (e *excess) eValue() float64 { return min(e.Peak, eValueCap) }
 

@@ -37,7 +37,7 @@ func TestExcessKeepsItsExpectation(t *testing.T) {
 	for _, p := range []float64{0.001, 0.05, 0.5} {
 		sum := 0.0
 		for outcome := range 1 << rounds {
-			e, chance, last := newExcess(), 1.0, 0.0
+			e, chance := newExcess(), 1.0
 			for i := range rounds {
 				event := outcome>>i&1 == 1
 				if event {
@@ -47,7 +47,7 @@ func TestExcessKeepsItsExpectation(t *testing.T) {
 				}
 				e.see(event, p, 1e-12, i+1)
 			}
-			last = e.Cash
+			last := e.Cash
 			for _, w := range e.Wealth {
 				last += w
 			}

@@ -142,7 +142,7 @@ routes:
 		Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"},
 		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666/v2", Timeout: 5 * time.Second, MaxAnswer: 4 << 20, MaxConns: 256},
 		Mirror: whittle.Mirror{
-			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 50,
+			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 20,
 		},
 		Compare: whittle.Comparison{
 			Kind: whittle.JSON, LearnNoise: true, Value: "number in the body",

@@ -246,10 +246,10 @@ func (o *object) fraction(key string, dst *float64) bool {
 	return read(o, key, "a number from 0 to 1", dst, parseFraction)
 }
 
-// multiple reads "1.5x", or "off" for 0 where the field can be switched off.
+// multiple reads "1.5x", or "off" (or "0") for 0 where the field can be switched off.
 func (o *object) multiple(key string, dst *float64, canBeOff bool) bool {
 	return read(o, key, "a multiple such as 1.5x", dst, func(s string) (float64, error) {
-		if canBeOff && s == "off" {
+		if canBeOff && (s == "off" || s == "0") {
 			return 0, nil
 		}
 		return parseMultiple(s)

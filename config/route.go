@@ -50,7 +50,7 @@ func withDefaults() whittle.Route {
 	return whittle.Route{
 		Mirror: whittle.Mirror{
 			Sample: whittle.All, Watch: whittle.Percent(5), Queue: 1024, Concurrency: 32,
-			MaxBody: 256 * kib, MaxMemory: 64 * mib, ShedAbove: 3, RepeatEvery: 50,
+			MaxBody: 256 * kib, MaxMemory: 64 * mib, ShedAbove: 3, RepeatEvery: 20,
 		},
 		Compare: whittle.Comparison{
 			Kind: whittle.JSON, LearnNoise: true, Value: "number in the body",

@@ -106,7 +106,7 @@ func report(w io.Writer, err error) int {
 
 // apart takes a join of errors apart.
 func apart(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only a join itself is taken apart, not one that was wrapped
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	return []error{err}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,7 +146,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer t.stop()
+	defer t.end()
 	maxShare := 0.0
 	r, err := d.await(ctx, mostShadow, "all four flaws to be named", func(r *whittle.RouteStatus) bool {
 		maxShare = max(maxShare, r.Percent)
@@ -162,8 +162,11 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 		return err
 	}
 	_, refused := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
+	if refused == nil {
+		return errors.New("its promotion was not refused")
+	}
 	if whittle.CodeOf(refused) != whittle.FailedPrecondition {
-		return fmt.Errorf("its promotion was not refused: %v", refused)
+		return fmt.Errorf("its promotion was refused for another reason: %w", refused)
 	}
 	d.story.AsPublished.Refused = refused.Error()
 	d.screen.say("promote refused: %v", refused)
@@ -196,7 +199,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer t.stop()
+	defer t.end()
 	r, err := d.awaitVerdict(ctx)
 	if r != nil {
 		d.story.Mended = newShadowBlock(r)
@@ -237,7 +240,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer t.stop()
+	defer t.end()
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
@@ -306,7 +309,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer t.stop()
+	defer t.end()
 	if _, err := d.awaitVerdict(ctx); err != nil {
 		return err
 	}
@@ -394,12 +397,4 @@ func fetch(ctx context.Context, url string) (string, error) {
 		return "", whittle.Errorf(whittle.Unavailable, "read %s: %w", url, err)
 	}
 	return string(b), nil
-}
-
-// ascending lists the shares of the finished shift.
-func ascending(shares []float64) []float64 {
-	if i := slices.Index(shares, 0); i >= 0 {
-		return shares[i+1:]
-	}
-	return shares
 }

@@ -235,10 +235,15 @@ func (d *countDemo) send(ctx context.Context, plan string, rate float64, most ti
 	return t, nil
 }
 
-// stop ends the load, lets what is under way finish, and gives its report.
-func (t *traffic) stop() (*load.Report, error) {
+// end ends the load where its report no longer matters.
+func (t *traffic) end() {
 	t.cancel()
 	<-t.done
+}
+
+// stop ends the load, lets what is under way finish, and gives its report.
+func (t *traffic) stop() (*load.Report, error) {
+	t.end()
 	return t.report, t.err
 }
 

@@ -38,6 +38,9 @@ func (s *countStory) comparison() []row {
 	return rows
 }
 
+// watchedNote explains the monolith's part of the cost after the carve.
+const watchedNote = "After the carve the monolith still works on the 5 % of requests that whittle goes on comparing (mirror.watch)."
+
 // times says how many times the greater is the smaller.
 func times(greater, smaller float64) string {
 	if smaller <= 0 {
@@ -53,7 +56,7 @@ func (d *countDemo) printComparison() {
 	for _, r := range d.story.comparison() {
 		d.screen.say("%-24s %14s %14s %14s", r.label, r.before, r.after, r.won)
 	}
-	d.screen.say("")
+	d.screen.say(watchedNote)
 	d.screen.say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
 }
 
@@ -73,14 +76,16 @@ func (s *countStory) page() *chart.Page {
 func (s *countStory) wonSection() chart.Section {
 	rows := s.comparison()
 	table := chart.Table{Caption: "The same plan through the gateway, before and after", Head: []string{"", "monolith", "carved", "won"}}
+	section := chart.Section{Title: "What was won", Paragraphs: []string{watchedNote}}
 	for _, r := range rows {
 		table.Rows = append(table.Rows, []string{strings.TrimSpace(r.label), r.before, r.after, r.won})
 	}
-	section := chart.Section{
-		Title:  "What was won",
-		Facts:  []chart.Fact{{Label: "median", Value: rows[2].won + " less", Tone: chart.Good}, {Label: "CPU per request", Value: rows[5].won + " less", Tone: chart.Good}, {Label: "errors users saw", Value: fmt.Sprint(s.Rollout.UserErrors), Tone: tone(s.Rollout.UserErrors == 0)}},
-		Tables: []chart.Table{table},
+	section.Facts = []chart.Fact{
+		{Label: "median", Value: rows[2].won + " less", Tone: tone(s.After.MedianMS < s.Monolith.MedianMS)},
+		{Label: "CPU per request", Value: rows[5].won + " less", Tone: tone(s.After.CPUPerRequest < s.Monolith.CPUPerRequest)},
+		{Label: "errors users saw", Value: fmt.Sprint(s.Rollout.UserErrors), Tone: tone(s.Rollout.UserErrors == 0)},
 	}
+	section.Tables = []chart.Table{table}
 	if s.before == nil || s.after == nil {
 		return section
 	}
@@ -149,14 +154,15 @@ func (s *countStory) provenSection() chart.Section {
 			{Label: "verdict", Value: string(s.Mended.Verdict), Tone: tone(s.Mended.Verdict == whittle.Equivalent)},
 			{Label: "exchanges compared", Value: fmt.Sprint(s.Mended.Compared)},
 		},
-		Paragraphs: []string{s.Mended.Summary},
+		Paragraphs: []string{s.Mended.Summary + "."},
 	}
 	var intervals []chart.Interval
 	for _, b := range s.Mended.Bounds {
 		intervals = append(intervals, chart.Interval{
 			Label: b.What, Low: b.Low, Estimate: b.Estimate, High: b.High,
-			MarginLow: b.MarginLow, MarginTop: b.MarginHigh, Inside: b.Inside, Note: b.Summary,
+			MarginLow: b.MarginLow, MarginTop: b.MarginHigh, Inside: b.Inside,
 		})
+		section.Paragraphs = append(section.Paragraphs, b.Summary+".")
 	}
 	if len(intervals) > 0 {
 		section.Figures = append(section.Figures, chart.Intervals("What could still differ",

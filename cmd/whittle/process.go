@@ -40,7 +40,9 @@ type process struct {
 // error, and waits for its line "listening public=HOST:PORT [admin=HOST:PORT]"
 // on standard output.
 func start(ctx context.Context, name string, argv, env []string, dir string) (*process, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
+	// Its end is a matter of stop, not of ctx: a context would kill it before
+	// it could finish what is under way.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	// A signal that the terminal sends to the demo is the demo's to hand on.

@@ -26,7 +26,7 @@ func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) erro
 		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
 		return d.reloadOn(ctx, hup, nil)
 	}
-	defer watcher.Close()
+	defer func() { _ = watcher.Close() }()
 	if err := watcher.Add(filepath.Dir(d.config().Path)); err != nil {
 		d.log.Warn("the config file is not watched; send SIGHUP after a change", "error", err)
 	}
