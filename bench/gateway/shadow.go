@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -43,10 +44,31 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 			}
 		}
 	}
+	if err := mirrored(ctx, candidate.addr, len(all[[2]string{oursShadow, pacedMetric}]), s); err != nil {
+		return err
+	}
 	all.conclude(conclude, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
 	conclude(ours, pacedMetric+"_added", all.difference(pacedMetric, ours, direct), "us")
 	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.difference(pacedMetric, oursShadow, ours), "us")
 	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	return nil
+}
+
+// mirrored makes sure that what was measured is what it is called: nearly every
+// request must have reached the candidate.
+func mirrored(ctx context.Context, candidate string, rounds int, s settings) error {
+	resp, err := get(ctx, http.DefaultClient, "http://"+candidate+servedPath)
+	if err != nil {
+		return fmt.Errorf("ask candidate: %w", err)
+	}
+	defer resp.Body.Close()
+	var n int
+	if _, err := fmt.Fscan(resp.Body, &n); err != nil {
+		return fmt.Errorf("ask candidate: %w", err)
+	}
+	if sent := float64(rounds*s.rate) * s.duration.Seconds(); float64(n) < 0.95*sent {
+		return fmt.Errorf("the candidate got %d of %.0f requests: the figures would not be of shadowing", n, sent)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,9 @@ import (
 const upstreamRole = "as-upstream"
 
 const answerBody = `{"id":12345,"name":"a small answer","ok":true,"tags":["a","b"]}`
+
+// servedPath asks an upstream how many requests it has answered.
+const servedPath = "/served"
 
 // respond answers whatever comes with one small JSON answer, as cheaply as it
 // can, so that the machine is left to the proxies.
@@ -27,28 +31,46 @@ func respond() int {
 	fmt.Printf("listening public=%s\n", l.Addr())
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: " + time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") +
 		"\r\nContent-Length: " + strconv.Itoa(len(answerBody)) + "\r\n\r\n" + answerBody)
+	u := responder{answer: answer}
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return 3
 		}
-		go func() {
-			defer c.Close()
-			buf, used := make([]byte, 16<<10), 0
-			for {
-				n, err := c.Read(buf[used:])
-				if err != nil {
-					return
-				}
-				used += n
-				end := bytes.Index(buf[:used], []byte("\r\n\r\n"))
-				for ; end >= 0; end = bytes.Index(buf[:used], []byte("\r\n\r\n")) {
-					used = copy(buf, buf[end+4:used])
-					if _, err := c.Write(answer); err != nil {
-						return
-					}
-				}
+		go u.converse(c)
+	}
+}
+
+// responder is the server behind the proxies.
+type responder struct {
+	answer []byte
+	served atomic.Int64
+}
+
+// converse answers one connection's requests, which have no bodies.
+func (u *responder) converse(c net.Conn) {
+	defer c.Close()
+	buf, used := make([]byte, 16<<10), 0
+	for {
+		n, err := c.Read(buf[used:])
+		if err != nil {
+			return
+		}
+		used += n
+		for {
+			end := bytes.Index(buf[:used], []byte("\r\n\r\n"))
+			if end < 0 {
+				break
 			}
-		}()
+			if bytes.HasPrefix(buf, []byte("GET "+servedPath+" ")) {
+				_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n%d", u.served.Load())
+				return
+			}
+			u.served.Add(1)
+			used = copy(buf, buf[end+4:used])
+			if _, err := c.Write(u.answer); err != nil {
+				return
+			}
+		}
 	}
 }
