@@ -203,7 +203,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	r, err := d.awaitVerdict(ctx)
 	if r != nil {
 		d.story.Mended = newShadowBlock(r)
-		d.screen.say("%s after %d exchanges. %s", r.Verdict.State, r.Verdict.Compared, r.Verdict.Summary)
+		d.screen.say("%s", r.Verdict.Summary)
 		for _, b := range r.Verdict.Bounds {
 			d.screen.say("  %s", b.Summary)
 		}
