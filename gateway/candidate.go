@@ -232,9 +232,8 @@ func (c *asking) call(out *whittle.Request) {
 		c.res.refused = true
 	default:
 		c.v.answer = a
-		if c.res.wrote = c.held.answer(&a); c.res.wrote {
-			c.res.sent = a.Status
-		}
+		c.held.answer(&a)
+		c.res.sent, c.res.wrote = a.Status, true
 	}
 }
 

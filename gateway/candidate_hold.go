@@ -129,10 +129,22 @@ func (h *holder) release() error {
 	if !h.commit() {
 		return errLetDown
 	}
+	return h.emit()
+}
+
+func (h *holder) emit() error {
 	defer h.bound()()
 	maps.Copy(h.w.Header(), h.header)
 	h.w.WriteHeader(h.status)
 	return h.copy.writeTo(h.w)
+}
+
+// settle lets everything through, whether or not it has been given up: who
+// holds a whole answer need not ask anyone for another.
+func (h *holder) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gone, h.through, h.began = false, true, true
 }
 
 // bound sets the stall's deadline and gives what lifts it.
@@ -153,7 +165,8 @@ func (h *holder) finish() {
 	fields := maps.Clone(h.header)
 	trailers := trailersOf(fields)
 	h.header = fields
-	if h.release() == nil {
+	h.settle()
+	if h.emit() == nil {
 		maps.Copy(h.w.Header(), trailers)
 	}
 }
@@ -180,17 +193,13 @@ func trailersOf(h http.Header) http.Header {
 	return t
 }
 
-// answer writes an answer that was held whole elsewhere; false: it has been
-// given up.
-func (h *holder) answer(a *whittle.Answer) bool {
-	if !h.commit() {
-		return false
-	}
+// answer writes an answer that was held whole elsewhere.
+func (h *holder) answer(a *whittle.Answer) {
+	h.settle()
 	defer h.bound()()
 	maps.Copy(h.w.Header(), a.Header)
 	h.w.WriteHeader(a.Status)
 	_, _ = h.w.Write(a.Body) // the user may have gone; the answer was good all the same
-	return true
 }
 
 func (h *holder) drop() { h.copy.drop() }

@@ -319,17 +319,24 @@ func TestBreakUnderLoad(t *testing.T) {
 			var errs, good, number atomic.Int64
 			for user := range users {
 				wg.Go(func() {
-					for ctx.Err() == nil {
+					// Users think between requests, or the machine would be what is
+					// slow here; they do not think in step.
+					think := time.NewTicker(200*time.Millisecond + time.Duration(user)*100*time.Microsecond)
+					defer think.Stop()
+					for ; ctx.Err() == nil; <-think.C {
 						r := s.sends("GET", "", "X-User", fmt.Sprint("user ", user), "X-Number", fmt.Sprint(number.Add(1)))
 						resp, err := client.Do(r)
 						if err != nil {
 							errs.Add(1)
+							t.Errorf("a user saw %v", err)
 							continue
 						}
 						b, err := io.ReadAll(resp.Body)
 						resp.Body.Close()
 						if err != nil || resp.StatusCode != 200 || string(b) != "fine" {
 							errs.Add(1)
+							t.Errorf("a user saw %d %q, %v", resp.StatusCode, b, err)
+							continue
 						}
 						good.Add(1)
 					}
@@ -445,6 +452,22 @@ func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
 			t.Fatalf("written %q", rec.b.String())
 		}
 		h.drop()
+	}
+}
+
+// An answer may turn out whole at the very moment at which the breaker trips:
+// the user gets it, and nobody is asked again.
+func TestAWholeAnswerIsNotGivenUp(t *testing.T) {
+	rec := &writes{}
+	h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
+	h.WriteHeader(200)
+	_, _ = h.Write([]byte("all of it"))
+	if !h.giveUp() {
+		t.Fatal("the answer could not be given up")
+	}
+	h.finish()
+	if !h.committed() || rec.b.String() != "all of it" {
+		t.Errorf("committed %v, written %q", h.committed(), rec.b.String())
 	}
 }
 
