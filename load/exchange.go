@@ -1,0 +1,99 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// exchange finds a connection, writes the request and reads the answer.
+func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
+	d, e := w.run.dialer, q.endpoint
+	var c *conn
+	if w.own != nil {
+		c = w.own[q.slot]
+		w.own[q.slot] = nil
+	} else {
+		var err error
+		if c, err = d.borrow(e, deadline); err != nil {
+			return err
+		}
+		// What waited for a connection was not the target's doing.
+		o.sent = d.now()
+	}
+	c, err := w.over(ctx, c, q, deadline, o)
+	if c != nil && (err != nil || !w.ans.reusable) {
+		d.close(c)
+		c = nil
+	}
+	if w.own != nil {
+		w.own[q.slot] = c
+	} else {
+		d.giveBack(e, c)
+	}
+	return err
+}
+
+// over sends over a kept-alive connection where there is one, else over a new
+// one. It returns the connection that was used last, to be kept or closed.
+func (w *worker) over(ctx context.Context, c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
+	if c != nil {
+		err := w.through(c, q, deadline, o)
+		gone := err != nil && c.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
+		if !gone || !q.repeatable {
+			return c, err
+		}
+		w.run.dialer.close(c)
+	}
+	began := w.run.now()
+	c, err := w.run.dialer.dial(ctx, q.endpoint, deadline)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	o.connect = w.run.now().Sub(began)
+	return c, w.through(c, q, deadline, o)
+}
+
+func (w *worker) through(c *conn, q *prepared, deadline time.Time, o *observed) error {
+	if err := c.SetDeadline(deadline); err != nil {
+		return err
+	}
+	before := c.received
+	n, err := c.Write(w.out)
+	o.up += int64(n)
+	// A server may refuse and close before it has read all of a large body:
+	// its answer is then still there to be read.
+	if e := c.read(q.method, w.run.keep(q), &w.ans); err == nil || e == nil {
+		err = e
+	}
+	o.first = c.firstByte
+	o.down += c.received - before
+	c.idle = w.run.now()
+	return err
+}
+
+// dialError marks an error as coming from before the request was sent.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// failureOf is the one place that says which kind an error is.
+func failureOf(err error) string {
+	var timeout net.Error
+	_, dialling := errors.AsType[*dialError](err)
+	switch {
+	case errors.Is(err, errMalformed):
+		return ErrorMalformed
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return ErrorTimeout
+	case dialling:
+		return ErrorConnect
+	case errors.Is(err, io.ErrNoProgress):
+		return ErrorMalformed
+	}
+	return ErrorReset
+}
