@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -367,7 +366,7 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			_, _ = io.WriteString(w, "enough")
 		}), send: func(s *stage) *http.Request {
 			r := s.sends("POST", "")
-			r.Body, r.ContentLength = io.NopCloser(&endless{stop: s.t.Context().Done()}), -1
+			r.Body, r.ContentLength = io.NopCloser(&unended{stop: s.t.Context().Done()}), -1
 			return r
 		}, want: whittle.SkipUnread},
 		{name: "the judge has its reasons", setup: func(s *stage) {
@@ -419,16 +418,19 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 	}
 }
 
-// endless is a body that goes on until stop.
-type endless struct{ stop <-chan struct{} }
+// unended is a body of which only the beginning comes.
+type unended struct {
+	begun bool
+	stop  <-chan struct{}
+}
 
-func (e *endless) Read(p []byte) (int, error) {
-	select {
-	case <-e.stop:
-		return 0, io.ErrUnexpectedEOF
-	default:
-		return copy(p, bytes.Repeat([]byte("x"), 100)), nil
+func (u *unended) Read(p []byte) (int, error) {
+	if !u.begun {
+		u.begun = true
+		return copy(p, "the beginning"), nil
 	}
+	<-u.stop
+	return 0, io.ErrUnexpectedEOF
 }
 
 // reset cuts the connection instead of answering.
