@@ -18,7 +18,7 @@ import (
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p passing) result {
 	f := forwarding{g: g, w: w, r: r, u: u, passing: p}
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-		f.body = &inBody{conn: strictConnOf(r.Context()), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
+		f.body = &inBody{conn: strictConnOf(r), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
 		defer f.body.detach()
 	}
 	if kind := upgradeOf(r); kind != "" {
@@ -329,7 +329,7 @@ func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool
 	}
 	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
 	res.detail = "refused with " + strconv.Itoa(status)
-	if c := strictConnOf(r.Context()); c != nil {
+	if c := strictConnOf(r); c != nil {
 		c.endRequests() // a body that is not read would be taken for the next one
 	}
 	writeErrorHeader(w, closing, status)

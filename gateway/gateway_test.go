@@ -54,7 +54,7 @@ func TestTraceIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer g.Close(context.Background()) //nolint:errcheck // nothing runs beside
+		defer g.Close(context.Background())
 		r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
 		r.Header.Set("Traceparent", "00-parent")
 		r.Header.Set("Tracestate", "vendor=1")
@@ -109,7 +109,7 @@ func TestMetricsCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close(context.Background()) //nolint:errcheck // nothing runs beside
+	defer g.Close(context.Background())
 	reg := prometheus.NewPedanticRegistry()
 	if err := reg.Register(g); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	s := newSorter(g, g.bound(l), cert)
 	one := g.server(false)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := strictConnOf(r.Context()); c != nil { // it hides the TLS connection from net/http
+		if c := strictConnOf(r); c != nil { // it hides the TLS connection from net/http
 			if tc, ok := c.Conn.(*tls.Conn); ok {
 				state := tc.ConnectionState()
 				r.TLS = &state

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -110,8 +111,11 @@ func (g *strictConn) Close() error {
 
 // strictConnOf finds the client's connection; nil where it is none of
 // whittle's own listeners', or speaks HTTP/2.
-func strictConnOf(ctx context.Context) *strictConn {
-	c, _ := ctx.Value(strictKey{}).(*strictConn)
+func strictConnOf(r *http.Request) *strictConn {
+	if r.ProtoMajor != 1 {
+		return nil // other streams share the connection
+	}
+	c, _ := r.Context().Value(strictKey{}).(*strictConn)
 	return c
 }
 

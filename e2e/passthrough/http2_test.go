@@ -300,3 +300,50 @@ func TestTLSUpstream(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 }
+
+// TestStreamsEndAlone ends one stream of a connection before its body was read,
+// while another goes on: only HTTP/1.1 connections end with their request.
+func TestStreamsEndAlone(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		if r.URL.Path == "/early" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.(http.Flusher).Flush()
+		_, _ = io.Copy(w, r.Body)
+	})
+	g := through(t, u.URL)
+	var p http.Protocols
+	p.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{Protocols: &p}
+	t.Cleanup(tr.CloseIdleConnections)
+	c := &http.Client{Transport: tr, Timeout: patience}
+	post := func(path string) (*http.Response, *io.PipeWriter) {
+		pr, pw := io.Pipe()
+		req, _ := http.NewRequest(http.MethodPost, g.url(path), pr)
+		go func() { _, _ = io.WriteString(pw, "begin ") }()
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, pw
+	}
+	long, end := post("/long")
+	for range 20 {
+		early, rest := post("/early")
+		if early.StatusCode != http.StatusForbidden || early.ProtoMajor != 2 {
+			t.Errorf("early answer %d over %s", early.StatusCode, early.Proto)
+		}
+		_ = early.Body.Close()
+		_ = rest.Close()
+	}
+	_, _ = io.WriteString(end, "and end")
+	_ = end.Close()
+	if got := mustRead(t, long.Body); got != "begin and end" {
+		t.Errorf("the other stream gave %q", got)
+	}
+	_ = long.Body.Close()
+}
