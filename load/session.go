@@ -19,6 +19,9 @@ type session struct {
 	seed     uint64
 	start    time.Time
 	shards   []*shard
+	// each is called for every request that ended, with its user's arrival, on
+	// many goroutines at once. Nil: nobody looks.
+	each func(arrival time.Duration, o *observed)
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 

@@ -20,7 +20,8 @@ type worker struct {
 	body  []byte
 	ans   answer
 	extra []string
-	due   time.Time // when the user's next request is due
+	due   time.Time     // when the user's next request is due
+	at    time.Duration // when the user arrived, since the start of the run
 }
 
 func newWorker(s *session, sh *shard) *worker {
@@ -46,7 +47,7 @@ func (w *worker) live(ctx context.Context, first Arrival) {
 
 // user is one virtual user's whole life.
 func (w *worker) user(ctx context.Context, a Arrival) {
-	w.due = w.run.start.Add(a.At)
+	w.due, w.at = w.run.start.Add(a.At), a.At
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
 	w.pcg.Seed(w.run.seed, uint64(w.index))
@@ -135,6 +136,9 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 		o.failure = q.judge(&w.ans)
 	}
 	w.shard.record(&o)
+	if f := w.run.each; f != nil {
+		f(w.at, &o)
+	}
 	if f := w.run.options.OnAnswer; f != nil {
 		f(Answer{
 			User: w.index, Name: q.name, Status: o.status, Failure: o.failure, Body: w.ans.body,
