@@ -55,8 +55,8 @@ func (f *File) describeServer(b *strings.Builder) {
 	if l.BodyBytes >= 0 {
 		body = "at most " + size(l.BodyBytes)
 	}
-	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, %s to finish at the end",
-		l.Connections, size(int64(l.HeaderBytes)), brief(l.HeaderTimeout), body, brief(l.StallTimeout), brief(l.IdleTimeout), l.Streams, brief(l.UpgradeIdle), brief(l.Grace))
+	line(b, "limits", "%d connections, header %s in %s, body %s and never still for %s, idle %s, %d streams, upgraded and silent %s, copies %s, %s to finish at the end",
+		l.Connections, size(int64(l.HeaderBytes)), brief(l.HeaderTimeout), body, brief(l.StallTimeout), brief(l.IdleTimeout), l.Streams, brief(l.UpgradeIdle), size(l.CopyBytes), brief(l.Grace))
 	trust := "believed from nobody"
 	if len(f.Forwarded.Trust) > 0 {
 		trust = "believed from"

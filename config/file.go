@@ -59,6 +59,9 @@ type Limits struct {
 	HeaderBytes int
 	// BodyBytes bounds a request's body. Default −1: no bound.
 	BodyBytes int64
+	// CopyBytes bounds what the copies of all routes hold together. Default
+	// 96 MiB.
+	CopyBytes int64
 	// Streams of one HTTP/2 connection at once. Default 250.
 	Streams int
 	// HeaderTimeout is how long a header may take. Default 10 s.

@@ -41,7 +41,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 		f.State = files.path(f.State)
 	}
 	f.Limits = Limits{
-		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, Streams: 250,
+		Connections: 16_384, HeaderBytes: 64 << 10, BodyBytes: -1, CopyBytes: 96 * mib, Streams: 250,
 		HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, StallTimeout: time.Minute,
 		UpgradeIdle: time.Hour, Grace: 30 * time.Second,
 	}
@@ -171,6 +171,7 @@ func (r *reader) limits(o *object, l *Limits) {
 		}
 		return parseSize(s, 1, 1<<50)
 	})
+	o.size("copies", &l.CopyBytes, mib, 1<<50)
 	o.count("streams", &l.Streams, 1, 100_000)
 	o.duration("header_timeout", &l.HeaderTimeout, time.Millisecond, time.Hour)
 	o.duration("idle_timeout", &l.IdleTimeout, time.Millisecond, day)

@@ -25,18 +25,25 @@ var (
 type budget struct {
 	limit int64
 	used  *atomic.Int64
+	// whole is the budget that this one is a part of. Nil: none.
+	whole *budget
 }
 
 // take reserves n bytes, or nothing where they do not fit.
 func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.limit {
+	if b.used.Add(n) > b.limit || b.whole != nil && !b.whole.take(n) {
 		b.used.Add(-n)
 		return false
 	}
 	return true
 }
 
-func (b *budget) give(n int64) { b.used.Add(-n) }
+func (b *budget) give(n int64) {
+	b.used.Add(-n)
+	if b.whole != nil {
+		b.whole.give(n)
+	}
+}
 
 // captureState says what a capture has become.
 type captureState uint8

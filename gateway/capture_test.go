@@ -169,3 +169,24 @@ func patterned(n int) []byte {
 	}
 	return b
 }
+
+// TestRoutesShareABudget: what one route's copies hold is not there for
+// another's, and it comes back when they let go.
+func TestRoutesShareABudget(t *testing.T) {
+	whole := newBudget(100)
+	one, other := newBudget(80), newBudget(80)
+	one.whole, other.whole = whole, whole
+	if !one.take(70) || other.take(40) {
+		t.Fatal("two routes hold more than the whole")
+	}
+	if other.used.Load() != 0 || whole.used.Load() != 70 {
+		t.Fatalf("a refusal left %d and %d", other.used.Load(), whole.used.Load())
+	}
+	if one.take(20) || whole.used.Load() != 70 {
+		t.Fatalf("a route's own bound was passed, the whole has %d", whole.used.Load())
+	}
+	one.give(70)
+	if !other.take(40) || whole.used.Load() != 40 {
+		t.Fatalf("what was given back is not there: %d", whole.used.Load())
+	}
+}

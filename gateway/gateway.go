@@ -59,7 +59,10 @@ type Gateway struct {
 	counts counts
 
 	upgrades upgrades
-	active   active
+	// copies bounds what the copies of all routes hold together.
+	copies     budget
+	copiesHeld atomic.Int64
+	active     active
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -73,6 +76,7 @@ func New(o Options) (*Gateway, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.copies = budget{limit: o.Limits.CopyBytes, used: &g.copiesHeld}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
 	if err != nil {
 		return nil, err

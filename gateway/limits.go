@@ -14,6 +14,11 @@ type Limits struct {
 	// BodyBytes bounds a request's body; above it the answer is 413. Negative:
 	// no bound. Default: no bound, since bodies pass in constant memory.
 	BodyBytes int64
+	// CopyBytes bounds the bytes that the copies of all routes hold together
+	// (each route has a bound of its own besides); above it mirroring sheds and
+	// users are not touched. Default 96 MiB: with
+	// as much garbage again the process stays below 256 MiB.
+	CopyBytes int64
 	// Streams is how many HTTP/2 streams one connection has at once.
 	// Default 250.
 	Streams int
@@ -39,6 +44,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Connections, 16_384)
 	fill(&l.HeaderBytes, 64<<10)
 	fill(&l.BodyBytes, -1)
+	fill(&l.CopyBytes, 96<<20)
 	fill(&l.Streams, 250)
 	fill(&l.HeaderTimeout, 10*time.Second)
 	fill(&l.IdleTimeout, 2*time.Minute)

@@ -85,7 +85,7 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 		rt.standing = newStanding(spec.Name, env.g.opts.Tripped)
 	}
 	rt.claim()
-	rt.budget = budget{limit: spec.Mirror.MaxMemory, used: &rt.held}
+	rt.budget = budget{limit: spec.Mirror.MaxMemory, used: &rt.held, whole: &env.g.copies}
 	rt.strain.above = spec.Mirror.ShedAbove
 	return rt, nil
 }
