@@ -100,6 +100,8 @@ type Log struct {
 	Level slog.Level
 	// Format is "text" or "json". Default "text".
 	Format string
+	// Access writes one record for each request. Default false.
+	Access bool
 }
 
 // Load reads the config at path; the files it names are looked for beside it.

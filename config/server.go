@@ -70,6 +70,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 		level := "info"
 		l.oneOf("level", &level, "debug", "info", "warn", "error")
 		l.oneOf("format", &f.Log.Format, "text", "json")
+		l.flag("access", &f.Log.Access)
 		f.Log.Level = map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
 		l.done()
 	}

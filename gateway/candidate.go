@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"whittle"
@@ -288,9 +289,18 @@ func (rt *route) rescue(c *asking) {
 	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: v})
 	c.res.side = whittle.Monolith
 	rt.felt(v, &c.res)
+	rt.env.g.complain(c.user.r.Context(), rt.name, whittle.Candidate, manner(v.broken), v.broken.Detail, c.res.sent)
 	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
 		rt.counts.rescued.Add(1)
 	}
+}
+
+// manner names how an answer that was not good failed.
+func manner(a *whittle.Answer) whittle.Failure {
+	if a.Failure == whittle.NoFailure {
+		return whittle.Failure("answered " + strconv.Itoa(a.Status))
+	}
+	return a.Failure
 }
 
 // refuse tells the user that there is no answer: asking the monolith as well

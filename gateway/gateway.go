@@ -53,10 +53,11 @@ type Options struct {
 // Gateway is an http.Handler that passes requests on. It is safe for
 // concurrent use.
 type Gateway struct {
-	opts   Options
-	log    *slog.Logger
-	table  atomic.Pointer[table]
-	counts counts
+	opts       Options
+	log        *slog.Logger
+	table      atomic.Pointer[table]
+	counts     counts
+	complaints complaints
 
 	upgrades upgrades
 	// copies bounds what the copies of all routes hold together.

@@ -136,6 +136,7 @@ func (g *Gateway) end(c conversation, res result) {
 	took := time.Since(c.at)
 	c.entry.meter.running.Add(-1)
 	c.entry.meter.add(res.sent, took)
+	g.complain(c.request.Context(), c.entry.name, res.side, res.failure, res.detail, res.sent)
 	if c.span != nil {
 		c.span.End(res.sent, res.failure)
 	}

@@ -70,9 +70,9 @@ type setting struct {
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
 	if spec.RPC != nil {
-		rpc, err := transcode.New(*spec.RPC)
+		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
 		if err != nil {
-			return nil, inField(err, "candidate")
+			return nil, err
 		}
 		rt.rpc = rpc
 	}

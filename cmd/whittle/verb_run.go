@@ -62,6 +62,14 @@ func newLog(w io.Writer, c config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
+// accessLog is where each request is recorded, or nil.
+func accessLog(log *slog.Logger, c config.Log) *slog.Logger {
+	if !c.Access {
+		return nil
+	}
+	return log
+}
+
 // deployment is a running gateway with everything around it, wired once.
 type deployment struct {
 	file    atomic.Pointer[config.File] // as last put in force
@@ -105,6 +113,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
 		Tripped: func(route, reason string) { d.control.Tripped(route, reason) },
 		Tracer:  tracer,
+		Access:  accessLog(log, f.Log),
 		Log:     log,
 	})
 	if err != nil {

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func TestComplaintsAreBounded(t *testing.T) {
+	var c complaints
+	now := time.Unix(1000, 0)
+	k := complaint{route: "GET /", failure: whittle.FailedConnect}
+	if unspoken, speak := c.due(k, now); !speak || unspoken != 0 {
+		t.Fatal("the first failure is not told")
+	}
+	for range 100 {
+		if _, speak := c.due(k, now.Add(complainEvery-1)); speak {
+			t.Fatal("the same failure is told twice at once")
+		}
+	}
+	if _, speak := c.due(complaint{route: "GET /", failure: whittle.FailedReset}, now); !speak {
+		t.Error("another failure is not told")
+	}
+	if unspoken, speak := c.due(k, now.Add(complainEvery)); !speak || unspoken != 100 {
+		t.Errorf("after a while: told %v, with %d unspoken, want 100", speak, unspoken)
+	}
+	for i := range 3 * maxComplaints {
+		c.due(complaint{route: strings.Repeat("x", i)}, now)
+	}
+	if len(c.last) > maxComplaints {
+		t.Errorf("%d kinds are kept", len(c.last))
+	}
+}
+
+func TestADeadMonolithIsTold(t *testing.T) {
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	var log bytes.Buffer
+	g, err := New(Options{Monolith: whittle.Upstream{URL: dead.URL}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.Close(t.Context()) }()
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	if w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "refused") {
+		t.Errorf("the client got %d %q", w.Code, w.Body)
+	}
+	for _, want := range []string{"side=monolith", "failure=connect", "client_got=502", "refused"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, log.String())
+		}
+	}
+}
