@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Snapshot is a histogram in ten figures. The zero value says that nothing was
+// Snapshot is a histogram in eleven figures. The zero value says that nothing was
 // recorded.
 type Snapshot struct {
-	Count                    int64
-	Min, Mean                time.Duration
-	P50, P90, P95, P99, P999 time.Duration
-	Max                      time.Duration
+	Count                         int64
+	Min, Mean                     time.Duration
+	P50, P75, P90, P95, P99, P999 time.Duration
+	Max                           time.Duration
 	// Below and Above are how many of Count were out of range.
 	Below, Above int64
 }
@@ -21,7 +21,7 @@ type Snapshot struct {
 func (h *Histogram) Snapshot() Snapshot {
 	return Snapshot{
 		Count: h.Count(), Min: h.min, Mean: h.Mean(), Max: h.max,
-		P50: h.Quantile(.5), P90: h.Quantile(.9), P95: h.Quantile(.95),
+		P50: h.Quantile(.5), P75: h.Quantile(.75), P90: h.Quantile(.9), P95: h.Quantile(.95),
 		P99: h.Quantile(.99), P999: h.Quantile(.999),
 		Below: h.below, Above: h.above,
 	}
@@ -33,6 +33,7 @@ type snapshotJSON struct {
 	Min   float64 `json:"min_ms"`
 	Mean  float64 `json:"mean_ms"`
 	P50   float64 `json:"p50_ms"`
+	P75   float64 `json:"p75_ms"`
 	P90   float64 `json:"p90_ms"`
 	P95   float64 `json:"p95_ms"`
 	P99   float64 `json:"p99_ms"`
@@ -52,7 +53,7 @@ func fromMilliseconds(ms float64) time.Duration { return time.Duration(ms*1e6 + 
 // MarshalJSON writes milliseconds: {"count":3,"min_ms":1.2,…}.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(snapshotJSON{
-		s.Count, Milliseconds(s.Min), Milliseconds(s.Mean), Milliseconds(s.P50), Milliseconds(s.P90),
+		s.Count, Milliseconds(s.Min), Milliseconds(s.Mean), Milliseconds(s.P50), Milliseconds(s.P75), Milliseconds(s.P90),
 		Milliseconds(s.P95), Milliseconds(s.P99), Milliseconds(s.P999), Milliseconds(s.Max), s.Below, s.Above,
 	})
 }
@@ -64,7 +65,7 @@ func (s *Snapshot) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("read latency figures: %w", err)
 	}
 	*s = Snapshot{
-		j.Count, fromMilliseconds(j.Min), fromMilliseconds(j.Mean), fromMilliseconds(j.P50), fromMilliseconds(j.P90),
+		j.Count, fromMilliseconds(j.Min), fromMilliseconds(j.Mean), fromMilliseconds(j.P50), fromMilliseconds(j.P75), fromMilliseconds(j.P90),
 		fromMilliseconds(j.P95), fromMilliseconds(j.P99), fromMilliseconds(j.P999), fromMilliseconds(j.Max), j.Below, j.Above,
 	}
 	return nil

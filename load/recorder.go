@@ -46,6 +46,8 @@ type tally struct {
 	connect   latency.Histogram
 	firstByte latency.Histogram
 	late      latency.Histogram // schedule error
+	// classes are the intended latencies by the status's first digit, 1 to 5.
+	classes [6]latency.Histogram
 	// unfinished requests were under way when the run was cut.
 	unfinished int64
 }
@@ -74,12 +76,16 @@ func (t *tally) merge(o *tally) {
 	t.connect.Merge(&o.connect)
 	t.firstByte.Merge(&o.firstByte)
 	t.late.Merge(&o.late)
+	for i := range o.classes {
+		t.classes[i].Merge(&o.classes[i])
+	}
 	t.unfinished += o.unfinished
 }
 
 // pulse is what happened since the last look.
 type pulse struct {
 	arrivals, requests, completed, failed int64
+	late                                  time.Duration // the latest start of a user
 	latency                               latency.Histogram
 }
 
@@ -88,6 +94,7 @@ func (p *pulse) drain(from *pulse) {
 	p.requests += from.requests
 	p.completed += from.completed
 	p.failed += from.failed
+	p.late, from.late = max(p.late, from.late), 0
 	p.latency.Merge(&from.latency)
 	from.arrivals, from.requests, from.completed, from.failed = 0, 0, 0, 0
 	from.latency.Reset()
@@ -107,6 +114,7 @@ func (s *shard) begun(late time.Duration) {
 	s.mu.Lock()
 	s.sum.late.Record(late)
 	s.now.arrivals++
+	s.now.late = max(s.now.late, late)
 	s.mu.Unlock()
 }
 
@@ -153,5 +161,8 @@ func (s *shard) record(o *observed) {
 		f.intended.Record(d)
 		f.actual.Record(o.done.Sub(o.sent))
 		s.now.latency.Record(d)
+		if class := o.status / 100; class > 0 && class < len(s.sum.classes) {
+			s.sum.classes[class].Record(d)
+		}
 	}
 }

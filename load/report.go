@@ -91,6 +91,9 @@ type Views struct {
 type Histograms struct {
 	Intended *latency.Histogram `json:"intended"`
 	Actual   *latency.Histogram `json:"actual"`
+	// Classes are the intended latencies of answers by the first digit of their
+	// status: "2xx".
+	Classes map[string]*latency.Histogram `json:"classes,omitempty"`
 }
 
 // NameReport is one request's part of the figures.
@@ -114,11 +117,39 @@ type Point struct {
 	Completed int64   `json:"completed"`
 	Failed    int64   `json:"failed"`
 	// InFlight is the most that were seen under way.
-	InFlight int64   `json:"in_flight"`
-	P50      float64 `json:"p50_ms"`
-	P95      float64 `json:"p95_ms"`
-	P99      float64 `json:"p99_ms"`
-	Max      float64 `json:"max_ms"`
+	InFlight int64 `json:"in_flight"`
+	// Latencies count from the intended send time, as Report.Latency.Intended.
+	Min  float64 `json:"min_ms"`
+	Mean float64 `json:"mean_ms"`
+	P50  float64 `json:"p50_ms"`
+	P75  float64 `json:"p75_ms"`
+	P90  float64 `json:"p90_ms"`
+	P95  float64 `json:"p95_ms"`
+	P99  float64 `json:"p99_ms"`
+	P999 float64 `json:"p99_9_ms"`
+	Max  float64 `json:"max_ms"`
+	// Timed is how many requests the latencies are of.
+	Timed int64 `json:"timed"`
+	// Span is the part of Width, in seconds, in which the run was looked at: the
+	// last window's may be short.
+	Span float64 `json:"span_s"`
+	// Codes and Errors as in the report; Requests, Finished, Broken and Skipped
+	// virtual users, Received bytes of this window alone.
+	Requests int64            `json:"requests"`
+	Codes    map[string]int64 `json:"codes,omitempty"`
+	Errors   map[string]int64 `json:"errors,omitempty"`
+	Finished int64            `json:"users_finished"`
+	Broken   int64            `json:"users_failed"`
+	Skipped  int64            `json:"users_skipped"`
+	Received int64            `json:"bytes_received"`
+	// Late is the generator's greatest lateness in starting a virtual user.
+	Late float64 `json:"late_max_ms"`
+	// GeneratorCores and WatchedCores are how many cores the generator and the
+	// watched processes kept busy; Cores is the busy part, 0 to 1, of each of
+	// the machine's first 64 cores, all programs together.
+	GeneratorCores float64   `json:"generator_cores"`
+	WatchedCores   float64   `json:"watched_cores"`
+	Cores          []float64 `json:"cores,omitempty"`
 }
 
 // Generator is what the run cost the machine it ran on.
@@ -168,7 +199,15 @@ func (m *monitor) report(target string, early bool) *Report {
 	for code, n := range t.codes {
 		r.Codes[strconv.Itoa(code)] = n
 	}
-	r.Histograms = Histograms{intended, actual}
+	r.Histograms = Histograms{Intended: intended, Actual: actual}
+	for i := range t.classes {
+		if t.classes[i].Count() > 0 {
+			if r.Histograms.Classes == nil {
+				r.Histograms.Classes = map[string]*latency.Histogram{}
+			}
+			r.Histograms.Classes[strconv.Itoa(i)+"xx"] = &t.classes[i]
+		}
+	}
 	r.Latency = Views{
 		intended.Snapshot(), actual.Snapshot(), t.connect.Snapshot(), t.firstByte.Snapshot(), t.late.Snapshot(),
 	}
@@ -208,19 +247,15 @@ func (m *monitor) costs(r *Report) {
 		r.CPUPerRequest += p.CPUPerRequest
 		r.Processes = append(r.Processes, p)
 	}
-}
-
-func (m *monitor) points() []Point {
-	windows := m.series.Windows()
-	out := make([]Point, len(windows))
-	for i, w := range windows {
-		c := m.counts[i]
-		out[i] = Point{
-			w.Start.Seconds(), w.Width.Seconds(), c.arrivals, c.completed, c.failed, c.inFlight,
-			latency.Milliseconds(w.P50), latency.Milliseconds(w.P95), latency.Milliseconds(w.P99), latency.Milliseconds(w.Max),
+	for _, page := range m.pages {
+		used, gone := page.used()
+		p := ProcessReport{Name: page.url, CPU: latency.Milliseconds(used), Ended: gone}
+		if r.Completed > 0 {
+			p.CPUPerRequest = p.CPU / float64(r.Completed)
 		}
+		r.CPUPerRequest += p.CPUPerRequest
+		r.Processes = append(r.Processes, p)
 	}
-	return out
 }
 
 // voidReason says why a run proves nothing, empty where it does.

@@ -34,6 +34,9 @@ type Options struct {
 	OnProgress func(Progress)
 	// Watch names processes whose CPU time is measured over the run.
 	Watch []Process
+	// WatchURLs name Prometheus metrics pages whose process_cpu_seconds_total
+	// is followed over the run, as Watch does by process id.
+	WatchURLs []string
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration
@@ -108,6 +111,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, err := openPages(ctx, o.WatchURLs)
+	if err != nil {
+		return nil, err
+	}
 	timer, err := newNapper()
 	if err != nil {
 		return nil, err
@@ -115,7 +122,8 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	defer timer.close()
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
-	m.begin()
+	m.pages = pages
+	m.begin(ctx)
 	early := !s.pace(ctx, cut, timer)
 	s.finish(ctx, stop)
 	m.end()

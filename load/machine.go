@@ -1,0 +1,100 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// maxCores bounds the cores that a report tells apart; those above are left
+// out.
+const maxCores = 64
+
+// coreTime is what a core has done since the machine started, in clock ticks.
+type coreTime struct{ busy, total uint64 }
+
+// readCores reads the machine's cores from /proc/stat; nil where there is none.
+func readCores() []coreTime {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return nil
+	}
+	cs, err := parseCores(b)
+	if err != nil {
+		return nil
+	}
+	return cs
+}
+
+// parseCores reads the lines "cpuN user nice system idle iowait irq softirq
+// steal …" of proc_stat(5). Waiting for a disk is idle; time stolen by the
+// hypervisor is busy, for the machine could not have it. Guest time is in user
+// already.
+func parseCores(b []byte) ([]coreTime, error) {
+	var out []coreTime
+	for line := range bytes.Lines(b) {
+		f := bytes.Fields(line)
+		if len(f) == 0 || len(f[0]) < 4 || !bytes.HasPrefix(f[0], []byte("cpu")) || len(out) == maxCores {
+			continue
+		}
+		if len(f) < 5 {
+			return nil, fmt.Errorf("core line %q is short", line)
+		}
+		var c coreTime
+		for i, field := range f[1:min(len(f), 9)] {
+			n, err := strconv.ParseUint(string(field), 10, 63)
+			if err != nil {
+				return nil, fmt.Errorf("core time %q is not a count", field)
+			}
+			c.total += n
+			if i != 3 && i != 4 {
+				c.busy += n
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// coresSince is what each core did between two readings; nil where cores came
+// or went.
+func coresSince(before, now []coreTime) []coreTime {
+	if len(before) != len(now) {
+		return nil
+	}
+	out := make([]coreTime, len(now))
+	for i := range now {
+		// Kernels let idle time run backwards by a tick now and then.
+		if now[i].total > before[i].total && now[i].busy >= before[i].busy {
+			out[i] = coreTime{now[i].busy - before[i].busy, now[i].total - before[i].total}
+		}
+	}
+	return out
+}
+
+// addCores adds up what two spans had.
+func addCores(a, b []coreTime) []coreTime {
+	if len(a) == 0 {
+		return b
+	}
+	for i := range min(len(a), len(b)) {
+		a[i].busy += b[i].busy
+		a[i].total += b[i].total
+	}
+	return a
+}
+
+// busyParts gives each core's busy part, 0 to 1, in hundredths.
+func busyParts(cs []coreTime) []float64 {
+	if len(cs) == 0 {
+		return nil
+	}
+	out := make([]float64, len(cs))
+	for i, c := range cs {
+		if c.total > 0 {
+			out[i] = float64(min((c.busy*100+c.total/2)/c.total, 100)) / 100
+		}
+	}
+	return out
+}

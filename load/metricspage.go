@@ -1,0 +1,183 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle"
+)
+
+// cpuMetric is the counter that the Prometheus client libraries of Go, Node.js,
+// Python and Java all give, in seconds.
+const cpuMetric = "process_cpu_seconds_total"
+
+// What a metrics page may take.
+const (
+	pageTimeout  = 2 * time.Second
+	maxPageBytes = 8 << 20
+	maxPages     = 16
+)
+
+// metricsPage follows the CPU time that a server says it has used.
+type metricsPage struct {
+	url    string
+	client *http.Client
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu sync.Mutex
+	// The following is guarded by mu.
+	first, last time.Duration
+	gone        bool
+}
+
+// openPages takes the first reading of each.
+func openPages(ctx context.Context, urls []string) ([]*metricsPage, error) {
+	if len(urls) > maxPages {
+		return nil, whittle.Errorf(whittle.Invalid, "watch %d metrics pages: %d at most", len(urls), maxPages)
+	}
+	var out []*metricsPage
+	for _, u := range urls {
+		p, err := newMetricsPage(u)
+		if err != nil {
+			return nil, err
+		}
+		if p.first, err = p.read(ctx); err != nil {
+			return nil, err
+		}
+		p.last = p.first
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func newMetricsPage(raw string) (*metricsPage, error) {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "watch %q: not of the form http://host[:port]/metrics", raw)
+	}
+	if u.Path == "" {
+		u.Path = "/metrics"
+	}
+	// A connection of its own for each reading: one that is kept would be one
+	// more that the target holds.
+	t := &http.Transport{DisableKeepAlives: true}
+	return &metricsPage{url: u.String(), client: &http.Client{Timeout: pageTimeout, Transport: t}}, nil
+}
+
+// follow reads the page once a second until end. A server that is stuck keeps
+// only this goroutine waiting.
+func (p *metricsPage) follow(ctx context.Context) {
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.wg.Go(func() {
+		t := time.NewTicker(tick)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				p.look(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// end takes the last reading.
+func (p *metricsPage) end() {
+	p.stop()
+	p.wg.Wait()
+	p.look(context.Background())
+}
+
+func (p *metricsPage) look(ctx context.Context) {
+	d, err := p.read(ctx)
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone = err != nil || d < p.last; !p.gone {
+		p.last = d
+	}
+}
+
+func (p *metricsPage) used() (d time.Duration, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last - p.first, p.gone
+}
+
+func (p *metricsPage) read(ctx context.Context) (time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.url, err)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.url, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: it answered %s", p.url, resp.Status)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxPageBytes))
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.url, err)
+	}
+	d, err := parseMetricsPage(b)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.url, err).
+			WithHint("the page must be of Prometheus's text format and hold " + cpuMetric)
+	}
+	return d, nil
+}
+
+// parseMetricsPage adds up the samples of process_cpu_seconds_total: there is
+// one for each worker where a server runs as several processes.
+func parseMetricsPage(b []byte) (time.Duration, error) {
+	sum, found := 0.0, false
+	for line := range bytes.Lines(b) {
+		rest, ok := strings.CutPrefix(string(line), cpuMetric)
+		if !ok || rest == "" {
+			continue
+		}
+		switch rest[0] {
+		case '{':
+			i := strings.LastIndexByte(rest, '}')
+			if i < 0 {
+				return 0, fmt.Errorf("%s has labels without an end", cpuMetric)
+			}
+			rest = rest[i+1:]
+		case ' ', '\t':
+		default:
+			continue // another metric, whose name begins alike
+		}
+		fields := strings.Fields(rest) // the value and, in some, a timestamp
+		if len(fields) == 0 {
+			return 0, fmt.Errorf("%s has no value", cpuMetric)
+		}
+		v, err := strconv.ParseFloat(fields[0], 64)
+		if err != nil || !(v >= 0) || math.IsInf(v, 1) {
+			return 0, fmt.Errorf("%s is %q", cpuMetric, fields[0])
+		}
+		sum, found = sum+v, true
+	}
+	if !found {
+		return 0, fmt.Errorf("no %s on the page", cpuMetric)
+	}
+	if sum > 1e9 {
+		return 0, fmt.Errorf("%s is %g seconds", cpuMetric, sum)
+	}
+	return time.Duration(sum * float64(time.Second)), nil
+}

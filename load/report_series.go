@@ -1,0 +1,59 @@
+package load
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"whittle/latency"
+)
+
+// points gives the series as the report shows it.
+func (m *monitor) points() []Point {
+	windows := m.series.Windows()
+	out := make([]Point, len(windows))
+	for i := range windows {
+		out[i] = newPoint(&windows[i], &m.counts[i])
+	}
+	return out
+}
+
+func newPoint(w *latency.Window, c *count) Point {
+	p := Point{
+		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.span.Seconds()),
+		Arrivals: c.arrivals, Completed: c.completed, Failed: c.failed, InFlight: c.inFlight,
+		Requests: c.ledger.requests, Finished: c.ledger.finished, Broken: c.ledger.broken, Skipped: c.ledger.skipped,
+		Received: c.ledger.down, Late: latency.Milliseconds(c.late), Cores: busyParts(c.cores),
+		Timed: w.Count, Min: latency.Milliseconds(w.Min), Mean: latency.Milliseconds(w.Mean), Max: latency.Milliseconds(w.Max),
+		P50: latency.Milliseconds(w.P50), P75: latency.Milliseconds(w.P75), P90: latency.Milliseconds(w.P90),
+		P95: latency.Milliseconds(w.P95), P99: latency.Milliseconds(w.P99), P999: latency.Milliseconds(w.P999),
+	}
+	if c.span > 0 {
+		p.GeneratorCores = cores(c.own, c.span)
+		p.WatchedCores = cores(c.watched, c.span)
+	}
+	for code, n := range c.ledger.codes {
+		if p.Codes == nil {
+			p.Codes = map[string]int64{}
+		}
+		p.Codes[strconv.Itoa(code)] = n
+	}
+	if len(c.ledger.errors) > 0 {
+		p.Errors = c.ledger.errors
+	}
+	return p
+}
+
+// Rate is the window's completed requests per second.
+func (p *Point) Rate() float64 {
+	if p.Span <= 0 {
+		return 0
+	}
+	return float64(p.Completed) / p.Span
+}
+
+func cores(used, span time.Duration) float64 {
+	return thousandths(float64(used) / float64(span))
+}
+
+func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }
