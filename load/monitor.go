@@ -129,7 +129,7 @@ func (m *monitor) look(last bool) {
 	}
 	m.looked = at
 	m.sum.Elapsed = at
-	m.sum.Left = max(planEnd(m.s.plan.Phases)-at, 0)
+	m.sum.Left = max(m.s.plan.end()-at, 0)
 	m.sum.Phase, m.sum.PhaseName = phaseAt(m.s.plan.Phases, at)
 	m.sum.Arrivals += p.arrivals
 	m.sum.Skipped = m.s.skipped.Load()

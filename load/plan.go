@@ -30,6 +30,10 @@ type Plan struct {
 	weight    float64  // the sum of the scenarios' weights
 	names     []string // of requests, by index
 	slots     int      // how many variables a virtual user holds
+	// groups are the users of a closed model; the plan then has no Phases. They
+	// run side by side or, where serial is set, one after the other.
+	groups []group
+	serial bool
 }
 
 // HTTPSettings are config.http and config.tls of an Artillery plan.
@@ -123,7 +127,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 // WithPhases returns a plan that sends the same requests at other times.
 func (p *Plan) WithPhases(phases ...Phase) *Plan {
 	q := *p
-	q.Phases = phases
+	q.Phases, q.groups = phases, nil
 	return &q
 }
 
@@ -138,6 +142,9 @@ func (p *Plan) requests() []*request {
 			}
 			if l := steps[i].loop; l != nil {
 				walk(l.steps)
+			}
+			if a := steps[i].action; a != nil {
+				walk(a.inner())
 			}
 		}
 	}

@@ -29,6 +29,8 @@ type observed struct {
 	status   int           // 0: no whole answer
 	failure  string        // an error kind, or empty
 	up, down int64         // bytes
+	crowd    int           // a closed model's group, from 1; else 0
+	gap      time.Duration // since the user's request before; 0 for its first
 }
 
 // figures are one request name's.
@@ -46,6 +48,7 @@ type tally struct {
 	connect   latency.Histogram
 	firstByte latency.Histogram
 	late      latency.Histogram // schedule error
+	crowds    map[int]*paced    // by a closed model's group, from 1
 	// classes are the intended latencies by the status's first digit, 1 to 5.
 	classes [6]latency.Histogram
 	// unfinished requests were under way when the run was cut.
@@ -78,6 +81,9 @@ func (t *tally) merge(o *tally) {
 	t.late.Merge(&o.late)
 	for i := range o.classes {
 		t.classes[i].Merge(&o.classes[i])
+	}
+	for i, p := range o.crowds {
+		t.crowd(i).merge(p)
 	}
 	t.unfinished += o.unfinished
 }
@@ -160,6 +166,7 @@ func (s *shard) record(o *observed) {
 		d := o.done.Sub(o.intended)
 		f.intended.Record(d)
 		f.actual.Record(o.done.Sub(o.sent))
+		s.sum.follow(o)
 		s.now.latency.Record(d)
 		if class := o.status / 100; class > 0 && class < len(s.sum.classes) {
 			s.sum.classes[class].Record(d)

@@ -17,7 +17,7 @@ type Report struct {
 	Format string `json:"format"`
 	Plan   string `json:"plan"`
 	Target string `json:"target"`
-	// Model is "open": arrivals do not wait for answers.
+	// Model is ModelOpen (arrivals do not wait for answers) or ModelClosed.
 	Model   string    `json:"model"`
 	Started time.Time `json:"started_at"`
 	// Seconds from the start to the last answer.
@@ -48,6 +48,7 @@ type Report struct {
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
 
 	Users      Users            `json:"users"`
+	Paces      []Pace           `json:"paces,omitempty"`
 	Latency    Views            `json:"latency"`
 	Histograms Histograms       `json:"histograms"`
 	Names      []NameReport     `json:"by_name"`
@@ -85,12 +86,15 @@ type Views struct {
 	FirstByte latency.Snapshot `json:"first_byte"`
 	// ScheduleError is how late the generator started virtual users.
 	ScheduleError latency.Snapshot `json:"schedule_error"`
+	// Corrected is Actual corrected for coordinated omission, of a closed model.
+	Corrected *latency.Snapshot `json:"corrected,omitempty"`
 }
 
 // Histograms hold the whole distributions, mergeable.
 type Histograms struct {
-	Intended *latency.Histogram `json:"intended"`
-	Actual   *latency.Histogram `json:"actual"`
+	Intended  *latency.Histogram `json:"intended"`
+	Actual    *latency.Histogram `json:"actual"`
+	Corrected *latency.Histogram `json:"corrected,omitempty"`
 	// Classes are the intended latencies of answers by the first digit of their
 	// status: "2xx".
 	Classes map[string]*latency.Histogram `json:"classes,omitempty"`
@@ -177,7 +181,7 @@ func (m *monitor) report(target string, early bool) *Report {
 	s := m.s
 	t := s.total()
 	r := &Report{
-		Format: ReportFormat, Plan: s.plan.Name, Target: target, Model: "open", Started: s.start.UTC(),
+		Format: ReportFormat, Plan: s.plan.Name, Target: target, Model: s.plan.Model(), Started: s.start.UTC(),
 		Seconds: m.looked.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
@@ -209,17 +213,16 @@ func (m *monitor) report(target string, early bool) *Report {
 		}
 	}
 	r.Latency = Views{
-		intended.Snapshot(), actual.Snapshot(), t.connect.Snapshot(), t.firstByte.Snapshot(), t.late.Snapshot(),
+		intended.Snapshot(), actual.Snapshot(), t.connect.Snapshot(), t.firstByte.Snapshot(), t.late.Snapshot(), nil,
 	}
+	r.correct(t, s.plan.groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
 	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
 	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
 	if r.Seconds > 0 {
 		r.Rate = float64(r.Completed) / r.Seconds
 	}
-	for i := range s.plan.Phases {
-		r.Users.Planned += s.plan.Phases[i].Planned()
-	}
+	r.Users.Planned = s.plan.planned()
 	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)

@@ -124,10 +124,21 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	m := newMonitor(s, cpu)
 	m.pages = pages
 	m.begin(ctx)
-	early := !s.pace(ctx, cut, timer)
-	s.finish(ctx, stop)
+	ctx, s.halt = context.WithCancel(ctx)
+	defer s.halt()
+	s.halted = ctx.Done()
+	s.cut = func() {
+		stop()
+		s.dialer.end()
+	}
+	arrive := s.pace
+	if p.Model() == ModelClosed {
+		arrive = s.gather
+	}
+	early := !arrive(ctx, cut, timer)
+	s.finish(ctx)
 	m.end()
-	return m.report(target, early), nil
+	return m.report(target, early || s.halting.Load()), nil
 }
 
 // pace lets the virtual users arrive; false says that ctx ended it early. What
@@ -147,7 +158,7 @@ func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
 }
 
 // finish waits for the users under way; once ctx has ended, at most Grace.
-func (s *session) finish(ctx context.Context, cut context.CancelFunc) {
+func (s *session) finish(ctx context.Context) {
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
@@ -162,8 +173,7 @@ func (s *session) finish(ctx context.Context, cut context.CancelFunc) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		cut()
-		s.dialer.end()
+		s.cut()
 		<-settled
 	case <-settled:
 	}

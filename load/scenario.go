@@ -1,6 +1,9 @@
 package load
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // variable is filled for each virtual user: from one of its choices at random.
 type variable struct {
@@ -20,6 +23,15 @@ type step struct {
 	request *request
 	think   *think
 	loop    *loop
+	action  action
+}
+
+// action is a step of a kind that Artillery's flows do not have.
+type action interface {
+	// act does it, and reports whether the user goes on.
+	act(ctx context.Context, w *worker) bool
+	// inner are the steps within it.
+	inner() []step
 }
 
 type think struct {

@@ -23,6 +23,15 @@ type session struct {
 	// many goroutines at once. Nil: nobody looks.
 	each func(arrival time.Duration, o *observed)
 
+	crowds []*crowd // of a closed plan
+	// halted is closed when no further step is to begin; halt does so, halting
+	// says that it changed what the plan would have done. cut breaks off what is
+	// under way.
+	halted  <-chan struct{}
+	halt    func()
+	halting atomic.Bool
+	cut     func()
+
 	users, inFlight, finished, failed, skipped atomic.Int64
 
 	wg sync.WaitGroup

@@ -20,7 +20,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	if r.Early {
 		end = ", ended early"
 	}
-	fmt.Fprintf(&b, "open arrivals, seed %d, %s%s\n\n", r.Seed, seconds(r.Seconds), end)
+	fmt.Fprintf(&b, "%s, seed %d, %s%s\n\n", r.model(), r.Seed, seconds(r.Seconds), end)
 	r.summarizeCounts(&b)
 	r.summarizeLatency(&b)
 	r.summarizeNames(&b)
@@ -76,8 +76,13 @@ func (r *Report) summarizeLatency(b *strings.Builder) {
 		}
 		fmt.Fprintln(t)
 	}
-	row("latency, from the intended time", r.Latency.Intended)
-	row("latency, from the actual send", r.Latency.Actual)
+	if r.Latency.Corrected == nil {
+		row("latency, from the intended time", r.Latency.Intended)
+		row("latency, from the actual send", r.Latency.Actual)
+	} else {
+		row("latency, as users waited", r.Latency.Actual)
+		row("corrected for omission", *r.Latency.Corrected)
+	}
 	row("to the first byte", r.Latency.FirstByte)
 	row("to connect", r.Latency.Connect)
 	row("generator's own lateness", r.Latency.ScheduleError)
@@ -85,6 +90,7 @@ func (r *Report) summarizeLatency(b *strings.Builder) {
 }
 
 func (r *Report) summarizeNames(b *strings.Builder) {
+	r.summarizePaces(b)
 	if len(r.Names) < 2 {
 		return
 	}

@@ -50,6 +50,7 @@ type scope struct {
 	rng       *rand.Rand
 	loopCount int64
 	loopItem  value
+	member    *member // nil but for users of a closed model
 }
 
 // render appends the template's text.

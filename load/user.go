@@ -22,6 +22,8 @@ type worker struct {
 	extra []string
 	due   time.Time     // when the user's next request is due
 	at    time.Duration // when the user arrived, since the start of the run
+	// member is set where the user is one of a closed model's.
+	member *member
 }
 
 func newWorker(s *session, sh *shard) *worker {
@@ -51,6 +53,15 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
 	w.pcg.Seed(w.run.seed, uint64(w.index))
+	w.dress()
+	if !w.steps(ctx, w.run.plan.choose(w.scope.rng).steps) && ctx.Err() == nil {
+		w.run.failed.Add(1)
+	}
+	w.forget()
+}
+
+// dress gives the user its variables and headers.
+func (w *worker) dress() {
 	for i := range w.run.plan.variables {
 		v := &w.run.plan.variables[i]
 		pick := 0
@@ -64,9 +75,10 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 	if f := w.run.options.Headers; f != nil {
 		w.extra = f(w.extra, w.index)
 	}
-	if !w.steps(ctx, w.run.plan.choose(w.scope.rng).steps) && ctx.Err() == nil {
-		w.run.failed.Add(1)
-	}
+}
+
+// forget ends what the user has kept: its connections.
+func (w *worker) forget() {
 	for i, c := range w.own {
 		if c != nil {
 			w.run.dialer.close(c)
@@ -79,15 +91,19 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 // an answer, or with an unexpected one, ends it.
 func (w *worker) steps(ctx context.Context, steps []step) bool {
 	for i := range steps {
+		if w.timeUp() {
+			return false
+		}
 		ok := true
 		switch s := &steps[i]; {
 		case s.request != nil:
 			ok = w.ask(ctx, w.run.prepared[s.request])
 		case s.think != nil:
-			w.due = w.due.Add(s.think.pause)
-			ok = w.run.pause(ctx, w.due)
+			ok = w.rest(ctx, w.due.Add(s.think.pause))
 		case s.loop != nil:
 			ok = w.loop(ctx, s.loop)
+		case s.action != nil:
+			ok = s.action.act(ctx, w)
 		}
 		if !ok {
 			return false
@@ -122,6 +138,9 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 	o := observed{name: q.index, intended: w.due, sent: w.run.now()}
 	deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
 	err := w.exchange(ctx, q, deadline, &o)
+	if w.member != nil {
+		w.member.measured(&o)
+	}
 	o.done = w.run.now()
 	// The next step is due when this one is over.
 	w.due = o.done
@@ -145,7 +164,7 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 			Intended: o.intended, Sent: o.sent, Done: o.done,
 		})
 	}
-	return o.failure == "" || o.failure == ErrorServer
+	return w.answered(&o)
 }
 
 // judge says which kind of error an answer is, empty for none.

@@ -1,0 +1,153 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"whittle/latency"
+)
+
+// paced is what correcting a crowd's latencies takes.
+type paced struct {
+	actual latency.Histogram
+	// gap is the time from one request of a user to its next.
+	gap latency.Histogram
+}
+
+func (p *paced) merge(o *paced) {
+	p.actual.Merge(&o.actual)
+	p.gap.Merge(&o.gap)
+}
+
+// Pace is at what pace the users of a group ask, and what that says about the
+// requests that they would have sent while they waited.
+type Pace struct {
+	Group string `json:"group"`
+	Users int    `json:"users"`
+	// Expected is the time between two requests of one user, in milliseconds: the
+	// median that was seen.
+	Expected float64 `json:"expected_interval_ms"`
+	// Missing is how many requests the correction adds: those that users would
+	// have sent at that pace, had they not been waiting.
+	Missing int64 `json:"missing"`
+}
+
+// correct adds to a closed model's latencies what its users would have met had
+// they kept their pace while they waited: for each latency d above the expected
+// interval i also d−i, d−2i … down to i. It is HdrHistogram's
+// copyCorrectedForCoordinatedOmission (Gil Tene,
+// https://github.com/HdrHistogram/HdrHistogram), which takes the interval as
+// given. Here it is the median time from one request of a user to its next, so
+// that stalls, being rare, do not set the pace that they are measured by.
+func correct(measured *latency.Histogram, interval time.Duration) (corrected *latency.Histogram, missing int64) {
+	corrected = new(latency.Histogram)
+	corrected.Merge(measured)
+	interval = max(interval, latency.Lowest)
+	for _, b := range measured.Bars() {
+		d := min(b.To, measured.Quantile(1))
+		missing += fill(corrected, d, interval, b.Count)
+	}
+	return corrected, missing
+}
+
+// fill records d−i, d−2i … down to i, n times each. Where i is so short that
+// many of them share a bucket of the histogram, they are recorded by bucket.
+func fill(h *latency.Histogram, d, interval time.Duration, n int64) (missing int64) {
+	for at := d - interval; at >= interval; {
+		// Buckets are at least a thousandth of their value wide.
+		same := max(int64(at/2048/interval), 1)
+		same = min(same, int64((at-interval)/interval)+1)
+		h.RecordN(at-time.Duration(same-1)*interval/2, n*same)
+		missing += n * same
+		at -= time.Duration(same) * interval
+	}
+	return missing
+}
+
+// paces corrects each group of a closed run and puts them together.
+func (t *tally) paces(groups []group) (*latency.Histogram, []Pace) {
+	whole := new(latency.Histogram)
+	var out []Pace
+	for i := range groups {
+		p := t.crowds[i+1]
+		if p == nil {
+			continue
+		}
+		pace := Pace{Group: groups[i].name, Users: groups[i].Users}
+		h := &p.actual
+		if p.gap.Count() > 0 { // users who ask once keep no pace
+			interval := p.gap.Quantile(.5)
+			pace.Expected = latency.Milliseconds(interval)
+			h, pace.Missing = correct(&p.actual, interval)
+		}
+		whole.Merge(h)
+		out = append(out, pace)
+	}
+	return whole, out
+}
+
+// correct puts the corrected view of a closed model into the report.
+func (r *Report) correct(t *tally, groups []group) {
+	if len(groups) == 0 {
+		return
+	}
+	r.Histograms.Corrected, r.Paces = t.paces(groups)
+	view := r.Histograms.Corrected.Snapshot()
+	r.Latency.Corrected = &view
+}
+
+func (t *tally) crowd(i int) *paced {
+	p := t.crowds[i]
+	if p == nil {
+		if t.crowds == nil {
+			t.crowds = map[int]*paced{}
+		}
+		p = new(paced)
+		t.crowds[i] = p
+	}
+	return p
+}
+
+// follow keeps what correcting the latency of a closed model's request takes.
+func (t *tally) follow(o *observed) {
+	if o.crowd == 0 {
+		return
+	}
+	p := t.crowd(o.crowd)
+	p.actual.Record(o.done.Sub(o.sent))
+	if o.gap > 0 {
+		p.gap.Record(o.gap)
+	}
+}
+
+// woken counts how late a user of a closed model went on after a pause.
+func (s *shard) woken(late time.Duration) {
+	s.mu.Lock()
+	s.sum.late.Record(late)
+	s.mu.Unlock()
+}
+
+// model says in words which model the run was of.
+func (r *Report) model() string {
+	if r.Model == ModelClosed {
+		return "closed users"
+	}
+	return "open arrivals"
+}
+
+// summarizePaces says what a closed model's latencies leave out.
+func (r *Report) summarizePaces(b *strings.Builder) {
+	if r.Latency.Corrected == nil {
+		return
+	}
+	b.WriteString("\nclosed model: users who waited sent nothing meanwhile, so the latencies as they waited are not\n" +
+		"corrected for coordinated omission; the corrected ones add what they would have met at their pace\n")
+	for _, p := range r.Paces {
+		of := ""
+		if p.Group != "" {
+			of = " of " + p.Group
+		}
+		fmt.Fprintf(b, "%d users%s, one request in %.4g ms each: %d not sent meanwhile\n", p.Users, of, p.Expected, p.Missing)
+	}
+}

@@ -1,0 +1,253 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crowd is a group of users under way.
+type crowd struct {
+	*group
+	index  int       // in the plan's list of groups
+	until  time.Time // when its users stop; zero: when their loops are done
+	active atomic.Int64
+	wg     sync.WaitGroup
+}
+
+// start is when one user of a closed model begins.
+type start struct {
+	at     time.Duration
+	crowd  *crowd
+	number int // within the crowd, from 0
+}
+
+// gather lets the users of a closed plan come; false says that ctx ended it
+// early. It returns when the last has started: where groups follow each other,
+// after all groups but the last are done.
+func (s *session) gather(ctx, cut context.Context, timer *napper) bool {
+	all := make([]*crowd, len(s.plan.groups))
+	for i := range all {
+		all[i] = &crowd{group: &s.plan.groups[i], index: i}
+	}
+	s.crowds = all
+	if !s.plan.serial {
+		return s.admit(ctx, cut, timer, all)
+	}
+	for i := range all {
+		if !s.admit(ctx, cut, timer, all[i:i+1]) || !s.await(ctx, all[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// admit starts the users of crowds that run side by side.
+func (s *session) admit(ctx, cut context.Context, timer *napper, crowds []*crowd) bool {
+	begin := s.now().Sub(s.start)
+	var starts []start
+	for _, c := range crowds {
+		if c.Duration > 0 {
+			c.until = s.start.Add(begin + c.delay + c.Duration)
+		}
+		for i := range c.Users {
+			ramped := time.Duration(float64(c.Ramp) * float64(i) / float64(c.Users))
+			if c.Duration > 0 && ramped >= c.Duration {
+				break // its group is over before it would start
+			}
+			starts = append(starts, start{begin + c.delay + ramped, c, i})
+		}
+	}
+	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.at, b.at) })
+	for _, st := range starts {
+		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(st.at)) {
+			return false
+		}
+		s.enter(cut, st)
+	}
+	return true
+}
+
+// enter starts one user.
+func (s *session) enter(cut context.Context, st start) {
+	s.inFlight.Add(1)
+	st.crowd.active.Add(1)
+	st.crowd.wg.Add(1)
+	w := newWorker(s, s.shards[s.workers%len(s.shards)])
+	w.index = int64(s.workers)
+	s.workers++
+	s.wg.Go(func() {
+		defer st.crowd.wg.Done()
+		w.stay(cut, st)
+		st.crowd.active.Add(-1)
+		s.inFlight.Add(-1)
+		s.finished.Add(1)
+	})
+}
+
+// await waits until a crowd's users are done; false says that ctx ended first.
+func (s *session) await(ctx context.Context, c *crowd) bool {
+	done := make(chan struct{})
+	s.wg.Go(func() {
+		c.wg.Wait()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// member is what a worker knows of itself within a crowd.
+type member struct {
+	crowd  *crowd
+	number int       // from 0
+	asked  int64     // requests so far
+	sent   time.Time // when the last of them was sent
+	failed bool      // the last of them did
+	leave  bool      // an error ends the user
+	// pace is when the user's next request may be sent, by its pacing timer.
+	pace time.Time
+	// seen holds the steps that a user goes through once.
+	seen map[action]bool
+}
+
+// stay is the whole life of a user of a closed model.
+func (w *worker) stay(ctx context.Context, st start) {
+	m := &member{crowd: st.crowd, number: st.number}
+	w.member = m
+	w.scope.member = m
+	w.at, w.due = st.at, w.run.start.Add(st.at)
+	if m.crowd.Ramp == 0 {
+		// Users who come at once have no times of their own to be late for.
+		w.due = w.run.now()
+	}
+	w.shard.begun(w.run.now().Sub(w.due))
+	w.run.users.Add(1)
+	w.pcg.Seed(w.run.seed, uint64(w.index))
+	for _, a := range m.crowd.setup {
+		w.scope.values[a.slot] = textValue(string(a.value.render(nil, &w.scope)))
+	}
+	for range m.crowd.loopsOf() {
+		if w.timeUp() {
+			break
+		}
+		before := m.asked
+		if !w.once(ctx) {
+			break
+		}
+		if m.asked == before && !w.rest(ctx, w.run.now().Add(idleLoop)) {
+			break
+		}
+		if m.crowd.fresh {
+			w.forget()
+		}
+	}
+	if m.leave && ctx.Err() == nil {
+		w.run.failed.Add(1)
+	}
+	w.forget()
+}
+
+// idleLoop is how long a loop takes at least in which nothing is asked: one
+// whose conditions are all false would else keep a core busy.
+const idleLoop = 10 * time.Millisecond
+
+// once goes through the flow, and reports whether the user goes on.
+func (w *worker) once(ctx context.Context) bool {
+	m := w.member
+	w.dress()
+	flow := w.run.plan.scenarios
+	if m.crowd.scenario != anyScenario {
+		flow = flow[m.crowd.scenario:]
+	}
+	sc := &flow[0]
+	if m.crowd.scenario == anyScenario {
+		sc = w.run.plan.choose(w.scope.rng)
+	}
+	return w.steps(ctx, sc.steps) || ctx.Err() == nil && !m.leave && !w.timeUp()
+}
+
+// timeUp reports whether a user of a closed model is to stop before its next
+// step. Others stop where their flow does.
+func (w *worker) timeUp() bool {
+	if w.member == nil {
+		return false
+	}
+	select {
+	case <-w.run.halted:
+		w.run.halting.Store(true)
+		return true
+	default:
+	}
+	until := w.member.crowd.until
+	return !until.IsZero() && !w.run.now().Before(until)
+}
+
+// rest waits for the time at which the user's next step is due; false says
+// that the user's time was over before.
+func (w *worker) rest(ctx context.Context, due time.Time) bool {
+	w.due = due
+	m := w.member
+	if m == nil {
+		return w.run.pause(ctx, due)
+	}
+	wake := due
+	if until := m.crowd.until; !until.IsZero() && until.Before(due) {
+		wake = until
+	}
+	if d := wake.Sub(w.run.now()); d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-w.run.halted:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil || w.timeUp() {
+		return false
+	}
+	w.shard.woken(w.run.now().Sub(due))
+	return true
+}
+
+// answered says what a request's end means for its user: whether the next step
+// follows.
+func (w *worker) answered(o *observed) bool {
+	m := w.member
+	if m == nil {
+		return o.failure == "" || o.failure == ErrorServer
+	}
+	m.failed = o.failure != ""
+	if !m.failed {
+		return true
+	}
+	switch m.crowd.onError {
+	case carryOn:
+		return true
+	case endUser:
+		m.leave = true
+	case endRun:
+		w.run.halt()
+	case endRunNow:
+		w.run.halt()
+		w.run.cut()
+	}
+	return false
+}
+
+// measured takes down the user's pace with a request.
+func (m *member) measured(o *observed) {
+	o.crowd = m.crowd.index + 1
+	if m.asked > 0 {
+		o.gap = o.sent.Sub(m.sent)
+	}
+	m.asked++
+	m.sent = o.sent
+}

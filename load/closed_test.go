@@ -1,0 +1,211 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle/latency"
+)
+
+// users makes a closed plan of an Artillery flow.
+func users(t testing.TB, flow string, c Closed) *Plan {
+	t.Helper()
+	p, err := plan(t, "scenarios: [{flow: ["+flow+"]}]").WithUsers(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestEachUserWaitsForItsAnswer(t *testing.T) {
+	var mu sync.Mutex
+	under, most := 0, 0
+	perUser := map[string]int{}
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		under++
+		most = max(most, under)
+		perUser[r.Header.Get("X-User")]++
+		under--
+	}))
+	defer srv.Close()
+	p := users(t, "{get: {url: /a}}, {think: 0.001}, {get: {url: /b}}", Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
+	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
+		return append(h, "X-User", fmt.Sprint(i))
+	}})
+	if r.Model != ModelClosed || r.Requests != 40 || r.Completed != 40 || r.Early || r.Users != (Users{5, 5, 0, 5, 0}) {
+		t.Errorf("%s: %d requests, %d completed, early %v, %+v", r.Model, r.Requests, r.Completed, r.Early, r.Users)
+	}
+	for u := range 5 {
+		if n := perUser[fmt.Sprint(u)]; n != 8 {
+			t.Errorf("user %d asked %d times, want 8", u, n)
+		}
+	}
+	if most > 5 {
+		t.Errorf("%d requests at once by 5 users", most)
+	}
+	if len(r.Names) != 2 || r.Names[0].Requests != 20 {
+		t.Errorf("%+v", r.Names)
+	}
+}
+
+func TestUsersStartEvenlyOverTheRamp(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	p := users(t, "{get: {url: /}}", Closed{Users: 10, Ramp: 200 * time.Millisecond})
+	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+	if r.Requests != 10 || r.Latency.ScheduleError.Count != 10 || r.Seconds < .18 {
+		t.Errorf("%d requests in %v s, %d starts timed", r.Requests, r.Seconds, r.Latency.ScheduleError.Count)
+	}
+}
+
+func TestADurationEndsTheUsers(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	for flow, least := range map[string]int64{
+		"{get: {url: /}}":                3,
+		"{get: {url: /}}, {think: 3600}": 3,
+	} {
+		p := users(t, flow, Closed{Users: 3, Duration: 150 * time.Millisecond})
+		r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+		if r.Early || r.Requests < least || r.Completed != r.Requests || r.Seconds < .15 || r.Users != (Users{3, 3, 0, 3, 0}) {
+			t.Errorf("%s: early %v, %d requests, %d completed in %v s, %+v", flow, r.Early, r.Requests, r.Completed, r.Seconds, r.Users)
+		}
+	}
+	// Whoever would start after the end does not.
+	p := users(t, "{get: {url: /}}, {think: 3600}", Closed{Users: 10, Ramp: time.Hour, Duration: 50 * time.Millisecond})
+	if r := run(t, p, Options{Target: srv.URL}); r.Users.Started != 1 || r.Early {
+		t.Errorf("%+v, early %v", r.Users, r.Early)
+	}
+}
+
+func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
+	for _, hang := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var n atomic.Int64
+		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if n.Add(1) == 20 {
+				cancel()
+			}
+			if hang {
+				<-r.Context().Done()
+			}
+		}))
+		p := users(t, "{get: {url: /}}", Closed{Users: 20, Loops: 1_000_000})
+		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Early || r.Requests < 20 || r.Completed+r.Unfinished != r.Requests || (r.Unfinished > 0) != hang {
+			t.Errorf("hang %v: early %v, %d requests, %d completed, %d unfinished", hang, r.Early, r.Requests, r.Completed, r.Unfinished)
+		}
+		srv.Close()
+	}
+}
+
+func TestAFailedRequestBeginsTheNextLoop(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	p := users(t, "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /never}}", Closed{Users: 2, Loops: 3})
+	r := run(t, p, Options{Target: srv.URL})
+	if r.Requests != 6 || r.Errors[ErrorExpectation] != 6 || r.Users.Failed != 0 {
+		t.Errorf("%d requests, %v, %+v", r.Requests, r.Errors, r.Users)
+	}
+}
+
+func TestAUserKeepsItsConnectionWithinALoop(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	p := users(t, "{get: {url: /}}, {get: {url: /}}", Closed{Users: 3, Loops: 4})
+	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 12 {
+		t.Errorf("%d connections, want one for each user and loop", r.Latency.Connect.Count)
+	}
+	p.groups[0].fresh = false
+	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 3 {
+		t.Errorf("%d connections, want one for each user", r.Latency.Connect.Count)
+	}
+}
+
+// A stall of a target that closed users wait out is in one request of each; the
+// correction puts in those they did not send meanwhile.
+func TestCorrectionAddsWhatUsersDidNotSend(t *testing.T) {
+	var h latency.Histogram
+	h.RecordN(10*time.Millisecond, 100)
+	h.Record(time.Second)
+	got, missing := correct(&h, 100*time.Millisecond)
+	// 900, 800 … 100 ms.
+	if missing != 9 || got.Count() != 110 {
+		t.Errorf("%d missing, %d in all", missing, got.Count())
+	}
+	for q, want := range map[float64]time.Duration{101. / 110: 100 * time.Millisecond, 105. / 110: 500 * time.Millisecond, 1: time.Second} {
+		if d := got.Quantile(q); (d - want).Abs() > want/500 {
+			t.Errorf("quantile %v is %v, want %v", q, d, want)
+		}
+	}
+	if h.Count() != 101 {
+		t.Error("the measured histogram was changed")
+	}
+}
+
+func TestCorrectionByBucketsIsTheSame(t *testing.T) {
+	for _, interval := range []time.Duration{time.Microsecond, 3 * time.Microsecond, 200 * time.Microsecond, 7 * time.Millisecond} {
+		const long = 2 * time.Second
+		var quick, plain latency.Histogram
+		missing := fill(&quick, long, interval, 1)
+		want := int64(0)
+		for d := long - interval; d >= interval; d -= interval {
+			plain.Record(d)
+			want++
+		}
+		if missing != want || quick.Count() != want {
+			t.Errorf("%v: %d missing, %d recorded, want %d", interval, missing, quick.Count(), want)
+		}
+		for _, q := range []float64{.01, .25, .5, .9, .99, .999} {
+			a, b := quick.Quantile(q), plain.Quantile(q)
+			if (a - b).Abs() > b/200+2*interval {
+				t.Errorf("%v: quantile %v is %v, want %v", interval, q, a, b)
+			}
+		}
+	}
+}
+
+func TestAClosedReportCarriesTheCorrection(t *testing.T) {
+	srv := newFrozenServer(100*time.Millisecond, 400*time.Millisecond)
+	defer srv.Close()
+	p := users(t, "{get: {url: /}}, {think: 0.01}", Closed{Users: 2, Duration: 800 * time.Millisecond})
+	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+	if r.Latency.Corrected == nil || len(r.Paces) != 1 {
+		t.Fatalf("no corrected view: %+v", r.Paces)
+	}
+	pace := r.Paces[0]
+	if pace.Missing == 0 || pace.Users != 2 || pace.Expected < 10 || r.Latency.Corrected.Count != r.Latency.Actual.Count+pace.Missing {
+		t.Errorf("%+v; %d corrected, %d measured", pace, r.Latency.Corrected.Count, r.Latency.Actual.Count)
+	}
+	if r.Latency.Corrected.P90 <= r.Latency.Actual.P90 {
+		t.Errorf("p90 corrected %v, measured %v", r.Latency.Corrected.P90, r.Latency.Actual.P90)
+	}
+	if open := run(t, plan(t, small), Options{Target: srv.URL}); open.Latency.Corrected != nil || open.Paces != nil {
+		t.Error("an open run has a corrected view")
+	}
+}
+
+func TestNumbersOfUsersAreBounded(t *testing.T) {
+	p := plan(t, small)
+	for _, c := range []Closed{{}, {Users: -1}, {Users: maxClosed + 1}, {Users: 1, Ramp: -1}, {Users: 1, Loops: -1}, {Users: 1, Duration: 400 * 24 * time.Hour}} {
+		if _, err := p.WithUsers(c); err == nil {
+			t.Errorf("%+v passed", c)
+		}
+	}
+	if p.Model() != ModelOpen || !strings.Contains(p.Name, "plan") {
+		t.Errorf("the plan was changed: %s", p.Model())
+	}
+}
