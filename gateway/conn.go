@@ -43,11 +43,12 @@ type conn struct {
 	kill func()          // made once
 	// bounded says that a read deadline is set; total, that it covers the body.
 	bounded, total bool
-	// reused says that an earlier request went through here; heard, that the
-	// upstream has said anything to this one.
-	reused, heard bool
-	now           time.Time // when the present request began
-	idleSince     time.Time
+	// reused says that an earlier request went through here; sent, that the
+	// kernel took any of this one; heard, that the upstream has said anything
+	// to it.
+	reused, sent, heard bool
+	now                 time.Time // when the present request began
+	idleSince           time.Time
 }
 
 func newConn(p *pool, nc net.Conn) *conn {
@@ -80,7 +81,7 @@ func (c *conn) quiet() bool {
 // exchange writes a request and reads the final answer's head. limit is for
 // everything up to the head, and for the body as well where total is set.
 func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(*answerHead)) error {
-	c.ctx, c.total, c.bounded, c.heard = ctx, total, true, false
+	c.ctx, c.total, c.bounded, c.sent, c.heard = ctx, total, true, false, false
 	c.trailer = nil
 	c.now = time.Now()
 	if err := c.net.SetDeadline(c.now.Add(limit)); err != nil {
@@ -88,7 +89,9 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 	}
 	// After the deadline: once ctx has ended, none but kill's may be set.
 	c.stop = context.AfterFunc(ctx, c.kill)
-	if _, err := c.net.Write(request); err != nil {
+	n, err := c.net.Write(request)
+	c.sent = n > 0
+	if err != nil {
 		return c.because(err)
 	}
 	for range maxInformational {

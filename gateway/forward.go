@@ -61,7 +61,10 @@ func (f *forwarding) ask() (*reply, error) {
 	if f.u.pool != nil && lean(f.r) {
 		return f.askLean()
 	}
-	return f.askTransport(f.u.transport, nil)
+	if f.body == nil && replayable(f.r) {
+		return f.askTransport(f.u.transport, nil)
+	}
+	return f.askTransport(f.u.once, nil)
 }
 
 // lean reports whether the pool's own client can send a request: no body or a

@@ -131,8 +131,12 @@ type leanCall struct {
 // do sends a request and reads the answer's head. The caller finishes or
 // abandons the connection.
 func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
-	for fresh := false; ; fresh = true {
-		c, err := p.get(ctx, fresh, call.limit)
+	may := reuseAny
+	if !call.again {
+		may = reuseTrusted
+	}
+	for {
+		c, err := p.get(ctx, may, call.limit)
 		if err != nil {
 			return nil, err
 		}
@@ -141,9 +145,11 @@ func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 			return c, nil
 		}
 		stale := c.reused && !c.heard && classify(err) == whittle.FailedReset
+		again := call.again || !c.sent
 		c.abandon()
-		if fresh || !stale || !call.again {
+		if !stale || !again {
 			return nil, cutShort(err)
 		}
+		may = reuseNone
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,6 +24,23 @@ type pool struct {
 	reaper *time.Timer // armed while idle is not empty
 }
 
+// trusted is how long after its last use an idle connection may carry a request
+// that can be sent only once. An upstream closes an idle connection whenever it
+// likes, also while a request is on its way to it; one with a single busy
+// thread closes it with the request unread, since it looks at its clock before
+// it looks at its sockets. What was in use a moment ago is in no such danger:
+// servers wait for seconds (Node and Apache httpd 5, gunicorn 2).
+const trusted = time.Second
+
+// reuse says which idle connections a request may take.
+type reuse uint8
+
+const (
+	reuseNone    reuse = iota
+	reuseTrusted       // those used within trusted
+	reuseAny
+)
+
 func newPool(addr string, dialing time.Duration, conns int) *pool {
 	p := &pool{addr: addr, dialer: net.Dialer{Timeout: dialing}, slots: make(chan struct{}, conns)}
 	p.reaper = time.AfterFunc(time.Hour, p.reap)
@@ -30,20 +48,18 @@ func newPool(addr string, dialing time.Duration, conns int) *pool {
 	return p
 }
 
-// get gives a connection that nobody else uses. With fresh set it is a new
-// one. Waiting for a slot is bounded by wait.
-func (p *pool) get(ctx context.Context, fresh bool, wait time.Duration) (*conn, error) {
+// get gives a connection that nobody else uses: an idle one as far as may
+// allows, else a new one. Waiting for a slot is bounded by wait.
+func (p *pool) get(ctx context.Context, may reuse, wait time.Duration) (*conn, error) {
 	if err := p.acquire(ctx, wait); err != nil {
 		return nil, err
 	}
-	if !fresh {
-		for c := p.pop(); c != nil; c = p.pop() {
-			if c.quiet() {
-				c.reused = true
-				return c, nil
-			}
-			_ = c.net.Close() // the upstream had ended it already
+	for c := p.pop(may); c != nil; c = p.pop(may) {
+		if c.quiet() {
+			c.reused = true
+			return c, nil
 		}
+		_ = c.net.Close() // the upstream had ended it already
 	}
 	nc, err := p.dialer.DialContext(ctx, "tcp", p.addr)
 	if err != nil {
@@ -71,11 +87,18 @@ func (p *pool) acquire(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-func (p *pool) pop() *conn {
+// pop takes the idle connection used last. Where even that one may not be used,
+// the oldest makes room for the one that is dialled instead.
+func (p *pool) pop(may reuse) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
-	if n == 0 {
+	switch {
+	case n == 0 || may == reuseNone:
+		return nil
+	case may == reuseTrusted && time.Since(p.idle[n-1].idleSince) > trusted:
+		_ = p.idle[0].net.Close() // idle: nothing is lost
+		p.idle = slices.Delete(p.idle, 0, 1)
 		return nil
 	}
 	c := p.idle[n-1]

@@ -47,6 +47,8 @@ type upstream struct {
 	slots     chan struct{}
 	pool      *pool // nil unless base is plain http
 	transport *http.Transport
+	// once is for requests that net/http will not send again.
+	once *http.Transport
 	// upgrader speaks HTTP/1.1 only, since HTTP/2 has no Upgrade.
 	upgrader *http.Transport
 }
@@ -84,6 +86,10 @@ func newUpstream(spec whittle.Upstream, http2, rewriteHost bool) (*upstream, err
 		u.pool = newPool(withPort(base), min(dialTimeout, u.timeout), conns)
 	}
 	u.transport = u.newTransport(u.http2, true, conns)
+	if u.once = u.transport; !u.http2 { // HTTP/2 says which streams it has not begun
+		u.once = u.newTransport(false, true, conns)
+		u.once.IdleConnTimeout = trusted
+	}
 	u.upgrader = u.newTransport(false, false, conns)
 	return u, nil
 }
@@ -174,5 +180,6 @@ func (u *upstream) close() {
 		u.pool.close()
 	}
 	u.transport.CloseIdleConnections()
+	u.once.CloseIdleConnections()
 	u.upgrader.CloseIdleConnections()
 }
