@@ -25,6 +25,7 @@ var rooms = map[string]int{
 	"whittle/config":    1,
 	"whittle/state":     1,
 	"whittle/chart":     1,
+	"whittle/paired":    1,
 
 	"whittle/gateway": 2,
 	"whittle/control": 2,
@@ -123,6 +124,8 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/compare", "log/slog", "compare is pure: what it has to say is in the verdict"},
 	{"whittle/rollout", "os", "rollout is a pure state machine"},
 	{"whittle/rollout", "log/slog", "rollout is a pure state machine: its decisions are returned"},
+	{"whittle/paired", "os", "paired is pure: samples and a random source in, ratios out"},
+	{"whittle/paired", "time", "paired knows no clock: samples are numbers"},
 	{"whittle/transcode", "net/http", "transcode turns bytes into bytes; the gateway makes the calls"},
 	{"whittle/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},

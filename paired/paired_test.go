@@ -1,0 +1,165 @@
+package paired
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// steady is a block of n values around a level.
+func steady(rng *rand.Rand, n int, level float64) Sample {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = level * math.Exp(0.2*rng.NormFloat64())
+	}
+	return NewSample(out)
+}
+
+func TestARatioIsFoundWithItsInterval(t *testing.T) {
+	rng := source()
+	for _, want := range []float64{0.001, 0.2, 0.97, 1, 1.2, 5.2, 300} {
+		var a, b []Sample
+		for range 60 {
+			a, b = append(a, steady(rng, 100, 1)), append(b, steady(rng, 100, want))
+		}
+		test := NewTest(60, rng)
+		for _, q := range []float64{.5, .95, .99} {
+			r := test.Compare(NewBlocks(a, b).Quantile(q))
+			if !(r.Low <= r.Ratio && r.Ratio <= r.High) || r.Low > want*1.01 || r.High < want*0.99 {
+				t.Errorf("q %v of ratio %v: %+v", q, want, r)
+			}
+			if width := math.Log(r.High / r.Low); width > 0.1 {
+				t.Errorf("q %v of ratio %v: the interval is %.0f %% wide", q, want, 100*width)
+			}
+			if agrees := (r.Low > 1 || r.High < 1) == (r.P <= Alpha); !agrees {
+				t.Errorf("q %v of ratio %v: test and interval disagree: %+v", q, want, r)
+			}
+		}
+	}
+}
+
+func TestSidesMirrorEachOther(t *testing.T) {
+	rng := source()
+	var a, b []Sample
+	for range 12 {
+		a, b = append(a, steady(rng, 50, 1)), append(b, steady(rng, 50, 1.3))
+	}
+	test := NewTest(12, rng)
+	r, s := test.Compare(NewBlocks(a, b).Quantile(.5)), test.Compare(NewBlocks(b, a).Quantile(.5))
+	if math.Abs(r.Low*s.High-1) > 1e-3 || math.Abs(r.High*s.Low-1) > 1e-3 || math.Abs(r.P-s.P) > 1e-12 {
+		t.Errorf("%+v and its mirror %+v", r, s)
+	}
+}
+
+// With five pairs the least p-value of any test of this kind is 1/16: there is
+// no 95 % interval, and none is made up. With six there is.
+func TestTooFewPairsGiveNoInterval(t *testing.T) {
+	rng := source()
+	for pairs, bounded := range map[int]bool{1: false, 5: false, 6: true} {
+		var a, b []Sample
+		for range pairs {
+			a, b = append(a, steady(rng, 50, 1)), append(b, steady(rng, 50, 10))
+		}
+		r := NewTest(pairs, rng).Compare(NewBlocks(a, b).Quantile(.5))
+		if got := r.Low > 0 && !math.IsInf(r.High, 1); got != bounded || (r.P <= Alpha) != bounded {
+			t.Errorf("%d pairs: %+v", pairs, r)
+		}
+		if want := 2 / math.Pow(2, float64(pairs)); math.Abs(r.P-want) > 1e-12 {
+			t.Errorf("%d pairs that all agree: p is %v, want %v", pairs, r.P, want)
+		}
+	}
+}
+
+func TestEmptySidesSayNothing(t *testing.T) {
+	none := make([]Sample, 8)
+	rng := source()
+	some := make([]Sample, 8)
+	for i := range some {
+		some[i] = steady(rng, 9, 1)
+	}
+	for _, c := range [][2][]Sample{{none, none}, {some, none}, {none, some}} {
+		r := NewTest(8, rng).Compare(NewBlocks(c[0], c[1]).Quantile(.5))
+		if !math.IsNaN(r.Ratio) || r.P != 1 || r.Low != 0 || !math.IsInf(r.High, 1) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := NewTest(0, rng).Compare(Mean(nil, nil)); r.P != 1 {
+		t.Errorf("no pairs: %+v", r)
+	}
+}
+
+func TestErrorsOfOneSideOnly(t *testing.T) {
+	clean, broken := make([]Share, 12), make([]Share, 12)
+	for i := range clean {
+		clean[i], broken[i] = Share{0, 100}, Share{float64(1 + i%3), 100}
+	}
+	test := NewTest(12, source())
+	if r := test.Compare(Mean(clean, broken)); !math.IsInf(r.Ratio, 1) || r.P > 0.001 {
+		t.Errorf("A without errors, B with: %+v", r)
+	}
+	if r := test.Compare(Mean(broken, clean)); r.Ratio != 0 || r.P > 0.001 {
+		t.Errorf("A with errors, B without: %+v", r)
+	}
+	if r := test.Compare(Mean(clean, clean)); !math.IsNaN(r.Ratio) || r.P != 1 {
+		t.Errorf("none on either side: %+v", r)
+	}
+}
+
+func TestSamplesKeepRanks(t *testing.T) {
+	rng := source()
+	for _, n := range []int{1, 7, 1000, 20_000} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = math.Exp(3 * rng.NormFloat64())
+		}
+		s := NewSample(slices.Clone(values))
+		slices.Sort(values)
+		if s.Count() != int64(n) || len(s.values) > 14_000*3 {
+			t.Fatalf("%d values became %d, in %d entries", n, s.Count(), len(s.values))
+		}
+		for _, q := range []float64{0, .1, .5, .99, 1} {
+			want := values[min(max(int(math.Ceil(q*float64(n)))-1, 0), n-1)]
+			if got := s.Quantile(q); math.Abs(got/want-1) > resolution {
+				t.Errorf("quantile %v of %d: %v, want %v", q, n, got, want)
+			}
+		}
+		both := Pool([]Sample{s, s, {}})
+		if both.Count() != int64(2*n) || both.Quantile(.5) != s.Quantile(.5) {
+			t.Errorf("pooled: %d values, median %v", both.Count(), both.Quantile(.5))
+		}
+	}
+	odd := NewSample([]float64{math.NaN(), -1, 0, math.Inf(1), 2, 2, 1})
+	if odd.Count() != 3 || odd.rank(2) != 2 || odd.rank(1.5) != 1 || odd.rank(9) != 3 || odd.rank(0) != 0 {
+		t.Errorf("%+v", odd)
+	}
+}
+
+// The table of partial sums gives what adding up gives.
+func TestSumsByTableAreSums(t *testing.T) {
+	rng := source()
+	for _, pairs := range []int{3, 8, 13, 24, 100} {
+		test := NewTest(pairs, rng)
+		for i := range test.stretched {
+			test.stretched[i] = rng.NormFloat64()
+		}
+		test.tabulate()
+		for _, row := range test.signs[:min(len(test.signs), 200)] {
+			want, got := 0.0, 0.0
+			for i, s := range test.stretched {
+				if row[i/groupBits]>>(i%groupBits)&1 == 1 {
+					s = -s
+				}
+				want += s
+			}
+			for g, choice := range row {
+				got += test.sums[g<<groupBits|int(choice)]
+			}
+			if math.Abs(got-want) > 1e-9 {
+				t.Fatalf("%d pairs: %v, want %v", pairs, got, want)
+			}
+		}
+	}
+}

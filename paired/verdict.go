@@ -1,0 +1,119 @@
+package paired
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Named is a figure of a comparison.
+type Named struct {
+	// Name is as it stands in a sentence: "median", "CPU per request".
+	Name string
+	Ratio
+	// Adjusted is the p-value after Holm, and Different what follows from it.
+	Adjusted  float64
+	Different bool
+}
+
+// Judge adjusts the figures' p-values together, in place, and says which are
+// different.
+func Judge(figures []Named) {
+	ps := make([]float64, len(figures))
+	for i := range figures {
+		ps[i] = figures[i].P
+	}
+	for i, p := range Holm(ps) {
+		figures[i].Adjusted, figures[i].Different = p, p <= Called
+	}
+}
+
+// Sentence is the verdict on judged figures, in plain words.
+func Sentence(figures []Named) string {
+	var different, same []string
+	tested := 0
+	for i := range figures {
+		if !math.IsNaN(figures[i].P) {
+			tested++
+		}
+	}
+	for i := range figures {
+		f := &figures[i]
+		switch least := f.Detectable(tested); {
+		case f.Different && len(different) == 0:
+			different = append(different, "B's "+f.Name+" is "+f.words())
+		case f.Different:
+			different = append(different, "its "+f.Name+" "+f.words())
+		case math.IsNaN(f.P):
+		case !math.IsInf(least, 1) && least > 0:
+			same = append(same, fmt.Sprintf("one of %s in the %s", percent(least), f.Name))
+		}
+	}
+	none := "how great one would have had to be cannot be said from so few blocks."
+	if len(same) > 0 {
+		none = list(same) + " would have been, in four of five such comparisons."
+	}
+	switch {
+	case tested == 0:
+		return "Nothing can be said: there are too few measurements for an interval."
+	case len(different) == 0:
+		return "No difference shown; " + none
+	case len(different) < tested && len(same) > 0:
+		return strings.Join(different, ", ") + ". No other difference shown; " + none
+	}
+	return strings.Join(different, ", ") + "."
+}
+
+func list(items []string) string {
+	if len(items) < 2 {
+		return strings.Join(items, "")
+	}
+	return strings.Join(items[:len(items)-1], ", ") + " and " + items[len(items)-1]
+}
+
+// words says how much higher or lower B is, with the interval.
+func (r Ratio) words() string {
+	low, mid, high, word := r.Low, r.Ratio, r.High, "higher"
+	switch {
+	case math.IsNaN(mid):
+		return "different"
+	case math.IsInf(mid, 1):
+		return "above A's, which is 0"
+	case mid == 0:
+		return "0, where A's is not"
+	case mid < 1:
+		low, mid, high, word = 1/r.High, 1/r.Ratio, 1/r.Low, "lower"
+	}
+	if mid >= 1.5 {
+		return fmt.Sprintf("%s times %s (%s to %s)", digits(mid), word, digits(low), digits(high))
+	}
+	// Of A's, as people say percent: 1/1.25 is 20 % lower.
+	part := func(f float64) float64 { return f - 1 }
+	if word == "lower" {
+		part = func(f float64) float64 { return 1 - 1/f }
+	}
+	return fmt.Sprintf("%s %s (%s to %s)", percent(part(mid)), word, percent(part(low)), percent(part(high)))
+}
+
+// digits writes two significant digits, or all whole ones; a range that leaves
+// its unit "times" still says so.
+func digits(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "without bound"
+	case f >= 9.95:
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.1f", f)
+}
+
+func percent(part float64) string {
+	p := part * 100
+	switch {
+	case math.Abs(p) >= 9.95:
+		return fmt.Sprintf("%.0f %%", p)
+	case math.Abs(p) >= 0.995:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+	return fmt.Sprintf("%.2f %%", p)
+}
