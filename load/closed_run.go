@@ -122,7 +122,7 @@ func (w *worker) stay(ctx context.Context, st start) {
 	m := &member{crowd: st.crowd, number: st.number}
 	w.member = m
 	w.scope.member = m
-	w.at, w.due = st.at, w.run.start.Add(st.at)
+	w.due = w.run.start.Add(st.at)
 	if m.crowd.Ramp == 0 {
 		// Users who come at once have no times of their own to be late for.
 		w.due = w.run.now()

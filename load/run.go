@@ -46,6 +46,8 @@ type Options struct {
 	MaxLate time.Duration
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
+
+	block *block // what makes the run one block of a comparison; nil: it is none
 }
 
 // Answer is what one request came to.
@@ -120,6 +122,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer timer.close()
+	o.block.join(s)
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
 	m.pages = pages
@@ -144,9 +147,12 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 // pace lets the virtual users arrive; false says that ctx ended it early. What
 // they have under way goes on until cut ends.
 func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
-	pacer := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365)))
+	next := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365))).Next
+	if b := s.options.block; b != nil {
+		next = b.next
+	}
 	for {
-		a, ok := pacer.Next()
+		a, ok := next()
 		if !ok {
 			return timer.sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
 		}

@@ -19,9 +19,9 @@ type session struct {
 	seed     uint64
 	start    time.Time
 	shards   []*shard
-	// each is called for every request that ended, with its user's arrival, on
-	// many goroutines at once. Nil: nobody looks.
-	each func(arrival time.Duration, o *observed)
+	// each is called for every request that ended, on many goroutines at once.
+	// Nil: nobody looks.
+	each func(o *observed)
 
 	crowds []*crowd // of a closed plan
 	// halted is closed when no further step is to begin; halt does so, halting
@@ -93,7 +93,9 @@ func (s *session) settle() {
 	s.parked = nil
 	s.mu.Unlock()
 	s.wg.Wait()
-	s.dialer.closeIdle()
+	if s.options.block == nil {
+		s.dialer.closeIdle()
+	}
 }
 
 // pause waits until a time; false says that the run was ended before.

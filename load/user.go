@@ -20,8 +20,7 @@ type worker struct {
 	body  []byte
 	ans   answer
 	extra []string
-	due   time.Time     // when the user's next request is due
-	at    time.Duration // when the user arrived, since the start of the run
+	due   time.Time // when the user's next request is due
 	// member is set where the user is one of a closed model's.
 	member *member
 }
@@ -49,7 +48,7 @@ func (w *worker) live(ctx context.Context, first Arrival) {
 
 // user is one virtual user's whole life.
 func (w *worker) user(ctx context.Context, a Arrival) {
-	w.due, w.at = w.run.start.Add(a.At), a.At
+	w.due = w.run.start.Add(a.At)
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
 	w.pcg.Seed(w.run.seed, uint64(w.index))
@@ -156,7 +155,7 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 	}
 	w.shard.record(&o)
 	if f := w.run.each; f != nil {
-		f(w.at, &o)
+		f(&o)
 	}
 	if f := w.run.options.OnAnswer; f != nil {
 		f(Answer{
