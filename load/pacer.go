@@ -25,6 +25,7 @@ type Pacer struct {
 	// step and inStep count the seconds of a ramp, and arrivals within one.
 	step, inStep int64
 	next         time.Duration // of a Poisson phase: the next arrival since start
+	drawn        float64       // of a Linear one: the part of its arrivals before the last
 }
 
 // NewPacer starts at the first phase. The random source serves Poisson phases
@@ -39,7 +40,7 @@ func (p *Pacer) Next() (Arrival, bool) {
 		}
 		p.start += p.phases[p.phase].Length()
 		p.phase++
-		p.done, p.step, p.inStep, p.next = 0, 0, 0, 0
+		p.done, p.step, p.inStep, p.next, p.drawn = 0, 0, 0, 0, 0
 	}
 	return Arrival{}, false
 }
@@ -49,6 +50,8 @@ func (p *Pacer) within(ph *Phase) (time.Duration, bool) {
 	switch {
 	case ph.Ramp:
 		return p.ramped(ph)
+	case ph.Linear:
+		return p.linear(ph)
 	case ph.Poisson && !ph.HasCount:
 		return p.poisson(ph)
 	}
@@ -74,6 +77,30 @@ func (p *Pacer) ramped(ph *Phase) (time.Duration, bool) {
 		}
 	}
 	return 0, false
+}
+
+// linear places arrival i where i arrivals are due: v·t + a·t²/2 = i. Of n at
+// random, the places are those of n independent draws, in order: the next is
+// beyond the last by the least of what is left (Devroye, Non-Uniform Random
+// Variate Generation, 1986, section V.3).
+func (p *Pacer) linear(ph *Phase) (time.Duration, bool) {
+	n := ph.Planned()
+	if p.done >= n {
+		return 0, false
+	}
+	due := float64(p.done)
+	if ph.Poisson {
+		p.drawn = 1 - (1-p.drawn)*math.Pow(p.rng.Float64(), 1/float64(n-p.done))
+		due = p.drawn * (ph.Rate + ph.RampTo) / 2 * ph.Duration.Seconds()
+	}
+	p.done++
+	slope := (ph.RampTo - ph.Rate) / ph.Duration.Seconds()
+	root := math.Sqrt(max(ph.Rate*ph.Rate+2*slope*due, 0))
+	at := time.Duration(0)
+	if due > 0 {
+		at = time.Duration(2 * due / (ph.Rate + root) * float64(time.Second))
+	}
+	return min(at, ph.Duration-1), true
 }
 
 func (p *Pacer) poisson(ph *Phase) (time.Duration, bool) {

@@ -15,6 +15,10 @@ type Phase struct {
 	// Ramp says that the rate changes second by second up to RampTo.
 	Ramp   bool
 	RampTo float64
+	// Linear says that the rate goes from Rate to RampTo in a straight line, as
+	// in JMeter's open model: without steps, and not with Ramp. Poisson then
+	// places the same number of arrivals at random.
+	Linear bool
 	// Count spreads that many arrivals evenly over the duration, where HasCount
 	// is set.
 	Count    int
@@ -42,6 +46,8 @@ func (p *Phase) Planned() int64 {
 			n += p.step(t)
 		}
 		return n
+	case p.Linear:
+		return int64(math.Floor((p.Rate+p.RampTo)/2*p.Duration.Seconds() + 1e-9))
 	}
 	// The epsilon takes back what the division of whole numbers in floating
 	// point may lose: 0.29 s at 100/s are 29 arrivals, not 28.

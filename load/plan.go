@@ -70,6 +70,8 @@ type Source struct {
 	Open func(name string) ([]byte, error)
 	// Getenv gives {{ $env.NAME }}. Nil: os.Getenv.
 	Getenv func(string) string
+	// Properties are those of a JMeter plan's __P and __property.
+	Properties map[string]string
 }
 
 func (s Source) getenv(name string) string {

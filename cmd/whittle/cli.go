@@ -38,7 +38,7 @@ type cli struct {
 	Rollback rollbackVerb `cmd:"" help:"Give a route back to the monolith, now."`
 	Off      offVerb      `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
 	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
-	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery plan and report what its users felt."`
+	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report what its users felt."`
 	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
 	Version  versionVerb  `cmd:"" help:"Print the version."`
 }
@@ -80,7 +80,7 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	verb, err := parser.Parse(args)
+	verb, err := parser.Parse(secondDash(args))
 	if err != nil {
 		fmt.Fprintf(s.err, "whittle: %v\n", err)
 		fmt.Fprintln(s.err, "Run \"whittle --help\", or \"whittle VERB --help\", for the usage with examples.")

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"whittle"
@@ -13,27 +16,51 @@ import (
 )
 
 type loadVerb struct {
-	Plan     string        `arg:"" help:"The plan: an Artillery YAML or JSON file." placeholder:"PLAN"`
-	Target   string        `placeholder:"URL" help:"Send to this base URL instead of the plan's."`
-	JSON     string        `name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
-	WatchPID []int         `name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
-	MaxLate  time.Duration `default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
-	Seed     uint64        `help:"Make the run's random choices repeatable."`
+	Plan   string `arg:"" help:"An Artillery YAML or JSON file, a JMeter .jmx file, or the URL to send to." placeholder:"PLAN|URL"`
+	Target string `placeholder:"URL" help:"Send to this base URL instead of the plan's."`
+
+	Rate     float64       `group:"How much" help:"Open arrivals per second."`
+	Duration time.Duration `group:"How much" short:"d" help:"How long arrivals or users go on."`
+	Users    int           `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
+	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
+	Loops    int64         `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
+
+	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`
+	Header   []string      `group:"One request" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"A header. Repeatable."`
+	JSONBody string        `group:"One request" name:"json-body" placeholder:"JSON" help:"Send this JSON. {{ templates }} are those of Artillery."`
+	Body     string        `group:"One request" placeholder:"TEXT" help:"Send this text."`
+	BodyFile string        `group:"One request" placeholder:"FILE" help:"Send this file."`
+	Name     string        `group:"One request" help:"What the report calls the request."`
+	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
+	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
+
+	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
+	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
+
+	JSON     string        `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	WatchPID []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
+	WatchURL []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page. Repeatable."`
+	MaxLate  time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
+	Seed     uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 }
 
 // Help gives the examples.
 func (loadVerb) Help() string {
-	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. A run in which the generator itself was late declares itself void (exit status 3). Ctrl-C ends a run early and still reports.
+	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). Bounds that a plan sets (Artillery's ensure) and that do not hold make the exit status 1. Ctrl-C ends a run early and still reports.
 
 Examples:
   whittle load systems/count/plans/baseAppLoadTest.yml
-  whittle load plan.yml --target http://127.0.0.1:8080 --json report.json
-  whittle load plan.yml --watch-pid $(pidof node)`
+  whittle load plan.yml --environment staging --target http://127.0.0.1:8080 --json report.json
+  whittle load plan.jmx --property users=500 --property ramp=50
+  whittle load http://127.0.0.1:3000/Count --rate 200 --duration 30s --json-body '{"times":1000}'
+  whittle load http://127.0.0.1:3000/ --users 50 --ramp 5s --loops 10 --watch-pid $(pidof node)
+
+Names may also be written with one dash: -rate 200 -users 50. After one dash, -json is the request's body, as --json-body.`
 }
 
 // Run loads the target and prints the report.
 func (v *loadVerb) Run(ctx context.Context, s streams) error {
-	plan, err := load.ReadPlan(v.Plan)
+	plan, err := v.plan()
 	if err != nil {
 		return err
 	}
@@ -42,7 +69,10 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 		screen.w = s.err
 		screen.tty = false
 	}
-	o := load.Options{Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, OnProgress: func(p load.Progress) { screen.progress("%s", p) }}
+	o := load.Options{
+		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
+		OnProgress: func(p load.Progress) { screen.progress("%s", p) },
+	}
 	for _, pid := range v.WatchPID {
 		o.Watch = append(o.Watch, load.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
@@ -51,21 +81,103 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	screen.clear()
+	if err := v.write(s, report); err != nil {
+		return err
+	}
+	err = report.Err()
+	if report.Void != "" {
+		return whittle.Errorf(whittle.CodeOf(err), "%w", err).
+			WithHint("give the generator a core of its own, lower the rate, or allow more with --max-late")
+	}
+	return err
+}
+
+// plan reads the plan's file, or makes one of the flags for a URL.
+func (v *loadVerb) plan() (*load.Plan, error) {
+	if strings.HasPrefix(v.JSON, "{") || strings.HasPrefix(v.JSON, "[") {
+		return nil, whittle.Errorf(whittle.Invalid, "--json names the file for the report").
+			WithHint("the request's body is --json-body, or -json with one dash")
+	}
+	closed := load.Closed{Users: v.Users, Ramp: v.Ramp, Loops: v.Loops}
+	if strings.HasPrefix(v.Plan, "http://") || strings.HasPrefix(v.Plan, "https://") {
+		body := v.Body
+		if v.BodyFile != "" {
+			b, err := readBody(v.BodyFile)
+			if err != nil {
+				return nil, err
+			}
+			body = b
+		}
+		return load.Quick{
+			URL: v.Plan, Method: v.Method, Headers: v.Header, Body: body, JSON: v.JSONBody, Name: v.Name,
+			Rate: v.Rate, Duration: v.Duration, Closed: closed, Timeout: v.Timeout, Insecure: v.Insecure,
+		}.Plan()
+	}
+	if err := v.onlyWithURL(); err != nil {
+		return nil, err
+	}
+	plan, err := load.Source{Environment: v.Environment, Properties: v.Property}.ReadPlan(v.Plan)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case v.Users > 0:
+		closed.Duration = v.Duration
+		return plan.WithUsers(closed)
+	case v.Rate > 0:
+		if v.Duration <= 0 {
+			return nil, whittle.Errorf(whittle.Invalid, "--rate needs --duration")
+		}
+		return plan.WithPhases(load.Constant(v.Rate, v.Duration)), nil
+	case v.Duration != 0 || v.Ramp != 0 || v.Loops != 0:
+		return nil, whittle.Errorf(whittle.Invalid, "--duration, --ramp and --loops go with --users or --rate")
+	}
+	return plan, nil
+}
+
+// onlyWithURL refuses what a plan's file says itself.
+func (v *loadVerb) onlyWithURL() error {
+	for name, given := range map[string]bool{
+		"--method": v.Method != "", "--header": len(v.Header) > 0, "--json-body": v.JSONBody != "", "--body": v.Body != "",
+		"--body-file": v.BodyFile != "", "--name": v.Name != "", "--timeout": v.Timeout != 0, "--insecure": v.Insecure,
+	} {
+		if given {
+			return whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, v.Plan)
+		}
+	}
+	return nil
+}
+
+// maxBodyFile bounds --body-file: each virtual user holds the body once.
+const maxBodyFile = 16 << 20
+
+func readBody(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", whittle.Errorf(whittle.NotFound, "read body: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxBodyFile+1))
+	if err != nil {
+		return "", whittle.Errorf(whittle.Invalid, "read body: %w", err)
+	}
+	if len(b) > maxBodyFile {
+		return "", whittle.Errorf(whittle.ResourceExhausted, "read body: %s is larger than %d bytes", path, maxBodyFile)
+	}
+	return string(b), nil
+}
+
+// write puts the report where it is wanted.
+func (v *loadVerb) write(s streams, report *load.Report) error {
 	if v.JSON != "" {
 		if err := writeJSON(s, v.JSON, report); err != nil {
 			return err
 		}
 	}
-	if v.JSON != "-" {
-		if err := report.WriteSummary(s.out); err != nil {
-			return err
-		}
+	if v.JSON == "-" {
+		return nil
 	}
-	if report.Void != "" {
-		return whittle.Errorf(whittle.Unavailable, "the run is void: %s", report.Void).
-			WithHint("give the generator a core of its own, lower the rate, or allow more with --max-late")
-	}
-	return nil
+	return report.WriteSummary(s.out)
 }
 
 // writeJSON writes v to a file, or to standard output for "-".
@@ -86,4 +198,40 @@ func writeJSON(s streams, path string, v any) error {
 		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
 	}
 	return nil
+}
+
+// longNames are the flags of the load verb that may be written with one dash,
+// as wrk's and vegeta's are.
+var longNames = []string{
+	"target", "rate", "duration", "users", "ramp", "loops", "method", "header", "json-body", "body", "body-file", "name",
+	"timeout", "insecure", "environment", "property", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed",
+}
+
+// secondDash gives the load verb's flags of one dash their second. What
+// follows "--" is left as it is, and so is every other verb.
+func secondDash(args []string) []string {
+	if len(args) == 0 || args[0] != "load" {
+		return args
+	}
+	out := slices.Clone(args)
+	for i, a := range out {
+		if a == "--" {
+			break
+		}
+		name, ok := strings.CutPrefix(a, "-")
+		if !ok || strings.HasPrefix(name, "-") {
+			continue
+		}
+		bare, val, valued := strings.Cut(name, "=")
+		if bare == "json" {
+			out[i] = "--json-body"
+			if valued {
+				out[i] += "=" + val
+			}
+		}
+		if slices.Contains(longNames, bare) {
+			out[i] = "-" + a
+		}
+	}
+	return out
 }

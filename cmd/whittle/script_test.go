@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"whittle": main})
+}
+
+// TestScripts runs the verbs as a shell would. In the scripts, $URL is a server
+// that answers "ok" and writes what it was asked to the file $WORK/asked.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			f, err := os.Create(e.WorkDir + "/asked")
+			if err != nil {
+				return err
+			}
+			var mu sync.Mutex
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				b, _ := io.ReadAll(r.Body)
+				mu.Lock()
+				fmt.Fprintf(f, "%s %s %s%s\n", r.Method, r.RequestURI, r.Header.Get("X-A"), b)
+				mu.Unlock()
+				if r.URL.Path == "/bad" {
+					w.WriteHeader(http.StatusNotFound)
+				}
+				fmt.Fprint(w, "ok")
+			}))
+			e.Setenv("URL", srv.URL)
+			e.Defer(func() {
+				srv.Close()
+				f.Close()
+			})
+			return nil
+		},
+	})
+}
