@@ -9,14 +9,18 @@ import (
 
 const javaScript = "it is JavaScript, and whittle runs the declarative parts of a plan only"
 
-// config reads the section of that name, and over it what the chosen
-// environment says.
+// config reads the section of that name, with what the chosen environment says
+// put over it.
 func (r *reader) config(n *node) error {
 	var environments *node
-	if err := r.settings(n, "config", func(n *node) error { environments = n; return nil }); err != nil {
+	if n.kind == kindMap {
+		environments = n.get("environments")
+	}
+	chosen, err := r.environment(n, environments)
+	if err != nil {
 		return err
 	}
-	if err := r.environment(n, environments); err != nil {
+	if err := r.settings(overlay(n, chosen)); err != nil {
 		return err
 	}
 	for i := range r.plan.Phases {
@@ -25,28 +29,51 @@ func (r *reader) config(n *node) error {
 	return nil
 }
 
-func (r *reader) environment(config, all *node) error {
+func (r *reader) environment(config, all *node) (*node, error) {
 	name := r.source.Environment
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	if all == nil || all.kind != kindMap {
-		return config.invalid("the plan has no environments, so none is named %q", name)
+		return nil, config.invalid("the plan has no environments, so none is named %q", name)
 	}
 	chosen := all.get(name)
 	if chosen == nil {
-		return all.invalid("no environment is named %q", name)
+		return nil, all.invalid("no environment is named %q", name)
 	}
-	if chosen.get("phases") != nil {
-		r.plan.Phases = nil
+	if chosen.kind == kindMap && chosen.get("environments") != nil {
+		return nil, chosen.get("environments").invalid("an environment has no environments of its own")
 	}
-	return r.settings(chosen, "an environment", func(n *node) error {
-		return n.invalid("an environment has no environments of its own")
-	})
+	return chosen, nil
 }
 
-func (r *reader) settings(n *node, what string, environments func(*node) error) error {
-	return r.fields(n, what, map[string]func(*node) error{
+// overlay puts one mapping over another, and so their mappings; anything else
+// is replaced whole.
+func overlay(under, over *node) *node {
+	if over == nil || over.kind == kindNull || under == nil {
+		return under
+	}
+	if under.kind != kindMap || over.kind != kindMap {
+		return over
+	}
+	both := *under
+	both.fields = append([]field(nil), under.fields...)
+next:
+	for _, f := range over.fields {
+		for i := range both.fields {
+			if both.fields[i].name == f.name {
+				f.value = overlay(both.fields[i].value, f.value)
+				both.fields[i] = f
+				continue next
+			}
+		}
+		both.fields = append(both.fields, f)
+	}
+	return &both
+}
+
+func (r *reader) settings(n *node) error {
+	return r.fields(n, "config", map[string]func(*node) error{
 		"target":       r.target,
 		"phases":       r.phases,
 		"mode":         oneOf(&r.mode, "uniform", "poisson"),
@@ -57,7 +84,9 @@ func (r *reader) settings(n *node, what string, environments func(*node) error) 
 		"defaults":     r.defaults,
 		"ensure":       r.ensure,
 		"plugins":      r.plugins,
-		"environments": environments,
+		"environments": func(*node) error { return nil }, // read before all else
+		"apdex":        r.apdex,
+		"name":         func(*node) error { return nil },
 	}, map[string]string{
 		"processor":     javaScript,
 		"engines":       "whittle speaks HTTP only",
@@ -91,23 +120,18 @@ func (r *reader) target(n *node) error {
 	return nil
 }
 
-// fixed reads a text whose templates, if any, are the same for every virtual
+// fixed reads a text whose expressions, if any, are the same for every virtual
 // user: those of the environment.
 func (r *reader) fixed(n *node, what string) (string, error) {
-	var text string
-	if err := str(&text)(n); err != nil {
+	t, err := r.text(n)
+	if err != nil {
 		return "", err
 	}
-	if !strings.Contains(text, "{{") {
-		return text, nil
+	text, ok := t.constant()
+	if !ok {
+		return "", n.errorf(whittle.Unsupported, "an expression in %s is not supported, except $env, $environment and $testId", what)
 	}
-	for _, env := range []string{"$env.", "$processEnvironment."} {
-		inner, ok := lone(text)
-		if name, is := strings.CutPrefix(strings.TrimSpace(inner), env); ok && is && isName(name) {
-			return r.source.getenv(name), nil
-		}
-	}
-	return "", n.errorf(whittle.Unsupported, "a template in %s is not supported, except {{ $env.NAME }} alone", what)
+	return text, nil
 }
 
 func (r *reader) phases(n *node) error {
@@ -164,14 +188,13 @@ func (r *reader) phase(n *node) (Phase, error) {
 
 func (r *reader) http(n *node) error {
 	h := &r.plan.HTTP
-	var sockets int
 	var extended bool
 	return r.fields(n, "config.http", map[string]func(*node) error{
 		"timeout":         r.timeout,
 		"pool":            whole(&h.Pool, 1, maxPool),
 		"defaults":        r.defaults,
-		"maxSockets":      whole(&sockets, 1, maxPool), // a user asks one thing at a time, so one socket always does
-		"extendedMetrics": boolean(&extended),          // whittle measures them always
+		"maxSockets":      whole(&h.sockets, 1, maxPool),
+		"extendedMetrics": boolean(&extended), // whittle measures them always
 	}, nil)
 }
 
@@ -210,10 +233,19 @@ func (r *reader) defaults(n *node) error {
 			r.plan.HTTP.headers = mergeHeaders(r.plan.HTTP.headers, hs)
 			return err
 		},
-	}, map[string]string{
-		"cookie": "give a cookie header instead", "strictCapture": "captures are not taken",
-		"think": "think times have no jitter",
-	})
+		"cookie": func(n *node) error { return r.cookie(&r.cookies, n) },
+		"strictCapture": func(n *node) error {
+			strict := true
+			err := boolean(&strict)(n)
+			r.lenient = !strict
+			return err
+		},
+		"think": func(n *node) error {
+			return r.fields(n, "think", map[string]func(*node) error{
+				"jitter": func(n *node) error { return readJitter(n, &r.jitter, &r.jitterPart) },
+			}, nil)
+		},
+	}, nil)
 }
 
 func (r *reader) variables(n *node) error {
@@ -233,15 +265,51 @@ func (r *reader) variables(n *node) error {
 			return f.value.invalid("%s has no value to choose from", f.name)
 		}
 		for _, item := range items {
-			val, err := r.valueOf(item)
-			if err != nil {
+			if err := r.choice(&v, item); err != nil {
 				return err
 			}
-			v.choices = append(v.choices, val)
 		}
 		r.plan.variables = append(r.plan.variables, v)
 	}
 	return nil
+}
+
+// choice reads one value of a variable: a constant, or a text with expressions
+// that is rendered for each virtual user.
+func (r *reader) choice(v *variable, n *node) error {
+	t, err := r.json(n)
+	if err != nil {
+		return err
+	}
+	val := value{}
+	if _, ok := t.constant(); ok {
+		if val, err = r.valueOf(n); err != nil {
+			return err
+		}
+		t = nil
+	}
+	v.choices = append(v.choices, val)
+	if v.texts == nil && t != nil {
+		v.texts = make([]template, len(v.choices)-1, len(v.choices))
+	}
+	if v.texts != nil {
+		v.texts = append(v.texts, t)
+	}
+	return nil
+}
+
+// pick fills the variable for one virtual user.
+func (v *variable) pick(s *scope) {
+	i := 0
+	if len(v.choices) > 1 {
+		i = s.rng.IntN(len(v.choices))
+	}
+	s.values[v.slot] = v.choices[i]
+	if v.texts != nil && v.texts[i] != nil {
+		if d, ok := parseDocument(string(v.texts[i].render(nil, s))); ok {
+			s.values[v.slot] = d.value()
+		}
+	}
 }
 
 // valueOf makes a variable's value of a constant.
@@ -252,15 +320,14 @@ func (r *reader) valueOf(n *node) (value, error) {
 	}
 	js, ok := t.constant()
 	if !ok {
-		// Values of the environment are fixed, though written as a template.
-		text, err := r.fixed(n, "a variable")
-		return textValue(text), err
+		return value{}, n.errorf(whittle.Unsupported, "an expression is not supported here")
 	}
-	switch n.kind {
-	case kindString:
-		return value{n.text, js}, nil
-	case kindNumber, kindBool:
-		return value{n.text, n.text}, nil
+	if n.kind == kindString {
+		return value{text: n.text, json: js}, nil
 	}
-	return value{js, js}, nil
+	d, ok := parseDocument(js)
+	if !ok {
+		return value{}, n.invalid("%s cannot be written as JSON", describe(n))
+	}
+	return d.value(), nil
 }

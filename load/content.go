@@ -1,7 +1,6 @@
 package load
 
 import (
-	"mime"
 	"strings"
 
 	"whittle"
@@ -114,61 +113,11 @@ func (r *reader) json(n *node) (template, error) {
 		if err != nil {
 			return nil, err
 		}
-		t = t.literal(string(appendJSONString(nil, f.name)) + ":").join(v)
+		name, err := r.compileTemplate(f.value, f.name, inString)
+		if err != nil {
+			return nil, err
+		}
+		t = t.literal(`"`).join(name).literal(`":`).join(v)
 	}
 	return t.literal("}"), nil
-}
-
-// expect reads the conditions on an answer: a mapping, or a list of them.
-func (r *reader) expect(q *request, n *node) error {
-	if n.kind == kindList {
-		for _, item := range n.items {
-			if err := r.expect(q, item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	statuses := func(negate bool) func(*node) error {
-		return func(n *node) error {
-			items := n.items
-			if n.kind != kindList {
-				items = []*node{n}
-			}
-			e := expectation{negate: negate}
-			for _, item := range items {
-				var code int
-				if err := whole(&code, 100, 999)(item); err != nil {
-					return err
-				}
-				e.statuses = append(e.statuses, code)
-			}
-			q.expect = append(q.expect, e)
-			return nil
-		}
-	}
-	const unread = "answers are not read beyond status and content type"
-	return r.fields(n, "expect", map[string]func(*node) error{
-		"statusCode":    statuses(false),
-		"notStatusCode": statuses(true),
-		"contentType": func(n *node) error {
-			var e expectation
-			err := str(&e.contentType)(n)
-			q.expect = append(q.expect, e)
-			return err
-		},
-	}, map[string]string{
-		"hasProperty": unread, "notHasProperty": unread, "equals": unread, "hasHeader": unread,
-		"headerEquals": unread, "matchesRegexp": unread, "cdnHit": unread,
-	})
-}
-
-// matchesType compares media types as Artillery's expectations do: "json" is
-// short for application/json, parameters do not count.
-func matchesType(got, want string) bool {
-	if want == "json" {
-		want = "application/json"
-	}
-	media, _, err := mime.ParseMediaType(got)
-	return err == nil && strings.EqualFold(media, want)
 }

@@ -22,8 +22,11 @@ func TestEnsureDecidesTheExitStatus(t *testing.T) {
 		ensure, says string
 		code         whittle.Code
 	}{
-		{"ensure: {maxErrorRate: 50, p99: 60000, thresholds: [{http.codes.500: 4}, {vusers.failed: 0}]}", "", 0},
-		{"ensure: {maxErrorRate: 49}", "maxErrorRate is 50, at most 49", whittle.FallsShort},
+		{"ensure: {maxErrorRate: 0, p99: 60000, thresholds: [{http.codes.500: 4}, {vusers.failed: 0}]}", "", 0},
+		{"ensure: {conditions: [{expression: 'http.codes.500 == 4 and errors.timeout == 0'}, {expression: http.requests < 8, strict: false}]}", "", 0},
+		{"ensure: {conditions: [{expression: http.requests < 8}]}", "the condition http.requests < 8 is not met", whittle.FallsShort},
+		{"ensure: {thresholds: [{'plugins.metrics-by-endpoint.response_time./bad.p99': 60000}, {apdex: 1}]}, plugins: {apdex: {threshold: 60000}, metrics-by-endpoint: {stripQueryString: true}}", "", 0},
+		{"ensure: {thresholds: [{'plugins.metrics-by-endpoint.response_time./none.p99': 60000}]}", "./none.p99 is 0", whittle.FallsShort},
 		{"plugins: {expect: {}, ensure: {thresholds: [{http.responses: 7, errors.server_error: 3}]}}", "http.responses is 8, at most 7 is allowed; errors.server_error is 4", whittle.FallsShort},
 		{"ensure: {thresholds: [{http.response_time.min: 0}]}", "http.response_time.min is 0.", whittle.FallsShort},
 	} {

@@ -14,6 +14,9 @@ func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, 
 	d, e := w.run.dialer, q.endpoint
 	var c *conn
 	if w.own != nil {
+		for len(w.own) <= q.slot { // a server that a redirect led to
+			w.own = append(w.own, nil)
+		}
 		c = w.own[q.slot]
 		w.own[q.slot] = nil
 	} else {
@@ -85,7 +88,10 @@ func (e *dialError) Unwrap() error { return e.err }
 func failureOf(err error) string {
 	var timeout net.Error
 	_, dialling := errors.AsType[*dialError](err)
+	_, redirecting := errors.AsType[*redirectError](err)
 	switch {
+	case redirecting:
+		return ErrorRedirect
 	case errors.Is(err, errMalformed):
 		return ErrorMalformed
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

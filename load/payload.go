@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -38,48 +39,95 @@ func (r *reader) payloads(n *node) error {
 	return nil
 }
 
+// sheet is a payload as it is written.
+type sheet struct {
+	path, name, order, delimiter string
+	skipHeader, skipEmpty, cast  bool
+	all                          bool
+	fields                       *node
+}
+
 func (r *reader) payload(n *node) error {
-	var path, order string
-	delimiter := ","
-	var skipHeader bool
-	cast, skipEmpty := true, true
-	var names *node
+	s := sheet{delimiter: ",", cast: true, skipEmpty: true}
 	err := r.fields(n, "payload", map[string]func(*node) error{
-		"path":           str(&path),
-		"fields":         func(v *node) error { names = v; return nil },
-		"order":          oneOf(&order, "random", "sequence"),
-		"skipHeader":     boolean(&skipHeader),
-		"delimiter":      str(&delimiter),
-		"cast":           boolean(&cast),
-		"skipEmptyLines": boolean(&skipEmpty),
-	}, map[string]string{
-		"loadAll": "each virtual user gets one row", "name": "each virtual user gets one row",
-	})
+		"path":           str(&s.path),
+		"name":           str(&s.name),
+		"loadAll":        boolean(&s.all),
+		"fields":         func(v *node) error { s.fields = v; return nil },
+		"order":          oneOf(&s.order, "random", "sequence"),
+		"skipHeader":     boolean(&s.skipHeader),
+		"delimiter":      str(&s.delimiter),
+		"cast":           boolean(&s.cast),
+		"skipEmptyLines": boolean(&s.skipEmpty),
+	}, nil)
 	switch {
 	case err != nil:
 		return err
-	case path == "" || names == nil || names.kind != kindList || len(names.items) == 0:
+	case s.path == "" || s.fields == nil || s.fields.kind != kindList || len(s.fields.items) == 0:
 		return n.invalid("a payload has a path and a list of fields")
-	case len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n"):
+	case len(s.delimiter) != 1 || strings.ContainsAny(s.delimiter, "\"\r\n"):
 		return n.get("delimiter").invalid("a delimiter is one character other than a quote")
-	case r.source.Open == nil:
+	case s.all && !isName(s.name):
+		return n.invalid("a payload with loadAll has a name, that of the variable with all rows")
+	}
+	path, err := r.fixed(n.get("path"), "a path")
+	if err != nil {
+		return err
+	}
+	if r.source.Open == nil {
 		return n.get("path").errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path)
 	}
 	src, err := r.source.Open(path)
 	if err != nil {
 		return n.get("path").errorf(whittle.CodeOf(err), "%v", err)
 	}
-	p := payload{sequence: order == "sequence"}
-	for _, f := range names.items {
+	for _, f := range s.fields.items {
 		if !isName(f.text) {
 			return f.invalid("%q is not a variable's name", f.text)
 		}
-		p.slots = append(p.slots, r.define(f.text))
 	}
-	if p.rows, err = readRows(src, rune(delimiter[0]), len(p.slots), skipHeader, skipEmpty, cast); err != nil {
+	rows, err := readRows(src, rune(s.delimiter[0]), len(s.fields.items), s.skipHeader, s.skipEmpty, s.cast)
+	if err == nil && s.all {
+		err = r.sheetVariable(&s, rows)
+	}
+	if err != nil {
 		return n.get("path").invalid("%s: %v", path, err)
 	}
+	if s.all {
+		return nil
+	}
+	p := payload{sequence: s.order == "sequence", rows: rows}
+	for _, f := range s.fields.items {
+		p.slots = append(p.slots, r.define(f.text))
+	}
 	r.plan.payloads = append(r.plan.payloads, p)
+	return nil
+}
+
+// maxSheetBytes bounds the rows of a payload with loadAll, written as JSON.
+const maxSheetBytes = 8 << 20
+
+// sheetVariable makes one variable of all rows: a list of mappings.
+func (r *reader) sheetVariable(s *sheet, rows [][]value) error {
+	all := []byte{'['}
+	for i, row := range rows {
+		if i > 0 {
+			all = append(all, ',')
+		}
+		for k, v := range row {
+			all = append(all, "{,"[min(k, 1)])
+			all = append(append(appendJSONString(all, s.fields.items[k].text), ':'), v.json...)
+		}
+		all = append(all, '}')
+		if len(all) > maxSheetBytes {
+			return fmt.Errorf("more than %d bytes, which is too much for loadAll", maxSheetBytes)
+		}
+	}
+	doc, ok := parseDocument(string(append(all, ']')))
+	if !ok {
+		return fmt.Errorf("more than %d values, which is too much for loadAll", maxDocuments)
+	}
+	r.plan.variables = append(r.plan.variables, variable{slot: r.define(s.name), choices: []value{doc.value()}})
 	return nil
 }
 

@@ -71,7 +71,7 @@ func TestPayloadErrors(t *testing.T) {
 		{"{path: rows.csv}", "a path and a list of fields"},
 		{"{path: rows.csv, fields: [a], delimiter: ab}", "one character"},
 		{"{path: rows.csv, fields: [a b]}", "not a variable's name"},
-		{"{path: rows.csv, fields: [a], loadAll: true}", "loadAll is not supported"},
+		{"{path: rows.csv, fields: [a], loadAll: true}", "loadAll has a name"},
 	} {
 		_, err := Source{Open: openText("x\n")}.ParsePlan("p.yml", []byte("config: {payload: "+c.payload+"}\n"+small))
 		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), c.says) {

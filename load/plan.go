@@ -34,6 +34,16 @@ type Plan struct {
 	// run side by side or, where serial is set, one after the other.
 	groups []group
 	serial bool
+	// before runs once ahead of the arrivals, after once behind them; what
+	// before captures is carried, by slot, to every virtual user.
+	before, after []step
+	carried       []int
+	// notes are about the plan, for the report's warnings.
+	notes []string
+	// apdex is the threshold of the index of that name; 0: it is not wanted.
+	apdex time.Duration
+	// expects says that an answer other than expected fails the run.
+	expects bool
 }
 
 // HTTPSettings are config.http and config.tls of an Artillery plan.
@@ -47,6 +57,9 @@ type HTTPSettings struct {
 	Insecure bool
 
 	headers []headerField
+	// sockets is how many connections a virtual user without a pool may have
+	// open at once, for what it does in parallel. 0: one.
+	sockets int
 }
 
 // The defaults and bounds of a plan.
@@ -148,10 +161,15 @@ func (p *Plan) requests() []*request {
 			if a := steps[i].action; a != nil {
 				walk(a.inner())
 			}
+			if p := steps[i].parallel; p != nil {
+				walk(p.branches)
+			}
 		}
 	}
 	for i := range p.scenarios {
 		walk(p.scenarios[i].steps)
 	}
+	walk(p.before)
+	walk(p.after)
 	return out
 }

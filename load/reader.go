@@ -1,6 +1,7 @@
 package load
 
 import (
+	"crypto/sha256"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,18 @@ type reader struct {
 	defined map[string]bool
 	used    map[string]*node
 	names   map[string]int
+	// captured are the slots that captures have filled so far.
+	captured []int
+	// The following are the defaults of what comes after config.
+	cookies    []headerField
+	lenient    bool // captures may fail
+	expect200  bool
+	jitter     time.Duration
+	jitterPart float64
+
+	digest  [sha256.Size]byte // of the source
+	uploads int               // bytes of files read for forms
+	nested  int               // parallels around the present step
 }
 
 // ParsePlan reads a plan of the given source text; name is for errors.
@@ -33,6 +46,7 @@ func (s Source) ParsePlan(name string, src []byte) (*Plan, error) {
 	r := &reader{
 		source: s, plan: &Plan{Name: name}, testID: "whittle",
 		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]*node{}, names: map[string]int{},
+		digest: sha256.Sum256(src),
 	}
 	if err := r.script(root); err != nil {
 		return nil, err
@@ -41,20 +55,17 @@ func (s Source) ParsePlan(name string, src []byte) (*Plan, error) {
 }
 
 func (r *reader) script(root *node) error {
+	later := func(*node) error { return nil } // after config, wherever they stand
 	known := map[string]func(*node) error{
-		"config":    r.config,
-		"scenarios": func(*node) error { return nil }, // after config, wherever it stands
+		"config": r.config, "before": later, "after": later, "scenarios": later,
 	}
 	for _, f := range root.fields {
 		// A place for anchors is the one thing that may stand beside them.
 		if f.value.anchored && known[f.name] == nil {
-			known[f.name] = func(*node) error { return nil }
+			known[f.name] = later
 		}
 	}
-	err := r.fields(root, "the plan", known, map[string]string{
-		"before": "flows before and after the run", "after": "flows before and after the run",
-	})
-	if err != nil {
+	if err := r.fields(root, "the plan", known, nil); err != nil {
 		return err
 	}
 	scenarios := root.get("scenarios")
@@ -71,10 +82,37 @@ func (r *reader) script(root *node) error {
 		// Artillery sends one virtual user for a plan without phases.
 		r.plan.Phases = []Phase{{Duration: time.Second, Count: 1, HasCount: true}}
 	}
+	// What before captures is defined for all that follows.
+	if err := r.once(root.get("before"), &r.plan.before); err != nil {
+		return err
+	}
+	r.plan.carried, r.captured = r.captured, nil
 	if err := r.scenarios(scenarios); err != nil {
 		return err
 	}
+	if err := r.once(root.get("after"), &r.plan.after); err != nil {
+		return err
+	}
 	return r.finish()
+}
+
+// once reads the flow of before or after. Its requests are not the run's, so
+// their names are not the report's.
+func (r *reader) once(n *node, into *[]step) error {
+	if n == nil || n.kind == kindNull {
+		return nil
+	}
+	names := r.names
+	r.names = map[string]int{}
+	defer func() { r.names = names }()
+	return r.fields(n, "a flow beside the run", map[string]func(*node) error{
+		"flow": func(n *node) (err error) {
+			*into, err = r.flow(n)
+			return err
+		},
+		"name":   func(*node) error { return nil },
+		"engine": oneOf(new(string), "http"),
+	}, hooks)
 }
 
 // finish checks what only the whole plan can tell.
@@ -146,7 +184,7 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node) error
 			continue
 		}
 		if why, ok := refused[f.name]; ok {
-			return place(whittle.Unsupported, n.file, f.line, f.col, "%s is not supported: %s", f.name, why)
+			return place(whittle.Unsupported, n.file, f.line, f.col, "%s is not supported: %s%s", f.name, why, called(f.value, why))
 		}
 		names := make([]string, 0, len(known))
 		for k := range known {
@@ -156,6 +194,22 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node) error
 		return place(whittle.Invalid, n.file, f.line, f.col, "%s is not known in %s; known are %s", f.name, what, strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// called names the functions that a hook calls, so that whoever reads the
+// error knows what to look for.
+func called(n *node, why string) string {
+	if why != javaScript {
+		return ""
+	}
+	names := []string{n.text}
+	for _, item := range n.items {
+		names = append(names, item.text)
+	}
+	if text := strings.Trim(strings.Join(names, ", "), ", "); text != "" {
+		return " (" + text[:min(len(text), 100)] + ")"
+	}
+	return ""
 }
 
 // str reads a text; numbers and booleans count as theirs.

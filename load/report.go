@@ -60,6 +60,9 @@ type Report struct {
 	Generator  Generator        `json:"generator"`
 	Processes  []ProcessReport  `json:"processes,omitempty"`
 	Ensure     []Check          `json:"ensure,omitempty"`
+	// Apdex is the index of that name, of the intended view, where the plan asks
+	// for it.
+	Apdex float64 `json:"apdex,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`
 }
 
@@ -227,9 +230,9 @@ func (m *monitor) report(target string, early bool) *Report {
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
-	r.check(s.plan.ensure)
+	r.check(s.plan)
 	r.Void = voidReason(&r.Latency, s.options.MaxLate)
-	r.Warnings = warnings(r, s.plan.HTTP.Timeout)
+	r.Warnings = append(r.Warnings, warnings(r, s.plan.HTTP.Timeout)...)
 	return r
 }
 

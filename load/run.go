@@ -29,6 +29,9 @@ type Options struct {
 	// once; the body (its first MiB) belongs to the callee only until it
 	// returns. Nil: nobody looks.
 	OnAnswer func(Answer)
+	// OnLog is called with the lines of the plan's log steps, on many goroutines
+	// at once. Nil: they are not even rendered.
+	OnLog func(user int64, line string)
 	// OnProgress is called about once a second, from one goroutine. Nil:
 	// nobody looks.
 	OnProgress func(Progress)
@@ -95,7 +98,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
 	}
-	prepared, slots, err := prepare(p, target)
+	prepared, origins, err := prepare(p, target)
 	if err != nil {
 		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
 	}
@@ -106,7 +109,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	cut, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	s := &session{
-		plan: p, options: o, prepared: prepared, slots: slots, dialer: newDialer(pool, o.Now),
+		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
 		seed: o.Seed, shards: newShards(len(p.names)),
 	}
 	cpu, err := watch(o.Watch)
@@ -122,6 +125,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer timer.close()
+	defer s.dialer.closeIdle()
+	if err := s.before(ctx); err != nil {
+		return nil, err
+	}
 	o.block.join(s)
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
@@ -141,7 +148,11 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	early := !arrive(ctx, cut, timer)
 	s.finish(ctx)
 	m.end()
-	return m.report(target, early || s.halting.Load()), nil
+	r := m.report(target, early || s.halting.Load())
+	if warning := s.after(ctx); warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+	return r, nil
 }
 
 // pace lets the virtual users arrive; false says that ctx ended it early. What

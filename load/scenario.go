@@ -9,6 +9,9 @@ import (
 type variable struct {
 	slot    int
 	choices []value
+	// texts stand beside choices where a choice has expressions in it; nil for
+	// a constant, and as a whole where all are.
+	texts []template
 }
 
 // scenario is what a virtual user does, chosen by weight.
@@ -20,10 +23,12 @@ type scenario struct {
 
 // step is one entry of a flow; exactly one of its fields is set.
 type step struct {
-	request *request
-	think   *think
-	loop    *loop
-	action  action
+	request  *request
+	think    *think
+	loop     *loop
+	parallel *parallel
+	log      *template
+	action   action
 }
 
 // action is a step of a kind that Artillery's flows do not have.
@@ -34,15 +39,37 @@ type action interface {
 	inner() []step
 }
 
+// think is a pause.
 type think struct {
 	pause time.Duration
+	// text gives the pause where it has expressions in it, else nil.
+	text template
+	// The pause varies evenly by so much to either side, or by such a part of
+	// itself.
+	jitter     time.Duration
+	jitterPart float64
 }
 
-// loop repeats steps: count times, or once for each item of over.
+// loop repeats steps: count times from the number first on, or once for each
+// item of over, or as long as while holds.
 type loop struct {
-	count int64
-	over  []value
-	steps []step
+	first, count int64
+	// times gives "count" or "first-end" where it has expressions in it.
+	times template
+	// over is a list, or overValue finds one; at most one of them is set.
+	over      []value
+	overValue func(*scope) value
+	while     condition
+	// counter and element are the slots of $loopCount and $loopElement, plus
+	// one; 0: nobody looks.
+	counter, element int
+	steps            []step
+}
+
+// parallel has several steps under way at once, at most limit of them.
+type parallel struct {
+	branches []step
+	limit    int
 }
 
 type headerField struct {
@@ -60,30 +87,35 @@ type request struct {
 	// origin is scheme and host of an absolute URL, empty for a relative one.
 	origin string
 	// path with query; begins with "/" or "?" once the target is put before it.
-	path    template
+	path template
+	// address is the whole URL where its host is known only when it is
+	// rendered; origin and path are then empty.
+	address template
 	headers []headerField
+	// cookies are put in the virtual user's jar before the request is sent.
+	cookies []headerField
 	body    template
 	hasBody bool
-	expect  []expectation
+	// skip says, before anything is sent, that this user leaves the request
+	// out. Nil: it never does.
+	skip func(*scope) bool
+	// follow takes a redirect for an answer that is still to come.
+	follow   bool
+	captures []capture
+	expect   []expectation
 }
 
-// expectation is one condition on an answer; a failed one counts as an error
-// of the kind "expectation".
-type expectation struct {
-	statuses []int
-	negate   bool
-	// contentType is looked for in the answer's content type; empty: any.
-	contentType string
-}
-
-func (e *expectation) holds(a *answer) bool {
-	if e.contentType != "" {
-		return matchesType(a.header("content-type"), e.contentType)
-	}
-	for _, s := range e.statuses {
-		if a.status == s {
-			return !e.negate
+// readsBody says whether somebody looks at the answer's body.
+func (r *request) readsBody() bool {
+	for i := range r.captures {
+		if r.captures[i].body {
+			return true
 		}
 	}
-	return e.negate
+	for i := range r.expect {
+		if r.expect[i].body {
+			return true
+		}
+	}
+	return false
 }

@@ -14,7 +14,8 @@ type session struct {
 	plan     *Plan
 	options  Options
 	prepared map[*request]*prepared
-	slots    int
+	origins  *origins
+	base     []value // what the flow before the run left; nil: nothing
 	dialer   *dialer
 	seed     uint64
 	start    time.Time

@@ -26,11 +26,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	r.summarizeNames(&b)
 	r.summarizeCosts(&b)
 	for _, c := range r.Ensure {
-		word := "held"
-		if !c.Passed {
-			word = "EXCEEDED"
-		}
-		fmt.Fprintf(&b, "bound on %s: %s of at most %s, %s\n", c.Metric, formatNumber(c.Value), formatNumber(c.Max), word)
+		fmt.Fprintln(&b, c)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "\nnote: %s\n", warning)

@@ -71,7 +71,7 @@ func TestTheSummarySaysWhatMatters(t *testing.T) {
 		Users: Users{200, 199, 1, 199, 0}, Sent: 2048, Received: 5 << 20,
 		Names:     []NameReport{{Name: "POST /Count"}, {Name: "GET /"}},
 		Processes: []ProcessReport{{Name: "monolith", CPU: 1500, CPUPerRequest: 7.89, Ended: true}},
-		Ensure:    []Check{{"vusers.failed", 0, 3, false}},
+		Ensure:    []Check{{Metric: "vusers.failed", Value: 3}},
 		Warnings:  []string{"mind this"}, Void: "the generator was late",
 	}
 	r.Latency.Intended.Count = 200

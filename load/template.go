@@ -9,17 +9,24 @@ import (
 )
 
 // value is what a variable holds: as text, and as the JSON that a lone
-// {{ name }} in a body becomes, so that a number stays a number.
+// {{ name }} in a body becomes, so that a number stays a number. The zero
+// value is that of a variable that nothing has filled yet.
 type value struct {
 	text, json string
+	// doc is a list or a mapping taken apart, nil for all else.
+	doc *document
 }
 
-func textValue(s string) value { return value{s, string(appendJSONString(nil, s))} }
+func textValue(s string) value { return value{text: s, json: string(appendJSONString(nil, s))} }
 
 func numberValue(n int64) value {
 	s := strconv.FormatInt(n, 10)
-	return value{s, s}
+	return value{text: s, json: s}
 }
+
+// nothing is how a variable without a value is written: as Artillery does in a
+// text, and as null in JSON, where Artillery leaves the key out.
+var nothing = value{text: "undefined", json: "null"}
 
 // encoding is how an expression's value is written at its place.
 type encoding uint8
@@ -46,11 +53,9 @@ type template []part
 
 // scope is what expressions see: one virtual user's variables, by slot.
 type scope struct {
-	values    []value
-	rng       *rand.Rand
-	loopCount int64
-	loopItem  value
-	member    *member // nil but for users of a closed model
+	values []value
+	rng    *rand.Rand
+	member *member // nil but for users of a closed model
 }
 
 // render appends the template's text.
@@ -103,6 +108,9 @@ func (t template) join(o template) template {
 }
 
 func (e encoding) append(dst []byte, v value) []byte {
+	if v.json == "" {
+		v = nothing
+	}
 	switch e {
 	case asJSON:
 		return append(dst, v.json...)
@@ -195,8 +203,8 @@ func appendHeader(dst []byte, s string) []byte {
 func (r *reader) compileTemplate(n *node, text string, enc encoding) (template, error) {
 	if enc == asJSON {
 		if inner, ok := lone(text); ok {
-			eval, err := r.expression(n, inner)
-			return template{{eval: eval, enc: asJSON}}, err
+			x, err := r.expression(n, inner)
+			return template(nil).expression(x, asJSON), err
 		}
 		t, err := r.compileTemplate(n, text, inString)
 		return template(nil).literal(`"`).join(t).literal(`"`), err
@@ -211,13 +219,17 @@ func (r *reader) compileTemplate(n *node, text string, enc encoding) (template, 
 		if end < 0 {
 			return nil, n.invalid("{{ without }}")
 		}
-		eval, err := r.expression(n, text[open+2:open+end])
+		begin, after := open+2, open+end+2
+		// {{{ name }}} is the same.
+		if strings.HasPrefix(text[begin:], "{") && strings.HasPrefix(text[after:], "}") {
+			begin, after = begin+1, after+1
+		}
+		x, err := r.expression(n, text[begin:open+end])
 		if err != nil {
 			return nil, err
 		}
-		t = t.literal(enc.encodeLiteral(text[:open]))
-		t = append(t, part{eval: eval, enc: enc})
-		text = text[open+end+2:]
+		t = t.literal(enc.encodeLiteral(text[:open])).expression(x, enc)
+		text = text[after:]
 	}
 }
 
@@ -228,35 +240,64 @@ func lone(s string) (inner string, ok bool) {
 		return "", false
 	}
 	inner = s[2 : len(s)-2]
+	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") && len(inner) > 1 {
+		inner = inner[1 : len(inner)-1]
+	}
 	return inner, !strings.Contains(inner, "{{") && !strings.Contains(inner, "}}")
 }
 
+// expression is what stands between braces: computed for each use, or fixed
+// for the whole run.
+type expression struct {
+	eval  func(*scope) value
+	fixed *value
+}
+
+// expression appends one; what is fixed becomes text at once.
+func (t template) expression(x expression, enc encoding) template {
+	if x.fixed != nil {
+		return t.literal(string(enc.append(nil, *x.fixed)))
+	}
+	return append(t[:len(t):len(t)], part{eval: x.eval, enc: enc})
+}
+
 // expression compiles what stands between the braces.
-func (r *reader) expression(n *node, src string) (func(*scope) value, error) {
+func (r *reader) expression(n *node, src string) (expression, error) {
 	src = strings.TrimSpace(src)
-	if !strings.HasPrefix(src, "$") {
-		if !isName(src) {
-			return nil, n.invalid("{{ %s }} is not supported: an expression is a variable's name or one of %s", src, templateWords)
-		}
-		slot := r.slot(src, n)
-		return func(s *scope) value { return s.values[slot] }, nil
+	if !strings.HasPrefix(src, "$") || r.defined[src] || src == loopCountName || src == loopElementName || strings.HasPrefix(src, loopElementName+".") || strings.HasPrefix(src, loopElementName+"[") {
+		v, err := r.variable(n, src)
+		return expression{eval: v}, err
 	}
 	name, args, err := call(src)
 	if err != nil {
-		return nil, n.invalid("{{ %s }}: %v", src, err)
+		return expression{}, n.invalid("{{ %s }}: %v", src, err)
 	}
-	return r.builtin(n, src, name, args)
+	if fixed, ok := r.fixedWord(name); ok && args == nil {
+		return expression{fixed: &fixed}, nil
+	}
+	eval, err := r.builtin(n, src, name, args)
+	return expression{eval: eval}, err
 }
 
 const templateWords = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
 
-func (r *reader) builtin(n *node, src, name string, args []string) (func(*scope) value, error) {
+// fixedWord gives the words that mean the same for every request of a run.
+func (r *reader) fixedWord(name string) (value, bool) {
 	for _, env := range []string{"$env.", "$processEnvironment."} {
-		if v, ok := strings.CutPrefix(name, env); ok && isName(v) && args == nil {
-			fixed := textValue(r.source.getenv(v))
-			return func(*scope) value { return fixed }, nil
+		if v, ok := strings.CutPrefix(name, env); ok && isName(v) {
+			return textValue(r.source.getenv(v)), true
 		}
 	}
+	switch name {
+	case "$environment":
+		return textValue(r.source.Environment), true
+	case "$testId":
+		return textValue(r.testID), true
+	}
+	return value{}, false
+}
+
+func (r *reader) builtin(n *node, src, name string, args []string) (func(*scope) value, error) {
 	switch name {
 	case "$randomNumber":
 		low, high, err := twoNumbers(args)
@@ -275,18 +316,34 @@ func (r *reader) builtin(n *node, src, name string, args []string) (func(*scope)
 		return func(s *scope) value { return textValue(randomString(s.rng, int(size))) }, nil
 	case "$uuid":
 		return func(s *scope) value { return textValue(uuid(s.rng)) }, nil
-	case "$environment":
-		fixed := textValue(r.source.Environment)
-		return func(*scope) value { return fixed }, nil
-	case "$testId":
-		fixed := textValue(r.testID)
-		return func(*scope) value { return fixed }, nil
-	case "$loopCount":
-		return func(s *scope) value { return numberValue(s.loopCount) }, nil
-	case "$loopElement":
-		return func(s *scope) value { return s.loopItem }, nil
 	}
 	return nil, n.invalid("{{ %s }} is not supported: known are %s", src, templateWords)
+}
+
+// variable compiles a name, or a path into what it holds: user.name, rows[0].
+func (r *reader) variable(n *node, src string) (func(*scope) value, error) {
+	name, rest := src, ""
+	if i := strings.IndexAny(src, ".["); i >= 0 {
+		name, rest = src[:i], src[i:]
+	}
+	if !isName(strings.TrimPrefix(name, "$")) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
+		return nil, n.invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, templateWords)
+	}
+	slot := r.slot(name, n)
+	if rest == "" {
+		return func(s *scope) value { return s.values[slot] }, nil
+	}
+	path := splitPath(rest)
+	return func(s *scope) value {
+		v := s.values[slot]
+		if v.doc == nil {
+			return value{}
+		}
+		if d := v.doc.walk(path); d != nil {
+			return d.value()
+		}
+		return value{}
+	}, nil
 }
 
 // call splits "$name(a, b)".

@@ -16,6 +16,7 @@ type worker struct {
 	scope scope
 	index int64   // of the present virtual user, from 0
 	own   []*conn // the user's connections by endpoint slot; nil with a pool
+	jar   *jar    // the user's cookies; nil until there are some
 	out   []byte
 	body  []byte
 	ans   answer
@@ -23,13 +24,15 @@ type worker struct {
 	due   time.Time // when the user's next request is due
 	// member is set where the user is one of a closed model's.
 	member *member
+	// apart: its requests are for the plan's sake, and nobody is shown them.
+	apart bool
 }
 
 func newWorker(s *session, sh *shard) *worker {
 	w := &worker{run: s, wake: make(chan Arrival, 1), shard: sh}
 	w.scope = scope{rng: rand.New(&w.pcg), values: make([]value, s.plan.slots)}
 	if s.dialer.pool == 0 {
-		w.own = make([]*conn, s.slots)
+		w.own = make([]*conn, s.origins.count())
 	}
 	return w
 }
@@ -61,23 +64,27 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 
 // dress gives the user its variables and headers.
 func (w *worker) dress() {
+	if w.member == nil || w.member.crowd.scenario == anyScenario {
+		clear(w.scope.values) // of what the user before has captured
+	}
 	for i := range w.run.plan.variables {
-		v := &w.run.plan.variables[i]
-		pick := 0
-		if len(v.choices) > 1 {
-			pick = w.scope.rng.IntN(len(v.choices))
-		}
-		w.scope.values[v.slot] = v.choices[pick]
+		w.run.plan.variables[i].pick(&w.scope)
 	}
 	w.deal()
+	if w.run.base != nil {
+		for _, slot := range w.run.plan.carried {
+			w.scope.values[slot] = w.run.base[slot]
+		}
+	}
 	w.extra = w.extra[:0]
 	if f := w.run.options.Headers; f != nil {
 		w.extra = f(w.extra, w.index)
 	}
 }
 
-// forget ends what the user has kept: its connections.
+// forget ends what the user has kept: its connections and cookies.
 func (w *worker) forget() {
+	w.jar = nil
 	for i, c := range w.own {
 		if c != nil {
 			w.run.dialer.close(c)
@@ -98,9 +105,13 @@ func (w *worker) steps(ctx context.Context, steps []step) bool {
 		case s.request != nil:
 			ok = w.ask(ctx, w.run.prepared[s.request])
 		case s.think != nil:
-			ok = w.rest(ctx, w.due.Add(s.think.pause))
+			ok = w.rest(ctx, w.due.Add(s.think.length(&w.scope)))
 		case s.loop != nil:
 			ok = w.loop(ctx, s.loop)
+		case s.parallel != nil:
+			ok = w.parallel(ctx, s.parallel)
+		case s.log != nil:
+			w.log(*s.log)
 		case s.action != nil:
 			ok = s.action.act(ctx, w)
 		}
@@ -111,32 +122,31 @@ func (w *worker) steps(ctx context.Context, steps []step) bool {
 	return true
 }
 
-func (w *worker) loop(ctx context.Context, l *loop) bool {
-	count, item := w.scope.loopCount, w.scope.loopItem
-	defer func() { w.scope.loopCount, w.scope.loopItem = count, item }()
-	n := l.count
-	if l.over != nil {
-		n = int64(len(l.over))
+// log hands a line of the plan's own to whoever listens.
+func (w *worker) log(line template) {
+	if f := w.run.options.OnLog; f != nil {
+		text := line.render(nil, &w.scope)
+		f(w.index, string(text[:min(len(text), maxCaptured)]))
 	}
-	for i := range n {
-		w.scope.loopCount = i + 1
-		w.scope.loopItem = numberValue(i + 1)
-		if l.over != nil {
-			w.scope.loopItem = l.over[i]
-		}
-		if !w.steps(ctx, l.steps) {
-			return false
-		}
-	}
-	return true
 }
 
 // ask sends one request and reads its answer.
 func (w *worker) ask(ctx context.Context, q *prepared) bool {
-	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra)
+	if q.skip != nil && q.skip(&w.scope) {
+		return true
+	}
 	o := observed{name: q.index, intended: w.due, sent: w.run.now()}
-	deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
-	err := w.exchange(ctx, q, deadline, &o)
+	q, err := w.compose(q, o.sent)
+	if err == nil {
+		deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
+		err = w.exchange(ctx, q, deadline, &o)
+		if err == nil {
+			w.collect(q)
+			if q.follow && redirects(w.ans.status) {
+				err = w.follow(ctx, q, deadline, &o)
+			}
+		}
+	}
 	if w.member != nil {
 		w.member.measured(&o)
 	}
@@ -151,13 +161,13 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 		o.failure = failureOf(err)
 	} else {
 		o.status = w.ans.status
-		o.failure = q.judge(&w.ans)
+		o.failure = w.judge(q)
 	}
 	w.shard.record(&o)
-	if f := w.run.each; f != nil {
+	if f := w.run.each; f != nil && !w.apart {
 		f(&o)
 	}
-	if f := w.run.options.OnAnswer; f != nil {
+	if f := w.run.options.OnAnswer; f != nil && !w.apart {
 		f(Answer{
 			User: w.index, Name: q.name, Status: o.status, Failure: o.failure, Body: w.ans.body,
 			Intended: o.intended, Sent: o.sent, Done: o.done,
@@ -166,17 +176,42 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 	return w.answered(&o)
 }
 
-// judge says which kind of error an answer is, empty for none.
-func (q *prepared) judge(a *answer) string {
-	expected := false
-	for i := range q.expect {
-		if !q.expect[i].holds(a) {
-			return ErrorExpectation
+// compose writes the request into w.out. Where its URL is known only now, the
+// request that is returned has it.
+func (w *worker) compose(q *prepared, now time.Time) (*prepared, error) {
+	if q.address != nil {
+		located, err := w.run.origins.locate(q.request, string(q.address.render(nil, &w.scope)))
+		if err != nil {
+			return q, &redirectError{err.Error()}
 		}
-		expected = expected || len(q.expect[i].statuses) > 0
+		q = located
 	}
-	if a.status >= 500 && !expected {
+	if len(q.cookies) > 0 {
+		w.bake(q)
+	}
+	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra, w.jar, now)
+	return q, nil
+}
+
+// judge takes what the plan wants out of an answer, and says which kind of
+// error the answer is, empty for none.
+func (w *worker) judge(q *prepared) string {
+	failure, expected := "", false
+	if q.reads {
+		a := reply{answer: &w.ans, scope: &w.scope}
+		// Captures come first: expectations may compare with them.
+		failure = q.capture(&a)
+		for i := range q.expect {
+			if !q.expect[i].holds(&a) {
+				return ErrorExpectation
+			}
+		}
+		expected = q.expectsStatus()
+		// What was read here is not the target's time.
+		w.due = w.run.now()
+	}
+	if w.ans.status >= 500 && !expected && failure == "" {
 		return ErrorServer
 	}
-	return ""
+	return failure
 }

@@ -1,0 +1,101 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// parallel runs the branches of a step side by side. Each sees the variables
+// and cookies as they were; what they change is put together in the branches'
+// order when all are done. As in Artillery, a user without a pool has only
+// http.maxSockets connections (one unless given) for them, so that they follow
+// each other unless the plan says more.
+func (w *worker) parallel(ctx context.Context, p *parallel) bool {
+	limit := min(p.limit, len(p.branches))
+	if w.own != nil {
+		limit = min(limit, max(w.run.plan.HTTP.sockets, 1))
+	}
+	if limit <= 1 {
+		return w.steps(ctx, p.branches)
+	}
+	users := make([]*worker, len(p.branches))
+	for i := range users {
+		users[i] = w.branch()
+	}
+	var next atomic.Int64
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for range limit {
+		wg.Go(func() {
+			var own []*conn
+			for i := next.Add(1) - 1; i < int64(len(users)); i = next.Add(1) - 1 {
+				u := users[i]
+				// Branches after each other use the same connections.
+				if u.own != nil && own != nil {
+					u.own = own
+				}
+				if !u.steps(ctx, p.branches[i:i+1]) {
+					failed.Store(true)
+				}
+				own = u.own
+			}
+			for _, c := range own {
+				if c != nil {
+					w.run.dialer.close(c)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	w.merge(users)
+	return !failed.Load()
+}
+
+// branch is a worker for one branch of this one's user.
+func (w *worker) branch() *worker {
+	u := &worker{run: w.run, shard: w.shard, index: w.index, extra: w.extra, due: w.due}
+	u.pcg.Seed(w.scope.rng.Uint64(), w.scope.rng.Uint64())
+	u.scope = scope{rng: rand.New(&u.pcg), values: slices.Clone(w.scope.values)}
+	if w.own != nil {
+		u.own = make([]*conn, len(w.own))
+	}
+	if w.jar != nil {
+		u.jar = &jar{slices.Clone(w.jar.cookies)}
+	}
+	return u
+}
+
+// merge takes over what the branches changed; where two changed the same, the
+// later branch.
+func (w *worker) merge(users []*worker) {
+	values := slices.Clone(w.scope.values)
+	known := map[cookie]bool{}
+	if w.jar != nil {
+		for _, c := range w.jar.cookies {
+			known[c] = true
+		}
+	}
+	for _, u := range users {
+		for i, v := range u.scope.values {
+			if v != values[i] {
+				w.scope.values[i] = v
+			}
+		}
+		if u.jar != nil {
+			for _, c := range u.jar.cookies {
+				if !known[c] {
+					if w.jar == nil {
+						w.jar = new(jar)
+					}
+					w.jar.put(c, w.run.now())
+				}
+			}
+		}
+		if u.due.After(w.due) {
+			w.due = u.due
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxRedirects is how many redirects are followed for one request.
+const maxRedirects = 10
+
+// ErrorRedirect is a redirect to nowhere, or one too many.
+const ErrorRedirect = "redirect"
+
+// redirectError says why a redirect was not followed.
+type redirectError struct{ why string }
+
+func (e *redirectError) Error() string { return "redirect: " + e.why }
+
+// redirects reports whether a status sends the client elsewhere (RFC 9110,
+// section 15.4).
+func redirects(status int) bool {
+	return status >= 301 && status <= 303 || status == 307 || status == 308
+}
+
+// follow goes where the answer sends it, until an answer is no redirect. The
+// whole way is one request in the figures, timed from its first step.
+func (w *worker) follow(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
+	sent, connect := o.sent, o.connect
+	for range maxRedirects {
+		where := w.ans.header("location")
+		if where == "" {
+			return nil // as browsers do: it is the answer then
+		}
+		next, err := w.run.origins.redirected(q, requestTarget(w.out), where, w.ans.status)
+		if err != nil {
+			return err
+		}
+		q = next
+		w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra, w.jar, w.run.now())
+		o.connect = 0
+		err = w.exchange(ctx, q, deadline, o)
+		connect += o.connect
+		o.sent, o.connect = sent, connect
+		if err != nil {
+			return err
+		}
+		w.collect(q)
+		if !redirects(w.ans.status) {
+			return nil
+		}
+	}
+	return &redirectError{"more than ten"}
+}
+
+// requestTarget is the path with query that a rendered request asks for.
+func requestTarget(request []byte) string {
+	line, _, _ := bytes.Cut(request, crlf)
+	_, rest, _ := bytes.Cut(line, []byte{' '})
+	target, _, _ := bytes.Cut(rest, []byte{' '})
+	return string(target)
+}
+
+// redirected makes the request that follows a redirect. As browsers do, what is
+// not GET or HEAD becomes a GET without a body, except by 307 and 308; and what
+// is meant for one server only is not taken to another.
+func (o *origins) redirected(q *prepared, target, where string, status int) (*prepared, error) {
+	from, err := url.Parse(scheme(q.endpoint) + q.endpoint.host + target)
+	if err != nil {
+		return nil, &redirectError{"from " + target}
+	}
+	to, err := from.Parse(where)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
+		return nil, &redirectError{"to " + where[:min(len(where), 100)]}
+	}
+	r := *q.request
+	drop := map[string]bool{"host": true}
+	if status <= 303 && r.method != "GET" && r.method != "HEAD" {
+		r.method, r.body, r.hasBody = "GET", nil, false
+		drop["content-type"] = true
+	}
+	if !strings.EqualFold(to.Host, from.Host) || to.Scheme != from.Scheme {
+		drop["authorization"], drop["cookie"] = true, true
+	}
+	r.headers, r.cookies = nil, nil
+	for _, h := range q.headers {
+		if !drop[h.name] {
+			r.headers = append(r.headers, h)
+		}
+	}
+	at, err := o.find(to.Scheme + "://" + to.Host)
+	if err != nil {
+		return nil, &redirectError{"to " + to.Host}
+	}
+	path := to.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if to.RawQuery != "" {
+		path += "?" + to.RawQuery
+	}
+	r.path = template(nil).literal(string(appendTarget(nil, path)))
+	return prepareOne(&r, at), nil
+}
