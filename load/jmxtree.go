@@ -137,9 +137,9 @@ type element struct {
 	below []*element
 }
 
-// elements pairs what is in a hashTree: each element with the hashTree after
+// testElements pairs what is in a hashTree: each element with the hashTree after
 // it. Disabled ones are left out with everything below them.
-func elements(tree *tag) ([]*element, error) {
+func testElements(tree *tag) ([]*element, error) {
 	var out []*element
 	for i := 0; i < len(tree.children); i++ {
 		t := tree.children[i]
@@ -157,7 +157,7 @@ func elements(tree *tag) ([]*element, error) {
 		}
 		if below != nil {
 			var err error
-			if e.below, err = elements(below); err != nil {
+			if e.below, err = testElements(below); err != nil {
 				return nil, err
 			}
 		}
