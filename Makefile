@@ -47,7 +47,7 @@ demo: build deps ## carve the count endpoint end to end on real processes
 test: deps ## every test, Go and Node
 	@go vet ./...
 	@go test -shuffle=on -timeout 15m ./...
-	@for room in $(NODE_ROOMS); do (cd $$room && npm test --silent); done
+	@for room in $(NODE_ROOMS); do echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }); done
 
 .PHONY: race
 race: deps ## the rooms where goroutines meet, under the race detector

@@ -52,7 +52,7 @@ type breaker struct {
 	watch   *time.Timer
 	// fallen ends when the share falls, so that requests which may be rescued
 	// need not wait for their own timeouts.
-	fallen  context.Context
+	fallen  context.Context //nolint:containedctx // the share's own life, not a call's
 	letDown context.CancelFunc
 }
 
@@ -83,7 +83,7 @@ type pass struct {
 	seen  int
 	start time.Time
 	// fallen ends when the breaker trips while the request is under way.
-	fallen context.Context
+	fallen context.Context //nolint:containedctx // the share's own life, not a call's
 }
 
 // proof is what an answer says of the candidate.

@@ -144,7 +144,7 @@ type asking struct {
 	user      user
 	rescuable bool
 
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // asking is one call, and lives as long
 	cancel context.CancelCauseFunc
 	stops  []func() bool
 	held   *holder
@@ -180,7 +180,7 @@ func (c *asking) begin() {
 			context.AfterFunc(c.leave.fallen, giveUp(errLetDown)),
 			time.AfterFunc(rt.env.candidate.timeout, giveUp(errPatience)).Stop)
 	}
-	c.watched = rt.safe(c.v.method) && evenly(rt.standing.watched.Add(1), rt.spec.Mirror.Watch)
+	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.spec.Mirror.Watch)
 }
 
 // end lets go of whatever begin has set up. The leave is still held only where
@@ -325,7 +325,7 @@ func (c *asking) account() {
 	case c.first.Failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)
 	case c.first.Failure != whittle.NoFailure:
-		v.ticket.failed()
+		v.failed()
 	case !rt.safe(v.method):
 		v.skip(whittle.SkipNotSafe)
 	case !c.watched:

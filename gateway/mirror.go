@@ -187,7 +187,7 @@ func (rt *route) observe(v *visit, x *whittle.Exchange) {
 	}
 	switch {
 	case x.Candidate.Failure != whittle.NoFailure:
-		v.ticket.failed()
+		v.failed()
 	case skip != "":
 		v.skip(skip)
 	default:

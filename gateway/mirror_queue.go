@@ -15,7 +15,7 @@ type queue[J any] struct {
 	// wait, and those under way when the time to close ran out.
 	abandon func(J)
 
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the queue's own life, not a call's
 	cancel context.CancelFunc
 
 	mu sync.Mutex // guards the following
