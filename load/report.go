@@ -62,8 +62,8 @@ type Report struct {
 	Ensure     []Check          `json:"ensure,omitempty"`
 	// Apdex is the index of that name, of the intended view, where the plan asks
 	// for it.
-	Apdex float64 `json:"apdex,omitempty"`
-	Warnings   []string         `json:"warnings,omitempty"`
+	Apdex    float64  `json:"apdex,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Users counts virtual users: every planned arrival of a run that was not
@@ -188,6 +188,21 @@ func (m *monitor) report(target string, early bool) *Report {
 		Seconds: m.looked.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
+	r.count(s.plan, t)
+	r.Users.Planned = s.plan.planned()
+	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
+	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
+	m.costs(r)
+	r.Series = m.points()
+	r.check(s.plan)
+	r.Void = voidReason(&r.Latency, s.options.MaxLate)
+	r.Warnings = append(r.Warnings, warnings(r, s.plan.HTTP.Timeout)...)
+	return r
+}
+
+// count fills in all that follows from a tally. Seconds, Codes and Errors are
+// there already.
+func (r *Report) count(p *Plan, t *tally) {
 	intended, actual := new(latency.Histogram), new(latency.Histogram)
 	for i := range t.names {
 		f := &t.names[i]
@@ -199,7 +214,7 @@ func (m *monitor) report(target string, early bool) *Report {
 		intended.Merge(&f.intended)
 		actual.Merge(&f.actual)
 		r.Names = append(r.Names, NameReport{
-			s.plan.names[i], f.requests, f.completed, f.failed, f.up, f.down,
+			p.names[i], f.requests, f.completed, f.failed, f.up, f.down,
 			f.intended.Snapshot(), f.actual.Snapshot(),
 		})
 	}
@@ -218,22 +233,13 @@ func (m *monitor) report(target string, early bool) *Report {
 	r.Latency = Views{
 		intended.Snapshot(), actual.Snapshot(), t.connect.Snapshot(), t.firstByte.Snapshot(), t.late.Snapshot(), nil,
 	}
-	r.correct(t, s.plan.groups)
+	r.correct(t, p.groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
 	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
 	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
 	if r.Seconds > 0 {
 		r.Rate = float64(r.Completed) / r.Seconds
 	}
-	r.Users.Planned = s.plan.planned()
-	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
-	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
-	m.costs(r)
-	r.Series = m.points()
-	r.check(s.plan)
-	r.Void = voidReason(&r.Latency, s.options.MaxLate)
-	r.Warnings = append(r.Warnings, warnings(r, s.plan.HTTP.Timeout)...)
-	return r
 }
 
 func (m *monitor) costs(r *Report) {
