@@ -14,6 +14,7 @@ type block struct {
 	each func(o *observed)
 	// first is the target's first block, whose connections all use.
 	first *session
+	last  *session // the run that joined last
 }
 
 // join makes a session part of the comparison.
@@ -21,6 +22,7 @@ func (b *block) join(s *session) {
 	if b == nil {
 		return
 	}
+	b.last = s
 	s.each = b.each
 	s.users.Store(b.users)
 	if b.first == nil {

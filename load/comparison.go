@@ -1,0 +1,223 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"whittle/paired"
+)
+
+// ComparisonFormat names the JSON form of a comparison and its version.
+const ComparisonFormat = "whittle.compare/1"
+
+// The ways in which a comparison's intervals come about, as the report names
+// them.
+const (
+	methodPaired   = "paired blocks in random order; sign flips of up to 24 stretches of pairs, inverted (Fisher 1935; Künsch 1989 for stretches)"
+	methodUnpaired = "two runs at different times, unpaired; circular block bootstrap of their seconds (Künsch 1989; Politis and Romano 1992)"
+	methodRuns     = "whole runs in pairs, in random order; Student's interval of the log ratios"
+)
+
+// Comparison is how two targets stood to each other. Its JSON form is
+// documented in docs/compare-targets.md.
+type Comparison struct {
+	Format  string    `json:"format"`
+	Plan    string    `json:"plan"`
+	Model   string    `json:"model"`
+	Started time.Time `json:"started_at"`
+	Seed    uint64    `json:"seed"`
+	// Method says how the intervals come about, with its sources.
+	Method string `json:"method"`
+	// Verdict is the whole comparison in a sentence.
+	Verdict string `json:"verdict"`
+	// Void is empty, or why the figures may not be used.
+	Void  string `json:"void"`
+	Early bool   `json:"ended_early"`
+	// Pairs of blocks, each BlockSeconds long; 0 where no blocks were paired.
+	Pairs        int     `json:"pairs"`
+	BlockSeconds float64 `json:"block_s"`
+	// Figures are the median, p95, p99, rate, CPU per request where it was
+	// measured, and errors, in this order.
+	Figures  []Compared     `json:"figures"`
+	Blocks   []ComparedPair `json:"blocks,omitempty"`
+	A        *Report        `json:"a"`
+	B        *Report        `json:"b"`
+	Warnings []string       `json:"warnings,omitempty"`
+}
+
+// Compared is one figure of both targets.
+type Compared struct {
+	// Key is what a bound names it by: median, p95, p99, rate, cpu, errors.
+	Key  string `json:"key"`
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	A    Number `json:"a"`
+	B    Number `json:"b"`
+	// Ratio is B's over A's, Low to High its 95 % interval by itself.
+	Ratio Number `json:"ratio"`
+	Low   Number `json:"low"`
+	High  Number `json:"high"`
+	// P is the p-value by itself, Adjusted after Holm for all figures together.
+	P        Number `json:"p"`
+	Adjusted Number `json:"p_adjusted"`
+	// Different says that the figure is called different; over all figures
+	// together at most 5 % of comparisons of equals have any.
+	Different bool `json:"different"`
+	// Detectable is the least difference, as a part, that would have been called
+	// so in four of five such comparisons.
+	Detectable Number `json:"detectable"`
+}
+
+// ComparedPair is one pair of blocks.
+type ComparedPair struct {
+	// At is the earlier block's start, in seconds since the comparison's.
+	At float64 `json:"at_s"`
+	// First is "a" or "b".
+	First string  `json:"first"`
+	A     float64 `json:"a_median_ms"`
+	B     float64 `json:"b_median_ms"`
+}
+
+// Number is a figure that may be missing or without bound: then it is null in
+// JSON.
+type Number float64
+
+// MarshalJSON writes null for what is no finite number.
+func (n Number) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f)
+}
+
+// UnmarshalJSON reads null as not a number.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	f := math.NaN()
+	if string(b) != "null" {
+		if err := json.Unmarshal(b, &f); err != nil {
+			return fmt.Errorf("read number: %w", err)
+		}
+	}
+	*n = Number(f)
+	return nil
+}
+
+// figure is one of a comparison, before it is judged.
+type figure struct {
+	key, name, unit string
+	paired.Ratio
+}
+
+// rateMargin is the least relative difference of two rates that is worth a
+// word: where both targets keep up, rates differ by their last answers only.
+const rateMargin = 0.01
+
+// judge fills in the figures and the verdict.
+func (c *Comparison) judge(figures []figure) {
+	named := make([]paired.Named, len(figures))
+	tested := 0
+	for i, f := range figures {
+		named[i] = paired.Named{Name: f.name, Ratio: f.Ratio}
+		if !math.IsNaN(f.P) {
+			tested++
+		}
+	}
+	paired.Judge(named)
+	for i, f := range figures {
+		n := &named[i]
+		if f.key == "rate" && math.Abs(math.Log(f.Ratio.Ratio)) < rateMargin {
+			n.Different = false
+		}
+		c.Figures = append(c.Figures, Compared{
+			Key: f.key, Name: f.name, Unit: f.unit, A: Number(f.A), B: Number(f.B),
+			Ratio: Number(f.Ratio.Ratio), Low: Number(f.Low), High: Number(f.High),
+			P: Number(f.P), Adjusted: Number(n.Adjusted), Different: n.Different, Detectable: Number(f.Detectable(tested)),
+		})
+	}
+	c.Verdict = paired.Sentence(named)
+	switch {
+	case c.A.Void != "":
+		c.Void = "target A: " + c.A.Void
+	case c.B.Void != "":
+		c.Void = "target B: " + c.B.Void
+	case c.A.Completed == 0 || c.B.Completed == 0:
+		c.Void = fmt.Sprintf("there is nothing to compare: A answered %d requests, B %d", c.A.Completed, c.B.Completed)
+	}
+	if c.Void != "" {
+		c.Verdict = "Void: " + c.Void + "."
+	}
+	if a, b := failedPart(c.A), failedPart(c.B); math.Abs(a-b) > 0.01 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("A failed %.1f %% of its requests and B %.1f %%: an error may be quicker than an answer, so the latencies are not of the same work",
+			100*a, 100*b))
+	}
+}
+
+func failedPart(r *Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }
+
+// comparison sums a duel up.
+func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *rand.Rand) *Comparison {
+	a, b := turns[0], turns[1]
+	c := &Comparison{
+		Format: ComparisonFormat, Plan: d.Plan.Name, Model: d.Plan.Model(), Started: started.UTC(), Seed: d.Options.Seed,
+		Method: methodPaired, Early: early, Pairs: len(a.blocks), BlockSeconds: d.Block.Seconds(),
+		A: a.total(started, early), B: b.total(started, early),
+	}
+	for i := range a.blocks {
+		p, q := &a.blocks[i], &b.blocks[i]
+		pair := ComparedPair{At: p.at.Sub(started).Seconds(), First: "a", A: p.sample.Quantile(.5), B: q.sample.Quantile(.5)}
+		if q.at.Before(p.at) {
+			pair.At, pair.First = q.at.Sub(started).Seconds(), "b"
+		}
+		c.Blocks = append(c.Blocks, pair)
+	}
+	test := paired.NewTest(len(a.blocks), rng)
+	blocks := paired.NewBlocks(samplesOf(a), samplesOf(b))
+	mean := func(of func(*blockResult) paired.Share) paired.Ratio {
+		return test.Compare(paired.Mean(a.shares(of), b.shares(of)))
+	}
+	figures := []figure{
+		{"median", "median", "ms", test.Compare(blocks.Quantile(.5))},
+		{"p95", "p95", "ms", test.Compare(blocks.Quantile(.95))},
+		{"p99", "p99", "ms", test.Compare(blocks.Quantile(.99))},
+		{"rate", "rate", "/s", mean(func(r *blockResult) paired.Share { return r.rate })},
+	}
+	if len(a.watch) > 0 && len(b.watch) > 0 {
+		figures = append(figures, figure{"cpu", "CPU per request", "ms", mean(func(r *blockResult) paired.Share {
+			var used float64
+			for _, p := range r.report.Processes {
+				used += p.CPU
+			}
+			return paired.Share{Sum: used, Of: float64(r.report.Completed)}
+		})})
+	}
+	figures = append(figures, figure{"errors", "error rate", "", mean(func(r *blockResult) paired.Share {
+		return paired.Share{Sum: float64(r.report.Failed), Of: float64(r.report.Requests)}
+	})})
+	c.judge(figures)
+	if spent := (a.spent + b.spent).Seconds(); spent > 2*2*d.Block.Seconds()*float64(len(a.blocks)) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("blocks of %v took %.1f times as long until their last user was done: the targets did not keep up, or users live long; latencies are those of such short bursts, and a longer --block shows what a queue does",
+			d.Block, spent/(2*d.Block.Seconds()*float64(len(a.blocks)))))
+	}
+	return c
+}
+
+// shares collects one mean's parts of all blocks.
+func (t *turn) shares(of func(*blockResult) paired.Share) []paired.Share {
+	out := make([]paired.Share, len(t.blocks))
+	for i := range t.blocks {
+		out[i] = of(&t.blocks[i])
+	}
+	return out
+}
+
+func samplesOf(t *turn) []paired.Sample {
+	out := make([]paired.Sample, len(t.blocks))
+	for i := range t.blocks {
+		out[i] = t.blocks[i].sample
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+)
+
+// Duel compares two targets under one schedule: the plan's arrivals are cut
+// into blocks, each block is sent to both targets, one after the other, and a
+// coin says which is first. A block begins when every user of the one before
+// has come to its end, so that no queue reaches from one target's turn into
+// the other's.
+type Duel struct {
+	Plan *Plan
+	A, B Contender
+	// Length is how much of the plan is sent to each target. 0: all of an open
+	// plan; a minute of a closed one.
+	Length time.Duration
+	// Block is a block's length. 0: a 120th of Length, within 250 ms and 5 s.
+	Block time.Duration
+	// Warmup is for how long each target gets the plan's beginning before
+	// anything counts. 0: 2 s; negative: not at all.
+	Warmup time.Duration
+	// Options are those of a run. Target, Watch, WatchURLs and OnProgress are
+	// not used: each contender has its own.
+	Options Options
+	// OnProgress is called after each block, from the caller's goroutine. Nil:
+	// nobody looks.
+	OnProgress func(DuelProgress)
+}
+
+// Contender is one of the two targets.
+type Contender struct {
+	// Target replaces the plan's own base URL. Empty: the plan's.
+	Target    string
+	Watch     []Process
+	WatchURLs []string
+}
+
+// DuelProgress is how a comparison stands.
+type DuelProgress struct {
+	// Pairs of blocks that are done, and that there will be; 0 while warming up.
+	Done, Pairs int
+	// Left is how long the rest takes if nothing is late.
+	Left time.Duration
+	// A and B are the medians of the last pair, in milliseconds.
+	A, B float64
+}
+
+// The bounds of blocks.
+const (
+	leastBlock  = 250 * time.Millisecond
+	mostBlock   = 5 * time.Second
+	usualBlocks = 120
+	maxBlock    = time.Minute
+	maxPairs    = 1000
+	closedTime  = time.Minute
+	warmup      = 2 * time.Second
+)
+
+// Run sends the plan to both and returns when all blocks are done. When ctx
+// ends, the pair under way is given up and the comparison covers the pairs
+// before it; that is not an error.
+func (d Duel) Run(ctx context.Context) (*Comparison, error) {
+	d.Options = d.Options.withDefaults()
+	if err := d.measures(); err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(d.Options.Seed, 0x6475656c))
+	turns := [2]*turn{newTurn(&d, d.A), newTurn(&d, d.B)}
+	defer turns[0].close()
+	defer turns[1].close()
+	started := d.Options.Now()
+	if err := d.warm(ctx, turns); err != nil {
+		return nil, err
+	}
+	pairs := max(int(d.Length/d.Block), 1)
+	schedule := d.slicer()
+	for done := 0; done < pairs && ctx.Err() == nil; done++ {
+		d.progress(done, pairs, turns)
+		ok, err := d.pair(ctx, turns, schedule.cut(d.Block), rng.IntN(2), done)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+	}
+	return d.comparison(turns, started, ctx.Err() != nil, rng), nil
+}
+
+// measures settles how long everything takes.
+func (d *Duel) measures() error {
+	closed := d.Plan.Model() == ModelClosed
+	if d.Length == 0 {
+		d.Length = planEnd(d.Plan.Phases)
+		if closed {
+			d.Length = closedTime
+		}
+	}
+	if d.Length <= 0 || d.Length > maxDuration {
+		return whittle.Errorf(whittle.Invalid, "compare: a plan of %v cannot be cut into blocks", d.Length).
+			WithHint("give a rate and a duration, or a plan whose phases have them")
+	}
+	if d.Block == 0 {
+		d.Block = min(max(d.Length/usualBlocks, leastBlock), mostBlock)
+	}
+	d.Block = max(min(d.Block, d.Length), d.Length/maxPairs)
+	if d.Block < 10*time.Millisecond || d.Block > maxBlock {
+		return whittle.Errorf(whittle.Invalid, "compare: blocks of %v are not within 10 ms and %v", d.Block, maxBlock)
+	}
+	if d.Warmup == 0 {
+		d.Warmup = warmup
+	}
+	return nil
+}
+
+// slicer begins the plan's arrivals anew.
+func (d *Duel) slicer() *slicer {
+	pacer := NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
+	return &slicer{next: pacer.Next}
+}
+
+// warm sends the plan's beginning to both, in blocks as later.
+func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
+	s := d.slicer()
+	for at := time.Duration(0); at < d.Warmup; at += d.Block {
+		arrivals := s.cut(d.Block)
+		for _, t := range turns {
+			if _, err := t.take(ctx, arrivals, 0); err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// pair gives each target its turn with one block, and counts it when both are
+// whole.
+func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []Arrival, first, number int) (bool, error) {
+	var results [2]*blockResult
+	for _, i := range []int{first, 1 - first} {
+		r, err := turns[i].take(ctx, arrivals, uint64(number)+1)
+		if err != nil {
+			return false, err
+		}
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		results[i] = r
+	}
+	for i, r := range results {
+		turns[i].keep(r)
+	}
+	return true, nil
+}
+
+func (d *Duel) progress(done, pairs int, turns [2]*turn) {
+	if d.OnProgress == nil {
+		return
+	}
+	p := DuelProgress{Done: done, Pairs: pairs, Left: time.Duration(pairs-done) * 2 * (d.Block + breath)}
+	if done > 0 {
+		last := func(t *turn) float64 { return t.blocks[len(t.blocks)-1].sample.Quantile(.5) }
+		p.A, p.B = last(turns[0]), last(turns[1])
+	}
+	d.OnProgress(p)
+}
+
+// breath is a pause after each block, for what a target does once the last
+// answer is out.
+const breath = 20 * time.Millisecond

@@ -1,0 +1,220 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+const duelPlan = `
+config: {target: "http://127.0.0.1:1", phases: [{duration: 2.4, arrivalRate: 200}], http: {pool: 4}}
+scenarios: [{flow: [{get: {url: /}}]}]`
+
+// slowed answers after a while; the wait is the server's, not the test's.
+func slowed(d time.Duration) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if d > 0 {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			<-t.C
+		}
+		w.Write([]byte("ok"))
+	}))
+}
+
+func compared(t *testing.T, c *Comparison, key string) Compared {
+	t.Helper()
+	for _, f := range c.Figures {
+		if f.Key == key {
+			return f
+		}
+	}
+	t.Fatalf("no %s in %+v", key, c.Figures)
+	return Compared{}
+}
+
+func TestADuelFindsTheSlowerTarget(t *testing.T) {
+	quick, slow := slowed(5*time.Millisecond), slowed(25*time.Millisecond)
+	defer quick.Close()
+	defer slow.Close()
+	cpuA, cpuB := cpuPage(), cpuPage()
+	defer cpuA.Close()
+	defer cpuB.Close()
+	progress := 0
+	c, err := Duel{
+		Plan: plan(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
+		Block: 200 * time.Millisecond, Warmup: 200 * time.Millisecond, Options: Options{Seed: 3, MaxLate: time.Second},
+		OnProgress: func(p DuelProgress) {
+			if p.Pairs != 12 || p.Done != progress {
+				t.Errorf("progress %+v", p)
+			}
+			progress++
+		},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := compared(t, c, "median")
+	if !m.Different || m.High > 0.9 || m.A < 25 || m.B < 5 {
+		t.Errorf("median: %+v", m)
+	}
+	if !strings.Contains(c.Verdict, "B's median is") || !strings.Contains(c.Verdict, "lower") {
+		t.Errorf("verdict: %s", c.Verdict)
+	}
+	if c.Pairs != 12 || progress != 12 || c.Early || c.Void != "" {
+		t.Errorf("%d pairs, %d progress, early %v, void %q", c.Pairs, progress, c.Early, c.Void)
+	}
+	for _, r := range []*Report{c.A, c.B} {
+		if r.Completed != 480 || r.Users != (Users{480, 480, 0, 480, 0}) || len(r.Series) != 12 || r.Names[0].Intended.Count != 480 {
+			t.Errorf("%d completed, users %+v, %d windows", r.Completed, r.Users, len(r.Series))
+		}
+		// Four connections to each target for all its blocks, warming up included.
+		if n := r.Latency.Connect.Count; n > 4 {
+			t.Errorf("%d connections in the counted blocks", n)
+		}
+	}
+	if f := compared(t, c, "errors"); f.Different || f.A != 0 {
+		t.Errorf("errors: %+v", f)
+	}
+	if f := compared(t, c, "cpu"); !(f.A > 0) || !(f.B > 0) {
+		t.Errorf("cpu: %+v", f)
+	}
+	first := map[string]int{}
+	for _, p := range c.Blocks {
+		first[p.First]++
+	}
+	if first["a"] == 0 || first["b"] == 0 {
+		t.Errorf("who came first: %v", first)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Comparison
+	if err := json.Unmarshal(b, &back); err != nil || back.Figures[0] != c.Figures[0] {
+		t.Errorf("read back: %v, %+v", err, back.Figures)
+	}
+}
+
+// One process on both sides. By chance one comparison in 33 may call it
+// different, one in 1000 with a p-value of a thousandth: three of those in a
+// row are no chance.
+func TestADuelOfAServerWithItself(t *testing.T) {
+	srv := slowed(2 * time.Millisecond)
+	defer srv.Close()
+	least := 1.0
+	for seed := range uint64(3) {
+		c, err := Duel{
+			Plan: plan(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: Options{Seed: seed + 1, MaxLate: time.Second},
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := compared(t, c, "median")
+		least = float64(m.Adjusted)
+		if least > 0.001 {
+			if !(m.Low <= m.Ratio && m.Ratio <= m.High) || math.IsInf(float64(m.High), 1) {
+				t.Errorf("median: %+v", m)
+			}
+			return
+		}
+	}
+	t.Errorf("a server compared with itself is called different three times, lately with p %v", least)
+}
+
+func TestBothTargetsGetTheSameRequests(t *testing.T) {
+	var mu sync.Mutex
+	got := [2]map[string]int{{}, {}}
+	serve := func(i int) *httptest.Server {
+		return httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			got[i][r.RequestURI]++
+			mu.Unlock()
+		}))
+	}
+	a, b := serve(0), serve(1)
+	defer a.Close()
+	defer b.Close()
+	p := plan(t, `
+config: {phases: [{duration: 0.4, arrivalRate: 50, rampTo: 100}, {duration: 0.3, arrivalRate: 100}], mode: poisson}
+scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
+	c, err := Duel{
+		Plan: p, A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
+		Block: 100 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.A.Requests < 75 || c.A.Requests != c.B.Requests || len(got[0]) != len(got[1]) {
+		t.Errorf("%d and %d requests, %d and %d different", c.A.Requests, c.B.Requests, len(got[0]), len(got[1]))
+	}
+	for uri, n := range got[0] {
+		if got[1][uri] != n {
+			t.Fatalf("%s: A got it %d times, B %d", uri, n, got[1][uri])
+		}
+	}
+}
+
+func TestADuelCanBeEndedEarly(t *testing.T) {
+	srv := slowed(0)
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, err := Duel{
+		Plan: plan(t, strings.Replace(duelPlan, "2.4", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+		Block: 3600 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second, Grace: 10 * time.Millisecond},
+		OnProgress: func(p DuelProgress) {
+			if p.Done == 0 {
+				cancel()
+			}
+		},
+	}.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Early || c.Pairs != 0 || c.Void == "" {
+		t.Errorf("early %v, %d pairs, void %q", c.Early, c.Pairs, c.Void)
+	}
+}
+
+func TestADuelOfClosedUsers(t *testing.T) {
+	quick, slow := slowed(2*time.Millisecond), slowed(20*time.Millisecond)
+	defer quick.Close()
+	defer slow.Close()
+	p, err := plan(t, duelPlan).WithUsers(Closed{Users: 4, Duration: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Duel{
+		Plan: p, A: Contender{Target: quick.URL}, B: Contender{Target: slow.URL},
+		Length: 1600 * time.Millisecond, Block: 200 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := compared(t, c, "rate"); r.High > 0.9 || c.Pairs != 8 || c.Model != ModelClosed {
+		t.Errorf("%d pairs, %s, rate %+v", c.Pairs, c.Model, r)
+	}
+}
+
+func TestDuelsThatCannotBe(t *testing.T) {
+	for _, d := range []Duel{
+		{Plan: plan(t, "config: {target: 'http://127.0.0.1:1', phases: [{pause: 0}]}\nscenarios: [{flow: [{get: {url: /}}]}]")},
+		{Plan: plan(t, duelPlan), Block: time.Millisecond},
+		{Plan: plan(t, duelPlan), Length: time.Hour * 24, Block: time.Hour},
+		{Plan: plan(t, strings.Replace(duelPlan, "target: \"http://127.0.0.1:1\", ", "", 1))},
+	} {
+		if _, err := d.Run(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+}
