@@ -29,7 +29,7 @@ func (b *block) join(s *session) {
 		b.first = s
 		return
 	}
-	s.prepared, s.dialer = b.first.prepared, b.first.dialer
+	s.prepared, s.origins, s.dialer = b.first.prepared, b.first.origins, b.first.dialer
 }
 
 // next gives the block's arrivals one by one.

@@ -1,0 +1,224 @@
+package load
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"whittle"
+	"whittle/latency"
+)
+
+// artilleryPeriod is the length of Artillery's periods.
+const artilleryPeriod = 10 * time.Second
+
+// artilleryReport is the JSON report of Artillery 2.
+type artilleryReport struct {
+	Aggregate    artilleryPart   `json:"aggregate"`
+	Intermediate []artilleryPart `json:"intermediate"`
+}
+
+// artilleryPart is a period, or the whole run. Times are in milliseconds since
+// 1970; a period's is text in the intermediate parts and a number in the
+// aggregate, as Artillery has it.
+type artilleryPart struct {
+	Counters         map[string]int64            `json:"counters"`
+	Rates            map[string]float64          `json:"rates"`
+	FirstCounterAt   int64                       `json:"firstCounterAt,omitempty"`
+	FirstHistogramAt int64                       `json:"firstHistogramAt,omitempty"`
+	LastCounterAt    int64                       `json:"lastCounterAt,omitempty"`
+	LastHistogramAt  int64                       `json:"lastHistogramAt,omitempty"`
+	FirstMetricAt    int64                       `json:"firstMetricAt,omitempty"`
+	LastMetricAt     int64                       `json:"lastMetricAt,omitempty"`
+	Period           any                         `json:"period"`
+	Summaries        map[string]artillerySummary `json:"summaries"`
+	Histograms       map[string]artillerySummary `json:"histograms"`
+}
+
+// artillerySummary is a distribution in milliseconds.
+type artillerySummary struct {
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Count  int64   `json:"count"`
+	Mean   float64 `json:"mean"`
+	P50    float64 `json:"p50"`
+	Median float64 `json:"median"`
+	P75    float64 `json:"p75"`
+	P90    float64 `json:"p90"`
+	P95    float64 `json:"p95"`
+	P99    float64 `json:"p99"`
+	P999   float64 `json:"p999"`
+}
+
+func summaryOf(s latency.Snapshot) artillerySummary {
+	ms := latency.Milliseconds
+	return artillerySummary{
+		Min: ms(s.Min), Max: ms(s.Max), Count: s.Count, Mean: ms(s.Mean), P50: ms(s.P50), Median: ms(s.P50),
+		P75: ms(s.P75), P90: ms(s.P90), P95: ms(s.P95), P99: ms(s.P99), P999: ms(s.P999),
+	}
+}
+
+// artilleryErrors are the names that Artillery's users know; other kinds keep
+// their own.
+var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorConnect: "ECONNREFUSED", ErrorReset: "ECONNRESET"}
+
+// WriteArtillery writes the report in the shape of Artillery 2's JSON reports.
+// http.response_time counts from the intended send time to the last byte,
+// where Artillery's own counts from the actual one to the first;
+// whittle.response_time.actual counts from the actual one. Periods are 10 s, or
+// as long as the series' windows where those are longer.
+func (r *Report) WriteArtillery(w io.Writer) error {
+	out := artilleryReport{Aggregate: r.artilleryAggregate(), Intermediate: r.artilleryPeriods()}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
+	}
+	return nil
+}
+
+func (r *Report) artilleryAggregate() artilleryPart {
+	sum := Point{
+		Requests: r.Requests, Completed: r.Completed, Arrivals: r.Users.Started, Finished: r.Users.Finished, Broken: r.Users.Failed,
+		Skipped: r.Users.Skipped, Received: r.Received, Codes: r.Codes, Errors: r.Errors, Span: r.Seconds, Timed: r.Latency.Intended.Count,
+	}
+	p := r.artilleryPart(&sum)
+	first, last := r.Started.UnixMilli(), r.Started.UnixMilli()+int64(r.Seconds*1e3)
+	p.times(first, last)
+	p.Period = last / artilleryPeriod.Milliseconds() * artilleryPeriod.Milliseconds()
+	p.summaries("http.response_time", summaryOf(r.Latency.Intended))
+	p.summaries("whittle.response_time.actual", summaryOf(r.Latency.Actual))
+	p.summaries("whittle.first_byte", summaryOf(r.Latency.FirstByte))
+	for class, h := range r.Histograms.Classes {
+		p.summaries("http.response_time."+class, summaryOf(h.Snapshot()))
+	}
+	for i := range r.Names {
+		n := &r.Names[i]
+		p.summaries("plugins.metrics-by-endpoint.response_time."+n.Name, summaryOf(n.Intended))
+	}
+	return p
+}
+
+func (p *artilleryPart) times(first, last int64) {
+	p.FirstCounterAt, p.FirstMetricAt, p.LastCounterAt, p.LastMetricAt = first, first, last, last
+	if p.Counters["http.responses"] > 0 {
+		p.FirstHistogramAt, p.LastHistogramAt = first, last
+	}
+}
+
+// summaries sets a distribution, where there is one, under both of the names
+// that Artillery gives it.
+func (p *artilleryPart) summaries(name string, s artillerySummary) {
+	if s.Count > 0 {
+		p.Summaries[name], p.Histograms[name] = s, s
+	}
+}
+
+// artilleryPart counts a window or the whole run.
+func (r *Report) artilleryPart(w *Point) artilleryPart {
+	p := artilleryPart{
+		Counters: map[string]int64{}, Rates: map[string]float64{},
+		Summaries: map[string]artillerySummary{}, Histograms: map[string]artillerySummary{},
+	}
+	for name, n := range map[string]int64{
+		"vusers.created": w.Arrivals, "vusers.completed": w.Finished - w.Broken, "vusers.failed": w.Broken, "vusers.skipped": w.Skipped,
+		"http.requests": w.Requests, "http.responses": w.Completed, "http.downloaded_bytes": w.Received,
+	} {
+		// Artillery leaves out what never happened, but for failed users.
+		if n > 0 || name == "vusers.failed" {
+			p.Counters[name] = n
+		}
+	}
+	for code, n := range w.Codes {
+		p.Counters["http.codes."+code] = n
+	}
+	for kind, n := range w.Errors {
+		if known, ok := artilleryErrors[kind]; ok {
+			kind = known
+		}
+		p.Counters["errors."+kind] = n
+	}
+	if w.Span > 0 {
+		p.Rates["http.request_rate"] = math.Round(float64(w.Requests) / w.Span)
+	}
+	return p
+}
+
+// artilleryPeriods puts the series' windows together to periods.
+func (r *Report) artilleryPeriods() []artilleryPart {
+	out := []artilleryPart{}
+	period := artilleryPeriod.Milliseconds()
+	for i := 0; i < len(r.Series); {
+		begin := r.Started.UnixMilli() + int64(r.Series[i].At*1e3)
+		bucket := begin / period
+		var sum Point
+		var s artillerySummary
+		last := begin
+		for ; i < len(r.Series); i++ {
+			w := &r.Series[i]
+			at := r.Started.UnixMilli() + int64(w.At*1e3)
+			if at/period != bucket {
+				break
+			}
+			sum.add(w)
+			s.add(w)
+			last = at + int64(w.Span*1e3)
+		}
+		p := r.artilleryPart(&sum)
+		p.times(begin, last)
+		p.Period = strconv.FormatInt(bucket*period, 10)
+		p.summaries("http.response_time", s.rounded())
+		out = append(out, p)
+	}
+	return out
+}
+
+// add adds up what two windows counted.
+func (p *Point) add(o *Point) {
+	p.Span += o.Span
+	p.Requests += o.Requests
+	p.Completed += o.Completed
+	p.Failed += o.Failed
+	p.Arrivals += o.Arrivals
+	p.Finished += o.Finished
+	p.Broken += o.Broken
+	p.Skipped += o.Skipped
+	p.Received += o.Received
+	p.Timed += o.Timed
+	p.Codes = addCounts(p.Codes, o.Codes, 1)
+	p.Errors = addCounts(p.Errors, o.Errors, 1)
+}
+
+// add puts a window's latencies to a period's. Percentiles are the windows'
+// own, weighted by their requests: what a period's would be to within the
+// windows' differences.
+func (s *artillerySummary) add(w *Point) {
+	if w.Timed == 0 {
+		return
+	}
+	if s.Count == 0 || w.Min < s.Min {
+		s.Min = w.Min
+	}
+	s.Max = max(s.Max, w.Max)
+	part := float64(w.Timed) / float64(s.Count+w.Timed)
+	s.Count += w.Timed
+	mix := func(to *float64, v float64) { *to += part * (v - *to) }
+	mix(&s.Mean, w.Mean)
+	mix(&s.P50, w.P50)
+	mix(&s.P75, w.P75)
+	mix(&s.P90, w.P90)
+	mix(&s.P95, w.P95)
+	mix(&s.P99, w.P99)
+	mix(&s.P999, w.P999)
+	s.Median = s.P50
+}
+
+// rounded leaves microseconds, as all latencies have.
+func (s artillerySummary) rounded() artillerySummary {
+	for _, f := range []*float64{&s.Mean, &s.P50, &s.Median, &s.P75, &s.P90, &s.P95, &s.P99, &s.P999} {
+		*f = thousandths(*f)
+	}
+	return s
+}
