@@ -146,7 +146,7 @@ func exchange(t *testing.T, packets ...string) (whittle.Answer, error) {
 	if err := c.exchange(context.Background(), []byte("x\n"), false, 10*time.Second, true, nil); err != nil {
 		return whittle.Answer{}, err
 	}
-	return c.answer(1 << 20)
+	return c.answer(&holding{limit: 1 << 20})
 }
 
 // TestAnswersCutAnywhere gives the same answer whatever packets it comes in.

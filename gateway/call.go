@@ -12,24 +12,66 @@ import (
 	"whittle"
 )
 
+// holding is a body that is read whole. Memory is asked for as it grows, since
+// to reserve the longest answer allowed for each call would leave room for few.
+type holding struct {
+	body  []byte
+	limit int64
+	// room takes so many more bytes of a budget. Nil: there is always room.
+	room func(more int64) bool
+}
+
+// leastHeld is the first memory that a body gets, in bytes.
+const leastHeld = 2 << 10
+
+// read takes all of a source.
+func (h *holding) read(s source) error {
+	for {
+		p, err := s.next()
+		if add := h.add(p); add != nil {
+			return add
+		}
+		if err != nil {
+			return ended(err)
+		}
+	}
+}
+
+func (h *holding) add(p []byte) error {
+	need := int64(len(h.body) + len(p))
+	if need > h.limit {
+		return errAnswerSize
+	}
+	if had := int64(cap(h.body)); need > had {
+		size := min(max(2*had, need, leastHeld), h.limit)
+		if h.room != nil && !h.room(size-had) {
+			return errNoRoom
+		}
+		h.body = append(make([]byte, 0, size), h.body...)
+	}
+	h.body = append(h.body, p...)
+	return nil
+}
+
 // call asks u on the side and holds the whole answer: within one deadline for
 // all of it, and with a bound on its length (0: the upstream's own). It never
-// follows redirects. What goes wrong is in the Answer.
-func (u *upstream) call(ctx context.Context, q *whittle.Request, maxAnswer int64) whittle.Answer {
+// follows redirects. room is asked before the body's memory grows; nil: there
+// is always room. What goes wrong is in the Answer.
+func (u *upstream) call(ctx context.Context, q *whittle.Request, maxAnswer int64, room func(more int64) bool) whittle.Answer {
 	if maxAnswer <= 0 {
 		maxAnswer = u.maxAnswer()
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	at := time.Now()
+	at, h := time.Now(), holding{limit: maxAnswer, room: room}
 	var (
 		a   whittle.Answer
 		err error
 	)
 	if u.pool != nil {
-		a, err = u.callLean(ctx, q, maxAnswer)
+		a, err = u.callLean(ctx, q, &h)
 	} else {
-		a, err = u.callTransport(ctx, q, maxAnswer)
+		a, err = u.callTransport(ctx, q, &h)
 	}
 	a.Latency = time.Since(at)
 	if err != nil {
@@ -59,7 +101,7 @@ func (u *upstream) hostFor(client string) string {
 	return client
 }
 
-func (u *upstream) callLean(ctx context.Context, q *whittle.Request, limit int64) (whittle.Answer, error) {
+func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Answer, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= 64<<10 {
@@ -91,7 +133,7 @@ func (u *upstream) callLean(ctx context.Context, q *whittle.Request, limit int64
 		return whittle.Answer{}, err
 	}
 	defer c.finish()
-	return c.answer(limit)
+	return c.answer(hold)
 }
 
 // hasBody reports whether a method is expected to carry a body, so that its
@@ -100,7 +142,7 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, limit int64) (whittle.Answer, error) {
+func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Answer, error) {
 	target := u.target(q.Target)
 	if !isTarget(target) {
 		return whittle.Answer{}, errTarget
@@ -130,17 +172,13 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, limit 
 	a := replyOf(resp)
 	defer a.close()
 	w := whittle.Answer{Status: a.status, Header: a.head()}
-	if a.length > limit && q.Method != http.MethodHead {
+	if a.length > hold.limit && q.Method != http.MethodHead {
 		return w, errAnswerSize
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if err != nil {
+	if err := hold.read(a.body); err != nil {
 		return w, err
 	}
-	if int64(len(body)) > limit {
-		return w, errAnswerSize
-	}
-	w.Body = body
+	w.Body = hold.body
 	if t := a.trailer(); len(t) > 0 {
 		w.Trailer = whittle.Header(t)
 	}

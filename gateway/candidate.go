@@ -34,13 +34,19 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 		p.skip = whittle.SkipUntranslated
 		return result{}, false
 	}
+	rescuable := rt.rescuable(v.method)
+	if out != nil && !rescuable && !v.reserve(rt.mostAnswer(rt.env.candidate)) {
+		p.shed = true // once the candidate has acted, its answer must find room
+		rt.counts.diverted.Add(1)
+		return result{}, false
+	}
 	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
 	if !ok {
 		rt.counts.diverted.Add(1)
 		return result{}, false
 	}
 	rt.counts.served.Add(1)
-	c := asking{rt: rt, v: v, user: *u, leave: leave, rescuable: rt.rescuable(v.method)}
+	c := asking{rt: rt, v: v, user: *u, leave: leave, rescuable: rescuable}
 	c.begin()
 	defer c.end()
 	if out != nil {
@@ -152,6 +158,9 @@ type asking struct {
 	watched bool
 
 	res result
+	// starved says that the route's memory had no room for the candidate's
+	// answer, which is no fault of the candidate's.
+	starved bool
 	// first is what the candidate did, before any rescue.
 	first   whittle.Outcome
 	rescued bool
@@ -217,12 +226,15 @@ func (c *asking) accept(status int, _ whittle.Header) bool {
 
 // call makes the RPC and writes its answer in the monolith's form.
 func (c *asking) call(out *whittle.Request) {
-	most := c.rt.mostAnswer(c.rt.env.candidate)
-	if !c.v.reserve(most) {
-		c.res = result{failure: whittle.FailedTooLarge, detail: "the route's memory has no room for an answer"}
+	var room func(int64) bool // reserved before where nobody can answer instead
+	if c.rescuable {
+		room = c.v.room(&c.starved)
+	}
+	a := c.rt.env.candidate.call(c.ctx, out, c.rt.mostAnswer(c.rt.env.candidate), room)
+	if c.starved {
+		c.res = result{failure: whittle.FailedCanceled, detail: a.Detail, latency: a.Latency}
 		return
 	}
-	a := c.rt.env.candidate.call(c.ctx, out, most)
 	if a.Failure == whittle.NoFailure {
 		a = c.rt.mapped(&a)
 	}
@@ -267,19 +279,19 @@ func (c *asking) giveBack(how proof) {
 	}
 }
 
-// rescues reports whether the monolith is to answer instead: the candidate
-// failed, nothing has been written, and either asking twice does no harm or
-// the candidate was never reached.
+// rescues reports whether the monolith is to answer instead: there is no good
+// answer of the candidate, nothing has been written, and either asking twice
+// does no harm or the candidate was never reached.
 func (c *asking) rescues() bool {
-	return c.first.Bad() && !c.res.wrote && (c.rescuable || c.res.failure == whittle.FailedConnect)
+	return (c.first.Bad() || c.starved) && !c.res.wrote && (c.rescuable || c.res.failure == whittle.FailedConnect)
 }
 
 // rescue lets the monolith answer in the candidate's place.
 func (rt *route) rescue(c *asking) {
 	v := c.v
-	v.broken = &whittle.Answer{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
-	if v.broken.Failure == whittle.NoFailure {
-		v.broken.Truncated = true // its body was not waited for
+	broken := whittle.Answer{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
+	if broken.Failure == whittle.NoFailure {
+		broken.Truncated = true // its body was not waited for
 	}
 	v.answer = whittle.Answer{}
 	v.answerCopy.drop()
@@ -289,6 +301,11 @@ func (rt *route) rescue(c *asking) {
 	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: v})
 	c.res.side = whittle.Monolith
 	rt.felt(v, &c.res)
+	if c.starved {
+		rt.counts.diverted.Add(1)
+		return
+	}
+	v.broken = &broken
 	rt.env.g.complain(c.user.r.Context(), rt.name, whittle.Candidate, manner(v.broken), v.broken.Detail, c.res.sent)
 	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
 		rt.counts.rescued.Add(1)
@@ -320,6 +337,8 @@ func (c *asking) account() {
 	c.first.Rescued = c.rescued
 	rt.tell(c.first, v)
 	switch {
+	case c.starved:
+		v.shed()
 	case v.broken != nil:
 		rt.mirror(v, res)
 	case c.first.Failure == whittle.FailedCanceled:

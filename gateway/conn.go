@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -220,26 +219,17 @@ func (c *conn) abandon() {
 	c.finish()
 }
 
-// answer reads the rest into memory, up to limit bytes of body.
-func (c *conn) answer(limit int64) (whittle.Answer, error) {
+// answer reads the rest into memory.
+func (c *conn) answer(hold *holding) (whittle.Answer, error) {
 	h := http.Header{}
 	c.head.copyTo(h)
 	a := whittle.Answer{Status: c.head.status, Header: whittle.Header(h)}
-	if c.head.length > limit && !c.framed.done {
+	if c.head.length > hold.limit && !c.framed.done {
 		return a, errAnswerSize
 	}
-	for {
-		p, err := c.framed.next()
-		if int64(len(a.Body)+len(p)) > limit {
-			return a, errAnswerSize
-		}
-		a.Body = append(a.Body, p...)
-		if errors.Is(err, io.EOF) {
-			a.Trailer = whittle.Header(c.trailer)
-			return a, nil
-		}
-		if err != nil {
-			return a, err
-		}
+	if err := hold.read(&c.framed); err != nil {
+		return a, err
 	}
+	a.Body, a.Trailer = hold.body, whittle.Header(c.trailer)
+	return a, nil
 }

@@ -24,6 +24,7 @@ var (
 	errMalformed  = errors.New("the answer is not well-formed HTTP/1.1")
 	errHeadSize   = errors.New("the answer's header is larger than allowed")
 	errAnswerSize = errors.New("the answer is larger than allowed")
+	errNoRoom     = errors.New("the route's memory has no room for the answer")
 	errNoSlot     = errors.New("every connection allowed to this upstream stayed in use")
 )
 

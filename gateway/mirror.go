@@ -129,21 +129,14 @@ func (rt *route) repeat(ctx context.Context, v *visit, x *whittle.Exchange) {
 	}
 }
 
-// side asks one side for a whole answer, with room reserved for the largest
-// that is read.
+// side asks one side for a whole answer. False: the budget has no room for it.
 func (rt *route) side(ctx context.Context, v *visit, u *upstream, r *whittle.Request) (whittle.Answer, bool) {
-	most := rt.mostAnswer(u)
-	if !v.reserve(most) {
-		return whittle.Answer{}, false
-	}
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
-	a := u.call(ctx, r, most)
-	spare := max(most-int64(cap(a.Body)), 0)
-	rt.budget.give(spare)
-	v.reserved -= spare
-	return a, true
+	starved := false
+	a := u.call(ctx, r, rt.mostAnswer(u), v.room(&starved))
+	return a, !starved
 }
 
 // mostAnswer bounds an answer read beside the user's request, so that a route

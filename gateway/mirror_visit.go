@@ -136,6 +136,14 @@ func (v *visit) reserve(n int64) bool {
 	return true
 }
 
+// room is reserve for a call that may ask several times; it leaves a no behind.
+func (v *visit) room(starved *bool) func(more int64) bool {
+	return func(more int64) bool {
+		*starved = !v.reserve(more)
+		return !*starved
+	}
+}
+
 // free gives back everything that the visit holds of the budget.
 func (v *visit) free() {
 	v.requestCopy.drop()

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"whittle"
@@ -92,4 +94,83 @@ func TestTranscodedCandidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Want of whittle's own memory is no fault of the candidate's: the monolith
+// answers, and nothing is held against anybody.
+func TestTranscodedAnswerWithoutRoom(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		safe  bool
+		asked int64 // requests that the candidate gets
+	}{
+		{"may be asked again", true, 1},
+		{"must not be asked again", false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Safe, spec.Mirror.MaxBody, spec.Mirror.MaxMemory = tt.safe, 4<<10, 128<<10
+			var asked atomic.Int64
+			s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				_, _ = io.WriteString(w, "RPC: "+strings.Repeat("X", 20<<10))
+			}))
+			rt := s.g.table.Load().routes["/work"]
+			rt.rpc = shouting{}
+			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+			if status, body := s.gets(s.sends("POST", "hello")); status != 200 || !strings.HasPrefix(body, "rpc: x") {
+				t.Fatalf("with room the user got %d %.20q, want the candidate's answer", status, body)
+			}
+			s.rests() // and nothing is held any more
+			before := asked.Load()
+			taken := spec.Mirror.MaxMemory - 10<<10 - rt.held.Load()
+			rt.held.Add(taken)
+			for range 2 * spec.Guard.Consecutive {
+				if status, body := s.gets(s.sends("POST", "hello")); status != 200 || body != "monolith" {
+					t.Fatalf("the user got %d %.20q, want the monolith's answer", status, body)
+				}
+			}
+			rt.held.Add(-taken)
+			n := int64(2 * spec.Guard.Consecutive)
+			if got := asked.Load() - before; got != tt.asked*n {
+				t.Errorf("the candidate was asked %d times, want %d", got, tt.asked*n)
+			}
+			if l := s.rests(); tt.safe && l.Shed != n || !tt.safe && l.Skipped[whittle.SkipNotSafe] != n+1 {
+				t.Errorf("ledger %+v after %d without room", l, n)
+			}
+			for _, o := range s.told() {
+				if o.Bad() {
+					t.Errorf("held against the %v: %+v", o.Side, o)
+				}
+			}
+			if got := rt.setting.Load().share; got != whittle.All {
+				t.Errorf("share %d", got)
+			}
+		})
+	}
+}
+
+// Many small answers fit where as many of the longest would not.
+func TestTranscodedAnswersTakeTheRoomTheyNeed(t *testing.T) {
+	const users = 40
+	spec := everything()
+	spec.Safe, spec.Mirror.MaxMemory = true, 1<<20
+	var gate sync.WaitGroup
+	gate.Add(users)
+	s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		gate.Done()
+		gate.Wait() // all of them are under way at once
+		_, _ = io.WriteString(w, "RPC: fine")
+	}))
+	s.g.table.Load().routes["/work"].rpc = shouting{}
+	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	var wg sync.WaitGroup
+	for range users {
+		wg.Go(func() {
+			if status, body := s.gets(s.sends("POST", "hello")); status != 200 || body != "rpc: fine" {
+				t.Errorf("a user got %d %q", status, body)
+			}
+		})
+	}
+	wg.Wait()
 }
