@@ -196,7 +196,7 @@ func (r *reader) url(q *request, n *node, query template) error {
 		}
 		fixed, ok := whole.constant()
 		if !ok {
-			q.address = withQuery(whole, text, query)
+			q.address, q.query = whole, query
 			return nil
 		}
 		text = fixed // it was of the environment only

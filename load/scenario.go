@@ -89,8 +89,8 @@ type request struct {
 	// path with query; begins with "/" or "?" once the target is put before it.
 	path template
 	// address is the whole URL where its host is known only when it is
-	// rendered; origin and path are then empty.
-	address template
+	// rendered; origin and path are then empty, and query is what comes behind.
+	address, query template
 	headers []headerField
 	// cookies are put in the virtual user's jar before the request is sent.
 	cookies []headerField

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -180,7 +181,15 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 // request that is returned has it.
 func (w *worker) compose(q *prepared, now time.Time) (*prepared, error) {
 	if q.address != nil {
-		located, err := w.run.origins.locate(q.request, string(q.address.render(nil, &w.scope)))
+		address := q.address.render(nil, &w.scope)
+		if len(q.query) > 0 {
+			sep := byte('?')
+			if bytes.IndexByte(address, sep) >= 0 {
+				sep = '&'
+			}
+			address = q.query.render(append(address, sep), &w.scope)
+		}
+		located, err := w.run.origins.locate(q.request, string(address))
 		if err != nil {
 			return q, &redirectError{err.Error()}
 		}
