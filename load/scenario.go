@@ -91,7 +91,7 @@ type request struct {
 	// address is the whole URL where its host is known only when it is
 	// rendered; origin and path are then empty, and query is what comes behind.
 	address, query template
-	headers []headerField
+	headers        []headerField
 	// cookies are put in the virtual user's jar before the request is sent.
 	cookies []headerField
 	body    template
