@@ -271,8 +271,8 @@ func (f *forwarding) failed(err error) {
 	}
 	status := failureStatus(f.res.failure, f.bodyErr(), err)
 	f.res.sent, f.res.wrote = status, true
-	if f.body != nil && !f.body.ended() {
-		writeErrorHeader(f.w, closing, status)
+	if f.body != nil && !f.body.ended() || upgradeOf(f.r) != "" {
+		writeErrorHeader(f.w, closing, status) // what comes next was not checked for framing
 		return
 	}
 	writeError(f.w, status)

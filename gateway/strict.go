@@ -39,7 +39,8 @@ type strictConn struct {
 	http10    bool
 	length    int64 // -1: nothing
 	chunked   bool
-	upgrade   bool
+	upgrade   bool   // to what upgradeOf would pass on
+	asks      bool   // Connection names Upgrade
 	authority string // of a target in absolute form
 	host      string
 	hosts     int
@@ -215,7 +216,7 @@ func (g *strictConn) requestLine(line []byte, first bool) bool {
 	if !ok1 || !ok2 || !isToken(method) || !isTarget(string(target)) {
 		return false
 	}
-	g.length, g.chunked, g.upgrade, g.authority, g.host, g.hosts = -1, false, false, "", "", 0
+	g.length, g.chunked, g.upgrade, g.asks, g.authority, g.host, g.hosts = -1, false, false, false, "", "", 0
 	switch string(proto) {
 	case "HTTP/1.1":
 		g.http10 = false
@@ -300,7 +301,9 @@ func (g *strictConn) headerLine(line []byte) bool {
 		g.hosts++
 		g.host = string(value)
 	case equalFold(name, "upgrade"):
-		g.upgrade = true
+		g.upgrade = g.upgrade || !equalFold(value, "h2c")
+	case equalFold(name, "connection") && !equalFold(value, "keep-alive"):
+		g.asks = g.asks || hasToken([]string{string(value)}, "upgrade")
 	}
 	return true
 }
@@ -313,8 +316,8 @@ func (g *strictConn) headerEnd() bool {
 		return false
 	}
 	switch {
-	case g.upgrade:
-		g.phase = guardFree // what follows may be another protocol's
+	case g.upgrade && g.asks:
+		g.phase = guardFree // what follows may be another protocol's; if not, the connection ends
 	case g.chunked:
 		g.phase = guardSize
 	case g.length > 0:

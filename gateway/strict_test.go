@@ -7,9 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"whittle"
 )
 
 // bytesConn is a connection that gives its bytes in pieces of a size.
@@ -46,7 +49,10 @@ func TestStrictPassesPrefix(t *testing.T) {
 		{good + good, false},
 		{good + "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n\n\n\n" + good, false},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\n\n", false},
-		{"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\n\n\x00frames", false},
+		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: x\r\n\r\n\n\x00frames", false},
+		{"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\n\n\x00frames", true}, // nobody will leave HTTP for this
+		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + good, false},
+		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: H2C\r\n\r\n\n\x00frames", true},
 		{good + "GET / HTTP/1.1\r\nHost: h\n\r\n", true},
 		{good + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", true},
 		{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", true},
@@ -70,6 +76,7 @@ func FuzzStrict(f *testing.F) {
 		"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n0\r\nT: v\r\n\r\n",
 		"GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET / HTTP/1.0\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -87,7 +94,7 @@ func FuzzStrict(f *testing.F) {
 			return
 		}
 		body, err := io.ReadAll(req.Body)
-		if err != nil || req.Header["Upgrade"] != nil {
+		if err != nil || upgradeOf(req) != "" {
 			return
 		}
 		// A second request put behind must be found by both at the same place.
@@ -101,4 +108,24 @@ func FuzzStrict(f *testing.F) {
 			t.Errorf("behind %q (body %q) a bad request passed", b[:used], body)
 		}
 	})
+}
+
+// What follows a request to change protocols was not checked for framing, so a
+// connection on which the change did not come about is not used again.
+func TestFailedUpgradeEndsTheConnection(t *testing.T) {
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	g, err := New(Options{Monolith: whittle.Upstream{URL: dead.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.Close(t.Context()) }()
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "websocket")
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	if w.Code != http.StatusBadGateway || w.Header().Get("Connection") != "close" {
+		t.Errorf("answered %d, Connection %q", w.Code, w.Header().Get("Connection"))
+	}
 }

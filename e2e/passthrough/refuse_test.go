@@ -83,11 +83,12 @@ func TestSmugglingIsRefused(t *testing.T) {
 		"an odd version":           "GET / HTTP/1.1x\r\nHost: h\r\n\r\n" + next,
 		"HTTP/0.9":                 "GET /\r\n" + next,
 		"a late preface":           "GET / HTTP/1.1\r\nHost: h\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + next,
+		"an Upgrade nobody takes":  "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\nPOST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next,
 		"CONNECT":                  "CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n" + next,
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := raw(t, g.addr, attempt)
-			if name == "a late preface" || strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
+			if name == "a late preface" || strings.HasPrefix(name, "an Upgrade") || strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
 				// The head was right, so an answer to it may come first.
 				if i := strings.LastIndex(answer, "HTTP/1.1 "); i > 0 {
 					answer = answer[i:]
