@@ -1,0 +1,127 @@
+package load
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// schemaTable gives the names between backquotes in the rows of the table of
+// what runs, by whether their row says that they are refused.
+func schemaTable(t *testing.T) (runs, refused map[string]bool) {
+	t.Helper()
+	src, err := os.ReadFile("../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(src), "## What of Artillery's schema runs")
+	text, _, _ = strings.Cut(text, "\n## ")
+	quoted, word := regexp.MustCompile("`[^`]+`"), regexp.MustCompile(`[A-Za-z][\w-]*`)
+	runs, refused = map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		cells := strings.Split(line, "|")
+		into := runs
+		if strings.HasPrefix(strings.TrimSpace(cells[2]), "refused") {
+			into = refused
+		}
+		for i, cell := range cells {
+			if place, rest, ok := strings.Cut(cell, "`: "); ok && strings.TrimSpace(place) == "`config" {
+				cell = rest
+			}
+			for _, q := range quoted.FindAllString(cell, -1) {
+				for _, w := range word.FindAllString(q, -1) {
+					if i == 1 || strings.HasPrefix(q, "`{") {
+						into[w] = true
+					}
+				}
+			}
+		}
+		// What is refused of an element that runs is said in its row.
+		for _, m := range regexp.MustCompile("`(\\w+)` (?:within|without) (?:`\\w+`|end) is refused").FindAllStringSubmatch(line, -1) {
+			refused[m[1]] = true
+		}
+	}
+	return runs, refused
+}
+
+// The reader itself says, in its error, what it knows at a place.
+func TestEveryElementIsInTheTable(t *testing.T) {
+	runs, refused := schemaTable(t)
+	for what, text := range map[string]string{
+		"the plan":    "X: 1\n" + small,
+		"config":      "config: {X: 1}\n" + small,
+		"config.http": "config: {http: {X: 1}}\n" + small,
+		"defaults":    "config: {http: {defaults: {X: 1}}}\n" + small,
+		"think":       "config: {http: {defaults: {think: {X: 1}}}}\n" + small,
+		"config.tls":  "config: {tls: {X: 1}}\n" + small,
+		"a phase":     "config: {phases: [{X: 1}]}\n" + small,
+		"payload":     "config: {payload: {X: 1}}\n" + small,
+		"ensure":      "config: {ensure: {X: 1}}\n" + small,
+		"a condition": "config: {ensure: {conditions: [{X: 1}]}}\n" + small,
+		"a flow":      "before: {X: 1}\n" + small,
+		"a scenario":  "scenarios: [{X: 1}]",
+		"a step":      "scenarios: [{flow: [{X: 1}]}]",
+		"a request":   "scenarios: [{flow: [{get: {X: 1}}]}]",
+		"auth":        "scenarios: [{flow: [{get: {auth: {X: 1}}}]}]",
+		"a file":      "scenarios: [{flow: [{post: {formData: {a: {X: 1}}}}]}]",
+		"a capture":   "scenarios: [{flow: [{get: {capture: {X: 1}}}]}]",
+		"a match":     "scenarios: [{flow: [{get: {match: {X: 1}}}]}]",
+		"expect":      "scenarios: [{flow: [{get: {expect: {X: 1}}}]}]",
+	} {
+		_, err := Source{}.ParsePlan("p.yml", []byte(text))
+		if err == nil {
+			t.Errorf("%s takes anything", what)
+			continue
+		}
+		_, list, ok := strings.Cut(err.Error(), "; known are ")
+		if !ok {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		for name := range strings.SplitSeq(list, ", ") {
+			if !runs[name] && name != "config" {
+				t.Errorf("%s knows %s, which is not in the table as running", what, name)
+			}
+			if refused[name] && !slices.Contains([]string{"loop", "parallel", "plugins"}, name) {
+				t.Errorf("%s knows %s, which the table calls refused", what, name)
+			}
+		}
+	}
+}
+
+func TestWhatTheTableRefusesIsRefused(t *testing.T) {
+	_, refused := schemaTable(t)
+	for name, text := range map[string]string{
+		"processor": "config: {processor: x}\n" + small, "engines": "config: {engines: {}}\n" + small, "ws": "config: {ws: {}}\n" + small,
+		"socketio": "config: {socketio: {}}\n" + small, "statsInterval": "config: {statsInterval: 1}\n" + small,
+		"plugins":        "config: {plugins: {other: {}}}\n" + small,
+		"fake-data":      "config: {plugins: {fake-data: {}}}\n" + small,
+		"beforeScenario": "scenarios: [{beforeScenario: f, flow: []}]", "afterScenario": "scenarios: [{afterScenario: f, flow: []}]",
+		"onError":       "scenarios: [{onError: f, flow: []}]",
+		"beforeRequest": "scenarios: [{flow: [{get: {url: /, beforeRequest: f}}]}]",
+		"afterResponse": "scenarios: [{flow: [{get: {url: /, afterResponse: f}}]}]",
+		"function":      "scenarios: [{flow: [{function: f}]}]",
+		"transform":     "scenarios: [{flow: [{get: {url: /, capture: {json: $, as: a, transform: x}}}]}]",
+		"cdnHit":        "scenarios: [{flow: [{get: {url: /, expect: {cdnHit: true}}}]}]",
+		"jmespath":      "scenarios: [{flow: [{get: {url: /, expect: {jmespath: a}}}]}]",
+		"loop":          "scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]",
+		"parallel":      "scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]",
+	} {
+		if !refused[name] {
+			t.Errorf("%s is not in the table as refused", name)
+		}
+		_, err := Source{}.ParsePlan("p.yml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), "is not supported") {
+			t.Errorf("%s: %v", name, err)
+		}
+		delete(refused, name)
+	}
+	if len(refused) > 0 {
+		t.Errorf("the table refuses %v, which is tried by nobody", refused)
+	}
+}
