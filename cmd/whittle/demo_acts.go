@@ -45,12 +45,7 @@ func (d *countDemo) play(ctx context.Context) error {
 		{"mend it and finish the shift", d.actFinish},
 		{"load the carved endpoint as in act 1", d.actCompare},
 	}
-	defer func() {
-		if lines := d.gateway.lastLines(); lines != "" {
-			d.screen.say("the gateway's last words:\n%s", lines)
-		}
-		d.story.Seconds = time.Since(d.story.Started).Seconds()
-	}()
+	defer func() { d.story.Seconds = time.Since(d.story.Started).Seconds() }()
 	for i, act := range acts {
 		d.screen.heading("Act %d: %s", i+1, act.name)
 		err := act.run(ctx)
@@ -60,6 +55,9 @@ func (d *countDemo) play(ctx context.Context) error {
 		}
 		d.story.Acts = append(d.story.Acts, outcome)
 		if err != nil {
+			if lines := d.gateway.lastLines(); lines != "" {
+				d.screen.say("the gateway's last words:\n%s", lines)
+			}
 			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
 		}
 	}
