@@ -64,6 +64,8 @@ type Gateway struct {
 	copies     budget
 	copiesHeld atomic.Int64
 	active     active
+	// draining says that no connection is to be kept.
+	draining atomic.Bool
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -90,6 +92,9 @@ func New(o Options) (*Gateway, error) {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.leave()
+	if r.ProtoMajor == 1 && g.draining.Load() {
+		w.Header()["Connection"] = closing["Connection"]
+	}
 	t := g.table.Load()
 	e := t.match(r)
 	c := g.begin(e, r)

@@ -13,8 +13,9 @@ import (
 
 // Serve accepts connections from l until ctx ends: HTTP/1.1 and h2c, or, with
 // Options.TLS, HTTP/1.1 and HTTP/2 over TLS. When ctx ends it accepts no more,
-// lets requests under way finish within Limits.Grace, cuts what is left, and
-// returns nil. It closes l.
+// answers for a moment whoever asks over a connection that is open, lets
+// requests under way finish within Limits.Grace, cuts what is left, and returns
+// nil. It closes l.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	if g.opts.TLS == nil {
 		l = guarded{g.bound(l), g}
@@ -59,6 +60,7 @@ func (g *Gateway) run(ctx context.Context, stop func() error, servers ...server)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Limits.Grace)
 	defer cancel()
 	_ = stop() // Shutdown closes it as well, but only after the other's
+	g.drain(grace)
 	for _, s := range servers {
 		running.Go(func() {
 			if s.Shutdown(grace) != nil {
@@ -73,6 +75,27 @@ func (g *Gateway) run(ctx context.Context, stop func() error, servers ...server)
 		return nil
 	}
 	return err
+}
+
+// drain lets clients go by themselves: for as long as an idle connection is
+// trusted, each answer says that it is the last on its connection. Shutdown
+// closes idle connections at once, and a request on its way over one would be
+// lost; after this, the idle ones have been idle for a while.
+func (g *Gateway) drain(grace context.Context) {
+	g.draining.Store(true)
+	end := time.NewTimer(trusted)
+	defer end.Stop()
+	look := time.NewTicker(trusted / 100)
+	defer look.Stop()
+	for g.counts.connections.Load() > 0 {
+		select {
+		case <-look.C:
+		case <-end.C:
+			return
+		case <-grace.Done():
+			return
+		}
+	}
 }
 
 func (g *Gateway) server(plain bool) *http.Server {
