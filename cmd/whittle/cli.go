@@ -39,6 +39,7 @@ type cli struct {
 	Off      offVerb      `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
 	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
 	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report what its users felt."`
+	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
 	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
 	Version  versionVerb  `cmd:"" help:"Print the version."`
 }

@@ -37,11 +37,12 @@ type loadVerb struct {
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
-	JSON     string        `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
-	WatchPID []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
-	WatchURL []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page. Repeatable."`
-	MaxLate  time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
-	Seed     uint64        `group:"The run" help:"Make the run's random choices repeatable."`
+	JSON        string `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	loadOutputs `embed:""`
+	WatchPID    []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
+	WatchURL    []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page. Repeatable."`
+	MaxLate     time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
+	Seed        uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 }
 
 // Help gives the examples.
@@ -169,6 +170,9 @@ func readBody(path string) (string, error) {
 
 // write puts the report where it is wanted.
 func (v *loadVerb) write(s streams, report *load.Report) error {
+	if err := v.loadOutputs.write(report); err != nil {
+		return err
+	}
 	if v.JSON != "" {
 		if err := writeJSON(s, v.JSON, report); err != nil {
 			return err

@@ -1,0 +1,190 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"whittle/chart"
+)
+
+// WriteSummary prints a comparison for people.
+func (c *Comparison) WriteSummary(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nA  %s\nB  %s\n", c.Plan, c.A.Target, c.B.Target)
+	if c.Pairs > 0 {
+		fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, seconds(c.BlockSeconds), c.Model, c.Seed)
+	} else {
+		fmt.Fprintf(&b, "%s, not paired", c.Model)
+	}
+	if c.Early {
+		b.WriteString(", ended early")
+	}
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\n\n\tA\tB\tB over A\t95 % interval\tp, all together\t\n")
+	for i := range c.Figures {
+		f := &c.Figures[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.label(), f.value(f.A), f.value(f.B), ratioText(f.Ratio), f.interval(), f.chance(), f.word())
+	}
+	_ = t.Flush() // into a strings.Builder, which cannot fail
+	fmt.Fprintf(&b, "\n%s\n", c.Verdict)
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(&b, "\nnote: %s\n", warning)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (f *Compared) label() string {
+	if f.Unit == "" {
+		return f.Name
+	}
+	return f.Name + ", " + f.Unit
+}
+
+func (f *Compared) value(n Number) string {
+	v := float64(n)
+	if f.Key == "errors" {
+		if math.IsNaN(v) {
+			return "–"
+		}
+		return chart.Number(v*100) + " %"
+	}
+	return chart.Number(v)
+}
+
+func (f *Compared) interval() string {
+	if f.Low == 0 && math.IsInf(float64(f.High), 1) || math.IsNaN(float64(f.High)) {
+		return "–"
+	}
+	return ratioText(f.Low) + " to " + ratioText(f.High)
+}
+
+func (f *Compared) chance() string {
+	switch p := float64(f.Adjusted); {
+	case math.IsNaN(p):
+		return "–"
+	case p < 0.001:
+		return "< 0.001"
+	default:
+		return fmt.Sprintf("%.2g", p)
+	}
+}
+
+func (f *Compared) word() string {
+	if f.Different {
+		return "different"
+	}
+	return ""
+}
+
+// better says that B's figure is, where it differs, the one to be wished for.
+func (f *Compared) better() bool {
+	if f.Key == "rate" {
+		return f.Ratio > 1
+	}
+	return f.Ratio < 1
+}
+
+// WriteHTML writes the comparison as one HTML file that needs nothing beside
+// it.
+func (c *Comparison) WriteHTML(w io.Writer) error {
+	p := &chart.Page{
+		Title: "Two targets under one schedule", Lead: c.Verdict,
+		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", c.Plan, c.Started.Format("2006-01-02 15:04:05 MST"), c.Seed),
+	}
+	if c.Pairs == 0 {
+		p.Title = "Two runs of one plan"
+	}
+	p.Sections = append(p.Sections, c.ratioSection(), c.distributionSection())
+	if len(c.Blocks) > 0 {
+		p.Sections = append(p.Sections, c.pairSection())
+	}
+	p.Sections = append(p.Sections, c.methodSection())
+	return p.WriteHTML(w)
+}
+
+func (c *Comparison) ratioSection() chart.Section {
+	s := chart.Section{Title: "How B stands to A", Tables: []chart.Table{{
+		Caption: "A is " + c.A.Target + ", B is " + c.B.Target,
+		Head:    []string{"Figure", "A", "B", "B over A", "95 % interval", "p, all together", "Verdict"},
+	}}}
+	var rows []chart.Interval
+	for i := range c.Figures {
+		f := &c.Figures[i]
+		verdict := "no difference shown"
+		switch {
+		case f.Different && f.better():
+			verdict = "B is better"
+		case f.Different:
+			verdict = "B is worse"
+		case math.IsNaN(float64(f.P)):
+			verdict = "no interval"
+		}
+		s.Tables[0].Rows = append(s.Tables[0].Rows, []string{
+			f.label(), f.value(f.A), f.value(f.B), ratioText(f.Ratio), f.interval(), f.chance(), verdict,
+		})
+		if f.interval() == "–" {
+			continue
+		}
+		rows = append(rows, chart.Interval{
+			Label: f.Name, Low: float64(f.Low), Estimate: float64(f.Ratio), High: float64(f.High), MarginLow: 1, MarginTop: 1,
+			Inside: !f.Different || f.better(), Note: ratioText(f.Ratio) + ", " + verdict,
+		})
+	}
+	if len(rows) > 0 {
+		s.Figures = append(s.Figures, chart.Intervals("Ratios with their 95 % intervals",
+			"B over A, every row to its own scale; the line is 1, no difference. An interval that crosses it shows none.", rows))
+	}
+	s.Paragraphs = append(s.Paragraphs, c.Warnings...)
+	return s
+}
+
+func (c *Comparison) distributionSection() chart.Section {
+	line := func(name string, role chart.Role, r *Report) chart.Series {
+		return r.line(name, role, timed(func(p *Point) float64 { return p.P50 }))
+	}
+	return chart.Section{Title: "Latency", Figures: []chart.Figure{
+		chart.Distribution("Latency over the percentiles", "From when each request was due. The slowest tenth, hundredth and thousandth have equal room.", "ms", []chart.Quantiles{
+			{Name: "A", Role: chart.Monolith, Points: quantilePoints(c.A.Histograms.Intended)},
+			{Name: "B", Role: chart.Candidate, Points: quantilePoints(c.B.Histograms.Intended)},
+		}),
+		chart.Line(chart.Plot{
+			Title: "Median over time", Caption: "What moves both lines alike is the machine.",
+			XLabel: "since the start", XUnit: "s", YLabel: "median", YUnit: "ms",
+			Series: []chart.Series{line("A", chart.Monolith, c.A), line("B", chart.Candidate, c.B)},
+		}),
+	}}
+}
+
+// pairSection shows each pair's own ratio.
+func (c *Comparison) pairSection() chart.Section {
+	ratios := chart.Series{Name: "B over A, of each pair", Role: chart.Candidate}
+	one := chart.Series{Name: "no difference", Role: chart.Neutral}
+	for _, p := range c.Blocks {
+		y := math.NaN()
+		if p.A > 0 && p.B > 0 {
+			y = p.B / p.A
+		}
+		ratios.Points = append(ratios.Points, chart.Point{X: p.At, Y: y})
+		one.Points = append(one.Points, chart.Point{X: p.At, Y: 1})
+	}
+	return chart.Section{Title: "Pair by pair", Figures: []chart.Figure{chart.Line(chart.Plot{
+		Title: "Ratio of the two medians of each pair", Caption: "A trend here would say that the difference itself changes while the load lasts.",
+		XLabel: "since the start", XUnit: "s", YLabel: "ratio", Series: []chart.Series{ratios, one},
+	})}}
+}
+
+func (c *Comparison) methodSection() chart.Section {
+	s := chart.Section{Title: "How this was measured", Paragraphs: []string{"Intervals: " + c.Method + "."}}
+	if c.Pairs > 0 {
+		s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
+			"The plan's arrivals were cut into %d blocks of %s. Each block was sent to both targets with the same arrivals and the same random choices, a coin decided who was first, and a block began only when every user of the one before was done.",
+			c.Pairs, seconds(c.BlockSeconds)))
+	}
+	s.Paragraphs = append(s.Paragraphs,
+		"Each interval holds the true ratio in 95 % of comparisons by itself. The verdicts are judged together (Holm): of comparisons of a target with itself, at most 5 % call any figure different. So an interval may leave out 1 where the verdict is that no difference is shown.")
+	return s
+}

@@ -1,0 +1,137 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle"
+)
+
+// Gate is a condition under which a comparison fails.
+type Gate struct {
+	text string
+	// key is a figure's; sure how the interval counts; op and value the bound.
+	key, sure, op string
+	value         float64
+}
+
+// What a gate may be made of.
+var (
+	gateKeys = []string{"median", "p95", "p99", "rate", "cpu", "errors"}
+	gateOps  = []string{">", ">=", "<", "<="}
+)
+
+const gateGrammar = `a condition is FIGURE ratio [surely|possibly] OP NUMBER, such as "p99 ratio > 1.1", with FIGURE one of median, p95, p99, rate, cpu, errors and OP one of >, >=, <, <=`
+
+// ParseGate reads "FIGURE ratio [surely|possibly] OP NUMBER". The ratio is B's
+// figure over A's. Without a word the estimate decides; with surely the whole
+// 95 % interval must be beyond the number, so that a comparison of equals fails
+// at a bound of 1 in at most one of forty; with possibly any of it, so that what
+// passes is shown to be within.
+func ParseGate(text string) (Gate, error) {
+	g := Gate{text: text}
+	wrong := func(what string) (Gate, error) {
+		return Gate{}, whittle.Errorf(whittle.Invalid, "read condition %q: %s", text, what).WithHint(gateGrammar)
+	}
+	if len(text) > 200 {
+		return wrong("it is longer than 200 bytes")
+	}
+	fields := strings.Fields(text)
+	if len(fields) < 4 || len(fields) > 5 {
+		return wrong(fmt.Sprintf("it has %d words", len(fields)))
+	}
+	g.key = fields[0]
+	if !slices.Contains(gateKeys, g.key) {
+		return wrong(fmt.Sprintf("%q is not a figure", g.key))
+	}
+	if fields[1] != "ratio" {
+		return wrong(fmt.Sprintf("%q stands where ratio is expected", fields[1]))
+	}
+	rest := fields[2:]
+	if len(rest) == 3 {
+		if g.sure = rest[0]; g.sure != "surely" && g.sure != "possibly" {
+			return wrong(fmt.Sprintf("%q is neither surely nor possibly", g.sure))
+		}
+		rest = rest[1:]
+	}
+	if g.op = rest[0]; !slices.Contains(gateOps, g.op) {
+		return wrong(fmt.Sprintf("%q is not one of >, >=, <, <=", g.op))
+	}
+	v, err := strconv.ParseFloat(rest[1], 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 1) {
+		return wrong(fmt.Sprintf("%q is not a number above 0", rest[1]))
+	}
+	g.value = v
+	return g, nil
+}
+
+// String is the condition as it was written.
+func (g Gate) String() string { return g.text }
+
+func (g Gate) beyond(v float64) bool {
+	switch g.op {
+	case ">":
+		return v > g.value
+	case ">=":
+		return v >= g.value
+	case "<":
+		return v < g.value
+	}
+	return v <= g.value
+}
+
+// holds says whether the condition to fail is met.
+func (g Gate) holds(f *Compared) bool {
+	// The ends of the interval that the condition meets last and first.
+	last, first := float64(f.Low), float64(f.High)
+	if g.op[0] == '<' {
+		last, first = first, last
+	}
+	switch g.sure {
+	case "surely":
+		return g.beyond(last)
+	case "possibly":
+		return g.beyond(first) || g.beyond(float64(f.Ratio))
+	}
+	return g.beyond(float64(f.Ratio))
+}
+
+// Err says whether the comparison is to be taken as a success: nil, or an error
+// with the code whittle.Unavailable (exit status 3) where it is void,
+// whittle.FallsShort (exit status 1) where a gate's condition is met, and
+// whittle.Invalid (exit status 2) where a gate is on what was not measured.
+func (c *Comparison) Err(gates []Gate) error {
+	if c.Void != "" {
+		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", c.Void)
+	}
+	var met []string
+	for _, g := range gates {
+		i := slices.IndexFunc(c.Figures, func(f Compared) bool { return f.Key == g.key })
+		if i < 0 {
+			return whittle.Errorf(whittle.Invalid, "the condition %q is on a figure that was not measured", g).
+				WithHint("CPU per request needs a process or a metrics page of both targets to watch")
+		}
+		if f := &c.Figures[i]; g.holds(f) {
+			met = append(met, fmt.Sprintf("%s: the ratio is %s (%s to %s)", g, ratioText(f.Ratio), ratioText(f.Low), ratioText(f.High)))
+		}
+	}
+	if len(met) > 0 {
+		return whittle.Errorf(whittle.FallsShort, "%s", strings.Join(met, "; "))
+	}
+	return nil
+}
+
+// ratioText writes a ratio with three digits.
+func ratioText(n Number) string {
+	f := float64(n)
+	switch {
+	case math.IsNaN(f):
+		return "unknown"
+	case math.IsInf(f, 1):
+		return "∞"
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64)
+}

@@ -1,0 +1,274 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/paired"
+)
+
+// LevelsFormat names the JSON form of a comparison at several numbers of users.
+const LevelsFormat = "whittle.levels/1"
+
+// Levels compares two targets at several numbers of closed users, each level
+// in several whole runs of both.
+type Levels struct {
+	Plan *Plan
+	A, B Contender
+	// Users are the levels, at most 20; Runs is how often each target runs each,
+	// at most 100. 0: 3.
+	Users []int
+	Runs  int
+	// Closed gives ramp, loops and duration of every level. Ramp 0: a tenth of a
+	// second for each user, and none for a single one. Loops and Duration 0: the
+	// plan's own.
+	Closed  Closed
+	Options Options
+	// OnProgress is called about once a second, and says which run it is. Nil:
+	// nobody looks.
+	OnProgress func(run string, p Progress)
+}
+
+// LevelsReport is what Levels came to. Its JSON form is documented in
+// docs/compare-targets.md.
+type LevelsReport struct {
+	Format   string    `json:"format"`
+	Plan     string    `json:"plan"`
+	A        string    `json:"a"`
+	B        string    `json:"b"`
+	Started  time.Time `json:"started_at"`
+	Seed     uint64    `json:"seed"`
+	Method   string    `json:"method"`
+	Verdict  []string  `json:"verdict"` // a sentence for each level
+	Void     string    `json:"void"`
+	Early    bool      `json:"ended_early"`
+	Levels   []Level   `json:"levels"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// Level is one number of users.
+type Level struct {
+	Users   int        `json:"users"`
+	Figures []Compared `json:"figures"`
+	Runs    []LevelRun `json:"runs"`
+}
+
+// LevelRun is one run of one target.
+type LevelRun struct {
+	Side      string  `json:"side"` // "a" or "b"
+	Run       int     `json:"run"`  // from 1
+	Rate      float64 `json:"rate"`
+	Requests  int64   `json:"requests"`
+	Completed int64   `json:"completed"`
+	Failed    int64   `json:"failed"`
+	Median    float64 `json:"median_ms"`
+	P95       float64 `json:"p95_ms"`
+	P99       float64 `json:"p99_ms"`
+	CPU       float64 `json:"cpu_ms_per_request"`
+	Void      string  `json:"void,omitempty"`
+}
+
+// The bounds of a comparison by levels.
+const (
+	maxLevels    = 20
+	maxLevelRuns = 100
+	usualRuns    = 3
+	rampPerUser  = 100 * time.Millisecond
+)
+
+// Run runs all levels. When ctx ends, the pair of runs under way is given up
+// and the report covers those before it.
+func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
+	l.Options = l.Options.withDefaults()
+	if l.Runs == 0 {
+		l.Runs = usualRuns
+	}
+	if len(l.Users) == 0 || len(l.Users) > maxLevels || l.Runs < 1 || l.Runs > maxLevelRuns {
+		return nil, whittle.Errorf(whittle.Invalid, "compare: %d levels of %d runs are not within 1 to %d and 1 to %d", len(l.Users), l.Runs, maxLevels, maxLevelRuns)
+	}
+	target := func(c Contender) string {
+		if c.Target == "" {
+			return l.Plan.Target
+		}
+		return c.Target
+	}
+	out := &LevelsReport{
+		Format: LevelsFormat, Plan: l.Plan.Name, A: target(l.A), B: target(l.B), Started: l.Options.Now().UTC(),
+		Seed: l.Options.Seed, Method: methodRuns,
+	}
+	rng := rand.New(rand.NewPCG(l.Options.Seed, 0x6c6576656c))
+	for _, users := range l.Users {
+		level, err := l.level(ctx, users, rng)
+		if err != nil {
+			return nil, err
+		}
+		if len(level.Runs) > 0 {
+			out.Levels = append(out.Levels, *level)
+		}
+		if ctx.Err() != nil {
+			out.Early = true
+			break
+		}
+	}
+	out.judge(l.Runs)
+	return out, nil
+}
+
+// plan is that of one level.
+func (l *Levels) plan(users int) (*Plan, error) {
+	c := l.Closed
+	c.Users = users
+	if c.Ramp == 0 && users > 1 {
+		c.Ramp = time.Duration(users) * rampPerUser
+	}
+	return l.Plan.WithUsers(c)
+}
+
+func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, error) {
+	plan, err := l.plan(users)
+	if err != nil {
+		return nil, err
+	}
+	level := &Level{Users: users}
+	sides := [2]Contender{l.A, l.B}
+	for run := 1; run <= l.Runs; run++ {
+		var pair [2]*Report
+		first := rng.IntN(2)
+		for _, i := range []int{first, 1 - first} {
+			o := l.Options
+			o.Target, o.Watch, o.WatchURLs = sides[i].Target, sides[i].Watch, sides[i].WatchURLs
+			o.Seed += uint64(run - 1)
+			if f := l.OnProgress; f != nil {
+				name := fmt.Sprintf("%d users, run %d of %d, target %c", users, run, l.Runs, 'A'+i)
+				o.OnProgress = func(p Progress) { f(name, p) }
+			}
+			if pair[i], err = Run(ctx, plan, o); err != nil {
+				return nil, err
+			}
+			if ctx.Err() != nil {
+				return level, nil
+			}
+		}
+		for i, r := range pair {
+			level.Runs = append(level.Runs, LevelRun{
+				Side: string(rune('a' + i)), Run: run, Rate: r.Rate, Requests: r.Requests, Completed: r.Completed, Failed: r.Failed,
+				Median: r.Median, P95: r.P95, P99: r.P99, CPU: r.CPUPerRequest, Void: r.Void,
+			})
+		}
+	}
+	return level, nil
+}
+
+// side gives one figure of every run of one target.
+func (l *Level) side(side string, of func(*LevelRun) float64) []float64 {
+	var out []float64
+	for i := range l.Runs {
+		if l.Runs[i].Side == side {
+			out = append(out, of(&l.Runs[i]))
+		}
+	}
+	return out
+}
+
+// figures compares one level's runs.
+func (l *Level) figures() []figure {
+	var out []figure
+	for _, f := range []struct {
+		key, name, unit string
+		of              func(*LevelRun) float64
+	}{
+		{"rate", "rate", "/s", func(r *LevelRun) float64 { return r.Rate }},
+		{"median", "median", "ms", func(r *LevelRun) float64 { return r.Median }},
+		{"p95", "p95", "ms", func(r *LevelRun) float64 { return r.P95 }},
+		{"p99", "p99", "ms", func(r *LevelRun) float64 { return r.P99 }},
+		{"cpu", "CPU per request", "ms", func(r *LevelRun) float64 { return r.CPU }},
+	} {
+		r := paired.Runs(l.side("a", f.of), l.side("b", f.of))
+		if f.key == "cpu" && r.Pairs == 0 {
+			continue
+		}
+		out = append(out, figure{f.key, f.name, f.unit, r})
+	}
+	failed := func(side string) (part float64) {
+		var n, of int64
+		for i := range l.Runs {
+			if l.Runs[i].Side == side {
+				n, of = n+l.Runs[i].Failed, of+l.Runs[i].Requests
+			}
+		}
+		return float64(n) / float64(max(of, 1))
+	}
+	a, b := failed("a"), failed("b")
+	return append(out, figure{"errors", "error rate", "", paired.Ratio{
+		A: a, B: b, Ratio: b / a, High: math.Inf(1), P: math.NaN(),
+	}})
+}
+
+// judge adjusts all figures of all levels together.
+func (r *LevelsReport) judge(runs int) {
+	var all []paired.Named
+	var of [][]figure
+	tested := 0
+	for i := range r.Levels {
+		fs := r.Levels[i].figures()
+		of = append(of, fs)
+		for _, f := range fs {
+			all = append(all, paired.Named{Name: f.name, Ratio: f.Ratio})
+			if !math.IsNaN(f.P) {
+				tested++
+			}
+		}
+		for k := range r.Levels[i].Runs {
+			if run := &r.Levels[i].Runs[k]; run.Void != "" && r.Void == "" {
+				r.Void = fmt.Sprintf("run %d of target %s with %d users: %s", run.Run, strings.ToUpper(run.Side), r.Levels[i].Users, run.Void)
+			}
+		}
+	}
+	paired.Judge(all)
+	at := 0
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		for k, f := range of[i] {
+			n := &all[at+k]
+			l.Figures = append(l.Figures, Compared{
+				Key: f.key, Name: f.name, Unit: f.unit, A: Number(f.A), B: Number(f.B), Ratio: Number(f.Ratio.Ratio), Low: Number(f.Low), High: Number(f.High),
+				P: Number(f.P), Adjusted: Number(n.Adjusted), Different: n.Different, Detectable: Number(f.Detectable(tested)),
+			})
+		}
+		r.Verdict = append(r.Verdict, fmt.Sprintf("With %s: %s", userCount(l.Users), paired.Sentence(all[at:at+len(of[i])])))
+		at += len(of[i])
+	}
+	if r.Void == "" && len(r.Levels) == 0 {
+		r.Void = "no pair of runs was completed"
+	}
+	if runs < 3 {
+		r.Warnings = append(r.Warnings, "fewer than three runs of each target say next to nothing of how runs differ")
+	}
+}
+
+func userCount(n int) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return fmt.Sprintf("%d users", n)
+}
+
+// Err says whether the comparison is to be taken as a success, as
+// Comparison.Err; a gate's condition is looked at on every level.
+func (r *LevelsReport) Err(gates []Gate) error {
+	for i := range r.Levels {
+		c := &Comparison{Void: r.Void, Figures: r.Levels[i].Figures}
+		if err := c.Err(gates); err != nil {
+			return fmt.Errorf("with %s: %w", userCount(r.Levels[i].Users), err)
+		}
+	}
+	if r.Void != "" {
+		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", r.Void)
+	}
+	return nil
+}

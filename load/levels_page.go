@@ -1,0 +1,117 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"whittle/chart"
+)
+
+// rows is the table of all levels: a line for each target and one for the
+// ratio.
+func (r *LevelsReport) rows() (head []string, rows [][]string) {
+	head = []string{"users", "target"}
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		a, b, ratio := []string{fmt.Sprint(l.Users), "A"}, []string{"", "B"}, []string{"", "B over A"}
+		for k := range l.Figures {
+			f := &l.Figures[k]
+			if i == 0 {
+				head = append(head, f.label())
+			}
+			a, b = append(a, f.value(f.A)), append(b, f.value(f.B))
+			cell := ratioText(f.Ratio)
+			switch {
+			case math.IsNaN(float64(f.Ratio)):
+				cell = "–"
+			case f.interval() != "–":
+				cell += " (" + f.interval() + ")"
+			}
+			if f.Different {
+				cell += " *"
+			}
+			ratio = append(ratio, cell)
+		}
+		rows = append(rows, a, b, ratio)
+	}
+	return head, rows
+}
+
+// WriteSummary prints the table and the verdicts for people.
+func (r *LevelsReport) WriteSummary(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nA  %s\nB  %s\n\n", r.Plan, r.A, r.B)
+	head, rows := r.rows()
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(head, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // into a strings.Builder, which cannot fail
+	fmt.Fprintf(&b, "\nIn brackets 95 %% intervals (%s); * is called different, all figures judged together.\n\n", r.Method)
+	for _, v := range r.Verdict {
+		fmt.Fprintln(&b, v)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, "\nnote: %s\n", warning)
+	}
+	if r.Void != "" {
+		fmt.Fprintf(&b, "\nVOID: %s\n", r.Void)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteHTML writes the comparison as one HTML file that needs nothing beside
+// it.
+func (r *LevelsReport) WriteHTML(w io.Writer) error {
+	head, rows := r.rows()
+	s := chart.Section{
+		Title:      "By the number of users",
+		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
+		Tables:     []chart.Table{{Caption: "Means over the runs; below each pair the ratio with its 95 % interval, * where it is called different", Head: head, Rows: rows}},
+		Figures:    []chart.Figure{r.picture()},
+	}
+	s.Paragraphs = append(s.Paragraphs, r.Warnings...)
+	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."
+	if r.Void != "" {
+		lead = "These figures may not be used: " + r.Void + "."
+	}
+	p := &chart.Page{
+		Title: "Two targets from few users to many", Lead: lead, Sections: []chart.Section{s, {
+			Title: "How this was measured", Paragraphs: []string{
+				"Intervals: " + r.Method + ". They show how runs differ, not how requests within a run do.",
+				"Users are closed: each sends its next request after the answer to the one before, so a slower target is asked less.",
+			},
+		}},
+		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),
+	}
+	return p.WriteHTML(w)
+}
+
+// picture shows throughput and median of both targets at every level.
+func (r *LevelsReport) picture() chart.Figure {
+	var groups []chart.BarGroup
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		for k := range l.Figures {
+			f := &l.Figures[k]
+			if f.Key != "rate" && f.Key != "median" {
+				continue
+			}
+			note := ratioText(f.Ratio) + " of A's"
+			name := "median latency"
+			if f.Key == "rate" {
+				name = "requests a second"
+			}
+			groups = append(groups, chart.BarGroup{Name: userCount(l.Users) + ": " + name, Unit: f.Unit, Bars: []chart.Bar{
+				{Label: "A", Value: float64(f.A), Role: chart.Monolith},
+				{Label: "B", Value: float64(f.B), Role: chart.Candidate, Note: note},
+			}})
+		}
+	}
+	return chart.Bars("Throughput and latency at every level", "Each pair of bars has its own scale. Longer is better for requests a second, shorter for latency.", groups)
+}

@@ -1,0 +1,231 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"whittle/chart"
+	"whittle/latency"
+)
+
+// WriteHTML writes the report as one HTML file that needs nothing beside it.
+func (r *Report) WriteHTML(w io.Writer) error {
+	p := &chart.Page{
+		Title: "Load on " + r.Target,
+		Lead:  r.lead(),
+		Footer: fmt.Sprintf("Made by whittle load from %s, started %s, seed %d. Latency counts from the moment each request was due unless said otherwise.",
+			r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),
+	}
+	p.Sections = append(p.Sections, r.outcomeSection(), r.latencySection(), r.timeSection(), r.machineSection())
+	if s, ok := r.errorSection(); ok {
+		p.Sections = append(p.Sections, s)
+	}
+	return p.WriteHTML(w)
+}
+
+// lead tells the run in a few sentences.
+func (r *Report) lead() string {
+	if r.Void != "" {
+		return "These figures may not be used: " + r.Void + "."
+	}
+	s := fmt.Sprintf("%s of %s requests were answered, %s a second. Half of them took at most %s ms, one in a hundred more than %s ms.",
+		chart.Number(float64(r.Completed)), chart.Number(float64(r.Requests)), chart.Number(r.Rate), chart.Number(r.Median), chart.Number(r.P99))
+	if r.Failed > 0 {
+		s += fmt.Sprintf(" %s failed.", chart.Number(float64(r.Failed)))
+	}
+	if busy, cores := r.watchedCores(), r.coreCount(); busy > 0 {
+		s += fmt.Sprintf(" The target kept %s cores busy", chart.Number(busy))
+		if cores > 0 {
+			s += fmt.Sprintf(" of the machine's %d", cores)
+		}
+		s += "."
+	}
+	return s
+}
+
+// watchedCores is how many cores the watched processes kept busy on average.
+func (r *Report) watchedCores() float64 {
+	var used, span float64
+	for i := range r.Series {
+		used += r.Series[i].WatchedCores * r.Series[i].Span
+		span += r.Series[i].Span
+	}
+	if span == 0 {
+		return 0
+	}
+	return used / span
+}
+
+func (r *Report) coreCount() int {
+	n := 0
+	for i := range r.Series {
+		n = max(n, len(r.Series[i].Cores))
+	}
+	return n
+}
+
+func (r *Report) outcomeSection() chart.Section {
+	tone := func(good bool) chart.Tone {
+		if good {
+			return chart.Good
+		}
+		return chart.Bad
+	}
+	s := chart.Section{Title: "What came of it", Facts: []chart.Fact{
+		{Value: chart.Number(r.Rate) + "/s", Label: "completed requests"},
+		{Value: chart.Number(r.Median) + " ms", Label: "median latency"},
+		{Value: chart.Number(r.P99) + " ms", Label: "p99 latency"},
+		{Value: chart.Number(float64(r.Failed)), Label: "failed requests", Tone: tone(r.Failed == 0)},
+	}}
+	if r.CPUPerRequest > 0 {
+		s.Facts = append(s.Facts, chart.Fact{Value: chart.Number(r.CPUPerRequest) + " ms", Label: "CPU of the target per request"})
+	}
+	if r.Void != "" {
+		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
+	}
+	s.Paragraphs = append(s.Paragraphs, r.Warnings...)
+	t := chart.Table{Caption: "Requests by name; latencies in milliseconds", Head: []string{"Request", "Sent", "Completed", "Failed", "Median", "p95", "p99", "Max"}}
+	for i := range r.Names {
+		n := &r.Names[i]
+		t.Rows = append(t.Rows, []string{
+			n.Name, chart.Number(float64(n.Requests)), chart.Number(float64(n.Completed)), chart.Number(float64(n.Failed)),
+			milliseconds(n.Intended.P50), milliseconds(n.Intended.P95), milliseconds(n.Intended.P99), milliseconds(n.Intended.Max),
+		})
+	}
+	s.Tables = append(s.Tables, t)
+	if len(r.Ensure) > 0 {
+		bounds := chart.Table{Caption: "The plan's own bounds", Head: []string{"Bound"}}
+		for _, c := range r.Ensure {
+			bounds.Rows = append(bounds.Rows, []string{c.String()})
+		}
+		s.Tables = append(s.Tables, bounds)
+	}
+	return s
+}
+
+func (r *Report) latencySection() chart.Section {
+	intended, actual := "from when the request was due", "from when it was sent"
+	views := []chart.Quantiles{
+		{Name: intended, Role: chart.Monolith, Points: quantilePoints(r.Histograms.Intended)},
+		{Name: actual, Role: chart.Candidate, Points: quantilePoints(r.Histograms.Actual)},
+	}
+	if r.Histograms.Corrected != nil {
+		views = append(views, chart.Quantiles{Name: "corrected for coordinated omission", Role: chart.Third, Points: quantilePoints(r.Histograms.Corrected)})
+	}
+	caption := "The slowest tenth, hundredth and thousandth have equal room. Where the two lines part, requests waited before they were even sent."
+	if r.Model == ModelClosed {
+		caption = "The slowest tenth, hundredth and thousandth have equal room. Users of a closed model wait for their answers, so no request is due while one is slow; the corrected line adds those that would have been."
+	}
+	return chart.Section{Title: "Latency", Figures: []chart.Figure{
+		chart.Distribution("Latency over the percentiles", caption, "ms", views),
+		r.latencyOverTime(),
+	}}
+}
+
+// quantilePoints are those of a histogram, as far into the tail as its values
+// reach.
+func quantilePoints(h *latency.Histogram) []chart.Quantile {
+	if h == nil || h.Count() == 0 {
+		return nil
+	}
+	var out []chart.Quantile
+	for nines := 0.0; nines <= 5; nines += 0.05 {
+		q := 1 - math.Pow(10, -nines)
+		if (1-q)*float64(h.Count()) < 1 {
+			break
+		}
+		out = append(out, chart.Quantile{Q: q, Value: latency.Milliseconds(h.Quantile(q))})
+	}
+	return out
+}
+
+// line makes a series of one figure of every window that has it.
+func (r *Report) line(name string, role chart.Role, of func(*Point) float64) chart.Series {
+	s := chart.Series{Name: name, Role: role}
+	for i := range r.Series {
+		p := &r.Series[i]
+		s.Points = append(s.Points, chart.Point{X: p.At + p.Width/2, Y: of(p)})
+	}
+	return s
+}
+
+// timed gives a latency only where there were any.
+func timed(of func(*Point) float64) func(*Point) float64 {
+	return func(p *Point) float64 {
+		if p.Timed == 0 {
+			return math.NaN()
+		}
+		return of(p)
+	}
+}
+
+func (r *Report) latencyOverTime() chart.Figure {
+	return chart.Line(chart.Plot{
+		Title: "Latency over time", Caption: "Of the requests answered in each window, on a logarithmic scale. A line that climbs for as long as the load lasts is a queue.",
+		XLabel: "since the start", XUnit: "s", YLabel: "latency", YUnit: "ms", LogY: true,
+		Series: []chart.Series{
+			r.line("median", chart.Candidate, timed(func(p *Point) float64 { return p.P50 })),
+			r.line("p95", chart.Third, timed(func(p *Point) float64 { return p.P95 })),
+			r.line("p99", chart.Monolith, timed(func(p *Point) float64 { return p.P99 })),
+		},
+	})
+}
+
+// perSecond makes counts of windows rates.
+func perSecond(of func(*Point) int64) func(*Point) float64 {
+	return func(p *Point) float64 {
+		if p.Span < p.Width/10 {
+			return math.NaN() // the sliver of a window at a run's end has no rate
+		}
+		return float64(of(p)) / p.Span
+	}
+}
+
+func (r *Report) timeSection() chart.Section {
+	return chart.Section{Title: "Over time", Figures: []chart.Figure{
+		chart.Line(chart.Plot{
+			Title: "Rate", Caption: "Users who came, requests that were answered and requests that failed. Where answers stay below arrivals, the target does not keep up.",
+			XLabel: "since the start", XUnit: "s", YLabel: "per second",
+			Series: []chart.Series{
+				r.line("virtual users arrived", chart.Neutral, perSecond(func(p *Point) int64 { return p.Arrivals })),
+				r.line("requests answered", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
+				r.line("requests failed", chart.Monolith, perSecond(func(p *Point) int64 { return p.Failed })),
+			},
+		}),
+		chart.Line(chart.Plot{
+			Title: "In flight", Caption: "Virtual users under way at each look.",
+			XLabel: "since the start", XUnit: "s", YLabel: "virtual users",
+			Series: []chart.Series{{Role: chart.Candidate, Area: true, Points: r.line("", 0, func(p *Point) float64 { return float64(p.InFlight) }).Points}},
+		}),
+	}}
+}
+
+func (r *Report) errorSection() (chart.Section, bool) {
+	if len(r.Codes)+len(r.Errors) == 0 {
+		return chart.Section{}, false
+	}
+	bars := func(m map[string]int64, bad func(string) bool) []chart.Bar {
+		var out []chart.Bar
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			role := chart.Candidate
+			if bad(k) {
+				role = chart.Monolith
+			}
+			out = append(out, chart.Bar{
+				Label: k, Value: float64(m[k]), Role: role,
+				Note: fmt.Sprintf("%.3g %% of requests", 100*float64(m[k])/float64(max(r.Requests, 1))),
+			})
+		}
+		return out
+	}
+	groups := []chart.BarGroup{{Name: "Status of the answers", Bars: bars(r.Codes, func(code string) bool { return code >= "400" })}}
+	if len(r.Errors) > 0 {
+		groups = append(groups, chart.BarGroup{Name: "Errors by kind", Bars: bars(r.Errors, func(string) bool { return true })})
+	}
+	return chart.Section{Title: "Answers and errors", Figures: []chart.Figure{
+		chart.Bars("Answers and errors", "A 5xx is an answer and an error.", groups),
+	}}, true
+}

@@ -1,0 +1,101 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"whittle/chart"
+)
+
+// machineSection shows who used the machine, and whether the generator was the
+// limit.
+func (r *Report) machineSection() chart.Section {
+	s := chart.Section{Title: "The machine"}
+	if cores := r.coreCount(); cores > 0 {
+		s.Paragraphs = append(s.Paragraphs, r.coreStory())
+		s.Figures = append(s.Figures, r.coreMap(cores))
+	}
+	busy := []chart.Series{r.line("generator", chart.Neutral, func(p *Point) float64 { return p.GeneratorCores })}
+	if r.watchedCores() > 0 {
+		busy = append(busy, r.line("watched processes", chart.Monolith, func(p *Point) float64 { return p.WatchedCores }))
+	}
+	s.Figures = append(s.Figures, chart.Line(chart.Plot{
+		Title: "Cores kept busy", Caption: "A target that stays at one core while others are idle is limited by a single thread, whatever the machine has left.",
+		XLabel: "since the start", XUnit: "s", YLabel: "cores", Series: busy,
+	}), chart.Line(chart.Plot{
+		Title: "The generator's lateness", Caption: "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.",
+		XLabel: "since the start", XUnit: "s", YLabel: "late by", YUnit: "ms",
+		Series: []chart.Series{{Role: chart.Neutral, Points: r.line("", 0, func(p *Point) float64 { return p.Late }).Points}},
+	}))
+	t := chart.Table{Caption: "CPU time", Head: []string{"Who", "Used", "Per request"}}
+	for _, p := range r.Processes {
+		t.Rows = append(t.Rows, []string{p.Name, seconds(p.CPU / 1e3), chart.Number(p.CPUPerRequest) + " ms"})
+	}
+	t.Rows = append(t.Rows, []string{"generator", seconds(r.Generator.CPU / 1e3), chart.Number(r.Generator.CPUPerRequest) + " µs"})
+	s.Tables = append(s.Tables, t)
+	return s
+}
+
+// coreAverages is how busy each core was over the run.
+func (r *Report) coreAverages(cores int) []float64 {
+	out, span := make([]float64, cores), make([]float64, cores)
+	for i := range r.Series {
+		p := &r.Series[i]
+		for c, v := range p.Cores {
+			out[c] += v * p.Span
+			span[c] += p.Span
+		}
+	}
+	for c := range out {
+		if span[c] > 0 {
+			out[c] /= span[c]
+		}
+	}
+	return out
+}
+
+// coreStory says in words what the map shows.
+func (r *Report) coreStory() string {
+	averages := r.coreAverages(r.coreCount())
+	sum, most, which := 0.0, 0.0, 0
+	for i, a := range averages {
+		sum += a
+		if a > most {
+			most, which = a, i
+		}
+	}
+	rest := 0.0
+	if len(averages) > 1 {
+		rest = (sum - most) / float64(len(averages)-1)
+	}
+	all := sum / float64(len(averages))
+	switch {
+	case all > 0.9:
+		return fmt.Sprintf("All %d cores were busy: %.0f %% of the time on average, with all that ran on the machine. What is measured then is the machine, and the generator has a part in it.", len(averages), 100*all)
+	case most > 0.7 && most > 2*rest:
+		return fmt.Sprintf("Core %d was busy %.0f %% of the time, the other cores %.0f %% on average: the work runs on one thread.", which, 100*most, 100*rest)
+	}
+	return fmt.Sprintf("The machine's %d cores were busy %.0f %% of the time on average, the busiest %.0f %%.", len(averages), 100*all, 100*most)
+}
+
+// coreMap is htop over time: a row for each core.
+func (r *Report) coreMap(cores int) chart.Figure {
+	rows := make([]chart.HeatRow, cores)
+	for c := range rows {
+		rows[c].Name = "core " + strconv.Itoa(c)
+	}
+	from, to := 0.0, 0.0
+	for i := range r.Series {
+		p := &r.Series[i]
+		to = math.Max(to, p.At+p.Width)
+		for c := range rows {
+			v := math.NaN()
+			if c < len(p.Cores) {
+				v = p.Cores[c]
+			}
+			rows[c].Values = append(rows[c].Values, v)
+		}
+	}
+	return chart.Heat("Every core over time", "All programs on the generator's machine together: the fuller the colour, the busier the core.", "since the start", "s", from, to, rows)
+}
