@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -111,17 +112,15 @@ type member struct {
 	sent   time.Time // when the last of them was sent
 	failed bool      // the last of them did
 	leave  bool      // an error ends the user
-	// pace is when the user's next request may be sent, by its pacing timer.
-	pace time.Time
-	// seen holds the steps that a user goes through once.
-	seen map[action]bool
+	done   bool      // the user has nothing more to do
+	run    *session
+	turns  map[*pacing]*nextTurn // when it may send again, by its pacing timers
+	own    map[any]int64     // its own counters
 }
 
 // stay is the whole life of a user of a closed model.
 func (w *worker) stay(ctx context.Context, st start) {
-	m := &member{crowd: st.crowd, number: st.number}
-	w.member = m
-	w.scope.member = m
+	m := w.join(st.crowd, st.number)
 	w.due = w.run.start.Add(st.at)
 	if m.crowd.Ramp == 0 {
 		// Users who come at once have no times of their own to be late for.
@@ -130,9 +129,7 @@ func (w *worker) stay(ctx context.Context, st start) {
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.run.users.Add(1)
 	w.pcg.Seed(w.run.seed, uint64(w.index))
-	for _, a := range m.crowd.setup {
-		w.scope.values[a.slot] = textValue(string(a.value.render(nil, &w.scope)))
-	}
+	w.prepare()
 	for range m.crowd.loopsOf() {
 		if w.timeUp() {
 			break
@@ -154,6 +151,41 @@ func (w *worker) stay(ctx context.Context, st start) {
 	w.forget()
 }
 
+// join makes the worker's user one of a crowd.
+func (w *worker) join(c *crowd, number int) *member {
+	m := &member{crowd: c, number: number, run: w.run}
+	w.member, w.scope.member = m, m
+	return m
+}
+
+// prepare gives the user the first values of its group's variables: for all
+// users the same, whatever is random in them.
+func (w *worker) prepare() {
+	g := w.member.crowd.group
+	if len(g.setup) == 0 {
+		return
+	}
+	own := w.scope.rng
+	w.scope.rng = rand.New(rand.NewPCG(w.run.seed, setupStream))
+	for _, a := range g.setup {
+		w.scope.values[a.slot] = textValue(string(a.value.render(nil, &w.scope)))
+	}
+	w.scope.rng = own
+}
+
+// arrived makes a user of open arrivals one of its group, where the plan has
+// one.
+func (w *worker) arrived() {
+	if g := w.run.plan.arriving; g != nil {
+		clear(w.scope.values)
+		w.join(w.run.crowds[0], int(w.index))
+		w.prepare()
+	}
+}
+
+// setupStream is apart from the numbers of users, which are streams too.
+const setupStream = 1<<63 + 1
+
 // idleLoop is how long a loop takes at least in which nothing is asked: one
 // whose conditions are all false would else keep a core busy.
 const idleLoop = 10 * time.Millisecond
@@ -170,7 +202,7 @@ func (w *worker) once(ctx context.Context) bool {
 	if m.crowd.scenario == anyScenario {
 		sc = w.run.plan.choose(w.scope.rng)
 	}
-	return w.steps(ctx, sc.steps) || ctx.Err() == nil && !m.leave && !w.timeUp()
+	return w.steps(ctx, sc.steps) || ctx.Err() == nil && !m.leave && !m.done && !w.timeUp()
 }
 
 // timeUp reports whether a user of a closed model is to stop before its next
@@ -244,7 +276,7 @@ func (w *worker) answered(o *observed) bool {
 
 // measured takes down the user's pace with a request.
 func (m *member) measured(o *observed) {
-	o.crowd = m.crowd.index + 1
+	o.crowd = m.crowd.index + 1 // of open arrivals: 0
 	if m.asked > 0 {
 		o.gap = o.sent.Sub(m.sent)
 	}

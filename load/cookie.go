@@ -142,7 +142,7 @@ func (j *jar) appendHeader(dst []byte, e *endpoint, target string, now time.Time
 
 // collect puts the cookies of an answer into the user's jar.
 func (w *worker) collect(q *prepared) {
-	if !w.ans.has("set-cookie") {
+	if q.bare || !w.ans.has("set-cookie") {
 		return
 	}
 	if w.jar == nil {

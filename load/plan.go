@@ -34,6 +34,9 @@ type Plan struct {
 	// run side by side or, where serial is set, one after the other.
 	groups []group
 	serial bool
+	// arriving is what open arrivals have in common with a group's users, in a
+	// JMeter plan. Nil: nothing.
+	arriving *group
 	// before runs once ahead of the arrivals, after once behind them; what
 	// before captures is carried, by slot, to every virtual user.
 	before, after []step

@@ -39,6 +39,9 @@ type reader struct {
 
 // ParsePlan reads a plan of the given source text; name is for errors.
 func (s Source) ParsePlan(name string, src []byte) (*Plan, error) {
+	if looksLikeXML(src) {
+		return s.parseJMX(name, src)
+	}
 	root, err := parseTree(name, src)
 	if err != nil {
 		return nil, err

@@ -141,6 +141,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		stop()
 		s.dialer.end()
 	}
+	if p.arriving != nil {
+		s.crowds = []*crowd{{group: p.arriving, index: -1}}
+	}
 	arrive := s.pace
 	if p.Model() == ModelClosed {
 		arrive = s.gather

@@ -100,7 +100,11 @@ type request struct {
 	// out. Nil: it never does.
 	skip func(*scope) bool
 	// follow takes a redirect for an answer that is still to come.
-	follow   bool
+	follow bool
+	// bare requests neither send nor keep cookies.
+	bare bool
+	// timeout bounds this request; 0: as the plan's others.
+	timeout  time.Duration
 	captures []capture
 	expect   []expectation
 }

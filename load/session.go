@@ -32,6 +32,7 @@ type session struct {
 	halt    func()
 	halting atomic.Bool
 	cut     func()
+	shared  sync.Map // what users have in common, by the step that keeps it
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 

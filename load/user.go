@@ -56,6 +56,7 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
 	w.pcg.Seed(w.run.seed, uint64(w.index))
+	w.arrived()
 	w.dress()
 	if !w.steps(ctx, w.run.plan.choose(w.scope.rng).steps) && ctx.Err() == nil {
 		w.run.failed.Add(1)
@@ -140,6 +141,9 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 	q, err := w.compose(q, o.sent)
 	if err == nil {
 		deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
+		if q.timeout > 0 {
+			deadline = o.sent.Add(q.timeout)
+		}
 		err = w.exchange(ctx, q, deadline, &o)
 		if err == nil {
 			w.collect(q)

@@ -1,0 +1,256 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// asked counts what a server was asked, in words.
+type asked struct {
+	*httptest.Server
+	mu sync.Mutex
+	// The following is guarded by mu.
+	seen  map[string]int
+	order []string
+}
+
+func newAsked(t *testing.T, answer http.HandlerFunc) *asked {
+	t.Helper()
+	a := &asked{seen: map[string]int{}}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		line := r.Method + " " + r.RequestURI
+		if ct := r.Header.Get("Content-Type"); ct != "" {
+			line += " " + ct
+		}
+		if c := r.Header.Get("Cookie"); c != "" {
+			line += " [" + c + "]"
+		}
+		if len(b) > 0 {
+			line += " " + string(b)
+		}
+		a.mu.Lock()
+		a.seen[line]++
+		a.order = append(a.order, line)
+		a.mu.Unlock()
+		if answer != nil {
+			answer(w, r)
+		}
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *asked) want(t *testing.T, want map[string]int) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for line, n := range want {
+		if a.seen[line] != n {
+			t.Errorf("%d × %s, want %d", a.seen[line], line, n)
+		}
+	}
+	if len(a.seen) != len(want) {
+		t.Errorf("asked %v, want %v", a.seen, want)
+	}
+}
+
+// jmx wraps thread groups into a test plan.
+func jmx(inner string) string {
+	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
+}
+
+// threads is a thread group of so many users and loops.
+func threads(users, loops int, inner string) string {
+	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">%d</stringProp></elementProp><stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
+}
+
+// get is a sampler of a path, with what is below it.
+func get(path, below string) string {
+	return `<HTTPSamplerProxy testname="` + path + `"><stringProp name="HTTPSampler.path">` + path + `</stringProp></HTTPSamplerProxy><hashTree>` + below + `</hashTree>`
+}
+
+func readJMX(t testing.TB, src string, files map[string]string) (*Plan, error) {
+	t.Helper()
+	return Source{Open: func(name string) ([]byte, error) {
+		text, ok := files[name]
+		if !ok {
+			return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
+		}
+		return []byte(text), nil
+	}, Properties: map[string]string{"set": "7"}}.ParsePlan("p.jmx", []byte(src))
+}
+
+func runJMX(t testing.TB, src string, files map[string]string, o Options) *Report {
+	t.Helper()
+	p, err := readJMX(t, src, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxLate = time.Minute
+	return run(t, p, o)
+}
+
+func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
+	srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/home":
+			http.SetCookie(w, &http.Cookie{Name: "unwanted", Value: "1"})
+			fmt.Fprintf(w, "hello, reader in %s", r.Header.Get("Accept-Language"))
+		case "/login":
+			http.SetCookie(w, &http.Cookie{Name: "sid", Value: "s1"})
+			fmt.Fprint(w, "token=t0k;")
+		case "/missing":
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	p, err := Source{Properties: map[string]string{"port": "9"}}.ReadPlan("testdata/jmx/template.jmx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Target != "http://127.0.0.1:9" || p.Model() != ModelClosed {
+		t.Errorf("target %s, model %s", p.Target, p.Model())
+	}
+	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+	srv.want(t, map[string]int{
+		"GET /home?section=news%20%26%20more": 6,
+		"GET /missing":                        6,
+		"POST /login application/x-www-form-urlencoded user=a%20b&n=1":                  1,
+		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "1"}`: 1,
+		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "2"}`: 1,
+		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "3"}`: 1,
+	})
+	if r.Requests != 16 || r.Failed != 0 || r.Users != (Users{4, 4, 0, 4, 0}) || r.Latency.Connect.Count != 4 {
+		t.Errorf("%d requests, %v, %+v, %d connections", r.Requests, r.Errors, r.Users, r.Latency.Connect.Count)
+	}
+	var names []string
+	for _, n := range r.Names {
+		names = append(names, n.Name)
+	}
+	if got := strings.Join(names, "; "); got != "Home page; A page that is not there; Log in; Write / Count" {
+		t.Errorf("names: %s", got)
+	}
+	if len(r.Paces) != 2 || r.Paces[0].Group != "Readers" || r.Paces[0].Users != 3 {
+		t.Errorf("paces: %+v", r.Paces)
+	}
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), `ResultCollector "View Results Tree"`) {
+		t.Errorf("the listener is left out in silence: %q", r.Warnings)
+	}
+}
+
+// The ingestion seed's test: the same plan with 1, 50, 500 and 1000 users, who
+// come over a tenth as many seconds. The ramp is a hundredth of that here.
+func TestTheIngestionPlanRunsWithAnyNumberOfUsers(t *testing.T) {
+	srv := newAsked(t, nil)
+	src, err := os.ReadFile("testdata/jmx/ingest.jmx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, users := range []int{1, 50, 500, 1000} {
+		p, err := Source{Properties: map[string]string{"users": fmt.Sprint(users), "ramp": fmt.Sprint(users / 10), "loops": "2"}}.ParsePlan("ingest.jmx", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := p.groups[0]; g.Users != users || g.Ramp != time.Duration(users/10)*time.Second || g.Loops != 2 {
+			t.Errorf("%d users: %+v", users, g.Closed)
+		}
+		quick, err := p.WithUsers(Closed{Users: users, Ramp: time.Duration(users) * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, quick, Options{Target: srv.URL, MaxLate: time.Minute})
+		if want := int64(2 * users); r.Completed != want || r.Failed != 0 || r.Users.Started != int64(users) {
+			t.Errorf("%d users: %d completed, want %d; %v", users, r.Completed, want, r.Errors)
+		}
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	for line := range srv.seen {
+		if !strings.HasPrefix(line, `POST /import application/json {"type":"track",`) {
+			t.Errorf("asked %s", line)
+		}
+	}
+}
+
+func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
+	script := func(name string) string { return threads(1, 1, get("/", "<"+name+` testname="s"/><hashTree/>`)) }
+	for says, src := range map[string]string{
+		`p.jmx:1:`: jmx(script("JSR223PreProcessor")),
+		`JSR223PreProcessor "s" is not supported: it is a script`: jmx(script("JSR223PreProcessor")),
+		`BeanShellPostProcessor "s" is not supported: it is a sc`: jmx(script("BeanShellPostProcessor")),
+		`BSFSampler is not supported: it is a script`:             jmx(threads(1, 1, "<BSFSampler/><hashTree/>")),
+		`JDBCSampler is not supported`:                            jmx(threads(1, 1, "<JDBCSampler/><hashTree/>")),
+		`SetupThreadGroup "x" is not supported`:                   jmx(`<SetupThreadGroup testname="x"/><hashTree/>`),
+		`AuthManager is not supported`:                            jmx("<AuthManager/><hashTree/>" + threads(1, 1, get("/", ""))),
+		`the function __groovy is not supported: it is a script`:  jmx(threads(1, 1, get("/${__groovy(1)}", ""))),
+		`the function __machineIP is not supported: known are`:    jmx(threads(1, 1, get("/${__machineIP}", ""))),
+		`property HTTPSampler.image_parser is not supported`:      jmx(threads(1, 1, `<HTTPSamplerProxy><boolProp name="HTTPSampler.image_parser">true</boolProp></HTTPSamplerProxy><hashTree/>`)),
+		`property HTTPsampler.Files is not supported`:             jmx(threads(1, 1, `<HTTPSamplerProxy><elementProp name="HTTPsampler.Files"><collectionProp name="x"/></elementProp></HTTPSamplerProxy><hashTree/>`)),
+		`on_sample_error: dance is not supported`:                 jmx(strings.Replace(threads(1, 1, get("/", "")), `<elementProp`, `<stringProp name="ThreadGroup.on_sample_error">dance</stringProp><elementProp`, 1)),
+		`a number is wanted, not "many"`:                          jmx(strings.Replace(threads(1, 1, get("/", "")), `num_threads">1`, `num_threads">many`, 1)),
+		`is not within 0 and 100000`:                              jmx(threads(200_000, 1, get("/", ""))),
+		`sends a request`:                                         jmx(""),
+		`a response timeout is`:                                   jmx(threads(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.response_timeout">x</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`begins with <jmeterTestPlan>`:                            `<plan/>`,
+		`document type`:                                           `<!DOCTYPE x [<!ENTITY a "aaaa">]><jmeterTestPlan/>`,
+		`not XML: invalid character entity &b;`:                   `<jmeterTestPlan>&b;</jmeterTestPlan>`,
+		`not XML: unexpected EOF`:                                 `<jmeterTestPlan>`,
+		`not in iso-8859-1`:                                       `<?xml version="1.0" encoding="iso-8859-1"?><jmeterTestPlan/>`,
+		`nested deeper than 64`:                                   strings.Repeat("<hashTree>", 100),
+		`more than 100000 elements`:                               "<a>" + strings.Repeat("<b/>", 100_001),
+		`this one follows none`:                                   `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
+		`has a TestPlan`:                                          `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
+		`a CSV file is in UTF-8`:                                  jmx(threads(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+get("/", ""))),
+		`no file x.csv`:                                           jmx(threads(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+get("/", ""))),
+		`assertion on Assertion.response_message`:                 jmx(threads(1, 1, get("/", `<ResponseAssertion><stringProp name="Assertion.test_field">Assertion.response_message</stringProp></ResponseAssertion><hashTree/>`))),
+		`look-around and back-references are not supported`:       jmx(threads(1, 1, get("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(?=a)</stringProp></RegexExtractor><hashTree/>`))),
+		`the pattern has no group 2`:                              jmx(threads(1, 1, get("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a)</stringProp><stringProp name="RegexExtractor.template">$2$</stringProp></RegexExtractor><hashTree/>`))),
+		`a condition with alert is not supported`:                 jmx(threads(1, 1, `<IfController><stringProp name="IfController.condition">alert(1)</stringProp></IfController><hashTree/>`+get("/", ""))),
+		`of flow control actions, only a pause is`:                jmx(threads(1, 1, `<TestAction><intProp name="ActionProcessor.action">2</intProp></TestAction><hashTree/>`+get("/", ""))),
+		`the schedule: "burst" is not known`:                      jmx(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + get("/", "") + `</hashTree>`),
+		`a run is of one model`:                                   jmx(threads(1, 1, get("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + get("/", "") + `</hashTree>`),
+		`${ without }`:                                            jmx(threads(1, 1, get("/${x", ""))),
+	} {
+		_, err := readJMX(t, src, nil)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		if code := whittle.CodeOf(err); err != nil && code.ExitStatus() != 2 && code != whittle.NotFound && code != whittle.ResourceExhausted {
+			t.Errorf("%v has the code %v", err, code)
+		}
+	}
+}
+
+func FuzzJMX(f *testing.F) {
+	paths, err := filepath.Glob("testdata/jmx/*.jmx")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, p := range paths {
+		src, err := os.ReadFile(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	f.Add([]byte(jmx(threads(1, 1, get("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", "")))))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if !looksLikeXML(src) {
+			return
+		}
+		p, err := Source{}.ParsePlan("f.jmx", src)
+		if err == nil && len(p.names) == 0 {
+			t.Error("a plan without requests passed")
+		}
+	})
+}
