@@ -49,6 +49,8 @@ func classify(err error) whittle.Failure {
 	return whittle.FailedMalform // net/http has no error type for what it could not parse
 }
 
+// isDial reports that no connection came about, so that nobody has got anything
+// of the request.
 func isDial(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return true
@@ -56,10 +58,9 @@ func isDial(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
+	// Conn is set where the very first record was none; a later one that is
+	// broken comes over a connection that has carried a request.
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && record.Conn != nil {
 		return true
 	}
 	_, ok := errors.AsType[x509.UnknownAuthorityError](err)
