@@ -50,12 +50,13 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 }
 
 // Observe takes one exchange. One in which the monolith gave no answer, or a
-// body was cut off, is not compared.
+// body was cut off, is not compared; but a status that differs differs whatever
+// the bodies are, and a candidate's error that was not waited for is such a one.
 func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	switch {
 	case x.Monolith.Failure == whittle.FailedCanceled || x.Candidate.Failure == whittle.FailedCanceled:
 		return Observation{Skip: whittle.SkipCanceled}
-	case x.Monolith.Truncated || x.Candidate.Truncated || x.Monolith.Failure == whittle.FailedTooLarge:
+	case x.Monolith.Failure == whittle.FailedTooLarge, cutOff(x):
 		return Observation{Skip: whittle.SkipTooLarge}
 	}
 	j.verdict = nil
@@ -91,6 +92,12 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		j.loose++
 	}
 	return o
+}
+
+// cutOff reports whether half a body would have to be compared.
+func cutOff(x *whittle.Exchange) bool {
+	answered := x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure
+	return (x.Monolith.Truncated || x.Candidate.Truncated) && !(answered && x.Monolith.Status != x.Candidate.Status)
 }
 
 // seeHead takes an exchange to one of the heads; it reports whether the two

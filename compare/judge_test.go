@@ -260,6 +260,12 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"plain", func(*whittle.Exchange) {}, Observation{}},
 		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedReset} }, Observation{Differs: true}},
 		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true}},
+		{"candidate 500, its user rescued", func(x *whittle.Exchange) {
+			x.Candidate = whittle.Answer{Status: 500, Truncated: true}
+		}, Observation{Differs: true}},
+		{"both 500, the candidate's user rescued", func(x *whittle.Exchange) {
+			x.Monolith.Status, x.Candidate = 500, whittle.Answer{Status: 500, Truncated: true}
+		}, Observation{Skip: whittle.SkipTooLarge}},
 	} {
 		x := countExchange(1, 1_000, 50_000, 50_100)
 		c.change(x)
@@ -267,8 +273,8 @@ func TestWhatIsNotCompared(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if v := j.Verdict(); v.Compared != 2 {
-		t.Errorf("compared %d, want 2", v.Compared)
+	if v := j.Verdict(); v.Compared != 3 {
+		t.Errorf("compared %d, want 3", v.Compared)
 	}
 }
 
