@@ -94,8 +94,10 @@ const (
 // Controller owns the routes' evidence and shares. Its methods may be called
 // by several goroutines at once.
 type Controller struct {
-	o     Options
-	table atomic.Pointer[map[string]*route] // replaced as a whole by Reload
+	o       Options
+	table   atomic.Pointer[map[string]*route] // replaced as a whole by Reload
+	running chan struct{}                     // closed by the first Run
+	once    sync.Once                         // of that closing
 
 	mu      sync.Mutex // guards the following
 	started bool
@@ -110,7 +112,7 @@ func New(o Options) (*Controller, error) {
 	if o.Store == nil || o.Apply == nil {
 		return nil, whittle.Errorf(whittle.Internal, "control: Store and Apply are required")
 	}
-	c := &Controller{o: o.withDefaults()}
+	c := &Controller{o: o.withDefaults(), running: make(chan struct{})}
 	table := map[string]*route{}
 	for i, spec := range o.Routes {
 		if spec.Candidate == nil {
@@ -180,6 +182,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.begin(r)
 	}
 	c.mu.Unlock()
+	c.once.Do(func() { close(c.running) })
 
 	<-ctx.Done()
 	c.mu.Lock()
@@ -192,6 +195,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Running is closed once Run takes orders.
+func (c *Controller) Running() <-chan struct{} { return c.running }
 
 // Observe compares one exchange, and says why it was not compared, or "". The
 // gateway calls it on its mirror workers.

@@ -50,8 +50,9 @@ func (v *runVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return f.Locate(err)
 	}
-	fmt.Fprintf(s.out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
-	return d.serve(ctx)
+	return d.serve(ctx, func() {
+		fmt.Fprintf(s.out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
+	})
 }
 
 func newLog(w io.Writer, c config.Log) *slog.Logger {
@@ -193,8 +194,8 @@ func (d *deployment) adminAddr() string {
 
 // serve runs until ctx ends, then winds down in the order in which nothing is
 // lost: no new requests, mirror workers, the last decision, the state file,
-// the traces.
-func (d *deployment) serve(ctx context.Context) error {
+// the traces. It says ready once orders are taken; who asks before that waits.
+func (d *deployment) serve(ctx context.Context, ready func()) error {
 	d.control.Start()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -205,6 +206,8 @@ func (d *deployment) serve(ctx context.Context) error {
 	defer stopDeciding()
 	decided := make(chan error, 1)
 	go func() { decided <- d.control.Run(decide) }()
+	<-d.control.Running()
+	ready()
 
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.gateway.Serve(serving, d.public) })
