@@ -220,11 +220,11 @@ func capturedText(s string) (value, bool) {
 // capture takes the values that the request asks for out of an answer. Where
 // one that must be there is missing, none is set, and the kind of the failure
 // is returned.
-func (q *request) capture(a *reply) string {
+func (r *request) capture(a *reply) string {
 	var few [8]value
 	values := few[:0]
-	for i := range q.captures {
-		c := &q.captures[i]
+	for i := range r.captures {
+		c := &r.captures[i]
 		v, ok := c.extract(a)
 		if ok && c.slot < 0 {
 			ok = v.text == string(c.want.render(nil, a.scope))
@@ -237,8 +237,8 @@ func (q *request) capture(a *reply) string {
 		}
 		values = append(values, v)
 	}
-	for i := range q.captures {
-		if c := &q.captures[i]; c.slot >= 0 {
+	for i := range r.captures {
+		if c := &r.captures[i]; c.slot >= 0 {
 			a.scope.values[c.slot] = values[i]
 		}
 	}

@@ -168,8 +168,12 @@ func (p *conditionParser) choice(depth int) (condition, error) {
 
 // conditionLevels are the operators between two operands, the loosest first.
 var conditionLevels = [][]string{
-	{"or", "||"}, {"and", "&&"}, {"==", "!=", "<", "<=", ">", ">=", "~=", "in", "not"},
-	{"+", "-"}, {"*", "/", "%", "mod"}, {"^"},
+	{"or", "||"},
+	{"and", "&&"},
+	{"==", "!=", "<", "<=", ">", ">=", "~=", "in", "not"},
+	{"+", "-"},
+	{"*", "/", "%", "mod"},
+	{"^"},
 }
 
 func (p *conditionParser) binary(level, depth int) (condition, error) {

@@ -139,8 +139,8 @@ func (r *reader) expectPattern(q *request, n *node) error {
 
 // property follows a path such as user.names[0] into a JSON body. Nil: the
 // body has no such property, or is not JSON.
-func (a *reply) property(path string) *document {
-	doc := a.json()
+func (r *reply) property(path string) *document {
+	doc := r.json()
 	if doc == nil {
 		return nil
 	}

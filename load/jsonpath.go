@@ -167,10 +167,10 @@ func splitOutside(s string, sep byte) []string {
 	var out []string
 	begin := 0
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\'' || c == '"':
+		switch s[i] {
+		case '\'', '"':
 			i += max(quotedLength(s[i:]), 1) - 1
-		case c == sep:
+		case sep:
 			out = append(out, s[begin:i])
 			begin = i + 1
 		}
@@ -364,8 +364,8 @@ func splitPath(path string) []string {
 			continue
 		case '[':
 			end := strings.IndexByte(path, ']')
-			if n := 0; len(path) > 1 && (path[1] == '\'' || path[1] == '"') {
-				if n = quotedLength(path[1:]); n > 0 && n+1 < len(path) && path[n+1] == ']' {
+			if len(path) > 1 && (path[1] == '\'' || path[1] == '"') {
+				if n := quotedLength(path[1:]); n > 0 && n+1 < len(path) && path[n+1] == ']' {
 					out, path = append(out, unescape(path[1:n+1])), path[n+2:]
 					continue
 				}

@@ -21,7 +21,6 @@ var errMarkup = errors.New("more XML than is read")
 type markup struct {
 	kind          xpath.NodeType
 	prefix, local string
-	space         string
 	text          string // of a text, a comment or an attribute
 	attributes    []*markup
 	parent, child *markup

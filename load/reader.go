@@ -2,7 +2,9 @@ package load
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +49,7 @@ func (s Source) ParsePlan(name string, src []byte) (*Plan, error) {
 		return nil, err
 	}
 	r := &reader{
-		source: s, plan: &Plan{Name: name}, testID: "whittle",
+		source: s, plan: &Plan{Name: name}, testID: fmt.Sprintf("t%016x", rand.Uint64()),
 		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]*node{}, names: map[string]int{},
 		digest: sha256.Sum256(src),
 	}
