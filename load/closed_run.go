@@ -115,7 +115,7 @@ type member struct {
 	done   bool      // the user has nothing more to do
 	run    *session
 	turns  map[*pacing]*nextTurn // when it may send again, by its pacing timers
-	own    map[any]int64     // its own counters
+	own    map[any]int64         // its own counters
 }
 
 // stay is the whole life of a user of a closed model.
@@ -266,8 +266,10 @@ func (w *worker) answered(o *observed) bool {
 	case endUser:
 		m.leave = true
 	case endRun:
+		w.run.halting.Store(true)
 		w.run.halt()
 	case endRunNow:
+		w.run.halting.Store(true)
 		w.run.halt()
 		w.run.cut()
 	}

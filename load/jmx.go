@@ -176,6 +176,11 @@ func (j *jmxReader) chooseTarget() {
 	}
 }
 
+// relative reports whether a request of the plan is sent to the target.
+func (p *Plan) relative() bool {
+	return slices.ContainsFunc(p.requests(), func(q *request) bool { return q.origin == "" && q.address == nil })
+}
+
 // refuse says why an element does not run.
 func (j *jmxReader) refuse(e *element) error {
 	for _, script := range []string{"JSR223", "BeanShell", "BSF", "Groovy"} {

@@ -31,13 +31,13 @@ func prepare(p *Plan, target string) (map[*request]*prepared, *origins, error) {
 	all := newOrigins(target, p.HTTP.Insecure)
 	out := map[*request]*prepared{}
 	for _, r := range p.requests() {
-		at, err := all.find(r.origin)
-		if err != nil {
-			return nil, nil, err
-		}
 		if r.address != nil {
 			out[r] = &prepared{request: r}
 			continue
+		}
+		at, err := all.find(r.origin)
+		if err != nil {
+			return nil, nil, err
 		}
 		out[r] = prepareOne(r, at)
 	}

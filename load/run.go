@@ -94,7 +94,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if target == "" {
 		target = p.Target
 	}
-	if target == "" {
+	if target == "" && p.relative() {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
 	}
