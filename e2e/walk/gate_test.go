@@ -1,0 +1,232 @@
+package walk
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	"whittle"
+	"whittle/admin"
+	"whittle/rollout"
+)
+
+const countRoute = "POST /Count"
+
+// setting is what a test says in its config; the zero value of each field
+// leaves it to the template.
+type setting struct {
+	Listen, Admin string
+	Monolith      string
+	Work          string
+	// Candidate is the count service's address; empty: everything passes
+	// through.
+	Candidate string
+	// Plain says that the candidate speaks the monolith's own HTTP.
+	Plain   bool
+	Compare string
+	Mirror  string
+	Rollout string
+	Guard   string
+	// Timeout is the candidate's.
+	Timeout string
+	// More routes, as YAML lines.
+	More string
+}
+
+var configText = template.Must(template.New("whittle.yaml").Parse(`listen: {{or .Listen "127.0.0.1:0"}}
+admin: {{or .Admin "127.0.0.1:0"}}
+monolith: http://{{.Monolith}}
+state: {{.Work}}/whittle.db
+{{- if or .Candidate .More}}
+routes:
+{{- end}}
+{{- if .Candidate}}
+  - match: POST /Count
+    candidate:
+      url: http://{{.Candidate}}
+      timeout: {{or .Timeout "10s"}}
+{{- if not .Plain}}
+      rpc: {protocol: twirp, descriptor: {{.Work}}/count.binpb, method: twirp.carved.Carved/Count}
+      response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
+{{- end}}
+    safe: true
+    compare: {{or .Compare "{kind: statistical, value: number in the body, per: request.times}"}}
+    mirror: {{or .Mirror "{shed_above: off}"}}
+    rollout: {{or .Rollout "{auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"}}
+    guard: {{or .Guard "{p99: off}"}}
+{{- end}}
+{{.More}}
+`))
+
+// gate is a running whittle with its client.
+type gate struct {
+	*process
+	setting setting
+	client  *admin.Client
+	// name is the route that the methods are about.
+	name string
+}
+
+// on is the same gate with the methods about another route.
+func (g *gate) on(route string) *gate {
+	other := *g
+	other.name = route
+	return &other
+}
+
+// open starts whittle with a config; the setting's Work folder is made where
+// there is none.
+func open(t *testing.T, s setting) *gate {
+	t.Helper()
+	if s.Work == "" {
+		s.Work = t.TempDir()
+		descriptor, err := os.ReadFile(filepath.Join(repository, "systems/count/count.binpb"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.Work, "count.binpb"), descriptor, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &gate{setting: s, name: countRoute}
+	g.write(t, s)
+	g.run(t)
+	t.Cleanup(func() { g.client.Close() })
+	return g
+}
+
+// run starts whittle on the folder as it is.
+func (g *gate) run(t *testing.T) {
+	t.Helper()
+	g.process = start(t, filepath.Join(built, "whittle"), "run", "-c", g.path())
+	if g.client != nil {
+		g.client.Close()
+	}
+	var err error
+	if g.client, err = admin.Dial(g.admin, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *gate) path() string { return filepath.Join(g.setting.Work, "whittle.yaml") }
+
+// write puts a config in place, whole or not at all.
+func (g *gate) write(t *testing.T, s setting) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := configText.Execute(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	g.writeText(t, b.Bytes())
+}
+
+func (g *gate) writeText(t *testing.T, b []byte) {
+	t.Helper()
+	next := g.path() + ".next"
+	err := os.WriteFile(next, b, 0o600)
+	if err == nil {
+		err = os.Rename(next, g.path())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// route is the route as its status shows it.
+func (g *gate) route(t *testing.T) whittle.RouteStatus {
+	t.Helper()
+	r, err := g.client.Route(t.Context(), g.name)
+	if err != nil {
+		t.Fatalf("status: %v\n%s", err, g.said)
+	}
+	return r
+}
+
+// await waits for the route to be as asked.
+func (g *gate) await(t *testing.T, what string, as func(*whittle.RouteStatus) bool) whittle.RouteStatus {
+	t.Helper()
+	var last whittle.RouteStatus
+	until(t, what, func() (bool, string) {
+		last = g.route(t)
+		return as(&last), fmt.Sprintf("%s at %g %%, %s, ledger %+v", last.Phase, last.Percent, last.Verdict.Summary, last.Ledger)
+	})
+	return last
+}
+
+func (g *gate) order(t *testing.T, kind rollout.Kind) {
+	t.Helper()
+	o := rollout.Order{Kind: kind, By: "the test", Reason: "the test's word", Force: kind == rollout.Promote}
+	if _, err := g.client.Order(t.Context(), g.name, o); err != nil {
+		t.Fatalf("%s: %v\n%s", kind, err, g.said)
+	}
+}
+
+// crowded waits until the candidate has been asked by n more users.
+func (g *gate) crowded(t *testing.T, n int64) {
+	t.Helper()
+	from := g.metric(t, "whittle_candidate_requests_total", "")
+	until(t, fmt.Sprintf("%d more users on the candidate", n), func() (bool, string) {
+		if r := g.route(t); r.Phase == whittle.PhaseRolledBack {
+			t.Fatalf("rolled back: %s\n%s", r.Timeline[len(r.Timeline)-1].Reason, g.said)
+		}
+		now := g.metric(t, "whittle_candidate_requests_total", "")
+		return now >= from+n, fmt.Sprintf("%d came", now-from)
+	})
+}
+
+// atRest waits until nothing is under way and the status shows all of it, and
+// holds the ledger to its sum.
+func (g *gate) atRest(t *testing.T) whittle.Ledger {
+	t.Helper()
+	until(t, "nothing to be under way", func() (bool, string) {
+		n := g.metric(t, "whittle_exchanges_pending", "")
+		return n == 0, fmt.Sprintf("%d are", n)
+	})
+	total := g.metric(t, "whittle_exchanges_total", "")
+	l := g.await(t, "the status to show the ledger at rest", func(r *whittle.RouteStatus) bool {
+		return r.Ledger.Pending == 0 && r.Ledger.Total == total
+	}).Ledger
+	if l.Total != l.Sum() || l.Compared < 0 || l.Failed < 0 || l.Shed < 0 {
+		t.Errorf("the ledger does not add up: %+v", l)
+	}
+	return l
+}
+
+// metric adds up the route's series of a name that have the label in
+// them; an empty label takes all.
+func (g *gate) metric(t *testing.T, name, label string) int64 {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	resp, err := client.Get("http://" + g.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, found := 0.0, false
+	for line := range strings.Lines(string(b)) {
+		series, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
+		if !ok || !strings.HasPrefix(series, name+"{") || !strings.Contains(series, fmt.Sprintf("route=%q", g.name)) || !strings.Contains(series, label) {
+			continue
+		}
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, found = sum+f, true
+	}
+	if !found {
+		t.Fatalf("no metric %s with %q", name, label)
+	}
+	return int64(sum)
+}

@@ -1,0 +1,130 @@
+package walk
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"whittle"
+	"whittle/rollout"
+)
+
+// inForce waits until the config in force says so.
+func (g *gate) inForce(t *testing.T, words string) {
+	t.Helper()
+	until(t, words+" to be in force", func() (bool, string) {
+		raw, err := g.client.Config(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(raw), words), string(raw)
+	})
+}
+
+// placeOf gives file:line:column of the first such word in the config.
+func (g *gate) placeOf(t *testing.T, word string) string {
+	t.Helper()
+	b, err := os.ReadFile(g.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(b), word)
+	if !found {
+		t.Fatalf("no %q in the config", word)
+	}
+	return fmt.Sprintf("%s:%d:%d:", g.path(), 1+strings.Count(before, "\n"), len(before)-strings.LastIndexByte(before, '\n'))
+}
+
+// TestReload changes the config under load: by signal, by the file alone, and
+// by a file that is wrong. No user notices any of it.
+func TestReload(t *testing.T) {
+	const reloads, users = 20, 8
+	m := monolith(t)
+	s := setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true}
+	g := open(t, s)
+	s.Work = g.setting.Work
+	c := gather(g.public, users, func(u *user, _ int) error { return u.count(1000) })
+	g.order(t, rollout.Promote)
+	g.crowded(t, 10)
+	for i := range reloads {
+		s.Timeout = fmt.Sprintf("%ds", 11+i)
+		g.write(t, s)
+		if i%2 == 0 {
+			g.signal(t, syscall.SIGHUP)
+		}
+		g.inForce(t, s.Timeout)
+		c.more(t, users)
+	}
+	before := g.route(t)
+	if before.Percent != 25 || before.Verdict.Compared == 0 {
+		t.Errorf("after %d reloads: %s at %g %%, %d compared", reloads, before.Phase, before.Percent, before.Verdict.Compared)
+	}
+
+	bad := s
+	bad.Mirror = "{shed_abve: off}"
+	g.write(t, bad)
+	place := g.placeOf(t, "shed_abve")
+	g.signal(t, syscall.SIGHUP)
+	until(t, "the bad config to be refused", func() (bool, string) {
+		said := g.said.String()
+		return strings.Contains(said, "config refused") && strings.Contains(said, place), said
+	})
+	c.more(t, users)
+	g.inForce(t, s.Timeout)
+	if r := g.route(t); r.Percent != 25 {
+		t.Errorf("a refused config moved the share: %s at %g %%", r.Phase, r.Percent)
+	}
+
+	s.Candidate = newFake(t).address()
+	g.write(t, s)
+	g.signal(t, syscall.SIGHUP)
+	after := g.await(t, "the evidence to begin afresh", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseShadow && r.Share == 0 })
+	if after.Verdict.Compared >= before.Verdict.Compared {
+		t.Errorf("%d compared before, %d with another candidate", before.Verdict.Compared, after.Verdict.Compared)
+	}
+	c.more(t, users)
+	c.home()
+	c.content(t)
+	g.atRest(t)
+}
+
+// TestReloadUnderWay answers a request from the monolith that it was sent to,
+// though the config has another one by then.
+func TestReloadUnderWay(t *testing.T) {
+	came, release := make(chan struct{}), make(chan struct{})
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(came)
+		<-release
+		_, _ = w.Write([]byte("old"))
+	}))
+	t.Cleanup(old.Close)
+	next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("next")) }))
+	t.Cleanup(next.Close)
+	s := setting{Monolith: old.Listener.Addr().String()}
+	g := open(t, s)
+	s.Work = g.setting.Work
+	answered := make(chan string, 1)
+	go func() {
+		u := newUser(g.public, 1)
+		defer u.close()
+		status, answer, err := u.ask(http.MethodPost, "/", "{}")
+		answered <- fmt.Sprint(status, answer, err)
+	}()
+	<-came
+	s.Monolith = next.Listener.Addr().String()
+	g.write(t, s)
+	g.inForce(t, s.Monolith)
+	u := newUser(g.public, 2)
+	defer u.close()
+	if status, answer, err := u.ask(http.MethodPost, "/", "{}"); status != http.StatusOK || answer != "next" || err != nil {
+		t.Errorf("a new request got %d %q, %v", status, answer, err)
+	}
+	close(release)
+	if got := <-answered; got != "200old<nil>" {
+		t.Errorf("the request under way got %s", got)
+	}
+}

@@ -1,0 +1,117 @@
+package walk
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/rollout"
+)
+
+// fake counts as the monolith does, in process, until it is broken.
+type fake struct {
+	*httptest.Server
+	broken atomic.Bool
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := new(fake)
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Times int }
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if f.broken.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		sum := 0
+		for range q.Times {
+			sum += (rand.IntN(200) + 1) >> 1
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintf(w, "Counted to %d \n", sum)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *fake) address() string { return f.Listener.Addr().String() }
+
+// TestRollback breaks the candidate under 50 users at once: few requests meet
+// it, the monolith has everybody back soon, and no user notices.
+func TestRollback(t *testing.T) {
+	const users, exposure = 50, 50
+	m := monolith(t)
+	for _, way := range []struct {
+		name string
+		// candidate gives its address, what breaks it, and what ends that.
+		candidate func(*testing.T) (s setting, breaks, mends func())
+	}{
+		{"killed", func(t *testing.T) (setting, func(), func()) {
+			c := service(t, "127.0.0.1:0", "")
+			return setting{Candidate: c.public}, c.kill, func() {}
+		}},
+		{"stopped", func(t *testing.T) (setting, func(), func()) {
+			c := service(t, "127.0.0.1:0", "")
+			return setting{Candidate: c.public}, func() { c.signal(t, syscall.SIGSTOP) }, func() { c.signal(t, syscall.SIGCONT) }
+		}},
+		{"answers 500", func(t *testing.T) (setting, func(), func()) {
+			f := newFake(t)
+			return setting{Candidate: f.address(), Plain: true}, func() { f.broken.Store(true) }, func() {}
+		}},
+	} {
+		for _, steps := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s at %d %%", way.name, []int{0, 25, 100}[steps]), func(t *testing.T) {
+				s, breaks, mends := way.candidate(t)
+				s.Monolith = m.public
+				s.Rollout = "{auto: false, steps: [25, 100], hold: 1h, sticky_by: header:X-User}" // never live: exposure is bounded in the shift
+				g := open(t, s)
+				var slowest atomic.Int64
+				c := gather(g.public, users, func(u *user, _ int) error {
+					at := time.Now()
+					err := u.count(1000)
+					for took, old := int64(time.Since(at)), slowest.Load(); took > old && !slowest.CompareAndSwap(old, took); {
+						old = slowest.Load()
+					}
+					return err
+				})
+				g.await(t, "evidence", func(r *whittle.RouteStatus) bool { return r.Verdict.Compared > 0 })
+				for range steps {
+					g.order(t, rollout.Promote)
+					g.crowded(t, 2*users)
+				}
+				touched, pace := g.metric(t, "whittle_rescued_requests_total", ""), time.Duration(slowest.Load())
+				at := time.Now()
+				breaks()
+				r := g.await(t, "the rollback", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseRolledBack && r.Share == 0 })
+				last := r.Timeline[len(r.Timeline)-1]
+				took := last.At.Sub(at)
+				c.more(t, 2*users)
+				c.home()
+				c.content(t)
+				touched = g.metric(t, "whittle_rescued_requests_total", "") - touched
+				t.Logf("share 0 after %v, %d requests rescued, %d served, slowest answer before %v: %s", took, touched, c.served.Load(), pace, last.Reason)
+				if touched > exposure {
+					t.Errorf("%d requests met the broken candidate", touched)
+				}
+				// A second is promised where answers take less than a quarter of
+				// one; on a slow machine, four times the slowest answer.
+				if bound := max(time.Second, 4*pace+time.Second/2); took < 0 || took > bound {
+					t.Errorf("the rollback took %v, bound %v", took, bound)
+				}
+				mends() // or what is mirrored would wait for it
+				g.atRest(t)
+			})
+		}
+	}
+}

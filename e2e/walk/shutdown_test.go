@@ -1,0 +1,37 @@
+package walk
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTerm ends whittle under load: whoever got a connection gets an answer.
+func TestTerm(t *testing.T) {
+	const rounds, users = 6, 24
+	m := monolith(t)
+	for round := range rounds {
+		g := open(t, setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true})
+		gone := make(chan struct{})
+		c := gather(g.public, users, func(u *user, i int) error {
+			if u.conn == nil && i > 0 {
+				select {
+				case <-gone: // nobody is there to connect to any more
+					<-time.After(pollEvery)
+					return nil
+				default:
+				}
+			}
+			return u.count(1000 + 20_000*(i%3))
+		})
+		c.more(t, 4*users)
+		close(gone)
+		g.signal(t, syscall.SIGTERM)
+		<-g.ended
+		c.home()
+		if g.err != nil {
+			t.Errorf("round %d: it ended with %v\n%s", round, g.err, g.said)
+		}
+		c.content(t)
+	}
+}
