@@ -293,9 +293,7 @@ func (rt *route) rescue(c *asking) {
 	if broken.Failure == whittle.NoFailure {
 		broken.Truncated = true // its body was not waited for
 	}
-	v.answer = whittle.Answer{}
-	v.answerCopy.drop()
-	v.answerCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
+	v.noAnswer(whittle.Answer{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
 	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: v})

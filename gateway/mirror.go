@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 
@@ -17,12 +18,17 @@ func (rt *route) mirror(v *visit, res *result) {
 	case res.failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)
 		return
-	case res.failure != whittle.NoFailure:
-		v.skip(whittle.SkipMonolith)
-		return
 	case res.streamed:
 		v.skip(whittle.SkipStreaming)
 		return
+	case res.failure != whittle.NoFailure && v.broken != nil:
+		v.skip(whittle.SkipMonolith) // neither side has answered
+		return
+	case res.failure != whittle.NoFailure:
+		// The candidate is asked all the same: were only those requests counted
+		// to which the monolith answers, two sides that fail alike would seem to
+		// differ.
+		v.noAnswer(whittle.Answer{Failure: res.failure, Detail: res.detail})
 	}
 	v.served = whittle.Monolith
 	v.answer.Latency = res.latency
@@ -88,10 +94,7 @@ func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (s
 		return "", true
 	case v.served == whittle.Candidate:
 		x.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x))
-		if x.Monolith.Failure != whittle.NoFailure {
-			skip = whittle.SkipMonolith
-		}
-		return skip, ok
+		return "", ok
 	}
 	out, err := rt.toCandidate(v, x)
 	if err != nil {
@@ -121,7 +124,7 @@ func (rt *route) mapped(a *whittle.Answer) whittle.Answer {
 // and only where that changes nothing and the monolith is at ease.
 func (rt *route) repeat(ctx context.Context, v *visit, x *whittle.Exchange) {
 	every := rt.spec.Mirror.RepeatEvery
-	if every <= 0 || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.strain.sheds(v.at) {
+	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.strain.sheds(v.at) {
 		return
 	}
 	if again, ok := rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {
@@ -171,14 +174,16 @@ func (rt *route) toCandidate(v *visit, x *whittle.Exchange) (*whittle.Request, e
 	return out, nil
 }
 
-// observe shows the exchange to whoever compares. A candidate that failed is
-// shown too, since that is a finding, but counts as failed.
+// observe shows the exchange to whoever compares. A side that failed is shown
+// too, since that is evidence, but the exchange is not compared.
 func (rt *route) observe(v *visit, x *whittle.Exchange) {
 	skip := ""
 	if f := rt.env.g.opts.Observe; f != nil {
 		skip = f(x)
 	}
 	switch {
+	case x.Monolith.Failure != whittle.NoFailure:
+		v.skip(cmp.Or(skip, whittle.SkipMonolith))
 	case x.Candidate.Failure != whittle.NoFailure:
 		v.failed()
 	case skip != "":

@@ -315,3 +315,29 @@ func BenchmarkShadow(b *testing.B) {
 		})
 	}
 }
+
+// Two sides that fail alike must look alike to the judge, so it is shown the
+// requests that the monolith failed as well as those that the candidate did.
+func TestTheMonolithsFailuresAreShown(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		share whittle.Share
+	}{{"shadow", 0}, {"watched at a full share", whittle.All}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, everything(), http.HandlerFunc(reset), says(200, "fine"))
+			if tt.share > 0 {
+				s.g.Apply("/work", tt.share, whittle.PhaseShift)
+			}
+			s.gets(s.sends("GET", ""))
+			if l := s.rests(); l.Total != 1 || l.Skipped[whittle.SkipMonolith] != 1 {
+				t.Errorf("ledger %+v, want the one request as %s", l, whittle.SkipMonolith)
+			}
+			if seen := s.seen(); len(seen) != 1 || seen[0].Monolith.Failure == whittle.NoFailure || !seen[0].Candidate.OK() {
+				t.Errorf("the judge saw %+v", seen)
+			}
+			if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
+				t.Errorf("%d bytes still reserved", n)
+			}
+		})
+	}
+}

@@ -98,6 +98,13 @@ func (v *visit) answerHead(status int, h whittle.Header) {
 func (v *visit) answerBody(p []byte)            { v.answerCopy.add(p) }
 func (v *visit) answerTrailer(h whittle.Header) { v.answer.Trailer = h }
 
+// noAnswer puts a failure in the place of what was copied of an answer.
+func (v *visit) noAnswer(a whittle.Answer) {
+	v.answer = a
+	v.answerCopy.drop()
+	v.answerCopy = capture{limit: v.rt.spec.Mirror.MaxBody, budget: &v.rt.budget}
+}
+
 // incomplete says why the copies cannot be compared: a reason to skip, or that
 // the route's memory was used up.
 func (v *visit) incomplete() (skip string, shed bool) {
