@@ -77,7 +77,7 @@ func (b *canvas) bar(bar Bar, u string, y, most float64) {
 }
 
 // Interval is an estimate with its interval, against a margin that counts as
-// none.
+// none. Where the margin's ends are equal it is a line: no difference.
 type Interval struct {
 	Label                string
 	Low, Estimate, High  float64
@@ -126,9 +126,14 @@ func (b *canvas) interval(r Interval, y float64) {
 	b.text(barLeft-10, mid+4, "end", "tick", r.Label)
 	b.line(x.from, mid, x.to, mid, "axis")
 	m1, m2 := x.place(r.MarginLow), x.place(r.MarginTop)
-	fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="28" class="margin"/>`, num(m1), num(mid-14), num(math.Max(m2-m1, 1)))
-	b.text(m1, mid+28, "middle", "tick", Number(r.MarginLow)+unit(r.Unit))
-	b.text(m2, mid+28, "middle", "tick", Number(r.MarginTop)+unit(r.Unit))
+	if r.MarginLow == r.MarginTop { // a single value to be left of or right of
+		b.line(m1, mid-15, m1, mid+15, "axis")
+		b.text(m1, mid+28, "middle", "tick", Number(r.MarginLow)+unit(r.Unit))
+	} else {
+		fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="28" class="margin"/>`, num(m1), num(mid-14), num(math.Max(m2-m1, 1)))
+		b.text(m1, mid+28, "middle", "tick", Number(r.MarginLow)+unit(r.Unit))
+		b.text(m2, mid+28, "middle", "tick", Number(r.MarginTop)+unit(r.Unit))
+	}
 	class := "outside"
 	if r.Inside {
 		class = "inside"

@@ -22,11 +22,15 @@ func (c *Comparison) WriteSummary(w io.Writer) error {
 	if c.Early {
 		b.WriteString(", ended early")
 	}
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "\n\n\tA\tB\tB over A\t95 % interval\tp, all together\t\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "\n\n\tA\tB\tB over A\t95 % interval\tp, all together\n")
 	for i := range c.Figures {
 		f := &c.Figures[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.label(), f.value(f.A), f.value(f.B), ratioText(f.Ratio), f.interval(), f.chance(), f.word())
+		cells := []string{f.label(), f.value(f.A), f.value(f.B), ratioText(f.Ratio), f.interval(), f.chance()}
+		if f.Different {
+			cells = append(cells, "different")
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 	fmt.Fprintf(&b, "\n%s\n", c.Verdict)
@@ -71,13 +75,6 @@ func (f *Compared) chance() string {
 	default:
 		return fmt.Sprintf("%.2g", p)
 	}
-}
-
-func (f *Compared) word() string {
-	if f.Different {
-		return "different"
-	}
-	return ""
 }
 
 // better says that B's figure is, where it differs, the one to be wished for.
@@ -163,17 +160,19 @@ func (c *Comparison) distributionSection() chart.Section {
 func (c *Comparison) pairSection() chart.Section {
 	ratios := chart.Series{Name: "B over A, of each pair", Role: chart.Candidate}
 	one := chart.Series{Name: "no difference", Role: chart.Neutral}
+	far := 1.0
 	for _, p := range c.Blocks {
 		y := math.NaN()
 		if p.A > 0 && p.B > 0 {
 			y = p.B / p.A
+			far = max(far, y, 1/y)
 		}
 		ratios.Points = append(ratios.Points, chart.Point{X: p.At, Y: y})
 		one.Points = append(one.Points, chart.Point{X: p.At, Y: 1})
 	}
 	return chart.Section{Title: "Pair by pair", Figures: []chart.Figure{chart.Line(chart.Plot{
 		Title: "Ratio of the two medians of each pair", Caption: "A trend here would say that the difference itself changes while the load lasts.",
-		XLabel: "since the start", XUnit: "s", YLabel: "ratio", Series: []chart.Series{ratios, one},
+		XLabel: "since the start", XUnit: "s", YLabel: "ratio", LogY: far > 3, Series: []chart.Series{ratios, one},
 	})}}
 }
 

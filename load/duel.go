@@ -19,7 +19,8 @@ type Duel struct {
 	// Length is how much of the plan is sent to each target. 0: all of an open
 	// plan; a minute of a closed one.
 	Length time.Duration
-	// Block is a block's length. 0: a 120th of Length, within 250 ms and 5 s.
+	// Block is a block's length. 0: a 120th of Length, within 250 ms and 5 s, but
+	// longer where fewer than 20 users would arrive, up to a 24th of Length.
 	Block time.Duration
 	// Warmup is for how long each target gets the plan's beginning before
 	// anything counts. 0: 2 s; negative: not at all.
@@ -55,6 +56,8 @@ const (
 	leastBlock  = 250 * time.Millisecond
 	mostBlock   = 5 * time.Second
 	usualBlocks = 120
+	leastBlocks = 24 // as many stretches as the intervals want
+	leastUsers  = 20
 	maxBlock    = time.Minute
 	maxPairs    = 1000
 	closedTime  = time.Minute
@@ -73,10 +76,10 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	turns := [2]*turn{newTurn(&d, d.A), newTurn(&d, d.B)}
 	defer turns[0].close()
 	defer turns[1].close()
-	started := d.Options.Now()
 	if err := d.warm(ctx, turns); err != nil {
 		return nil, err
 	}
+	started := d.Options.Now()
 	pairs := max(int(d.Length/d.Block), 1)
 	schedule := d.slicer()
 	for done := 0; done < pairs && ctx.Err() == nil; done++ {
@@ -107,6 +110,10 @@ func (d *Duel) measures() error {
 	}
 	if d.Block == 0 {
 		d.Block = min(max(d.Length/usualBlocks, leastBlock), mostBlock)
+		if n := d.Plan.planned(); n > 0 && !closed {
+			crowd := time.Duration(float64(planEnd(d.Plan.Phases)) / float64(n) * leastUsers)
+			d.Block = max(d.Block, min(crowd, d.Length/leastBlocks))
+		}
 	}
 	d.Block = max(min(d.Block, d.Length), d.Length/maxPairs)
 	if d.Block < 10*time.Millisecond || d.Block > maxBlock {

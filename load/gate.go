@@ -129,7 +129,7 @@ func ratioText(n Number) string {
 	f := float64(n)
 	switch {
 	case math.IsNaN(f):
-		return "unknown"
+		return "–"
 	case math.IsInf(f, 1):
 		return "∞"
 	}

@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -24,10 +23,7 @@ func (r *LevelsReport) rows() (head []string, rows [][]string) {
 			}
 			a, b = append(a, f.value(f.A)), append(b, f.value(f.B))
 			cell := ratioText(f.Ratio)
-			switch {
-			case math.IsNaN(float64(f.Ratio)):
-				cell = "–"
-			case f.interval() != "–":
+			if f.interval() != "–" {
 				cell += " (" + f.interval() + ")"
 			}
 			if f.Different {
