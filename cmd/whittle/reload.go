@@ -102,7 +102,7 @@ func needRestart(old, next *config.File) []string {
 		differs bool
 	}{
 		{"listen", old.Listen != next.Listen},
-		{"admin", old.Admin != next.Admin},
+		{"admin", old.Admin != next.Admin || old.AdminToken != next.AdminToken},
 		{"state", old.State != next.State},
 		{"limits", old.Limits != next.Limits},
 		{"log", old.Log != next.Log},
