@@ -125,6 +125,7 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 func (g *Guard) monolith(a answer) {
 	b := &g.blocks
 	b.alone = false
+	b.forget(a.At)
 	if len(b.pending) > 0 {
 		g.settle([]answer{a}, b.pending)
 		b.pending = b.pending[:0]

@@ -235,3 +235,23 @@ func BenchmarkGuardOutcome(b *testing.B) {
 		g.Outcome(outcome(i, whittle.Side(i&1), 200, time.Duration(i%1000)*time.Microsecond))
 	}
 }
+
+// Nor do answers of the candidate that no answer of the monolith's came near.
+func TestGuardOldAnswersOfTheCandidate(t *testing.T) {
+	at := func(side whittle.Side, after time.Duration, status int) whittle.Outcome {
+		return whittle.Outcome{Side: side, At: testStart.Add(after), Status: status}
+	}
+	for _, tt := range []struct {
+		gap  time.Duration
+		want int // of the candidate's answers in the test
+	}{{sameTime, 20}, {sameTime + time.Second, 0}} {
+		g := NewGuard(testGuard)
+		for range 20 {
+			g.Outcome(at(whittle.Candidate, 0, 503))
+		}
+		g.Outcome(at(whittle.Monolith, tt.gap, 200))
+		if g.errors.Count != tt.want {
+			t.Errorf("after %v: %d answers in the test, want %d", tt.gap, g.errors.Count, tt.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -55,6 +56,12 @@ func (b *blocks) expire(at int64, past *window) {
 	if old > 0 {
 		b.reserve = append(b.reserve[:0], b.reserve[old:]...)
 	}
+}
+
+// forget lets go of the candidate's answers that were too long before the
+// monolith's: what went wrong then says nothing of how the two are now.
+func (b *blocks) forget(at int64) {
+	b.pending = slices.DeleteFunc(b.pending, func(a answer) bool { return at-a.At > int64(sameTime) })
 }
 
 // Latencies are kept in bins 2 % wide from 1 µs to about 3 hours.
