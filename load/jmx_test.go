@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -232,16 +231,15 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 }
 
 func FuzzJMX(f *testing.F) {
-	paths, err := filepath.Glob("testdata/jmx/*.jmx")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, p := range paths {
-		src, err := os.ReadFile(p)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(src)
+	// Short ones: the fuzzer takes minutes to shorten a long one.
+	for _, inner := range []string{
+		threads(1, 1, get("/a", `<ResponseAssertion/><hashTree/><RegexExtractor/><hashTree/>`)),
+		threads(2, -1, `<CSVDataSet><stringProp name="filename">x</stringProp></CSVDataSet><hashTree/>`+get("${x}", "")),
+		threads(1, 1, `<IfController><stringProp name="IfController.condition">"${x}" == 1</stringProp></IfController><hashTree>`+get("", "")+`</hashTree>`),
+		threads(1, 1, `<LoopController><stringProp name="LoopController.loops">3</stringProp></LoopController><hashTree><ConstantTimer/><hashTree/>`+get("", "")+`</hashTree>`),
+		`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + get("/", "") + `</hashTree>`,
+	} {
+		f.Add([]byte(jmx(inner)))
 	}
 	f.Add([]byte(jmx(threads(1, 1, get("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", "")))))
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -29,6 +29,9 @@ type Quick struct {
 	Duration time.Duration
 	// Closed is who asks where there is no Rate. Zero Users: 1.
 	Closed Closed
+	// Think is how long a closed user waits between an answer and its next
+	// request.
+	Think time.Duration
 	// Timeout bounds one request. 0: 10 s.
 	Timeout time.Duration
 	// Insecure accepts any TLS certificate.
@@ -55,6 +58,9 @@ func (q Quick) plan() (*Plan, error) {
 	if q.Timeout == 0 {
 		r.plan.HTTP.Timeout = defaultTimeout
 	}
+	if q.Think < 0 || q.Think > maxDuration {
+		return nil, whittle.Errorf(whittle.Invalid, "a think time of %v is not within 0 and %v", q.Think, maxDuration)
+	}
 	if q.Timeout < 0 || q.Timeout > maxTimeout {
 		return nil, whittle.Errorf(whittle.Invalid, "a timeout of %v is not within 0 and %v", q.Timeout, maxTimeout)
 	}
@@ -63,7 +69,11 @@ func (q Quick) plan() (*Plan, error) {
 		return nil, err
 	}
 	r.plan.Target, req.origin = req.origin, ""
-	r.plan.scenarios = []scenario{{weight: 1, steps: []step{{request: req}}}}
+	steps := []step{{request: req}}
+	if q.Think > 0 {
+		steps = append(steps, step{think: &think{pause: q.Think}})
+	}
+	r.plan.scenarios = []scenario{{weight: 1, steps: steps}}
 	r.plan.weight = 1
 	if err := r.finish(); err != nil {
 		return nil, err
@@ -86,8 +96,8 @@ func (q Quick) paced(p *Plan) (*Plan, error) {
 		return closed, err
 	}
 	switch {
-	case c != Closed{}:
-		return nil, whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users, ramp and loops")
+	case c != Closed{} || q.Think != 0:
+		return nil, whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users, ramp, loops and think")
 	case !(q.Rate > 0) || q.Rate > maxRate:
 		return nil, whittle.Errorf(whittle.Invalid, "a rate of %v is not within 0 and %v arrivals per second", q.Rate, maxRate)
 	case q.Duration <= 0 || q.Duration > maxDuration:

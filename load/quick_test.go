@@ -23,6 +23,13 @@ func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
 	}))
 	defer srv.Close()
 	few := Closed{Users: 2, Loops: 3}
+	thinking, err := Quick{URL: srv.URL, Closed: few, Think: 20 * time.Millisecond}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, thinking, Options{MaxLate: time.Minute}); r.Requests != 6 || r.Seconds < .06 {
+		t.Errorf("%d requests in %v s with three think times of 20 ms", r.Requests, r.Seconds)
+	}
 	for _, c := range []struct {
 		q                 Quick
 		sent, name, model string
@@ -59,6 +66,7 @@ func TestQuickMistakesAreTold(t *testing.T) {
 		"either a rate":               {URL: at, Rate: 1, Duration: time.Second, Closed: Closed{Users: 2}},
 		"needs a duration":            {URL: at, Rate: 1},
 		"a rate of -1":                {URL: at, Rate: -1, Duration: time.Second},
+		"a think time of -1":          {URL: at, Think: -1},
 		"a timeout of -1":             {URL: at, Timeout: -1},
 		"users are not within":        {URL: at, Closed: Closed{Users: maxClosed + 1}},
 		"nothing in the plan defines": {URL: at, Body: "{{ x }}"},

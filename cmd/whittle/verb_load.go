@@ -23,6 +23,7 @@ type loadVerb struct {
 	Duration time.Duration `group:"How much" short:"d" help:"How long arrivals or users go on."`
 	Users    int           `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
+	Think    time.Duration `group:"How much" help:"How long each user waits between an answer and its next request."`
 	Loops    int64         `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
 
 	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`
@@ -111,7 +112,7 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 		}
 		return load.Quick{
 			URL: v.Plan, Method: v.Method, Headers: v.Header, Body: body, JSON: v.JSONBody, Name: v.Name,
-			Rate: v.Rate, Duration: v.Duration, Closed: closed, Timeout: v.Timeout, Insecure: v.Insecure,
+			Rate: v.Rate, Duration: v.Duration, Closed: closed, Timeout: v.Timeout, Insecure: v.Insecure, Think: v.Think,
 		}.Plan()
 	}
 	if err := v.onlyWithURL(); err != nil {
@@ -140,7 +141,7 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 func (v *loadVerb) onlyWithURL() error {
 	for name, given := range map[string]bool{
 		"--method": v.Method != "", "--header": len(v.Header) > 0, "--json-body": v.JSONBody != "", "--body": v.Body != "",
-		"--body-file": v.BodyFile != "", "--name": v.Name != "", "--timeout": v.Timeout != 0, "--insecure": v.Insecure,
+		"--body-file": v.BodyFile != "", "--name": v.Name != "", "--timeout": v.Timeout != 0, "--think": v.Think != 0, "--insecure": v.Insecure,
 	} {
 		if given {
 			return whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, v.Plan)
@@ -207,7 +208,7 @@ func writeJSON(s streams, path string, v any) error {
 // longNames are the flags of the load verb that may be written with one dash,
 // as wrk's and vegeta's are.
 var longNames = []string{
-	"target", "rate", "duration", "users", "ramp", "loops", "method", "header", "json-body", "body", "body-file", "name",
+	"target", "rate", "duration", "users", "ramp", "loops", "think", "method", "header", "json-body", "body", "body-file", "name",
 	"timeout", "insecure", "environment", "property", "json-artillery", "html", "watch-pid", "watch-url", "max-late", "seed",
 }
 
