@@ -55,6 +55,16 @@ func (r *Report) coreAverages(cores int) []float64 {
 	return out
 }
 
+// machineBusy is the part of all cores' time that was used, by anything; 0
+// where nobody knows.
+func (r *Report) machineBusy() float64 {
+	sum, n := 0.0, 0.0
+	for _, a := range r.coreAverages(r.coreCount()) {
+		sum, n = sum+a, n+1
+	}
+	return sum / max(n, 1)
+}
+
 // coreStory says in words what the map shows.
 func (r *Report) coreStory() string {
 	averages := r.coreAverages(r.coreCount())
@@ -69,7 +79,7 @@ func (r *Report) coreStory() string {
 	if len(averages) > 1 {
 		rest = (sum - most) / float64(len(averages)-1)
 	}
-	all := sum / float64(len(averages))
+	all := r.machineBusy()
 	switch {
 	case all > 0.9:
 		return fmt.Sprintf("All %d cores were busy: %.0f %% of the time on average, with all that ran on the machine. What is measured then is the machine, and the generator has a part in it.", len(averages), 100*all)

@@ -10,12 +10,19 @@ import (
 // the limit.
 const busy = 0.8
 
+// full is the part of all cores above which programs on a machine wait for each
+// other.
+const full = 0.95
+
 // warnings are what a reader of the figures should know first.
 func warnings(r *Report, timeout time.Duration) []string {
 	var out []string
 	cores := float64(runtime.GOMAXPROCS(0))
 	if r.Generator.Cores > busy*cores {
 		out = append(out, fmt.Sprintf("the generator itself kept %.1f of %.0f cores busy: it, not the target, may be the limit", r.Generator.Cores, cores))
+	}
+	if all := r.machineBusy(); all > full {
+		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the limit; if here, they were in each other's way", 100*all))
 	}
 	if n := r.Errors[ErrorTimeout]; n > 0 {
 		out = append(out, fmt.Sprintf("%d of %d requests had no answer within %v; they count with the time they were given up at, so percentiles they reach are lower bounds",
