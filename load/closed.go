@@ -101,7 +101,13 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 		return nil, err
 	}
 	q := *p
-	q.Phases = nil
+	q.Phases, q.arriving = nil, nil
+	if p.arriving != nil {
+		g := *p.arriving
+		g.Closed = c
+		q.groups = []group{g}
+		return &q, nil
+	}
 	if len(p.groups) == 0 {
 		q.groups = []group{{Closed: c, scenario: anyScenario, fresh: true}}
 		return &q, nil
@@ -115,6 +121,15 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 		}
 	}
 	return &q, nil
+}
+
+// arrivals is what open arrivals take over from a closed plan's users: their
+// variables and what follows an error. Nil where they have nothing of the kind.
+func (p *Plan) arrivals() *group {
+	if len(p.groups) == 0 || p.groups[0].scenario == anyScenario {
+		return p.arriving
+	}
+	return &group{name: p.groups[0].name, setup: p.groups[0].setup, onError: p.groups[0].onError}
 }
 
 // Model says which of the two models the plan is of.

@@ -389,3 +389,30 @@ func TestKeepAliveAndFreshUsers(t *testing.T) {
 		t.Errorf("fresh users: %d connections for 3 loops", r.Latency.Connect.Count)
 	}
 }
+
+func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
+	srv := newAsked(t, nil)
+	flow := `<OnceOnlyController/><hashTree>` + get("/once", "") + `</hashTree>` + get("/${__threadNum}/${__counter(TRUE)}", "")
+	closed, err := readJMX(t, jmx(threads(3, 2, flow)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, closed.WithPhases(Phase{Count: 2, HasCount: true, Duration: 20 * time.Millisecond}), Options{Target: srv.URL, MaxLate: time.Minute})
+	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /2/1": 1})
+	if r.Model != ModelOpen {
+		t.Errorf("the model is %s", r.Model)
+	}
+	clear(srv.seen)
+	open, err := readJMX(t, jmx(`<OpenModelThreadGroup testname="G">`+prop("OpenModelThreadGroup.schedule", "rate(9/s) even_arrivals(9 s)")+`</OpenModelThreadGroup><hashTree>`+flow+`</hashTree>`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := open.WithUsers(Closed{Users: 2, Loops: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, back, Options{Target: srv.URL, MaxLate: time.Minute}); r.Model != ModelClosed {
+		t.Errorf("the model is %s", r.Model)
+	}
+	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /1/2": 1, "GET /2/1": 1, "GET /2/2": 1})
+}

@@ -145,7 +145,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 // WithPhases returns a plan that sends the same requests at other times.
 func (p *Plan) WithPhases(phases ...Phase) *Plan {
 	q := *p
-	q.Phases, q.groups = phases, nil
+	q.Phases, q.groups, q.arriving = phases, nil, p.arrivals()
 	return &q
 }
 
