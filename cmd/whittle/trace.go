@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -30,9 +31,15 @@ func newTracer(ctx context.Context, c config.Trace) (gateway.Tracer, func(contex
 	if c.Endpoint == "" {
 		return nil, func(context.Context) error { return nil }, nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.Endpoint))
+	// The config has the collector's base URL, as OTEL_EXPORTER_OTLP_ENDPOINT
+	// would; the exporter takes a URL for the whole of one.
+	endpoint, err := url.JoinPath(c.Endpoint, "v1/traces")
 	if err != nil {
-		return nil, nil, whittle.Errorf(whittle.Invalid, "start tracing: %w", err).WithField("trace.endpoint")
+		return nil, nil, whittle.Errorf(whittle.Invalid, "start tracing: %w", err).WithField("trace.otlp")
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, nil, whittle.Errorf(whittle.Invalid, "start tracing: %w", err).WithField("trace.otlp")
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
