@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"whittle/admin"
+)
+
+var update = flag.Bool("update", false, "write what the scripts' golden files should say")
+
+// scriptPatience bounds what a script waits for.
+const scriptPatience = 30 * time.Second
+
+// TestGatewayScripts runs the verbs around a gateway as a shell would. In the
+// scripts $MONOLITH and $CANDIDATE are servers that count alike, $FLAWED is one
+// that does not, and $PUBLIC and $ADMIN are free addresses.
+func TestGatewayScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/gateway",
+		UpdateScripts: *update,
+		Setup:         setupGateway,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "ready": ready, "send": send, "await": await,
+		},
+	})
+}
+
+func setupGateway(e *testscript.Env) error {
+	for name, answer := range map[string]func(times int) int{
+		"MONOLITH": honest, "CANDIDATE": honest, "FLAWED": func(int) int { return 1 },
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var q struct{ Times int }
+			if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Times < 0 || q.Times > 1e6 {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			_, _ = fmt.Fprintf(w, "Counted to %d \n", answer(q.Times))
+		}))
+		e.Defer(srv.Close)
+		e.Setenv(name, srv.Listener.Addr().String())
+	}
+	for _, name := range []string{"PUBLIC", "ADMIN"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		e.Setenv(name, l.Addr().String())
+		l.Close()
+	}
+	return nil
+}
+
+func honest(times int) int {
+	sum := 0
+	for range times {
+		sum += (rand.IntN(200) + 1) >> 1
+	}
+	return sum
+}
+
+// exits runs a command that must end with a status: exits STATUS COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND...")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		ended, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = ended.ExitCode()
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s\n%s", got, args[0], ts.ReadFile("stderr"))
+	}
+}
+
+// eventually polls until a condition holds.
+func eventually(ts *testscript.TestScript, what string, done func() (bool, string)) {
+	deadline := time.Now().Add(scriptPatience)
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		ok, said := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited for %s: %s", what, said)
+		}
+		<-poll.C
+	}
+}
+
+// ready waits until the gateway at $ADMIN takes orders.
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	eventually(ts, "the gateway", func() (bool, string) {
+		resp, err := http.Get("http://" + ts.Getenv("ADMIN") + "/readyz")
+		if err != nil {
+			return false, err.Error()
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK, resp.Status
+	})
+}
+
+// send asks $PUBLIC for so many counts, each by another user.
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for i := range n {
+		req, err := http.NewRequest(http.MethodPost, "http://"+ts.Getenv("PUBLIC")+"/Count", strings.NewReader(`{"times":100}`))
+		ts.Check(err)
+		req.Header.Set("X-User", strconv.Itoa(i))
+		resp, err := http.DefaultClient.Do(req)
+		ts.Check(err)
+		b, err := io.ReadAll(resp.Body)
+		ts.Check(err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(string(b), "Counted to ") {
+			ts.Fatalf("request %d: %s %s", i, resp.Status, b)
+		}
+	}
+}
+
+// await waits until the count route's status as JSON has some words in it.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	client, err := admin.Dial(ts.Getenv("ADMIN"), "")
+	ts.Check(err)
+	defer client.Close()
+	eventually(ts, args[0], func() (bool, string) {
+		r, err := client.Route(context.Background(), "POST /Count")
+		if err != nil {
+			return false, err.Error()
+		}
+		b, err := json.Marshal(r)
+		ts.Check(err)
+		return strings.Contains(string(b), args[0]), string(b)
+	})
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/config"
+	"whittle/state"
+)
+
+func TestRemotePrecedence(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("ADMIN_TOKEN", "sixteen-characters")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("other.yaml", "monolith: http://127.0.0.1:3000\nadmin: {listen: 127.0.0.1:2, token_env: ADMIN_TOKEN}\n")
+	write("bad.yaml", "monolith: [\n")
+	check := func(name string, r remote, admin, token string) {
+		t.Helper()
+		c, err := r.dial()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		c.Close()
+		if either(r.Admin, defaultAdmin) != admin || r.Token != token {
+			t.Errorf("%s: %s with token %q, want %s with %q", name, r.Admin, r.Token, admin, token)
+		}
+	}
+	check("nothing", remote{}, defaultAdmin, "")
+	check("a named config", remote{Config: "other.yaml"}, "127.0.0.1:2", "sixteen-characters")
+	check("the address before the config", remote{Config: "other.yaml", Admin: "127.0.0.1:9"}, "127.0.0.1:9", "sixteen-characters")
+	check("the token before the config", remote{Config: "other.yaml", Token: "mine"}, "127.0.0.1:2", "mine")
+	write(defaultConfig, "monolith: http://127.0.0.1:3000\nadmin: 127.0.0.1:3\n")
+	check("the config by its default name", remote{}, "127.0.0.1:3", "")
+	check("a named config before it", remote{Config: "other.yaml"}, "127.0.0.1:2", "sixteen-characters")
+	write(defaultConfig, "monolith: [\n")
+	check("a broken one that nobody named", remote{}, defaultAdmin, "")
+	if _, err := (&remote{Config: "bad.yaml"}).dial(); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("a broken one that was named: %v", err)
+	}
+	both := remote{Config: "bad.yaml", Admin: "127.0.0.1:9", Token: "mine"}
+	check("a broken one that is not needed", both, "127.0.0.1:9", "mine")
+}
+
+func TestWhatNeedsARestart(t *testing.T) {
+	base := func() *config.File {
+		return &config.File{
+			Listen: ":8080", Admin: "127.0.0.1:8081", State: "whittle.db", Monolith: whittle.Upstream{URL: "http://a"},
+			TLS: &config.TLS{Cert: "c", Key: "k"},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*config.File)
+		want   []string
+	}{
+		"nothing":    {func(*config.File) {}, nil},
+		"monolith":   {func(f *config.File) { f.Monolith.URL = "http://b" }, nil},
+		"routes":     {func(f *config.File) { f.Routes = []whittle.Route{{Name: "a"}} }, nil},
+		"listen":     {func(f *config.File) { f.Listen = ":9" }, []string{"listen"}},
+		"two":        {func(f *config.File) { f.Admin, f.State = "", "x" }, []string{"admin", "state"}},
+		"limits":     {func(f *config.File) { f.Limits.Streams = 7 }, []string{"limits"}},
+		"log":        {func(f *config.File) { f.Log.Level = slog.LevelDebug }, []string{"log"}},
+		"trace":      {func(f *config.File) { f.Trace.Endpoint = "http://x" }, []string{"trace"}},
+		"no TLS":     {func(f *config.File) { f.TLS = nil }, []string{"tls"}},
+		"other cert": {func(f *config.File) { f.TLS = &config.TLS{Cert: "d", Key: "k"} }, []string{"tls"}},
+		"same cert":  {func(f *config.File) { f.TLS = &config.TLS{Cert: "c", Key: "k"} }, nil},
+		"trust": {func(f *config.File) {
+			f.Forwarded.Trust = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		}, []string{"forwarded"}},
+	} {
+		next := base()
+		tc.change(next)
+		if got := needRestart(base(), next); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+		if got := needRestart(next, base()); !slices.Equal(got, tc.want) {
+			t.Errorf("%s, the other way: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestDamagedStateIsSetAside begins a new file and keeps the old one.
+func TestDamagedStateIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "whittle.db")
+	store, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save("GET /a", state.Record{Epoch: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Concat(whole[:100], bytes.Repeat([]byte{0xff}, len(whole)-100))
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	var said bytes.Buffer
+	store, err = openStore(path, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if r, err := store.Load("GET /a"); err != nil || r.Epoch != "" {
+		t.Errorf("the new file has %+v, %v", r, err)
+	}
+	aside, err := filepath.Glob(path + ".corrupt-*")
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("kept as %v, %v", aside, err)
+	}
+	if b, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(b, damaged) {
+		t.Errorf("what was kept is not what was there: %d bytes, %v", len(b), err)
+	}
+	if !strings.Contains(said.String(), "the state file is damaged") || !strings.Contains(said.String(), aside[0]) {
+		t.Errorf("the operator is told %q", said.String())
+	}
+}
+
+// TestOpenStoreKeepsOtherTroubles: only damage begins a new file.
+func TestOpenStoreKeepsOtherTroubles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whittle.db")
+	first, err := openStore(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := openStore(path, slog.New(slog.DiscardHandler)); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("a file in use: %v", err)
+	}
+}
