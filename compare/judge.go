@@ -97,7 +97,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 // cutOff reports whether half a body would have to be compared.
 func cutOff(x *whittle.Exchange) bool {
 	answered := x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure
-	return (x.Monolith.Truncated || x.Candidate.Truncated) && !(answered && x.Monolith.Status != x.Candidate.Status)
+	return (x.Monolith.Truncated || x.Candidate.Truncated) && (!answered || x.Monolith.Status == x.Candidate.Status)
 }
 
 // seeHead takes an exchange to one of the heads; it reports whether the two

@@ -19,8 +19,13 @@ type world struct {
 
 // mixedTimes is the load of the simulations: `times` and how often it comes.
 var mixedTimes = []struct{ times, part float64 }{
-	{1_000, 0.20}, {10_000, 0.20}, {100_000, 0.20}, {150_000, 0.15},
-	{250_000, 0.12}, {1_000_000, 0.10}, {60_000_000, 0.03},
+	{1_000, 0.20},
+	{10_000, 0.20},
+	{100_000, 0.20},
+	{150_000, 0.15},
+	{250_000, 0.12},
+	{1_000_000, 0.10},
+	{60_000_000, 0.03},
 }
 
 func drawTimes(r *rand.Rand, _ int) float64 {

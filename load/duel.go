@@ -141,7 +141,7 @@ func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
 				return err
 			}
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // ending early is not an error
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []Arrival, fir
 			return false, err
 		}
 		if ctx.Err() != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // ending early is not an error
 		}
 		results[i] = r
 	}

@@ -31,7 +31,7 @@ type sample struct {
 // prop finds a property of the sampler's own, or the innermost default for
 // one that it leaves empty.
 func (s *sample) find(name string) *tag {
-	if p := s.tag.prop(name); p != nil && strings.TrimSpace(p.text) != "" {
+	if p := s.prop(name); p != nil && strings.TrimSpace(p.text) != "" {
 		return p
 	}
 	for _, d := range slices.Backward(s.defaults) {

@@ -61,7 +61,7 @@ func scheduleWords(src string) ([]string, error) {
 			for n < len(src) {
 				c := src[n] | 0x20
 				digit, letter := src[n] >= '0' && src[n] <= '9', c >= 'a' && c <= 'z' || src[n] == '_'
-				if !digit && !(number && src[n] == '.') && !(!number && letter) {
+				if !digit && (!number || src[n] != '.') && (number || !letter) {
 					break
 				}
 				n++

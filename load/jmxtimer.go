@@ -153,16 +153,16 @@ func (t *nextTurn) take(now time.Time, interval time.Duration) time.Time {
 // that is late does not make the next come sooner.
 func (p *pacing) act(ctx context.Context, w *worker) bool {
 	m := w.member
-	share := time.Duration(1)
+	share := int64(1)
 	switch p.mode {
 	case paceAllShared:
 		return w.rest(ctx, shared[nextTurn](w.run, p).take(w.run.now(), p.interval))
 	case paceGroupShared:
 		return w.rest(ctx, shared[nextTurn](w.run, [2]any{p, m.crowd}).take(w.run.now(), p.interval))
 	case paceAll:
-		share = time.Duration(w.run.inFlight.Load())
+		share = w.run.inFlight.Load()
 	case paceGroup:
-		share = time.Duration(m.crowd.active.Load())
+		share = m.crowd.active.Load()
 	}
 	if m.turns == nil {
 		m.turns = map[*pacing]*nextTurn{}
@@ -172,7 +172,7 @@ func (p *pacing) act(ctx context.Context, w *worker) bool {
 		t = new(nextTurn)
 		m.turns[p] = t
 	}
-	return w.rest(ctx, t.take(w.run.now(), p.interval*max(share, 1)))
+	return w.rest(ctx, t.take(w.run.now(), p.interval*time.Duration(max(share, 1))))
 }
 
 // shared gives what all users of one run have in common under a key.

@@ -151,7 +151,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 				return nil, err
 			}
 			if ctx.Err() != nil {
-				return level, nil
+				return level, nil //nolint:nilerr // ending early is not an error
 			}
 		}
 		for i, r := range pair {

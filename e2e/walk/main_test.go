@@ -164,20 +164,6 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// stop asks it to end and waits until it has.
-func (p *process) stop(t *testing.T) {
-	t.Helper()
-	p.signal(t, syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatalf("it does not end\n%s", p.said)
-	}
-	if p.err != nil {
-		t.Errorf("it ended with %v\n%s", p.err, p.said)
-	}
-}
-
 // monolith starts the Node application as it was before the carve.
 func monolith(t *testing.T) *process {
 	t.Helper()
