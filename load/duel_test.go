@@ -15,7 +15,7 @@ import (
 )
 
 const duelPlan = `
-config: {target: "http://127.0.0.1:1", phases: [{duration: 2.4, arrivalRate: 200}], http: {pool: 4}}
+config: {target: "http://127.0.0.1:1", phases: [{duration: 1.2, arrivalRate: 200}], http: {pool: 4}}
 scenarios: [{flow: [{get: {url: /}}]}]`
 
 // slowed answers after a while; the wait is the server's, not the test's.
@@ -51,7 +51,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	progress := 0
 	c, err := Duel{
 		Plan: plan(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
-		Block: 200 * time.Millisecond, Warmup: 200 * time.Millisecond, Options: Options{Seed: 3, MaxLate: time.Second},
+		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: Options{Seed: 3, MaxLate: time.Second},
 		OnProgress: func(p DuelProgress) {
 			if p.Pairs != 12 || p.Done != progress {
 				t.Errorf("progress %+v", p)
@@ -73,7 +73,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 		t.Errorf("%d pairs, %d progress, early %v, void %q", c.Pairs, progress, c.Early, c.Void)
 	}
 	for _, r := range []*Report{c.A, c.B} {
-		if r.Completed != 480 || r.Users != (Users{480, 480, 0, 480, 0}) || len(r.Series) != 12 || r.Names[0].Intended.Count != 480 {
+		if r.Completed != 240 || r.Users != (Users{240, 240, 0, 240, 0}) || len(r.Series) != 12 || r.Names[0].Intended.Count != 240 {
 			t.Errorf("%d completed, users %+v, %d windows", r.Completed, r.Users, len(r.Series))
 		}
 		// Four connections to each target for all its blocks, warming up included.
@@ -170,7 +170,7 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := Duel{
-		Plan: plan(t, strings.Replace(duelPlan, "2.4", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+		Plan: plan(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
 		Block: 3600 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second, Grace: 10 * time.Millisecond},
 		OnProgress: func(p DuelProgress) {
 			if p.Done == 0 {
@@ -196,7 +196,7 @@ func TestADuelOfClosedUsers(t *testing.T) {
 	}
 	c, err := Duel{
 		Plan: p, A: Contender{Target: quick.URL}, B: Contender{Target: slow.URL},
-		Length: 1600 * time.Millisecond, Block: 200 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
+		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
