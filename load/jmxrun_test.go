@@ -315,7 +315,7 @@ func TestDelayAndDurationBoundAGroup(t *testing.T) {
 			prop("ThreadGroup.scheduler", "true")+prop("ThreadGroup.duration", "0.3")+prop("ThreadGroup.delay", "0.1")+"<elementProp", 1)
 	}
 	r := runJMX(t, jmx(scheduled(-1)), nil, Options{Target: srv.URL})
-	if r.Seconds < .4 || r.Requests < 4 || r.Early || r.Failed != 0 {
+	if r.Seconds < .4 || r.Requests == 0 || r.Early || r.Failed != 0 {
 		t.Errorf("%v s, %d requests, early %v", r.Seconds, r.Requests, r.Early)
 	}
 	if r := runJMX(t, jmx(scheduled(1)), nil, Options{Target: srv.URL}); r.Requests != 2 || r.Seconds < .12 {
