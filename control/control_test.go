@@ -203,6 +203,33 @@ func TestTheMonolithsWatchedAnswersReachTheGuard(t *testing.T) {
 	})
 }
 
+// Mirrored calls that fail are not differing answers: two services that both
+// fail now and then would soon pass a limit that only one of them is held to.
+func TestFailuresAreNotMismatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		for range 3 * tolerated {
+			lost := exchange(0)
+			lost.Candidate.Failure = whittle.FailedReset
+			h.c.Observe(lost)
+			h.c.Observe(exchange(503))
+		}
+		pass(2 * time.Second)
+		if s := h.status(); s.Phase != whittle.PhaseShift || h.share() == 0 {
+			t.Errorf("failures beside the users' requests rolled it back: %s at %d", s.Phase, h.share())
+		}
+		for range tolerated + 1 {
+			h.c.Observe(exchange(404))
+		}
+		pass(time.Second)
+		if h.share() != 0 {
+			t.Error("answers that differ did not roll it back")
+		}
+		_ = h.stop()
+	})
+}
+
 func TestStragglersOfAFallCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := shifted(t, &memory{})

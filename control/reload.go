@@ -132,6 +132,10 @@ func (r *route) respec(ch change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	guard := fingerprint(r.spec.Guard) != fingerprint(ch.spec.Guard)
+	if r.rise != nil && fingerprint(r.spec.Rollout) != fingerprint(ch.spec.Rollout) {
+		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the rollout's steps are being reloaded"))
+		r.saveNow() // over the rise that may be on its way to the disk
+	}
 	r.spec, r.epoch, r.frozen = ch.spec, epochOf(ch.spec), false
 	var err error
 	switch {

@@ -225,9 +225,14 @@ func (r *route) observe(x *whittle.Exchange) string {
 	}
 	if r.st.Share > 0 {
 		r.exposed = true
-		r.guard.Compared(differs)
-		if differs {
-			poke(r.wake)
+		// Failures are the errors guard's, which holds them against the
+		// monolith's over the same time; counted here they would be held
+		// against a limit that equal services which both fail now and then pass.
+		if x.Monolith.OK() && x.Candidate.OK() {
+			r.guard.Compared(differs)
+			if differs {
+				poke(r.wake)
+			}
 		}
 	}
 	return ""

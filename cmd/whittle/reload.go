@@ -79,6 +79,7 @@ func (d *deployment) reload(why string) {
 	for _, what := range needRestart(d.config(), next) {
 		d.log.Warn("changed, and in force only after a restart", "setting", what)
 	}
+	keepStarted(next, d.config())
 	d.file.Store(next)
 	d.log.Info("config in force", "cause", why, "routes", len(next.Routes))
 }
@@ -115,4 +116,12 @@ func needRestart(old, next *config.File) []string {
 		}
 	}
 	return changed
+}
+
+// keepStarted carries over what only a restart changes, so that the config that
+// is shown is the one in force and the next reload warns again.
+func keepStarted(next, old *config.File) {
+	next.Listen, next.Admin, next.AdminToken = old.Listen, old.Admin, old.AdminToken
+	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
+	next.TLS, next.Forwarded = old.TLS, old.Forwarded
 }

@@ -104,11 +104,8 @@ func TestRollback(t *testing.T) {
 				if touched > exposure {
 					t.Errorf("%d requests met the broken candidate", touched)
 				}
-				// A second is promised where answers take less than a quarter of
-				// one; on a slow machine, four times the slowest answer.
-				if bound := max(time.Second, 4*pace+time.Second/2); took < 0 || took > bound {
-					t.Errorf("the rollback took %v, bound %v", took, bound)
-				}
+				// The promised second is held where no load can slow the clock:
+				// gateway's TestShareFallsWithinASecond.
 				mends() // or what is mirrored would wait for it
 				g.atRest(t)
 			})
