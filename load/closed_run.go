@@ -80,13 +80,18 @@ func (s *session) enter(cut context.Context, st start) {
 	w := newWorker(s, s.shards[s.workers%len(s.shards)])
 	w.index = int64(s.workers)
 	s.workers++
-	s.wg.Go(func() {
+	life := func() {
 		defer st.crowd.wg.Done()
 		w.stay(cut, st)
 		st.crowd.active.Add(-1)
 		s.inFlight.Add(-1)
 		s.finished.Add(1)
-	})
+	}
+	if n := len(s.lanes); n > 0 {
+		s.lanes[int(w.index)%n].host(w, life)
+		return
+	}
+	s.wg.Go(life)
 }
 
 // await waits until a crowd's users are done; false says that ctx ended first.
@@ -227,21 +232,13 @@ func (w *worker) rest(ctx context.Context, due time.Time) bool {
 	w.due = due
 	m := w.member
 	if m == nil {
-		return w.run.pause(ctx, due)
+		return w.pause(ctx, due, false)
 	}
 	wake := due
 	if until := m.crowd.until; !until.IsZero() && until.Before(due) {
 		wake = until
 	}
-	if d := wake.Sub(w.run.now()); d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-w.run.halted:
-		case <-ctx.Done():
-		}
-	}
+	w.pause(ctx, wake, true)
 	if ctx.Err() != nil || w.timeUp() {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -51,9 +52,18 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	return e, nil
 }
 
+// plain says that nothing but TCP lies below HTTP.
+func (e *endpoint) plain() bool { return e.tls == nil }
+
+// stream is what a conn needs of a connection.
+type stream interface {
+	io.ReadWriteCloser
+	SetDeadline(t time.Time) error
+}
+
 // conn is one connection with its reader.
 type conn struct {
-	net.Conn
+	stream
 	wire
 	endpoint *endpoint
 	// idle is when its last answer ended.
@@ -135,7 +145,7 @@ func (d *dialer) borrow(e *endpoint, deadline time.Time) (*conn, error) {
 		c := idle[len(idle)-1]
 		d.idle[e] = idle[:len(idle)-1]
 		d.mu.Unlock()
-		if d.now().Sub(c.idle) < stale || !closedByPeer(c.Conn) {
+		if d.now().Sub(c.idle) < stale || !c.closedByPeer() {
 			return c, nil
 		}
 		d.close(c)
@@ -181,16 +191,16 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: raw, endpoint: e}
+	c := &conn{stream: raw, endpoint: e}
 	if e.tls != nil {
 		t := tls.Client(raw, e.tls)
 		if err := t.HandshakeContext(ctx); err != nil {
 			raw.Close()
 			return nil, err
 		}
-		c.Conn = t
+		c.stream = t
 	}
-	c.wire = wire{in: c.Conn, now: d.now, buf: make([]byte, firstBuffer)}
+	c.wire = wire{in: c.stream, now: d.now, buf: make([]byte, firstBuffer)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
@@ -203,12 +213,17 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 
 // closedByPeer looks, without waiting, whether an idle connection has ended or
 // has bytes on it that nobody asked for.
-func closedByPeer(c net.Conn) bool {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+func (c *conn) closedByPeer() bool {
+	var sc syscall.Conn
+	switch s := c.stream.(type) {
+	case *sock:
+		return s.closedByPeer()
+	case *tls.Conn:
+		sc, _ = s.NetConn().(syscall.Conn)
+	case syscall.Conn:
+		sc = s
 	}
-	sc, ok := c.(syscall.Conn)
-	if !ok {
+	if sc == nil {
 		return false
 	}
 	raw, err := sc.SyscallConn()

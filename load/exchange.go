@@ -9,9 +9,30 @@ import (
 	"time"
 )
 
+// connector is where connections come from: the dialer, or a user's lane.
+type connector interface {
+	// borrow gives a pooled connection, nil where a new one is to be dialled,
+	// and waits while all are in use. giveBack ends a borrowing, with the
+	// connection or with nil.
+	borrow(e *endpoint, deadline time.Time) (*conn, error)
+	giveBack(e *endpoint, c *conn)
+	dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error)
+	close(c *conn)
+}
+
 // exchange finds a connection, writes the request and reads the answer.
-func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
-	d, e := w.run.dialer, q.endpoint
+func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observed) (err error) {
+	e := q.endpoint
+	if f := w.fiber; f != nil && !e.plain() {
+		w.fiber = nil
+		f.away(func() { err = w.exchange(ctx, q, deadline, o) })
+		w.fiber = f
+		return err
+	}
+	var via connector = w.run.dialer
+	if w.fiber != nil {
+		via = w.fiber.lane
+	}
 	var c *conn
 	if w.own != nil {
 		for len(w.own) <= q.slot { // a server that a redirect led to
@@ -20,39 +41,38 @@ func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, 
 		c = w.own[q.slot]
 		w.own[q.slot] = nil
 	} else {
-		var err error
-		if c, err = d.borrow(e, deadline); err != nil {
+		if c, err = via.borrow(e, deadline); err != nil {
 			return err
 		}
 		// What waited for a connection was not the target's doing.
-		o.sent = d.now()
+		o.sent = w.run.now()
 	}
-	c, err := w.over(ctx, c, q, deadline, o)
+	c, err = w.over(ctx, via, c, q, deadline, o)
 	if c != nil && (err != nil || !w.ans.reusable) {
-		d.close(c)
+		via.close(c)
 		c = nil
 	}
 	if w.own != nil {
 		w.own[q.slot] = c
 	} else {
-		d.giveBack(e, c)
+		via.giveBack(e, c)
 	}
 	return err
 }
 
 // over sends over a kept-alive connection where there is one, else over a new
 // one. It returns the connection that was used last, to be kept or closed.
-func (w *worker) over(ctx context.Context, c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
+func (w *worker) over(ctx context.Context, via connector, c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
 	if c != nil {
 		err := w.through(c, q, deadline, o)
 		gone := err != nil && c.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
 		if !gone || !q.repeatable {
 			return c, err
 		}
-		w.run.dialer.close(c)
+		via.close(c)
 	}
 	began := w.run.now()
-	c, err := w.run.dialer.dial(ctx, q.endpoint, deadline)
+	c, err := via.dial(ctx, q.endpoint, deadline)
 	if err != nil {
 		return nil, &dialError{err}
 	}

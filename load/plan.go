@@ -152,12 +152,27 @@ func (p *Plan) WithPhases(phases ...Phase) *Plan {
 // requests lists every request of the plan.
 func (p *Plan) requests() []*request {
 	var out []*request
+	p.walk(func(s *step) {
+		if s.request != nil {
+			out = append(out, s.request)
+		}
+	})
+	return out
+}
+
+// parallel says whether a user may have several requests under way.
+func (p *Plan) parallel() bool {
+	found := false
+	p.walk(func(s *step) { found = found || s.parallel != nil })
+	return found
+}
+
+// walk visits every step of the plan.
+func (p *Plan) walk(visit func(*step)) {
 	var walk func([]step)
 	walk = func(steps []step) {
 		for i := range steps {
-			if r := steps[i].request; r != nil {
-				out = append(out, r)
-			}
+			visit(&steps[i])
 			if l := steps[i].loop; l != nil {
 				walk(l.steps)
 			}
@@ -174,5 +189,4 @@ func (p *Plan) requests() []*request {
 	}
 	walk(p.before)
 	walk(p.after)
-	return out
 }

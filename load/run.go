@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"whittle"
@@ -130,6 +131,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.block.join(s)
+	if s.lanes, err = newLanes(s); err != nil {
+		return nil, err
+	}
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
 	m.pages = pages
@@ -140,10 +144,14 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	s.cut = func() {
 		stop()
 		s.dialer.end()
+		for _, l := range s.lanes {
+			l.post(l.end)
+		}
 	}
 	if p.arriving != nil {
 		s.crowds = []*crowd{{group: p.arriving, index: -1}}
 	}
+	defer s.runLanes(ctx, cut)()
 	arrive := s.pace
 	if p.Model() == ModelClosed {
 		arrive = s.gather
@@ -161,7 +169,11 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 // pace lets the virtual users arrive; false says that ctx ended it early. What
 // they have under way goes on until cut ends.
 func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
-	next := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, 0x70616365))).Next
+	if len(s.lanes) > 0 {
+		s.lanesPace()
+		return timer.sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
+	}
+	next := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream))).Next
 	if b := s.options.block; b != nil {
 		next = b.next
 	}
@@ -175,6 +187,32 @@ func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
 		}
 		s.arrive(cut, a)
 	}
+}
+
+// runLanes starts the lanes; they take no more users once ctx has ended.
+func (s *session) runLanes(ctx, cut context.Context) (forget func() bool) {
+	for _, l := range s.lanes {
+		s.wg.Go(func() { l.run(cut) })
+	}
+	return context.AfterFunc(ctx, func() {
+		for _, l := range s.lanes {
+			l.post(l.halt)
+		}
+	})
+}
+
+// pacerStream keeps the pacer's random numbers apart from the users'.
+const pacerStream = 0x70616365
+
+// lanesPace returns when the lanes have let the last virtual user come, or ctx
+// has ended that.
+func (s *session) lanesPace() {
+	var wg sync.WaitGroup
+	for _, l := range s.lanes {
+		wg.Add(1)
+		l.post(func() { l.follow(wg.Done) })
+	}
+	wg.Wait()
 }
 
 // finish waits for the users under way; once ctx has ended, at most Grace.

@@ -36,6 +36,9 @@ type session struct {
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 
+	// lanes carry the users; none: each has a goroutine.
+	lanes []*lane
+
 	wg sync.WaitGroup
 
 	mu sync.Mutex
@@ -50,15 +53,9 @@ func (s *session) now() time.Time { return s.options.Now() }
 // arrive starts a virtual user, or counts it as skipped where too many are
 // under way. What is under way is cut when ctx ends.
 func (s *session) arrive(ctx context.Context, a Arrival) {
-	limit := int64(s.options.MaxInFlight)
-	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
-		limit = min(limit, int64(m))
-	}
-	if s.inFlight.Load() >= limit {
-		s.skipped.Add(1)
+	if !s.admitted(a) {
 		return
 	}
-	s.inFlight.Add(1)
 	s.mu.Lock()
 	if n := len(s.parked); n > 0 {
 		w := s.parked[n-1]
@@ -71,6 +68,20 @@ func (s *session) arrive(ctx context.Context, a Arrival) {
 	s.workers++
 	s.mu.Unlock()
 	s.wg.Go(func() { w.live(ctx, a) })
+}
+
+// admitted counts a virtual user as under way, or as skipped.
+func (s *session) admitted(a Arrival) bool {
+	limit := int64(s.options.MaxInFlight)
+	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
+		limit = min(limit, int64(m))
+	}
+	if s.inFlight.Add(1) > limit {
+		s.inFlight.Add(-1)
+		s.skipped.Add(1)
+		return false
+	}
+	return true
 }
 
 // park keeps a worker for the next arrival; false tells it to end.
@@ -94,26 +105,38 @@ func (s *session) settle() {
 	}
 	s.parked = nil
 	s.mu.Unlock()
+	for _, l := range s.lanes {
+		l.finish()
+	}
 	s.wg.Wait()
 	if s.options.block == nil {
 		s.dialer.closeIdle()
 	}
 }
 
-// pause waits until a time; false says that the run was ended before.
-func (s *session) pause(ctx context.Context, until time.Time) bool {
-	d := until.Sub(s.now())
+// pause waits until a time; false says that the run was ended before or, where
+// halts is set, halted.
+func (w *worker) pause(ctx context.Context, until time.Time, halts bool) bool {
+	if w.fiber != nil {
+		return w.fiber.sleep(ctx, until, halts)
+	}
+	d := until.Sub(w.run.now())
 	if d <= 0 {
 		return ctx.Err() == nil
+	}
+	var halted <-chan struct{}
+	if halts {
+		halted = w.run.halted
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
+	case <-halted:
 	case <-ctx.Done():
-		return false
 	}
+	return false
 }
 
 // keep is how many bytes of an answer's body are worth holding.

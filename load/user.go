@@ -23,6 +23,8 @@ type worker struct {
 	ans   answer
 	extra []string
 	due   time.Time // when the user's next request is due
+	// fiber is set where the user is on a lane.
+	fiber *fiber
 	// member is set where the user is one of a closed model's.
 	member *member
 	// apart: its requests are for the plan's sake, and nobody is shown them.

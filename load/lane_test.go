@@ -1,0 +1,156 @@
+//go:build linux
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestTimesGiveTheEarliest holds the queue against a sorted list, with fibers
+// leaving it from anywhere.
+func TestTimesGiveTheEarliest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var q times
+	var held []*fiber
+	base := time.Unix(0, 0)
+	for range 20_000 {
+		switch {
+		case len(held) == 0 || rng.IntN(5) < 3:
+			f := &fiber{place: -1, until: base.Add(time.Duration(rng.IntN(1000)))}
+			q.push(f)
+			held = append(held, f)
+		default:
+			i := rng.IntN(len(held))
+			q.remove(held[i])
+			q.remove(held[i]) // a second time changes nothing
+			held = slices.Delete(held, i, i+1)
+		}
+		if len(q) != len(held) {
+			t.Fatalf("%d in the queue, %d held", len(q), len(held))
+		}
+		if len(held) == 0 {
+			continue
+		}
+		first := slices.MinFunc(held, func(a, b *fiber) int { return a.until.Compare(b.until) })
+		if !q[0].until.Equal(first.until) {
+			t.Fatalf("the first is %v, want %v", q[0].until, first.until)
+		}
+		for i, f := range q {
+			if f.place != i {
+				t.Fatalf("the fiber at %d thinks it is at %d", i, f.place)
+			}
+		}
+	}
+}
+
+func TestLanesByLoad(t *testing.T) {
+	for _, c := range []struct {
+		plan string
+		want int
+	}{
+		{"config: {phases: [{duration: 1, arrivalRate: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 1},
+		{"config: {phases: [{duration: 1, arrivalRate: 14999}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 1},
+		{"config: {phases: [{duration: 1, arrivalRate: 1, rampTo: 31000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 3},
+		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
+		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
+	} {
+		if got := plan(t, c.plan).lanes(); got != c.want {
+			t.Errorf("%d lanes, want %d: %s", got, c.want, c.plan)
+		}
+	}
+	reads := plan(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
+	if got := reads.lanes(); got < 1000 {
+		t.Errorf("%d lanes for a plan that reads bodies, want as many as there are cores", got)
+	}
+	closed, err := plan(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(Closed{Users: 130})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := closed.lanes(); got != 3 {
+		t.Errorf("%d lanes for 130 users, want 3", got)
+	}
+}
+
+// TestTLSBesideALane sends over both from one flow: what a lane cannot do goes
+// on away from it, and the user's next step finds it done.
+func TestTLSBesideALane(t *testing.T) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)
+	defer plain.Close()
+	defer secure.Close()
+	for _, pool := range []int{0, 3} {
+		p := plan(t, fmt.Sprintf(`
+config: {phases: [{duration: 0.2, arrivalCount: 40}], tls: {rejectUnauthorized: false}}
+scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`, secure.URL))
+		r := run(t, p, Options{Target: plain.URL, Pool: pool})
+		if r.Completed != 120 || r.Failed != 0 {
+			t.Errorf("pool %d: %d completed, %d failed %v; want 120 and none", pool, r.Completed, r.Failed, r.Errors)
+		}
+	}
+}
+
+// TestANameIsLookedUpBesideALane goes by a name, whose look-up would block.
+func TestANameIsLookedUpBesideALane(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	p := plan(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	r := run(t, p, Options{Target: strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)})
+	if r.Completed != 50 {
+		t.Errorf("%d completed, want 50; %v", r.Completed, r.Errors)
+	}
+}
+
+// TestALaneCutsWhatStands ends a run whose users wait for answers, for a
+// connection of the pool, and for the end of a think time.
+func TestALaneCutsWhatStands(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []net.Conn
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, c)
+		}
+	})
+	defer func() {
+		l.Close()
+		wg.Wait()
+		for _, c := range held {
+			c.Close()
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := plan(t, `
+config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
+scenarios: [{flow: [{think: 0.001}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
+	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p Progress) {
+		if p.InFlight == 12 {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Early || r.Completed != 0 || r.Failed != 0 || r.Users.Finished != 12 {
+		t.Errorf("early %v, %d completed, %d failed, %d users finished; want early, none, none, all 12", r.Early, r.Completed, r.Failed, r.Users.Finished)
+	}
+	if r.Unfinished == 0 {
+		t.Error("no request was under way")
+	}
+}
