@@ -55,7 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// build makes the commands, with the race detector where the tests have it.
+// build makes the commands: whittle with the race detector where the tests have
+// it, the services without, since they do nothing but draw.
 func build(dir string) error {
 	if _, err := exec.LookPath("node"); err != nil {
 		return errors.New("node is not installed: `make deps` says how to get it")
@@ -63,14 +64,15 @@ func build(dir string) error {
 	if _, err := os.Stat(filepath.Join(repository, "systems/count/monolith/node_modules")); err != nil {
 		return errors.New("the Node monolith's packages are not installed: run `make deps`")
 	}
-	args := []string{"build", "-o", dir + "/"}
-	if raced {
-		args = append(args, "-race")
-	}
-	cmd := exec.Command("go", append(args, "./cmd/whittle", "./systems/count/cmd/...")...)
-	cmd.Dir = repository
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the commands: %w\n%s", err, out)
+	for _, args := range [][]string{
+		{fmt.Sprintf("-race=%t", raced), "./cmd/whittle"},
+		{"./systems/count/cmd/..."},
+	} {
+		cmd := exec.Command("go", append([]string{"build", "-o", dir + "/"}, args...)...)
+		cmd.Dir = repository
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the commands: %w\n%s", err, out)
+		}
 	}
 	return nil
 }
@@ -125,7 +127,12 @@ func start(t *testing.T, argv ...string) *process {
 		_, _ = io.Copy(io.Discard, r)
 		p.err = p.cmd.Wait()
 	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		p.kill()
+		if said := p.said.String(); strings.Contains(said, "DATA RACE") || strings.Contains(said, "panic:") {
+			t.Errorf("%s said\n%s", filepath.Base(argv[0]), said)
+		}
+	})
 	select {
 	case first := <-line:
 		if !p.listening(first) {
