@@ -16,7 +16,7 @@ type blockResult struct {
 	report *Report
 	tally  *tally
 	at     time.Time
-	rate   paired.Share // answers after the first, over the seconds they took
+	rate   paired.Share // answers over the seconds they took
 }
 
 // turn is one target's side of a duel.
@@ -69,9 +69,13 @@ func (t *turn) take(ctx context.Context, arrivals []Arrival, number uint64) (*bl
 	case <-pause.C:
 	case <-ctx.Done():
 	}
-	return &blockResult{
-		sample: paired.NewSample(values.kept), report: r, tally: b.last.total(), at: r.Started, rate: values.rate(),
-	}, nil
+	rate := values.rate()
+	if r.Model == ModelClosed {
+		// All ask at once when the block begins: their first answers come in one
+		// burst, so time counts from the beginning.
+		rate = paired.Share{Sum: float64(r.Completed), Of: r.Seconds}
+	}
+	return &blockResult{sample: paired.NewSample(values.kept), report: r, tally: b.last.total(), at: r.Started, rate: rate}, nil
 }
 
 // forBlock is the plan with users for one block only: an open plan's come at
