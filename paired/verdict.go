@@ -46,7 +46,7 @@ func Sentence(figures []Named) string {
 			different = append(different, "its "+f.Name+" "+f.words())
 		case math.IsNaN(f.P):
 		case !math.IsInf(least, 1) && least > 0:
-			same = append(same, fmt.Sprintf("one of %s in the %s", percent(least), f.Name))
+			same = append(same, fmt.Sprintf("one of %s in the %s", extent(least), f.Name))
 		}
 	}
 	none := "how great one would have had to be cannot be said from so few blocks."
@@ -105,6 +105,14 @@ func digits(f float64) string {
 		return fmt.Sprintf("%.0f", f)
 	}
 	return fmt.Sprintf("%.1f", f)
+}
+
+// extent writes a difference as a percentage, or as a factor from twice on.
+func extent(part float64) string {
+	if part >= 1 {
+		return "a factor of " + digits(1+part)
+	}
+	return percent(part)
 }
 
 func percent(part float64) string {

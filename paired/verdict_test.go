@@ -51,6 +51,10 @@ func TestSentence(t *testing.T) {
 			"B's errors per request is above A's, which is 0. No other difference shown; one of 3.4 % in the median would have been, in four of five such comparisons.",
 		},
 		{
+			[]Named{{Name: "p99", Ratio: ratio(.5, 1, 2, .7)}},
+			"No difference shown; one of a factor of 2.9 in the p99 would have been, in four of five such comparisons.",
+		},
+		{
 			[]Named{{Name: "median", Ratio: ratio(0, 1.3, inf, .3)}},
 			"No difference shown; how great one would have had to be cannot be said from so few blocks.",
 		},
