@@ -8,12 +8,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 
 	"whittle/bench/table"
 )
@@ -130,20 +128,10 @@ func report(costs map[string][]float64) *table.T {
 		}
 	}
 	for _, name := range []string{ours, published, node} {
-		t.Add(name, "cpu per 10M draws, median", median(costs[name]), "ms")
+		t.Add(name, "cpu per 10M draws, median", table.Median(costs[name]), "ms")
 	}
 	for _, name := range []string{published, node} {
-		t.Add(name, "times the cpu of count", median(costs[name])/median(costs[ours]), "x")
+		t.Add(name, "times the cpu of count", table.Median(costs[name])/table.Median(costs[ours]), "x")
 	}
 	return t
-}
-
-// median is NaN of nothing.
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n == 0 {
-		return math.NaN()
-	}
-	return (s[(n-1)/2] + s[n/2]) / 2
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"whittle/bench/cputime"
 )
 
 // subject is one server under measurement.
@@ -68,7 +70,7 @@ func stopAll(subjects []*subject) {
 // cost sends n requests one after another and gives the CPU-milliseconds that
 // the server spent per request.
 func (s *subject) cost(ctx context.Context, n int) (float64, error) {
-	before, err := cpuTime(s.process.Process.Pid)
+	before, err := cputime.Of(s.process.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +79,7 @@ func (s *subject) cost(ctx context.Context, n int) (float64, error) {
 			return 0, err
 		}
 	}
-	after, err := cpuTime(s.process.Process.Pid)
+	after, err := cputime.Of(s.process.Process.Pid)
 	if err != nil {
 		return 0, err
 	}

@@ -1,26 +1,9 @@
 package main
 
 import (
-	"math"
 	"testing"
 	"time"
 )
-
-func TestRatioIsByRound(t *testing.T) {
-	s := series{
-		{"a", "m"}: {10, 40, 90},
-		{"b", "m"}: {5, 10, 30},
-	}
-	if got := s.ratio("m", "a", "b"); got != 3 {
-		t.Errorf("ratio %v, want the median of 2, 4 and 3", got)
-	}
-	if got := s.difference("m", "a", "b"); got != 30 {
-		t.Errorf("difference %v, want the median of 5, 30 and 60", got)
-	}
-	if got := s.ratio("m", "a", "missing"); !math.IsNaN(got) {
-		t.Errorf("ratio to nobody: %v", got)
-	}
-}
 
 func TestQuantile(t *testing.T) {
 	v := []time.Duration{1, 2, 3, 4, 5}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"whittle/bench/cputime"
 )
 
 // process is a server that was started here.
@@ -103,7 +105,7 @@ func (p *process) cpu() (time.Duration, error) {
 	}
 	var sum time.Duration
 	for _, pid := range pids {
-		d, err := cpuTime(pid)
+		d, err := cputime.Of(pid)
 		if err != nil {
 			return 0, err
 		}

@@ -36,7 +36,7 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	}
 	defer mirror.stop()
 	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}}
-	all := series{}
+	all := table.Rounds{}
 	for round := range s.rounds + 1 {
 		for _, x := range subjects {
 			if err := pacedRound(ctx, t, s, all, x, round > 0); err != nil {
@@ -47,10 +47,10 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	if err := mirrored(ctx, candidate.addr, len(all[[2]string{oursShadow, pacedMetric}]), s); err != nil {
 		return err
 	}
-	all.conclude(conclude, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
-	conclude(ours, pacedMetric+"_added", all.difference(pacedMetric, ours, direct), "us")
-	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.difference(pacedMetric, oursShadow, ours), "us")
-	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	concludeMedians(conclude, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
+	conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
+	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
+	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
 	return nil
 }
 
@@ -72,7 +72,7 @@ func mirrored(ctx context.Context, candidate string, rounds int, s settings) err
 	return nil
 }
 
-func pacedRound(ctx context.Context, t *table.T, s settings, all series, x subject, counted bool) error {
+func pacedRound(ctx context.Context, t *table.T, s settings, all table.Rounds, x subject, counted bool) error {
 	before, err := x.cpu()
 	if err != nil {
 		return err
@@ -90,10 +90,10 @@ func pacedRound(ctx context.Context, t *table.T, s settings, all series, x subje
 	}
 	n := float64(len(took))
 	slices.Sort(took)
-	all.add(t, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
-	all.add(t, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
+	all.Add(t, x.name, pacedMetric, micros(quantile(took, 0.5)), "us")
+	all.Add(t, x.name, "paced_p99", micros(quantile(took, 0.99)), "us")
 	if x.name != direct {
-		all.add(t, x.name, "paced_"+cpuMetric, micros(after-before)/n, "us")
+		all.Add(t, x.name, "paced_"+cpuMetric, micros(after-before)/n, "us")
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package cputime reads another process's CPU clock, for benchmarks.
+package cputime
 
 import (
 	"fmt"
@@ -7,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what all threads of a process, ended ones included, have spent in
-// user and kernel, from the process's own CPU clock. It counts nanoseconds,
-// where /proc/PID/stat counts hundredths of a second.
-func cpuTime(pid int) (time.Duration, error) {
+// Of is what all threads of a process, ended ones included, have spent in user
+// and kernel, from the process's own CPU clock. It counts nanoseconds, where
+// /proc/PID/stat counts hundredths of a second.
+func Of(pid int) (time.Duration, error) {
 	// A clock's id as clock_getcpuclockid(3) makes it: the pid's complement,
 	// and CPUCLOCK_SCHED for the exact time.
 	const sched = 2

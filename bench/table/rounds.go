@@ -1,0 +1,49 @@
+package table
+
+import (
+	"math"
+	"slices"
+)
+
+// Rounds keeps the values of all rounds, by subject and metric, so that
+// subjects are compared within a round: what slows the machine then slows both.
+type Rounds map[[2]string][]float64
+
+// Add keeps a value, and makes it a row of t.
+func (r Rounds) Add(t *T, subject, metric string, value float64, unit string) {
+	t.Add(subject, metric, value, unit)
+	key := [2]string{subject, metric}
+	r[key] = append(r[key], value)
+}
+
+// Median is that of a subject's metric.
+func (r Rounds) Median(subject, metric string) float64 { return Median(r[[2]string{subject, metric}]) }
+
+// Ratio gives the median over the rounds of one subject's value over another's
+// in the same round.
+func (r Rounds) Ratio(metric, subject, base string) float64 {
+	return Median(r.zip(metric, subject, base, func(x, y float64) float64 { return x / y }))
+}
+
+// Difference is the same of one subject's value less another's.
+func (r Rounds) Difference(metric, subject, base string) float64 {
+	return Median(r.zip(metric, subject, base, func(x, y float64) float64 { return x - y }))
+}
+
+func (r Rounds) zip(metric, subject, base string, f func(x, y float64) float64) (c []float64) {
+	a, b := r[[2]string{subject, metric}], r[[2]string{base, metric}]
+	for i := range min(len(a), len(b)) {
+		c = append(c, f(a[i], b[i]))
+	}
+	return c
+}
+
+// Median of none is not a number, which a table leaves out.
+func Median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (v[(n-1)/2] + v[n/2]) / 2
+}
