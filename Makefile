@@ -108,6 +108,10 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 bench-gateway: build ## pass-through and shadowing beside nginx, HAProxy, Envoy, Caddy
 	@go run ./bench/gateway
 
+.PHONY: bench-load
+bench-load: build ## CPU per request sent, beside wrk, oha, hey, k6, vegeta
+	@go run ./bench/load
+
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz || test $$? = 1); do \

@@ -1,0 +1,89 @@
+// Load compares what sending a request costs: whittle's load generator and the
+// ones that are installed, in turn, for several rounds, against an nginx that
+// answers a few bytes. It also measures how late whittle sends at a fixed rate,
+// and its memory.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// settings are the same for every tool.
+type settings struct {
+	rounds   int
+	duration time.Duration // of one measurement
+	conns    int           // keep-alive connections
+	rate     int           // of the paced measurements, per second
+	users    int           // held at once, for memory
+	steady   time.Duration // of the run whose memory is followed
+	whittle  string
+	folder   string // for configs, plans and reports
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-load:", err)
+		os.Exit(3)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var s settings
+	f := flag.NewFlagSet("bench-load", flag.ContinueOnError)
+	f.IntVar(&s.rounds, "rounds", 5, "how often each tool is measured, 2 to 100")
+	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
+	f.IntVar(&s.conns, "conns", 32, "keep-alive connections")
+	f.IntVar(&s.rate, "rate", 10_000, "requests per second of the paced measurements")
+	f.IntVar(&s.users, "users", 5000, "virtual users held at once, for their memory")
+	f.DurationVar(&s.steady, "steady", 40*time.Second, "of the run whose memory is followed, 10s to 1h")
+	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
+	out := f.String("out", "out", "`folder` for bench-load.json")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.duration%time.Second != 0 ||
+		s.conns < 1 || s.conns > 1000 || s.rate < 100 || s.rate > 1_000_000 || s.users < 100 || s.users > 9000 ||
+		s.steady < 10*time.Second || s.steady > time.Hour || s.steady%time.Second != 0 {
+		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m and steady 10s to 1h in whole seconds, conns 1 to 1000, rate 100 to 1000000, users 100 to 9000")
+	}
+	if s.folder, err = os.MkdirTemp("", "bench-load-"); err != nil {
+		return fmt.Errorf("make folder for configs: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.folder)) }()
+	target, err := startTarget(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer target.stop()
+	tools, err := findTools(s, target.addr)
+	if err != nil {
+		return err
+	}
+	// Every round's figures are for machines; people get what follows from them.
+	all, conclusion := table.New("load"), table.New("load")
+	conclude := func(subject, metric string, value float64, unit string) {
+		all.Add(subject, metric, value, unit)
+		conclusion.Add(subject, metric, value, unit)
+	}
+	if err := costs(ctx, s, target, tools, all, conclude); err != nil {
+		return err
+	}
+	if err := memory(ctx, s, target.addr, conclude); err != nil {
+		return err
+	}
+	conclusion.Print(os.Stdout)
+	return all.Write(*out)
+}
+
+// adder takes a row of the conclusion: both for people and for machines.
+type adder func(subject, metric string, value float64, unit string)

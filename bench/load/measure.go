@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// The metrics, as the rows name them.
+const (
+	saturatedCPU = "cpu_per_request"
+	pacedCPU     = "paced_cpu_per_request"
+	perCore      = "requests_per_core"
+	late50       = "schedule_error_p50"
+	late99       = "schedule_error_p99"
+)
+
+// outcome is what one run of a tool came to.
+type outcome struct {
+	requests int
+	cpu      time.Duration // user and system, all threads, from start to end
+}
+
+// costs measures every tool in turn, at saturation and at the fixed rate.
+func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T, conclude adder) error {
+	all := table.Rounds{}
+	for round := range s.rounds + 1 {
+		rows := t
+		if round == 0 {
+			rows = table.New("warm-up") // a first round that nobody reads
+		}
+		into := table.Rounds{}
+		if round > 0 {
+			into = all
+		}
+		for i := range tools {
+			if err := measure(ctx, s, to, &tools[i], rows, into); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range tools {
+		name := tools[i].name
+		conclude(name, saturatedCPU+"_median", all.Median(name, saturatedCPU), "us")
+		conclude(name, pacedCPU+"_median", all.Median(name, pacedCPU), "us")
+	}
+	for _, metric := range []string{saturatedCPU, pacedCPU} {
+		for i := range peers {
+			if peer := peers[i].name; all.Median(peer, metric) > 0 {
+				conclude(ours, metric+"_to_"+peer, all.Ratio(metric, ours, peer), "x")
+			}
+		}
+	}
+	conclude(templated, perCore+"_median", all.Median(templated, perCore), "1/s")
+	conclude(ours, late50+"_median", all.Median(ours, late50), "us")
+	conclude(ours, late99+"_median", all.Median(ours, late99), "us")
+	return nil
+}
+
+// measure runs one tool once in each way that it knows.
+func measure(ctx context.Context, s settings, to *target, x *tool, t *table.T, all table.Rounds) error {
+	o, err := to.under(ctx, x, x.saturated)
+	if err != nil {
+		return err
+	}
+	all.Add(t, x.name, saturatedCPU, o.each(), "us")
+	if x.name == templated {
+		all.Add(t, x.name, perCore, float64(o.requests)/o.cpu.Seconds(), "1/s")
+	}
+	if x.paced == nil {
+		return nil
+	}
+	if o, err = to.under(ctx, x, x.paced); err != nil {
+		return err
+	}
+	if want := float64(s.rate) * s.duration.Seconds(); float64(o.requests) < 0.95*want {
+		// A figure of a rate that was not sent is none of that rate.
+		fmt.Printf("%s sent %d of %.0f at %d a second: not counted\n", x.name, o.requests, want, s.rate)
+	} else {
+		all.Add(t, x.name, pacedCPU, o.each(), "us")
+	}
+	if x.name != ours {
+		return nil
+	}
+	p50, p99, err := lateness(filepath.Join(s.folder, "paced.json"))
+	if err != nil {
+		return err
+	}
+	all.Add(t, x.name, late50, p50*1e3, "us")
+	all.Add(t, x.name, late99, p99*1e3, "us")
+	return nil
+}
+
+// each is the CPU time of a request, in microseconds.
+func (o outcome) each() float64 { return o.cpu.Seconds() * 1e6 / float64(o.requests) }
+
+// under runs a tool against the target to its end.
+func (t *target) under(ctx context.Context, x *tool, args []string) (outcome, error) {
+	before, err := t.served(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	cmd := exec.CommandContext(ctx, x.binary, args...)
+	cmd.Stdin = strings.NewReader(x.stdin)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return outcome{}, fmt.Errorf("run %s: %w\n%s", x.name, err, said.Bytes())
+	}
+	after, err := t.served(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{after - before - 1, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if o.requests < 1 {
+		return o, fmt.Errorf("run %s: it sent nothing\n%s", x.name, said.Bytes())
+	}
+	return o, nil
+}
+
+// lateness reads the schedule error out of whittle's report, in milliseconds.
+func lateness(path string) (p50, p99 float64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read report: %w", err)
+	}
+	var report struct {
+		Latency struct {
+			ScheduleError struct {
+				Count int64   `json:"count"`
+				P50   float64 `json:"p50_ms"`
+				P99   float64 `json:"p99_ms"`
+			} `json:"schedule_error"`
+		} `json:"latency"`
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return 0, 0, fmt.Errorf("read report: %w", err)
+	}
+	late := report.Latency.ScheduleError
+	if late.Count == 0 {
+		return 0, 0, fmt.Errorf("read report %s: no schedule error in it", path)
+	}
+	return late.P50, late.P99, nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// memory measures what a virtual user takes, and whether a long run's memory
+// stays what it was.
+func memory(ctx context.Context, s settings, addr string, conclude adder) error {
+	few, err := peakRSS(ctx, s, 100)
+	if err != nil {
+		return err
+	}
+	many, err := peakRSS(ctx, s, 100+s.users)
+	if err != nil {
+		return err
+	}
+	conclude(ours, "memory_per_user", float64(many-few)/1024/float64(s.users), "KiB")
+	first, last, err := steadyRSS(ctx, s, addr)
+	if err != nil {
+		return err
+	}
+	conclude(ours, "rss_first_quarter", first/(1<<20), "MiB")
+	conclude(ours, "rss_last_quarter", last/(1<<20), "MiB")
+	conclude(ours, "rss_last_to_first_quarter", last/first, "x")
+	return nil
+}
+
+// peakRSS is the most memory, in bytes, of a run with so many virtual users
+// waiting at once, each on a connection of its own.
+func peakRSS(ctx context.Context, s settings, users int) (int64, error) {
+	h, err := hold(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer h.end()
+	plan := filepath.Join(s.folder, "held.yml")
+	text := fmt.Sprintf(`config: {target: "http://%s", phases: [{duration: 2, arrivalCount: %d}], http: {timeout: 4}}
+scenarios: [{flow: [{post: {url: /, json: {n: "{{ $randomNumber(1, 9) }}"}}}]}]
+`, h.Addr(), users)
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		return 0, fmt.Errorf("write plan: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, s.whittle, "load", plan, "--max-late=1h")
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("run whittle: %w\n%s", err, said)
+	}
+	if !bytes.Contains(said, []byte(fmt.Sprintf("timeout: %d", users))) {
+		return 0, fmt.Errorf("not all of %d users waited for their answers:\n%s", users, said)
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0, fmt.Errorf("no memory figures from this system")
+	}
+	return usage.Maxrss * 1024, nil
+}
+
+// holder accepts connections and never answers.
+type holder struct {
+	net.Listener
+	wg sync.WaitGroup
+}
+
+func hold(ctx context.Context) (*holder, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	h := &holder{Listener: l}
+	h.wg.Go(func() {
+		var held []net.Conn
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				break
+			}
+			held = append(held, c)
+		}
+		for _, c := range held {
+			_ = c.Close() // whoever waited has given up
+		}
+	})
+	return h, nil
+}
+
+func (h *holder) end() {
+	_ = h.Close() // it fails only where it was closed before
+	h.wg.Wait()
+}
+
+// steadyRSS follows the memory of a run at the fixed rate, and gives its
+// medians, in bytes, over the first and the last quarter.
+func steadyRSS(ctx context.Context, s settings, addr string) (first, last float64, err error) {
+	plan := filepath.Join(s.folder, "steady.yml")
+	text := fmt.Sprintf("config: {target: \"http://%s\", phases: [{duration: %d, arrivalRate: %d}], http: {pool: %d}}\nscenarios: [{flow: [{get: {url: /}}]}]\n",
+		addr, int(s.steady.Seconds()), s.rate, s.conns)
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		return 0, 0, fmt.Errorf("write plan: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, s.whittle, "load", plan, "--max-late=1h")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		return 0, 0, fmt.Errorf("run whittle: %w", err)
+	}
+	var seen []float64
+	for range int(s.steady / (250 * time.Millisecond)) {
+		time.Sleep(250 * time.Millisecond)
+		if b, ok := rss(cmd.Process.Pid); ok {
+			seen = append(seen, b)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return 0, 0, fmt.Errorf("run whittle: %w\n%s", err, said.Bytes())
+	}
+	n := len(seen) / 4
+	if n == 0 {
+		return 0, 0, fmt.Errorf("the memory of whittle could not be followed")
+	}
+	return table.Median(seen[:n]), table.Median(seen[len(seen)-n:]), nil
+}
+
+// rss reads a process's resident memory, in bytes.
+func rss(pid int) (float64, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, false
+	}
+	return rssIn(string(text))
+}
+
+func rssIn(status string) (float64, bool) {
+	_, rest, ok := strings.Cut(status, "\nVmRSS:")
+	line, _, _ := strings.Cut(rest, "\n")
+	kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 64)
+	return kib * 1024, ok && err == nil
+}

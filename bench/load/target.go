@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// target is the nginx that every tool sends to.
+type target struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+const nginxConfig = `daemon off;
+worker_processes 1;
+pid {{folder}}/nginx.pid;
+error_log {{folder}}/nginx.err;
+worker_rlimit_nofile 16384;
+events { worker_connections 12000; }
+http {
+  access_log off;
+  keepalive_requests 100000000;
+  client_body_temp_path {{folder}}/nginx-a; proxy_temp_path {{folder}}/nginx-b; fastcgi_temp_path {{folder}}/nginx-c;
+  uwsgi_temp_path {{folder}}/nginx-d; scgi_temp_path {{folder}}/nginx-e;
+  server {
+    listen {{listen}} backlog=4096;
+    location / { default_type text/plain; return 200 "ok\n"; }
+    location = /status { stub_status; }
+  }
+}
+`
+
+func startTarget(ctx context.Context, s settings) (*target, error) {
+	binary, err := exec.LookPath("nginx")
+	if err != nil {
+		return nil, errors.New("nginx is missing, which answers the requests: apt-get install nginx")
+	}
+	addr, err := freeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(s.folder, "nginx.conf")
+	text := strings.NewReplacer("{{folder}}", s.folder, "{{listen}}", addr).Replace(nginxConfig)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write nginx's config: %w", err)
+	}
+	t := &target{cmd: exec.CommandContext(ctx, binary, "-e", s.folder+"/nginx.err", "-c", config), addr: addr}
+	if err := t.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start nginx: %w", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := t.served(ctx)
+		if err == nil {
+			return t, nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			t.stop()
+			text, _ := os.ReadFile(s.folder + "/nginx.err")
+			return nil, fmt.Errorf("start nginx: %w\n%s", err, text)
+		}
+	}
+}
+
+// stop ends nginx gently, and after 10 s at once.
+func (t *target) stop() {
+	_ = t.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(10*time.Second, func() { _ = t.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = t.cmd.Wait() // how it ends is no part of the measurement
+}
+
+// statusLine is the third line of stub_status: accepts, handled, requests.
+var statusLine = regexp.MustCompile(`(?m)^ *\d+ +\d+ +(\d+) *$`)
+
+// served is how many requests nginx has answered, this one not counted: the
+// same count for every tool, whatever it says of itself.
+func (t *target) served(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.addr+"/status", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("ask nginx for its count: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if err != nil {
+		return 0, fmt.Errorf("ask nginx for its count: %w", err)
+	}
+	return servedIn(body)
+}
+
+func servedIn(status []byte) (int, error) {
+	m := statusLine.FindSubmatch(status)
+	if m == nil {
+		return 0, fmt.Errorf("nginx's count is not in %q", status)
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	return n - 1, err
+}
+
+// freeAddr gives a loopback address that was free a moment ago: nginx cannot
+// say which port it took.
+func freeAddr(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
