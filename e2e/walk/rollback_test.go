@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/rollout"
 )
 
 // fake counts as the monolith does, in process, until it is broken.
@@ -86,10 +85,7 @@ func TestRollback(t *testing.T) {
 					return err
 				})
 				g.await(t, "evidence", func(r *whittle.RouteStatus) bool { return r.Verdict.Compared > 0 })
-				for range steps {
-					g.order(t, rollout.Promote)
-					g.crowded(t, 2*users)
-				}
+				g.climb(t, steps, 2*users)
 				touched, pace := g.metric(t, "whittle_rescued_requests_total", ""), time.Duration(slowest.Load())
 				at := time.Now()
 				breaks()
