@@ -31,7 +31,14 @@ $(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golang
 $(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
 $(eval $(call tool,deadcode,golang.org/x/tools/cmd/deadcode,$(DEADCODE_VERSION)))
 $(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
-$(eval $(call tool,protoc-gen-twirp,github.com/twitchtv/twirp/protoc-gen-twirp,$(PROTOC_GEN_TWIRP_VERSION)))
+# Twirp's generator is no module of its own, and proxies differ in what they
+# answer when asked for one: it is built from the version that go.mod pins.
+TOOL_protoc-gen-twirp := $(TOOLS)/.protoc-gen-twirp-$(PROTOC_GEN_TWIRP_VERSION)
+$(TOOL_protoc-gen-twirp): go.mod
+	@echo "installing protoc-gen-twirp $(PROTOC_GEN_TWIRP_VERSION) (from go.mod)"
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) GOFLAGS= go install github.com/twitchtv/twirp/protoc-gen-twirp
+	@rm -f $(TOOLS)/.protoc-gen-twirp-v* && touch $@
 $(eval $(call tool,protoc-gen-connect-go,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_VERSION)))
 GENERATORS := $(TOOL_buf) $(TOOL_protoc-gen-go) $(TOOL_protoc-gen-twirp) $(TOOL_protoc-gen-connect-go)
 

@@ -2,6 +2,8 @@ module whittle
 
 go 1.26.0
 
+tool github.com/twitchtv/twirp/protoc-gen-twirp
+
 require (
 	cel.dev/cel-go v0.32.0
 	connectrpc.com/connect v1.21.1
