@@ -22,6 +22,7 @@ type endpoint struct {
 	host    string // the Host header
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
+	http2   bool // spoken here, without asking where there is no TLS
 }
 
 func parseEndpoint(base string, insecure bool) (*endpoint, error) {
@@ -52,8 +53,19 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	return e, nil
 }
 
-// plain says that nothing but TCP lies below HTTP.
-func (e *endpoint) plain() bool { return e.tls == nil }
+// plain says that it is spoken to in HTTP/1.1 over nothing but TCP.
+func (e *endpoint) plain() bool { return e.tls == nil && !e.http2 }
+
+// speak settles the protocol.
+func (e *endpoint) speak(protocol string) {
+	if protocol != HTTP2 && protocol != GRPC {
+		return
+	}
+	e.http2 = true
+	if e.tls != nil {
+		e.tls.NextProtos = []string{"h2"}
+	}
+}
 
 // stream is what a conn needs of a connection.
 type stream interface {
@@ -81,13 +93,15 @@ type dialer struct {
 	open  map[*conn]struct{}
 	idle  map[*endpoint][]*conn // most recently used last
 	slots map[*endpoint]chan struct{}
-	ended bool
+	// berths are the pool's places where connections are shared: HTTP/2's.
+	berths map[*endpoint][]*berth
+	ended  bool
 }
 
 func newDialer(pool int, now func() time.Time) *dialer {
 	return &dialer{
 		now: now, pool: pool, cut: make(chan struct{}), open: map[*conn]struct{}{},
-		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{},
+		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{}, berths: map[*endpoint][]*berth{},
 	}
 }
 
@@ -181,12 +195,32 @@ func (d *dialer) closeIdle() {
 		}
 	}
 	clear(d.idle)
+	d.closeShared()
 }
 
 // dial opens a connection, TLS included, before the deadline.
 func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	open := d.dialHTTP1
+	if e.http2 {
+		open = d.dialHTTP2
+	}
+	c, err := open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		c.Close()
+		return nil, errEnded
+	}
+	d.open[c] = struct{}{}
+	return c, nil
+}
+
+func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
 	if err != nil {
 		return nil, err
@@ -201,13 +235,6 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 		c.stream = t
 	}
 	c.wire = wire{in: c.stream, now: d.now, buf: make([]byte, firstBuffer)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended {
-		c.Close()
-		return nil, errEnded
-	}
-	d.open[c] = struct{}{}
 	return c, nil
 }
 

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -28,6 +29,9 @@ func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, 
 		f.away(func() { err = w.exchange(ctx, q, deadline, o) })
 		w.fiber = f
 		return err
+	}
+	if e.http2 {
+		return w.converse(ctx, q, deadline, o)
 	}
 	var via connector = w.run.dialer
 	if w.fiber != nil {
@@ -109,7 +113,13 @@ func failureOf(err error) string {
 	var timeout net.Error
 	_, dialling := errors.AsType[*dialError](err)
 	_, redirecting := errors.AsType[*redirectError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unmade := errors.AsType[*contractError](err)
 	switch {
+	case unmade:
+		return ErrorContract
+	case untrusted:
+		return ErrorCertificate
 	case redirecting:
 		return ErrorRedirect
 	case errors.Is(err, errMalformed):

@@ -147,7 +147,7 @@ func TestTLS(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	patient := plan(t, fivePlan)
-	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[ErrorConnect] != 5 {
+	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[ErrorCertificate] != 5 {
 		t.Errorf("an unknown certificate: %v", r.Errors)
 	}
 	p := plan(t, `

@@ -16,6 +16,7 @@ const maxOrigins = 256
 type origins struct {
 	insecure bool
 	target   string
+	protocol string // of all of them; Options.Protocol
 
 	mu sync.Mutex
 	// The following is guarded by mu.
@@ -48,6 +49,7 @@ func (o *origins) find(base string) (origin, error) {
 	if err != nil {
 		return origin{}, err
 	}
+	e.speak(o.protocol)
 	found := origin{endpoint: e, prefix: e.prefix}
 	key := scheme(e) + e.address
 	slot, ok := o.slots[key]

@@ -49,7 +49,7 @@ config:
 // rendered gives the bytes of the plan's first request.
 func rendered(t *testing.T, p *Plan) string {
 	t.Helper()
-	prepared, _, err := prepare(p, "http://h.example:81/base")
+	prepared, _, err := prepare(p, "http://h.example:81/base", HTTP1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func FuzzPlan(f *testing.F) {
 			}
 			return
 		}
-		prepared, _, err := prepare(p, "http://h")
+		prepared, _, err := prepare(p, "http://h", HTTP1)
 		if err != nil {
 			return
 		}

@@ -27,8 +27,9 @@ type prepared struct {
 }
 
 // prepare makes all requests of a plan ready for a target.
-func prepare(p *Plan, target string) (map[*request]*prepared, *origins, error) {
+func prepare(p *Plan, target, protocol string) (map[*request]*prepared, *origins, error) {
 	all := newOrigins(target, p.HTTP.Insecure)
+	all.protocol = protocol
 	out := map[*request]*prepared{}
 	for _, r := range p.requests() {
 		if r.address != nil {

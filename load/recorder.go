@@ -10,6 +10,8 @@ import (
 // The kinds of errors, as the report names them.
 const (
 	ErrorConnect     = "connect"      // no connection: refused, unreachable, TLS
+	ErrorCertificate = "certificate"  // TLS, by a certificate that is not trusted
+	ErrorContract    = "contract"     // not sent: the body is not of gRPC's contract
 	ErrorTimeout     = "timeout"      // no whole answer in time
 	ErrorReset       = "reset"        // the connection broke before the answer was whole
 	ErrorMalformed   = "malformed"    // what came was not an HTTP/1.1 answer

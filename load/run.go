@@ -41,6 +41,10 @@ type Options struct {
 	// WatchURLs name Prometheus metrics pages whose process_cpu_seconds_total
 	// is followed over the run, as Watch does by process id.
 	WatchURLs []string
+	// Protocol is HTTP1, HTTP2 or GRPC, for all requests. Empty: HTTP1.
+	Protocol string
+	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
+	Descriptor []byte
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration
@@ -99,7 +103,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
 	}
-	prepared, origins, err := prepare(p, target)
+	if err := checkProtocol(&o); err != nil {
+		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
+	}
+	prepared, origins, err := prepare(p, target, o.Protocol)
 	if err != nil {
 		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
 	}
@@ -107,11 +114,17 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if o.Pool > 0 {
 		pool = o.Pool
 	}
+	var contract *calls
+	if o.Protocol == GRPC {
+		if contract, err = newCalls(p, o.Descriptor); err != nil {
+			return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
+		}
+	}
 	cut, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	s := &session{
 		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, shards: newShards(len(p.names)),
+		seed: o.Seed, shards: newShards(len(p.names)), calls: contract,
 	}
 	cpu, err := watch(o.Watch)
 	if err != nil {

@@ -38,6 +38,8 @@ type session struct {
 
 	// lanes carry the users; none: each has a goroutine.
 	lanes []*lane
+	// calls is the contract of gRPC; nil: it is not spoken.
+	calls *calls
 
 	wg sync.WaitGroup
 

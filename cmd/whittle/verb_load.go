@@ -35,6 +35,9 @@ type loadVerb struct {
 	Timeout  time.Duration `group:"One request" help:"Give a request up after this time (10s)."`
 	Insecure bool          `group:"One request" short:"k" help:"Accept any TLS certificate."`
 
+	Protocol   string `group:"Over what" default:"http/1.1" enum:"http/1.1,h2,grpc" help:"http/1.1, h2 (HTTP/2: by ALPN over https, known beforehand over http) or grpc (unary calls of a post's JSON to /package.Service/Method). ${default} unless given."`
+	Descriptor string `group:"Over what" placeholder:"FILE" help:"gRPC's contract: a binary FileDescriptorSet, as buf build or protoc --descriptor_set_out write it."`
+
 	Environment string            `group:"Of a plan" short:"e" placeholder:"NAME" help:"Which of an Artillery plan's environments."`
 	Property    map[string]string `group:"Of a plan" short:"J" mapsep:"none" placeholder:"NAME=VALUE" help:"A JMeter property, for __P and __property. Repeatable."`
 
@@ -75,6 +78,9 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
 		OnProgress: func(p load.Progress) { screen.progress("%s", p) },
 	}
+	if o.Protocol, o.Descriptor, err = v.overWhat(); err != nil {
+		return err
+	}
 	for _, pid := range v.WatchPID {
 		o.Watch = append(o.Watch, load.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
@@ -104,7 +110,7 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 	if strings.HasPrefix(v.Plan, "http://") || strings.HasPrefix(v.Plan, "https://") {
 		body := v.Body
 		if v.BodyFile != "" {
-			b, err := readBody(v.BodyFile)
+			b, err := readBounded("body", v.BodyFile)
 			if err != nil {
 				return nil, err
 			}
@@ -137,6 +143,15 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 	return plan, nil
 }
 
+// overWhat gives the protocol and, for gRPC, its contract.
+func (v *loadVerb) overWhat() (protocol string, descriptor []byte, err error) {
+	if v.Descriptor == "" {
+		return v.Protocol, nil, nil
+	}
+	text, err := readBounded("descriptor", v.Descriptor)
+	return v.Protocol, []byte(text), err
+}
+
 // onlyWithURL refuses what a plan's file says itself.
 func (v *loadVerb) onlyWithURL() error {
 	for name, given := range map[string]bool{
@@ -153,18 +168,18 @@ func (v *loadVerb) onlyWithURL() error {
 // maxBodyFile bounds --body-file: each virtual user holds the body once.
 const maxBodyFile = 16 << 20
 
-func readBody(path string) (string, error) {
+func readBounded(what, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", whittle.Errorf(whittle.NotFound, "read body: %w", err)
+		return "", whittle.Errorf(whittle.NotFound, "read %s: %w", what, err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxBodyFile+1))
 	if err != nil {
-		return "", whittle.Errorf(whittle.Invalid, "read body: %w", err)
+		return "", whittle.Errorf(whittle.Invalid, "read %s: %w", what, err)
 	}
 	if len(b) > maxBodyFile {
-		return "", whittle.Errorf(whittle.ResourceExhausted, "read body: %s is larger than %d bytes", path, maxBodyFile)
+		return "", whittle.Errorf(whittle.ResourceExhausted, "read %s: %s is larger than %d bytes", what, path, maxBodyFile)
 	}
 	return string(b), nil
 }

@@ -1,0 +1,73 @@
+package load
+
+import (
+	"net/http"
+	"strings"
+
+	"whittle"
+	"whittle/transcode"
+)
+
+// calls turn a plan's JSON requests into unary gRPC calls, and the answers back
+// into JSON, so that a plan's captures and expectations read them.
+type calls struct {
+	methods map[string]*transcode.Transcoder // by path
+}
+
+// contractError is a request that could not be made: its body is not of the
+// contract, or the plan made something that is no request.
+type contractError struct{ err error }
+
+func (e *contractError) Error() string { return e.err.Error() }
+func (e *contractError) Unwrap() error { return e.err }
+
+// newCalls reads the contract of every request of the plan.
+func newCalls(p *Plan, descriptor []byte) (*calls, error) {
+	c := &calls{methods: map[string]*transcode.Transcoder{}}
+	for _, r := range p.requests() {
+		path, ok := r.path.constant()
+		if !ok || r.address != nil || r.method != http.MethodPost {
+			return nil, whittle.Errorf(whittle.Invalid, "request %q: a gRPC call is a post to /package.Service/Method", r.name)
+		}
+		if c.methods[path] != nil {
+			continue
+		}
+		t, err := transcode.New(whittle.RPC{Protocol: whittle.GRPC, Descriptor: descriptor, Method: strings.TrimPrefix(path, "/")})
+		if err != nil {
+			return nil, whittle.Errorf(whittle.CodeOf(err), "request %q: %w", r.name, err)
+		}
+		c.methods[path] = t
+	}
+	return c, nil
+}
+
+// translate makes a call of a JSON request.
+func (c *calls) translate(out *outgoing, q *prepared) error {
+	r := out.request
+	path, _ := q.path.constant()
+	t := c.methods[path]
+	if t == nil { // a redirect's, which gRPC does not have
+		return &contractError{whittle.Errorf(whittle.Invalid, "no method at %s", r.URL.Path)}
+	}
+	if r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	sent, err := t.Request(&whittle.Request{
+		Method: r.Method, Target: r.URL.RequestURI(), Host: r.Host, Header: whittle.Header(r.Header), Body: out.body,
+	})
+	if err != nil {
+		return &contractError{err}
+	}
+	r.Header, out.body = http.Header(sent.Header), sent.Body
+	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
+	out.read = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
+		a := t.Answer(&whittle.Answer{
+			Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body,
+		})
+		if a.Failure != whittle.NoFailure {
+			return 0, nil, nil, malformed("%s", a.Detail)
+		}
+		return a.Status, http.Header(a.Header), a.Body, nil
+	}
+	return nil
+}
