@@ -26,6 +26,7 @@ var rooms = map[string]int{
 	"whittle/state":     1,
 	"whittle/chart":     1,
 	"whittle/paired":    1,
+	"whittle/stream":    1,
 
 	"whittle/gateway": 2,
 	"whittle/control": 2,

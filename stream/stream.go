@@ -1,0 +1,153 @@
+// Package stream is the contract of a durable stream: what was appended with
+// success is kept, in order by key, and can be read back from a position. Its
+// adapters are an embedded log, Kafka, Kinesis and JetStream; one conformance
+// suite runs over all of them.
+package stream
+
+import (
+	"context"
+	"hash/crc32"
+	"time"
+)
+
+// Durability names how safe a record is once Append has returned without an
+// error for it. Answers to clients carry it.
+type Durability string
+
+// The classes of durability.
+const (
+	LocalFsync Durability = "local-fsync" // on the disk of one machine, fsynced
+	KafkaAll   Durability = "kafka-all"   // acknowledged by all in-sync replicas
+	Kinesis    Durability = "kinesis"     // acknowledged by Kinesis (three zones)
+	JetStream  Durability = "jetstream"   // acknowledged by JetStream's quorum
+)
+
+// Header is one pair of a record's metadata. Order is kept.
+type Header struct{ Name, Value string }
+
+// Record is one event.
+type Record struct {
+	// ID names the event, so that a second copy is known as one. Empty: none.
+	// At most MaxID bytes.
+	ID string
+	// Key puts records in order: those of one key are read in the order in
+	// which they were appended. Empty: no order is asked for. At most MaxKey bytes.
+	Key string
+	// Time is when the front received it, kept to the nanosecond.
+	Time time.Time
+	// Header is the metadata, at most MaxHeaders pairs.
+	Header []Header
+	// Value is the event, byte for byte as its client sent it or as the front
+	// made it.
+	Value []byte
+	// Sum is the CRC-32C of Value, taken when Value came to be. Every adapter
+	// keeps it, and every reader checks it. See Seal.
+	Sum uint32
+}
+
+// Bounds of a record, apart from its Value, which each stream bounds (Limit).
+const (
+	MaxID      = 256
+	MaxKey     = 256
+	MaxHeaders = 64
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum is the CRC-32C (Castagnoli, RFC 3720) that Sum holds.
+func Checksum(value []byte) uint32 { return crc32.Checksum(value, castagnoli) }
+
+// Seal sets r.Sum. Whoever makes the value calls it, once, as early as can be:
+// from there to the last reader nothing can change unseen.
+func (r *Record) Seal() { r.Sum = Checksum(r.Value) }
+
+// Intact says whether Value is what was sealed.
+func (r *Record) Intact() bool { return Checksum(r.Value) == r.Sum }
+
+// Position is a place in a stream. The zero value is the beginning of the
+// partition "".
+type Position struct {
+	// Partition is the part of the stream that has an order of its own: "0" in
+	// an embedded log, a Kafka partition's number, a Kinesis shard's id.
+	Partition string
+	// Offset is a decimal number of any length that grows along the partition.
+	// Empty: before the first record.
+	Offset string
+}
+
+// Result is what became of one record.
+type Result struct {
+	// Position is where it is. Only where Err is nil.
+	Position Position
+	// Err is nil when the record is durable. Otherwise its code says what is
+	// known: ResourceExhausted and Unavailable, surely not kept, and a retry
+	// may help; Invalid, surely not kept, and a retry will not help;
+	// DeadlineExceeded, Canceled and Internal, not known: it may have been kept.
+	Err error
+}
+
+// Entry is a record as it was read.
+type Entry struct {
+	Record
+	Position Position
+}
+
+// Partition is one part of a stream, with the range that it holds.
+type Partition struct {
+	Name string
+	// First is the position of the oldest record that is kept, Next the one
+	// that the next record will get or, where a sink does not tell (Kinesis),
+	// the end as of now with an empty Offset.
+	First, Next Position
+}
+
+// Room is what a stream can take at this moment.
+type Room struct {
+	// Free is how many bytes it would take without refusing any.
+	Free int64
+	// Rate is how many bytes a second become free, as measured. 0: not known.
+	Rate float64
+	// Err is not nil when it takes nothing (the disk is full, the sink is
+	// down), with the reason.
+	Err error
+}
+
+// Stream keeps records.
+//
+// All methods may be called from many goroutines at once.
+type Stream interface {
+	// Durability is the class that a success of Append stands for.
+	Durability() Durability
+	// Limit is the largest encoded record in bytes (EncodedLen) that Append takes.
+	Limit() int
+	// Append returns once each record is durable or has failed: one result a
+	// record, in order. Records of one call and one key are kept in the order
+	// given, and before those of later calls; a record that fails does not
+	// let a later one of its key in this call pass it. The records' memory is
+	// the caller's again when Append returns. When ctx ends, Append returns
+	// soon; what was under way has DeadlineExceeded or Canceled as its code.
+	Append(ctx context.Context, records []Record) []Result
+	// Partitions lists the parts, by name.
+	Partitions(ctx context.Context) ([]Partition, error)
+	// Read reads a partition from a position on: the record at it, or the first
+	// one after it where it is gone or empty.
+	Read(ctx context.Context, from Position) (Reader, error)
+	// Trim lets go of what lies before a position. A sink that has its own
+	// retention answers Unsupported.
+	Trim(ctx context.Context, before Position) error
+	// Room says what it can take. It is cheap: called for every request.
+	Room() Room
+	// Close refuses new appends (Unavailable), waits for those under way until
+	// ctx ends, and lets all go. The first call counts.
+	Close(ctx context.Context) error
+}
+
+// Reader reads one partition. It belongs to one goroutine.
+type Reader interface {
+	// Next fills into with the next records, at least one, and waits for it
+	// until ctx ends. The entries' memory is theirs until the next call. A
+	// record whose bytes are not what was appended gives a *CorruptError, and
+	// the call after it goes on behind it.
+	Next(ctx context.Context, into []Entry) (int, error)
+	Close() error
+}
