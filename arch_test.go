@@ -27,6 +27,7 @@ var rooms = map[string]int{
 	"whittle/chart":     1,
 	"whittle/paired":    1,
 	"whittle/stream":    1,
+	"whittle/profile":   1,
 
 	"whittle/gateway": 2,
 	"whittle/control": 2,

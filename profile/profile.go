@@ -1,0 +1,111 @@
+// Package profile is one model for what a process spent, by stack, whether Go's
+// pprof or V8's profiler took it; with what one asks of it: which functions are
+// hot, by whose code, for which endpoint, and what changed between two.
+//
+// It is pure: bytes in, answers out. Package collect takes the profiles.
+package profile
+
+import "time"
+
+// Kind says what was spent.
+type Kind string
+
+// The kinds of profile.
+const (
+	CPU         Kind = "cpu"         // Value: nanoseconds on a core
+	Allocations Kind = "allocations" // Value: bytes allocated; Objects: how many
+	Heap        Kind = "heap"        // Value: bytes in use; Objects: how many
+	Mutex       Kind = "mutex"       // Value: nanoseconds waited for a lock; Objects: how often
+	Block       Kind = "block"       // Value: nanoseconds blocked; Objects: how often
+	Goroutines  Kind = "goroutines"  // Value: how many
+)
+
+// Runtime is what the process runs on.
+type Runtime string
+
+// The runtimes.
+const (
+	Go   Runtime = "go"
+	Node Runtime = "node"
+)
+
+// Owner says whose code a function is.
+type Owner uint8
+
+// The owners.
+const (
+	Own      Owner = iota // the service's own code
+	Library               // a dependency: a module, or something in node_modules
+	Standard              // the language's standard library, Node's own modules
+	System                // the runtime itself: scheduler, garbage collector, V8's native code
+)
+
+// Category says what kind of work a function is, where that is known by its name.
+type Category string
+
+// The categories. The zero value is ordinary work.
+const (
+	Work       Category = ""
+	Collecting Category = "garbage collection" // including assists and write barriers
+	Allocating Category = "allocation"
+	Scheduling Category = "scheduling" // goroutine switches, timers, the poller
+	Syscall    Category = "system calls"
+	Encoding   Category = "encoding"   // JSON, protobuf, XML, base64, compression
+	Formatting Category = "formatting" // fmt, util.inspect, string conversions
+	Crypto     Category = "crypto"     // TLS, hashes
+	Idle       Category = "idle"       // V8's (idle); never counted into a total
+)
+
+// Function is one function of the program.
+type Function struct {
+	Name  string // as its language writes it: "net/http.(*conn).serve", "handleCount"
+	File  string // as short as it stays unambiguous; "" for native code
+	Line  int    // where it begins; 0: not known
+	Owner Owner
+	Category
+}
+
+// Frame is a function on a stack, and the line that it was at.
+type Frame struct {
+	Function int32 // index into Profile.Functions
+	Line     int32 // 0: not known
+}
+
+// Sample is what was spent at one stack.
+type Sample struct {
+	Stack   []Frame // the leaf first
+	Value   int64   // in the Kind's unit
+	Objects int64   // see Kind; 0 where it has none
+	// Endpoint is the request's route ("GET /cache/{id}"): from pprof's label
+	// "endpoint", or the route's handler on the stack. "": not known.
+	Endpoint string
+	// At is when it was taken, since Profile.Began. -1: not known (pprof).
+	At time.Duration
+}
+
+// Profile is what one process spent over a time.
+type Profile struct {
+	Kind      Kind
+	Runtime   Runtime
+	Began     time.Time
+	Duration  time.Duration
+	Functions []Function
+	Samples   []Sample
+	// Service names the process, for headings. May be "".
+	Service string
+	// Requests is how many requests each endpoint answered meanwhile, where
+	// that is known; "" is all of those that are not told apart.
+	Requests map[string]int64
+}
+
+// Total is the sum of all samples, without Idle ones.
+func (p *Profile) Total() int64 {
+	var sum int64
+	for _, s := range p.Samples {
+		if len(s.Stack) > 0 && p.Functions[s.Stack[0].Function].Category == Idle {
+			continue
+		}
+		sum += s.Value
+	}
+	return sum
+}
