@@ -41,6 +41,9 @@ var rooms = map[string]int{
 	"whittle/systems/count/cmd/count":              32,
 	"whittle/systems/count/cmd/count-as-published": 32,
 
+	"whittle/systems/ingest/event": 30,
+	"whittle/systems/ingest/dedup": 30,
+
 	"whittle/cmd/whittle": 40,
 
 	"whittle/bench/cputime": 0,
