@@ -1,0 +1,114 @@
+package profile
+
+// Change is how one row of two profiles differs, per request, in the unit of
+// their kind. Before or After is 0 where it is in one of them only.
+type Change struct {
+	Name          string // a function, an endpoint or a category
+	File          string // of a function
+	Line          int
+	Owner         Owner
+	Before, After float64
+}
+
+// Delta is After − Before: above 0 it became dearer.
+func (c Change) Delta() float64 { return c.After - c.Before }
+
+// Difference is what changed from one profile to another.
+type Difference struct {
+	Kind Kind
+	// PerRequest says that the figures are by request; else they are by second
+	// of the profile, since one of the two does not know its requests.
+	PerRequest bool
+	Total      Change
+	Functions  []Change // by what was spent in each itself, the largest change first
+	Endpoints  []Change // only where both know their requests
+	Categories []Change
+}
+
+// Diff compares two profiles of one kind, also one of V8's with one of Go's:
+// then functions seldom have a counterpart, and endpoints and categories tell
+// the story.
+func Diff(before, after *Profile) *Difference {
+	d := &Difference{Kind: after.Kind, PerRequest: before.AllRequests() > 0 && after.AllRequests() > 0}
+	sides := [2]*Profile{before, after}
+	var weight [2]float64
+	for i, p := range sides {
+		weight[i] = 1 / max(p.Duration.Seconds(), 1e-9)
+		if d.PerRequest {
+			weight[i] = 1 / float64(p.AllRequests())
+		}
+	}
+	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1]}
+	functions, categories, endpoints := newRows(), newRows(), newRows()
+	for side, p := range sides {
+		for _, c := range p.Hot(BySelf) {
+			if c.Self == 0 {
+				continue
+			}
+			f := p.Functions[c.Function]
+			functions.add(side, Change{Name: f.Name, File: f.File, Line: f.Line, Owner: f.Owner}, float64(c.Self)*weight[side])
+		}
+		for _, part := range p.Parts() {
+			categories.add(side, Change{Name: part.Category.String()}, float64(part.Value)*weight[side])
+		}
+		for _, e := range p.ByEndpoint() {
+			if e.Requests > 0 {
+				endpoints.add(side, Change{Name: e.Endpoint}, e.PerRequest)
+			}
+		}
+	}
+	d.Functions, d.Categories = functions.sorted(), categories.sorted()
+	if d.PerRequest {
+		d.Endpoints = endpoints.sorted()
+	}
+	return d
+}
+
+// String is the category's name; that of the zero value too.
+func (c Category) String() string {
+	if c == Work {
+		return "work"
+	}
+	return string(c)
+}
+
+// rowKey tells functions of one name apart: V8's anonymous ones. A Go function
+// keeps its name when its file moves with a version.
+type rowKey struct {
+	name, file string
+	line       int
+}
+
+type rows struct {
+	at   map[rowKey]int
+	list []Change
+}
+
+func newRows() *rows { return &rows{at: map[rowKey]int{}} }
+
+func (r *rows) add(side int, c Change, value float64) {
+	k := rowKey{name: c.Name}
+	if goPackage(c.Name) == "" {
+		k.file, k.line = c.File, c.Line
+	}
+	i, ok := r.at[k]
+	if !ok {
+		i = len(r.list)
+		r.at[k] = i
+		r.list = append(r.list, c)
+	}
+	if side == 0 {
+		r.list[i].Before += value
+		return
+	}
+	r.list[i].After += value
+	r.list[i].File, r.list[i].Line = c.File, c.Line // where it is to be found today
+}
+
+func (r *rows) sorted() []Change {
+	sortBy(r.list, func(c Change) (int64, string) {
+		d := c.Delta()
+		return int64(max(d, -d) * 1000), c.Name
+	})
+	return r.list
+}

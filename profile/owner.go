@@ -1,0 +1,85 @@
+package profile
+
+import "strings"
+
+// standardRoots are the first path elements of Go's standard library. A
+// module's path has a dot in its first element, or is the program's own.
+var standardRoots = set(`archive bufio builtin bytes cmp compress container context crypto database debug embed
+	encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
+	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe
+	vendor weak`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// goPackage gives the import path of the package of a function's name:
+// "net/http" of "net/http.(*conn).serve".
+func goPackage(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments have paths of their own
+		name = name[:i]
+	}
+	slash := strings.LastIndexByte(name, '/') + 1
+	dot := strings.IndexByte(name[slash:], '.')
+	if dot < 0 {
+		return ""
+	}
+	return name[:slash+dot]
+}
+
+// goOwner tells whose a Go function is by its package and its file. A build
+// with -trimpath names a dependency's files with "@version"; one without has
+// them below the module cache, which does too.
+func goOwner(pkg, file string) Owner {
+	root, _, _ := strings.Cut(pkg, "/")
+	switch {
+	case pkg == "": // assembly and cgo: no package, nothing of the service's
+		return System
+	case pkg == "runtime" || strings.HasPrefix(pkg, "runtime/internal/") || strings.HasPrefix(pkg, "internal/runtime/"):
+		return System
+	case strings.Contains(file, "@v") || strings.Contains(file, "/vendor/"):
+		return Library
+	case standardRoots[root]:
+		return Standard
+	case file == "" && strings.Contains(root, "."):
+		return Library
+	default:
+		return Own
+	}
+}
+
+// nodeOwner tells whose a function under V8 is by its script's URL.
+func nodeOwner(name, url string) Owner {
+	switch {
+	case url == "" || strings.HasPrefix(name, "("): // native, or V8's own words: (program)
+		return System
+	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/"):
+		return Standard
+	case strings.Contains(url, "/node_modules/"):
+		return Library
+	default:
+		return Own
+	}
+}
+
+// shortFile drops what precedes the part of a path that tells files apart: the
+// module cache's folder, GOROOT, a URL's scheme.
+func shortFile(path string) string {
+	path = strings.TrimPrefix(path, "file://")
+	for _, mark := range []string{"/pkg/mod/", "/node_modules/"} {
+		if i := strings.LastIndex(path, mark); i >= 0 {
+			if mark == "/node_modules/" {
+				return path[i+1:]
+			}
+			return path[i+len(mark):]
+		}
+	}
+	if i := strings.LastIndex(path, "/go/src/"); i >= 0 {
+		return path[i+len("/go/src/"):]
+	}
+	return path
+}

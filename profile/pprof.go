@@ -1,0 +1,170 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"whittle"
+)
+
+// Bounds of what is read. A profile of a minute on a large machine is a few
+// megabytes.
+const (
+	maxBytes   = 64 << 20 // decompressed
+	maxSamples = 2 << 20
+	maxDepth   = 1024     // frames of one stack; the rest, at the root, is dropped
+	maxFrames  = 16 << 20 // of all stacks together
+)
+
+// EndpointLabel is the pprof label that names a request's endpoint.
+const EndpointLabel = "endpoint"
+
+// pprofTypes are pprof's names of a sample's values: the value, and how many.
+var pprofTypes = map[Kind][2]string{
+	CPU:         {"cpu", "samples"},
+	Allocations: {"alloc_space", "alloc_objects"},
+	Heap:        {"inuse_space", "inuse_objects"},
+	Mutex:       {"delay", "contentions"},
+	Block:       {"delay", "contentions"},
+	Goroutines:  {"goroutine", ""},
+}
+
+// ReadPprof reads a profile in pprof's format, gzipped or not. kind says which
+// of its values is meant; "" takes what it finds first of CPU, Allocations,
+// Mutex and Goroutines (a file does not tell Mutex and Block apart).
+func ReadPprof(b []byte, kind Kind) (*Profile, error) {
+	raw, err := gunzip(b)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
+	}
+	in, err := profile.ParseUncompressed(raw)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
+	}
+	if err := in.CheckValid(); err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
+	}
+	if len(in.Sample) > maxSamples {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read pprof profile: more than %d samples", maxSamples)
+	}
+	kind, value, objects := pickValues(in, kind)
+	if value < 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: it has no %s values", orAny(kind))
+	}
+	return fromPprof(in, kind, value, objects)
+}
+
+func orAny(k Kind) Kind {
+	if k == "" {
+		return "CPU, allocation, lock or goroutine"
+	}
+	return k
+}
+
+func gunzip(b []byte) ([]byte, error) {
+	if len(b) < 2 || b[0] != 0x1f || b[1] != 0x8b {
+		return b, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(z, maxBytes+1))
+	if err == nil && len(raw) > maxBytes {
+		err = whittle.Errorf(whittle.ResourceExhausted, "more than %d bytes when decompressed", maxBytes)
+	}
+	return raw, err
+}
+
+// pickValues gives the places of a kind's value and count among a sample's
+// values; -1: not there.
+func pickValues(in *profile.Profile, kind Kind) (_ Kind, value, objects int) {
+	at := func(name string) int {
+		for i, t := range in.SampleType {
+			if t.Type == name {
+				return i
+			}
+		}
+		return -1
+	}
+	kinds := []Kind{kind}
+	if kind == "" {
+		kinds = []Kind{CPU, Allocations, Mutex, Goroutines}
+	}
+	for _, k := range kinds {
+		names := pprofTypes[k]
+		if value = at(names[0]); value >= 0 {
+			return k, value, at(names[1])
+		}
+	}
+	return kind, -1, -1
+}
+
+func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, error) {
+	p := &Profile{
+		Kind: kind, Runtime: Go, Began: time.Unix(0, in.TimeNanos), Duration: time.Duration(in.DurationNanos),
+		Functions: make([]Function, 0, len(in.Function)), Samples: make([]Sample, 0, len(in.Sample)),
+	}
+	if len(in.Mapping) > 0 {
+		p.Service = baseName(in.Mapping[0].File)
+	}
+	index := make(map[*profile.Function]int32, len(in.Function))
+	intern := func(f *profile.Function) int32 {
+		i, ok := index[f]
+		if !ok {
+			i = int32(len(p.Functions))
+			index[f] = i
+			p.Functions = append(p.Functions, Function{
+				Name: f.Name, File: shortFile(f.Filename), Line: int(f.StartLine),
+				Owner: goOwner(goPackage(f.Name), f.Filename), Category: goCategory(f.Name),
+			})
+		}
+		return i
+	}
+	unknown := &profile.Function{Name: "(unknown)"}
+	frames := 0
+	for _, s := range in.Sample {
+		out := Sample{Value: s.Value[value], At: -1}
+		if objects >= 0 {
+			out.Objects = s.Value[objects]
+		}
+		if e := s.Label[EndpointLabel]; len(e) > 0 {
+			out.Endpoint = e[0]
+		}
+		for _, l := range s.Location {
+			// One location may stand for many inlined calls, and many samples
+			// may name it: the bound holds while they are gathered.
+			if len(out.Stack) >= maxDepth {
+				break
+			}
+			if len(l.Line) == 0 {
+				out.Stack = append(out.Stack, Frame{Function: intern(unknown)})
+			}
+			for _, line := range l.Line[:min(len(l.Line), maxDepth)] { // the innermost inlined call first
+				fn := line.Function
+				if fn == nil {
+					fn = unknown
+				}
+				out.Stack = append(out.Stack, Frame{Function: intern(fn), Line: int32(line.Line)})
+			}
+		}
+		if frames += len(out.Stack); frames > maxFrames {
+			return nil, whittle.Errorf(whittle.ResourceExhausted, "read pprof profile: more than %d frames", maxFrames)
+		}
+		p.Samples = append(p.Samples, out)
+	}
+	return p, nil
+}
+
+func baseName(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '/' {
+			return path[i+1:]
+		}
+	}
+	return path
+}

@@ -1,0 +1,252 @@
+package profile
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// callFrame is V8's name of a function. Lines count from 0.
+type callFrame struct {
+	FunctionName string `json:"functionName"`
+	URL          string `json:"url"`
+	LineNumber   int    `json:"lineNumber"`
+}
+
+// cpuNode is a stack: the function, and by Children the stacks below it.
+type cpuNode struct {
+	ID            int64     `json:"id"`
+	CallFrame     callFrame `json:"callFrame"`
+	Children      []int64   `json:"children"`
+	PositionTicks []struct {
+		Line  int32 `json:"line"`
+		Ticks int64 `json:"ticks"`
+	} `json:"positionTicks"`
+
+	parent int // index; -1 at the root
+	ticked int // how many of PositionTicks are used up
+}
+
+// cpuFile is what V8's profiler and --cpu-prof write; times in microseconds.
+type cpuFile struct {
+	Nodes      []cpuNode `json:"nodes"`
+	StartTime  int64     `json:"startTime"`
+	EndTime    int64     `json:"endTime"`
+	Samples    []int64   `json:"samples"`
+	TimeDeltas []int64   `json:"timeDeltas"`
+}
+
+// ReadV8CPU reads a .cpuprofile. V8 samples by the clock: the time from one
+// sample to the next counts for the stack that the first one saw. Where V8 saw
+// nothing to do it says (idle), which no total counts. The lines of the leaves
+// are V8's position ticks; those of the callers are not known.
+//
+// began is the moment at which the profile began: V8's own clock has no date.
+func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
+	var in cpuFile
+	if err := readJSON(b, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Samples) > maxSamples || len(in.Nodes) > maxSamples {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d samples or nodes", maxSamples)
+	}
+	if len(in.Nodes) == 0 || len(in.TimeDeltas) != len(in.Samples) || in.EndTime < in.StartTime {
+		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: not a .cpuprofile: nodes, samples and timeDeltas do not fit each other")
+	}
+	at, err := linkNodes(in.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	p := newNodeProfile(CPU, began)
+	p.Duration = time.Duration(in.EndTime-in.StartTime) * time.Microsecond
+	functions := p.interner()
+	now, frames := in.StartTime, 0
+	for i, id := range in.Samples {
+		n, ok := at[id]
+		if !ok {
+			return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: sample %d names no node", i)
+		}
+		now += in.TimeDeltas[i]
+		until := in.EndTime
+		if i+1 < len(in.Samples) {
+			until = now + in.TimeDeltas[i+1]
+		}
+		spent := time.Duration(max(until-now, 0)) * time.Microsecond // V8's deltas may be negative
+		s := Sample{Value: int64(spent), Objects: 1, At: time.Duration(now-in.StartTime) * time.Microsecond}
+		for j, depth := n, 0; j >= 0 && depth < maxDepth; j, depth = in.Nodes[j].parent, depth+1 {
+			if in.Nodes[j].CallFrame.FunctionName == "(root)" {
+				break
+			}
+			s.Stack = append(s.Stack, Frame{Function: functions(in.Nodes[j].CallFrame)})
+		}
+		if frames += len(s.Stack); frames > maxFrames {
+			return nil, whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d frames", maxFrames)
+		}
+		if len(s.Stack) > 0 {
+			s.Stack[0].Line = in.Nodes[n].nextLine()
+			p.Samples = append(p.Samples, s)
+		}
+	}
+	return p, nil
+}
+
+// linkNodes sets each node's parent and gives the index by id. A node has one
+// parent, and none is its own ancestor.
+func linkNodes(nodes []cpuNode) (map[int64]int, error) {
+	at := make(map[int64]int, len(nodes))
+	for i := range nodes {
+		if _, twice := at[nodes[i].ID]; twice {
+			return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: two nodes have the id %d", nodes[i].ID)
+		}
+		at[nodes[i].ID], nodes[i].parent = i, -1
+	}
+	for i := range nodes {
+		for _, id := range nodes[i].Children {
+			child, ok := at[id]
+			if !ok || nodes[child].parent >= 0 || child == i {
+				return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: its nodes are not a tree")
+			}
+			nodes[child].parent = i
+		}
+	}
+	reached := 0 // from the roots: a ring has none
+	var below []int
+	for i := range nodes {
+		if nodes[i].parent < 0 {
+			below = append(below, i)
+		}
+	}
+	for ; len(below) > 0; reached++ {
+		n := below[len(below)-1]
+		below = below[:len(below)-1]
+		for _, id := range nodes[n].Children {
+			below = append(below, at[id])
+		}
+	}
+	if reached != len(nodes) {
+		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: its nodes are not a tree")
+	}
+	return at, nil
+}
+
+// nextLine gives the line of the node's next sample: V8 tells how many samples
+// each line had, not which.
+func (n *cpuNode) nextLine() int32 {
+	for n.ticked < len(n.PositionTicks) {
+		t := &n.PositionTicks[n.ticked]
+		if t.Ticks > 0 {
+			t.Ticks--
+			return t.Line
+		}
+		n.ticked++
+	}
+	return 0
+}
+
+// heapNode is a stack with the bytes that were allocated there and still live.
+type heapNode struct {
+	CallFrame callFrame  `json:"callFrame"`
+	SelfSize  int64      `json:"selfSize"`
+	Children  []heapNode `json:"children"`
+}
+
+// ReadV8Heap reads a .heapprofile, V8's sampling heap profile: bytes by the
+// stack that allocated them, of what is still alive. With the collected
+// objects included when it was taken, kind is Allocations; else Heap.
+func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
+	var in struct {
+		Head *heapNode `json:"head"`
+	}
+	if err := readJSON(b, &in); err != nil {
+		return nil, err
+	}
+	if in.Head == nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: not a .heapprofile: it has no head")
+	}
+	p := newNodeProfile(kind, began)
+	functions := p.interner()
+	var stack []Frame // root first
+	var walk func(n *heapNode) error
+	walk = func(n *heapNode) error {
+		if n.CallFrame.FunctionName != "(root)" {
+			stack = append(stack, Frame{Function: functions(n.CallFrame)})
+			defer func() { stack = stack[:len(stack)-1] }()
+		}
+		if n.SelfSize > 0 && len(stack) > 0 {
+			if len(p.Samples) == maxSamples {
+				return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d stacks", maxSamples)
+			}
+			s := Sample{Value: n.SelfSize, At: -1, Stack: make([]Frame, 0, min(len(stack), maxDepth))}
+			for i := len(stack) - 1; i >= 0 && len(s.Stack) < maxDepth; i-- {
+				s.Stack = append(s.Stack, stack[i])
+			}
+			p.Samples = append(p.Samples, s)
+		}
+		for i := range n.Children {
+			if err := walk(&n.Children[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return p, walk(in.Head)
+}
+
+func readJSON(b []byte, into any) error {
+	if len(b) > maxBytes {
+		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d bytes", maxBytes)
+	}
+	if err := json.Unmarshal(b, into); err != nil { // at most 10,000 levels deep
+		return whittle.Errorf(whittle.Invalid, "read V8 profile: %w", err)
+	}
+	return nil
+}
+
+func newNodeProfile(kind Kind, began time.Time) *Profile {
+	return &Profile{Kind: kind, Runtime: Node, Began: began}
+}
+
+// interner gives the index of a function in p.Functions, adding it where it is new.
+func (p *Profile) interner() func(callFrame) int32 {
+	index := map[callFrame]int32{}
+	return func(f callFrame) int32 {
+		i, ok := index[f]
+		if !ok {
+			i = int32(len(p.Functions))
+			index[f] = i
+			name := f.FunctionName
+			if name == "" {
+				name = "(anonymous)"
+			}
+			p.Functions = append(p.Functions, Function{
+				Name: name, File: shortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
+				Owner: nodeOwner(name, f.URL), Category: nodeCategory(name, f.URL),
+			})
+		}
+		return i
+	}
+}
+
+// Read reads a saved profile of any of the formats: pprof, .cpuprofile or
+// .heapprofile.
+func Read(b []byte, kind Kind) (*Profile, error) {
+	head := strings.TrimLeft(string(b[:min(len(b), 64)]), " \t\r\n\ufeff")
+	if !strings.HasPrefix(head, "{") {
+		return ReadPprof(b, kind)
+	}
+	var has struct {
+		Nodes json.RawMessage `json:"nodes"`
+	}
+	if err := readJSON(b, &has); err != nil {
+		return nil, err
+	}
+	if has.Nodes != nil {
+		return ReadV8CPU(b, time.Time{})
+	}
+	if kind == "" {
+		kind = Heap
+	}
+	return ReadV8Heap(b, kind, time.Time{})
+}
