@@ -1,9 +1,11 @@
 package event
 
 import (
-	"encoding/json"
-	"strconv"
+	"bytes"
+	"errors"
+	"math"
 	"time"
+	"unicode/utf8"
 
 	"whittle"
 	"whittle/stream"
@@ -11,60 +13,231 @@ import (
 
 // Parser reads bodies and keeps its memory from one to the next. The zero
 // value is ready. It belongs to one goroutine at a time.
-type Parser struct{}
+type Parser struct {
+	limits  Limits
+	call    Call
+	scanner scanner
+	events  []facts
+	items   []Item
+	places  []place
+	// shared is what a batch gives to each of its events.
+	shared shared
+	// out has the values of all records, text their ids and keys.
+	out, text []byte
+	scratch   []byte
+	received  []byte // as receivedAt has it
+	headers   map[Kind][]stream.Header
+}
+
+// kept is how much memory a Parser keeps for the next body.
+const kept = 1 << 20
 
 // Parse reads a body. Its error is about the whole body, with the code Invalid
 // where it is not what its kind says, and ResourceExhausted where it is beyond
 // a limit; what is wrong with a single event is in its Item. The Batch's
 // memory is valid until the next call; the body's is not kept.
 func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
-	l = l.orDefault()
-	if len(body) > l.Batch {
-		return Batch{}, whittle.Errorf(whittle.ResourceExhausted, "the body is larger than %d bytes", l.Batch)
+	p.begin(l.orDefault(), c, body)
+	bulk := c.Kind == Bulk || c.Kind == Import
+	if most := p.limits.Batch; bulk && len(body) > most || len(body) > math.MaxInt32 {
+		return Batch{}, whittle.Errorf(whittle.ResourceExhausted, "the body has %d bytes, %d are allowed", len(body), most)
 	}
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(body, &top); err != nil {
-		return Batch{}, whittle.Errorf(whittle.Invalid, "the body is not a JSON object")
+	var err error
+	if bulk {
+		err = p.bulk()
+	} else {
+		err = p.single()
 	}
-	events := []json.RawMessage{body}
-	if c.Kind == Bulk || c.Kind == Import {
-		events = nil
-		if raw, ok := top["batch"]; !ok || json.Unmarshal(raw, &events) != nil {
-			return Batch{}, ErrNoBatch
-		}
+	if err == nil {
+		err = p.make()
 	}
-	b := Batch{WriteKey: c.WriteKey}
-	if b.WriteKey == "" {
-		_ = json.Unmarshal(top["writeKey"], &b.WriteKey)
+	if err != nil {
+		return Batch{}, err
 	}
-	for _, raw := range events {
-		b.Items = append(b.Items, one(c, b.WriteKey, raw))
-	}
-	return b, nil
+	return Batch{WriteKey: p.call.WriteKey, Items: p.items}, nil
 }
 
-func one(c Call, writeKey string, raw []byte) Item {
-	var e struct{ MessageID, UserID, AnonymousID, Type string }
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return Item{Err: whittle.Errorf(whittle.Invalid, "the event is not an object")}
+// begin makes ready for a body, and lets go of what a large one has left.
+func (p *Parser) begin(l Limits, c Call, body []byte) {
+	p.limits, p.call, p.shared = l, c, shared{}
+	p.scanner.b = body
+	p.events, p.items, p.headers = p.events[:0], p.items[:0], nil
+	p.out, p.text = p.out[:0], p.text[:0]
+	if cap(p.out) > kept || cap(p.scanner.open) > kept {
+		p.out, p.scanner.open = nil, nil
 	}
-	if e.UserID == "" {
-		e.UserID = e.AnonymousID
+	p.received = appendTime(p.received[:0], c.Received)
+}
+
+var (
+	errBody     = invalid("the body is not JSON")
+	errNoObject = invalid("the body is not a JSON object")
+)
+
+// single reads a body that is one event.
+func (p *Parser) single() error {
+	b := p.scanner.b
+	i := skipSpace(b, 0)
+	if len(b)-i > p.limits.Event {
+		if n := len(bytes.TrimRight(b[i:], " \t\r\n")); n > p.limits.Event {
+			return tooLarge(n, p.limits.Event)
+		}
 	}
-	if e.UserID == "" {
-		return Item{Err: whittle.Errorf(whittle.Invalid, "the event has neither userId nor anonymousId")}
+	if i >= len(b) {
+		return errBody
 	}
-	value := append([]byte(nil), raw[:len(raw)-1]...)
-	if e.MessageID == "" {
-		e.MessageID = c.NewID()
-		value = strconv.AppendQuote(append(value, `,"messageId":`...), e.MessageID)
+	end := p.read(i, 0)
+	if end < 0 || skipSpace(b, end) != len(b) {
+		return errBody
 	}
-	value = append(value, `,"receivedAt":"`+c.Received.UTC().Format(time.RFC3339Nano)+`"}`...)
-	r := stream.Record{ID: e.MessageID, Key: e.UserID, Time: c.Received, Value: value}
-	r.Header = append([]stream.Header{
-		{Name: HeaderKind, Value: e.Type}, {Name: HeaderSource, Value: Digest(writeKey)},
-		{Name: HeaderType, Value: "application/json"},
-	}, c.Header...)
-	r.Seal()
-	return Item{Record: r}
+	f := &p.events[0]
+	if errors.Is(f.err, errNotObject) {
+		return errNoObject
+	}
+	key, err := p.textOf(f.value[writeKey], writeKey)
+	if err == nil {
+		p.offer(key)
+	} else if f.err == nil {
+		f.err = err
+	}
+	return nil
+}
+
+// bulk reads a body that has a batch.
+func (p *Parser) bulk() error {
+	s := &p.scanner
+	i := skipSpace(s.b, 0)
+	if i >= len(s.b) {
+		return errBody
+	}
+	if s.b[i] != '{' {
+		if end := s.skip(i, 0); end < 0 || skipSpace(s.b, end) != len(s.b) {
+			return errBody
+		}
+		return ErrNoBatch
+	}
+	o := s.object(i, 0)
+	batch, twice := false, false
+	var value [names]span
+	for o.next() {
+		key := p.keyText(&o)
+		n := nameOf(key)
+		if !utf8.Valid(key) {
+			return errBody
+		}
+		var ok bool
+		if string(key) == "batch" && s.b[o.at] == '[' {
+			twice = twice || batch
+			batch = true
+			var err error
+			if ok, err = p.array(&o); err != nil {
+				return err
+			}
+		} else {
+			ok = o.skip()
+			if ok && !utf8.Valid(o.value.of(s.b)) {
+				return errBody
+			}
+		}
+		if !ok {
+			break
+		}
+		twice = twice || n != other && !value[n].none()
+		value[n] = o.value
+	}
+	switch {
+	case o.at < 0 || skipSpace(s.b, o.at) != len(s.b):
+		return errBody
+	case !batch:
+		return ErrNoBatch
+	case twice:
+		return invalid("the body has a member twice")
+	}
+	return p.share(&value)
+}
+
+// array reads the events of a batch.
+func (p *Parser) array(o *object) (ok bool, err error) {
+	const base = 2
+	b := p.scanner.b
+	i := skipSpace(b, o.at+1)
+	if i < len(b) && b[i] == ']' {
+		return o.done(i + 1), nil
+	}
+	for i < len(b) {
+		if len(p.events) >= p.limits.Events {
+			return false, whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
+		}
+		if i = p.read(i, base); i < 0 {
+			break
+		}
+		i = skipSpace(b, i)
+		if i < len(b) && b[i] == ']' {
+			return o.done(i + 1), nil
+		}
+		if i >= len(b) || b[i] != ',' {
+			break
+		}
+		i = skipSpace(b, i+1)
+	}
+	return o.done(-1), nil
+}
+
+// share notes what the batch's own members give to each event.
+func (p *Parser) share(value *[names]span) error {
+	key, err := p.textOf(value[writeKey], writeKey)
+	if err != nil {
+		return err
+	}
+	p.offer(key)
+	if p.shared.context, err = p.extras(value[contextName], contextName); err != nil {
+		return err
+	}
+	if p.shared.integrations, err = p.extras(value[integrations], integrations); err != nil {
+		return err
+	}
+	if v := value[sentAt]; !v.none() {
+		if t, ok := parseTime(v.of(p.scanner.b)); ok {
+			p.shared.sent, p.shared.sentAt = t, v
+		}
+	}
+	return nil
+}
+
+// offer takes the body's write key where the call has none.
+func (p *Parser) offer(key []byte) {
+	if p.call.WriteKey == "" {
+		p.call.WriteKey = string(key)
+	}
+}
+
+// textOf gives a member that is a string, or null or missing: then it is empty.
+// The text is valid until the next call.
+func (p *Parser) textOf(v span, n name) ([]byte, error) {
+	b := p.scanner.b
+	if v.none() || b[v.from] == 'n' {
+		return nil, nil
+	}
+	raw := v.of(b)
+	if raw[0] != '"' {
+		return nil, invalid("%s is not a string", nameText[n])
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	text, whole := unquote(p.scratch[:0], raw)
+	p.scratch = text
+	if !whole && n == messageID {
+		// Two such ids could differ in nothing but the halves that were lost.
+		return nil, invalid("%s has half a surrogate pair", nameText[n])
+	}
+	return text, nil
+}
+
+// shared is what a batch gives to each of its events.
+type shared struct {
+	context, integrations []extra
+	// sent is sentAt, where that can be read as a time.
+	sent   time.Time
+	sentAt span
 }

@@ -1,0 +1,131 @@
+package event
+
+import (
+	"bytes"
+	"slices"
+
+	"whittle"
+)
+
+// maxExtras bounds the members of a batch's context, and of its integrations:
+// each is looked for in each event.
+const maxExtras = 128
+
+// extra is a member of a batch's context or integrations.
+type extra struct {
+	// key is what its name stands for, member the name and value as they came.
+	key    []byte
+	member span
+}
+
+// extras lists the members of the object at v, none where v is null, missing
+// or an empty array: PHP writes an empty object so.
+func (p *Parser) extras(v span, n name) ([]extra, error) {
+	b := p.scanner.b
+	if v.none() || b[v.from] == 'n' || emptyArray(v.of(b)) {
+		return nil, nil
+	}
+	if b[v.from] != '{' {
+		return nil, invalid("%s is not an object", nameText[n])
+	}
+	p.scanner.deep = 0
+	var all []extra
+	o := p.scanner.object(int(v.from), 0)
+	for o.next() && o.skip() {
+		key := p.keyText(&o)
+		if o.escaped {
+			key = bytes.Clone(key)
+		}
+		if slices.ContainsFunc(all, func(e extra) bool { return bytes.Equal(e.key, key) }) {
+			return nil, invalid("the batch's %s has a member twice", nameText[n])
+		}
+		if len(all) == maxExtras {
+			return nil, whittle.Errorf(whittle.ResourceExhausted, "the batch's %s has more than %d members", nameText[n], maxExtras)
+		}
+		all = append(all, extra{key: key, member: span{o.key.from, o.value.to}})
+	}
+	if p.scanner.deep > maxDepth {
+		return nil, invalid("the batch's %s is nested deeper than %d", nameText[n], maxDepth)
+	}
+	return all, nil
+}
+
+func emptyArray(b []byte) bool { return b[0] == '[' && b[skipSpace(b, 1)] == ']' }
+
+// addition is what is to be added to an event's context or integrations.
+type addition struct {
+	all []extra
+	// held says which of all the event has itself.
+	held [maxExtras/64 + 1]uint64
+	// size is the bytes of those that it has not.
+	size int
+	ip   string
+}
+
+func (a *addition) holds(i int) bool { return a.held[i/64]>>(i%64)&1 != 0 }
+
+func (a *addition) any() bool { return a.size > 0 || a.ip != "" }
+
+// shape checks that a member can be merged into: an object, null, missing, or
+// the empty array.
+func (p *Parser) shape(v span, n name) error {
+	b := p.scanner.b
+	if v.none() || b[v.from] == '{' || b[v.from] == 'n' || emptyArray(v.of(b)) {
+		return nil
+	}
+	return invalid("%s is not an object", nameText[n])
+}
+
+// missing finds which extras the object at v has not. It has been scanned.
+func (p *Parser) missing(v span, all []extra) addition {
+	a := addition{all: all}
+	if len(all) == 0 {
+		return a
+	}
+	if !v.none() && p.scanner.b[v.from] == '{' {
+		o := p.scanner.object(int(v.from), 0)
+		for o.next() && o.skip() {
+			key := p.keyText(&o)
+			for i := range all {
+				if len(all[i].key) == len(key) && string(all[i].key) == string(key) {
+					a.held[i/64] |= 1 << (i % 64)
+				}
+			}
+		}
+	}
+	for i := range all {
+		if !a.holds(i) {
+			a.size += all[i].member.len() + 1
+		}
+	}
+	return a
+}
+
+// appendMerged appends the object at v with what is added to it, which comes
+// after its own members.
+func (p *Parser) appendMerged(v span, a *addition) {
+	b, out := p.scanner.b, p.out
+	comma := false
+	if !v.none() && b[v.from] == '{' {
+		out = append(out, b[v.from:v.to-1]...)
+		comma = b[skipSpace(b, int(v.from)+1)] != '}'
+	} else {
+		out = append(out, '{')
+	}
+	for i := range a.all {
+		if a.holds(i) {
+			continue
+		}
+		if comma {
+			out = append(out, ',')
+		}
+		out, comma = append(out, a.all[i].member.of(b)...), true
+	}
+	if a.ip != "" {
+		if comma {
+			out = append(out, ',')
+		}
+		out = appendQuoted(append(out, `"ip":`...), a.ip)
+	}
+	p.out = append(out, '}')
+}
