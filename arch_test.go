@@ -43,6 +43,7 @@ var rooms = map[string]int{
 
 	"whittle/systems/ingest/event": 30,
 	"whittle/systems/ingest/dedup": 30,
+	"whittle/systems/ingest/front": 31,
 
 	"whittle/cmd/whittle": 40,
 

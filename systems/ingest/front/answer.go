@@ -1,0 +1,190 @@
+package front
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"whittle"
+	"whittle/systems/ingest/event"
+)
+
+// reply is an answer but for its body, which is the call's out.
+type reply struct {
+	status int
+	// retry is after how many seconds to come back. 0: nothing is said.
+	retry int
+}
+
+// version of the answer's form. A field may be added within one; what is there
+// keeps its name and its meaning.
+const version = "1"
+
+// statusOf is the HTTP status of a whole body's fault. What is beyond a bound
+// is 413 here: an SDK then halves its batch.
+func statusOf(code whittle.Code) int {
+	switch code {
+	case whittle.Invalid:
+		return http.StatusBadRequest
+	case whittle.ResourceExhausted:
+		return http.StatusRequestEntityTooLarge
+	}
+	return code.HTTPStatus()
+}
+
+// The seconds of Retry-After: at least, at most, and where no rate is measured.
+const (
+	retryLeast   = 1
+	retryMost    = 60
+	retryUnknown = 5
+)
+
+// retryAfter is when the stream is likely to have room for so many bytes: what
+// is missing by the rate at which room comes.
+func (f *Front) retryAfter(need int64) int {
+	room := f.o.Stream.Room()
+	missing := float64(need + slack + f.held.Load() - room.Free)
+	switch {
+	case room.Rate <= 0:
+		return retryUnknown
+	case missing <= 0:
+		return retryLeast
+	}
+	return int(max(retryLeast, min(retryMost, math.Ceil(missing/room.Rate))))
+}
+
+// refused is the answer to a request of which nothing was kept.
+func (c *call) refused(no refusal) reply {
+	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
+	a := reply{status: no.status}
+	s := rejected
+	if no.status == http.StatusTooManyRequests || no.status >= 500 {
+		s = unavailable
+		a.retry = c.f.retryAfter(c.need)
+	}
+	c.out = appendRefusal(c.out, s, no.reason, c.id)
+	return a
+}
+
+// refuse answers a request that is none of ours.
+func (f *Front) refuse(w http.ResponseWriter, kind event.Kind, id string, no refusal) {
+	f.metrics.request(kind, no.status)
+	send(w, reply{status: no.status}, appendRefusal(nil, rejected, no.reason, id))
+}
+
+func appendRefusal(b []byte, s status, reason, id string) []byte {
+	b = append(b, `{"v":`+version+`,"success":false,"status":"`...)
+	b = append(append(b, statusNames[s]...), `","reason":`...)
+	b = append(appendString(b, reason), `,"requestId":`...)
+	return append(appendString(b, id), "}\n"...)
+}
+
+// report makes the answer from the outcomes.
+func (c *call) report(r *http.Request) reply {
+	var t tally
+	for i := range c.outcomes {
+		t.add(&c.outcomes[i])
+	}
+	c.f.metrics.count(&t)
+	batch := c.kind == event.Bulk || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
+	a := reply{status: t.httpStatus(batch)}
+	if a.status == http.StatusTooManyRequests || a.status >= 500 {
+		a.retry = c.f.retryAfter(c.need)
+	}
+	b := append(c.out, `{"v":`+version+`,"success":`...)
+	b = strconv.AppendBool(b, t.worst <= duplicate)
+	b = append(b, `,"status":"`...)
+	b = append(append(b, statusNames[t.worst]...), '"')
+	if t.of[accepted]+t.of[duplicate] > 0 {
+		b = append(b, `,"durability":"`...)
+		b = append(append(b, c.f.o.Stream.Durability()...), '"')
+	}
+	if batch {
+		b = c.appendBatch(b, &t, r)
+	} else {
+		b = c.outcomes[0].appendDetail(b)
+	}
+	b = append(b, `,"requestId":`...)
+	c.out = append(appendString(b, c.id), "}\n"...)
+	return a
+}
+
+// answer writes it.
+func (c *call) answer(w http.ResponseWriter, a reply) {
+	c.f.metrics.request(c.kind, a.status)
+	c.f.metrics.duration.Observe(c.f.o.Now().Sub(c.received).Seconds())
+	send(w, a, c.out)
+}
+
+var (
+	jsonType  = []string{"application/json"}
+	noStore   = []string{"no-store"}
+	challenge = []string{`Bearer realm="ingest"`}
+)
+
+func send(w http.ResponseWriter, a reply, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Cache-Control"] = noStore
+	if a.retry > 0 {
+		h["Retry-After"] = []string{strconv.Itoa(a.retry)}
+	}
+	switch a.status {
+	case http.StatusUnauthorized:
+		// Not Basic, for which a browser would ask the user for a password.
+		h["Www-Authenticate"] = challenge
+	case http.StatusRequestTimeout:
+		h["Connection"] = []string{"close"}
+	}
+	// net/http counts for itself what fits its buffer.
+	if len(body) > 2<<10 {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(body) // a client that is gone will ask again
+}
+
+// tally adds the outcomes of one request up.
+type tally struct {
+	of    [statuses]int
+	worst status
+	// late and full say of all unknown and all unavailable events that time
+	// ran out and that there was no room; of the rejected, that they are too large.
+	late, full, large int
+}
+
+func (t *tally) add(o *outcome) {
+	t.of[o.status]++
+	t.worst = max(t.worst, o.status)
+	switch {
+	case o.status == unknown && o.code == whittle.DeadlineExceeded:
+		t.late++
+	case o.status == unavailable && o.code == whittle.ResourceExhausted:
+		t.full++
+	case o.status == rejected && o.code == whittle.ResourceExhausted:
+		t.large++
+	}
+}
+
+// httpStatus is 200 only where every event is kept. While a single one can
+// still be kept by sending it again, it is a status upon which clients do: the
+// kept ones are then duplicates. Where only rejected ones are left it is 400,
+// upon which they do not; for a single event that is too large it is 413, but
+// not for one in a batch, whose client would halve that in vain.
+func (t *tally) httpStatus(batch bool) int {
+	switch {
+	case t.of[unknown] > 0 && t.late == t.of[unknown] && t.of[unavailable] == 0:
+		return http.StatusGatewayTimeout
+	case t.of[unknown] > 0:
+		return http.StatusServiceUnavailable
+	case t.of[unavailable] > 0 && t.full == t.of[unavailable]:
+		return http.StatusTooManyRequests
+	case t.of[unavailable] > 0:
+		return http.StatusServiceUnavailable
+	case t.of[rejected] > 0 && t.large > 0 && !batch:
+		return http.StatusRequestEntityTooLarge
+	case t.of[rejected] > 0:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

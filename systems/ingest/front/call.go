@@ -1,0 +1,167 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/event"
+)
+
+// call is one request's memory. It is pooled, with all that it grew to.
+type call struct {
+	f        *Front
+	kind     event.Kind
+	id       string // the request's
+	received time.Time
+	key      string // the write key that came outside the body
+	address  string
+	json     bool // the body is to be read as JSON
+	coding   coding
+	need     int64 // bytes of the body, as far as its header tells
+	// reading and working are what is held of the front's bounds, to be given
+	// back.
+	reading, working int64
+	held             int64 // of the front's sum of bytes on their way
+
+	wire, decoded []byte
+	parser        event.Parser
+	raw           [1]event.Item
+	items         []event.Item // the parser's, or raw
+	outcomes      []outcome    // one an item
+	out           []byte       // the answer's body
+
+	// What keep needs; see there.
+	records []stream.Record
+	todo    []int
+	ids     []dedup.ID
+	waiting []pending
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// maxPooled is how large a buffer may be and stay with a pooled call.
+const maxPooled = 1 << 20
+
+func (c *call) begin(f *Front, r *http.Request, kind event.Kind, id string) {
+	c.f, c.kind, c.id = f, kind, id
+	c.received = f.o.Now()
+	c.address = f.clientAddress(r)
+}
+
+// done gives everything back. The records' memory is ours again because Append
+// has returned.
+func (c *call) done() {
+	if c.reading > 0 {
+		c.f.reading.Release(c.reading)
+	}
+	if c.working > 0 {
+		c.f.working.Release(c.working)
+	}
+	c.hold(0)
+	clear(c.records)
+	clear(c.outcomes)
+	clear(c.waiting)
+	c.raw[0] = event.Item{}
+	for _, b := range []*[]byte{&c.wire, &c.decoded, &c.out} {
+		if cap(*b) > maxPooled {
+			*b = nil
+		}
+		*b = (*b)[:0]
+	}
+	*c = call{
+		wire: c.wire, decoded: c.decoded, out: c.out, parser: c.parser,
+		records: c.records[:0], outcomes: c.outcomes[:0], todo: c.todo[:0], ids: c.ids[:0], waiting: c.waiting[:0],
+	}
+	calls.Put(c)
+}
+
+// refusal is an answer about a request as a whole, of which nothing was kept.
+type refusal struct {
+	status int
+	reason string
+}
+
+// take does all of a request but the writing of its answer.
+func (c *call) take(r *http.Request) reply {
+	if no := c.admit(r); no != nil {
+		return c.refused(*no)
+	}
+	if no := c.read(r); no != nil {
+		return c.refused(*no)
+	}
+	body, no := c.decode()
+	if no != nil {
+		return c.refused(*no)
+	}
+	c.f.metrics.bytes.Add(float64(len(body)))
+	if no := c.parse(r, body); no != nil {
+		return c.refused(*no)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.f.limits.Append)
+	defer cancel()
+	c.keep(ctx)
+	return c.report(r)
+}
+
+// parse makes records of the body.
+func (c *call) parse(r *http.Request, body []byte) *refusal {
+	if !c.json {
+		return c.asIs(r, body)
+	}
+	b, err := c.parser.Parse(c.f.limits.Event, event.Call{
+		Kind: c.kind, Received: c.received, Address: c.address, WriteKey: c.key, NewID: newID,
+	}, body)
+	switch {
+	case errors.Is(err, event.ErrNoBatch) && c.kind == event.Import:
+		return c.asIs(r, body)
+	case err != nil:
+		return &refusal{statusOf(whittle.CodeOf(err)), err.Error()}
+	case c.f.o.Keys != nil && !c.f.o.Keys.Known(b.WriteKey):
+		return unknownKey(b.WriteKey)
+	case len(b.Items) == 0:
+		return &refusal{http.StatusBadRequest, "the batch is empty"}
+	}
+	c.items = b.Items
+	return c.reserveRecords(len(body))
+}
+
+// reserveRecords counts what the events became on top of the body that they
+// were: a batch's context is merged into each of them.
+func (c *call) reserveRecords(counted int) *refusal {
+	made := 0
+	for i := range c.items {
+		made += len(c.items[i].Record.Value)
+	}
+	extra := int64(made - counted)
+	if extra <= 0 {
+		return nil
+	}
+	if !c.f.working.TryAcquire(extra) {
+		return &refusal{http.StatusTooManyRequests, busy}
+	}
+	c.working += extra
+	return nil
+}
+
+// asIs makes one record of the whole body.
+func (c *call) asIs(r *http.Request, body []byte) *refusal {
+	if c.f.o.Keys != nil && c.key == "" {
+		return unknownKey("")
+	}
+	id := newID()
+	if given := r.Header["Idempotency-Key"]; len(given) > 0 {
+		if id = given[0]; len(given) > 1 || !plain(id, stream.MaxID) {
+			return &refusal{http.StatusBadRequest, "the Idempotency-Key is not 1 to 256 visible ASCII characters"}
+		}
+	}
+	c.raw[0].Record = stream.Record{ID: id, Time: c.received, Header: c.metadata(r), Value: body}
+	c.raw[0].Record.Seal()
+	c.items = c.raw[:]
+	return nil
+}

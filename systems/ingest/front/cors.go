@@ -1,0 +1,74 @@
+package front
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"whittle"
+)
+
+// cors answers browsers that ask whether a page may see the answer. Events are
+// taken from any page that has a write key: this is about reading answers and
+// sending the headers that make a preflight.
+type cors struct {
+	any     bool
+	origins map[string]bool
+}
+
+func newCORS(origins []string) (cors, error) {
+	if len(origins) == 0 || slices.Contains(origins, "*") {
+		return cors{any: true}, nil
+	}
+	c := cors{origins: map[string]bool{}}
+	for _, o := range origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host {
+			return cors{}, whittle.Errorf(whittle.Invalid, "%q is no web origin", o).
+				WithHint("an origin is scheme and host, and a port where it is not the scheme's: https://example.com")
+		}
+		c.origins[o] = true
+	}
+	return c, nil
+}
+
+var (
+	anyOrigin = []string{"*"}
+	varyOn    = []string{"Origin"}
+	exposed   = []string{"Retry-After, X-Request-Id"}
+	methods   = []string{"POST"}
+	headers   = []string{"Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id"}
+	aDay      = []string{"86400"}
+)
+
+// mark adds what lets the page behind the request read the answer.
+func (c cors) mark(h, request http.Header) {
+	if !c.any {
+		h["Vary"] = varyOn
+	}
+	origin := request["Origin"]
+	if len(origin) == 0 {
+		return
+	}
+	switch {
+	case c.any:
+		h["Access-Control-Allow-Origin"] = anyOrigin
+	case c.origins[origin[0]]:
+		h["Access-Control-Allow-Origin"] = origin[:1]
+	default:
+		return
+	}
+	h["Access-Control-Expose-Headers"] = exposed
+}
+
+// preflight answers OPTIONS. Where mark named no origin the browser sees that
+// it may not.
+func (c cors) preflight(h, request http.Header) {
+	h["Allow"] = allowed
+	if _, ok := h["Access-Control-Allow-Origin"]; !ok || request.Get("Access-Control-Request-Method") == "" {
+		return
+	}
+	h["Access-Control-Allow-Methods"] = methods
+	h["Access-Control-Allow-Headers"] = headers
+	h["Access-Control-Max-Age"] = aDay
+}

@@ -1,0 +1,227 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"whittle/stream"
+	"whittle/systems/ingest/dedup"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// double is a stream in memory that does as a test tells it.
+type double struct {
+	mu   sync.Mutex // guards the following
+	kept []stream.Record
+	// fate says what becomes of the n-th record of all; nil: it is kept.
+	fate func(n int, r *stream.Record) error
+	seen int
+	room stream.Room
+
+	// gate, where it is not nil, is received from before an append goes on.
+	gate  chan struct{}
+	limit int
+}
+
+func newDouble() *double {
+	return &double{room: stream.Room{Free: 1 << 40}, limit: 1 << 20}
+}
+
+func (d *double) Durability() stream.Durability { return stream.LocalFsync }
+func (d *double) Limit() int                    { return d.limit }
+
+func (d *double) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	results := make([]stream.Result, len(records))
+	if d.gate != nil {
+		select {
+		case <-d.gate:
+		case <-ctx.Done():
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range records {
+		r := &records[i]
+		n := d.seen
+		d.seen++
+		if d.fate != nil {
+			if err := d.fate(n, r); err != nil {
+				results[i].Err = err
+				continue
+			}
+		}
+		own := *r
+		own.Value = bytes.Clone(r.Value)
+		own.Header = slices.Clone(r.Header)
+		results[i].Position = stream.Position{Partition: "0", Offset: strconv.Itoa(len(d.kept))}
+		d.kept = append(d.kept, own)
+	}
+	return results
+}
+
+func (d *double) Partitions(context.Context) ([]stream.Partition, error) { return nil, nil }
+func (d *double) Read(context.Context, stream.Position) (stream.Reader, error) {
+	return nil, io.ErrUnexpectedEOF
+}
+func (d *double) Trim(context.Context, stream.Position) error { return nil }
+func (d *double) Close(context.Context) error                 { return nil }
+
+func (d *double) Room() stream.Room {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.room
+}
+
+func (d *double) setRoom(r stream.Room) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = r
+}
+
+func (d *double) records() []stream.Record {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.kept)
+}
+
+// site is a front on a real socket with its stream.
+type site struct {
+	*testing.T
+	stream *double
+	front  *Front
+	url    string
+	addr   string
+	client *http.Client
+}
+
+func serve(t *testing.T, change func(*Options)) *site {
+	t.Helper()
+	d := newDouble()
+	o := Options{Stream: d, Seen: dedup.New(dedup.Options{})}
+	if change != nil {
+		change(&o)
+	}
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(nil)
+	srv.Config = f.Server()
+	srv.Start()
+	t.Cleanup(srv.Close)
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &site{
+		T: t, stream: d, front: f, url: srv.URL, addr: srv.Listener.Addr().String(),
+		client: &http.Client{Transport: transport},
+	}
+}
+
+// answered is an answer of the front.
+type answered struct {
+	code   int
+	header http.Header
+	text   string
+
+	V           int
+	Success     bool
+	Status      string
+	Reason      string
+	Durability  string
+	Position    string
+	MessageID   string `json:"messageId"`
+	RequestID   string `json:"requestId"`
+	Events      int
+	Accepted    int
+	Duplicate   int
+	Rejected    int
+	Unavailable int
+	Unknown     int
+	Results     []struct{ Status, Position, Reason, MessageID string }
+	Runs        []struct {
+		From, Count              int
+		Status, Position, Reason string
+	}
+}
+
+// send posts a body with header lines "Name: value".
+func (s *site) send(method, path string, body io.Reader, lines ...string) answered {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, l := range lines {
+		name, value, _ := strings.Cut(l, ": ")
+		req.Header.Add(name, value)
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	a := answered{code: res.StatusCode, header: res.Header, text: string(text)}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &a); err != nil {
+			s.Fatalf("the answer is not JSON: %v\n%s", err, text)
+		}
+	}
+	return a
+}
+
+func (s *site) post(path, body string, lines ...string) answered {
+	s.Helper()
+	return s.send(http.MethodPost, path, strings.NewReader(body), lines...)
+}
+
+// wire sends bytes as they are and gives what comes back until the server
+// closes or has answered.
+func (s *site) wire(text string) string {
+	s.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		s.Fatal(err)
+	}
+	back, _ := io.ReadAll(conn)
+	return string(back)
+}
+
+const track = `{"type":"track","userId":"u1","event":"Bought","messageId":"m1","timestamp":"2026-01-02T03:04:05Z"}`
+
+func prefixes(t *testing.T, list string) []netip.Prefix {
+	t.Helper()
+	var out []netip.Prefix
+	for _, text := range strings.Fields(list) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}

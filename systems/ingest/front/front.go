@@ -1,0 +1,190 @@
+// Package front is the HTTP side of the ingestion service: it takes events in
+// and answers only when it is known what became of each. It is a handler for
+// net/http; the stream, the window of ids and the list of write keys are given.
+//
+// A success is answered after stream.Append has returned it, never before.
+// What can be refused is refused before the body is read.
+package front
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/event"
+)
+
+// Limits bound what a client may send and what all of them may hold. A zero
+// field means its default.
+type Limits struct {
+	// Event bounds what belongs to an event and to a batch. The body of a single
+	// event has the bound of an event.
+	Event event.Limits
+	// Import is the largest body of POST /import that is kept as it is, in
+	// bytes. Default 500 KiB. The stream's own bound holds too.
+	Import int
+	// Ratio is by how much a compressed body of more than 64 KiB may expand.
+	// Default 200.
+	Ratio int
+	// InFlight bounds the bytes of all bodies that are being read, and once
+	// more of those being worked on. Default 12 MiB.
+	InFlight int64
+	// Wait is how long a request may wait for its part of InFlight before it
+	// is sent away. Default 1 s.
+	Wait time.Duration
+	// Append is how long the stream may take before the outcome is called
+	// unknown. Default 30 s.
+	Append time.Duration
+	// Header, Body and Idle bound the time for a request's header, for header
+	// and body together, and between two requests. Default 10 s, 30 s, 2 min.
+	Header, Body, Idle time.Duration
+	// Conns is how many connections are open at once; more wait to be
+	// accepted. Default 4096.
+	Conns int
+}
+
+func (l Limits) orDefault() Limits {
+	positive(&l.Event.Event, 32<<10)
+	positive(&l.Event.Batch, 500<<10)
+	positive(&l.Import, 500<<10)
+	positive(&l.Ratio, 200)
+	positive(&l.InFlight, 12<<20)
+	positive(&l.Wait, time.Second)
+	positive(&l.Append, 30*time.Second)
+	positive(&l.Header, 10*time.Second)
+	positive(&l.Body, 30*time.Second)
+	positive(&l.Idle, 2*time.Minute)
+	positive(&l.Conns, 4096)
+	positive(&l.Event.Merged, 4*l.Event.Batch)
+	// What could not come in with the whole room to itself never could.
+	l.InFlight = max(l.InFlight, int64(max(l.Event.Event, l.Event.Batch, l.Import, l.Event.Merged)+2*slack))
+	return l
+}
+
+func positive[T int | int64 | time.Duration](v *T, otherwise T) {
+	if *v <= 0 {
+		*v = otherwise
+	}
+}
+
+// Options are what a Front is made of.
+type Options struct {
+	// Stream keeps the events. It must not be nil.
+	Stream stream.Stream
+	// Seen knows the events that the stream holds. Nil: duplicates are kept.
+	Seen *dedup.Window
+	// Keys knows the write keys. Nil: every key is welcome, and none.
+	Keys *Keys
+	// Limits bound what comes in.
+	Limits Limits
+	// Origins are the web origins whose pages may read the answers, such as
+	// "https://example.com"; "*" is any. Empty: any.
+	Origins []string
+	// Proxies are the peers whose X-Forwarded-For is believed. Empty: nobody's.
+	Proxies []netip.Prefix
+	// Metrics is where the front's are registered. Nil: nowhere.
+	Metrics prometheus.Registerer
+	// Log gets what an operator has to know. Nil: nowhere.
+	Log *slog.Logger
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+}
+
+// Front is the handler. All methods may be called from many goroutines at once.
+type Front struct {
+	o       Options
+	limits  Limits
+	cors    cors
+	metrics *metrics
+	// reading and working are the bytes of bodies that may be held. They are
+	// two, so that a body that was read can be worked on however many others
+	// are still coming in.
+	reading, working *semaphore.Weighted
+	// held is the bytes on their way to the stream, which it does not know of
+	// yet; underWay is the requests.
+	held, underWay atomic.Int64
+	complaint      complaint
+}
+
+// New makes a Front.
+func New(o Options) (*Front, error) {
+	if o.Stream == nil {
+		return nil, whittle.Errorf(whittle.Internal, "make front: no stream")
+	}
+	c, err := newCORS(o.Origins)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f := &Front{o: o, limits: o.Limits.orDefault(), cors: c}
+	f.reading = semaphore.NewWeighted(f.limits.InFlight)
+	f.working = semaphore.NewWeighted(f.limits.InFlight)
+	f.metrics, err = newMetrics(o.Metrics, f)
+	return f, err
+}
+
+// routes are the paths and what each takes.
+var routes = func() map[string]event.Kind {
+	m := map[string]event.Kind{"/import": event.Import}
+	for _, name := range []string{
+		"track", "identify", "page", "screen", "group", "alias", "batch", "import",
+		"t", "i", "p", "s", "g", "a", "b",
+	} {
+		kind, ok := event.KindOf(name)
+		if !ok {
+			panic("no kind of event is called " + name)
+		}
+		m["/v1/"+name] = kind
+	}
+	// The older name of Segment's batch: always a batch, unlike POST /import.
+	m["/v1/import"] = event.Bulk
+	return m
+}()
+
+// ServeHTTP takes one request.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	id := requestID(r.Header)
+	h["X-Request-Id"] = []string{id}
+	h["X-Content-Type-Options"] = nosniff
+	f.cors.mark(h, r.Header)
+	kind, known := routes[r.URL.Path]
+	switch {
+	case !known:
+		f.refuse(w, kind, id, refusal{http.StatusNotFound, "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
+	case r.Method == http.MethodOptions:
+		f.cors.preflight(h, r.Header)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method != http.MethodPost:
+		h["Allow"] = allowed
+		f.refuse(w, kind, id, refusal{http.StatusMethodNotAllowed, "events are sent by POST"})
+	default:
+		f.underWay.Add(1)
+		defer f.underWay.Add(-1)
+		c := calls.Get().(*call)
+		defer c.done()
+		c.begin(f, r, kind, id)
+		c.answer(w, c.take(r))
+	}
+}
+
+var (
+	nosniff = []string{"nosniff"}
+	allowed = []string{"POST, OPTIONS"}
+)
+
+// Ready says whether events can be kept at this moment: nil, or why not.
+func (f *Front) Ready() error { return f.o.Stream.Room().Err }

@@ -1,0 +1,391 @@
+package front
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/stream"
+)
+
+func TestEveryRouteTakesEvents(t *testing.T) {
+	s := serve(t, nil)
+	for path, kind := range routes {
+		body := fmt.Sprintf(`{"event":"e","userId":"u","groupId":"g","previousId":"p","messageId":"one%s"}`, strings.ReplaceAll(path, "/", "-"))
+		if kind == "batch" {
+			body = `{"batch":[` + strings.Replace(body, "{", `{"type":"track",`, 1) + `]}`
+		}
+		a := s.post(path, body, "Content-Type: application/json")
+		if a.code != 200 || !a.Success || a.Status != "accepted" || a.Durability != "local-fsync" || a.V != 1 {
+			t.Errorf("%s: %d %s", path, a.code, a.text)
+		}
+	}
+	if got := len(s.stream.records()); got != len(routes) {
+		t.Errorf("%d records, want %d", got, len(routes))
+	}
+}
+
+func TestImportKeepsBodyAndMetadata(t *testing.T) {
+	s := serve(t, nil)
+	body := "\x00\xff any bytes \r\n"
+	a := s.post("/import", body, "Content-Type: application/octet-stream", "X-Trace: t1", "Accept-Language: de",
+		"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("key:")), "Cookie: secret=1", "X-Api-Key: secret",
+		"Connection: X-Hop", "X-Hop: 1", "Source: forged")
+	if a.code != 200 || a.Position != "0/0" || len(a.MessageID) != 32 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	r := s.stream.records()[0]
+	if string(r.Value) != body || !r.Intact() || r.ID != a.MessageID {
+		t.Errorf("kept %q as %s", r.Value, r.ID)
+	}
+	got := map[string]string{}
+	for _, h := range r.Header {
+		got[h.Name] = h.Value
+	}
+	for name, want := range map[string]string{
+		"kind": "import", "client-address": "127.0.0.1", "x-trace": "t1", "accept-language": "de",
+		"content-type": "application/octet-stream", "source": "2c70e12b7a0646f9",
+		"authorization": "", "cookie": "", "x-api-key": "", "x-hop": "", "connection": "", "content-length": "",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+func TestImportOfJSONWithoutBatchIsOneRecord(t *testing.T) {
+	s := serve(t, nil)
+	const body = `{ "any":  12345678901234567890 }`
+	if a := s.post("/import", body, "Content-Type: application/json"); a.code != 200 || a.Events != 0 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	if got := string(s.stream.records()[0].Value); got != body {
+		t.Errorf("kept %q", got)
+	}
+	a := s.post("/import", `{"batch":[`+track+`,`+strings.ReplaceAll(track, "m1", "m2")+`]}`, "Content-Type: application/json")
+	if a.code != 200 || a.Events != 2 || a.Accepted != 2 || len(a.Results) != 2 || a.Results[1].Position != "0/2" {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+}
+
+func TestMetadataIsBounded(t *testing.T) {
+	s := serve(t, nil)
+	lines := []string{"Content-Type: text/csv"}
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf("X-%03d: v", i))
+	}
+	if a := s.post("/import", "a,b", lines...); a.code != 200 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	if got := len(s.stream.records()[0].Header); got != maxMetadata {
+		t.Errorf("%d headers kept, want %d", got, maxMetadata)
+	}
+	if a := s.post("/import", "a,b", "X-Long: "+strings.Repeat("v", 9000)); a.code != 200 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	for _, h := range s.stream.records()[1].Header {
+		if h.Name == "x-long" {
+			t.Error("a header of 9,000 bytes is kept")
+		}
+	}
+}
+
+func TestIdempotencyKeyMakesDuplicates(t *testing.T) {
+	s := serve(t, nil)
+	first := s.post("/import", "x", "Idempotency-Key: k1")
+	again := s.post("/import", "x", "Idempotency-Key: k1")
+	if first.Status != "accepted" || again.Status != "duplicate" || again.code != 200 || again.Position != first.Position || again.MessageID != "k1" {
+		t.Errorf("%s then %s", first.text, again.text)
+	}
+	if a := s.post("/import", "x", "Idempotency-Key: a b"); a.code != 400 {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+}
+
+func TestStatusesBeforeTheBody(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Limits.Import = 1000 })
+	const jsonType = "Content-Type: application/json"
+	cases := []struct {
+		name, method, path, body string
+		lines                    []string
+		want                     int
+	}{
+		{"no such path", "POST", "/", "{}", nil, 404},
+		{"no such event", "POST", "/v1/trak", "{}", nil, 404},
+		{"a path of v2", "POST", "/v2/track", "{}", nil, 404},
+		{"GET", "GET", "/import", "", nil, 405},
+		{"PUT", "PUT", "/v1/track", track, nil, 405},
+		{"no body", "POST", "/v1/track", "", nil, 400},
+		{"no body to import", "POST", "/import", "", nil, 400},
+		{"XML", "POST", "/v1/track", track, []string{"Content-Type: text/xml"}, 415},
+		{"a form", "POST", "/v1/track", track, []string{"Content-Type: application/x-www-form-urlencoded"}, 415},
+		{"a type that is none", "POST", "/v1/track", track, []string{"Content-Type: /;"}, 415},
+		{"two types", "POST", "/v1/track", track, []string{jsonType, jsonType}, 415},
+		{"another charset", "POST", "/v1/track", track, []string{jsonType + "; charset=utf-16"}, 415},
+		{"brotli", "POST", "/v1/track", track, []string{"Content-Encoding: br"}, 415},
+		{"two codings", "POST", "/import", track, []string{"Content-Encoding: gzip", "Content-Encoding: gzip"}, 415},
+		{"an event too large", "POST", "/v1/track", strings.Repeat(" ", 32<<10+1), nil, 413},
+		{"a batch too large", "POST", "/v1/batch", strings.Repeat(" ", 500<<10+1), nil, 413},
+		{"an import too large", "POST", "/import", strings.Repeat(" ", 1001), nil, 413},
+		{"an event as large as may be", "POST", "/v1/track", track + strings.Repeat(" ", 32<<10-len(track)), nil, 200},
+		{"a scheme of no use", "POST", "/v1/track", track, []string{"Authorization: Digest x"}, 401},
+		{"Basic that is not base64", "POST", "/v1/track", track, []string{"Authorization: Basic !"}, 401},
+		{"Basic without a colon", "POST", "/v1/track", track, []string{"Authorization: Basic a2V5"}, 401},
+		{"JSON under another name", "POST", "/v1/track", track, []string{"Content-Type: application/vnd.x+json; charset=UTF-8"}, 200},
+		{"a beacon", "POST", "/v1/track", track, []string{"Content-Type: text/plain;charset=UTF-8"}, 200},
+		{"no type", "POST", "/v1/t", track, nil, 200},
+	}
+	for _, c := range cases {
+		a := s.send(c.method, c.path, strings.NewReader(c.body), c.lines...)
+		if a.code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, a.code, a.text, c.want)
+		}
+		if c.want != 200 && (a.Success || a.Status != "rejected" || a.Reason == "" || a.RequestID != a.header.Get("X-Request-Id")) {
+			t.Errorf("%s: %s", c.name, a.text)
+		}
+	}
+	if allow := s.send("GET", "/import", nil).header.Get("Allow"); allow != "POST, OPTIONS" {
+		t.Errorf("Allow: %q", allow)
+	}
+}
+
+// TestRefusedWithoutReading finds that what is too large, or has no room, is
+// refused while its body has not been sent, and that 100 Continue is not asked for.
+func TestRefusedWithoutReading(t *testing.T) {
+	s := serve(t, nil)
+	request := "POST /import HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+	if got := s.wire(fmt.Sprintf(request, 1<<40)); !strings.HasPrefix(got, "HTTP/1.1 413 ") {
+		t.Errorf("too large: %q", got)
+	}
+	s.stream.setRoom(stream.Room{Free: 10_000, Rate: 1000})
+	if got := s.wire(fmt.Sprintf(request, 100_000)); !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, "Retry-After: 60\r\n") {
+		t.Errorf("no room: %q", got)
+	}
+	s.stream.setRoom(stream.Room{Err: whittle.Errorf(whittle.ResourceExhausted, "the disk is full")})
+	if got := s.wire(fmt.Sprintf(request, 10)); !strings.HasPrefix(got, "HTTP/1.1 503 ") || strings.Contains(got, "disk") {
+		t.Errorf("full: %q", got)
+	}
+	if s.front.Ready() == nil {
+		t.Error("ready on a full disk")
+	}
+}
+
+func TestExpectContinueIsHonoured(t *testing.T) {
+	s := serve(t, nil)
+	got := s.wire("POST /import HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+	if !strings.HasPrefix(got, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestChunkedBodies(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Limits.Import = 100_000 })
+	noLength := func(n int) *onlyReader { return &onlyReader{strings.NewReader(strings.Repeat("x", n))} }
+	for n, want := range map[int]int{0: 400, 1: 200, chunk: 200, chunk + 1: 200, 100_000: 200, 100_001: 413, 5_000_000: 413} {
+		if a := s.send("POST", "/import", noLength(n)); a.code != want {
+			t.Errorf("%d bytes: %d %s, want %d", n, a.code, a.text, want)
+		}
+	}
+	for _, r := range s.stream.records() {
+		if strings.Trim(string(r.Value), "x") != "" {
+			t.Error("a chunked body was kept as another")
+		}
+	}
+	broken := "POST /import HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
+	if got := s.wire(broken); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+		t.Errorf("a body that breaks off: %q", got)
+	}
+	if got := s.wire("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+		t.Errorf("a body that breaks off: %q", got)
+	}
+	if kept := len(s.stream.records()); kept != 4 {
+		t.Errorf("%d records, want 4", kept)
+	}
+}
+
+// onlyReader hides a body's length from the client.
+type onlyReader struct{ r *strings.Reader }
+
+func (o *onlyReader) Read(p []byte) (int, error) { return o.r.Read(p) }
+
+func TestCompressedBodies(t *testing.T) {
+	s := serve(t, nil)
+	batch := []byte(`{"batch":[` + track + strings.Repeat(`,{"type":"page","userId":"u"}`, 300) + `]}`)
+	for name, wire := range compressed(t, batch) {
+		coding, _, _ := strings.Cut(name, " ")
+		a := s.send("POST", "/v1/batch", bytes.NewReader(wire), "Content-Encoding: "+coding)
+		if a.code != 200 || a.Events != 301 || a.Accepted+a.Duplicate != 301 {
+			t.Errorf("%s: %d %.300s", name, a.code, a.text)
+		}
+	}
+	for name, wire := range compressed(t, make([]byte, 500<<10+1)) {
+		coding, _, _ := strings.Cut(name, " ")
+		if a := s.send("POST", "/import", bytes.NewReader(wire), "Content-Encoding: "+coding); a.code != 413 {
+			t.Errorf("%s, a bomb: %d %s", name, a.code, a.text)
+		}
+	}
+	if a := s.post("/import", "plain", "Content-Encoding: gzip"); a.code != 400 {
+		t.Errorf("not gzip: %d %s", a.code, a.text)
+	}
+}
+
+func keysFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWriteKeys(t *testing.T) {
+	path := keysFile(t, "# tenants\nkey1 the shop\n\nkey2\n")
+	keys, err := ReadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, func(o *Options) { o.Keys = keys })
+	basic := func(user string) string {
+		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user))
+	}
+	keyed := strings.Replace(track, "{", `{"writeKey":"key2",`, 1)
+	cases := []struct {
+		name, path, body string
+		line             string
+		want             int
+	}{
+		{"Basic", "/v1/track", track, basic("key1:"), 200},
+		{"Basic with a password", "/v1/track", track, basic("key1:x"), 200},
+		{"bearer", "/v1/track", track, "Authorization: bearer key1", 200},
+		{"in the body", "/v1/track", keyed, "X-None: 1", 200},
+		{"in the batch", "/v1/batch", `{"writeKey":"key1","batch":[` + track + `]}`, "X-None: 1", 200},
+		{"in the query", "/v1/track?writeKey=key1", track, "Content-Type: text/plain", 200},
+		{"none", "/v1/track", track, "X-None: 1", 401},
+		{"unknown by Basic", "/v1/track", track, basic("key3:"), 401},
+		{"unknown in the query", "/v1/track?writeKey=key3", track, "X-None: 1", 401},
+		{"unknown in the body", "/v1/track", strings.Replace(keyed, "key2", "key3", 1), "X-None: 1", 401},
+		{"prefix of a key", "/v1/track", track, basic("key:"), 401},
+		{"Basic wrong, body right", "/v1/track", keyed, basic("key3:"), 401},
+		{"raw with a key", "/import", "x", basic("key2:"), 200},
+		{"raw without", "/import", "x", "X-None: 1", 401},
+		{"raw JSON without", "/import", `{"writeKey":"key1"}`, "Content-Type: application/json", 401},
+		{"key that begins like the scheme", "/v1/track", track, basic("Basic Bc:"), 401},
+	}
+	for _, c := range cases {
+		a := s.post(c.path, c.body, c.line)
+		if a.code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, a.code, a.text, c.want)
+		}
+		if a.code == 401 && a.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: no challenge", c.name)
+		}
+	}
+	if err := os.WriteFile(path, []byte("key3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	for user, want := range map[string]int{"key3:": 200, "key1:": 401} {
+		if a := s.post("/v1/track", track, basic(user)); a.code != want {
+			t.Errorf("after a reload %s: %d, want %d", user, a.code, want)
+		}
+	}
+}
+
+func TestKeysFile(t *testing.T) {
+	for _, bad := range []string{"", "# nothing\n\n", "a:b\n", "k\xc3\xa9y\n", strings.Repeat("k", 129)} {
+		if _, err := ReadKeys(keysFile(t, bad)); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%.20q: %v", bad, err)
+		}
+	}
+	if _, err := ReadKeys(filepath.Join(t.TempDir(), "none")); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("no file: %v", err)
+	}
+	path := keysFile(t, "a\n")
+	k, err := ReadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Reload(); err == nil || !k.Known("a") || k.Known("") || k.Len() != 1 {
+		t.Errorf("an emptied file opens the door: %v", err)
+	}
+}
+
+func TestCORS(t *testing.T) {
+	s := serve(t, nil)
+	a := s.send("OPTIONS", "/v1/batch", nil, "Origin: https://a.example", "Access-Control-Request-Method: POST")
+	if a.code != 204 || a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
+		t.Errorf("preflight: %d %v", a.code, a.header)
+	}
+	if a := s.post("/v1/track", track, "Origin: https://a.example"); a.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("post: %v", a.header)
+	}
+	only := serve(t, func(o *Options) { o.Origins = []string{"https://a.example"} })
+	for origin, want := range map[string]string{"https://a.example": "https://a.example", "https://b.example": "", "null": ""} {
+		pre := only.send("OPTIONS", "/v1/t", nil, "Origin: "+origin, "Access-Control-Request-Method: POST")
+		if pre.code != 204 || pre.header.Get("Access-Control-Allow-Origin") != want || (pre.header.Get("Access-Control-Allow-Methods") != "") != (want != "") {
+			t.Errorf("preflight from %s: %v", origin, pre.header)
+		}
+		if a := only.post("/v1/t", track, "Origin: "+origin); a.code != 200 || a.header.Get("Access-Control-Allow-Origin") != want || a.header.Get("Vary") != "Origin" {
+			t.Errorf("post from %s: %d %v", origin, a.code, a.header)
+		}
+	}
+	for _, bad := range []string{"example.com", "https://example.com/", "https://", "https://u@example.com/x"} {
+		if _, err := New(Options{Stream: newDouble(), Origins: []string{bad}}); err == nil {
+			t.Errorf("%q is taken for an origin", bad)
+		}
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	s := serve(t, nil)
+	if a := s.post("/import", "x", "X-Request-Id: abc-1"); a.RequestID != "abc-1" || a.header.Get("X-Request-Id") != "abc-1" {
+		t.Errorf("%s %v", a.text, a.header)
+	}
+	ids := []string{}
+	for _, given := range []string{"a b", strings.Repeat("x", 129), "\xc3\xa9"} {
+		a := s.post("/import", "x", "X-Request-Id: "+given)
+		if a.RequestID == given || len(a.RequestID) != 16 {
+			t.Errorf("%q became %q", given, a.RequestID)
+		}
+		ids = append(ids, a.RequestID)
+	}
+	if slices.Sort(ids); len(slices.Compact(ids)) != 3 {
+		t.Errorf("ids are not unique: %v", ids)
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	for _, c := range []struct {
+		proxies, forwarded, want string
+	}{
+		{"", "1.2.3.4", "127.0.0.1"},
+		{"127.0.0.0/8", "1.2.3.4", "1.2.3.4"},
+		{"127.0.0.0/8", "6.6.6.6, 1.2.3.4", "1.2.3.4"},
+		{"127.0.0.0/8 10.0.0.0/8", "6.6.6.6, 1.2.3.4, 10.1.1.1", "1.2.3.4"},
+		{"127.0.0.0/8", "nonsense", "127.0.0.1"},
+		{"127.0.0.0/8", "::ffff:1.2.3.4", "1.2.3.4"},
+	} {
+		s := serve(t, func(o *Options) { o.Proxies = prefixes(t, c.proxies) })
+		s.post("/import", "x", "X-Forwarded-For: "+c.forwarded)
+		got := ""
+		for _, h := range s.stream.records()[0].Header {
+			if h.Name == HeaderAddress {
+				got = h.Value
+			}
+		}
+		if got != c.want {
+			t.Errorf("%q by %q: %s, want %s", c.forwarded, c.proxies, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package front
+
+import (
+	"context"
+	"slices"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/event"
+)
+
+// status is what became of one event.
+type status uint8
+
+// The statuses, from the best to the worst: a batch has its worst event's.
+const (
+	accepted    status = iota // durable now
+	duplicate                 // durable before
+	rejected                  // not kept, and never will be as it is
+	unavailable               // surely not kept; send it again
+	unknown                   // perhaps kept; send it again under the same id
+	statuses
+)
+
+var statusNames = [statuses]string{"accepted", "duplicate", "rejected", "unavailable", "unknown"}
+
+// outcome is one event's part of the answer.
+type outcome struct {
+	status   status
+	code     whittle.Code // of what is not kept
+	reason   string       // of what is not kept
+	id       string
+	position stream.Position // of what is kept; the zero one where it is not known any more
+}
+
+// pending is an event whose first copy is on its way in another request, or
+// earlier in this one.
+type pending struct {
+	item  int
+	id    dedup.ID
+	claim dedup.Claim
+}
+
+// keep brings every item to its outcome: to the stream, unless it is rejected
+// already or has been seen.
+//
+// What another request is just appending is waited for after our own events are
+// settled, so that two requests with the same events never wait for each other.
+// If the other one fails, the event is appended here in a next round.
+func (c *call) keep(ctx context.Context) {
+	c.outcomes = slices.Grow(c.outcomes, len(c.items))[:len(c.items)]
+	limit := c.f.o.Stream.Limit()
+	for i := range c.items {
+		item, o := &c.items[i], &c.outcomes[i]
+		*o = outcome{id: item.Record.ID}
+		switch {
+		case item.Err != nil:
+			o.fail(rejected, whittle.CodeOf(item.Err), item.Err.Error())
+		case stream.EncodedLen(&item.Record) > limit:
+			o.fail(rejected, whittle.ResourceExhausted, "the event is larger than the stream takes")
+		default:
+			c.todo = append(c.todo, i)
+		}
+	}
+	if c.f.o.Seen == nil {
+		c.append(ctx)
+		return
+	}
+	for len(c.todo) > 0 {
+		c.round(ctx)
+	}
+}
+
+// round claims what is to do, appends what is new, and then waits for what is
+// not. What others have given up is left in todo.
+func (c *call) round(ctx context.Context) {
+	window, now := c.f.o.Seen, c.f.o.Now()
+	c.ids, c.waiting = c.ids[:0], c.waiting[:0]
+	first := c.todo[:0]
+	for _, i := range c.todo {
+		r := &c.items[i].Record
+		id := dedup.Hash(event.Source(r), r.ID)
+		claim := window.Claim(id, now)
+		switch claim.State {
+		case dedup.First:
+			c.ids = append(c.ids, id)
+			first = append(first, i)
+		case dedup.Pending:
+			c.waiting = append(c.waiting, pending{i, id, claim})
+		case dedup.Duplicate:
+			c.outcomes[i].status, c.outcomes[i].position = duplicate, claim.Position
+		}
+	}
+	c.todo = first
+	settled := 0
+	// A stream that panics must not leave others waiting for its events.
+	defer func() {
+		for _, id := range c.ids[settled:] {
+			window.Release(id)
+		}
+	}()
+	c.append(ctx)
+	for n, i := range c.todo {
+		if o := &c.outcomes[i]; o.status == accepted {
+			window.Settle(c.ids[n], o.position, c.received)
+		} else {
+			window.Release(c.ids[n])
+		}
+		settled = n + 1
+	}
+	c.todo = c.todo[:0]
+	for n := range c.waiting {
+		p := &c.waiting[n]
+		o := &c.outcomes[p.item]
+		at, kept, err := p.claim.Wait(ctx)
+		switch {
+		case err != nil:
+			o.fail(unknown, whittle.DeadlineExceeded, "another copy is on its way, and it is not known what became of it")
+		case kept:
+			o.status, o.position = duplicate, at
+		default:
+			c.todo = append(c.todo, p.item)
+		}
+	}
+}
+
+// append hands what is in todo to the stream and notes what became of it.
+func (c *call) append(ctx context.Context) {
+	if len(c.todo) == 0 {
+		return
+	}
+	c.records = c.records[:0]
+	for _, i := range c.todo {
+		c.records = append(c.records, c.items[i].Record)
+	}
+	begun := c.f.o.Now()
+	results := c.f.o.Stream.Append(ctx, c.records)
+	c.f.metrics.append.Observe(c.f.o.Now().Sub(begun).Seconds())
+	for n, i := range c.todo {
+		o := &c.outcomes[i]
+		err := results[n].Err
+		if err == nil {
+			o.position = results[n].Position
+			continue
+		}
+		c.f.complaint.say(c.f.o.Log, begun, "an event was not kept", err)
+		switch code := whittle.CodeOf(err); code {
+		case whittle.ResourceExhausted:
+			o.fail(unavailable, code, "there is no room for more at this moment")
+		case whittle.Unavailable:
+			o.fail(unavailable, code, "events cannot be kept at this moment")
+		case whittle.Invalid:
+			o.fail(rejected, code, "the stream does not take the event")
+		default:
+			o.fail(unknown, code, "it is not known whether the event was kept")
+		}
+	}
+}
+
+func (o *outcome) fail(s status, code whittle.Code, reason string) {
+	o.status, o.code, o.reason = s, code, reason
+}

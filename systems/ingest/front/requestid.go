@@ -1,0 +1,49 @@
+package front
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+)
+
+// maxRequestID bounds the id that a client or a proxy gave.
+const maxRequestID = 128
+
+// requestID is the one that came, if it can stand in a header and a log line,
+// or a new one.
+func requestID(h http.Header) string {
+	if given := h["X-Request-Id"]; len(given) == 1 && plain(given[0], maxRequestID) {
+		return given[0]
+	}
+	var b [8]byte
+	put(b[:], rand.Uint64())
+	return hex.EncodeToString(b[:])
+}
+
+// newID makes a messageId: 128 bits of the runtime's ChaCha8, so that nobody can
+// foresee one and have another's event called its duplicate.
+func newID() string {
+	var b [16]byte
+	put(b[:8], rand.Uint64())
+	put(b[8:], rand.Uint64())
+	return hex.EncodeToString(b[:])
+}
+
+func put(b []byte, v uint64) {
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+}
+
+// plain reports whether s is 1 to most visible ASCII characters.
+func plain(s string, most int) bool {
+	if s == "" || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

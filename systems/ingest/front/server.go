@@ -1,0 +1,42 @@
+package front
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"golang.org/x/net/netutil"
+
+	"whittle"
+)
+
+// maxHeader bounds a request's header, in bytes.
+const maxHeader = 16 << 10
+
+// Server gives an HTTP server with the front's limits of time and size.
+func (f *Front) Server() *http.Server {
+	l := f.limits
+	return &http.Server{
+		Handler:           f,
+		ReadHeaderTimeout: l.Header,
+		ReadTimeout:       l.Header + l.Body,
+		// Counted from the end of the header: the body, the two waits for room
+		// in memory, the stream, and as long again as the header for the answer.
+		WriteTimeout:   l.Body + 2*l.Wait + l.Append + l.Header,
+		IdleTimeout:    l.Idle,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(f.o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Listen takes a TCP address with the front's bound on connections.
+func (f *Front) Listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
+			WithHint("is another process there? Choose another port with --port.")
+	}
+	return netutil.LimitListener(l, f.limits.Conns), nil
+}
