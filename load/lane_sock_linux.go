@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -130,9 +129,7 @@ func (k *sock) Read(b []byte) (int, error) {
 				return 0, err
 			}
 		}
-		// The standard library's calls, which the race detector knows: what a
-		// target in the same process did before it answered, it did before this.
-		n, err := syscall.Read(k.fd, b)
+		n, err := readNow(k.fd, b)
 		switch {
 		case n > 0:
 			// A short read leaves nothing behind (epoll(7)); what comes later is
@@ -151,7 +148,7 @@ func (k *sock) Read(b []byte) (int, error) {
 
 func (k *sock) Write(b []byte) (sent int, err error) {
 	for sent < len(b) {
-		n, err := syscall.Write(k.fd, b[sent:])
+		n, err := writeNow(k.fd, b[sent:])
 		switch {
 		case err == nil:
 			sent += n

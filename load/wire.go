@@ -187,8 +187,8 @@ func readFraming(fields []byte, old bool) (framing, error) {
 		if colon <= 0 || !isToken(line[:colon]) {
 			return f, malformed("header line %q", line[:min(len(line), 64)])
 		}
-		name, val := line[:colon], bytes.Trim(line[colon+1:], " \t")
-		if bytes.ContainsAny(val, "\r\n\x00") {
+		name, val := line[:colon], trimmed(line[colon+1:])
+		if bytes.IndexByte(val, '\r') >= 0 || bytes.IndexByte(val, '\n') >= 0 || bytes.IndexByte(val, 0) >= 0 {
 			return f, malformed("a bare line break in the header %s", name)
 		}
 		if err := f.field(name, val); err != nil {
@@ -250,11 +250,32 @@ func decimal(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
+// inToken says of each byte whether it may be part of a field's name (RFC 9110,
+// section 5.6.2). It is a table because each byte of every answer's names is
+// looked up.
+var inToken = func() (ok [256]bool) {
+	for c := '!'; c < 0x7f; c++ {
+		ok[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+	}
+	return ok
+}()
+
 func isToken(b []byte) bool {
 	for _, c := range b {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+		if !inToken[c] {
 			return false
 		}
 	}
 	return true
+}
+
+// trimmed is b without the blanks and tabs around it.
+func trimmed(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }
