@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -57,9 +58,11 @@ func (p *poller) follow(fd int, what uint32, about, round int32) error {
 		&unix.EpollEvent{Events: what | unix.EPOLLET, Fd: about, Pad: round})
 }
 
-// ring ends a wait, now or the next one. Any goroutine may.
+// ring ends a wait, now or the next one. Any goroutine may. It adds one and no
+// more: the bell is never read, and a count that is full rings no more.
 func (p *poller) ring() {
-	one := [8]byte{7: 1} // in either byte order it is not 0
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
 	_, _ = unix.Write(p.bell, one[:])
 }
 
