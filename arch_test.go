@@ -29,6 +29,9 @@ var rooms = map[string]int{
 	"whittle/stream":    1,
 	"whittle/profile":   1,
 
+	"whittle/stream/kinesis":             2,
+	"whittle/stream/kinesis/kinesistest": 1,
+
 	"whittle/gateway": 2,
 	"whittle/control": 2,
 	"whittle/admin":   2,

@@ -1,0 +1,115 @@
+package kinesis
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"whittle"
+)
+
+var (
+	errPassed  = whittle.Errorf(whittle.Unavailable, "put record: not sent, because an earlier record of its key failed")
+	errClosed  = whittle.Errorf(whittle.Unavailable, "put record: the stream is closed")
+	errFull    = whittle.Errorf(whittle.ResourceExhausted, "put record: the queue to Kinesis is full")
+	errStrayed = whittle.Errorf(whittle.Unavailable, "an aggregated record reached a shard that is not its key's, after a resharding")
+)
+
+const throughputExceeded = "ProvisionedThroughputExceededException"
+
+// perRecord classifies the error of one record in an answer. Kinesis names
+// only records so that it did not take.
+func perRecord(code, message string) error {
+	class := whittle.Unavailable
+	if code == throughputExceeded {
+		class = whittle.ResourceExhausted
+	}
+	return whittle.Errorf(class, "kinesis refused the record: %s: %s", code, message)
+}
+
+// ofCall classifies the failure of a whole call: what became of its records,
+// and an error with a code. Whatever is not surely without effect is unknown.
+func ofCall(err error) outcome {
+	if _, ok := errors.AsType[*v4.SigningError](err); ok {
+		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "sign the call to kinesis: %w", err)}
+	}
+	if isDial(err) {
+		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "reach kinesis: %w", err)}
+	}
+	api, answered := errors.AsType[smithy.APIError](err)
+	status := 0
+	if r, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = r.HTTPStatusCode()
+	}
+	if !answered || status >= http.StatusInternalServerError {
+		return outcome{fate: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
+	}
+	switch code := api.ErrorCode(); {
+	case isThrottle(code):
+		return outcome{fate: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)}
+	case code == "ValidationException", code == "InvalidArgumentException", code == "SerializationException",
+		status == http.StatusRequestEntityTooLarge:
+		return outcome{fate: rejected, cause: whittle.Errorf(whittle.Invalid, "put record: kinesis takes no such record: %w", err)}
+	default:
+		// The stream is not there or not ours: the records are in order.
+		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "call kinesis: %w", err)}
+	}
+}
+
+func isThrottle(code string) bool {
+	return code == throughputExceeded || code == "LimitExceededException" ||
+		code == "KMSThrottlingException" || strings.HasPrefix(code, "Throttling")
+}
+
+// isDial says that no connection came about, so nothing was sent.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+func unknownCode(err error) whittle.Code {
+	if errors.Is(err, context.Canceled) {
+		return whittle.Canceled
+	}
+	return whittle.DeadlineExceeded
+}
+
+// ended is the error of what a context cut short.
+func ended(ctx context.Context) error {
+	code := whittle.Canceled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = whittle.DeadlineExceeded
+	}
+	return whittle.Errorf(code, "put record: %w", ctx.Err())
+}
+
+// ofRequest classifies the failure of a call that changes nothing.
+func ofRequest(what string, err error) error {
+	code := whittle.Unavailable
+	hint := ""
+	api, answered := errors.AsType[smithy.APIError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		code = whittle.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		code = whittle.DeadlineExceeded
+	case !answered:
+	case api.ErrorCode() == "ResourceNotFoundException":
+		code, hint = whittle.NotFound, "create it: aws kinesis create-stream --stream-name NAME --shard-count N"
+	case strings.Contains(api.ErrorCode(), "AccessDenied"):
+		code, hint = whittle.PermissionDenied, "the credentials need kinesis:PutRecords, ListShards, GetShardIterator and GetRecords"
+	case strings.Contains(api.ErrorCode(), "UnrecognizedClient"), strings.Contains(api.ErrorCode(), "Signature"), strings.Contains(api.ErrorCode(), "Token"):
+		code, hint = whittle.Unauthenticated, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case isThrottle(api.ErrorCode()):
+		code = whittle.ResourceExhausted
+	case api.ErrorCode() == "ValidationException", api.ErrorCode() == "InvalidArgumentException":
+		code = whittle.Invalid
+	}
+	return whittle.Errorf(code, "%s: %w", what, err).WithHint(hint)
+}

@@ -1,0 +1,267 @@
+// Package kinesistest runs a Kinesis API on this machine, and makes it fail:
+// for tests, audits and the demo.
+package kinesistest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+
+	"whittle"
+)
+
+const (
+	startTimeout  = 20 * time.Second
+	streamTimeout = 10 * time.Second
+	stopTimeout   = 5 * time.Second
+	startAttempts = 3
+)
+
+// Options say how the API is run.
+type Options struct {
+	// EnforceLimits makes it throttle each shard's writes as Amazon does.
+	// ferrokinesis only; kinesis-local never throttles.
+	EnforceLimits bool
+	// StateDir keeps the streams there, so that an API started again with it
+	// has them still. ferrokinesis only. Empty: they are gone with the API.
+	StateDir string
+	// Room is the folder with kinesis-local's npm package installed. Empty:
+	// that of this package's sources.
+	Room string
+}
+
+// API is a Kinesis API in a process of its own, without TLS. It takes any
+// credentials.
+type API struct {
+	// URL is its endpoint on loopback.
+	URL string
+	// Program is "ferrokinesis" or "kinesis-local".
+	Program string
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has been waited for
+	said transcript
+}
+
+// Region is the region that the API's streams are in.
+const Region = "us-east-1"
+
+// Start runs ferrokinesis where it is installed (on PATH, in ~/.cargo/bin or
+// /opt/ferro/bin), and kinesis-local by Node otherwise. Unsupported: neither
+// is there. The caller ends it with Close.
+func Start(ctx context.Context, o Options) (*API, error) {
+	var err error
+	for range startAttempts {
+		// Neither program takes port 0 and says what it got, so another process
+		// may be given the port in between; then the next attempt has another.
+		var a *API
+		if a, err = startOnce(ctx, o); err == nil {
+			return a, nil
+		}
+		if ctx.Err() != nil || whittle.CodeOf(err) == whittle.Unsupported {
+			break
+		}
+	}
+	return nil, err
+}
+
+func startOnce(ctx context.Context, o Options) (*API, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "start a Kinesis API: find a port: %w", err)
+	}
+	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port), done: make(chan struct{})}
+	if program, ok := ferrokinesis(); ok {
+		a.Program = "ferrokinesis"
+		a.cmd = o.ferrokinesis(ctx, program, port)
+	} else {
+		a.Program = "kinesis-local"
+		if a.cmd, err = o.kinesisLocal(ctx, port); err != nil {
+			return nil, err
+		}
+	}
+	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
+	if err := a.cmd.Start(); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "start %s: %w", a.Program, err)
+	}
+	go func() {
+		_ = a.cmd.Wait()
+		close(a.done)
+	}()
+	if err := a.awaitReady(ctx); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// ferrokinesis finds the program.
+func ferrokinesis() (string, bool) {
+	places := []string{"ferrokinesis", "/opt/ferro/bin/ferrokinesis"}
+	if home, err := os.UserHomeDir(); err == nil {
+		places = append(places, filepath.Join(home, ".cargo", "bin", "ferrokinesis"))
+	}
+	for _, p := range places {
+		if found, err := exec.LookPath(p); err == nil {
+			return found, true
+		}
+	}
+	return "", false
+}
+
+func (o Options) ferrokinesis(ctx context.Context, program string, port int) *exec.Cmd {
+	// Its end is a matter of Close, not of ctx.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program,
+		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn",
+		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
+		"--enforce-limits", strconv.FormatBool(o.EnforceLimits))
+	if o.StateDir != "" {
+		cmd.Args = append(cmd.Args, "--state-dir", o.StateDir)
+	}
+	return cmd
+}
+
+func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) {
+	room := o.Room
+	if room == "" {
+		_, source, _, _ := runtime.Caller(0)
+		room = filepath.Dir(source)
+	}
+	dir := filepath.Join(room, "node_modules", "kinesis-local")
+	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
+		return nil, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
+			WithHint("cargo install ferrokinesis --version 0.7.0 --locked, or make deps")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unsupported, "start kinesis-local: %w", err).WithHint("install Node.js 20 or newer")
+	}
+	tls, err := freePort(ctx)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "start kinesis-local: find a port: %w", err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), node, "main.js")
+	cmd.Dir = dir // it reads its certificate from there
+	cmd.Env = append(os.Environ(),
+		fmt.Sprintf("KINESIS_MOCK_PLAIN_PORT=%d", port), fmt.Sprintf("KINESIS_MOCK_TLS_PORT=%d", tls),
+		"AWS_REGION="+Region, "LOG_LEVEL=WARN", "SHARD_LIMIT=1000",
+		"CREATE_STREAM_DURATION=1ms", "DELETE_STREAM_DURATION=1ms", "MERGE_SHARDS_DURATION=1ms",
+		"SPLIT_SHARD_DURATION=1ms", "UPDATE_SHARD_COUNT_DURATION=1ms")
+	return cmd, nil
+}
+
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// awaitReady waits until the API answers.
+func (a *API) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	client, close := a.Client()
+	defer close()
+	for {
+		if _, err := client.ListStreams(ctx, &kinesis.ListStreamsInput{}, once); err == nil {
+			return nil
+		}
+		select {
+		case <-a.done:
+			return whittle.Errorf(whittle.Unavailable, "start %s: it ended at once: %s", a.Program, a.said.String())
+		case <-ctx.Done():
+			return whittle.Errorf(whittle.Unavailable, "start %s: it does not answer: %w: %s", a.Program, ctx.Err(), a.said.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func once(o *kinesis.Options) { o.Retryer = aws.NopRetryer{} }
+
+// Client gives a client of the API, and the function that ends it.
+func (a *API) Client() (client *kinesis.Client, end func()) {
+	transport := &http.Transport{}
+	return kinesis.New(kinesis.Options{
+		Region:       Region,
+		BaseEndpoint: aws.String(a.URL),
+		HTTPClient:   &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		}),
+	}), transport.CloseIdleConnections
+}
+
+// CreateStream makes a stream and waits until it can be used.
+func (a *API) CreateStream(ctx context.Context, name string, shards int) error {
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+	defer cancel()
+	client, end := a.Client()
+	defer end()
+	_, err := client.CreateStream(ctx, &kinesis.CreateStreamInput{StreamName: &name, ShardCount: aws.Int32(int32(shards))})
+	if err == nil {
+		err = kinesis.NewStreamExistsWaiter(client, func(w *kinesis.StreamExistsWaiterOptions) {
+			w.MinDelay, w.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
+		}).Wait(ctx, &kinesis.DescribeStreamInput{StreamName: &name}, streamTimeout)
+	}
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "create stream %s: %w", name, err)
+	}
+	return nil
+}
+
+// Close ends the process and waits for it.
+func (a *API) Close() error {
+	_ = a.cmd.Process.Signal(os.Interrupt)
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-a.done:
+		return nil
+	case <-timer.C:
+	}
+	err := a.cmd.Process.Kill()
+	<-a.done
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// transcript keeps the beginning of what a process says.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+var _ io.Writer = (*transcript)(nil)
+
+func (t *transcript) Write(b []byte) (int, error) {
+	const most = 4 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.Write(b[:min(len(b), max(most-t.text.Len(), 0))])
+	return len(b), nil
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}

@@ -1,0 +1,117 @@
+package kinesis
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// Kinesis' limits of a call and a record, as they are unless an account asks
+// for more.
+const (
+	maxCallRecords = 500
+	maxCallBytes   = 5 << 20
+	maxRecordBytes = 1 << 20
+	// hardRecordBytes is what a stream's record size can be raised to.
+	hardRecordBytes = 10 << 20
+)
+
+// Options say which stream, and how hard it is driven.
+type Options struct {
+	// Stream is the stream's name or ARN.
+	Stream string
+	// Region is the AWS region. Empty: as the SDK finds it (AWS_REGION, the
+	// shared config).
+	Region string
+	// Endpoint is the API's URL, for a Kinesis API that is not Amazon's.
+	// Empty: as the SDK finds it (AWS_ENDPOINT_URL, else Amazon's).
+	Endpoint string
+	// AccessKeyID and SecretAccessKey are the credentials. Empty: as the SDK
+	// finds them (environment, shared config, the machine's role).
+	AccessKeyID, SecretAccessKey string
+
+	// Raw puts a record's bare value onto the stream, for consumers that know
+	// nothing of package stream. ID, Header, Time and Sum do not survive; what
+	// is read has the partition key as its Key, Kinesis' arrival time and a Sum
+	// taken on reading.
+	Raw bool
+	// Aggregate packs records of one shard into KPL records of at most so many
+	// bytes; at least 1 KiB, and 50 KiB is the KPL's own measure. 0: every
+	// record is a Kinesis record. Aggregated ones are read either way.
+	Aggregate int
+	// MaxRecord is the stream's record size in bytes, partition key included.
+	// 0: 1 MiB. At most 10 MiB.
+	MaxRecord int
+
+	// Queue bounds the bytes that wait or are on their way. 0: 64 MiB.
+	Queue int
+	// Calls bounds the calls of PutRecords under way at once. 0: 16.
+	Calls int
+	// Linger is how long records wait for company while other calls are under
+	// way. 0: 5 ms. Negative: they do not wait.
+	Linger time.Duration
+	// CallTimeout bounds one call. 0: 5 s.
+	CallTimeout time.Duration
+	// Budget is how long a record is tried. 0: 20 s.
+	Budget time.Duration
+	// PollEvery is the time between two reads of one shard by all readers of
+	// this Stream. 0: 250 ms; Kinesis allows all readers of a shard five reads a
+	// second together, so that leaves one to others.
+	PollEvery time.Duration
+}
+
+func (o *Options) fill() error {
+	invalid := func(field, format string, args ...any) error {
+		return whittle.Errorf(whittle.Invalid, format, args...).WithField(field)
+	}
+	setDefault(&o.MaxRecord, maxRecordBytes)
+	setDefault(&o.Queue, 64<<20)
+	setDefault(&o.Calls, 16)
+	setDefault(&o.Linger, 5*time.Millisecond)
+	setDefault(&o.CallTimeout, 5*time.Second)
+	setDefault(&o.Budget, 20*time.Second)
+	setDefault(&o.PollEvery, 250*time.Millisecond)
+	switch {
+	case o.Stream == "":
+		return invalid("stream", "open kinesis stream: it has no name")
+	case o.MaxRecord < 1<<10 || o.MaxRecord > hardRecordBytes:
+		return invalid("max_record", "open kinesis stream: a record size of %d bytes is not between 1 KiB and 10 MiB", o.MaxRecord)
+	case o.Aggregate != 0 && (o.Aggregate < 1<<10 || o.Aggregate > o.MaxRecord):
+		return invalid("aggregate", "open kinesis stream: %d bytes an aggregated record is not between 1 KiB and the record size", o.Aggregate)
+	case o.Queue < 0, o.Calls < 0, o.CallTimeout < 0, o.Budget < 0, o.PollEvery < 0:
+		return invalid("", "open kinesis stream: a bound is negative")
+	case (o.AccessKeyID == "") != (o.SecretAccessKey == ""):
+		return invalid("access_key_id", "open kinesis stream: an access key id and a secret access key come together")
+	}
+	if o.Endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return invalid("endpoint", "open kinesis stream: endpoint %q is no http or https URL", o.Endpoint)
+	}
+	return nil
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// limits are what a call may carry: a record size above the usual one makes
+// room for one such record.
+func (o *Options) limits() limits {
+	return limits{records: maxCallRecords, bytes: max(maxCallBytes, o.MaxRecord), aggregate: o.Aggregate}
+}
+
+// name gives the stream as the API takes it: by name or by ARN.
+func (o *Options) name() (name, arn *string) {
+	if strings.HasPrefix(o.Stream, "arn:") {
+		return nil, &o.Stream
+	}
+	return &o.Stream, nil
+}

@@ -1,0 +1,120 @@
+package kinesis
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// shardRange is a shard as Kinesis lists it.
+type shardRange struct {
+	id     string
+	span   span
+	closed bool
+}
+
+// shard is an open shard with the lanes whose next records it takes.
+type shard struct {
+	id   string
+	span span
+
+	again []*lane // their first record failed before: they go first
+	ready []*lane
+
+	failures int       // in a row
+	failedAt time.Time // the last one
+	until    time.Time // held back until then
+}
+
+func (s *shard) listed() bool { return len(s.again)+len(s.ready) > 0 }
+
+func (s *shard) heldBack(now time.Time) bool { return now.Before(s.until) }
+
+func (s *shard) list(l *lane, again bool) {
+	l.listed = true
+	if again {
+		s.again = append(s.again, l)
+	} else {
+		s.ready = append(s.ready, l)
+	}
+}
+
+// pop gives the next lane, nil where there is none.
+func (s *shard) pop() *lane {
+	from := &s.ready
+	if len(s.again) > 0 {
+		from = &s.again
+	}
+	if len(*from) == 0 {
+		return nil
+	}
+	l := (*from)[0]
+	(*from)[0], *from = nil, (*from)[1:]
+	l.listed = false
+	return l
+}
+
+// Waiting after a failure: full jitter, so that many writers do not come back
+// at the same moment. From Amazon's "Exponential Backoff And Jitter".
+const (
+	backoffBase = 50 * time.Millisecond
+	backoffCap  = 2 * time.Second
+)
+
+func backoff(failures int, random float64) time.Duration {
+	bound := float64(backoffBase) * math.Pow(2, float64(min(failures, 16)-1))
+	return time.Duration(random * min(bound, float64(backoffCap)))
+}
+
+// failed holds a shard back. Several calls that were under way at once tell of
+// the same trouble, so that only one begun after the last failure counts.
+// partly says that the call kept other records of the shard: it is not down,
+// only at its limit.
+func (s *shard) failed(begun, now time.Time, partly bool, random float64) {
+	if !begun.After(s.failedAt) && s.failures > 0 {
+		return
+	}
+	s.failures++
+	if partly {
+		s.failures = 1
+	}
+	s.failedAt, s.until = now, now.Add(backoff(s.failures, random))
+}
+
+// shardMap is what is known of a stream's shards.
+type shardMap struct {
+	open  []*shard        // by span
+	spans map[string]span // by id, closed ones too
+}
+
+// newShardMap makes the map of a listing. Shards that were known before keep
+// their state, but no lanes.
+func newShardMap(before []*shard, listing []shardRange) shardMap {
+	known := make(map[string]*shard, len(before))
+	for _, s := range before {
+		known[s.id] = s
+	}
+	m := shardMap{spans: make(map[string]span, len(listing))}
+	for _, r := range listing {
+		m.spans[r.id] = r.span
+		if r.closed {
+			continue
+		}
+		s := &shard{id: r.id, span: r.span}
+		if old := known[r.id]; old != nil {
+			s.failures, s.failedAt, s.until = old.failures, old.failedAt, old.until
+		}
+		m.open = append(m.open, s)
+	}
+	slices.SortFunc(m.open, func(a, b *shard) int { return a.span.from.compare(b.span.from) })
+	return m
+}
+
+// find gives the shard for a hash: the last one that begins at or before it.
+func (m shardMap) find(h hash) *shard {
+	i, found := slices.BinarySearchFunc(m.open, h, func(s *shard, h hash) int { return s.span.from.compare(h) })
+	if !found && i > 0 {
+		i--
+	}
+	return m.open[i]
+}
