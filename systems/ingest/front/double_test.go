@@ -115,6 +115,7 @@ func serve(t *testing.T, change func(*Options)) *site {
 	if change != nil {
 		change(&o)
 	}
+	d = o.Stream.(*double)
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -158,12 +159,14 @@ type answered struct {
 	}
 }
 
-// send posts a body with header lines "Name: value".
+// send makes a request with header lines "Name: value". It may be called from
+// any goroutine.
 func (s *site) send(method, path string, body io.Reader, lines ...string) answered {
 	s.Helper()
 	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, body)
 	if err != nil {
-		s.Fatal(err)
+		s.Error(err)
+		return answered{}
 	}
 	for _, l := range lines {
 		name, value, _ := strings.Cut(l, ": ")
@@ -171,17 +174,19 @@ func (s *site) send(method, path string, body io.Reader, lines ...string) answer
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		s.Fatal(err)
+		s.Error(err)
+		return answered{}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		s.Fatal(err)
+		s.Error(err)
+		return answered{}
 	}
 	a := answered{code: res.StatusCode, header: res.Header, text: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &a); err != nil {
-			s.Fatalf("the answer is not JSON: %v\n%s", err, text)
+			s.Errorf("the answer is not JSON: %v\n%s", err, text)
 		}
 	}
 	return a
@@ -224,4 +229,19 @@ func prefixes(t *testing.T, list string) []netip.Prefix {
 		out = append(out, p)
 	}
 	return out
+}
+
+// hang sends bytes, leaves the connection open, and gives what comes back.
+func (s *site) hang(text string) string {
+	s.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.Fatal(err)
+	}
+	back, _ := io.ReadAll(conn)
+	return string(back)
 }

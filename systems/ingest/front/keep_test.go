@@ -1,0 +1,435 @@
+package front
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/systems/ingest/event"
+)
+
+func fails(code whittle.Code) error { return whittle.Errorf(code, "as the test says") }
+
+// eventOf makes an event with an id.
+func eventOf(id string) string {
+	return fmt.Sprintf(`{"type":"track","event":"e","userId":"u","messageId":%q}`, id)
+}
+
+func batchOf(events ...string) string { return `{"batch":[` + strings.Join(events, ",") + `]}` }
+
+func TestOneEventsOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		code   int
+		status string
+		retry  bool
+	}{
+		{nil, 200, "accepted", false},
+		{fails(whittle.Invalid), 400, "rejected", false},
+		{fails(whittle.ResourceExhausted), 429, "unavailable", true},
+		{fails(whittle.Unavailable), 503, "unavailable", true},
+		{fails(whittle.DeadlineExceeded), 504, "unknown", true},
+		{fails(whittle.Canceled), 503, "unknown", true},
+		{fails(whittle.Internal), 503, "unknown", true},
+		{errors.New("an error without a code"), 503, "unknown", true},
+	} {
+		s := serve(t, nil)
+		s.stream.fate = func(n int, _ *stream.Record) error {
+			if n == 0 {
+				return c.err
+			}
+			return nil
+		}
+		a := s.post("/v1/track", track)
+		if a.code != c.code || a.Status != c.status || a.Success != (c.code == 200) || (a.header.Get("Retry-After") != "") != c.retry || a.MessageID != "m1" {
+			t.Errorf("%v: %d %s", c.err, a.code, a.text)
+		}
+		if (a.Position != "") != (c.code == 200) || (a.Durability != "") != (c.code == 200) || strings.Contains(a.text, "as the test says") {
+			t.Errorf("%v: %s", c.err, a.text)
+		}
+		again := s.post("/v1/track", track)
+		want := "accepted"
+		if c.err == nil {
+			want = "duplicate"
+		}
+		if again.code != 200 || again.Status != want || again.Position != "0/0" {
+			t.Errorf("again after %v: %d %s", c.err, again.code, again.text)
+		}
+	}
+}
+
+func TestRejectedEvents(t *testing.T) {
+	s := serve(t, nil)
+	for body, want := range map[string]int{
+		`{`: 400, `[]`: 400, `{"event":"e"}`: 400,
+		`{"userId":"u","event":"e","messageId":"` + strings.Repeat("m", 200) + `"}`: 400,
+	} {
+		if a := s.post("/v1/track", body); a.code != want || a.Status != "rejected" || a.Reason == "" || a.Success {
+			t.Errorf("%s: %d %s", body, a.code, a.text)
+		}
+	}
+	if a := s.post("/v1/batch", `{"batch":[]}`); a.code == 200 {
+		t.Errorf("an empty batch: %s", a.text)
+	}
+	s.stream.limit = 2000
+	if a := s.post("/v1/track", strings.Replace(track, "Bought", strings.Repeat("B", 3000), 1)); a.code != 413 || a.Status != "rejected" {
+		t.Errorf("larger than the stream takes: %d %s", a.code, a.text)
+	}
+	if n := len(s.stream.records()); n != 0 {
+		t.Errorf("%d records were kept", n)
+	}
+}
+
+func TestMixedBatches(t *testing.T) {
+	const good, bad = "good", "bad"
+	for _, c := range []struct {
+		name   string
+		events []string // good, bad, or the name of a code
+		code   int
+		status string
+	}{
+		{"all good", []string{good, good}, 200, "accepted"},
+		{"one bad", []string{good, bad, good}, 400, "rejected"},
+		{"one for lack of room", []string{good, bad, "resource_exhausted"}, 429, "unavailable"},
+		{"two reasons to come back", []string{"resource_exhausted", "unavailable"}, 503, "unavailable"},
+		{"one unknown", []string{good, bad, "deadline_exceeded"}, 504, "unknown"},
+		{"unknown and not kept", []string{"deadline_exceeded", "unavailable"}, 503, "unknown"},
+		{"unknown in two ways", []string{"deadline_exceeded", "internal"}, 503, "unknown"},
+	} {
+		s := serve(t, nil)
+		s.stream.fate = func(_ int, r *stream.Record) error {
+			for code := whittle.Internal; code <= whittle.FallsShort; code++ {
+				if strings.HasPrefix(r.ID, code.String()) {
+					return fails(code)
+				}
+			}
+			return nil
+		}
+		var events []string
+		want := map[string]int{}
+		for i, kind := range c.events {
+			if kind == bad {
+				events = append(events, `{"type":"nonsense"}`)
+				want["rejected"]++
+				continue
+			}
+			events = append(events, eventOf(fmt.Sprintf("%s-%d", kind, i)))
+			switch kind {
+			case good:
+				want["accepted"]++
+			case "resource_exhausted", "unavailable":
+				want["unavailable"]++
+			default:
+				want["unknown"]++
+			}
+		}
+		a := s.post("/v1/batch", batchOf(events...))
+		got := map[string]int{"accepted": a.Accepted, "rejected": a.Rejected, "unavailable": a.Unavailable, "unknown": a.Unknown}
+		for k, n := range got {
+			if n != want[k] {
+				t.Errorf("%s: %d %s, want %d", c.name, n, k, want[k])
+			}
+		}
+		if a.code != c.code || a.Status != c.status || a.Success != (c.code == 200) || len(a.Results) != len(c.events) {
+			t.Errorf("%s: %d %s", c.name, a.code, a.text)
+		}
+		s.stream.mu.Lock()
+		s.stream.fate = nil
+		s.stream.mu.Unlock()
+		// What a client does upon 429 and 5xx: all again. Nothing is doubled.
+		again := s.post("/v1/batch", batchOf(events...))
+		if again.Accepted+again.Duplicate+again.Rejected != len(c.events) || again.Duplicate != want["accepted"] {
+			t.Errorf("%s, again: %s", c.name, again.text)
+		}
+		if n := len(s.stream.records()); n != len(c.events)-want["rejected"] {
+			t.Errorf("%s: %d records", c.name, n)
+		}
+	}
+}
+
+func TestABatchWithTheSameEventTwice(t *testing.T) {
+	s := serve(t, nil)
+	a := s.post("/v1/batch", batchOf(eventOf("a"), eventOf("b"), eventOf("a")))
+	if a.code != 200 || a.Accepted != 2 || a.Duplicate != 1 || a.Results[2].Position != a.Results[0].Position {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+	s.stream.fate = func(n int, _ *stream.Record) error {
+		if n == 2 {
+			return fails(whittle.Unavailable)
+		}
+		return nil
+	}
+	// The first copy fails and gives its id up, so the second is tried.
+	if a := s.post("/v1/batch", batchOf(eventOf("c"), eventOf("c"))); a.code != 503 || a.Unavailable != 1 || a.Accepted != 1 {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	s := serve(t, nil)
+	var events []string
+	for i := range 60 {
+		e := eventOf(fmt.Sprint(i))
+		if i == 30 || i == 31 {
+			e = `{"type":"nonsense"}`
+		}
+		events = append(events, e)
+	}
+	a := s.post("/v1/batch", batchOf(events...))
+	if a.code != 400 || len(a.Results) != 0 || len(a.Runs) != 3 {
+		t.Fatalf("%d %s", a.code, a.text)
+	}
+	for i, want := range []struct {
+		from, count      int
+		status, position string
+	}{{0, 30, "accepted", "0/0"}, {30, 2, "rejected", ""}, {32, 28, "accepted", "0/30"}} {
+		r := a.Runs[i]
+		if r.From != want.from || r.Count != want.count || r.Status != want.status || r.Position != want.position || (r.Reason == "") != (want.status == "accepted") {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
+	if a := s.post("/v1/batch?results=each", batchOf(events...)); len(a.Results) != 60 || a.Results[40].MessageID != "40" || a.Results[40].Status != "duplicate" {
+		t.Errorf("each: %s", a.text)
+	}
+	if a := s.post("/v1/batch?results=runs", batchOf(eventOf("x"), eventOf("y"))); len(a.Runs) != 1 || a.Runs[0].Count != 2 {
+		t.Errorf("runs: %s", a.text)
+	}
+}
+
+// TestCopiesAtOnce sends one event from many connections while its first copy
+// is on its way: one is accepted, all others are told so once it is.
+func TestCopiesAtOnce(t *testing.T) {
+	s := serve(t, nil)
+	s.stream.gate = make(chan struct{})
+	answers := make(chan answered)
+	const n = 16
+	for range n {
+		go func() { answers <- s.post("/v1/track", track) }()
+	}
+	s.stream.gate <- struct{}{}
+	count := map[string]int{}
+	for range n {
+		a := <-answers
+		count[a.Status]++
+		if a.code != 200 || a.Position != "0/0" {
+			t.Errorf("%d %s", a.code, a.text)
+		}
+	}
+	if count["accepted"] != 1 || count["duplicate"] != n-1 {
+		t.Errorf("%v", count)
+	}
+}
+
+// TestCrossedBatches has two requests hold each the other's event.
+func TestCrossedBatches(t *testing.T) {
+	s := serve(t, nil)
+	s.stream.gate = make(chan struct{})
+	answers := make(chan answered)
+	go func() { answers <- s.post("/v1/batch", batchOf(eventOf("a"), eventOf("b"))) }()
+	go func() { answers <- s.post("/v1/batch", batchOf(eventOf("b"), eventOf("a"))) }()
+	close(s.stream.gate)
+	for range 2 {
+		if a := <-answers; a.code != 200 || a.Accepted+a.Duplicate != 2 {
+			t.Errorf("%d %s", a.code, a.text)
+		}
+	}
+	if n := len(s.stream.records()); n != 2 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestAppendThatTakesTooLong(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Limits.Append = 20 * time.Millisecond
+		d := newDouble()
+		d.gate = make(chan struct{})
+		d.fate = func(int, *stream.Record) error { return fails(whittle.DeadlineExceeded) }
+		o.Stream = d
+	})
+	if a := s.post("/v1/track", track); a.code != 504 || a.Status != "unknown" {
+		t.Errorf("%d %s", a.code, a.text)
+	}
+}
+
+func TestSlowBodies(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Limits.Header, o.Limits.Body = 50*time.Millisecond, 50*time.Millisecond
+	})
+	if got := s.hang("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "Connection: close") {
+		t.Errorf("a slow body: %q", got)
+	}
+	if got := s.hang("POST /import HTTP/1.1\r\nHos"); strings.Contains(got, " 200 ") {
+		t.Errorf("a slow header: %q", got)
+	}
+	if s.front.held.Load() != 0 {
+		t.Errorf("%d bytes are still held", s.front.held.Load())
+	}
+}
+
+// TestInFlightIsBounded holds the stream while more is sent than may be held:
+// what does not fit is sent away, and the rest is kept.
+func TestInFlightIsBounded(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Limits = Limits{
+			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
+			Import: 10_000, InFlight: 50_000, Wait: 10 * time.Millisecond,
+		}
+	})
+	s.stream.gate = make(chan struct{})
+	answers := make(chan answered)
+	const n = 20
+	body := strings.Repeat("x", 10_000)
+	for range n {
+		go func() { answers <- s.post("/import", body) }()
+	}
+	// Nothing is kept while the gate is closed, so the first answers are those
+	// of requests that found no room.
+	busy := 0
+	for range n - 4 {
+		a := <-answers
+		if a.code != 429 || a.header.Get("Retry-After") == "" {
+			t.Errorf("%d %s", a.code, a.text)
+		}
+		busy++
+	}
+	close(s.stream.gate)
+	for range 4 {
+		if a := <-answers; a.code == 429 {
+			busy++
+		} else if a.code != 200 {
+			t.Errorf("%d %s", a.code, a.text)
+		}
+	}
+	if kept := len(s.stream.records()); kept != n-busy || kept == 0 {
+		t.Errorf("%d kept, %d sent away of %d", kept, busy, n)
+	}
+	if s.front.held.Load() != 0 || !s.front.reading.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
+		t.Error("something is still held")
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	d := newDouble()
+	f, err := New(Options{Stream: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		room stream.Room
+		need int64
+		want int
+	}{
+		{stream.Room{Free: 0, Rate: 0}, 1000, retryUnknown},
+		{stream.Room{Free: 0, Rate: 10_000}, 25_000 - slack, 3},
+		{stream.Room{Free: 20_000, Rate: 10_000}, 25_000 - slack, retryLeast},
+		{stream.Room{Free: 1 << 30, Rate: 10_000}, 1000, retryLeast},
+		{stream.Room{Free: 0, Rate: 1}, 1 << 40, retryMost},
+		{stream.Room{Free: -1 << 62, Rate: 1e-300}, 1 << 40, retryMost},
+	} {
+		d.setRoom(c.room)
+		if got := f.retryAfter(c.need); got != c.want {
+			t.Errorf("%+v for %d: %d s, want %d", c.room, c.need, got, c.want)
+		}
+	}
+}
+
+// TestAcceptedIsKept is the promise: whatever is sent from many connections,
+// over a stream that fails at random, every event that was answered accepted is
+// in the stream exactly once, byte for byte, with the id and at the position
+// that the answer named; and what was answered duplicate is there too.
+func TestAcceptedIsKept(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Metrics = prometheus.NewRegistry() })
+	codes := []whittle.Code{whittle.ResourceExhausted, whittle.Unavailable, whittle.Invalid, whittle.DeadlineExceeded}
+	s.stream.fate = func(n int, _ *stream.Record) error {
+		if n%7 == 3 {
+			return fails(codes[n%len(codes)])
+		}
+		return nil
+	}
+	type receipt struct{ status, position string }
+	var mu sync.Mutex
+	receipts := map[string][]receipt{}
+	bodies := map[string]string{}
+	var senders sync.WaitGroup
+	for sender := range 8 {
+		senders.Go(func() {
+			random := rand.New(rand.NewPCG(7, uint64(sender)))
+			for n := range 60 {
+				id := fmt.Sprintf("%d-%d", random.IntN(4), random.IntN(100))
+				if random.IntN(2) == 0 {
+					raw := make([]byte, 1+random.IntN(3000))
+					for i := range raw {
+						raw[i] = byte(random.Uint32())
+					}
+					id = fmt.Sprintf("raw-%d-%d", sender, n)
+					a := s.send(http.MethodPost, "/import", bytes.NewReader(raw), "Idempotency-Key: "+id)
+					mu.Lock()
+					receipts[id] = append(receipts[id], receipt{a.Status, a.Position})
+					bodies[id] = string(raw)
+					mu.Unlock()
+					continue
+				}
+				var events, ids []string
+				for range 1 + random.IntN(5) {
+					ids = append(ids, fmt.Sprintf("%s-%d", id, random.IntN(3)))
+					events = append(events, eventOf(ids[len(ids)-1]))
+				}
+				a := s.post("/v1/batch", batchOf(events...))
+				mu.Lock()
+				for i, r := range a.Results {
+					receipts[ids[i]] = append(receipts[ids[i]], receipt{r.Status, r.Position})
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	senders.Wait()
+	kept := map[string]int{}
+	for _, r := range s.stream.records() {
+		kept[r.ID]++
+	}
+	byPosition := s.stream.records()
+	told := 0
+	for id, all := range receipts {
+		accepted := 0
+		for _, r := range all {
+			if r.status != "accepted" && r.status != "duplicate" {
+				continue
+			}
+			told++
+			if r.status == "accepted" {
+				accepted++
+			}
+			var n int
+			if _, err := fmt.Sscanf(r.position, "0/%d", &n); err != nil || n >= len(byPosition) || byPosition[n].ID != id {
+				t.Fatalf("%s was %s at %q, and is not there", id, r.status, r.position)
+			}
+			if !byPosition[n].Intact() {
+				t.Fatalf("%s is not what was sealed", id)
+			}
+			if body, raw := bodies[id]; raw && string(byPosition[n].Value) != body {
+				t.Fatalf("%s is not what was sent", id)
+			}
+		}
+		if accepted > 1 || kept[id] != accepted {
+			t.Errorf("%s: %d times accepted, %d times kept", id, accepted, kept[id])
+		}
+	}
+	if told < 500 {
+		t.Fatalf("%d events were kept: too few to say anything", told)
+	}
+	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(byPosition) {
+		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(byPosition))
+	}
+}
