@@ -37,6 +37,8 @@ var rooms = map[string]int{
 	"whittle/admin":   2,
 	"whittle/load":    2,
 
+	"whittle/profile/collect": 2,
+
 	"whittle/systems/count/rpc":                    30,
 	"whittle/systems/count/sum":                    30,
 	"whittle/systems/count/server":                 31,

@@ -53,9 +53,9 @@ func goOwner(pkg, file string) Owner {
 }
 
 // nodeOwner tells whose a function under V8 is by its script's URL.
-func nodeOwner(name, url string) Owner {
+func nodeOwner(url string) Owner {
 	switch {
-	case url == "" || strings.HasPrefix(name, "("): // native, or V8's own words: (program)
+	case url == "": // native, or V8's own words: (program)
 		return System
 	case strings.HasPrefix(url, "node:") || strings.HasPrefix(url, "internal/"):
 		return Standard

@@ -58,11 +58,11 @@ const (
 
 // Function is one function of the program.
 type Function struct {
-	Name  string // as its language writes it: "net/http.(*conn).serve", "handleCount"
-	File  string // as short as it stays unambiguous; "" for native code
-	Line  int    // where it begins; 0: not known
-	Owner Owner
-	Category
+	Name     string // as its language writes it: "net/http.(*conn).serve", "handleCount"
+	File     string // as short as it stays unambiguous; "" for native code
+	Line     int    // where it begins; 0: not known
+	Owner    Owner
+	Category Category
 }
 
 // Frame is a function on a stack, and the line that it was at.

@@ -222,7 +222,7 @@ func (p *Profile) interner() func(callFrame) int32 {
 			}
 			p.Functions = append(p.Functions, Function{
 				Name: name, File: shortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
-				Owner: nodeOwner(name, f.URL), Category: nodeCategory(name, f.URL),
+				Owner: nodeOwner(f.URL), Category: nodeCategory(name, f.URL),
 			})
 		}
 		return i

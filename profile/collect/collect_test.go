@@ -1,0 +1,296 @@
+package collect
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
+	"os"
+	"os/exec"
+	"path/filepath"
+	rpprof "runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/profile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node starts the server of testdata; it ends with the test.
+func node(t *testing.T, flags ...string) (pid int, base string) {
+	t.Helper()
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("Node.js is missing: apt-get install nodejs")
+	}
+	server, err := filepath.Abs("testdata/server.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, append(flags, "--inspect-port=0", server)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close() // its end
+		cmd.Wait()
+	})
+	port, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid, "http://127.0.0.1:" + strings.TrimSpace(port)
+}
+
+// busy sends requests until the test ends.
+func busy(t *testing.T, requests ...func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			for _, r := range requests {
+				if err := r(ctx); err != nil && ctx.Err() == nil {
+					t.Errorf("request: %v", err)
+					return
+				}
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		http.DefaultClient.CloseIdleConnections()
+		client.CloseIdleConnections()
+	})
+}
+
+func request(method, url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, method, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+}
+
+func take(t *testing.T, target string, kind profile.Kind) *Taken {
+	t.Helper()
+	s, err := Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := s.Take(t.Context(), kind, time.Second)
+	if err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if taken == nil {
+		t.FailNow()
+	}
+	return taken
+}
+
+// endpoints gives those that have a share of a profile worth the name.
+func endpoints(p *profile.Profile) []string {
+	var out []string
+	for _, e := range p.ByEndpoint() {
+		if e.Endpoint != "" && e.Share > 0.02 {
+			out = append(out, e.Endpoint)
+		}
+	}
+	return out
+}
+
+func TestNodeByProcessID(t *testing.T) {
+	pid, base := node(t)
+	busy(t, request("POST", base+"/Count"), request("GET", base+"/things"))
+	before, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := take(t, strconv.Itoa(pid), profile.CPU)
+	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
+		t.Errorf("endpoints %v", got)
+	}
+	drawn := slices.IndexFunc(p.Sites(10), func(s profile.Site) bool {
+		return p.Functions[s.Function].Name == "draw" && s.Line == 11
+	})
+	if drawn < 0 {
+		t.Errorf("the line that draws is not among the dearest: %+v", p.Sites(10))
+	}
+	if !strings.HasSuffix(p.Service, "server.js") || p.Ext != ".cpuprofile" || len(p.Raw) == 0 {
+		t.Errorf("service %q, file %q", p.Service, p.Ext)
+	}
+	// The inspector is closed again, and can be opened again.
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		after, err := listening(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(before, after) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it listened on %v before, and on %v after", before, after)
+		}
+	}
+	if h := take(t, strconv.Itoa(pid), profile.Allocations); h.Total() == 0 || h.Ext != ".heapprofile" {
+		t.Errorf("nothing was allocated")
+	}
+}
+
+func TestNodeWithItsInspectorOpen(t *testing.T) {
+	pid, base := node(t, "--inspect=127.0.0.1:0")
+	busy(t, request("POST", base+"/Count"))
+	var inspector string
+	all, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if "http://"+a != base {
+			inspector = "http://" + a
+		}
+	}
+	for _, target := range []string{strconv.Itoa(pid), inspector} { // it stays open
+		if got := endpoints(take(t, target, profile.CPU).Profile); !slices.Equal(got, []string{"POST /Count"}) {
+			t.Errorf("%s: endpoints %v", target, got)
+		}
+	}
+	s, err := Open(t.Context(), inspector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := time.AfterFunc(300*time.Millisecond, cancel)
+	defer cancelled.Stop()
+	if p, err := s.Take(ctx, profile.CPU, time.Hour); err != nil || p.Total() == 0 {
+		t.Errorf("ended early: %v", err)
+	}
+	if _, err := s.Take(t.Context(), profile.Mutex, time.Second); whittle.CodeOf(err) != whittle.Unsupported {
+		t.Errorf("Node's locks: %v", err)
+	}
+}
+
+// goService is a Go service in this process, with pprof on a port of its own.
+func goService(t *testing.T) (admin string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestGo(t *testing.T) {
+	admin := goService(t)
+	busy(t, func(ctx context.Context) error {
+		rpprof.Do(ctx, rpprof.Labels(profile.EndpointLabel, "GET /hash"), func(context.Context) {
+			for i := range 200_000 {
+				sink += len(strconv.Itoa(i))
+			}
+		})
+		return nil
+	})
+	for _, target := range []string{admin, admin + "/debug/pprof/profile?seconds=30"} {
+		p := take(t, target, profile.CPU)
+		if got := endpoints(p.Profile); !slices.Equal(got, []string{"GET /hash"}) {
+			t.Errorf("%s: endpoints %v", target, got)
+		}
+		if p.Ext != ".pb.gz" || len(p.Raw) == 0 || p.Duration < 500*time.Millisecond {
+			t.Errorf("file %q, duration %s", p.Ext, p.Duration)
+		}
+	}
+	for _, kind := range []profile.Kind{profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines} {
+		if p := take(t, admin, kind); p.Kind != kind {
+			t.Errorf("%s came as %s", kind, p.Kind)
+		}
+	}
+}
+
+var sink int
+
+func TestWhatCannotBeProfiled(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	defer client.CloseIdleConnections()
+	for _, c := range []struct {
+		target string
+		code   whittle.Code
+	}{
+		{"shop.pb.gz.missing", whittle.Invalid},
+		{"ftp://127.0.0.1:1", whittle.Invalid},
+		{plain.URL, whittle.Unavailable},
+		{strconv.Itoa(os.Getpid()), whittle.Invalid}, // a Go process: SIGUSR1 would end it
+		{"2147483647", whittle.NotFound},
+	} {
+		_, err := Open(t.Context(), c.target)
+		if whittle.CodeOf(err) != c.code {
+			t.Errorf("%s: %v", c.target, err)
+		}
+	}
+}
+
+func TestExposed(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		exposed bool
+	}{{"127.0.0.1:0", false}, {"0.0.0.0:0", true}, {"[::]:0", true}} {
+		l, err := net.Listen("tcp", c.address)
+		if err != nil {
+			t.Logf("%s: %v", c.address, err)
+			continue
+		}
+		target := fmt.Sprintf("http://127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port)
+		if got := Exposed(target); got != c.exposed {
+			t.Errorf("%s: exposed %v", c.address, got)
+		}
+		l.Close()
+	}
+	if !Exposed("http://192.0.2.7:6060") || !Exposed("https://shop.example/debug/pprof") {
+		t.Error("a host that is not this one is reached from outside")
+	}
+}
+
+func TestIsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pb.gz")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !IsFile(path) || IsFile("1234") || IsFile("http://127.0.0.1:6060") || IsFile(path+".missing") {
+		t.Error("files are told from targets")
+	}
+}

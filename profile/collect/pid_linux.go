@@ -1,0 +1,145 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"whittle"
+)
+
+// openPID opens the inspector of a Node process on this machine.
+func openPID(ctx context.Context, pid int) (Source, error) {
+	if err := checkNode(pid); err != nil {
+		return nil, err
+	}
+	before, err := listening(pid)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "profile process %d: %w", pid, err)
+	}
+	if inspected(pid) {
+		for _, address := range before {
+			if ws, err := inspectorAt(ctx, "http://"+address); err == nil {
+				return dialInspector(ctx, ws) // it was open: it stays open
+			}
+		}
+	}
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
+	}
+	ws, err := awaitInspector(ctx, pid, before)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err).
+			WithHint("the port 9229 may be taken by another process; start this one with --inspect-port=0")
+	}
+	i, err := dialInspector(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	i.end = "process._debugEnd()"
+	return i, nil
+}
+
+// checkNode refuses a process that SIGUSR1 would end: one that is not Node's,
+// or that handles the signal in no way.
+func checkNode(pid int) error {
+	folder := filepath.Join("/proc", strconv.Itoa(pid))
+	exe, err := os.Readlink(filepath.Join(folder, "exe"))
+	if err != nil {
+		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err).
+			WithHint("give the id of a process of your own that runs")
+	}
+	status, err := os.ReadFile(filepath.Join(folder, "status"))
+	if err != nil {
+		return whittle.Errorf(whittle.NotFound, "profile process %d: %w", pid, err)
+	}
+	if !strings.HasPrefix(filepath.Base(exe), "node") || !catches(string(status), syscall.SIGUSR1) {
+		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, filepath.Base(exe)).
+			WithHint("a Go service is profiled by the URL of its pprof")
+	}
+	return nil
+}
+
+// catches says whether a process has a handler of its own for a signal, by the
+// mask SigCgt of /proc/PID/status (see proc(5)).
+func catches(status string, sig syscall.Signal) bool {
+	for line := range strings.Lines(status) {
+		if mask, ok := strings.CutPrefix(line, "SigCgt:"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return err == nil && bits&(1<<(uint(sig)-1)) != 0
+		}
+	}
+	return false
+}
+
+// inspected says whether a process was started with its inspector open. Only
+// then are its ports asked for one: the others are its users'.
+func inspected(pid int) bool {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	return err == nil && strings.Contains(string(line), "\x00--inspect")
+}
+
+// awaitInspector looks for the inspector among what the process listens on and
+// did not listen on before.
+func awaitInspector(ctx context.Context, pid int, before []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	last := errors.New("it listens nowhere")
+	for {
+		addresses, err := listening(pid)
+		if err != nil {
+			return "", err
+		}
+		for _, a := range addresses {
+			if slices.Contains(before, a) {
+				continue
+			}
+			ws, err := inspectorAt(ctx, "http://"+a)
+			if err == nil {
+				return ws, nil
+			}
+			last = err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", fmt.Errorf("it did not open: %w", last)
+		}
+	}
+}
+
+// listening gives the loopback addresses at which a process can be reached:
+// its sockets by /proc/PID/fd, their ports by /proc/PID/net/tcp.
+func listening(pid int) ([]string, error) {
+	folder := filepath.Join("/proc", strconv.Itoa(pid))
+	fds, err := os.ReadDir(filepath.Join(folder, "fd"))
+	if err != nil {
+		return nil, err
+	}
+	sockets := map[string]bool{}
+	for _, fd := range fds {
+		if to, err := os.Readlink(filepath.Join(folder, "fd", fd.Name())); err == nil {
+			if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+				sockets[strings.TrimSuffix(inode, "]")] = true
+			}
+		}
+	}
+	var out []string
+	for _, file := range []string{"tcp", "tcp6"} {
+		for _, s := range readListeners(filepath.Join(folder, "net", file)) {
+			if sockets[s.inode] {
+				out = append(out, fmt.Sprintf("127.0.0.1:%d", s.port))
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,112 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/profile"
+)
+
+// maxProfile bounds what a target may send: gzipped, of one profile.
+const maxProfile = 32 << 20
+
+// pprofPages are net/http/pprof's pages by kind.
+var pprofPages = map[profile.Kind]string{
+	profile.CPU: "profile", profile.Allocations: "allocs", profile.Heap: "heap",
+	profile.Mutex: "mutex", profile.Block: "block", profile.Goroutines: "goroutine",
+}
+
+// pprofSource is a Go service with net/http/pprof.
+type pprofSource struct {
+	base string // up to and with /debug/pprof
+	name string
+}
+
+// openPprof finds the pprof pages at a URL, or below it.
+func openPprof(ctx context.Context, u *url.URL) (Source, error) {
+	path, _, _ := strings.Cut(u.Path, "/debug/pprof")
+	s := &pprofSource{base: u.Scheme + "://" + u.Host + strings.TrimSuffix(path, "/") + "/debug/pprof", name: u.Host}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if _, err := s.get(ctx, "/cmdline"); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "profile %s: no pprof there, nor Node's inspector: %w", u, err).
+			WithHint("a Go service shows it by importing net/http/pprof, on a port of its own; a Node process by --inspect, or give its process id")
+	}
+	return s, nil
+}
+
+func (s *pprofSource) Kinds() []profile.Kind {
+	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines}
+}
+
+func (s *pprofSource) Close(context.Context) error { return nil }
+
+// Take asks for whole seconds, which is what net/http/pprof knows.
+func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
+	if !slices.Contains(s.Kinds(), kind) {
+		return nil, whittle.Errorf(whittle.Unsupported, "take profile: a Go service has no %q", kind)
+	}
+	seconds := max(int64(d.Round(time.Second)/time.Second), 1)
+	page := fmt.Sprintf("/%s?seconds=%d", pprofPages[kind], seconds)
+	if kind == profile.Heap || kind == profile.Goroutines {
+		page, seconds = "/"+pprofPages[kind], 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+answerWithin)
+	defer cancel()
+	began := time.Now()
+	b, err := s.get(ctx, page)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: %w", kind, s.name, err)
+	}
+	p, err := profile.ReadPprof(b, kind)
+	if err != nil {
+		return nil, err
+	}
+	p.Began = began
+	if p.Duration == 0 {
+		p.Duration = time.Duration(seconds) * time.Second
+	}
+	if p.Service == "" {
+		p.Service = s.name
+	}
+	return &Taken{Profile: p, Raw: b, Ext: ".pb.gz"}, nil
+}
+
+func (s *pprofSource) get(ctx context.Context, page string) ([]byte, error) {
+	return get(ctx, s.base+page, maxProfile)
+}
+
+// get gives the body of a page, whole.
+func get(ctx context.Context, url string, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("status %s: %s", resp.Status, firstLine(b))
+	case int64(len(b)) > limit:
+		return nil, fmt.Errorf("more than %d bytes", limit)
+	}
+	return b, nil
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := strings.Cut(string(b[:min(len(b), 200)]), "\n")
+	return line
+}

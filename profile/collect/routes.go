@@ -1,0 +1,90 @@
+package collect
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"whittle/profile"
+)
+
+// maxSource bounds a script that routes are looked for in.
+const maxSource = 4 << 20
+
+// routes tell which endpoint a Node function answers, by how its source hands
+// it to a router: app.post('/Count', (req, res) => …) on the line where the
+// function begins, or app.post('/Count', count) anywhere in its file. Scripts
+// that are not on this machine tell nothing.
+type routes struct {
+	files map[string][]string // lines, by path
+}
+
+func newRoutes() *routes { return &routes{files: map[string][]string{}} }
+
+// registration is a call such as router.get("/things/:id", …, handler).
+var registration = regexp.MustCompile("\\.(get|post|put|patch|delete|head|options|all)\\(\\s*['\"`](/[^'\"`]*)['\"`]\\s*,(.*)")
+
+// word is a name, or a path of names with dots.
+var word = regexp.MustCompile(`[\w$.]+`)
+
+func (r *routes) of(f *profile.Function) string {
+	if f.Owner != profile.Own || !filepath.IsAbs(f.File) || f.Line < 1 {
+		return ""
+	}
+	lines := r.lines(f.File)
+	if f.Line <= len(lines) {
+		if m := registration.FindStringSubmatch(lines[f.Line-1]); m != nil && strings.ContainsAny(m[3], "({") {
+			return endpoint(m)
+		}
+	}
+	if f.Name == "(anonymous)" {
+		return ""
+	}
+	for _, line := range lines {
+		if m := registration.FindStringSubmatch(line); m != nil && names(m[3], f.Name) {
+			return endpoint(m)
+		}
+	}
+	return ""
+}
+
+func endpoint(m []string) string {
+	method := strings.ToUpper(m[1])
+	if method == "ALL" {
+		method = "*"
+	}
+	return method + " " + m[2]
+}
+
+// names says whether a function is among a call's arguments, by name.
+func names(arguments, name string) bool {
+	for _, word := range word.FindAllString(arguments, 64) {
+		if word == name || strings.HasSuffix(word, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *routes) lines(path string) []string {
+	if lines, ok := r.files[path]; ok {
+		return lines
+	}
+	r.files[path] = nil
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if s, err := f.Stat(); err != nil || !s.Mode().IsRegular() {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSource))
+	if err != nil {
+		return nil
+	}
+	r.files[path] = strings.Split(string(b), "\n")
+	return r.files[path]
+}
