@@ -2,15 +2,18 @@ package event
 
 import "time"
 
-// parseTime reads a quoted date and time as ISO 8601 writes them:
+// longTime is more than any time has, in bytes.
+const longTime = 64
+
+// parseTime reads a date and time as ISO 8601 writes them:
 // 2015-12-10T04:08:31.905Z, with any number of digits of the second, with an
 // offset (+02:00, +0200, +02) or none (then it is UTC), without seconds, with
 // a space in place of T, or the date alone. At most 64 bytes.
-func parseTime(quoted []byte) (t time.Time, ok bool) {
-	if len(quoted) < 12 || len(quoted) > longTime || quoted[0] != '"' {
+func parseTime(text []byte) (t time.Time, ok bool) {
+	if len(text) > longTime {
 		return time.Time{}, false
 	}
-	d := dateReader{rest: quoted[1 : len(quoted)-1], ok: true}
+	d := dateReader{rest: text, ok: true}
 	year := d.number(4, 0, 9999)
 	d.take('-')
 	month := d.number(2, 1, 12)

@@ -196,10 +196,8 @@ func (p *Parser) share(value *[names]span) error {
 	if p.shared.integrations, err = p.extras(value[integrations], integrations); err != nil {
 		return err
 	}
-	if v := value[sentAt]; !v.none() {
-		if t, ok := parseTime(v.of(p.scanner.b)); ok {
-			p.shared.sent, p.shared.sentAt = t, v
-		}
+	if t, ok := p.moment(value[sentAt]); ok {
+		p.shared.sent, p.shared.sentAt = t, value[sentAt]
 	}
 	return nil
 }

@@ -39,6 +39,13 @@ const (
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 func skipSpace(b []byte, i int) int {
+	if i < len(b) && b[i] > ' ' {
+		return i // nearly always: JSON is sent without spaces
+	}
+	return skipSpaces(b, i)
+}
+
+func skipSpaces(b []byte, i int) int {
 	for i < len(b) && space(b[i]) {
 		i++
 	}
@@ -133,11 +140,11 @@ func colon(b []byte, i int) int {
 // str answers where the string whose opening quote is at i ends, eight bytes
 // at a time, and whether it has escapes.
 func (s *scanner) str(i int) (end int, escaped bool) {
-	b := s.b
+	b, high := s.b, uint64(0)
 	for i++; i < len(b); {
 		if i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
-			s.high |= x
+			high |= x
 			// The lowest top bit that stays is that of the first byte which is
 			// a quote, a backslash or a control character.
 			q, e := x^quotes, x^slashes
@@ -148,9 +155,13 @@ func (s *scanner) str(i int) (end int, escaped bool) {
 			}
 			i += bits.TrailingZeros64(found) >> 3
 		}
-		switch c := b[i]; {
-		case c == '"':
+		c := b[i]
+		if c == '"' {
+			s.high |= high
 			return i + 1, escaped
+		}
+		high |= uint64(c)
+		switch {
 		case c == '\\':
 			n := escapeLen(b[i:])
 			if n == 0 {
@@ -160,7 +171,6 @@ func (s *scanner) str(i int) (end int, escaped bool) {
 		case c < ' ':
 			return -1, false
 		default:
-			s.high |= uint64(c)
 			i++
 		}
 	}

@@ -18,9 +18,6 @@ const maxMessageID = 100
 // integrations: six members with their names, four of them times.
 const added = 512
 
-// longTime is more than any time has, in bytes.
-const longTime = 66
-
 // place is where a record's parts are in a Parser's memory.
 type place struct{ value, id, key span }
 
@@ -58,7 +55,7 @@ func (p *Parser) make() error {
 			s, item.Err = p.judge(f)
 		}
 		if item.Err == nil {
-			if len(p.out)+s.size()+added > p.limits.Merged {
+			if len(p.out)+s.size()+p.shared.sentAt.len()+added > p.limits.Merged {
 				return whittle.Errorf(whittle.ResourceExhausted,
 					"the batch's events, each with the batch's context, have more than %d bytes", p.limits.Merged)
 			}
@@ -210,22 +207,28 @@ var errNobody = invalid("the event has neither userId nor anonymousId")
 
 // clock decides when the event happened.
 func (p *Parser) clock(s *splicing) {
-	f, b := s.f, p.scanner.b
-	read := func(n name) (t time.Time, ok bool) {
-		if f.value[n].none() {
-			return time.Time{}, false
-		}
-		return parseTime(f.value[n].of(b))
-	}
-	original, ok := read(originalTimestamp)
+	f := s.f
+	original, ok := p.moment(f.value[originalTimestamp])
 	if !ok {
-		original, _ = read(timestamp)
+		original, _ = p.moment(f.value[timestamp])
 	}
 	sent := p.shared.sent
-	if f.has(b, sentAt) {
-		sent, _ = read(sentAt)
+	if f.has(p.scanner.b, sentAt) {
+		sent, _ = p.moment(f.value[sentAt])
 	}
 	s.happened = p.limits.happened(p.call.Received, original, sent)
+}
+
+// moment reads a member that is a time. Where it is none, ok is false.
+func (p *Parser) moment(v span) (t time.Time, ok bool) {
+	if v.none() || p.scanner.b[v.from] != '"' {
+		return time.Time{}, false
+	}
+	text, err := p.textOf(v, timestamp)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return parseTime(text)
 }
 
 // splice copies the event to p.out with all that is changed and added.

@@ -1,0 +1,107 @@
+package event_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/systems/ingest/event"
+)
+
+func seeds() []string {
+	return []string{
+		`{"type":"track","userId":"u"}`, `{"batch":[]}`, `{"batch":[{"type":"page","anonymousId":"a"},7,[]],"context":{"a":{}},"sentAt":"2026-03-01T12:00:09Z"}`,
+		`{"writeKey":"k","userId":"u","timestamp":"1970-01-01T00:00:01Z","sentAt":null}`, ` { "user\u0049d" : -1e5 , "context" : [ ] , "integrations":{"All":true} } `,
+		"{\"userId\":\"\xff\"}", `{"userId":"u","userId":"v"}`, `{"x":[[[[{"a":[`, `{"batch":[{"type":"track","userId":"u","messageId":"\ud800"}],"batch":[]}`, sample(1, 1200),
+	}
+}
+
+// FuzzParse holds what must be true of any bytes: no panic, an answer within
+// the bounds, and JSON that says what its record says in all that is accepted.
+func FuzzParse(f *testing.F) {
+	kinds := []event.Kind{event.Track, event.Identify, event.Page, event.Screen, event.Group, event.Alias, event.Bulk, event.Import}
+	for _, s := range seeds() {
+		f.Add(uint8(0), []byte(s))
+		f.Add(uint8(6), []byte(s))
+	}
+	var p event.Parser
+	l := event.Limits{Event: 2 << 10, Batch: 16 << 10, Events: 20, Merged: 32 << 10}
+	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
+		c := call(kinds[int(kind)%len(kinds)])
+		before := bytes.Clone(body)
+		b, err := p.Parse(l, c, body)
+		if !bytes.Equal(before, body) {
+			t.Fatal("the body was changed")
+		}
+		if err != nil {
+			if b.Items != nil {
+				t.Fatal("items of a body that is refused")
+			}
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("accepted, and not JSON: %q", body)
+		}
+		if len(b.Items) > l.Events {
+			t.Fatalf("%d items", len(b.Items))
+		}
+		total := 0
+		for i := range b.Items {
+			if b.Items[i].Err == nil {
+				total += len(b.Items[i].Record.Value)
+				accepted(t, &b.Items[i].Record)
+			}
+		}
+		if total > l.Merged {
+			t.Fatalf("%d bytes", total)
+		}
+	})
+}
+
+// accepted holds what is true of each record.
+func accepted(t *testing.T, r *stream.Record) {
+	t.Helper()
+	var e map[string]json.RawMessage
+	if err := json.Unmarshal(r.Value, &e); err != nil || !utf8.Valid(r.Value) {
+		t.Fatalf("%v: %q", err, r.Value)
+	}
+	var id, kind string
+	if json.Unmarshal(e["messageId"], &id) != nil || id != r.ID || id == "" || len(id) > stream.MaxID {
+		t.Fatalf("id %q of %s", r.ID, r.Value)
+	}
+	if json.Unmarshal(e["type"], &kind) != nil || kind != r.Header[0].Value {
+		t.Fatalf("kind %v of %s", r.Header, r.Value)
+	}
+	var context struct{ IP json.RawMessage }
+	if json.Unmarshal(e["context"], &context) != nil || e["timestamp"] == nil || string(e["receivedAt"]) != receivedText {
+		t.Fatalf("without what is added: %s", r.Value)
+	}
+	if _, ok := e["writeKey"]; ok || r.Key == "" || len(r.Key) > stream.MaxKey || !r.Intact() {
+		t.Fatalf("%+v of %s", r, r.Value)
+	}
+}
+
+// FuzzScan compares what is taken for JSON with what encoding/json takes for it.
+func FuzzScan(f *testing.F) {
+	for _, s := range seeds() {
+		f.Add([]byte(s))
+	}
+	for _, s := range []string{`[-0.5e+7,true,null]`, `"\u00e`, `01`, `-`, `{"a"}`, `[1,]`, `tru`, "\"\x1f\"", `""""`} {
+		f.Add([]byte(s))
+	}
+	var p event.Parser
+	f.Fuzz(func(t *testing.T, value []byte) {
+		body := append(append([]byte(`{"x":`), value...), '}')
+		_, err := p.Parse(event.Limits{}, call(event.Bulk), body)
+		if whittle.CodeOf(err) == whittle.ResourceExhausted {
+			return // not read to its end
+		}
+		taken := err == nil || err.Error() != "the body is not JSON"
+		if valid := json.Valid(body) && utf8.Valid(body); valid != taken {
+			t.Fatalf("%q: JSON %v, taken for it %v (%v)", body, valid, taken, err)
+		}
+	})
+}
