@@ -1,0 +1,99 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"whittle"
+)
+
+// copyPlugin is the Maven plugin that gathers the jars, pinned.
+const copyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+
+const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>whittle</groupId>
+  <artifactId>kafka-jars</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>` + Version + `</version>
+    </dependency>
+  </dependencies>
+</project>
+`
+
+// cacheDir is .cache/kafka beside the go.mod above the working folder.
+func cacheDir() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, ".cache", "kafka")
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+	}
+	if dir, err = os.UserCacheDir(); err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "whittle", "kafka")
+}
+
+// fetch gives the folder with the jars, and downloads them first where they are
+// not there. Several processes may call it at once: one downloads, the others wait.
+func fetch(ctx context.Context, cache string) (string, error) {
+	jars := filepath.Join(cache, Version)
+	if _, err := os.Stat(jars); err == nil {
+		return jars, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("make Kafka's cache folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("lock Kafka's cache folder: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock Kafka's cache folder: %w", err)
+	}
+	if _, err := os.Stat(jars); err == nil {
+		return jars, nil
+	}
+	return jars, download(ctx, cache, jars)
+}
+
+// download fills a folder of its own and renames it, so that jars are either
+// all there or none.
+func download(ctx context.Context, cache, jars string) (err error) {
+	work, err := os.MkdirTemp(cache, "download-")
+	if err != nil {
+		return fmt.Errorf("make Kafka's cache folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	if err := os.WriteFile(filepath.Join(work, "pom.xml"), []byte(pom), 0o600); err != nil {
+		return fmt.Errorf("write Maven's file: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "mvn", "--quiet", "--batch-mode", "--strict-checksums",
+		copyPlugin, "-DoutputDirectory="+filepath.Join(work, "jars"))
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "fetch Kafka %s by Maven: %w\n%s", Version, err, out).
+			WithHint("Maven must reach its central repository, or a mirror named in ~/.m2/settings.xml")
+	}
+	if err := os.Rename(filepath.Join(work, "jars"), jars); err != nil {
+		return fmt.Errorf("keep Kafka's jars: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+// Package kafkatest runs a real Apache Kafka broker on loopback, for tests,
+// audits, benchmarks and demos. It needs Java 17 and Maven; the broker's jars
+// come from Maven's central repository once and are kept in a cache folder.
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"whittle"
+)
+
+// Version is the release of Apache Kafka that is started.
+const Version = "4.1.1"
+
+// install is what to do where Java or Maven is missing.
+const install = "apt-get install openjdk-17-jre-headless maven"
+
+// Options says how a broker is started. The zero value works.
+type Options struct {
+	// Dir holds its settings, data and output, and is kept when it ends.
+	// Empty: a folder of its own, deleted at Close.
+	Dir string
+	// Cache is where the jars are kept. Empty: .cache/kafka in the module's
+	// root, or the user's cache folder outside of a module.
+	Cache string
+	// Heap is Java's -Xmx. Empty: 512m.
+	Heap string
+	// Settings are added to server.properties and win over what stands there.
+	Settings map[string]string
+}
+
+// Broker is one broker, which is its own controller (KRaft). Its methods are
+// called by one goroutine at a time.
+type Broker struct {
+	dir      string
+	own      bool // dir is deleted at Close
+	jars     string
+	heap     string
+	settings map[string]string
+	client   int // ports
+	control  int
+	process  *process
+}
+
+// Missing says what the machine lacks to run a broker, and how to install it.
+// Nil: nothing.
+func Missing() error {
+	for _, tool := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return whittle.Errorf(whittle.FailedPrecondition, "no Kafka broker can be started: %s is not installed", tool).
+				WithHint(install)
+		}
+	}
+	return nil
+}
+
+// Start fetches the jars where they are not there yet, formats a data folder,
+// starts a broker, and returns when it answers.
+func Start(ctx context.Context, o Options) (*Broker, error) {
+	if err := Missing(); err != nil {
+		return nil, err
+	}
+	cache := o.Cache
+	if cache == "" {
+		cache = cacheDir()
+	}
+	jars, err := fetch(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{dir: o.Dir, jars: jars, heap: o.Heap, settings: o.Settings}
+	if b.heap == "" {
+		b.heap = "512m"
+	}
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
+			return nil, fmt.Errorf("make broker folder: %w", err)
+		}
+		b.own = true
+	}
+	if err := b.first(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// first formats and starts. A free port may be taken by another process before
+// the broker binds it, hence the tries.
+func (b *Broker) first(ctx context.Context) error {
+	var err error
+	for range 3 {
+		if b.client, b.control, err = freePorts(); err != nil {
+			return err
+		}
+		if err = b.configure(); err != nil {
+			return err
+		}
+		if err = b.format(ctx); err != nil {
+			return err
+		}
+		if err = b.Restart(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Address is the broker's host and port. It stays the same over restarts.
+func (b *Broker) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.client)) }
+
+// Restart starts the broker again on the same ports and data after Kill or
+// Stop, and returns when it answers.
+func (b *Broker) Restart(ctx context.Context) error {
+	if b.process != nil {
+		return whittle.Errorf(whittle.FailedPrecondition, "the broker runs already")
+	}
+	p, err := spawn(b.dir, "java", b.java("kafka.Kafka", b.config())...)
+	if err != nil {
+		return fmt.Errorf("start broker: %w", err)
+	}
+	b.process = p
+	if err := b.await(ctx); err != nil {
+		b.Kill()
+		return fmt.Errorf("%w; the end of its output:\n%s", err, b.tail())
+	}
+	return nil
+}
+
+// await returns when the broker answers and has joined its own cluster.
+func (b *Broker) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Address()))
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer client.Close()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if client.Ping(ctx) == nil {
+			return nil
+		}
+		select {
+		case <-b.process.ended:
+			return whittle.Errorf(whittle.Unavailable, "the broker ended while it started")
+		case <-ctx.Done():
+			return whittle.Errorf(whittle.DeadlineExceeded, "the broker does not answer: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// Kill ends the broker with SIGKILL, as a crash would, and returns when it is gone.
+func (b *Broker) Kill() { b.end(syscall.SIGKILL) }
+
+// Stop ends the broker in order and returns when it is gone.
+func (b *Broker) Stop() { b.end(syscall.SIGTERM) }
+
+func (b *Broker) end(signal syscall.Signal) {
+	if b.process != nil {
+		b.process.end(signal)
+		b.process = nil
+	}
+}
+
+// Pause freezes the broker (SIGSTOP): its connections stay open and nothing
+// answers. Resume lets it go on.
+func (b *Broker) Pause() error { return b.process.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused broker go on.
+func (b *Broker) Resume() error { return b.process.signal(syscall.SIGCONT) }
+
+// Close ends the broker, and deletes its folder where it was not given.
+func (b *Broker) Close() error {
+	b.Kill()
+	if b.own {
+		return os.RemoveAll(b.dir)
+	}
+	return nil
+}
+
+func (b *Broker) tail() string {
+	const most = 4 << 10
+	out, err := os.ReadFile(filepath.Join(b.dir, outputFile))
+	if err != nil {
+		return err.Error()
+	}
+	return string(out[max(0, len(out)-most):])
+}
+
+func freePorts() (int, int, error) {
+	var ports [2]int
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, 0, fmt.Errorf("find free port: %w", err)
+		}
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports[0], ports[1], nil
+}

@@ -1,0 +1,109 @@
+package kafkatest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"whittle"
+)
+
+const outputFile = "output.log"
+
+func (b *Broker) config() string { return filepath.Join(b.dir, "server.properties") }
+
+// configure writes server.properties: one node for both roles, every replication
+// factor 1, no topics by accident, and small thread pools, for it shares a
+// machine with what it is tested by.
+func (b *Broker) configure() error {
+	settings := map[string]string{
+		"process.roles":                "broker,controller",
+		"node.id":                      "1",
+		"controller.quorum.voters":     "1@127.0.0.1:" + strconv.Itoa(b.control),
+		"controller.listener.names":    "CONTROLLER",
+		"listeners":                    "PLAINTEXT://" + b.Address() + ",CONTROLLER://127.0.0.1:" + strconv.Itoa(b.control),
+		"advertised.listeners":         "PLAINTEXT://" + b.Address(),
+		"log.dirs":                     filepath.Join(b.dir, "data"),
+		"auto.create.topics.enable":    "false",
+		"offsets.topic.num.partitions": "1",
+		"num.network.threads":          "2",
+		"num.io.threads":               "2",
+		"background.threads":           "2",
+		"log.cleaner.enable":           "false",
+		"group.coordinator.threads":    "1",
+		"controlled.shutdown.enable":   "false",
+		// A killed broker is let in again only when its session has run out.
+		"broker.session.timeout.ms":         "1000",
+		"broker.heartbeat.interval.ms":      "200",
+		"num.recovery.threads.per.data.dir": "1",
+	}
+	for _, factor := range []string{
+		"offsets.topic.replication.factor", "transaction.state.log.replication.factor",
+		"transaction.state.log.min.isr", "share.coordinator.state.topic.replication.factor",
+		"share.coordinator.state.topic.min.isr",
+	} {
+		settings[factor] = "1"
+	}
+	maps.Copy(settings, b.settings)
+	var text bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&text, "%s=%s\n", name, settings[name])
+	}
+	if err := os.WriteFile(b.config(), text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write broker settings: %w", err)
+	}
+	logging := filepath.Join(b.dir, "log4j2.properties")
+	if err := os.WriteFile(logging, []byte(quiet), 0o600); err != nil {
+		return fmt.Errorf("write broker settings: %w", err)
+	}
+	return nil
+}
+
+// quiet lets warnings through, to the standard output.
+const quiet = `status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d %p %m (%c)%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+`
+
+// format makes the data folder, with a cluster id of its own.
+func (b *Broker) format(ctx context.Context) error {
+	id := base64.RawURLEncoding.EncodeToString(randomID())
+	cmd := exec.CommandContext(ctx, "java",
+		b.java("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", id, "-c", b.config())...)
+	cmd.Dir = b.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return whittle.Errorf(whittle.Internal, "format the broker's storage: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// randomID is a random UUID (version 4), as Kafka wants its cluster ids.
+func randomID() []byte {
+	id := make([]byte, 16)
+	rand.Read(id) //nolint:errcheck // never fails (crypto/rand)
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// java gives the arguments that run one of Kafka's classes: a JVM that starts
+// fast and stays small.
+func (b *Broker) java(class string, args ...string) []string {
+	return append([]string{
+		"-Xmx" + b.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dlog4j2.configurationFile=" + filepath.Join(b.dir, "log4j2.properties"),
+		"-cp", filepath.Join(b.jars, "*"), class,
+	}, args...)
+}

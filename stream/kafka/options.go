@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"whittle"
+)
+
+// Options says which topic, and how it is written.
+type Options struct {
+	// Brokers are the first addresses to ask, host:port. At least one.
+	Brokers []string
+	// Topic holds the records. It may be shared with nobody: a record that this
+	// package did not write reads as corrupt.
+	Topic string
+	// Create makes the topic where it does not exist. Nil: Open fails then.
+	Create *Create
+	// ClientID is the name in the brokers' logs and quotas. Empty: whittle.
+	ClientID string
+	// TLS encrypts the connections. Nil: plain TCP.
+	TLS *tls.Config
+	// SASL says who we are. The zero value: nobody.
+	SASL SASL
+	// DeliveryTimeout is how long Append waits for the brokers before it gives
+	// up on a record. 0: 30 s.
+	DeliveryTimeout time.Duration
+	// Buffer bounds the records that wait or are under way, in bytes; what
+	// comes beyond it is refused. 0: 64 MiB.
+	Buffer int64
+}
+
+// Create is how a missing topic is made. The zero value works.
+type Create struct {
+	// Partitions is how many there are. 0: 12.
+	Partitions int32
+	// Replicas is how many brokers keep a copy. 0: three, or as many as there
+	// are brokers. With three or more, the topic wants two of them in sync
+	// before it acknowledges (min.insync.replicas).
+	Replicas int16
+}
+
+// SASL is a user by name and password.
+type SASL struct {
+	// Mechanism is plain, scram-sha-256 or scram-sha-512. Empty: no SASL.
+	Mechanism string
+	User      string
+	Password  string
+}
+
+const (
+	defaultDelivery   = 30 * time.Second
+	defaultBuffer     = 64 << 20
+	defaultPartitions = 12
+	usualReplicas     = 3
+)
+
+func (o Options) filled() (Options, error) {
+	if len(o.Brokers) == 0 || o.Topic == "" {
+		return o, whittle.Errorf(whittle.Invalid, "a Kafka stream needs brokers and a topic")
+	}
+	if o.DeliveryTimeout < 0 || o.Buffer < 0 {
+		return o, whittle.Errorf(whittle.Invalid, "a Kafka stream's delivery timeout and buffer are not negative")
+	}
+	if o.ClientID == "" {
+		o.ClientID = "whittle"
+	}
+	if o.DeliveryTimeout == 0 {
+		o.DeliveryTimeout = defaultDelivery
+	}
+	if o.Buffer == 0 {
+		o.Buffer = defaultBuffer
+	}
+	return o, nil
+}
+
+// client gives the settings that all our clients share.
+func (o *Options) client() ([]kgo.Opt, error) {
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(o.Brokers...),
+		kgo.ClientID(o.ClientID),
+		// Leaders move within a second or so: the default of 5 s would be most
+		// of the wait after a broker's end.
+		kgo.MetadataMinAge(500 * time.Millisecond),
+		kgo.DisableClientMetrics(),
+	}
+	if o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+	}
+	mechanism, err := o.SASL.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	if mechanism != nil {
+		opts = append(opts, kgo.SASL(mechanism))
+	}
+	return opts, nil
+}
+
+func (s SASL) mechanism() (sasl.Mechanism, error) {
+	scrammed := scram.Auth{User: s.User, Pass: s.Password}
+	switch s.Mechanism {
+	case "":
+		return nil, nil
+	case "plain":
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
+	case "scram-sha-256":
+		return scrammed.AsSha256Mechanism(), nil
+	case "scram-sha-512":
+		return scrammed.AsSha512Mechanism(), nil
+	}
+	return nil, whittle.Errorf(whittle.Invalid, "SASL mechanism %q is not known", s.Mechanism).
+		WithHint("plain, scram-sha-256 or scram-sha-512")
+}
+
+// producer gives the settings of a lane's client: acknowledged by all in-sync
+// replicas and idempotent, which are franz-go's defaults and said here because
+// the promise stands on them. Nothing is sent before Flush, and no bound of its
+// own: the lane bounds what it puts in.
+func producer(o *Options, w *wire) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.DefaultProduceTopic(o.Topic),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ManualFlushing(),
+		kgo.MaxBufferedRecords(math.MaxInt32),
+		kgo.RecordDeliveryTimeout(o.DeliveryTimeout),
+		kgo.ProduceRequestTimeout(min(o.DeliveryTimeout, 10*time.Second)),
+		kgo.WithHooks(w),
+	}
+}
+
+// ended gives a context's error its code.
+func ended(ctx context.Context, doing string) *whittle.Error {
+	code := whittle.Canceled
+	if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // Err gives one of the two as it is
+		code = whittle.DeadlineExceeded
+	}
+	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
+}

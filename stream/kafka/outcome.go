@@ -1,0 +1,118 @@
+package kafka
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"whittle"
+)
+
+const produceKey = 0 // a produce request, in Kafka's protocol
+
+// wire watches the produce requests of one round, for a failure is surely a
+// failure only where each request that went out was answered, and none twice:
+// Kafka's client names the last error alone, and a request before it may have
+// been carried out with its answer lost.
+type wire struct {
+	mu         sync.Mutex // guards the following
+	requests   map[int32]int
+	unanswered int
+}
+
+var (
+	_ kgo.HookBrokerWrite = (*wire)(nil)
+	_ kgo.HookBrokerRead  = (*wire)(nil)
+)
+
+func (w *wire) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.unanswered = map[int32]int{}, 0
+}
+
+// OnBrokerWrite counts a request of which at least a part went out.
+func (w *wire) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+	if key != produceKey || n == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests != nil {
+		w.requests[broker.NodeID]++
+		w.unanswered++
+	}
+}
+
+// OnBrokerRead counts an answer that came whole.
+func (w *wire) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if key != produceKey || err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unanswered--
+}
+
+// sure says whether what failed in the round was surely not kept.
+func (w *wire) sure() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.requests {
+		if n > 1 {
+			return false
+		}
+	}
+	return w.unanswered == 0
+}
+
+// outcome gives the error of Kafka's client its code. sure says that the record
+// was surely not kept, unless the error itself says otherwise.
+func outcome(err error, sure bool) error {
+	const doing = "append to Kafka"
+	switch {
+	case errors.Is(err, kerr.RequestTimedOut), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
+		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
+	case !sure && (errors.Is(err, kgo.ErrRecordTimeout) || errors.Is(err, kgo.ErrClientClosed)):
+		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
+	case !sure:
+		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err).WithHint("raise the topic's max.message.bytes")
+	case aboutContent(err):
+		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
+	case isAuth(err):
+		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err).
+			WithHint("the user needs WRITE on the topic and IDEMPOTENT_WRITE on the cluster")
+	}
+	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
+}
+
+// aboutContent says whether the broker refused what was in the batch.
+func aboutContent(err error) bool {
+	for _, e := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// minBatch is the least to which a topic's refusals bring the batches, in bytes.
+const minBatch = 64 << 10
+
+// shrink halves the batches where the topic takes less than it said at Open:
+// its max.message.bytes has been lowered since.
+func (l *Log) shrink(err error) {
+	if now := l.batch.Load(); now > minBatch && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)) {
+		l.batch.CompareAndSwap(now, max(now/2, minBatch))
+	}
+}
+
+// unsent is the record as it was before it was sent.
+func unsent(k *kgo.Record) *kgo.Record {
+	return &kgo.Record{Key: k.Key, Value: k.Value, Headers: k.Headers, Partition: k.Partition}
+}
