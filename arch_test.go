@@ -29,7 +29,8 @@ var rooms = map[string]int{
 	"whittle/stream":    1,
 	"whittle/profile":   1,
 
-	"whittle/stream/kafka":               2,
+	"whittle/stream/inflight":            2,
+	"whittle/stream/kafka":               3,
 	"whittle/stream/kafka/kafkatest":     1,
 	"whittle/stream/kinesis":             2,
 	"whittle/stream/kinesis/kinesistest": 1,

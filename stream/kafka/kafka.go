@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/stream"
+	"whittle/stream/inflight"
 )
 
 // maxLanes bounds the producers, and with them the connections to each broker.
@@ -28,11 +29,11 @@ type Log struct {
 	traits traits
 	// batch is the most that goes into one batch, in bytes. It falls when the
 	// topic turns out to take less than at Open.
-	batch atomic.Int64
-	pick  kgo.TopicPartitioner // keys to partitions, as Kafka's own clients do
-	turn  atomic.Uint32        // the partition of the next records without a key
-	lanes []*lane
-	room  room
+	batch  atomic.Int64
+	pick   kgo.TopicPartitioner // keys to partitions, as Kafka's own clients do
+	turn   atomic.Uint32        // the partition of the next records without a key
+	lanes  []*lane
+	buffer *inflight.Buffer
 
 	mu      sync.Mutex // guards the following
 	closing bool
@@ -60,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "make Kafka client: %w", err)
 	}
-	l := &Log{o: o, admin: kadm.NewClient(client)}
+	l := &Log{o: o, admin: kadm.NewClient(client), buffer: inflight.NewBuffer(o.Buffer)}
 	if l.traits, err = lookUp(ctx, l.admin, &l.o); err != nil {
 		client.Close()
 		return nil, err
@@ -68,7 +69,6 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	l.batch.Store(int64(l.traits.maxBatch))
 	l.pick = kgo.StickyKeyPartitioner(nil).ForTopic(o.Topic)
 	l.turn.Store(rand.Uint32())
-	l.room.capacity = o.Buffer
 	work, abort := context.WithCancel(context.Background())
 	l.abort = abort
 	for range min(maxLanes, l.traits.partitions) {
@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	for _, lane := range l.lanes {
 		l.work.Go(func() { lane.run(work) })
 	}
-	l.work.Go(func() { l.room.probe(work, client.Ping) })
+	l.work.Go(func() { l.buffer.Probe(work, "Kafka", client.Ping) })
 	return l, nil
 }
 
@@ -94,13 +94,7 @@ func (l *Log) Durability() stream.Durability { return stream.KafkaAll }
 func (l *Log) Limit() int { return int(l.batch.Load()) - wireExtra }
 
 // Room tells what the buffer has left, and whether the brokers answer.
-func (l *Log) Room() stream.Room {
-	r := l.room.now()
-	for _, lane := range l.lanes {
-		r.Rate += lane.rate()
-	}
-	return r
-}
+func (l *Log) Room() stream.Room { return l.buffer.Room(len(l.lanes)) }
 
 // Close waits for what is under way until ctx ends. What is then still under way
 // may or may not be kept, as its Append says.

@@ -28,7 +28,6 @@ type lane struct {
 	done   chan struct{} // closed when the lane has ended
 
 	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
-	speed atomic.Int64 // bytes a second, smoothed
 
 	mu      sync.Mutex // guards the following
 	queue   []*job     // bounded by the room
@@ -152,28 +151,15 @@ func (l *lane) fill(from []*job, limit int) (round, rest []*job) {
 		if n > 0 && n+j.size > limit || total > maxRound {
 			return round, from[i:]
 		}
-		if l.start(j) {
+		if !j.call.Start(j.index) {
+			l.log.buffer.Give(j.size)
+		} else {
 			sizes[j.record.Partition] = n + j.size
 			total += j.size
 			round = append(round, j)
 		}
 	}
 	return round, nil
-}
-
-// start marks a job as taken, or drops it.
-func (l *lane) start(j *job) bool {
-	c := j.call
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := c.lockedPasses(j)
-	if err == nil && !c.left {
-		c.states[j.index] = taken
-		return true
-	}
-	l.log.room.give(j.size)
-	c.lockedSettle(j, stream.Result{Err: err})
-	return false
 }
 
 // round sends jobs and returns when each has been settled or put back.
@@ -190,7 +176,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 		l.client.Produce(context.Background(), j.record, func(k *kgo.Record, err error) {
 			defer under.Done()
 			if j.err = err; err == nil {
-				l.log.room.answered(time.Now())
+				l.log.buffer.Answered()
 				l.settle(j, stream.Result{Position: position(k.Partition, k.Offset)})
 			}
 		})
@@ -200,7 +186,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 	}
 	under.Wait()
 	if l.fail(jobs) == 0 {
-		l.measure(bytes, time.Since(began))
+		l.log.buffer.Measure(bytes, time.Since(began))
 	}
 }
 
@@ -231,10 +217,8 @@ func (l *lane) fail(jobs []*job) int {
 	if len(again) > 0 {
 		l.mu.Lock()
 		for _, j := range again {
-			j.call.mu.Lock()
-			j.call.states[j.index], j.err = queued, nil
-			j.call.mu.Unlock()
-			j.record = unsent(j.record)
+			j.call.Again(j.index)
+			j.err, j.record = nil, unsent(j.record)
 		}
 		l.alone = append(again, l.alone...)
 		l.mu.Unlock()
@@ -243,18 +227,6 @@ func (l *lane) fail(jobs []*job) int {
 }
 
 func (l *lane) settle(j *job, r stream.Result) {
-	l.log.room.give(j.size)
-	j.call.settle(j, r)
+	l.log.buffer.Give(j.size)
+	j.call.Settle(j.index, r)
 }
-
-// measure takes a round's speed into the smoothed one.
-func (l *lane) measure(bytes int, took time.Duration) {
-	const weight = 0.2
-	speed := float64(bytes) / max(took, time.Millisecond).Seconds()
-	if old := l.speed.Load(); old > 0 {
-		speed = weight*speed + (1-weight)*float64(old)
-	}
-	l.speed.Store(int64(speed))
-}
-
-func (l *lane) rate() float64 { return float64(l.speed.Load()) }

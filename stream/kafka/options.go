@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"crypto/tls"
 	"math"
 	"time"
@@ -135,13 +134,4 @@ func producer(o *Options, w *wire) []kgo.Opt {
 		kgo.ProduceRequestTimeout(min(o.DeliveryTimeout, 10*time.Second)),
 		kgo.WithHooks(w),
 	}
-}
-
-// ended gives a context's error its code.
-func ended(ctx context.Context, doing string) *whittle.Error {
-	code := whittle.Canceled
-	if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // Err gives one of the two as it is
-		code = whittle.DeadlineExceeded
-	}
-	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
 }

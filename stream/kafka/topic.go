@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"whittle"
+	"whittle/stream/inflight"
 )
 
 // traits are what the stream must know of its topic.
@@ -138,7 +139,7 @@ func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[stri
 // unreachable gives the error of a request that changes nothing its code.
 func unreachable(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
-		return whittle.Errorf(ended(ctx, doing).Code, "%s: %w", doing, err)
+		return whittle.Errorf(inflight.Ended(ctx, doing).Code, "%s: %w", doing, err)
 	}
 	if _, refused := errors.AsType[*kadm.AuthError](err); refused || isAuth(err) {
 		return whittle.Errorf(whittle.PermissionDenied, "%s: %w", doing, err)
