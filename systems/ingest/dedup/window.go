@@ -6,13 +6,16 @@
 // Two different ids are taken for one only if the first 128 bits of their
 // SHA-256 are equal. With n ids in the window an event that is new is called a
 // duplicate with a probability of at most n / 2^128: 3·10^-32 for ten million.
+// Over m new events it is at most m·n / 2^128.
+//
+// An entry takes 37 bytes, or 53 where a position's offset does not fit into
+// 64 bits (Kinesis): 37 MB for the default million.
 package dedup
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"whittle/stream"
@@ -33,7 +36,10 @@ func Hash(tenant, id string) ID {
 
 // Options bound a window. A zero field means its default.
 type Options struct {
-	// Entries is how many ids are kept at most. Default 1,000,000.
+	// Entries is how many ids are kept at most. Default 1,000,000, at most
+	// 1,000,000,000. The window is made of up to 64 shards, and each forgets its
+	// oldest id for itself: with many entries the one that is forgotten is
+	// among the oldest of all, and not always the oldest.
 	Entries int
 	// Age is how long an id is kept at most, to the second. Default 24 hours.
 	Age time.Duration
@@ -56,7 +62,8 @@ const (
 type Claim struct {
 	State State
 	// Position is where the first copy is, where State is Duplicate. The zero
-	// Position where the place cannot be told any more.
+	// Position where the window could not keep the place: an offset that is
+	// not a decimal number below 2^192, or the 65,536th partition.
 	Position stream.Position
 
 	flight *flight
@@ -83,74 +90,119 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 	select {
 	case <-c.flight.done:
 		return c.flight.position, c.flight.kept, nil
+	default:
+	}
+	select {
+	case <-c.flight.done:
+		return c.flight.position, c.flight.kept, nil
 	case <-ctx.Done():
 		return stream.Position{}, false, ctx.Err()
 	}
 }
 
 // Window is the set of ids. All methods may be called from many goroutines at
-// once. The present time is an argument.
+// once. The present time is an argument. Beside its entries it remembers the
+// claims that are not settled yet: as many as its callers have under way.
 type Window struct {
-	mu      sync.Mutex // guards the following
-	pending map[ID]*flight
-	seen    map[ID]stream.Position
+	shards []shard
+	places places
+	age    int64 // seconds
 }
 
+const (
+	maxShards  = 64
+	leastShard = 1024 // entries, below which no further shard is made
+	maxEntries = 1_000_000_000
+)
+
 // New makes an empty window.
-func New(_ Options) *Window {
-	return &Window{pending: map[ID]*flight{}, seen: map[ID]stream.Position{}}
+func New(o Options) *Window {
+	if o.Entries <= 0 {
+		o.Entries = 1_000_000
+	}
+	if o.Age <= 0 {
+		o.Age = 24 * time.Hour
+	}
+	o.Entries = min(o.Entries, maxEntries)
+	n := 1
+	for n < maxShards && o.Entries/(2*n) >= leastShard {
+		n *= 2
+	}
+	w := &Window{shards: make([]shard, n), age: int64((o.Age + time.Second - 1) / time.Second)}
+	for i := range w.shards {
+		w.shards[i].init(o.Entries / n)
+	}
+	return w
 }
+
+func (w *Window) shard(id ID) *shard { return &w.shards[int(id[0])&(len(w.shards)-1)] }
+
+// since is the second before which what was received is forgotten.
+func (w *Window) since(now time.Time) uint32 {
+	return second(now.Add(-time.Duration(w.age) * time.Second))
+}
+
+// second is t in whole seconds since 1970, from 1970 to 2106.
+func second(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), 1<<32-1)) }
 
 // Claim asks whether id has been seen, and takes it where it has not: then the
 // caller must call Settle or Release for it. It does not wait.
-func (w *Window) Claim(id ID, _ time.Time) Claim {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at, ok := w.seen[id]; ok {
-		return Claim{State: Duplicate, Position: at}
+func (w *Window) Claim(id ID, now time.Time) Claim {
+	s, since := w.shard(id), w.since(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.pending[id]; ok {
+		if f == nil {
+			f = &flight{done: make(chan struct{})}
+			s.pending[id] = f
+		}
+		return Claim{State: Pending, flight: f}
 	}
-	f, ok := w.pending[id]
-	if !ok {
-		w.pending[id] = nil
-		return Claim{}
+	if i, ok := s.find(id); ok && s.ring[i].second >= since {
+		return Claim{State: Duplicate, Position: w.places.position(s.place(i))}
 	}
-	if f == nil {
-		f = &flight{done: make(chan struct{})}
-		w.pending[id] = f
-	}
-	return Claim{State: Pending, flight: f}
+	s.pending[id] = nil // a flight is made for the first who waits
+	return Claim{}
 }
 
 // Settle says that the id's event is in the stream: it is a duplicate from now
 // on. received is the event's time of arrival, from which its age counts.
 func (w *Window) Settle(id ID, at stream.Position, received time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen[id] = at
-	w.end(id, at, true)
+	s, place, since := w.shard(id), w.places.place(at), w.since(received)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(id, place, second(received), since)
+	s.end(id, at, true)
 }
 
 // Release gives a claim up: the event was not kept, or it is not known whether
 // it was. The next one to claim the id is the first again, because an event
 // that is kept twice is better than one that is not kept.
 func (w *Window) Release(id ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.end(id, stream.Position{}, false)
+	s := w.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(id, stream.Position{}, false)
 }
 
-func (w *Window) end(id ID, at stream.Position, kept bool) {
-	if f := w.pending[id]; f != nil {
-		f.position, f.kept = at, kept
-		close(f.done)
-	}
-	delete(w.pending, id)
-}
-
-// Learn adds an id that is in the stream, as Settle does: it is how a window
-// is rebuilt, with the oldest record first.
+// Learn adds an id that is in the stream: it is how a window is rebuilt, with
+// the oldest record first. A claim that is under way stays.
 func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen[id] = at
+	s, place, since := w.shard(id), w.places.place(at), w.since(received)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(id, place, second(received), since)
+}
+
+// Len is how many ids the window holds, those among them that are too old and
+// have not been let go yet.
+func (w *Window) Len() int {
+	n := 0
+	for i := range w.shards {
+		s := &w.shards[i]
+		s.mu.Lock()
+		n += s.live
+		s.mu.Unlock()
+	}
+	return n
 }

@@ -1,0 +1,104 @@
+package dedup
+
+import (
+	"encoding/binary"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"sync"
+
+	"whittle/stream"
+)
+
+// place is a position in few bytes.
+type place struct {
+	partition uint32    // its number plus 1, 0 where the place is not known
+	offset    [3]uint64 // the lowest 64 bits first
+}
+
+// maxPartitions bounds the names that are remembered.
+const maxPartitions = 1<<16 - 1
+
+// places numbers the partitions.
+type places struct {
+	mu      sync.RWMutex // guards the following
+	names   []string
+	numbers map[string]uint32
+}
+
+// place packs a position. The zero place stands for one that cannot be packed.
+func (p *places) place(at stream.Position) place {
+	offset, ok := parseOffset(at.Offset)
+	if !ok {
+		return place{}
+	}
+	p.mu.RLock()
+	n := p.numbers[at.Partition]
+	p.mu.RUnlock()
+	if n == 0 {
+		n = p.add(at.Partition)
+	}
+	if n == 0 {
+		return place{}
+	}
+	return place{partition: n, offset: offset}
+}
+
+func (p *places) add(name string) uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.numbers[name]; n != 0 || len(p.names) >= maxPartitions {
+		return n
+	}
+	if p.numbers == nil {
+		p.numbers = map[string]uint32{}
+	}
+	p.names = append(p.names, name)
+	n := uint32(len(p.names))
+	p.numbers[name] = n
+	return n
+}
+
+// position unpacks a place.
+func (p *places) position(at place) stream.Position {
+	if at.partition == 0 {
+		return stream.Position{}
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return stream.Position{Partition: p.names[at.partition-1], Offset: formatOffset(at.offset)}
+}
+
+// parseOffset reads a decimal number below 2^192, written without leading
+// zeros: only such a one comes back as it was.
+func parseOffset(s string) (v [3]uint64, ok bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' {
+		return v, false
+	}
+	for i := range len(s) {
+		digit := uint64(s[i] - '0')
+		if digit > 9 {
+			return v, false
+		}
+		for w := range v {
+			high, low := bits.Mul64(v[w], 10)
+			sum, carry := bits.Add64(low, digit, 0)
+			v[w], digit = sum, high+carry
+		}
+		if digit != 0 {
+			return [3]uint64{}, false
+		}
+	}
+	return v, true
+}
+
+func formatOffset(v [3]uint64) string {
+	if v[1]|v[2] == 0 {
+		return strconv.FormatUint(v[0], 10)
+	}
+	var b [24]byte
+	for w := range v {
+		binary.BigEndian.PutUint64(b[16-8*w:], v[w])
+	}
+	return new(big.Int).SetBytes(b[:]).String()
+}

@@ -1,0 +1,103 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"whittle"
+	"whittle/stream"
+)
+
+// readAtOnce is how many records a rebuild takes at a time.
+const readAtOnce = 256
+
+// Rebuild learns the newest records of a stream whose partitions have offsets
+// that count their records (an embedded log, Kafka, JetStream): as many as the
+// window holds, an equal part from each partition, up to where each one ends
+// as of now. It answers how many ids it learned. Records without an id, or
+// older than the window's age, are left out, and so are corrupt ones. tenant
+// tells whose a record is.
+//
+// A stream whose offsets are not such numbers gives Unsupported.
+func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stream.Record) string, now time.Time) (learned int, err error) {
+	partitions, err := s.Partitions(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list partitions: %w", err)
+	}
+	since := w.since(now)
+	each := uint64(w.capacity() / max(len(partitions), 1))
+	for _, p := range partitions {
+		from, end, err := newest(p, each)
+		if err != nil {
+			return learned, err
+		}
+		if from == end {
+			continue
+		}
+		n, err := read(ctx, s, p.Name, from, end, func(e *stream.Entry) bool {
+			if e.ID == "" || second(e.Time) < since {
+				return false
+			}
+			w.Learn(Hash(tenant(&e.Record), e.ID), e.Position, e.Time)
+			return true
+		})
+		learned += n
+		if err != nil {
+			return learned, fmt.Errorf("read partition %s: %w", p.Name, err)
+		}
+	}
+	return learned, nil
+}
+
+func (w *Window) capacity() int { return len(w.shards) * len(w.shards[0].ring) }
+
+// newest is the range of a partition's last n offsets.
+func newest(p stream.Partition, n uint64) (from, end uint64, err error) {
+	end, errEnd := strconv.ParseUint(p.Next.Offset, 10, 64)
+	first := uint64(0)
+	var errFirst error
+	if p.First.Offset != "" {
+		first, errFirst = strconv.ParseUint(p.First.Offset, 10, 64)
+	}
+	if err := errors.Join(errEnd, errFirst); err != nil {
+		return 0, 0, whittle.Errorf(whittle.Unsupported, "partition %s does not count its records", p.Name)
+	}
+	if end < first {
+		return end, end, nil
+	}
+	return max(first, end-min(n, end)), end, nil
+}
+
+// read gives the records from one offset up to another to learn, and counts
+// those of which it says yes.
+func read(ctx context.Context, s stream.Stream, partition string, from, end uint64, learn func(*stream.Entry) bool) (learned int, err error) {
+	r, err := s.Read(ctx, stream.Position{Partition: partition, Offset: strconv.FormatUint(from, 10)})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	into := make([]stream.Entry, readAtOnce+1) // room for a corrupt one behind them
+	for at := from; at < end; {
+		n, err := r.Next(ctx, into[:readAtOnce])
+		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
+			into[n].Position, into[n].ID = corrupt.Position, ""
+			n, err = n+1, nil
+		}
+		if err != nil {
+			return learned, err
+		}
+		for i := range n {
+			offset, err := strconv.ParseUint(into[i].Position.Offset, 10, 64)
+			if err != nil {
+				return learned, fmt.Errorf("read offset: %w", err)
+			}
+			if at = offset + 1; at <= end && learn(&into[i]) {
+				learned++
+			}
+		}
+	}
+	return learned, nil
+}

@@ -1,0 +1,235 @@
+package dedup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle/stream"
+	"whittle/systems/ingest/dedup"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func at(n int) stream.Position { return stream.Position{Partition: "0", Offset: strconv.Itoa(n)} }
+
+func TestClaim(t *testing.T) {
+	w := dedup.New(dedup.Options{Entries: 10, Age: time.Minute})
+	a, b := dedup.Hash("tenant", "a"), dedup.Hash("tenant", "b")
+	if c := w.Claim(a, start); c.State != dedup.First {
+		t.Fatalf("%+v", c)
+	}
+	waiting := w.Claim(a, start)
+	if waiting.State != dedup.Pending {
+		t.Fatalf("%+v", waiting)
+	}
+	if c := w.Claim(b, start); c.State != dedup.First {
+		t.Fatalf("%+v", c)
+	}
+	w.Settle(a, at(7), start)
+	if p, kept, err := waiting.Wait(t.Context()); p != at(7) || !kept || err != nil {
+		t.Errorf("%v, %v, %v", p, kept, err)
+	}
+	again := w.Claim(a, start.Add(time.Minute))
+	if again.State != dedup.Duplicate || again.Position != at(7) {
+		t.Errorf("%+v", again)
+	}
+	if p, kept, err := again.Wait(t.Context()); p != at(7) || !kept || err != nil {
+		t.Errorf("waiting for what is known: %v, %v, %v", p, kept, err)
+	}
+	if c := w.Claim(a, start.Add(61*time.Second)); c.State != dedup.First {
+		t.Errorf("after its age: %+v", c)
+	}
+	w.Release(b)
+	if c := w.Claim(b, start); c.State != dedup.First {
+		t.Errorf("released: %+v", c)
+	}
+	w.Release(dedup.Hash("", "of nobody"))
+	if w.Len() != 1 {
+		t.Errorf("%d entries", w.Len())
+	}
+}
+
+func TestHash(t *testing.T) {
+	seen := map[dedup.ID]string{}
+	for _, pair := range [][2]string{{"", ""}, {"a", "b"}, {"ab", ""}, {"", "ab"}, {"a", "c"}, {"A", "b"}} {
+		id := dedup.Hash(pair[0], pair[1])
+		if other, ok := seen[id]; ok {
+			t.Errorf("%q and %s are one", pair, other)
+		}
+		seen[id] = fmt.Sprint(pair)
+	}
+}
+
+func TestWaitersLearnOfARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := dedup.New(dedup.Options{})
+		id := dedup.Hash("", "a")
+		w.Claim(id, start)
+		var firsts, duplicates atomic.Int64
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				for {
+					c := w.Claim(id, start)
+					if c.State == dedup.First {
+						firsts.Add(1)
+						w.Settle(id, at(3), start)
+						return
+					}
+					if p, kept, err := c.Wait(t.Context()); kept && err == nil && p == at(3) {
+						duplicates.Add(1)
+						return
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		if firsts.Load()+duplicates.Load() > 0 {
+			t.Error("somebody did not wait for the first")
+		}
+		w.Release(id)
+		group.Wait()
+		if firsts.Load() != 1 || duplicates.Load() != 9 {
+			t.Errorf("%d first, %d duplicates", firsts.Load(), duplicates.Load())
+		}
+
+		w.Claim(dedup.Hash("", "b"), start)
+		c := w.Claim(dedup.Hash("", "b"), start)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, kept, err := c.Wait(ctx); kept || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, %v", kept, err)
+		}
+	})
+}
+
+// TestKeptOnce: many batches with the same ids, in any order, some of which
+// fail: each id is appended once, and everyone learns where it is.
+func TestKeptOnce(t *testing.T) {
+	const ids, batches = 200, 64
+	w := dedup.New(dedup.Options{Entries: 100_000})
+	var log sync.Map // id → position
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for b := range batches {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(b), 7))
+			todo := r.Perm(ids)
+			for len(todo) > 0 {
+				claims := make([]dedup.Claim, len(todo))
+				var again []int
+				for i, id := range todo {
+					claims[i] = w.Claim(dedup.Hash("t", strconv.Itoa(id)), start)
+				}
+				for i, id := range todo {
+					if claims[i].State != dedup.First {
+						continue
+					}
+					if r.IntN(3) == 0 {
+						w.Release(dedup.Hash("t", strconv.Itoa(id)))
+						again = append(again, id)
+						continue
+					}
+					p := at(int(next.Add(1)))
+					if was, loaded := log.LoadOrStore(id, p); loaded {
+						t.Errorf("%d is at %v, and again at %v", id, was, p)
+					}
+					w.Settle(dedup.Hash("t", strconv.Itoa(id)), p, start)
+				}
+				for i, id := range todo {
+					if claims[i].State == dedup.First {
+						continue
+					}
+					p, kept, err := claims[i].Wait(t.Context())
+					if was, _ := log.Load(id); kept && was != p || err != nil {
+						t.Errorf("%d is at %v, and not at %v (%v)", id, was, p, err)
+					}
+					if !kept {
+						again = append(again, id)
+					}
+				}
+				todo = again
+			}
+		})
+	}
+	group.Wait()
+	if next.Load() != ids || w.Len() != ids {
+		t.Errorf("%d kept, %d known of %d", next.Load(), w.Len(), ids)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	const entries = 1 << 20
+	allocated := func(do func()) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		do()
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / entries
+	}
+	var w *dedup.Window
+	if n := allocated(func() { w = dedup.New(dedup.Options{Entries: entries}) }); n > 38 {
+		t.Errorf("%.1f bytes an entry", n)
+	}
+	fill := func() {
+		for i := range 2 * entries {
+			id := dedup.Hash("tenant", strconv.Itoa(i))
+			w.Claim(id, start)
+			w.Settle(id, stream.Position{Partition: "0", Offset: "17"}, start)
+		}
+	}
+	// Two times as many as it holds: what is allocated on the way is let go.
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fill()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2<<20 {
+		t.Errorf("grown by %d bytes while in use", grown)
+	}
+	if n := w.Len(); n > entries || n < entries*99/100 {
+		t.Errorf("%d entries of %d", n, entries)
+	}
+	wide := stream.Position{Partition: "shardId-000000000000", Offset: "49590338271490256608559692538361571095921575989136588898"}
+	if n := allocated(func() {
+		for i := range 64 * 64 {
+			w.Settle(dedup.Hash("tenant", strconv.Itoa(-i)), wide, start)
+		}
+	}); n > 17 {
+		t.Errorf("%.1f more bytes an entry for wide offsets", n)
+	}
+	if c := w.Claim(dedup.Hash("tenant", "-4095"), start); c.Position != wide {
+		t.Errorf("%+v", c)
+	}
+}
+
+func BenchmarkClaimAndSettle(b *testing.B) {
+	w := dedup.New(dedup.Options{})
+	names := make([]string, 1<<21)
+	for i := range names {
+		names[i] = "ajs-next-1772366404-" + strconv.Itoa(i)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		id := dedup.Hash("2c26b46b68ffc68f", names[i&(len(names)-1)])
+		i++
+		if c := w.Claim(id, start); c.State == dedup.First {
+			w.Settle(id, at(7), start)
+		}
+	}
+}
