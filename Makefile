@@ -119,6 +119,14 @@ bench-gateway: build ## pass-through and shadowing beside nginx, HAProxy, Envoy,
 bench-load: build ## CPU per request sent, beside wrk, oha, hey, k6, vegeta
 	@go run ./bench/load
 
+.PHONY: bench-compare
+bench-compare: build ## a server compared with itself 200 times, and with one 3 % slower
+	@go run ./bench/duel
+
+.PHONY: story-count
+story-count: build deps ## the seed's load plan on the application before and after the carve
+	@go run ./bench/story
+
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz || test $$? = 1); do \

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"whittle/bench/table"
+)
+
+// verdict is what is read of a comparison's report.
+type verdict struct {
+	Verdict string   `json:"verdict"`
+	Void    string   `json:"void"`
+	Pairs   int      `json:"pairs"`
+	Figures []figure `json:"figures"`
+}
+
+type figure struct {
+	Key       string   `json:"key"`
+	Ratio     *float64 `json:"ratio"`
+	Low       *float64 `json:"low"`
+	High      *float64 `json:"high"`
+	P         *float64 `json:"p"`
+	Different bool     `json:"different"`
+}
+
+// different names the figures that are called different.
+func (v *verdict) different() (keys []string) {
+	for i := range v.Figures {
+		if v.Figures[i].Different {
+			keys = append(keys, v.Figures[i].Key)
+		}
+	}
+	return keys
+}
+
+// figure gives a figure with its whole interval.
+func (v *verdict) figure(key string) (f figure, ok bool) {
+	for _, f := range v.Figures {
+		if f.Key == key && f.Ratio != nil && f.Low != nil && f.High != nil {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// compare runs one comparison. A void one is tried again, for the generator had
+// not the machine that it needed.
+func compare(ctx context.Context, s settings, a, b *server, length time.Duration, more ...string) (*verdict, error) {
+	args := append([]string{
+		"compare", a.url, b.url, "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--json", "-",
+		"--watch-pid-a", strconv.Itoa(a.cmd.Process.Pid), "--watch-pid-b", strconv.Itoa(b.cmd.Process.Pid),
+	}, more...)
+	const tries = 5
+	for try := 1; ; try++ {
+		cmd := exec.CommandContext(ctx, s.whittle, args...)
+		var out, said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &said
+		err := cmd.Run()
+		v := &verdict{}
+		if e := json.Unmarshal(out.Bytes(), v); e != nil {
+			return nil, fmt.Errorf("compare: %w\n%s", errors.Join(err, e), said.Bytes())
+		}
+		if v.Void == "" || try == tries {
+			if err != nil {
+				return nil, fmt.Errorf("compare: %w\n%s", err, said.Bytes())
+			}
+			return v, nil
+		}
+		fmt.Printf("again: void: %s\n", v.Void)
+	}
+}
+
+// promised is the part of comparisons of equals that may call them different.
+const promised = 0.05
+
+// selves compares the server with itself, and counts the figures that are
+// called different.
+func selves(ctx context.Context, s settings, a *server, all *table.T, conclude adder) error {
+	if s.self == 0 {
+		return nil
+	}
+	const subject = "server with itself"
+	called, by, low := 0, map[string]int{}, map[string]int{}
+	for i := range s.self {
+		v, err := compare(ctx, s, a, a, s.short, "--block", s.block.String())
+		if err != nil {
+			return err
+		}
+		keys := v.different()
+		if len(keys) > 0 {
+			called++
+			for _, k := range keys {
+				by[k]++
+			}
+		}
+		for _, f := range v.Figures {
+			if f.P != nil {
+				all.Add(subject, f.Key+"_p", *f.P, "p")
+				if *f.P <= promised {
+					low[f.Key]++
+				}
+			}
+		}
+		if s.progress {
+			fmt.Printf("%d of %d with itself: %d called different %s\n", i+1, s.self, called, strings.Join(keys, " "))
+		}
+	}
+	conclude(subject, "comparisons", float64(s.self), "n")
+	conclude(subject, "called_different", float64(called), "n")
+	conclude(subject, "chance_of_as_many_at_5_percent", tail(called, s.self), "p")
+	for _, key := range []string{"median", "p95", "p99", "rate", "cpu", "errors"} {
+		conclude(subject, key+"_called_different", float64(by[key]), "n")
+		conclude(subject, key+"_interval_without_1", float64(low[key]), "n")
+	}
+	return nil
+}
+
+// tail is the chance of k or more of n where each has that which is promised at
+// most.
+func tail(k, n int) float64 {
+	if k == 0 {
+		return 1
+	}
+	return 1 - distuv.Binomial{N: float64(n), P: promised}.CDF(float64(k-1))
+}
+
+// slower compares with the server that does more work.
+func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclude adder) error {
+	if s.found == 0 {
+		return nil
+	}
+	subject := fmt.Sprintf("%.3g %% more work", s.slower*100)
+	found := table.Rounds{}
+	times := 0
+	for i := range s.found {
+		began := time.Now()
+		v, err := compare(ctx, s, a, b, s.long)
+		if err != nil {
+			return err
+		}
+		took := time.Since(began)
+		f, ok := v.figure("median")
+		if !ok {
+			return fmt.Errorf("the comparison has no median: %s", v.Verdict)
+		}
+		if f.Different && *f.Ratio > 1 {
+			times++
+		}
+		found.Add(all, subject, "median_ratio", *f.Ratio, "x")
+		found.Add(all, subject, "median_ratio_low", *f.Low, "x")
+		found.Add(all, subject, "median_ratio_high", *f.High, "x")
+		found.Add(all, subject, "took", took.Seconds(), "s")
+		if s.progress {
+			fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took.Seconds(), v.Pairs, v.Verdict)
+		}
+	}
+	conclude(subject, "comparisons", float64(s.found), "n")
+	conclude(subject, "median_found_slower", float64(times), "n")
+	for _, m := range []string{"median_ratio", "median_ratio_low", "median_ratio_high"} {
+		conclude(subject, m+"_median", found.Median(subject, m), "x")
+	}
+	conclude(subject, "took_median", found.Median(subject, "took"), "s")
+	return nil
+}

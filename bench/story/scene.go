@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"whittle/bench/table"
+)
+
+// The scenes, as the rows name them.
+const (
+	before  = "application before"
+	waiting = "before, waiting 120 s"
+	lighter = "before, a tenth of the work"
+	alone   = "the service by itself"
+	after   = "application after"
+)
+
+// published is what a scene came to in the published story: Artillery's figures,
+// in milliseconds, with latencies to the first byte.
+type published struct{ sent, median, p95, p99 float64 }
+
+// scene is one plan against one system.
+type scene struct {
+	name, plan string
+	short      bool
+	// change makes the plan what the story says of it; nil: it is sent as it is.
+	change func(plan string) string
+	// start gives the system's processes and the URL that is asked.
+	start func(ctx context.Context, s settings) ([]*process, string, error)
+	then  published // zero: nothing was published
+
+	report report
+}
+
+const base = "systems/count/plans/baseAppLoadTest.yml"
+
+var scenes = []*scene{
+	{
+		name: before, plan: base, short: true, start: startMonolith,
+	},
+	{
+		// Artillery waited 120 s for an answer when the story was written.
+		name: waiting, plan: base, start: startMonolith, then: published{4.64, 16351.4, 31296.4, 32614.5},
+		change: func(plan string) string { return withTimeout(plan, 120) },
+	},
+	{
+		name: lighter, plan: base, start: startMonolith, then: published{20.04, 27.1, 28, 30.1},
+		change: func(plan string) string { return strings.ReplaceAll(plan, "10000000", "1000000") },
+	},
+	{
+		name: alone, plan: "systems/count/plans/carvedServiceLoadTest.yml", start: startService, then: published{19.16, 42.6, 44.6, 47.1},
+	},
+	{
+		name: after, plan: base, short: true, start: startCarved, then: published{19.14, 44.3, 46.2, 54},
+	},
+}
+
+var durationLine = regexp.MustCompile(`(?m)^(\s*- duration:) \d+$`)
+
+func withTimeout(plan string, seconds int) string {
+	return strings.Replace(plan, "config:\n", fmt.Sprintf("config:\n  http: {timeout: %d}\n", seconds), 1)
+}
+
+// file is the plan to send: the system's own file wherever it holds as it is.
+func (sc *scene) file(s settings) (string, error) {
+	path := filepath.Join(s.root, sc.plan)
+	if sc.change == nil && s.seconds == 0 && s.patience == 0 {
+		return path, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read plan: %w", err)
+	}
+	plan := string(b)
+	if s.seconds > 0 {
+		plan = durationLine.ReplaceAllString(plan, "${1} "+strconv.Itoa(s.seconds))
+	}
+	if s.patience > 0 {
+		plan = withTimeout(plan, int(s.patience.Seconds()))
+	}
+	if sc.change != nil {
+		plan = sc.change(plan)
+	}
+	changed := filepath.Join(s.folder, filepath.Base(sc.plan))
+	if err := os.WriteFile(changed, []byte(plan), 0o600); err != nil {
+		return "", fmt.Errorf("write plan: %w", err)
+	}
+	return changed, nil
+}
+
+// report is what is read of whittle's.
+type report struct {
+	Requests  int64            `json:"requests"`
+	Completed int64            `json:"completed"`
+	Errors    map[string]int64 `json:"errors"`
+	Void      string           `json:"void"`
+	Rate      float64          `json:"rate"`
+	Median    float64          `json:"median_ms"`
+	P95       float64          `json:"p95_ms"`
+	P99       float64          `json:"p99_ms"`
+	CPU       float64          `json:"cpu_ms_per_request"`
+	Users     struct {
+		Planned  int64 `json:"planned"`
+		Started  int64 `json:"started"`
+		Finished int64 `json:"finished"`
+		Failed   int64 `json:"failed"`
+	} `json:"users"`
+	Series []struct {
+		InFlight int64 `json:"in_flight"`
+	} `json:"series"`
+}
+
+// completed is how many virtual users came to the end of their flow.
+func (r *report) completed() int64 { return r.Users.Finished - r.Users.Failed }
+
+// waiting is the most users that were seen under way at once.
+func (r *report) waiting() (most int64) {
+	for _, p := range r.Series {
+		most = max(most, p.InFlight)
+	}
+	return most
+}
+
+// play starts the system, sends the plan to it, and ends it.
+func (sc *scene) play(ctx context.Context, s settings) error {
+	plan, err := sc.file(s)
+	if err != nil {
+		return err
+	}
+	system, url, err := sc.start(ctx, s)
+	defer func() {
+		for _, p := range system {
+			p.end()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	args := []string{"load", plan, "--target", url, "--json", "-"}
+	for _, p := range system {
+		args = append(args, "--watch-pid", strconv.Itoa(p.cmd.Process.Pid))
+	}
+	cmd := exec.CommandContext(ctx, s.whittle, args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err = cmd.Run()
+	// A void run ends with an error and has a report, which says so.
+	if e := json.Unmarshal(out.Bytes(), &sc.report); e != nil || err != nil && sc.report.Void == "" {
+		return fmt.Errorf("send the plan: %w\n%s", errors.Join(err, e), said.Bytes())
+	}
+	return nil
+}
+
+// rows are the scene's for machines.
+func (sc *scene) rows(t *table.T) {
+	r := &sc.report
+	add := func(metric string, value float64, unit string) { t.Add(sc.name, metric, value, unit) }
+	add("requests", float64(r.Requests), "n")
+	add("completed", float64(r.Completed), "n")
+	add("users_completed", float64(r.completed()), "n")
+	add("users_waiting_most", float64(r.waiting()), "n")
+	for kind, n := range r.Errors {
+		add("errors_"+kind, float64(n), "n")
+	}
+	add("rate", r.Rate, "1/s")
+	add("median", r.Median, "ms")
+	add("p95", r.P95, "ms")
+	add("p99", r.P99, "ms")
+	add("cpu_per_request", r.CPU, "ms")
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"whittle/bench/table"
+)
+
+// printTable writes one row for each scene. What cannot be written is the
+// caller's terminal and is not reported.
+func printTable(w io.Writer, told []*scene) {
+	m := table.ThisMachine()
+	fmt.Fprintf(w, "the count story on %d cores, %s, %s, kernel %s; latencies from when each request was due, in ms\n\n", m.Cores, m.CPU, m.Go, m.Kernel)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "\tREQUESTS\tERRORS\tUSERS COMPLETED\tMEDIAN\tP95\tP99\tCPU MS/REQUEST\tPUBLISHED MEDIAN\tP95\tP99")
+	for _, sc := range told {
+		r := &sc.report
+		then := "–\t–\t–"
+		if p := sc.then; p.median > 0 {
+			then = fmt.Sprintf("%.1f\t%.1f\t%.1f", p.median, p.p95, p.p99)
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%d of %d\t%.1f\t%.1f\t%.1f\t%.1f\t%s\n", sc.name, r.Requests, errorsOf(r), r.completed(), r.Users.Started,
+			r.Median, r.P95, r.P99, r.CPU, then)
+	}
+	_ = tw.Flush() // fails with w only
+	fmt.Fprintln(w)
+}
+
+func errorsOf(r *report) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Errors[kind], kind))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// words say how the scenes compare with each other and with what was published.
+func words(told []*scene) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	by := map[string]*scene{}
+	for _, sc := range told {
+		by[sc.name] = sc
+		if sc.report.Void != "" {
+			say("%s is void: %s", sc.name, sc.report.Void)
+		}
+	}
+	b, a := by[before], by[after]
+	if b == nil || a == nil {
+		return lines
+	}
+	say("Before: %d of %d virtual users came to their end, %d requests timed out, and up to %d waited at once.",
+		b.report.completed(), b.report.Users.Started, b.report.Errors["timeout"], b.report.waiting())
+	if w := by[waiting]; w != nil {
+		say("Published, by an Artillery that waited 120 s: median %.1f s, p99 %.1f s. With that patience here: median %.1f s, p99 %.1f s, %s.",
+			w.then.median/1e3, w.then.p99/1e3, w.report.Median/1e3, w.report.P99/1e3, collapse(&w.report))
+	}
+	if l := by[lighter]; l != nil {
+		say("A tenth of the work. Published: median %.1f ms. Here: %.1f ms, %.1f times, and %s.",
+			l.then.median, l.report.Median, l.report.Median/l.then.median, collapse(&l.report))
+	}
+	say("After: %d of %d came to their end, and up to %d waited at once. Median %.1f ms (published: %.1f), p99 %.1f ms (published: %.1f).",
+		a.report.completed(), a.report.Users.Started, a.report.waiting(), a.report.Median, a.then.median, a.report.P99, a.then.p99)
+	if w := by[waiting]; w != nil && a.report.Median > 0 {
+		say("The carve makes the median %.0f times lower; as published, %.0f times.", w.report.Median/a.report.Median, w.then.median/a.then.median)
+	}
+	if a.report.CPU > 0 {
+		cost, where := b.report.CPU, "what users gave up on included"
+		if w := by[waiting]; w != nil {
+			cost, where = w.report.CPU, "where all waited for their answers"
+		}
+		say("CPU of the whole system per completed request: %.1f ms before (%s), %.1f ms after: %.0f times less. The published story gives none; it shows one busy core, then all of them.",
+			cost, where, a.report.CPU, cost/a.report.CPU)
+	}
+	say("The published runs had a machine for the load and one for the system, and counted to the first byte; here both share one machine, and latency counts from when a request was due to its last byte.")
+	return lines
+}
+
+// collapse says whether the system kept up: users who come to 20 a second and
+// are answered within a second are at most some 20 at once.
+func collapse(r *report) string {
+	switch {
+	case r.Errors["timeout"] > 0:
+		return "users gave up"
+	case r.waiting() > 40:
+		return fmt.Sprintf("a queue of up to %d", r.waiting())
+	}
+	return "no queue"
+}

@@ -1,0 +1,79 @@
+// Package carvestory holds the direction of the published story: the load plan
+// that breaks the application is nothing to it once the endpoint is carved out.
+// All of it is real processes, scaled down from ten seconds to five.
+package carvestory
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const repository = "../.."
+
+func TestTheCarveTakesTheLoadThatBrokeTheApplication(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := os.Stat(filepath.Join(repository, "systems/count/carved/node_modules/express")); err != nil {
+		t.Fatal("the Node services' packages are not installed: run `make deps`")
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/whittle", "./systems/count/cmd/count", "./bench/story")
+	build.Dir = repository
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the commands: %v\n%s", err, out)
+	}
+	story := exec.CommandContext(t.Context(), filepath.Join(dir, "story"), "-short", "-seconds", "5", "-patience", "3s",
+		"-root", repository, "-whittle", filepath.Join(dir, "whittle"), "-service", filepath.Join(dir, "count"), "-out", dir)
+	said, err := story.CombinedOutput()
+	if err != nil {
+		t.Fatalf("tell the story: %v\n%s", err, said)
+	}
+	before, after := read(t, filepath.Join(dir, "bench-story.json"))
+
+	// 20 users a second want more than a core of Node draws: they queue, and
+	// give up where the machine is not much faster than any of today's.
+	if before["errors_timeout"] == 0 && before["users_waiting_most"] < 20 {
+		t.Errorf("the application kept up\n%s", said)
+	}
+	if before["requests"] != 100 || after["requests"] != 100 {
+		t.Errorf("not 20 a second for 5 seconds\n%s", said)
+	}
+	if after["users_completed"] < 95 || after["errors_timeout"] >= max(before["errors_timeout"], 1) {
+		t.Errorf("the carved application did not keep up\n%s", said)
+	}
+	if after["users_waiting_most"] >= before["users_waiting_most"] {
+		t.Errorf("the queue is as long as before\n%s", said)
+	}
+	// The kernels are some thirty times apart; the hop between the two takes its
+	// part, and what the first answers cost V8.
+	if ratio := before["cpu_per_request"] / after["cpu_per_request"]; !(ratio > 5) {
+		t.Errorf("CPU per request fell by a factor of %.1f only\n%s", ratio, said)
+	}
+}
+
+// read gives the metrics of both applications.
+func read(t *testing.T, path string) (before, after map[string]float64) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows struct {
+		Rows []struct {
+			Subject, Metric string
+			Value           float64
+		}
+	}
+	if err := json.Unmarshal(text, &rows); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]map[string]float64{}
+	for _, r := range rows.Rows {
+		if by[r.Subject] == nil {
+			by[r.Subject] = map[string]float64{}
+		}
+		by[r.Subject][r.Metric] = r.Value
+	}
+	return by["application before"], by["application after"]
+}
