@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"sync"
 
 	"whittle/stream"
@@ -27,16 +28,19 @@ type shard struct {
 	// live how many of those are in the table: an id that is seen again after
 	// its time leaves the old entry behind.
 	oldest, used, live int
-	// table is open addressing with linear probing, at most 4/5 full: the place
-	// in the ring plus 1, 0 where none is.
+	// table is open addressing with linear probing, at most 2/3 full: in the
+	// lower bits the place in the ring plus 1, 0 where none is, in the others a
+	// tag of the id, so that the ring is seldom looked at in vain.
 	table []uint32
+	lower uint32 // the mask of the lower bits
 }
 
 func (s *shard) init(entries int) {
 	entries = max(entries, 1)
 	s.pending = map[ID]*flight{}
 	s.ring = make([]entry, entries)
-	s.table = make([]uint32, entries+entries/4+1)
+	s.table = make([]uint32, entries+entries/2+1)
+	s.lower = 1<<bits.Len(uint(entries)) - 1
 }
 
 // home is where the search for an id begins. Other bits than the shard's.
@@ -51,10 +55,17 @@ func (s *shard) next(t int) int {
 	return t
 }
 
+// tag is what a slot says of an id, again from other bits.
+func (s *shard) tag(id *ID) uint32 { return binary.LittleEndian.Uint32(id[8:]) &^ s.lower }
+
+// at is the place in the ring that a slot holds.
+func (s *shard) at(t int) int { return int(s.table[t]&s.lower) - 1 }
+
 // slot finds an id in the table, or the free slot where it would be.
 func (s *shard) slot(id *ID) (t int, ok bool) {
+	tag := s.tag(id)
 	for t = s.home(id); s.table[t] != 0; t = s.next(t) {
-		if s.ring[s.table[t]-1].id == *id {
+		if s.table[t]&^s.lower == tag && s.ring[s.at(t)].id == *id {
 			return t, true
 		}
 	}
@@ -67,7 +78,7 @@ func (s *shard) find(id ID) (i int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return int(s.table[t]) - 1, true
+	return s.at(t), true
 }
 
 func (s *shard) place(i int) place {
@@ -85,7 +96,7 @@ func (s *shard) put(id ID, p place, second, since uint32) {
 		s.forget()
 	}
 	if t, ok := s.slot(&id); ok {
-		if s.ring[s.table[t]-1].second >= since {
+		if s.ring[s.at(t)].second >= since {
 			return
 		}
 		s.free(t)
@@ -105,13 +116,13 @@ func (s *shard) put(id ID, p place, second, since uint32) {
 		s.wide[i] = [2]uint64{p.offset[1], p.offset[2]}
 	}
 	t, _ := s.slot(&id)
-	s.table[t] = uint32(i + 1)
+	s.table[t] = s.tag(&id) | uint32(i+1)
 	s.used, s.live = s.used+1, s.live+1
 }
 
 // forget lets the oldest entry go.
 func (s *shard) forget() {
-	if t, ok := s.slot(&s.ring[s.oldest].id); ok && int(s.table[t]) == s.oldest+1 {
+	if t, ok := s.slot(&s.ring[s.oldest].id); ok && s.at(t) == s.oldest {
 		s.free(t)
 	}
 	s.used--
@@ -130,7 +141,7 @@ func (s *shard) free(t int) {
 			if s.table[n] == 0 {
 				return
 			}
-			home := s.home(&s.ring[s.table[n]-1].id)
+			home := s.home(&s.ring[s.at(n)].id)
 			// It stays where its home lies cyclically in (t, n].
 			if t < n && (home <= t || home > n) || t > n && home <= t && home > n {
 				s.table[t], t = s.table[n], n

@@ -8,8 +8,8 @@
 // duplicate with a probability of at most n / 2^128: 3·10^-32 for ten million.
 // Over m new events it is at most m·n / 2^128.
 //
-// An entry takes 37 bytes, or 53 where a position's offset does not fit into
-// 64 bits (Kinesis): 37 MB for the default million.
+// An entry takes 38 bytes, or 54 where a position's offset does not fit into
+// 64 bits (Kinesis): 38 MB for the default million.
 package dedup
 
 import (
