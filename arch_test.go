@@ -41,6 +41,7 @@ var rooms = map[string]int{
 	"whittle/load":    2,
 
 	"whittle/profile/collect": 2,
+	"whittle/profile/flame":   2,
 
 	"whittle/systems/count/rpc":                    30,
 	"whittle/systems/count/sum":                    30,

@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"strings"
@@ -18,6 +20,10 @@ type Page struct {
 	Sections []Section
 	// Footer says how the page came to be.
 	Footer string
+	// Script and Style are of the program's own, not of anything that was
+	// measured: they go into the page as they are, and the page's policy allows
+	// this script alone, by its hash.
+	Script, Style string
 }
 
 // Section is a heading with what belongs to it, shown in this order.
@@ -58,19 +64,28 @@ type Table struct {
 	Rows    [][]string
 }
 
-// WriteHTML writes the page. Every text is escaped, and the page's own policy
-// forbids scripts and any request.
+// policy forbids any request, and any script but the page's own.
+func (p *Page) policy() string {
+	scripts := ""
+	if p.Script != "" {
+		hash := sha256.Sum256([]byte(p.Script))
+		scripts = fmt.Sprintf("script-src 'sha256-%s'; ", base64.StdEncoding.EncodeToString(hash[:]))
+	}
+	return "default-src 'none'; " + scripts + "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+}
+
+// WriteHTML writes the page. Every text is escaped.
 func (p *Page) WriteHTML(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer"><title>%s</title>
 <style>
-%s</style></head>
+%s%s</style></head>
 <body><main>
-<header><h1>%s</h1>`, esc(p.Title), style, esc(p.Title))
+<header><h1>%s</h1>`, p.policy(), esc(p.Title), style, p.Style, esc(p.Title))
 	if p.Lead != "" {
 		fmt.Fprintf(&b, `<p class="lead">%s</p>`, esc(p.Lead))
 	}
@@ -81,7 +96,11 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	if p.Footer != "" {
 		fmt.Fprintf(&b, "<footer>%s</footer>\n", esc(p.Footer))
 	}
-	b.WriteString("</main></body></html>\n")
+	b.WriteString("</main>")
+	if p.Script != "" {
+		fmt.Fprintf(&b, "<script>%s</script>", p.Script)
+	}
+	b.WriteString("</body></html>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -169,6 +188,12 @@ func (f *Figure) write(b *strings.Builder) {
 		b.WriteString("</details>")
 	}
 	b.WriteString("</figure>\n")
+}
+
+// Markup is a figure of HTML made elsewhere, for a page's Script. Its maker has
+// escaped what was measured.
+func Markup(title, caption, html string) Figure {
+	return Figure{Title: title, Caption: caption, svg: html}
 }
 
 // SVG gives the picture with its legend, as HTML that needs the page's style.

@@ -1,0 +1,183 @@
+package flame
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"whittle/chart"
+	"whittle/profile"
+)
+
+// sample makes a profile of stacks, root first, "a;b;c".
+func sample(rt profile.Runtime, requests int64, stacks map[string]int64) *profile.Profile {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: rt, Duration: time.Second, Requests: map[string]int64{"POST /Count": requests}}
+	at := map[string]int32{}
+	for stack, value := range stacks {
+		s := profile.Sample{Value: value, Endpoint: "POST /Count", At: -1}
+		names := strings.Split(stack, ";")
+		for i := len(names) - 1; i >= 0; i-- {
+			f, ok := at[names[i]]
+			if !ok {
+				f = int32(len(p.Functions))
+				at[names[i]] = f
+				p.Functions = append(p.Functions, profile.Function{Name: names[i], File: "shop/" + names[i] + ".go", Line: 7})
+			}
+			s.Stack = append(s.Stack, profile.Frame{Function: f})
+		}
+		p.Samples = append(p.Samples, s)
+	}
+	return p
+}
+
+func pageOf(t *testing.T, figures ...chart.Figure) []byte {
+	t.Helper()
+	page := chart.Page{Title: "A profile", Sections: []chart.Section{{Figures: figures}}}
+	Equip(&page)
+	var b bytes.Buffer
+	if err := page.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestNamesCannotEndTheElement(t *testing.T) {
+	fig, err := Of(sample(profile.Go, 1, map[string]int64{"main;</script><script>alert(1)": 10}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := pageOf(t, fig); bytes.Contains(b, []byte("alert(1)")) && bytes.Contains(b, []byte("</script><script>alert")) {
+		t.Error("a function's name is script")
+	}
+}
+
+func TestAGraphIsBounded(t *testing.T) {
+	stacks := map[string]int64{}
+	for i := range 60_000 {
+		stacks[fmt.Sprintf("main;f%d;g%d", i%300, i)] = 1
+	}
+	root := newNode("all")
+	root.add(sample(profile.Go, 1, stacks), 1, func(n *node) *float64 { return &n.after })
+	b, err := root.tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn box
+	if err := json.Unmarshal(b, &drawn); err != nil {
+		t.Fatal(err)
+	}
+	if n := countBoxes(&drawn); n > maxNodes || n < 300 {
+		t.Errorf("%d boxes of at most %d", n, maxNodes)
+	}
+	if drawn.After != 60_000 {
+		t.Errorf("the whole is %v: what is not drawn still counts", drawn.After)
+	}
+}
+
+func countBoxes(b *box) int {
+	n := 1
+	for _, c := range b.Children {
+		n += countBoxes(c)
+	}
+	return n
+}
+
+// browser gives a tab of a headless Chromium.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("NO BROWSER: the page was not tried in one; apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.WindowSize(1200, 900))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestThePageInABrowser(t *testing.T) {
+	before := sample(profile.Node, 10, map[string]int64{"main;handle;draw": 9e9, "main;handle;JSON.stringify": 1e9})
+	after := sample(profile.Go, 10, map[string]int64{"main;handle;sum": 1e8, "main;serve": 2e8})
+	one, err := Of(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Between(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, one, two)
+	if to := os.Getenv("FLAME_PAGE"); to != "" {
+		if err := os.WriteFile(to, page, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" && r.URL.Path != "/favicon.ico" {
+			t.Errorf("the page asked for %s", r.URL)
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
+	}))
+	defer srv.Close()
+	ctx := browser(t)
+	do := func(steps ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		if err := chromedp.Do(ctx, steps...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	js := func(expression string) string {
+		t.Helper()
+		value, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	const says = `document.querySelector('.flame .says').textContent`
+	do(chromedp.Navigate(srv.URL), chromedp.WaitVisible(chromedp.CSS(".flame .box")))
+	all := js(`[...document.querySelectorAll('.flame')[0].querySelectorAll('.box')].map(b => b.textContent).join(' ')`)
+	zoomed := js(`[...document.querySelectorAll('.flame')[0].querySelectorAll('.box')].find(b => b.textContent === 'draw').click(); ` + says)
+	focused := js(`document.activeElement.textContent`)
+	do(chromedp.Click(chromedp.CSS(".flame .out")), chromedp.SendKeys(chromedp.CSS(".flame input"), "stringify"))
+	found, outer := js(says), js(`String(document.querySelector('.flame .out').disabled)`)
+	difference := js(`[...document.querySelectorAll('.flame')[1].querySelectorAll('.box')].map(b => b.title.split(':')[0] + '=' + b.className.split(' ')[1]).join(' ')`)
+	for _, want := range []string{"all", "POST /Count", "main", "handle", "draw", "JSON.stringify"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("boxes %q lack %s", all, want)
+		}
+	}
+	if !strings.Contains(zoomed, "draw: 9.00 s, 90.0 % — shop/draw.go:7") || focused != "draw" {
+		t.Errorf("zoomed in: %q, the focus is on %q", zoomed, focused)
+	}
+	if !strings.Contains(found, "1 boxes fit, 10.0 % of all") || outer != "true" {
+		t.Errorf("found %q, zoomed out: %s", found, outer)
+	}
+	for _, want := range []string{"draw=cheap4", "sum=dear4", "handle=cheap4", "serve=dear4"} {
+		if !strings.Contains(difference, want) {
+			t.Errorf("the difference %q lacks %s", difference, want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package flame
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+
+	"whittle/chart"
+	"whittle/profile"
+)
+
+var (
+	//go:embed flame.js
+	script string
+	//go:embed flame.css
+	style string
+)
+
+// Equip gives a page what its graphs need.
+func Equip(p *chart.Page) { p.Script, p.Style = script, style }
+
+// units are how the script writes a kind's values.
+var units = map[profile.Kind]string{
+	profile.CPU: "ns", profile.Mutex: "ns", profile.Block: "ns", profile.Allocations: "B", profile.Heap: "B",
+}
+
+// graph is what the script reads.
+type graph struct {
+	Unit string          `json:"unit"`
+	Per  string          `json:"per"`
+	Diff bool            `json:"diff"`
+	Root json.RawMessage `json:"root"`
+}
+
+// Of draws the stacks of a profile.
+func Of(p *profile.Profile) (chart.Figure, error) {
+	root := newNode("all")
+	root.add(p, 1, func(n *node) *float64 { return &n.after })
+	return figure(graph{Unit: units[p.Kind]}, root, fmt.Sprintf("Where the %s went", noun(p.Kind)),
+		"A box is a function below its callers; its width is what was spent in it and in what it called.",
+		[][2]string{{"owner0", "own code"}, {"owner1", "libraries"}, {"owner2", "standard library"}, {"owner3", "runtime"}})
+}
+
+// Between draws two profiles as one graph: a box's width is the sum of both,
+// its colour who of them spent more.
+func Between(before, after *profile.Profile) (chart.Figure, error) {
+	d := profile.Diff(before, after)
+	g := graph{Unit: units[after.Kind], Diff: true, Per: " a request"}
+	weight := [2]float64{1 / float64(max(before.AllRequests(), 1)), 1 / float64(max(after.AllRequests(), 1))}
+	if !d.PerRequest {
+		g.Per = " a second"
+		weight = [2]float64{1 / max(before.Duration.Seconds(), 1e-9), 1 / max(after.Duration.Seconds(), 1e-9)}
+	}
+	root := newNode("all")
+	root.add(before, weight[0], func(n *node) *float64 { return &n.before })
+	root.add(after, weight[1], func(n *node) *float64 { return &n.after })
+	return figure(g, root, "What became dearer and what cheaper",
+		"A box's width is what both profiles spent there"+g.Per+", added up; its colour says which spent more.",
+		[][2]string{{"dear4", "only after: dearer"}, {"dear2", "more after"}, {"same", "the same"}, {"cheap2", "less after"}, {"cheap4", "only before: cheaper"}})
+}
+
+func noun(k profile.Kind) string {
+	return map[profile.Kind]string{
+		profile.CPU: "CPU time", profile.Allocations: "allocated bytes", profile.Heap: "live bytes",
+		profile.Mutex: "time at locks", profile.Block: "blocked time", profile.Goroutines: "goroutines are",
+	}[k]
+}
+
+func figure(g graph, root *node, title, caption string, key [][2]string) (chart.Figure, error) {
+	var err error
+	if g.Root, err = root.tree(); err != nil {
+		return chart.Figure{}, err
+	}
+	b, err := json.Marshal(g) // escapes <, > and &, so that no name ends the element
+	if err != nil {
+		return chart.Figure{}, err
+	}
+	var out strings.Builder
+	out.WriteString(`<div class="flame"><ul class="key">`)
+	for _, k := range key {
+		fmt.Fprintf(&out, `<li><span class="%s"></span>%s</li>`, k[0], html.EscapeString(k[1]))
+	}
+	out.WriteString(`</ul><div class="bar"><input type="search" placeholder="Find a function" aria-label="Find a function"><button type="button" class="out" disabled>Show all</button></div>` +
+		`<p class="says" aria-live="polite"></p><div class="stage"></div><script type="application/json">`)
+	out.Write(b)
+	out.WriteString(`</script></div>`)
+	return chart.Markup(title, caption, out.String()), nil
+}

@@ -1,0 +1,122 @@
+// Package flame draws profiles: the stacks of one as a flame graph, and those
+// of two as one graph in which the dearer is red and the cheaper green. The
+// page stands by itself: search, zoom, no network.
+package flame
+
+import (
+	"encoding/json"
+	"sort"
+
+	"whittle/profile"
+)
+
+// maxNodes bounds a graph: what is thinner than a pixel is not drawn, and goes
+// into its parent.
+const maxNodes = 12_000
+
+// node is one box: a function below the ones it was called by. Before and After
+// are in the kind's unit, per request or per second as the page says; of one
+// profile, Before is 0.
+type node struct {
+	name          string
+	owner         profile.Owner
+	file          string
+	line          int
+	before, after float64
+	children      map[string]*node
+}
+
+func newNode(name string) *node { return &node{name: name, children: map[string]*node{}} }
+
+func (n *node) child(name string) *node {
+	c := n.children[name]
+	if c == nil {
+		c = newNode(name)
+		n.children[name] = c
+	}
+	return c
+}
+
+// add puts a profile's samples below n: endpoint first, then the stack from
+// its root.
+func (n *node) add(p *profile.Profile, weight float64, into func(*node) *float64) {
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if len(s.Stack) > 0 && p.Functions[s.Stack[0].Function].Category == profile.Idle {
+			continue
+		}
+		value := float64(s.Value) * weight
+		at := n
+		*into(at) += value
+		if s.Endpoint != "" {
+			at = at.child(s.Endpoint)
+			at.owner = profile.Own
+			*into(at) += value
+		}
+		for depth := len(s.Stack) - 1; depth >= 0; depth-- {
+			f := &p.Functions[s.Stack[depth].Function]
+			at = at.child(f.Name)
+			at.owner, at.file, at.line = f.Owner, f.File, f.Line
+			*into(at) += value
+		}
+	}
+}
+
+// width is what a box's width stands for. In a difference it is both sides'
+// sum, so that what is gone and what is new both have their place.
+func (n *node) width() float64 { return n.before + n.after }
+
+// box is a node as the page's script reads it, short since there are many.
+type box struct {
+	Name     string  `json:"n"`
+	Owner    int     `json:"o"`
+	File     string  `json:"f,omitempty"`
+	Line     int     `json:"l,omitempty"`
+	Before   float64 `json:"b,omitempty"`
+	After    float64 `json:"a"`
+	Children []*box  `json:"c,omitempty"`
+}
+
+// boxes gives the tree without what is thinner than least.
+func (n *node) boxes(least float64) *box {
+	b := &box{Name: n.name, Owner: int(n.owner), File: n.file, Line: n.line, Before: round(n.before), After: round(n.after)}
+	names := make([]string, 0, len(n.children))
+	for name, c := range n.children {
+		if c.width() >= least {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		b.Children = append(b.Children, n.children[name].boxes(least))
+	}
+	return b
+}
+
+// round keeps four digits of what is drawn: more would only make the file large.
+func round(v float64) float64 {
+	if v >= 1000 || v <= 0 {
+		return float64(int64(v + 0.5))
+	}
+	return float64(int64(v*1000+0.5)) / 1000
+}
+
+// count gives the number of boxes that are at least so wide.
+func (n *node) count(least float64) int {
+	sum := 1
+	for _, c := range n.children {
+		if c.width() >= least {
+			sum += c.count(least)
+		}
+	}
+	return sum
+}
+
+// tree gives the graph's JSON, bounded in its number of boxes.
+func (n *node) tree() ([]byte, error) {
+	least := n.width() / 2000
+	for n.count(least) > maxNodes {
+		least *= 2
+	}
+	return json.Marshal(n.boxes(least))
+}
