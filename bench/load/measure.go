@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,9 +54,9 @@ func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T
 		conclude(name, pacedCPU+"_median", all.Median(name, pacedCPU), "us")
 	}
 	for _, metric := range []string{saturatedCPU, pacedCPU} {
-		for i := range peers {
-			if peer := peers[i].name; all.Median(peer, metric) > 0 {
-				conclude(ours, metric+"_to_"+peer, all.Ratio(metric, ours, peer), "x")
+		for i := range tools {
+			if x := &tools[i]; x.beside != "" {
+				conclude(x.beside, metric+"_to_"+x.name, all.Ratio(metric, x.beside, x.name), "x")
 			}
 		}
 	}
@@ -84,6 +85,7 @@ func measure(ctx context.Context, s settings, to *target, x *tool, t *table.T, a
 	if want := float64(s.rate) * s.duration.Seconds(); float64(o.requests) < 0.95*want {
 		// A figure of a rate that was not sent is none of that rate.
 		fmt.Printf("%s sent %d of %.0f at %d a second: not counted\n", x.name, o.requests, want, s.rate)
+		all.Add(t, x.name, pacedCPU, math.NaN(), "us")
 	} else {
 		all.Add(t, x.name, pacedCPU, o.each(), "us")
 	}

@@ -21,6 +21,8 @@ import (
 type target struct {
 	cmd  *exec.Cmd
 	addr string
+	// h2 is where it speaks HTTP/2 without TLS, and nothing else.
+	h2 string
 }
 
 const nginxConfig = `daemon off;
@@ -36,6 +38,7 @@ http {
   uwsgi_temp_path {{folder}}/nginx-d; scgi_temp_path {{folder}}/nginx-e;
   server {
     listen {{listen}} backlog=4096;
+    listen {{h2}} http2 backlog=4096;
     location / { default_type text/plain; return 200 "ok\n"; }
     location = /status { stub_status; }
   }
@@ -51,12 +54,16 @@ func startTarget(ctx context.Context, s settings) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	h2, err := freeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
 	config := filepath.Join(s.folder, "nginx.conf")
-	text := strings.NewReplacer("{{folder}}", s.folder, "{{listen}}", addr).Replace(nginxConfig)
+	text := strings.NewReplacer("{{folder}}", s.folder, "{{listen}}", addr, "{{h2}}", h2).Replace(nginxConfig)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write nginx's config: %w", err)
 	}
-	t := &target{cmd: exec.CommandContext(ctx, binary, "-e", s.folder+"/nginx.err", "-c", config), addr: addr}
+	t := &target{cmd: exec.CommandContext(ctx, binary, "-e", s.folder+"/nginx.err", "-c", config), addr: addr, h2: h2}
 	if err := t.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,13 +14,17 @@ import (
 const (
 	ours      = "whittle"
 	templated = "whittle-templated"
+	oursH2    = "whittle-h2"
 )
 
 // tool is a load generator to compare with. Its arguments may hold {{url}},
-// {{s}} for a measurement's seconds, {{conns}}, {{rate}}, {{each}} for the rate
+// {{h2}} for the URL by HTTP/2, {{s}} for a measurement's seconds, {{conns}}, {{rate}}, {{each}} for the rate
 // of each connection, and {{folder}}.
 type tool struct {
 	name    string
+	program string // what runs; empty: the name
+	// beside is the row of ours that it is compared with; empty: ours.
+	beside  string
 	install string
 	// saturated sends as fast as answers come back; paced sends at the rate,
 	// nil where the tool cannot.
@@ -36,6 +41,10 @@ var peers = []tool{
 		name: "oha", install: "cargo install oha --locked",
 		saturated: []string{"--no-tui", "-z", "{{s}}s", "-c", "{{conns}}", "{{url}}"},
 		paced:     []string{"--no-tui", "-z", "{{s}}s", "-c", "{{conns}}", "-q", "{{rate}}", "--latency-correction", "{{url}}"},
+	},
+	{
+		name: "oha-h2", program: "oha", beside: oursH2, install: "cargo install oha --locked",
+		saturated: []string{"--no-tui", "--http2", "-z", "{{s}}s", "-c", "{{conns}}", "-p", "1", "{{h2}}"},
 	},
 	{
 		name: "hey", install: "go install github.com/rakyll/hey@v0.1.4",
@@ -91,6 +100,10 @@ func whittles(binary string) []tool {
 			paced:     []string{"load", "{{folder}}/paced.yml", "--max-late=1h", "--json", "{{folder}}/paced.json"},
 		},
 		{
+			name: oursH2, binary: binary,
+			saturated: []string{"load", "{{h2}}", "--protocol", "h2", "--users", "{{conns}}", "--duration", "{{s}}s"},
+		},
+		{
 			name: templated, binary: binary,
 			saturated: []string{"load", "{{folder}}/templated.yml", "--users", "{{conns}}", "--duration", "{{s}}s"},
 		},
@@ -99,9 +112,9 @@ func whittles(binary string) []tool {
 
 // findTools gives the tools that are here, ours first, with their arguments
 // filled in, and says how to install the others.
-func findTools(s settings, addr string) ([]tool, error) {
+func findTools(s settings, addr, h2 string) ([]tool, error) {
 	fill := strings.NewReplacer(
-		"{{url}}", "http://"+addr+"/", "{{s}}", strconv.Itoa(int(s.duration.Seconds())), "{{conns}}", strconv.Itoa(s.conns),
+		"{{url}}", "http://"+addr+"/", "{{h2}}", "http://"+h2+"/", "{{s}}", strconv.Itoa(int(s.duration.Seconds())), "{{conns}}", strconv.Itoa(s.conns),
 		"{{rate}}", strconv.Itoa(s.rate), "{{each}}", strconv.FormatFloat(float64(s.rate)/float64(s.conns), 'f', -1, 64), "{{folder}}", s.folder,
 	)
 	for name, text := range files {
@@ -111,10 +124,9 @@ func findTools(s settings, addr string) ([]tool, error) {
 	}
 	tools := whittles(s.whittle)
 	for _, t := range peers {
-		variable := strings.ToUpper(t.name)
-		if t.binary = os.Getenv(variable); t.binary == "" {
-			t.binary = t.name
-		}
+		t.program, t.beside = cmp.Or(t.program, t.name), cmp.Or(t.beside, ours)
+		variable := strings.ToUpper(t.program)
+		t.binary = cmp.Or(os.Getenv(variable), t.program)
 		var err error
 		if t.binary, err = exec.LookPath(t.binary); err != nil {
 			fmt.Printf("%s is missing: %s (or %s=PATH)\n", t.name, t.install, variable)

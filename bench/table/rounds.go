@@ -9,7 +9,8 @@ import (
 // subjects are compared within a round: what slows the machine then slows both.
 type Rounds map[[2]string][]float64
 
-// Add keeps a value, and makes it a row of t.
+// Add keeps a value, and makes it a row of t. What is not a number is no row,
+// but keeps the subject's later values in their rounds.
 func (r Rounds) Add(t *T, subject, metric string, value float64, unit string) {
 	t.Add(subject, metric, value, unit)
 	key := [2]string{subject, metric}
@@ -38,9 +39,10 @@ func (r Rounds) zip(metric, subject, base string, f func(x, y float64) float64) 
 	return c
 }
 
-// Median of none is not a number, which a table leaves out.
+// Median leaves out what is not a number; that of none is not a number, which a
+// table leaves out.
 func Median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
+	v = slices.DeleteFunc(slices.Sorted(slices.Values(v)), math.IsNaN)
 	n := len(v)
 	if n == 0 {
 		return math.NaN()

@@ -38,3 +38,21 @@ func TestRatioIsByRound(t *testing.T) {
 		t.Errorf("%d rows, want one for each value", got)
 	}
 }
+
+// A round without a figure must not shift the later ones against another's.
+func TestRatioKeepsToRoundsWithoutAFigure(t *testing.T) {
+	r, tb := Rounds{}, New("t")
+	for i, v := range []float64{math.NaN(), 40, 90} {
+		r.Add(tb, "a", "m", v, "us")
+		r.Add(tb, "b", "m", []float64{5, 10, 30}[i], "us")
+	}
+	if got := r.Ratio("m", "a", "b"); got != 3.5 {
+		t.Errorf("ratio %v, want the median of 4 and 3", got)
+	}
+	if got := r.Median("a", "m"); got != 65 {
+		t.Errorf("median %v, want that of 40 and 90", got)
+	}
+	if got := len(tb.Rows()); got != 5 {
+		t.Errorf("%d rows, want one for each number", got)
+	}
+}
