@@ -143,6 +143,9 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/paired", "os", "paired is pure: samples and a random source in, ratios out"},
 	{"whittle/paired", "time", "paired knows no clock: samples are numbers"},
 	{"whittle/transcode", "net/http", "transcode turns bytes into bytes; the gateway makes the calls"},
+	{"whittle/systems/ingest/event", "net/http", "event is pure: bytes in, records out; front speaks HTTP"},
+	{"whittle/systems/ingest/event", "os", "event is pure: bytes in, records out"},
+	{"whittle/systems/ingest/event", "encoding/json", "an event is spliced, never decoded and encoded: its bytes are its client's"},
 	{"whittle/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},
 }
