@@ -1,0 +1,237 @@
+// Package smell names what is known to waste a processor, where a profile shows
+// it: what, at which line of the service's own code, how much, and what to do.
+package smell
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"whittle/profile"
+)
+
+// Smell is one finding.
+type Smell struct {
+	Name     string  `json:"name"`  // of a kind of smell, stable: "printed-message"
+	Title    string  `json:"title"` // what is wrong, in a few words
+	Function string  `json:"function"`
+	File     string  `json:"file"` // of the service's own code; "" where none is on the stack
+	Line     int     `json:"line"`
+	Share    float64 `json:"share"`    // of the profile's total, 0 to 1
+	Evidence string  `json:"evidence"` // what was seen, with figures
+	Advice   string  `json:"advice"`
+}
+
+// Where gives file:line, short, or the function where there is no file.
+func (s *Smell) Where() string {
+	switch {
+	case s.File == "":
+		return s.Function
+	case s.Line == 0:
+		return s.File
+	}
+	return fmt.Sprintf("%s:%d", s.File, s.Line)
+}
+
+// Find names the smells of one service in its profiles, of any kinds; the
+// worst first. A service that does its work and no more has none.
+//
+// A finding is a share of samples above a rule's threshold. Samples are few
+// where a process idles, so the share's lower 95 % bound (Wilson 1927) must be
+// above half the threshold, with at least minSamples samples.
+func Find(profiles []*profile.Profile) []Smell {
+	var out []Smell
+	for _, p := range profiles {
+		switch {
+		case p.Kind == profile.CPU && p.Runtime == profile.Go:
+			out = append(out, apply(p, goRules)...)
+			out = append(out, collector(p, profiles)...)
+		case p.Kind == profile.CPU && p.Runtime == profile.Node:
+			out = append(out, apply(p, nodeRules)...)
+			out = append(out, collector(p, profiles)...)
+			out = append(out, blocked(p)...)
+		case p.Kind == profile.Mutex:
+			out = append(out, contended(p)...)
+		}
+	}
+	out = once(out)
+	slices.SortStableFunc(out, func(a, b Smell) int { return cmp.Compare(b.Share, a.Share) })
+	return out
+}
+
+// once keeps the worst finding of a name at a place: lock contention shows in
+// the CPU's profile and in that of the locks.
+func once(all []Smell) []Smell {
+	type key struct{ name, where string }
+	at := map[key]int{}
+	var out []Smell
+	for _, s := range all {
+		k := key{s.Name, s.Where()}
+		if i, ok := at[k]; ok {
+			if s.Share > out[i].Share {
+				out[i] = s
+			}
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, s)
+	}
+	return out
+}
+
+// minSamples is the fewest samples that anything is said of.
+const minSamples = 5
+
+// rule finds one kind of smell in CPU profiles.
+type rule struct {
+	name, title, advice string
+	least               float64 // share of the total at one own line
+	// match looks at a stack, leaf first, down to and with the own frame nearest
+	// to the leaf, or all of it where none is own; and says what it saw.
+	match func(v *view) (seen string, ok bool)
+}
+
+// view is a stack as a rule sees it.
+type view struct {
+	p     *profile.Profile
+	stack []profile.Frame // leaf first; the last is the own frame, if any is
+	whole []profile.Frame
+}
+
+func (v *view) name(i int) string { return v.p.Functions[v.stack[i].Function].Name }
+
+// find gives the first function from the leaf on whose name is, or begins with
+// (a prefix ends in "*"), one of the patterns.
+func (v *view) find(patterns ...string) (string, bool) { return find(v.p, v.stack, patterns) }
+
+// above looks at the whole stack, beyond the own frame too.
+func (v *view) above(patterns ...string) bool {
+	_, ok := find(v.p, v.whole, patterns)
+	return ok
+}
+
+func find(p *profile.Profile, stack []profile.Frame, patterns []string) (string, bool) {
+	for _, f := range stack {
+		name := p.Functions[f.Function].Name
+		for _, pattern := range patterns {
+			if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(name, prefix) || name == pattern {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// place is a line of own code, or none.
+type place struct {
+	function int32 // -1: no own code is on the stack
+	line     int32
+}
+
+// finding gathers what a rule matched at one place.
+type finding struct {
+	value, samples int64
+	seen           map[string]int64
+}
+
+// apply runs rules over a profile. A stack counts for the first rule that
+// matches it: they stand from the particular to the general.
+func apply(p *profile.Profile, rules []rule) []Smell {
+	total, samples := p.Total(), int64(0)
+	found := make([]map[place]*finding, len(rules))
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if p.CategoryOf(s) == profile.Idle {
+			continue
+		}
+		samples += max(s.Objects, 1)
+		v := view{p: p, stack: s.Stack, whole: s.Stack}
+		at := place{function: -1}
+		if own := slices.IndexFunc(s.Stack, func(f profile.Frame) bool { return p.Functions[f.Function].Owner == profile.Own }); own >= 0 {
+			v.stack = s.Stack[:own+1]
+			at = place{s.Stack[own].Function, s.Stack[own].Line}
+		}
+		for r := range rules {
+			seen, ok := rules[r].match(&v)
+			if !ok {
+				continue
+			}
+			if found[r] == nil {
+				found[r] = map[place]*finding{}
+			}
+			f := found[r][at]
+			if f == nil {
+				f = &finding{seen: map[string]int64{}}
+				found[r][at] = f
+			}
+			f.value += s.Value
+			f.samples += max(s.Objects, 1)
+			f.seen[seen] += s.Value
+			break
+		}
+	}
+	var out []Smell
+	for r, places := range found {
+		for at, f := range places {
+			share := float64(f.value) / float64(max(total, 1))
+			if share < rules[r].least || f.samples < minSamples || lowerBound(f.samples, samples) < rules[r].least/2 {
+				continue
+			}
+			out = append(out, rules[r].smell(p, at, f, share))
+		}
+	}
+	slices.SortFunc(out, func(a, b Smell) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Name+a.Where(), b.Name+b.Where()))
+	})
+	return out
+}
+
+func (r *rule) smell(p *profile.Profile, at place, f *finding, share float64) Smell {
+	s := Smell{Name: r.name, Title: r.title, Advice: r.advice, Share: share}
+	most := ""
+	for name, v := range f.seen {
+		if most == "" || v > f.seen[most] || v == f.seen[most] && name < most {
+			most = name
+		}
+	}
+	s.Evidence = fmt.Sprintf("%s of the CPU time is spent below %s", percent(share), most)
+	if at.function >= 0 {
+		fn := p.Functions[at.function]
+		s.Function, s.File, s.Line = fn.Name, fn.File, int(at.line)
+		if s.Line == 0 {
+			s.Line = fn.Line
+		}
+		s.Evidence += fmt.Sprintf(", called by %s at %s", shortName(fn.Name), s.Where())
+	} else {
+		s.Function = most
+	}
+	return s
+}
+
+// lowerBound is the lower end of Wilson's 95 % interval for k of n.
+func lowerBound(k, n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	const z = 1.96
+	p, m := float64(k)/float64(n), float64(n)
+	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
+}
+
+func percent(share float64) string {
+	if share < 0.1 {
+		return fmt.Sprintf("%.1f %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// shortName drops the path of a Go function's package: api.(*Server).get.
+func shortName(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		return path.Base(name[:i])
+	}
+	return path.Base(name)
+}
