@@ -192,7 +192,7 @@ func (s *Stream) abandon() {
 	defer s.mu.Unlock()
 	s.closing = true
 	for _, it := range s.queue.order {
-		err := errClosed
+		var err error = errClosed
 		if it.unknown {
 			err = whittle.Errorf(whittle.Canceled, "put record: the stream was closed before it was known whether it was kept: %w", it.cause)
 		}

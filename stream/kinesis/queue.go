@@ -183,14 +183,23 @@ func (q *queue) release(it *item) {
 
 // fail gives a record its error, and those behind it that must not pass it.
 func (q *queue) fail(it *item, err error) {
-	q.finish(it, stream.Result{Err: err})
+	q.finish(it, stream.Result{Err: it.known(err)})
 	behind := false
 	for _, other := range it.lane.items {
 		if behind && other.of == it.of && !other.flying {
-			q.finish(other, stream.Result{Err: errPassed})
+			q.finish(other, stream.Result{Err: other.known(errPassed)})
 		}
 		behind = behind || other == it
 	}
+}
+
+// known turns the error of a record that was surely not kept this time into
+// one that says what is known of all the times.
+func (it *item) known(err error) error {
+	if !it.unknown {
+		return err
+	}
+	return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", err)
 }
 
 // withdraw ends all of an Append that has no result yet. What is in a call may
@@ -217,14 +226,10 @@ func (q *queue) expire(now time.Time) {
 
 // overdue is the error of a record that was tried until its budget was used up.
 func overdue(it *item) error {
-	switch {
-	case it.unknown:
-		return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known within its time whether it was kept: %w", it.cause)
-	case it.cause != nil:
-		return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
-	default:
+	if it.cause == nil {
 		return whittle.Errorf(whittle.ResourceExhausted, "put record: not sent within its time: the stream takes less than comes in")
 	}
+	return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
 }
 
 // wake is how long the owner may sleep if nothing else happens.
