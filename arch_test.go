@@ -31,6 +31,8 @@ var rooms = map[string]int{
 
 	"whittle/stream/inflight":            2,
 	"whittle/stream/kafka":               3,
+	"whittle/stream/ledger":              2,
+	"whittle/stream/nats":                3,
 	"whittle/stream/kafka/kafkatest":     1,
 	"whittle/stream/kinesis":             2,
 	"whittle/stream/kinesis/kinesistest": 1,

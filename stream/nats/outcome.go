@@ -1,0 +1,49 @@
+package nats
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle"
+)
+
+// Codes of JetStream's answers that the client has no names for.
+const (
+	codeNoResources = 10023 // the account or the server is full
+	codeTooLarge    = 10054 // message size exceeds maximum allowed
+	codeStoreFailed = 10077 // the store's own error, in the description
+	codeHeadTooLong = 10097 // header size exceeds maximum allowed
+)
+
+// stands says whether err is JetStream's answer, as opposed to none: publishing
+// again would not change it.
+func stands(err error) bool {
+	_, ok := errors.AsType[*jetstream.APIError](err)
+	return ok
+}
+
+// outcome gives a failure its code. doubtful says that the record was published
+// before with no answer, so that it may be kept whatever the last answer was.
+func outcome(err error, doubtful bool) error {
+	const doing = "append to NATS JetStream"
+	refused, ok := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case doubtful:
+		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
+	case !ok:
+		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
+	case refused.ErrorCode == codeTooLarge, refused.ErrorCode == codeHeadTooLong:
+		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
+	case refused.ErrorCode == codeNoResources, refused.ErrorCode == codeStoreFailed && full(refused):
+		return whittle.Errorf(whittle.ResourceExhausted, "%s: %w", doing, err)
+	case refused.ErrorCode == codeStoreFailed:
+		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
+	}
+	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
+}
+
+// full says whether the store refused because of a bound of the stream, which it
+// checks before it writes.
+func full(err *jetstream.APIError) bool { return strings.HasPrefix(err.Description, "maximum ") }
