@@ -144,7 +144,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 			o.Target, o.Watch, o.WatchURLs = sides[i].Target, sides[i].Watch, sides[i].WatchURLs
 			o.Seed += uint64(run - 1)
 			if f := l.OnProgress; f != nil {
-				name := fmt.Sprintf("%d users, run %d of %d, target %c", users, run, l.Runs, 'A'+i)
+				name := fmt.Sprintf("%s, run %d of %d, target %c", userCount(users), run, l.Runs, 'A'+i)
 				o.OnProgress = func(p Progress) { f(name, p) }
 			}
 			if pair[i], err = Run(ctx, plan, o); err != nil {
@@ -225,7 +225,7 @@ func (r *LevelsReport) judge(runs int) {
 		}
 		for k := range r.Levels[i].Runs {
 			if run := &r.Levels[i].Runs[k]; run.Void != "" && r.Void == "" {
-				r.Void = fmt.Sprintf("run %d of target %s with %d users: %s", run.Run, strings.ToUpper(run.Side), r.Levels[i].Users, run.Void)
+				r.Void = fmt.Sprintf("run %d of target %s with %s: %s", run.Run, strings.ToUpper(run.Side), userCount(r.Levels[i].Users), run.Void)
 			}
 		}
 	}

@@ -22,18 +22,40 @@ func (r *LevelsReport) rows() (head []string, rows [][]string) {
 				head = append(head, f.label())
 			}
 			a, b = append(a, f.value(f.A)), append(b, f.value(f.B))
-			cell := ratioText(f.Ratio)
-			if f.interval() != "–" {
-				cell += " (" + f.interval() + ")"
-			}
-			if f.Different {
-				cell += " *"
-			}
-			ratio = append(ratio, cell)
+			ratio = append(ratio, f.over())
 		}
 		rows = append(rows, a, b, ratio)
 	}
 	return head, rows
+}
+
+// narrow is the same table with a line for each figure: a page has less room
+// across than a terminal.
+func (r *LevelsReport) narrow() (rows [][]string) {
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		for k := range l.Figures {
+			f := &l.Figures[k]
+			users := ""
+			if k == 0 {
+				users = fmt.Sprint(l.Users)
+			}
+			rows = append(rows, []string{users, f.label(), f.value(f.A), f.value(f.B), f.over()})
+		}
+	}
+	return rows
+}
+
+// over is the ratio with its interval, marked where it is called different.
+func (f *Compared) over() string {
+	cell := ratioText(f.Ratio)
+	if f.interval() != "–" {
+		cell += " (" + f.interval() + ")"
+	}
+	if f.Different {
+		cell += " *"
+	}
+	return cell
 }
 
 // WriteSummary prints the table and the verdicts for people.
@@ -64,11 +86,10 @@ func (r *LevelsReport) WriteSummary(w io.Writer) error {
 // WriteHTML writes the comparison as one HTML file that needs nothing beside
 // it.
 func (r *LevelsReport) WriteHTML(w io.Writer) error {
-	head, rows := r.rows()
 	s := chart.Section{
 		Title:      "By the number of users",
 		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
-		Tables:     []chart.Table{{Caption: "Means over the runs; below each pair the ratio with its 95 % interval, * where it is called different", Head: head, Rows: rows}},
+		Tables:     []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.narrow()}},
 		Figures:    []chart.Figure{r.picture()},
 	}
 	s.Paragraphs = append(s.Paragraphs, r.Warnings...)
