@@ -78,7 +78,7 @@ func read(ctx context.Context, s stream.Stream, partition string, from, end uint
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
+	defer func() { _ = r.Close() }()           // nothing was written
 	into := make([]stream.Entry, readAtOnce+1) // room for a corrupt one behind them
 	for at := from; at < end; {
 		n, err := r.Next(ctx, into[:readAtOnce])

@@ -116,31 +116,24 @@ func (p *Parser) bulk() error {
 		}
 		return ErrNoBatch
 	}
-	o := s.object(i, 0)
-	batch, twice := false, false
 	var value [names]span
+	array, named, twice := false, false, false
+	o := s.object(i, 0)
 	for o.next() {
 		key := p.keyText(&o)
 		n := nameOf(key)
-		if !utf8.Valid(key) {
+		if string(key) == "batch" {
+			twice, named = twice || named, true
+			if s.b[o.at] == '[' {
+				array = true
+				if err := p.array(&o); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if o.skip() && !utf8.Valid(s.b[o.key.from:o.value.to]) {
 			return errBody
-		}
-		var ok bool
-		if string(key) == "batch" && s.b[o.at] == '[' {
-			twice = twice || batch
-			batch = true
-			var err error
-			if ok, err = p.array(&o); err != nil {
-				return err
-			}
-		} else {
-			ok = o.skip()
-			if ok && !utf8.Valid(o.value.of(s.b)) {
-				return errBody
-			}
-		}
-		if !ok {
-			break
 		}
 		twice = twice || n != other && !value[n].none()
 		value[n] = o.value
@@ -148,7 +141,7 @@ func (p *Parser) bulk() error {
 	switch {
 	case o.at < 0 || skipSpace(s.b, o.at) != len(s.b):
 		return errBody
-	case !batch:
+	case !array:
 		return ErrNoBatch
 	case twice:
 		return invalid("the body has a member twice")
@@ -157,30 +150,33 @@ func (p *Parser) bulk() error {
 }
 
 // array reads the events of a batch.
-func (p *Parser) array(o *object) (ok bool, err error) {
+func (p *Parser) array(o *object) error {
 	const base = 2
 	b := p.scanner.b
 	i := skipSpace(b, o.at+1)
 	if i < len(b) && b[i] == ']' {
-		return o.done(i + 1), nil
+		o.done(i + 1)
+		return nil
 	}
 	for i < len(b) {
 		if len(p.events) >= p.limits.Events {
-			return false, whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
+			return whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
 		}
 		if i = p.read(i, base); i < 0 {
 			break
 		}
 		i = skipSpace(b, i)
 		if i < len(b) && b[i] == ']' {
-			return o.done(i + 1), nil
+			o.done(i + 1)
+			return nil
 		}
 		if i >= len(b) || b[i] != ',' {
 			break
 		}
 		i = skipSpace(b, i+1)
 	}
-	return o.done(-1), nil
+	o.done(-1)
+	return nil
 }
 
 // share notes what the batch's own members give to each event.
