@@ -119,6 +119,7 @@ func TestRejectedEvents(t *testing.T) {
 		{`[{"a":1}]`, "not an object"},
 		{`{"type":"track","userId":"u","x":"` + long + `"}`, "are allowed"},
 		{`{"type":"track","userId":"u","timestamp":"` + long[:17<<10] + `"}`, "are allowed"},
+		{`{"type":"track","userId":"u","originalTimestamp":null,"timestamp":"` + long[:17<<10] + `"}`, "are allowed"},
 	} {
 		good := `{"type":"page","userId":"u"}`
 		b, err := event.Parse(event.Limits{}, call(event.Bulk), []byte(`{"batch":[`+good+`, `+c.body+` ,`+good+`]}`))
