@@ -112,9 +112,11 @@ func (s *Stream) admit(of *appending, records []stream.Record, bodies [][]byte, 
 			refuse(i, errClosed)
 		case errs[i] != nil:
 			refuse(i, errs[i])
+		case full:
+			refuse(i, errFull)
 		case failed[records[i].Key]:
 			refuse(i, errPassed)
-		case full || !s.queue.push(of, i, records[i].Key, bodies[i], now):
+		case !s.queue.push(of, i, records[i].Key, bodies[i], now):
 			full = true
 			refuse(i, errFull)
 		}

@@ -30,22 +30,34 @@ func (s *Stream) listShards(ctx context.Context) ([]shardRange, error) {
 			return nil, ofRequest("list shards of "+s.o.Stream, err)
 		}
 		for _, sh := range out.Shards {
-			if sh.HashKeyRange == nil {
-				continue
-			}
-			from, err := parseHash(aws.ToString(sh.HashKeyRange.StartingHashKey))
-			to, err2 := parseHash(aws.ToString(sh.HashKeyRange.EndingHashKey))
-			if err = errors.Join(err, err2); err != nil {
+			r, err := readShardRange(sh)
+			if err != nil {
 				return nil, whittle.Errorf(whittle.Unavailable, "list shards of %s: %w", s.o.Stream, err)
 			}
-			closed := sh.SequenceNumberRange != nil && sh.SequenceNumberRange.EndingSequenceNumber != nil
-			all = append(all, shardRange{id: aws.ToString(sh.ShardId), span: span{from, to}, closed: closed})
+			all = append(all, r)
 		}
 		if out.NextToken == nil {
 			return all, nil
 		}
 		in = &kinesis.ListShardsInput{NextToken: out.NextToken}
 	}
+}
+
+func readShardRange(sh types.Shard) (shardRange, error) {
+	r := shardRange{id: aws.ToString(sh.ShardId)}
+	if sh.HashKeyRange == nil {
+		return r, errors.New("a shard without a range of hash keys")
+	}
+	var err, err2 error
+	r.span.from, err = parseHash(aws.ToString(sh.HashKeyRange.StartingHashKey))
+	r.span.to, err2 = parseHash(aws.ToString(sh.HashKeyRange.EndingHashKey))
+	r.closed = sh.SequenceNumberRange != nil && sh.SequenceNumberRange.EndingSequenceNumber != nil
+	for _, parent := range []*string{sh.ParentShardId, sh.AdjacentParentShardId} {
+		if parent != nil {
+			r.parents = append(r.parents, *parent)
+		}
+	}
+	return r, errors.Join(err, err2)
 }
 
 // Partitions lists the shards, those too that a resharding has closed: their
@@ -153,7 +165,7 @@ func (r *reader) seek(ctx context.Context, in *kinesis.GetShardIteratorInput) er
 func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	for len(r.pending) == 0 {
 		if r.iterator == "" {
-			return 0, r.ended()
+			return 0, r.ended(ctx)
 		}
 		if err := r.fetch(ctx); err != nil {
 			return 0, err
@@ -181,12 +193,22 @@ func (r *reader) Close() error {
 	return nil
 }
 
-func (r *reader) ended() error {
-	where := "nowhere"
-	if len(r.children) > 0 {
-		where = strings.Join(r.children, " and ")
+// ended is the error at the end of a closed shard. It names the children, from
+// the listing where the last answer did not.
+func (r *reader) ended(ctx context.Context) error {
+	if len(r.children) == 0 {
+		shards, err := r.s.listShards(ctx)
+		if err != nil {
+			return err
+		}
+		for _, sh := range shards {
+			if slices.Contains(sh.parents, r.shard) {
+				r.children = append(r.children, sh.id)
+			}
+		}
 	}
-	return whittle.Errorf(whittle.FailedPrecondition, "read shard %s: a resharding closed it, and it goes on in %s: %w", r.shard, where, io.EOF)
+	return whittle.Errorf(whittle.FailedPrecondition, "read shard %s: a resharding closed it, and it goes on in %s: %w",
+		r.shard, strings.Join(r.children, " and "), io.EOF)
 }
 
 // fetch makes one read, no sooner than the pace allows.

@@ -8,9 +8,10 @@ import (
 
 // shardRange is a shard as Kinesis lists it.
 type shardRange struct {
-	id     string
-	span   span
-	closed bool
+	id      string
+	span    span
+	closed  bool
+	parents []string // the shards that it was split off or merged from
 }
 
 // shard is an open shard with the lanes whose next records it takes.

@@ -193,6 +193,7 @@ func TestOpenNamesWhatIsWrong(t *testing.T) {
 		"no connection": {func(o *Options) { o.Endpoint = "http://127.0.0.1:1" }, whittle.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the SDK takes its time before it gives a connection up
 			o := ok
 			c.change(&o)
 			s, err := Open(t.Context(), o)

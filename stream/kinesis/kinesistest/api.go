@@ -126,7 +126,7 @@ func ferrokinesis() (string, bool) {
 func (o Options) ferrokinesis(ctx context.Context, program string, port int) *exec.Cmd {
 	// Its end is a matter of Close, not of ctx.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program,
-		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn",
+		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
 		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
 		"--enforce-limits", strconv.FormatBool(o.EnforceLimits))
 	if o.StateDir != "" {
