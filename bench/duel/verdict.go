@@ -22,6 +22,8 @@ type verdict struct {
 	Void    string   `json:"void"`
 	Pairs   int      `json:"pairs"`
 	Figures []figure `json:"figures"`
+
+	took time.Duration // of the try that was not void
 }
 
 type figure struct {
@@ -53,9 +55,10 @@ func (v *verdict) figure(key string) (f figure, ok bool) {
 	return f, false
 }
 
-// compare runs one comparison. A void one is tried again, for the generator had
-// not the machine that it needed.
-func compare(ctx context.Context, s settings, a, b *server, length time.Duration, more ...string) (*verdict, error) {
+// compare runs one comparison. A void one, in which the generator had not the
+// machine that it needed, is tried again and counted; after some tries it is
+// given as it is.
+func (n *voids) compare(ctx context.Context, s settings, a, b *server, length time.Duration, more ...string) (*verdict, error) {
 	args := append([]string{
 		"compare", a.url, b.url, "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--json", "-",
 		"--watch-pid-a", strconv.Itoa(a.cmd.Process.Pid), "--watch-pid-b", strconv.Itoa(b.cmd.Process.Pid),
@@ -65,20 +68,27 @@ func compare(ctx context.Context, s settings, a, b *server, length time.Duration
 		cmd := exec.CommandContext(ctx, s.whittle, args...)
 		var out, said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &said
+		began := time.Now()
 		err := cmd.Run()
-		v := &verdict{}
+		v := &verdict{took: time.Since(began)}
 		if e := json.Unmarshal(out.Bytes(), v); e != nil {
 			return nil, fmt.Errorf("compare: %w\n%s", errors.Join(err, e), said.Bytes())
 		}
-		if v.Void == "" || try == tries {
+		if v.Void == "" {
 			if err != nil {
 				return nil, fmt.Errorf("compare: %w\n%s", err, said.Bytes())
 			}
 			return v, nil
 		}
-		fmt.Printf("again: void: %s\n", v.Void)
+		*n++
+		if try == tries {
+			return v, nil
+		}
 	}
 }
+
+// voids counts comparisons that said nothing.
+type voids int
 
 // promised is the part of comparisons of equals that may call them different.
 const promised = 0.05
@@ -90,12 +100,17 @@ func selves(ctx context.Context, s settings, a *server, all *table.T, conclude a
 		return nil
 	}
 	const subject = "server with itself"
-	called, by, low := 0, map[string]int{}, map[string]int{}
+	called, done, by, low := 0, 0, map[string]int{}, map[string]int{}
+	var void voids
 	for i := range s.self {
-		v, err := compare(ctx, s, a, a, s.short, "--block", s.block.String())
+		v, err := void.compare(ctx, s, a, a, s.short, "--block", s.block.String())
 		if err != nil {
 			return err
 		}
+		if v.Void != "" {
+			continue
+		}
+		done++
 		keys := v.different()
 		if len(keys) > 0 {
 			called++
@@ -115,9 +130,10 @@ func selves(ctx context.Context, s settings, a *server, all *table.T, conclude a
 			fmt.Printf("%d of %d with itself: %d called different %s\n", i+1, s.self, called, strings.Join(keys, " "))
 		}
 	}
-	conclude(subject, "comparisons", float64(s.self), "n")
+	conclude(subject, "comparisons", float64(done), "n")
+	conclude(subject, "void_beside_them", float64(void), "n")
 	conclude(subject, "called_different", float64(called), "n")
-	conclude(subject, "chance_of_as_many_at_5_percent", tail(called, s.self), "p")
+	conclude(subject, "chance_of_as_many_at_5_percent", tail(called, done), "p")
 	for _, key := range []string{"median", "p95", "p99", "rate", "cpu", "errors"} {
 		conclude(subject, key+"_called_different", float64(by[key]), "n")
 		conclude(subject, key+"_interval_without_1", float64(low[key]), "n")
@@ -141,14 +157,18 @@ func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclud
 	}
 	subject := fmt.Sprintf("%.3g %% more work", s.slower*100)
 	found := table.Rounds{}
-	times := 0
+	times, done := 0, 0
+	var void voids
 	for i := range s.found {
-		began := time.Now()
-		v, err := compare(ctx, s, a, b, s.long)
+		v, err := void.compare(ctx, s, a, b, s.long)
 		if err != nil {
 			return err
 		}
-		took := time.Since(began)
+		if v.Void != "" {
+			continue
+		}
+		done++
+		took := v.took.Seconds()
 		f, ok := v.figure("median")
 		if !ok {
 			return fmt.Errorf("the comparison has no median: %s", v.Verdict)
@@ -159,12 +179,13 @@ func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclud
 		found.Add(all, subject, "median_ratio", *f.Ratio, "x")
 		found.Add(all, subject, "median_ratio_low", *f.Low, "x")
 		found.Add(all, subject, "median_ratio_high", *f.High, "x")
-		found.Add(all, subject, "took", took.Seconds(), "s")
+		found.Add(all, subject, "took", took, "s")
 		if s.progress {
-			fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took.Seconds(), v.Pairs, v.Verdict)
+			fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took, v.Pairs, v.Verdict)
 		}
 	}
-	conclude(subject, "comparisons", float64(s.found), "n")
+	conclude(subject, "comparisons", float64(done), "n")
+	conclude(subject, "void_beside_them", float64(void), "n")
 	conclude(subject, "median_found_slower", float64(times), "n")
 	for _, m := range []string{"median_ratio", "median_ratio_low", "median_ratio_high"} {
 		conclude(subject, m+"_median", found.Median(subject, m), "x")
