@@ -45,6 +45,8 @@ var rooms = map[string]int{
 	"whittle/profile/collect": 2,
 	"whittle/profile/flame":   2,
 	"whittle/profile/smell":   2,
+	"whittle/profile/guard":   2,
+	"whittle/profile/report":  3,
 
 	"whittle/systems/count/rpc":                    30,
 	"whittle/systems/count/sum":                    30,

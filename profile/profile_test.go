@@ -369,3 +369,20 @@ func FuzzRead(f *testing.F) {
 		Diff(p, p)
 	})
 }
+
+func TestMergeKeepsWhatWasTaken(t *testing.T) {
+	a := newBuild(Go).add(5, "", "own.walk", "own.main").p
+	b := newBuild(Go).add(7, "", "own.main").add(1, "", "own.sit", "own.main").p
+	a.Began, b.Began = time.Unix(100, 0), time.Unix(102, 0)
+	a.Requests, b.Requests = map[string]int64{"x": 1}, map[string]int64{"x": 2, "y": 3}
+	m := Merge([]*Profile{&a, &b})
+	if m.Total() != 13 || m.Duration != 3*time.Second || m.AllRequests() != 6 || len(m.Functions) != 3 {
+		t.Errorf("merged: %+v", m)
+	}
+	if early, late := m.Between(0, time.Second), m.Between(2*time.Second, 3*time.Second); early.Total() != 5 || late.Total() != 8 {
+		t.Errorf("parts of %d and %d", early.Total(), late.Total())
+	}
+	if hot := m.Hot(BySelf)[0]; m.Functions[hot.Function].Name != "own.main" || hot.Total != 13 {
+		t.Errorf("hot %+v", hot)
+	}
+}

@@ -1,0 +1,51 @@
+package collect
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle/profile"
+)
+
+// All takes profiles of several kinds over one time: of a Go service side by
+// side, of Node one after the other, the CPU's for half of the time or more.
+func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) ([]*Taken, error) {
+	out := make([]*Taken, len(kinds))
+	if _, concurrent := s.(*pprofSource); concurrent {
+		g, ctx := errgroup.WithContext(ctx)
+		for i, kind := range kinds {
+			g.Go(func() (err error) {
+				out[i], err = s.Take(ctx, kind, d)
+				return err
+			})
+		}
+		return out, g.Wait()
+	}
+	rest := d
+	for i, kind := range kinds {
+		part := rest
+		if len(kinds) > 1 {
+			part = d / time.Duration(2*(len(kinds)-1))
+			if kind == profile.CPU {
+				part = d / 2
+			}
+		}
+		var err error
+		if out[i], err = s.Take(ctx, kind, part); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Defaults are the kinds that tell most for least: on Node the heap's profiler
+// would share the time with the CPU's.
+func Defaults(s Source) []profile.Kind {
+	if slices.Contains(s.Kinds(), profile.Mutex) {
+		return []profile.Kind{profile.CPU, profile.Allocations, profile.Mutex}
+	}
+	return []profile.Kind{profile.CPU}
+}

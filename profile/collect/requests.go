@@ -1,0 +1,110 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"whittle"
+)
+
+// maxMetrics bounds a metrics page.
+const maxMetrics = 8 << 20
+
+// routeLabels are the names under which services tell their endpoints, the
+// first that a metric has.
+var routeLabels = []string{"endpoint", "route", "handler", "path", "uri"}
+
+// Requests reads how many requests a process has answered, by endpoint, from
+// its metrics page: the first counter or histogram whose name says requests or
+// calls, such as http_requests_total or http_request_duration_seconds. Two
+// readings' difference is what there was between them.
+func Requests(ctx context.Context, page string) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	b, err := get(ctx, page, maxMetrics)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "read metrics: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(b))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read metrics of %s: %w", page, err)
+	}
+	best, rank := (*dto.MetricFamily)(nil), 0
+	for _, f := range families {
+		if r := rankOf(f); r > rank || r == rank && r > 0 && f.GetName() < best.GetName() {
+			best, rank = f, r
+		}
+	}
+	if best == nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read metrics of %s: no counter of requests", page).
+			WithHint("a counter such as http_requests_total{route=…} makes CPU per request known; or put load on it with --during")
+	}
+	out := map[string]int64{}
+	for _, m := range best.GetMetric() {
+		out[endpointOf(m)] += valueOf(m)
+	}
+	return out, nil
+}
+
+// rankOf says how sure it is that a metric counts requests. 0: it does not.
+func rankOf(f *dto.MetricFamily) int {
+	name := f.GetName()
+	counts := f.GetType() == dto.MetricType_COUNTER || f.GetType() == dto.MetricType_HISTOGRAM || f.GetType() == dto.MetricType_SUMMARY
+	switch {
+	case !counts || strings.HasPrefix(name, "promhttp_") || strings.HasPrefix(name, "go_") || strings.Contains(name, "bytes") || strings.Contains(name, "size"):
+		return 0
+	case strings.HasSuffix(name, "http_requests_total"):
+		return 4
+	case strings.HasSuffix(name, "requests_total") || strings.HasSuffix(name, "calls_total"):
+		return 3
+	case strings.Contains(name, "http_request_duration") || strings.Contains(name, "http_requests"):
+		return 2
+	case strings.Contains(name, "request") && f.GetType() == dto.MetricType_HISTOGRAM:
+		return 1
+	}
+	return 0
+}
+
+func endpointOf(m *dto.Metric) string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[strings.ToLower(l.GetName())] = l.GetValue()
+	}
+	for _, name := range routeLabels {
+		if route := labels[name]; route != "" {
+			if method := labels["method"]; method != "" && !strings.Contains(route, " ") {
+				return strings.ToUpper(method) + " " + route
+			}
+			return route
+		}
+	}
+	return ""
+}
+
+func valueOf(m *dto.Metric) int64 {
+	switch {
+	case m.Counter != nil:
+		return int64(m.Counter.GetValue())
+	case m.Histogram != nil:
+		return int64(m.Histogram.GetSampleCount())
+	case m.Summary != nil:
+		return int64(m.Summary.GetSampleCount())
+	}
+	return 0
+}
+
+// MetricsOf guesses where a target's metrics page is: beside its pprof.
+func MetricsOf(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.Host == "" || u.Scheme == "ws" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + "/metrics"
+}

@@ -1,0 +1,261 @@
+// Package guard holds a service's CPU time per request against a baseline that
+// was kept, and names the function to blame.
+package guard
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/paired"
+	"whittle/profile"
+)
+
+// Format names the baseline's form.
+const Format = "whittle.profile-guard/1"
+
+// Bounds of what is kept and read.
+const (
+	maxRuns      = 1000
+	maxBaseline  = 16 << 20
+	keptPerRun   = 200 // functions, the dearest
+	blamedAtMost = 5
+)
+
+// Run is one short measurement.
+type Run struct {
+	Requests int64 `json:"requests"`
+	// CPU is in nanoseconds a request.
+	CPU float64 `json:"cpu_ns_per_request"`
+	// Functions is each one's own part of CPU, for those that have the most.
+	Functions map[string]float64 `json:"functions"`
+}
+
+// NewRun makes a run of a profile that knows its requests, and of the CPU time
+// that the process's own clock counted meanwhile, which is finer than samples.
+// used 0: the samples have to do.
+func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
+	requests := p.AllRequests()
+	if requests == 0 {
+		return Run{}, whittle.Errorf(whittle.FailedPrecondition, "guard: no request was answered during a run").
+			WithHint("put load on the service: --during PLAN, or a longer --duration")
+	}
+	total := float64(p.Total())
+	if used > 0 {
+		total = float64(used)
+	}
+	r := Run{Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}}
+	scale := total / max(float64(p.Total()), 1)
+	for _, c := range p.Hot(profile.BySelf) {
+		if len(r.Functions) == keptPerRun || c.Self == 0 {
+			break
+		}
+		f := p.Functions[c.Function]
+		r.Functions[nameOf(&f)] += float64(c.Self) * scale / float64(requests)
+	}
+	return r, nil
+}
+
+// nameOf tells V8's functions apart by file; a line would change with each edit.
+func nameOf(f *profile.Function) string {
+	if strings.Contains(f.Name, ".") || f.File == "" {
+		return f.Name
+	}
+	return f.Name + " (" + f.File + ")"
+}
+
+// Baseline is what a service cost when it was found good.
+type Baseline struct {
+	Format  string    `json:"format"`
+	Service string    `json:"service"`
+	Taken   time.Time `json:"taken_at"`
+	Machine string    `json:"machine,omitempty"`
+	Runs    []Run     `json:"runs"`
+}
+
+// Write writes a baseline as JSON.
+func (b *Baseline) Write(w io.Writer) error {
+	b.Format = Format
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(b)
+}
+
+// Read reads a baseline.
+func Read(r io.Reader) (*Baseline, error) {
+	var b Baseline
+	text, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "read baseline: %w", err)
+	}
+	if len(text) > maxBaseline {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read baseline: more than %d bytes", maxBaseline)
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read baseline: %w", err)
+	}
+	if b.Format != Format || len(b.Runs) < 2 || len(b.Runs) > maxRuns {
+		return nil, whittle.Errorf(whittle.Invalid, "read baseline: not of the format %s with 2 to %d runs", Format, maxRuns).
+			WithHint("make one with --update")
+	}
+	for _, run := range b.Runs {
+		if !(run.CPU > 0) || math.IsInf(run.CPU, 1) {
+			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run without CPU time a request")
+		}
+	}
+	return &b, nil
+}
+
+// ParseLimit reads "+10%" or "10%" as 0.10, and "1.1x" too.
+func ParseLimit(text string) (float64, error) {
+	bad := func() error {
+		return whittle.Errorf(whittle.Invalid, "limit %q: give a percentage such as +10%%, or a factor such as 1.1x", text)
+	}
+	t := strings.TrimPrefix(strings.TrimSpace(text), "+")
+	factor, times := strings.CutSuffix(t, "x")
+	t, percent := strings.CutSuffix(t, "%")
+	if times {
+		t = factor
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+	switch {
+	case err != nil || percent == times:
+		return 0, bad()
+	case percent:
+		v /= 100
+	default:
+		v--
+	}
+	if !(v >= 0 && v <= 100) {
+		return 0, bad()
+	}
+	return v, nil
+}
+
+// Blame is a function that became dearer.
+type Blame struct {
+	Function string  `json:"function"`
+	Before   float64 `json:"before_ns_per_request"`
+	After    float64 `json:"after_ns_per_request"`
+}
+
+// Outcome is what the guard says.
+type Outcome string
+
+// The outcomes.
+const (
+	Held      Outcome = "held"      // the limit is kept, or nothing says otherwise
+	Broken    Outcome = "broken"    // surely above the limit
+	Undecided Outcome = "undecided" // the interval holds the limit: more runs would tell
+)
+
+// Verdict is the comparison of runs with a baseline.
+type Verdict struct {
+	Outcome Outcome `json:"outcome"`
+	Limit   float64 `json:"limit"` // 0.10: ten percent dearer
+	Before  float64 `json:"before_ns_per_request"`
+	After   float64 `json:"after_ns_per_request"`
+	// Ratio is After over Before, Low and High its 95 % interval.
+	Ratio float64 `json:"ratio"`
+	Low   float64 `json:"ratio_low"`
+	High  float64 `json:"ratio_high"`
+	Blame []Blame `json:"blame"`
+}
+
+// Check holds runs against a baseline.
+//
+// Hypothesis: the cost per request is at most (1+limit) of the baseline's. It is
+// rejected (Broken) when the lower end of the ratio's 95 % interval is above
+// that: a service at the limit is called broken in at most 2.5 % of checks. The
+// interval is Student's over the log ratios of whole runs, the first of the
+// baseline with the first of now and so on (paired.Runs). Runs are taken as
+// independent, so what made the machine another between baseline and check is
+// in no interval: keep a baseline for each machine.
+func Check(base *Baseline, now []Run, limit float64) Verdict {
+	cost := func(runs []Run) (out []float64) {
+		for _, r := range runs {
+			out = append(out, r.CPU)
+		}
+		return out
+	}
+	r := paired.Runs(cost(base.Runs), cost(now))
+	v := Verdict{Limit: limit, Before: r.A, After: r.B, Ratio: r.Ratio, Low: r.Low, High: r.High, Blame: []Blame{}}
+	switch {
+	case r.Low > 1+limit:
+		v.Outcome = Broken
+	case r.High > 1+limit:
+		v.Outcome = Undecided
+	default:
+		v.Outcome = Held
+	}
+	v.Blame = blame(base.Runs, now)
+	return v
+}
+
+// blame gives the functions by what they became dearer, the most first.
+func blame(before, after []Run) []Blame {
+	rows := map[string]*Blame{}
+	add := func(runs []Run, into func(*Blame) *float64) {
+		for _, r := range runs {
+			for name, v := range r.Functions {
+				if rows[name] == nil {
+					rows[name] = &Blame{Function: name}
+				}
+				*into(rows[name]) += v / float64(len(runs))
+			}
+		}
+	}
+	add(before, func(b *Blame) *float64 { return &b.Before })
+	add(after, func(b *Blame) *float64 { return &b.After })
+	out := []Blame{}
+	for _, b := range rows {
+		if b.After > b.Before {
+			out = append(out, *b)
+		}
+	}
+	slices.SortFunc(out, func(a, b Blame) int {
+		return cmp.Or(cmp.Compare(b.After-b.Before, a.After-a.Before), cmp.Compare(a.Function, b.Function))
+	})
+	return out[:min(len(out), blamedAtMost)]
+}
+
+// Sentence says it in words.
+func (v *Verdict) Sentence() string {
+	s := fmt.Sprintf("CPU per request %s, %s in the baseline: %s (%s to %s, 95 %%), limit +%.0f %%: %s.",
+		micros(v.After), micros(v.Before), change(v.Ratio), change(v.Low), change(v.High), 100*v.Limit, v.Outcome)
+	if v.Outcome != Held && len(v.Blame) > 0 {
+		b := v.Blame[0]
+		s += fmt.Sprintf(" To blame first: %s, %s a request where it was %s.", b.Function, micros(b.After), micros(b.Before))
+	}
+	if v.Outcome == Undecided {
+		s += " More or longer runs would decide it."
+	}
+	return s
+}
+
+func micros(ns float64) string { return fmt.Sprintf("%.4g µs", ns/1e3) }
+
+func change(ratio float64) string {
+	switch {
+	case math.IsInf(ratio, 1):
+		return "+∞"
+	case ratio >= 2:
+		return fmt.Sprintf("%.3g times", ratio)
+	}
+	return strings.Replace(fmt.Sprintf("%+.1f %%", 100*(ratio-1)), "-", "−", 1)
+}
+
+// Err is nil unless the limit is surely broken.
+func (v *Verdict) Err() error {
+	if v.Outcome != Broken {
+		return nil
+	}
+	return whittle.Errorf(whittle.FallsShort, "guard: %s", v.Sentence())
+}

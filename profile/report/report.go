@@ -1,0 +1,222 @@
+// Package report says in words, as JSON and as one HTML file what profiles of a
+// service show, and what changed between two.
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"whittle/profile"
+	"whittle/profile/smell"
+)
+
+// Format names the JSON's form; it changes when a reader would have to.
+const Format = "whittle.profile/1"
+
+// How many rows of each list there are.
+const (
+	hotRows  = 15
+	siteRows = 8
+)
+
+// Report is what profiles of one service, taken over the same time, show.
+type Report struct {
+	Format  string          `json:"format"`
+	Service string          `json:"service"`
+	Runtime profile.Runtime `json:"runtime"`
+	Started time.Time       `json:"started_at"`
+	Seconds float64         `json:"duration_s"`
+	// Cores is the CPU time over the duration.
+	Cores    float64 `json:"cores"`
+	Requests int64   `json:"requests"` // 0: not known
+	// CPUPerRequest is in milliseconds. 0: not known.
+	CPUPerRequest float64       `json:"cpu_ms_per_request"`
+	Parts         []Part        `json:"parts"`
+	Endpoints     []Endpoint    `json:"endpoints"`
+	Sites         []Site        `json:"own_lines"`
+	Self          []Function    `json:"by_self"`
+	Total         []Function    `json:"by_total"`
+	Phases        []Phase       `json:"phases,omitempty"`
+	Others        []Other       `json:"other_kinds,omitempty"`
+	Smells        []smell.Smell `json:"smells"`
+	Warnings      []string      `json:"warnings,omitempty"`
+
+	cpu *profile.Profile
+}
+
+// Part is a kind of work's share of the CPU time.
+type Part struct {
+	Kind  string  `json:"kind"`
+	Share float64 `json:"share"`
+}
+
+// Endpoint is what one endpoint's requests cost.
+type Endpoint struct {
+	Name          string  `json:"name"` // "": of no request that is known
+	Share         float64 `json:"share"`
+	Requests      int64   `json:"requests"`
+	CPUPerRequest float64 `json:"cpu_ms_per_request"` // 0: not known
+}
+
+// Frame is one step of a chain.
+type Frame struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Own      bool   `json:"own"`
+}
+
+// Where gives file:line.
+func (f *Frame) Where() string {
+	if f.File == "" {
+		return "(native)"
+	}
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+// Site is a line of the service's own code with what it asked for.
+type Site struct {
+	Frame
+	Share         float64 `json:"share"`
+	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	// Chain goes from the outermost own function through the line to the leaf.
+	Chain []Frame `json:"chain"`
+}
+
+// Function is a hot function.
+type Function struct {
+	Frame
+	Self  float64 `json:"self_share"`
+	Total float64 `json:"total_share"`
+	// SelfPerRequest is in milliseconds. 0: not known.
+	SelfPerRequest float64 `json:"self_cpu_ms_per_request"`
+}
+
+// Phase is the part of the profile that fell into one phase of the load.
+type Phase struct {
+	Name          string  `json:"name"`
+	Seconds       float64 `json:"duration_s"`
+	Cores         float64 `json:"cores"`
+	Requests      int64   `json:"requests"`
+	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	Dearest       string  `json:"dearest_own_line"`
+}
+
+// Other is a profile of another kind than CPU.
+type Other struct {
+	Kind profile.Kind `json:"kind"`
+	// PerSecond is in the kind's unit; of Heap and Goroutines, the amount itself.
+	PerSecond float64 `json:"per_second"`
+	Sites     []Site  `json:"own_lines"`
+}
+
+// New looks at profiles of one service. One of them is of the CPU, or none.
+func New(profiles []*profile.Profile) *Report {
+	r := &Report{Format: Format, Smells: smell.Find(profiles)}
+	if r.Smells == nil {
+		r.Smells = []smell.Smell{}
+	}
+	for _, p := range profiles {
+		if r.Service == "" {
+			r.Service, r.Runtime, r.Started = p.Service, p.Runtime, p.Began
+		}
+		if p.Kind == profile.CPU && r.cpu == nil {
+			r.describe(p)
+			continue
+		}
+		o := Other{Kind: p.Kind, PerSecond: float64(p.Total()), Sites: sites(p, 0)}
+		if p.Kind != profile.Heap && p.Kind != profile.Goroutines {
+			o.PerSecond /= max(p.Duration.Seconds(), 1e-9)
+		}
+		r.Others = append(r.Others, o)
+	}
+	return r
+}
+
+func (r *Report) describe(p *profile.Profile) {
+	r.cpu, r.Seconds = p, p.Duration.Seconds()
+	total := p.Total()
+	r.Cores = float64(total) / float64(max(p.Duration, 1))
+	r.Requests = p.AllRequests()
+	r.CPUPerRequest = perRequest(total, r.Requests)
+	for _, part := range p.Parts() {
+		r.Parts = append(r.Parts, Part{part.Category.String(), part.Share})
+	}
+	for _, e := range p.ByEndpoint() {
+		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Requests, e.PerRequest / 1e6})
+	}
+	r.Sites = sites(p, r.Requests)
+	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
+	if n := samplesOf(p); n < 100 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("only %d samples: the process used %.3f of a core; put load on it, or profile longer", n, r.Cores))
+	}
+}
+
+func samplesOf(p *profile.Profile) (n int64) {
+	for i := range p.Samples {
+		if p.CategoryOf(&p.Samples[i]) != profile.Idle {
+			n += max(p.Samples[i].Objects, 1)
+		}
+	}
+	return n
+}
+
+// perRequest is in milliseconds, of nanoseconds.
+func perRequest(value, requests int64) float64 {
+	if requests == 0 {
+		return 0
+	}
+	return float64(value) / float64(requests) / 1e6
+}
+
+func frame(p *profile.Profile, f profile.Frame) Frame {
+	fn := p.Functions[f.Function]
+	line := int(f.Line)
+	if line == 0 {
+		line = fn.Line
+	}
+	return Frame{fn.Name, fn.File, line, fn.Owner == profile.Own}
+}
+
+func sites(p *profile.Profile, requests int64) []Site {
+	out := []Site{}
+	for _, s := range p.Sites(siteRows) {
+		site := Site{Frame: frame(p, profile.Frame{Function: s.Function, Line: s.Line}), Share: s.Share, CPUPerRequest: perRequest(s.Value, requests)}
+		for _, f := range s.Chain {
+			site.Chain = append(site.Chain, frame(p, f))
+		}
+		out = append(out, site)
+	}
+	return out
+}
+
+func functions(p *profile.Profile, by func(profile.Cost) int64, requests int64) []Function {
+	out := []Function{}
+	total := float64(max(p.Total(), 1))
+	for _, c := range p.Hot(by) {
+		if len(out) == hotRows || by(c) == 0 {
+			break
+		}
+		out = append(out, Function{
+			frame(p, profile.Frame{Function: c.Function, Line: c.HotLine}),
+			float64(c.Self) / total, float64(c.Total) / total, perRequest(c.Self, requests),
+		})
+	}
+	return out
+}
+
+// AddPhase adds the part of the profile between two moments since it began.
+func (r *Report) AddPhase(name string, from, to time.Duration, requests int64) {
+	if r.cpu == nil || to <= from {
+		return
+	}
+	part := r.cpu.Between(from, to)
+	ph := Phase{Name: name, Seconds: (to - from).Seconds(), Requests: requests}
+	ph.Cores = float64(part.Total()) / float64(to-from)
+	ph.CPUPerRequest = perRequest(part.Total(), requests)
+	if s := part.Sites(1); len(s) > 0 {
+		f := frame(part, profile.Frame{Function: s[0].Function, Line: s[0].Line})
+		ph.Dearest = f.Where()
+	}
+	r.Phases = append(r.Phases, ph)
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"whittle/profile"
+)
+
+// Sentence is the report's message.
+func (r *Report) Sentence() string {
+	if r.cpu == nil || len(r.Sites) == 0 {
+		if r.cpu != nil && r.cpu.Total() > 0 {
+			return fmt.Sprintf("%s used %s of a core, none of it for code of its own.", r.name(), number(r.Cores))
+		}
+		return r.name() + " used no CPU time that was seen."
+	}
+	top := r.Sites[0]
+	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", percent(top.Share), r.name(), top.Where(), short(top.Function))
+	if leaf := top.Chain[len(top.Chain)-1]; len(top.Chain) > 0 && !leaf.Own {
+		s += fmt.Sprintf(", where most goes into %s", short(leaf.Function))
+	}
+	s += "."
+	for _, e := range r.Endpoints {
+		if e.Name != "" && e.CPUPerRequest > 0 {
+			s += fmt.Sprintf(" %s costs %s of CPU a request, %s of all.", e.Name, milliseconds(e.CPUPerRequest), percent(e.Share))
+			break
+		}
+	}
+	return s
+}
+
+func (r *Report) name() string {
+	if r.Service == "" {
+		return "the process"
+	}
+	parts := strings.Split(r.Service, "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}
+
+// WriteSummary writes the report for a terminal: words first, then tables.
+func (r *Report) WriteSummary(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", r.Sentence())
+	for _, s := range r.Smells {
+		fmt.Fprintf(&b, "\n! %s: %s\n  %s\n  %s\n", s.Name, s.Title, s.Evidence, s.Advice)
+	}
+	if len(r.Smells) == 0 && r.cpu != nil {
+		b.WriteString("\nNone of the known smells.\n")
+	}
+	fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, number(r.Seconds), number(r.Cores))
+	if r.Requests > 0 {
+		fmt.Fprintf(&b, ", %d requests, %s of CPU each", r.Requests, milliseconds(r.CPUPerRequest))
+	}
+	b.WriteString("\n")
+	if len(r.Parts) > 0 {
+		parts := make([]string, len(r.Parts))
+		for i, p := range r.Parts {
+			parts[i] = p.Kind + " " + percent(p.Share)
+		}
+		fmt.Fprintf(&b, "%s\n", strings.Join(parts, ", "))
+	}
+	for _, t := range r.tables() {
+		fmt.Fprintf(&b, "\n%s\n", t.Caption)
+		writeTable(&b, t.Head, t.Rows)
+	}
+	for i := range min(len(r.Sites), 3) {
+		fmt.Fprintf(&b, "\nThe way to %s, %s of the CPU\n", r.Sites[i].Where(), percent(r.Sites[i].Share))
+		for _, f := range r.Sites[i].Chain {
+			mark := " "
+			if f.Own {
+				mark = "*"
+			}
+			fmt.Fprintf(&b, "  %s %s  %s\n", mark, short(f.Function), f.Where())
+		}
+	}
+	if len(r.Sites) > 0 {
+		b.WriteString("  (* your own code)\n")
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, "\nnote: %s\n", warning)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeTable(w io.Writer, head []string, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "  "+strings.Join(head, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
+	}
+	t.Flush()
+}
+
+func milliseconds(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return number(ms/1000) + " s"
+	case ms >= 1:
+		return number(ms) + " ms"
+	}
+	return number(ms*1000) + " µs"
+}
+
+func percent(share float64) string {
+	if share > 0 && share < 0.0995 {
+		return fmt.Sprintf("%.1f %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// number gives three digits.
+func number(f float64) string {
+	switch {
+	case f >= 100:
+		return fmt.Sprintf("%.0f", f)
+	case f >= 10:
+		return fmt.Sprintf("%.1f", f)
+	case f >= 1:
+		return fmt.Sprintf("%.2f", f)
+	}
+	return fmt.Sprintf("%.3f", f)
+}
+
+// short drops the path of a Go function's package, and its type arguments.
+func short(name string) string {
+	if i := strings.IndexByte(name, '['); i > 0 {
+		name = name[:i]
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// amount gives an Other's figure with its unit.
+func (o *Other) amount() string {
+	switch o.Kind {
+	case profile.Allocations:
+		return number(o.PerSecond/1e6) + " MB/s allocated"
+	case profile.Heap:
+		return number(o.PerSecond/1e6) + " MB live"
+	case profile.Mutex:
+		return number(o.PerSecond/1e9) + " goroutines at locks"
+	case profile.Block:
+		return number(o.PerSecond/1e9) + " goroutines blocked"
+	}
+	return number(o.PerSecond) + " goroutines"
+}
