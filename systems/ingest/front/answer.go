@@ -118,14 +118,12 @@ func (c *call) answer(w http.ResponseWriter, a reply) {
 
 var (
 	jsonType  = []string{"application/json"}
-	noStore   = []string{"no-store"}
 	challenge = []string{`Bearer realm="ingest"`}
 )
 
 func send(w http.ResponseWriter, a reply, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Cache-Control"] = noStore
 	if a.retry > 0 {
 		h["Retry-After"] = []string{strconv.Itoa(a.retry)}
 	}
