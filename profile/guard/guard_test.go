@@ -88,8 +88,10 @@ func TestBaselinesComeBack(t *testing.T) {
 	if err != nil || got.Service != "api" || len(got.Runs) != 3 || len(got.Runs[0].Functions) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, text := range []string{"", "{}", `{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1}]}`,
-		`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1},{"cpu_ns_per_request":0}]}`, "[]"} {
+	for _, text := range []string{
+		"", "{}", `{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1}]}`,
+		`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1},{"cpu_ns_per_request":0}]}`, "[]",
+	} {
 		if _, err := Read(strings.NewReader(text)); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%q: %v", text, err)
 		}
