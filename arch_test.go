@@ -29,6 +29,7 @@ var rooms = map[string]int{
 	"whittle/stream":    1,
 	"whittle/profile":   1,
 
+	"whittle/stream/conformance":         2,
 	"whittle/stream/inflight":            2,
 	"whittle/stream/kafka":               3,
 	"whittle/stream/ledger":              2,

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -27,9 +28,6 @@ func (e *CorruptError) Error() string {
 //	headers  varint count, then name and value as id
 //	value    the rest
 const version = 1
-
-// maxText bounds a header's name or value.
-const maxText = 64 << 10
 
 // EncodedLen is the length of what AppendRecord adds, in bytes.
 func EncodedLen(r *Record) int {
@@ -83,7 +81,7 @@ func ParseRecord(b []byte) (Record, error) {
 	if n := p.number(MaxHeaders); n > 0 {
 		r.Header = make([]Header, n)
 		for i := range r.Header {
-			r.Header[i] = Header{Name: p.text(maxText), Value: p.text(maxText)}
+			r.Header[i] = Header{Name: p.text(math.MaxInt32), Value: p.text(math.MaxInt32)}
 		}
 	}
 	if p.failed {
