@@ -41,7 +41,10 @@ var rooms = map[string]int{
 	"whittle/gateway": 2,
 	"whittle/control": 2,
 	"whittle/admin":   2,
-	"whittle/load":    2,
+
+	"whittle/load/report": 2,
+	"whittle/load":        4,
+	"whittle/load/duel":   5,
 
 	"whittle/profile/collect": 2,
 	"whittle/profile/flame":   2,

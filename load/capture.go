@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // capture takes a value out of an answer: into a variable, or to compare it
@@ -231,9 +232,9 @@ func (r *request) capture(a *reply) string {
 		}
 		switch {
 		case !ok && c.strict && c.slot < 0:
-			return ErrorExpectation
+			return report.ErrorExpectation
 		case !ok && c.strict:
-			return ErrorCapture
+			return report.ErrorCapture
 		}
 		values = append(values, v)
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"whittle/load/report"
 )
 
 // replied makes an answer with the given headers and body.
@@ -65,7 +67,7 @@ func TestCapturesFindWhatTheyName(t *testing.T) {
 		a := replied("content-type: x\r\nX-ID: h7\r\n", c.body)
 		a.scope.values = make([]value, p.slots)
 		failure := p.requests()[0].capture(a)
-		if want := map[bool]string{true: ErrorCapture}[c.json == ""]; failure != want {
+		if want := map[bool]string{true: report.ErrorCapture}[c.json == ""]; failure != want {
 			t.Errorf("%s: failure %q, want %q", c.capture, failure, want)
 		}
 		if got := a.scope.values[0]; got.text != c.text || got.json != c.json {
@@ -79,10 +81,10 @@ func TestCapturesAreAllOrNone(t *testing.T) {
 		request, failure, a, b string
 	}{
 		{"capture: [{json: $.a, as: a}, {json: $.b, as: b}]", "", "1", "2"},
-		{"capture: [{json: $.a, as: a}, {json: $.z, as: b}]", ErrorCapture, "", ""},
+		{"capture: [{json: $.a, as: a}, {json: $.z, as: b}]", report.ErrorCapture, "", ""},
 		{"capture: [{json: $.a, as: a}, {json: $.z, as: b, strict: false}]", "", "1", ""},
 		{"capture: [{json: $.a, as: a}, {json: $.b, as: b}], match: {json: $.c, value: three}", "", "1", "2"},
-		{"capture: [{json: $.a, as: a}, {json: $.b, as: b}], match: {json: $.c, value: four}", ErrorExpectation, "", ""},
+		{"capture: [{json: $.a, as: a}, {json: $.b, as: b}], match: {json: $.c, value: four}", report.ErrorExpectation, "", ""},
 		{"capture: [{json: $.a, as: a}, {json: $.b, as: b}], match: {json: $.c, value: four, strict: false}", "", "1", "2"},
 	} {
 		p := plan(t, "scenarios: [{flow: [{get: {url: /, "+c.request+"}}, {get: {url: '/{{ a }}{{ b }}'}}]}]")
@@ -111,7 +113,7 @@ func TestWhatIsCapturedIsBounded(t *testing.T) {
 		p := plan(t, "scenarios: [{flow: [{get: {url: /, capture: {"+capture+", as: v}}}]}]")
 		a := replied("", body)
 		a.scope.values = make([]value, p.slots)
-		if failure := p.requests()[0].capture(a); failure != ErrorCapture {
+		if failure := p.requests()[0].capture(a); failure != report.ErrorCapture {
 			t.Errorf("%s took %d bytes", capture, len(a.scope.values[0].text))
 		}
 	}

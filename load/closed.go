@@ -5,12 +5,7 @@ import (
 	"time"
 
 	"whittle"
-)
-
-// The models of a run, as reports name them.
-const (
-	ModelOpen   = "open"   // arrivals come at their times, whatever the target does
-	ModelClosed = "closed" // so many users, each of whom waits for its answer
+	"whittle/load/report"
 )
 
 // Closed describes users who each send their next request after the answer to
@@ -135,10 +130,13 @@ func (p *Plan) arrivals() *group {
 // Model says which of the two models the plan is of.
 func (p *Plan) Model() string {
 	if len(p.groups) > 0 {
-		return ModelClosed
+		return report.ModelClosed
 	}
-	return ModelOpen
+	return report.ModelOpen
 }
+
+// Length is how long the plan lets users arrive; 0 for a closed model.
+func (p *Plan) Length() time.Duration { return planEnd(p.Phases) }
 
 // end is when the plan is over, since the start of the run: its last arrival's
 // phase or its users' duration; 0 where only the answers can tell.
@@ -161,8 +159,8 @@ func (p *Plan) end() time.Duration {
 	return end
 }
 
-// planned is how many virtual users the plan has.
-func (p *Plan) planned() int64 {
+// Planned is how many virtual users the plan has.
+func (p *Plan) Planned() int64 {
 	var n int64
 	for i := range p.Phases {
 		n += p.Phases[i].Planned()

@@ -1,11 +1,10 @@
 package load
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"whittle/latency"
+	"whittle/load/report"
 )
 
 // paced is what correcting a crowd's latencies takes.
@@ -18,19 +17,6 @@ type paced struct {
 func (p *paced) merge(o *paced) {
 	p.actual.Merge(&o.actual)
 	p.gap.Merge(&o.gap)
-}
-
-// Pace is at what pace the users of a group ask, and what that says about the
-// requests that they would have sent while they waited.
-type Pace struct {
-	Group string `json:"group"`
-	Users int    `json:"users"`
-	// Expected is the time between two requests of one user, in milliseconds: the
-	// median that was seen.
-	Expected float64 `json:"expected_interval_ms"`
-	// Missing is how many requests the correction adds: those that users would
-	// have sent at that pace, had they not been waiting.
-	Missing int64 `json:"missing"`
 }
 
 // correct adds to a closed model's latencies what its users would have met had
@@ -66,15 +52,15 @@ func fill(h *latency.Histogram, d, interval time.Duration, n int64) (missing int
 }
 
 // paces corrects each group of a closed run and puts them together.
-func (t *tally) paces(groups []group) (*latency.Histogram, []Pace) {
+func (t *tally) paces(groups []group) (*latency.Histogram, []report.Pace) {
 	whole := new(latency.Histogram)
-	var out []Pace
+	var out []report.Pace
 	for i := range groups {
 		p := t.crowds[i+1]
 		if p == nil {
 			continue
 		}
-		pace := Pace{Group: groups[i].name, Users: groups[i].Users}
+		pace := report.Pace{Group: groups[i].name, Users: groups[i].Users}
 		h := &p.actual
 		if p.gap.Count() > 0 { // users who ask once keep no pace
 			interval := p.gap.Quantile(.5)
@@ -88,7 +74,7 @@ func (t *tally) paces(groups []group) (*latency.Histogram, []Pace) {
 }
 
 // correct puts the corrected view of a closed model into the report.
-func (r *Report) correct(t *tally, groups []group) {
+func (t *tally) correct(r *report.Report, groups []group) {
 	if len(groups) == 0 {
 		return
 	}
@@ -126,28 +112,4 @@ func (s *shard) woken(late time.Duration) {
 	s.mu.Lock()
 	s.sum.late.Record(late)
 	s.mu.Unlock()
-}
-
-// model says in words which model the run was of.
-func (r *Report) model() string {
-	if r.Model == ModelClosed {
-		return "closed users"
-	}
-	return "open arrivals"
-}
-
-// summarizePaces says what a closed model's latencies leave out.
-func (r *Report) summarizePaces(b *strings.Builder) {
-	if r.Latency.Corrected == nil {
-		return
-	}
-	b.WriteString("\nclosed model: users who waited sent nothing meanwhile, so the latencies as they waited are not\n" +
-		"corrected for coordinated omission; the corrected ones add what they would have met at their pace\n")
-	for _, p := range r.Paces {
-		of := ""
-		if p.Group != "" {
-			of = " of " + p.Group
-		}
-		fmt.Fprintf(b, "%d users%s, one request in %.4g ms each: %d not sent meanwhile\n", p.Users, of, p.Expected, p.Missing)
-	}
 }

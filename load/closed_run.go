@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"whittle/load/report"
 )
 
 // crowd is a group of users under way.
@@ -251,7 +253,7 @@ func (w *worker) rest(ctx context.Context, due time.Time) bool {
 func (w *worker) answered(o *observed) bool {
 	m := w.member
 	if m == nil {
-		return o.failure == "" || o.failure == ErrorServer
+		return o.failure == "" || o.failure == report.ErrorServer
 	}
 	m.failed = o.failure != ""
 	if !m.failed {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/report"
 )
 
 // users makes a closed plan of an Artillery flow.
@@ -41,7 +42,7 @@ func TestEachUserWaitsForItsAnswer(t *testing.T) {
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
 		return append(h, "X-User", fmt.Sprint(i))
 	}})
-	if r.Model != ModelClosed || r.Requests != 40 || r.Completed != 40 || r.Early || r.Users != (Users{5, 5, 0, 5, 0}) {
+	if r.Model != report.ModelClosed || r.Requests != 40 || r.Completed != 40 || r.Early || r.Users != (report.Users{Planned: 5, Started: 5, Finished: 5}) {
 		t.Errorf("%s: %d requests, %d completed, early %v, %+v", r.Model, r.Requests, r.Completed, r.Early, r.Users)
 	}
 	for u := range 5 {
@@ -73,7 +74,7 @@ func TestADurationEndsTheUsers(t *testing.T) {
 	for _, flow := range []string{"{get: {url: /}}", "{get: {url: /}}, {think: 3600}"} {
 		p := users(t, flow, Closed{Users: 3, Duration: 300 * time.Millisecond})
 		r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
-		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < .3 || r.Users != (Users{3, 3, 0, 3, 0}) {
+		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < .3 || r.Users != (report.Users{Planned: 3, Started: 3, Finished: 3}) {
 			t.Errorf("%s: early %v, %d requests, %d completed in %v s, %+v", flow, r.Early, r.Requests, r.Completed, r.Seconds, r.Users)
 		}
 	}
@@ -114,7 +115,7 @@ func TestAFailedRequestBeginsTheNextLoop(t *testing.T) {
 	defer srv.Close()
 	p := users(t, "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /never}}", Closed{Users: 2, Loops: 3})
 	r := run(t, p, Options{Target: srv.URL})
-	if r.Requests != 6 || r.Errors[ErrorExpectation] != 6 || r.Users.Failed != 0 {
+	if r.Requests != 6 || r.Errors[report.ErrorExpectation] != 6 || r.Users.Failed != 0 {
 		t.Errorf("%d requests, %v, %+v", r.Requests, r.Errors, r.Users)
 	}
 }
@@ -202,7 +203,7 @@ func TestNumbersOfUsersAreBounded(t *testing.T) {
 			t.Errorf("%+v passed", c)
 		}
 	}
-	if p.Model() != ModelOpen || !strings.Contains(p.Name, "plan") {
+	if p.Model() != report.ModelOpen || !strings.Contains(p.Name, "plan") {
 		t.Errorf("the plan was changed: %s", p.Model())
 	}
 }

@@ -18,7 +18,7 @@ type datum struct {
 // report's figures or a value of a JSON body, by where the condition stands.
 type evaluation struct {
 	scope  *scope
-	report *Report
+	figure func(name string) (float64, bool)
 	item   *document
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 func TestEnsureDecidesTheExitStatus(t *testing.T) {
@@ -42,7 +43,7 @@ func TestEnsureDecidesTheExitStatus(t *testing.T) {
 			t.Errorf("%s: %v", c.ensure, err)
 		}
 	}
-	void := &Report{Void: "late", Ensure: []Check{{Metric: "x"}}}
+	void := &report.Report{Void: "late", Ensure: []report.Check{{Metric: "x"}}}
 	if err := void.Err(); whittle.CodeOf(err).ExitStatus() != 3 {
 		t.Errorf("a void run: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"whittle/load/report"
 )
 
 // connector is where connections come from: the dialer, or a user's lane.
@@ -117,19 +119,19 @@ func failureOf(err error) string {
 	_, unmade := errors.AsType[*contractError](err)
 	switch {
 	case unmade:
-		return ErrorContract
+		return report.ErrorContract
 	case untrusted:
-		return ErrorCertificate
+		return report.ErrorCertificate
 	case redirecting:
-		return ErrorRedirect
+		return report.ErrorRedirect
 	case errors.Is(err, errMalformed):
-		return ErrorMalformed
+		return report.ErrorMalformed
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return ErrorTimeout
+		return report.ErrorTimeout
 	case dialling:
-		return ErrorConnect
+		return report.ErrorConnect
 	case errors.Is(err, io.ErrNoProgress):
-		return ErrorMalformed
+		return report.ErrorMalformed
 	}
-	return ErrorReset
+	return report.ErrorReset
 }

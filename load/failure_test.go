@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/load/report"
 )
 
 // rawServer hands each connection to serve; nothing of HTTP is done for it.
@@ -69,17 +71,17 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	closed.Close()
 	patient := plan(t, fivePlan)
 	for kind, url := range map[string]string{
-		ErrorConnect:     "http://" + closed.Addr().String(),
-		ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
-		ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
-		ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
-		ErrorTimeout: rawServer(t, func(c net.Conn, _ int) {
+		report.ErrorConnect:     "http://" + closed.Addr().String(),
+		report.ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
+		report.ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
+		report.ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+		report.ErrorTimeout: rawServer(t, func(c net.Conn, _ int) {
 			_, _ = io.Copy(io.Discard, c) // until the client gives up
 		}),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			p := patient
-			if kind == ErrorTimeout {
+			if kind == report.ErrorTimeout {
 				p = plan(t, strings.Replace(fivePlan, "timeout: 30", "timeout: 0.3", 1))
 			}
 			r := run(t, p, Options{Target: url})
@@ -89,12 +91,12 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 			if r.Users.Failed != 5 {
 				t.Errorf("%d virtual users failed", r.Users.Failed)
 			}
-			answered := kind == ErrorExpectation
+			answered := kind == report.ErrorExpectation
 			if (r.Completed == 5) != answered || answered != (r.Codes["404"] == 5) {
 				t.Errorf("%d completed, codes %v", r.Completed, r.Codes)
 			}
 			// A timeout is in the latency as what it was at least.
-			if kind == ErrorTimeout && r.Median < 300 {
+			if kind == report.ErrorTimeout && r.Median < 300 {
 				t.Errorf("median %v ms after a timeout of 300 ms", r.Median)
 			}
 		})
@@ -104,7 +106,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 func TestAHalfAnswerIsAReset(t *testing.T) {
 	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
 	patient := plan(t, fivePlan)
-	if r := run(t, patient, Options{Target: url}); r.Errors[ErrorReset] != 5 || r.Completed != 0 {
+	if r := run(t, patient, Options{Target: url}); r.Errors[report.ErrorReset] != 5 || r.Completed != 0 {
 		t.Errorf("%v, %d completed", r.Errors, r.Completed)
 	}
 }
@@ -130,13 +132,13 @@ func TestArrivalsAboveTheBoundAreSkippedAndCounted(t *testing.T) {
 	p := plan(t, `
 config: {phases: [{duration: 0.5, arrivalCount: 50, maxVusers: 3}, {pause: 1.2}]}
 scenarios: [{flow: [{get: {url: /}}]}]`)
-	r := run(t, p, Options{Target: srv.URL, OnProgress: func(p Progress) {
+	r := run(t, p, Options{Target: srv.URL, OnProgress: func(p report.Progress) {
 		if p.InFlight != 3 || p.Skipped != 47 {
 			t.Errorf("in flight %d, skipped %d, want 3 and 47", p.InFlight, p.Skipped)
 		}
 		once.Do(func() { close(release) })
 	}})
-	if r.Users != (Users{50, 3, 47, 3, 0}) || r.Completed != 3 {
+	if r.Users != (report.Users{Planned: 50, Started: 3, Skipped: 47, Finished: 3}) || r.Completed != 3 {
 		t.Errorf("users %+v, %d completed", r.Users, r.Completed)
 	}
 }
@@ -147,7 +149,7 @@ func TestTLS(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	patient := plan(t, fivePlan)
-	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[ErrorCertificate] != 5 {
+	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[report.ErrorCertificate] != 5 {
 		t.Errorf("an unknown certificate: %v", r.Errors)
 	}
 	p := plan(t, `

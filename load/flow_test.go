@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // diary is a server that writes down what it is asked.
@@ -204,7 +205,7 @@ func TestRedirectsWithoutAnEndAreErrors(t *testing.T) {
 	for _, path := range []string{"/round", "/away"} {
 		d := newDiary(t, shop)
 		r := run(t, once(plan(t, "scenarios: [{flow: [{get: {url: "+path+"}}]}]")), Options{Target: d.URL})
-		if r.Errors[ErrorRedirect] != 1 || len(d.read()) > maxRedirects+1 {
+		if r.Errors[report.ErrorRedirect] != 1 || len(d.read()) > maxRedirects+1 {
 			t.Errorf("%s: %v after %d requests", path, r.Errors, len(d.read()))
 		}
 	}
@@ -448,7 +449,7 @@ config:
   plugins: {expect: {expectDefault200: true, outputFormat: silent}, publish-metrics: [{type: x}], apdex: {threshold: 60000}}
 scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: false, expect: {statusCode: 302}}}, {get: {url: /broken}}]}]`)
 	r := run(t, once(p), Options{Target: d.URL})
-	if r.Errors[ErrorExpectation] != 1 || whittle.CodeOf(r.Err()) != whittle.FallsShort {
+	if r.Errors[report.ErrorExpectation] != 1 || whittle.CodeOf(r.Err()) != whittle.FallsShort {
 		t.Errorf("%v, %v", r.Errors, r.Err())
 	}
 	if r.Apdex != 1 || !strings.Contains(strings.Join(r.Warnings, "\n"), "publish-metrics is left out") {

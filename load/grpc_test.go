@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // healthDescriptor is the contract of gRPC's own health service.
@@ -58,7 +59,7 @@ scenarios:
   - post: {url: /grpc.health.v1.Health/Check, name: all, body: ""}
   - post: {url: /grpc.health.v1.Health/Check, name: wrong, json: {service: [1]}}`)
 		r := run(t, p, Options{Target: url, Protocol: GRPC, Descriptor: healthDescriptor(t), Pool: pool})
-		if r.Completed != 60 || r.Codes["200"] != 40 || r.Codes["404"] != 20 || r.Errors[ErrorContract] != 20 || r.Failed != 20 {
+		if r.Completed != 60 || r.Codes["200"] != 40 || r.Codes["404"] != 20 || r.Errors[report.ErrorContract] != 20 || r.Failed != 20 {
 			t.Errorf("pool %d: %d completed, codes %v, errors %v", pool, r.Completed, r.Codes, r.Errors)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // quiet takes what servers say of clients that leave.
@@ -107,7 +108,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	secure.StartTLS()
 	defer secure.Close()
 	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	for url, want := range map[string]string{plain.URL: ErrorReset, secure.URL: ErrorConnect} {
+	for url, want := range map[string]string{plain.URL: report.ErrorReset, secure.URL: report.ErrorConnect} {
 		r := run(t, p, Options{Target: url, Protocol: HTTP2})
 		if r.Errors[want] != 2 {
 			t.Errorf("%s: %v, want 2 of %s", url, r.Errors, want)
@@ -128,9 +129,9 @@ func TestCertificatesAreToldApart(t *testing.T) {
 	defer old.Close()
 	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	for _, c := range []struct{ url, protocol, want string }{
-		{srv.URL, HTTP1, ErrorCertificate},
-		{srv.URL, HTTP2, ErrorCertificate},
-		{old.URL, HTTP1, ErrorConnect},
+		{srv.URL, HTTP1, report.ErrorCertificate},
+		{srv.URL, HTTP2, report.ErrorCertificate},
+		{old.URL, HTTP1, report.ErrorConnect},
 	} {
 		r := run(t, p, Options{Target: c.url, Protocol: c.protocol})
 		if r.Errors[c.want] != 2 || len(r.Errors) != 1 {
@@ -144,7 +145,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 		url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithCancel(t.Context())
 		p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}, {pause: 60}], http: {timeout: 60}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-		r, err := Run(ctx, p, Options{Target: url, Protocol: HTTP2, Pool: pool, Grace: -1, OnProgress: func(p Progress) {
+		r, err := Run(ctx, p, Options{Target: url, Protocol: HTTP2, Pool: pool, Grace: -1, OnProgress: func(p report.Progress) {
 			if p.InFlight == 5 {
 				cancel()
 			}
@@ -163,7 +164,7 @@ func TestHTTP2TimesOut(t *testing.T) {
 	url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], http: {timeout: 0.2}}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: url, Protocol: HTTP2})
-	if r.Errors[ErrorTimeout] != 2 || r.Latency.Actual.Min < 200*time.Millisecond {
+	if r.Errors[report.ErrorTimeout] != 2 || r.Latency.Actual.Min < 200*time.Millisecond {
 		t.Errorf("%v, %+v", r.Errors, r.Latency.Actual)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // asked counts what a server was asked, in words.
@@ -90,7 +91,7 @@ func readJMX(t testing.TB, src string, files map[string]string) (*Plan, error) {
 	}, Properties: map[string]string{"set": "7"}}.ParsePlan("p.jmx", []byte(src))
 }
 
-func runJMX(t testing.TB, src string, files map[string]string, o Options) *Report {
+func runJMX(t testing.TB, src string, files map[string]string, o Options) *report.Report {
 	t.Helper()
 	p, err := readJMX(t, src, files)
 	if err != nil {
@@ -117,7 +118,7 @@ func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Target != "http://127.0.0.1:9" || p.Model() != ModelClosed {
+	if p.Target != "http://127.0.0.1:9" || p.Model() != report.ModelClosed {
 		t.Errorf("target %s, model %s", p.Target, p.Model())
 	}
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
@@ -129,7 +130,7 @@ func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
 		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "2"}`: 1,
 		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "3"}`: 1,
 	})
-	if r.Requests != 16 || r.Failed != 0 || r.Users != (Users{4, 4, 0, 4, 0}) || r.Latency.Connect.Count != 4 {
+	if r.Requests != 16 || r.Failed != 0 || r.Users != (report.Users{Planned: 4, Started: 4, Finished: 4}) || r.Latency.Connect.Count != 4 {
 		t.Errorf("%d requests, %v, %+v, %d connections", r.Requests, r.Errors, r.Users, r.Latency.Connect.Count)
 	}
 	var names []string

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/load/report"
 )
 
 // prop is a stringProp.
@@ -155,7 +157,7 @@ func TestErrorsDoWhatTheGroupSays(t *testing.T) {
 		if r.Early != strings.HasPrefix(action, "stoptest") || (r.Users.Failed == 1) != (action == "stopthread") {
 			t.Errorf("%s: early %v, %+v", action, r.Early, r.Users)
 		}
-		if r.Errors[ErrorExpectation] != int64(want["GET /bad"]) {
+		if r.Errors[report.ErrorExpectation] != int64(want["GET /bad"]) {
 			t.Errorf("%s: %v", action, r.Errors)
 		}
 	}
@@ -205,11 +207,11 @@ func TestAssertionsJudgeByTheirBits(t *testing.T) {
 		variables := `<CounterConfig>` + prop("CounterConfig.name", "unused") + `</CounterConfig><hashTree/>` +
 			`<CSVDataSet>` + prop("filename", "p.csv") + `</CSVDataSet><hashTree/>`
 		r := runJMX(t, jmx(threads(1, 1, variables+get("/", below))), map[string]string{"p.csv": "p\ntw\n"}, Options{Target: srv.URL})
-		if (r.Errors[ErrorExpectation] == 0) != holds || r.Completed != 1 {
+		if (r.Errors[report.ErrorExpectation] == 0) != holds || r.Completed != 1 {
 			t.Errorf("%s: %v, want %v", below, r.Errors, holds)
 		}
 	}
-	if r := runJMX(t, jmx(threads(1, 1, get("/bad", ""))), nil, Options{Target: srv.URL}); r.Errors[ErrorServer] != 1 {
+	if r := runJMX(t, jmx(threads(1, 1, get("/bad", ""))), nil, Options{Target: srv.URL}); r.Errors[report.ErrorServer] != 1 {
 		t.Errorf("a 500: %v", r.Errors)
 	}
 	ignoring := strings.Replace(assert("response_code", "8", "500"), "<ResponseAssertion>", `<ResponseAssertion><boolProp name="Assertion.assume_success">true</boolProp>`, 1)
@@ -329,7 +331,7 @@ func TestAnOpenModelGroupArrives(t *testing.T) {
 		`</OpenModelThreadGroup><hashTree>` + get("/${__threadGroupName}", "") + get("/b", "") + `</hashTree>`)
 	r := runJMX(t, src, nil, Options{Target: srv.URL})
 	srv.want(t, map[string]int{"GET /G": 25, "GET /b": 25})
-	if r.Model != ModelOpen || r.Users.Planned != 25 || r.Latency.Corrected != nil {
+	if r.Model != report.ModelOpen || r.Users.Planned != 25 || r.Latency.Corrected != nil {
 		t.Errorf("%s, %+v", r.Model, r.Users)
 	}
 }
@@ -399,7 +401,7 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 	}
 	r := run(t, closed.WithPhases(Phase{Count: 2, HasCount: true, Duration: 20 * time.Millisecond}), Options{Target: srv.URL, MaxLate: time.Minute})
 	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /2/1": 1})
-	if r.Model != ModelOpen {
+	if r.Model != report.ModelOpen {
 		t.Errorf("the model is %s", r.Model)
 	}
 	clear(srv.seen)
@@ -411,7 +413,7 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, back, Options{Target: srv.URL, MaxLate: time.Minute}); r.Model != ModelClosed {
+	if r := run(t, back, Options{Target: srv.URL, MaxLate: time.Minute}); r.Model != report.ModelClosed {
 		t.Errorf("the model is %s", r.Model)
 	}
 	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /1/2": 1, "GET /2/1": 1, "GET /2/2": 1})

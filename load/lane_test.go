@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"whittle/load/report"
 )
 
 // TestTimesGiveTheEarliest holds the queue against a sorted list, with fibers
@@ -139,7 +141,7 @@ func TestALaneCutsWhatStands(t *testing.T) {
 	p := plan(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
 scenarios: [{flow: [{think: 0.001}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
-	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p Progress) {
+	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {
 		if p.InFlight == 12 {
 			cancel()
 		}

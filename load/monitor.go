@@ -6,27 +6,8 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/report"
 )
-
-// Progress is how a run stands, for whoever watches it.
-type Progress struct {
-	Elapsed time.Duration
-	// Left until the last arrival; 0 when only users under way remain.
-	Left time.Duration
-	// Phase is the phase in force, from 0, and its name.
-	Phase     int
-	PhaseName string
-	// Arrivals started, and Skipped because too many were under way.
-	Arrivals, Skipped int64
-	// Requests that ended: Completed with a whole answer, of whatever status;
-	// Failed by any error kind, a 5xx included.
-	Requests, Completed, Failed int64
-	InFlight                    int64
-	// Rate is answers per second since the last progress.
-	Rate float64
-	// Recent are the latencies, from the intended times, of the last 5 s.
-	Recent latency.Snapshot
-}
 
 // The width of a series' windows at first, how many there can be, and how many
 // of the last make Progress.Recent.
@@ -67,7 +48,7 @@ type monitor struct {
 	series    *latency.Series
 	counts    []count // one for each window of series
 	recent    *latency.Rolling
-	sum       Progress
+	sum       report.Progress
 	ownCPU    time.Duration // at the start
 	looked    time.Duration // when the last look was, since the start
 	// What the last look found, to tell what is new.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
@@ -35,11 +36,11 @@ func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
 		sent, name, model string
 		requests          int64
 	}{
-		{Quick{URL: srv.URL, Closed: few}, "GET /   ", "GET /", ModelClosed, 6},
-		{Quick{URL: srv.URL}, "GET /   ", "GET /", ModelClosed, 1},
-		{Quick{URL: srv.URL + "/Count?x=1", JSON: `{"times":1000}`, Closed: few}, `POST /Count?x=1 application/json  {"times":1000}`, "POST /Count", ModelClosed, 6},
-		{Quick{URL: srv.URL, Method: "put", Headers: []string{"X-A: b: c", "Content-Type:text/plain"}, Body: "hi", Rate: 40, Duration: 100 * time.Millisecond}, "PUT / text/plain b: c hi", "PUT /", ModelOpen, 4},
-		{Quick{URL: srv.URL, JSON: `{"n":{{ $randomNumber(7, 7) }}}`, Name: "n", Closed: few}, `POST / application/json  {"n":7}`, "n", ModelClosed, 6},
+		{Quick{URL: srv.URL, Closed: few}, "GET /   ", "GET /", report.ModelClosed, 6},
+		{Quick{URL: srv.URL}, "GET /   ", "GET /", report.ModelClosed, 1},
+		{Quick{URL: srv.URL + "/Count?x=1", JSON: `{"times":1000}`, Closed: few}, `POST /Count?x=1 application/json  {"times":1000}`, "POST /Count", report.ModelClosed, 6},
+		{Quick{URL: srv.URL, Method: "put", Headers: []string{"X-A: b: c", "Content-Type:text/plain"}, Body: "hi", Rate: 40, Duration: 100 * time.Millisecond}, "PUT / text/plain b: c hi", "PUT /", report.ModelOpen, 4},
+		{Quick{URL: srv.URL, JSON: `{"n":{{ $randomNumber(7, 7) }}}`, Name: "n", Closed: few}, `POST / application/json  {"n":7}`, "n", report.ModelClosed, 6},
 	} {
 		p, err := c.q.Plan()
 		if err != nil {

@@ -5,19 +5,7 @@ import (
 	"time"
 
 	"whittle/latency"
-)
-
-// The kinds of errors, as the report names them.
-const (
-	ErrorConnect     = "connect"      // no connection: refused, unreachable, TLS
-	ErrorCertificate = "certificate"  // TLS, by a certificate that is not trusted
-	ErrorContract    = "contract"     // not sent: the body is not of gRPC's contract
-	ErrorTimeout     = "timeout"      // no whole answer in time
-	ErrorReset       = "reset"        // the connection broke before the answer was whole
-	ErrorMalformed   = "malformed"    // what came was not an HTTP/1.1 answer
-	ErrorExpectation = "expectation"  // an answer other than the plan expects
-	ErrorServer      = "server_error" // a 5xx that the plan did not ask for
-	ErrorCapture     = "capture"      // an answer without what the plan captures
+	"whittle/load/report"
 )
 
 // observed is what one request came to.
@@ -164,7 +152,7 @@ func (s *shard) record(o *observed) {
 	if !o.first.IsZero() {
 		s.sum.firstByte.Record(o.first.Sub(o.sent))
 	}
-	if o.status > 0 || o.failure == ErrorTimeout {
+	if o.status > 0 || o.failure == report.ErrorTimeout {
 		d := o.done.Sub(o.intended)
 		f.intended.Record(d)
 		f.actual.Record(o.done.Sub(o.sent))

@@ -11,9 +11,6 @@ import (
 // maxRedirects is how many redirects are followed for one request.
 const maxRedirects = 10
 
-// ErrorRedirect is a redirect to nowhere, or one too many.
-const ErrorRedirect = "redirect"
-
 // redirectError says why a redirect was not followed.
 type redirectError struct{ why string }
 

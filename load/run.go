@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/report"
 )
 
 // Options are what a run is told beside its plan. The zero value runs the plan
@@ -35,7 +36,7 @@ type Options struct {
 	OnLog func(user int64, line string)
 	// OnProgress is called about once a second, from one goroutine. Nil:
 	// nobody looks.
-	OnProgress func(Progress)
+	OnProgress func(report.Progress)
 	// Watch names processes whose CPU time is measured over the run.
 	Watch []Process
 	// WatchURLs name Prometheus metrics pages whose process_cpu_seconds_total
@@ -55,7 +56,7 @@ type Options struct {
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 
-	block *block // what makes the run one block of a comparison; nil: it is none
+	block *Blocks // what the run is a block of; nil: it is a whole run
 }
 
 // Answer is what one request came to.
@@ -69,7 +70,8 @@ type Answer struct {
 	Intended, Sent, Done time.Time
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults fills in what is zero.
+func (o Options) WithDefaults() Options {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = 10_000
 	}
@@ -93,8 +95,8 @@ func (o Options) withDefaults() Options {
 // and the report covers what was sent; that is not an error. An error means
 // that nothing could be sent: a plan without a target, a process that cannot
 // be watched.
-func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
-	o = o.withDefaults()
+func Run(ctx context.Context, p *Plan, o Options) (*report.Report, error) {
+	o = o.WithDefaults()
 	target := o.Target
 	if target == "" {
 		target = p.Target
@@ -166,7 +168,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	}
 	defer s.runLanes(ctx, cut)()
 	arrive := s.pace
-	if p.Model() == ModelClosed {
+	if p.Model() == report.ModelClosed {
 		arrive = s.gather
 	}
 	early := !arrive(ctx, cut, timer)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"whittle/load/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +29,7 @@ func plan(t testing.TB, src string) *Plan {
 	return p
 }
 
-func run(t testing.TB, p *Plan, o Options) *Report {
+func run(t testing.TB, p *Plan, o Options) *report.Report {
 	t.Helper()
 	r, err := Run(t.Context(), p, o)
 	if err != nil {
@@ -74,7 +76,7 @@ scenarios:
 				}
 			}
 		}
-		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (Users{40, 40, 0, 40, 0}) {
+		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (report.Users{Planned: 40, Started: 40, Finished: 40}) {
 			t.Errorf("pool %d: report %d/%d/%d %v %+v", pool, r.Requests, r.Completed, r.Failed, r.Codes, r.Users)
 		}
 		if n := r.Latency.Connect.Count; pool > 0 && n > 2 || pool == 0 && n != 40 {
@@ -100,7 +102,7 @@ func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, want := range map[string]any{
-		"format": ReportFormat, "requests": 5., "completed": 5., "failed": 5., "seed": 7., "void": "", "model": "open",
+		"format": report.Format, "requests": 5., "completed": 5., "failed": 5., "seed": 7., "void": "", "model": "open",
 	} {
 		if m[k] != want {
 			t.Errorf("%s is %v, want %v", k, m[k], want)
@@ -111,10 +113,10 @@ func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 			t.Errorf("%s is %v, want a number", k, m[k])
 		}
 	}
-	if r.Errors[ErrorServer] != 5 || r.Codes["503"] != 5 {
+	if r.Errors[report.ErrorServer] != 5 || r.Codes["503"] != 5 {
 		t.Errorf("errors %v, codes %v", r.Errors, r.Codes)
 	}
-	var back Report
+	var back report.Report
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type session struct {
 	shards   []*shard
 	// each is called for every request that ended, on many goroutines at once.
 	// Nil: nobody looks.
-	each func(o *observed)
+	each func(Answer)
 
 	crowds []*crowd // of a closed plan
 	// halted is closed when no further step is to begin; halt does so, halting

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/load/report"
 )
 
 // backend answers the plans of testdata, and refuses what they would not ask if
@@ -121,7 +123,7 @@ func TestOrdinaryPlansRunUnchanged(t *testing.T) {
 					t.Errorf("%s: %s, %d %s", a.Name, a.Failure, a.Status, a.Body)
 				}
 			}})
-			if err := r.Err(); err != nil || r.Failed != 0 || r.Users != (Users{c.users, c.users, 0, c.users, 0}) {
+			if err := r.Err(); err != nil || r.Failed != 0 || r.Users != (report.Users{Planned: c.users, Started: c.users, Finished: c.users}) {
 				t.Errorf("%v; %d failed, %+v", err, r.Failed, r.Users)
 			}
 			for i, n := range r.Names {

@@ -110,23 +110,6 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	return above, r.Latency.ScheduleError.Max < 5*time.Millisecond
 }
 
-func TestLatenessBeyondItsBoundVoidsARun(t *testing.T) {
-	var v Views
-	v.ScheduleError.P99 = 30 * time.Millisecond
-	v.Intended.P50 = 50 * time.Millisecond
-	if voidReason(&v, 10*time.Millisecond) == "" {
-		t.Error("30 ms late at a median of 50 ms passed")
-	}
-	v.Intended.P50 = 16 * time.Second
-	if why := voidReason(&v, 10*time.Millisecond); why != "" {
-		t.Errorf("30 ms late at a median of 16 s: %s", why)
-	}
-	v.Intended.P50, v.ScheduleError.P99 = 50*time.Millisecond, 9*time.Millisecond
-	if why := voidReason(&v, 10*time.Millisecond); why != "" {
-		t.Errorf("9 ms late: %s", why)
-	}
-}
-
 // The clock here runs as the real one, but for one leap: the generator, from its
 // own point of view, was stopped for a while.
 func TestAStoppedGeneratorDeclaresItsRunVoid(t *testing.T) {

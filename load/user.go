@@ -5,6 +5,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"whittle/load/report"
 )
 
 // worker carries one virtual user after another: goroutine, buffers and, where
@@ -171,16 +173,27 @@ func (w *worker) ask(ctx context.Context, q *prepared) bool {
 		o.failure = w.judge(q)
 	}
 	w.shard.record(&o)
-	if f := w.run.each; f != nil && !w.apart {
-		f(&o)
-	}
-	if f := w.run.options.OnAnswer; f != nil && !w.apart {
-		f(Answer{
-			User: w.index, Name: q.name, Status: o.status, Failure: o.failure, Body: w.ans.body,
-			Intended: o.intended, Sent: o.sent, Done: o.done,
-		})
-	}
+	w.show(q, &o)
 	return w.answered(&o)
+}
+
+// show hands what a request came to to whoever listens.
+func (w *worker) show(q *prepared, o *observed) {
+	each, onAnswer := w.run.each, w.run.options.OnAnswer
+	if each == nil && onAnswer == nil || w.apart {
+		return
+	}
+	a := Answer{
+		User: w.index, Name: q.name, Status: o.status, Failure: o.failure,
+		Intended: o.intended, Sent: o.sent, Done: o.done,
+	}
+	if each != nil {
+		each(a)
+	}
+	if onAnswer != nil {
+		a.Body = w.ans.body
+		onAnswer(a)
+	}
 }
 
 // compose writes the request into w.out. Where its URL is known only now, the
@@ -218,7 +231,7 @@ func (w *worker) judge(q *prepared) string {
 		failure = q.capture(&a)
 		for i := range q.expect {
 			if !q.expect[i].holds(&a) {
-				return ErrorExpectation
+				return report.ErrorExpectation
 			}
 		}
 		expected = q.expectsStatus()
@@ -226,7 +239,7 @@ func (w *worker) judge(q *prepared) string {
 		w.due = w.run.now()
 	}
 	if w.ans.status >= 500 && !expected && failure == "" {
-		return ErrorServer
+		return report.ErrorServer
 	}
 	return failure
 }

@@ -87,12 +87,12 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 		fmt.Fprintln(s.err, "Run \"whittle --help\", or \"whittle VERB --help\", for the usage with examples.")
 		return whittle.Invalid.ExitStatus()
 	}
-	return report(s.err, verb.Run())
+	return exitStatus(s.err, verb.Run())
 }
 
-// report renders errors once, each with its hint, and gives the exit status
+// exitStatus renders errors once, each with its hint, and gives the exit status
 // of the first.
-func report(w io.Writer, err error) int {
+func exitStatus(w io.Writer, err error) int {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return 0
 	}

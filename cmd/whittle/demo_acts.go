@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/report"
 	"whittle/rollout"
 )
 
@@ -66,7 +67,7 @@ func (d *countDemo) play(ctx context.Context) error {
 }
 
 // seedLoad runs the seed's plan through the gateway.
-func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*load.Report, error) {
+func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Report, error) {
 	p, err := load.ReadPlan(d.house.path("systems/count/plans", seedPlan))
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 }
 
 // account adds a background load to what users felt.
-func (d *countDemo) account(r *load.Report) error {
+func (d *countDemo) account(r *report.Report) error {
 	d.story.Rollout.Requests += r.Requests
 	d.story.Rollout.UserErrors += r.Failed + r.Unfinished
 	if r.Failed+r.Unfinished > 0 {

@@ -15,6 +15,7 @@ import (
 	"whittle/admin"
 	"whittle/bench/table"
 	"whittle/load"
+	"whittle/load/report"
 )
 
 const (
@@ -216,7 +217,7 @@ func (d *countDemo) note(r *whittle.RouteStatus) {
 type traffic struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	report *load.Report
+	report *report.Report
 	err    error
 }
 
@@ -242,7 +243,7 @@ func (t *traffic) end() {
 }
 
 // stop ends the load, lets what is under way finish, and gives its report.
-func (t *traffic) stop() (*load.Report, error) {
+func (t *traffic) stop() (*report.Report, error) {
 	t.end()
 	return t.report, t.err
 }
@@ -261,7 +262,7 @@ func (d *countDemo) loadOptions(watch []load.Process) load.Options {
 		Grace:  30 * time.Second,
 		// The generator shares two cores with what it loads.
 		MaxLate:    100 * time.Millisecond,
-		OnProgress: func(p load.Progress) { d.screen.progress("%s", p) },
+		OnProgress: func(p report.Progress) { d.screen.progress("%s", p) },
 		Headers: func(pairs []string, i int64) []string {
 			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
 		},

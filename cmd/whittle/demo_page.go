@@ -10,7 +10,7 @@ import (
 	"whittle"
 	"whittle/chart"
 	"whittle/latency"
-	"whittle/load"
+	"whittle/load/report"
 )
 
 // row is one line of the comparison.
@@ -123,7 +123,7 @@ func quantiles(h *latency.Histogram) []chart.Quantile {
 	return out
 }
 
-func medians(r *load.Report) []chart.Point {
+func medians(r *report.Report) []chart.Point {
 	var out []chart.Point
 	for _, p := range r.Series {
 		if p.Completed > 0 {

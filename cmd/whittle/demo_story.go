@@ -5,7 +5,7 @@ import (
 
 	"whittle"
 	"whittle/bench/table"
-	"whittle/load"
+	"whittle/load/report"
 )
 
 // countStory is what the demo found, act by act; it is written as
@@ -26,8 +26,8 @@ type countStory struct {
 
 	shares []sharePoint
 	bounds []boundPoint
-	before *load.Report
-	after  *load.Report
+	before *report.Report
+	after  *report.Report
 }
 
 type actOutcome struct {
@@ -56,7 +56,7 @@ type loadBlock struct {
 	Void string `json:"void,omitempty"`
 }
 
-func newLoadBlock(r *load.Report) loadBlock {
+func newLoadBlock(r *report.Report) loadBlock {
 	b := loadBlock{
 		Requests: r.Requests, Completed: r.Completed, Failed: r.Failed, Rate: r.Rate,
 		MedianMS: r.Median, P95MS: r.P95, P99MS: r.P99, CPUPerRequest: r.CPUPerRequest,

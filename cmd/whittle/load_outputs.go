@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"whittle"
-	"whittle/load"
+	"whittle/load/report"
 )
 
 // loadOutputs are the files that a load report can be written to beside its
@@ -16,7 +16,7 @@ type loadOutputs struct {
 	HTML          string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
 }
 
-func (o *loadOutputs) write(r *load.Report) error {
+func (o *loadOutputs) write(r *report.Report) error {
 	if err := writeFile(o.JSONArtillery, r.WriteArtillery); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/duel"
+	"whittle/load/report"
 )
 
 type compareVerb struct {
@@ -65,14 +67,14 @@ Examples:
 type compared interface {
 	WriteSummary(w io.Writer) error
 	WriteHTML(w io.Writer) error
-	Err(gates []load.Gate) error
+	Err(gates []duel.Gate) error
 }
 
 // Run compares the targets, or the reports, and prints the verdict.
 func (v *compareVerb) Run(ctx context.Context, s streams) error {
-	var gates []load.Gate
+	var gates []duel.Gate
 	for _, text := range v.FailIf {
-		g, err := load.ParseGate(text)
+		g, err := duel.ParseGate(text)
 		if err != nil {
 			return err
 		}
@@ -115,23 +117,23 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	if err != nil {
 		return nil, err
 	}
-	a := load.Contender{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
-	b := load.Contender{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
+	a := duel.Contender{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
+	b := duel.Contender{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
 	o := load.Options{Seed: v.Seed, MaxLate: v.MaxLate}
 	if len(v.Users) > 1 || v.Runs > 0 {
-		return load.Levels{
+		return duel.Levels{
 			Plan: plan, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
 			Closed:     load.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
-			OnProgress: func(run string, p load.Progress) { screen.progress("%s: %s", run, p) },
+			OnProgress: func(run string, p report.Progress) { screen.progress("%s: %s", run, p) },
 		}.Run(ctx)
 	}
 	warmup := v.Warmup
 	if warmup == 0 {
 		warmup = -1
 	}
-	return load.Duel{
+	return duel.Duel{
 		Plan: plan, A: a, B: b, Length: v.Duration, Block: v.Block, Warmup: warmup, Options: o,
-		OnProgress: func(p load.DuelProgress) {
+		OnProgress: func(p duel.Progress) {
 			screen.progress("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
 		},
 	}.Run(ctx)
@@ -150,15 +152,15 @@ func processes(pids []int) []load.Process {
 }
 
 func (v *compareVerb) saved() (compared, error) {
-	a, err := load.ReadReport(v.A)
+	a, err := report.Read(v.A)
 	if err != nil {
 		return nil, err
 	}
-	b, err := load.ReadReport(v.B)
+	b, err := report.Read(v.B)
 	if err != nil {
 		return nil, err
 	}
-	return load.CompareReports(a, b, v.Seed)
+	return duel.CompareReports(a, b, v.Seed)
 }
 
 // plan reads the plan's file, or makes a plan of the one request that the two

@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/report"
 )
 
 type loadVerb struct {
@@ -76,7 +77,7 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 	}
 	o := load.Options{
 		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
-		OnProgress: func(p load.Progress) { screen.progress("%s", p) },
+		OnProgress: func(p report.Progress) { screen.progress("%s", p) },
 	}
 	if o.Protocol, o.Descriptor, err = v.overWhat(); err != nil {
 		return err
@@ -185,19 +186,19 @@ func readBounded(what, path string) (string, error) {
 }
 
 // write puts the report where it is wanted.
-func (v *loadVerb) write(s streams, report *load.Report) error {
-	if err := v.loadOutputs.write(report); err != nil {
+func (v *loadVerb) write(s streams, r *report.Report) error {
+	if err := v.loadOutputs.write(r); err != nil {
 		return err
 	}
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, report); err != nil {
+		if err := writeJSON(s, v.JSON, r); err != nil {
 			return err
 		}
 	}
 	if v.JSON == "-" {
 		return nil
 	}
-	return report.WriteSummary(s.out)
+	return r.WriteSummary(s.out)
 }
 
 // writeJSON writes v to a file, or to standard output for "-".

@@ -1,4 +1,4 @@
-package load
+package report
 
 import (
 	"fmt"
@@ -156,13 +156,26 @@ func counts(m map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// String is one line about a run under way.
-func (p Progress) String() string {
-	s := fmt.Sprintf("%6s  %7.1f/s  in flight %d  completed %d  failed %d  p50 %s ms  p99 %s ms",
-		p.Elapsed.Round(time.Second), p.Rate, p.InFlight, p.Completed, p.Failed,
-		milliseconds(p.Recent.P50), milliseconds(p.Recent.P99))
-	if p.Left > 0 {
-		s += fmt.Sprintf("  %s left", p.Left.Round(time.Second))
+// model says in words which model the run was of.
+func (r *Report) model() string {
+	if r.Model == ModelClosed {
+		return "closed users"
 	}
-	return s
+	return "open arrivals"
+}
+
+// summarizePaces says what a closed model's latencies leave out.
+func (r *Report) summarizePaces(b *strings.Builder) {
+	if r.Latency.Corrected == nil {
+		return
+	}
+	b.WriteString("\nclosed model: users who waited sent nothing meanwhile, so the latencies as they waited are not\n" +
+		"corrected for coordinated omission; the corrected ones add what they would have met at their pace\n")
+	for _, p := range r.Paces {
+		of := ""
+		if p.Group != "" {
+			of = " of " + p.Group
+		}
+		fmt.Fprintf(b, "%d users%s, one request in %.4g ms each: %d not sent meanwhile\n", p.Users, of, p.Expected, p.Missing)
+	}
 }

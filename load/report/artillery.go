@@ -1,4 +1,4 @@
-package load
+package report
 
 import (
 	"encoding/json"
@@ -187,8 +187,8 @@ func (p *Point) add(o *Point) {
 	p.Skipped += o.Skipped
 	p.Received += o.Received
 	p.Timed += o.Timed
-	p.Codes = addCounts(p.Codes, o.Codes, 1)
-	p.Errors = addCounts(p.Errors, o.Errors, 1)
+	p.Codes = added(p.Codes, o.Codes)
+	p.Errors = added(p.Errors, o.Errors)
 }
 
 // add puts a window's latencies to a period's. Percentiles are the windows'
@@ -218,7 +218,18 @@ func (s *artillerySummary) add(w *Point) {
 // rounded leaves microseconds, as all latencies have.
 func (s artillerySummary) rounded() artillerySummary {
 	for _, f := range []*float64{&s.Mean, &s.P50, &s.Median, &s.P75, &s.P90, &s.P95, &s.P99, &s.P999} {
-		*f = thousandths(*f)
+		*f = math.Round(*f*1e3) / 1e3
 	}
 	return s
+}
+
+// added puts the counts of one map on those of another.
+func added(to, from map[string]int64) map[string]int64 {
+	if to == nil && len(from) > 0 {
+		to = make(map[string]int64, len(from))
+	}
+	for k, n := range from {
+		to[k] += n
+	}
+	return to
 }

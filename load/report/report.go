@@ -1,16 +1,16 @@
-package load
+// Package report is what a load run came to, and the forms that it is shown in:
+// the terminal, an HTML page, whittle's own JSON and Artillery's.
+package report
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"whittle/latency"
 )
 
-// ReportFormat names the JSON form of a report and its version. A reader
+// Format names the JSON form of a report and its version. A reader
 // accepts the major version that it knows; fields are only ever added to one.
-const ReportFormat = "whittle.load/1"
+const Format = "whittle.load/1"
 
 // Report is what a run came to. Its JSON form is documented in docs/load.md.
 type Report struct {
@@ -180,107 +180,23 @@ type ProcessReport struct {
 	Ended bool `json:"ended,omitempty"`
 }
 
-func (m *monitor) report(target string, early bool) *Report {
-	s := m.s
-	t := s.total()
-	r := &Report{
-		Format: ReportFormat, Plan: s.plan.Name, Target: target, Model: s.plan.Model(), Started: s.start.UTC(),
-		Seconds: m.looked.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
-		Codes: map[string]int64{}, Errors: t.errors,
-	}
-	r.count(s.plan, t)
-	r.Users.Planned = s.plan.planned()
-	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
-	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
-	m.costs(r)
-	r.Series = m.points()
-	r.check(s.plan)
-	r.Void = voidReason(&r.Latency, s.options.MaxLate)
-	r.Warnings = append(r.Warnings, warnings(r, s.plan.HTTP.Timeout)...)
-	return r
+// Pace is at what pace the users of a group ask, and what that says about the
+// requests that they would have sent while they waited.
+type Pace struct {
+	Group string `json:"group"`
+	Users int    `json:"users"`
+	// Expected is the time between two requests of one user, in milliseconds: the
+	// median that was seen.
+	Expected float64 `json:"expected_interval_ms"`
+	// Missing is how many requests the correction adds: those that users would
+	// have sent at that pace, had they not been waiting.
+	Missing int64 `json:"missing"`
 }
 
-// count fills in all that follows from a tally. Seconds, Codes and Errors are
-// there already.
-func (r *Report) count(p *Plan, t *tally) {
-	intended, actual := new(latency.Histogram), new(latency.Histogram)
-	for i := range t.names {
-		f := &t.names[i]
-		r.Requests += f.requests
-		r.Completed += f.completed
-		r.Failed += f.failed
-		r.Sent += f.up
-		r.Received += f.down
-		intended.Merge(&f.intended)
-		actual.Merge(&f.actual)
-		r.Names = append(r.Names, NameReport{
-			p.names[i], f.requests, f.completed, f.failed, f.up, f.down,
-			f.intended.Snapshot(), f.actual.Snapshot(),
-		})
+// Rate is the window's completed requests per second.
+func (p *Point) Rate() float64 {
+	if p.Span <= 0 {
+		return 0
 	}
-	for code, n := range t.codes {
-		r.Codes[strconv.Itoa(code)] = n
-	}
-	r.Histograms = Histograms{Intended: intended, Actual: actual}
-	for i := range t.classes {
-		if t.classes[i].Count() > 0 {
-			if r.Histograms.Classes == nil {
-				r.Histograms.Classes = map[string]*latency.Histogram{}
-			}
-			r.Histograms.Classes[strconv.Itoa(i)+"xx"] = &t.classes[i]
-		}
-	}
-	r.Latency = Views{
-		intended.Snapshot(), actual.Snapshot(), t.connect.Snapshot(), t.firstByte.Snapshot(), t.late.Snapshot(), nil,
-	}
-	r.correct(t, p.groups)
-	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
-	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
-	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
-	if r.Seconds > 0 {
-		r.Rate = float64(r.Completed) / r.Seconds
-	}
-}
-
-func (m *monitor) costs(r *Report) {
-	own := OwnCPU() - m.ownCPU
-	r.Generator = Generator{CPU: latency.Milliseconds(own)}
-	if r.Seconds > 0 {
-		r.Generator.Cores = own.Seconds() / r.Seconds
-	}
-	if r.Requests > 0 {
-		r.Generator.CPUPerRequest = own.Seconds() * 1e6 / float64(r.Requests)
-	}
-	for _, w := range m.processes {
-		p := ProcessReport{Name: w.Name, PID: w.PID, CPU: latency.Milliseconds(w.last - w.first), Ended: w.gone}
-		if r.Completed > 0 {
-			p.CPUPerRequest = p.CPU / float64(r.Completed)
-		}
-		r.CPUPerRequest += p.CPUPerRequest
-		r.Processes = append(r.Processes, p)
-	}
-	for _, page := range m.pages {
-		used, gone := page.used()
-		p := ProcessReport{Name: page.url, CPU: latency.Milliseconds(used), Ended: gone}
-		if r.Completed > 0 {
-			p.CPUPerRequest = p.CPU / float64(r.Completed)
-		}
-		r.CPUPerRequest += p.CPUPerRequest
-		r.Processes = append(r.Processes, p)
-	}
-}
-
-// voidReason says why a run proves nothing, empty where it does.
-//
-// Lateness only makes latency from the intended time look worse, but a late
-// generator did not send what the plan says. It is beyond its bound when its
-// 99th percentile is above maxLate and above a tenth of the median latency:
-// against a target that takes seconds, milliseconds change nothing.
-func voidReason(v *Views, maxLate time.Duration) string {
-	bound := max(maxLate, v.Intended.P50/10)
-	if late := v.ScheduleError.P99; late > bound {
-		return fmt.Sprintf("the generator was late: 1 %% of virtual users started %v or more after their time, where %v is the bound; "+
-			"lower the rate, or give the generator more of the machine", late.Round(time.Microsecond), bound.Round(time.Microsecond))
-	}
-	return ""
+	return float64(p.Completed) / p.Span
 }

@@ -1,4 +1,4 @@
-package load
+package report
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ func golden(t *testing.T, name string, got []byte) {
 func sampleReport(scale float64) *Report {
 	start := time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC)
 	r := &Report{
-		Format: ReportFormat, Plan: "plan.yml", Target: "http://target", Model: ModelOpen, Started: start, Seconds: 24.5, Seed: 5,
+		Format: Format, Plan: "plan.yml", Target: "http://target", Model: ModelOpen, Started: start, Seconds: 24.5, Seed: 5,
 		Users: Users{Planned: 500, Started: 500, Skipped: 2, Finished: 500, Failed: 5}, Codes: map[string]int64{}, Errors: map[string]int64{},
 		Received: 125_000, Sent: 50_000,
 		Generator: Generator{CPU: 300, CPUPerRequest: 600, Cores: .012},
@@ -73,7 +73,7 @@ func sampleReport(scale float64) *Report {
 		p.Min, p.Mean, p.Max = latency.Milliseconds(s.Min), latency.Milliseconds(s.Mean), latency.Milliseconds(s.Max)
 		p.P50, p.P75, p.P90 = latency.Milliseconds(s.P50), latency.Milliseconds(s.P75), latency.Milliseconds(s.P90)
 		p.P95, p.P99, p.P999 = latency.Milliseconds(s.P95), latency.Milliseconds(s.P99), latency.Milliseconds(s.P999)
-		r.Codes, r.Errors = addCounts(r.Codes, p.Codes, 1), addCounts(r.Errors, p.Errors, 1)
+		r.Codes, r.Errors = added(r.Codes, p.Codes), added(r.Errors, p.Errors)
 		r.Failed += p.Failed
 		all.Merge(&h)
 		r.Series = append(r.Series, p)
@@ -162,68 +162,26 @@ func TestTheLoadPageTellsTheStory(t *testing.T) {
 	}
 }
 
-func TestSavedReportsAreCompared(t *testing.T) {
-	dir := t.TempDir()
-	save := func(name string, r *Report) string {
-		b, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	a, err := ReadReport(save("a.json", sampleReport(1)))
+func TestReportsAreReadBackOrRefused(t *testing.T) {
+	b, err := json.Marshal(sampleReport(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ReadReport(save("b.json", sampleReport(30)))
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := CompareReports(a, b, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := compared(t, c, "median")
-	if m.Low > 30 || m.High < 30 || !m.Different || m.High/m.Low < 1.5 {
-		t.Errorf("median: %+v", m)
-	}
-	if c.Pairs != 0 || !strings.Contains(strings.Join(c.Warnings, " "), "not measured in turn") || !strings.Contains(c.Method, "unpaired") {
-		t.Errorf("%d pairs, %s, %v", c.Pairs, c.Method, c.Warnings)
-	}
-	if f := compared(t, c, "cpu"); f.Different || f.Ratio != 1 {
-		t.Errorf("cpu: %+v", f)
-	}
-	var text, page strings.Builder
-	if err := c.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "compare-saved.txt", []byte(text.String()))
-	if err := c.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	selfContained(t, page.String())
-	void := sampleReport(1)
-	void.Void = "late"
-	if c, err := CompareReports(void, b, 0); err != nil || c.Void == "" || whittle.CodeOf(c.Err(nil)) != whittle.Unavailable {
-		t.Errorf("a void run compares: %v", err)
-	}
-	other := sampleReport(1)
-	other.Users.Planned = 7
-	if _, err := CompareReports(a, other, 0); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("another plan: %v", err)
+	if r, err := Read(path); err != nil || r.Completed != 500 || r.Histograms.Intended.Count() != 500 {
+		t.Errorf("read back: %v, %+v", err, r)
 	}
 	for name, text := range map[string]string{
 		"no JSON": "{", "another format": `{"format":"k6"}`, "no histogram": `{"format":"whittle.load/1"}`,
 	} {
-		if _, err := ParseReport([]byte(text)); whittle.CodeOf(err) != whittle.Invalid {
+		if _, err := Parse([]byte(text)); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadReport(filepath.Join(dir, "none.json")); whittle.CodeOf(err) != whittle.NotFound {
+	if _, err := Read(path + ".none"); whittle.CodeOf(err) != whittle.NotFound {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -236,25 +194,15 @@ func FuzzReport(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte(`{"format":"whittle.load/1","histograms":{"intended":{"unit":"us","hdr":""}},"series":[{"span_s":-1}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := ParseReport(b)
+		r, err := Parse(b)
 		if err != nil {
 			return
 		}
-		c, err := CompareReports(r, r, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var out bytes.Buffer
-		if err := c.WriteHTML(&out); err != nil {
-			t.Fatal(err)
-		}
 		if err := r.WriteHTML(&out); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.WriteArtillery(&out); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := json.Marshal(c); err != nil {
 			t.Fatal(err)
 		}
 	})

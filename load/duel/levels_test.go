@@ -1,4 +1,4 @@
-package load
+package duel
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load"
+	"whittle/load/report"
 )
 
 func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
@@ -17,9 +19,9 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	defer slow.Close()
 	seen := map[string]bool{}
 	r, err := Levels{
-		Plan: plan(t, duelPlan), A: Contender{Target: slow.URL}, B: Contender{Target: quick.URL},
-		Users: []int{1, 5}, Runs: 3, Closed: Closed{Duration: 150 * time.Millisecond, Ramp: time.Millisecond}, Options: Options{Seed: 2, MaxLate: time.Second},
-		OnProgress: func(run string, _ Progress) { seen[run] = true },
+		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL}, B: Contender{Target: quick.URL},
+		Users: []int{1, 5}, Runs: 3, Closed: load.Closed{Duration: 150 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Second},
+		OnProgress: func(run string, _ report.Progress) { seen[run] = true },
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	if err := r.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	selfContained(t, page.String())
+	needsNothing(t, page.String())
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
@@ -73,12 +75,12 @@ func TestLevelsEndEarly(t *testing.T) {
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := Levels{Plan: plan(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL}, Users: []int{1}, Runs: 1}.Run(ctx)
+	r, err := Levels{Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL}, Users: []int{1}, Runs: 1}.Run(ctx)
 	if err != nil || !r.Early || len(r.Levels) != 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, l := range []Levels{{}, {Users: make([]int, 21)}, {Users: []int{1}, Runs: 101}, {Users: []int{0}}} {
-		l.Plan = plan(t, duelPlan)
+		l.Plan = parsed(t, duelPlan)
 		if _, err := l.Run(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%v users, %d runs: %v", l.Users, l.Runs, err)
 		}
@@ -87,11 +89,10 @@ func TestLevelsEndEarly(t *testing.T) {
 
 // The seed ramps users up over a tenth of a second each, but for a single one.
 func TestRampOfALevel(t *testing.T) {
-	l := Levels{Plan: plan(t, duelPlan)}
+	l := Levels{}
 	for users, want := range map[int]time.Duration{1: 0, 50: 5 * time.Second, 1000: 100 * time.Second} {
-		p, err := l.plan(users)
-		if err != nil || p.groups[0].Ramp != want || p.groups[0].Users != users {
-			t.Errorf("%d users: %+v, %v", users, p.groups, err)
+		if c := l.closed(users); c.Ramp != want || c.Users != users {
+			t.Errorf("%d users: %+v", users, c)
 		}
 	}
 }

@@ -6,20 +6,27 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/report"
 )
 
+func cores(used, span time.Duration) float64 {
+	return thousandths(float64(used) / float64(span))
+}
+
+func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }
+
 // points gives the series as the report shows it.
-func (m *monitor) points() []Point {
+func (m *monitor) points() []report.Point {
 	windows := m.series.Windows()
-	out := make([]Point, len(windows))
+	out := make([]report.Point, len(windows))
 	for i := range windows {
 		out[i] = newPoint(&windows[i], &m.counts[i])
 	}
 	return out
 }
 
-func newPoint(w *latency.Window, c *count) Point {
-	p := Point{
+func newPoint(w *latency.Window, c *count) report.Point {
+	p := report.Point{
 		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.span.Seconds()),
 		Arrivals: c.arrivals, Completed: c.completed, Failed: c.failed, InFlight: c.inFlight,
 		Requests: c.ledger.requests, Finished: c.ledger.finished, Broken: c.ledger.broken, Skipped: c.ledger.skipped,
@@ -43,17 +50,3 @@ func newPoint(w *latency.Window, c *count) Point {
 	}
 	return p
 }
-
-// Rate is the window's completed requests per second.
-func (p *Point) Rate() float64 {
-	if p.Span <= 0 {
-		return 0
-	}
-	return float64(p.Completed) / p.Span
-}
-
-func cores(used, span time.Duration) float64 {
-	return thousandths(float64(used) / float64(span))
-}
-
-func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }

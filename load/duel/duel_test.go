@@ -1,17 +1,21 @@
-package load
+package duel
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/load"
+	"whittle/load/report"
 )
 
 const duelPlan = `
@@ -45,14 +49,14 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	quick, slow := slowed(0), slowed(60*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()
-	cpuA, cpuB := cpuPage(), cpuPage()
+	cpuA, cpuB := cpuCounter(), cpuCounter()
 	defer cpuA.Close()
 	defer cpuB.Close()
 	progress := 0
 	c, err := Duel{
-		Plan: plan(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
-		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: Options{Seed: 3, MaxLate: time.Second},
-		OnProgress: func(p DuelProgress) {
+		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
+		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: 3, MaxLate: time.Second},
+		OnProgress: func(p Progress) {
 			if p.Pairs != 12 || p.Done != progress {
 				t.Errorf("progress %+v", p)
 			}
@@ -72,8 +76,8 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	if c.Pairs != 12 || progress != 12 || c.Early || c.Void != "" {
 		t.Errorf("%d pairs, %d progress, early %v, void %q", c.Pairs, progress, c.Early, c.Void)
 	}
-	for _, r := range []*Report{c.A, c.B} {
-		if r.Completed != 240 || r.Users != (Users{240, 240, 0, 240, 0}) || len(r.Series) != 12 || r.Names[0].Intended.Count != 240 {
+	for _, r := range []*report.Report{c.A, c.B} {
+		if r.Completed != 240 || r.Users != (report.Users{Planned: 240, Started: 240, Finished: 240}) || len(r.Series) != 12 || r.Names[0].Intended.Count != 240 {
 			t.Errorf("%d completed, users %+v, %d windows", r.Completed, r.Users, len(r.Series))
 		}
 		// Forty connections to each target for all its blocks, warming up included.
@@ -113,8 +117,8 @@ func TestADuelOfAServerWithItself(t *testing.T) {
 	least := 1.0
 	for seed := range uint64(3) {
 		c, err := Duel{
-			Plan: plan(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
-			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: Options{Seed: seed + 1, MaxLate: time.Second},
+			Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: seed + 1, MaxLate: time.Second},
 		}.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -144,12 +148,12 @@ func TestBothTargetsGetTheSameRequests(t *testing.T) {
 	a, b := serve(0), serve(1)
 	defer a.Close()
 	defer b.Close()
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.4, arrivalRate: 50, rampTo: 100}, {duration: 0.3, arrivalRate: 100}], mode: poisson}
 scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 	c, err := Duel{
 		Plan: p, A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
-		Block: 100 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
+		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -170,9 +174,9 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := Duel{
-		Plan: plan(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
-		Block: 3600 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second, Grace: 10 * time.Millisecond},
-		OnProgress: func(p DuelProgress) {
+		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+		Block: 3600 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second, Grace: 10 * time.Millisecond},
+		OnProgress: func(p Progress) {
 			if p.Done == 0 {
 				cancel()
 			}
@@ -190,31 +194,49 @@ func TestADuelOfClosedUsers(t *testing.T) {
 	quick, slow := slowed(0), slowed(60*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()
-	p, err := plan(t, duelPlan).WithUsers(Closed{Users: 4, Duration: time.Hour})
+	p, err := parsed(t, duelPlan).WithUsers(load.Closed{Users: 4, Duration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := Duel{
 		Plan: p, A: Contender{Target: quick.URL}, B: Contender{Target: slow.URL},
-		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: Options{MaxLate: time.Second},
+		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := compared(t, c, "rate"); r.High > 0.9 || c.Pairs != 8 || c.Model != ModelClosed {
+	if r := compared(t, c, "rate"); r.High > 0.9 || c.Pairs != 8 || c.Model != report.ModelClosed {
 		t.Errorf("%d pairs, %s, rate %+v", c.Pairs, c.Model, r)
 	}
 }
 
 func TestDuelsThatCannotBe(t *testing.T) {
 	for _, d := range []Duel{
-		{Plan: plan(t, "config: {target: 'http://127.0.0.1:1', phases: [{pause: 0}]}\nscenarios: [{flow: [{get: {url: /}}]}]")},
-		{Plan: plan(t, duelPlan), Block: time.Millisecond},
-		{Plan: plan(t, duelPlan), Length: time.Hour * 24, Block: time.Hour},
-		{Plan: plan(t, strings.Replace(duelPlan, "target: \"http://127.0.0.1:1\", ", "", 1))},
+		{Plan: parsed(t, "config: {target: 'http://127.0.0.1:1', phases: [{pause: 0}]}\nscenarios: [{flow: [{get: {url: /}}]}]")},
+		{Plan: parsed(t, duelPlan), Block: time.Millisecond},
+		{Plan: parsed(t, duelPlan), Length: time.Hour * 24, Block: time.Hour},
+		{Plan: parsed(t, strings.Replace(duelPlan, "target: \"http://127.0.0.1:1\", ", "", 1))},
 	} {
 		if _, err := d.Run(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
+}
+
+// parsed reads a plan or fails the test.
+func parsed(t testing.TB, src string) *load.Plan {
+	t.Helper()
+	p, err := load.Source{}.ParsePlan("plan.yml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// cpuCounter says that each reading costs a second of CPU.
+func cpuCounter() *httptest.Server {
+	var n atomic.Int64
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "process_cpu_seconds_total %d\n", n.Add(1))
+	}))
 }

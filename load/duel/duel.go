@@ -1,4 +1,7 @@
-package load
+// Package duel says which of two targets is faster: one plan, cut into blocks
+// that both get in random order, or whole runs at several numbers of users, or
+// two reports that were saved.
+package duel
 
 import (
 	"context"
@@ -6,6 +9,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load"
+	"whittle/load/report"
 )
 
 // Duel compares two targets under one schedule: the plan's arrivals are cut
@@ -14,7 +19,7 @@ import (
 // has come to its end, so that no queue reaches from one target's turn into
 // the other's.
 type Duel struct {
-	Plan *Plan
+	Plan *load.Plan
 	A, B Contender
 	// Length is how much of the plan is sent to each target. 0: all of an open
 	// plan; a minute of a closed one.
@@ -27,22 +32,22 @@ type Duel struct {
 	Warmup time.Duration
 	// Options are those of a run. Target, Watch, WatchURLs and OnProgress are
 	// not used: each contender has its own.
-	Options Options
+	Options load.Options
 	// OnProgress is called after each block, from the caller's goroutine. Nil:
 	// nobody looks.
-	OnProgress func(DuelProgress)
+	OnProgress func(Progress)
 }
 
 // Contender is one of the two targets.
 type Contender struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target    string
-	Watch     []Process
+	Watch     []load.Process
 	WatchURLs []string
 }
 
-// DuelProgress is how a comparison stands.
-type DuelProgress struct {
+// Progress is how a comparison stands.
+type Progress struct {
 	// Pairs of blocks that are done, and that there will be; 0 while warming up.
 	Done, Pairs int
 	// Left is how long the rest takes if nothing is late.
@@ -60,6 +65,7 @@ const (
 	leastUsers  = 20
 	maxBlock    = time.Minute
 	maxPairs    = 1000
+	maxLength   = 366 * 24 * time.Hour
 	closedTime  = time.Minute
 	warmup      = 2 * time.Second
 )
@@ -68,14 +74,14 @@ const (
 // ends, the pair under way is given up and the comparison covers the pairs
 // before it; that is not an error.
 func (d Duel) Run(ctx context.Context) (*Comparison, error) {
-	d.Options = d.Options.withDefaults()
+	d.Options = d.Options.WithDefaults()
 	if err := d.measures(); err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(d.Options.Seed, 0x6475656c))
 	turns := [2]*turn{newTurn(&d, d.A), newTurn(&d, d.B)}
-	defer turns[0].close()
-	defer turns[1].close()
+	defer turns[0].Close()
+	defer turns[1].Close()
 	if err := d.warm(ctx, turns); err != nil {
 		return nil, err
 	}
@@ -97,21 +103,21 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 
 // measures settles how long everything takes.
 func (d *Duel) measures() error {
-	closed := d.Plan.Model() == ModelClosed
+	closed := d.Plan.Model() == report.ModelClosed
 	if d.Length == 0 {
-		d.Length = planEnd(d.Plan.Phases)
+		d.Length = d.Plan.Length()
 		if closed {
 			d.Length = closedTime
 		}
 	}
-	if d.Length <= 0 || d.Length > maxDuration {
+	if d.Length <= 0 || d.Length > maxLength {
 		return whittle.Errorf(whittle.Invalid, "compare: a plan of %v cannot be cut into blocks", d.Length).
 			WithHint("give a rate and a duration, or a plan whose phases have them")
 	}
 	if d.Block == 0 {
 		d.Block = min(max(d.Length/usualBlocks, leastBlock), mostBlock)
-		if n := d.Plan.planned(); n > 0 && !closed {
-			crowd := time.Duration(float64(planEnd(d.Plan.Phases)) / float64(n) * leastUsers)
+		if n := d.Plan.Planned(); n > 0 && !closed {
+			crowd := time.Duration(float64(d.Plan.Length()) / float64(n) * leastUsers)
 			d.Block = max(d.Block, min(crowd, d.Length/leastBlocks))
 		}
 	}
@@ -127,7 +133,7 @@ func (d *Duel) measures() error {
 
 // slicer begins the plan's arrivals anew.
 func (d *Duel) slicer() *slicer {
-	pacer := NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
+	pacer := load.NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
 	return &slicer{next: pacer.Next}
 }
 
@@ -150,7 +156,7 @@ func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
 
 // pair gives each target its turn with one block, and counts it when both are
 // whole.
-func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []Arrival, first, number int) (bool, error) {
+func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []load.Arrival, first, number int) (bool, error) {
 	var results [2]*blockResult
 	for _, i := range []int{first, 1 - first} {
 		r, err := turns[i].take(ctx, arrivals, uint64(number)+1)
@@ -172,7 +178,7 @@ func (d *Duel) progress(done, pairs int, turns [2]*turn) {
 	if d.OnProgress == nil {
 		return
 	}
-	p := DuelProgress{Done: done, Pairs: pairs, Left: time.Duration(pairs-done) * 2 * (d.Block + breath)}
+	p := Progress{Done: done, Pairs: pairs, Left: time.Duration(pairs-done) * 2 * (d.Block + breath)}
 	if done > 0 {
 		last := func(t *turn) float64 { return t.blocks[len(t.blocks)-1].sample.Quantile(.5) }
 		p.A, p.B = last(turns[0]), last(turns[1])

@@ -1,4 +1,4 @@
-package load
+package report
 
 import (
 	"fmt"
@@ -140,6 +140,17 @@ func quantilePoints(h *latency.Histogram) []chart.Quantile {
 		out = append(out, chart.Quantile{Q: q, Value: latency.Milliseconds(h.Quantile(q))})
 	}
 	return out
+}
+
+// Distribution is the latency from the intended time, for a plot beside
+// another's.
+func (r *Report) Distribution(name string, role chart.Role) chart.Quantiles {
+	return chart.Quantiles{Name: name, Role: role, Points: quantilePoints(r.Histograms.Intended)}
+}
+
+// MedianOverTime is a line of the windows' medians.
+func (r *Report) MedianOverTime(name string, role chart.Role) chart.Series {
+	return r.line(name, role, timed(func(p *Point) float64 { return p.P50 }))
 }
 
 // line makes a series of one figure of every window that has it.

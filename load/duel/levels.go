@@ -1,4 +1,4 @@
-package load
+package duel
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load"
+	"whittle/load/report"
 	"whittle/paired"
 )
 
@@ -18,7 +20,7 @@ const LevelsFormat = "whittle.levels/1"
 // Levels compares two targets at several numbers of closed users, each level
 // in several whole runs of both.
 type Levels struct {
-	Plan *Plan
+	Plan *load.Plan
 	A, B Contender
 	// Users are the levels, at most 20; Runs is how often each target runs each,
 	// at most 100. 0: 3.
@@ -27,11 +29,11 @@ type Levels struct {
 	// Closed gives ramp, loops and duration of every level. Ramp 0: a tenth of a
 	// second for each user, and none for a single one. Loops and Duration 0: the
 	// plan's own.
-	Closed  Closed
-	Options Options
+	Closed  load.Closed
+	Options load.Options
 	// OnProgress is called about once a second, and says which run it is. Nil:
 	// nobody looks.
-	OnProgress func(run string, p Progress)
+	OnProgress func(run string, p report.Progress)
 }
 
 // LevelsReport is what Levels came to. Its JSON form is documented in
@@ -84,7 +86,7 @@ const (
 // Run runs all levels. When ctx ends, the pair of runs under way is given up
 // and the report covers those before it.
 func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
-	l.Options = l.Options.withDefaults()
+	l.Options = l.Options.WithDefaults()
 	if l.Runs == 0 {
 		l.Runs = usualRuns
 	}
@@ -119,25 +121,25 @@ func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 	return out, nil
 }
 
-// plan is that of one level.
-func (l *Levels) plan(users int) (*Plan, error) {
+// closed are the users of one level.
+func (l *Levels) closed(users int) load.Closed {
 	c := l.Closed
 	c.Users = users
 	if c.Ramp == 0 && users > 1 {
 		c.Ramp = time.Duration(users) * rampPerUser
 	}
-	return l.Plan.WithUsers(c)
+	return c
 }
 
 func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, error) {
-	plan, err := l.plan(users)
+	plan, err := l.Plan.WithUsers(l.closed(users))
 	if err != nil {
 		return nil, err
 	}
 	level := &Level{Users: users}
 	sides := [2]Contender{l.A, l.B}
 	for run := 1; run <= l.Runs; run++ {
-		var pair [2]*Report
+		var pair [2]*report.Report
 		first := rng.IntN(2)
 		for _, i := range []int{first, 1 - first} {
 			o := l.Options
@@ -145,9 +147,9 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 			o.Seed += uint64(run - 1)
 			if f := l.OnProgress; f != nil {
 				name := fmt.Sprintf("%s, run %d of %d, target %c", userCount(users), run, l.Runs, 'A'+i)
-				o.OnProgress = func(p Progress) { f(name, p) }
+				o.OnProgress = func(p report.Progress) { f(name, p) }
 			}
-			if pair[i], err = Run(ctx, plan, o); err != nil {
+			if pair[i], err = load.Run(ctx, plan, o); err != nil {
 				return nil, err
 			}
 			if ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package load
+package duel
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"whittle/load/report"
 	"whittle/paired"
 )
 
@@ -43,8 +44,8 @@ type Comparison struct {
 	// measured, and errors, in this order.
 	Figures  []Compared     `json:"figures"`
 	Blocks   []ComparedPair `json:"blocks,omitempty"`
-	A        *Report        `json:"a"`
-	B        *Report        `json:"b"`
+	A        *report.Report `json:"a"`
+	B        *report.Report `json:"b"`
 	Warnings []string       `json:"warnings,omitempty"`
 }
 
@@ -156,7 +157,7 @@ func (c *Comparison) judge(figures []figure) {
 	}
 }
 
-func failedPart(r *Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }
+func failedPart(r *report.Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }
 
 // comparison sums a duel up.
 func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *rand.Rand) *Comparison {
@@ -164,13 +165,13 @@ func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *ra
 	c := &Comparison{
 		Format: ComparisonFormat, Plan: d.Plan.Name, Model: d.Plan.Model(), Started: started.UTC(), Seed: d.Options.Seed,
 		Method: methodPaired, Early: early, Pairs: len(a.blocks), BlockSeconds: d.Block.Seconds(),
-		A: a.total(started, early), B: b.total(started, early),
+		A: a.Report(started, early), B: b.Report(started, early),
 	}
 	for i := range a.blocks {
 		p, q := &a.blocks[i], &b.blocks[i]
-		pair := ComparedPair{At: p.at.Sub(started).Seconds(), First: "a", A: p.sample.Quantile(.5), B: q.sample.Quantile(.5)}
-		if q.at.Before(p.at) {
-			pair.At, pair.First = q.at.Sub(started).Seconds(), "b"
+		pair := ComparedPair{At: p.report.Started.Sub(started).Seconds(), First: "a", A: p.sample.Quantile(.5), B: q.sample.Quantile(.5)}
+		if q.report.Started.Before(p.report.Started) {
+			pair.At, pair.First = q.report.Started.Sub(started).Seconds(), "b"
 		}
 		c.Blocks = append(c.Blocks, pair)
 	}
@@ -185,7 +186,7 @@ func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *ra
 		{"p99", "p99", "ms", test.Compare(blocks.Quantile(.99))},
 		{"rate", "rate", "/s", mean(func(r *blockResult) paired.Share { return r.rate })},
 	}
-	if len(a.watch) > 0 && len(b.watch) > 0 {
+	if len(c.A.Processes) > 0 && len(c.B.Processes) > 0 {
 		figures = append(figures, figure{"cpu", "CPU per request", "ms", mean(func(r *blockResult) paired.Share {
 			var used float64
 			for _, p := range r.report.Processes {
@@ -198,7 +199,7 @@ func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *ra
 		return paired.Share{Sum: float64(r.report.Failed), Of: float64(r.report.Requests)}
 	})})
 	c.judge(figures)
-	if spent := (a.spent + b.spent).Seconds(); spent > 2*2*d.Block.Seconds()*float64(len(a.blocks)) {
+	if spent := c.A.Seconds + c.B.Seconds; spent > 2*2*d.Block.Seconds()*float64(len(a.blocks)) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("blocks of %v took %.1f times as long until their last user was done: the targets did not keep up, or users live long; latencies are those of such short bursts, and a longer --block shows what a queue does",
 			d.Block, spent/(2*d.Block.Seconds()*float64(len(a.blocks)))))
 	}

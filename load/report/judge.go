@@ -1,4 +1,4 @@
-package load
+package report
 
 import (
 	"fmt"
@@ -14,8 +14,15 @@ const busy = 0.8
 // other.
 const full = 0.95
 
-// warnings are what a reader of the figures should know first.
-func warnings(r *Report, timeout time.Duration) []string {
+// Judge says whether the figures may be used, and what a reader of them should
+// know first. maxLate is the schedule error that the 99th percentile may have,
+// timeout that of the plan's requests.
+func (r *Report) Judge(maxLate, timeout time.Duration) {
+	r.Void = voidReason(&r.Latency, maxLate)
+	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
+}
+
+func (r *Report) warnings(timeout time.Duration) []string {
 	var out []string
 	cores := float64(runtime.GOMAXPROCS(0))
 	if r.Generator.Cores > busy*cores {
@@ -38,4 +45,19 @@ func warnings(r *Report, timeout time.Duration) []string {
 		out = append(out, fmt.Sprintf("%d latencies above an hour count as an hour", above))
 	}
 	return out
+}
+
+// voidReason says why a run proves nothing, empty where it does.
+//
+// Lateness only makes latency from the intended time look worse, but a late
+// generator did not send what the plan says. It is beyond its bound when its
+// 99th percentile is above maxLate and above a tenth of the median latency:
+// against a target that takes seconds, milliseconds change nothing.
+func voidReason(v *Views, maxLate time.Duration) string {
+	bound := max(maxLate, v.Intended.P50/10)
+	if late := v.ScheduleError.P99; late > bound {
+		return fmt.Sprintf("the generator was late: 1 %% of virtual users started %v or more after their time, where %v is the bound; "+
+			"lower the rate, or give the generator more of the machine", late.Round(time.Microsecond), bound.Round(time.Microsecond))
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package load
+package duel
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"whittle/chart"
 )
@@ -15,7 +16,7 @@ func (c *Comparison) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nA  %s\nB  %s\n", c.Plan, c.A.Target, c.B.Target)
 	if c.Pairs > 0 {
-		fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, seconds(c.BlockSeconds), c.Model, c.Seed)
+		fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, c.block(), c.Model, c.Seed)
 	} else {
 		fmt.Fprintf(&b, "%s, not paired", c.Model)
 	}
@@ -140,18 +141,14 @@ func (c *Comparison) ratioSection() chart.Section {
 }
 
 func (c *Comparison) distributionSection() chart.Section {
-	line := func(name string, role chart.Role, r *Report) chart.Series {
-		return r.line(name, role, timed(func(p *Point) float64 { return p.P50 }))
-	}
 	return chart.Section{Title: "Latency", Figures: []chart.Figure{
 		chart.Distribution("Latency over the percentiles", "From when each request was due. The slowest tenth, hundredth and thousandth have equal room.", "ms", []chart.Quantiles{
-			{Name: "A", Role: chart.Monolith, Points: quantilePoints(c.A.Histograms.Intended)},
-			{Name: "B", Role: chart.Candidate, Points: quantilePoints(c.B.Histograms.Intended)},
+			c.A.Distribution("A", chart.Monolith), c.B.Distribution("B", chart.Candidate),
 		}),
 		chart.Line(chart.Plot{
 			Title: "Median over time", Caption: "What moves both lines alike is the machine.",
 			XLabel: "since the start", XUnit: "s", YLabel: "median", YUnit: "ms",
-			Series: []chart.Series{line("A", chart.Monolith, c.A), line("B", chart.Candidate, c.B)},
+			Series: []chart.Series{c.A.MedianOverTime("A", chart.Monolith), c.B.MedianOverTime("B", chart.Candidate)},
 		}),
 	}}
 }
@@ -181,9 +178,14 @@ func (c *Comparison) methodSection() chart.Section {
 	if c.Pairs > 0 {
 		s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
 			"The plan's arrivals were cut into %d blocks of %s. Each block was sent to both targets with the same arrivals and the same random choices, a coin decided who was first, and a block began only when every user of the one before was done.",
-			c.Pairs, seconds(c.BlockSeconds)))
+			c.Pairs, c.block()))
 	}
 	s.Paragraphs = append(s.Paragraphs,
 		"Each interval holds the true ratio in 95 % of comparisons by itself. The verdicts are judged together (Holm): of comparisons of a target with itself, at most 5 % call any figure different. So an interval may leave out 1 where the verdict is that no difference is shown.")
 	return s
+}
+
+// block is how long a block is.
+func (c *Comparison) block() time.Duration {
+	return time.Duration(c.BlockSeconds * float64(time.Second)).Round(time.Millisecond)
 }

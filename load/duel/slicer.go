@@ -1,0 +1,37 @@
+package duel
+
+import (
+	"time"
+
+	"whittle/load"
+)
+
+// slicer cuts a plan's arrivals into blocks.
+type slicer struct {
+	next    func() (load.Arrival, bool)
+	ahead   load.Arrival
+	waiting bool // ahead is still to be given
+	at      time.Duration
+}
+
+// cut gives the arrivals of the next stretch, since its start.
+func (c *slicer) cut(length time.Duration) []load.Arrival {
+	end := c.at + length
+	var out []load.Arrival
+	for {
+		if !c.waiting {
+			var ok bool
+			if c.ahead, ok = c.next(); !ok {
+				break
+			}
+			c.waiting = true
+		}
+		if c.ahead.At >= end {
+			break
+		}
+		c.waiting = false
+		out = append(out, load.Arrival{At: c.ahead.At - c.at, Phase: c.ahead.Phase})
+	}
+	c.at = end
+	return out
+}

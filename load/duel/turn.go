@@ -1,0 +1,115 @@
+package duel
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"whittle/load"
+	"whittle/load/report"
+	"whittle/paired"
+)
+
+// blockResult is what one block of one target came to.
+type blockResult struct {
+	sample paired.Sample // latencies from the intended time, in milliseconds
+	report *report.Report
+	rate   paired.Share // answers over the seconds they took
+}
+
+// turn is one target's side of a duel.
+type turn struct {
+	*load.Blocks
+	seed   uint64
+	blocks []blockResult
+}
+
+func newTurn(d *Duel, c Contender) *turn {
+	o := d.Options
+	o.Target, o.Watch, o.WatchURLs = c.Target, c.Watch, c.WatchURLs
+	return &turn{Blocks: load.NewBlocks(d.Plan, o, d.Block), seed: o.Seed}
+}
+
+// take sends one block and waits for its last answer. The other target's block
+// of the same number makes the same random choices.
+func (t *turn) take(ctx context.Context, arrivals []load.Arrival, number uint64) (*blockResult, error) {
+	values := &reservoir{rng: rand.New(rand.NewPCG(t.seed, number))}
+	r, err := t.Run(ctx, arrivals, number, values.see)
+	if err != nil {
+		return nil, err
+	}
+	pause := time.NewTimer(breath)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	rate := values.rate()
+	if r.Model == report.ModelClosed {
+		// All ask at once when the block begins: their first answers come in one
+		// burst, so time counts from the beginning.
+		rate = paired.Share{Sum: float64(r.Completed), Of: r.Seconds}
+	}
+	return &blockResult{sample: paired.NewSample(values.kept), report: r, rate: rate}, nil
+}
+
+// keep counts the block that was taken last.
+func (t *turn) keep(r *blockResult) {
+	t.Keep()
+	t.blocks = append(t.blocks, *r)
+}
+
+// reservoir keeps at most maxValues of a block's latencies, each with the same
+// chance (Vitter's algorithm R).
+type reservoir struct {
+	mu sync.Mutex
+	// The following is guarded by mu.
+	rng  *rand.Rand
+	kept []float64
+	seen int
+	// answers, and when the first and the last of them were whole.
+	answers     int
+	first, last time.Time
+}
+
+const maxValues = 1 << 20
+
+func (v *reservoir) see(a load.Answer) {
+	if a.Status == 0 && a.Failure != report.ErrorTimeout {
+		return
+	}
+	// Half a nanosecond for what a coarse clock calls nothing: a sample's values
+	// are above zero.
+	ms := max(a.Done.Sub(a.Intended).Seconds()*1e3, 5e-7)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a.Status > 0 {
+		if v.answers++; v.answers == 1 || a.Done.Before(v.first) {
+			v.first = a.Done
+		}
+		if a.Done.After(v.last) {
+			v.last = a.Done
+		}
+	}
+	v.seen++
+	if len(v.kept) < maxValues {
+		v.kept = append(v.kept, ms)
+		return
+	}
+	if i := v.rng.IntN(v.seen); i < maxValues {
+		v.kept[i] = ms
+	}
+}
+
+// rate is the block's answers over time. It counts from the first answer to
+// the last: where a target keeps up that is the rate of the plan, and where it
+// does not, the rate at which it worked off what it had.
+func (v *reservoir) rate() paired.Share {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.answers < 2 {
+		return paired.Share{}
+	}
+	return paired.Share{Sum: float64(v.answers - 1), Of: v.last.Sub(v.first).Seconds()}
+}

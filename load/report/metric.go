@@ -1,0 +1,109 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle/latency"
+)
+
+// latencyNames are the summaries of http.response_time, and the plain names
+// of plans for Artillery 1.
+var latencyNames = map[string]float64{
+	"min": 0, "max": 1, "median": .5, "p50": .5, "p75": .75, "p90": .9, "p95": .95, "p99": .99, "p999": .999,
+}
+
+const responseTime = "http.response_time."
+
+const MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, http.requests, http.responses, " +
+	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.KIND, apdex, " +
+	byEndpoint + "NAME.{min,…,p999}"
+
+// metric gives a figure by its Artillery name.
+func (r *Report) Metric(name string) (float64, bool) {
+	if rest, ok := strings.CutPrefix(name, responseTime); ok {
+		return r.responseTime(rest)
+	}
+	if rest, ok := strings.CutPrefix(name, byEndpoint); ok {
+		return r.endpointTime(rest)
+	}
+	if code, ok := strings.CutPrefix(name, "http.codes."); ok {
+		_, err := strconv.ParseUint(code, 10, 16)
+		return float64(r.Codes[code]), err == nil
+	}
+	if kind, ok := strings.CutPrefix(name, "errors."); ok {
+		return float64(r.Errors[kind]), kind != ""
+	}
+	switch name {
+	case "http.requests":
+		return float64(r.Requests), true
+	case "http.responses":
+		return float64(r.Completed), true
+	case "http.request_rate":
+		return float64(r.Requests) / max(r.Seconds, 1e-9), true
+	case "http.downloaded_bytes":
+		return float64(r.Received), true
+	case "vusers.created":
+		return float64(r.Users.Started), true
+	case "vusers.completed":
+		return float64(r.Users.Finished - r.Users.Failed), true
+	case "vusers.failed":
+		return float64(r.Users.Failed), true
+	case "vusers.skipped":
+		return float64(r.Users.Skipped), true
+	case "maxErrorRate":
+		// Artillery's arithmetic: of the virtual users, those that did not
+		// complete.
+		return 100 * float64(r.Users.Started-(r.Users.Finished-r.Users.Failed)) / float64(max(r.Users.Started, 1)), true
+	case "apdex":
+		return r.Apdex, true
+	}
+	return 0, false
+}
+
+func (r *Report) responseTime(name string) (float64, bool) {
+	if name == "mean" {
+		return latency.Milliseconds(r.Histograms.Intended.Mean()), true
+	}
+	q, ok := latencyNames[name]
+	return latency.Milliseconds(r.Histograms.Intended.Quantile(q)), ok
+}
+
+// byEndpoint is the prefix of what Artillery's plugin metrics-by-endpoint
+// measures: the latency of one request's name, or of one path.
+const byEndpoint = "plugins.metrics-by-endpoint.response_time."
+
+// endpointTime gives NAME.p99, where NAME is a request's name in the report,
+// its path, or Artillery's "path (name)".
+func (r *Report) endpointTime(rest string) (float64, bool) {
+	i := strings.LastIndexByte(rest, '.')
+	if i < 0 {
+		return 0, false
+	}
+	name, summary := rest[:i], rest[i+1:]
+	if j := strings.LastIndex(name, " ("); j >= 0 && strings.HasSuffix(name, ")") {
+		name = name[j+2 : len(name)-1]
+	}
+	for i := range r.Names {
+		n := &r.Names[i]
+		_, path, _ := strings.Cut(n.Name, " ")
+		if n.Name != name && path != name {
+			continue
+		}
+		d, ok := map[string]time.Duration{
+			"min": n.Intended.Min, "mean": n.Intended.Mean, "median": n.Intended.P50, "p50": n.Intended.P50,
+			"p75": n.Intended.P75, "p90": n.Intended.P90, "p95": n.Intended.P95, "p99": n.Intended.P99,
+			"p999": n.Intended.P999, "max": n.Intended.Max,
+		}[summary]
+		return latency.Milliseconds(d), ok
+	}
+	return math.NaN(), false
+}
+
+// KnownMetric says whether a report can have a metric of that name.
+func KnownMetric(name string) bool {
+	_, ok := (&Report{Histograms: Histograms{Intended: new(latency.Histogram)}}).Metric(name)
+	return ok || strings.HasPrefix(name, byEndpoint)
+}
