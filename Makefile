@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 BIN   := bin
 TOOLS := $(CURDIR)/.tools
-NODE_ROOMS := systems/count/monolith systems/count/carved
+NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node stream/kinesis/kinesistest
 
 # A tool's version is part of its stamp's name, so that a new pin installs it.
 GOFUMPT_VERSION        := v0.12.0
