@@ -63,6 +63,8 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/dedup": 30,
 	"whittle/systems/ingest/front": 31,
 
+	"whittle/systems/emojify/api": 31,
+
 	"whittle/cmd/whittle": 40,
 
 	"whittle/bench/cputime": 0,
