@@ -26,6 +26,7 @@ type settings struct {
 	slower   float64       // how much more work it does: 0.03 is 3 %
 	work     time.Duration // of the handler, about
 	rate     float64       // arrivals per second
+	late     time.Duration // of the generator, that makes a comparison void
 	whittle  string
 	progress bool
 }
@@ -57,6 +58,7 @@ func bench(ctx context.Context, args []string) error {
 	f.Float64Var(&s.slower, "slower", 0.03, "how much more work the slower server does, 0 to 1")
 	f.DurationVar(&s.work, "work", 2*time.Millisecond, "what the handler's work takes, about, 100µs to 20ms")
 	f.Float64Var(&s.rate, "rate", 200, "arrivals per second, 10 to 10000")
+	f.DurationVar(&s.late, "late", 10*time.Millisecond, "lateness of the generator, at its 99th percentile, that makes a comparison void, 1ms to 1s")
 	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
 	f.BoolVar(&s.progress, "progress", true, "say what every comparison came to")
 	out := f.String("out", "out", "`folder` for bench-compare.json")
@@ -65,7 +67,8 @@ func bench(ctx context.Context, args []string) error {
 	}
 	if s.self < 0 || s.self > 1000 || s.short < time.Second || s.short > 5*time.Minute || s.block < 20*time.Millisecond ||
 		s.block > 5*time.Second || s.found < 0 || s.found > 100 || s.long < time.Second || s.long > 10*time.Minute ||
-		!(s.slower >= 0 && s.slower <= 1) || s.work < 100*time.Microsecond || s.work > 20*time.Millisecond || !(s.rate >= 10 && s.rate <= 10_000) {
+		!(s.slower >= 0 && s.slower <= 1) || s.work < 100*time.Microsecond || s.work > 20*time.Millisecond || !(s.rate >= 10 && s.rate <= 10_000) ||
+		s.late < time.Millisecond || s.late > time.Second {
 		return errors.New("a flag is out of its range; -h names them")
 	}
 	all, conclusion := table.New("compare"), table.New("compare")

@@ -60,7 +60,7 @@ func (v *verdict) figure(key string) (f figure, ok bool) {
 // given as it is.
 func (n *voids) compare(ctx context.Context, s settings, a, b *server, length time.Duration, more ...string) (*verdict, error) {
 	args := append([]string{
-		"compare", a.url, b.url, "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--json", "-",
+		"compare", a.url, b.url, "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--max-late", s.late.String(), "--json", "-",
 		"--watch-pid-a", strconv.Itoa(a.cmd.Process.Pid), "--watch-pid-b", strconv.Itoa(b.cmd.Process.Pid),
 	}, more...)
 	const tries = 5
@@ -81,6 +81,9 @@ func (n *voids) compare(ctx context.Context, s settings, a, b *server, length ti
 			return v, nil
 		}
 		*n++
+		if s.progress {
+			fmt.Printf("void: %s\n", v.Void)
+		}
 		if try == tries {
 			return v, nil
 		}
