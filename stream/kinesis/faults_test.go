@@ -378,3 +378,35 @@ func TestReshardingIsFollowed(t *testing.T) {
 		})
 	}
 }
+
+// TestTheAPIsOwnThrottlingLosesNothing writes more to two shards than they
+// take in the time, so that the API itself throttles.
+func TestTheAPIsOwnThrottlingLosesNothing(t *testing.T) {
+	limited, err := kinesistest.Start(t.Context(), kinesistest.Options{Program: kinesistest.Ferrokinesis, EnforceLimits: true})
+	if whittle.CodeOf(err) == whittle.Unsupported {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer limited.Close()
+	if err := limited.CreateStream(t.Context(), "limited", 2); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{Stream: "limited", Endpoint: limited.URL, Budget: time.Minute})
+	batch := make([]stream.Record, 5000)
+	for i := range batch {
+		batch[i] = record(fmt.Sprint("k", i%700), fmt.Sprint(i), "a small event")
+	}
+	began := time.Now()
+	for _, r := range s.Append(t.Context(), batch) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	c := s.Counts()
+	if c.Kept != int64(len(batch)) || c.Refused == 0 || c.Unknown > 0 {
+		t.Errorf("counts %+v", c)
+	}
+	t.Logf("%d records in %v: %+v", len(batch), time.Since(began).Round(time.Millisecond), c)
+}

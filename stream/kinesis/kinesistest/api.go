@@ -33,6 +33,9 @@ const (
 
 // Options say how the API is run.
 type Options struct {
+	// Program is Ferrokinesis or KinesisLocal. Empty: the first of them that is
+	// installed.
+	Program string
 	// EnforceLimits makes it throttle each shard's writes as Amazon does.
 	// ferrokinesis only; kinesis-local never throttles.
 	EnforceLimits bool
@@ -44,12 +47,18 @@ type Options struct {
 	Room string
 }
 
+// The programs that can be the API.
+const (
+	Ferrokinesis = "ferrokinesis"
+	KinesisLocal = "kinesis-local"
+)
+
 // API is a Kinesis API in a process of its own, without TLS. It takes any
 // credentials.
 type API struct {
 	// URL is its endpoint on loopback.
 	URL string
-	// Program is "ferrokinesis" or "kinesis-local".
+	// Program is Ferrokinesis or KinesisLocal.
 	Program string
 
 	cmd  *exec.Cmd
@@ -85,14 +94,8 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "start a Kinesis API: find a port: %w", err)
 	}
 	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port), done: make(chan struct{})}
-	if program, ok := ferrokinesis(); ok {
-		a.Program = "ferrokinesis"
-		a.cmd = o.ferrokinesis(ctx, program, port)
-	} else {
-		a.Program = "kinesis-local"
-		if a.cmd, err = o.kinesisLocal(ctx, port); err != nil {
-			return nil, err
-		}
+	if a.cmd, a.Program, err = o.command(ctx, port); err != nil {
+		return nil, err
 	}
 	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
 	if err := a.cmd.Start(); err != nil {
@@ -109,11 +112,32 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 	return a, nil
 }
 
-// ferrokinesis finds the program.
-func ferrokinesis() (string, bool) {
-	places := []string{"ferrokinesis", "/opt/ferro/bin/ferrokinesis"}
+// command gives the process to start, and the program that it is.
+func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, error) {
+	path, found := findFerrokinesis()
+	if o.Program == Ferrokinesis && !found {
+		return nil, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
+			WithHint("cargo install ferrokinesis --version 0.7.0 --locked")
+	}
+	if !found || o.Program == KinesisLocal {
+		cmd, err := o.kinesisLocal(ctx, port)
+		return cmd, KinesisLocal, err
+	}
+	// Its end is a matter of Close, not of ctx.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), path,
+		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
+		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
+		"--enforce-limits", strconv.FormatBool(o.EnforceLimits))
+	if o.StateDir != "" {
+		cmd.Args = append(cmd.Args, "--state-dir", o.StateDir)
+	}
+	return cmd, Ferrokinesis, nil
+}
+
+func findFerrokinesis() (string, bool) {
+	places := []string{Ferrokinesis, "/opt/ferro/bin/ferrokinesis"}
 	if home, err := os.UserHomeDir(); err == nil {
-		places = append(places, filepath.Join(home, ".cargo", "bin", "ferrokinesis"))
+		places = append(places, filepath.Join(home, ".cargo", "bin", Ferrokinesis))
 	}
 	for _, p := range places {
 		if found, err := exec.LookPath(p); err == nil {
@@ -121,18 +145,6 @@ func ferrokinesis() (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func (o Options) ferrokinesis(ctx context.Context, program string, port int) *exec.Cmd {
-	// Its end is a matter of Close, not of ctx.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program,
-		"--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
-		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
-		"--enforce-limits", strconv.FormatBool(o.EnforceLimits))
-	if o.StateDir != "" {
-		cmd.Args = append(cmd.Args, "--state-dir", o.StateDir)
-	}
-	return cmd
 }
 
 func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) {

@@ -93,7 +93,9 @@ func (p *Proxy) Counts() map[string]int {
 
 // Close ends all connections, hung ones too, and waits for them.
 func (p *Proxy) Close() error {
-	close(p.closed)
+	if !p.close() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	err := p.server.Shutdown(ctx)
@@ -103,6 +105,19 @@ func (p *Proxy) Close() error {
 	<-p.served
 	p.client.CloseIdleConnections()
 	return err
+}
+
+// close ends hung answers; false: they have been ended before.
+func (p *Proxy) close() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closed:
+		return false
+	default:
+		close(p.closed)
+		return true
+	}
 }
 
 // ServeHTTP passes a call on, with the fault that falls to it.
