@@ -109,3 +109,16 @@ func (p *Profile) Total() int64 {
 	}
 	return sum
 }
+
+// CapTotal makes the samples' sum at most what the process's own clock says it
+// used. V8 samples by the wall's clock: on a busy machine, time in which the
+// process waited for a core would count as its work.
+func (p *Profile) CapTotal(used time.Duration) {
+	total := p.Total()
+	if used <= 0 || total <= int64(used) {
+		return
+	}
+	for i := range p.Samples {
+		p.Samples[i].Value = int64(float64(p.Samples[i].Value) * float64(used) / float64(total))
+	}
+}

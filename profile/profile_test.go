@@ -386,3 +386,15 @@ func TestMergeKeepsWhatWasTaken(t *testing.T) {
 		t.Errorf("hot %+v", hot)
 	}
 }
+
+func TestCapTotal(t *testing.T) {
+	b := newBuild(Go).add(600, "", "own.walk").add(200, "", "own.sit")
+	b.p.CapTotal(400)
+	if b.p.Total() != 400 || b.p.Samples[0].Value != 300 {
+		t.Errorf("samples %+v", b.p.Samples)
+	}
+	b.p.CapTotal(4000)
+	if b.p.Total() != 400 {
+		t.Errorf("a total below the clock's was changed to %d", b.p.Total())
+	}
+}

@@ -40,6 +40,8 @@ type cli struct {
 	Reset    resetVerb    `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
 	Load     loadVerb     `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report what its users felt."`
 	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
+	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service eats the CPU, and what changed; guard it."`
+	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
 	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
 	Version  versionVerb  `cmd:"" help:"Print the version."`
 }

@@ -107,7 +107,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	if !slices.Contains(i.Kinds(), kind) {
 		return nil, whittle.Errorf(whittle.Unsupported, "take profile: Node has no %q", kind)
 	}
-	began := time.Now()
+	began, used := time.Now(), i.cpuUsed(ctx)
 	take := i.takeCPU
 	if kind != profile.CPU {
 		take = i.takeHeap
@@ -118,7 +118,10 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	}
 	t := &Taken{Raw: raw, Ext: ".cpuprofile"}
 	if kind == profile.CPU {
-		t.Profile, err = profile.ReadV8CPU(raw, began)
+		used = i.cpuUsed(ctx) - used
+		if t.Profile, err = profile.ReadV8CPU(raw, began); err == nil {
+			t.CapTotal(used)
+		}
 	} else {
 		t.Ext = ".heapprofile"
 		t.Profile, err = profile.ReadV8Heap(raw, kind, began)
@@ -134,6 +137,22 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	return t, nil
 }
 
+// cpuUsed gives the CPU time that the process has used. 0: it does not tell.
+func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	defer cancel()
+	var r struct {
+		Result struct {
+			Value float64 `json:"value"` // microseconds
+		} `json:"result"`
+	}
+	const expression = "(u => u.user + u.system)(process.cpuUsage())"
+	if i.call(ctx, "Runtime.evaluate", map[string]any{"expression": expression}, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Result.Value) * time.Microsecond
+}
+
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) ([]byte, error) {
 	open, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -146,7 +165,22 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	if err := i.call(open, "Profiler.start", nil, nil); err != nil {
 		return nil, err
 	}
+	if err := i.forgetOptimized(open); err != nil {
+		return nil, err
+	}
 	return i.stop(ctx, d, "Profiler")
+}
+
+// forgetOptimized lets V8 throw its optimized code away. What it optimized
+// before a profiler ran has no source positions, so that an inlined function
+// counts for the one that it was inlined into: on a process that has been hot
+// for a while, a library's. V8 does so when precise coverage begins; the code is
+// optimized anew, with positions, within some hundred milliseconds.
+func (i *inspector) forgetOptimized(ctx context.Context) error {
+	if err := i.call(ctx, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil); err != nil {
+		return err
+	}
+	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
 }
 
 func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) ([]byte, error) {

@@ -76,7 +76,7 @@ type Baseline struct {
 	Format  string    `json:"format"`
 	Service string    `json:"service"`
 	Taken   time.Time `json:"taken_at"`
-	Machine string    `json:"machine,omitempty"`
+	Machine any       `json:"machine,omitempty"`
 	Runs    []Run     `json:"runs"`
 }
 

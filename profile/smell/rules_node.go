@@ -175,7 +175,7 @@ func blocked(p *profile.Profile) []Smell {
 				inside[[2]int32{root, s.Stack[own].Function}] += s.Value
 			}
 		}
-		last = s.At + time.Duration(s.Value)
+		last = s.At
 	}
 	end(last)
 	var out []Smell

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/profile"
+	"whittle/profile/collect"
+	"whittle/profile/report"
+)
+
+// profileVerb is whittle profile with its parts; without one it takes a profile.
+type profileVerb struct {
+	Take  takeVerb  `cmd:"" default:"withargs" help:"Say where a running process, or a saved profile, spends its CPU."`
+	Diff  diffVerb  `cmd:"" help:"Say what became cheaper and what dearer between two profiles."`
+	Guard guardVerb `cmd:"" help:"Fail where a service's CPU per request is above its baseline's."`
+}
+
+// measuring is what a measurement of a running process needs.
+type measuring struct {
+	Duration time.Duration `group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan."`
+	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
+	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
+	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page. Beside the pprof port's, unless given."`
+}
+
+type takeVerb struct {
+	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node process's id, or a saved profile."`
+
+	measuring
+	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. cpu, allocations and mutex of a Go service, cpu of Node, unless given."`
+
+	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
+	HTML string `group:"What is written" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with a flame graph."`
+	Save string `group:"What is written" placeholder:"FOLDER" help:"Keep the profiles themselves: .pb.gz, .cpuprofile, .heapprofile."`
+}
+
+// Help gives the examples.
+func (takeVerb) Help() string {
+	return `The answer comes in words first: the line of your own code that asks for most, what each endpoint costs a request, and any known smell with what to do about it.
+
+A Node process is asked by its id: SIGUSR1 opens its inspector on loopback, and it is closed at the end. A Go service shows its pprof by importing net/http/pprof, on a port of its own.
+
+Examples:
+  whittle profile http://127.0.0.1:6060
+  whittle profile $(pgrep -f server.js) --duration 5s --html profile.html
+  whittle profile http://127.0.0.1:6667 --during plan.yml --target http://127.0.0.1:6666 --save profiles/
+  whittle profile cpu.pb.gz`
+}
+
+// Run takes the profiles and prints what they show.
+func (v *takeVerb) Run(ctx context.Context, s streams) error {
+	screen := newScreen(s)
+	if v.JSON == "-" {
+		screen.w, screen.tty = s.err, false
+	}
+	var r *report.Report
+	if collect.IsFile(v.Process) {
+		p, err := readProfile(v.Process, kindsOf(v.Kinds))
+		if err != nil {
+			return err
+		}
+		r = report.New([]*profile.Profile{p})
+	} else {
+		m, err := v.measure(ctx, v.Process, kindsOf(v.Kinds), screen)
+		if err != nil {
+			return err
+		}
+		if err := m.save(v.Save); err != nil {
+			return err
+		}
+		r = m.report()
+		if collect.Exposed(v.Process) {
+			r.Warnings = append(r.Warnings, "the profiling port can be reached from other machines: bind it to loopback, or put it behind what guards the rest, and remove it where nobody needs it")
+		}
+	}
+	screen.clear()
+	if v.JSON != "" {
+		if err := writeJSON(s, v.JSON, r); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
+		return err
+	}
+	if v.JSON == "-" {
+		return nil
+	}
+	return r.WriteSummary(s.out)
+}
+
+func kindsOf(names []string) []profile.Kind {
+	var out []profile.Kind
+	for _, n := range names {
+		out = append(out, profile.Kind(n))
+	}
+	return out
+}
+
+// maxProfileFile bounds a saved profile.
+const maxProfileFile = 64 << 20
+
+func readProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
+	s, err := os.Stat(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
+	}
+	if s.Size() > maxProfileFile {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s is larger than %d bytes", path, maxProfileFile)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
+	}
+	var kind profile.Kind
+	if len(kinds) > 0 {
+		kind = kinds[0]
+	}
+	p, err := profile.Read(b, kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if p.Service == "" {
+		p.Service = filepath.Base(path)
+	}
+	if meta, err := readSidecar(path); err == nil {
+		p.Requests = meta
+	}
+	return p, nil
+}
+
+type diffVerb struct {
+	Before string `arg:"" placeholder:"BEFORE" help:"A saved profile."`
+	After  string `arg:"" placeholder:"AFTER" help:"A saved profile, also of the other runtime."`
+	Kind   string `help:"Which of a pprof file's values: cpu, allocations, heap, mutex, block." placeholder:"KIND"`
+	JSON   string `name:"json" placeholder:"FILE" help:"Write the difference as JSON (\"-\": standard output)."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write the difference as one HTML file with a red and green flame graph."`
+}
+
+// Help gives the examples.
+func (diffVerb) Help() string {
+	return `Profiles that whittle profile --save kept know their requests, and are compared per request; others per second.
+
+Examples:
+  whittle profile diff before/cpu.pb.gz after/cpu.pb.gz --html diff.html
+  whittle profile diff monolith/cpu.cpuprofile carved/cpu.pb.gz`
+}
+
+// Run compares two saved profiles.
+func (v *diffVerb) Run(s streams) error {
+	var sides [2]*profile.Profile
+	for i, path := range []string{v.Before, v.After} {
+		p, err := readProfile(path, kindsOf(strings.Fields(v.Kind)))
+		if err != nil {
+			return err
+		}
+		sides[i] = p
+	}
+	if sides[0].Kind != sides[1].Kind {
+		return whittle.Errorf(whittle.Invalid, "profile diff: %s is of %s, %s of %s", v.Before, sides[0].Kind, v.After, sides[1].Kind)
+	}
+	c := report.Compare(sides[0], sides[1])
+	if v.JSON != "" {
+		if err := writeJSON(s, v.JSON, c); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(v.HTML, c.WriteHTML); err != nil {
+		return err
+	}
+	if v.JSON == "-" {
+		return nil
+	}
+	return c.WriteSummary(s.out)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"whittle"
+	"whittle/bench/table"
+	"whittle/profile"
+	"whittle/profile/guard"
+)
+
+type guardVerb struct {
+	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, or a Node process's id."`
+
+	measuring
+	Runs     int    `group:"What is measured" default:"5" help:"How many short runs, 2 to 100 (${default})."`
+	Baseline string `required:"" placeholder:"FILE" help:"What the service cost when it was found good."`
+	Max      string `name:"max-cpu-per-request" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
+	Update   bool   `help:"Write the baseline instead of checking against it."`
+	JSON     string `name:"json" placeholder:"FILE" help:"Write the verdict as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (guardVerb) Help() string {
+	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. Where the interval holds the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
+
+Examples:
+  whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --update
+  whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --max-cpu-per-request +10%`
+}
+
+// Run measures, and keeps or checks.
+func (v *guardVerb) Run(ctx context.Context, s streams) error {
+	limit, err := guard.ParseLimit(v.Max)
+	if err != nil {
+		return err
+	}
+	if v.Runs < 2 || v.Runs > 100 {
+		return whittle.Errorf(whittle.Invalid, "profile guard: --runs is 2 to 100, not %d", v.Runs)
+	}
+	var base *guard.Baseline
+	if !v.Update {
+		if base, err = readBaseline(v.Baseline); err != nil {
+			return err
+		}
+	}
+	screen := newScreen(s)
+	if v.JSON == "-" {
+		screen.w, screen.tty = s.err, false
+	}
+	runs, service, err := v.runs(ctx, screen)
+	if err != nil {
+		return err
+	}
+	screen.clear()
+	if v.Update {
+		b := guard.Baseline{Service: service, Taken: time.Now().UTC(), Machine: table.ThisMachine(), Runs: runs}
+		if err := writeFile(v.Baseline, b.Write); err != nil {
+			return err
+		}
+		screen.say("kept %d runs of %s in %s", len(runs), service, v.Baseline)
+		return nil
+	}
+	verdict := guard.Check(base, runs, limit)
+	if v.JSON != "" {
+		if err := writeJSON(s, v.JSON, verdict); err != nil {
+			return err
+		}
+	}
+	if v.JSON != "-" {
+		fmt.Fprintln(s.out, verdict.Sentence())
+		for _, b := range verdict.Blame {
+			fmt.Fprintf(s.out, "  %-50s %10.1f µs → %.1f µs a request\n", b.Function, b.Before/1e3, b.After/1e3)
+		}
+	}
+	return verdict.Err()
+}
+
+// runs measures several times.
+func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run, service string, err error) {
+	for i := range v.Runs {
+		screen.progress("run %d of %d", i+1, v.Runs)
+		m, err := v.measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen)
+		if err != nil {
+			return nil, "", err
+		}
+		p := m.taken[0].Profile
+		var used time.Duration
+		if m.load != nil && m.load.CPUPerRequest > 0 {
+			used = time.Duration(m.load.CPUPerRequest * float64(p.AllRequests()) * float64(time.Millisecond))
+		}
+		r, err := guard.NewRun(p, used)
+		if err != nil {
+			return nil, "", err
+		}
+		runs, service = append(runs, r), p.Service
+	}
+	return runs, service, nil
+}
+
+func readBaseline(path string) (*guard.Baseline, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read baseline: %w", err).WithHint("make one with --update")
+	}
+	defer f.Close()
+	return guard.Read(io.Reader(f))
+}
