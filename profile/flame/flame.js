@@ -71,7 +71,7 @@
       for (const { n, depth, x, w, above } of rows) {
         const b = document.createElement('button')
         b.type = 'button'
-        b.className = 'box ' + colour(n) + (above ? ' above' : '')
+        b.className = 'box ' + colour(n) + (above ? ' above' : '') + (w < 12 ? ' thin' : '')
         b.style.left = (100 * x / total) + '%'
         b.style.width = `calc(${100 * w / total}% - 1px)`
         b.style.top = depth * tall + 'px'
