@@ -73,19 +73,17 @@ const (
 	probePatient = 3 * time.Second
 )
 
-// Probe asks the sink in every second in which it acknowledged nothing, until
-// ctx ends. While it does not answer, Room has an error that names it.
+// Probe asks the sink every second, until ctx ends. When it neither answers nor
+// has acknowledged anything since, Room has an error that names it.
 func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Context) error) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
+		var asked time.Time
 		select {
 		case <-ctx.Done():
 			return
-		case at := <-tick.C:
-			if at.Sub(time.Unix(0, b.last.Load())) < probeEvery {
-				continue
-			}
+		case asked = <-tick.C:
 		}
 		patient, cancel := context.WithTimeout(ctx, probePatient)
 		err := ping(patient)
@@ -93,7 +91,7 @@ func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Conte
 		switch {
 		case err == nil:
 			b.down.Store(nil)
-		case ctx.Err() == nil:
+		case ctx.Err() == nil && b.last.Load() < asked.UnixNano():
 			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not answer: %w", sink, err))
 		}
 	}

@@ -144,7 +144,7 @@ func (c *Call) leave(waiting, underWay error) []stream.Result {
 // Ended gives the error of a context that has ended its code.
 func Ended(ctx context.Context, doing string) *whittle.Error {
 	code := whittle.Canceled
-	if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // Err gives one of the two as it is
+	if ctx.Err() == context.DeadlineExceeded {
 		code = whittle.DeadlineExceeded
 	}
 	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())

@@ -3,6 +3,7 @@ package kafka
 import (
 	"crypto/tls"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -85,9 +86,10 @@ func (o *Options) client() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...),
 		kgo.ClientID(o.ClientID),
-		// Leaders move within a second or so: the default of 5 s would be most
-		// of the wait after a broker's end.
-		kgo.MetadataMinAge(500 * time.Millisecond),
+		// Leaders move within a second or so: the defaults (5 s, and up to 2.5 s)
+		// would be most of the wait after a broker's end.
+		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.RetryBackoffFn(backoff),
 		kgo.DisableClientMetrics(),
 	}
 	if o.TLS != nil {
@@ -134,4 +136,12 @@ func producer(o *Options, w *wire) []kgo.Opt {
 		kgo.ProduceRequestTimeout(min(o.DeliveryTimeout, 10*time.Second)),
 		kgo.WithHooks(w),
 	}
+}
+
+// backoff is the pause before the next try of a request: 0.1 s doubled each
+// time, 1 s at most, and a fifth of it by chance, so that many clients of a
+// broker that comes back do not come at once.
+func backoff(failures int) time.Duration {
+	pause := min(100*time.Millisecond<<min(max(failures-1, 0), 4), time.Second)
+	return pause - time.Duration(rand.Int64N(int64(pause/5)))
 }

@@ -78,7 +78,7 @@ func outcome(err error, sure bool) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
 	case !sure && (errors.Is(err, kgo.ErrRecordTimeout) || errors.Is(err, kgo.ErrClientClosed)):
 		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
-	case !sure:
+	case !sure, errors.Is(err, kerr.UnknownServerError):
 		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err).WithHint("raise the topic's max.message.bytes")

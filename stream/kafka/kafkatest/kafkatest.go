@@ -100,7 +100,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 func (b *Broker) first(ctx context.Context) error {
 	var err error
 	for range 3 {
-		if b.client, b.control, err = freePorts(); err != nil {
+		if b.client, b.control, err = freePorts(ctx); err != nil {
 			return err
 		}
 		if err = b.configure(); err != nil {
@@ -200,10 +200,10 @@ func (b *Broker) tail() string {
 	return string(out[max(0, len(out)-most):])
 }
 
-func freePorts() (int, int, error) {
+func freePorts(ctx context.Context) (int, int, error) {
 	var ports [2]int
 	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return 0, 0, fmt.Errorf("find free port: %w", err)
 		}

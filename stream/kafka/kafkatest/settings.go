@@ -92,7 +92,7 @@ func (b *Broker) format(ctx context.Context) error {
 // randomID is a random UUID (version 4), as Kafka wants its cluster ids.
 func randomID() []byte {
 	id := make([]byte, 16)
-	rand.Read(id) //nolint:errcheck // never fails (crypto/rand)
+	rand.Read(id) // never fails
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
 	return id
