@@ -122,7 +122,9 @@ func (d *dialer) end() {
 }
 
 // stale is how long a kept-alive connection may have been idle before it is
-// worth a system call to see whether the other side has closed it.
+// worth a system call to see whether the other side has closed it. Servers keep
+// idle connections for seconds (Node 5, nginx 75, Apache 5), so that below it
+// hardly any is gone, and a user without pauses never pays.
 const stale = 500 * time.Millisecond
 
 // borrow gives a pooled connection, nil where a new one is to be dialled. It

@@ -46,6 +46,12 @@ func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, 
 		}
 		c = w.own[q.slot]
 		w.own[q.slot] = nil
+		// A user who thinks for longer than the server keeps a connection does not
+		// meet a reset: a browser opens a new one.
+		if c != nil && w.run.now().Sub(c.idle) >= stale && c.closedByPeer() {
+			via.close(c)
+			c = nil
+		}
 	} else {
 		if c, err = via.borrow(e, deadline); err != nil {
 			return err

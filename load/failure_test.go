@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"whittle/load/report"
 )
@@ -157,5 +159,31 @@ config: {phases: [{duration: 0.1, arrivalCount: 5}], tls: {rejectUnauthorized: f
 scenarios: [{flow: [{get: {url: /}}]}]`)
 	if r := run(t, p, Options{Target: srv.URL}); r.Completed != 5 || r.Latency.Connect.Count != 1 {
 		t.Errorf("%d completed, %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
+	}
+}
+
+// A server that keeps idle connections for less than its users think does not
+// make their next request fail, though a POST may not be repeated.
+func TestAConnectionThatAUserThoughtTooLongIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, pool := range []int{0, 1} {
+		for _, secure := range []bool{false, true} { // on a lane, and on a goroutine
+			t.Run(fmt.Sprintf("pool %d, TLS %v", pool, secure), func(t *testing.T) {
+				t.Parallel()
+				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+				defer srv.Close()
+				srv.Config.IdleTimeout = 10 * time.Millisecond
+				if secure {
+					srv.StartTLS()
+				} else {
+					srv.Start()
+				}
+				p := plan(t, "config: {tls: {rejectUnauthorized: false}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{post: {url: /}}, {think: 0.6}, {post: {url: /}}]}]")
+				r := run(t, p, Options{Target: srv.URL, Pool: pool})
+				if r.Completed != 2 || r.Failed != 0 || r.Latency.Connect.Count != 2 {
+					t.Errorf("%d completed, errors %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
+				}
+			})
+		}
 	}
 }
