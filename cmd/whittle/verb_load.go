@@ -45,7 +45,7 @@ type loadVerb struct {
 	JSON        string `group:"The run" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	loadOutputs `embed:""`
 	WatchPID    []int         `group:"The run" name:"watch-pid" placeholder:"PID" help:"Also measure this process's CPU time per request. Repeatable."`
-	WatchURL    []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page. Repeatable."`
+	WatchURL    []string      `group:"The run" name:"watch-url" placeholder:"URL" help:"Also follow process_cpu_seconds_total of this Prometheus metrics page, or the CPU profile of this /debug/pprof/ URL. Repeatable."`
 	MaxLate     time.Duration `group:"The run" default:"10ms" help:"How late the generator may send at its 99th percentile without voiding the run (${default})."`
 	Seed        uint64        `group:"The run" help:"Make the run's random choices repeatable."`
 }
@@ -77,7 +77,6 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 	}
 	o := load.Options{
 		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
-		OnProgress: func(p report.Progress) { screen.progress("%s", p) },
 	}
 	if o.Protocol, o.Descriptor, err = v.overWhat(); err != nil {
 		return err
@@ -85,16 +84,18 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 	for _, pid := range v.WatchPID {
 		o.Watch = append(o.Watch, load.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
-	report, err := load.Run(ctx, plan, o)
+	said := newPlanLog(screen)
+	o.OnProgress, o.OnLog = said.progress, said.line
+	r, err := load.Run(ctx, plan, o)
+	said.close()
 	if err != nil {
 		return err
 	}
-	screen.clear()
-	if err := v.write(s, report); err != nil {
+	if err := v.write(s, r); err != nil {
 		return err
 	}
-	err = report.Err()
-	if report.Void != "" {
+	err = r.Err()
+	if r.Void != "" {
 		return whittle.Errorf(whittle.CodeOf(err), "%w", err).
 			WithHint("give the generator a core of its own, lower the rate, or allow more with --max-late")
 	}

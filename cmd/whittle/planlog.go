@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unicode"
+
+	"whittle/load/report"
+)
+
+// logQueue bounds the lines that wait to be printed.
+const logQueue = 1024
+
+// planLog prints what a load run has to say while it goes on: its progress, and
+// the lines of the plan's log steps. Users write those on the threads that send
+// load, so they are handed over and never waited for: what does not fit is left
+// out and counted.
+type planLog struct {
+	screen *screen // belongs to the goroutine of newPlanLog until close
+	queue  chan func()
+	left   atomic.Int64
+	done   chan struct{}
+}
+
+func newPlanLog(s *screen) *planLog {
+	l := &planLog{screen: s, queue: make(chan func(), logQueue), done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		for print := range l.queue {
+			print()
+		}
+	}()
+	return l
+}
+
+func (l *planLog) put(print func()) {
+	select {
+	case l.queue <- print:
+	default:
+		l.left.Add(1)
+	}
+}
+
+// progress shows how the run stands.
+func (l *planLog) progress(p report.Progress) {
+	l.put(func() { l.screen.progress("%s", p) })
+}
+
+// line prints one line of virtual user i's. What a target's answer may have
+// brought into it cannot move the cursor.
+func (l *planLog) line(_ int64, text string) {
+	l.put(func() {
+		l.screen.say("%s", strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return unicode.ReplacementChar
+			}
+			return r
+		}, text))
+	})
+}
+
+// close waits for what is queued. Nobody may use the log after it.
+func (l *planLog) close() {
+	close(l.queue)
+	<-l.done
+	l.screen.clear()
+	if n := l.left.Load(); n > 0 {
+		l.screen.say("%s", fmt.Sprintf("(%d further lines were not printed: they came faster than they could be)", n))
+	}
+}
