@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/latency"
 	"whittle/load/report"
 )
 
@@ -95,7 +94,7 @@ func (r *reader) threshold(metric string, n *node) error {
 // check judges the bounds of the plan.
 func (p *Plan) check(r *report.Report) {
 	if p.apdex > 0 {
-		r.Apdex = apdex(r.Histograms.Intended, p.apdex)
+		r.RateApdex(p.apdex)
 	}
 	for _, t := range p.ensure {
 		if t.condition != nil {
@@ -113,26 +112,6 @@ func (p *Plan) check(r *report.Report) {
 		r.Ensure = append(r.Ensure, report.Check{Metric: "errors." + report.ErrorExpectation, Value: float64(n)})
 	}
 	r.Warnings = append(r.Warnings, p.notes...)
-}
-
-// apdex is the index of that name: those within the threshold, and half of
-// those within four times it, over all.
-func apdex(h *latency.Histogram, threshold time.Duration) float64 {
-	var satisfied, tolerated, all float64
-	for _, b := range h.Bars() {
-		n := float64(b.Count)
-		all += n
-		switch {
-		case b.To <= threshold:
-			satisfied += n
-		case b.To <= 4*threshold:
-			tolerated += n
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return (satisfied + tolerated/2) / all
 }
 
 // plugins reads config.plugins: those whose work whittle does itself, and

@@ -452,7 +452,7 @@ scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: fa
 	if r.Errors[report.ErrorExpectation] != 1 || whittle.CodeOf(r.Err()) != whittle.FallsShort {
 		t.Errorf("%v, %v", r.Errors, r.Err())
 	}
-	if r.Apdex != 1 || !strings.Contains(strings.Join(r.Warnings, "\n"), "publish-metrics is left out") {
+	if r.Apdex == nil || *r.Apdex != 1 || !strings.Contains(strings.Join(r.Warnings, "\n"), "publish-metrics is left out") {
 		t.Errorf("apdex %v, %q", r.Apdex, r.Warnings)
 	}
 	if b, err := json.Marshal(r); err != nil || !strings.Contains(string(b), `"apdex":1`) {

@@ -21,13 +21,6 @@ import (
 // Python and Java all give, in seconds.
 const cpuMetric = "process_cpu_seconds_total"
 
-// What a metrics page may take.
-const (
-	pageTimeout  = 2 * time.Second
-	maxPageBytes = 8 << 20
-	maxPages     = 16
-)
-
 // metricsPage follows the CPU time that a server says it has used.
 type metricsPage struct {
 	url    string
@@ -41,38 +34,22 @@ type metricsPage struct {
 	gone        bool
 }
 
-// openPages takes the first reading of each.
-func openPages(ctx context.Context, urls []string) ([]*metricsPage, error) {
-	if len(urls) > maxPages {
-		return nil, whittle.Errorf(whittle.Invalid, "watch %d metrics pages: %d at most", len(urls), maxPages)
+func newMetricsPage(u *url.URL) *metricsPage {
+	at := *u
+	if at.Path == "" {
+		at.Path = "/metrics"
 	}
-	var out []*metricsPage
-	for _, u := range urls {
-		p, err := newMetricsPage(u)
-		if err != nil {
-			return nil, err
-		}
-		if p.first, err = p.read(ctx); err != nil {
-			return nil, err
-		}
-		p.last = p.first
-		out = append(out, p)
-	}
-	return out, nil
+	return &metricsPage{url: at.String(), client: pageClient(pageTimeout)}
 }
 
-func newMetricsPage(raw string) (*metricsPage, error) {
-	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, whittle.Errorf(whittle.Invalid, "watch %q: not of the form http://host[:port]/metrics", raw)
-	}
-	if u.Path == "" {
-		u.Path = "/metrics"
-	}
-	// A connection of its own for each reading: one that is kept would be one
-	// more that the target holds.
-	t := &http.Transport{DisableKeepAlives: true}
-	return &metricsPage{url: u.String(), client: &http.Client{Timeout: pageTimeout, Transport: t}}, nil
+func (p *metricsPage) name() string { return p.url }
+
+func (p *metricsPage) note() string { return "" }
+
+func (p *metricsPage) open(ctx context.Context) (err error) {
+	p.first, err = p.read(ctx)
+	p.last = p.first
+	return err
 }
 
 // follow reads the page once a second until end. A server that is stuck keeps

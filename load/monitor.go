@@ -44,7 +44,7 @@ func (c *count) add(o *count) {
 type monitor struct {
 	s         *session
 	processes []*processWatch
-	pages     []*metricsPage
+	pages     []cpuSource
 	series    *latency.Series
 	counts    []count // one for each window of series
 	recent    *latency.Rolling

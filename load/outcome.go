@@ -88,11 +88,14 @@ func (m *monitor) costs(r *report.Report) {
 	}
 	for _, page := range m.pages {
 		used, gone := page.used()
-		p := report.ProcessReport{Name: page.url, CPU: latency.Milliseconds(used), Ended: gone}
+		p := report.ProcessReport{Name: page.name(), CPU: latency.Milliseconds(used), Ended: gone}
 		if r.Completed > 0 {
 			p.CPUPerRequest = p.CPU / float64(r.Completed)
 		}
 		r.CPUPerRequest += p.CPUPerRequest
 		r.Processes = append(r.Processes, p)
+		if note := page.note(); note != "" {
+			r.Warnings = append(r.Warnings, note)
+		}
 	}
 }

@@ -39,8 +39,10 @@ type Options struct {
 	OnProgress func(report.Progress)
 	// Watch names processes whose CPU time is measured over the run.
 	Watch []Process
-	// WatchURLs name Prometheus metrics pages whose process_cpu_seconds_total
-	// is followed over the run, as Watch does by process id.
+	// WatchURLs are followed over the run as Watch is by process id: the
+	// process_cpu_seconds_total of a Prometheus metrics page or, where a path is
+	// /debug/pprof/, the samples of Go's CPU profile, which takes a second before
+	// the run and up to one after it.
 	WatchURLs []string
 	// Protocol is HTTP1, HTTP2 or GRPC, for all requests. Empty: HTTP1.
 	Protocol string

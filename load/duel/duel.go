@@ -6,6 +6,7 @@ package duel
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"whittle"
@@ -103,6 +104,12 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 
 // measures settles how long everything takes.
 func (d *Duel) measures() error {
+	for _, u := range slices.Concat(d.A.WatchURLs, d.B.WatchURLs) {
+		if load.IsProfileURL(u) {
+			return whittle.Errorf(whittle.Invalid, "compare: %s gives profiles of a second, and blocks are shorter", u).
+				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
+		}
+	}
 	closed := d.Plan.Model() == report.ModelClosed
 	if d.Length == 0 {
 		d.Length = d.Plan.Length()

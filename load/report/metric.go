@@ -58,7 +58,10 @@ func (r *Report) Metric(name string) (float64, bool) {
 		// complete.
 		return 100 * float64(r.Users.Started-(r.Users.Finished-r.Users.Failed)) / float64(max(r.Users.Started, 1)), true
 	case "apdex":
-		return r.Apdex, true
+		if r.Apdex == nil {
+			return 0, true
+		}
+		return *r.Apdex, true
 	}
 	return 0, false
 }

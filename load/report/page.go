@@ -83,6 +83,9 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.CPUPerRequest > 0 {
 		s.Facts = append(s.Facts, chart.Fact{Value: chart.Number(r.CPUPerRequest) + " ms", Label: "CPU of the target per request"})
 	}
+	if r.Rated != nil && r.Apdex != nil {
+		s.Facts = append(s.Facts, chart.Fact{Value: fmt.Sprintf("%.2f", *r.Apdex), Label: "Apdex at " + chart.Number(r.Rated.Threshold) + " ms"})
+	}
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
 	}

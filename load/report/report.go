@@ -60,9 +60,10 @@ type Report struct {
 	Generator  Generator        `json:"generator"`
 	Processes  []ProcessReport  `json:"processes,omitempty"`
 	Ensure     []Check          `json:"ensure,omitempty"`
-	// Apdex is the index of that name, of the intended view, where the plan asks
-	// for it.
-	Apdex    float64  `json:"apdex,omitempty"`
+	// Apdex is the index of that name, 0 to 1, and Rated what it is made of; nil
+	// unless the plan asks for it.
+	Apdex    *float64 `json:"apdex,omitempty"`
+	Rated    *Rated   `json:"apdex_of,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 

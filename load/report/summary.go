@@ -25,6 +25,9 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	r.summarizeLatency(&b)
 	r.summarizeNames(&b)
 	r.summarizeCosts(&b)
+	if line := r.apdexLine(); line != "" {
+		fmt.Fprintln(&b, line)
+	}
 	for _, c := range r.Ensure {
 		fmt.Fprintln(&b, c)
 	}
