@@ -176,6 +176,7 @@ func newProxy(t *testing.T, f kinesistest.Faults) *kinesistest.Proxy {
 }
 
 func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
+	t.Parallel()
 	for _, aggregate := range []int{0, 8 << 10} {
 		t.Run(fmt.Sprint("aggregate ", aggregate), func(t *testing.T) {
 			name := newStream(t, 3)
@@ -268,6 +269,7 @@ func TestThrottledShardLeavesOthersAlone(t *testing.T) {
 }
 
 func TestResultsSayWhatIsKnown(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		faults kinesistest.Faults
 		want   whittle.Code
@@ -360,7 +362,9 @@ func TestReshardingIsFollowed(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := kinesis.NewStreamExistsWaiter(client).Wait(t.Context(), &kinesis.DescribeStreamInput{StreamName: &name}, 10*time.Second); err != nil {
+			if err := kinesis.NewStreamExistsWaiter(client, func(w *kinesis.StreamExistsWaiterOptions) {
+				w.MinDelay, w.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
+			}).Wait(t.Context(), &kinesis.DescribeStreamInput{StreamName: &name}, 10*time.Second); err != nil {
 				t.Fatal(err)
 			}
 			l.produce(t, s, 2, 20)
@@ -382,6 +386,7 @@ func TestReshardingIsFollowed(t *testing.T) {
 // TestTheAPIsOwnThrottlingLosesNothing writes more to two shards than they
 // take in the time, so that the API itself throttles.
 func TestTheAPIsOwnThrottlingLosesNothing(t *testing.T) {
+	t.Parallel()
 	limited, err := kinesistest.Start(t.Context(), kinesistest.Options{Program: kinesistest.Ferrokinesis, EnforceLimits: true})
 	if whittle.CodeOf(err) == whittle.Unsupported {
 		t.Skip(err)

@@ -3,6 +3,7 @@ package kinesis
 import (
 	"time"
 
+	"whittle"
 	"whittle/stream"
 )
 
@@ -28,9 +29,11 @@ func (q *queue) pack(now time.Time) []*parcel {
 	var from []*shard
 	for i := range q.shards.open {
 		s := q.shards.open[(i+q.turn)%len(q.shards.open)]
-		if s.listed() && !s.heldBack(now) {
-			from = append(from, s)
+		if !s.listed() || s.heldBack(now) {
+			continue
 		}
+		s.pace.refill(now)
+		from = append(from, s)
 	}
 	q.turn++
 	var call []*parcel
@@ -41,10 +44,11 @@ func (q *queue) pack(now time.Time) []*parcel {
 			if len(call) == q.limits.records {
 				break
 			}
-			p := q.take(s, room, len(call) == 0)
+			p := q.take(s, room, len(call) == 0, now)
 			if p == nil {
 				continue
 			}
+			s.pace.spend(p.size)
 			call, room = append(call, p), room-p.size
 			if p.items[0].alone {
 				return call
@@ -57,9 +61,13 @@ func (q *queue) pack(now time.Time) []*parcel {
 	return call
 }
 
-// take makes a shard's next parcel. Nil: the shard has nothing, or its next
-// record does not fit.
-func (q *queue) take(s *shard, room int, first bool) *parcel {
+// take makes a shard's next parcel. Nil: the shard has nothing, has had its
+// share, or its next record does not fit.
+func (q *queue) take(s *shard, room int, first bool, now time.Time) *parcel {
+	if !s.pace.allows() {
+		s.until = now.Add(s.pace.wait())
+		return nil
+	}
 	l := q.unlist(s)
 	if l == nil {
 		return nil
@@ -136,9 +144,11 @@ type outcome struct {
 	split bool
 }
 
+// tally is what a call said of one shard.
+type tally struct{ kept, failed, throttled bool }
+
 // settle takes a call's outcomes in: one a parcel, in order.
 func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time) {
-	type tally struct{ kept, failed bool }
 	shards := map[*shard]tally{}
 	for i, p := range call {
 		o := outcomes[i]
@@ -146,12 +156,13 @@ func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time)
 		t := shards[s]
 		t.kept = t.kept || o.fate == kept
 		t.failed = t.failed || o.fate == refused || o.fate == unknown
+		t.throttled = t.throttled || o.fate == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
 		shards[s] = t
 		q.settleParcel(p, o)
 	}
 	for s, t := range shards {
 		if t.failed {
-			s.failed(begun, now, t.kept, q.random())
+			s.failed(t, begun, now, q.random())
 		} else if t.kept {
 			s.failures = 0
 		}

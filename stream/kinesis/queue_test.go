@@ -321,16 +321,16 @@ func TestBackoffIsBoundedFullJitter(t *testing.T) {
 func TestFailureToldByCallsInFlightCountsOnce(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(ms) * time.Millisecond) }
 	var s shard
-	s.failed(at(0), at(10), false, 1)
-	s.failed(at(5), at(12), false, 1) // begun before the first one's failure was known
+	s.failed(tally{}, at(0), at(10), 1)
+	s.failed(tally{}, at(5), at(12), 1) // begun before the first one's failure was known
 	if s.failures != 1 {
 		t.Fatalf("%d failures, want 1", s.failures)
 	}
-	s.failed(at(100), at(110), false, 1)
+	s.failed(tally{}, at(100), at(110), 1)
 	if s.failures != 2 || !s.until.After(at(110+99)) {
 		t.Fatalf("%d failures until %v", s.failures, s.until)
 	}
-	s.failed(at(400), at(410), true, 1)
+	s.failed(tally{kept: true}, at(400), at(410), 1)
 	if s.failures != 1 {
 		t.Fatal("a shard at its limit is treated as one that is down")
 	}
@@ -350,5 +350,44 @@ func TestOverdueSaysWhatIsKnown(t *testing.T) {
 		if got := whittle.CodeOf(c.it.known(overdue(&c.it))); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// TestPaceFindsAShardsLimit writes as fast as it may to a shard that takes
+// 1,000 records each second and throttles what is above.
+func TestPaceFindsAShardsLimit(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	var p pace
+	sent, refused, taken := 0, 0, 0
+	second := now.Unix()
+	for step := range 60_000 / 10 {
+		now = now.Add(10 * time.Millisecond)
+		if now.Unix() != second {
+			second, taken = now.Unix(), 0
+		}
+		p.refill(now)
+		throttled := false
+		for i := 0; i < 100 && p.allows(); i++ {
+			p.spend(100)
+			if taken++; taken > shardRecords {
+				refused, throttled = refused+1, true
+			} else {
+				sent++
+			}
+		}
+		if throttled {
+			p.throttled(now)
+		}
+		if p.share > 0 && !p.allows() && p.wait() < paceInterval {
+			t.Fatalf("step %d: a wait of %v", step, p.wait())
+		}
+	}
+	if sent < 60*shardRecords*3/4 || refused > sent/5 {
+		t.Errorf("%d records kept and %d refused in a minute", sent, refused)
+	}
+	p.throttled(now)
+	p.refill(now.Add(time.Hour))
+	if p.share != 0 {
+		t.Error("an hour without throttling leaves a bound")
 	}
 }

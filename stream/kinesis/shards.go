@@ -25,6 +25,7 @@ type shard struct {
 	failures int       // in a row
 	failedAt time.Time // the last one
 	until    time.Time // held back until then
+	pace     pace
 }
 
 func (s *shard) listed() bool { return len(s.again)+len(s.ready) > 0 }
@@ -68,16 +69,19 @@ func backoff(failures int, random float64) time.Duration {
 }
 
 // failed holds a shard back. Several calls that were under way at once tell of
-// the same trouble, so that only one begun after the last failure counts.
-// partly says that the call kept other records of the shard: it is not down,
-// only at its limit.
-func (s *shard) failed(begun, now time.Time, partly bool, random float64) {
+// the same trouble, so that only one begun after the last failure counts. A
+// call that kept other records of the shard says that it is not down, only at
+// its limit.
+func (s *shard) failed(t tally, begun, now time.Time, random float64) {
 	if !begun.After(s.failedAt) && s.failures > 0 {
 		return
 	}
 	s.failures++
-	if partly {
+	if t.kept {
 		s.failures = 1
+	}
+	if t.throttled {
+		s.pace.throttled(now)
 	}
 	s.failedAt, s.until = now, now.Add(backoff(s.failures, random))
 }
@@ -103,7 +107,7 @@ func newShardMap(before []*shard, listing []shardRange) shardMap {
 		}
 		s := &shard{id: r.id, span: r.span}
 		if old := known[r.id]; old != nil {
-			s.failures, s.failedAt, s.until = old.failures, old.failedAt, old.until
+			s.failures, s.failedAt, s.until, s.pace = old.failures, old.failedAt, old.until, old.pace
 		}
 		m.open = append(m.open, s)
 	}

@@ -106,8 +106,7 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 		close(a.done)
 	}()
 	if err := a.awaitReady(ctx); err != nil {
-		a.Close()
-		return nil, err
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
@@ -189,8 +188,8 @@ func freePort(ctx context.Context) (int, error) {
 func (a *API) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	client, close := a.Client()
-	defer close()
+	client, end := a.Client()
+	defer end()
 	for {
 		if _, err := client.ListStreams(ctx, &kinesis.ListStreamsInput{}, once); err == nil {
 			return nil

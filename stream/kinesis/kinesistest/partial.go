@@ -31,25 +31,25 @@ func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
 			through = append(through, rec)
 		}
 	}
-	answer := map[string]json.RawMessage{}
+	merged := map[string]json.RawMessage{}
 	var results []json.RawMessage
 	if len(through) > 0 {
 		call["Records"] = encode(through)
-		resp, out, err := p.forward(r, encode(call))
+		said, err := p.forward(r, encode(call))
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if resp.StatusCode != http.StatusOK {
-			reply(w, resp, out)
+		if said.status != http.StatusOK {
+			said.write(w, said.body)
 			return
 		}
-		if json.Unmarshal(out, &answer) != nil || json.Unmarshal(answer["Records"], &results) != nil || len(results) != len(through) {
+		if json.Unmarshal(said.body, &merged) != nil || json.Unmarshal(merged["Records"], &results) != nil || len(results) != len(through) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	answer["Records"], answer["FailedRecordCount"] = merge(results, failed)
+	merged["Records"], merged["FailedRecordCount"] = merge(results, failed)
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	_, _ = w.Write(encode(answer))
+	_, _ = w.Write(encode(merged))
 }
 
 // choose gives the error code of each record that fails, "" for the others.

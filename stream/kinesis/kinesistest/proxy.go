@@ -138,11 +138,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "internal":
 		refuse(w, http.StatusInternalServerError, "InternalFailure")
 	case "lost":
-		_, _, _ = p.forward(r, body)
+		_, _ = p.forward(r, body)
 		refuse(w, http.StatusInternalServerError, "InternalFailure")
 	case "hang", "hang kept":
 		if fault == "hang kept" {
-			_, _, _ = p.forward(r, body)
+			_, _ = p.forward(r, body)
 		}
 		select {
 		case <-r.Context().Done():
@@ -203,44 +203,51 @@ func refuse(w http.ResponseWriter, status int, kind string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"__type": kind, "message": "injected"})
 }
 
+// answer is what the API said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // forward makes the call and gives the whole answer. It takes effect even if
 // the caller has gone.
-func (p *Proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
+func (p *Proxy) forward(r *http.Request, body []byte) (answer, error) {
 	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	out.Header = r.Header.Clone()
 	out.Header.Del("Accept-Encoding")
 	resp, err := p.client.Do(out)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	return resp, answer, err
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	return answer{status: resp.StatusCode, header: resp.Header, body: text}, err
 }
 
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, body []byte) {
-	resp, answer, err := p.forward(r, body)
+	said, err := p.forward(r, body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // as if the API itself had hung up
 	}
-	reply(w, resp, answer)
+	said.write(w, said.body)
 }
 
-func reply(w http.ResponseWriter, resp *http.Response, answer []byte) {
-	maps.Copy(w.Header(), resp.Header)
+func (a answer) write(w http.ResponseWriter, body []byte) {
+	maps.Copy(w.Header(), a.header)
 	w.Header().Del("Content-Length")
-	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(answer)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(body)
 }
 
 // cut answers with the first half of what the API said, and hangs up.
 func (p *Proxy) cut(w http.ResponseWriter, r *http.Request, body []byte) {
-	resp, answer, err := p.forward(r, body)
+	said, err := p.forward(r, body)
 	if err == nil {
-		reply(w, resp, answer[:len(answer)/2])
+		said.write(w, said.body[:len(said.body)/2])
 		_ = http.NewResponseController(w).Flush()
 	}
 	panic(http.ErrAbortHandler)
