@@ -17,6 +17,7 @@ type Buffer struct {
 	speed    atomic.Int64 // bytes a second, smoothed
 	last     atomic.Int64 // when the sink last acknowledged, Unix nanoseconds
 	down     atomic.Pointer[whittle.Error]
+	shut     atomic.Bool
 }
 
 // NewBuffer makes a buffer that takes capacity bytes.
@@ -57,10 +58,16 @@ func (b *Buffer) Measure(bytes int, took time.Duration) {
 	b.speed.Store(int64(speed))
 }
 
+// Shut leaves no room from now on.
+func (b *Buffer) Shut() { b.shut.Store(true) }
+
 // Room is what the buffer can take. streams is how many times Measure's speed
 // goes through at once.
 func (b *Buffer) Room(streams int) stream.Room {
 	rate := float64(b.speed.Load()) * float64(streams)
+	if b.shut.Load() {
+		return stream.Room{Err: whittle.Errorf(whittle.Unavailable, "the stream is closed")}
+	}
 	if err := b.down.Load(); err != nil {
 		return stream.Room{Rate: rate, Err: err}
 	}

@@ -102,6 +102,7 @@ func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() {
 		l.mu.Lock()
 		l.closing = true
+		l.buffer.Shut()
 		l.mu.Unlock()
 		quiet := make(chan struct{})
 		go func() {
