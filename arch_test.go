@@ -34,6 +34,7 @@ var rooms = map[string]int{
 	"whittle/stream/kafka":               3,
 	"whittle/stream/ledger":              2,
 	"whittle/stream/nats":                3,
+	"whittle/stream/relay":               2,
 	"whittle/stream/kafka/kafkatest":     1,
 	"whittle/stream/kinesis":             2,
 	"whittle/stream/kinesis/kinesistest": 1,

@@ -1,0 +1,191 @@
+package relay
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Status is how a relay stands at a moment.
+type Status struct {
+	// Next is the log's next number, Drained the one below which the sink, the
+	// dead letters or the counts below have all.
+	Next, Drained uint64
+	// Lag is how many records of the log are not settled; LagBytes about how
+	// many bytes they have (what is not read yet is taken to be as long as what
+	// was); LagAge how long ago the oldest was received. 0: none.
+	Lag      uint64
+	LagBytes int64
+	LagAge   time.Duration
+	// Records and Bytes are what the sink took per second, over the last ten.
+	Records, Bytes float64
+	// Sent, Dead, Corrupt and Missing count since the position was made: taken
+	// by the sink, gone to the dead letters, not readable in the log, and gone
+	// from the log before they were drained. Missing is 0 unless somebody else
+	// trims the log.
+	Sent, Dead, Corrupt, Missing uint64
+	// Spared counts since Open what was found at the sink's end and not sent
+	// again, Repeated what was sent again without knowing. Passed counts
+	// records that the sink kept although an earlier one of their key had
+	// failed in the same call, which breaks a stream's contract.
+	Spared, Repeated, Passed uint64
+	// Ready says that it is known what the sink already has: draining has begun.
+	Ready bool
+	// Blind says why the sink cannot be asked what it has. Empty: it can.
+	Blind string
+	// Waiting is how many of the 64 lanes of keys wait to be tried again.
+	Waiting int
+	// Troubles is what fails at the moment. Empty: nothing.
+	Troubles []Trouble
+}
+
+// Status is for metrics and readiness. A sink that is down does not make the
+// relay unready to take events: Room says what does.
+func (r *Relay) Status() Status {
+	s := r.drain.status(time.Now())
+	s.Next = max(r.end.Load(), s.Drained)
+	s.Lag = s.Next - s.Drained
+	if records := r.read.records.Load(); records > 0 {
+		mean := float64(r.read.bytes.Load()) / float64(records)
+		s.LagBytes += int64(mean * float64(s.Next-min(s.Next, r.drain.offered())))
+	}
+	return s
+}
+
+func (d *drain) offered() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.win.next
+}
+
+func (d *drain) status(now time.Time) Status {
+	s := Status{Ready: d.isReady(), Waiting: d.waiting(), Troubles: d.trouble.list()}
+	s.Records, s.Bytes = d.rate.rate(now)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.Drained, s.LagBytes = d.win.low(), int64(d.win.bytes)
+	if len(d.win.order) > 0 {
+		s.LagAge = max(0, now.Sub(d.win.order[0].record.Time))
+	}
+	s.Sent, s.Dead, s.Corrupt, s.Missing = d.place.Sent, d.place.Dead, d.place.Corrupt, d.place.Missing
+	s.Spared, s.Repeated, s.Passed = d.tally.spared, d.tally.repeated, d.tally.passed
+	s.Blind = d.blind
+	return s
+}
+
+// site is where trouble is.
+type site int
+
+const (
+	atSink site = iota
+	atDead
+	atLog
+	atPosition
+	atTrim
+	sites
+)
+
+var siteNames = [sites]string{"sink", "dead letters", "log", "position", "trim"}
+
+// troubles remembers what does not work at the moment, and tells the operator
+// when that changes.
+type troubles struct {
+	log *slog.Logger
+
+	mu  sync.Mutex // guards the following
+	now [sites]Trouble
+}
+
+// Trouble is something that fails and is tried again.
+type Trouble struct {
+	// At is "sink", "dead letters", "log", "position" or "trim".
+	At string
+	// Err is what came last, Since when it came first without a success since.
+	Err   error
+	Since time.Time
+	// Failures counts since then.
+	Failures uint64
+}
+
+func (t *troubles) begin(at site, err error, now time.Time) {
+	t.mu.Lock()
+	s := &t.now[at]
+	first := s.Failures == 0
+	if first {
+		s.At, s.Since = siteNames[at], now
+	}
+	s.Err = err
+	s.Failures++
+	t.mu.Unlock()
+	if first {
+		t.log.Warn("the relay is held up and tries again", "at", siteNames[at], "error", err)
+	}
+}
+
+func (t *troubles) end(at site, now time.Time) {
+	t.mu.Lock()
+	was := t.now[at]
+	t.now[at] = Trouble{}
+	t.mu.Unlock()
+	if was.Failures > 0 {
+		t.log.Info("the relay goes on", "at", was.At, "after", now.Sub(was.Since), "failures", was.Failures)
+	}
+}
+
+func (t *troubles) list() []Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []Trouble
+	for _, s := range t.now {
+		if s.Failures > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// meter measures a rate over the last seconds.
+type meter struct {
+	mu      sync.Mutex // guards the following
+	began   int64      // the first second
+	seconds [meterSpan]struct {
+		at      int64
+		records int
+		bytes   int
+	}
+}
+
+const meterSpan = 10
+
+func (m *meter) add(now time.Time, records, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := now.Unix()
+	if m.began == 0 {
+		m.began = at
+	}
+	s := &m.seconds[at%meterSpan]
+	if s.at != at {
+		s.at, s.records, s.bytes = at, 0, 0
+	}
+	s.records += records
+	s.bytes += bytes
+}
+
+// rate is what went per second, over ten seconds or what there is of them.
+func (m *meter) rate(now time.Time) (records, bytes float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := now.Unix()
+	for _, s := range m.seconds {
+		if at-s.at < meterSpan {
+			records += float64(s.records)
+			bytes += float64(s.bytes)
+		}
+	}
+	over := float64(min(at-m.began+1, meterSpan))
+	if m.began == 0 || over < 1 {
+		return 0, 0
+	}
+	return records / over, bytes / over
+}
