@@ -17,6 +17,7 @@ DEADCODE_VERSION       := v0.52.0
 PROTOC_GEN_GO_VERSION  := v1.36.12
 PROTOC_GEN_TWIRP_VERSION := v8.1.3
 PROTOC_GEN_CONNECT_VERSION := v1.21.1
+PROTOC_GEN_GO_GRPC_VERSION := v1.6.0
 
 define tool # $(1) name, $(2) package, $(3) version
 $(TOOLS)/.$(1)-$(3):
@@ -40,7 +41,8 @@ $(TOOL_protoc-gen-twirp): go.mod
 	@GOBIN=$(TOOLS) GOFLAGS= go install github.com/twitchtv/twirp/protoc-gen-twirp
 	@rm -f $(TOOLS)/.protoc-gen-twirp-v* && touch $@
 $(eval $(call tool,protoc-gen-connect-go,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_VERSION)))
-GENERATORS := $(TOOL_buf) $(TOOL_protoc-gen-go) $(TOOL_protoc-gen-twirp) $(TOOL_protoc-gen-connect-go)
+$(eval $(call tool,protoc-gen-go-grpc,google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION)))
+GENERATORS := $(TOOL_buf) $(TOOL_protoc-gen-go) $(TOOL_protoc-gen-twirp) $(TOOL_protoc-gen-connect-go) $(TOOL_protoc-gen-go-grpc)
 
 .PHONY: help
 help: ## this list
@@ -98,14 +100,17 @@ format: $(TOOL_gofumpt) ## gofumpt over everything
 	@$(TOOLS)/gofumpt -w $$(git ls-files '*.go' | grep -v '/rpc/')
 
 .PHONY: generate
-generate: $(GENERATORS) ## stubs and descriptor from the contract
+generate: $(GENERATORS) ## stubs and descriptor from the contracts
 	@cd systems/count && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate && $(TOOLS)/buf build --as-file-descriptor-set --exclude-source-info -o count.binpb
+	@cd systems/emojify && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate
 
 .PHONY: check-generated
 check-generated: $(GENERATORS)
 	@cd systems/count && PATH=$(TOOLS):$$PATH && buf lint && tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT \
 	 && buf generate -o "$$tmp" && buf build --as-file-descriptor-set --exclude-source-info -o "$$tmp/count.binpb" \
 	 && diff -r rpc "$$tmp/rpc" && cmp count.binpb "$$tmp/count.binpb" || { echo "generated code is not what the contract gives: run make generate" >&2; exit 1; }
+	@cd systems/emojify && PATH=$(TOOLS):$$PATH && buf lint && tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT \
+	 && buf generate -o "$$tmp" && diff -r rpc "$$tmp/rpc" || { echo "generated code is not what the contract gives: run make generate" >&2; exit 1; }
 
 .PHONY: bench-count
 bench-count: build deps ## 10,000,000 draws: our service, as published, Node

@@ -64,6 +64,7 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/dedup": 30,
 	"whittle/systems/ingest/front": 31,
 
+	"whittle/systems/emojify/rpc": 30,
 	"whittle/systems/emojify/api": 31,
 
 	"whittle/cmd/whittle": 40,
