@@ -177,6 +177,7 @@ func TestCorrectionByBucketsIsTheSame(t *testing.T) {
 }
 
 func TestAClosedReportCarriesTheCorrection(t *testing.T) {
+	t.Parallel()
 	srv := newFrozenServer(100*time.Millisecond, 400*time.Millisecond)
 	defer srv.Close()
 	p := users(t, "{get: {url: /}}, {think: 0.01}", Closed{Users: 2, Duration: 800 * time.Millisecond})

@@ -127,6 +127,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 }
 
 func TestArrivalsAboveTheBoundAreSkippedAndCounted(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	var once sync.Once
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-release }))

@@ -48,6 +48,7 @@ func startHealth(t *testing.T) (url string) {
 }
 
 func TestUnaryGRPC(t *testing.T) {
+	t.Parallel()
 	url := startHealth(t)
 	for _, pool := range []int{0, 2} {
 		p := plan(t, `

@@ -46,6 +46,7 @@ func startHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (url string, open
 }
 
 func TestHTTP2(t *testing.T) {
+	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		for _, pool := range []int{0, 2} {
 			t.Run(fmt.Sprintf("tls %v pool %d", secure, pool), func(t *testing.T) {
@@ -141,6 +142,7 @@ func TestCertificatesAreToldApart(t *testing.T) {
 }
 
 func TestHTTP2IsCutWithTheRun(t *testing.T) {
+	t.Parallel()
 	for _, pool := range []int{0, 1} {
 		url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithCancel(t.Context())

@@ -151,6 +151,7 @@ func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
 // The ingestion seed's test: the same plan with 1, 50, 500 and 1000 users, who
 // come over a tenth as many seconds. The ramp is a hundredth of that here.
 func TestTheIngestionPlanRunsWithAnyNumberOfUsers(t *testing.T) {
+	t.Parallel()
 	srv := newAsked(t, nil)
 	src, err := os.ReadFile("testdata/jmx/ingest.jmx")
 	if err != nil {

@@ -270,6 +270,7 @@ func TestExtractorsTakeFromTheAnswer(t *testing.T) {
 }
 
 func TestTimersDelayAndPace(t *testing.T) {
+	t.Parallel()
 	timer := func(kind string, props ...string) string {
 		return "<" + kind + ">" + strings.Join(props, "") + "</" + kind + "><hashTree/>"
 	}

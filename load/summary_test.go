@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"net"
 	"runtime"
 	"testing"
@@ -43,13 +44,19 @@ func TestAVirtualUserIsSmall(t *testing.T) {
 config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 3}}
 scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}]}]`)
 	seen := false
-	run(t, p, Options{Target: "http://" + l.Addr().String(), OnProgress: func(p report.Progress) {
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	_, err = Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Grace: -1, OnProgress: func(p report.Progress) {
 		if p.InFlight == users && !seen {
 			seen = true
 			runtime.GC()
 			runtime.ReadMemStats(&after)
+			enough()
 		}
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !seen {
 		t.Fatal("the thousand users were never under way at once")
 	}

@@ -95,6 +95,7 @@ func (b *backend) api(r *http.Request, body []byte, reply func(int, string, stri
 }
 
 func TestOrdinaryPlansRunUnchanged(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		file, environment string
 		users             int64

@@ -55,15 +55,17 @@ func (f *frozenServer) drain(n float64) time.Duration {
 }
 
 // TestAFrozenServerShowsInTheLatency is the test of the whole idea: a target
-// that stands still for a second must cost every user due in that second the
-// rest of it, however few connections there were to be stuck on.
+// that stands still for six seconds must cost every user due in them the rest
+// of it, however few connections there were to be stuck on.
 //
 // A busy machine can only add to a latency. So what is below the analytic
 // answer always fails; what is above it fails unless the generator, in the same
 // process as the server, was held up itself.
 func TestAFrozenServerShowsInTheLatency(t *testing.T) {
+	t.Parallel()
 	for _, pool := range []int{0, 4} {
 		t.Run(fmt.Sprintf("pool %d", pool), func(t *testing.T) {
+			t.Parallel()
 			for range 3 {
 				above, calm := freezeOnce(t, pool)
 				if above == "" {
@@ -80,7 +82,7 @@ func TestAFrozenServerShowsInTheLatency(t *testing.T) {
 
 func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	t.Helper()
-	const rate, length, freeze = 200.0, 2.0, 1.0
+	const rate, length, freeze = 50.0, 8.0, 6.0
 	f := newFrozenServer(500*time.Millisecond, time.Duration(freeze*float64(time.Second)))
 	defer f.Close()
 	p := plan(t, fmt.Sprintf("config: {phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
@@ -92,14 +94,14 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	// length: the value at quantile q is that of the one who waited longer than
 	// all but (1−q)·n.
 	frozen, n := f.end.Sub(f.began).Seconds(), float64(r.Completed)
-	for _, q := range []float64{.6, .75, .9, .95, .99, .999} {
+	for _, q := range []float64{.5, .6, .75, .9, .95, .99, .999} {
 		want := frozen - (1-q)*n/rate
 		got := r.Histograms.Intended.Quantile(q).Seconds()
-		if got < want-0.02*frozen {
+		if got < want*0.98 {
 			t.Errorf("p%v from the intended time: %.3f s, want at least %.3f s less 2 %%", q*100, got, want)
 		}
 		// What the server took to let all of them go is its own, not an error.
-		if drain := f.drain(frozen * rate).Seconds(); got > want+0.02*frozen+drain {
+		if drain := f.drain(frozen * rate).Seconds(); got > want*1.02+drain {
 			above = fmt.Sprintf("p%v from the intended time: %.3f s, want %.3f s within 2 %% (and %.3f s of draining)", q*100, got, want, drain)
 		}
 	}
@@ -107,6 +109,7 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	if slow := r.Latency.Actual.P95; pool > 0 && slow > time.Duration(freeze/2*float64(time.Second)) {
 		t.Errorf("p95 from the actual send %v: more than the 4 stuck requests saw the freeze", slow)
 	}
+	t.Logf("p50 %v, p99.9 %v from the intended time, p99.9 %v from the actual send; frozen for %.3f s", r.Latency.Intended.P50, r.Latency.Intended.P999, r.Latency.Actual.P999, frozen)
 	return above, r.Latency.ScheduleError.Max < 5*time.Millisecond
 }
 

@@ -46,6 +46,7 @@ func compared(t *testing.T, c *Comparison, key string) Compared {
 }
 
 func TestADuelFindsTheSlowerTarget(t *testing.T) {
+	t.Parallel()
 	quick, slow := slowed(0), slowed(60*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()
@@ -112,6 +113,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 // different, one in 1000 with a p-value of a thousandth: three of those in a
 // row are no chance.
 func TestADuelOfAServerWithItself(t *testing.T) {
+	t.Parallel()
 	srv := slowed(2 * time.Millisecond)
 	defer srv.Close()
 	least := 1.0
@@ -136,6 +138,7 @@ func TestADuelOfAServerWithItself(t *testing.T) {
 }
 
 func TestBothTargetsGetTheSameRequests(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	got := [2]map[string]int{{}, {}}
 	serve := func(i int) *httptest.Server {
@@ -169,6 +172,7 @@ scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 }
 
 func TestADuelCanBeEndedEarly(t *testing.T) {
+	t.Parallel()
 	srv := slowed(0)
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,6 +195,7 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 }
 
 func TestADuelOfClosedUsers(t *testing.T) {
+	t.Parallel()
 	quick, slow := slowed(0), slowed(60*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()

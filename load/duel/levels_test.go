@@ -14,6 +14,7 @@ import (
 )
 
 func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
+	t.Parallel()
 	quick, slow := slowed(0), slowed(100*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()
