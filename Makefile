@@ -70,7 +70,7 @@ RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./l
 build: need-go ## bin/whittle, one static binary, and the demo's services
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
-	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/...
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/... ./systems/ingest/cmd/...
 
 .PHONY: deps
 deps: need-go need-node $(NODE_ROOMS:%=%/node_modules/.installed) ## the npm packages of the Node services

@@ -28,8 +28,10 @@ var rooms = map[string]int{
 	"whittle/paired":    1,
 	"whittle/stream":    1,
 	"whittle/profile":   1,
+	"whittle/label":     1,
 
 	"whittle/stream/conformance":         2,
+	"whittle/stream/embedded":            2,
 	"whittle/stream/inflight":            2,
 	"whittle/stream/kafka":               3,
 	"whittle/stream/ledger":              2,
@@ -63,6 +65,8 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/event": 30,
 	"whittle/systems/ingest/dedup": 30,
 	"whittle/systems/ingest/front": 31,
+
+	"whittle/systems/ingest/cmd/ingest": 32,
 
 	"whittle/systems/emojify/rpc": 30,
 	"whittle/systems/emojify/api": 31,

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/stream"
+)
+
+// lateSink is a sink that could not be reached when the server started. With a
+// log in front that is no reason not to start: it is opened when it is used,
+// and until then says that it is not there.
+type lateSink struct {
+	open       func(context.Context) (stream.Stream, error)
+	durability stream.Durability
+	log        *slog.Logger
+
+	mu   sync.Mutex // guards the following, and is held while it is opened
+	sink stream.Stream
+	err  error     // of the last attempt
+	next time.Time // when to try again
+}
+
+const (
+	openPatience = 10 * time.Second
+	openAgain    = time.Second
+	// modestLimit is what every sink takes unless it was set up to take less.
+	modestLimit = 900 << 10
+)
+
+// reach opens a sink now or, where it cannot be reached, later.
+func reach(ctx context.Context, name string, log *slog.Logger, open func(context.Context) (stream.Stream, error)) (stream.Stream, error) {
+	class := map[string]stream.Durability{"kafka": stream.KafkaAll, "kinesis": stream.Kinesis, "nats": stream.JetStream}[name]
+	s := &lateSink{open: open, durability: class, log: log}
+	sink, err := s.get(ctx)
+	switch whittle.CodeOf(err) {
+	case whittle.Unavailable, whittle.DeadlineExceeded:
+		log.Warn("the sink cannot be reached: events are kept in the log until it can", "sink", name, "error", err)
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sink, nil
+}
+
+func (s *lateSink) get(ctx context.Context) (stream.Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sink != nil {
+		return s.sink, nil
+	}
+	if s.err != nil && time.Now().Before(s.next) {
+		return nil, s.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	sink, err := s.open(ctx)
+	if err != nil {
+		code := whittle.CodeOf(err)
+		if ctx.Err() != nil {
+			code = whittle.Unavailable
+		}
+		s.err, s.next = whittle.Errorf(code, "reach the sink: %w", err), time.Now().Add(openAgain)
+		return nil, s.err
+	}
+	if s.err != nil {
+		s.log.Info("the sink is reached")
+	}
+	s.sink, s.err = sink, nil
+	return sink, nil
+}
+
+func (s *lateSink) known() (stream.Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sink, s.err
+}
+
+func (s *lateSink) Durability() stream.Durability { return s.durability }
+
+func (s *lateSink) Limit() int {
+	if sink, _ := s.known(); sink != nil {
+		return sink.Limit()
+	}
+	return modestLimit
+}
+
+func (s *lateSink) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	sink, err := s.get(ctx)
+	if err == nil {
+		return sink.Append(ctx, records)
+	}
+	results := make([]stream.Result, len(records))
+	for i := range results {
+		results[i].Err = whittle.Errorf(whittle.Unavailable, "append: %w", err)
+	}
+	return results
+}
+
+func (s *lateSink) Partitions(ctx context.Context) ([]stream.Partition, error) {
+	sink, err := s.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sink.Partitions(ctx)
+}
+
+func (s *lateSink) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
+	sink, err := s.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sink.Read(ctx, from)
+}
+
+func (s *lateSink) Trim(ctx context.Context, before stream.Position) error {
+	sink, err := s.get(ctx)
+	if err != nil {
+		return err
+	}
+	return sink.Trim(ctx, before)
+}
+
+func (s *lateSink) Room() stream.Room {
+	sink, err := s.known()
+	if sink == nil {
+		return stream.Room{Err: err}
+	}
+	return sink.Room()
+}
+
+// Close closes what was opened, and keeps it from being opened any more.
+func (s *lateSink) Close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = func(context.Context) (stream.Stream, error) {
+		return nil, whittle.Errorf(whittle.Unavailable, "the sink is closed")
+	}
+	if s.sink == nil {
+		return nil
+	}
+	return s.sink.Close(ctx)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/stream"
+	"whittle/stream/embedded"
+)
+
+// keeping is the stream that answers stand for, with the local log in it.
+type keeping struct {
+	stream stream.Stream
+	// log is the embedded log that events go to first. Nil: there is none.
+	log stream.Stream
+	// closing is how long the stream may take to close.
+	closing time.Duration
+}
+
+// drainPatience is how long a log may go on draining once the server ends: what
+// is left stays in it.
+const drainPatience = 5 * time.Second
+
+// openForReading opens what tail, verify, replay and move read. An embedded log
+// is opened beside the server that writes it.
+func (f *streamFlags) openForReading(ctx context.Context) (stream.Stream, error) {
+	if f.Sink != "embedded" {
+		return f.openSink(ctx)
+	}
+	return opened(embedded.Open(f.Data, embedded.Options{ReadOnly: true}))
+}
+
+// open opens what replay and move write to.
+func (f *streamFlags) open(ctx context.Context) (stream.Stream, error) {
+	if f.Sink != "embedded" {
+		return f.openSink(ctx)
+	}
+	return opened(embedded.Open(f.Data, embedded.Options{}))
+}
+
+// metadataRoom is what a record is longer than its body by, at most.
+const metadataRoom = 64 << 10
+
+func (v *serveVerb) embeddedOptions(log *slog.Logger) embedded.Options {
+	return embedded.Options{
+		MaxRecord:   max(1<<20, int(max(v.MaxEvent, v.MaxImport))+metadataRoom),
+		P99:         v.P99,
+		Reserve:     int64(v.Reserve),
+		RetainBytes: int64(v.RetainBytes), RetainAge: v.RetainAge,
+		Log: log,
+	}
+}
+
+// openStream opens what a server answers for.
+func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (*keeping, error) {
+	if v.LogFirst != "" {
+		return v.openLogFirst(ctx, log, registry)
+	}
+	if v.Sink != "embedded" {
+		s, err := v.openSink(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &keeping{stream: s, closing: closePatience}, nil
+	}
+	l, err := embedded.Open(v.Data, v.embeddedOptions(log))
+	if err != nil {
+		return nil, err
+	}
+	registerLog(registry, l.Stats)
+	return &keeping{stream: l, log: l, closing: closePatience}, nil
+}

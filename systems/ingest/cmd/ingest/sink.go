@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"time"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/stream/kafka"
+	"whittle/stream/kinesis"
+	"whittle/stream/nats"
+)
+
+// streamFlags say which stream, for every verb that opens one.
+type streamFlags struct {
+	Sink string `group:"stream" env:"INGEST_SINK" default:"embedded" enum:"embedded,kafka,kinesis,nats" help:"Which stream: embedded, kafka, kinesis or nats (${default})."`
+	Data string `group:"stream" env:"INGEST_DATA" default:"ingest-data" placeholder:"DIR" help:"Folder of the embedded log (${default})."`
+
+	KafkaBrokers  []string `group:"kafka" env:"KAFKA_BROKERS" placeholder:"HOST:PORT" help:"Brokers to ask first."`
+	KafkaTopic    string   `group:"kafka" env:"KAFKA_TOPIC" default:"events" placeholder:"NAME" help:"Topic (${default})."`
+	KafkaCreate   bool     `group:"kafka" env:"KAFKA_CREATE" help:"Make the topic where it is missing."`
+	KafkaTLS      bool     `group:"kafka" env:"KAFKA_TLS" help:"Speak TLS to the brokers."`
+	KafkaSASL     string   `group:"kafka" env:"KAFKA_SASL" placeholder:"MECHANISM" help:"plain, scram-sha-256 or scram-sha-512."`
+	KafkaUser     string   `group:"kafka" env:"KAFKA_USER" placeholder:"NAME" help:"User for SASL."`
+	KafkaPassword string   `group:"kafka" env:"KAFKA_PASSWORD" placeholder:"WORD" help:"Its password; better in the environment or the .env file."`
+
+	KinesisStream    string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
+	KinesisRegion    string `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
+	KinesisEndpoint  string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
+	KinesisRaw       bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive."`
+	KinesisAggregate size   `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
+
+	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
+	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
+	NatsSubject     string `group:"nats" env:"NATS_SUBJECT" placeholder:"NAME" help:"Subject that the events are published on; the stream's name and .records unless given."`
+	NatsCreate      bool   `group:"nats" env:"NATS_CREATE" help:"Make the stream where it is missing."`
+	NatsCredentials string `group:"nats" env:"NATS_CREDENTIALS" placeholder:"FILE" help:"A .creds file."`
+}
+
+// logFlags are what only a server sets of an embedded log.
+type logFlags struct {
+	P99         time.Duration `name:"p99" group:"stream" env:"INGEST_P99" default:"0s" placeholder:"TIME" help:"Within which time the embedded log should have 99 of 100 requests on the disk: what the disk leaves of it is spent on gathering more into one sync. 0: as soon as it can."`
+	Reserve     size          `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default})."`
+	RetainBytes size          `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Let go of the embedded log's oldest events beyond this size. 0: never."`
+	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Let go of the embedded log's events older than this. 0: never."`
+}
+
+// openSink opens a stream that is not the embedded log.
+func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
+	switch f.Sink {
+	case "kafka":
+		return f.openKafka(ctx)
+	case "kinesis":
+		if f.KinesisStream == "" {
+			return nil, missing("--kinesis-stream", "KINESIS_STREAM or STREAM_NAME")
+		}
+		return opened(kinesis.Open(ctx, kinesis.Options{
+			Stream: f.KinesisStream, Region: f.KinesisRegion, Endpoint: f.KinesisEndpoint,
+			Raw: f.KinesisRaw, Aggregate: int(f.KinesisAggregate),
+		}))
+	case "nats":
+		return opened(nats.Open(ctx, f.natsOptions()))
+	}
+	return nil, whittle.Errorf(whittle.Internal, "open stream %q", f.Sink)
+}
+
+func (f *streamFlags) natsOptions() nats.Options {
+	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
+	if f.NatsURL == "" {
+		o.Embedded = &nats.Embedded{Dir: f.Data}
+	}
+	if f.NatsCreate {
+		o.Create = &nats.Create{}
+	}
+	return o
+}
+
+func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
+	if len(f.KafkaBrokers) == 0 {
+		return nil, missing("--kafka-brokers", "KAFKA_BROKERS")
+	}
+	o := kafka.Options{
+		Brokers: f.KafkaBrokers, Topic: f.KafkaTopic, ClientID: "ingest",
+		SASL: kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
+	}
+	if f.KafkaCreate {
+		o.Create = &kafka.Create{}
+	}
+	if f.KafkaTLS {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return opened(kafka.Open(ctx, o))
+}
+
+func missing(flag, variables string) error {
+	return whittle.Errorf(whittle.Invalid, "%s is missing", flag).WithHint("give it, or set " + variables + " in the environment or the .env file")
+}
+
+// opened keeps a nil of an adapter's own type from becoming a stream that is
+// not nil.
+func opened[S stream.Stream](s S, err error) (stream.Stream, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// closePatience is how long a stream may take to close.
+const closePatience = 30 * time.Second
+
+// closeQuietly closes a stream that was only read from.
+func closeQuietly(s stream.Stream) {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	_ = s.Close(ctx) // nothing of ours is on its way
+}

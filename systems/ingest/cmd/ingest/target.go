@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle"
+	"whittle/stream"
+)
+
+// Waits between two attempts.
+const (
+	firstWait   = 100 * time.Millisecond
+	longestWait = 10 * time.Second
+)
+
+// pause waits before attempt n+1, or as long as the other side asked for.
+func pause(ctx context.Context, n int, asked time.Duration) error {
+	wait := max(asked, min(longestWait, firstWait<<min(n, 16)))
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// appender replays onto a stream.
+type appender struct{ to stream.Stream }
+
+func (a *appender) close() { closeQuietly(a.to) }
+
+func (a *appender) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
+	records := make([]stream.Record, len(batch))
+	at := make([]stream.Position, len(batch))
+	for i := range batch {
+		records[i], at[i] = batch[i].Record, batch[i].Position
+	}
+	var rejected []rejection
+	for attempt := 0; ; attempt++ {
+		left := 0
+		var last error
+		for i, r := range a.to.Append(ctx, records) {
+			switch {
+			case r.Err == nil:
+			case whittle.CodeOf(r.Err) == whittle.Invalid:
+				rejected = append(rejected, rejection{at[i], r.Err.Error()})
+			default:
+				records[left], at[left] = records[i], at[i]
+				left++
+				last = r.Err
+			}
+		}
+		if left == 0 {
+			return rejected, nil
+		}
+		records, at = records[:left], at[:left]
+		if pause(ctx, attempt, 0) != nil {
+			return rejected, whittle.Errorf(whittle.Unavailable, "append: %w", last)
+		}
+	}
+}
+
+// poster replays to a URL.
+type poster struct {
+	url, key string
+	lanes    int
+	client   *http.Client
+	seed     maphash.Seed
+}
+
+func newPoster(target, key string, lanes int) (*poster, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "--url %q is no http or https URL", target).
+			WithHint("for example --url http://localhost:3000/import")
+	}
+	if lanes < 1 || lanes > 1024 {
+		return nil, whittle.Errorf(whittle.Invalid, "--posts is %d, it must be 1 to 1024", lanes)
+	}
+	t := &http.Transport{MaxIdleConnsPerHost: lanes, ResponseHeaderTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
+	return &poster{url: target, key: key, lanes: lanes, client: &http.Client{Transport: t}, seed: maphash.MakeSeed()}, nil
+}
+
+func (p *poster) close() { p.client.CloseIdleConnections() }
+
+// send gives each key a lane, so that its events stay in order.
+func (p *poster) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
+	lanes := make([][]*stream.Entry, p.lanes)
+	for i := range batch {
+		e := &batch[i]
+		lane := i % p.lanes
+		if e.Key != "" {
+			lane = int(maphash.String(p.seed, e.Key) % uint64(p.lanes))
+		}
+		lanes[lane] = append(lanes[lane], e)
+	}
+	rejected := make([][]rejection, p.lanes)
+	g, ctx := errgroup.WithContext(ctx)
+	for i, lane := range lanes {
+		g.Go(func() error {
+			for _, e := range lane {
+				reason, err := p.one(ctx, e)
+				if err != nil {
+					return err
+				}
+				if reason != "" {
+					rejected[i] = append(rejected[i], rejection{e.Position, reason})
+				}
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	var all []rejection
+	for _, r := range rejected {
+		all = append(all, r...)
+	}
+	return all, err
+}
+
+// one posts an event until it is taken, or rejected with a reason.
+func (p *poster) one(ctx context.Context, e *stream.Entry) (reason string, err error) {
+	for attempt := 0; ; attempt++ {
+		status, wait, said, err := p.post(ctx, e)
+		switch {
+		case err == nil && status >= 200 && status < 300:
+			return "", nil
+		case err == nil && status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+			return fmt.Sprintf("%d %s", status, said), nil
+		case err == nil:
+			err = fmt.Errorf("it answered %d %s", status, said)
+		}
+		if pause(ctx, attempt, wait) != nil {
+			return "", whittle.Errorf(whittle.Unavailable, "post %s: %w", formatPosition(e.Position), err)
+		}
+	}
+}
+
+func (p *poster) post(ctx context.Context, e *stream.Entry) (status int, wait time.Duration, said string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(e.Value))
+	if err != nil {
+		return 0, 0, "", fmt.Errorf("make request: %w", err)
+	}
+	for _, h := range e.Header {
+		if h.Name == "content-type" {
+			req.Header.Set("Content-Type", h.Value)
+		}
+	}
+	if e.ID != "" {
+		req.Header.Set("Idempotency-Key", e.ID)
+	}
+	if p.key != "" {
+		req.SetBasicAuth(p.key, "")
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+	if err != nil {
+		return 0, 0, "", fmt.Errorf("read answer: %w", err)
+	}
+	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+	return res.StatusCode, min(time.Minute, time.Duration(seconds)*time.Second), string(bytes.TrimSpace(text)), nil
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"whittle"
+	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/front"
+)
+
+type serveVerb struct {
+	Host  string `env:"INGEST_HOST" placeholder:"ADDRESS" help:"Address to listen on. Empty: all."`
+	Port  uint16 `env:"PORT" default:"3000" placeholder:"N" help:"Port (${default}); 0 takes a free one."`
+	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
+
+	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
+	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the answers, such as https://example.com. None: any."`
+	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
+
+	streamFlags
+	logFlags
+	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Answer when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
+
+	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"1000000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
+	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`
+	limitFlags
+
+	Drain    time.Duration `env:"INGEST_DRAIN" default:"30s" placeholder:"TIME" help:"How long requests under way may take after SIGTERM (${default})."`
+	LogLevel slog.Level    `env:"INGEST_LOG_LEVEL" default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
+	LogJSON  bool          `env:"INGEST_LOG_JSON" help:"Log in JSON."`
+}
+
+// limitFlags bound what clients send and what all of them hold.
+type limitFlags struct {
+	MaxEvent      size          `group:"limits" env:"INGEST_MAX_EVENT" default:"32KiB" placeholder:"SIZE" help:"Largest event (${default})."`
+	MaxBatch      size          `group:"limits" env:"INGEST_MAX_BATCH" default:"500KiB" placeholder:"SIZE" help:"Largest batch (${default}), decompressed."`
+	MaxEvents     int           `group:"limits" env:"INGEST_MAX_EVENTS" default:"2500" placeholder:"N" help:"Most events in a batch (${default})."`
+	MaxImport     size          `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
+	MaxRatio      int           `group:"limits" env:"INGEST_MAX_RATIO" default:"200" placeholder:"N" help:"Most that a compressed body of more than 64 KiB may expand by (${default})."`
+	InFlight      size          `group:"limits" env:"INGEST_IN_FLIGHT" default:"12MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default})."`
+	MaxConns      int           `group:"limits" env:"INGEST_MAX_CONNS" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
+	HeaderTimeout time.Duration `group:"limits" env:"INGEST_HEADER_TIMEOUT" default:"10s" placeholder:"TIME" help:"For a request's header (${default})."`
+	BodyTimeout   time.Duration `group:"limits" env:"INGEST_BODY_TIMEOUT" default:"30s" placeholder:"TIME" help:"For its body (${default})."`
+	IdleTimeout   time.Duration `group:"limits" env:"INGEST_IDLE_TIMEOUT" default:"2m" placeholder:"TIME" help:"Between two requests of a connection (${default})."`
+	AppendTimeout time.Duration `group:"limits" env:"INGEST_APPEND_TIMEOUT" default:"30s" placeholder:"TIME" help:"For the stream, until the outcome is called unknown (${default})."`
+}
+
+func (l *limitFlags) limits() (front.Limits, error) {
+	for name, bad := range map[string]bool{
+		"--max-event": l.MaxEvent < 1, "--max-batch": l.MaxBatch < 1, "--max-events": l.MaxEvents < 1,
+		"--max-import": l.MaxImport < 1, "--max-ratio": l.MaxRatio < 1, "--in-flight": l.InFlight < 1,
+		"--max-conns": l.MaxConns < 1, "--header-timeout": l.HeaderTimeout <= 0, "--body-timeout": l.BodyTimeout <= 0,
+		"--idle-timeout": l.IdleTimeout <= 0, "--append-timeout": l.AppendTimeout <= 0,
+	} {
+		if bad {
+			return front.Limits{}, whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
+		}
+	}
+	if most := max(l.MaxEvent, l.MaxBatch, l.MaxImport); most > 1<<30 {
+		return front.Limits{}, whittle.Errorf(whittle.Invalid, "a body of %s is more than is held in memory: 1GiB is the most", most)
+	}
+	return front.Limits{
+		Event:  event.Limits{Event: int(l.MaxEvent), Batch: int(l.MaxBatch), Events: l.MaxEvents},
+		Import: int(l.MaxImport), Ratio: l.MaxRatio, InFlight: int64(l.InFlight), Append: l.AppendTimeout,
+		Header: l.HeaderTimeout, Body: l.BodyTimeout, Idle: l.IdleTimeout, Conns: l.MaxConns,
+	}, nil
+}
+
+// Help gives the examples.
+func (serveVerb) Help() string {
+	return `Listens until SIGINT or SIGTERM; then it takes no more, ends what is under way and closes the stream. A second signal ends it at once. Prints one line "listening public=ADDRESS admin=ADDRESS durability=CLASS" when it is ready: the class is what the answers will name.
+
+Examples:
+  ingest                                                       # embedded log in ./ingest-data
+  ingest --keys keys.txt --retain-age 168h
+  ingest --sink kafka --kafka-brokers k1:9092,k2:9092 --kafka-topic events
+  ingest --sink kinesis --kinesis-stream events                # AWS_* from the environment or .env
+  ingest --sink kinesis --kinesis-stream events --log-first /var/lib/ingest
+
+  curl -u KEY: -H 'Content-Type: application/json' \
+    -d '{"userId":"u1","event":"Signed Up"}' http://localhost:3000/v1/track
+  curl http://127.0.0.1:3001/ready`
+}
+
+// Run serves until ctx ends.
+func (v *serveVerb) Run(ctx context.Context, s streams) error {
+	log := newLog(s.err, v.LogLevel, v.LogJSON)
+	limits, err := v.limits()
+	if err != nil {
+		return err
+	}
+	keys, err := v.readKeys(log)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	kept, err := v.openStream(ctx, log, registry)
+	if err != nil {
+		return err
+	}
+	err = v.serve(ctx, s, log, front.Options{
+		Stream: kept.stream, Keys: keys, Limits: limits, Origins: v.Origins, Proxies: v.Proxies, Metrics: registry, Log: log,
+	}, kept, registry)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), kept.closing)
+	defer cancel()
+	if closeErr := kept.stream.Close(closing); closeErr != nil {
+		err = errors.Join(err, whittle.Errorf(whittle.CodeOf(closeErr), "close stream: %w", closeErr))
+	}
+	if err == nil {
+		log.Info("ended: everything that was answered is kept", "durability", kept.stream.Durability())
+	}
+	return err
+}
+
+func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
+	if v.Keys == "" {
+		log.Warn("no write keys: whoever reaches the port can write events (--keys FILE closes it)")
+		return nil, nil
+	}
+	return front.ReadKeys(v.Keys)
+}
+
+// serve wires the front to two listeners and runs them.
+func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *keeping, registry *prometheus.Registry) error {
+	seen, err := v.window(ctx, kept, log, registry)
+	if err != nil {
+		return err
+	}
+	o.Seen = seen
+	f, err := front.New(o)
+	if err != nil {
+		return err
+	}
+	public, err := f.Listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))))
+	if err != nil {
+		return err
+	}
+	h := &house{front: f, public: public, log: log, drain: v.Drain, keys: o.Keys, keysFile: v.Keys}
+	adminAt := "off"
+	if v.Admin != "" {
+		a, err := listenAdmin(ctx, v.Admin)
+		if err != nil {
+			public.Close()
+			return err
+		}
+		adminAt = a.Addr().String()
+		h.admin = &admin{stream: o.Stream, ready: h.ready, registry: registry, loopback: loopbackAddress(a.Addr())}
+		h.adminListener = a
+		if !h.admin.loopback {
+			log.Warn("the admin port can be reached from outside: profiles and metrics are for everyone there", "admin", adminAt)
+		}
+	}
+	return h.run(ctx, func() {
+		fmt.Fprintf(s.out, "listening public=%s admin=%s durability=%s\n", public.Addr(), adminAt, o.Stream.Durability())
+	})
+}
+
+func loopbackAddress(a net.Addr) bool {
+	host, _, err := net.SplitHostPort(a.String())
+	return err == nil && isLoopback(host)
+}

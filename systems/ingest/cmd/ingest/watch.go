@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"whittle/systems/ingest/front"
+)
+
+// lookEvery is how often the keys file is looked at. Asking the file system by
+// name sees every way to change a file, links of mounted secrets included.
+const lookEvery = time.Second
+
+// watchKeys reads the write keys again on SIGHUP and when their file changes,
+// until ctx ends.
+func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Logger) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := stampOf(path)
+	for {
+		why := "SIGHUP"
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+		case <-tick.C:
+			why = "the file changed"
+			now := stampOf(path)
+			if now == last {
+				continue
+			}
+			last = now
+		}
+		if err := keys.Reload(); err != nil {
+			log.Error("write keys refused, the old ones stay in force", "cause", why, "error", err)
+			continue
+		}
+		log.Info("write keys in force", "cause", why, "keys", keys.Len())
+	}
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+func stampOf(path string) stamp {
+	s, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{s.ModTime(), s.Size()}
+}
