@@ -5,6 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"whittle/label"
+	"whittle/systems/count/rpc"
 )
 
 // metrics counts calls that reached the service; bodies that could not be read
@@ -18,6 +21,7 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "count_calls_total", Help: "Calls answered, by protocol and code.",
+			ConstLabels: prometheus.Labels{label.Key: rpc.CarvedCountProcedure}, // as in profiles
 		}, []string{"protocol", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "count_call_seconds", Help: "Time to answer a call, by protocol.",

@@ -137,7 +137,7 @@ func TestAdminPort(t *testing.T) {
 	for path, want := range map[string]string{
 		"/livez":                         "ok\n",
 		"/readyz":                        "ok\n",
-		"/metrics":                       `count_calls_total{code="ok",protocol="twirp"} 1`,
+		"/metrics":                       `count_calls_total{code="ok",endpoint="/twirp.carved.Carved/Count",protocol="twirp"} 1`,
 		"/debug/pprof/":                  "goroutine",
 		"/debug/pprof/cmdline":           "",
 		"/debug/pprof/heap":              "",

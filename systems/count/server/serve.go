@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
+	"whittle/label"
 	"whittle/systems/count/rpc"
 )
 
@@ -32,8 +33,12 @@ const (
 func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func() bool) http.Handler {
 	s := &service{counter, deadline}
 	mux := http.NewServeMux()
-	mux.Handle(rpc.CarvedPathPrefix, newTwirp(s, m, maxBody))
-	mux.Handle(newConnect(s, m, maxBody))
+	// One name for both ways in: it is one method, and one cost.
+	labelled := func(path string, h http.Handler) {
+		mux.Handle(path, label.Endpoint(rpc.CarvedCountProcedure, h))
+	}
+	labelled(rpc.CarvedPathPrefix, newTwirp(s, m, maxBody))
+	labelled(newConnect(s, m, maxBody))
 	mux.Handle(newHealth(ready, maxBody))
 	// The framing of gRPC comes on top of the message, whose own bound each
 	// edge holds with an error in its protocol.

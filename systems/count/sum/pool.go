@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"whittle"
+	"whittle/label"
 )
 
 // Options says how a pool works. The zero value is fit for service.
@@ -56,6 +57,8 @@ type task struct {
 	done chan struct{}
 	// left says that nobody waits for done any more.
 	left bool
+	// wear labels a worker's goroutine with the request that it draws for.
+	wear func()
 }
 
 func (t *task) complete() bool { return t.unassigned == 0 && t.pending == 0 }
@@ -96,7 +99,7 @@ func (p *Pool) Count(ctx context.Context, times int32) (int64, error) {
 	if times == 0 {
 		return 0, nil
 	}
-	t := &task{unassigned: int(times), done: make(chan struct{})}
+	t := &task{unassigned: int(times), done: make(chan struct{}), wear: label.Wear(ctx)}
 	if err := p.enter(t); err != nil {
 		return 0, err
 	}
@@ -156,6 +159,7 @@ func (p *Pool) run(g *generator) {
 		}
 		t, n := p.take()
 		p.mu.Unlock()
+		t.wear()
 		s := g.draw(n)
 		p.mu.Lock()
 		p.drawn += uint64(n)

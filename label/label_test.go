@@ -1,0 +1,85 @@
+package label
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"runtime/pprof"
+	"testing"
+
+	"whittle/profile"
+)
+
+func TestKeyIsWhatProfilesAreReadBy(t *testing.T) {
+	if Key != profile.EndpointLabel {
+		t.Errorf("label %q is not read, package profile reads %q", Key, profile.EndpointLabel)
+	}
+}
+
+// worn gives the endpoints of the goroutines in this process, as a profile
+// that is taken of it shows them.
+func worn(t *testing.T) map[string]bool {
+	t.Helper()
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ReadPprof(b.Bytes(), profile.Goroutines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Samples {
+		seen[s.Endpoint] = true
+	}
+	return seen
+}
+
+func TestRequestsAreLabelled(t *testing.T) {
+	var during map[string]bool
+	mux := http.NewServeMux()
+	mux.Handle("GET /cache/{id}", Endpoint("GET /cache/{id}", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		during = worn(t)
+		if r.PathValue("id") != "7" {
+			t.Errorf("id = %q, want 7", r.PathValue("id"))
+		}
+	})))
+	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/cache/7", nil))
+	if !during["GET /cache/{id}"] {
+		t.Errorf("during the request: %v", during)
+	}
+	if after := worn(t); after["GET /cache/{id}"] {
+		t.Errorf("after the request: %v", after)
+	}
+}
+
+func TestWorkersWearTheRequestsLabel(t *testing.T) {
+	work, done := make(chan func()), make(chan map[string]bool)
+	go func() { // there before the request
+		for put := range work {
+			put()
+			done <- worn(t)
+		}
+		close(done)
+	}()
+	Do(t.Context(), "POST /Count", func(ctx context.Context) { work <- Wear(ctx) })
+	if seen := <-done; !seen["POST /Count"] {
+		t.Errorf("while it works: %v", seen)
+	}
+	work <- Wear(context.Background())
+	if seen := <-done; seen["POST /Count"] {
+		t.Errorf("while it works for nobody: %v", seen)
+	}
+	close(work)
+	<-done
+}
+
+func BenchmarkEndpoint(b *testing.B) {
+	h := Endpoint("GET /", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(w, r)
+	}
+}
