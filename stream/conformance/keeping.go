@@ -143,7 +143,7 @@ func (s *suite) largest(t *testing.T) {
 	r := record("largest", "k", nil)
 	r.Value = randomBytes(rand.New(rand.NewPCG(1, 1)), st.Limit()-stream.EncodedLen(&r))
 	r.Seal()
-	over := record("over", "o", append(slices.Clone(r.Value), "oo"...))
+	over := record("over", "o", append(slices.Clone(r.Value), make([]byte, 64)...))
 	results := st.Append(t.Context(), []stream.Record{r, over})
 	if results[0].Err != nil || codeOf(results[1].Err) != whittle.Invalid {
 		t.Fatalf("at the limit: %v; over it: %v", results[0].Err, results[1].Err)

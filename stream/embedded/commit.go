@@ -1,0 +1,232 @@
+package embedded
+
+import (
+	"time"
+
+	"whittle"
+)
+
+// writer is the committer's: one goroutine owns it.
+type writer struct {
+	l      *Log
+	number uint64 // of the next segment
+	seg    *segment
+	file   file // of seg; nil: there is no segment to write to
+	at     int64
+	spare  chan spare // nil: none is being made
+	pace   pace
+}
+
+// spare is a segment made before it is needed, or the failure to make one.
+type spare struct {
+	seg  *segment
+	file file
+	err  error
+}
+
+// commitAll writes batch after batch until the intake is closed and empty.
+func (l *Log) commitAll(number uint64) {
+	w := &writer{l: l, number: number, pace: pace{target: l.o.P99}}
+	defer w.end()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	if err := w.rotate(); err != nil && !w.heal(err) {
+		return
+	}
+	for idle := newBatch(); ; {
+		b := l.intake.take(idle, &w.pace, timer)
+		if b == nil {
+			return
+		}
+		answer, err := w.commit(b)
+		b.ticket.err = answer
+		close(b.ticket.done)
+		if err != nil && !w.heal(err) {
+			return
+		}
+		b.reset()
+		idle = b
+	}
+}
+
+// commit writes a batch and syncs it. answer is for those who wait for it; err
+// says that nothing can be written any more.
+func (w *writer) commit(b *batch) (answer, err error) {
+	l := w.l
+	if w.at+b.size() > w.seg.size {
+		if err := w.rotate(); err != nil {
+			return notKept(err, "begin a segment"), err
+		}
+	}
+	begin := l.o.now()
+	bytes, f := b.finish(w.seg.id, w.seg.next, begin.UnixNano())
+	if n, err := w.file.WriteAt(bytes, w.at); err != nil || n < len(bytes) {
+		// Some of it is missing, so no recovery will take it for a batch.
+		err := notKept(err, "write batch")
+		return err, err
+	}
+	written := time.Now()
+	if err := w.file.Sync(); err != nil {
+		// The system may have dropped what it could not write and call it
+		// clean: a later sync that succeeds says nothing of this batch.
+		return whittle.Errorf(whittle.Internal, "sync batch: %w", err), notKept(err, "sync batch")
+	}
+	took := time.Since(written)
+	w.at += int64(len(bytes))
+	b.ticket.base = f.base
+	w.publish(&f)
+	w.pace.committed(took, b.appends)
+	l.syncs.add(b, int64(len(bytes)), took)
+	if w.spare == nil && w.at > w.seg.size/2 {
+		w.prepare()
+	}
+	return nil, nil
+}
+
+// notKept is the error of an append that surely is not kept.
+func notKept(err error, doing string) *whittle.Error {
+	code := whittle.Unavailable
+	if isFull(err) || whittle.CodeOf(err) == whittle.ResourceExhausted {
+		code = whittle.ResourceExhausted
+	}
+	return whittle.Errorf(code, "%s: %w", doing, err)
+}
+
+// publish makes a batch readable.
+func (w *writer) publish(f *frame) {
+	l := w.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.seg.began == 0 {
+		w.seg.base, w.seg.began = f.base, f.time
+		l.segments = append(l.segments, w.seg)
+	}
+	w.seg.next, w.seg.end = f.next(), w.at
+	l.next = f.next()
+	l.lockedWake()
+	l.space.active(w.seg.size - w.at)
+}
+
+// prepare makes the next segment beside the writing.
+func (w *writer) prepare() {
+	made := make(chan spare, 1)
+	w.spare = made
+	number := w.number
+	w.number++
+	w.l.running.Go(func() {
+		var s spare
+		if s.err = checkRoom(w.l.disk, w.l.o.SegmentBytes, w.l.o.Reserve); s.err == nil {
+			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.o.SegmentBytes)
+		}
+		made <- s
+	})
+}
+
+// rotate goes on in a new segment.
+func (w *writer) rotate() error {
+	if w.spare == nil {
+		w.prepare()
+	}
+	s := <-w.spare
+	w.spare = nil
+	if s.err != nil {
+		return s.err
+	}
+	w.leave(false)
+	w.seg, w.file, w.at = s.seg, s.file, s.seg.end
+	l := w.l
+	l.mu.Lock()
+	w.seg.base, w.seg.next = l.next, l.next
+	l.mu.Unlock()
+	l.space.active(w.seg.size - w.at)
+	return nil
+}
+
+// leave closes the segment in use. cut takes off what is behind its last batch;
+// where that fails it is passed over, because those offsets belong to the next
+// segment then.
+func (w *writer) leave(cut bool) {
+	if w.file == nil {
+		return
+	}
+	seg, f := w.seg, w.file
+	w.seg, w.file = nil, nil
+	w.l.space.active(0)
+	defer f.Close()
+	if seg.began == 0 {
+		w.l.remove(seg.number)
+		return
+	}
+	if !cut {
+		return
+	}
+	if err := f.Truncate(seg.end); err != nil {
+		w.l.o.Log.Warn("the end of a segment stays", "segment", segmentName(seg.number), "error", err)
+		return
+	}
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	seg.size = seg.end
+}
+
+// drop lets go of the spare segment.
+func (w *writer) drop() {
+	if w.spare == nil {
+		return
+	}
+	if s := <-w.spare; s.err == nil {
+		s.file.Close()
+		w.l.remove(s.seg.number)
+	}
+	w.spare = nil
+}
+
+// remove takes an empty segment away. Where that fails the next Open does.
+func (l *Log) remove(number uint64) {
+	if err := l.disk.Remove(segmentName(number)); err != nil {
+		l.o.Log.Warn("an empty segment stays", "segment", segmentName(number), "error", err)
+	}
+}
+
+// Waits between attempts to write again.
+const (
+	healFirst = 50 * time.Millisecond
+	healLast  = 2 * time.Second
+)
+
+// heal refuses appends until a new segment could be made, whose own sync shows
+// that the disk takes what it is given. The segment whose write failed is not
+// written to again. It is false where the log closes before.
+func (w *writer) heal(cause error) bool {
+	l := w.l
+	refusal := notKept(cause, "the log takes nothing")
+	l.intake.refuse(refusal)
+	l.syncs.failed(refusal)
+	l.o.Log.Error("the log takes nothing until the disk does", "error", cause)
+	w.leave(true)
+	w.drop() // it was made before the disk failed, and shows nothing
+	for wait := healFirst; ; wait = min(2*wait, healLast) {
+		pause := time.NewTimer(wait)
+		select {
+		case <-l.closing:
+			pause.Stop()
+			return false
+		case <-l.freed:
+			pause.Stop()
+		case <-pause.C:
+		}
+		if err := w.rotate(); err == nil {
+			break
+		}
+	}
+	l.intake.accept()
+	l.syncs.healed()
+	l.o.Log.Info("the log takes appends again")
+	return true
+}
+
+// end leaves the folder as a closed log's.
+func (w *writer) end() {
+	w.leave(true)
+	w.drop()
+}

@@ -1,0 +1,31 @@
+package embedded
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate gives f its length and takes the space for it, so that a write into
+// it finds the disk full only where the file system copies on write.
+func allocate(f *os.File, size int64) error {
+	err := ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return f.Truncate(size)
+	}
+	return err
+}
+
+// syncBytes leaves out what reading does not need, such as the time of change.
+func syncBytes(f *os.File) error {
+	return ignoringInterrupts(func() error { return unix.Fdatasync(int(f.Fd())) })
+}
+
+func ignoringInterrupts(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,22 @@
+//go:build !unix
+
+package embedded
+
+import (
+	"errors"
+	"math"
+	"os"
+	"syscall"
+)
+
+// lock trusts that one process at a time is started on a folder: there is no
+// lock here that ends with its process.
+func lock(*os.File) error { return nil }
+
+// freeBytes does not know; a write will tell.
+func freeBytes(string) (int64, error) { return math.MaxInt64, nil }
+
+func isFull(err error) bool {
+	const diskFull syscall.Errno = 112 // Windows: ERROR_DISK_FULL
+	return errors.Is(err, diskFull) || errors.Is(err, syscall.ENOSPC)
+}

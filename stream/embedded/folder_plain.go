@@ -1,0 +1,9 @@
+//go:build !linux
+
+package embedded
+
+import "os"
+
+func allocate(f *os.File, size int64) error { return f.Truncate(size) }
+
+func syncBytes(f *os.File) error { return f.Sync() }

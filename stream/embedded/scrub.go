@@ -1,0 +1,84 @@
+package embedded
+
+import (
+	"time"
+)
+
+// scrub reads every segment again and again, slowly, until the log closes, so
+// that corruption is known before its reader comes.
+func (l *Log) scrub() {
+	for {
+		begun := time.Now()
+		if !l.scrubAll() {
+			return
+		}
+		l.scrubbed.passed()
+		if !l.pause(l.o.ScrubEvery - time.Since(begun)) {
+			return
+		}
+	}
+}
+
+// pause waits, and is false where the log closes before.
+func (l *Log) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.closing:
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// scrubAll reads all segments once. It is false where the log closes before.
+func (l *Log) scrubAll() bool {
+	l.mu.Lock()
+	segments := make([]segment, len(l.segments))
+	for i, seg := range l.segments {
+		segments[i] = *seg
+	}
+	l.mu.Unlock()
+	for i := range segments {
+		if !l.scrubOne(&segments[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Log) scrubOne(seg *segment) bool {
+	w, c, f, err := openWalk(l.disk, seg)
+	if err != nil {
+		if l.holds(seg.number) {
+			l.o.Log.Error("a segment cannot be scrubbed", "segment", segmentName(seg.number), "error", err)
+		}
+		return true
+	}
+	defer f.Close()
+	for more := true; ; {
+		l.scrubbed.add(c)
+		if !more {
+			return true
+		}
+		if !l.pause(time.Duration(float64(c.bytes) / float64(l.o.ScrubRate) * float64(time.Second))) {
+			return false
+		}
+		if c, more, err = w.step(l.o.OnCorrupt); err != nil {
+			l.o.Log.Error("a segment cannot be scrubbed", "segment", segmentName(seg.number), "error", err)
+			return true
+		}
+	}
+}
+
+// holds says whether a segment is still part of the log.
+func (l *Log) holds(number uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, seg := range l.segments {
+		if seg.number == number {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,258 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// segment is one file of the log, in memory.
+type segment struct {
+	number uint64 // its place among all, and its name
+	id     uint64 // random, on its label and in its frames
+	base   uint64 // the first offset
+	next   uint64 // the offset behind its last record
+	end    int64  // where its last batch ends
+	size   int64  // of the file
+	began  int64  // when its first batch was committed, Unix nanoseconds
+}
+
+const segmentSuffix = ".segment"
+
+func segmentName(number uint64) string { return fmt.Sprintf("%016x%s", number, segmentSuffix) }
+
+// segmentNumbers picks the segments among names, in order.
+func segmentNumbers(names []string) []uint64 {
+	var numbers []uint64
+	for _, name := range names {
+		text, ok := strings.CutSuffix(name, segmentSuffix)
+		if n, err := strconv.ParseUint(text, 16, 64); ok && err == nil && segmentName(n) == name {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// tail is what was found behind the last whole batch of a log that was not
+// closed.
+type tail struct {
+	torn    int64 // bytes of a batch that never came to the disk as a whole
+	strange int64 // bytes that tearing does not explain
+}
+
+// survey reads what a log consists of and changes nothing.
+type survey struct {
+	segments []*segment
+	empty    []uint64 // segments behind the last one that hold no batch
+	strange  []uint64 // those of them that hold something else
+	last     frame    // the last batch, at lastAt; its sync may not have returned
+	lastAt   int64
+	tail     tail
+	doubt    bool // the last segment with records has something strange behind them
+}
+
+// probe is how much is read to look at a segment's beginning.
+const probe = 16 << 10
+
+// surveyOf looks at each segment's first batch, and at every frame of the last
+// one.
+func surveyOf(d disk) (*survey, error) {
+	names, err := d.List()
+	if err != nil {
+		return nil, codedf(err, "list segments")
+	}
+	numbers := segmentNumbers(names)
+	s := &survey{}
+	for len(numbers) > 0 && len(s.segments) == 0 {
+		last := numbers[len(numbers)-1]
+		numbers = numbers[:len(numbers)-1]
+		if err := s.readLast(d, last); err != nil {
+			return nil, err
+		}
+	}
+	for _, number := range slices.Backward(numbers) {
+		seg, err := readFirst(d, number)
+		if err != nil {
+			return nil, err
+		}
+		// One whose first offset is also the next one's was given up when the
+		// disk failed, before anything in it was acknowledged.
+		if after := s.segments[0]; seg != nil && seg.base < after.base {
+			seg.next = after.base
+			s.segments = slices.Insert(s.segments, 0, seg)
+		}
+	}
+	return s, nil
+}
+
+func (s *survey) next() uint64 {
+	if len(s.segments) == 0 {
+		return 0
+	}
+	return s.segments[len(s.segments)-1].next
+}
+
+// open opens a segment for reading. It is nil where nothing in it tells which
+// segment it is.
+func openSegment(d disk, number uint64) (*segment, file, error) {
+	f, err := d.Open(segmentName(number), false)
+	if err != nil {
+		return nil, nil, codedf(err, "open segment")
+	}
+	size, err := f.Size()
+	if err != nil {
+		f.Close()
+		return nil, nil, codedf(err, "open segment")
+	}
+	id, _, ok := identify(f, number, size)
+	if !ok {
+		return nil, f, nil
+	}
+	return &segment{number: number, id: id, size: size}, f, nil
+}
+
+// readFirst reads the segment's label and its first batch's frame.
+func readFirst(d disk, number uint64) (*segment, error) {
+	seg, f, err := openSegment(d, number)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if seg == nil {
+		return nil, nil //nolint:nilnil // no segment and nothing wrong: the file holds no batch
+	}
+	s := scan{window: window{file: f, chunk: probe, forgive: true}, segment: seg.id, at: sector}
+	first, _, ok, err := s.find(seg.size)
+	if err != nil || !ok {
+		return nil, err
+	}
+	seg.base, seg.began, seg.end = first.base, first.time, seg.size
+	return seg, nil
+}
+
+// readLast walks the frames of what may be the last segment.
+func (s *survey) readLast(d disk, number uint64) error {
+	seg, f, err := openSegment(d, number)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if seg == nil {
+		size, err := f.Size()
+		if err != nil {
+			return codedf(err, "open segment")
+		}
+		seg = &segment{number: number, size: size}
+	}
+	walk := scan{window: window{file: f, chunk: 64 << 10, forgive: true}, segment: seg.id, at: sector}
+	seg.end = sector
+	for {
+		found, at, ok, err := walk.find(seg.size)
+		if err != nil {
+			return codedf(err, "read segment")
+		}
+		if !ok {
+			break
+		}
+		if seg.began == 0 {
+			seg.base, seg.began = found.base, found.time
+		}
+		s.last, s.lastAt = found, at
+		walk.pass(&found, at)
+		seg.end, seg.next = walk.at, found.next()
+	}
+	if seg.next > seg.base {
+		b, err := walk.slice(s.lastAt, int(s.last.size()), seg.size)
+		if err != nil {
+			return codedf(err, "read segment")
+		}
+		if c, _, _ := examine(&s.last, b); c == torn {
+			s.tail.torn += s.last.size()
+			seg.end, seg.next = s.lastAt, s.last.base
+			s.last = frame{}
+		}
+	}
+	stray, strange := rest(&walk.window, seg.end+s.tail.torn, seg.size)
+	s.tail.torn += stray
+	s.tail.strange += strange
+	switch {
+	case seg.next > seg.base:
+		s.segments, s.doubt = []*segment{seg}, strange > 0
+	case strange > 0:
+		s.strange = append(s.strange, number)
+	default:
+		s.empty = append(s.empty, number)
+	}
+	return nil
+}
+
+// rest looks at what lies behind the last frame. A batch whose head never came
+// begins with zeros; anything else there is strange, because a batch that was
+// written has two frames, and one would have been found.
+func rest(w *window, from, end int64) (stray, strange int64) {
+	var last int64
+	begins := false
+	for p := from; p+sector <= end; p += sector {
+		b, err := w.slice(p, sector, end)
+		if err != nil || isZero(b) {
+			continue
+		}
+		begins = begins || p == from
+		last = p + sector
+	}
+	switch {
+	case last == 0:
+		return 0, 0
+	case begins:
+		return 0, last - from
+	}
+	return last - from, 0
+}
+
+// newSegment makes the file of a segment that begins empty; all of it is on the
+// disk on return.
+func newSegment(d disk, number uint64, size int64) (*segment, file, error) {
+	var random [8]byte
+	rand.Read(random[:])
+	seg := &segment{number: number, id: binary.LittleEndian.Uint64(random[:]), end: sector, size: size}
+	f, err := d.Create(segmentName(number), size)
+	if err != nil {
+		return nil, nil, codedf(err, "make segment")
+	}
+	label := make([]byte, sector)
+	putLabel(label, seg.id, number)
+	if _, err = f.WriteAt(label, 0); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = d.Sync()
+	}
+	if err != nil {
+		f.Close()
+		_ = d.Remove(segmentName(number)) // it holds nothing; the first error says more
+		return nil, nil, codedf(err, "make segment")
+	}
+	return seg, f, nil
+}
+
+// checkRoom refuses a segment that would take the disk's reserve.
+func checkRoom(d disk, size, reserve int64) error {
+	free, err := d.Free()
+	if err != nil {
+		return codedf(err, "ask for free space")
+	}
+	if free-size < reserve {
+		return whittle.Errorf(whittle.ResourceExhausted, "the disk has %d bytes left; a segment takes %d, and %d stay free", free, size, reserve).
+			WithHint("free space on the disk, or let a drain or the retention let go of records; it goes on by itself then")
+	}
+	return nil
+}
+
+func age(seg *segment, now time.Time) time.Duration { return now.Sub(time.Unix(0, seg.began)) }

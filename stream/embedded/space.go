@@ -1,0 +1,79 @@
+package embedded
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle/stream"
+)
+
+// space knows how much the disk can take, at little cost.
+type space struct {
+	left    atomic.Int64 // bytes of the segment in use
+	checked atomic.Int64 // when free was asked for, Unix nanoseconds
+	free    atomic.Int64 // what the disk said, without the reserve; below 0: none
+
+	mu    sync.Mutex // guards the following
+	freed meter
+}
+
+func (s *space) active(left int64) { s.left.Store(left) }
+
+// spaceFresh is for how long an answer of the disk is good.
+const spaceFresh = 200 * time.Millisecond
+
+// Room says how much fits into the segment in use and into those that the disk
+// has room for, and how fast the log gives room back.
+func (l *Log) Room() stream.Room {
+	s := &l.space
+	now := l.o.now()
+	if before := s.checked.Load(); now.UnixNano()-before > int64(spaceFresh) && s.checked.CompareAndSwap(before, now.UnixNano()) {
+		free, err := l.disk.Free()
+		if err != nil {
+			free = 0 // a disk that cannot say has none
+		}
+		s.free.Store(free - l.o.Reserve)
+	}
+	s.mu.Lock()
+	room := stream.Room{Rate: s.freed.rate(now)}
+	s.mu.Unlock()
+	if err := l.intake.refusal(); err != nil {
+		room.Err = err
+		return room
+	}
+	size := l.o.SegmentBytes
+	room.Free = s.left.Load() + max(0, s.free.Load()/size*size)
+	return room
+}
+
+// gave notes that files of so many bytes were removed.
+func (s *space) gave(bytes int64, now time.Time) {
+	s.mu.Lock()
+	s.freed.add(bytes, now)
+	s.mu.Unlock()
+	s.checked.Store(0)
+}
+
+// meter is a rate that is smoothed over about a minute. Pure: it is told the
+// times. With weight e^(-t/τ) of what was a time t ago, a steady rate r of lumps
+// is read as r on average.
+type meter struct {
+	per  float64 // bytes a second, at last
+	last time.Time
+}
+
+const meterOver = time.Minute
+
+func (m *meter) add(bytes int64, now time.Time) {
+	m.per = m.rate(now) + float64(bytes)/meterOver.Seconds()
+	m.last = now
+}
+
+func (m *meter) rate(now time.Time) float64 {
+	if m.per == 0 {
+		return 0
+	}
+	return m.per * math.Exp(-max(0, now.Sub(m.last).Seconds())/meterOver.Seconds())
+}
