@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,13 @@ func memory(ctx context.Context, s settings, addr string, conclude adder) error 
 	if err != nil {
 		return err
 	}
+	// Memory follows the most users that were ever under way: where a busy
+	// machine stood still and they piled up, it rises without a leak.
+	most, err := mostInFlight(filepath.Join(s.folder, "steady.json"))
+	if err != nil {
+		return err
+	}
+	conclude(ours, "users_in_flight_most", float64(most), "n")
 	conclude(ours, "rss_first_quarter", first/(1<<20), "MiB")
 	conclude(ours, "rss_last_quarter", last/(1<<20), "MiB")
 	conclude(ours, "rss_last_to_first_quarter", last/first, "x")
@@ -112,7 +120,7 @@ func steadyRSS(ctx context.Context, s settings, addr string) (first, last float6
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		return 0, 0, fmt.Errorf("write plan: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, s.whittle, "load", plan, "--max-late=1h")
+	cmd := exec.CommandContext(ctx, s.whittle, "load", plan, "--max-late=1h", "--json", filepath.Join(s.folder, "steady.json"))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
@@ -133,6 +141,27 @@ func steadyRSS(ctx context.Context, s settings, addr string) (first, last float6
 		return 0, 0, fmt.Errorf("the memory of whittle could not be followed")
 	}
 	return table.Median(seen[:n]), table.Median(seen[len(seen)-n:]), nil
+}
+
+// mostInFlight reads out of whittle's report how many users it saw under way at
+// once.
+func mostInFlight(path string) (most int64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("read report: %w", err)
+	}
+	var report struct {
+		Series []struct {
+			InFlight int64 `json:"in_flight"`
+		} `json:"series"`
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return 0, fmt.Errorf("read report: %w", err)
+	}
+	for _, p := range report.Series {
+		most = max(most, p.InFlight)
+	}
+	return most, nil
 }
 
 // rss reads a process's resident memory, in bytes.
