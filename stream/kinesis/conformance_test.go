@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 			}
 			conformance.Run(t, func(t *testing.T) stream.Stream {
 				return open(t, Options{Stream: newStream(t, 3), Aggregate: aggregate})
-			}, conformance.Reopens(again))
+			}, conformance.Reopens(again), conformance.Scale(fewer(2000)))
 		})
 	}
 }

@@ -17,14 +17,15 @@ import (
 	"whittle/stream/kinesis/kinesistest"
 )
 
-// api is the one Kinesis API of the package's tests; nil where none can run.
+// api is the one Kinesis API of the package's tests, KINESIS_API where that
+// names a program; nil where none can run.
 var api *kinesistest.API
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
 	var err error
-	api, err = kinesistest.Start(context.Background(), kinesistest.Options{})
+	api, err = kinesistest.Start(context.Background(), kinesistest.Options{Program: os.Getenv("KINESIS_API")})
 	switch {
 	case whittle.CodeOf(err) == whittle.Unsupported:
 		fmt.Fprintln(os.Stderr, "WARNING: the Kinesis adapter is not tested against an API:", err)
@@ -47,6 +48,26 @@ func runTests(m *testing.M) int {
 
 var streams atomic.Int64
 
+// slow says that the API answers in tens of milliseconds, so that tests do less
+// and wait longer. kinesis-local does.
+func slow() bool { return api != nil && api.Program == kinesistest.KinesisLocal }
+
+// fewer is how much of n a test does.
+func fewer(n int) int {
+	if slow() {
+		return max(n/8, 1)
+	}
+	return n
+}
+
+// longer is how long a test lets one thing take.
+func longer(d time.Duration) time.Duration {
+	if slow() {
+		return 10 * d
+	}
+	return d
+}
+
 // newStream makes a data stream in the API, and gives its name.
 func newStream(t *testing.T, shards int) string {
 	t.Helper()
@@ -68,9 +89,9 @@ func open(t *testing.T, o Options) *Stream {
 	if o.Endpoint == "" {
 		o.Endpoint = api.URL
 	}
-	if o.PollEvery == 0 {
-		o.PollEvery = 2 * time.Millisecond
-	}
+	setDefault(&o.PollEvery, longer(2*time.Millisecond))
+	setDefault(&o.CallTimeout, longer(5*time.Second))
+	setDefault(&o.Budget, longer(20*time.Second))
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +113,7 @@ func record(key, id, value string) stream.Record {
 // readAll reads every shard until want records are there.
 func readAll(t *testing.T, s *Stream, want int) []stream.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), longer(20*time.Second))
 	defer cancel()
 	parts, err := s.Partitions(ctx)
 	if err != nil {
@@ -235,7 +256,7 @@ func TestReadFromBehindARecord(t *testing.T) {
 		recs = append(recs, record("k", fmt.Sprint(i), "v"))
 	}
 	results := s.Append(t.Context(), recs)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), longer(10*time.Second))
 	defer cancel()
 	for i, res := range results {
 		if res.Err != nil {
@@ -264,7 +285,7 @@ func TestCorruptRecordIsNamedAndPassed(t *testing.T) {
 	raw.Append(t.Context(), []stream.Record{record("k", "", "foreign")})
 	s.Append(t.Context(), []stream.Record{record("k", "3", "value")})
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), longer(10*time.Second))
 	defer cancel()
 	r, err := s.Read(ctx, stream.Position{Partition: res[0].Position.Partition})
 	if err != nil {
