@@ -28,6 +28,10 @@ func Judge(figures []Named) {
 	}
 }
 
+// farDetectable is a tenfold difference: that one beyond it would have been
+// seen says no more than that the measurements are too few.
+const farDetectable = 9
+
 // Sentence is the verdict on judged figures, in plain words.
 func Sentence(figures []Named) string {
 	var different, same []string
@@ -45,11 +49,11 @@ func Sentence(figures []Named) string {
 		case f.Different:
 			different = append(different, "its "+f.Name+" "+f.words())
 		case math.IsNaN(f.P):
-		case !math.IsInf(least, 1) && least > 0:
+		case least > 0 && least < farDetectable:
 			same = append(same, fmt.Sprintf("one of %s in the %s", extent(least), f.Name))
 		}
 	}
-	none := "how great one would have had to be cannot be said from so few blocks."
+	none := "how great one would have had to be cannot be said from so few measurements."
 	if len(same) > 0 {
 		none = list(same) + " would have been, in four of five such comparisons."
 	}

@@ -55,8 +55,12 @@ func TestSentence(t *testing.T) {
 			"No difference shown; one of a factor of 2.9 in the p99 would have been, in four of five such comparisons.",
 		},
 		{
+			[]Named{{Name: "median", Ratio: ratio(.98, 1, 1.02, .7)}, {Name: "p99", Ratio: ratio(1e-4, 2, 4e4, .7)}},
+			"No difference shown; one of 3.4 % in the median would have been, in four of five such comparisons.",
+		},
+		{
 			[]Named{{Name: "median", Ratio: ratio(0, 1.3, inf, .3)}},
-			"No difference shown; how great one would have had to be cannot be said from so few blocks.",
+			"No difference shown; how great one would have had to be cannot be said from so few measurements.",
 		},
 		{
 			[]Named{{Name: "median", Ratio: ratio(0, nan, inf, nan)}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle/chart"
+	"whittle/load/report"
 )
 
 // WriteSummary prints a comparison for people.
@@ -136,7 +137,7 @@ func (c *Comparison) ratioSection() chart.Section {
 		s.Figures = append(s.Figures, chart.Intervals("Ratios with their 95 % intervals",
 			"B over A, every row to its own scale; the line is 1, no difference. An interval that crosses it shows none.", rows))
 	}
-	s.Paragraphs = append(s.Paragraphs, c.Warnings...)
+	s.Paragraphs = append(s.Paragraphs, report.Sentences(c.Warnings)...)
 	return s
 }
 

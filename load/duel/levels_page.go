@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"whittle/chart"
+	"whittle/load/report"
 )
 
 // rows is the table of all levels: a line for each target and one for the
@@ -92,7 +93,7 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 		Tables:     []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.narrow()}},
 		Figures:    []chart.Figure{r.picture()},
 	}
-	s.Paragraphs = append(s.Paragraphs, r.Warnings...)
+	s.Paragraphs = append(s.Paragraphs, report.Sentences(r.Warnings)...)
 	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."
 	if r.Void != "" {
 		lead = "These figures may not be used: " + r.Void + "."

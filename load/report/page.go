@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"whittle/chart"
 	"whittle/latency"
@@ -24,6 +26,17 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Sections = append(p.Sections, s)
 	}
 	return p.WriteHTML(w)
+}
+
+// Sentences writes notes, which stand behind "note: " in a terminal, as
+// paragraphs of a page.
+func Sentences(notes []string) []string {
+	out := make([]string, len(notes))
+	for i, n := range notes {
+		first, size := utf8.DecodeRuneInString(n)
+		out[i] = string(unicode.ToUpper(first)) + n[size:] + "."
+	}
+	return out
 }
 
 // lead tells the run in a few sentences.
@@ -89,7 +102,7 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
 	}
-	s.Paragraphs = append(s.Paragraphs, r.Warnings...)
+	s.Paragraphs = append(s.Paragraphs, Sentences(r.Warnings)...)
 	t := chart.Table{Caption: "Requests by name; latencies in milliseconds", Head: []string{"Request", "Sent", "Completed", "Failed", "Median", "p95", "p99", "Max"}}
 	for i := range r.Names {
 		n := &r.Names[i]
