@@ -1,0 +1,240 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"whittle/systems/emojify/rpc"
+)
+
+// served is a server on loopback and a client of it.
+type served struct {
+	server   *Server
+	conn     *grpc.ClientConn
+	client   rpc.CacheServiceClient
+	registry *prometheus.Registry
+}
+
+func serve(t testing.TB, o Options) *served {
+	t.Helper()
+	v := &served{registry: prometheus.NewRegistry()}
+	v.server = NewServer(open(t, t.TempDir(), o), v.registry, slog.New(slog.DiscardHandler))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- v.server.Serve(l) }()
+	v.conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.client = rpc.NewCacheServiceClient(v.conn)
+	t.Cleanup(func() {
+		v.conn.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		v.server.Shutdown(ctx)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+// put sends pieces of a size; the answer's error is what counts.
+func (v *served) put(ctx context.Context, key string, value []byte, size int) error {
+	stream, err := v.client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	m := &rpc.PutRequest{Key: key}
+	for {
+		n := min(size, len(value))
+		m.Data, value = value[:n], value[n:]
+		if err := stream.Send(m); err != nil || len(value) == 0 {
+			break // what went wrong is in the answer
+		}
+		m = &rpc.PutRequest{}
+	}
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+func (v *served) get(ctx context.Context, key string) (value []byte, messages int, err error) {
+	stream, err := v.client.Get(ctx, &rpc.GetRequest{Key: key})
+	if err != nil {
+		return nil, 0, err
+	}
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return value, messages, nil
+		}
+		if err != nil {
+			return value, messages, err
+		}
+		if messages == 0 && (m.GetSize() == 0 || !m.GetModified().IsValid()) {
+			return nil, 0, status.Errorf(codes.Internal, "first message: %d bytes, %v", m.GetSize(), m.GetModified())
+		}
+		messages++
+		value = append(value, m.GetData()...)
+	}
+}
+
+func TestCallsOverTheNetwork(t *testing.T) {
+	v := serve(t, Options{MaxItem: 3 << 20})
+	for _, size := range []int{1, 1000, pieceSize - 1, pieceSize, pieceSize + 1, 3 << 20} {
+		key := keyOf(time.Duration(size).String()).String()
+		value := bytes.Repeat([]byte("emojify "), size/8+1)[:size]
+		if err := v.put(t.Context(), key, value, 100_000); err != nil {
+			t.Fatalf("put %d bytes: %v", size, err)
+		}
+		there, err := v.client.Exists(t.Context(), &rpc.ExistsRequest{Key: key})
+		if err != nil || !there.GetExists() {
+			t.Errorf("exists %d bytes: %v, %v", size, there, err)
+		}
+		got, messages, err := v.get(t.Context(), key)
+		if err != nil || !bytes.Equal(got, value) || messages != (size+pieceSize-1)/pieceSize {
+			t.Errorf("get %d bytes: %d bytes in %d messages, %v", size, len(got), messages, err)
+		}
+	}
+	for method, want := range map[string]float64{rpc.CacheService_Put_FullMethodName: 6, rpc.CacheService_Get_FullMethodName: 6, rpc.CacheService_Exists_FullMethodName: 6} {
+		if got := testutil.ToFloat64(v.counter(t, method, "OK")); got != want {
+			t.Errorf("%s: %v calls counted, want %v", method, got, want)
+		}
+	}
+}
+
+func (v *served) counter(t *testing.T, method, code string) prometheus.Collector {
+	t.Helper()
+	families, err := v.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "read"})
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "cache_calls_total" && m.GetLabel()[0].GetValue() == code && m.GetLabel()[1].GetValue() == method {
+				g.Set(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return g
+}
+
+func TestRefusalsHaveACodeAndNoPath(t *testing.T) {
+	v := serve(t, Options{MaxItem: 10})
+	key := keyOf("a").String()
+	_, _, unknown := v.get(t.Context(), key)
+	_, _, path := v.get(t.Context(), "../lock")
+	_, exists := v.client.Exists(t.Context(), &rpc.ExistsRequest{})
+	for what, c := range map[string]struct {
+		err  error
+		want codes.Code
+	}{
+		"unknown":        {unknown, codes.NotFound},
+		"a path":         {path, codes.InvalidArgument},
+		"no key":         {exists, codes.InvalidArgument},
+		"put to a path":  {v.put(t.Context(), "../../x", []byte("x"), 1), codes.InvalidArgument},
+		"put too much":   {v.put(t.Context(), key, []byte("eleven byte"), 4), codes.ResourceExhausted},
+		"put no bytes":   {v.put(t.Context(), key, nil, 1), codes.InvalidArgument},
+		"a giant piece":  {v.put(t.Context(), key, make([]byte, 2<<20), 2<<20), codes.ResourceExhausted},
+		"key twice":      {v.putTwice(t.Context(), key), codes.InvalidArgument},
+		"sender is gone": {v.putHalf(t, key), codes.Canceled},
+	} {
+		if status.Code(c.err) != c.want || strings.Contains(c.err.Error(), "/") {
+			t.Errorf("%s: %v, want %v and no path", what, c.err, c.want)
+		}
+	}
+	if there, err := v.client.Exists(t.Context(), &rpc.ExistsRequest{Key: key}); err != nil || there.GetExists() {
+		t.Errorf("after failed puts: %v, %v", there, err)
+	}
+}
+
+func (v *served) putTwice(ctx context.Context, key string) error {
+	stream, err := v.client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if err := stream.Send(&rpc.PutRequest{Key: key, Data: []byte("x")}); err != nil {
+			break
+		}
+	}
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+// putHalf goes away in the middle.
+func (v *served) putHalf(t *testing.T, key string) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := v.client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&rpc.PutRequest{Key: key, Data: []byte("half")}); err != nil {
+		return err
+	}
+	cancel()
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+func TestHealthSaysWhenItCloses(t *testing.T) {
+	v := serve(t, Options{})
+	h := healthpb.NewHealthClient(v.conn)
+	for _, name := range []string{"", rpc.CacheService_ServiceDesc.ServiceName} {
+		if got, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name}); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("%q: %v, %v", name, got, err)
+		}
+	}
+	watch, err := h.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := watch.Recv(); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Fatalf("watch: %v, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	down := make(chan struct{})
+	go func() { v.server.Shutdown(ctx); close(down) }()
+	if got, err := watch.Recv(); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("while closing: %v, %v", got, err)
+	}
+	cancel() // the watch would keep it open
+	<-down
+}
+
+// TestHangingSenderKeepsNothingOpen ends a server while one sends nothing more.
+func TestHangingSenderKeepsNothingOpen(t *testing.T) {
+	v := serve(t, Options{})
+	stream, err := v.client.Put(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&rpc.PutRequest{Key: keyOf("a").String(), Data: []byte("half")}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v.server.Shutdown(ctx)
+	if _, err := stream.CloseAndRecv(); err == nil {
+		t.Error("half an item was taken")
+	}
+}

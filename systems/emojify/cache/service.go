@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"whittle"
+	"whittle/systems/emojify/rpc"
+)
+
+const (
+	// pieceSize is what one message of Get carries: large enough that messages
+	// cost little beside their bytes, small enough for many streams at once.
+	pieceSize = 128 << 10
+	// maxMessage bounds a message that is received.
+	maxMessage = 1 << 20
+	// putWithin bounds a Put from its first message on, so that a sender that
+	// hangs does not keep one of the store's writers.
+	putWithin = 30 * time.Second
+)
+
+// service is the contract over a store.
+type service struct {
+	rpc.UnimplementedCacheServiceServer
+	store *Store
+	// receiving are the goroutines that wait for a sender. Each ends with its
+	// stream.
+	receiving sync.WaitGroup
+}
+
+// Exists has the generated signature.
+func (s *service) Exists(_ context.Context, in *rpc.ExistsRequest) (*rpc.ExistsResponse, error) {
+	key, err := ParseKey(in.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	return &rpc.ExistsResponse{Exists: s.store.Exists(key)}, nil
+}
+
+// Get has the generated signature.
+func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+	key, err := ParseKey(in.GetKey())
+	if err != nil {
+		return err
+	}
+	item, err := s.store.Get(key)
+	if err != nil {
+		return err
+	}
+	defer item.Close()
+	first := true
+	for rest := item.Size; rest > 0; {
+		// Not one buffer for all: gRPC may look at a message after Send.
+		m := &rpc.GetResponse{Data: make([]byte, min(rest, pieceSize))}
+		if first {
+			first, m.Size, m.Modified = false, item.Size, timestamppb.New(item.Modified)
+		}
+		if _, err := io.ReadFull(item, m.GetData()); err != nil {
+			return whittle.Errorf(whittle.Unavailable, "read item: %w", err)
+		}
+		if err := out.Send(m); err != nil {
+			return whittle.Errorf(whittle.Canceled, "send item: %w", err)
+		}
+		rest -= int64(len(m.GetData()))
+	}
+	return nil
+}
+
+// Put has the generated signature.
+func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]) error {
+	ctx, cancel := context.WithTimeout(in.Context(), putWithin)
+	defer cancel()
+	p := &pieces{next: make(chan piece), done: ctx.Done()}
+	s.receiving.Go(func() { p.receive(in) })
+	first, err := p.take()
+	if err != nil {
+		return err
+	}
+	key, err := ParseKey(first.GetKey())
+	if err != nil {
+		return err
+	}
+	p.rest = first.GetData()
+	size, err := s.store.Put(ctx, key, p)
+	if err != nil {
+		return err
+	}
+	if err := in.SendAndClose(&rpc.PutResponse{Size: size}); err != nil {
+		return whittle.Errorf(whittle.Canceled, "answer: %w", err)
+	}
+	return nil
+}
+
+type piece struct {
+	m   *rpc.PutRequest
+	err error
+}
+
+// pieces reads an item from a stream, for no longer than done is open.
+type pieces struct {
+	next chan piece
+	done <-chan struct{}
+	rest []byte
+}
+
+// receive ends with the stream, or when nobody takes what it has.
+func (p *pieces) receive(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]) {
+	for {
+		m, err := in.Recv()
+		select {
+		case p.next <- piece{m, err}:
+		case <-p.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *pieces) take() (*rpc.PutRequest, error) {
+	select {
+	case got := <-p.next:
+		switch {
+		case got.err == io.EOF:
+			return nil, io.EOF
+		case got.err != nil:
+			return nil, whittle.Errorf(whittle.Canceled, "receive item: %w", got.err)
+		}
+		return got.m, nil
+	case <-p.done:
+		return nil, whittle.Errorf(whittle.DeadlineExceeded, "the item did not arrive in time")
+	}
+}
+
+// Read gives what has arrived.
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		m, err := p.take()
+		if err != nil {
+			return 0, err
+		}
+		if m.GetKey() != "" {
+			return 0, whittle.Errorf(whittle.Invalid, "only the first message names a key")
+		}
+		p.rest = m.GetData()
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,365 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is a time that tests set.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func open(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func keyOf(name string) Key { return sha256.Sum256([]byte(name)) }
+
+func put(t testing.TB, s *Store, name, value string) {
+	t.Helper()
+	if n, err := s.Put(context.Background(), keyOf(name), strings.NewReader(value)); err != nil || n != int64(len(value)) {
+		t.Fatalf("put %s: %d, %v", name, n, err)
+	}
+}
+
+// get gives an item's bytes, or "-" where there is none.
+func get(t testing.TB, s *Store, name string) string {
+	t.Helper()
+	item, err := s.Get(keyOf(name))
+	if whittle.CodeOf(err) == whittle.NotFound && err != nil {
+		return "-"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer item.Close()
+	b, err := io.ReadAll(item)
+	if err != nil || int64(len(b)) != item.Size {
+		t.Fatalf("read %s: %d of %d bytes, %v", name, len(b), item.Size, err)
+	}
+	return string(b)
+}
+
+func has(t testing.TB, s *Store, want string, names ...string) {
+	t.Helper()
+	var got strings.Builder
+	for _, n := range names {
+		if s.Exists(keyOf(n)) {
+			got.WriteString(n)
+		}
+	}
+	if got.String() != want {
+		t.Errorf("there are %q, want %q", got.String(), want)
+	}
+}
+
+func onDisk(t testing.TB, s *Store, folder string) int {
+	t.Helper()
+	files, err := os.ReadDir(s.path(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+func TestKeysAreHashesOnly(t *testing.T) {
+	good := keyOf("a").String()
+	if k, err := ParseKey(good); err != nil || k != keyOf("a") {
+		t.Errorf("%s: %v", good, err)
+	}
+	for _, bad := range []string{"", "a", good[1:], good + "0", strings.ToUpper(good), "../../" + good[6:], good[:63] + "/", good[:63] + "g", good[:62] + "\x00\x00"} {
+		if _, err := ParseKey(bad); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%q: %v, want Invalid", bad, err)
+		}
+	}
+}
+
+func TestItemsAreKeptReplacedAndExpire(t *testing.T) {
+	c := newClock()
+	s := open(t, t.TempDir(), Options{Now: c.now, TTL: time.Hour})
+	if got := get(t, s, "a"); got != "-" {
+		t.Errorf("before: %q", got)
+	}
+	put(t, s, "a", "one")
+	c.pass(30 * time.Minute)
+	put(t, s, "b", "bee")
+	if got := get(t, s, "a"); got != "one" {
+		t.Errorf("after half an hour: %q", got)
+	}
+	c.pass(30 * time.Minute)
+	has(t, s, "b", "a", "b")
+	if got := get(t, s, "a"); got != "-" {
+		t.Errorf("after an hour: %q", got)
+	}
+	put(t, s, "a", "two")
+	if got := get(t, s, "a"); got != "two" {
+		t.Errorf("replaced: %q", got)
+	}
+	c.pass(30 * time.Minute)
+	if n, err := s.Sweep(); n != 1 || err != nil {
+		t.Errorf("swept %d, %v, want 1", n, err)
+	}
+	if onDisk(t, s, itemFolder) != 1 || onDisk(t, s, partialFolder) != 0 {
+		t.Errorf("%d items and %d parts on disk, want 1 and 0", onDisk(t, s, itemFolder), onDisk(t, s, partialFolder))
+	}
+	if got := s.Stats(); got.Items != 1 || got.Bytes != 3 || got.Expired != 2 || got.Hits != 2 || got.Misses != 2 || got.Writes != 3 || got.ReadBytes != 6 {
+		t.Errorf("stats = %+v", got)
+	}
+}
+
+func TestLeastRecentlyUsedGoFirst(t *testing.T) {
+	c := newClock()
+	s := open(t, t.TempDir(), Options{MaxBytes: 30, Now: c.now})
+	for _, n := range []string{"a", "b", "c"} {
+		put(t, s, n, "0123456789")
+	}
+	get(t, s, "a")
+	s.Exists(keyOf("b")) // is no use
+	put(t, s, "d", "0123456789")
+	has(t, s, "acd", "a", "b", "c", "d")
+	put(t, s, "c", "0123456789") // in place of itself: nothing has to go
+	has(t, s, "acd", "a", "b", "c", "d")
+	put(t, s, "e", strings.Repeat("x", 30))
+	has(t, s, "e", "a", "b", "c", "d", "e")
+	put(t, s, "e", strings.Repeat("y", 29))
+	has(t, s, "e", "e")
+	if got := s.Stats(); got.Bytes != 29 || got.Evicted != 4 || onDisk(t, s, itemFolder) != 1 {
+		t.Errorf("stats = %+v, %d files", got, onDisk(t, s, itemFolder))
+	}
+}
+
+func TestNothingIsSeenOfAFailedPut(t *testing.T) {
+	s := open(t, t.TempDir(), Options{MaxItem: 8})
+	put(t, s, "a", "before")
+	lost := errors.New("the sender is gone")
+	for _, c := range []struct {
+		from io.Reader
+		want whittle.Code
+	}{
+		{strings.NewReader("ninebytes"), whittle.ResourceExhausted},
+		{strings.NewReader(""), whittle.Invalid},
+		{io.MultiReader(strings.NewReader("some"), iotest.ErrReader(whittle.Errorf(whittle.Canceled, "gone: %w", lost))), whittle.Canceled},
+	} {
+		if _, err := s.Put(t.Context(), keyOf("a"), c.from); whittle.CodeOf(err) != c.want {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+	}
+	if got := get(t, s, "a"); got != "before" || onDisk(t, s, partialFolder) != 0 {
+		t.Errorf("%q, %d parts", got, onDisk(t, s, partialFolder))
+	}
+}
+
+func TestRestartKnowsWhatThereIs(t *testing.T) {
+	dir, c := t.TempDir(), newClock()
+	first := open(t, dir, Options{Now: c.now, TTL: time.Hour})
+	for _, n := range []string{"c", "a", "b"} { // no order that a folder has
+		put(t, first, n, "of "+n)
+		c.pass(20 * time.Minute)
+	}
+	if _, err := Open(dir, Options{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("a second one on the same folder: %v, want FailedPrecondition", err)
+	}
+	first.Close()
+	// What a crash may leave, and what is not the cache's.
+	stranger := filepath.Join(dir, itemFolder, "notes.txt")
+	for _, name := range []string{filepath.Join(dir, partialFolder, "17"), stranger} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := open(t, dir, Options{Now: c.now, TTL: time.Hour})
+	has(t, second, "ab", "a", "b", "c") // c is an hour old
+	if got := get(t, second, "a"); got != "of a" {
+		t.Errorf("a = %q", got)
+	}
+	if n := onDisk(t, second, partialFolder); n != 0 {
+		t.Errorf("%d parts left", n)
+	}
+	second.Close()
+	third := open(t, dir, Options{Now: c.now, TTL: time.Hour, MaxBytes: 5})
+	has(t, third, "b", "a", "b") // the one put last
+	third.Close()
+	c.pass(-24 * time.Hour) // the clock was wrong
+	fourth := open(t, dir, Options{Now: c.now, TTL: time.Hour})
+	has(t, fourth, "b", "a", "b")
+	c.pass(time.Hour)
+	has(t, fourth, "", "a", "b")
+	if _, err := os.Stat(stranger); err != nil {
+		t.Errorf("the stranger's file is gone: %v", err)
+	}
+}
+
+func TestAnOpenItemStaysWhole(t *testing.T) {
+	s := open(t, t.TempDir(), Options{MaxBytes: 10})
+	put(t, s, "a", "first-one.")
+	item, err := s.Get(keyOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer item.Close()
+	put(t, s, "a", "second-one")
+	put(t, s, "b", "evicts it.")
+	if b, err := io.ReadAll(item); err != nil || string(b) != "first-one." {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+func TestLostFileIsAMiss(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	put(t, s, "a", "one")
+	if err := os.Remove(s.path(itemFolder, keyOf("a").String())); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, s, "a"); got != "-" || s.Stats().Bytes != 0 {
+		t.Errorf("%q, %+v", got, s.Stats())
+	}
+}
+
+// TestManyAtOnce has writers and readers of few keys in little room: whoever
+// finds an item finds all of one that was put, and the bound holds.
+func TestManyAtOnce(t *testing.T) {
+	const size = 4 << 10
+	s := open(t, t.TempDir(), Options{MaxBytes: 3 * size, Writers: 3})
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 5))
+			for i := range 60 {
+				name := fmt.Sprint(r.IntN(5))
+				if r.IntN(2) == 0 {
+					if _, err := s.Put(t.Context(), keyOf(name), bytes.NewReader(bytes.Repeat([]byte{byte(w*60 + i)}, size))); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				item, err := s.Get(keyOf(name))
+				if err != nil {
+					if whittle.CodeOf(err) != whittle.NotFound {
+						t.Error(err)
+					}
+					continue
+				}
+				b, err := io.ReadAll(item)
+				item.Close()
+				if err != nil || len(b) != size || bytes.Count(b, b[:1]) != size {
+					t.Errorf("%d bytes, not all of one item, %v", len(b), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got := s.Stats()
+	if got.Bytes > 3*size || got.Items != got.Bytes/size || int64(onDisk(t, s, itemFolder)) != got.Items {
+		t.Errorf("stats = %+v, %d files", got, onDisk(t, s, itemFolder))
+	}
+}
+
+// TestIndexAgainstModel holds size and order of use to a plain list.
+func TestIndexAgainstModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		c := newClock()
+		s := open(t, t.TempDir(), Options{MaxBytes: 20, TTL: 10 * time.Minute, Now: c.now})
+		var model []modelItem // the least recently used first
+		for range 40 {
+			name := string(rune('a' + r.IntN(6)))
+			model = deleteOld(model, c.now().Add(-10*time.Minute))
+			at := find(model, name)
+			switch r.IntN(4) {
+			case 0:
+				c.pass(time.Duration(r.IntN(5)) * time.Minute)
+			case 1, 2:
+				value := strings.Repeat(name, 1+r.IntN(9))
+				put(t, s, name, value)
+				if at >= 0 {
+					model = append(model[:at], model[at+1:]...)
+				}
+				model = append(model, modelItem{name, value, c.now()})
+				for sum(model) > 20 {
+					model = model[1:]
+				}
+			default:
+				want := "-"
+				if at >= 0 {
+					used := model[at]
+					want = used.value
+					model = append(append(model[:at:at], model[at+1:]...), used)
+				}
+				if got := get(t, s, name); got != want {
+					t.Fatalf("%s = %q, want %q", name, got, want)
+				}
+			}
+		}
+		s.Close()
+	}
+}
+
+type modelItem struct {
+	name, value string
+	put         time.Time
+}
+
+func find(m []modelItem, name string) int {
+	for i := range m {
+		if m[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func sum(m []modelItem) (n int) {
+	for i := range m {
+		n += len(m[i].value)
+	}
+	return n
+}
+
+func deleteOld(m []modelItem, before time.Time) (out []modelItem) {
+	for _, i := range m {
+		if i.put.After(before) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
