@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,7 +20,7 @@ func random(n int) string {
 
 func plainClient(t *testing.T, brokers []string) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +28,33 @@ func plainClient(t *testing.T, brokers []string) *kgo.Client {
 	return c
 }
 
-// alter changes a topic's setting.
+func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
+	t.Helper()
+	admin := kadm.NewClient(plainClient(t, brokers))
+	_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
+	if err == nil {
+		_, err = awaitLeaders(t.Context(), admin, topic)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alter changes a topic's setting and waits until the broker tells of it.
 func alter(t *testing.T, brokers []string, topic, key, value string) {
 	t.Helper()
-	answer, err := kadm.NewClient(plainClient(t, brokers)).AlterTopicConfigs(t.Context(),
+	admin := kadm.NewClient(plainClient(t, brokers))
+	answer, err := admin.AlterTopicConfigs(t.Context(),
 		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
 	if err == nil {
 		_, err = answer.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for told := ""; err == nil && told != value; {
+		var settings map[string]string
+		settings, err = settingsOf(ctx, admin, topic)
+		told = settings[key]
 	}
 	if err != nil {
 		t.Fatal(err)

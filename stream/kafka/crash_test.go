@@ -17,7 +17,7 @@ func TestBrokerKilled(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	produced := make(chan struct{})
 	go func() {
-		book.Produce(ctx, l, 8, 10*time.Second)
+		book.Produce(ctx, l, 8, 20*time.Second)
 		close(produced)
 	}()
 	defer func() { stop(); <-produced }()
@@ -31,7 +31,7 @@ func TestBrokerKilled(t *testing.T) {
 		}
 	}
 	for _, pause := range []bool{false, true} {
-		reach(2000)
+		reach(1000)
 		if pause {
 			if err := broker.Pause(); err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestBrokerKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reach(2000)
+	reach(1000)
 	stop()
 	<-produced
 	report, err := book.Audit(t.Context(), l)

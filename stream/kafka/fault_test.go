@@ -41,6 +41,7 @@ func everyThird() func(kmsg.Request) bool {
 // Whatever the brokers answer, and however often, what was acknowledged is there
 // once and in order.
 func TestFaultsLoseNothing(t *testing.T) {
+	t.Parallel()
 	produce := []kmsg.Key{kmsg.Produce}
 	for name, faults := range map[string][]kfake.Fault{
 		"not leader":         {{Keys: produce, Err: kerr.NotLeaderForPartition, Count: 30, When: everyThird()}},
@@ -95,6 +96,7 @@ func audit(t *testing.T, l *Log, happen func(context.Context) error) {
 }
 
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	breaks := &breaker{}
 	c := fake(t, kfake.ListenFn(breaks.listen))
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
@@ -149,6 +151,7 @@ func (c *breakingConn) Write(p []byte) (int, error) {
 
 // What a failure says about the record must be what became of it.
 func TestCodes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		err  *kerr.Error
 		want whittle.Code
@@ -194,6 +197,7 @@ func TestCodes(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
+	t.Parallel()
 	c := fake(t)
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
 	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
@@ -211,6 +215,7 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestBufferFull(t *testing.T) {
+	t.Parallel()
 	c := fake(t)
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t", Buffer: 1000})
 	if free := l.Room().Free; free != 1000 {
@@ -230,6 +235,7 @@ func TestBufferFull(t *testing.T) {
 }
 
 func TestRoomKnowsThatBrokersAreGone(t *testing.T) {
+	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +253,7 @@ func TestRoomKnowsThatBrokersAreGone(t *testing.T) {
 }
 
 func TestSecurity(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
 	defer server.Close()

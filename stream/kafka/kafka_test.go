@@ -100,7 +100,7 @@ func TestKeepsRecords(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	address := []string{realBroker(t).Address()}
 	compacted := topicFor(t)
-	openAt(t, Options{Brokers: address, Topic: compacted})
+	makeTopic(t, address, compacted, 1)
 	alter(t, address, compacted, "cleanup.policy", "compact")
 	for name, c := range map[string]struct {
 		o    Options
@@ -118,6 +118,25 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatalf("%v (%v), want %v", err, whittle.CodeOf(err), c.code)
 			}
 		})
+	}
+}
+
+func TestOpenCreates(t *testing.T) {
+	o := Options{Brokers: []string{realBroker(t).Address()}, Topic: topicFor(t), Create: &Create{}}
+	for range 2 { // the second time it is there
+		l, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts, err := l.Partitions(t.Context()); len(parts) != defaultPartitions || err != nil {
+			t.Errorf("%v, %v", parts, err)
+		}
+		if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); r[0].Err != nil {
+			t.Error(r[0].Err)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -144,6 +163,14 @@ func TestTopicTakesLess(t *testing.T) {
 	topic := topicFor(t)
 	l := openAt(t, Options{Brokers: address, Topic: topic, Create: &Create{Partitions: 1}})
 	alter(t, address, topic, "max.message.bytes", "5000")
+	for deadline := time.Now().Add(10 * time.Second); ; { // the log itself learns of it a little later
+		if r := l.Append(t.Context(), []stream.Record{sealed("before", "", random(20_000))}); whittle.CodeOf(r[0].Err) == whittle.Invalid {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the setting has no effect")
+		}
+	}
 	records := []stream.Record{
 		sealed("1", "a", "small"), sealed("2", "b", random(20_000)),
 		sealed("3", "b", "behind the large one"), sealed("4", "a", "small too"),
@@ -156,7 +183,9 @@ func TestTopicTakesLess(t *testing.T) {
 	}
 	var ids []string
 	for _, e := range readAll(t, l)["0"] {
-		ids = append(ids, e.ID)
+		if e.ID != "before" {
+			ids = append(ids, e.ID)
+		}
 	}
 	if fmt.Sprint(ids) != "[1 4]" {
 		t.Errorf("kept %v", ids)

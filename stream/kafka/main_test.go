@@ -63,14 +63,18 @@ func topicFor(t *testing.T) string {
 	}, fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()))
 }
 
-// openAt opens a stream on a topic of its own, closed with the test.
+// openAt opens a stream, closed with the test, on a topic of the test's own
+// where none is named. Topics are made beforehand: Open takes longer for it.
 func openAt(t *testing.T, o Options) *Log {
 	t.Helper()
 	if o.Topic == "" {
 		o.Topic = topicFor(t)
+		if o.Create == nil {
+			o.Create = &Create{Partitions: 3}
+		}
 	}
-	if o.Create == nil {
-		o.Create = &Create{Partitions: 3}
+	if o.Create != nil {
+		makeTopic(t, o.Brokers, o.Topic, o.Create.Partitions)
 	}
 	l, err := Open(t.Context(), o)
 	if err != nil {

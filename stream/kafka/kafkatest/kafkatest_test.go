@@ -1,31 +1,47 @@
-package kafkatest_test
+package kafkatest
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
-	"whittle/stream/kafka/kafkatest"
+	"whittle"
 )
 
-// TestLife starts a broker, kills it and starts it again on the same ports.
-func TestLife(t *testing.T) {
-	if err := kafkatest.Missing(); err != nil {
-		t.Skipf("NOT TESTED against Apache Kafka: %v", err)
-	}
-	b, err := kafkatest.Start(t.Context(), kafkatest.Options{})
-	if err != nil {
+// That a broker starts, is killed and comes back is tested where one is used, in
+// stream/kafka.
+
+func TestMissingSaysHowToInstall(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := Missing()
+	if whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "java") {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	before := b.Address()
-	b.Kill()
-	if err := b.Restart(t.Context()); err != nil {
+	if _, err := Start(t.Context(), Options{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Error(err)
+	}
+}
+
+func TestCacheIsInTheModule(t *testing.T) {
+	root := filepath.Dir(filepath.Dir(cacheDir()))
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Error(err)
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", "/cache")
+	if got := cacheDir(); got != "/cache/whittle/kafka" {
+		t.Error(got)
+	}
+}
+
+func TestSettingsWin(t *testing.T) {
+	b := &Broker{dir: t.TempDir(), client: 1, control: 2, settings: map[string]string{"num.io.threads": "7"}}
+	if err := b.configure(); err != nil {
 		t.Fatal(err)
 	}
-	if b.Address() != before {
-		t.Errorf("the broker moved from %s to %s", before, b.Address())
+	text, err := os.ReadFile(b.config())
+	if err != nil || !strings.Contains(string(text), "\nnum.io.threads=7\n") || strings.Contains(string(text), "num.io.threads=2") {
+		t.Errorf("%s %v", text, err)
 	}
 }

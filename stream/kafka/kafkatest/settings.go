@@ -40,8 +40,9 @@ func (b *Broker) configure() error {
 		"log.cleaner.enable":           "false",
 		"group.coordinator.threads":    "1",
 		"controlled.shutdown.enable":   "false",
-		// A killed broker is let in again only when its session has run out.
-		"broker.session.timeout.ms":         "1000",
+		// A killed broker is let in again only when its session has run out, and
+		// a broker on a busy machine must not lose its session.
+		"broker.session.timeout.ms":         "2000",
 		"broker.heartbeat.interval.ms":      "200",
 		"num.recovery.threads.per.data.dir": "1",
 	}
