@@ -55,6 +55,7 @@ demo: build deps ## carve the count endpoint end to end on real processes
 .PHONY: test
 test: deps ## every test, Go and Node
 	@go vet ./...
+	@command -v java >/dev/null && command -v mvn >/dev/null || echo "NOT TESTED against Apache Kafka: Java or Maven is missing (apt-get install openjdk-17-jre-headless maven)" >&2
 	@go test -shuffle=on -timeout 15m ./...
 	@for room in $(NODE_ROOMS); do echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }); done
 
@@ -139,4 +140,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out $(TOOLS) $(NODE_ROOMS:%=%/node_modules)
+	@rm -rf $(BIN) out .cache $(TOOLS) $(NODE_ROOMS:%=%/node_modules)

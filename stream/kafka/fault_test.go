@@ -214,6 +214,31 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
+// Close gives up when its context ends, and so do the appends that it waited for.
+func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	appended := make(chan []stream.Result)
+	for range 4 {
+		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
+	}
+	if err := handle.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := l.Close(ctx); whittle.CodeOf(err) != whittle.DeadlineExceeded || err == nil {
+		t.Error(err)
+	}
+	for range 4 {
+		if r := <-appended; r[0].Err == nil {
+			t.Error("kept by brokers that never were in sync")
+		}
+	}
+}
+
 func TestBufferFull(t *testing.T) {
 	t.Parallel()
 	c := fake(t)

@@ -93,6 +93,11 @@ func fromKafka(k *kgo.Record) (stream.Entry, error) {
 	return e, nil
 }
 
+// position is a place in the topic. A broker that knows a batch as a duplicate
+// may have forgotten its offset (-1): the place is then the partition.
 func position(partition int32, offset int64) stream.Position {
+	if offset < 0 {
+		return stream.Position{Partition: strconv.Itoa(int(partition))}
+	}
 	return stream.Position{Partition: strconv.Itoa(int(partition)), Offset: strconv.FormatInt(offset, 10)}
 }

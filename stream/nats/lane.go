@@ -134,6 +134,12 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	l.since.Store(began.UnixNano())
 	defer l.since.Store(0)
+	if ctx.Err() != nil {
+		for _, j := range jobs {
+			l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")})
+		}
+		return
+	}
 	bytes := 0
 	for _, j := range jobs {
 		bytes += j.size

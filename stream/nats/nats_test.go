@@ -170,6 +170,32 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// Close gives up when its context ends, and so do the appends that it waited for.
+func TestCloseGivesUp(t *testing.T) {
+	r := startRemote(t)
+	l := openAt(t, Options{URL: r.url()})
+	r.kill()
+	appended := make(chan []stream.Result)
+	for range 4 {
+		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
+	}
+	for deadline := time.Now().Add(10 * time.Second); l.lane.since.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no round began")
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := l.Close(ctx); code(err) != "deadline_exceeded" {
+		t.Error(err)
+	}
+	for range 4 {
+		if r := <-appended; r[0].Err == nil {
+			t.Error("kept by a server that is gone")
+		}
+	}
+}
+
 func TestBufferFull(t *testing.T) {
 	l := openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}, Buffer: 1000})
 	l.buffer.Take(900)

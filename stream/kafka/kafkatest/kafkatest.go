@@ -119,8 +119,8 @@ func (b *Broker) first(ctx context.Context) error {
 // Address is the broker's host and port. It stays the same over restarts.
 func (b *Broker) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.client)) }
 
-// Restart starts the broker again on the same ports and data after Kill or
-// Stop, and returns when it answers.
+// Restart starts the broker again on the same ports and data after Kill, and
+// returns when it answers.
 func (b *Broker) Restart(ctx context.Context) error {
 	if b.process != nil {
 		return whittle.Errorf(whittle.FailedPrecondition, "the broker runs already")
@@ -163,24 +163,16 @@ func (b *Broker) await(ctx context.Context) error {
 }
 
 // Kill ends the broker with SIGKILL, as a crash would, and returns when it is gone.
-func (b *Broker) Kill() { b.end(syscall.SIGKILL) }
-
-// Stop ends the broker in order and returns when it is gone.
-func (b *Broker) Stop() { b.end(syscall.SIGTERM) }
-
-func (b *Broker) end(signal syscall.Signal) {
+func (b *Broker) Kill() {
 	if b.process != nil {
-		b.process.end(signal)
+		b.process.kill()
 		b.process = nil
 	}
 }
 
 // Pause freezes the broker (SIGSTOP): its connections stay open and nothing
-// answers. Resume lets it go on.
-func (b *Broker) Pause() error { return b.process.signal(syscall.SIGSTOP) }
-
-// Resume lets a paused broker go on.
-func (b *Broker) Resume() error { return b.process.signal(syscall.SIGCONT) }
+// answers, until Kill.
+func (b *Broker) Pause() error { return b.process.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Close ends the broker, and deletes its folder where it was not given.
 func (b *Broker) Close() error {

@@ -1,18 +1,13 @@
 package kafkatest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 )
-
-// grace is how long a process has to end in order.
-const grace = 20 * time.Second
 
 // process is one child that dies with its parent.
 type process struct {
@@ -48,17 +43,8 @@ func spawn(dir, name string, args ...string) (*process, error) {
 	return p, <-started
 }
 
-func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
-
-// end sends a signal, and SIGKILL where it did not help, and waits.
-func (p *process) end(s syscall.Signal) {
-	if err := p.signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		s = syscall.SIGKILL
-		_ = p.signal(s) // there is nothing left to do about it
-	}
-	if s != syscall.SIGKILL {
-		t := time.AfterFunc(grace, func() { _ = p.signal(syscall.SIGKILL) })
-		defer t.Stop()
-	}
+// kill ends the child and waits. That it is gone already is no error.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
 	<-p.ended
 }
