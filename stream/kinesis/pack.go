@@ -147,22 +147,28 @@ type outcome struct {
 // tally is what a call said of one shard.
 type tally struct{ kept, failed, throttled bool }
 
+func (t *tally) add(o outcome) {
+	t.kept = t.kept || o.fate == kept
+	t.failed = t.failed || o.fate == refused || o.fate == unknown
+	t.throttled = t.throttled || o.fate == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
+}
+
 // settle takes a call's outcomes in: one a parcel, in order.
 func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time) {
-	shards := map[*shard]tally{}
+	tallies := map[*shard]*tally{}
+	var told []*shard // in the order of the call, so that the same randomness gives the same waits
 	for i, p := range call {
-		o := outcomes[i]
 		s := q.shards.find(p.items[0].lane.hash)
-		t := shards[s]
-		t.kept = t.kept || o.fate == kept
-		t.failed = t.failed || o.fate == refused || o.fate == unknown
-		t.throttled = t.throttled || o.fate == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
-		shards[s] = t
-		q.settleParcel(p, o)
+		if tallies[s] == nil {
+			tallies[s] = &tally{}
+			told = append(told, s)
+		}
+		tallies[s].add(outcomes[i])
+		q.settleParcel(p, outcomes[i])
 	}
-	for s, t := range shards {
-		if t.failed {
-			s.failed(t, begun, now, q.random())
+	for _, s := range told {
+		if t := tallies[s]; t.failed {
+			s.failed(*t, begun, now, q.random())
 		} else if t.kept {
 			s.failures = 0
 		}

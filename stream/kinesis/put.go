@@ -165,7 +165,7 @@ func (s *Stream) resharded(call []*parcel, outcomes []outcome) bool {
 	return false
 }
 
-// relist lists the shards anew, at most once a second however many calls ask.
+// relist lists the shards anew, once for all calls that ask at the same time.
 func (s *Stream) relist(ctx context.Context) {
 	asked := time.Now()
 	s.listing.Lock()
