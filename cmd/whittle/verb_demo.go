@@ -9,7 +9,8 @@ import (
 )
 
 type demoVerb struct {
-	Count demoCountVerb `cmd:"" help:"Carve the count endpoint: refuse the flawed service, prove the mended one, shift, break, roll back, finish."`
+	Count  demoCountVerb  `cmd:"" help:"Carve the count endpoint: refuse the flawed service, prove the mended one, shift, break, roll back, finish."`
+	Ingest demoIngestVerb `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
 
 type demoCountVerb struct {
@@ -50,6 +51,63 @@ func (v *demoCountVerb) Run(ctx context.Context, s streams) (err error) {
 		return ctx.Err()
 	}
 	jsonPath, pagePath := filepath.Join(v.Out, "demo-count.json"), filepath.Join(v.Out, "demo-count.html")
+	if err := writeJSON(s, jsonPath, d.story); err != nil {
+		return err
+	}
+	if err := writePage(pagePath, d.story.page()); err != nil {
+		return err
+	}
+	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
+	return played
+}
+
+type demoIngestVerb struct {
+	Out   string  `default:"out" placeholder:"DIR" help:"Where demo-ingest.json and demo-ingest.html go (${default})."`
+	Scale float64 `default:"20" placeholder:"N" help:"Divide the seed's ramps, a tenth of a second a user, by this (${default})."`
+	Full  bool    `help:"The seed's own lengths: ramps of 5, 50 and 100 seconds, about 35 minutes."`
+	Loops int64   `placeholder:"N" help:"How many events each user sends (10; 1 where kinesis-local is the API)."`
+	Keep  bool    `help:"Keep the working folder with the servers' logs and the embedded log."`
+}
+
+// Help gives the examples.
+func (demoIngestVerb) Help() string {
+	return `About two minutes on real processes: a Kinesis API on loopback (ferrokinesis where it is on PATH, which keeps up; else kinesis-local from npm), the Node.js server, and ingest. Run it inside the repository after "make build" and "make deps".
+
+Examples:
+  whittle demo ingest
+  whittle demo ingest --full --out story`
+}
+
+// Run plays the story; its error says what was not kept.
+func (v *demoIngestVerb) Run(ctx context.Context, s streams) (err error) {
+	if v.Full {
+		v.Scale = 1
+	}
+	if !(v.Scale >= 1 && v.Scale <= 1000) || v.Loops < 0 || v.Loops > 10_000 {
+		return whittle.Errorf(whittle.Invalid, "demo ingest: --scale is 1 to 1000, --loops 1 to 10000")
+	}
+	work, err := os.MkdirTemp("", "whittle-demo-")
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
+	}
+	screen := newScreen(s)
+	defer func() {
+		if v.Keep || err != nil {
+			screen.say("The servers' logs are in %s", work)
+			return
+		}
+		_ = os.RemoveAll(work)
+	}()
+	d, err := newIngestDemo(ctx, screen, work, v.Scale, v.Loops)
+	if err != nil {
+		return err
+	}
+	defer d.stopAll()
+	played := d.play(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	jsonPath, pagePath := filepath.Join(v.Out, "demo-ingest.json"), filepath.Join(v.Out, "demo-ingest.html")
 	if err := writeJSON(s, jsonPath, d.story); err != nil {
 		return err
 	}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/bench/table"
+	"whittle/load"
+	"whittle/load/duel"
+	loaded "whittle/load/report"
+	"whittle/stream/kinesis/kinesistest"
+)
+
+// ingestUsers are the seed's numbers of users; it ran each three times.
+var ingestUsers = []int{1, 50, 500, 1000}
+
+const (
+	ingestRuns   = 3
+	ingestShards = 4
+	// ingestFloor is the shortest ramp of a level, so that a scaled one is one.
+	ingestFloor = 200 * time.Millisecond
+)
+
+// ingestDemo owns the processes and tells the story.
+type ingestDemo struct {
+	screen  *screen
+	house   checkout
+	work    string
+	scale   float64
+	loops   int64
+	api     *kinesistest.API
+	servers []*process
+	receipt receipts
+	story   ingestStory
+}
+
+// receipts are the acknowledgements that clients got, by stream: where each
+// event is. It is filled on many goroutines.
+type receipts struct {
+	mu sync.Mutex
+	// kept is guarded by mu: partition and offset of each, by server.
+	kept map[string]map[string]bool
+	// strange is guarded by mu: successes that named no place.
+	strange int64
+}
+
+// note remembers what a success said. The Node server answers as Kinesis does,
+// ingest with a position.
+func (r *receipts) note(a load.Answer) {
+	if a.Status != 200 {
+		return
+	}
+	var said struct {
+		ShardID        string `json:"ShardId"`
+		SequenceNumber string
+		Position       string `json:"position"`
+	}
+	err := json.Unmarshal(a.Body, &said)
+	server, place := "go", said.Position
+	if said.SequenceNumber != "" {
+		// A stream's offset is the sequence number and the place within an
+		// aggregated record, six digits.
+		server, place = "node", said.ShardID+"/"+said.SequenceNumber+"000000"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || place == "" {
+		r.strange++
+		return
+	}
+	if r.kept == nil {
+		r.kept = map[string]map[string]bool{}
+	}
+	if r.kept[server] == nil {
+		r.kept[server] = map[string]bool{}
+	}
+	r.kept[server][place] = true
+}
+
+// take gives the acknowledgements of one server, and forgets them.
+func (r *receipts) take(server string) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.kept[server]
+	delete(r.kept, server)
+	return out
+}
+
+func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, loops int64) (_ *ingestDemo, err error) {
+	house, err := findCheckout()
+	if err != nil {
+		return nil, err
+	}
+	d := &ingestDemo{screen: s, house: house, work: work, scale: scale, loops: loops}
+	d.story = ingestStory{Format: "whittle.demo-ingest/1", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
+	defer func() {
+		if err != nil {
+			d.stopAll()
+		}
+	}()
+	s.heading("whittle demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
+	room := house.path("stream", "kinesis", "kinesistest")
+	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{Room: room}); err != nil {
+		return nil, err
+	}
+	d.story.API = d.api.Program
+	for _, name := range []string{"node", "go"} {
+		if err := d.api.CreateStream(ctx, name, ingestShards); err != nil {
+			return nil, err
+		}
+	}
+	s.say("started %s, a Kinesis API of %d shards a stream, at %s", d.api.Program, ingestShards, d.api.URL)
+	if d.loops == 0 {
+		// kinesis-local takes about 20 ms for each record of the Node server.
+		d.loops = map[string]int64{kinesistest.Ferrokinesis: 10, kinesistest.KinesisLocal: 1}[d.api.Program]
+	}
+	d.story.Loops = d.loops
+	return d, nil
+}
+
+// aws are the settings by which both servers find the API.
+func (d *ingestDemo) aws() []string {
+	return []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + d.api.URL}
+}
+
+// startNode starts the seed's server: a process for each core.
+func (d *ingestDemo) startNode(ctx context.Context) (*process, error) {
+	node, err := d.house.node("systems/ingest/node")
+	if err != nil {
+		return nil, err
+	}
+	env := append(d.aws(), "STREAM=node", "PORT=0", "NODE_ENV=production")
+	return d.start(ctx, "node", []string{node, d.house.path("systems/ingest/node/server.js")}, env)
+}
+
+// startGo starts ingest, on a sink that the flags name.
+func (d *ingestDemo) startGo(ctx context.Context, name string, flags ...string) (*process, error) {
+	binary, err := d.house.binary("ingest")
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{binary, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
+	return d.start(ctx, name, argv, d.aws())
+}
+
+func (d *ingestDemo) start(ctx context.Context, name string, argv, env []string) (*process, error) {
+	p, err := start(ctx, name, argv, env, d.work)
+	if err != nil {
+		return nil, err
+	}
+	d.servers = append(d.servers, p)
+	d.screen.say("started %s", p)
+	return p, nil
+}
+
+func (d *ingestDemo) stopAll() {
+	for i := len(d.servers) - 1; i >= 0; i-- {
+		d.servers[i].stop()
+	}
+	d.servers = nil
+	if d.api != nil {
+		if err := d.api.Close(); err != nil {
+			d.screen.say("end %s: %v", d.api.Program, err)
+		}
+	}
+}
+
+// play runs the acts. The acts after one that did not come out are not played.
+func (d *ingestDemo) play(ctx context.Context) error {
+	node, err := d.startNode(ctx)
+	if err != nil {
+		return err
+	}
+	overKinesis, err := d.startGo(ctx, "ingest", "--sink", "kinesis", "--kinesis-stream", "go", "--kinesis-raw")
+	if err != nil {
+		return err
+	}
+	d.screen.heading("Act 1: both put each event onto a Kinesis stream before they answer")
+	first, err := d.levels(ctx, node, overKinesis)
+	if err != nil {
+		return err
+	}
+	d.story.Kinesis = first
+	d.tell(first, "Node.js", "Go")
+	d.screen.heading("Act 2: read both streams back")
+	for _, server := range []string{"node", "go"} {
+		audit, err := d.readKinesis(ctx, server, d.receipt.take(server))
+		if err != nil {
+			return err
+		}
+		if err := d.judge(server, audit); err != nil {
+			return err
+		}
+	}
+	overKinesis.stop()
+	logFolder := filepath.Join(d.work, "log")
+	embedded, err := d.startGo(ctx, "ingest-embedded", "--sink", "embedded", "--data", logFolder)
+	if err != nil {
+		return err
+	}
+	d.screen.heading("Act 3: the same beside the embedded log, fsynced before each answer")
+	second, err := d.levels(ctx, node, embedded)
+	if err != nil {
+		return err
+	}
+	d.story.Embedded = second
+	d.tell(second, "Node.js, Kinesis", "Go, fsync")
+	embedded.stop()
+	audit, err := d.readLog(ctx, logFolder, d.receipt.take("go"))
+	if err != nil {
+		return err
+	}
+	return d.judge("embedded", audit)
+}
+
+// levels runs the seed's plan at its numbers of users against two servers.
+func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsReport, error) {
+	plan, err := load.ReadPlan(d.house.path("systems/ingest/plans/import.jmx"))
+	if err != nil {
+		return nil, err
+	}
+	out := &duel.LevelsReport{}
+	for _, users := range ingestUsers {
+		// The seed's ramp is a tenth of a second a user, none for a single one.
+		ramp := time.Duration(float64(users) * float64(100*time.Millisecond) / d.scale)
+		loops := d.loops
+		if users == 1 {
+			ramp, loops = 0, d.loops*20 // or there would be nothing to take a median of
+		} else {
+			ramp = max(ramp, ingestFloor)
+		}
+		l := duel.Levels{
+			Plan: plan, A: duel.Contender{Target: "http://" + a.public, Watch: a.family()}, B: duel.Contender{Target: "http://" + b.public, Watch: b.family()},
+			Users: []int{users}, Runs: ingestRuns, Closed: load.Closed{Ramp: ramp, Loops: loops},
+			Options:    load.Options{OnAnswer: d.receipt.note, MaxLate: time.Second},
+			OnProgress: func(run string, p loaded.Progress) { d.screen.progress("%d users, %s: %s", users, run, p) },
+		}
+		r, err := l.Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(out.Levels) == 0 {
+			*out = *r
+			continue
+		}
+		out.Levels = append(out.Levels, r.Levels...)
+		out.Verdict = append(out.Verdict, r.Verdict...)
+		out.Warnings = append(out.Warnings, r.Warnings...)
+		out.Early = out.Early || r.Early
+		if out.Void == "" {
+			out.Void = r.Void
+		}
+	}
+	d.screen.clear()
+	return out, nil
+}
+
+// family gives a server's processes, for their CPU time: its own and those of
+// its cluster.
+func (p *process) family() []load.Process {
+	out := []load.Process{{Name: p.name, PID: p.pid()}}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid(), p.pid()))
+	if err != nil {
+		return out
+	}
+	for field := range strings.FieldsSeq(string(b)) {
+		var pid int
+		if _, err := fmt.Sscan(field, &pid); err == nil {
+			out = append(out, load.Process{Name: p.name + " worker", PID: pid})
+		}
+	}
+	return out
+}
+
+// judge says what an audit found, and fails where the promise was broken.
+func (d *ingestDemo) judge(name string, a audit) error {
+	a.Stream = name
+	d.story.Audits = append(d.story.Audits, a)
+	d.screen.say("%s: %d acknowledged, %d read back; %d missing, %d twice, %d not as sent", name, a.Acknowledged, a.Read, a.Missing, a.Twice, a.Changed)
+	if a.Missing > 0 || a.Twice > 0 || a.Changed > 0 || a.Acknowledged == 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: the stream of %s does not hold what was acknowledged", name)
+	}
+	if d.receipt.strange > 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo ingest: %d successes named no place in the stream", d.receipt.strange)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/stream"
+	"whittle/stream/embedded"
+	"whittle/stream/kinesis"
+	"whittle/stream/kinesis/kinesistest"
+)
+
+// audit holds a stream against what its clients were told.
+type audit struct {
+	Stream       string `json:"stream"`
+	Acknowledged int    `json:"acknowledged"`
+	Read         int    `json:"read"`
+	Missing      int    `json:"missing"` // acknowledged, and not at the place that the answer named
+	Twice        int    `json:"twice"`
+	Changed      int    `json:"changed"` // other bytes than the plan sends
+}
+
+// auditTimeout bounds the reading of a stream.
+const auditTimeout = 3 * time.Minute
+
+// readKinesis reads a stream of the API until all that was acknowledged is seen,
+// or there is no more.
+func (d *ingestDemo) readKinesis(ctx context.Context, name string, kept map[string]bool) (audit, error) {
+	s, err := kinesis.Open(ctx, kinesis.Options{
+		Stream: name, Region: kinesistest.Region, Endpoint: d.api.URL, AccessKeyID: "local", SecretAccessKey: "local", Raw: true,
+	})
+	if err != nil {
+		return audit{}, err
+	}
+	defer s.Close(ctx)
+	return d.read(ctx, s, kept)
+}
+
+func (d *ingestDemo) readLog(ctx context.Context, folder string, kept map[string]bool) (audit, error) {
+	s, err := embedded.Open(folder, embedded.Options{})
+	if err != nil {
+		return audit{}, err
+	}
+	defer s.Close(ctx)
+	return d.read(ctx, s, kept)
+}
+
+// read reads each partition until what was acknowledged there has been seen, or
+// the time is up: what then is not seen is missing.
+func (d *ingestDemo) read(ctx context.Context, s stream.Stream, kept map[string]bool) (audit, error) {
+	body, err := d.body()
+	if err != nil {
+		return audit{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+	defer cancel()
+	partitions, err := s.Partitions(ctx)
+	if err != nil {
+		return audit{}, err
+	}
+	a := audit{Acknowledged: len(kept)}
+	left := map[string]int{}
+	for place := range kept {
+		partition, _, _ := strings.Cut(place, "/")
+		left[partition]++
+	}
+	seen := map[string]bool{}
+	for _, p := range partitions {
+		if err := a.partition(ctx, s, p.Name, left[p.Name], kept, seen, body); err != nil {
+			return a, err
+		}
+		d.screen.progress("read %d of %d", a.Read, a.Acknowledged)
+	}
+	a.Missing = len(kept)
+	return a, nil
+}
+
+// partition reads one, and takes what it finds out of kept.
+func (a *audit) partition(ctx context.Context, s stream.Stream, name string, left int, kept, seen map[string]bool, body [2]string) error {
+	if left == 0 {
+		return nil
+	}
+	r, err := s.Read(ctx, stream.Position{Partition: name})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	into := make([]stream.Entry, 1000)
+	for left > 0 {
+		n, err := r.Next(ctx, into)
+		if _, corrupt := errors.AsType[*stream.CorruptError](err); corrupt {
+			a.Changed++
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil // what is left is missing
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range into[:n] {
+			a.Read++
+			id, ok := strings.CutPrefix(string(e.Value), body[0])
+			id, end := strings.CutSuffix(id, body[1])
+			if !ok || !end || strings.ContainsAny(id, `"\`) {
+				a.Changed++
+			}
+			if seen[id] {
+				a.Twice++
+			}
+			seen[id] = true
+			place := e.Position.Partition + "/" + e.Position.Offset
+			if kept[place] {
+				delete(kept, place)
+				left--
+			}
+		}
+	}
+	return nil
+}
+
+// body gives what stands before and behind the id in every event that the plan
+// sends: the rest of an event's bytes.
+func (d *ingestDemo) body() (around [2]string, err error) {
+	const id = "${__UUID()}"
+	plan, err := os.ReadFile(d.house.path("systems/ingest/plans/import.jmx"))
+	if err != nil {
+		return around, whittle.Errorf(whittle.NotFound, "read plan: %w", err)
+	}
+	before, after, ok := strings.Cut(string(plan), id)
+	start, end := strings.LastIndex(before, ">"), strings.Index(after, "<")
+	if !ok || start < 0 || end < 0 {
+		return around, whittle.Errorf(whittle.Internal, "read plan: no body with %s", id)
+	}
+	return [2]string{before[start+1:], after[:end]}, nil
+}
