@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
@@ -174,7 +175,11 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	var to kadm.Offsets
 	to.AddOffset(l.o.Topic, partition, offset, -1)
 	answer, err := l.admin.DeleteRecords(ctx, to)
-	if err = errors.Join(err, answer.Error()); err != nil {
+	err = errors.Join(err, answer.Error())
+	if errors.Is(err, kerr.OffsetOutOfRange) {
+		return whittle.Errorf(whittle.Invalid, "offset %d is behind the end of partition %d", offset, partition)
+	}
+	if err != nil {
 		return unreachable(ctx, "trim Kafka partition "+before.Partition, err)
 	}
 	return nil

@@ -230,6 +230,9 @@ func TestTrim(t *testing.T) {
 			t.Errorf("read %q first behind the trim", into[0].ID)
 		}
 	}
+	if err := l.Trim(t.Context(), stream.Position{Partition: "0", Offset: "11"}); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("trim behind the end: %v", err)
+	}
 	if _, err := l.Read(t.Context(), stream.Position{Partition: "0", Offset: "11"}); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("a position behind the end: %v", err)
 	}
