@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"whittle"
 	"whittle/stream"
 )
 
@@ -84,7 +83,7 @@ func overCrashes(t *testing.T, seed uint64, blind bool) (doubles int) {
 		refuse: 0.1, partial: 0.2, vanish: 0.1, hang: 0.05, lag: 5 * time.Millisecond,
 		poison: func(r *stream.Record) bool { return strings.HasSuffix(r.ID, "13") },
 	}
-	dir := t.TempDir()
+	dir := folder(t)
 	open := func(run uint64, f faults) *Relay {
 		sink := newDouble(sinks, seed<<8+run, f)
 		sink.blind = blind
@@ -165,5 +164,3 @@ func overCrashes(t *testing.T, seed uint64, blind bool) (doubles int) {
 	t.Logf("%d records, %d doubles, %d letters; last run spared %d", total, doubles, len(deads.all()), s.Spared)
 	return doubles
 }
-
-var _ = whittle.Invalid

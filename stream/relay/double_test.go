@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"io"
+	"log/slog"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -304,3 +307,17 @@ func mustAppend(t *testing.T, s stream.Stream, records ...stream.Record) {
 		}
 	}
 }
+
+// folder is one in memory where the system has such, because a simulation of
+// hours does not wait for a disk.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "relay-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -31,12 +31,12 @@ func (r *Relay) feed(ctx context.Context) {
 }
 
 // pump reads from *next on until something fails.
-func (r *Relay) pump(ctx context.Context, next *uint64) error {
+func (r *Relay) pump(ctx context.Context, next *uint64) (err error) {
 	reader, err := r.log.Read(ctx, r.at(*next))
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer func() { err = errors.Join(err, reader.Close()) }()
 	entries := make([]stream.Entry, readBatch)
 	for {
 		n, err := reader.Next(ctx, entries)

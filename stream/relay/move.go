@@ -105,7 +105,7 @@ type move struct {
 // Unavailable and others where a stream cannot be listed.
 func Move(ctx context.Context, from, to stream.Stream, o MoveOptions) (Moved, error) {
 	var err error
-	if o.Pace, err = o.Pace.withDefaults(); err != nil {
+	if o.Pace, err = o.withDefaults(); err != nil {
 		return Moved{}, err
 	}
 	set(&o.MaxKeys, 4_000_000)

@@ -13,7 +13,7 @@ import (
 // it waits. Zero fields have the defaults that are named there.
 type Pace struct {
 	// Batch and BatchBytes bound one call of the sink's Append, in records (0:
-	// 500) and encoded bytes (0: 4 MiB). One record always goes.
+	// 2,000) and encoded bytes (0: 4 MiB). One record always goes.
 	Batch, BatchBytes int
 	// Inflight is how many calls may be under way at once (0: 8, at most 64).
 	// The records of one key are never in two of them.
@@ -72,7 +72,7 @@ func (p Pace) withDefaults() (Pace, error) {
 	if p.Inflight > maxInflight {
 		return p, whittle.Errorf(whittle.Invalid, "%d calls in flight; %d are the limit", p.Inflight, maxInflight)
 	}
-	set(&p.Batch, 500)
+	set(&p.Batch, 2000)
 	set(&p.BatchBytes, 4<<20)
 	set(&p.Inflight, 8)
 	set(&p.Window, 1<<16)

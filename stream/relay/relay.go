@@ -45,9 +45,11 @@ type Relay struct {
 	idle   chan struct{} // closed when closed and none is
 }
 
-// holder is a log that lets go of old records by itself, and can be told from
-// where on it must not.
-type holder interface{ Hold(from stream.Position) }
+// Holder is a log that lets go of old records by itself, and can be told from
+// where on it must not. A log that is none must keep all until it is trimmed.
+type Holder interface {
+	Hold(from stream.Position) error
+}
 
 // Open starts to drain log into sink. The log has one partition with the
 // offsets 0, 1, 2 and so on, as an embedded one has. From here on log, sink and
@@ -58,7 +60,7 @@ type holder interface{ Hold(from stream.Position) }
 // position do not belong together; Unavailable where another process drains
 // from this folder.
 func Open(log, sink stream.Stream, o Options) (*Relay, error) {
-	pace, err := o.Pace.withDefaults()
+	pace, err := o.withDefaults()
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,7 +117,9 @@ func (r *Relay) begin(sink stream.Stream) error {
 	if first > at.Next {
 		r.drain.gap(at.Next, first)
 	}
-	r.hold(at.Next)
+	if err := r.hold(at.Next); err != nil {
+		return whittle.Errorf(whittle.CodeOf(err), "open relay: hold the log: %w", err)
+	}
 	run, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	r.tasks.Go(func() { r.drain.run(run) })
@@ -277,11 +281,20 @@ func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
 func (r *Relay) Room() stream.Room {
 	room := r.log.Room()
 	_, room.Rate = r.drain.rate.rate(time.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed && room.Err == nil {
+		room.Err = whittle.Errorf(whittle.Unavailable, "the relay is closed")
+	}
 	return room
 }
 
+// closing is how long the streams may take to close once ctx has ended.
+const closing = 2 * time.Second
+
 // Close refuses new appends, drains what is in the log until ctx ends, keeps
-// the position, and closes sink, dead letters and log.
+// the position, and closes sink, dead letters and log, for which it takes two
+// seconds more at most.
 func (r *Relay) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {
@@ -308,7 +321,12 @@ func (r *Relay) Close(ctx context.Context) error {
 	}
 	r.store.close()
 	if late != nil {
-		r.drain.trouble.log.Warn("closed before the sink had all: the rest stays in the log", "records", r.Status().Lag)
+		r.drain.trouble.log.Warn("the relay closed before the sink had all; the rest stays in the log", "records", r.Status().Lag)
+	}
+	if ctx.Err() != nil {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		ctx = grace
 	}
 	return errors.Join(saved, r.drain.sink.Close(ctx), r.o.Dead.Close(ctx), r.log.Close(ctx))
 }

@@ -9,16 +9,19 @@ import (
 )
 
 // span is a part of a stream that is read once, from a position up to an end
-// (exclusive). Where the end is not known (its offset is empty), and where the
-// last records before it do not exist, silence tells it.
+// (exclusive). Where the end is not known (its offset is empty), silence tells
+// it, or a record that was received after the reading began.
 type span struct {
 	stream    stream.Stream
 	from, end stream.Position
 	quiet     time.Duration
 }
 
-// read calls each with an entry, whose memory is lent, or with what is corrupt.
-func (s span) read(ctx context.Context, each func(*stream.Entry, *stream.CorruptError) error) error {
+// visit is called with an entry, whose memory is lent, or with what is corrupt.
+type visit func(*stream.Entry, *stream.CorruptError) error
+
+// read visits what is in the span.
+func (s span) read(ctx context.Context, each visit) (err error) {
 	if s.end.Offset != "" && (s.end.Offset == "0" || compareOffsets(s.from.Offset, s.end.Offset) >= 0) {
 		return nil
 	}
@@ -26,23 +29,18 @@ func (s span) read(ctx context.Context, each func(*stream.Entry, *stream.Corrupt
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = errors.Join(err, r.Close()) }()
+	// Clocks of different fronts may differ by less than quiet.
+	late := time.Now().Add(s.quiet)
 	entries := make([]stream.Entry, 256)
 	for silent := 0; ; {
 		n, err := s.next(ctx, r, entries)
-		for i := range entries[:n] {
-			if s.over(entries[i].Position.Offset) {
-				return nil
-			}
-			if err := each(&entries[i], nil); err != nil {
-				return err
-			}
-		}
 		if n > 0 {
 			silent = 0
-			if s.over(following(entries[n-1].Position.Offset)) {
-				return nil
-			}
+		}
+		over, failed := s.visit(entries[:n], late, each)
+		if over || failed != nil {
+			return failed
 		}
 		bad, corrupt := errors.AsType[*stream.CorruptError](err)
 		switch {
@@ -51,11 +49,8 @@ func (s span) read(ctx context.Context, each func(*stream.Entry, *stream.Corrupt
 			if s.over(bad.Position.Offset) {
 				return nil
 			}
-			if err := each(nil, bad); err != nil {
+			if err := each(nil, bad); err != nil || s.over(following(bad.Position.Offset)) {
 				return err
-			}
-			if bad.Position.Offset != "" && s.over(following(bad.Position.Offset)) {
-				return nil
 			}
 		case errors.Is(err, errQuiet):
 			if silent++; s.end.Offset == "" || silent == 2 {
@@ -70,6 +65,21 @@ func (s span) read(ctx context.Context, each func(*stream.Entry, *stream.Corrupt
 			return err
 		}
 	}
+}
+
+// visit reports whether the span is over.
+func (s span) visit(entries []stream.Entry, late time.Time, each visit) (over bool, err error) {
+	for i := range entries {
+		e := &entries[i]
+		if s.over(e.Position.Offset) || s.end.Offset == "" && e.Time.After(late) {
+			return true, nil
+		}
+		if err := each(e, nil); err != nil {
+			return true, err
+		}
+	}
+	n := len(entries)
+	return n > 0 && s.over(following(entries[n-1].Position.Offset)), nil
 }
 
 func (s span) over(offset string) bool {

@@ -42,7 +42,10 @@ func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
 // letGo is called after each save: what is drained, saved and old enough may
 // leave the log. Where the log is full, age does not count.
 func (r *Relay) letGo(ctx context.Context, p place) {
-	r.hold(p.Next)
+	if err := r.hold(p.Next); err != nil {
+		r.drain.trouble.begin(atTrim, err, time.Now())
+		return
+	}
 	if r.o.Keep < 0 {
 		return
 	}
@@ -64,8 +67,9 @@ func (r *Relay) letGo(ctx context.Context, p place) {
 }
 
 // hold keeps the log's own retention away from what is not drained.
-func (r *Relay) hold(from uint64) {
-	if h, ok := r.log.(holder); ok {
-		h.Hold(r.at(from))
+func (r *Relay) hold(from uint64) error {
+	if h, ok := r.log.(Holder); ok {
+		return h.Hold(r.at(from))
 	}
+	return nil
 }

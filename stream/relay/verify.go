@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (m *move) verify(ctx context.Context) (Moved, error) {
 }
 
 // tail reads a stream's partitions from ends on to where they end now.
-func (v *verification) tail(ctx context.Context, s stream.Stream, ends map[string]string, each func(*stream.Entry, *stream.CorruptError) error) error {
+func (v *verification) tail(ctx context.Context, s stream.Stream, ends map[string]string, each visit) error {
 	parts, err := s.Partitions(ctx)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (v *verification) readSource(ctx context.Context) error {
 			seq++
 			return nil
 		})
-		if err != nil && err != errBeyond { //nolint:errorlint // it is returned as it is
+		if err != nil && !errors.Is(err, errBeyond) {
 			return err
 		}
 	}
