@@ -1,0 +1,141 @@
+// Package api is emojify's public face: it takes a picture's URL, has workers
+// fetch it, find the faces and cover them, keeps the result in the cache
+// service, and streams it from there to whoever asks.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+
+	"whittle"
+)
+
+// Options says what an API works with. What has no default must be given.
+type Options struct {
+	// Cache is the connection to the cache service.
+	Cache   grpc.ClientConnInterface
+	Fetcher Fetcher
+	Finder  Finder
+	Painter Painter
+	// Page answers what no route of the API does. Nil: 404.
+	Page http.Handler
+	// Metrics is what the API's are added to.
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
+
+	// Workers is how many pictures are worked on at once. 0: as many as there
+	// are cores.
+	Workers int
+	// Queue is how many may wait; one more is refused. 0: 100.
+	Queue int
+	// JobTimeout bounds the work on one picture. 0: 30 s.
+	JobTimeout time.Duration
+	// MaxUpload bounds a picture that is sent here, in bytes. 0: 8 MiB.
+	MaxUpload int64
+	// MaxUploads bounds all of those that wait or are worked on, in bytes. 0:
+	// eight of the largest.
+	MaxUploads int64
+	// Origins are those of the pages that may call; "*": all. Empty: none but
+	// the API's own.
+	Origins []string
+	// CacheCalls and FinderCalls say how the two upstreams are called.
+	CacheCalls, FinderCalls Calls
+	// DebugPrint has every answer of the cache printed, on the path of GET
+	// /cache/{id}. It is the mistake that this system is here to show.
+	DebugPrint bool
+
+	now    func() time.Time // nil: time.Now
+	random func() float64   // nil: math/rand/v2
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Queue == 0 {
+		o.Queue = 100
+	}
+	if o.JobTimeout == 0 {
+		o.JobTimeout = 30 * time.Second
+	}
+	if o.MaxUpload == 0 {
+		o.MaxUpload = 8 << 20
+	}
+	if o.MaxUploads == 0 {
+		o.MaxUploads = 8 * o.MaxUpload
+	}
+	o.MaxUploads = max(o.MaxUploads, o.MaxUpload)
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.random == nil {
+		o.random = rand.Float64
+	}
+	return o
+}
+
+func (o *Options) check() error {
+	if o.Workers < 0 || o.Queue < 0 || o.JobTimeout < 0 || o.MaxUpload < 0 || o.MaxUploads < 0 {
+		return whittle.Errorf(whittle.Invalid, "workers %d, queue %d, job timeout %v, upload %d and uploads %d must not be below 0",
+			o.Workers, o.Queue, o.JobTimeout, o.MaxUpload, o.MaxUploads)
+	}
+	if err := o.CacheCalls.check("cache"); err != nil {
+		return err
+	}
+	return o.FinderCalls.check("face detection")
+}
+
+// API is the service: an http.Handler, and workers behind it. It must be
+// closed.
+type API struct {
+	o        Options
+	log      *slog.Logger
+	metrics  *metrics
+	pictures *pictures
+	finder   *upstream
+	uploads  *semaphore.Weighted // bytes
+	jobs     *jobs
+	crew     *crew
+	health   health
+	handler  http.Handler
+}
+
+// New starts the workers. Errors are Invalid, for options that cannot be.
+func New(o Options) (*API, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	m := newMetrics(o.Metrics)
+	a := &API{
+		o: o, log: o.Log, metrics: m,
+		pictures: newPictures(o.Cache, newUpstream("cache", o.CacheCalls, &o, m, o.Metrics), o.DebugPrint),
+		finder:   newUpstream("face detection", o.FinderCalls, &o, m, o.Metrics),
+		uploads:  semaphore.NewWeighted(o.MaxUploads),
+		jobs:     newJobs(o.Queue, o.now),
+	}
+	o.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "emojify_queue_length", Help: "Pictures that wait for a worker.",
+	}, func() float64 { return float64(a.jobs.length()) }))
+	a.crew = startCrew(a, o.Workers)
+	a.handler = a.routes()
+	return a, nil
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// Close refuses new pictures, has the workers finish those that wait, and
+// gives them up when ctx ends. It returns when the workers have ended.
+func (a *API) Close(ctx context.Context) {
+	a.jobs.close()
+	a.crew.wait(ctx)
+}

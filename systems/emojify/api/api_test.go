@@ -1,0 +1,245 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+const faces = "https://example.com/faces.png"
+
+func TestFromURLToPicture(t *testing.T) {
+	h := newHouse(t)
+	a, p := h.submit(" " + faces + "\n")
+	if a.code != http.StatusAccepted || p.ID != idOf([]byte(faces)) || p.Status != queued && p.Status != processing || a.header.Get("Location") != "/emojify/"+p.ID {
+		t.Fatalf("submitted: %d %+v %v", a.code, p, a.header)
+	}
+	h.becomes(p.ID, finished)
+	got := h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
+	want := painted([]byte(faces))
+	if got.code != 200 || !bytes.Equal(got.body, want) {
+		t.Fatalf("picture: %d %q, want %q", got.code, got.body, want)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Length": fmt.Sprint(len(want)),
+		"Content-Security-Policy": "default-src 'none'; sandbox", "Access-Control-Allow-Origin": "*",
+	} {
+		if got.header.Get(name) != want {
+			t.Errorf("%s = %q, want %q", name, got.header.Get(name), want)
+		}
+	}
+	if a, p := h.submit(faces); a.code != 200 || p.Status != finished || len(h.parts.fetched) != 1 {
+		t.Errorf("sent again: %d %+v, fetched %v", a.code, p, h.parts.fetched)
+	}
+}
+
+func TestPictureIsNotSentTwice(t *testing.T) {
+	h := newHouse(t)
+	_, p := h.submit(faces)
+	h.becomes(p.ID, finished)
+	first := h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/cache/"+p.ID, nil)
+	req.Header.Set("If-Modified-Since", first.header.Get("Last-Modified"))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusNotModified || len(body) != 0 {
+		t.Errorf("%d with %d bytes, want 304 with none", res.StatusCode, len(body))
+	}
+	if head := h.do(http.MethodHead, "/cache/"+p.ID, "", nil); head.code != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {
+		t.Errorf("HEAD: %d %v", head.code, head.header)
+	}
+}
+
+func TestPicturesMayBeSent(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.MaxUpload = 1 << 20 })
+	raw := append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), bytes.Repeat([]byte("pixels"), 1000)...)
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	_ = w.WriteField("note", "not the picture")
+	part, _ := w.CreateFormFile("image", "../../faces.png")
+	_, _ = part.Write(raw)
+	w.Close()
+	for contentType, body := range map[string][]byte{"image/png": raw, w.FormDataContentType(): form.Bytes()} {
+		a := h.do(http.MethodPost, "/emojify/", contentType, body)
+		p := h.progress(a)
+		if a.code >= 300 || p.ID != idOf(raw) {
+			t.Fatalf("%s: %d %s", contentType, a.code, a.body)
+		}
+		h.becomes(p.ID, finished)
+		if got := h.do(http.MethodGet, "/cache/"+p.ID, "", nil); !bytes.Equal(got.body, painted(raw)) {
+			t.Errorf("%s: %d, %d bytes", contentType, got.code, len(got.body))
+		}
+	}
+	if len(h.parts.fetched) != 0 {
+		t.Errorf("fetched %v", h.parts.fetched)
+	}
+	if !h.api.uploads.TryAcquire(h.api.o.MaxUploads) {
+		t.Error("room that uploads took was not given back")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.MaxUpload = 1000 })
+	var empty bytes.Buffer
+	form := multipart.NewWriter(&empty)
+	form.Close()
+	for name, c := range map[string]struct {
+		method, path, contentType, body string
+		code                            int
+		says                            string
+	}{
+		"empty":               {"POST", "/emojify/", "", "", 400, "empty"},
+		"no URL":              {"POST", "/emojify/", "", "faces.png", 400, "not a URL"},
+		"not http":            {"POST", "/emojify/", "", "file:///etc/passwd", 400, "not a URL"},
+		"ftp":                 {"POST", "/emojify/", "", "ftp://example.com/a", 400, "must begin with http"},
+		"opaque":              {"POST", "/emojify/", "", "http:example.com", 400, "not a URL"},
+		"password":            {"POST", "/emojify/", "", "http://a:b@example.com/", 400, "password"},
+		"long":                {"POST", "/emojify/", "", "http://example.com/" + strings.Repeat("a", 2048), 413, "too large"},
+		"JSON":                {"POST", "/emojify/", "application/json", "{}", 415, "must be a URL"},
+		"no picture":          {"POST", "/emojify/", "image/png", "<html>", 400, "not a picture"},
+		"large picture":       {"POST", "/emojify/", "image/png", "\x89PNG\x0D\x0A\x1A\x0A" + strings.Repeat("a", 1000), 413, "too large"},
+		"giant picture":       {"POST", "/emojify/", "image/png", strings.Repeat("a", 100_000), 413, "too large"},
+		"form without":        {"POST", "/emojify/", form.FormDataContentType(), empty.String(), 400, "no field"},
+		"form broken":         {"POST", "/emojify/", "multipart/form-data; boundary=x", "--x\r\nnonsense", 400, "could not be read"},
+		"form of no boundary": {"POST", "/emojify/", "multipart/form-data", "x", 415, "must be a URL"},
+		"unknown id":          {"GET", "/emojify/" + strings.Repeat("0", 64), "", "", 404, "no such picture"},
+		"no id":               {"GET", "/emojify/abc", "", "", 404, "64 lower-case"},
+		"unknown picture":     {"GET", "/cache/" + strings.Repeat("0", 64), "", "", 404, "no such picture"},
+		"a path":              {"GET", "/cache/..%2f..%2fetc%2fpasswd", "", "", 404, "64 lower-case"},
+	} {
+		a := h.do(c.method, c.path, c.contentType, []byte(c.body))
+		if a.code != c.code || !strings.Contains(string(a.body), c.says) || a.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s, want %d with %q", name, a.code, a.body, c.code, c.says)
+		}
+	}
+	if len(h.parts.fetched) != 0 {
+		t.Errorf("fetched %v", h.parts.fetched)
+	}
+}
+
+func TestQueueHasAnEndAndPositions(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.Workers, o.Queue = 1, 2 })
+	h.parts.gate = make(chan struct{})
+	url := func(n int) string { return fmt.Sprintf("%s?%d", faces, n) }
+	_, p0 := h.submit(url(0))
+	h.becomes(p0.ID, processing)
+	_, p1 := h.submit(url(1))
+	_, p2 := h.submit(url(2))
+	if p1.Status != queued || p1.Position != 1 || p2.Position != 2 || p2.Length != 2 {
+		t.Errorf("waiting: %+v and %+v", p1, p2)
+	}
+	if a, again := h.submit(url(2)); a.code != http.StatusAccepted || again.Position != 2 || again.Length != 2 {
+		t.Errorf("sent again while it waits: %d %+v", a.code, again)
+	}
+	full, _ := h.submit(url(3))
+	if full.code != http.StatusServiceUnavailable || full.header.Get("Retry-After") == "" || !strings.Contains(string(full.body), "wait already") {
+		t.Errorf("full: %d %v %s", full.code, full.header, full.body)
+	}
+	h.parts.gate <- struct{}{}
+	if p := h.becomes(p1.ID, processing); p.Position != 0 || p.Length != 1 {
+		t.Errorf("the next: %+v", p)
+	}
+	if _, p := h.status(p2.ID); p.Position != 1 || p.Length != 1 {
+		t.Errorf("the one after: %+v", p)
+	}
+	close(h.parts.gate)
+	for _, id := range []string{p0.ID, p1.ID, p2.ID} {
+		h.becomes(id, finished)
+	}
+}
+
+func TestFailuresAreToldAndMayBeTriedAgain(t *testing.T) {
+	h := newHouse(t)
+	for url, says := range map[string]string{
+		"http://forbidden.example/": "the address is private",
+		"http://panic.example/":     "internal error",
+	} {
+		_, p := h.submit(url)
+		if got := h.becomes(p.ID, failed); got.Error != says {
+			t.Errorf("%s: %+v, want %q", url, got, says)
+		}
+	}
+	h.parts.failWith(whittle.Errorf(whittle.Invalid, "no picture"))
+	_, p := h.submit(faces)
+	if got := h.becomes(p.ID, failed); got.Error != "no picture" || h.parts.found() != 1 {
+		t.Errorf("%+v after %d calls, want one: it was the picture's fault", got, h.parts.found())
+	}
+	h.parts.failWith(nil)
+	h.submit(faces)
+	h.becomes(p.ID, finished)
+}
+
+func TestCORS(t *testing.T) {
+	for _, c := range []struct {
+		origins []string
+		want    string
+	}{
+		{[]string{"*"}, "*"},
+		{[]string{"https://other.example", "https://page.example"}, "https://page.example"},
+		{[]string{"https://other.example"}, ""},
+		{nil, ""},
+	} {
+		h := newHouse(t, func(o *Options) { o.Origins = c.origins })
+		if got := h.do(http.MethodGet, "/health", "", nil); got.code != 200 || got.header.Get("Access-Control-Allow-Origin") != c.want {
+			t.Errorf("%v: %d %q, want %q", c.origins, got.code, got.header.Get("Access-Control-Allow-Origin"), c.want)
+		}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.url+"/emojify/", nil)
+		req.Header.Set("Origin", "https://page.example")
+		req.Header.Set("Access-Control-Request-Method", "POST")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if allowed := strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "POST"); res.StatusCode != 204 || allowed != (c.want != "") {
+			t.Errorf("%v: preflight %d, allowed %v", c.origins, res.StatusCode, allowed)
+		}
+	}
+}
+
+func TestClosingFinishesWhatWaits(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.Workers = 1 })
+	h.parts.gate = make(chan struct{})
+	var ids []string
+	for n := range 3 {
+		_, p := h.submit(fmt.Sprintf("%s?%d", faces, n))
+		ids = append(ids, p.ID)
+	}
+	h.becomes(ids[0], processing)
+	closed := make(chan struct{})
+	go func() { h.api.Close(t.Context()); close(closed) }()
+	h.eventually("nothing more is taken", func() bool {
+		a, _ := h.submit(faces + "?late")
+		return a.code == http.StatusServiceUnavailable
+	})
+	close(h.parts.gate)
+	<-closed
+	for _, id := range ids {
+		if _, p := h.status(id); p.Status != finished {
+			t.Errorf("after closing: %+v", p)
+		}
+	}
+}
+
+func TestClosingGivesUpInTime(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.Workers = 1 })
+	h.parts.gate = make(chan struct{}) // never opens
+	_, p := h.submit(faces)
+	h.becomes(p.ID, processing)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.api.Close(ctx)
+	if _, p := h.status(p.ID); p.Status != failed || !strings.Contains(p.Error, "closed down") {
+		t.Errorf("after closing: %+v", p)
+	}
+}

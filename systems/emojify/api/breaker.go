@@ -1,0 +1,98 @@
+package api
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	tripsAfter = 5                // failures in a row that open a breaker
+	firstRest  = time.Second      // how long it stays open the first time
+	longestCut = 30 * time.Second // to which that doubles with each failed probe
+)
+
+// breaker stops calls to a service that fails again and again, so that clients
+// have their answer at once and the service its rest. While it rests nothing
+// goes through; then one call at a time, a probe, until one succeeds.
+type breaker struct {
+	mu       sync.Mutex // guards the following
+	failures int        // in a row
+	rest     time.Duration
+	until    time.Time // when the next probe may go; zero: closed
+	probing  bool
+}
+
+// allow says whether a call may go now, and else how long not to ask again.
+// After each allowed call report or forget follows.
+func (b *breaker) allow(now time.Time) (ok bool, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.until.IsZero():
+		return true, 0
+	case now.Before(b.until):
+		return false, b.until.Sub(now)
+	case b.probing:
+		return false, firstRest
+	}
+	b.probing = true
+	return true, 0
+}
+
+// report says how a call went.
+func (b *breaker) report(failed bool, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !failed {
+		b.failures, b.rest, b.until, b.probing = 0, 0, time.Time{}, false
+		return
+	}
+	b.failures++
+	open := !b.until.IsZero()
+	if open && !b.probing || !open && b.failures < tripsAfter {
+		return // one that was under way when the breaker opened, or not yet enough
+	}
+	b.rest = min(max(2*b.rest, firstRest), longestCut)
+	b.until, b.probing = now.Add(b.rest), false
+}
+
+// forget takes back a call of which nothing was learnt.
+func (b *breaker) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.probing = false
+}
+
+func (b *breaker) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.until.IsZero()
+}
+
+const (
+	mostRetries = 10  // that may be saved up
+	retryShare  = 0.1 // of calls that may be retried in the long run
+)
+
+// budget lets a tenth of calls be retried: enough for a service that fails now
+// and then, too little to triple the load of one that is down.
+type budget struct {
+	mu    sync.Mutex // guards the following
+	spent float64
+}
+
+func (b *budget) earn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = max(b.spent-retryShare, 0)
+}
+
+func (b *budget) spend() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent+1 > mostRetries {
+		return false
+	}
+	b.spent++
+	return true
+}

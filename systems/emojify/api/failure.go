@@ -1,0 +1,102 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"whittle"
+)
+
+// words is what a client reads where a coded error has no message of its own:
+// its cause is for the log.
+var words = map[whittle.Code]string{
+	whittle.Canceled:         "the request was cancelled",
+	whittle.DeadlineExceeded: "it took too long",
+	whittle.Unavailable:      "something that is needed for it cannot be reached",
+	whittle.PermissionDenied: "that is not allowed",
+	whittle.Invalid:          "that cannot be read",
+}
+
+// public gives what a client may know of err.
+func public(err error) (whittle.Code, string) {
+	coded, ok := errors.AsType[*whittle.Error](err)
+	switch {
+	case !ok || coded.Code == whittle.Internal:
+		return whittle.Internal, "internal error"
+	case coded.Message != "" && coded.Hint != "":
+		return coded.Code, coded.Message + "; " + coded.Hint
+	case coded.Message != "":
+		return coded.Code, coded.Message
+	case words[coded.Code] != "":
+		return coded.Code, words[coded.Code]
+	}
+	return coded.Code, coded.Code.String()
+}
+
+// failure is the body of every answer that is an error.
+type failure struct {
+	Code  string `json:"code"`
+	Error string `json:"error"`
+}
+
+// busy is the error of a full queue: the same request may be taken later.
+func busy(format string, args ...any) *whittle.Error {
+	return whittle.Errorf(whittle.Unavailable, format, args...).WithHint("try again in a moment")
+}
+
+// handler is an http.Handler that leaves its errors to one place.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (a *API) handled(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		if err == nil {
+			return
+		}
+		code, text := public(err)
+		a.log.Log(r.Context(), levelOf(code), "answered with an error", "route", r.Pattern, "code", code.String(), "error", err)
+		status := code.HTTPStatus()
+		if s, ok := errors.AsType[*httpError](err); ok {
+			status = s.status
+		}
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", retryAfter(err))
+		}
+		writeJSON(w, status, failure{code.String(), text})
+	})
+}
+
+// httpError has a status that no code stands for.
+type httpError struct{ status int }
+
+func (e *httpError) Error() string { return http.StatusText(e.status) }
+
+func levelOf(c whittle.Code) slog.Level {
+	if c == whittle.Internal {
+		return slog.LevelError
+	}
+	return slog.LevelDebug
+}
+
+// retryAfter is in seconds: how long the breaker rests, or a moment.
+func retryAfter(err error) string {
+	wait := time.Second
+	if rest, ok := errors.AsType[*resting](err); ok {
+		wait = max(rest.wait, wait)
+	}
+	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody is left to tell
+}

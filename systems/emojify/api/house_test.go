@@ -1,0 +1,249 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"whittle"
+	"whittle/systems/emojify/cache"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// parts is a pipeline of which a test sees every step.
+type parts struct {
+	mu      sync.Mutex // guards the following
+	fetched []string
+	finds   int
+	fail    error // what Find gives; nil: one face
+
+	gate chan struct{} // Fetch waits for it; nil: it does not
+}
+
+var face = image.Rect(1, 2, 3, 4)
+
+// painted is a PNG for all that net/http knows, with what it was made of.
+func painted(picture []byte) []byte { return append([]byte("\x89PNG\x0D\x0A\x1A\x0A of "), picture...) }
+
+func (p *parts) Fetch(ctx context.Context, url string) ([]byte, error) {
+	p.mu.Lock()
+	p.fetched = append(p.fetched, url)
+	p.mu.Unlock()
+	if p.gate != nil {
+		select {
+		case <-p.gate:
+		case <-ctx.Done():
+			return nil, whittle.Errorf(whittle.CodeOf(ctx.Err()), "fetch: %w", ctx.Err())
+		}
+	}
+	switch {
+	case strings.Contains(url, "forbidden"):
+		return nil, whittle.Errorf(whittle.PermissionDenied, "the address is private")
+	case strings.Contains(url, "panic"):
+		panic("a decoder's mistake")
+	}
+	return []byte(url), nil
+}
+
+func (p *parts) Find(context.Context, []byte) ([]image.Rectangle, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finds++
+	return []image.Rectangle{face}, p.fail
+}
+
+func (p *parts) Ready(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fail
+}
+
+func (p *parts) Paint(_ context.Context, picture []byte, faces []image.Rectangle) ([]byte, error) {
+	if len(faces) != 1 || faces[0] != face {
+		return nil, whittle.Errorf(whittle.Internal, "faces = %v", faces)
+	}
+	return painted(picture), nil
+}
+
+func (p *parts) failWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
+func (p *parts) found() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.finds
+}
+
+// house is an API on a real port, before a cache service on another.
+type house struct {
+	t        testing.TB
+	api      *API
+	url      string
+	parts    *parts
+	registry *prometheus.Registry
+	address  string // of the cache
+	dir      string
+	stop     func() // ends the cache
+}
+
+func newHouse(t testing.TB, set ...func(*Options)) *house {
+	t.Helper()
+	h := &house{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
+	t.Cleanup(func() { h.stop() })
+	h.startCache()
+	h.open(h.dial(h.address), set...)
+	return h
+}
+
+// startCache serves the folder on the same address as before.
+func (h *house) startCache() {
+	h.t.Helper()
+	store, err := cache.Open(h.dir, cache.Options{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s := cache.NewServer(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	l, err := net.Listen("tcp", h.address)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.address = l.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	h.stop = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s.Shutdown(ctx)
+		if err := <-ended; err != nil {
+			h.t.Error(err)
+		}
+		store.Close()
+		h.stop = func() {}
+	}
+}
+
+func (h *house) dial(address string) *grpc.ClientConn {
+	h.t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func (h *house) open(conn *grpc.ClientConn, set ...func(*Options)) {
+	h.t.Helper()
+	o := Options{
+		Cache: conn, Fetcher: h.parts, Finder: h.parts, Painter: h.parts,
+		Metrics: h.registry, Log: slog.New(slog.DiscardHandler), Workers: 2, Origins: []string{"*"},
+	}
+	for _, f := range set {
+		f(&o)
+	}
+	var err error
+	if h.api, err = New(o); err != nil {
+		h.t.Fatal(err)
+	}
+	s := httptest.NewServer(h.api)
+	h.url = s.URL
+	h.t.Cleanup(func() {
+		s.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		h.api.Close(ctx)
+		http.DefaultClient.CloseIdleConnections()
+	})
+}
+
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+func (h *house) do(method, path, contentType string, body []byte) answer {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Origin", "https://page.example")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, text}
+}
+
+// submit sends a URL.
+func (h *house) submit(url string) (answer, progress) {
+	h.t.Helper()
+	a := h.do(http.MethodPost, "/emojify/", "text/plain", []byte(url))
+	return a, h.progress(a)
+}
+
+func (h *house) progress(a answer) (p progress) {
+	h.t.Helper()
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		h.t.Fatalf("%d %s: %v", a.code, a.body, err)
+	}
+	return p
+}
+
+func (h *house) status(id string) (answer, progress) {
+	h.t.Helper()
+	a := h.do(http.MethodGet, "/emojify/"+id, "", nil)
+	return a, h.progress(a)
+}
+
+// becomes waits for a status.
+func (h *house) becomes(id string, want stage) progress {
+	h.t.Helper()
+	var p progress
+	h.eventually("status "+string(want), func() bool {
+		_, p = h.status(id)
+		return p.Status == want
+	})
+	return p
+}
+
+func (h *house) eventually(what string, holds func() bool) {
+	h.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("it never was so: %s", what)
+		}
+		<-tick.C
+	}
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/label"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	attempts *prometheus.CounterVec
+	retries  *prometheus.CounterVec
+	jobs     *prometheus.CounterVec
+	jobTime  prometheus.Histogram
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	times := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "http_requests_total", Help: "Requests answered, by route as profiles name it.",
+		}, []string{"method", "route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_request_seconds", Help: "Time to the end of an answer.", Buckets: times,
+		}, []string{"method", "route"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "emojify_upstream_attempts_total", Help: "Attempts at calls, by upstream and code.",
+		}, []string{"upstream", "code"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "emojify_upstream_retries_total", Help: "Attempts after a first one failed.",
+		}, []string{"upstream"}),
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "emojify_jobs_total", Help: "Pictures worked on, by what came of it.",
+		}, []string{"code"}),
+		jobTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "emojify_job_seconds", Help: "Time to work on a picture.", Buckets: times,
+		}),
+	}
+	r.MustRegister(m.requests, m.seconds, m.attempts, m.retries, m.jobs, m.jobTime)
+	return m
+}
+
+// watched counts the requests of one route, and labels them for profiles by
+// the same words.
+func (m *metrics) watched(method, route string, next http.Handler) http.Handler {
+	seconds := m.seconds.WithLabelValues(method, route)
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun, s := time.Now(), &statusWriter{ResponseWriter: w}
+		defer func() { // also when the answer was broken off
+			m.requests.WithLabelValues(method, route, strconv.Itoa(s.status())).Inc()
+			seconds.Observe(time.Since(begun).Seconds())
+		}()
+		next.ServeHTTP(s, r)
+	})
+	return label.Endpoint(method+" "+route, counted)
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	code int // 0: nothing was written yet
+}
+
+func (s *statusWriter) WriteHeader(code int) {
+	if s.code == 0 && code >= 200 {
+		s.code = code
+	}
+	s.ResponseWriter.WriteHeader(code)
+}
+
+func (s *statusWriter) Write(b []byte) (int, error) {
+	if s.code == 0 {
+		s.code = http.StatusOK
+	}
+	return s.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *statusWriter) status() int {
+	if s.code == 0 {
+		return http.StatusOK
+	}
+	return s.code
+}

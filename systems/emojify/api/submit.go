@@ -1,0 +1,192 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+const (
+	// maxURL bounds a picture's URL, in bytes.
+	maxURL = 2048
+	// formRoom is what a form may have around its picture, in bytes.
+	formRoom = 64 << 10
+	// uploadWithin bounds the time that a picture may take to arrive.
+	uploadWithin = 30 * time.Second
+)
+
+// submit is POST /emojify/: a URL as the body, or a picture, raw or as a
+// form's field "image".
+func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
+	one, err := a.read(w, r)
+	if err != nil {
+		return err
+	}
+	p, used, err := a.enter(r, one)
+	if !used && one.release != nil {
+		one.release()
+	}
+	if err != nil {
+		return err
+	}
+	status := http.StatusAccepted
+	if p.Status == finished {
+		status = http.StatusOK
+	}
+	w.Header().Set("Location", "/emojify/"+p.ID)
+	writeJSON(w, status, p)
+	return nil
+}
+
+// enter queues a job unless its picture is known; used says that it did.
+func (a *API) enter(r *http.Request, one *job) (p progress, used bool, err error) {
+	if p, ok := a.jobs.active(one.id); ok {
+		return p, false, nil
+	}
+	there, err := a.pictures.exists(r.Context(), one.id)
+	if err != nil {
+		return progress{}, false, err
+	}
+	if there {
+		return a.jobs.done(one.id), false, nil
+	}
+	p, joined, err := a.jobs.add(one)
+	return p, err == nil && !joined, err
+}
+
+func (a *API) read(w http.ResponseWriter, r *http.Request) (*job, error) {
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case media == "multipart/form-data" && err == nil && params["boundary"] != "":
+		return a.upload(w, r, formPicture)
+	case strings.HasPrefix(media, "image/"):
+		return a.upload(w, r, func(r *http.Request) (io.Reader, error) { return r.Body, nil })
+	case media == "" || media == "text/plain" || media == "application/x-www-form-urlencoded": // the last is what curl -d says
+		return readURL(w, r)
+	}
+	return nil, unsupported()
+}
+
+func unsupported() error {
+	return &whittle.Error{
+		Code: whittle.Unsupported, Message: "the body must be a URL as text/plain, a picture, or a form with a picture in its field \"image\"",
+		Err: &httpError{http.StatusUnsupportedMediaType},
+	}
+}
+
+func readURL(w http.ResponseWriter, r *http.Request) (*job, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxURL+16)) // and white space around it
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	text := strings.TrimSpace(string(body))
+	if err := checkURL(text); err != nil {
+		return nil, err
+	}
+	return &job{id: idOf([]byte(text)), url: text}, nil
+}
+
+// checkURL refuses at once what the fetcher never takes; whether an address is
+// allowed it finds out when it goes there.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return whittle.Errorf(whittle.Invalid, "the body is empty").WithHint("send a picture's URL")
+	case len(text) > maxURL:
+		return whittle.Errorf(whittle.Invalid, "the URL is longer than %d bytes", maxURL)
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return whittle.Errorf(whittle.Invalid, "the body is not a URL").WithHint("send one such as https://example.com/faces.jpg")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return whittle.Errorf(whittle.Invalid, "the URL must begin with http:// or https://")
+	case u.User != nil:
+		return whittle.Errorf(whittle.Invalid, "the URL must not have a user's name or password in it")
+	}
+	return nil
+}
+
+func idOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// upload reads a picture that is sent, once there is room for the largest.
+func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Request) (io.Reader, error)) (*job, error) {
+	size := a.o.MaxUpload
+	if r.ContentLength > size+formRoom {
+		return nil, tooLarge()
+	}
+	if !a.uploads.TryAcquire(size) {
+		return nil, busy("too many pictures are being sent")
+	}
+	release := func() { a.uploads.Release(size) }
+	// Not every connection has deadlines; those of a server do.
+	_ = http.NewResponseController(w).SetReadDeadline(a.o.now().Add(uploadWithin))
+	r.Body = http.MaxBytesReader(w, r.Body, size+formRoom)
+	picture, err := a.readPicture(r, find)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &job{id: idOf(picture), picture: picture, release: release}, nil
+}
+
+func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error)) ([]byte, error) {
+	from, err := find(r)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	picture, err := io.ReadAll(io.LimitReader(from, a.o.MaxUpload+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case int64(len(picture)) > a.o.MaxUpload:
+		return nil, tooLarge()
+	case !strings.HasPrefix(http.DetectContentType(picture), "image/"):
+		return nil, whittle.Errorf(whittle.Invalid, "what was sent is not a picture")
+	}
+	return picture, nil
+}
+
+// formPicture gives the field "image" without a copy in memory or on disk.
+func formPicture(r *http.Request) (io.Reader, error) {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF {
+			return nil, whittle.Errorf(whittle.Invalid, "the form has no field \"image\"")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if part.FormName() == "image" {
+			return part, nil
+		}
+	}
+}
+
+func tooLarge() error {
+	return &whittle.Error{Code: whittle.ResourceExhausted, Message: "the body is too large", Err: &httpError{http.StatusRequestEntityTooLarge}}
+}
+
+// unreadable says why a body could not be read to its end.
+func unreadable(err error) error {
+	if _, ok := errors.AsType[*whittle.Error](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge()
+	}
+	return &whittle.Error{Code: whittle.Invalid, Message: "the body could not be read", Err: err}
+}
