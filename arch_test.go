@@ -68,9 +68,10 @@ var rooms = map[string]int{
 
 	"whittle/systems/ingest/cmd/ingest": 32,
 
-	"whittle/systems/emojify/rpc":   30,
-	"whittle/systems/emojify/cache": 31,
-	"whittle/systems/emojify/api":   31,
+	"whittle/systems/emojify/rpc":     30,
+	"whittle/systems/emojify/picture": 30,
+	"whittle/systems/emojify/cache":   31,
+	"whittle/systems/emojify/api":     31,
 
 	"whittle/cmd/whittle": 40,
 
