@@ -9,9 +9,12 @@ import (
 	"whittle/systems/ingest/event"
 )
 
-// slack is what a request costs beside its body's bytes, and how much larger
-// than its content a compressed body can be.
-const slack = 4 << 10
+// slack is how much longer a record can be than its body, and a compressed body
+// than its content. beside is what a request costs of a budget beside its body.
+const (
+	slack  = 4 << 10
+	beside = 1 << 10
+)
 
 // chunk is by how much the room for a body of unknown length grows.
 const chunk = 32 << 10
@@ -45,15 +48,17 @@ func (c *call) admit(r *http.Request) *refusal {
 	if no := c.room(need); no != nil {
 		return no
 	}
-	if !c.f.reading.TryAcquire(need) {
+	room := c.cost(int(need))
+	if !c.f.reading.TryAcquire(room) {
 		ctx, cancel := context.WithTimeout(r.Context(), c.f.limits.Wait)
 		defer cancel()
-		if c.f.reading.Acquire(ctx, need) != nil {
+		if c.f.reading.Acquire(ctx, room) != nil {
 			return &refusal{http.StatusTooManyRequests, busy}
 		}
 	}
-	c.reading = need
+	c.reading = room
 	c.hold(need)
+	c.equip()
 	return nil
 }
 

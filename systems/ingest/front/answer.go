@@ -62,7 +62,7 @@ func (c *call) refused(no refusal) reply {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
 	}
-	c.out = appendRefusal(c.out, s, no.reason, c.id)
+	c.out = appendRefusal(nil, s, no.reason, c.id)
 	return a
 }
 
@@ -91,7 +91,7 @@ func (c *call) report(r *http.Request) reply {
 	if a.status == http.StatusTooManyRequests || a.status >= 500 {
 		a.retry = c.f.retryAfter(c.need)
 	}
-	b := append(c.out, `{"v":`+version+`,"success":`...)
+	b := append(c.scratch.answer, `{"v":`+version+`,"success":`...)
 	b = strconv.AppendBool(b, t.worst <= duplicate)
 	b = append(b, `,"status":"`...)
 	b = append(append(b, statusNames[t.worst]...), '"')
@@ -109,8 +109,8 @@ func (c *call) report(r *http.Request) reply {
 	return a
 }
 
-// answer writes it.
-func (c *call) answer(w http.ResponseWriter, a reply) {
+// reply writes it.
+func (c *call) reply(w http.ResponseWriter, a reply) {
 	c.f.metrics.request(c.kind, a.status)
 	c.f.metrics.duration.Observe(c.f.o.Now().Sub(c.received).Seconds())
 	send(w, a, c.out)

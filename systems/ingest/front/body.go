@@ -32,12 +32,12 @@ func (c *call) read(r *http.Request) *refusal {
 		case err != nil:
 			return badBody(err)
 		}
-		if more := int64(len(c.wire)+chunk) - c.reading; more > 0 {
+		if more := c.cost(len(c.wire)+chunk) - c.reading; more > 0 {
 			if !c.f.reading.TryAcquire(more) {
 				return &refusal{http.StatusTooManyRequests, busy}
 			}
 			c.reading += more
-			c.hold(c.reading)
+			c.hold(int64(len(c.wire) + chunk))
 		}
 	}
 }
@@ -62,14 +62,14 @@ func tooLarge(most int) *refusal {
 // kind wait for, so that they cannot wait for each other.
 func (c *call) decode() ([]byte, *refusal) {
 	if c.coding == identity {
-		if !c.work(int64(len(c.wire) + slack)) {
+		if !c.work(c.cost(len(c.wire))) {
 			return nil, &refusal{http.StatusTooManyRequests, busy}
 		}
 		c.hold(int64(len(c.wire)))
 		return c.wire, nil
 	}
 	e := expansion{size: c.most(), ratio: c.f.limits.Ratio}
-	if !c.work(int64(e.most(len(c.wire)) + slack)) {
+	if !c.work(c.cost(e.most(len(c.wire)))) {
 		return nil, &refusal{http.StatusTooManyRequests, busy}
 	}
 	out, err := decode(c.coding, c.decoded, c.wire, e)
@@ -84,11 +84,21 @@ func (c *call) decode() ([]byte, *refusal) {
 	case len(out) == 0:
 		return nil, &refusal{http.StatusBadRequest, "the body is empty"}
 	}
-	rest := c.working - int64(len(out)+slack)
+	rest := c.working - c.cost(len(out))
 	c.f.working.Release(rest)
 	c.working -= rest
 	c.hold(int64(len(out)))
 	return out, nil
+}
+
+// cost is what a body of so many bytes takes of a budget. Events are made anew
+// out of theirs, in memory that the scratch has from the request before; a body
+// that is kept as it is costs nothing more.
+func (c *call) cost(body int) int64 {
+	if c.json {
+		body *= 2
+	}
+	return int64(body + beside)
 }
 
 func (c *call) work(n int64) bool {

@@ -13,7 +13,7 @@ import (
 	"whittle/systems/ingest/event"
 )
 
-// call is one request's memory. It is pooled, with all that it grew to.
+// call is one request on its way.
 type call struct {
 	f        *Front
 	kind     event.Kind
@@ -29,12 +29,20 @@ type call struct {
 	reading, working int64
 	held             int64 // of the front's sum of bytes on their way
 
-	wire, decoded []byte
-	parser        event.Parser
-	raw           [1]event.Item
-	items         []event.Item // the parser's, or raw
-	outcomes      []outcome    // one an item
-	out           []byte       // the answer's body
+	// scratch is what the request works with, once it is let in. Those that
+	// wait to be let in have none.
+	*scratch
+	items []event.Item // the parser's, or raw
+	out   []byte       // the answer's body
+}
+
+// scratch is memory that is kept for the next request, with all that it grew to.
+type scratch struct {
+	wire, decoded, answer []byte
+
+	parser   event.Parser
+	raw      [1]event.Item
+	outcomes []outcome // one an item
 
 	// What keep needs; see there.
 	records []stream.Record
@@ -43,16 +51,28 @@ type call struct {
 	waiting []pending
 }
 
-var calls = sync.Pool{New: func() any { return new(call) }}
+// small and large keep scratches. They are two, so that what batches have grown
+// is not spread over a thousand connections that send single events.
+var small, large = sync.Pool{New: newScratch}, sync.Pool{New: newScratch}
 
-// maxPooled is how large a buffer may be and stay with a pooled call.
-const maxPooled = 1 << 20
+func newScratch() any { return new(scratch) }
 
-func (c *call) begin(f *Front, r *http.Request, kind event.Kind, id string) {
-	c.f, c.kind, c.id = f, kind, id
-	c.received = f.o.Now()
-	c.address = f.clientAddress(r)
+const (
+	smallBody = 8 << 10
+	// tooGrown is what a buffer may have grown to and be kept with the small.
+	tooGrown = 8 * smallBody
+)
+
+// equip gives the call its scratch.
+func (c *call) equip() {
+	pool := &large
+	if c.isSmall() {
+		pool = &small
+	}
+	c.scratch = pool.Get().(*scratch)
 }
+
+func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
 // done gives everything back. The records' memory is ours again because Append
 // has returned.
@@ -64,21 +84,22 @@ func (c *call) done() {
 		c.f.working.Release(c.working)
 	}
 	c.hold(0)
-	clear(c.records)
-	clear(c.outcomes)
-	clear(c.waiting)
-	c.raw[0] = event.Item{}
-	for _, b := range []*[]byte{&c.wire, &c.decoded, &c.out} {
-		if cap(*b) > maxPooled {
-			*b = nil
-		}
-		*b = (*b)[:0]
+	s := c.scratch
+	if s == nil {
+		return
 	}
-	*c = call{
-		wire: c.wire, decoded: c.decoded, out: c.out, parser: c.parser,
-		records: c.records[:0], outcomes: c.outcomes[:0], todo: c.todo[:0], ids: c.ids[:0], waiting: c.waiting[:0],
+	clear(s.records)
+	clear(s.outcomes)
+	clear(s.waiting)
+	s.raw[0] = event.Item{}
+	s.wire, s.decoded, s.answer = s.wire[:0], s.decoded[:0], c.out[:0]
+	s.records, s.outcomes, s.todo, s.ids, s.waiting = s.records[:0], s.outcomes[:0], s.todo[:0], s.ids[:0], s.waiting[:0]
+	switch {
+	case !c.isSmall():
+		large.Put(s)
+	case cap(s.wire) <= tooGrown && cap(s.answer) <= tooGrown:
+		small.Put(s)
 	}
-	calls.Put(c)
 }
 
 // refusal is an answer about a request as a whole, of which nothing was kept.
@@ -138,7 +159,7 @@ func (c *call) reserveRecords(counted int) *refusal {
 	for i := range c.items {
 		made += len(c.items[i].Record.Value)
 	}
-	extra := int64(made - counted)
+	extra := int64(made - 2*counted)
 	if extra <= 0 {
 		return nil
 	}

@@ -35,10 +35,10 @@ type Limits struct {
 	// Default 200.
 	Ratio int
 	// InFlight bounds the bytes of all bodies that are being read, and once
-	// more of those being worked on. Default 12 MiB.
+	// more of those being worked on. JSON counts twice. Default 6 MiB.
 	InFlight int64
 	// Wait is how long a request may wait for its part of InFlight before it
-	// is sent away. Default 1 s.
+	// is sent away. Default 2 s.
 	Wait time.Duration
 	// Append is how long the stream may take before the outcome is called
 	// unknown. Default 30 s.
@@ -56,8 +56,8 @@ func (l Limits) orDefault() Limits {
 	positive(&l.Event.Batch, 500<<10)
 	positive(&l.Import, 500<<10)
 	positive(&l.Ratio, 200)
-	positive(&l.InFlight, 12<<20)
-	positive(&l.Wait, time.Second)
+	positive(&l.InFlight, 6<<20)
+	positive(&l.Wait, 2*time.Second)
 	positive(&l.Append, 30*time.Second)
 	positive(&l.Header, 10*time.Second)
 	positive(&l.Body, 30*time.Second)
@@ -65,7 +65,7 @@ func (l Limits) orDefault() Limits {
 	positive(&l.Conns, 4096)
 	positive(&l.Event.Merged, 4*l.Event.Batch)
 	// What could not come in with the whole room to itself never could.
-	l.InFlight = max(l.InFlight, int64(max(l.Event.Event, l.Event.Batch, l.Import, l.Event.Merged)+2*slack))
+	l.InFlight = max(l.InFlight, int64(max(2*l.Event.Event, 2*l.Event.Batch, 2*l.Import, l.Event.Merged)+2*slack))
 	return l
 }
 
@@ -174,10 +174,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.underWay.Add(1)
 		defer f.underWay.Add(-1)
-		c := calls.Get().(*call)
+		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r)}
 		defer c.done()
-		c.begin(f, r, kind, id)
-		c.answer(w, c.take(r))
+		c.reply(w, c.take(r))
 	}
 }
 

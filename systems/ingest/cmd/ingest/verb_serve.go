@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -32,7 +34,7 @@ type serveVerb struct {
 	logFlags
 	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Answer when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
 
-	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"1000000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
+	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"500000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
 	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`
 	limitFlags
 
@@ -48,7 +50,7 @@ type limitFlags struct {
 	MaxEvents     int           `group:"limits" env:"INGEST_MAX_EVENTS" default:"2500" placeholder:"N" help:"Most events in a batch (${default})."`
 	MaxImport     size          `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
 	MaxRatio      int           `group:"limits" env:"INGEST_MAX_RATIO" default:"200" placeholder:"N" help:"Most that a compressed body of more than 64 KiB may expand by (${default})."`
-	InFlight      size          `group:"limits" env:"INGEST_IN_FLIGHT" default:"12MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default})."`
+	InFlight      size          `group:"limits" env:"INGEST_IN_FLIGHT" default:"6MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default}); JSON counts twice."`
 	MaxConns      int           `group:"limits" env:"INGEST_MAX_CONNS" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 	HeaderTimeout time.Duration `group:"limits" env:"INGEST_HEADER_TIMEOUT" default:"10s" placeholder:"TIME" help:"For a request's header (${default})."`
 	BodyTimeout   time.Duration `group:"limits" env:"INGEST_BODY_TIMEOUT" default:"30s" placeholder:"TIME" help:"For its body (${default})."`
@@ -95,6 +97,7 @@ Examples:
 
 // Run serves until ctx ends.
 func (v *serveVerb) Run(ctx context.Context, s streams) error {
+	collectOften()
 	log := newLog(s.err, v.LogLevel, v.LogJSON)
 	limits, err := v.limits()
 	if err != nil {
@@ -122,6 +125,16 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		log.Info("ended: everything that was answered is kept", "durability", kept.stream.Durability())
 	}
 	return err
+}
+
+// collectOften keeps the heap within half of what is live above it, in place of
+// as much again: most of what is live is the window of ids, which has no
+// pointers to follow, so that collecting twice as often costs next to nothing
+// and saves tens of megabytes. GOGC in the environment goes before it.
+func collectOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 }
 
 func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
