@@ -30,9 +30,6 @@ func (l *Log) commitAll(number uint64) {
 	defer w.end()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	if err := w.rotate(); err != nil && !w.heal(err) {
-		return
-	}
 	for idle := newBatch(); ; {
 		b := l.intake.take(idle, &w.pace, timer)
 		if b == nil {
@@ -53,7 +50,7 @@ func (l *Log) commitAll(number uint64) {
 // says that nothing can be written any more.
 func (w *writer) commit(b *batch) (answer, err error) {
 	l := w.l
-	if w.at+b.size() > w.seg.size {
+	if w.file == nil || w.at+b.size() > w.seg.size {
 		if err := w.rotate(); err != nil {
 			return notKept(err, "begin a segment"), err
 		}

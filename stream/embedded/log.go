@@ -25,18 +25,20 @@ type Log struct {
 	intake intake
 	space  space
 
-	closing   chan struct{} // closed when Close is called
-	closeOnce sync.Once
-	closed    chan struct{} // closed when nothing runs any more
-	running   sync.WaitGroup
-	freed     chan struct{} // has an element when files were removed
-	syncs     syncCounter
-	scrubbed  scrubCounter
-	ends      end        // what the last life left behind
-	following sync.Mutex // held by the one that follows the writer, read-only
+	closing    chan struct{} // closed when Close is called
+	closeOnce  sync.Once
+	closed     chan struct{} // closed when nothing runs any more
+	running    sync.WaitGroup
+	freed      chan struct{} // has an element when files were removed
+	syncs      syncCounter
+	scrubbed   scrubCounter
+	ends       end        // what the last life left behind
+	following  sync.Mutex // held by the one that follows the writer, read-only
+	discarding sync.Mutex // held by the one that removes files
 
 	mu       sync.Mutex    // guards the following
 	segments []*segment    // oldest first; the last one with records may grow
+	doomed   []*segment    // taken off the list, and their files not removed yet
 	next     uint64        // the offset behind the last durable record
 	first    uint64        // Trim let go of what is before it
 	hold     uint64        // the retention keeps what is not before it

@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"whittle"
 	"whittle/stream"
 	"whittle/stream/conformance"
 )
@@ -106,4 +109,15 @@ func placeOf(b []byte, offset uint64) (int, bool) {
 		at += int(f.size())
 	}
 	return 0, false
+}
+
+func codeName(err error) string { return whittle.CodeOf(err).String() }
+
+// until lets a bubble's time go on.
+func until(t *testing.T, d time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+	synctest.Wait()
 }

@@ -2,6 +2,9 @@ package embedded
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"slices"
 	"time"
 
 	"whittle"
@@ -31,9 +34,9 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "trim before %d: the log ends at %d", offset, next)
 	}
 	l.first = max(l.first, offset)
-	gone := l.lockedCut(func(seg *segment) bool { return seg.next <= l.first })
+	l.lockedCut(func(seg *segment) bool { return seg.next <= l.first })
 	l.mu.Unlock()
-	return l.discard(gone)
+	return l.discard()
 }
 
 // Hold tells the retention to drop nothing at or behind a position. Whoever
@@ -50,28 +53,39 @@ func (l *Log) Hold(from stream.Position) error {
 }
 
 // lockedCut takes the oldest segments off the list while gone says so, but for
-// the last one.
-func (l *Log) lockedCut(gone func(*segment) bool) []*segment {
+// the last one. Their files are discard's.
+func (l *Log) lockedCut(gone func(*segment) bool) {
 	n := 0
 	for n < len(l.segments)-1 && gone(l.segments[n]) {
 		n++
 	}
-	cut := l.segments[:n:n]
+	l.doomed = append(l.doomed, l.segments[:n]...)
 	l.segments = l.segments[n:]
 	if n > 0 {
 		l.first = max(l.first, l.segments[0].base)
 	}
-	return cut
 }
 
-// discard removes the files, oldest first, so that a crash leaves no gap.
-func (l *Log) discard(segments []*segment) error {
-	var bytes int64
-	for _, seg := range segments {
-		if err := l.disk.Remove(segmentName(seg.number)); err != nil {
-			return codedf(err, "remove segment")
+// discard removes the files of what was cut off, oldest first and none before
+// the one before it is gone from the disk, so that a crash leaves no gap.
+func (l *Log) discard() error {
+	l.discarding.Lock()
+	defer l.discarding.Unlock()
+	l.mu.Lock()
+	doomed := l.doomed
+	l.doomed = nil
+	l.mu.Unlock()
+	var (
+		bytes int64
+		err   error
+	)
+	for len(doomed) > 0 && err == nil {
+		if err = l.disk.Remove(segmentName(doomed[0].number)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			if err = l.disk.Sync(); err == nil {
+				bytes += doomed[0].size
+				doomed = doomed[1:]
+			}
 		}
-		bytes += seg.size
 	}
 	if bytes > 0 {
 		l.space.gave(bytes, l.o.now())
@@ -79,6 +93,12 @@ func (l *Log) discard(segments []*segment) error {
 		case l.freed <- struct{}{}:
 		default:
 		}
+	}
+	if err != nil {
+		l.mu.Lock()
+		l.doomed = slices.Concat(doomed, l.doomed)
+		l.mu.Unlock()
+		return codedf(err, "remove segment")
 	}
 	return nil
 }
@@ -98,16 +118,17 @@ func (l *Log) retain() {
 		case <-l.closing:
 			return
 		case <-tick.C:
-			if err := l.discard(l.expired(l.o.now())); err != nil {
+			l.expire(l.o.now())
+			if err := l.discard(); err != nil {
 				l.o.Log.Warn("an old segment stays", "error", err)
 			}
 		}
 	}
 }
 
-// expired takes off the list what the retention lets go of. A segment is as old
+// expire takes off the list what the retention lets go of. A segment is as old
 // as the first batch of the one behind it.
-func (l *Log) expired(now time.Time) []*segment {
+func (l *Log) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var bytes int64
@@ -115,7 +136,7 @@ func (l *Log) expired(now time.Time) []*segment {
 		bytes += seg.size
 	}
 	i := 0
-	return l.lockedCut(func(seg *segment) bool {
+	l.lockedCut(func(seg *segment) bool {
 		i++
 		old := l.o.RetainAge > 0 && age(l.segments[i], now) > l.o.RetainAge
 		much := l.o.RetainBytes > 0 && bytes > l.o.RetainBytes

@@ -250,7 +250,7 @@ func checkRoom(d disk, size, reserve int64) error {
 	}
 	if free-size < reserve {
 		return whittle.Errorf(whittle.ResourceExhausted, "the disk has %d bytes left; a segment takes %d, and %d stay free", free, size, reserve).
-			WithHint("free space on the disk, or let a drain or the retention let go of records; it goes on by itself then")
+			WithHint(hintFull)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle"
 	"whittle/stream"
 )
 
@@ -44,9 +45,16 @@ func (l *Log) Room() stream.Room {
 		return room
 	}
 	size := l.o.SegmentBytes
-	room.Free = s.left.Load() + max(0, s.free.Load()/size*size)
+	if room.Free = s.left.Load() + max(0, s.free.Load()/size*size); room.Free == 0 {
+		room.Err = errNoRoom
+	}
 	return room
 }
+
+var errNoRoom = whittle.Errorf(whittle.ResourceExhausted, "the disk has no room for a segment").WithHint(hintFull)
+
+// hintFull is what to do about a full disk.
+const hintFull = "free space on the disk, or let a drain or the retention let go of records; it goes on by itself then"
 
 // gave notes that files of so many bytes were removed.
 func (s *space) gave(bytes int64, now time.Time) {
