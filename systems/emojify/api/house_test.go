@@ -107,10 +107,15 @@ type house struct {
 
 func newHouse(t testing.TB, set ...func(*Options)) *house {
 	t.Helper()
-	h := &house{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
-	t.Cleanup(func() { h.stop() })
+	h := emptyHouse(t)
 	h.startCache()
 	h.open(h.dial(h.address), set...)
+	return h
+}
+
+func emptyHouse(t testing.TB) *house {
+	h := &house{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
+	t.Cleanup(func() { h.stop() })
 	return h
 }
 
@@ -160,17 +165,18 @@ func (h *house) open(conn *grpc.ClientConn, set ...func(*Options)) {
 	for _, f := range set {
 		f(&o)
 	}
-	var err error
-	if h.api, err = New(o); err != nil {
+	api, err := New(o)
+	if err != nil {
 		h.t.Fatal(err)
 	}
-	s := httptest.NewServer(h.api)
+	h.api = api
+	s := httptest.NewServer(api)
 	h.url = s.URL
 	h.t.Cleanup(func() {
 		s.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		h.api.Close(ctx)
+		api.Close(ctx)
 		http.DefaultClient.CloseIdleConnections()
 	})
 }

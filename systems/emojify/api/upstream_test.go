@@ -1,0 +1,190 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"whittle"
+	"whittle/systems/emojify/rpc"
+)
+
+// oddCache is a cache that does as a test says.
+type oddCache struct {
+	rpc.UnimplementedCacheServiceServer
+	healthpb.UnimplementedHealthServer
+	get    func(grpc.ServerStreamingServer[rpc.GetResponse]) error
+	exists func(context.Context) error
+}
+
+func (c *oddCache) Get(_ *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+	return c.get(out)
+}
+
+func (c *oddCache) Exists(ctx context.Context, _ *rpc.ExistsRequest) (*rpc.ExistsResponse, error) {
+	return &rpc.ExistsResponse{}, c.exists(ctx)
+}
+
+func (c *oddCache) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, c.exists(ctx)
+}
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// before gives an API before an odd cache.
+func before(t *testing.T, c *oddCache, set ...func(*Options)) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(grpc.WaitForHandlers(true))
+	rpc.RegisterCacheServiceServer(s, c)
+	healthpb.RegisterHealthServer(s, c)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	t.Cleanup(func() { s.Stop(); <-ended })
+	h := emptyHouse(t)
+	h.open(h.dial(l.Addr().String()), set...)
+	return h
+}
+
+var someID = strings.Repeat("0", 64)
+
+func TestHungCacheIsAnAnswer(t *testing.T) {
+	h := before(t, &oddCache{
+		get:    func(out grpc.ServerStreamingServer[rpc.GetResponse]) error { return hang(out.Context()) },
+		exists: hang,
+	}, func(o *Options) { o.CacheCalls.Timeout = 20 * time.Millisecond })
+	seen := map[int]int{}
+	for range 3 {
+		for _, a := range []answer{
+			h.do(http.MethodGet, "/cache/"+someID, "", nil),
+			h.do(http.MethodGet, "/emojify/"+someID, "", nil),
+			h.do(http.MethodPost, "/emojify/", "", []byte(faces)),
+		} {
+			seen[a.code]++
+			if !strings.Contains(string(a.body), "cache") || a.code == 503 && a.header.Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", a.code, a.header, a.body)
+			}
+		}
+	}
+	// First the time runs out, then the breaker answers.
+	if seen[504] == 0 || seen[503] == 0 || seen[504]+seen[503] != 9 {
+		t.Errorf("answers = %v", seen)
+	}
+	a := h.do(http.MethodGet, "/health", "", nil)
+	if a.code != 503 || !strings.Contains(string(a.body), `"status":"degraded"`) || !strings.Contains(string(a.body), `"faceDetection":"ok"`) {
+		t.Errorf("health: %d %s", a.code, a.body)
+	}
+}
+
+// TestBrokenPictureIsBrokenOff has a cache end, or hang, in the middle.
+func TestBrokenPictureIsBrokenOff(t *testing.T) {
+	for name, then := range map[string]func(context.Context) error{
+		"fails": func(context.Context) error { return status.Error(codes.Unavailable, "gone") },
+		"hangs": hang,
+		"ends":  func(context.Context) error { return nil },
+	} {
+		h := before(t, &oddCache{get: func(out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+			if err := out.Send(&rpc.GetResponse{Size: 200_000, Data: make([]byte, 100_000)}); err != nil {
+				return err
+			}
+			return then(out.Context())
+		}}, func(o *Options) { o.CacheCalls.Timeout = 50 * time.Millisecond })
+		res, err := http.Get(h.url + "/cache/" + someID)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err == nil || len(b) > 100_000 {
+			t.Errorf("%s: %d bytes and %v, want an error after 100,000", name, len(b), err)
+		}
+	}
+}
+
+func TestRetryMendsWhatFailsNowAndThen(t *testing.T) {
+	calls := 0
+	h := before(t, &oddCache{get: func(out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+		if calls++; calls%2 == 1 {
+			return status.Error(codes.Unavailable, "now and then")
+		}
+		return out.Send(&rpc.GetResponse{Size: 4, Data: []byte("GIF8")})
+	}})
+	for range 5 {
+		if a := h.do(http.MethodGet, "/cache/"+someID, "", nil); a.code != 200 || string(a.body) != "GIF8" {
+			t.Errorf("%d %q", a.code, a.body)
+		}
+	}
+}
+
+func TestFailingFaceDetectionIsAnAnswer(t *testing.T) {
+	h := newHouse(t)
+	h.parts.failWith(whittle.Errorf(whittle.Unavailable, "face detection: %w", net.ErrClosed))
+	for range 3 {
+		_, p := h.submit(faces)
+		got := h.becomes(p.ID, failed)
+		if got.Error != "the faces could not be looked for" && !strings.Contains(got.Error, "has not answered") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := h.parts.found(); n != tripsAfter {
+		t.Errorf("%d calls of three jobs, want %d: the breaker keeps the rest away", n, tripsAfter)
+	}
+	if a := h.do(http.MethodGet, "/health", "", nil); a.code != 503 || !strings.Contains(string(a.body), `"cache":"ok"`) || strings.Contains(string(a.body), `"faceDetection":"ok"`) {
+		t.Errorf("health: %d %s", a.code, a.body)
+	}
+	if a := h.do(http.MethodGet, "/cache/"+someID, "", nil); a.code != 404 {
+		t.Errorf("pictures do not need it: %d", a.code)
+	}
+}
+
+func TestCacheRestarts(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.CacheCalls = Calls{Timeout: time.Second} })
+	_, p := h.submit(faces)
+	h.becomes(p.ID, finished)
+	h.stop()
+	if a := h.do(http.MethodGet, "/cache/"+p.ID, "", nil); a.code != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("while it is away: %d %s", a.code, a.body)
+	}
+	h.startCache()
+	var a answer
+	h.eventually("the picture is back", func() bool {
+		a = h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
+		return a.code == 200
+	})
+	if !bytes.Equal(a.body, painted([]byte(faces))) {
+		t.Errorf("%q", a.body)
+	}
+}
+
+func TestClientThatGoesLeavesNothing(t *testing.T) {
+	begun, left := make(chan struct{}), make(chan struct{})
+	h := before(t, &oddCache{get: func(out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+		close(begun)
+		defer close(left)
+		return hang(out.Context())
+	}}, func(o *Options) { o.CacheCalls = Calls{Timeout: time.Hour} })
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/cache/"+someID, nil)
+	go func() { <-begun; cancel() }()
+	if _, err := http.DefaultClient.Do(req); err == nil {
+		t.Error("an answer, from nowhere")
+	}
+	<-left
+}
