@@ -91,7 +91,7 @@ func (c *call) report(r *http.Request) reply {
 	if a.status == http.StatusTooManyRequests || a.status >= 500 {
 		a.retry = c.f.retryAfter(c.need)
 	}
-	b := append(c.scratch.answer, `{"v":`+version+`,"success":`...)
+	b := append(c.answer, `{"v":`+version+`,"success":`...)
 	b = strconv.AppendBool(b, t.worst <= duplicate)
 	b = append(b, `,"status":"`...)
 	b = append(append(b, statusNames[t.worst]...), '"')

@@ -60,7 +60,7 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was only read
 	batch := make([]stream.Entry, 256)
 	for {
 		n, err := next(ctx, r, batch, p.Next.Offset == "")
