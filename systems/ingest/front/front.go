@@ -185,5 +185,12 @@ var (
 	allowed = []string{"POST, OPTIONS"}
 )
 
-// Ready says whether events can be kept at this moment: nil, or why not.
-func (f *Front) Ready() error { return f.o.Stream.Room().Err }
+// Ready says whether any event can be kept at this moment, the largest too: nil,
+// or why not.
+func (f *Front) Ready() error {
+	room := f.o.Stream.Room()
+	if room.Err == nil && room.Free < int64(f.o.Limits.Import) {
+		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", room.Free, f.o.Limits.Import)
+	}
+	return room.Err
+}

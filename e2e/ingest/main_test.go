@@ -1,0 +1,150 @@
+// Package ingest audits the ingestion service as its clients see it: real
+// processes that are killed, logs that are torn, a disk that is full.
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binary is the service, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "e2e-ingest-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "ingest")
+		if out, err := exec.Command("go", "build", "-o", binary, "whittle/systems/ingest/cmd/ingest").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// rounds is how often a scene is played: a few in the suite, more in
+// make audit-ingest.
+func rounds(few int) int {
+	if n, err := strconv.Atoi(os.Getenv("AUDIT_ROUNDS")); err == nil && n > 0 {
+		return n
+	}
+	return few
+}
+
+// service is a running ingest.
+type service struct {
+	cmd           *exec.Cmd
+	public, admin string
+	stderr        *bytes.Buffer
+	read          sync.WaitGroup
+}
+
+// serve starts the service on a log's folder.
+func serve(t *testing.T, data string, flags ...string) *service {
+	t.Helper()
+	argv := append([]string{"serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--data", data}, flags...)
+	s := &service{cmd: exec.Command(binary, argv...), stderr: &bytes.Buffer{}}
+	s.cmd.Stderr = s.stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		s.kill()
+		t.Fatalf("the service did not start: %v\n%s", err, s.stderr)
+	}
+	s.read.Go(func() { _, _ = io.Copy(io.Discard, lines) })
+	for field := range strings.FieldsSeq(line) {
+		name, value, _ := strings.Cut(field, "=")
+		switch name {
+		case "public":
+			s.public = "http://" + value
+		case "admin":
+			s.admin = "http://" + value
+		}
+	}
+	return s
+}
+
+// kill ends it as a power cut would end the process.
+func (s *service) kill() {
+	if s.cmd.ProcessState != nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	s.read.Wait()
+	_ = s.cmd.Wait()
+}
+
+// answer is what the service says of one event.
+type answer struct {
+	Status     string `json:"status"`
+	Durability string `json:"durability"`
+	Position   string `json:"position"`
+	code       int
+	retryAfter string
+}
+
+// errNotAsked is a post that surely did not reach the service.
+var errNotAsked = errors.New("no connection")
+
+// post sends one event under an id.
+func post(ctx context.Context, c *http.Client, base, id, body string) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/import", strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	r.Header.Set("Content-Type", "text/plain")
+	r.Header.Set("Idempotency-Key", id)
+	resp, err := c.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{code: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After")}
+	if err := json.Unmarshal(b, &a); err != nil {
+		return answer{}, fmt.Errorf("status %d: %w: %q", resp.StatusCode, err, b)
+	}
+	return a, nil
+}
+
+// within waits for a condition, and fails the test after a while.
+func within(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
