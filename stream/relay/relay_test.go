@@ -159,6 +159,47 @@ func TestOneStuckKeyHoldsNobodyElse(t *testing.T) {
 	})
 }
 
+// TestACrashWhileRecoveringFromACrash: what was found at the sink's end is to
+// be found again, although more has been acknowledged behind it.
+func TestACrashWhileRecoveringFromACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := folder(t)
+		g := openOver(t, Options{Pace: quick(), Dir: dir}, func(d *double) stream.Stream { return &stuckKey{d, "k"} })
+		time.Sleep(1050 * time.Millisecond) // between two saves
+		mustAppend(t, g, event("k", 0), event("k", 1))
+		for n := range 50 { // in the same partition of the sink as k
+			mustAppend(t, g, event("m", n))
+		}
+		synctest.Wait()
+		g.crash()
+
+		g.wrap = func(d *double) stream.Stream {
+			d.faults.lag = 50 * time.Millisecond
+			return d
+		}
+		narrow := quick()
+		narrow.Window = 1
+		g.again(t, Options{Pace: narrow, Dir: dir})
+		if err := g.drain.until(t.Context(), func() bool { return g.drain.place.Next == 1 }); err != nil {
+			t.Fatal(err)
+		}
+		g.crash()
+
+		g.wrap = nil
+		g.again(t, Options{Pace: quick(), Dir: dir})
+		g.close(t)
+		got := counts(t, g.sinks)
+		if len(got) != 52 {
+			t.Errorf("%d records arrived", len(got))
+		}
+		for id, n := range got {
+			if n != 1 {
+				t.Errorf("%s came %d times", id, n)
+			}
+		}
+	})
+}
+
 type stuckKey struct {
 	*double
 	key string
