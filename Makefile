@@ -9,6 +9,8 @@ BIN   := bin
 TOOLS := $(CURDIR)/.tools
 NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node stream/kinesis/kinesistest
 
+CASCADE := systems/emojify/facebox/cascade/facefinder
+
 # A tool's version is part of its stamp's name, so that a new pin installs it.
 GOFUMPT_VERSION        := v0.12.0
 GOLANGCI_VERSION       := v2.15.0
@@ -53,14 +55,14 @@ demo: build deps ## carve the count endpoint end to end on real processes
 	@$(BIN)/whittle demo count
 
 .PHONY: test
-test: deps ## every test, Go and Node
+test: deps $(CASCADE) ## every test, Go and Node
 	@go vet ./...
 	@command -v java >/dev/null && command -v mvn >/dev/null || echo "NOT TESTED against Apache Kafka: Java or Maven is missing (apt-get install openjdk-17-jre-headless maven)" >&2
 	@go test -shuffle=on -timeout 15m ./...
 	@for room in $(NODE_ROOMS); do echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }); done
 
 .PHONY: race
-race: deps ## the rooms where goroutines meet, under the race detector
+race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
 	@go test -race -timeout 20m $(RACE_ROOMS)
 
 # The hostile matrix and the walk are left to make test: their gateways are other
@@ -68,10 +70,18 @@ race: deps ## the rooms where goroutines meet, under the race detector
 RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./e2e/passthrough/...
 
 .PHONY: build
-build: need-go ## bin/whittle, one static binary, and the demo's services
+build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/... ./systems/ingest/cmd/...
+
+# Embedded where it is; without it everything builds, and face detection says
+# which command is missing.
+.PHONY: cascade
+cascade: $(CASCADE) ## face detection's cascade, out of pigo's module
+$(CASCADE): go.mod
+	@go mod download github.com/esimov/pigo
+	@install -m 644 "$$(go list -m -f '{{.Dir}}' github.com/esimov/pigo)/cascade/facefinder" $@
 
 .PHONY: deps
 deps: need-go need-node $(NODE_ROOMS:%=%/node_modules/.installed) ## the npm packages of the Node services
@@ -140,4 +150,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out .cache $(TOOLS) $(NODE_ROOMS:%=%/node_modules)
+	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules)

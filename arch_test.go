@@ -70,6 +70,7 @@ var rooms = map[string]int{
 
 	"whittle/systems/emojify/rpc":     30,
 	"whittle/systems/emojify/picture": 30,
+	"whittle/systems/emojify/facebox": 31,
 	"whittle/systems/emojify/cache":   31,
 	"whittle/systems/emojify/api":     31,
 
@@ -165,6 +166,8 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/systems/ingest/event", "net/http", "event is pure: bytes in, records out; front speaks HTTP"},
 	{"whittle/systems/ingest/event", "os", "event is pure: bytes in, records out"},
 	{"whittle/systems/ingest/event", "encoding/json", "an event is spliced, never decoded and encoded: its bytes are its client's"},
+	{"whittle/systems/emojify/picture", "net/http", "a picture is bytes in, pixels out; fetch goes and gets it"},
+	{"whittle/systems/emojify/picture", "os", "a picture is bytes in, pixels out"},
 	{"whittle/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},
 }

@@ -1,0 +1,108 @@
+package facebox
+
+import (
+	"cmp"
+	"context"
+	"image"
+	"slices"
+
+	pigo "github.com/esimov/pigo/core"
+
+	"whittle"
+	"whittle/systems/emojify/picture"
+)
+
+const (
+	// workSide is the longer side that pictures are shrunk to before they are
+	// searched: what is left of a face of a fortieth of it is too coarse to tell.
+	workSide = 720
+	// smallest side of the searched window, in pixels of the shrunk picture.
+	// The trees were taught with faces of 24 pixels.
+	smallest = 20
+	// Of pigo's own program: how far windows are apart (of their side), how much
+	// each size is above the one before, and what overlap is one face.
+	shift, growth, overlap = 0.1, 1.1, 0.2
+	// threshold on the score of a cluster of windows: below, it is no face.
+	threshold = 5
+	// maxWindows that may be faces are clustered, in time that grows with their
+	// square; a large face has some fifty.
+	maxWindows = 2000
+	// maxFaces of one picture; the best ones count.
+	maxFaces = 100
+)
+
+// Face is where a face is.
+type Face struct {
+	// Rect is in stored pixels, clipped to the picture.
+	Rect image.Rectangle
+	// Confidence rises with the score, from 0.5 for one that is just enough
+	// towards 1. It is no probability.
+	Confidence float64
+}
+
+// Detector finds faces that look towards the camera and stand about upright,
+// of at least a fortieth of the picture's longer side.
+type Detector struct {
+	limits picture.Limits
+	trees  *pigo.Pigo
+}
+
+// NewDetector fails where the cascade was not built in: FailedPrecondition.
+func NewDetector(l picture.Limits) (*Detector, error) {
+	b, err := cascade()
+	if err != nil {
+		return nil, err
+	}
+	trees, err := pigo.NewPigo().Unpack(b)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "read cascade: %w", err)
+	}
+	return &Detector{l, trees}, nil
+}
+
+// Detect gives a picture's faces, the surest first. It takes one core for up to
+// some hundred milliseconds, and looks at ctx between the sizes of windows.
+func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
+	img, head, err := picture.Decode(encoded, d.limits)
+	if err != nil {
+		return nil, err
+	}
+	g := shrink(img, workSide)
+	w, h := head.Turn.Size(g.w, g.h)
+	area := pigo.ImageParams{Pixels: head.Turn.Turned(g.pix, g.w, g.h, 1), Rows: h, Cols: w, Dim: w}
+	var windows []pigo.Detection
+	for side := smallest; side <= min(w, h); side = max(side+2, int(float64(side)*growth)) {
+		if err := ctx.Err(); err != nil {
+			return nil, gone(err)
+		}
+		windows = append(windows, d.trees.RunCascade(pigo.CascadeParams{
+			MinSize: side, MaxSize: side, ShiftFactor: shift, ScaleFactor: growth, ImageParams: area,
+		}, 0)...)
+	}
+	slices.SortStableFunc(windows, byScore)
+	windows = windows[:min(len(windows), maxWindows)]
+	clusters := d.trees.ClusterDetections(windows, overlap)
+	slices.SortStableFunc(clusters, byScore)
+	faces := []Face{}
+	for _, c := range clusters[:min(len(clusters), maxFaces)] {
+		if c.Q < threshold {
+			break
+		}
+		seen := image.Rect(c.Col-c.Scale/2, c.Row-c.Scale/2, c.Col+c.Scale/2, c.Row+c.Scale/2).Intersect(image.Rect(0, 0, w, h))
+		faces = append(faces, Face{
+			Rect:       g.grow(head.Turn.Stored(seen, g.w, g.h)),
+			Confidence: float64(c.Q) / (float64(c.Q) + threshold),
+		})
+	}
+	return faces, nil
+}
+
+// byScore puts the best first.
+func byScore(a, b pigo.Detection) int { return cmp.Compare(b.Q, a.Q) }
+
+func gone(err error) error {
+	if err == context.DeadlineExceeded {
+		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "the search for faces took too long", Err: err}
+	}
+	return &whittle.Error{Code: whittle.Canceled, Message: "the search for faces was cancelled", Err: err}
+}

@@ -1,0 +1,160 @@
+package facebox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	xdraw "golang.org/x/image/draw"
+
+	"whittle"
+	"whittle/systems/emojify/picture"
+)
+
+// portrait is the picture that pigo itself is tested with, 320 by 400 pixels;
+// the face fills about 190 of them around (160, 210).
+func portrait(t testing.TB) image.Image {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(moduleCascade()), "..", "testdata", "sample.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := jpeg.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func asPNG(t testing.TB, m image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func detector(t testing.TB) *Detector {
+	t.Helper()
+	d, err := NewDetector(picture.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// scene puts the portrait into places of a larger, plain picture.
+func scene(t testing.TB, size image.Point, places ...image.Rectangle) *image.RGBA {
+	t.Helper()
+	m := image.NewRGBA(image.Rectangle{Max: size})
+	draw.Draw(m, m.Bounds(), image.NewUniform(color.RGBA{0x9a, 0xb4, 0xc8, 0xff}), image.Point{}, draw.Src)
+	p := portrait(t)
+	for _, at := range places {
+		xdraw.BiLinear.Scale(m, at, p, p.Bounds(), draw.Src, nil)
+	}
+	return m
+}
+
+// isFace says whether a rectangle is that of the portrait in a place: between
+// half and all of its width, around the nose.
+func isFace(r, place image.Rectangle) bool {
+	center := r.Min.Add(r.Max).Div(2)
+	nose := place.Min.Add(image.Pt(place.Dx()/2, place.Dy()*21/40))
+	far := center.Sub(nose)
+	return far.X*far.X+far.Y*far.Y < place.Dx()*place.Dx()/64 && r.Dx() > place.Dx()/2 && r.Dx() < place.Dx()
+}
+
+func TestFacesAreFoundWhereTheyAre(t *testing.T) {
+	d := detector(t)
+	for name, c := range map[string]struct {
+		size   image.Point
+		places []image.Rectangle
+	}{
+		"the portrait":      {image.Pt(320, 400), []image.Rectangle{image.Rect(0, 0, 320, 400)}},
+		"two":               {image.Pt(1000, 600), []image.Rectangle{image.Rect(60, 90, 380, 490), image.Rect(600, 150, 840, 450)}},
+		"large, shrunk":     {image.Pt(3000, 2000), []image.Rectangle{image.Rect(1200, 300, 2160, 1500)}},
+		"none":              {image.Pt(500, 500), nil},
+		"less than a face":  {image.Pt(12, 9), nil},
+		"one pixel":         {image.Pt(1, 1), nil},
+		"long and narrow":   {image.Pt(4000, 3), nil},
+		"small in a corner": {image.Pt(1200, 900), []image.Rectangle{image.Rect(1080, 750, 1200, 900)}},
+	} {
+		faces, err := d.Detect(t.Context(), asPNG(t, scene(t, c.size, c.places...)))
+		if err != nil || len(faces) != len(c.places) {
+			t.Errorf("%s: %v, %v", name, faces, err)
+			continue
+		}
+		for _, place := range c.places {
+			found := false
+			for _, f := range faces {
+				found = found || isFace(f.Rect, place) && f.Confidence > 0.5 && f.Confidence < 1
+			}
+			if !found {
+				t.Errorf("%s: no face in %v among %v", name, place, faces)
+			}
+		}
+	}
+}
+
+// A photograph taken with the camera on its side has its faces lying, and says
+// so; they are found, and named by where they lie.
+func TestAPictureOnItsSide(t *testing.T) {
+	upright := portrait(t)
+	w, h := 400, 320 // stored
+	stored := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			stored.Set(x, y, upright.At(319-y, x)) // row 0 is the right side, as in orientation 6
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, stored, nil); err != nil {
+		t.Fatal(err)
+	}
+	exif := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
+	told := append([]byte("\xff\xd8\xff\xe1\x00"+string(rune(len(exif)+2))+exif), b.Bytes()[2:]...)
+	d := detector(t)
+	if faces, err := d.Detect(t.Context(), b.Bytes()); err != nil || len(faces) != 0 {
+		t.Errorf("lying, and not said: %v, %v", faces, err)
+	}
+	faces, err := d.Detect(t.Context(), told)
+	if err != nil || len(faces) != 1 {
+		t.Fatalf("lying, and said: %v, %v", faces, err)
+	}
+	center := faces[0].Rect.Min.Add(faces[0].Rect.Max).Div(2)
+	if !center.In(image.Rect(190, 140, 240, 180)) {
+		t.Errorf("around %v of 400 by 320", center)
+	}
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := detector(t).Detect(ctx, asPNG(t, portrait(t))); whittle.CodeOf(err) != whittle.Canceled || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestShrinkAverages(t *testing.T) {
+	m := image.NewGray(image.Rect(0, 0, 4, 2))
+	copy(m.Pix, []byte{0, 100, 200, 200, 100, 200, 0, 0})
+	g := shrink(m, 2)
+	if g.w != 2 || g.h != 1 || !bytes.Equal(g.pix, []byte{100, 100}) {
+		t.Errorf("%+v", g)
+	}
+	if r := g.grow(image.Rect(1, 0, 2, 1)); r != image.Rect(2, 0, 4, 2) {
+		t.Errorf("grown: %v", r)
+	}
+	if g := shrink(m, 4); g.w != 4 || g.h != 2 || !bytes.Equal(g.pix, m.Pix) {
+		t.Errorf("not shrunk: %+v", g)
+	}
+}

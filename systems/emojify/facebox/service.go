@@ -1,0 +1,190 @@
+// Package facebox finds faces, behind the HTTP shape of Machine Box's FaceBox:
+// either can stand where the other stood.
+package facebox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+	"whittle/label"
+	"whittle/systems/emojify/picture"
+)
+
+// Fetcher gets the picture of a URL that a stranger sent. Its errors are
+// whittle's coded ones, whose message a stranger may read.
+type Fetcher interface {
+	Fetch(ctx context.Context, url string) ([]byte, error)
+}
+
+// Options of a service. The zero value is fit for service, without URLs.
+type Options struct {
+	Limits picture.Limits
+	// Workers search at once. 0: as many as there are cores.
+	Workers int
+	// Waiting requests at most, with a body in memory each; more are told to
+	// come again. 0: four for each worker.
+	Waiting int
+	// Timeout bounds a request from its header on. 0: 15 s.
+	Timeout time.Duration
+	// Fetcher for checks by url. Nil: they are refused as Unsupported.
+	Fetcher Fetcher
+	// Metrics. Nil: none.
+	Metrics prometheus.Registerer
+	// Log. Nil: slog.Default().
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.Limits = o.Limits.WithDefaults()
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Waiting <= 0 {
+		o.Waiting = 4 * o.Workers
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 15 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// Service is FaceBox's API over a detector: POST /facebox/check, GET /healthz,
+// /livez and /readyz. It keeps nothing of what it is sent.
+type Service struct {
+	o        Options
+	detector *Detector
+	inside   chan struct{} // a place for each request that has a body here
+	cores    chan struct{} // a place for each search under way
+	mux      *http.ServeMux
+	checks   *prometheus.CounterVec
+	seconds  prometheus.Histogram
+	faces    prometheus.Counter
+}
+
+// New fails where the cascade was not built in.
+func New(o Options) (*Service, error) {
+	o = o.withDefaults()
+	d, err := NewDetector(o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{
+		o: o, detector: d, mux: http.NewServeMux(),
+		inside: make(chan struct{}, o.Workers+o.Waiting), cores: make(chan struct{}, o.Workers),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "facebox_checks_total", Help: "Checks answered, by code.",
+		}, []string{"code"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "facebox_search_seconds", Help: "Time to search a picture, without waiting for a core.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // 1 ms to 8 s
+		}),
+		faces: prometheus.NewCounter(prometheus.CounterOpts{Name: "facebox_faces_total", Help: "Faces found."}),
+	}
+	if o.Metrics != nil {
+		o.Metrics.MustRegister(s.checks, s.seconds, s.faces)
+	}
+	s.mux.Handle("POST /facebox/check", label.Endpoint("POST /facebox/check", http.HandlerFunc(s.check)))
+	for _, path := range []string{"GET /healthz", "GET /livez", "GET /readyz"} {
+		s.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			write(w, http.StatusOK, map[string]bool{"success": true})
+		})
+	}
+	return s, nil
+}
+
+// ServeHTTP answers.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Server gives an HTTP server with the service's limits of time and size.
+func (s *Service) Server() *http.Server {
+	return &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       5*time.Second + s.o.Timeout,
+		WriteTimeout:      5*time.Second + s.o.Timeout,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+func (s *Service) check(w http.ResponseWriter, r *http.Request) {
+	faces, err := s.answer(w, r)
+	if err == nil {
+		s.checks.WithLabelValues("ok").Inc()
+		s.faces.Add(float64(len(faces)))
+		write(w, http.StatusOK, answerOf(faces))
+		return
+	}
+	code, text := public(err)
+	s.checks.WithLabelValues(code.String()).Inc()
+	s.o.Log.Debug("answered with an error", "code", code.String(), "error", err)
+	if code == whittle.Unavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(1))
+	}
+	status := code.HTTPStatus()
+	if code == whittle.ResourceExhausted {
+		status = http.StatusRequestEntityTooLarge // every bound here is one of size
+	}
+	write(w, status, answer{Error: text, Faces: []foundFace{}})
+}
+
+func (s *Service) answer(w http.ResponseWriter, r *http.Request) ([]Face, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
+	defer cancel()
+	select {
+	case s.inside <- struct{}{}:
+		defer func() { <-s.inside }()
+	default:
+		return nil, whittle.Errorf(whittle.Unavailable, "too many pictures are waiting to be searched")
+	}
+	encoded, err := s.sent(ctx, w, r)
+	if err != nil {
+		return nil, err
+	}
+	// Before it waits: most of what is no picture shows at once.
+	if _, err := picture.Inspect(encoded, s.o.Limits); err != nil {
+		return nil, err
+	}
+	select {
+	case s.cores <- struct{}{}:
+		defer func() { <-s.cores }()
+	case <-ctx.Done():
+		return nil, gone(ctx.Err())
+	}
+	began := time.Now()
+	defer func() { s.seconds.Observe(time.Since(began).Seconds()) }()
+	return s.detector.Detect(ctx, encoded)
+}
+
+// public gives what a client may know of an error.
+func public(err error) (whittle.Code, string) {
+	coded, ok := errors.AsType[*whittle.Error](err)
+	switch {
+	case !ok || coded.Code == whittle.Internal:
+		return whittle.Internal, "internal error"
+	case coded.Message == "":
+		return coded.Code, coded.Code.String()
+	}
+	return coded.Code, coded.Message
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody is left to tell
+}
