@@ -33,8 +33,8 @@ const (
 	sector    = 512
 	frameLen  = 48
 	entryLen  = 8
-	headMagic = 0x48425748
-	footMagic = 0x46425748
+	headMagic = 'W' | 'H'<<8 | 'T'<<16 | 'h'<<24
+	footMagic = 'W' | 'H'<<8 | 'T'<<16 | 'f'<<24
 
 	// maxFrame bounds what a frame may claim, so that damage asks for no memory.
 	maxFrame = 128 << 20

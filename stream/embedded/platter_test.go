@@ -29,6 +29,7 @@ type platter struct {
 	off      bool
 	fuse     int     // operations until the power fails; 0: it does not
 	failing  float64 // how likely it is that a sync fails
+	dying    bool    // the process ends with the first sync that fails
 	refusing float64 // how likely it is that a write fails part of the way
 	unread   map[string][2]int64
 }
@@ -221,6 +222,7 @@ func (h handle) Sync() error {
 	}
 	clear(h.p.dirty)
 	if failed {
+		h.d.off = h.d.off || h.d.dying
 		return errIO
 	}
 	return nil

@@ -217,13 +217,12 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			}
 			keep(t, l, record("a", nil))
 			disk.mu.Lock()
-			disk.failing = 1
+			disk.failing, disk.dying = 1, true
 			disk.mu.Unlock()
 			r := l.Append(t.Context(), []stream.Record{record("b", make([]byte, 3000))})
 			if whittle.CodeOf(r[0].Err) != whittle.Internal {
 				t.Fatalf("a sync failed, and the append said %v", r[0].Err)
 			}
-			disk.off = true // before the segment is cut
 			closing(t, l)
 			disk.kill()
 			disk.failing = 0
