@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 BIN   := bin
 TOOLS := $(CURDIR)/.tools
-NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node stream/kinesis/kinesistest
+NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node stream/kinesis/kinesistest e2e/ingest/segment
 
 CASCADE := systems/emojify/facebox/cascade/facefinder
 
@@ -67,7 +67,7 @@ race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detecto
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./e2e/passthrough/...
+RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./stream/embedded ./stream/inflight ./stream/relay ./stream/nats ./profile/... ./e2e/passthrough/...
 
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
@@ -142,6 +142,10 @@ bench-compare: build ## a server compared with itself 200 times, and with one 3 
 .PHONY: story-count
 story-count: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/story
+
+.PHONY: audit-ingest
+audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
+	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
 
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for FUZZTIME (10s)
