@@ -1,0 +1,285 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"whittle"
+	"whittle/systems/emojify/picture"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func dot(t testing.TB, w, h int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// loopback is one address: the rest of 127.0.0.0/8 stays forbidden.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+
+func serve(t testing.TB, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestAPictureComes(t *testing.T) {
+	want := dot(t, 30, 20)
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cookie") != "" || r.Header.Get("Referer") != "" || r.Header.Get("Accept-Encoding") != "" {
+			t.Errorf("sent %v", r.Header)
+		}
+		if hop := r.URL.Query().Get("hop"); hop != "" && hop != "0" {
+			http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
+			http.Redirect(w, r, fmt.Sprintf("/?hop=%d", hop[0]-'1'), http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		w.Write(want)
+	})
+	f := New(Options{Allow: loopback})
+	for _, path := range []string{"/?type=image/png", "/?type=image/jpeg", "/?type=application/octet-stream", "/?type=", "/?hop=3", "/#part"} {
+		if got, err := f.Fetch(t.Context(), srv.URL+path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v", path, len(got), err)
+		}
+	}
+}
+
+func TestAnswersThatAreRefused(t *testing.T) {
+	small := dot(t, 30, 20)
+	huge := dot(t, 200, 200)
+	f := New(Options{Allow: loopback, Limits: picture.Limits{Bytes: 5_000, Pixels: 10_000}})
+	for name, c := range map[string]struct {
+		h    http.HandlerFunc
+		code whittle.Code
+		says string
+	}{
+		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, whittle.Invalid, "answered 404"},
+		"part of it": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(206)
+			w.Write(small)
+		}, whittle.Invalid, "answered 206"},
+		"busy":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, whittle.Unavailable, "answered 429"},
+		"broken": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, whittle.Unavailable, "answered 502"},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Write(small)
+		}, whittle.Invalid, "text/html"},
+		"a page that says it is a picture": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			w.Write([]byte("<html>secret</html>"))
+		}, whittle.Invalid, "no JPEG, PNG or GIF"},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(small)
+		}, whittle.Invalid, "compresses"},
+		"too many bytes, said": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			w.Header().Set("Content-Length", "5001")
+			w.Write(make([]byte, 5001))
+		}, whittle.ResourceExhausted, "5000 bytes"},
+		"too many bytes, not said": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			for range 100 {
+				w.Write(make([]byte, 1000))
+				w.(http.Flusher).Flush()
+			}
+		}, whittle.ResourceExhausted, "5000 bytes"},
+		"too many pixels": {func(w http.ResponseWriter, _ *http.Request) { w.Write(huge) }, whittle.ResourceExhausted, "200 by 200"},
+		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "4000")
+			w.Write(small)
+		}, whittle.Unavailable, "cannot be reached"},
+		"a long header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("a", 2*maxHeader))
+		}, whittle.Unavailable, "cannot be reached"},
+		"for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, whittle.Invalid, "more than 3 times"},
+		"on to a file": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "file:///etc/passwd")
+			w.WriteHeader(302)
+		}, whittle.Invalid, "http://"},
+		"on to metadata": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusTemporaryRedirect)
+		}, whittle.PermissionDenied, "not public"},
+		"on with a password": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://a:b@127.0.0.1/")
+			w.WriteHeader(302)
+		}, whittle.Invalid, "password"},
+	} {
+		got, err := f.Fetch(t.Context(), serve(t, c.h).URL)
+		coded, ok := errors.AsType[*whittle.Error](err)
+		if !ok || got != nil || coded.Code != c.code || !strings.Contains(coded.Message, c.says) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+func TestLoopbackIsForbiddenAsItComes(t *testing.T) {
+	var asked atomic.Int32
+	srv := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1) })
+	port := srv.Listener.Addr().(*net.TCPAddr).Port
+	f := New(Options{})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0", "0.0.0.0", "2130706433", "0x7f.1", "127.1", "0177.0.0.1"} {
+		_, err := f.Fetch(t.Context(), fmt.Sprintf("http://%s:%d/", host, port))
+		if err == nil {
+			t.Errorf("%s is fetched from", host)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+func TestNoProxyStandsBetween(t *testing.T) {
+	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("http_proxy", proxy.URL)
+	if _, err := New(Options{}).Fetch(t.Context(), "http://127.0.0.1:1/"); whittle.CodeOf(err) != whittle.PermissionDenied {
+		t.Error(err)
+	}
+}
+
+func TestTimeRunsOut(t *testing.T) {
+	held := make(chan struct{})
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "image/png")
+		w.Write(dot(t, 3, 3)[:20])
+		w.(http.Flusher).Flush()
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+	})
+	defer close(held)
+	if _, err := New(Options{Allow: loopback, Timeout: 100 * time.Millisecond}).Fetch(t.Context(), srv.URL); whittle.CodeOf(err) != whittle.DeadlineExceeded {
+		t.Errorf("a server that hangs: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New(Options{Allow: loopback}).Fetch(ctx, srv.URL); whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("a caller that is gone: %v", err)
+	}
+}
+
+// names is a DNS server on loopback that answers as the test says, which may be
+// another address each time it is asked.
+func names(t testing.TB, answer func(name string) []netip.Addr) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+			for _, a := range answer(strings.TrimSuffix(q.Name.String(), ".")) {
+				h := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET}
+				switch {
+				case a.Is4() && q.Type == dnsmessage.TypeA:
+					reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
+				case a.Is6() && q.Type == dnsmessage.TypeAAAA:
+					reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+				}
+			}
+			if out, err := reply.Pack(); err == nil {
+				conn.WriteTo(out, from)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		conn.Close()
+		<-ended
+	})
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+// A name that is of an allowed address when it is first asked for, and of a
+// forbidden one when it is asked for again, on the redirect.
+func TestANameThatChangesItsAddress(t *testing.T) {
+	var asked atomic.Int32
+	first, second := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	var moved atomic.Bool
+	resolver := names(t, func(name string) []netip.Addr {
+		if name == "rebinds.example" && moved.Load() {
+			return []netip.Addr{second}
+		}
+		return []netip.Addr{first}
+	})
+	var port int
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		moved.Store(true)
+		http.Redirect(w, r, fmt.Sprintf("http://rebinds.example:%d/again", port), http.StatusFound)
+	})
+	port = srv.Listener.Addr().(*net.TCPAddr).Port
+	f := New(Options{Allow: loopback, resolver: resolver})
+	if _, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port)); whittle.CodeOf(err) != whittle.PermissionDenied {
+		t.Errorf("moved to %v: %v", second, err)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("%d requests arrived, not only the first", n)
+	}
+}
+
+func TestNamesOfForbiddenAddresses(t *testing.T) {
+	addresses := map[string]string{
+		"metadata.example": "169.254.169.254", "private.example": "10.0.0.1", "loopback.example": "127.0.0.1",
+		"mapped.example": "::ffff:127.0.0.1", "nat64.example": "64:ff9b::7f00:1", "local.example": "fd00::1", "none.example": "",
+	}
+	resolver := names(t, func(name string) []netip.Addr {
+		if a, err := netip.ParseAddr(addresses[name]); err == nil {
+			return []netip.Addr{a}
+		}
+		return nil
+	})
+	f := New(Options{resolver: resolver})
+	for name, address := range addresses {
+		want := whittle.PermissionDenied
+		if address == "" {
+			want = whittle.Invalid
+		}
+		_, err := f.Fetch(t.Context(), "http://"+name+"/")
+		if whittle.CodeOf(err) != want {
+			t.Errorf("%s is %s: %v", name, address, err)
+		}
+		if coded, ok := errors.AsType[*whittle.Error](err); ok && address != "" && strings.Contains(coded.Message, address) {
+			t.Errorf("a stranger reads %q", coded.Message)
+		}
+	}
+}
