@@ -22,7 +22,8 @@ type Pace struct {
 	// in records (0: 65,536) and bytes (0: 64 MiB). Window also bounds how many
 	// records are settled without the position being on disk.
 	Window, WindowBytes int
-	// Timeout bounds one call of the sink (0: 30 seconds).
+	// Timeout bounds one call of the sink (0: one minute). It is longer than the
+	// sink's own patience, so that the sink itself says what became of a record.
 	Timeout time.Duration
 	// Save is how often the position is written, at most, while Window is not
 	// reached (0: one second).
@@ -77,7 +78,7 @@ func (p Pace) withDefaults() (Pace, error) {
 	set(&p.Inflight, 8)
 	set(&p.Window, 1<<16)
 	set(&p.WindowBytes, 64<<20)
-	set(&p.Timeout, 30*time.Second)
+	set(&p.Timeout, time.Minute)
 	set(&p.Save, time.Second)
 	set(&p.BackoffMin, 100*time.Millisecond)
 	set(&p.BackoffMax, 30*time.Second)
