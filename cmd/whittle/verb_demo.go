@@ -9,8 +9,9 @@ import (
 )
 
 type demoVerb struct {
-	Count  demoCountVerb  `cmd:"" help:"Carve the count endpoint: refuse the flawed service, prove the mended one, shift, break, roll back, finish."`
-	Ingest demoIngestVerb `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
+	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse the flawed service, prove the mended one, shift, break, roll back, finish."`
+	Emojify demoEmojifyVerb `cmd:"" help:"Profile a service that costs ten times what it should, name the line, take it out, and guard against its return."`
+	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
 
 type demoCountVerb struct {
@@ -112,6 +113,58 @@ func (v *demoIngestVerb) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	if err := writePage(pagePath, d.story.page()); err != nil {
+		return err
+	}
+	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
+	return played
+}
+
+type demoEmojifyVerb struct {
+	Out  string `default:"out" placeholder:"DIR" help:"Where demo-emojify.json and demo-emojify.html go (${default})."`
+	Keep bool   `help:"Keep the working folder with the services' logs and the cache."`
+}
+
+// Help gives the examples.
+func (demoEmojifyVerb) Help() string {
+	return `About a minute on real processes: the emojify api, its cache over gRPC and face detection. Run it inside the repository after "make build".
+
+Examples:
+  whittle demo emojify
+  whittle demo emojify --out story`
+}
+
+// Run plays the story; its error says which act did not come out.
+func (v *demoEmojifyVerb) Run(ctx context.Context, s streams) (err error) {
+	work, err := os.MkdirTemp("", "whittle-demo-")
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
+	}
+	screen := newScreen(s)
+	defer func() {
+		if v.Keep || err != nil {
+			screen.say("The services' logs are in %s", work)
+			return
+		}
+		_ = os.RemoveAll(work)
+	}()
+	d, err := newEmojifyDemo(ctx, screen, work)
+	if err != nil {
+		return err
+	}
+	defer d.stopAll()
+	played := d.play(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	jsonPath, pagePath := filepath.Join(v.Out, "demo-emojify.json"), filepath.Join(v.Out, "demo-emojify.html")
+	if err := writeJSON(s, jsonPath, d.story); err != nil {
+		return err
+	}
+	page, err := d.page()
+	if err != nil {
+		return err
+	}
+	if err := writePage(pagePath, page); err != nil {
 		return err
 	}
 	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle"
+	"whittle/bench/table"
+	"whittle/load"
+	"whittle/profile"
+	"whittle/profile/guard"
+	"whittle/profile/report"
+)
+
+// The demo's traffic and measurements.
+const (
+	emojifyRate     = 30 // pictures a second
+	emojifyLoad     = 10 * time.Second
+	emojifyProfile  = 5 * time.Second // as long as the seed's author profiled
+	emojifyRuns     = 5
+	emojifyRunTime  = time.Second
+	emojifyFall     = 0.90 // of the CPU per request, when the line goes
+	emojifyWaitsFor = 60 * time.Second
+)
+
+// emojifyDemo owns the processes and tells the story.
+type emojifyDemo struct {
+	screen *screen
+	house  checkout
+	work   string
+
+	cache, facebox, api *process
+	picture             string // the path of a finished one
+	story               emojifyStory
+	reports             [2]*profile.Profile
+}
+
+// emojifyStory is what the demo found; it is written as JSON.
+type emojifyStory struct {
+	Format  string         `json:"format"`
+	Started time.Time      `json:"started_at"`
+	Machine table.Machine  `json:"machine"`
+	With    emojifyScene   `json:"with_the_line"`
+	Without emojifyScene   `json:"without_it"`
+	Fall    float64        `json:"cpu_per_request_fell_by"` // 0.9: to a tenth
+	Guard   *guard.Verdict `json:"guard_when_it_comes_back"`
+}
+
+// emojifyScene is the system under the same traffic, with the line or without.
+type emojifyScene struct {
+	Rate     float64        `json:"requests_per_second"`
+	Failed   int64          `json:"failed"`
+	P50      float64        `json:"p50_ms"`
+	P99      float64        `json:"p99_ms"`
+	APICPU   float64        `json:"api_cpu_ms_per_request"`
+	CacheCPU float64        `json:"cache_cpu_ms_per_request"`
+	Profile  *report.Report `json:"profile"`
+}
+
+func newEmojifyDemo(ctx context.Context, s *screen, work string) (_ *emojifyDemo, err error) {
+	house, err := findCheckout()
+	if err != nil {
+		return nil, err
+	}
+	d := &emojifyDemo{screen: s, house: house, work: work}
+	d.story = emojifyStory{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine()}
+	defer func() {
+		if err != nil {
+			d.stopAll()
+		}
+	}()
+	s.heading("whittle demo emojify: find the line that eats the CPU")
+	if d.cache, err = d.start(ctx, "cache", "--dir", filepath.Join(work, "pictures")); err != nil {
+		return nil, err
+	}
+	if d.facebox, err = d.start(ctx, "facebox"); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// start runs one of the services on free ports.
+func (d *emojifyDemo) start(ctx context.Context, verb string, flags ...string) (*process, error) {
+	binary, err := d.house.binary("emojify")
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{binary, verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
+	p, err := start(ctx, verb, argv, nil, d.work)
+	if err == nil {
+		d.screen.say("started %s", p)
+	}
+	return p, err
+}
+
+func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) error {
+	var err error
+	d.api, err = d.start(ctx, "api", append([]string{"--cache", d.cache.public, "--facebox", "http://" + d.facebox.public}, flags...)...)
+	return err
+}
+
+func (d *emojifyDemo) stopAll() {
+	for _, p := range []*process{d.api, d.facebox, d.cache} {
+		if p != nil {
+			p.stop()
+		}
+	}
+}
+
+// play runs the acts.
+func (d *emojifyDemo) play(ctx context.Context) error {
+	d.screen.heading("Act 1: a system that works, and is dear")
+	if err := d.startAPI(ctx, "--debug-print"); err != nil {
+		return err
+	}
+	if err := d.finishPicture(ctx); err != nil {
+		return err
+	}
+	if err := d.scene(ctx, &d.story.With, 0); err != nil {
+		return err
+	}
+	with := &d.story.With
+	d.screen.say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
+	d.screen.heading("Act 2: profile it for five seconds")
+	if err := with.Profile.WriteSummary(d.screen.w); err != nil {
+		return err
+	}
+	named := false
+	for _, s := range with.Profile.Smells {
+		named = named || s.Name == "printed-message" && strings.HasSuffix(s.File, "api/pictures.go")
+	}
+	if !named {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: the printed message was not named")
+	}
+	d.api.stop()
+
+	d.screen.heading("Act 3: the same without the line")
+	if err := d.startAPI(ctx); err != nil {
+		return err
+	}
+	if err := d.scene(ctx, &d.story.Without, 1); err != nil {
+		return err
+	}
+	without := &d.story.Without
+	d.story.Fall = 1 - without.APICPU/max(with.APICPU, 1e-9)
+	d.screen.say("CPU per request: %s before, %s after: it fell by %.0f %%", milliseconds(with.APICPU), milliseconds(without.APICPU), 100*d.story.Fall)
+	if top := without.Profile.Parts; len(top) > 0 {
+		d.screen.say("the profile is now %s %.0f %%, %s", top[0].Kind, 100*top[0].Share, without.Profile.Sentence())
+	}
+	if len(without.Profile.Smells) > 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: the clean service smells of %s", without.Profile.Smells[0].Name)
+	}
+	if d.story.Fall < emojifyFall {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: the CPU per request fell by %.0f %%, at least %.0f %% was expected", 100*d.story.Fall, 100*emojifyFall)
+	}
+	return d.guard(ctx)
+}
+
+// guard keeps a baseline of the clean service, brings the line back, and must
+// see it.
+func (d *emojifyDemo) guard(ctx context.Context) error {
+	d.screen.heading("Act 4: a guard that fails if it comes back")
+	clean, err := d.runs(ctx)
+	if err != nil {
+		return err
+	}
+	base := &guard.Baseline{Service: "api", Taken: time.Now().UTC(), Machine: d.story.Machine, Runs: clean}
+	d.api.stop()
+	if err := d.startAPI(ctx, "--debug-print"); err != nil {
+		return err
+	}
+	back, err := d.runs(ctx)
+	if err != nil {
+		return err
+	}
+	v := guard.Check(base, back, 0.10)
+	d.story.Guard = &v
+	d.screen.say("%s", v.Sentence())
+	if v.Outcome != guard.Broken {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: the guard did not see the line come back")
+	}
+	return nil
+}
+
+// runs takes the guard's short runs under the demo's traffic.
+func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer cancel()
+		m := measuring{Duration: emojifyRunTime}
+		for range emojifyRuns {
+			taken, err := m.measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen)
+			if err != nil {
+				return err
+			}
+			run, err := guard.NewRun(taken.taken[0].Profile, 0)
+			if err != nil {
+				return err
+			}
+			out = append(out, run)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		_, err := d.traffic(ctx, time.Minute)
+		if ctx.Err() != nil {
+			return nil // the runs are done
+		}
+		return err
+	})
+	return out, g.Wait()
+}
+
+// traffic asks for the finished picture, at the demo's rate.
+func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadBlock, error) {
+	plan, err := load.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: emojifyRate, Duration: length}.Plan()
+	if err != nil {
+		return nil, err
+	}
+	r, err := load.Run(ctx, plan, load.Options{MaxLate: time.Second, Grace: -1, Watch: []load.Process{
+		{Name: "api", PID: d.api.pid()}, {Name: "cache", PID: d.cache.pid()},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	b := newLoadBlock(r)
+	return &b, nil
+}
+
+// scene puts traffic on the system and profiles the api meanwhile.
+func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		b, err := d.traffic(ctx, emojifyLoad)
+		if err != nil {
+			return err
+		}
+		s.Rate, s.Failed, s.P50, s.P99 = b.Rate, b.Failed, b.MedianMS, b.P99MS
+		s.APICPU, s.CacheCPU = b.CPUByProcess["api"], b.CPUByProcess["cache"]
+		return nil
+	})
+	g.Go(func() error {
+		m := measuring{Duration: emojifyProfile}
+		taken, err := m.measure(ctx, "http://"+d.api.admin, nil, d.screen)
+		if err != nil {
+			return err
+		}
+		s.Profile, d.reports[side] = taken.report(), taken.taken[0].Profile
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	d.screen.say("%.0f requests/s, %d failed, p50 %s, p99 %s; CPU a request: api %s, cache %s",
+		s.Rate, s.Failed, milliseconds(s.P50), milliseconds(s.P99), milliseconds(s.APICPU), milliseconds(s.CacheCPU))
+	if s.Failed > 0 {
+		return whittle.Errorf(whittle.FallsShort, "demo emojify: %d requests failed", s.Failed)
+	}
+	return nil
+}
+
+// finishPicture sends a picture through the system, and waits until the cache
+// has it.
+func (d *emojifyDemo) finishPicture(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, emojifyWaitsFor)
+	defer cancel()
+	var b bytes.Buffer
+	if err := png.Encode(&b, noise(320, 240)); err != nil {
+		return whittle.Errorf(whittle.Internal, "draw picture: %w", err)
+	}
+	var job struct {
+		ID string `json:"id"`
+	}
+	status, body, err := ask(ctx, http.MethodPost, "http://"+d.api.public+"/emojify/", "image/png", &b)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, &job); err != nil || status >= http.StatusBadRequest {
+		return whittle.Errorf(whittle.Unavailable, "send picture: status %d: %s", status, bytes.TrimSpace(body))
+	}
+	d.picture = "/cache/" + job.ID
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		status, body, err := ask(ctx, http.MethodGet, "http://"+d.api.public+d.picture, "", nil)
+		if err != nil {
+			return err
+		}
+		if status == http.StatusOK {
+			d.screen.say("a picture of %d bytes is finished and in the cache", len(body))
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return whittle.Errorf(whittle.Unavailable, "the picture was not finished in time: status %d: %s", status, bytes.TrimSpace(body))
+		}
+	}
+}
+
+// ask sends one request of the demo's own.
+func ask(ctx context.Context, method, url, media string, body io.Reader) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Internal, "make request: %w", err)
+	}
+	if media != "" {
+		r.Header.Set("Content-Type", media)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
+	}
+	return resp.StatusCode, answer, nil
+}
+
+// noise is a picture that no format makes small.
+func noise(w, h int) image.Image {
+	r := rand.New(rand.NewPCG(1, 2))
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			v := r.Uint32()
+			img.SetRGBA(x, y, color.RGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255})
+		}
+	}
+	return img
+}
