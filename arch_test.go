@@ -70,6 +70,7 @@ var rooms = map[string]int{
 
 	"whittle/systems/emojify/rpc":     30,
 	"whittle/systems/emojify/picture": 30,
+	"whittle/systems/emojify/draw":    31,
 	"whittle/systems/emojify/facebox": 31,
 	"whittle/systems/emojify/fetch":   31,
 	"whittle/systems/emojify/cache":   31,

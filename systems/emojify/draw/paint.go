@@ -1,0 +1,136 @@
+// Package draw covers faces with emoji that are drawn here, from outlines, at
+// the size that is needed.
+package draw
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"image"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"slices"
+
+	xdraw "golang.org/x/image/draw"
+
+	"whittle"
+	"whittle/systems/emojify/picture"
+)
+
+const (
+	// maxFaces of one picture.
+	maxFaces = 128
+	// over is an emoji's diameter, of the longer side of its face: detectors
+	// give brows to chin, and ears and hair stand out.
+	over = 1.35
+	// maxSprite is the diameter up to which an emoji is drawn as it will be
+	// seen, in pixels; larger ones are drawn so, and enlarged.
+	maxSprite = 1024
+	// quality of JPEGs, 1 to 100.
+	quality = 90
+)
+
+// Painter covers faces. It may be used by many goroutines at once.
+type Painter struct{ limits picture.Limits }
+
+// New makes a painter of pictures within limits.
+func New(l picture.Limits) *Painter { return &Painter{l} }
+
+// Paint covers each face, given in stored pixels, and gives the picture
+// upright: a JPEG as JPEG, others as PNG. Which emoji a face has depends on its
+// place alone. Nothing but pixels goes from the one picture to the other, so
+// neither where a photograph was taken nor what was hidden behind its end.
+// Errors: Invalid for what is no picture, ResourceExhausted beyond a limit,
+// Canceled and DeadlineExceeded with ctx.
+func (p *Painter) Paint(ctx context.Context, encoded []byte, faces []image.Rectangle) ([]byte, error) {
+	if len(faces) > maxFaces {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "the picture has more than %d faces", maxFaces)
+	}
+	img, head, err := picture.Decode(encoded, p.limits)
+	if err != nil {
+		return nil, err
+	}
+	canvas := upright(img, head)
+	places := make([]image.Rectangle, 0, len(faces))
+	for _, f := range faces {
+		if f = f.Intersect(img.Bounds()); !f.Empty() {
+			places = append(places, head.Turn.Upright(f, head.Width, head.Height))
+		}
+	}
+	// The larger face is the nearer one, but its emoji must not hide a smaller
+	// one's altogether.
+	slices.SortStableFunc(places, func(a, b image.Rectangle) int { return cmp.Compare(b.Dx()*b.Dy(), a.Dx()*a.Dy()) })
+	for _, f := range places {
+		if err := ctx.Err(); err != nil {
+			return nil, gone(err)
+		}
+		cover(canvas, f)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, gone(err)
+	}
+	return encode(canvas, head.Format)
+}
+
+// upright gives a picture's pixels to draw on.
+func upright(img image.Image, head picture.Head) *image.RGBA {
+	m := image.NewRGBA(img.Bounds())
+	draw.Draw(m, m.Rect, img, image.Point{}, draw.Src)
+	w, h := head.Turn.Size(head.Width, head.Height)
+	return &image.RGBA{
+		Pix:    head.Turn.Turned(m.Pix, head.Width, head.Height, 4),
+		Stride: 4 * w, Rect: image.Rect(0, 0, w, h),
+	}
+}
+
+// place is the square that an emoji over a face fills.
+func place(face image.Rectangle) image.Rectangle {
+	d := max(int(over*float64(max(face.Dx(), face.Dy()))), 4)
+	corner := face.Min.Add(face.Max).Sub(image.Pt(d, d)).Div(2)
+	return image.Rectangle{corner, corner.Add(image.Pt(d, d))}
+}
+
+// pick gives a face its emoji.
+func pick(face image.Rectangle) emoji {
+	h := fnv.New32a()
+	for _, v := range []int{face.Min.X, face.Min.Y, face.Max.X, face.Max.Y} {
+		_ = binary.Write(h, binary.LittleEndian, int64(v)) // a hash takes everything
+	}
+	return all[h.Sum32()%uint32(len(all))]
+}
+
+func cover(canvas *image.RGBA, face image.Rectangle) {
+	at := place(face)
+	sprite := pick(face).sprite(min(at.Dx(), maxSprite))
+	if at.Dx() <= maxSprite {
+		draw.Draw(canvas, at, sprite, image.Point{}, draw.Over)
+		return
+	}
+	xdraw.ApproxBiLinear.Scale(canvas, at, sprite, sprite.Rect, draw.Over, nil)
+}
+
+func encode(m image.Image, f picture.Format) ([]byte, error) {
+	var b bytes.Buffer
+	var err error
+	if f == picture.JPEG {
+		err = jpeg.Encode(&b, m, &jpeg.Options{Quality: quality})
+	} else {
+		err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode picture: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func gone(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "drawing took too long", Err: err}
+	}
+	return &whittle.Error{Code: whittle.Canceled, Message: "drawing was cancelled", Err: err}
+}

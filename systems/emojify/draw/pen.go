@@ -1,0 +1,120 @@
+package draw
+
+import (
+	"image"
+	"image/color"
+	"math"
+
+	"golang.org/x/image/vector"
+)
+
+// point is a place within an emoji: 0, 0 its upper left, 1, 1 its lower right.
+type point struct{ x, y float64 }
+
+func (p point) plus(x, y float64) point { return point{p.x + x, p.y + y} }
+
+// pen fills outlines on a square, anti-aliased.
+type pen struct {
+	to   *image.RGBA
+	size float64
+	z    *vector.Rasterizer
+}
+
+func newPen(size int) *pen {
+	return &pen{image.NewRGBA(image.Rect(0, 0, size, size)), float64(size), vector.NewRasterizer(size, size)}
+}
+
+// fill closes the outline and colours what it encloses.
+func (p *pen) fill(c color.Color) {
+	p.z.ClosePath()
+	p.z.Draw(p.to, p.to.Rect, image.NewUniform(c), image.Point{})
+	p.z.Reset(p.to.Rect.Dx(), p.to.Rect.Dy())
+}
+
+func (p *pen) f(a point) (x, y float32) { return float32(a.x * p.size), float32(a.y * p.size) }
+
+func (p *pen) move(a point) { p.z.MoveTo(p.f(a)) }
+
+func (p *pen) line(a point) { p.z.LineTo(p.f(a)) }
+
+func (p *pen) curve(a, b, c point) {
+	ax, ay := p.f(a)
+	bx, by := p.f(b)
+	cx, cy := p.f(c)
+	p.z.CubeTo(ax, ay, bx, by, cx, cy)
+}
+
+// kappa is how far the control points of a quarter circle stand out: a cubic
+// curve then leaves the circle by less than 0.03 % of its radius.
+const kappa = 0.5522847498
+
+// ellipse fills one around a middle.
+func (p *pen) ellipse(c color.Color, mid point, rx, ry float64) {
+	p.move(mid.plus(rx, 0))
+	p.curve(mid.plus(rx, kappa*ry), mid.plus(kappa*rx, ry), mid.plus(0, ry))
+	p.curve(mid.plus(-kappa*rx, ry), mid.plus(-rx, kappa*ry), mid.plus(-rx, 0))
+	p.curve(mid.plus(-rx, -kappa*ry), mid.plus(-kappa*rx, -ry), mid.plus(0, -ry))
+	p.curve(mid.plus(kappa*rx, -ry), mid.plus(rx, -kappa*ry), mid.plus(rx, 0))
+	p.fill(c)
+}
+
+// bowl fills the lower half of an ellipse, under a rim that sags by sag.
+func (p *pen) bowl(c color.Color, mid point, rx, ry, sag float64) {
+	p.move(mid.plus(-rx, 0))
+	p.curve(mid.plus(-rx/2, sag), mid.plus(rx/2, sag), mid.plus(rx, 0))
+	p.curve(mid.plus(rx, kappa*ry), mid.plus(kappa*rx, ry), mid.plus(0, ry))
+	p.curve(mid.plus(-kappa*rx, ry), mid.plus(-rx, kappa*ry), mid.plus(-rx, 0))
+	p.fill(c)
+}
+
+// stroke draws a bow from a to b through the direction of via, with round ends.
+func (p *pen) stroke(c color.Color, a, via, b point, width float64) {
+	const steps = 24
+	left, right := make([]point, 0, steps+1), make([]point, 0, steps+1)
+	for i := range steps + 1 {
+		t := float64(i) / steps
+		u := 1 - t
+		at := point{u*u*a.x + 2*u*t*via.x + t*t*b.x, u*u*a.y + 2*u*t*via.y + t*t*b.y}
+		dx := 2*u*(via.x-a.x) + 2*t*(b.x-via.x)
+		dy := 2*u*(via.y-a.y) + 2*t*(b.y-via.y)
+		n := width / 2 / math.Hypot(dx, dy)
+		left, right = append(left, at.plus(-dy*n, dx*n)), append(right, at.plus(dy*n, -dx*n))
+	}
+	p.move(left[0])
+	for _, q := range left[1:] {
+		p.line(q)
+	}
+	for i := steps; i >= 0; i-- {
+		p.line(right[i])
+	}
+	p.fill(c)
+	p.ellipse(c, a, width/2, width/2)
+	p.ellipse(c, b, width/2, width/2)
+}
+
+// heart fills one of about that width.
+func (p *pen) heart(c color.Color, mid point, w float64) {
+	p.move(mid.plus(0, 0.5*w))
+	p.curve(mid.plus(-0.35*w, 0.2*w), mid.plus(-0.55*w, 0), mid.plus(-0.5*w, -0.2*w))
+	p.curve(mid.plus(-0.46*w, -0.5*w), mid.plus(-0.08*w, -0.5*w), mid.plus(0, -0.2*w))
+	p.curve(mid.plus(0.08*w, -0.5*w), mid.plus(0.46*w, -0.5*w), mid.plus(0.5*w, -0.2*w))
+	p.curve(mid.plus(0.55*w, 0), mid.plus(0.35*w, 0.2*w), mid.plus(0, 0.5*w))
+	p.fill(c)
+}
+
+// star fills one with five points, of radius r.
+func (p *pen) star(c color.Color, mid point, r float64) {
+	for i := range 10 {
+		long := r
+		if i%2 == 1 {
+			long = 0.45 * r
+		}
+		sin, cos := math.Sincos(float64(i) * math.Pi / 5)
+		if q := mid.plus(long*sin, -long*cos); i == 0 {
+			p.move(q)
+		} else {
+			p.line(q)
+		}
+	}
+	p.fill(c)
+}
