@@ -40,6 +40,7 @@ func NewServer(store *Store, r prometheus.Registerer, log *slog.Logger) *Server 
 		grpc.ChainUnaryInterceptor(m.unary),
 		grpc.ChainStreamInterceptor(m.stream),
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.WriteBufferSize(128<<10),
 		grpc.MaxConcurrentStreams(256),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// pieceSize is what one message of Get carries: large enough that messages
-	// cost little beside their bytes, small enough for many streams at once.
-	pieceSize = 128 << 10
+	// pieceSize is what one message of Get carries: a message costs more than its
+	// first 100 kB do, and many streams may have one each in memory.
+	pieceSize = 256 << 10
 	// maxMessage bounds a message that is received.
 	maxMessage = 1 << 20
 	// putWithin bounds a Put from its first message on, so that a sender that
