@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -13,13 +14,13 @@ import (
 // comparison: users are numbered on from block to block, and connections stay
 // open. It is not for several goroutines at once.
 type Blocks struct {
-	plan    *Plan
+	plan    *plan.Plan
 	options Options
 	length  time.Duration
 
 	// The block that is sent, or was sent last.
-	arrivals []Arrival // since its start, in order
-	given    int       // of arrivals
+	arrivals []plan.Arrival // since its start, in order
+	given    int            // of arrivals
 	each     func(Answer)
 	ran      *session
 	report   *report.Report
@@ -38,8 +39,8 @@ type Blocks struct {
 
 // NewBlocks makes ready for blocks of so much time each. OnAnswer and
 // OnProgress of the options are not used.
-func NewBlocks(p *Plan, o Options, length time.Duration) *Blocks {
-	return &Blocks{plan: p, options: o.WithDefaults(), length: length, sum: newTally(len(p.names))}
+func NewBlocks(p *plan.Plan, o Options, length time.Duration) *Blocks {
+	return &Blocks{plan: p, options: o.WithDefaults(), length: length, sum: newTally(len(p.Names))}
 }
 
 // Run sends one block and waits for its last answer: an open plan's users come
@@ -47,24 +48,24 @@ func NewBlocks(p *Plan, o Options, length time.Duration) *Blocks {
 // at once and ask for the block's length. Blocks of the same number make the
 // same random choices. each sees every request that ended, without its body, on
 // many goroutines at once.
-func (b *Blocks) Run(ctx context.Context, arrivals []Arrival, number uint64, each func(Answer)) (*report.Report, error) {
+func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64, each func(Answer)) (*report.Report, error) {
 	b.arrivals, b.given, b.each = nil, 0, each
-	phase := Phase{Duration: b.length}
+	phase := plan.Phase{Duration: b.length}
 	for _, a := range arrivals {
 		phase.MaxUsers = b.plan.Phases[a.Phase].MaxUsers
-		b.arrivals = append(b.arrivals, Arrival{At: a.At})
+		b.arrivals = append(b.arrivals, plan.Arrival{At: a.At})
 	}
 	o := b.options
 	o.OnAnswer, o.OnProgress = nil, nil
 	o.block = b
 	// 52 bits: a report's seed is exact in JSON.
 	o.Seed = (o.Seed+number*0x9e3779b97f4a7c15)>>12 | 1
-	r, err := Run(ctx, b.plan.forBlock(phase), o)
+	r, err := Run(ctx, forBlock(b.plan, phase), o)
 	if err != nil {
 		return nil, err
 	}
 	r.Users.Planned = int64(len(arrivals))
-	if len(b.plan.groups) > 0 {
+	if len(b.plan.Groups) > 0 {
 		r.Users.Planned = b.plan.Planned()
 	}
 	r.Users.Started -= b.users
@@ -75,18 +76,18 @@ func (b *Blocks) Run(ctx context.Context, arrivals []Arrival, number uint64, eac
 
 // forBlock is the plan with users for one block only: an open plan's come at
 // the times that the block is given, a closed plan's all at once.
-func (p *Plan) forBlock(phase Phase) *Plan {
+func forBlock(p *plan.Plan, phase plan.Phase) *plan.Plan {
 	q := *p
-	q.ensure = nil
-	if len(p.groups) == 0 {
-		q.Phases = []Phase{phase}
+	q.Ensure = nil
+	if len(p.Groups) == 0 {
+		q.Phases = []plan.Phase{phase}
 		return &q
 	}
-	q.serial = false
-	q.groups = append([]group(nil), p.groups...)
-	for i := range q.groups {
-		g := &q.groups[i]
-		g.Ramp, g.delay, g.Loops, g.Duration = 0, 0, 0, phase.Duration
+	q.Serial = false
+	q.Groups = append([]plan.Group(nil), p.Groups...)
+	for i := range q.Groups {
+		g := &q.Groups[i]
+		g.Ramp, g.Delay, g.Loops, g.Duration = 0, 0, 0, phase.Duration
 	}
 	return &q
 }
@@ -107,9 +108,9 @@ func (b *Blocks) join(s *session) {
 }
 
 // next gives the block's arrivals one by one.
-func (b *Blocks) next() (Arrival, bool) {
+func (b *Blocks) next() (plan.Arrival, bool) {
 	if b.given == len(b.arrivals) {
-		return Arrival{}, false
+		return plan.Arrival{}, false
 	}
 	b.given++
 	return b.arrivals[b.given-1], true
@@ -158,7 +159,7 @@ func (b *Blocks) point(r *report.Report) report.Point {
 func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	p := b.plan
 	r := b.whole
-	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.options.Target, p.Model()
+	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.options.Target, modelOf(p)
 	if r.Target == "" {
 		r.Target = p.Target
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -52,7 +53,7 @@ func fill(h *latency.Histogram, d, interval time.Duration, n int64) (missing int
 }
 
 // paces corrects each group of a closed run and puts them together.
-func (t *tally) paces(groups []group) (*latency.Histogram, []report.Pace) {
+func (t *tally) paces(groups []plan.Group) (*latency.Histogram, []report.Pace) {
 	whole := new(latency.Histogram)
 	var out []report.Pace
 	for i := range groups {
@@ -60,7 +61,7 @@ func (t *tally) paces(groups []group) (*latency.Histogram, []report.Pace) {
 		if p == nil {
 			continue
 		}
-		pace := report.Pace{Group: groups[i].name, Users: groups[i].Users}
+		pace := report.Pace{Group: groups[i].Name, Users: groups[i].Users}
 		h := &p.actual
 		if p.gap.Count() > 0 { // users who ask once keep no pace
 			interval := p.gap.Quantile(.5)
@@ -74,7 +75,7 @@ func (t *tally) paces(groups []group) (*latency.Histogram, []report.Pace) {
 }
 
 // correct puts the corrected view of a closed model into the report.
-func (t *tally) correct(r *report.Report, groups []group) {
+func (t *tally) correct(r *report.Report, groups []plan.Group) {
 	if len(groups) == 0 {
 		return
 	}

@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle/load/expr"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
 // crowd is a group of users under way.
 type crowd struct {
-	*group
+	*plan.Group
 	index  int       // in the plan's list of groups
 	until  time.Time // when its users stop; zero: when their loops are done
 	active atomic.Int64
@@ -32,12 +34,12 @@ type start struct {
 // early. It returns when the last has started: where groups follow each other,
 // after all groups but the last are done.
 func (s *session) gather(ctx, cut context.Context, timer *napper) bool {
-	all := make([]*crowd, len(s.plan.groups))
+	all := make([]*crowd, len(s.plan.Groups))
 	for i := range all {
-		all[i] = &crowd{group: &s.plan.groups[i], index: i}
+		all[i] = &crowd{Group: &s.plan.Groups[i], index: i}
 	}
 	s.crowds = all
-	if !s.plan.serial {
+	if !s.plan.Serial {
 		return s.admit(ctx, cut, timer, all)
 	}
 	for i := range all {
@@ -54,14 +56,14 @@ func (s *session) admit(ctx, cut context.Context, timer *napper, crowds []*crowd
 	var starts []start
 	for _, c := range crowds {
 		if c.Duration > 0 {
-			c.until = s.start.Add(begin + c.delay + c.Duration)
+			c.until = s.start.Add(begin + c.Delay + c.Duration)
 		}
 		for i := range c.Users {
 			ramped := time.Duration(float64(c.Ramp) * float64(i) / float64(c.Users))
 			if c.Duration > 0 && ramped >= c.Duration {
 				break // its group is over before it would start
 			}
-			starts = append(starts, start{begin + c.delay + ramped, c, i})
+			starts = append(starts, start{begin + c.Delay + ramped, c, i})
 		}
 	}
 	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.at, b.at) })
@@ -121,8 +123,7 @@ type member struct {
 	leave  bool      // an error ends the user
 	done   bool      // the user has nothing more to do
 	run    *session
-	turns  map[*pacing]*nextTurn // when it may send again, by its pacing timers
-	own    map[any]int64         // its own counters
+	own    map[any]any // what its plan's steps keep for it
 }
 
 // stay is the whole life of a user of a closed model.
@@ -137,7 +138,7 @@ func (w *worker) stay(ctx context.Context, st start) {
 	w.run.users.Add(1)
 	w.pcg.Seed(w.run.seed, uint64(w.index))
 	w.prepare()
-	for range m.crowd.loopsOf() {
+	for range m.crowd.LoopsOf() {
 		if w.timeUp() {
 			break
 		}
@@ -148,7 +149,7 @@ func (w *worker) stay(ctx context.Context, st start) {
 		if m.asked == before && !w.rest(ctx, w.run.now().Add(idleLoop)) {
 			break
 		}
-		if m.crowd.fresh {
+		if m.crowd.Fresh {
 			w.forget()
 		}
 	}
@@ -161,30 +162,30 @@ func (w *worker) stay(ctx context.Context, st start) {
 // join makes the worker's user one of a crowd.
 func (w *worker) join(c *crowd, number int) *member {
 	m := &member{crowd: c, number: number, run: w.run}
-	w.member, w.scope.member = m, m
+	w.member, w.scope.User = m, m
 	return m
 }
 
 // prepare gives the user the first values of its group's variables: for all
 // users the same, whatever is random in them.
 func (w *worker) prepare() {
-	g := w.member.crowd.group
-	if len(g.setup) == 0 {
+	g := w.member.crowd.Group
+	if len(g.Setup) == 0 {
 		return
 	}
-	own := w.scope.rng
-	w.scope.rng = rand.New(rand.NewPCG(w.run.seed, setupStream))
-	for _, a := range g.setup {
-		w.scope.values[a.slot] = textValue(string(a.value.render(nil, &w.scope)))
+	own := w.scope.RNG
+	w.scope.RNG = rand.New(rand.NewPCG(w.run.seed, setupStream))
+	for _, a := range g.Setup {
+		w.scope.Values[a.Slot] = expr.TextValue(string(a.Value.Render(nil, &w.scope)))
 	}
-	w.scope.rng = own
+	w.scope.RNG = own
 }
 
 // arrived makes a user of open arrivals one of its group, where the plan has
 // one.
 func (w *worker) arrived() {
-	if g := w.run.plan.arriving; g != nil {
-		clear(w.scope.values)
+	if g := w.run.plan.Arriving; g != nil {
+		clear(w.scope.Values)
 		w.join(w.run.crowds[0], int(w.index))
 		w.prepare()
 	}
@@ -201,15 +202,15 @@ const idleLoop = 10 * time.Millisecond
 func (w *worker) once(ctx context.Context) bool {
 	m := w.member
 	w.dress()
-	flow := w.run.plan.scenarios
-	if m.crowd.scenario != anyScenario {
-		flow = flow[m.crowd.scenario:]
+	flow := w.run.plan.Scenarios
+	if m.crowd.Scenario != plan.AnyScenario {
+		flow = flow[m.crowd.Scenario:]
 	}
 	sc := &flow[0]
-	if m.crowd.scenario == anyScenario {
-		sc = w.run.plan.choose(w.scope.rng)
+	if m.crowd.Scenario == plan.AnyScenario {
+		sc = w.run.plan.Choose(w.scope.RNG)
 	}
-	return w.steps(ctx, sc.steps) || ctx.Err() == nil && !m.leave && !m.done && !w.timeUp()
+	return w.steps(ctx, sc.Steps) || ctx.Err() == nil && !m.leave && !m.done && !w.timeUp()
 }
 
 // timeUp reports whether a user of a closed model is to stop before its next
@@ -259,15 +260,15 @@ func (w *worker) answered(o *observed) bool {
 	if !m.failed {
 		return true
 	}
-	switch m.crowd.onError {
-	case carryOn:
+	switch m.crowd.OnError {
+	case plan.CarryOn:
 		return true
-	case endUser:
+	case plan.EndUser:
 		m.leave = true
-	case endRun:
+	case plan.EndRun:
 		w.run.halting.Store(true)
 		w.run.halt()
-	case endRunNow:
+	case plan.EndRunNow:
 		w.run.halting.Store(true)
 		w.run.halt()
 		w.run.cut()

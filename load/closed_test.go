@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
 // users makes a closed plan of an Artillery flow.
-func users(t testing.TB, flow string, c Closed) *Plan {
+func users(t testing.TB, flow string, c plan.Closed) *plan.Plan {
 	t.Helper()
-	p, err := plan(t, "scenarios: [{flow: ["+flow+"]}]").WithUsers(c)
+	p, err := parsed(t, "scenarios: [{flow: ["+flow+"]}]").WithUsers(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestEachUserWaitsForItsAnswer(t *testing.T) {
 		under--
 	}))
 	defer srv.Close()
-	p := users(t, "{get: {url: /a}}, {think: 0.001}, {get: {url: /b}}", Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
+	p := users(t, "{get: {url: /a}}, {think: 0.001}, {get: {url: /b}}", plan.Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
 		return append(h, "X-User", fmt.Sprint(i))
 	}})
@@ -61,7 +62,7 @@ func TestEachUserWaitsForItsAnswer(t *testing.T) {
 func TestUsersStartEvenlyOverTheRamp(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}", Closed{Users: 10, Ramp: 200 * time.Millisecond})
+	p := users(t, "{get: {url: /}}", plan.Closed{Users: 10, Ramp: 200 * time.Millisecond})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	if r.Requests != 10 || r.Latency.ScheduleError.Count != 10 || r.Seconds < .18 {
 		t.Errorf("%d requests in %v s, %d starts timed", r.Requests, r.Seconds, r.Latency.ScheduleError.Count)
@@ -72,14 +73,14 @@ func TestADurationEndsTheUsers(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	for _, flow := range []string{"{get: {url: /}}", "{get: {url: /}}, {think: 3600}"} {
-		p := users(t, flow, Closed{Users: 3, Duration: 300 * time.Millisecond})
+		p := users(t, flow, plan.Closed{Users: 3, Duration: 300 * time.Millisecond})
 		r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < .3 || r.Users != (report.Users{Planned: 3, Started: 3, Finished: 3}) {
 			t.Errorf("%s: early %v, %d requests, %d completed in %v s, %+v", flow, r.Early, r.Requests, r.Completed, r.Seconds, r.Users)
 		}
 	}
 	// Whoever would start after the end does not.
-	p := users(t, "{get: {url: /}}, {think: 3600}", Closed{Users: 10, Ramp: time.Hour, Duration: 50 * time.Millisecond})
+	p := users(t, "{get: {url: /}}, {think: 3600}", plan.Closed{Users: 10, Ramp: time.Hour, Duration: 50 * time.Millisecond})
 	if r := run(t, p, Options{Target: srv.URL}); r.Users.Started != 1 || r.Early {
 		t.Errorf("%+v, early %v", r.Users, r.Early)
 	}
@@ -98,7 +99,7 @@ func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
 				<-r.Context().Done()
 			}
 		}))
-		p := users(t, "{get: {url: /}}", Closed{Users: 20, Loops: 1_000_000})
+		p := users(t, "{get: {url: /}}", plan.Closed{Users: 20, Loops: 1_000_000})
 		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +114,7 @@ func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
 func TestAFailedRequestBeginsTheNextLoop(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
-	p := users(t, "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /never}}", Closed{Users: 2, Loops: 3})
+	p := users(t, "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /never}}", plan.Closed{Users: 2, Loops: 3})
 	r := run(t, p, Options{Target: srv.URL})
 	if r.Requests != 6 || r.Errors[report.ErrorExpectation] != 6 || r.Users.Failed != 0 {
 		t.Errorf("%d requests, %v, %+v", r.Requests, r.Errors, r.Users)
@@ -123,11 +124,11 @@ func TestAFailedRequestBeginsTheNextLoop(t *testing.T) {
 func TestAUserKeepsItsConnectionWithinALoop(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}, {get: {url: /}}", Closed{Users: 3, Loops: 4})
+	p := users(t, "{get: {url: /}}, {get: {url: /}}", plan.Closed{Users: 3, Loops: 4})
 	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 12 {
 		t.Errorf("%d connections, want one for each user and loop", r.Latency.Connect.Count)
 	}
-	p.groups[0].fresh = false
+	p.Groups[0].Fresh = false
 	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 3 {
 		t.Errorf("%d connections, want one for each user", r.Latency.Connect.Count)
 	}
@@ -180,7 +181,7 @@ func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	t.Parallel()
 	srv := newFrozenServer(100*time.Millisecond, 400*time.Millisecond)
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}, {think: 0.01}", Closed{Users: 2, Duration: 800 * time.Millisecond})
+	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 800 * time.Millisecond})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	if r.Latency.Corrected == nil || len(r.Paces) != 1 {
 		t.Fatalf("no corrected view: %+v", r.Paces)
@@ -192,19 +193,19 @@ func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	if r.Latency.Corrected.P90 <= r.Latency.Actual.P90 {
 		t.Errorf("p90 corrected %v, measured %v", r.Latency.Corrected.P90, r.Latency.Actual.P90)
 	}
-	if open := run(t, plan(t, small), Options{Target: srv.URL}); open.Latency.Corrected != nil || open.Paces != nil {
+	if open := run(t, parsed(t, small), Options{Target: srv.URL}); open.Latency.Corrected != nil || open.Paces != nil {
 		t.Error("an open run has a corrected view")
 	}
 }
 
 func TestNumbersOfUsersAreBounded(t *testing.T) {
-	p := plan(t, small)
-	for _, c := range []Closed{{}, {Users: -1}, {Users: maxClosed + 1}, {Users: 1, Ramp: -1}, {Users: 1, Loops: -1}, {Users: 1, Duration: 400 * 24 * time.Hour}} {
+	p := parsed(t, small)
+	for _, c := range []plan.Closed{{}, {Users: -1}, {Users: plan.MaxClosed + 1}, {Users: 1, Ramp: -1}, {Users: 1, Loops: -1}, {Users: 1, Duration: 400 * 24 * time.Hour}} {
 		if _, err := p.WithUsers(c); err == nil {
 			t.Errorf("%+v passed", c)
 		}
 	}
-	if p.Model() != report.ModelOpen || !strings.Contains(p.Name, "plan") {
-		t.Errorf("the plan was changed: %s", p.Model())
+	if modelOf(p) != report.ModelOpen || !strings.Contains(p.Name, "plan") {
+		t.Errorf("the plan was changed: %s", modelOf(p))
 	}
 }

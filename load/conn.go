@@ -6,14 +6,14 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // endpoint is where connections go.
@@ -26,16 +26,13 @@ type endpoint struct {
 }
 
 func parseEndpoint(base string, insecure bool) (*endpoint, error) {
-	u, err := url.Parse(base)
+	u, err := plan.ParseBase(base)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read target: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "target %q is not of the form http://host[:port][/path]", base)
+		return nil, err
 	}
 	e := &endpoint{
 		host: u.Host, address: u.Host,
-		prefix: string(appendTarget(nil, strings.TrimSuffix(u.EscapedPath(), "/"))),
+		prefix: string(expr.AppendTarget(nil, strings.TrimSuffix(u.EscapedPath(), "/"))),
 	}
 	if u.Port() == "" {
 		port := "80"

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"whittle/load/expr"
 )
 
 // Bounds on a virtual user's cookies. RFC 6265, section 6.1, asks clients for
@@ -142,14 +144,15 @@ func (j *jar) appendHeader(dst []byte, e *endpoint, target string, now time.Time
 
 // collect puts the cookies of an answer into the user's jar.
 func (w *worker) collect(q *prepared) {
-	if q.bare || !w.ans.has("set-cookie") {
+	if q.Bare {
 		return
 	}
-	if w.jar == nil {
-		w.jar = new(jar)
-	}
-	host, target, now := hostOf(q.endpoint), requestTarget(w.out), w.run.now()
-	w.ans.each("set-cookie", func(line []byte) { w.jar.take(string(line), host, target, now) })
+	expr.EachField(w.ans.head, "set-cookie", func(line []byte) {
+		if w.jar == nil {
+			w.jar = new(jar)
+		}
+		w.jar.take(string(line), hostOf(q.endpoint), requestTarget(w.out), w.run.now())
+	})
 }
 
 // bake puts the cookies that the plan gives into the user's jar, where they
@@ -158,15 +161,15 @@ func (w *worker) bake(q *prepared) {
 	if w.jar == nil {
 		w.jar = new(jar)
 	}
-	for _, c := range q.cookies {
+	for _, c := range q.Cookies {
 		v := strings.Map(func(r rune) rune {
 			if r <= ' ' || r == ';' || r == ',' || r >= 0x7f {
 				return -1
 			}
 			return r
-		}, string(c.value.render(nil, &w.scope)))
+		}, string(c.Value.Render(nil, &w.scope)))
 		w.jar.put(cookie{
-			name: c.name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/",
+			name: c.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/",
 		}, w.run.now())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/load/plan"
 )
 
 // schemaTable gives the names between backquotes in the rows of the table of
@@ -73,7 +75,7 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 		"a match":     "scenarios: [{flow: [{get: {match: {X: 1}}}]}]",
 		"expect":      "scenarios: [{flow: [{get: {expect: {X: 1}}}]}]",
 	} {
-		_, err := Source{}.ParsePlan("p.yml", []byte(text))
+		_, err := Parse("p.yml", []byte(text), plan.Source{})
 		if err == nil {
 			t.Errorf("%s takes anything", what)
 			continue
@@ -115,7 +117,7 @@ func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 		if !refused[name] {
 			t.Errorf("%s is not in the table as refused", name)
 		}
-		_, err := Source{}.ParsePlan("p.yml", []byte(text))
+		_, err := Parse("p.yml", []byte(text), plan.Source{})
 		if err == nil || !strings.Contains(err.Error(), "is not supported") {
 			t.Errorf("%s: %v", name, err)
 		}

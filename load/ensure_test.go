@@ -31,7 +31,7 @@ func TestEnsureDecidesTheExitStatus(t *testing.T) {
 		{"plugins: {expect: {}, ensure: {thresholds: [{http.responses: 7, errors.server_error: 3}]}}", "http.responses is 8, at most 7 is allowed; errors.server_error is 4", whittle.FallsShort},
 		{"ensure: {thresholds: [{http.response_time.min: 0}]}", "http.response_time.min is 0.", whittle.FallsShort},
 	} {
-		r := run(t, plan(t, head+c.ensure+flow), Options{Target: srv.URL, MaxLate: 60e9})
+		r := run(t, parsed(t, head+c.ensure+flow), Options{Target: srv.URL, MaxLate: 60e9})
 		err := r.Err()
 		if c.says == "" {
 			if err != nil {

@@ -101,7 +101,7 @@ func (w *worker) through(c *conn, q *prepared, deadline time.Time, o *observed) 
 	o.up += int64(n)
 	// A server may refuse and close before it has read all of a large body:
 	// its answer is then still there to be read.
-	if e := c.read(q.method, w.run.keep(q), &w.ans); err == nil || e == nil {
+	if e := c.read(q.Method, w.run.keep(q), &w.ans); err == nil || e == nil {
 		err = e
 	}
 	o.first = c.firstByte

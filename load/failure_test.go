@@ -71,7 +71,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	patient := plan(t, fivePlan)
+	patient := parsed(t, fivePlan)
 	for kind, url := range map[string]string{
 		report.ErrorConnect:     "http://" + closed.Addr().String(),
 		report.ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
@@ -84,7 +84,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			p := patient
 			if kind == report.ErrorTimeout {
-				p = plan(t, strings.Replace(fivePlan, "timeout: 30", "timeout: 0.3", 1))
+				p = parsed(t, strings.Replace(fivePlan, "timeout: 30", "timeout: 0.3", 1))
 			}
 			r := run(t, p, Options{Target: url})
 			if r.Requests != 5 || r.Failed != 5 || r.Errors[kind] != 5 {
@@ -107,7 +107,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 
 func TestAHalfAnswerIsAReset(t *testing.T) {
 	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
-	patient := plan(t, fivePlan)
+	patient := parsed(t, fivePlan)
 	if r := run(t, patient, Options{Target: url}); r.Errors[report.ErrorReset] != 5 || r.Completed != 0 {
 		t.Errorf("%v, %d completed", r.Errors, r.Completed)
 	}
@@ -117,7 +117,7 @@ func TestAHalfAnswerIsAReset(t *testing.T) {
 // its way. That is nobody's error where the request may be repeated.
 func TestAConnectionClosedBetweenRequestsIsReplaced(t *testing.T) {
 	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.2, arrivalCount: 20}], http: {pool: 1}}
 scenarios: [{flow: [{get: {url: /}}]}]`)
 	r := run(t, p, Options{Target: url})
@@ -132,7 +132,7 @@ func TestArrivalsAboveTheBoundAreSkippedAndCounted(t *testing.T) {
 	var once sync.Once
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-release }))
 	defer srv.Close()
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.5, arrivalCount: 50, maxVusers: 3}, {pause: 1.2}]}
 scenarios: [{flow: [{get: {url: /}}]}]`)
 	r := run(t, p, Options{Target: srv.URL, OnProgress: func(p report.Progress) {
@@ -151,11 +151,11 @@ func TestTLS(t *testing.T) {
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.StartTLS()
 	defer srv.Close()
-	patient := plan(t, fivePlan)
+	patient := parsed(t, fivePlan)
 	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[report.ErrorCertificate] != 5 {
 		t.Errorf("an unknown certificate: %v", r.Errors)
 	}
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 5}], tls: {rejectUnauthorized: false}, http: {pool: 1}}
 scenarios: [{flow: [{get: {url: /}}]}]`)
 	if r := run(t, p, Options{Target: srv.URL}); r.Completed != 5 || r.Latency.Connect.Count != 1 {
@@ -179,7 +179,7 @@ func TestAConnectionThatAUserThoughtTooLongIsReplaced(t *testing.T) {
 				} else {
 					srv.Start()
 				}
-				p := plan(t, "config: {tls: {rejectUnauthorized: false}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{post: {url: /}}, {think: 0.6}, {post: {url: /}}]}]")
+				p := parsed(t, "config: {tls: {rejectUnauthorized: false}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{post: {url: /}}, {think: 0.6}, {post: {url: /}}]}]")
 				r := run(t, p, Options{Target: srv.URL, Pool: pool})
 				if r.Completed != 2 || r.Failed != 0 || r.Latency.Connect.Count != 2 {
 					t.Errorf("%d completed, errors %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)

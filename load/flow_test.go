@@ -3,7 +3,6 @@ package load
 import (
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,9 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/artillery"
+	"whittle/load/expr"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -47,8 +49,8 @@ func (d *diary) read() []string {
 }
 
 // once has one virtual user come, and nobody wait for the phase's end.
-func once(p *Plan) *Plan {
-	return p.WithPhases(Phase{Duration: time.Millisecond, Count: 1, HasCount: true})
+func once(p *plan.Plan) *plan.Plan {
+	return p.WithPhases(plan.Phase{Duration: time.Millisecond, Count: 1, HasCount: true})
 }
 
 // shop answers as the flows below want it.
@@ -134,7 +136,7 @@ unused: &x [{a: [1]`,
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDiary(t, shop)
-			p := plan(t, "config: {"+c.config+" target: '"+d.URL+"'}\nscenarios: [{flow: "+c.flow+"}]")
+			p := parsed(t, "config: {"+c.config+" target: '"+d.URL+"'}\nscenarios: [{flow: "+c.flow+"}]")
 			r := run(t, once(p), Options{})
 			if got := strings.Join(d.read(), "|"); got != c.want {
 				t.Errorf("%s\nwant\n%s", got, c.want)
@@ -150,7 +152,7 @@ func TestCookiesLastAsLongAsTheirUser(t *testing.T) {
 	d := newDiary(t, shop)
 	var mu sync.Mutex
 	var got []string
-	p := plan(t, `
+	p := parsed(t, `
 config:
   target: `+d.URL+`
   phases: [{duration: 0.2, arrivalCount: 2}]
@@ -190,7 +192,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 	defer far.Close()
 	d := newDiary(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, far.URL+"/far", http.StatusSeeOther) })
 	for _, pool := range []int{0, 2} {
-		p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 3}]}\nscenarios: [{flow: [{put: {url: /, json: {}, auth: {user: u, pass: p}, headers: {x-a: b, cookie: c=d}}}]}]")
+		p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 3}]}\nscenarios: [{flow: [{put: {url: /, json: {}, auth: {user: u, pass: p}, headers: {x-a: b, cookie: c=d}}}]}]")
 		r := run(t, p, Options{Target: d.URL, Pool: pool})
 		if r.Completed != 3 || r.Failed != 0 || r.Codes["200"] != 3 {
 			t.Errorf("%d completed, %v, codes %v", r.Completed, r.Errors, r.Codes)
@@ -204,7 +206,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 func TestRedirectsWithoutAnEndAreErrors(t *testing.T) {
 	for _, path := range []string{"/round", "/away"} {
 		d := newDiary(t, shop)
-		r := run(t, once(plan(t, "scenarios: [{flow: [{get: {url: "+path+"}}]}]")), Options{Target: d.URL})
+		r := run(t, once(parsed(t, "scenarios: [{flow: [{get: {url: "+path+"}}]}]")), Options{Target: d.URL})
 		if r.Errors[report.ErrorRedirect] != 1 || len(d.read()) > maxRedirects+1 {
 			t.Errorf("%s: %v after %d requests", path, r.Errors, len(d.read()))
 		}
@@ -214,7 +216,7 @@ func TestRedirectsWithoutAnEndAreErrors(t *testing.T) {
 func TestBasicAuthentication(t *testing.T) {
 	for _, auth := range []string{"{user: me, pass: 'p:w'}", "{user: '{{ u }}', pass: '{{ p }}'}"} {
 		d := newDiary(t, shop)
-		p := plan(t, "config: {variables: {u: me, p: 'p:w'}}\nscenarios: [{flow: [{get: {url: /auth, auth: "+auth+", match: {regexp: .*, value: me/p:w}}}]}]")
+		p := parsed(t, "config: {variables: {u: me, p: 'p:w'}}\nscenarios: [{flow: [{get: {url: /auth, auth: "+auth+", match: {regexp: .*, value: me/p:w}}}]}]")
 		if r := run(t, once(p), Options{Target: d.URL}); r.Failed != 0 {
 			t.Errorf("%s: %v", auth, r.Errors)
 		}
@@ -240,9 +242,9 @@ func TestFormsCarryFiles(t *testing.T) {
 	open := func(name string) ([]byte, error) {
 		return map[string][]byte{"up/a.txt": []byte("text\r\n--of")}[name], nil
 	}
-	p, err := Source{Open: open}.ParsePlan("p.yml", []byte(`
+	p, err := Parse("p.yml", []byte(`
 config: {variables: {who: ann}}
-scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: up/a.txt, filename: 'a"b.txt', contentType: text/x}}}}]}]`))
+scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: up/a.txt, filename: 'a"b.txt', contentType: text/x}}}}]}]`), plan.Source{Open: open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,13 +255,13 @@ scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc:
 		t.Errorf("%q, want %q", got, want)
 	}
 	for path, says := range map[string]string{"/etc/passwd": "below the plan's folder", "../x": "below the plan's folder"} {
-		_, err := Source{Open: open}.ParsePlan("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: "+path+"}}}}]}]"))
+		_, err := Parse("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: "+path+"}}}}]}]"), plan.Source{Open: open})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	large := func(string) ([]byte, error) { return make([]byte, maxUploadBytes/2+1), nil }
-	_, err = Source{Open: large}.ParsePlan("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: x}, g: {fromFile: x}}}}]}]"))
+	large := func(string) ([]byte, error) { return make([]byte, artillery.MaxUploadBytes/2+1), nil }
+	_, err = Parse("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: x}, g: {fromFile: x}}}}]}]"), plan.Source{Open: large})
 	if whittle.CodeOf(err) != whittle.ResourceExhausted {
 		t.Errorf("two large files: %v", err)
 	}
@@ -285,7 +287,7 @@ func TestParallelStepsAreUnderWayTogether(t *testing.T) {
 				fmt.Fprint(w, len(r.Cookies()))
 			}
 		})
-		p := plan(t, `
+		p := parsed(t, `
 config: {http: {`+c.http+`}}
 scenarios:
   - flow:
@@ -306,12 +308,12 @@ scenarios:
 
 func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 	d := newDiary(t, shop)
-	p := plan(t, "before: {flow: [{get: {url: /login, expect: {statusCode: 204}}}]}\n"+small)
+	p := parsed(t, "before: {flow: [{get: {url: /login, expect: {statusCode: 204}}}]}\n"+small)
 	_, err := Run(t.Context(), once(p), Options{Target: d.URL})
 	if whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "before the run failed: expectation") {
 		t.Errorf("%v", err)
 	}
-	p = plan(t, "after: {flow: [{get: {url: /broken}}]}\n"+small)
+	p = parsed(t, "after: {flow: [{get: {url: /broken}}]}\n"+small)
 	r := run(t, once(p), Options{Target: d.URL})
 	if !strings.Contains(strings.Join(r.Warnings, "\n"), "after the run failed: server_error") {
 		t.Errorf("%q", r.Warnings)
@@ -330,7 +332,7 @@ func TestCompressedAnswersAreReadByCaptures(t *testing.T) {
 			z.Close()
 		}
 	})
-	p := plan(t, "scenarios: [{flow: [{get: {url: /, gzip: true, expect: {hasProperty: a}}}]}]")
+	p := parsed(t, "scenarios: [{flow: [{get: {url: /, gzip: true, expect: {hasProperty: a}}}]}]")
 	if r := run(t, once(p), Options{Target: d.URL}); r.Failed != 0 {
 		t.Error(r.Errors)
 	}
@@ -340,7 +342,7 @@ func TestLogLinesReachWhoListens(t *testing.T) {
 	d := newDiary(t, nil)
 	var mu sync.Mutex
 	var got []string
-	p := plan(t, "config: {variables: {v: 5}}\nscenarios: [{flow: [{log: 'v is {{ v }}'}, {get: {url: /}}]}]")
+	p := parsed(t, "config: {variables: {v: 5}}\nscenarios: [{flow: [{log: 'v is {{ v }}'}, {get: {url: /}}]}]")
 	run(t, once(p), Options{Target: d.URL, OnLog: func(user int64, line string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -352,19 +354,19 @@ func TestLogLinesReachWhoListens(t *testing.T) {
 }
 
 func TestThinkTimesVary(t *testing.T) {
-	p := plan(t, `
+	p := parsed(t, `
 config: {variables: {s: 2, odd: x}, http: {defaults: {think: {jitter: "50%"}}}}
 scenarios: [{flow: [{think: 2}, {think: 1s, jitter: 250}, {think: '{{ s }}', jitter: 0}, {think: '{{ odd }}'}, {get: {url: /}}]}]`)
-	s := replied("", "").scope
-	s.values = make([]value, p.slots)
-	for i := range p.variables {
-		p.variables[i].pick(s)
+	s := replied("", "").Scope
+	s.Values = make([]expr.Value, p.Slots)
+	for i := range p.Variables {
+		p.Variables[i].Pick(s)
 	}
 	var low, high [4]time.Duration
 	for i := range low {
 		low[i] = time.Hour
 		for range 2000 {
-			d := p.scenarios[0].steps[i].think.length(s)
+			d := p.Scenarios[0].Steps[i].Think.Length(s)
 			low[i], high[i] = min(low[i], d), max(high[i], d)
 		}
 	}
@@ -384,11 +386,11 @@ config:
   variables: {a: 1, b: [2, 3]}
   environments:
     dev: {http: {pool: 3, defaults: {headers: {x-b: three}}}, variables: {b: 9}}`
-	p, err := Source{Environment: "dev", Getenv: func(string) string { return "h" }}.ParsePlan("p.yml", []byte(src))
+	p, err := Parse("p.yml", []byte(src), plan.Source{Environment: "dev", Getenv: func(string) string { return "h" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Target != "http://h:81" || p.HTTP.Pool != 3 || p.HTTP.Timeout != 4*time.Second || len(p.variables) != 2 || p.variables[1].choices[0].text != "9" {
+	if p.Target != "http://h:81" || p.HTTP.Pool != 3 || p.HTTP.Timeout != 4*time.Second || len(p.Variables) != 2 || p.Variables[1].Choices[0].Text != "9" {
 		t.Errorf("%+v", p)
 	}
 	if got := rendered(t, p); !strings.Contains(got, "x-a: one\r\nx-b: three\r\n") {
@@ -396,42 +398,11 @@ config:
 	}
 }
 
-func TestRefusalsNameTheFunction(t *testing.T) {
-	for src, says := range map[string]string{
-		"scenarios: [{beforeScenario: [setUp, more], flow: []}]":                        "beforeScenario is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (setUp, more)",
-		"scenarios: [{flow: [{function: sign}]}]":                                       "p.yml:1:22: function is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (sign)",
-		"config: {processor: ./f.js}\n" + small:                                         "p.yml:1:10: processor is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (./f.js)",
-		"scenarios: [{flow: [{get: {url: /, ifTrue: shouldGo}}]}]":                      "nothing in the plan defines shouldGo",
-		"scenarios: [{flow: [{loop: [{get: {url: /}}], whileTrue: again}]}]":            "nothing in the plan defines again",
-		"scenarios: [{flow: [{get: {url: /, capture: {json: '$[', as: a}}}]}]":          "the json is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x)', as: a}}}]}]":     "look-around",
-		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]": "no group 2",
-		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":       "the selector is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":        "the xpath is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {json: $, xpath: /, as: a}}}]}]":   "not two",
-		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                    "not a variable's name",
-		"scenarios: [{flow: [{get: {url: /, match: {json: $}}}]}]":                      "a value to compare with",
-		"scenarios: [{flow: [{get: {url: /, probability: 101}}]}]":                      "not within 0 and 100",
-		"scenarios: [{flow: [{get: {url: /, expect: {jmespath: x}}}]}]":                 "jmespath is not supported",
-		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":            "parallel within parallel",
-		"scenarios: [{flow: [{loop: [{get: {url: /}}], count: -1}]}]":                   "would never end",
-		"scenarios: [{flow: [{get: {url: /}, count: 2}]}]":                              "this belongs to a loop",
-		"config: {plugins: {fake-data: {}}}\n" + small:                                  "fake-data is not supported",
-		"config: {plugins: {slack: {}}}\n" + small:                                      "slack is not supported: it is a JavaScript package",
-		"scenarios: [{engine: socketio, flow: []}]":                                     "http is wanted here",
-	} {
-		_, err := Source{}.ParsePlan("p.yml", []byte(src))
-		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", src, err)
-		}
-	}
-}
-
 func TestAllRowsAreOneVariable(t *testing.T) {
 	d := newDiary(t, nil)
-	p, err := Source{Open: openText("id,name\n1,ann\n2,\"b\"\"b\"\n")}.ParsePlan("p.yml", []byte(`
+	p, err := Parse("p.yml", []byte(`
 config: {payload: {path: rows.csv, fields: [id, name], skipHeader: true, loadAll: true, name: rows}}
-scenarios: [{flow: [{loop: [{get: {url: "/{{ $loopElement.id }}/{{ $loopElement.name }}"}}], over: rows}, {post: {url: /, json: "{{ rows }}"}}]}]`))
+scenarios: [{flow: [{loop: [{get: {url: "/{{ $loopElement.id }}/{{ $loopElement.name }}"}}], over: rows}, {post: {url: /, json: "{{ rows }}"}}]}]`), plan.Source{Open: openText("id,name\n1,ann\n2,\"b\"\"b\"\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +415,7 @@ scenarios: [{flow: [{loop: [{get: {url: "/{{ $loopElement.id }}/{{ $loopElement.
 
 func TestPluginsLeaveTheirMark(t *testing.T) {
 	d := newDiary(t, shop)
-	p := plan(t, `
+	p := parsed(t, `
 config:
   plugins: {expect: {expectDefault200: true, outputFormat: silent}, publish-metrics: [{type: x}], apdex: {threshold: 60000}}
 scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: false, expect: {statusCode: 302}}}, {get: {url: /broken}}]}]`)

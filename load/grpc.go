@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/load/plan"
 	"whittle/transcode"
 )
 
@@ -22,19 +23,19 @@ func (e *contractError) Error() string { return e.err.Error() }
 func (e *contractError) Unwrap() error { return e.err }
 
 // newCalls reads the contract of every request of the plan.
-func newCalls(p *Plan, descriptor []byte) (*calls, error) {
+func newCalls(p *plan.Plan, descriptor []byte) (*calls, error) {
 	c := &calls{methods: map[string]*transcode.Transcoder{}}
-	for _, r := range p.requests() {
-		path, ok := r.path.constant()
-		if !ok || r.address != nil || r.method != http.MethodPost {
-			return nil, whittle.Errorf(whittle.Invalid, "request %q: a gRPC call is a post to /package.Service/Method", r.name)
+	for _, r := range p.Requests() {
+		path, ok := r.Path.Constant()
+		if !ok || r.Address != nil || r.Method != http.MethodPost {
+			return nil, whittle.Errorf(whittle.Invalid, "request %q: a gRPC call is a post to /package.Service/Method", r.Name)
 		}
 		if c.methods[path] != nil {
 			continue
 		}
 		t, err := transcode.New(whittle.RPC{Protocol: whittle.GRPC, Descriptor: descriptor, Method: strings.TrimPrefix(path, "/")})
 		if err != nil {
-			return nil, whittle.Errorf(whittle.CodeOf(err), "request %q: %w", r.name, err)
+			return nil, whittle.Errorf(whittle.CodeOf(err), "request %q: %w", r.Name, err)
 		}
 		c.methods[path] = t
 	}
@@ -44,7 +45,7 @@ func newCalls(p *Plan, descriptor []byte) (*calls, error) {
 // translate makes a call of a JSON request.
 func (c *calls) translate(out *outgoing, q *prepared) error {
 	r := out.request
-	path, _ := q.path.constant()
+	path, _ := q.Path.Constant()
 	t := c.methods[path]
 	if t == nil { // a redirect's, which gRPC does not have
 		return &contractError{whittle.Errorf(whittle.Invalid, "no method at %s", r.URL.Path)}

@@ -51,7 +51,7 @@ func TestUnaryGRPC(t *testing.T) {
 	t.Parallel()
 	url := startHealth(t)
 	for _, pool := range []int{0, 2} {
-		p := plan(t, `
+		p := parsed(t, `
 config: {phases: [{duration: 0.2, arrivalCount: 20}]}
 scenarios:
 - flow:
@@ -73,7 +73,7 @@ func TestAPlanIsHeldAgainstTheContract(t *testing.T) {
 		"post: {url: /grpc.health.v1.Health/Chek, json: {}}":          "Chek",
 		"post: {url: /grpc.health.v1.Health/Watch, json: {}}":         "Watch",
 	} {
-		p := plan(t, "scenarios: [{flow: [{"+flow+"}]}]")
+		p := parsed(t, "scenarios: [{flow: [{"+flow+"}]}]")
 		_, err := Run(t.Context(), p, Options{Target: "http://127.0.0.1:1", Protocol: GRPC, Descriptor: healthDescriptor(t)})
 		if err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) == whittle.Internal {
 			t.Errorf("%s: %v, want %q", flow, err, want)

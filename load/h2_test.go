@@ -59,7 +59,7 @@ func TestHTTP2(t *testing.T) {
 					w.Header().Set("Content-Type", "application/json")
 					fmt.Fprint(w, `{"id":"x7"}`)
 				})
-				p := plan(t, `
+				p := parsed(t, `
 config: {phases: [{duration: 0.3, arrivalCount: 30}], tls: {rejectUnauthorized: false}}
 scenarios:
 - flow:
@@ -91,7 +91,7 @@ func TestHTTP2GoesOnAfterAConnectionEnded(t *testing.T) {
 				w.Header().Set("Connection", "close") // in HTTP/2: GOAWAY after this
 			}
 		})
-		p := plan(t, `
+		p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 3}]}
 scenarios: [{flow: [{get: {url: /last}}, {think: 0.2}, {get: {url: /next}}]}]`)
 		r := run(t, p, Options{Target: url, Protocol: HTTP2, Pool: pool})
@@ -108,7 +108,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	secure.Config.ErrorLog = quiet
 	secure.StartTLS()
 	defer secure.Close()
-	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	for url, want := range map[string]string{plain.URL: report.ErrorReset, secure.URL: report.ErrorConnect} {
 		r := run(t, p, Options{Target: url, Protocol: HTTP2})
 		if r.Errors[want] != 2 {
@@ -128,7 +128,7 @@ func TestCertificatesAreToldApart(t *testing.T) {
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11}
 	old.StartTLS()
 	defer old.Close()
-	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	for _, c := range []struct{ url, protocol, want string }{
 		{srv.URL, HTTP1, report.ErrorCertificate},
 		{srv.URL, HTTP2, report.ErrorCertificate},
@@ -146,7 +146,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 	for _, pool := range []int{0, 1} {
 		url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithCancel(t.Context())
-		p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}, {pause: 60}], http: {timeout: 60}}\nscenarios: [{flow: [{get: {url: /}}]}]")
+		p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}, {pause: 60}], http: {timeout: 60}}\nscenarios: [{flow: [{get: {url: /}}]}]")
 		r, err := Run(ctx, p, Options{Target: url, Protocol: HTTP2, Pool: pool, Grace: -1, OnProgress: func(p report.Progress) {
 			if p.InFlight == 5 {
 				cancel()
@@ -164,7 +164,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 
 func TestHTTP2TimesOut(t *testing.T) {
 	url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], http: {timeout: 0.2}}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], http: {timeout: 0.2}}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: url, Protocol: HTTP2})
 	if r.Errors[report.ErrorTimeout] != 2 || r.Latency.Actual.Min < 200*time.Millisecond {
 		t.Errorf("%v, %+v", r.Errors, r.Latency.Actual)
@@ -172,7 +172,7 @@ func TestHTTP2TimesOut(t *testing.T) {
 }
 
 func TestProtocolsAreChecked(t *testing.T) {
-	p := plan(t, small)
+	p := parsed(t, small)
 	for want, o := range map[string]Options{
 		`the protocol "h3" is none of`: {Protocol: "h3"},
 		"gRPC needs the contract's":    {Protocol: GRPC},

@@ -1,6 +1,10 @@
 package load
 
-import "math"
+import (
+	"math"
+
+	"whittle/load/plan"
+)
 
 // What one lane is given before there is another: a lane that has much to do
 // finds several answers at each wake-up, and so needs less for each.
@@ -9,17 +13,17 @@ const (
 	laneUsers = 64     // of a closed model
 )
 
-// lanes is how many lanes the plan's load is worth, were there cores enough.
-func (p *Plan) lanes() int {
+// lanesOf is how many lanes the plan's load is worth, were there cores enough.
+func lanesOf(p *plan.Plan) int {
 	reads := false
-	p.walk(func(s *step) { reads = reads || s.request != nil && s.request.readsBody() })
+	p.Walk(func(s *plan.Step) { reads = reads || s.Request != nil && s.Request.ReadsBody() })
 	if reads {
 		// How long a core takes over the answers is not known beforehand.
 		return math.MaxInt
 	}
 	users := 0
-	for i := range p.groups {
-		users += p.groups[i].Users
+	for i := range p.Groups {
+		users += p.Groups[i].Users
 	}
 	peak := 0.0
 	for i := range p.Phases {
@@ -31,23 +35,23 @@ func (p *Plan) lanes() int {
 		peak = max(peak, rate)
 	}
 	asked := 0.0
-	for i := range p.scenarios {
-		asked = max(asked, requestsOf(p.scenarios[i].steps))
+	for i := range p.Scenarios {
+		asked = max(asked, requestsOf(p.Scenarios[i].Steps))
 	}
 	return 1 + users/laneUsers + int(min(peak*asked/laneRate, math.MaxInt32))
 }
 
 // requestsOf is how many requests a flow sends, about.
-func requestsOf(steps []step) float64 {
+func requestsOf(steps []plan.Step) float64 {
 	n := 0.0
 	for i := range steps {
 		switch s := &steps[i]; {
-		case s.request != nil:
+		case s.Request != nil:
 			n++
-		case s.loop != nil:
-			n += requestsOf(s.loop.steps) * float64(max(s.loop.count, int64(len(s.loop.over)), 1))
-		case s.action != nil:
-			n += requestsOf(s.action.inner())
+		case s.Loop != nil:
+			n += requestsOf(s.Loop.Steps) * float64(max(s.Loop.Count, int64(len(s.Loop.Over)), 1))
+		case s.Action != nil:
+			n += requestsOf(s.Action.Inner())
 		}
 	}
 	return n

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"whittle/load/plan"
 )
 
 // lane is an event loop with virtual users on it: plain HTTP/1.1 is sent and
@@ -32,8 +34,8 @@ type lane struct {
 	names   map[*endpoint]*resolved
 
 	// Arrivals: of n lanes each takes every nth.
-	pacer   *Pacer
-	upTo    Arrival
+	pacer   *plan.Pacer
+	upTo    plan.Arrival
 	more    bool
 	turn, n int
 	paced   func() // called when the last arrival has started or will not
@@ -55,10 +57,10 @@ func newLanes(s *session) ([]*lane, error) {
 	for _, q := range s.prepared {
 		plain = plain || q.endpoint == nil || q.endpoint.plain()
 	}
-	if !plain || s.options.block != nil || s.plan.parallel() {
+	if !plain || s.options.block != nil || s.plan.Parallel() {
 		return nil, nil
 	}
-	n := min(s.plan.lanes(), len(s.shards))
+	n := min(lanesOf(s.plan), len(s.shards))
 	if s.dialer.pool > 0 {
 		n = min(n, s.dialer.pool)
 	}
@@ -87,7 +89,7 @@ func newLanes(s *session) ([]*lane, error) {
 func (l *lane) follow(paced func()) {
 	s := l.session
 	l.paced = paced
-	l.pacer = NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream)))
+	l.pacer = plan.NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream)))
 	for range l.turn {
 		l.pacer.Next()
 	}

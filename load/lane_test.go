@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -66,19 +67,19 @@ func TestLanesByLoad(t *testing.T) {
 		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
 		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
 	} {
-		if got := plan(t, c.plan).lanes(); got != c.want {
+		if got := lanesOf(parsed(t, c.plan)); got != c.want {
 			t.Errorf("%d lanes, want %d: %s", got, c.want, c.plan)
 		}
 	}
-	reads := plan(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
-	if got := reads.lanes(); got < 1000 {
+	reads := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
+	if got := lanesOf(reads); got < 1000 {
 		t.Errorf("%d lanes for a plan that reads bodies, want as many as there are cores", got)
 	}
-	closed, err := plan(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(Closed{Users: 130})
+	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := closed.lanes(); got != 3 {
+	if got := lanesOf(closed); got != 3 {
 		t.Errorf("%d lanes for 130 users, want 3", got)
 	}
 }
@@ -91,7 +92,7 @@ func TestTLSBesideALane(t *testing.T) {
 	defer plain.Close()
 	defer secure.Close()
 	for _, pool := range []int{0, 3} {
-		p := plan(t, fmt.Sprintf(`
+		p := parsed(t, fmt.Sprintf(`
 config: {phases: [{duration: 0.2, arrivalCount: 40}], tls: {rejectUnauthorized: false}}
 scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`, secure.URL))
 		r := run(t, p, Options{Target: plain.URL, Pool: pool})
@@ -105,7 +106,7 @@ scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`
 func TestANameIsLookedUpBesideALane(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	p := plan(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)})
 	if r.Completed != 50 {
 		t.Errorf("%d completed, want 50; %v", r.Completed, r.Errors)
@@ -139,7 +140,7 @@ func TestALaneCutsWhatStands(t *testing.T) {
 		}
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
 scenarios: [{flow: [{think: 0.001}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
 	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {

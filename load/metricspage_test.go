@@ -60,7 +60,7 @@ func TestAMetricsPageGivesCPUPerRequest(t *testing.T) {
 	defer srv.Close()
 	page := cpuPage()
 	defer page.Close()
-	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: srv.URL, WatchURLs: []string{page.URL}})
 	if len(r.Processes) != 1 || r.Processes[0].CPU < 1000 || r.CPUPerRequest != r.Processes[0].CPU/10 || r.Processes[0].Ended {
 		t.Errorf("%+v, %v ms per request", r.Processes, r.CPUPerRequest)
@@ -74,7 +74,7 @@ func TestAPageWithoutTheCounterIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	for _, u := range []string{srv.URL, "ftp://x/metrics", "http://127.0.0.1:1/metrics"} {
-		_, err := Run(t.Context(), plan(t, fivePlan), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{u}})
+		_, err := Run(t.Context(), parsed(t, fivePlan), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{u}})
 		if code := whittle.CodeOf(err); code != whittle.Invalid && code != whittle.Unavailable {
 			t.Errorf("%s: %v", u, err)
 		}

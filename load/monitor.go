@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/latency"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -110,7 +111,7 @@ func (m *monitor) look(last bool) {
 	}
 	m.looked = at
 	m.sum.Elapsed = at
-	m.sum.Left = max(m.s.plan.end()-at, 0)
+	m.sum.Left = max(m.s.plan.End()-at, 0)
 	m.sum.Phase, m.sum.PhaseName = phaseAt(m.s.plan.Phases, at)
 	m.sum.Arrivals += p.arrivals
 	m.sum.Skipped = m.s.skipped.Load()
@@ -170,7 +171,7 @@ func (m *monitor) add(at time.Duration, p *pulse, now *count) {
 	m.counts[i].add(now)
 }
 
-func phaseAt(phases []Phase, at time.Duration) (int, string) {
+func phaseAt(phases []plan.Phase, at time.Duration) (int, string) {
 	for i := range phases {
 		if at -= phases[i].Length(); at < 0 || i == len(phases)-1 {
 			return i, phases[i].Name

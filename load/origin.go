@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // maxOrigins bounds the servers that one run talks to: redirects and captured
@@ -87,11 +89,11 @@ func (o *origins) count() int {
 }
 
 // locate makes a request of one whose whole URL is known only now.
-func (o *origins) locate(q *request, address string) (*prepared, error) {
+func (o *origins) locate(q *plan.Request, address string) (*prepared, error) {
 	r := *q
-	r.address = nil
+	r.Address = nil
 	base, path := "", address
-	if n := originLength(address); n > 0 {
+	if n := plan.OriginLength(address); n > 0 {
 		base, path = address[:n], address[n:]
 		if u, err := url.Parse(base); err != nil || u.Host == "" {
 			return nil, whittle.Errorf(whittle.Invalid, "%q is not a url", base)
@@ -104,6 +106,6 @@ func (o *origins) locate(q *request, address string) (*prepared, error) {
 	if path == "" || path[0] != '/' {
 		path = "/" + path
 	}
-	r.path = template(nil).literal(path)
+	r.Path = expr.Template(nil).Literal(path)
 	return prepareOne(&r, at), nil
 }

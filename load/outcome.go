@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"whittle/latency"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -11,7 +12,7 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	s := m.s
 	t := s.total()
 	r := &report.Report{
-		Format: report.Format, Plan: s.plan.Name, Target: target, Model: s.plan.Model(), Started: s.start.UTC(),
+		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.start.UTC(),
 		Seconds: m.looked.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
@@ -21,14 +22,14 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
-	s.plan.check(r)
+	check(s.plan, r)
 	r.Judge(s.options.MaxLate, s.plan.HTTP.Timeout)
 	return r
 }
 
 // fill puts in all that follows from a tally. Seconds, Codes and Errors are
 // there already.
-func (t *tally) fill(r *report.Report, p *Plan) {
+func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	intended, actual := new(latency.Histogram), new(latency.Histogram)
 	for i := range t.names {
 		f := &t.names[i]
@@ -40,7 +41,7 @@ func (t *tally) fill(r *report.Report, p *Plan) {
 		intended.Merge(&f.intended)
 		actual.Merge(&f.actual)
 		r.Names = append(r.Names, report.NameReport{
-			Name: p.names[i], Requests: f.requests, Completed: f.completed, Failed: f.failed, Sent: f.up, Received: f.down,
+			Name: p.Names[i], Requests: f.requests, Completed: f.completed, Failed: f.failed, Sent: f.up, Received: f.down,
 			Intended: f.intended.Snapshot(), Actual: f.actual.Snapshot(),
 		})
 	}
@@ -60,7 +61,7 @@ func (t *tally) fill(r *report.Report, p *Plan) {
 		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.connect.Snapshot(),
 		FirstByte: t.firstByte.Snapshot(), ScheduleError: t.late.Snapshot(),
 	}
-	t.correct(r, p.groups)
+	t.correct(r, p.Groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
 	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
 	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
@@ -98,4 +99,12 @@ func (m *monitor) costs(r *report.Report) {
 			r.Warnings = append(r.Warnings, note)
 		}
 	}
+}
+
+// modelOf names the plan's model as reports do.
+func modelOf(p *plan.Plan) string {
+	if p.Closed() {
+		return report.ModelClosed
+	}
+	return report.ModelOpen
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // parallel runs the branches of a step side by side. Each sees the variables
@@ -13,15 +16,15 @@ import (
 // order when all are done. As in Artillery, a user without a pool has only
 // http.maxSockets connections (one unless given) for them, so that they follow
 // each other unless the plan says more.
-func (w *worker) parallel(ctx context.Context, p *parallel) bool {
-	limit := min(p.limit, len(p.branches))
+func (w *worker) parallel(ctx context.Context, p *plan.Parallel) bool {
+	limit := min(p.Limit, len(p.Branches))
 	if w.own != nil {
-		limit = min(limit, max(w.run.plan.HTTP.sockets, 1))
+		limit = min(limit, max(w.run.plan.HTTP.Sockets, 1))
 	}
 	if limit <= 1 {
-		return w.steps(ctx, p.branches)
+		return w.steps(ctx, p.Branches)
 	}
-	users := make([]*worker, len(p.branches))
+	users := make([]*worker, len(p.Branches))
 	for i := range users {
 		users[i] = w.branch()
 	}
@@ -37,7 +40,7 @@ func (w *worker) parallel(ctx context.Context, p *parallel) bool {
 				if u.own != nil && own != nil {
 					u.own = own
 				}
-				if !u.steps(ctx, p.branches[i:i+1]) {
+				if !u.steps(ctx, p.Branches[i:i+1]) {
 					failed.Store(true)
 				}
 				own = u.own
@@ -57,8 +60,8 @@ func (w *worker) parallel(ctx context.Context, p *parallel) bool {
 // branch is a worker for one branch of this one's user.
 func (w *worker) branch() *worker {
 	u := &worker{run: w.run, shard: w.shard, index: w.index, extra: w.extra, due: w.due}
-	u.pcg.Seed(w.scope.rng.Uint64(), w.scope.rng.Uint64())
-	u.scope = scope{rng: rand.New(&u.pcg), values: slices.Clone(w.scope.values)}
+	u.pcg.Seed(w.scope.RNG.Uint64(), w.scope.RNG.Uint64())
+	u.scope = expr.Scope{RNG: rand.New(&u.pcg), Values: slices.Clone(w.scope.Values)}
 	if w.own != nil {
 		u.own = make([]*conn, len(w.own))
 	}
@@ -71,7 +74,7 @@ func (w *worker) branch() *worker {
 // merge takes over what the branches changed; where two changed the same, the
 // later branch.
 func (w *worker) merge(users []*worker) {
-	values := slices.Clone(w.scope.values)
+	values := slices.Clone(w.scope.Values)
 	known := map[cookie]bool{}
 	if w.jar != nil {
 		for _, c := range w.jar.cookies {
@@ -79,9 +82,9 @@ func (w *worker) merge(users []*worker) {
 		}
 	}
 	for _, u := range users {
-		for i, v := range u.scope.values {
+		for i, v := range u.scope.Values {
 			if v != values[i] {
-				w.scope.values[i] = v
+				w.scope.Values[i] = v
 			}
 		}
 		if u.jar != nil {

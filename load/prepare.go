@@ -1,22 +1,27 @@
 package load
 
 import (
+	"net/http"
+	"slices"
 	"strconv"
 	"time"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // prepared is a request made ready for its target: all that does not change
 // from one virtual user to the next is one literal.
 type prepared struct {
-	*request
+	*plan.Request
 	endpoint *endpoint
 	slot     int // the endpoint's place among a virtual user's own connections
 	// head is the request line and the headers, without content-length, without
 	// cookies and without the empty line.
-	head template
+	head expr.Template
 	// cookie is the cookie header that the plan gives, with its line's end, for
 	// where the user's jar has none.
-	cookie template
+	cookie expr.Template
 	// whole is the entire request where nothing in it varies, else nil.
 	whole []byte
 	// repeatable requests may be sent again when a kept-alive connection turns
@@ -27,16 +32,16 @@ type prepared struct {
 }
 
 // prepare makes all requests of a plan ready for a target.
-func prepare(p *Plan, target, protocol string) (map[*request]*prepared, *origins, error) {
+func prepare(p *plan.Plan, target, protocol string) (map[*plan.Request]*prepared, *origins, error) {
 	all := newOrigins(target, p.HTTP.Insecure)
 	all.protocol = protocol
-	out := map[*request]*prepared{}
-	for _, r := range p.requests() {
-		if r.address != nil {
-			out[r] = &prepared{request: r}
+	out := map[*plan.Request]*prepared{}
+	for _, r := range p.Requests() {
+		if r.Address != nil {
+			out[r] = &prepared{Request: r}
 			continue
 		}
-		at, err := all.find(r.origin)
+		at, err := all.find(r.Origin)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -45,55 +50,43 @@ func prepare(p *Plan, target, protocol string) (map[*request]*prepared, *origins
 	return out, all, nil
 }
 
-func prepareOne(r *request, at origin) *prepared {
-	q := &prepared{request: r, endpoint: at.endpoint, slot: at.slot}
-	q.repeatable = r.method == "GET" || r.method == "HEAD" || r.method == "PUT" || r.method == "DELETE" || r.method == "OPTIONS"
-	q.reads = len(r.captures) > 0 || len(r.expect) > 0
-	if r.readsBody() {
-		q.keep = maxKept
+// idempotent methods may be sent again (RFC 9110, section 9.2.2).
+var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions}
+
+func prepareOne(r *plan.Request, at origin) *prepared {
+	q := &prepared{Request: r, endpoint: at.endpoint, slot: at.slot}
+	q.repeatable = slices.Contains(idempotent, r.Method)
+	q.reads = len(r.Captures) > 0 || len(r.Expect) > 0
+	if r.ReadsBody() {
+		q.keep = expr.MaxKept
 	}
-	q.head = template(nil).literal(r.method + " " + at.prefix).join(r.path).literal(" HTTP/1.1\r\n")
-	if !r.has("host") {
-		q.head = q.head.literal("host: " + at.host + "\r\n")
+	q.head = expr.Template(nil).Literal(r.Method + " " + at.prefix).Join(r.Path).Literal(" HTTP/1.1\r\n")
+	if !r.Has("host") {
+		q.head = q.head.Literal("host: " + at.host + "\r\n")
 	}
-	for _, h := range r.headers {
-		if h.name == "cookie" {
-			q.cookie = q.cookie.literal(h.name + ": ").join(h.value).literal("\r\n")
+	for _, h := range r.Headers {
+		if h.Name == "cookie" {
+			q.cookie = q.cookie.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 			continue
 		}
-		q.head = q.head.literal(h.name + ": ").join(h.value).literal("\r\n")
+		q.head = q.head.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 	}
-	if !r.has("user-agent") {
-		q.head = q.head.literal("user-agent: whittle\r\n")
+	if !r.Has("user-agent") {
+		q.head = q.head.Literal("user-agent: whittle\r\n")
 	}
-	if !r.has("accept") {
-		q.head = q.head.literal("accept: */*\r\n")
+	if !r.Has("accept") {
+		q.head = q.head.Literal("accept: */*\r\n")
 	}
-	head, fixedHead := q.head.join(q.cookie).constant()
-	body, fixedBody := r.body.constant()
+	head, fixedHead := q.head.Join(q.cookie).Constant()
+	body, fixedBody := r.Body.Constant()
 	if fixedHead && fixedBody {
 		b := []byte(head)
-		if r.sendsLength() {
+		if r.SendsLength() {
 			b = appendLength(b, len(body))
 		}
 		q.whole = append(append(b, "\r\n"...), body...)
 	}
 	return q
-}
-
-func (r *request) has(header string) bool {
-	for _, h := range r.headers {
-		if h.name == header {
-			return true
-		}
-	}
-	return false
-}
-
-// sendsLength says whether content-length is sent: always with a body, and
-// without one where a method that usually has one would leave servers waiting.
-func (r *request) sendsLength() bool {
-	return r.hasBody || r.method == "POST" || r.method == "PUT" || r.method == "PATCH"
 }
 
 func appendLength(b []byte, n int) []byte {
@@ -104,24 +97,24 @@ func appendLength(b []byte, n int) []byte {
 
 // render writes the request for one virtual user. extra are headers of the
 // caller's; scratch is for the body; cookies are the user's, nil for none.
-func (q *prepared) render(dst, scratch []byte, s *scope, extra []string, cookies *jar, now time.Time) (request, body []byte) {
+func (q *prepared) render(dst, scratch []byte, s *expr.Scope, extra []string, cookies *jar, now time.Time) (request, body []byte) {
 	if q.whole != nil && len(extra) == 0 && cookies == nil {
 		return append(dst, q.whole...), scratch
 	}
-	dst = q.head.render(dst, s)
+	dst = q.head.Render(dst, s)
 	plain := len(dst)
 	if cookies != nil {
 		dst = cookies.appendHeader(dst, q.endpoint, requestTarget(dst), now)
 	}
 	if len(dst) == plain {
-		dst = q.cookie.render(dst, s)
+		dst = q.cookie.Render(dst, s)
 	}
 	for i := 0; i+1 < len(extra); i += 2 {
 		dst = append(append(dst, extra[i]...), ": "...)
-		dst = append(appendHeader(dst, extra[i+1]), "\r\n"...)
+		dst = append(expr.AppendHeader(dst, extra[i+1]), "\r\n"...)
 	}
-	scratch = q.body.render(scratch[:0], s)
-	if q.sendsLength() {
+	scratch = q.Body.Render(scratch[:0], s)
+	if q.SendsLength() {
 		dst = appendLength(dst, len(scratch))
 	}
 	dst = append(append(dst, "\r\n"...), scratch...)

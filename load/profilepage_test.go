@@ -30,7 +30,7 @@ func TestAProfileGivesCPUPerRequest(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
-	p := plan(t, "config: {phases: [{duration: 1, arrivalRate: 200}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 200}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: srv.URL, WatchURLs: []string{srv.URL + "/debug/pprof/"}, MaxLate: time.Minute})
 	if len(r.Processes) != 1 || !(r.CPUPerRequest > 0) || r.Processes[0].CPU > 1e4 || r.Processes[0].Ended {
 		t.Errorf("%+v, %v ms per request", r.Processes, r.CPUPerRequest)
@@ -51,7 +51,7 @@ func TestWhatGivesNoProfileIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		"other": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, whittle.Invalid, "profile"},
 	} {
 		srv := httptest.NewServer(c.serve)
-		_, err := Run(t.Context(), plan(t, fivePlan), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{srv.URL + "/debug/pprof"}})
+		_, err := Run(t.Context(), parsed(t, fivePlan), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{srv.URL + "/debug/pprof"}})
 		if whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -4,12 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"whittle"
+	"whittle/load/artillery"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -23,8 +23,8 @@ func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
 		last = r.Method + " " + r.RequestURI + " " + r.Header.Get("Content-Type") + " " + r.Header.Get("X-A") + " " + string(b)
 	}))
 	defer srv.Close()
-	few := Closed{Users: 2, Loops: 3}
-	thinking, err := Quick{URL: srv.URL, Closed: few, Think: 20 * time.Millisecond}.Plan()
+	few := plan.Closed{Users: 2, Loops: 3}
+	thinking, err := artillery.Quick{URL: srv.URL, Closed: few, Think: 20 * time.Millisecond}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,15 +32,15 @@ func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
 		t.Errorf("%d requests in %v s with three think times of 20 ms", r.Requests, r.Seconds)
 	}
 	for _, c := range []struct {
-		q                 Quick
+		q                 artillery.Quick
 		sent, name, model string
 		requests          int64
 	}{
-		{Quick{URL: srv.URL, Closed: few}, "GET /   ", "GET /", report.ModelClosed, 6},
-		{Quick{URL: srv.URL}, "GET /   ", "GET /", report.ModelClosed, 1},
-		{Quick{URL: srv.URL + "/Count?x=1", JSON: `{"times":1000}`, Closed: few}, `POST /Count?x=1 application/json  {"times":1000}`, "POST /Count", report.ModelClosed, 6},
-		{Quick{URL: srv.URL, Method: "put", Headers: []string{"X-A: b: c", "Content-Type:text/plain"}, Body: "hi", Rate: 40, Duration: 100 * time.Millisecond}, "PUT / text/plain b: c hi", "PUT /", report.ModelOpen, 4},
-		{Quick{URL: srv.URL, JSON: `{"n":{{ $randomNumber(7, 7) }}}`, Name: "n", Closed: few}, `POST / application/json  {"n":7}`, "n", report.ModelClosed, 6},
+		{artillery.Quick{URL: srv.URL, Closed: few}, "GET /   ", "GET /", report.ModelClosed, 6},
+		{artillery.Quick{URL: srv.URL}, "GET /   ", "GET /", report.ModelClosed, 1},
+		{artillery.Quick{URL: srv.URL + "/Count?x=1", JSON: `{"times":1000}`, Closed: few}, `POST /Count?x=1 application/json  {"times":1000}`, "POST /Count", report.ModelClosed, 6},
+		{artillery.Quick{URL: srv.URL, Method: "put", Headers: []string{"X-A: b: c", "Content-Type:text/plain"}, Body: "hi", Rate: 40, Duration: 100 * time.Millisecond}, "PUT / text/plain b: c hi", "PUT /", report.ModelOpen, 4},
+		{artillery.Quick{URL: srv.URL, JSON: `{"n":{{ $randomNumber(7, 7) }}}`, Name: "n", Closed: few}, `POST / application/json  {"n":7}`, "n", report.ModelClosed, 6},
 	} {
 		p, err := c.q.Plan()
 		if err != nil {
@@ -50,31 +50,6 @@ func TestQuickPlansSendWhatTheirFlagsSay(t *testing.T) {
 		r := run(t, p, Options{MaxLate: time.Minute})
 		if r.Requests != c.requests || r.Completed != c.requests || r.Model != c.model || r.Names[0].Name != c.name || last != c.sent {
 			t.Errorf("%+v: %d requests, %s, %q, %q", c.q, r.Requests, r.Model, r.Names[0].Name, last)
-		}
-	}
-}
-
-func TestQuickMistakesAreTold(t *testing.T) {
-	const at = "http://127.0.0.1:1"
-	for says, q := range map[string]Quick{
-		"is not a URL":                {URL: "127.0.0.1:80"},
-		"not a URL such":              {URL: "ftp://x/"},
-		"is not JSON":                 {URL: at, JSON: "{"},
-		"one body":                    {URL: at, JSON: "{}", Body: "x"},
-		"form \"Name: value\"":        {URL: at, Headers: []string{"X"}},
-		"is not a header's name":      {URL: at, Headers: []string{": x"}},
-		"is not a method":             {URL: at, Method: "G T"},
-		"either a rate":               {URL: at, Rate: 1, Duration: time.Second, Closed: Closed{Users: 2}},
-		"needs a duration":            {URL: at, Rate: 1},
-		"a rate of -1":                {URL: at, Rate: -1, Duration: time.Second},
-		"a think time of -1":          {URL: at, Think: -1},
-		"a timeout of -1":             {URL: at, Timeout: -1},
-		"users are not within":        {URL: at, Closed: Closed{Users: maxClosed + 1}},
-		"nothing in the plan defines": {URL: at, Body: "{{ x }}"},
-	} {
-		_, err := q.Plan()
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "flags:") || whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%+v: %v, want %q", q, err, says)
 		}
 	}
 }

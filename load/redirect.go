@@ -3,9 +3,12 @@ package load
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"whittle/load/expr"
 )
 
 // maxRedirects is how many redirects are followed for one request.
@@ -72,19 +75,19 @@ func (o *origins) redirected(q *prepared, target, where string, status int) (*pr
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
 		return nil, &redirectError{"to " + where[:min(len(where), 100)]}
 	}
-	r := *q.request
+	r := *q.Request
 	drop := map[string]bool{"host": true}
-	if status <= 303 && r.method != "GET" && r.method != "HEAD" {
-		r.method, r.body, r.hasBody = "GET", nil, false
+	if status <= 303 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		r.Method, r.Body, r.HasBody = http.MethodGet, nil, false
 		drop["content-type"] = true
 	}
 	if !strings.EqualFold(to.Host, from.Host) || to.Scheme != from.Scheme {
 		drop["authorization"], drop["cookie"] = true, true
 	}
-	r.headers, r.cookies = nil, nil
-	for _, h := range q.headers {
-		if !drop[h.name] {
-			r.headers = append(r.headers, h)
+	r.Headers, r.Cookies = nil, nil
+	for _, h := range q.Headers {
+		if !drop[h.Name] {
+			r.Headers = append(r.Headers, h)
 		}
 	}
 	at, err := o.find(to.Scheme + "://" + to.Host)
@@ -98,6 +101,6 @@ func (o *origins) redirected(q *prepared, target, where string, status int) (*pr
 	if to.RawQuery != "" {
 		path += "?" + to.RawQuery
 	}
-	r.path = template(nil).literal(string(appendTarget(nil, path)))
+	r.Path = expr.Template(nil).Literal(string(expr.AppendTarget(nil, path)))
 	return prepareOne(&r, at), nil
 }

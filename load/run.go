@@ -1,3 +1,6 @@
+// Package load runs a load plan against a target: plan → pacer → senders →
+// histograms → report. Arrivals are open: they come at their intended times
+// whether or not the target keeps up, and latency counts from those times.
 package load
 
 import (
@@ -8,6 +11,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -97,13 +101,13 @@ func (o Options) WithDefaults() Options {
 // and the report covers what was sent; that is not an error. An error means
 // that nothing could be sent: a plan without a target, a process that cannot
 // be watched.
-func Run(ctx context.Context, p *Plan, o Options) (*report.Report, error) {
+func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	o = o.WithDefaults()
 	target := o.Target
 	if target == "" {
 		target = p.Target
 	}
-	if target == "" && p.relative() {
+	if target == "" && p.Relative() {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
 	}
@@ -128,7 +132,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*report.Report, error) {
 	defer stop()
 	s := &session{
 		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, shards: newShards(len(p.names)), calls: contract,
+		seed: o.Seed, shards: newShards(len(p.Names)), calls: contract,
 	}
 	cpu, err := watch(o.Watch)
 	if err != nil {
@@ -165,12 +169,12 @@ func Run(ctx context.Context, p *Plan, o Options) (*report.Report, error) {
 			l.post(l.end)
 		}
 	}
-	if p.arriving != nil {
-		s.crowds = []*crowd{{group: p.arriving, index: -1}}
+	if p.Arriving != nil {
+		s.crowds = []*crowd{{Group: p.Arriving, index: -1}}
 	}
 	defer s.runLanes(ctx, cut)()
 	arrive := s.pace
-	if p.Model() == report.ModelClosed {
+	if p.Closed() {
 		arrive = s.gather
 	}
 	early := !arrive(ctx, cut, timer)
@@ -188,16 +192,16 @@ func Run(ctx context.Context, p *Plan, o Options) (*report.Report, error) {
 func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
 	if len(s.lanes) > 0 {
 		s.lanesPace()
-		return timer.sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
+		return timer.sleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
 	}
-	next := NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream))).Next
+	next := plan.NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream))).Next
 	if b := s.options.block; b != nil {
 		next = b.next
 	}
 	for {
 		a, ok := next()
 		if !ok {
-			return timer.sleepUntil(ctx, s.options.Now, s.start.Add(planEnd(s.plan.Phases)))
+			return timer.sleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
 		}
 		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
 			return false

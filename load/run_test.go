@@ -14,22 +14,23 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plan reads a plan or fails the test.
-func plan(t testing.TB, src string) *Plan {
+// parsed reads a plan or fails the test.
+func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
-	p, err := Source{}.ParsePlan("plan.yml", []byte(src))
+	p, err := Parse("plan.yml", []byte(src), plan.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func run(t testing.TB, p *Plan, o Options) *report.Report {
+func run(t testing.TB, p *plan.Plan, o Options) *report.Report {
 	t.Helper()
 	r, err := Run(t.Context(), p, o)
 	if err != nil {
@@ -50,7 +51,7 @@ func TestRunSendsExactlyWhatThePlanSays(t *testing.T) {
 		fmt.Fprint(w, "Counted to 50 \n")
 	}))
 	defer srv.Close()
-	p := plan(t, `
+	p := parsed(t, `
 config:
   target: http://127.0.0.1:1
   phases: [{duration: 0.2, arrivalCount: 40, name: warm}]
@@ -91,7 +92,7 @@ scenarios:
 func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer srv.Close()
-	p := plan(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: srv.URL, Seed: 7})
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -143,7 +144,7 @@ func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
 				}
 			}))
 			defer srv.Close()
-			p := plan(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
+			p := parsed(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
 			r, err := Run(ctx, p, Options{Target: srv.URL, Grace: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)

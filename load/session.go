@@ -2,20 +2,22 @@ package load
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // session is one run under way.
 type session struct {
-	plan     *Plan
+	plan     *plan.Plan
 	options  Options
-	prepared map[*request]*prepared
+	prepared map[*plan.Request]*prepared
 	origins  *origins
-	base     []value // what the flow before the run left; nil: nothing
+	base     []expr.Value // what the flow before the run left; nil: nothing
 	dialer   *dialer
 	seed     uint64
 	start    time.Time
@@ -54,7 +56,7 @@ func (s *session) now() time.Time { return s.options.Now() }
 
 // arrive starts a virtual user, or counts it as skipped where too many are
 // under way. What is under way is cut when ctx ends.
-func (s *session) arrive(ctx context.Context, a Arrival) {
+func (s *session) arrive(ctx context.Context, a plan.Arrival) {
 	if !s.admitted(a) {
 		return
 	}
@@ -73,7 +75,7 @@ func (s *session) arrive(ctx context.Context, a Arrival) {
 }
 
 // admitted counts a virtual user as under way, or as skipped.
-func (s *session) admitted(a Arrival) bool {
+func (s *session) admitted(a plan.Arrival) bool {
 	limit := int64(s.options.MaxInFlight)
 	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
 		limit = min(limit, int64(m))
@@ -144,13 +146,10 @@ func (w *worker) pause(ctx context.Context, until time.Time, halts bool) bool {
 // keep is how many bytes of an answer's body are worth holding.
 func (s *session) keep(q *prepared) int {
 	if s.options.OnAnswer != nil {
-		return max(q.keep, maxKept)
+		return max(q.keep, expr.MaxKept)
 	}
 	return q.keep
 }
-
-// maxKept bounds the part of a body that is kept for whoever reads it.
-const maxKept = 1 << 20
 
 // drain empties what all shards counted since the last look.
 func (s *session) drain() *pulse {
@@ -164,7 +163,7 @@ func (s *session) drain() *pulse {
 }
 
 func (s *session) total() *tally {
-	t := newTally(len(s.plan.names))
+	t := newTally(len(s.plan.Names))
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		t.merge(sh.sum)
@@ -179,18 +178,4 @@ func newShards(names int) []*shard {
 		shards[i] = &shard{sum: newTally(names)}
 	}
 	return shards
-}
-
-// choose picks a scenario by weight.
-func (p *Plan) choose(rng *rand.Rand) *scenario {
-	if len(p.scenarios) == 1 {
-		return &p.scenarios[0]
-	}
-	x := rng.Float64() * p.weight
-	for i := range p.scenarios {
-		if x -= p.scenarios[i].weight; x < 0 {
-			return &p.scenarios[i]
-		}
-	}
-	return &p.scenarios[len(p.scenarios)-1]
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -40,7 +41,7 @@ func TestAVirtualUserIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	p := plan(t, `
+	p := parsed(t, `
 config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 3}}
 scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}]}]`)
 	seen := false
@@ -72,8 +73,8 @@ scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}
 }
 
 func TestOtherPhasesLeaveThePlanAsItWas(t *testing.T) {
-	p := plan(t, small)
-	q := p.WithPhases(Constant(5, 2*time.Second))
+	p := parsed(t, small)
+	q := p.WithPhases(plan.Constant(5, 2*time.Second))
 	if q.Phases[0].Planned() != 10 || p.Phases[0].Planned() != 1 {
 		t.Errorf("%+v, %+v", q.Phases, p.Phases)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -111,7 +112,7 @@ func TestOrdinaryPlansRunUnchanged(t *testing.T) {
 			b := &backend{records: map[string]json.RawMessage{}}
 			srv := httptest.NewServer(b)
 			defer srv.Close()
-			p, err := Source{Environment: c.environment}.ReadPlan("testdata/plans/" + c.file)
+			p, err := Read("testdata/plans/"+c.file, plan.Source{Environment: c.environment})
 			if err != nil {
 				t.Fatal(err)
 			}

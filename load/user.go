@@ -6,17 +6,18 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"whittle/load/report"
+	"whittle/load/expr"
+	"whittle/load/plan"
 )
 
 // worker carries one virtual user after another: goroutine, buffers and, where
 // connections are shared, nothing else outlives a user.
 type worker struct {
 	run   *session
-	wake  chan Arrival
+	wake  chan plan.Arrival
 	shard *shard
 	pcg   rand.PCG
-	scope scope
+	scope expr.Scope
 	index int64   // of the present virtual user, from 0
 	own   []*conn // the user's connections by endpoint slot; nil with a pool
 	jar   *jar    // the user's cookies; nil until there are some
@@ -34,8 +35,8 @@ type worker struct {
 }
 
 func newWorker(s *session, sh *shard) *worker {
-	w := &worker{run: s, wake: make(chan Arrival, 1), shard: sh}
-	w.scope = scope{rng: rand.New(&w.pcg), values: make([]value, s.plan.slots)}
+	w := &worker{run: s, wake: make(chan plan.Arrival, 1), shard: sh}
+	w.scope = expr.Scope{RNG: rand.New(&w.pcg), Values: make([]expr.Value, s.plan.Slots)}
 	if s.dialer.pool == 0 {
 		w.own = make([]*conn, s.origins.count())
 	}
@@ -43,7 +44,7 @@ func newWorker(s *session, sh *shard) *worker {
 }
 
 // live takes arrivals until the session ends.
-func (w *worker) live(ctx context.Context, first Arrival) {
+func (w *worker) live(ctx context.Context, first plan.Arrival) {
 	for a, ok := first, true; ok; a, ok = <-w.wake {
 		w.user(ctx, a)
 		w.run.inFlight.Add(-1)
@@ -55,14 +56,14 @@ func (w *worker) live(ctx context.Context, first Arrival) {
 }
 
 // user is one virtual user's whole life.
-func (w *worker) user(ctx context.Context, a Arrival) {
+func (w *worker) user(ctx context.Context, a plan.Arrival) {
 	w.due = w.run.start.Add(a.At)
 	w.shard.begun(w.run.now().Sub(w.due))
 	w.index = w.run.users.Add(1) - 1
 	w.pcg.Seed(w.run.seed, uint64(w.index))
 	w.arrived()
 	w.dress()
-	if !w.steps(ctx, w.run.plan.choose(w.scope.rng).steps) && ctx.Err() == nil {
+	if !w.steps(ctx, w.run.plan.Choose(w.scope.RNG).Steps) && ctx.Err() == nil {
 		w.run.failed.Add(1)
 	}
 	w.forget()
@@ -70,16 +71,16 @@ func (w *worker) user(ctx context.Context, a Arrival) {
 
 // dress gives the user its variables and headers.
 func (w *worker) dress() {
-	if w.member == nil || w.member.crowd.scenario == anyScenario {
-		clear(w.scope.values) // of what the user before has captured
+	if w.member == nil || w.member.crowd.Scenario == plan.AnyScenario {
+		clear(w.scope.Values) // of what the user before has captured
 	}
-	for i := range w.run.plan.variables {
-		w.run.plan.variables[i].pick(&w.scope)
+	for i := range w.run.plan.Variables {
+		w.run.plan.Variables[i].Pick(&w.scope)
 	}
 	w.deal()
 	if w.run.base != nil {
-		for _, slot := range w.run.plan.carried {
-			w.scope.values[slot] = w.run.base[slot]
+		for _, slot := range w.run.plan.Carried {
+			w.scope.Values[slot] = w.run.base[slot]
 		}
 	}
 	w.extra = w.extra[:0]
@@ -101,25 +102,25 @@ func (w *worker) forget() {
 
 // steps runs a flow, and reports whether the user goes on: a request without
 // an answer, or with an unexpected one, ends it.
-func (w *worker) steps(ctx context.Context, steps []step) bool {
+func (w *worker) steps(ctx context.Context, steps []plan.Step) bool {
 	for i := range steps {
 		if w.timeUp() {
 			return false
 		}
 		ok := true
 		switch s := &steps[i]; {
-		case s.request != nil:
-			ok = w.ask(ctx, w.run.prepared[s.request])
-		case s.think != nil:
-			ok = w.rest(ctx, w.due.Add(s.think.length(&w.scope)))
-		case s.loop != nil:
-			ok = w.loop(ctx, s.loop)
-		case s.parallel != nil:
-			ok = w.parallel(ctx, s.parallel)
-		case s.log != nil:
-			w.log(*s.log)
-		case s.action != nil:
-			ok = s.action.act(ctx, w)
+		case s.Request != nil:
+			ok = w.ask(ctx, w.run.prepared[s.Request])
+		case s.Think != nil:
+			ok = w.rest(ctx, w.due.Add(s.Think.Length(&w.scope)))
+		case s.Loop != nil:
+			ok = w.loop(ctx, s.Loop)
+		case s.Parallel != nil:
+			ok = w.parallel(ctx, s.Parallel)
+		case s.Log != nil:
+			w.log(*s.Log)
+		case s.Action != nil:
+			ok = s.Action.Act(ctx, w)
 		}
 		if !ok {
 			return false
@@ -129,29 +130,29 @@ func (w *worker) steps(ctx context.Context, steps []step) bool {
 }
 
 // log hands a line of the plan's own to whoever listens.
-func (w *worker) log(line template) {
+func (w *worker) log(line expr.Template) {
 	if f := w.run.options.OnLog; f != nil {
-		text := line.render(nil, &w.scope)
-		f(w.index, string(text[:min(len(text), maxCaptured)]))
+		text := line.Render(nil, &w.scope)
+		f(w.index, string(text[:min(len(text), expr.MaxCaptured)]))
 	}
 }
 
 // ask sends one request and reads its answer.
 func (w *worker) ask(ctx context.Context, q *prepared) bool {
-	if q.skip != nil && q.skip(&w.scope) {
+	if q.Skip != nil && q.Skip(&w.scope) {
 		return true
 	}
-	o := observed{name: q.index, intended: w.due, sent: w.run.now()}
+	o := observed{name: q.Index, intended: w.due, sent: w.run.now()}
 	q, err := w.compose(q, o.sent)
 	if err == nil {
 		deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
-		if q.timeout > 0 {
-			deadline = o.sent.Add(q.timeout)
+		if q.Timeout > 0 {
+			deadline = o.sent.Add(q.Timeout)
 		}
 		err = w.exchange(ctx, q, deadline, &o)
 		if err == nil {
 			w.collect(q)
-			if q.follow && redirects(w.ans.status) {
+			if q.Follow && redirects(w.ans.status) {
 				err = w.follow(ctx, q, deadline, &o)
 			}
 		}
@@ -184,7 +185,7 @@ func (w *worker) show(q *prepared, o *observed) {
 		return
 	}
 	a := Answer{
-		User: w.index, Name: q.name, Status: o.status, Failure: o.failure,
+		User: w.index, Name: q.Name, Status: o.status, Failure: o.failure,
 		Intended: o.intended, Sent: o.sent, Done: o.done,
 	}
 	if each != nil {
@@ -199,47 +200,24 @@ func (w *worker) show(q *prepared, o *observed) {
 // compose writes the request into w.out. Where its URL is known only now, the
 // request that is returned has it.
 func (w *worker) compose(q *prepared, now time.Time) (*prepared, error) {
-	if q.address != nil {
-		address := q.address.render(nil, &w.scope)
-		if len(q.query) > 0 {
+	if q.Address != nil {
+		address := q.Address.Render(nil, &w.scope)
+		if len(q.Query) > 0 {
 			sep := byte('?')
 			if bytes.IndexByte(address, sep) >= 0 {
 				sep = '&'
 			}
-			address = q.query.render(append(address, sep), &w.scope)
+			address = q.Query.Render(append(address, sep), &w.scope)
 		}
-		located, err := w.run.origins.locate(q.request, string(address))
+		located, err := w.run.origins.locate(q.Request, string(address))
 		if err != nil {
 			return q, &redirectError{err.Error()}
 		}
 		q = located
 	}
-	if len(q.cookies) > 0 {
+	if len(q.Cookies) > 0 {
 		w.bake(q)
 	}
 	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra, w.jar, now)
 	return q, nil
-}
-
-// judge takes what the plan wants out of an answer, and says which kind of
-// error the answer is, empty for none.
-func (w *worker) judge(q *prepared) string {
-	failure, expected := "", false
-	if q.reads {
-		a := reply{answer: &w.ans, scope: &w.scope}
-		// Captures come first: expectations may compare with them.
-		failure = q.capture(&a)
-		for i := range q.expect {
-			if !q.expect[i].holds(&a) {
-				return report.ErrorExpectation
-			}
-		}
-		expected = q.expectsStatus()
-		// What was read here is not the target's time.
-		w.due = w.run.now()
-	}
-	if w.ans.status >= 500 && !expected && failure == "" {
-		return report.ErrorServer
-	}
-	return failure
 }

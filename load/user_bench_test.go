@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"whittle/load/plan"
 )
 
 // BenchmarkTemplatedRequest is one request of a templated plan over a
@@ -36,9 +38,9 @@ func BenchmarkTemplatedRequest(b *testing.B) {
 			}
 		}
 	}()
-	p, err := Source{}.ParsePlan("p.yml", fmt.Appendf(nil, `
+	p, err := Parse("p.yml", fmt.Appendf(nil, `
 config: {variables: {who: ann}, phases: [{duration: 0.001, arrivalCount: 1}]}
-scenarios: [{flow: [{loop: [{post: {url: "/users/{{ who }}?n={{ $randomNumber(1, 9) }}", json: {name: "{{ who }}", text: "for {{ who }}"}}}], count: %d}]}]`, b.N))
+scenarios: [{flow: [{loop: [{post: {url: "/users/{{ who }}?n={{ $randomNumber(1, 9) }}", json: {name: "{{ who }}", text: "for {{ who }}"}}}], count: %d}]}]`, b.N), plan.Source{})
 	if err != nil {
 		b.Fatal(err)
 	}

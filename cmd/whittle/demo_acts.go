@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/rollout"
 )
@@ -76,7 +77,7 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	for _, w := range append(watch, d.gateway) {
 		watched = append(watched, load.Process{Name: w.name, PID: w.pid()})
 	}
-	r, err := load.Run(ctx, patient(p.WithPhases(load.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(watched))
+	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(watched))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"whittle/admin"
 	"whittle/bench/table"
 	"whittle/load"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -222,8 +223,8 @@ type traffic struct {
 }
 
 // send starts a plan against the gateway at a steady rate.
-func (d *countDemo) send(ctx context.Context, plan string, rate float64, most time.Duration) (*traffic, error) {
-	p, err := load.ReadPlan(d.house.path("systems/count/plans", plan))
+func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
+	p, err := load.ReadPlan(d.house.path("systems/count/plans", name))
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func (d *countDemo) send(ctx context.Context, plan string, rate float64, most ti
 	t := &traffic{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		t.report, t.err = load.Run(ctx, patient(p.WithPhases(load.Constant(rate, most))), d.loadOptions(nil))
+		t.report, t.err = load.Run(ctx, patient(p.WithPhases(plan.Constant(rate, most))), d.loadOptions(nil))
 	}()
 	return t, nil
 }
@@ -249,7 +250,7 @@ func (t *traffic) stop() (*report.Report, error) {
 }
 
 // patient waits for answers as long as the seed's users did.
-func patient(p *load.Plan) *load.Plan {
+func patient(p *plan.Plan) *plan.Plan {
 	p.HTTP.Timeout = time.Minute
 	p.HTTP.Pool = 256
 	return p

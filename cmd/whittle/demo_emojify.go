@@ -19,6 +19,7 @@ import (
 	"whittle"
 	"whittle/bench/table"
 	"whittle/load"
+	"whittle/load/artillery"
 	"whittle/profile"
 	"whittle/profile/guard"
 	"whittle/profile/report"
@@ -227,7 +228,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 
 // traffic asks for the finished picture, at the demo's rate.
 func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadBlock, error) {
-	plan, err := load.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: emojifyRate, Duration: length}.Plan()
+	plan, err := artillery.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: emojifyRate, Duration: length}.Plan()
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"whittle/bench/table"
 	"whittle/load"
 	"whittle/load/duel"
+	"whittle/load/plan"
 	loaded "whittle/load/report"
 	"whittle/stream/kinesis/kinesistest"
 )
@@ -222,7 +223,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 
 // levels runs the seed's plan at its numbers of users against two servers.
 func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsReport, error) {
-	plan, err := load.ReadPlan(d.house.path("systems/ingest/plans/import.jmx"))
+	imports, err := load.ReadPlan(d.house.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +238,8 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 			ramp = max(ramp, ingestFloor)
 		}
 		l := duel.Levels{
-			Plan: plan, A: duel.Contender{Target: "http://" + a.public, Watch: a.family()}, B: duel.Contender{Target: "http://" + b.public, Watch: b.family()},
-			Users: []int{users}, Runs: ingestRuns, Closed: load.Closed{Ramp: ramp, Loops: loops},
+			Plan: imports, A: duel.Contender{Target: "http://" + a.public, Watch: a.family()}, B: duel.Contender{Target: "http://" + b.public, Watch: b.family()},
+			Users: []int{users}, Runs: ingestRuns, Closed: plan.Closed{Ramp: ramp, Loops: loops},
 			Options:    load.Options{OnAnswer: d.receipt.note, MaxLate: time.Second},
 			OnProgress: func(run string, p loaded.Progress) { d.screen.progress("%d users, %s: %s", users, run, p) },
 		}

@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/plan"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -28,7 +29,7 @@ const windowOf = 5 * time.Second
 // measured is what a measurement gave.
 type measured struct {
 	taken []*collect.Taken
-	plan  *load.Plan     // nil: what was live was profiled
+	plan  *plan.Plan     // nil: what was live was profiled
 	load  *loaded.Report // of the plan
 }
 
@@ -137,7 +138,7 @@ func (m *measuring) underLoad(ctx context.Context, source collect.Source, target
 }
 
 // during profiles until the load ends.
-func (m *measuring) during(ended context.Context, source collect.Source, plan *load.Plan, kinds []profile.Kind) ([]*collect.Taken, error) {
+func (m *measuring) during(ended context.Context, source collect.Source, plan *plan.Plan, kinds []profile.Kind) ([]*collect.Taken, error) {
 	var whole time.Duration
 	for _, p := range plan.Phases {
 		whole += p.Duration
@@ -186,7 +187,7 @@ func (m *measuring) during(ended context.Context, source collect.Source, plan *l
 
 // windowsOf cuts a plan's time into windows of whole seconds that keep within
 // its phases.
-func windowsOf(plan *load.Plan, whole time.Duration) []time.Duration {
+func windowsOf(plan *plan.Plan, whole time.Duration) []time.Duration {
 	phases := []time.Duration{whole}
 	if len(plan.Phases) > 0 {
 		phases = nil

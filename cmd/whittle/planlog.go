@@ -27,16 +27,16 @@ func newPlanLog(s *screen) *planLog {
 	l := &planLog{screen: s, queue: make(chan func(), logQueue), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		for print := range l.queue {
-			print()
+		for show := range l.queue {
+			show()
 		}
 	}()
 	return l
 }
 
-func (l *planLog) put(print func()) {
+func (l *planLog) put(show func()) {
 	select {
-	case l.queue <- print:
+	case l.queue <- show:
 	default:
 		l.left.Add(1)
 	}

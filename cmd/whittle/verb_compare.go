@@ -11,6 +11,7 @@ import (
 	"whittle"
 	"whittle/load"
 	"whittle/load/duel"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -113,7 +114,7 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	case !a:
 		return v.saved()
 	}
-	plan, targets, err := v.plan()
+	p, targets, err := v.plan()
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +123,9 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	o := load.Options{Seed: v.Seed, MaxLate: v.MaxLate}
 	if len(v.Users) > 1 || v.Runs > 0 {
 		return duel.Levels{
-			Plan: plan, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
-			Closed:     load.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
-			OnProgress: func(run string, p report.Progress) { screen.progress("%s: %s", run, p) },
+			Plan: p, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
+			Closed:     plan.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
+			OnProgress: func(run string, at report.Progress) { screen.progress("%s: %s", run, at) },
 		}.Run(ctx)
 	}
 	warmup := v.Warmup
@@ -132,7 +133,7 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 		warmup = -1
 	}
 	return duel.Duel{
-		Plan: plan, A: a, B: b, Length: v.Duration, Block: v.Block, Warmup: warmup, Options: o,
+		Plan: p, A: a, B: b, Length: v.Duration, Block: v.Block, Warmup: warmup, Options: o,
 		OnProgress: func(p duel.Progress) {
 			screen.progress("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
 		},
@@ -165,7 +166,7 @@ func (v *compareVerb) saved() (compared, error) {
 
 // plan reads the plan's file, or makes a plan of the one request that the two
 // URLs are for.
-func (v *compareVerb) plan() (*load.Plan, [2]string, error) {
+func (v *compareVerb) plan() (*plan.Plan, [2]string, error) {
 	l := &loadVerb{
 		Plan: v.Plan, Rate: v.Rate, Duration: v.Duration, Method: v.Method, Header: v.Header, JSONBody: v.JSONBody, Body: v.Body,
 		Timeout: v.Timeout, Insecure: v.Insecure, Environment: v.Environment, Property: v.Property,

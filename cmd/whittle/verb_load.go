@@ -13,6 +13,8 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/artillery"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -103,12 +105,12 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 }
 
 // plan reads the plan's file, or makes one of the flags for a URL.
-func (v *loadVerb) plan() (*load.Plan, error) {
+func (v *loadVerb) plan() (*plan.Plan, error) {
 	if strings.HasPrefix(v.JSON, "{") || strings.HasPrefix(v.JSON, "[") {
 		return nil, whittle.Errorf(whittle.Invalid, "--json names the file for the report").
 			WithHint("the request's body is --json-body, or -json with one dash")
 	}
-	closed := load.Closed{Users: v.Users, Ramp: v.Ramp, Loops: v.Loops}
+	closed := plan.Closed{Users: v.Users, Ramp: v.Ramp, Loops: v.Loops}
 	if strings.HasPrefix(v.Plan, "http://") || strings.HasPrefix(v.Plan, "https://") {
 		body := v.Body
 		if v.BodyFile != "" {
@@ -118,7 +120,7 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 			}
 			body = b
 		}
-		return load.Quick{
+		return artillery.Quick{
 			URL: v.Plan, Method: v.Method, Headers: v.Header, Body: body, JSON: v.JSONBody, Name: v.Name,
 			Rate: v.Rate, Duration: v.Duration, Closed: closed, Timeout: v.Timeout, Insecure: v.Insecure, Think: v.Think,
 		}.Plan()
@@ -126,23 +128,23 @@ func (v *loadVerb) plan() (*load.Plan, error) {
 	if err := v.onlyWithURL(); err != nil {
 		return nil, err
 	}
-	plan, err := load.Source{Environment: v.Environment, Properties: v.Property}.ReadPlan(v.Plan)
+	p, err := load.Read(v.Plan, plan.Source{Environment: v.Environment, Properties: v.Property})
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case v.Users > 0:
 		closed.Duration = v.Duration
-		return plan.WithUsers(closed)
+		return p.WithUsers(closed)
 	case v.Rate > 0:
 		if v.Duration <= 0 {
 			return nil, whittle.Errorf(whittle.Invalid, "--rate needs --duration")
 		}
-		return plan.WithPhases(load.Constant(v.Rate, v.Duration)), nil
+		return p.WithPhases(plan.Constant(v.Rate, v.Duration)), nil
 	case v.Duration != 0 || v.Ramp != 0 || v.Loops != 0:
 		return nil, whittle.Errorf(whittle.Invalid, "--duration, --ramp and --loops go with --users or --rate")
 	}
-	return plan, nil
+	return p, nil
 }
 
 // overWhat gives the protocol and, for gRPC, its contract.

@@ -163,10 +163,11 @@ func failedPart(r *report.Report) float64 { return float64(r.Failed) / float64(m
 func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *rand.Rand) *Comparison {
 	a, b := turns[0], turns[1]
 	c := &Comparison{
-		Format: ComparisonFormat, Plan: d.Plan.Name, Model: d.Plan.Model(), Started: started.UTC(), Seed: d.Options.Seed,
+		Format: ComparisonFormat, Plan: d.Plan.Name, Started: started.UTC(), Seed: d.Options.Seed,
 		Method: methodPaired, Early: early, Pairs: len(a.blocks), BlockSeconds: d.Block.Seconds(),
 		A: a.Report(started, early), B: b.Report(started, early),
 	}
+	c.Model = c.A.Model
 	for i := range a.blocks {
 		p, q := &a.blocks[i], &b.blocks[i]
 		pair := ComparedPair{At: p.report.Started.Sub(started).Seconds(), First: "a", A: p.sample.Quantile(.5), B: q.sample.Quantile(.5)}

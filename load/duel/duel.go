@@ -11,7 +11,7 @@ import (
 
 	"whittle"
 	"whittle/load"
-	"whittle/load/report"
+	"whittle/load/plan"
 )
 
 // Duel compares two targets under one schedule: the plan's arrivals are cut
@@ -20,7 +20,7 @@ import (
 // has come to its end, so that no queue reaches from one target's turn into
 // the other's.
 type Duel struct {
-	Plan *load.Plan
+	Plan *plan.Plan
 	A, B Contender
 	// Length is how much of the plan is sent to each target. 0: all of an open
 	// plan; a minute of a closed one.
@@ -110,7 +110,7 @@ func (d *Duel) measures() error {
 				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
 		}
 	}
-	closed := d.Plan.Model() == report.ModelClosed
+	closed := d.Plan.Closed()
 	if d.Length == 0 {
 		d.Length = d.Plan.Length()
 		if closed {
@@ -140,7 +140,7 @@ func (d *Duel) measures() error {
 
 // slicer begins the plan's arrivals anew.
 func (d *Duel) slicer() *slicer {
-	pacer := load.NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
+	pacer := plan.NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
 	return &slicer{next: pacer.Next}
 }
 
@@ -163,7 +163,7 @@ func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
 
 // pair gives each target its turn with one block, and counts it when both are
 // whole.
-func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []load.Arrival, first, number int) (bool, error) {
+func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []plan.Arrival, first, number int) (bool, error) {
 	var results [2]*blockResult
 	for _, i := range []int{first, 1 - first} {
 		r, err := turns[i].take(ctx, arrivals, uint64(number)+1)

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -199,7 +200,7 @@ func TestADuelOfClosedUsers(t *testing.T) {
 	quick, slow := slowed(0), slowed(60*time.Millisecond)
 	defer quick.Close()
 	defer slow.Close()
-	p, err := parsed(t, duelPlan).WithUsers(load.Closed{Users: 4, Duration: time.Hour})
+	p, err := parsed(t, duelPlan).WithUsers(plan.Closed{Users: 4, Duration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,9 +230,9 @@ func TestDuelsThatCannotBe(t *testing.T) {
 }
 
 // parsed reads a plan or fails the test.
-func parsed(t testing.TB, src string) *load.Plan {
+func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
-	p, err := load.Source{}.ParsePlan("plan.yml", []byte(src))
+	p, err := load.Parse("plan.yml", []byte(src), plan.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/paired"
 )
@@ -20,7 +21,7 @@ const LevelsFormat = "whittle.levels/1"
 // Levels compares two targets at several numbers of closed users, each level
 // in several whole runs of both.
 type Levels struct {
-	Plan *load.Plan
+	Plan *plan.Plan
 	A, B Contender
 	// Users are the levels, at most 20; Runs is how often each target runs each,
 	// at most 100. 0: 3.
@@ -29,7 +30,7 @@ type Levels struct {
 	// Closed gives ramp, loops and duration of every level. Ramp 0: a tenth of a
 	// second for each user, and none for a single one. Loops and Duration 0: the
 	// plan's own.
-	Closed  load.Closed
+	Closed  plan.Closed
 	Options load.Options
 	// OnProgress is called about once a second, and says which run it is. Nil:
 	// nobody looks.
@@ -122,7 +123,7 @@ func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 }
 
 // closed are the users of one level.
-func (l *Levels) closed(users int) load.Closed {
+func (l *Levels) closed(users int) plan.Closed {
 	c := l.Closed
 	c.Users = users
 	if c.Ramp == 0 && users > 1 {

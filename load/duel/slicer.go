@@ -3,21 +3,21 @@ package duel
 import (
 	"time"
 
-	"whittle/load"
+	"whittle/load/plan"
 )
 
 // slicer cuts a plan's arrivals into blocks.
 type slicer struct {
-	next    func() (load.Arrival, bool)
-	ahead   load.Arrival
+	next    func() (plan.Arrival, bool)
+	ahead   plan.Arrival
 	waiting bool // ahead is still to be given
 	at      time.Duration
 }
 
 // cut gives the arrivals of the next stretch, since its start.
-func (c *slicer) cut(length time.Duration) []load.Arrival {
+func (c *slicer) cut(length time.Duration) []plan.Arrival {
 	end := c.at + length
-	var out []load.Arrival
+	var out []plan.Arrival
 	for {
 		if !c.waiting {
 			var ok bool
@@ -30,7 +30,7 @@ func (c *slicer) cut(length time.Duration) []load.Arrival {
 			break
 		}
 		c.waiting = false
-		out = append(out, load.Arrival{At: c.ahead.At - c.at, Phase: c.ahead.Phase})
+		out = append(out, plan.Arrival{At: c.ahead.At - c.at, Phase: c.ahead.Phase})
 	}
 	c.at = end
 	return out

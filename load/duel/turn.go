@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle/load"
+	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/paired"
 )
@@ -33,7 +34,7 @@ func newTurn(d *Duel, c Contender) *turn {
 
 // take sends one block and waits for its last answer. The other target's block
 // of the same number makes the same random choices.
-func (t *turn) take(ctx context.Context, arrivals []load.Arrival, number uint64) (*blockResult, error) {
+func (t *turn) take(ctx context.Context, arrivals []plan.Arrival, number uint64) (*blockResult, error) {
 	values := &reservoir{rng: rand.New(rand.NewPCG(t.seed, number))}
 	r, err := t.Run(ctx, arrivals, number, values.see)
 	if err != nil {

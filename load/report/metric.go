@@ -21,7 +21,7 @@ const MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99
 	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.KIND, apdex, " +
 	byEndpoint + "NAME.{min,…,p999}"
 
-// metric gives a figure by its Artillery name.
+// Metric gives a figure by its Artillery name.
 func (r *Report) Metric(name string) (float64, bool) {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
 		return r.responseTime(rest)

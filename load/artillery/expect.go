@@ -1,0 +1,133 @@
+package artillery
+
+import (
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// expect reads the conditions on an answer: a mapping, or a list of them.
+func (r *reader) expect(q *plan.Request, n *node) error {
+	if n.kind == expr.KindList {
+		for _, item := range n.items {
+			if err := r.expect(q, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	texts := func(body bool, least, most int, check func(a *expr.Answer, texts []string) bool) func(*node) error {
+		return func(n *node) error { return r.expectTexts(q, n, body, least, most, check) }
+	}
+	err := r.fields(n, "expect", map[string]func(*node) error{
+		"statusCode":    func(n *node) error { return r.expectStatus(q, n, false) },
+		"notStatusCode": func(n *node) error { return r.expectStatus(q, n, true) },
+		"matchesRegexp": func(n *node) error { return r.expectPattern(q, n) },
+		"contentType":   texts(false, 1, 1, func(a *expr.Answer, t []string) bool { return matchesType(a.Header("content-type"), t[0]) }),
+		"hasHeader":     texts(false, 1, 1, func(a *expr.Answer, t []string) bool { return a.Has(strings.ToLower(t[0])) }),
+		"headerEquals": texts(false, 2, 2, func(a *expr.Answer, t []string) bool {
+			return a.Has(strings.ToLower(t[0])) && a.Header(strings.ToLower(t[0])) == t[1]
+		}),
+		"hasProperty":    texts(true, 1, 1, func(a *expr.Answer, t []string) bool { return a.Property(t[0]) != nil }),
+		"notHasProperty": texts(true, 1, 1, func(a *expr.Answer, t []string) bool { return a.JSON() != nil && a.Property(t[0]) == nil }),
+		"equals": texts(false, 1, plan.MaxConditions, func(_ *expr.Answer, t []string) bool {
+			return len(slices.Compact(t)) == 1
+		}),
+	}, map[string]string{
+		"cdnHit": "caches say so in headers of their own; use headerEquals", "jmespath": "use hasProperty, or match with json",
+	})
+	if err == nil && len(q.Expect) > plan.MaxConditions {
+		err = n.Invalid("more than %d expectations of one request", plan.MaxConditions)
+	}
+	return err
+}
+
+// expectStatus reads a status or a list of them; one may be an expression.
+func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) error {
+	items := n.items
+	if n.kind != expr.KindList {
+		items = []*node{n}
+	}
+	if n.kind == expr.KindString && strings.Contains(n.text, "{{") {
+		err := r.expectTexts(q, n, false, 1, 1, func(a *expr.Answer, t []string) bool {
+			return (strconv.Itoa(a.Status) == t[0]) != negate
+		})
+		if err == nil {
+			q.Expect[len(q.Expect)-1].Status = true
+		}
+		return err
+	}
+	e := plan.Expectation{Negate: negate, Status: true, Statuses: []int{}}
+	for _, item := range items {
+		var code int
+		if err := whole(&code, 100, 999)(item); err != nil {
+			return err
+		}
+		e.Statuses = append(e.Statuses, code)
+	}
+	q.Expect = append(q.Expect, e)
+	return nil
+}
+
+// expectTexts reads a text or a list of them, with expressions, for check.
+func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most int, check func(*expr.Answer, []string) bool) error {
+	items := n.items
+	if n.kind != expr.KindList {
+		items = []*node{n}
+	}
+	if len(items) < least || len(items) > most {
+		return n.Invalid("%d values are wanted here, not %d", least, len(items))
+	}
+	templates := make([]expr.Template, len(items))
+	for i, item := range items {
+		var text string
+		err := str(&text)(item)
+		if err == nil {
+			templates[i], err = r.compileTemplate(item, text, expr.AsText)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	q.Expect = append(q.Expect, plan.Expectation{Body: body, Check: func(a *expr.Answer) bool {
+		texts := make([]string, len(templates))
+		for i, t := range templates {
+			texts[i] = string(t.Render(nil, a.Scope))
+		}
+		return check(a, texts)
+	}})
+	return nil
+}
+
+func (r *reader) expectPattern(q *plan.Request, n *node) error {
+	var text string
+	if err := str(&text)(n); err != nil {
+		return err
+	}
+	rx, err := expr.CompilePattern(text, "")
+	if err != nil {
+		return n.Invalid("%v", err)
+	}
+	q.Expect = append(q.Expect, plan.Expectation{Body: true, Check: func(a *expr.Answer) bool {
+		body, _ := a.BodyText()
+		return rx.MatchString(body)
+	}})
+	return nil
+}
+
+// matchesType compares media types as Artillery's expectations do: "json" is
+// short for application/json, parameters do not count unless they are given.
+func matchesType(got, want string) bool {
+	if want == "json" {
+		want = "application/json"
+	}
+	if strings.EqualFold(got, want) {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(got)
+	return err == nil && strings.EqualFold(media, want)
+}

@@ -1,0 +1,171 @@
+package artillery
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// Quick is a plan of one request, for whoever has no plan file. Its texts may
+// hold {{ templates }} as those of an Artillery plan.
+type Quick struct {
+	// URL is absolute; its scheme and host become the plan's target.
+	URL string
+	// Method is GET unless given, or POST where there is a body.
+	Method string
+	// Headers are of the form "Name: value".
+	Headers []string
+	// Body is sent as it is; JSON too, with its content type. At most one of
+	// the two; empty: none.
+	Body, JSON string
+	// Name groups the figures. Empty: method and path.
+	Name string
+	// Rate is of open arrivals per second, for Duration. 0: the model is closed.
+	Rate     float64
+	Duration time.Duration
+	// Closed is who asks where there is no Rate. Zero Users: 1.
+	Closed plan.Closed
+	// Think is how long a closed user waits between an answer and its next
+	// request.
+	Think time.Duration
+	// Timeout bounds one request. 0: 10 s.
+	Timeout time.Duration
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+}
+
+// flags is where errors in a quick plan point.
+const flags = "flags"
+
+var nowhere = plan.Place{File: flags, Line: 1, Col: 1}
+
+// Plan makes the plan. Errors have the code whittle.Invalid.
+func (q Quick) Plan() (*plan.Plan, error) {
+	p, err := q.plan()
+	if err != nil {
+		code := whittle.CodeOf(err)
+		return nil, whittle.Errorf(code, "%s", strings.ReplaceAll(err.Error(), flags+":1:1: ", ""))
+	}
+	return p, nil
+}
+
+func (q Quick) plan() (*plan.Plan, error) {
+	r := &reader{Builder: plan.NewBuilder(plan.Source{}, flags), testID: "whittle"}
+	r.Plan.Name = q.URL
+	r.Plan.HTTP = plan.HTTPSettings{Timeout: q.Timeout, Insecure: q.Insecure}
+	if q.Timeout == 0 {
+		r.Plan.HTTP.Timeout = plan.DefaultTimeout
+	}
+	if q.Think < 0 || q.Think > plan.MaxDuration {
+		return nil, whittle.Errorf(whittle.Invalid, "a think time of %v is not within 0 and %v", q.Think, plan.MaxDuration)
+	}
+	if q.Timeout < 0 || q.Timeout > plan.MaxTimeout {
+		return nil, whittle.Errorf(whittle.Invalid, "a timeout of %v is not within 0 and %v", q.Timeout, plan.MaxTimeout)
+	}
+	req, err := q.request(r)
+	if err != nil {
+		return nil, err
+	}
+	r.Plan.Target, req.Origin = req.Origin, ""
+	steps := []plan.Step{{Request: req}}
+	if q.Think > 0 {
+		steps = append(steps, plan.Step{Think: &plan.Think{Pause: q.Think}})
+	}
+	r.Plan.Scenarios = []plan.Scenario{{Weight: 1, Steps: steps}}
+	r.Plan.Weight = 1
+	if err := r.Finish(); err != nil {
+		return nil, err
+	}
+	return q.paced(r.Plan)
+}
+
+// paced gives the plan its arrivals or its users.
+func (q Quick) paced(p *plan.Plan) (*plan.Plan, error) {
+	c := q.Closed
+	if q.Rate == 0 {
+		c.Users = max(c.Users, 1)
+		if c.Duration == 0 {
+			c.Duration = q.Duration
+		}
+		closed, err := p.WithUsers(c)
+		if err == nil {
+			closed.Groups[0].Fresh = false
+		}
+		return closed, err
+	}
+	switch {
+	case c != plan.Closed{} || q.Think != 0:
+		return nil, whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users, ramp, loops and think")
+	case !(q.Rate > 0) || q.Rate > plan.MaxRate:
+		return nil, whittle.Errorf(whittle.Invalid, "a rate of %v is not within 0 and %v arrivals per second", q.Rate, plan.MaxRate)
+	case q.Duration <= 0 || q.Duration > plan.MaxDuration:
+		return nil, whittle.Errorf(whittle.Invalid, "a rate needs a duration within 0 and %v", plan.MaxDuration)
+	}
+	return p.WithPhases(plan.Constant(q.Rate, q.Duration)), nil
+}
+
+func (q Quick) request(r *reader) (*plan.Request, error) {
+	at := &node{Place: nowhere, kind: expr.KindString, text: q.URL}
+	if u, err := url.Parse(q.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, at.Invalid("%q is not a URL such as http://127.0.0.1:8080/path", q.URL)
+	}
+	req := &plan.Request{Method: strings.ToUpper(q.Method)}
+	if err := r.url(req, at, nil); err != nil {
+		return nil, err
+	}
+	if err := q.body(r, req, at); err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Method == "" && req.HasBody:
+		req.Method = http.MethodPost
+	case req.Method == "":
+		req.Method = http.MethodGet
+	case !httpguts.ValidHeaderFieldName(req.Method):
+		return nil, at.Invalid("%q is not a method", q.Method)
+	}
+	own := &node{Place: nowhere, kind: expr.KindMap}
+	for _, h := range q.Headers {
+		name, val, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, at.Invalid("the header %q is not of the form \"Name: value\"", h)
+		}
+		text := &node{Place: nowhere, kind: expr.KindString, text: strings.TrimSpace(val)}
+		own.fields = append(own.fields, field{strings.TrimSpace(name), nowhere, text})
+	}
+	headers, err := r.headers(own)
+	req.Headers = plan.MergeHeaders(req.Headers, headers)
+	req.Name = q.Name
+	if req.Name == "" {
+		u, _ := url.Parse(q.URL) // it was parsed above
+		req.Name = req.Method + " " + max(u.Path, "/")
+	}
+	req.Index = r.NameIndex(req.Name)
+	return req, err
+}
+
+func (q Quick) body(r *reader, req *plan.Request, at *node) error {
+	text := q.Body
+	if q.JSON != "" {
+		if q.Body != "" {
+			return at.Invalid("a request has one body")
+		}
+		if !strings.Contains(q.JSON, "{{") && !json.Valid([]byte(q.JSON)) {
+			return at.Invalid("%.80q is not JSON", q.JSON)
+		}
+		text = q.JSON
+		req.Headers = []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/json")}}
+	}
+	var err error
+	req.Body, err = r.compileTemplate(at, text, expr.AsText)
+	req.HasBody = text != ""
+	return err
+}

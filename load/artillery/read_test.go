@@ -1,0 +1,225 @@
+package artillery
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/load/plan"
+)
+
+func TestPhasesAndSettingsAreRead(t *testing.T) {
+	p := script(t, smallest+`
+config:
+  target: "http://localhost:3000/base/"
+  mode: poisson
+  http: {timeout: "2.5s", pool: 8, maxSockets: 1, extendedMetrics: true}
+  tls: {rejectUnauthorized: false}
+  phases:
+    - {duration: 10, arrivalRate: 20, name: seed}
+    - {duration: "5m", arrivalRate: "1", rampTo: 50, maxVusers: 30}
+    - {duration: 1 hour, arrivalCount: 12}
+    - pause: 500ms
+`)
+	want := []plan.Phase{
+		{Name: "seed", Duration: 10 * time.Second, Rate: 20, Poisson: true},
+		{Duration: 5 * time.Minute, Rate: 1, Ramp: true, RampTo: 50, MaxUsers: 30, Poisson: true},
+		{Duration: time.Hour, Count: 12, HasCount: true, Poisson: true},
+		{Duration: 500 * time.Millisecond, Poisson: true},
+	}
+	if !reflect.DeepEqual(p.Phases, want) {
+		t.Errorf("phases %+v", p.Phases)
+	}
+	if p.HTTP.Timeout != 2500*time.Millisecond || p.HTTP.Pool != 8 || !p.HTTP.Insecure || p.Target != "http://localhost:3000/base/" {
+		t.Errorf("settings %+v, target %s", p.HTTP, p.Target)
+	}
+	q := script(t, smallest)
+	if q.HTTP.Timeout != 10*time.Second || len(q.Phases) != 1 || q.Phases[0].Planned() != 1 {
+		t.Errorf("defaults: %+v %+v", q.HTTP, q.Phases)
+	}
+}
+
+func TestErrorsPointAtTheirPlace(t *testing.T) {
+	for _, c := range []struct {
+		yaml, at, says string
+		code           whittle.Code
+	}{
+		{"", "1:1", "empty", whittle.Invalid},
+		{"a: [1", "", "not YAML", whittle.Invalid},
+		{"config: {}", "1:1", "no scenarios", whittle.Invalid},
+		{"config:\n  processor: ./f.js\n" + smallest, "2:3", "processor is not supported: it is JavaScript", whittle.Unsupported},
+		{"config:\n  plugins:\n    fake-data: {}\n" + smallest, "3:5", "fake-data is not supported: it is a JavaScript package", whittle.Unsupported},
+		{"config:\n  ensure:\n    thresholds: [{http.response_time.p98: 5}]\n" + smallest, "3:19", "a threshold on http.response_time.p98 is not supported", whittle.Unsupported},
+		{"config:\n  ensure:\n    conditions:\n    - expression: http.nothing < 5\n" + smallest, "4:7", "http.nothing is not supported: known are", whittle.Invalid},
+		{"config:\n  phasess: []\n" + smallest, "2:3", "phasess is not known in config; known are", whittle.Invalid},
+		{"config:\n  phases:\n    - duration: 10\n      arrivalRate: fast\n" + smallest, "4:20", `a number is wanted here, not "fast"`, whittle.Invalid},
+		{"config:\n  phases:\n    - duration: 5 parsecs\n" + smallest, "3:17", "a duration is wanted", whittle.Invalid},
+		{"config: {phases: [{duration: -1, arrivalRate: 1}]}\n" + smallest, "1:30", "not within", whittle.Invalid},
+		{"config: {phases: [{arrivalRate: 1}]}\n" + smallest, "1:20", "has a duration above 0", whittle.Invalid},
+		{"config: {phases: [{duration: 1, rampTo: 4}]}\n" + smallest, "1:20", "rampTo needs the arrivalRate", whittle.Invalid},
+		{"config: {phases: [{duration: 1, arrivalRate: 4, arrivalCount: 4}]}\n" + smallest, "1:20", "either arrivalRate or", whittle.Invalid},
+		{"config: {phases: [{pause: 1, duration: 4}]}\n" + smallest, "1:20", "pause has no duration", whittle.Invalid},
+		{"config: {mode: burst}\n" + smallest, "1:16", `uniform or poisson is wanted here, not "burst"`, whittle.Invalid},
+		{"config: {target: 'ftp://x'}\n" + smallest, "1:18", "not of the form", whittle.Invalid},
+		{"scenarios:\n  - flow:\n      - post:\n          url: /\n          beforeRequest: f\n", "5:11", "beforeRequest is not supported", whittle.Unsupported},
+		{"scenarios: [{engine: ws, flow: []}]", "1:22", "http is wanted", whittle.Invalid},
+		{"scenarios: [{flow: [{think: 1}]}]", "1:12", "no scenario sends a request", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {url: '/{{ who }}'}}]}]", "1:33", "nothing in the plan defines who", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {url: '/{{ a + b }}'}}]}]", "1:33", "{{ a + b }} is not supported", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {url: '/{{ $randomNumber(9,1) }}'}}]}]", "1:33", "lower one first", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {url: '/{{ x'}}]}]", "1:33", "{{ without }}", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {json: {}}}]}]", "1:28", "has a url", whittle.Invalid},
+		{"scenarios: [{flow: [{post: {url: /, json: {}, body: x}}]}]", "1:29", "one of json, body, form and formData", whittle.Invalid},
+		{"scenarios: [{flow: [{post: {url: /, headers: {Content-Length: 5}}}]}]", "1:47", "frames the message", whittle.Unsupported},
+		{"scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]", "1:22", "never end", whittle.Unsupported},
+		{"scenarios: [{weight: 0, flow: [{get: {url: /}}]}]", "1:12", "weights add up to 0", whittle.Invalid},
+		{"a: &a [*a]\n" + smallest, "", "contains itself", whittle.Invalid},
+		{"config: {}\nconfig: {}\n" + smallest, "", "", whittle.Invalid},
+	} {
+		_, err := Parse("p.yml", []byte(c.yaml), plan.Source{})
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Code != c.code || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "p.yml:"+c.at) {
+			t.Errorf("%q: %v\nwant %s at %s: %s", c.yaml, err, c.code, c.at, c.says)
+		}
+	}
+}
+
+func TestAliasesCannotExplode(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := range 9 {
+		b.WriteString(strings.NewReplacer("N", string(rune('0'+i)), "M", string(rune('1'+i))).
+			Replace("aM: &aM [*aN, *aN, *aN, *aN, *aN, *aN, *aN, *aN, *aN, *aN]\n"))
+	}
+	if _, err := Parse("p.yml", []byte(b.String()+smallest), plan.Source{}); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a billion values: %v", err)
+	}
+}
+
+func TestPayloadErrors(t *testing.T) {
+	for csv, says := range map[string]string{"": "no rows", "a\n": `a row of 1 columns where 2 fields are named: "a"`} {
+		_, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: [a, b]}}\n"+smallest), plan.Source{Open: csvText(csv)})
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "p.yml:1:26: ") {
+			t.Errorf("%q: %v", csv, err)
+		}
+	}
+	for _, c := range []struct{ payload, says string }{
+		{"{path: other.csv, fields: [a]}", "no file other.csv"},
+		{"{path: rows.csv}", "a path and a list of fields"},
+		{"{path: rows.csv, fields: [a], delimiter: ab}", "one character"},
+		{"{path: rows.csv, fields: [a b]}", "not a variable's name"},
+		{"{path: rows.csv, fields: [a], loadAll: true}", "loadAll has a name"},
+	} {
+		_, err := Parse("p.yml", []byte("config: {payload: "+c.payload+"}\n"+smallest), plan.Source{Open: csvText("x\n")})
+		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.payload, err)
+		}
+	}
+}
+
+func TestAnEnvironmentIsPutOverThePlan(t *testing.T) {
+	src := smallest + `
+config:
+  target: http://a
+  mode: poisson
+  http: {timeout: 4}
+  phases: [{duration: 1, arrivalRate: 1}]
+  environments:
+    dev: {target: "http://dev"}
+    big: {phases: [{duration: 60, arrivalRate: 500}], http: {pool: 9}}
+    odd: {processor: ./f.js}
+`
+	for name, want := range map[string]string{
+		"":    "http://a 1s 1 0 true 4s",
+		"dev": "http://dev 1s 1 0 true 4s",
+		"big": "http://a 1m0s 500 9 true 4s",
+	} {
+		p, err := Parse("p.yml", []byte(src), plan.Source{Environment: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(p.Target, " ", p.Phases[0].Duration, " ", p.Phases[0].Rate, " ", p.HTTP.Pool, " ", p.Phases[0].Poisson, " ", p.HTTP.Timeout.Round(time.Second))
+		if got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+	for name, says := range map[string]string{"none": `no environment is named "none"`, "odd": "processor is not supported"} {
+		if _, err := Parse("p.yml", []byte(src), plan.Source{Environment: name}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestRefusalsNameTheFunction(t *testing.T) {
+	for src, says := range map[string]string{
+		"scenarios: [{beforeScenario: [setUp, more], flow: []}]":                        "beforeScenario is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (setUp, more)",
+		"scenarios: [{flow: [{function: sign}]}]":                                       "p.yml:1:22: function is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (sign)",
+		"config: {processor: ./f.js}\n" + smallest:                                      "p.yml:1:10: processor is not supported: it is JavaScript, and whittle runs the declarative parts of a plan only (./f.js)",
+		"scenarios: [{flow: [{get: {url: /, ifTrue: shouldGo}}]}]":                      "nothing in the plan defines shouldGo",
+		"scenarios: [{flow: [{loop: [{get: {url: /}}], whileTrue: again}]}]":            "nothing in the plan defines again",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: '$[', as: a}}}]}]":          "the json is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x)', as: a}}}]}]":     "look-around",
+		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]": "no group 2",
+		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":       "the selector is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":        "the xpath is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: $, xpath: /, as: a}}}]}]":   "not two",
+		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                    "not a variable's name",
+		"scenarios: [{flow: [{get: {url: /, match: {json: $}}}]}]":                      "a value to compare with",
+		"scenarios: [{flow: [{get: {url: /, probability: 101}}]}]":                      "not within 0 and 100",
+		"scenarios: [{flow: [{get: {url: /, expect: {jmespath: x}}}]}]":                 "jmespath is not supported",
+		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":            "parallel within parallel",
+		"scenarios: [{flow: [{loop: [{get: {url: /}}], count: -1}]}]":                   "would never end",
+		"scenarios: [{flow: [{get: {url: /}, count: 2}]}]":                              "this belongs to a loop",
+		"config: {plugins: {fake-data: {}}}\n" + smallest:                               "fake-data is not supported",
+		"config: {plugins: {slack: {}}}\n" + smallest:                                   "slack is not supported: it is a JavaScript package",
+		"scenarios: [{engine: socketio, flow: []}]":                                     "http is wanted here",
+	} {
+		_, err := Parse("p.yml", []byte(src), plan.Source{})
+		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+}
+
+const smallest = "scenarios: [{flow: [{get: {url: /}}]}]\n"
+
+// script reads a plan or fails the test.
+func script(t testing.TB, src string) *plan.Plan {
+	t.Helper()
+	p, err := Parse("plan.yml", []byte(src), plan.Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// csvText gives the file rows.csv the text.
+func csvText(text string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if name != "rows.csv" {
+			return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
+		}
+		return []byte(text), nil
+	}
+}
+
+// What the reader accepts can be sent is FuzzPlan's question, in the room
+// above; this one asks for an error with its place, or a whole plan.
+func FuzzParse(f *testing.F) {
+	f.Add("config: {target: 'http://x', phases: [{duration: 1, arrivalRate: 2, rampTo: 3}], variables: {a: [1, b]}}\n" + smallest)
+	f.Add("scenarios: [{weight: 2, flow: [{loop: [{post: {url: '/{{ $uuid }}', json: {a: '{{ $loopCount }}'}}}, {think: 1s}], count: 2}]}]")
+	f.Add("a: &x {url: /, qs: {q: '{{ $randomString(3) }}'}}\nscenarios: [{flow: [{get: *x}]}]")
+	f.Fuzz(func(t *testing.T, src string) {
+		p, err := Parse("p", []byte(src), plan.Source{Getenv: func(string) string { return "" }})
+		switch {
+		case err == nil && (len(p.Scenarios) == 0 || len(p.Names) == 0):
+			t.Error("a plan without requests passed")
+		case err != nil && (whittle.CodeOf(err) == whittle.Internal || !strings.HasPrefix(err.Error(), "p:")):
+			t.Errorf("an error of no kind or place: %v", err)
+		}
+	})
+}

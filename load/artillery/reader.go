@@ -1,0 +1,233 @@
+// Package artillery reads Artillery's YAML, and the flags of a quick run, which
+// share its templates.
+package artillery
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// reader turns the tree of an Artillery script into a plan.
+type reader struct {
+	*plan.Builder
+	testID string
+	mode   string
+	// captured are the slots that captures have filled so far.
+	captured []int
+	// The following are the defaults of what comes after config.
+	cookies    []plan.HeaderField
+	lenient    bool // captures may fail
+	expect200  bool
+	jitter     time.Duration
+	jitterPart float64
+
+	digest  [sha256.Size]byte // of the source
+	uploads int               // bytes of files read for forms
+	nested  int               // parallels around the present step
+}
+
+// Parse reads an Artillery script; name is for errors, which carry
+// line and column: whittle.Invalid for a mistake, whittle.Unsupported for an
+// element that docs/load.md does not list as running.
+func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
+	root, err := parseTree(name, src)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{
+		Builder: plan.NewBuilder(s, name), testID: fmt.Sprintf("t%016x", rand.Uint64()), digest: sha256.Sum256(src),
+	}
+	if err := r.script(root); err != nil {
+		return nil, err
+	}
+	return r.Plan, nil
+}
+
+func (r *reader) script(root *node) error {
+	later := func(*node) error { return nil } // after config, wherever they stand
+	known := map[string]func(*node) error{
+		"config": r.config, "before": later, "after": later, "scenarios": later,
+	}
+	for _, f := range root.fields {
+		// A place for anchors is the one thing that may stand beside them.
+		if f.value.anchored && known[f.name] == nil {
+			known[f.name] = later
+		}
+	}
+	if err := r.fields(root, "the plan", known, nil); err != nil {
+		return err
+	}
+	scenarios := root.get("scenarios")
+	if scenarios == nil {
+		return root.Invalid("the plan has no scenarios")
+	}
+	if r.Source.Environment != "" && root.get("config") == nil {
+		return root.Invalid("the plan has no environments, so none is named %q", r.Source.Environment)
+	}
+	if r.Plan.HTTP.Timeout == 0 {
+		r.Plan.HTTP.Timeout = plan.DefaultTimeout
+	}
+	if len(r.Plan.Phases) == 0 {
+		// Artillery sends one virtual user for a plan without phases.
+		r.Plan.Phases = []plan.Phase{{Duration: time.Second, Count: 1, HasCount: true}}
+	}
+	// What before captures is defined for all that follows.
+	if err := r.once(root.get("before"), &r.Plan.Before); err != nil {
+		return err
+	}
+	r.Plan.Carried, r.captured = r.captured, nil
+	if err := r.scenarios(scenarios); err != nil {
+		return err
+	}
+	if err := r.once(root.get("after"), &r.Plan.After); err != nil {
+		return err
+	}
+	return r.Finish()
+}
+
+// once reads the flow of before or after. Its requests are not the run's, so
+// their names are not the report's.
+func (r *reader) once(n *node, into *[]plan.Step) error {
+	if n == nil || n.kind == expr.KindNull {
+		return nil
+	}
+	return r.Apart(func() error {
+		return r.fields(n, "a flow beside the run", map[string]func(*node) error{
+			"flow": func(n *node) (err error) {
+				*into, err = r.flow(n)
+				return err
+			},
+			"name":   func(*node) error { return nil },
+			"engine": oneOf(new(string), "http"),
+		}, hooks)
+	})
+}
+
+// fields reads a mapping: each key by its function; a key among refused is
+// not supported, for the reason given; any other key is a mistake.
+func (r *reader) fields(n *node, what string, known map[string]func(*node) error, refused map[string]string) error {
+	if n.kind != expr.KindMap {
+		return n.Invalid("%s is a mapping, not %s", what, n.kind)
+	}
+	for _, f := range n.fields {
+		if read, ok := known[f.name]; ok {
+			if err := read(f.value); err != nil {
+				return err
+			}
+			continue
+		}
+		if why, ok := refused[f.name]; ok {
+			return f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, called(f.value, why))
+		}
+		names := make([]string, 0, len(known))
+		for k := range known {
+			names = append(names, k)
+		}
+		slices.Sort(names)
+		return f.Errorf(whittle.Invalid, "%s is not known in %s; known are %s", f.name, what, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// called names the functions that a hook calls, so that whoever reads the
+// error knows what to look for.
+func called(n *node, why string) string {
+	if why != javaScript {
+		return ""
+	}
+	names := []string{n.text}
+	for _, item := range n.items {
+		names = append(names, item.text)
+	}
+	if text := strings.Trim(strings.Join(names, ", "), ", "); text != "" {
+		return " (" + text[:min(len(text), 100)] + ")"
+	}
+	return ""
+}
+
+// str reads a text; numbers and booleans count as theirs.
+func str(into *string) func(*node) error {
+	return func(n *node) error {
+		if n.kind != expr.KindString && n.kind != expr.KindNumber && n.kind != expr.KindBool {
+			return n.Invalid("a text is wanted here, not %s", n.kind)
+		}
+		*into = n.text
+		return nil
+	}
+}
+
+// number reads a number within bounds, also where it is written as a text.
+func number(into *float64, low, high float64) func(*node) error {
+	return func(n *node) error {
+		f, err := strconv.ParseFloat(strings.TrimSpace(n.text), 64)
+		if (n.kind != expr.KindNumber && n.kind != expr.KindString) || err != nil || math.IsNaN(f) {
+			return n.Invalid("a number is wanted here, not %s", describe(n))
+		}
+		if f < low || f > high {
+			return n.Invalid("%s is not within %s and %s", n.text, expr.FormatNumber(low), expr.FormatNumber(high))
+		}
+		*into = f
+		return nil
+	}
+}
+
+// whole reads a whole number within bounds.
+func whole[T int | int64](into *T, low, high float64) func(*node) error {
+	return func(n *node) error {
+		var f float64
+		if err := number(&f, low, high)(n); err != nil {
+			return err
+		}
+		if f != math.Trunc(f) {
+			return n.Invalid("a whole number is wanted here, not %s", n.text)
+		}
+		*into = T(f)
+		return nil
+	}
+}
+
+func boolean(into *bool) func(*node) error {
+	return func(n *node) error {
+		if n.kind != expr.KindBool {
+			return n.Invalid("true or false is wanted here, not %s", describe(n))
+		}
+		*into = n.text == "true"
+		return nil
+	}
+}
+
+// duration reads seconds as a number, or a text such as "5m" or "500 ms".
+func duration(into *time.Duration, high time.Duration) func(*node) error {
+	return func(n *node) error {
+		d, ok := plan.ParseDuration(n.text)
+		if (n.kind != expr.KindNumber && n.kind != expr.KindString) || !ok {
+			return n.Invalid("a duration is wanted here (seconds, or a text such as \"5m\"), not %s", describe(n))
+		}
+		if d < 0 || d > high {
+			return n.Invalid("a duration of %s is not within 0 and %v", n.text, high)
+		}
+		*into = d
+		return nil
+	}
+}
+
+// describe names a value in an error.
+func describe(n *node) string {
+	switch n.kind {
+	case expr.KindString:
+		return strconv.Quote(n.text)
+	case expr.KindNumber, expr.KindBool:
+		return n.text
+	}
+	return n.kind.String()
+}

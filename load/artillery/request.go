@@ -1,0 +1,217 @@
+package artillery
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// draft is a request being read: what must be put together once all of it is
+// known.
+type draft struct {
+	url         *node
+	query       expr.Template
+	headers     []plan.HeaderField
+	contentType expr.Template
+	chance      float64
+	when        expr.Condition
+	bodies      []string // the elements that give a body
+}
+
+func (r *reader) request(method string, n *node) (*plan.Request, error) {
+	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, Follow: true}
+	if len(r.cookies) > 0 {
+		q.Cookies = r.cookies
+	}
+	d := draft{chance: 100}
+	if err := r.fields(n, "a request", r.requestFields(q, &d), hooks); err != nil {
+		return nil, err
+	}
+	if len(d.bodies) > 1 {
+		return nil, n.Invalid("a request has one of json, body, form and formData, not both %s", strings.Join(d.bodies, " and "))
+	}
+	if d.url == nil {
+		return nil, n.Invalid("a request has a url")
+	}
+	if err := r.url(q, d.url, d.query); err != nil {
+		return nil, err
+	}
+	if q.Name == "" {
+		q.Name = method + " " + d.url.text
+	}
+	q.Index = r.NameIndex(q.Name)
+	q.Headers = plan.MergeHeaders(q.Headers, d.headers)
+	if len(d.contentType) > 0 && !q.Has("content-type") {
+		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: d.contentType}})
+	}
+	if r.expect200 && !q.ExpectsStatus() {
+		q.Expect = append(q.Expect, plan.Expectation{Status: true, Statuses: []int{200}})
+	}
+	q.Skip = skipper(d.when, d.chance)
+	return q, nil
+}
+
+func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node) error {
+	body := func(name, contentType string, read func(*node) error) func(*node) error {
+		return func(n *node) error {
+			q.HasBody, d.bodies = true, append(d.bodies, name)
+			if contentType != "" {
+				d.contentType = expr.Template(nil).Literal(contentType)
+			}
+			return read(n)
+		}
+	}
+	compiled := func(into *expr.Template, read func(*node) (expr.Template, error)) func(*node) error {
+		return func(n *node) (err error) {
+			*into, err = read(n)
+			return err
+		}
+	}
+	url := func(v *node) error { d.url = v; return nil }
+	return map[string]func(*node) error{
+		"url": url, "uri": url,
+		"name": str(&q.Name),
+		"headers": func(v *node) error {
+			own, err := r.headers(v)
+			d.headers = plan.MergeHeaders(own, d.headers) // auth stays in its place
+			return err
+		},
+		"qs":   compiled(&d.query, r.pairs),
+		"json": body("json", "application/json", compiled(&q.Body, r.json)),
+		"body": body("body", "", compiled(&q.Body, r.text)),
+		"form": body("form", "application/x-www-form-urlencoded", compiled(&q.Body, r.pairs)),
+		"formData": body("formData", "", func(v *node) (err error) {
+			q.Body, d.contentType, err = r.formData(v)
+			return err
+		}),
+		"auth":   func(v *node) error { return r.auth(d, v) },
+		"cookie": func(v *node) error { return r.cookie(&q.Cookies, v) },
+		"gzip": func(v *node) error {
+			var on bool
+			if err := boolean(&on)(v); err != nil || !on {
+				return err
+			}
+			d.headers = plan.MergeHeaders([]plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip")}}, d.headers)
+			return nil
+		},
+		"followRedirect": boolean(&q.Follow),
+		"capture":        func(v *node) error { return r.captures(q, v, false) },
+		"match":          func(v *node) error { return r.captures(q, v, true) },
+		"expect":         func(v *node) error { return r.expect(q, v) },
+		"probability":    number(&d.chance, 0, 100),
+		"ifTrue": func(v *node) (err error) {
+			d.when, err = r.condition(v, "ifTrue")
+			return err
+		},
+	}
+}
+
+// skipper joins the two reasons to leave a request out; nil: there is none.
+func skipper(when expr.Condition, chance float64) func(*expr.Scope) bool {
+	if when == nil && chance >= 100 {
+		return nil
+	}
+	return func(s *expr.Scope) bool {
+		return chance < 100 && s.RNG.Float64()*100 >= chance || when != nil && !when(&expr.Evaluation{Scope: s}).Truth()
+	}
+}
+
+// text reads a text with expressions, to be written as it is.
+func (r *reader) text(n *node) (expr.Template, error) {
+	var text string
+	if err := str(&text)(n); err != nil {
+		return nil, err
+	}
+	return r.compileTemplate(n, text, expr.AsText)
+}
+
+// auth reads {user, pass} as HTTP's basic authentication (RFC 7617).
+func (r *reader) auth(d *draft, n *node) error {
+	var user, pass expr.Template
+	read := func(into *expr.Template) func(*node) error {
+		return func(v *node) (err error) {
+			*into, err = r.text(v)
+			return err
+		}
+	}
+	err := r.fields(n, "auth", map[string]func(*node) error{
+		"user": read(&user), "username": read(&user), "pass": read(&pass), "password": read(&pass),
+	}, nil)
+	if err != nil {
+		return err
+	}
+	both := user.Literal(":").Join(pass)
+	basic := func(credentials string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
+	}
+	t := expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(basic(string(both.Render(nil, s)))) }}, expr.AsText)
+	if fixed, ok := both.Constant(); ok {
+		t = expr.Template(nil).Literal(basic(fixed))
+	}
+	d.headers = plan.MergeHeaders(d.headers, []plan.HeaderField{{Name: "authorization", Value: t}})
+	return nil
+}
+
+// cookie reads a mapping of names to values, put over those that are there.
+func (r *reader) cookie(into *[]plan.HeaderField, n *node) error {
+	if n.kind != expr.KindMap {
+		return n.Invalid("a mapping of cookies to values is wanted here, not %s", n.kind)
+	}
+	for _, f := range n.fields {
+		if f.name == "" || !httpguts.ValidHeaderFieldName(f.name) {
+			return n.Invalid("%q is not a cookie's name", f.name)
+		}
+		t, err := r.text(f.value)
+		if err != nil {
+			return err
+		}
+		*into = plan.MergeHeaders(*into, []plan.HeaderField{{Name: f.name, Value: t}})
+	}
+	return nil
+}
+
+// url reads a URL, relative to the target or absolute. Where its host is known
+// only when it is rendered, all of it is.
+func (r *reader) url(q *plan.Request, n *node, query expr.Template) error {
+	var text string
+	if err := str(&text)(n); err != nil {
+		return err
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "#")
+	if scheme := strings.Index(text, "://"); strings.HasPrefix(text, "{{") ||
+		scheme >= 0 && strings.Contains(text[:plan.OriginLength(text)], "{{") {
+		whole, err := r.compileTemplate(n, text, expr.InTarget)
+		if err != nil {
+			return err
+		}
+		fixed, ok := whole.Constant()
+		if !ok {
+			q.Address, q.Query = whole, query
+			return nil
+		}
+		text = fixed // it was of the environment only
+	}
+	if end := plan.OriginLength(text); end > 0 {
+		q.Origin, text = text[:end], text[end:]
+		if u, err := url.Parse(q.Origin); err != nil || u.Host == "" {
+			return n.Invalid("%q is not a url", q.Origin)
+		}
+		if _, err := plan.ParseBase(q.Origin); err != nil {
+			return n.Invalid("%v", err)
+		}
+	}
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	path, err := r.compileTemplate(n, text, expr.InTarget)
+	if err != nil {
+		return err
+	}
+	q.Path = plan.WithQuery(path, text, query)
+	return nil
+}

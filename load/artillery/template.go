@@ -1,0 +1,159 @@
+package artillery
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"whittle/load/expr"
+)
+
+// compileTemplate reads text with {{ expressions }}.
+func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) (expr.Template, error) {
+	if enc == expr.AsJSON {
+		if inner, ok := lone(text); ok {
+			x, err := r.expression(n, inner)
+			return expr.Template(nil).Expression(x, expr.AsJSON), err
+		}
+		t, err := r.compileTemplate(n, text, expr.InString)
+		return expr.Template(nil).Literal(`"`).Join(t).Literal(`"`), err
+	}
+	var t expr.Template
+	for {
+		open := strings.Index(text, "{{")
+		if open < 0 {
+			return t.Literal(enc.EncodeLiteral(text)), nil
+		}
+		end := strings.Index(text[open:], "}}")
+		if end < 0 {
+			return nil, n.Invalid("{{ without }}")
+		}
+		begin, after := open+2, open+end+2
+		// {{{ name }}} is the same.
+		if strings.HasPrefix(text[begin:], "{") && strings.HasPrefix(text[after:], "}") {
+			begin, after = begin+1, after+1
+		}
+		x, err := r.expression(n, text[begin:open+end])
+		if err != nil {
+			return nil, err
+		}
+		t = t.Literal(enc.EncodeLiteral(text[:open])).Expression(x, enc)
+		text = text[after:]
+	}
+}
+
+// lone reports a text that is one expression and nothing else.
+func lone(s string) (inner string, ok bool) {
+	s = strings.TrimSpace(s)
+	if !strings.HasPrefix(s, "{{") || !strings.HasSuffix(s, "}}") || len(s) < 4 {
+		return "", false
+	}
+	inner = s[2 : len(s)-2]
+	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") && len(inner) > 1 {
+		inner = inner[1 : len(inner)-1]
+	}
+	return inner, !strings.Contains(inner, "{{") && !strings.Contains(inner, "}}")
+}
+
+// expression compiles what stands between the braces.
+func (r *reader) expression(n *node, src string) (expr.Expression, error) {
+	src = strings.TrimSpace(src)
+	if !strings.HasPrefix(src, "$") || r.IsDefined(src) || src == loopCountName || src == loopElementName || strings.HasPrefix(src, loopElementName+".") || strings.HasPrefix(src, loopElementName+"[") {
+		v, err := r.variable(n, src)
+		return expr.Expression{Eval: v}, err
+	}
+	name, args, err := call(src)
+	if err != nil {
+		return expr.Expression{}, n.Invalid("{{ %s }}: %v", src, err)
+	}
+	if fixed, ok := r.fixedWord(name); ok && args == nil {
+		return expr.Expression{Fixed: &fixed}, nil
+	}
+	eval, err := r.builtin(n, src, name, args)
+	return expr.Expression{Eval: eval}, err
+}
+
+const templateWords = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
+
+// fixedWord gives the words that mean the same for every request of a run.
+func (r *reader) fixedWord(name string) (expr.Value, bool) {
+	for _, env := range []string{"$env.", "$processEnvironment."} {
+		if v, ok := strings.CutPrefix(name, env); ok && expr.IsName(v) {
+			return expr.TextValue(r.Source.Env(v)), true
+		}
+	}
+	switch name {
+	case "$environment":
+		return expr.TextValue(r.Source.Environment), true
+	case "$testId":
+		return expr.TextValue(r.testID), true
+	}
+	return expr.Value{}, false
+}
+
+func (r *reader) builtin(n *node, src, name string, args []string) (func(*expr.Scope) expr.Value, error) {
+	switch name {
+	case "$randomNumber":
+		low, high, err := expr.WholeRange(args)
+		if err != nil {
+			return nil, n.Invalid("{{ %s }}: %v", src, err)
+		}
+		return func(s *expr.Scope) expr.Value { return expr.NumberValue(low + s.RNG.Int64N(high-low+1)) }, nil
+	case "$randomString":
+		size := int64(10)
+		if len(args) > 0 {
+			var err error
+			if size, err = strconv.ParseInt(args[0], 10, 64); err != nil || size < 0 || size > 1<<16 || len(args) > 1 {
+				return nil, n.Invalid("{{ %s }}: takes one length from 0 to 65536", src)
+			}
+		}
+		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, int(size))) }, nil
+	case "$uuid":
+		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }, nil
+	}
+	return nil, n.Invalid("{{ %s }} is not supported: known are %s", src, templateWords)
+}
+
+// variable compiles a name, or a path into what it holds: user.name, rows[0].
+func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, error) {
+	name, rest := src, ""
+	if i := strings.IndexAny(src, ".["); i >= 0 {
+		name, rest = src[:i], src[i:]
+	}
+	if !expr.IsName(strings.TrimPrefix(name, "$")) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
+		return nil, n.Invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, templateWords)
+	}
+	slot := r.Use(name, n.Place)
+	if rest == "" {
+		return func(s *expr.Scope) expr.Value { return s.Values[slot] }, nil
+	}
+	path := expr.SplitPath(rest)
+	return func(s *expr.Scope) expr.Value {
+		v := s.Values[slot]
+		if v.Doc == nil {
+			return expr.Value{}
+		}
+		if d := v.Doc.Walk(path); d != nil {
+			return d.Value()
+		}
+		return expr.Value{}
+	}, nil
+}
+
+// call splits "$name(a, b)".
+func call(src string) (name string, args []string, err error) {
+	open := strings.IndexByte(src, '(')
+	if open < 0 {
+		return src, nil, nil
+	}
+	if !strings.HasSuffix(src, ")") {
+		return "", nil, fmt.Errorf("( without )")
+	}
+	name, args = strings.TrimSpace(src[:open]), []string{}
+	if inner := strings.TrimSpace(src[open+1 : len(src)-1]); inner != "" {
+		for a := range strings.SplitSeq(inner, ",") {
+			args = append(args, strings.TrimSpace(a))
+		}
+	}
+	return name, args, nil
+}

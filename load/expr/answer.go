@@ -1,0 +1,133 @@
+package expr
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Answer is an answer as captures and expectations look at it. Whatever they
+// need of the body is made once, and only when the first of them asks.
+type Answer struct {
+	Status int
+	// Head is the header section, one "name: value\r\n" after the other.
+	Head []byte
+	// Body is what was kept of a body of size bytes.
+	Body  []byte
+	Size  int64
+	Scope *Scope
+
+	text          *string
+	doc           *document
+	page          *html.Node
+	tree          *markup
+	noDoc, noTree bool
+	whole         bool
+}
+
+// BodyText is the body, decompressed where it came so. False: it is longer than
+// what is kept, or broken.
+func (r *Answer) BodyText() (string, bool) {
+	if r.text != nil {
+		return *r.text, r.whole
+	}
+	body := r.Body
+	r.whole = int64(len(body)) == r.Size
+	if strings.EqualFold(r.Header("content-encoding"), "gzip") && r.whole {
+		body, r.whole = gunzip(body)
+	}
+	s := string(body)
+	r.text = &s
+	return s, r.whole
+}
+
+// gunzip decompresses at most maxKept bytes.
+func gunzip(b []byte) ([]byte, bool) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, false
+	}
+	out, err := io.ReadAll(io.LimitReader(z, MaxKept+1))
+	return out[:min(len(out), MaxKept)], err == nil && len(out) <= MaxKept
+}
+
+// JSON is the body as JSON, nil where it is none.
+func (r *Answer) JSON() *document {
+	if r.doc == nil && !r.noDoc {
+		text, whole := r.BodyText()
+		doc, ok := ParseDocument(text)
+		if r.noDoc = !whole || !ok; !r.noDoc {
+			r.doc = doc
+		}
+	}
+	return r.doc
+}
+
+// html is the body as a browser would read it, nil where it is not whole.
+func (r *Answer) html() *html.Node {
+	if r.page == nil {
+		if text, whole := r.BodyText(); whole {
+			r.page, _ = html.Parse(strings.NewReader(text))
+		}
+	}
+	return r.page
+}
+
+// xml is the body as XML, nil where it is none.
+func (r *Answer) xml() *markup {
+	if r.tree == nil && !r.noTree {
+		text, whole := r.BodyText()
+		tree, err := ParseMarkup(text)
+		if r.noTree = !whole || err != nil; !r.noTree {
+			r.tree = tree
+		}
+	}
+	return r.tree
+}
+
+// Header is the first value of a header named in lower case, empty where there
+// is none.
+func (r *Answer) Header(name string) string {
+	first, found := "", false
+	EachField(r.Head, name, func(value []byte) {
+		if !found {
+			first, found = string(value), true
+		}
+	})
+	return first
+}
+
+// Has says whether there is a header of that name, in lower case.
+func (r *Answer) Has(name string) bool {
+	found := false
+	EachField(r.Head, name, func([]byte) { found = true })
+	return found
+}
+
+// EachField calls with every value of a header, named in lower case, of a
+// header section.
+func EachField(head []byte, name string, yield func(value []byte)) {
+	for rest := head; len(rest) > 0; {
+		line, after, _ := bytes.Cut(rest, []byte("\r\n"))
+		rest = after
+		if len(line) > len(name) && line[len(name)] == ':' && strings.EqualFold(string(line[:len(name)]), name) {
+			yield(bytes.Trim(line[len(name)+1:], " \t"))
+		}
+	}
+}
+
+// Property follows a path such as user.names[0] into a JSON body. Nil: the
+// body has no such property, or is not JSON.
+func (r *Answer) Property(path string) *document {
+	doc := r.JSON()
+	if doc == nil {
+		return nil
+	}
+	return doc.Walk(SplitPath(path))
+}
+
+// MaxKept bounds the part of a body that is kept for whoever reads it.
+const MaxKept = 1 << 20

@@ -1,0 +1,209 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+)
+
+// Datum is what a condition computes with. Kind kindNull: nothing is there.
+type Datum struct {
+	Kind Kind
+	Num  float64
+	Text string
+}
+
+// Evaluation is what a condition looks at: a virtual user's variables, a
+// report's figures or a value of a JSON body, by where the condition stands.
+type Evaluation struct {
+	Scope  *Scope
+	Figure func(name string) (float64, bool)
+	item   *document
+}
+
+// Condition is a compiled expression.
+type Condition func(*Evaluation) Datum
+
+// NumberDatum makes a number to compute with.
+func NumberDatum(f float64) Datum { return Datum{Kind: KindNumber, Num: f} }
+
+// BoolDatum makes a truth value.
+func BoolDatum(b bool) Datum {
+	if b {
+		return Datum{Kind: KindBool, Num: 1, Text: "true"}
+	}
+	return Datum{Kind: KindBool, Text: "false"}
+}
+
+// DatumOf gives a variable's value the type that its JSON has.
+func DatumOf(v Value) Datum {
+	if v.JSON == "" {
+		return Datum{}
+	}
+	switch v.JSON[0] {
+	case '"':
+		return Datum{Kind: KindString, Text: v.Text}
+	case 't', 'f':
+		return BoolDatum(v.JSON == "true")
+	case 'n':
+		return Datum{}
+	case '{', '[':
+		return Datum{Kind: KindMap, Text: v.Text}
+	}
+	f, err := strconv.ParseFloat(v.JSON, 64)
+	if err != nil {
+		return Datum{Kind: KindString, Text: v.Text}
+	}
+	return Datum{Kind: KindNumber, Num: f, Text: v.Text}
+}
+
+// Truth is JavaScript's: zero, an empty text and nothing are false.
+func (d Datum) Truth() bool {
+	switch d.Kind {
+	case KindNull:
+		return false
+	case KindString:
+		return d.Text != ""
+	case KindBool, KindNumber:
+		return d.Num != 0 && !math.IsNaN(d.Num)
+	}
+	return true
+}
+
+// number is the value as one, NaN where it is none.
+func (d Datum) number() float64 {
+	switch d.Kind {
+	case KindBool, KindNumber:
+		return d.Num
+	case KindString:
+		if f, err := strconv.ParseFloat(d.Text, 64); err == nil {
+			return f
+		}
+	}
+	return math.NaN()
+}
+
+// String is the value as a text, as it is compared and joined.
+func (d Datum) String() string {
+	if d.Kind == KindNumber && d.Text == "" {
+		return FormatNumber(d.Num)
+	}
+	return d.Text
+}
+
+// compare orders two values: as numbers where either is one, else as texts.
+// False: they cannot be compared.
+func compare(a, b Datum) (int, bool) {
+	if a.Kind == KindNull || b.Kind == KindNull {
+		return 0, a.Kind == b.Kind
+	}
+	if a.Kind != KindNumber && a.Kind != KindBool && b.Kind != KindNumber && b.Kind != KindBool {
+		switch x, y := a.String(), b.String(); {
+		case x < y:
+			return -1, true
+		case x > y:
+			return 1, true
+		}
+		return 0, true
+	}
+	x, y := a.number(), b.number()
+	switch {
+	case math.IsNaN(x) || math.IsNaN(y):
+		return 0, false
+	case x < y:
+		return -1, true
+	case x > y:
+		return 1, true
+	}
+	return 0, true
+}
+
+// comparison gives the condition for an operator between two others.
+func comparison(op string, a, b Condition) Condition {
+	holds := map[string]func(int, bool) bool{
+		"==": func(c int, ok bool) bool { return ok && c == 0 },
+		"!=": func(c int, ok bool) bool { return !ok || c != 0 },
+		"<":  func(c int, ok bool) bool { return ok && c < 0 },
+		"<=": func(c int, ok bool) bool { return ok && c <= 0 },
+		">":  func(c int, ok bool) bool { return ok && c > 0 },
+		">=": func(c int, ok bool) bool { return ok && c >= 0 },
+	}[op]
+	return func(e *Evaluation) Datum { return BoolDatum(holds(compare(a(e), b(e)))) }
+}
+
+func arithmetic(op string, a, b Condition) Condition {
+	return func(e *Evaluation) Datum {
+		l, r := a(e), b(e)
+		x, y := l.number(), r.number()
+		switch op {
+		case "+":
+			if l.Kind == KindString || r.Kind == KindString {
+				s := l.String() + r.String()
+				return Datum{Kind: KindString, Text: s[:min(len(s), MaxCaptured)]}
+			}
+			return NumberDatum(x + y)
+		case "-":
+			return NumberDatum(x - y)
+		case "*":
+			return NumberDatum(x * y)
+		case "/":
+			return NumberDatum(x / y)
+		case "^":
+			return NumberDatum(math.Pow(x, y))
+		}
+		return NumberDatum(math.Mod(x, y))
+	}
+}
+
+// conditionFunctions are those of filtrex. Arguments: −1 for any number above
+// none.
+var conditionFunctions = map[string]struct {
+	arguments int
+	call      func(args []float64, rng *rand.Rand) float64
+}{
+	"abs":   {1, func(a []float64, _ *rand.Rand) float64 { return math.Abs(a[0]) }},
+	"ceil":  {1, func(a []float64, _ *rand.Rand) float64 { return math.Ceil(a[0]) }},
+	"floor": {1, func(a []float64, _ *rand.Rand) float64 { return math.Floor(a[0]) }},
+	"log":   {1, func(a []float64, _ *rand.Rand) float64 { return math.Log(a[0]) }},
+	"round": {1, func(a []float64, _ *rand.Rand) float64 { return math.Floor(a[0] + .5) }},
+	"sqrt":  {1, func(a []float64, _ *rand.Rand) float64 { return math.Sqrt(a[0]) }},
+	"max":   {-1, func(a []float64, _ *rand.Rand) float64 { return fold(a, math.Max) }},
+	"min":   {-1, func(a []float64, _ *rand.Rand) float64 { return fold(a, math.Min) }},
+	"random": {0, func(_ []float64, rng *rand.Rand) float64 {
+		if rng == nil {
+			return 0
+		}
+		return rng.Float64()
+	}},
+}
+
+func fold(a []float64, by func(x, y float64) float64) float64 {
+	out := a[0]
+	for _, f := range a[1:] {
+		out = by(out, f)
+	}
+	return out
+}
+
+func callCondition(name string, args []Condition) (Condition, error) {
+	f, ok := conditionFunctions[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the function %s is not known", name)
+	case f.arguments >= 0 && len(args) != f.arguments, f.arguments < 0 && len(args) == 0:
+		return nil, fmt.Errorf("the function %s does not take %d arguments", name, len(args))
+	}
+	return func(e *Evaluation) Datum {
+		var few [4]float64
+		nums := few[:0]
+		for _, a := range args {
+			nums = append(nums, a(e).number())
+		}
+		var rng *rand.Rand
+		if e.Scope != nil {
+			rng = e.Scope.RNG
+		}
+		return NumberDatum(f.call(nums, rng))
+	}, nil
+}

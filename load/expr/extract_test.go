@@ -1,0 +1,34 @@
+package expr
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// FuzzCapture checks that no expression of a capture makes reading or using it
+// crash, and that what it takes keeps to its bounds.
+func FuzzCapture(f *testing.F) {
+	f.Add("json", "$..a[?(@.b)]", `{"a":[{"b":1},{"c":{"b":2}}]}`)
+	f.Add("xpath", "//order[@id=7]/line[position()<3]/ancestor::*", `<order id="7"><line>tea</line><line n="2">a &lt;cup&gt;</line></order>`)
+	f.Add("xpath", "substring-after(//a,'x')|//b", `<order id="7"><line>tea</line><line n="2">a &lt;cup&gt;</line></order>`)
+	f.Add("selector", "li.item:not(.last) ~ li, p:nth-child(2n+1)", `<ul><li class="item">one <b>bold</b></li><li class="item last">two</li></ul><p></p>`)
+	f.Add("regexp", "(?<a>x+)(y|z)*", `<ul><li class="item">one <b>bold</b></li><li class="item last">two</li></ul><p></p>`)
+	f.Add("header", "x-a", "")
+	f.Fuzz(func(t *testing.T, from, expr, body string) {
+		x, err := CompileExtractor(Extraction{From: from}, expr)
+		if err != nil {
+			return
+		}
+		if v, ok := x(answered(body)); ok && (len(v.Text) > MaxCaptured || v.JSON == "") {
+			t.Fatalf("%s %q took %d bytes, JSON %q", from, expr, len(v.Text), v.JSON)
+		}
+	})
+}
+
+// answered is an answer with that body.
+func answered(body string) *Answer {
+	return &Answer{
+		Status: 200, Head: []byte("X-A: 1\r\n"), Body: []byte(body), Size: int64(len(body)),
+		Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))},
+	}
+}

@@ -1,0 +1,386 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bounds on a JSONPath and on what it finds.
+const (
+	maxPathBytes = 1024
+	MaxMatches   = 10_000
+	maxVisits    = 1_000_000
+)
+
+// jsonPath is a compiled JSONPath: RFC 9535 with the two habits of
+// jsonpath-plus that plans use, `.length` of a list and `[(@.length-1)]`.
+type jsonPath []pathStep
+
+// pathStep takes each value so far to what its selectors find in it, or, with
+// descend, in it and everything below it.
+type pathStep struct {
+	descend   bool
+	selectors []pathSelector
+}
+
+// pathSelector finds children: yield is called for each, in their order.
+type pathSelector func(d *document, yield func(*document))
+
+// CompilePath reads a JSONPath. A leading "$" may be missing, as in
+// Artillery.
+func CompilePath(src string) (jsonPath, error) {
+	if len(src) > maxPathBytes {
+		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+	}
+	text := strings.TrimSpace(src)
+	if text == "" {
+		return nil, fmt.Errorf("it is empty")
+	}
+	switch {
+	case text[0] == '$':
+		text = text[1:]
+	case text[0] != '.' && text[0] != '[':
+		text = "." + text
+	}
+	p := pathParser{text: text}
+	for p.at < len(p.text) {
+		s, err := p.step()
+		if err != nil {
+			return nil, fmt.Errorf("at %q: %w", p.text[p.at:], err)
+		}
+		p.steps = append(p.steps, s)
+	}
+	return p.steps, nil
+}
+
+type pathParser struct {
+	text  string
+	at    int
+	steps jsonPath
+}
+
+func (p *pathParser) peek(s string) bool { return strings.HasPrefix(p.text[p.at:], s) }
+
+func (p *pathParser) step() (pathStep, error) {
+	var s pathStep
+	dotted := false
+	switch {
+	case p.peek(".."):
+		s.descend, dotted = true, true
+		p.at += 2
+	case p.peek("."):
+		dotted = true
+		p.at++
+	}
+	switch {
+	case p.peek("["):
+		inner, err := p.bracket()
+		if err != nil {
+			return s, err
+		}
+		s.selectors, err = selectors(inner)
+		return s, err
+	case !dotted:
+		return s, fmt.Errorf("a . or [ is wanted")
+	case p.peek("*"):
+		p.at++
+		s.selectors = []pathSelector{allChildren}
+		return s, nil
+	}
+	end := strings.IndexAny(p.text[p.at:], ".[]()*'\"?,:@^~` ")
+	if end < 0 {
+		end = len(p.text) - p.at
+	}
+	if end == 0 {
+		return s, fmt.Errorf("a name is wanted")
+	}
+	s.selectors = []pathSelector{child(p.text[p.at : p.at+end])}
+	p.at += end
+	return s, nil
+}
+
+// bracket gives what stands between [ and its ], texts and nested brackets
+// heeded.
+func (p *pathParser) bracket() (string, error) {
+	begin, depth := p.at+1, 0
+	for i := p.at; i < len(p.text); i++ {
+		switch c := p.text[i]; c {
+		case '\'', '"':
+			n := QuotedLength(p.text[i:])
+			if n == 0 {
+				return "", fmt.Errorf("a text without its end")
+			}
+			i += n - 1
+		case '[', '(':
+			depth++
+		case ']', ')':
+			if depth--; depth == 0 {
+				p.at = i + 1
+				return strings.TrimSpace(p.text[begin:i]), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("[ without ]")
+}
+
+// QuotedLength is the length of the quoted text that s begins with; 0 where it
+// has no end.
+func QuotedLength(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// selectors reads what stands in brackets.
+func selectors(inner string) ([]pathSelector, error) {
+	if filter, ok := strings.CutPrefix(inner, "?"); ok {
+		return compileFilter(filter)
+	}
+	if expr, ok := strings.CutPrefix(inner, "("); ok {
+		rest, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimSuffix(expr, ")"), " ", ""), "@.length-")
+		n, err := strconv.Atoi(rest)
+		if !ok || err != nil || n <= 0 {
+			return nil, fmt.Errorf("of scripts, only (@.length-n) is known")
+		}
+		return []pathSelector{atIndex(-n)}, nil
+	}
+	var out []pathSelector
+	for _, item := range splitOutside(inner, ',') {
+		s, err := selectorOf(strings.TrimSpace(item))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// splitOutside splits at a separator that is not within quotes.
+func splitOutside(s string, sep byte) []string {
+	var out []string
+	begin := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\'', '"':
+			i += max(QuotedLength(s[i:]), 1) - 1
+		case sep:
+			out = append(out, s[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(out, s[begin:])
+}
+
+func selectorOf(item string) (pathSelector, error) {
+	switch {
+	case item == "*":
+		return allChildren, nil
+	case item == "":
+		return nil, fmt.Errorf("nothing between brackets")
+	case item[0] == '\'' || item[0] == '"':
+		if QuotedLength(item) != len(item) {
+			return nil, fmt.Errorf("%s is not a quoted name", item)
+		}
+		return child(Unescape(item)), nil
+	case strings.Contains(item, ":"):
+		return slice(item)
+	}
+	if i, err := strconv.Atoi(item); err == nil {
+		return atIndex(i), nil
+	}
+	if strings.ContainsAny(item, "()?@[]{}<>=!^~`'\"") {
+		return nil, fmt.Errorf("%s is not known", item)
+	}
+	return child(item), nil
+}
+
+// Unescape takes the quotes off a name or a text.
+func Unescape(quoted string) string {
+	inner := quoted[1 : len(quoted)-1]
+	if !strings.ContainsRune(inner, '\\') {
+		return inner
+	}
+	var b strings.Builder
+	for i := 0; i < len(inner); i++ {
+		if inner[i] == '\\' && i+1 < len(inner) {
+			i++
+			if k := strings.IndexByte("ntr", inner[i]); k >= 0 {
+				b.WriteByte("\n\t\r"[k])
+				continue
+			}
+		}
+		b.WriteByte(inner[i])
+	}
+	return b.String()
+}
+
+func allChildren(d *document, yield func(*document)) {
+	for i := range d.Items {
+		yield(&d.Items[i])
+	}
+}
+
+func child(name string) pathSelector {
+	return func(d *document, yield func(*document)) {
+		if c := d.Walk([]string{name}); c != nil {
+			yield(c)
+		}
+	}
+}
+
+func atIndex(i int) pathSelector {
+	key := strconv.Itoa(i)
+	return func(d *document, yield func(*document)) {
+		c := d.at(i)
+		if d.Kind == KindMap {
+			c = d.get(key)
+		}
+		if c != nil {
+			yield(c)
+		}
+	}
+}
+
+// slice reads start:end:step (RFC 9535, section 2.3.4).
+func slice(item string) (pathSelector, error) {
+	parts := strings.Split(item, ":")
+	bounds := [3]*int{}
+	for i, p := range parts {
+		if i > 2 {
+			return nil, fmt.Errorf("%s is not a slice", item)
+		}
+		if p = strings.TrimSpace(p); p != "" {
+			n, err := strconv.Atoi(p)
+			if err != nil {
+				return nil, fmt.Errorf("%s is not a slice", item)
+			}
+			bounds[i] = &n
+		}
+	}
+	step := 1
+	if bounds[2] != nil {
+		step = *bounds[2]
+	}
+	if step <= 0 {
+		return nil, fmt.Errorf("a slice's step is above 0")
+	}
+	return func(d *document, yield func(*document)) {
+		if d.Kind != KindList {
+			return
+		}
+		edge := func(b *int, absent int) int {
+			if b == nil {
+				return absent
+			}
+			if *b < 0 {
+				return max(*b+len(d.Items), 0)
+			}
+			return min(*b, len(d.Items))
+		}
+		for i, end := edge(bounds[0], 0), edge(bounds[1], len(d.Items)); i < end; i += min(step, len(d.Items)) {
+			yield(&d.Items[i])
+		}
+	}, nil
+}
+
+// compileFilter reads what follows "[?": a condition on @, each child in turn.
+func compileFilter(src string) ([]pathSelector, error) {
+	cond, err := compileIn(dialectPath, src, func(name string) (func(*Evaluation) Datum, error) {
+		rest, ok := strings.CutPrefix(name, "@")
+		if !ok {
+			return nil, fmt.Errorf("%s is not known: a filter looks at @", name)
+		}
+		if rest == "" {
+			return func(e *Evaluation) Datum { return DatumOf(e.item.Value()) }, nil
+		}
+		path := SplitPath(strings.TrimPrefix(rest, "."))
+		return func(e *Evaluation) Datum {
+			if d := e.item.Walk(path); d != nil {
+				return DatumOf(d.Value())
+			}
+			return Datum{}
+		}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []pathSelector{func(d *document, yield func(*document)) {
+		for i := range d.Items {
+			if cond(&Evaluation{item: &d.Items[i]}).Truth() {
+				yield(&d.Items[i])
+			}
+		}
+	}}, nil
+}
+
+// Find gives the values that the path leads to, at most maxMatches. It gives
+// up looking after maxVisits: "..*..*" goes over the same values again and
+// again.
+func (p jsonPath) Find(d *document) []*document {
+	now, visits := []*document{d}, 0
+	for _, s := range p {
+		var next []*document
+		collect := func(c *document) {
+			if len(next) < MaxMatches {
+				next = append(next, c)
+			}
+		}
+		var into func(*document)
+		into = func(d *document) {
+			if visits += 1 + len(d.Items); visits > maxVisits {
+				return
+			}
+			for _, sel := range s.selectors {
+				sel(d, collect)
+			}
+			if s.descend && len(next) < MaxMatches {
+				for i := range d.Items {
+					into(&d.Items[i])
+				}
+			}
+		}
+		for _, d := range now {
+			into(d)
+		}
+		now = next
+	}
+	return now
+}
+
+// SplitPath takes a.b[0]['c d'] apart.
+func SplitPath(path string) []string {
+	var out []string
+	for path != "" {
+		switch path[0] {
+		case '.':
+			path = path[1:]
+			continue
+		case '[':
+			end := strings.IndexByte(path, ']')
+			if len(path) > 1 && (path[1] == '\'' || path[1] == '"') {
+				if n := QuotedLength(path[1:]); n > 0 && n+1 < len(path) && path[n+1] == ']' {
+					out, path = append(out, Unescape(path[1:n+1])), path[n+2:]
+					continue
+				}
+			}
+			if end < 0 {
+				return append(out, path)
+			}
+			out, path = append(out, strings.TrimSpace(path[1:end])), path[end+1:]
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		out, path = append(out, path[:end]), path[end:]
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package expr
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"github.com/antchfx/xpath"
+	"golang.org/x/net/html"
+)
+
+const MaxMarkupDepth = 512
+
+var errMarkup = errors.New("more XML than is read")
+
+// markup is a node of an XML document, with the links that XPath walks.
+type markup struct {
+	kind          xpath.NodeType
+	prefix, local string
+	text          string // of a text, a comment or an attribute
+	attributes    []*markup
+	parent, child *markup
+	before, after *markup
+	last          *markup // child
+}
+
+func (m *markup) add(c *markup) {
+	c.parent, c.before = m, m.last
+	if m.last == nil {
+		m.child = c
+	} else {
+		m.last.after = c
+	}
+	m.last = c
+}
+
+// ParseMarkup reads XML: as it comes, without external entities, bounded in
+// number and depth of its nodes.
+func ParseMarkup(text string) (*markup, error) {
+	dec := xml.NewDecoder(strings.NewReader(text))
+	dec.Strict, dec.Entity = false, xml.HTMLEntity
+	dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	root := &markup{kind: xpath.RootNode}
+	at, depth, elements := root, 0, 0
+	for count := 0; ; count++ {
+		token, err := dec.RawToken()
+		if errors.Is(err, io.EOF) {
+			if elements == 0 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return root, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if count > MaxDocuments || depth > MaxMarkupDepth {
+			return nil, errMarkup
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			e := &markup{kind: xpath.ElementNode, prefix: t.Name.Space, local: t.Name.Local}
+			for _, a := range t.Attr {
+				count++
+				e.attributes = append(e.attributes, &markup{
+					kind: xpath.AttributeNode, prefix: a.Name.Space, local: a.Name.Local, text: a.Value, parent: e,
+				})
+			}
+			at.add(e)
+			at, depth, elements = e, depth+1, elements+1
+		case xml.EndElement:
+			if at == root || at.local != t.Name.Local {
+				return nil, fmt.Errorf("</%s> ends nothing", t.Name.Local)
+			}
+			at, depth = at.parent, depth-1
+		case xml.CharData:
+			at.add(&markup{kind: xpath.TextNode, text: string(t)})
+		case xml.Comment:
+			at.add(&markup{kind: xpath.CommentNode, text: string(t)})
+		}
+	}
+}
+
+// content is the text of a node and of all that is in it.
+func (m *markup) content() string {
+	if m.kind != xpath.ElementNode && m.kind != xpath.RootNode {
+		return m.text
+	}
+	var b strings.Builder
+	var walk func(*markup)
+	walk = func(m *markup) {
+		for c := m.child; c != nil; c = c.after {
+			if c.kind == xpath.TextNode {
+				b.WriteString(c.text)
+			}
+			walk(c)
+		}
+	}
+	walk(m)
+	return b.String()
+}
+
+// cursor walks a markup for XPath.
+type cursor struct {
+	root, at *markup
+	// attribute is the index of the attribute the cursor stands on, −1 for the
+	// element itself.
+	attribute int
+}
+
+func newCursor(root *markup) *cursor { return &cursor{root, root, -1} }
+
+func (c *cursor) node() *markup {
+	if c.attribute >= 0 {
+		return c.at.attributes[c.attribute]
+	}
+	return c.at
+}
+
+// The following are xpath.NodeNavigator.
+
+func (c *cursor) NodeType() xpath.NodeType { return c.node().kind }
+func (c *cursor) LocalName() string        { return c.node().local }
+func (c *cursor) Prefix() string           { return c.node().prefix }
+func (c *cursor) Value() string            { return c.node().content() }
+
+func (c *cursor) Copy() xpath.NodeNavigator {
+	d := *c
+	return &d
+}
+
+func (c *cursor) MoveToRoot() { c.at, c.attribute = c.root, -1 }
+
+func (c *cursor) to(m *markup) bool {
+	if m == nil {
+		return false
+	}
+	c.at = m
+	return true
+}
+
+func (c *cursor) MoveToParent() bool {
+	if c.attribute >= 0 {
+		c.attribute = -1
+		return true
+	}
+	return c.to(c.at.parent)
+}
+
+func (c *cursor) MoveToNextAttribute() bool {
+	if c.attribute+1 >= len(c.at.attributes) {
+		return false
+	}
+	c.attribute++
+	return true
+}
+
+func (c *cursor) MoveToChild() bool    { return c.attribute < 0 && c.to(c.at.child) }
+func (c *cursor) MoveToNext() bool     { return c.attribute < 0 && c.to(c.at.after) }
+func (c *cursor) MoveToPrevious() bool { return c.attribute < 0 && c.to(c.at.before) }
+
+func (c *cursor) MoveToFirst() bool {
+	if c.attribute >= 0 || c.at.before == nil {
+		return false
+	}
+	return c.to(c.at.parent.child)
+}
+
+func (c *cursor) MoveTo(other xpath.NodeNavigator) bool {
+	o, ok := other.(*cursor)
+	if !ok || o.root != c.root {
+		return false
+	}
+	*c = *o
+	return true
+}
+
+// compileXPath reads an XPath 1.0 expression. The library panics on some that
+// it does not understand.
+func compileXPath(expr string) (x Extractor, err error) {
+	if len(expr) > maxPathBytes {
+		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+	}
+	defer func() {
+		if e := recover(); e != nil {
+			x, err = nil, fmt.Errorf("%v", e)
+		}
+	}()
+	compiled, err := xpath.Compile(expr)
+	if err != nil {
+		return nil, err
+	}
+	return func(a *Answer) (Value, bool) { return evaluateXPath(compiled, a) }, nil
+}
+
+func evaluateXPath(x *xpath.Expr, a *Answer) (v Value, ok bool) {
+	tree := a.xml()
+	if tree == nil {
+		return Value{}, false
+	}
+	defer func() {
+		if recover() != nil { // a function of the library's given what it cannot take
+			v, ok = Value{}, false
+		}
+	}()
+	switch found := x.Evaluate(newCursor(tree)).(type) {
+	case string:
+		return capturedText(found)
+	case float64:
+		s := FormatNumber(found)
+		return Value{Text: s, JSON: s}, found == found
+	case bool:
+		s := strconv.FormatBool(found)
+		return Value{Text: s, JSON: s}, true
+	case *xpath.NodeIterator:
+		if found.MoveNext() {
+			return capturedText(found.Current().Value())
+		}
+	}
+	return Value{}, false
+}
+
+// compileSelector reads a CSS selector. attr names the attribute to take,
+// empty for the text; at is a number from 0, "last" or "random", empty for
+// the first.
+func compileSelector(expr, attr, at string) (Extractor, error) {
+	if len(expr) > maxPathBytes {
+		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
+	}
+	sel, err := cascadia.ParseGroup(expr)
+	if err != nil {
+		return nil, err
+	}
+	index := 0
+	if at != "" && at != "last" && at != "random" {
+		if index, err = strconv.Atoi(at); err != nil || index < 0 {
+			return nil, fmt.Errorf("the index %s is not a number from 0, last or random", at)
+		}
+	}
+	return func(a *Answer) (Value, bool) {
+		page := a.html()
+		if page == nil {
+			return Value{}, false
+		}
+		found := cascadia.QueryAll(page, sel)
+		i := index
+		switch {
+		case len(found) == 0:
+			return Value{}, false
+		case at == "last":
+			i = len(found) - 1
+		case at == "random":
+			i = a.Scope.RNG.IntN(len(found))
+		}
+		if i >= len(found) {
+			return Value{}, false
+		}
+		if attr == "" {
+			return capturedText(pageText(found[i]))
+		}
+		for _, a := range found[i].Attr {
+			if strings.EqualFold(a.Key, attr) {
+				return capturedText(a.Val)
+			}
+		}
+		return Value{}, false
+	}, nil
+}
+
+// pageText is the text of an element and of all that is in it.
+func pageText(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,229 @@
+// Package expr holds the languages inside a load plan: templates, conditions,
+// JSONPath, XPath, CSS selectors and regular expressions, compiled once and
+// evaluated for each request over a user's variables and an answer's body.
+package expr
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Value is what a variable holds: as text, and as the JSON that a lone
+// {{ name }} in a body becomes, so that a number stays a number. The zero
+// value is that of a variable that nothing has filled yet.
+type Value struct {
+	Text, JSON string
+	// Doc is a list or a mapping taken apart, nil for all else.
+	Doc *document
+}
+
+// TextValue makes a value of a text.
+func TextValue(s string) Value { return Value{Text: s, JSON: string(AppendJSONString(nil, s))} }
+
+// NumberValue makes a value of a number.
+func NumberValue(n int64) Value {
+	s := strconv.FormatInt(n, 10)
+	return Value{Text: s, JSON: s}
+}
+
+// nothing is how a variable without a value is written: as Artillery does in a
+// text, and as null in JSON, where Artillery leaves the key out.
+var nothing = Value{Text: "undefined", JSON: "null"}
+
+// Encoding is how an expression's value is written at its place.
+type Encoding uint8
+
+const (
+	AsText   Encoding = iota
+	AsJSON            // a whole JSON value
+	InString          // within a JSON string
+	InTarget          // within a URL's path
+	InQuery           // within a query's value or a form's
+	InHeader          // within a header's value
+)
+
+// part is a literal, or an expression and how to write it.
+type part struct {
+	literal string
+	eval    func(*Scope) Value
+	enc     Encoding
+}
+
+// Template is text with expressions in it, compiled once and rendered for
+// each request.
+type Template []part
+
+// Scope is what expressions see: one virtual user's variables, by slot.
+type Scope struct {
+	Values []Value
+	RNG    *rand.Rand
+	User   User // nil but for those of a JMeter plan
+}
+
+// Render appends the template's text.
+func (t Template) Render(dst []byte, s *Scope) []byte {
+	for i := range t {
+		p := &t[i]
+		if p.eval == nil {
+			dst = append(dst, p.literal...)
+			continue
+		}
+		dst = p.enc.append(dst, p.eval(s))
+	}
+	return dst
+}
+
+// Constant gives the text of a template without expressions.
+func (t Template) Constant() (string, bool) {
+	switch {
+	case len(t) == 0:
+		return "", true
+	case len(t) == 1 && t[0].eval == nil:
+		return t[0].literal, true
+	}
+	return "", false
+}
+
+// Literal appends text, joining neighbours so that rendering copies few pieces.
+func (t Template) Literal(s string) Template {
+	if s == "" {
+		return t
+	}
+	if n := len(t); n > 0 && t[n-1].eval == nil {
+		joined := append(Template(nil), t...)
+		joined[n-1].literal += s
+		return joined
+	}
+	return append(t[:len(t):len(t)], part{literal: s})
+}
+
+// Join appends another template.
+func (t Template) Join(o Template) Template {
+	for _, p := range o {
+		if p.eval == nil {
+			t = t.Literal(p.literal)
+		} else {
+			t = append(t[:len(t):len(t)], p)
+		}
+	}
+	return t
+}
+
+func (e Encoding) append(dst []byte, v Value) []byte {
+	if v.JSON == "" {
+		v = nothing
+	}
+	switch e {
+	case AsJSON:
+		return append(dst, v.JSON...)
+	case InString:
+		return appendJSONEscaped(dst, v.Text)
+	case InTarget:
+		return AppendTarget(dst, v.Text)
+	case InQuery:
+		return appendQuery(dst, v.Text)
+	case InHeader:
+		return AppendHeader(dst, v.Text)
+	}
+	return append(dst, v.Text...)
+}
+
+// EncodeLiteral writes a template's own text for its place.
+func (e Encoding) EncodeLiteral(s string) string {
+	switch e {
+	case InString:
+		return string(appendJSONEscaped(nil, s))
+	case InTarget:
+		return string(AppendTarget(nil, s))
+	case InQuery:
+		return string(appendQuery(nil, s))
+	case InHeader:
+		return string(AppendHeader(nil, s))
+	}
+	return s
+}
+
+// AppendJSONString writes a text as JSON.
+func AppendJSONString(dst []byte, s string) []byte {
+	return append(appendJSONEscaped(append(dst, '"'), s), '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendJSONEscaped(dst []byte, s string) []byte {
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, '\\', 'n')
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+// AppendTarget keeps a URL as it is but for what would break the request line.
+func AppendTarget(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '#' {
+			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func appendQuery(dst []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.~", c) >= 0:
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		}
+	}
+	return dst
+}
+
+// AppendHeader keeps a value from breaking out of its header line.
+func AppendHeader(dst []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' && c != '\t' || c == 0x7f {
+			c = ' '
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// Expression is what stands between braces: computed for each use, or fixed
+// for the whole run.
+type Expression struct {
+	Eval  func(*Scope) Value
+	Fixed *Value
+}
+
+// Beginning is the text that the template begins with; false: an expression
+// comes first.
+func (t Template) Beginning() (string, bool) {
+	if len(t) == 0 {
+		return "", true
+	}
+	return t[0].literal, t[0].eval == nil
+}
+
+// Expression appends one; what is fixed becomes text at once.
+func (t Template) Expression(x Expression, enc Encoding) Template {
+	if x.Fixed != nil {
+		return t.Literal(string(enc.append(nil, *x.Fixed)))
+	}
+	return append(t[:len(t):len(t)], part{eval: x.Eval, enc: enc})
+}

@@ -1,0 +1,19 @@
+package expr
+
+import "time"
+
+// User is the one whose scope it is, for the expressions that ask for more
+// than its variables.
+type User interface {
+	// Now is the clock of the user's run.
+	Now() time.Time
+	// Number is the user's within its group, from 0; Group is the group's name.
+	Number() int
+	Group() string
+	// Failed says that the user's last request did.
+	Failed() bool
+	// Own keeps something for the user alone, and Shared for all users of the
+	// run: what is not there under the key yet is made by fresh.
+	Own(key any, fresh func() any) any
+	Shared(key any, fresh func() any) any
+}

@@ -1,0 +1,53 @@
+package expr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+)
+
+// IsName says whether a text may name a variable.
+func IsName(s string) bool {
+	for i, c := range s {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		further := c == '-' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !further) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// RandomString draws n letters and digits.
+func RandomString(rng *rand.Rand, n int) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = letters[rng.IntN(len(letters))]
+	}
+	return string(b)
+}
+
+// UUID makes a version 4 UUID (RFC 9562, section 5.4).
+func UUID(rng *rand.Rand) string {
+	high, low := rng.Uint64(), rng.Uint64()
+	high = high&^0xf000 | 0x4000
+	low = low&^(0xc<<60) | 0x8<<60
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&0xffffffffffff)
+}
+
+// MaxRandom keeps random numbers within what JSON readers hold exactly.
+const MaxRandom = 1 << 53
+
+// WholeRange reads the two arguments of a random number.
+func WholeRange(args []string) (low, high int64, err error) {
+	if len(args) != 2 {
+		return 0, 0, fmt.Errorf("takes two whole numbers")
+	}
+	low, err1 := strconv.ParseInt(args[0], 10, 64)
+	high, err2 := strconv.ParseInt(args[1], 10, 64)
+	if err1 != nil || err2 != nil || low > high || low < -MaxRandom || high > MaxRandom {
+		return 0, 0, fmt.Errorf("takes two whole numbers, the lower one first, within ±2^53")
+	}
+	return low, high, nil
+}

@@ -1,0 +1,115 @@
+package jmeter
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+var (
+	varsGet     = regexp.MustCompile(`^vars\.get\(\s*(?:"([^"]*)"|'([^']*)')\s*\)`)
+	wordOfJEXL  = regexp.MustCompile(`^[A-Za-z_$][\w$.]*`)
+	signsOfJEXL = map[string]string{
+		"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&&", "or": "||", "not": "!",
+		"true": "true", "false": "false", "div": "/", "mod": "%",
+	}
+)
+
+// condition compiles an expression of JEXL or JavaScript, as far as it is of
+// texts, numbers and variables, comparisons, sums and logic. fixed says that it
+// comes to the same at any time.
+//
+// JMeter replaces variables in the text of an expression before it is parsed;
+// here they are operands, so that no value can change what the expression is.
+func (j *reader) condition(n plan.Place, src string) (holds expr.Condition, fixed bool, err error) {
+	if len(src) > expr.MaxConditionBytes {
+		return nil, false, n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes)
+	}
+	var operands []func(*expr.Evaluation) expr.Datum
+	var out strings.Builder
+	fixed = true
+	put := func(t expr.Template, quoted bool) {
+		if _, ok := t.Constant(); !ok {
+			fixed = false
+		}
+		fmt.Fprintf(&out, " v%d ", len(operands))
+		operands = append(operands, func(e *expr.Evaluation) expr.Datum {
+			text := string(t.Render(nil, e.Scope))
+			if quoted {
+				return expr.Datum{Kind: expr.KindString, Text: text}
+			}
+			return looseDatum(text)
+		})
+	}
+	for rest := src; rest != ""; {
+		size := 1
+		switch c := rest[0]; {
+		case c == '"' || c == '\'':
+			if size = expr.QuotedLength(rest); size == 0 {
+				return nil, false, n.Invalid("a condition with a text without its end: %s", src)
+			}
+			t, err := j.compile(n, expr.Unescape(rest[:size]), expr.AsText)
+			if err != nil {
+				return nil, false, err
+			}
+			put(t, true)
+		case strings.HasPrefix(rest, "${"):
+			if size = referenceLength(rest); size == 0 {
+				return nil, false, n.Invalid("${ without } in %s", src)
+			}
+			t, err := j.compile(n, rest[:size], expr.AsText)
+			if err != nil {
+				return nil, false, err
+			}
+			put(t, false)
+		case varsGet.MatchString(rest):
+			at := varsGet.FindStringSubmatch(rest)
+			size = len(at[0])
+			t, err := j.compile(n, "${"+at[1]+at[2]+"}", expr.AsText)
+			if err != nil {
+				return nil, false, err
+			}
+			put(t, false)
+		case wordOfJEXL.MatchString(rest):
+			w := wordOfJEXL.FindString(rest)
+			size = len(w)
+			sign, ok := signsOfJEXL[w]
+			if !ok {
+				return nil, false, n.Errorf(whittle.Unsupported, "a condition with %s is not supported: %s", w, src)
+			}
+			fmt.Fprintf(&out, " %s ", sign)
+		default:
+			out.WriteByte(c)
+		}
+		rest = rest[size:]
+	}
+	holds, err = expr.CompileCondition(out.String(), func(name string) (func(*expr.Evaluation) expr.Datum, error) {
+		i, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
+		if err != nil || i < 0 || i >= len(operands) {
+			return nil, fmt.Errorf("%s is not known", name)
+		}
+		return operands[i], nil
+	})
+	if err != nil {
+		return nil, false, n.Errorf(whittle.Unsupported, "the condition %s is not supported: %v", src, err)
+	}
+	return holds, fixed, nil
+}
+
+// looseDatum is what a value would be if it stood in the expression's text.
+func looseDatum(text string) expr.Datum {
+	trimmed := strings.TrimSpace(text)
+	if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
+		return expr.Datum{Kind: expr.KindNumber, Num: f, Text: trimmed}
+	}
+	switch strings.ToLower(trimmed) {
+	case "true", "false":
+		return expr.BoolDatum(strings.EqualFold(trimmed, "true"))
+	}
+	return expr.Datum{Kind: expr.KindString, Text: text}
+}

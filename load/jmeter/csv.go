@@ -1,0 +1,275 @@
+package jmeter
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// endOfFile is what the variables of a data set hold that has come to its end.
+const endOfFile = "<EOF>"
+
+// dataSet deals a row of a CSV file to a user at each loop.
+type dataSet struct {
+	slots   []int
+	rows    [][]expr.Value
+	recycle bool
+	stop    bool // a user for whom no row is left ends
+	share   string
+}
+
+// prelude reads the elements that go on with each loop. Nil: it is none.
+func (j *reader) prelude(e *element) (plan.Action, error) {
+	switch e.name {
+	case "CSVDataSet":
+		return j.dataSet(e)
+	case "CounterConfig":
+		return j.counterElement(e)
+	}
+	return nil, nil
+}
+
+func (j *reader) dataSet(e *element) (plan.Action, error) {
+	err := j.only(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
+	if err != nil {
+		return nil, err
+	}
+	d := &dataSet{recycle: e.value("recycle") != "false", stop: e.is("stopThread"), share: strings.TrimPrefix(e.value("shareMode"), "shareMode.")}
+	switch d.share {
+	case "all", "group", "thread":
+	case "":
+		d.share = "all"
+	default:
+		return nil, e.where("shareMode").Errorf(whittle.Unsupported, "the sharing mode %s is not supported", e.value("shareMode"))
+	}
+	switch strings.ToUpper(e.value("fileEncoding")) {
+	case "", "UTF-8", "UTF8", "US-ASCII":
+	default:
+		return nil, e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding"))
+	}
+	name, err := j.fixed(e.tag, "filename")
+	if err != nil {
+		return nil, err
+	}
+	delimiter := e.value("delimiter")
+	switch delimiter {
+	case "":
+		delimiter = ","
+	case `\t`:
+		delimiter = "\t"
+	}
+	if len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n") {
+		return nil, e.where("delimiter").Invalid("a delimiter is one character other than a quote")
+	}
+	records, err := j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(e.value("variableNames"), ",")
+	named := strings.TrimSpace(e.value("variableNames")) != ""
+	if !named && len(records) > 0 {
+		names = texts(records[0])
+	}
+	if (!named || e.is("ignoreFirstLine")) && len(records) > 0 {
+		records = records[1:]
+	}
+	for _, n := range names {
+		n = strings.TrimSpace(n)
+		j.runtime[n] = true
+		d.slots = append(d.slots, j.Define(n))
+	}
+	if len(records) == 0 {
+		return nil, e.where("filename").Invalid("%s has no rows", name)
+	}
+	d.rows = records
+	return d, nil
+}
+
+func texts(row []expr.Value) []string {
+	out := make([]string, len(row))
+	for i := range row {
+		out[i] = row[i].Text
+	}
+	return out
+}
+
+// open reads a CSV file once.
+func (j *reader) open(at plan.Place, name string, delimiter byte, quoted bool) ([][]expr.Value, error) {
+	key := name + string(delimiter) + strconv.FormatBool(quoted)
+	if rows, ok := j.files[key]; ok {
+		return rows, nil
+	}
+	if j.Source.Open == nil {
+		return nil, at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name)
+	}
+	src, err := j.Source.Open(name)
+	if err != nil {
+		return nil, at.Errorf(whittle.CodeOf(err), "%v", err)
+	}
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	var rows [][]expr.Value
+	if quoted {
+		c := csv.NewReader(bytes.NewReader(src))
+		c.Comma, c.FieldsPerRecord, c.LazyQuotes = rune(delimiter), -1, true
+		records, err := c.ReadAll()
+		if err != nil {
+			return nil, at.Invalid("%s: %v", name, err)
+		}
+		for _, r := range records {
+			rows = append(rows, cells(r))
+		}
+	} else {
+		for line := range strings.Lines(string(src)) {
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				rows = append(rows, cells(strings.Split(line, string(delimiter))))
+			}
+		}
+	}
+	if len(rows) > plan.MaxRows {
+		return nil, at.Errorf(whittle.ResourceExhausted, "%s has more than %d rows", name, plan.MaxRows)
+	}
+	j.files[key] = rows
+	return rows, nil
+}
+
+func cells(record []string) []expr.Value {
+	out := make([]expr.Value, len(record))
+	for i, c := range record {
+		out[i] = expr.TextValue(c)
+	}
+	return out
+}
+
+func (*dataSet) Inner() []plan.Step { return nil }
+
+func (d *dataSet) Act(_ context.Context, u plan.User) bool {
+	scope := u.Scope()
+	var n int64 // rows dealt so far, this one included
+	switch d.share {
+	case "thread":
+		n = countOwn(scope.User, d)
+	case "group":
+		n = countAll(scope.User, [2]any{d, u.GroupIndex()})
+	default:
+		n = countAll(scope.User, d)
+	}
+	if n > int64(len(d.rows)) && !d.recycle {
+		if d.stop {
+			u.Leave()
+			return false
+		}
+		for _, slot := range d.slots {
+			scope.Values[slot] = expr.TextValue(endOfFile)
+		}
+		return true
+	}
+	row := d.rows[(n-1)%int64(len(d.rows))]
+	for i, slot := range d.slots[:min(len(d.slots), len(row))] {
+		scope.Values[slot] = row[i]
+	}
+	return true
+}
+
+// csvRead compiles __CSVRead(file, column) and __CSVRead(file, next): a user
+// keeps its row until it asks for the next; all users share the file.
+func (j *reader) csvRead(c *functionCall) (expr.Expression, error) {
+	name, err := c.fixed(0, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	column, err := c.fixed(1, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	if name == "" || strings.HasPrefix(name, "*") || len(c.args) != 2 {
+		return expr.Expression{}, c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw)
+	}
+	rows, err := j.open(c.at, name, ',', true)
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	if len(rows) == 0 {
+		return expr.Expression{}, c.at.Invalid("%s has no rows", name)
+	}
+	key := csvKey(name)
+	next := func(u expr.User) int64 {
+		at := own[int64](u, key)
+		*at = countAll(u, key)
+		return *at
+	}
+	present := func(u expr.User) int64 {
+		at := *own[int64](u, key)
+		if at == 0 {
+			at = next(u)
+		}
+		return (at - 1) % int64(len(rows))
+	}
+	if column == "next" {
+		return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+			present(s.User)
+			next(s.User)
+			return expr.TextValue("")
+		}}, nil
+	}
+	i, err := strconv.Atoi(column)
+	if err != nil || i < 0 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: %q is not a column", c.raw, column)
+	}
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+		row := rows[present(s.User)]
+		if i >= len(row) {
+			return expr.TextValue("")
+		}
+		return row[i]
+	}}, nil
+}
+
+type csvKey string
+
+// counterSteps sets a variable to the next number at each loop.
+type counterSteps struct {
+	slot              int
+	first, last, step int64
+	each              bool // every user counts for itself
+}
+
+func (j *reader) counterElement(e *element) (plan.Action, error) {
+	err := j.only(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(e.value("CounterConfig.name"))
+	if name == "" {
+		return nil, e.at.Invalid("%s has no variable to count in", e.title())
+	}
+	c := &counterSteps{slot: j.Define(name), each: e.is("CounterConfig.per_user")}
+	if c.first, err = j.whole(e.tag, "CounterConfig.start", -expr.MaxRandom, expr.MaxRandom, 0); err != nil {
+		return nil, err
+	}
+	if c.last, err = j.whole(e.tag, "CounterConfig.end", -expr.MaxRandom, expr.MaxRandom, expr.MaxRandom); err != nil {
+		return nil, err
+	}
+	c.step, err = j.whole(e.tag, "CounterConfig.incr", 1, expr.MaxRandom, 1)
+	return c, err
+}
+
+func (*counterSteps) Inner() []plan.Step { return nil }
+
+func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
+	scope := u.Scope()
+	var n int64
+	if c.each {
+		n = countOwn(scope.User, c)
+	} else {
+		n = countAll(scope.User, c)
+	}
+	length := max((c.last-c.first)/c.step+1, 1)
+	scope.Values[c.slot] = expr.NumberValue(c.first + (n-1)%length*c.step)
+	return true
+}

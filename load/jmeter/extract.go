@@ -1,0 +1,270 @@
+package jmeter
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// extractors gives a request what an extractor takes from its answer. What is
+// not there leaves the default or, without one, the variable as it was: in
+// JMeter that is no failure.
+func (j *reader) extractors(e *element, q *plan.Request) error {
+	switch e.name {
+	case "RegexExtractor":
+		return j.regexExtractor(e, q)
+	case "BoundaryExtractor":
+		return j.boundaryExtractor(e, q)
+	}
+	return j.jsonExtractor(e, q)
+}
+
+// take adds a capture with its default.
+func (j *reader) take(q *plan.Request, name string, other *expr.Template, body bool, find func(*expr.Answer) (string, bool)) {
+	slot := j.Define(name)
+	q.Captures = append(q.Captures, plan.Capture{Slot: slot, Body: body, Extract: func(a *expr.Answer) (expr.Value, bool) {
+		if text, ok := find(a); ok {
+			return expr.TextValue(text[:min(len(text), expr.MaxCaptured)]), true
+		}
+		if other != nil {
+			return expr.TextValue(string(other.Render(nil, a.Scope))), true
+		}
+		return a.Scope.Values[slot], true
+	}})
+}
+
+// other reads an extractor's default. Nil: it has none.
+func (j *reader) other(e *element, prefix string) (*expr.Template, error) {
+	text := e.value(prefix + ".default")
+	if text == "" && !e.is(prefix+".default_empty_value") {
+		return nil, nil
+	}
+	t, err := j.compile(e.where(prefix+".default"), text, expr.AsText)
+	return &t, err
+}
+
+// matchNumber is which of several matches is taken, from 1; 0: one at random.
+func (j *reader) matchNumber(e *element, name string) (int, error) {
+	n, err := j.whole(e.tag, name, -1, 1e6, 1)
+	if err == nil && n < 0 {
+		return 0, e.where(name).Errorf(whittle.Unsupported, "%s: to take all matches is not supported", e.title())
+	}
+	return int(n), err
+}
+
+// chosen is the index of match number n of so many; −1 where there is none.
+func chosen(s *expr.Scope, n, found int) int {
+	switch {
+	case found == 0:
+		return -1
+	case n == 0:
+		return s.RNG.IntN(found)
+	case n > found:
+		return -1
+	}
+	return n - 1
+}
+
+// source is the part of an answer that an extractor looks at.
+func (j *reader) answerField(e *element, name string) (answerField, error) {
+	fields := map[string]string{"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code"}
+	field, ok := fields[e.value(name)]
+	if !ok {
+		return answerField{}, e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name))
+	}
+	if scope := e.value("Sample.scope"); scope != "" && scope != "all" {
+		return answerField{}, e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope)
+	}
+	return answerFields[field], nil
+}
+
+// groupWord is a group in an extractor's template.
+var groupWord = regexp.MustCompile(`\$(\d+)\$`)
+
+func (j *reader) regexExtractor(e *element, q *plan.Request) error {
+	err := j.only(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
+		"RegexExtractor.default", "RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope")
+	if err != nil {
+		return err
+	}
+	field, err := j.answerField(e, "RegexExtractor.useHeaders")
+	if err != nil {
+		return err
+	}
+	pattern, err := j.fixed(e.tag, "RegexExtractor.regex")
+	if err != nil {
+		return err
+	}
+	rx, err := expr.CompilePattern(pattern, "")
+	if err != nil {
+		return e.where("RegexExtractor.regex").Errorf(whittle.Unsupported, "%v", err)
+	}
+	number, err := j.matchNumber(e, "RegexExtractor.match_number")
+	if err != nil {
+		return err
+	}
+	other, err := j.other(e, "RegexExtractor")
+	if err != nil {
+		return err
+	}
+	shape := e.value("RegexExtractor.template")
+	if shape == "" {
+		shape = "$1$"
+	}
+	name := strings.TrimSpace(e.value("RegexExtractor.refname"))
+	for _, g := range groupWord.FindAllStringSubmatch(shape, -1) {
+		if n, err := strconv.Atoi(g[1]); err != nil || n > rx.NumSubexp() {
+			return e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1])
+		}
+	}
+	find := func(shape string) func(*expr.Answer) (string, bool) {
+		return func(a *expr.Answer) (string, bool) {
+			text := field.of(a)
+			limit := number
+			if number == 0 {
+				limit = expr.MaxMatches
+			}
+			found := rx.FindAllStringSubmatchIndex(text, limit)
+			i := chosen(a.Scope, number, len(found))
+			if i < 0 {
+				return "", false
+			}
+			return expandGroups(shape, text, found[i]), true
+		}
+	}
+	j.take(q, name, other, field.body, find(shape))
+	// The groups are variables of their own: name_g0, name_g1 …
+	for g := range rx.NumSubexp() + 1 {
+		own := name + "_g" + strconv.Itoa(g)
+		if bytes.Contains(j.raw, []byte("${"+own+"}")) {
+			j.take(q, own, nil, field.body, find("$"+strconv.Itoa(g)+"$"))
+		}
+	}
+	return nil
+}
+
+// expandGroups writes an extractor's template with the groups of one match.
+func expandGroups(shape, text string, at []int) string {
+	return groupWord.ReplaceAllStringFunc(shape, func(g string) string {
+		n, err := strconv.Atoi(strings.Trim(g, "$"))
+		if err != nil || 2*n+1 >= len(at) || at[2*n] < 0 {
+			return ""
+		}
+		return text[at[2*n]:at[2*n+1]]
+	})
+}
+
+func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
+	err := j.only(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
+		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope")
+	if err != nil {
+		return err
+	}
+	field, err := j.answerField(e, "BoundaryExtractor.useHeaders")
+	if err != nil {
+		return err
+	}
+	number, err := j.matchNumber(e, "BoundaryExtractor.match_number")
+	if err != nil {
+		return err
+	}
+	other, err := j.other(e, "BoundaryExtractor")
+	if err != nil {
+		return err
+	}
+	left, err := j.compile(e.where("BoundaryExtractor.lboundary"), e.value("BoundaryExtractor.lboundary"), expr.AsText)
+	if err != nil {
+		return err
+	}
+	right, err := j.compile(e.where("BoundaryExtractor.rboundary"), e.value("BoundaryExtractor.rboundary"), expr.AsText)
+	if err != nil {
+		return err
+	}
+	j.take(q, strings.TrimSpace(e.value("BoundaryExtractor.refname")), other, field.body, func(a *expr.Answer) (string, bool) {
+		from, to := string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))
+		found := between(field.of(a), from, to)
+		i := chosen(a.Scope, number, len(found))
+		if i < 0 {
+			return "", false
+		}
+		return found[i], true
+	})
+	return nil
+}
+
+// between lists the pieces of a text that stand between two boundaries; an
+// empty one is the text's own beginning or end.
+func between(text, from, to string) []string {
+	var out []string
+	for len(out) < expr.MaxMatches {
+		_, rest, ok := strings.Cut(text, from)
+		if !ok {
+			break
+		}
+		piece, after, ok := rest, "", true
+		if to != "" {
+			piece, after, ok = strings.Cut(rest, to)
+		}
+		if !ok {
+			break
+		}
+		out = append(out, piece)
+		if text = after; from == "" || text == "" {
+			break
+		}
+	}
+	return out
+}
+
+// jsonExtractor takes several variables, each by a JSONPath.
+func (j *reader) jsonExtractor(e *element, q *plan.Request) error {
+	err := j.only(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
+		"JSONPostProcessor.defaultValues", "Sample.scope")
+	if err != nil {
+		return err
+	}
+	if _, err := j.answerField(e, "useHeaders"); err != nil {
+		return err
+	}
+	split := func(name string) []string { return strings.Split(e.value("JSONPostProcessor."+name), ";") }
+	names, paths, numbers, others := split("referenceNames"), split("jsonPathExprs"), split("match_numbers"), split("defaultValues")
+	if len(names) != len(paths) {
+		return e.at.Invalid("%s: %d variables and %d paths", e.title(), len(names), len(paths))
+	}
+	for i, name := range names {
+		path, err := expr.CompilePath(strings.TrimSpace(paths[i]))
+		if err != nil {
+			return e.where("JSONPostProcessor.jsonPathExprs").Invalid("the JSONPath %s is not understood: %v", paths[i], err)
+		}
+		number := 0
+		if i < len(numbers) && strings.TrimSpace(numbers[i]) != "" {
+			if number, err = strconv.Atoi(strings.TrimSpace(numbers[i])); err != nil || number < 0 {
+				return e.where("JSONPostProcessor.match_numbers").Errorf(whittle.Unsupported, "the match number %s is not supported", numbers[i])
+			}
+		}
+		var other expr.Template
+		if i < len(others) {
+			if other, err = j.compile(e.where("JSONPostProcessor.defaultValues"), others[i], expr.AsText); err != nil {
+				return err
+			}
+		}
+		j.take(q, strings.TrimSpace(name), &other, true, func(a *expr.Answer) (string, bool) {
+			doc := a.JSON()
+			if doc == nil {
+				return "", false
+			}
+			found := path.Find(doc)
+			at := chosen(a.Scope, number, len(found))
+			if at < 0 {
+				return "", false
+			}
+			return found[at].Value().Text, true
+		})
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package jmeter
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// functionCall is a ${__name(arguments)} as it is written.
+type functionCall struct {
+	at   plan.Place
+	name string
+	raw  string          // the text between ${ and }, without the underscores
+	args []expr.Template // each as a text
+}
+
+// fixed gives an argument that must be known before the run; other where it is
+// absent or empty.
+func (c *functionCall) fixed(i int, other string) (string, error) {
+	if i >= len(c.args) {
+		return other, nil
+	}
+	text, ok := c.args[i].Constant()
+	if !ok {
+		return "", c.at.Errorf(whittle.Unsupported, "${__%s}: an argument that varies during the run is not supported there", c.raw)
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return other, nil
+	}
+	return text, nil
+}
+
+// jmxFunctions are those that run.
+var jmxFunctions map[string]func(*reader, *functionCall) (expr.Expression, error)
+
+func init() {
+	jmxFunctions = map[string]func(*reader, *functionCall) (expr.Expression, error){
+		"P":               func(j *reader, c *functionCall) (expr.Expression, error) { return j.property(c, 1, "1") },
+		"property":        func(j *reader, c *functionCall) (expr.Expression, error) { return j.property(c, 2, "") },
+		"Random":          (*reader).randomNumber,
+		"RandomString":    (*reader).randomText,
+		"UUID":            func(*reader, *functionCall) (expr.Expression, error) { return expr.Expression{Eval: uuidValue}, nil },
+		"time":            (*reader).time,
+		"threadNum":       (*reader).threadNumber,
+		"threadGroupName": (*reader).groupName,
+		"TestPlanName":    func(j *reader, _ *functionCall) (expr.Expression, error) { return fixedText(j.title), nil },
+		"counter":         (*reader).counter,
+		"CSVRead":         (*reader).csvRead,
+		"intSum":          (*reader).sum,
+		"longSum":         (*reader).sum,
+		"urlencode":       (*reader).encodeURL,
+		"jexl2":           (*reader).jexl,
+		"jexl3":           (*reader).jexl,
+	}
+}
+
+const functionWords = "__P, __property, __Random, __RandomString, __UUID, __time, __threadNum, __threadGroupName, __TestPlanName, __counter, __CSVRead, __intSum, __longSum, __urlencode, __jexl2, __jexl3"
+
+func uuidValue(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }
+
+func fixedText(text string) expr.Expression {
+	v := expr.TextValue(text)
+	return expr.Expression{Fixed: &v}
+}
+
+// function compiles a call; inner is what follows the two underscores.
+func (j *reader) function(n plan.Place, inner string, depth int) (expr.Expression, error) {
+	c := &functionCall{at: n, raw: inner, name: strings.TrimSpace(inner)}
+	if open := strings.IndexByte(inner, '('); open >= 0 {
+		end := strings.LastIndexByte(inner, ')')
+		if end < open {
+			return expr.Expression{}, n.Invalid("${__%s}: ( without )", inner)
+		}
+		c.name = strings.TrimSpace(inner[:open])
+		for _, a := range splitArguments(inner[open+1 : end]) {
+			t, err := j.compound(n, a, expr.AsText, depth+1)
+			if err != nil {
+				return expr.Expression{}, err
+			}
+			c.args = append(c.args, t)
+		}
+	}
+	f, ok := jmxFunctions[c.name]
+	if !ok {
+		why := "known are " + functionWords
+		switch strings.ToLower(c.name) {
+		case "groovy", "beanshell", "javascript", "bsf", "jsr223":
+			why = "it is a script, and whittle runs the declarative parts of a plan only"
+		}
+		return expr.Expression{}, n.Errorf(whittle.Unsupported, "the function __%s is not supported: %s", c.name, why)
+	}
+	return f(j, c)
+}
+
+// splitArguments splits at commas that are not escaped and not within a ${…}.
+func splitArguments(s string) []string {
+	var out []string
+	begin := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case strings.HasPrefix(s[i:], "${"):
+			i += max(referenceLength(s[i:]), 1) - 1
+		case s[i] == ',':
+			out = append(out, s[begin:i])
+			begin = i + 1
+		}
+	}
+	if begin == 0 && s == "" {
+		return nil
+	}
+	return append(out, s[begin:])
+}
+
+// functionVariables finds the variables that calls of functions fill.
+var functionVariables = regexp.MustCompile(`\$\{__(Random|RandomString|time|counter|intSum|longSum|jexl2|jexl3)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
+
+func (j *reader) property(c *functionCall, fallback int, other string) (expr.Expression, error) {
+	name, err := c.fixed(0, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	if v, ok := j.Source.Properties[name]; ok {
+		return fixedText(v), nil
+	}
+	other, err = c.fixed(fallback, other)
+	return fixedText(other), err
+}
+
+func (j *reader) randomNumber(c *functionCall) (expr.Expression, error) {
+	if len(c.args) < 2 || len(c.args) > 3 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes the least and the greatest number, and a variable", c.raw)
+	}
+	name, err := c.fixed(2, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	low, high := c.args[0], c.args[1]
+	a, fixedLow := low.Constant()
+	b, fixedHigh := high.Constant()
+	if fixedLow && fixedHigh {
+		if _, _, err := expr.WholeRange([]string{strings.TrimSpace(a), strings.TrimSpace(b)}); err != nil {
+			return expr.Expression{}, c.at.Invalid("${__%s}: %v", c.raw, err)
+		}
+	}
+	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value {
+		a, b := wholeOf(low, s), wholeOf(high, s)
+		return expr.NumberValue(a + s.RNG.Int64N(max(b-a, 0)+1))
+	})}, nil
+}
+
+// wholeOf renders a whole number within what JSON holds exactly; what is none
+// counts as 0.
+func wholeOf(t expr.Template, s *expr.Scope) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(t.Render(nil, s))), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return min(max(n, -expr.MaxRandom), expr.MaxRandom)
+}
+
+func (j *reader) randomText(c *functionCall) (expr.Expression, error) {
+	text, err := c.fixed(0, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 0 || size > 1<<16 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes a length from 0 to 65536, characters and a variable", c.raw)
+	}
+	letters, err := c.fixed(1, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	name, err := c.fixed(2, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	if letters == "" {
+		return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, size)) })}, nil
+	}
+	from := []rune(letters)
+	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(drawn(s.RNG, from, size)) })}, nil
+}
+
+func drawn(rng *rand.Rand, from []rune, n int) string {
+	b := make([]byte, 0, n)
+	for range n {
+		b = utf8.AppendRune(b, from[rng.IntN(len(from))])
+	}
+	return string(b)
+}
+
+func (j *reader) time(c *functionCall) (expr.Expression, error) {
+	format, err := c.fixed(0, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	name, err := c.fixed(1, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	shape := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+	named := map[string]string{"YMD": "yyyyMMdd", "HMS": "HHmmss", "YMDHMS": "yyyyMMdd-HHmmss"}
+	if pattern, ok := named[format]; ok {
+		format = pattern
+	}
+	if rest, ok := strings.CutPrefix(format, "/"); ok {
+		by, err := strconv.ParseInt(rest, 10, 64)
+		if err != nil || by < 1 {
+			return expr.Expression{}, c.at.Invalid("${__%s}: a divisor is a whole number above 0", c.raw)
+		}
+		shape = func(t time.Time) string { return strconv.FormatInt(t.UnixMilli()/by, 10) }
+	} else if format != "" {
+		var ok bool
+		if shape, ok = Dated(format); !ok {
+			return expr.Expression{}, c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format)
+		}
+	}
+	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })}, nil
+}
+
+func (j *reader) threadNumber(*functionCall) (expr.Expression, error) {
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.NumberValue(int64(s.User.Number()) + 1) }}, nil
+}
+
+func (j *reader) groupName(*functionCall) (expr.Expression, error) {
+	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(s.User.Group()) }}, nil
+}
+
+// counter counts its own calls: one for each user, or one for all.
+func (j *reader) counter(c *functionCall) (expr.Expression, error) {
+	each, err := c.fixed(0, "FALSE")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	name, err := c.fixed(1, "")
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	perUser := strings.EqualFold(each, "true")
+	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value {
+		if perUser {
+			return expr.NumberValue(countOwn(s.User, c))
+		}
+		return expr.NumberValue(countAll(s.User, c))
+	})}, nil
+}
+
+func (j *reader) sum(c *functionCall) (expr.Expression, error) {
+	terms, name := c.args, ""
+	if n := len(terms); n > 0 {
+		// The last argument is a variable where it is no number.
+		if text, ok := terms[n-1].Constant(); ok {
+			if _, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err != nil {
+				terms, name = terms[:n-1], strings.TrimSpace(text)
+			}
+		}
+	}
+	if len(terms) < 2 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes two numbers or more", c.raw)
+	}
+	return j.foldable(terms, name, func(s *expr.Scope) expr.Value {
+		var sum int64
+		for _, t := range terms {
+			sum += wholeOf(t, s)
+		}
+		return expr.NumberValue(sum)
+	}), nil
+}
+
+// foldable computes at once what its arguments let it.
+func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Scope) expr.Value) expr.Expression {
+	for _, a := range args {
+		if _, ok := a.Constant(); !ok {
+			return expr.Expression{Eval: j.storing(name, eval)}
+		}
+	}
+	if name != "" {
+		return expr.Expression{Eval: j.storing(name, eval)}
+	}
+	v := eval(&expr.Scope{})
+	return expr.Expression{Fixed: &v}
+}
+
+func (j *reader) encodeURL(c *functionCall) (expr.Expression, error) {
+	if len(c.args) != 1 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes one text", c.raw)
+	}
+	return j.foldable(c.args, "", func(s *expr.Scope) expr.Value {
+		return expr.TextValue(url.QueryEscape(string(c.args[0].Render(nil, s))))
+	}), nil
+}
+
+// jexl compiles an expression of comparisons and sums; what JEXL knows beyond
+// that is refused.
+func (j *reader) jexl(c *functionCall) (expr.Expression, error) {
+	open := strings.IndexByte(c.raw, '(')
+	if open < 0 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes an expression", c.raw)
+	}
+	args := splitArguments(c.raw[open+1 : strings.LastIndexByte(c.raw, ')')])
+	name, err := c.fixed(1, "")
+	if err != nil || len(args) == 0 || len(args) > 2 {
+		return expr.Expression{}, c.at.Invalid("${__%s}: takes an expression and a variable", c.raw)
+	}
+	holds, fixed, err := j.condition(c.at, strings.ReplaceAll(args[0], `\,`, ","))
+	if err != nil {
+		return expr.Expression{}, err
+	}
+	eval := func(s *expr.Scope) expr.Value {
+		d := holds(&expr.Evaluation{Scope: s})
+		if d.Kind == expr.KindNumber {
+			return expr.TextValue(jexlNumber(d.Num))
+		}
+		return expr.TextValue(d.String())
+	}
+	if fixed && name == "" {
+		return fixedText(eval(&expr.Scope{}).Text), nil
+	}
+	return expr.Expression{Eval: j.storing(name, eval)}, nil
+}
+
+func jexlNumber(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) < expr.MaxRandom {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	return fmt.Sprint(f)
+}

@@ -1,0 +1,196 @@
+package jmeter
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// The bits of a response assertion's test_type.
+const (
+	testMatch     = 1  // the pattern is all of the text
+	testContains  = 2  // the pattern is somewhere in it
+	testNot       = 4  // the opposite
+	testEquals    = 8  // the text itself
+	testSubstring = 16 // a piece of the text itself
+	testOr        = 32 // any of the strings does
+)
+
+// judgement gives a request what tells a good answer: its assertions, and the
+// extractors that read it. Without an assertion that says otherwise, JMeter
+// takes a 4xx or 5xx as a failure.
+func (j *reader) judgement(q *plan.Request, env surroundings) error {
+	ignoreStatus := false
+	for _, e := range env.extracts {
+		if err := j.extractors(e, q); err != nil {
+			return err
+		}
+	}
+	for _, e := range env.asserts {
+		ignoreStatus = ignoreStatus || e.is("Assertion.assume_success")
+		x, err := j.assertion(e)
+		if err != nil {
+			return err
+		}
+		q.Expect = append(q.Expect, x)
+	}
+	if len(q.Expect) > plan.MaxConditions || len(q.Captures) > plan.MaxConditions {
+		return env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions)
+	}
+	// A 5xx that nobody asked for is a server_error, as in other plans.
+	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Answer) bool {
+		return ignoreStatus || a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError
+	}})
+	return nil
+}
+
+// first is the first of the elements that judge.
+func (s *surroundings) first() *element {
+	if len(s.asserts) > 0 {
+		return s.asserts[0]
+	}
+	return s.extracts[0]
+}
+
+func (j *reader) assertion(e *element) (plan.Expectation, error) {
+	if e.name == "JSONPathAssertion" {
+		return j.jsonAssertion(e)
+	}
+	var x plan.Expectation
+	err := j.only(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
+		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope")
+	if err != nil {
+		return x, err
+	}
+	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" {
+		return x, e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the answer", scope)
+	}
+	field, ok := answerFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
+	if !ok {
+		return x, e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field"))
+	}
+	kind, err := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
+	if err != nil {
+		return x, err
+	}
+	list := e.prop("Asserion.test_strings") // so it is spelled
+	if list == nil {
+		list = e.prop("Assertion.test_strings")
+	}
+	var tests []func(*expr.Answer, string) bool
+	if list != nil {
+		for _, c := range list.children {
+			test, err := j.textTest(c, kind)
+			if err != nil {
+				return x, err
+			}
+			tests = append(tests, test)
+		}
+	}
+	x.Body = field.body
+	x.Check = func(a *expr.Answer) bool {
+		text := field.of(a)
+		for _, test := range tests {
+			held := test(a, text) != (kind&testNot != 0)
+			if held == (kind&testOr != 0) {
+				return held
+			}
+		}
+		return kind&testOr == 0 || len(tests) == 0
+	}
+	return x, nil
+}
+
+// answerField is a part of an answer that an assertion or extractor looks at.
+type answerField struct {
+	body bool
+	of   func(*expr.Answer) string
+}
+
+var answerFields = map[string]answerField{
+	"response_data":    {true, func(a *expr.Answer) string { text, _ := a.BodyText(); return text }},
+	"response_code":    {false, func(a *expr.Answer) string { return strconv.Itoa(a.Status) }},
+	"response_headers": {false, headText},
+}
+
+// headText is an answer's head as JMeter writes it: a status line, then the
+// headers.
+func headText(a *expr.Answer) string {
+	return fmt.Sprintf("HTTP/1.1 %d %s\n", a.Status, http.StatusText(a.Status)) + strings.ReplaceAll(string(a.Head), "\r\n", "\n")
+}
+
+// textTest compiles one test string.
+func (j *reader) textTest(t *tag, kind int64) (func(*expr.Answer, string) bool, error) {
+	want, err := j.compile(t.at, t.text, expr.AsText)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case kind&testEquals != 0:
+		return func(a *expr.Answer, text string) bool { return text == string(want.Render(nil, a.Scope)) }, nil
+	case kind&testSubstring != 0:
+		return func(a *expr.Answer, text string) bool {
+			return strings.Contains(text, string(want.Render(nil, a.Scope)))
+		}, nil
+	}
+	wrap := func(p string) string { return p }
+	if kind&testMatch != 0 {
+		wrap = func(p string) string { return `^(?:` + p + `)\z` }
+	}
+	if fixed, ok := want.Constant(); ok {
+		rx, err := expr.CompilePattern(wrap(fixed), "")
+		if err != nil {
+			return nil, t.at.Errorf(whittle.Unsupported, "%v", err)
+		}
+		return func(_ *expr.Answer, text string) bool { return rx.MatchString(text) }, nil
+	}
+	return func(a *expr.Answer, text string) bool {
+		rx, err := regexp.Compile(wrap(string(want.Render(nil, a.Scope))))
+		return err == nil && rx.MatchString(text)
+	}, nil
+}
+
+// jsonAssertion checks that a JSON body has something at a path and, where
+// asked for, that it is what is expected.
+func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
+	x := plan.Expectation{Body: true}
+	err := j.only(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
+	if err != nil {
+		return x, err
+	}
+	src, err := j.fixed(e.tag, "JSON_PATH")
+	if err != nil {
+		return x, err
+	}
+	path, err := expr.CompilePath(src)
+	if err != nil {
+		return x, e.where("JSON_PATH").Invalid("the JSONPath is not understood: %v", err)
+	}
+	test, err := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, map[bool]int64{true: testMatch, false: testEquals}[e.is("ISREGEX")])
+	if err != nil {
+		return x, err
+	}
+	compare, null, invert := e.is("JSONVALIDATION"), e.is("EXPECT_NULL"), e.is("INVERT")
+	holds := func(a *expr.Answer) bool {
+		doc := a.JSON()
+		if doc == nil {
+			return false
+		}
+		found := path.Find(doc)
+		for _, d := range found {
+			switch {
+			case !compare, null && d.Kind == expr.KindNull, !null && test(a, d.Value().Text):
+				return true
+			}
+		}
+		return false
+	}
+	x.Check = func(a *expr.Answer) bool { return holds(a) != invert }
+	return x, nil
+}

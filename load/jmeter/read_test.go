@@ -1,0 +1,100 @@
+package jmeter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/load/plan"
+)
+
+func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
+	script := func(name string) string {
+		return threadGroup(1, 1, sampler("/", "<"+name+` testname="s"/><hashTree/>`))
+	}
+	for says, src := range map[string]string{
+		`p.jmx:1:`: testPlan(script("JSR223PreProcessor")),
+		`JSR223PreProcessor "s" is not supported: it is a script`: testPlan(script("JSR223PreProcessor")),
+		`BeanShellPostProcessor "s" is not supported: it is a sc`: testPlan(script("BeanShellPostProcessor")),
+		`BSFSampler is not supported: it is a script`:             testPlan(threadGroup(1, 1, "<BSFSampler/><hashTree/>")),
+		`JDBCSampler is not supported`:                            testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
+		`SetupThreadGroup "x" is not supported`:                   testPlan(`<SetupThreadGroup testname="x"/><hashTree/>`),
+		`AuthManager is not supported`:                            testPlan("<AuthManager/><hashTree/>" + threadGroup(1, 1, sampler("/", ""))),
+		`the function __groovy is not supported: it is a script`:  testPlan(threadGroup(1, 1, sampler("/${__groovy(1)}", ""))),
+		`the function __machineIP is not supported: known are`:    testPlan(threadGroup(1, 1, sampler("/${__machineIP}", ""))),
+		`property HTTPSampler.image_parser is not supported`:      testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><boolProp name="HTTPSampler.image_parser">true</boolProp></HTTPSamplerProxy><hashTree/>`)),
+		`property HTTPsampler.Files is not supported`:             testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><elementProp name="HTTPsampler.Files"><collectionProp name="x"/></elementProp></HTTPSamplerProxy><hashTree/>`)),
+		`on_sample_error: dance is not supported`:                 testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `<elementProp`, `<stringProp name="ThreadGroup.on_sample_error">dance</stringProp><elementProp`, 1)),
+		`a number is wanted, not "many"`:                          testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `num_threads">1`, `num_threads">many`, 1)),
+		`is not within 0 and 100000`:                              testPlan(threadGroup(200_000, 1, sampler("/", ""))),
+		`sends a request`:                                         testPlan(""),
+		`a response timeout is`:                                   testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.response_timeout">x</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`begins with <jmeterTestPlan>`:                            `<plan/>`,
+		`document type`:                                           `<!DOCTYPE x [<!ENTITY a "aaaa">]><jmeterTestPlan/>`,
+		`not XML: invalid character entity &b;`:                   `<jmeterTestPlan>&b;</jmeterTestPlan>`,
+		`not XML: unexpected EOF`:                                 `<jmeterTestPlan>`,
+		`not in iso-8859-1`:                                       `<?xml version="1.0" encoding="iso-8859-1"?><jmeterTestPlan/>`,
+		`nested deeper than 64`:                                   strings.Repeat("<hashTree>", 100),
+		`more than 100000 elements`:                               "<a>" + strings.Repeat("<b/>", 100_001),
+		`this one follows none`:                                   `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
+		`has a TestPlan`:                                          `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
+		`a CSV file is in UTF-8`:                                  testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`no file x.csv`:                                           testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
+		`assertion on Assertion.response_message`:                 testPlan(threadGroup(1, 1, sampler("/", `<ResponseAssertion><stringProp name="Assertion.test_field">Assertion.response_message</stringProp></ResponseAssertion><hashTree/>`))),
+		`look-around and back-references are not supported`:       testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(?=a)</stringProp></RegexExtractor><hashTree/>`))),
+		`the pattern has no group 2`:                              testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a)</stringProp><stringProp name="RegexExtractor.template">$2$</stringProp></RegexExtractor><hashTree/>`))),
+		`a condition with alert is not supported`:                 testPlan(threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">alert(1)</stringProp></IfController><hashTree/>`+sampler("/", ""))),
+		`of flow control actions, only a pause is`:                testPlan(threadGroup(1, 1, `<TestAction><intProp name="ActionProcessor.action">2</intProp></TestAction><hashTree/>`+sampler("/", ""))),
+		`the schedule: "burst" is not known`:                      testPlan(`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">burst(1)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`a run is of one model`:                                   testPlan(threadGroup(1, 1, sampler("/", "")) + `<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`${ without }`:                                            testPlan(threadGroup(1, 1, sampler("/${x", ""))),
+	} {
+		_, err := Parse("p.jmx", []byte(src), plan.Source{Open: noFiles, Properties: map[string]string{"set": "7"}})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		if code := whittle.CodeOf(err); err != nil && code.ExitStatus() != 2 && code != whittle.NotFound && code != whittle.ResourceExhausted {
+			t.Errorf("%v has the code %v", err, code)
+		}
+	}
+}
+
+func FuzzJMX(f *testing.F) {
+	// Short ones: the fuzzer takes minutes to shorten a long one.
+	for _, inner := range []string{
+		threadGroup(1, 1, sampler("/a", `<ResponseAssertion/><hashTree/><RegexExtractor/><hashTree/>`)),
+		threadGroup(2, -1, `<CSVDataSet><stringProp name="filename">x</stringProp></CSVDataSet><hashTree/>`+sampler("${x}", "")),
+		threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">"${x}" == 1</stringProp></IfController><hashTree>`+sampler("", "")+`</hashTree>`),
+		threadGroup(1, 1, `<LoopController><stringProp name="LoopController.loops">3</stringProp></LoopController><hashTree><ConstantTimer/><hashTree/>`+sampler("", "")+`</hashTree>`),
+		`<OpenModelThreadGroup><stringProp name="OpenModelThreadGroup.schedule">rate(1/s) even_arrivals(1 s)</stringProp></OpenModelThreadGroup><hashTree>` + sampler("/", "") + `</hashTree>`,
+	} {
+		f.Add([]byte(testPlan(inner)))
+	}
+	f.Add([]byte(testPlan(threadGroup(1, 1, sampler("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", "")))))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		p, err := Parse("f.jmx", src, plan.Source{})
+		if err == nil && len(p.Names) == 0 {
+			t.Error("a plan without requests passed")
+		}
+	})
+}
+
+// testPlan wraps thread groups into a test plan.
+func testPlan(inner string) string {
+	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
+}
+
+// threadGroup is one of so many users and loops.
+func threadGroup(users, loops int, inner string) string {
+	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">%d</stringProp></elementProp><stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
+}
+
+// sampler asks for a path, with what is below it.
+func sampler(path, below string) string {
+	return `<HTTPSamplerProxy testname="` + path + `"><stringProp name="HTTPSampler.path">` + path + `</stringProp></HTTPSamplerProxy><hashTree>` + below + `</hashTree>`
+}
+
+func noFiles(name string) ([]byte, error) {
+	return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
+}

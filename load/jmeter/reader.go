@@ -1,0 +1,256 @@
+// Package jmeter reads JMeter's test plans. What their timers, controllers and
+// data sets do has no counterpart in Artillery's flows, and is here too, as
+// actions of the plan.
+package jmeter
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// jmxTimeout bounds a request whose sampler has no response timeout; JMeter
+// would wait for ever.
+const jmxTimeout = time.Minute
+
+// reader turns a JMeter test plan into a plan. What it reads is the
+// ordinary HTTP plan: docs/load-jmeter.md lists its elements.
+type reader struct {
+	*plan.Builder
+	raw []byte // the source
+	// constants are the variables whose value is known before the run; runtime
+	// are those that something fills during it.
+	constants map[string]string
+	runtime   map[string]bool
+	setup     []plan.Assignment // of user defined variables that are no constants
+	ignored   []string          // listeners and the like, by title
+	files     map[string][][]expr.Value
+	title     string // of the test plan
+}
+
+// Parse reads a JMeter test plan; name is for errors, which carry line and
+// column: whittle.Invalid for a mistake, whittle.Unsupported for an element that
+// docs/load-jmeter.md does not list.
+func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
+	if len(src) > plan.MaxBytes {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a plan has at most %d bytes, this one %d", name, plan.MaxBytes, len(src))
+	}
+	if s.Environment != "" {
+		return nil, whittle.Errorf(whittle.Invalid, "%s: a JMeter plan has no environments; it has properties", name)
+	}
+	root, err := parseXML(name, src)
+	if err != nil {
+		return nil, err
+	}
+	j := &reader{
+		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{},
+		files: map[string][][]expr.Value{},
+	}
+	j.Plan.HTTP.Timeout = jmxTimeout
+	if err := j.document(root); err != nil {
+		return nil, err
+	}
+	return j.Plan, nil
+}
+
+func (j *reader) document(root *tag) error {
+	if root.name != "jmeterTestPlan" {
+		return root.at.Invalid("a JMeter plan begins with <jmeterTestPlan>, not <%s>", root.name)
+	}
+	if len(root.children) == 0 || root.children[0].name != "hashTree" {
+		return root.at.Invalid("a JMeter plan has a hashTree")
+	}
+	top, err := testElements(root.children[0])
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(top, func(e *element) bool { return e.name == "TestPlan" })
+	if i < 0 {
+		return root.at.Invalid("a JMeter plan has a TestPlan")
+	}
+	for _, e := range top {
+		if e.name != "TestPlan" && e.name != "WorkBench" {
+			return e.at.Errorf(whittle.Unsupported, "%s beside the TestPlan is not supported", e.title())
+		}
+	}
+	if err := j.testPlan(top[i]); err != nil {
+		return err
+	}
+	return j.conclude(top[i])
+}
+
+func (j *reader) testPlan(e *element) error {
+	j.title = e.label
+	err := j.only(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
+	if err != nil {
+		return err
+	}
+	j.Plan.Serial = e.is("TestPlan.serialize_threadgroups")
+	j.findRuntime(e)
+	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
+		j.runtime[string(m[2])] = true
+	}
+	if err := j.userVariables(e); err != nil {
+		return err
+	}
+	env, err := surroundings{}.with(j, e.below)
+	if err != nil {
+		return err
+	}
+	for _, c := range e.below {
+		if err := j.planChild(c, env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planChild reads one element right below the test plan.
+func (j *reader) planChild(e *element, env surroundings) error {
+	switch e.name {
+	case "ThreadGroup":
+		return j.threadGroup(e, env)
+	case "OpenModelThreadGroup":
+		return j.openGroup(e, env)
+	case "TestFragmentController":
+		j.ignored = append(j.ignored, e.title())
+		return nil
+	case "SetupThreadGroup", "PostThreadGroup":
+		return e.at.Errorf(whittle.Unsupported, "%s is not supported: what users before and after the run do is left to scripts", e.title())
+	}
+	if j.surrounds(e) {
+		return nil
+	}
+	return j.refuse(e)
+}
+
+// conclude checks the whole plan and chooses its target.
+func (j *reader) conclude(e *element) error {
+	if j.RequestCount() == 0 {
+		return e.at.Invalid("no enabled thread group sends a request")
+	}
+	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.Arriving != nil && len(j.Plan.Scenarios) > 1 {
+		return e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup beside other thread groups is not supported: a run is of one model")
+	}
+	if len(j.Plan.Groups) > maxGroups {
+		return e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups)
+	}
+	users := 0
+	for i := range j.Plan.Groups {
+		users += j.Plan.Groups[i].Users
+	}
+	if users > plan.MaxClosed {
+		return e.at.Errorf(whittle.ResourceExhausted, "%d users in all; at most %d are supported", users, plan.MaxClosed)
+	}
+	j.chooseTarget()
+	if len(j.ignored) > 0 {
+		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("left out, as they send nothing: %s", strings.Join(j.ignored, ", ")))
+	}
+	return j.Finish()
+}
+
+// maxGroups bounds the thread groups of a plan: each has histograms of its own.
+const maxGroups = 50
+
+// chooseTarget makes the first request's server the plan's target, so that
+// another can stand in for it; requests to further servers stay with them.
+func (j *reader) chooseTarget() {
+	all := j.Plan.Requests()
+	for _, q := range all {
+		if q.Origin != "" {
+			j.Plan.Target = q.Origin
+			break
+		}
+	}
+	for _, q := range all {
+		if q.Origin == j.Plan.Target {
+			q.Origin = ""
+		}
+	}
+}
+
+// refuse says why an element does not run.
+func (j *reader) refuse(e *element) error {
+	for _, script := range []string{"JSR223", "BeanShell", "BSF", "Groovy"} {
+		if strings.HasPrefix(e.name, script) {
+			return e.at.Errorf(whittle.Unsupported, "%s is not supported: it is a script, and whittle runs the declarative parts of a plan only", e.title())
+		}
+	}
+	return e.at.Errorf(whittle.Unsupported, "%s is not supported", e.title())
+}
+
+// universal properties have no bearing on what is sent.
+var universal = []string{
+	"TestPlan.comments", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "TestElement.enabled",
+}
+
+// only refuses properties other than the named ones, unless they are empty or
+// false: what a plan asks for is not left out in silence.
+func (j *reader) only(e *element, names ...string) error {
+	for _, c := range e.children {
+		name := c.attributes["name"]
+		if slices.Contains(names, name) || slices.Contains(universal, name) {
+			continue
+		}
+		text := strings.TrimSpace(c.text)
+		if len(c.children) == 0 && (text == "" || text == "false") {
+			continue
+		}
+		return c.at.Errorf(whittle.Unsupported, "%s: the property %s is not supported", e.title(), name)
+	}
+	return nil
+}
+
+// fixed gives a property's text, whose variables must be known before the run.
+func (j *reader) fixed(t *tag, name string) (string, error) {
+	p := t.prop(name)
+	if p == nil {
+		return "", nil
+	}
+	tpl, err := j.compile(p.at, p.text, expr.AsText)
+	if err != nil {
+		return "", err
+	}
+	text, ok := tpl.Constant()
+	if !ok {
+		return "", p.at.Errorf(whittle.Unsupported, "%s: a value that varies during the run is not supported here: %s", name, p.text)
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// number gives a property as a number, or other where it is absent or empty.
+func (j *reader) number(t *tag, name string, low, high, other float64) (float64, error) {
+	text, err := j.fixed(t, name)
+	if err != nil || text == "" {
+		return other, err
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || math.IsNaN(f):
+		return 0, t.where(name).Invalid("%s: a number is wanted, not %q", name, text)
+	case f < low || f > high:
+		return 0, t.where(name).Invalid("%s: %s is not within %s and %s", name, text, expr.FormatNumber(low), expr.FormatNumber(high))
+	}
+	return f, nil
+}
+
+func (j *reader) whole(t *tag, name string, low, high, other float64) (int64, error) {
+	f, err := j.number(t, name, low, high, other)
+	if err == nil && f != math.Trunc(f) {
+		return 0, t.where(name).Invalid("%s: a whole number is wanted, not %s", name, t.value(name))
+	}
+	return int64(f), err
+}
+
+// seconds gives a property in seconds as a time.
+func (j *reader) seconds(t *tag, name string) (time.Duration, error) {
+	f, err := j.number(t, name, 0, plan.MaxDuration.Seconds(), 0)
+	return time.Duration(f * float64(time.Second)), err
+}

@@ -1,0 +1,175 @@
+package jmeter
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// wait is a timer: either a delay before each sampler in its scope or, where
+// paced is set, a bound on how often they are sent.
+type wait struct {
+	// delay and spread are milliseconds.
+	delay, spread expr.Template
+	draw          func(rng *rand.Rand, delay, spread float64) float64
+	paced         *pacing
+}
+
+// timers gives each kind its delay, as JMeter computes it.
+var timers = map[string]func(rng *rand.Rand, delay, spread float64) float64{
+	"ConstantTimer":       func(_ *rand.Rand, delay, _ float64) float64 { return delay },
+	"UniformRandomTimer":  func(rng *rand.Rand, delay, spread float64) float64 { return delay + rng.Float64()*spread },
+	"GaussianRandomTimer": func(rng *rand.Rand, delay, spread float64) float64 { return math.Abs(delay + rng.NormFloat64()*spread) },
+	"PoissonRandomTimer":  func(rng *rand.Rand, delay, spread float64) float64 { return delay + poissonDraw(rng, spread) },
+}
+
+// poissonDraw draws from a Poisson distribution: by Knuth's product of uniform
+// draws (The Art of Computer Programming, volume 2, section 3.4.1), and by the
+// normal distribution where the mean is large.
+func poissonDraw(rng *rand.Rand, mean float64) float64 {
+	if mean > 50 {
+		return max(math.Round(mean+math.Sqrt(mean)*rng.NormFloat64()), 0)
+	}
+	n, limit := -1.0, math.Exp(-max(mean, 0))
+	for p := 1.0; ; {
+		n++
+		if p *= rng.Float64(); p <= limit {
+			return n
+		}
+	}
+}
+
+func (j *reader) timer(e *element) (wait, error) {
+	if e.name == "ConstantThroughputTimer" {
+		p, err := j.pacing(e)
+		return wait{paced: p}, err
+	}
+	w := wait{draw: timers[e.name]}
+	err := j.only(e, "ConstantTimer.delay", "RandomTimer.range")
+	if err == nil {
+		w.delay, err = j.compile(e.where("ConstantTimer.delay"), e.value("ConstantTimer.delay"), expr.AsText)
+	}
+	if err == nil {
+		w.spread, err = j.compile(e.where("RandomTimer.range"), e.value("RandomTimer.range"), expr.AsText)
+	}
+	for name, t := range map[string]expr.Template{"ConstantTimer.delay": w.delay, "RandomTimer.range": w.spread} {
+		if text, ok := t.Constant(); ok && err == nil && text != "" {
+			if _, err = j.number(e.tag, name, 0, plan.MaxDuration.Seconds()*1e3, 0); err != nil {
+				return w, err
+			}
+		}
+	}
+	return w, err
+}
+
+// delays is the step of a user who waits for the sum of some timers.
+type delays struct{ timers []wait }
+
+func (*delays) Inner() []plan.Step { return nil }
+
+func (d *delays) Act(ctx context.Context, u plan.User) bool {
+	scope := u.Scope()
+	var sum float64
+	for i := range d.timers {
+		t := &d.timers[i]
+		sum += t.draw(scope.RNG, milliseconds64(t.delay, scope), milliseconds64(t.spread, scope))
+	}
+	sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
+	return u.Rest(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
+}
+
+// milliseconds64 renders a number; what is none counts as 0, as in JMeter.
+func milliseconds64(t expr.Template, s *expr.Scope) float64 {
+	f, err := strconv.ParseFloat(strings.TrimSpace(string(t.Render(nil, s))), 64)
+	if err != nil || math.IsNaN(f) {
+		return 0
+	}
+	return f
+}
+
+// pacing is a ConstantThroughputTimer: so much time between samplers.
+type pacing struct {
+	interval time.Duration
+	mode     int
+}
+
+// The modes of a pacing timer: whose samplers it counts.
+const (
+	paceUser        = iota
+	paceAll         // every user's share of all users' rate
+	paceGroup       // the same within the group
+	paceAllShared   // all users take turns
+	paceGroupShared // the same within the group
+)
+
+func (j *reader) pacing(e *element) (*pacing, error) {
+	if err := j.only(e, "throughput", "calcMode"); err != nil {
+		return nil, err
+	}
+	// Beans write their numbers as a doubleProp with name and value inside.
+	perMinute, err := j.number(e.tag, "throughput", 1e-3, plan.MaxRate*60, 0)
+	if p := e.prop("throughput"); p != nil && len(p.children) > 0 {
+		for _, c := range p.children {
+			if c.name == "value" {
+				perMinute, err = strconv.ParseFloat(strings.TrimSpace(c.text), 64)
+			}
+		}
+	}
+	if err != nil || !(perMinute > 0) {
+		return nil, e.where("throughput").Invalid("a throughput is samples per minute, above 0")
+	}
+	mode, err := j.whole(e.tag, "calcMode", 0, paceGroupShared, 0)
+	if err != nil {
+		return nil, e.where("calcMode").Errorf(whittle.Unsupported, "calcMode %s is not supported", e.value("calcMode"))
+	}
+	return &pacing{interval: time.Duration(60 / perMinute * float64(time.Second)), mode: int(mode)}, nil
+}
+
+func (*pacing) Inner() []plan.Step { return nil }
+
+// nextTurn is when the next of several users may send.
+type nextTurn struct {
+	mu   sync.Mutex
+	next time.Time // guarded by mu
+}
+
+func (t *nextTurn) take(now time.Time, interval time.Duration) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := now
+	if t.next.After(now) {
+		at = t.next
+	}
+	t.next = at.Add(interval)
+	return at
+}
+
+// Act waits until the user's turn. The first sampler is sent at once, and one
+// that is late does not make the next come sooner.
+func (p *pacing) Act(ctx context.Context, u plan.User) bool {
+	user, share := u.Scope().User, int64(1)
+	var turn *nextTurn
+	switch p.mode {
+	case paceAllShared:
+		turn = shared[nextTurn](user, p)
+	case paceGroupShared:
+		turn = shared[nextTurn](user, [2]any{p, u.GroupIndex()})
+	default:
+		turn = own[nextTurn](user, p)
+	}
+	switch p.mode {
+	case paceAll:
+		share = u.InFlight()
+	case paceGroup:
+		share = u.InGroup()
+	}
+	return u.Rest(ctx, turn.take(user.Now(), p.interval*time.Duration(max(share, 1))))
+}

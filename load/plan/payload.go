@@ -1,0 +1,18 @@
+package plan
+
+import (
+	"whittle/load/expr"
+)
+
+// Payload is a CSV file whose rows are handed to virtual users.
+type Payload struct {
+	Slots    []int // of the fields, in column order
+	Rows     [][]expr.Value
+	Sequence bool // row i mod n for user i; else at random
+}
+
+// Bounds on a CSV file.
+const (
+	MaxFileBytes = 64 << 20
+	MaxRows      = 1_000_000
+)

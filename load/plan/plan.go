@@ -1,0 +1,121 @@
+// Package plan is the one form that every reader makes of a load plan, and that
+// the load room runs: phases and users, scenarios of steps, requests with what
+// is captured from and expected of their answers. It is data and arithmetic, and
+// sends nothing.
+package plan
+
+import "time"
+
+// Plan is what to send, and when. ReadPlan makes one of an Artillery YAML file.
+type Plan struct {
+	// Name is the file's name, for reports.
+	Name string
+	// Target is the base URL (http or https) that relative URLs are put behind.
+	Target string
+	// Phases follow each other.
+	Phases []Phase
+	// HTTP holds the settings of all requests.
+	HTTP      HTTPSettings
+	Variables []Variable
+	Payloads  []Payload
+	Ensure    []Threshold
+	Scenarios []Scenario
+	Weight    float64  // the sum of the scenarios' weights
+	Names     []string // of requests, by index
+	Slots     int      // how many variables a virtual user holds
+	// Groups are the users of a closed model; the plan then has no Phases. They
+	// run side by side or, where serial is set, one after the other.
+	Groups []Group
+	Serial bool
+	// Arriving is what open arrivals have in common with a group's users, in a
+	// JMeter plan. Nil: nothing.
+	Arriving *Group
+	// Before runs once ahead of the arrivals, after once behind them; what
+	// before captures is carried, by slot, to every virtual user.
+	Before, After []Step
+	Carried       []int
+	// Notes are about the plan, for the report's warnings.
+	Notes []string
+	// Apdex is the threshold of the index of that name; 0: it is not wanted.
+	Apdex time.Duration
+	// Expects says that an answer other than expected fails the run.
+	Expects bool
+}
+
+// HTTPSettings are config.http and config.tls of an Artillery plan.
+type HTTPSettings struct {
+	// Timeout bounds one request from the moment it is sent. 10 s if not given.
+	Timeout time.Duration
+	// Pool is how many kept-alive connections all virtual users share per
+	// target. 0: each virtual user opens one for itself and keeps it to its end.
+	Pool int
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+
+	Headers []HeaderField
+	// Sockets is how many connections a virtual user without a pool may have
+	// open at once, for what it does in parallel. 0: one.
+	Sockets int
+}
+
+// The defaults and bounds of a plan.
+const (
+	DefaultTimeout = 10 * time.Second
+	MaxTimeout     = time.Hour
+	MaxRate        = 1e6
+	MaxPool        = 65_536
+	MaxUsers       = 1_000_000
+	MaxDuration    = 366 * 24 * time.Hour
+	MaxLoops       = 1_000_000_000
+	MaxNames       = 100
+	MaxBytes       = 1 << 20 // of a plan's file
+)
+
+// WithPhases returns a plan that sends the same requests at other times.
+func (p *Plan) WithPhases(phases ...Phase) *Plan {
+	q := *p
+	q.Phases, q.Groups, q.Arriving = phases, nil, p.arrivals()
+	return &q
+}
+
+// Requests lists every request of the plan.
+func (p *Plan) Requests() []*Request {
+	var out []*Request
+	p.Walk(func(s *Step) {
+		if s.Request != nil {
+			out = append(out, s.Request)
+		}
+	})
+	return out
+}
+
+// Parallel says whether a user may have several requests under way.
+func (p *Plan) Parallel() bool {
+	found := false
+	p.Walk(func(s *Step) { found = found || s.Parallel != nil })
+	return found
+}
+
+// Walk visits every step of the plan.
+func (p *Plan) Walk(visit func(*Step)) {
+	var walk func([]Step)
+	walk = func(steps []Step) {
+		for i := range steps {
+			visit(&steps[i])
+			if l := steps[i].Loop; l != nil {
+				walk(l.Steps)
+			}
+			if a := steps[i].Action; a != nil {
+				walk(a.Inner())
+			}
+			if p := steps[i].Parallel; p != nil {
+				walk(p.Branches)
+			}
+		}
+	}
+	for i := range p.Scenarios {
+		walk(p.Scenarios[i].Steps)
+	}
+	walk(p.Before)
+	walk(p.After)
+}

@@ -1,0 +1,74 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"whittle"
+	"whittle/load/artillery"
+	"whittle/load/jmeter"
+	"whittle/load/plan"
+)
+
+// ReadPlan is Read without properties, an environment or files from elsewhere.
+func ReadPlan(path string) (*plan.Plan, error) { return Read(path, plan.Source{}) }
+
+// Read reads a plan's file: Artillery's YAML (or JSON), or a JMeter .jmx.
+// Errors carry file, line and column: whittle.Invalid for a mistake,
+// whittle.Unsupported for an element that whittle does not run (docs/load.md
+// and docs/load-jmeter.md list them), whittle.NotFound where there is no such
+// file. What the plan names is looked for beside it unless s.Open is set.
+func Read(path string, s plan.Source) (*plan.Plan, error) {
+	src, err := readBounded(path, plan.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	if s.Open == nil {
+		dir := filepath.Dir(path)
+		s.Open = func(name string) ([]byte, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(dir, name)
+			}
+			return readBounded(name, plan.MaxFileBytes)
+		}
+	}
+	return Parse(path, src, s)
+}
+
+// Parse reads a plan of the given source text; name is for errors.
+func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
+	if looksLikeXML(src) {
+		return jmeter.Parse(name, src, s)
+	}
+	return artillery.Parse(name, src, s)
+}
+
+// looksLikeXML tells a JMeter plan from an Artillery script by its beginning.
+func looksLikeXML(src []byte) bool {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n"), []byte("<"))
+}
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		code := whittle.Invalid
+		if errors.Is(err, os.ErrNotExist) {
+			code = whittle.NotFound
+		}
+		return nil, whittle.Errorf(code, "read plan: %w", err)
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read plan: %w", err)
+	}
+	if int64(len(src)) > limit {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read plan: %s is larger than %d bytes", path, limit)
+	}
+	return src, nil
+}
