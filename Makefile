@@ -73,7 +73,7 @@ RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./l
 build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
-	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/... ./systems/ingest/cmd/...
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/...
 
 # Embedded where it is; without it everything builds, and face detection says
 # which command is missing.

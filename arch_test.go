@@ -72,13 +72,14 @@ var rooms = map[string]int{
 
 	"whittle/systems/ingest/cmd/ingest": 32,
 
-	"whittle/systems/emojify/rpc":     30,
-	"whittle/systems/emojify/picture": 30,
-	"whittle/systems/emojify/draw":    31,
-	"whittle/systems/emojify/facebox": 31,
-	"whittle/systems/emojify/fetch":   31,
-	"whittle/systems/emojify/cache":   31,
-	"whittle/systems/emojify/api":     31,
+	"whittle/systems/emojify/rpc":         30,
+	"whittle/systems/emojify/picture":     30,
+	"whittle/systems/emojify/draw":        31,
+	"whittle/systems/emojify/facebox":     31,
+	"whittle/systems/emojify/fetch":       31,
+	"whittle/systems/emojify/cache":       31,
+	"whittle/systems/emojify/api":         31,
+	"whittle/systems/emojify/cmd/emojify": 32,
 
 	"whittle/cmd/whittle": 40,
 

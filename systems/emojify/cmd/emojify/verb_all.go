@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+)
+
+type allVerb struct {
+	Listen        string `default:":9090" placeholder:"ADDRESS" help:"Where the API and the page answer (${default})."`
+	Admin         string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
+	CacheListen   string `group:"cache" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Where the cache answers gRPC (${default}: a free port)."`
+	FaceboxListen string `group:"facebox" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Where face detection answers (${default}: a free port)."`
+	apiFlags
+	cacheFlags
+	faceboxFlags
+	pictureFlags
+	processFlags
+}
+
+// Run serves all three until ctx ends. They speak over loopback, as they would
+// over a network.
+func (v *allVerb) Run(ctx context.Context, s streams) error {
+	limits, err := v.limits()
+	if err != nil {
+		return err
+	}
+	h, err := newHouse(&v.processFlags, s)
+	if err != nil {
+		return err
+	}
+	port, admin, err := ports(ctx, v.Listen, v.Admin)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	defer admin.Close()
+	cachePort, err := listen(ctx, "cache-listen", v.CacheListen)
+	if err != nil {
+		return err
+	}
+	defer cachePort.Close()
+	facePort, err := listen(ctx, "facebox-listen", v.FaceboxListen)
+	if err != nil {
+		return err
+	}
+	defer facePort.Close()
+	closeStore, err := v.cacheFlags.open(h, "cache", cachePort)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	if err := v.faceboxFlags.open(h, "facebox", facePort, limits); err != nil {
+		return err
+	}
+	closeConn, err := v.apiFlags.open(h, public, port, limits, cachePort.Addr().String(), "http://"+facePort.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer closeConn()
+	return h.run(ctx, admin, s)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"whittle"
+	"whittle/systems/emojify/api"
+	"whittle/systems/emojify/picture"
+)
+
+// apiFlags say how the API works.
+type apiFlags struct {
+	Origins []string       `default:"*" placeholder:"ORIGIN" help:"Web origins whose pages may call, such as https://example.com; * for all (${default})."`
+	Allow   []netip.Prefix `placeholder:"CIDR" help:"Networks that pictures may be fetched from although they are not public, such as 127.0.0.0/8 to try it out. None: public ones only."`
+
+	Workers    int           `group:"limits" default:"0" placeholder:"N" help:"Pictures worked on at once. 0: as many as there are cores."`
+	Queue      int           `group:"limits" default:"100" placeholder:"N" help:"Pictures that may wait; one more is refused (${default})."`
+	JobTimeout time.Duration `group:"limits" default:"30s" placeholder:"TIME" help:"For the work on one picture (${default})."`
+	MaxConns   int           `group:"limits" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
+
+	CacheTimeout   time.Duration `group:"cache" default:"2s" placeholder:"TIME" help:"For one attempt at a call, or a stream's next message (${default})."`
+	FaceboxTimeout time.Duration `group:"facebox" default:"5s" placeholder:"TIME" help:"For one attempt at a call (${default})."`
+
+	CacheErrors   float64       `group:"faults" placeholder:"SHARE" help:"Share of calls to the cache that fail, 0 to 1."`
+	CacheDelay    time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to the cache."`
+	FaceboxErrors float64       `group:"faults" placeholder:"SHARE" help:"Share of calls to face detection that fail, 0 to 1."`
+	FaceboxDelay  time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to face detection."`
+	DebugPrint    bool          `group:"faults" help:"Print every answer of the cache to standard output, as somebody once forgot to take out."`
+}
+
+func (f *apiFlags) check() error {
+	for name, bad := range map[string]bool{
+		"--queue": f.Queue < 1, "--job-timeout": f.JobTimeout <= 0, "--max-conns": f.MaxConns < 1,
+		"--cache-timeout": f.CacheTimeout <= 0, "--facebox-timeout": f.FaceboxTimeout <= 0,
+	} {
+		if bad {
+			return whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
+		}
+	}
+	return nil
+}
+
+// open adds the API to the house, before the two services at these addresses.
+func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeConn func(), err error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	conn, err := dial(cacheAddress)
+	if err != nil {
+		return nil, err
+	}
+	o := api.Options{
+		Cache: conn, Metrics: h.registry, Log: h.log,
+		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout, Origins: f.Origins,
+		CacheCalls:  api.Calls{Timeout: f.CacheTimeout, FailShare: f.CacheErrors, Delay: f.CacheDelay},
+		FinderCalls: api.Calls{Timeout: f.FaceboxTimeout, FailShare: f.FaceboxErrors, Delay: f.FaceboxDelay},
+		DebugPrint:  f.DebugPrint,
+	}
+	closeParts, err := f.fill(&o, limits, faceboxURL)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	a, err := api.New(o)
+	if err != nil {
+		conn.Close()
+		closeParts()
+		return nil, err
+	}
+	h.addHTTP(said, l, f.MaxConns, http.Handler(a))
+	last := &h.services[len(h.services)-1]
+	shutdown := last.shutdown
+	last.shutdown = func(ctx context.Context) {
+		shutdown(ctx)
+		a.Close(ctx)
+	}
+	return func() {
+		conn.Close()
+		closeParts()
+	}, nil
+}
+
+// dial gives a connection that is made when it is first needed, and again as
+// soon as it can be.
+func dial(address string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		// Room for a whole picture under way: fewer, longer reads.
+		grpc.WithReadBufferSize(128<<10), grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(8<<20),
+		// The API has a budget for retries; those of gRPC's own would come on top.
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+	)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "--cache %q: %w", address, err)
+	}
+	return conn, nil
+}
+
+type apiVerb struct {
+	Listen  string `default:":9090" placeholder:"ADDRESS" help:"Where to answer (${default})."`
+	Admin   string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
+	Cache   string `group:"cache" default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Where the cache answers gRPC (${default})."`
+	Facebox string `group:"facebox" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where face detection answers (${default}); a real FaceBox will do."`
+	apiFlags
+	pictureFlags
+	processFlags
+}
+
+// Run serves the API until ctx ends.
+func (v *apiVerb) Run(ctx context.Context, s streams) error {
+	limits, err := v.limits()
+	if err != nil {
+		return err
+	}
+	h, err := newHouse(&v.processFlags, s)
+	if err != nil {
+		return err
+	}
+	port, admin, err := ports(ctx, v.Listen, v.Admin)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	defer admin.Close()
+	closeConn, err := v.open(h, public, port, limits, v.Cache, v.Facebox)
+	if err != nil {
+		return err
+	}
+	defer closeConn()
+	return h.run(ctx, admin, s)
+}

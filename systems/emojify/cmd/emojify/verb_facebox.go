@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"net"
+
+	"whittle"
+	"whittle/systems/emojify/facebox"
+	"whittle/systems/emojify/picture"
+)
+
+// faceboxFlags say how faces are searched for.
+type faceboxFlags struct {
+	FaceboxWorkers int `group:"facebox" default:"0" placeholder:"N" help:"Pictures searched at once. 0: as many as there are cores."`
+}
+
+// open adds face detection to the house. It is sent pictures, never URLs: one
+// place that fetches for strangers is enough.
+func (f *faceboxFlags) open(h *house, said string, l net.Listener, limits picture.Limits) error {
+	if f.FaceboxWorkers < 0 {
+		return whittle.Errorf(whittle.Invalid, "--facebox-workers is %d, it must not be below 0", f.FaceboxWorkers)
+	}
+	s, err := facebox.New(facebox.Options{Limits: limits, Workers: f.FaceboxWorkers, Metrics: h.registry, Log: h.log})
+	if err != nil {
+		return err
+	}
+	h.add(said, l, h.httpService(s.Server(), l))
+	return nil
+}
+
+type faceboxVerb struct {
+	Listen string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where to answer (${default})."`
+	Admin  string `default:"127.0.0.1:9095" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
+	faceboxFlags
+	pictureFlags
+	processFlags
+}
+
+// Run serves face detection until ctx ends.
+func (v *faceboxVerb) Run(ctx context.Context, s streams) error {
+	limits, err := v.limits()
+	if err != nil {
+		return err
+	}
+	h, err := newHouse(&v.processFlags, s)
+	if err != nil {
+		return err
+	}
+	port, admin, err := ports(ctx, v.Listen, v.Admin)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	defer admin.Close()
+	if err := v.open(h, public, port, limits); err != nil {
+		return err
+	}
+	return h.run(ctx, admin, s)
+}

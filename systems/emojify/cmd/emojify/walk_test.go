@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	_ "image/jpeg"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// photograph is pigo's own test picture, which has faces.
+func photograph(t *testing.T) []byte {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/esimov/pigo").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "sample.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+type progress struct{ ID, Status, Error string }
+
+// submit sends a body, and gives what became of it.
+func submit(t *testing.T, base, contentType string, body []byte) progress {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/emojify/", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	code, b := do(t, req)
+	var p progress
+	if err := json.Unmarshal(b, &p); err != nil || code >= 300 {
+		t.Fatalf("%d %s", code, b)
+	}
+	eventually(t, "the picture is done", func() bool {
+		if _, b := get(t, base+"/emojify/"+p.ID); json.Unmarshal(b, &p) != nil {
+			t.Fatalf("status: %s", b)
+		}
+		return p.Status == "finished" || p.Status == "failed"
+	})
+	return p
+}
+
+// TestFacesAreCovered goes all the way in one process, and in three.
+func TestFacesAreCovered(t *testing.T) {
+	photo := photograph(t)
+	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(photo) }))
+	defer pictures.Close()
+	facebox := start(t, "facebox")
+	cache := start(t, "cache", "--dir", t.TempDir())
+	for name, p := range map[string]*process{
+		"one process": start(t, "all", "--dir", t.TempDir(), "--allow", "127.0.0.0/8"),
+		"three":       start(t, "api", "--cache", cache.public, "--facebox", "http://"+facebox.public, "--allow", "127.0.0.0/8"),
+	} {
+		base := "http://" + p.public
+		if code, b := get(t, base+"/health"); code != 200 {
+			t.Errorf("%s: health %d %s", name, code, b)
+		}
+		byURL := submit(t, base, "text/plain", []byte(pictures.URL+"/faces.jpg"))
+		sent := submit(t, base, "image/jpeg", photo)
+		_, one := get(t, base+"/cache/"+byURL.ID)
+		_, other := get(t, base+"/cache/"+sent.ID)
+		if byURL.Status != "finished" || !bytes.Equal(one, other) {
+			t.Errorf("%s: %+v, %+v, %d and %d bytes", name, byURL, sent, len(one), len(other))
+		}
+		if changed(t, photo, one) < 0.001 {
+			t.Errorf("%s: nothing was covered", name)
+		}
+	}
+}
+
+// changed is the part of the pixels that clearly differ.
+func changed(t *testing.T, a, b []byte) float64 {
+	t.Helper()
+	before, _, err := image.Decode(bytes.NewReader(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, _, err := image.Decode(bytes.NewReader(b))
+	if err != nil || after.Bounds() != before.Bounds() {
+		t.Fatalf("%v, %v in place of %v", err, after, before.Bounds())
+	}
+	n, r := 0, before.Bounds()
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			r1, g1, b1, _ := before.At(x, y).RGBA()
+			r2, g2, b2, _ := after.At(x, y).RGBA()
+			if max(r1, r2)-min(r1, r2) > 0x4000 || max(g1, g2)-min(g1, g2) > 0x4000 || max(b1, b2)-min(b1, b2) > 0x4000 {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(r.Dx()*r.Dy())
+}
+
+// TestWhatIsNearIsNotFetched has a stranger name an address of this machine.
+func TestWhatIsNearIsNotFetched(t *testing.T) {
+	asked := false
+	near := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer near.Close()
+	p := start(t, "all", "--dir", t.TempDir())
+	for _, url := range []string{near.URL, strings.Replace(near.URL, "127.0.0.1", "localhost", 1), "http://" + p.admin + "/debug/pprof/heap"} {
+		if got := submit(t, "http://"+p.public, "", []byte(url)); got.Status != "failed" || got.Error == "" || got.Error == "internal error" {
+			t.Errorf("%s: %+v", url, got)
+		}
+	}
+	if asked {
+		t.Error("it was asked")
+	}
+}
