@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -47,30 +48,22 @@ func openWalk(d disk, seg *segment) (*walk, checked, file, error) {
 }
 
 // step checks the next batch. corrupt is called for each corrupt record, in
-// order. more is false behind the last one.
+// order; for records that are missing one behind the other, once. more is false behind the last one.
 func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, err error) {
 	if w.next >= w.stop {
 		return c, false, nil
 	}
-	report := func(offset uint64, reason string) {
-		c.corrupt++
-		corrupt(&stream.CorruptError{Position: position(offset), Reason: reason})
-	}
-	missing, before := w.next, w.at
+	next, before := w.next, w.at
 	f, at, ok, err := w.find(w.end)
 	if err != nil {
 		return c, false, codedf(err, "read segment")
 	}
 	if !ok || f.base >= w.stop {
-		for ; missing < w.stop; missing++ {
-			report(missing, reasonLost)
-		}
+		c.lost(next, w.stop, corrupt)
 		w.next = w.stop
 		return c, false, nil
 	}
-	for ; missing < f.base; missing++ {
-		report(missing, reasonLost)
-	}
+	c.lost(next, f.base, corrupt)
 	b, err := w.slice(at, int(f.size()), w.end)
 	if err != nil {
 		return c, false, codedf(err, "read segment")
@@ -83,13 +76,28 @@ func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, e
 	}
 	slices.Sort(offsets)
 	for _, offset := range offsets {
-		report(offset, broken[offset])
+		corrupt(&stream.CorruptError{Position: position(offset), Reason: broken[offset]})
 	}
+	c.corrupt += uint64(len(broken))
 	if scarred {
 		c.scars++
 	}
 	c.batches, c.records, c.bytes = 1, uint64(f.count)-uint64(len(broken)), w.at-before
 	return c, true, nil
+}
+
+// lost counts the records from one offset to another, which no frame names, and
+// reports them as one.
+func (c *checked) lost(from, to uint64, corrupt func(*stream.CorruptError)) {
+	if from >= to {
+		return
+	}
+	c.corrupt += to - from
+	reason := reasonLost
+	if n := to - from - 1; n > 0 {
+		reason = fmt.Sprintf("%s, nor can those of the %d records behind it", reason, n)
+	}
+	corrupt(&stream.CorruptError{Position: position(from), Reason: reason})
 }
 
 // reasonLost is why a record that no frame names is corrupt.

@@ -50,7 +50,7 @@ func (l *Log) commitAll(number uint64) {
 // says that nothing can be written any more.
 func (w *writer) commit(b *batch) (answer, err error) {
 	l := w.l
-	if w.file == nil || w.at+b.size() > w.seg.size {
+	if w.file == nil || w.at+b.size() >= w.seg.size { // a segment in use is longer than its last batch
 		if err := w.rotate(); err != nil {
 			return notKept(err, "begin a segment"), err
 		}

@@ -361,7 +361,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// TestCloseIsNotForever closes with a context that has ended while the disk is
+// TestCloseWithEndedContext closes with a context that has ended while the disk is
 // slow: Close says so, and the log closes by itself.
 func TestCloseWithEndedContext(t *testing.T) {
 	l := openAt(t, t.TempDir(), small())

@@ -39,7 +39,8 @@ type Options struct {
 	// ScrubEvery is the time from the beginning of one scrub to the next (0: a day).
 	ScrubEvery time.Duration
 	// OnCorrupt is told of each corrupt record that a scrub meets, one call at
-	// a time. Nil: the log is.
+	// a time, and once of records that are missing one behind the other. Nil:
+	// Log is.
 	OnCorrupt func(*stream.CorruptError)
 	// ReadOnly opens a log that another process may be writing. Nothing in its
 	// folder changes. Appends and trims are refused; readers follow the writer,
@@ -64,7 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 	or(&o.ScrubEvery, 24*time.Hour)
 	o.Reserve = max(o.Reserve, 0)
 	o.SegmentBytes -= o.SegmentBytes % sector
-	longest := 2 * (paddedSize(o.MaxRecord, 1) + int64(o.MaxBatch))
+	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
 	switch {
 	case o.MaxRecord > 16<<20:
 		return o, whittle.Errorf(whittle.Invalid, "open log: records of %d bytes; 16 MiB are the limit", o.MaxRecord)

@@ -20,7 +20,7 @@ func record(id string, value []byte) stream.Record {
 	return r
 }
 
-func keep(t *testing.T, l *Log, records ...stream.Record) {
+func keep(t testing.TB, l *Log, records ...stream.Record) {
 	t.Helper()
 	for i, r := range l.Append(t.Context(), records) {
 		if r.Err != nil {
@@ -70,7 +70,7 @@ func onPlatter(disk *platter) Options {
 
 // written is a log of batches of every kind, that was not closed: the last
 // batch holds sectors of zeros.
-func written(t *testing.T) (*platter, []string) {
+func written(t testing.TB) (*platter, []string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 3))
 	disk := newPlatter(random)

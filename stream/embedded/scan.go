@@ -176,6 +176,9 @@ func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, labeled
 		if head, ok := parseFrame(b, headMagic); ok {
 			return head.segment, false, true
 		}
+		if foot, ok := parseFrame(b[sector-frameLen:], footMagic); ok {
+			return foot.segment, false, true
+		}
 	}
 	return 0, false, false
 }

@@ -173,7 +173,9 @@ func (s *survey) readLast(d disk, number uint64) error {
 		if err != nil {
 			return codedf(err, "read segment")
 		}
-		if c, _, _ := examine(&s.last, b); c == torn {
+		// A file that ends with its last batch was closed or recovered: that
+		// batch was whole once.
+		if c, _, _ := examine(&s.last, b); c == torn && seg.end < seg.size {
 			s.tail.torn += s.last.size()
 			seg.end, seg.next = s.lastAt, s.last.base
 			s.last = frame{}
