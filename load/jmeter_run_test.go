@@ -277,7 +277,7 @@ func TestTimersDelayAndPace(t *testing.T) {
 		return "<" + kind + ">" + strings.Join(props, "") + "</" + kind + "><hashTree/>"
 	}
 	per := func(n string, mode string) string {
-		return timer("ConstantThroughputTimer", prop("throughput", n), prop("calcMode", mode))
+		return timer("ConstantThroughputTimer", "<doubleProp><name>throughput</name><value>"+n+"</value><savedValue>0.0</savedValue></doubleProp>", prop("calcMode", mode))
 	}
 	for _, c := range []struct {
 		timers string

@@ -195,7 +195,7 @@ var universal = []string{
 // false: what a plan asks for is not left out in silence.
 func (j *reader) only(e *element, names ...string) error {
 	for _, c := range e.children {
-		name := c.attributes["name"]
+		name := c.property()
 		if slices.Contains(names, name) || slices.Contains(universal, name) {
 			continue
 		}
@@ -214,7 +214,7 @@ func (j *reader) fixed(t *tag, name string) (string, error) {
 	if p == nil {
 		return "", nil
 	}
-	tpl, err := j.compile(p.at, p.text, expr.AsText)
+	tpl, err := j.compile(p.at, p.content(), expr.AsText)
 	if err != nil {
 		return "", err
 	}

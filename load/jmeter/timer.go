@@ -114,15 +114,7 @@ func (j *reader) pacing(e *element) (*pacing, error) {
 	if err := j.only(e, "throughput", "calcMode"); err != nil {
 		return nil, err
 	}
-	// Beans write their numbers as a doubleProp with name and value inside.
 	perMinute, err := j.number(e.tag, "throughput", 1e-3, plan.MaxRate*60, 0)
-	if p := e.prop("throughput"); p != nil && len(p.children) > 0 {
-		for _, c := range p.children {
-			if c.name == "value" {
-				perMinute, err = strconv.ParseFloat(strings.TrimSpace(c.text), 64)
-			}
-		}
-	}
 	if err != nil || !(perMinute > 0) {
 		return nil, e.where("throughput").Invalid("a throughput is samples per minute, above 0")
 	}

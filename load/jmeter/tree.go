@@ -171,17 +171,45 @@ func testElements(tree *tag) ([]*element, error) {
 // as stringProp, others as boolProp, intProp and so on: the name decides.
 func (t *tag) prop(name string) *tag {
 	for _, c := range t.children {
-		if c.attributes["name"] == name || c.name == "name" && c.text == name {
+		if c.property() == name {
 			return c
 		}
 	}
 	return nil
 }
 
+// property is the name of the property that an element is. The numbers with a
+// fraction that beans write have name and value in children:
+// <doubleProp><name>…</name><value>…</value></doubleProp>.
+func (t *tag) property() string {
+	if name, ok := t.attributes["name"]; ok {
+		return name
+	}
+	return strings.TrimSpace(t.child("name"))
+}
+
+// content is the text of the property that an element is.
+func (t *tag) content() string {
+	if _, ok := t.attributes["name"]; !ok && len(t.children) > 0 {
+		return t.child("value")
+	}
+	return t.text
+}
+
+// child is the text of the first child of that name, empty where there is none.
+func (t *tag) child(name string) string {
+	for _, c := range t.children {
+		if c.name == name {
+			return c.text
+		}
+	}
+	return ""
+}
+
 // value is a property's text, empty where it is absent.
 func (t *tag) value(name string) string {
 	if p := t.prop(name); p != nil {
-		return p.text
+		return p.content()
 	}
 	return ""
 }
