@@ -96,7 +96,7 @@ func (p *picture) piece() ([]byte, error) {
 	late := time.AfterFunc(p.from.up.calls.Timeout, p.cancel)
 	defer late.Stop()
 	m, err := p.from.receive(p.stream)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, io.EOF
 	}
 	if err != nil {

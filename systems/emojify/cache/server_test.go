@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -82,7 +83,7 @@ func (v *served) get(ctx context.Context, key string) (value []byte, messages in
 	}
 	for {
 		m, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return value, messages, nil
 		}
 		if err != nil {

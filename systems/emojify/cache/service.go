@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -52,7 +53,7 @@ func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.Get
 	if err != nil {
 		return err
 	}
-	defer item.Close()
+	defer func() { _ = item.Close() }() // it was only read
 	first := true
 	for rest := item.Size; rest > 0; {
 		// Not one buffer for all: gRPC may look at a message after Send.
@@ -127,7 +128,7 @@ func (p *pieces) take() (*rpc.PutRequest, error) {
 	select {
 	case got := <-p.next:
 		switch {
-		case got.err == io.EOF:
+		case errors.Is(got.err, io.EOF):
 			return nil, io.EOF
 		case got.err != nil:
 			return nil, whittle.Errorf(whittle.Canceled, "receive item: %w", got.err)

@@ -50,7 +50,7 @@ func (f *apiFlags) check() error {
 }
 
 // open adds the API to the house, before the two services at these addresses.
-func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeConn func(), err error) {
+func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeAll func(), err error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -58,6 +58,7 @@ func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Li
 	if err != nil {
 		return nil, err
 	}
+	closeConn := func() { _ = conn.Close() } // which fails only when done before
 	o := api.Options{
 		Cache: conn, Metrics: h.registry, Log: h.log,
 		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout, Origins: f.Origins,
@@ -67,12 +68,12 @@ func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Li
 	}
 	closeParts, err := f.fill(&o, limits, faceboxURL)
 	if err != nil {
-		conn.Close()
+		closeConn()
 		return nil, err
 	}
 	a, err := api.New(o)
 	if err != nil {
-		conn.Close()
+		closeConn()
 		closeParts()
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Li
 		a.Close(ctx)
 	}
 	return func() {
-		conn.Close()
+		closeConn()
 		closeParts()
 	}, nil
 }
