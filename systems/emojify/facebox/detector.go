@@ -1,10 +1,8 @@
 package facebox
 
 import (
-	"cmp"
 	"context"
 	"image"
-	"slices"
 
 	pigo "github.com/esimov/pigo/core"
 
@@ -19,14 +17,11 @@ const (
 	// smallest side of the searched window, in pixels of the shrunk picture.
 	// The trees were taught with faces of 24 pixels.
 	smallest = 20
-	// Of pigo's own program: how far windows are apart (of their side), how much
-	// each size is above the one before, and what overlap is one face.
-	shift, growth, overlap = 0.1, 1.1, 0.2
+	// Of pigo's own program: how far windows are apart, of their side, and how
+	// much each size is above the one before.
+	shift, growth = 0.1, 1.1
 	// threshold on the score of a cluster of windows: below, it is no face.
 	threshold = 5
-	// maxWindows that may be faces are clustered, in time that grows with their
-	// square; a large face has some fifty.
-	maxWindows = 2000
 	// maxFaces of one picture; the best ones count.
 	maxFaces = 100
 )
@@ -79,10 +74,7 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 			MinSize: side, MaxSize: side, ShiftFactor: shift, ScaleFactor: growth, ImageParams: area,
 		}, 0)...)
 	}
-	slices.SortStableFunc(windows, byScore)
-	windows = windows[:min(len(windows), maxWindows)]
-	clusters := d.trees.ClusterDetections(windows, overlap)
-	slices.SortStableFunc(clusters, byScore)
+	clusters := cluster(windows)
 	faces := []Face{}
 	for _, c := range clusters[:min(len(clusters), maxFaces)] {
 		if c.Q < threshold {
@@ -96,9 +88,6 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 	}
 	return faces, nil
 }
-
-// byScore puts the best first.
-func byScore(a, b pigo.Detection) int { return cmp.Compare(b.Q, a.Q) }
 
 func gone(err error) error {
 	if err == context.DeadlineExceeded {

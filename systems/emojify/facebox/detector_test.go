@@ -9,10 +9,12 @@ import (
 	"image/draw"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
+	pigo "github.com/esimov/pigo/core"
 	xdraw "golang.org/x/image/draw"
 
 	"whittle"
@@ -81,6 +83,7 @@ func TestFacesAreFoundWhereTheyAre(t *testing.T) {
 	}{
 		"the portrait":      {image.Pt(320, 400), []image.Rectangle{image.Rect(0, 0, 320, 400)}},
 		"two":               {image.Pt(1000, 600), []image.Rectangle{image.Rect(60, 90, 380, 490), image.Rect(600, 150, 840, 450)}},
+		"three in a row":    {image.Pt(1060, 460), []image.Rectangle{image.Rect(25, 30, 345, 430), image.Rect(370, 30, 690, 430), image.Rect(715, 30, 1035, 430)}},
 		"large, shrunk":     {image.Pt(3000, 2000), []image.Rectangle{image.Rect(1200, 300, 2160, 1500)}},
 		"none":              {image.Pt(500, 500), nil},
 		"less than a face":  {image.Pt(12, 9), nil},
@@ -141,6 +144,35 @@ func TestASearchEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := detector(t).Detect(ctx, asPNG(t, portrait(t))); whittle.CodeOf(err) != whittle.Canceled || !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// Clusters are apart and in order, whatever the windows were, and a face's
+// windows make one.
+func TestClusters(t *testing.T) {
+	face := []pigo.Detection{{Row: 100, Col: 100, Scale: 80, Q: 9}, {Row: 104, Col: 96, Scale: 84, Q: 3}, {Row: 60, Col: 90, Scale: 90, Q: 1}, {Row: 100, Col: 138, Scale: 90, Q: 1}}
+	other := pigo.Detection{Row: 300, Col: 300, Scale: 60, Q: 20}
+	got := cluster(append(face, other))
+	if len(got) != 2 || got[0] != other || got[1].Row < 90 || got[1].Row > 104 || got[1].Col < 92 || got[1].Col > 110 {
+		t.Errorf("%+v", got)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		windows := make([]pigo.Detection, random.IntN(200))
+		for i := range windows {
+			windows[i] = pigo.Detection{Row: random.IntN(500), Col: random.IntN(500), Scale: 20 + random.IntN(200), Q: random.Float32() + 0.001}
+		}
+		faces := cluster(windows)
+		if (len(faces) == 0) != (len(windows) == 0) {
+			t.Fatalf("%d windows are %d faces", len(windows), len(faces))
+		}
+		for i, f := range faces {
+			for _, before := range faces[:i] {
+				if f.Q > before.Q || holds(f, before) || holds(before, f) {
+					t.Fatalf("%+v after %+v", f, before)
+				}
+			}
+		}
 	}
 }
 
