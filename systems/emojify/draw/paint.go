@@ -25,9 +25,9 @@ import (
 const (
 	// maxFaces of one picture.
 	maxFaces = 128
-	// over is an emoji's diameter, of the longer side of its face: detectors
-	// give brows to chin, and ears and hair stand out.
-	over = 1.35
+	// over is an emoji's diameter, of the longer side of its face: what
+	// detectors give has brows and chin near its sides.
+	over = 1.15
 	// maxSprite is the diameter up to which an emoji is drawn as it will be
 	// seen, in pixels; larger ones are drawn so, and enlarged.
 	maxSprite = 1024

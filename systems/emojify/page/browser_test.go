@@ -1,0 +1,368 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"whittle/systems/emojify/api"
+	"whittle/systems/emojify/cache"
+	emojidraw "whittle/systems/emojify/draw"
+	"whittle/systems/emojify/facebox"
+	"whittle/systems/emojify/fetch"
+	"whittle/systems/emojify/page"
+	"whittle/systems/emojify/picture"
+)
+
+// gated is face detection that waits, while there is a gate.
+type gated struct {
+	api.Finder
+	mu   sync.Mutex // guards the following
+	gate chan struct{}
+}
+
+func (g *gated) Find(ctx context.Context, picture []byte) ([]image.Rectangle, error) {
+	g.mu.Lock()
+	gate := g.gate
+	g.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return g.Finder.Find(ctx, picture)
+}
+
+func (g *gated) shut() (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gate := make(chan struct{})
+	g.gate = gate
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.gate = nil
+		close(gate)
+	})
+}
+
+// house is the whole system, each part behind a port of its own, with one
+// worker, so that a picture can be made to wait.
+func house(t *testing.T) (url string, faces *gated) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	store, err := cache.Open(t.TempDir(), cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	keeper := cache.NewServer(store, prometheus.NewRegistry(), log)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- keeper.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		keeper.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	box, err := facebox.New(facebox.Options{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxed := httptest.NewServer(box)
+	t.Cleanup(boxed.Close)
+	client, err := facebox.NewClient(boxed.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	faces = &gated{Finder: client}
+	a, err := api.New(api.Options{
+		Cache: conn, Finder: faces, Painter: emojidraw.New(picture.Limits{}), Page: page.Handler(),
+		Fetcher: fetch.New(fetch.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}),
+		Metrics: prometheus.NewRegistry(), Log: log, Workers: 1,
+		FinderCalls: api.Calls{Timeout: time.Minute}, JobTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		a.Close(ctx)
+	})
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close)
+	return srv.URL, faces
+}
+
+// people is pigo's own test picture, three times on a wall.
+func people(t testing.TB) []byte {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/esimov/pigo").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "sample.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := jpeg.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := image.NewRGBA(image.Rect(0, 0, 1060, 460))
+	draw.Draw(m, m.Rect, image.NewUniform(color.RGBA{0xc8, 0xd6, 0xe2, 0xff}), image.Point{}, draw.Src)
+	for i := range 3 {
+		draw.Draw(m, one.Bounds().Add(image.Pt(25+345*i, 30)), one, image.Point{}, draw.Src)
+	}
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// tab is a page in a headless Chromium.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+func open(t *testing.T) *tab {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("NO BROWSER: the page was not tried in one; apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.WindowSize(1100, 900))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return &tab{t, ctx}
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// js gives what an expression comes to, a promise's value included.
+func (b *tab) js(expression string) string {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%.200s: %v", expression, err)
+	}
+	return value
+}
+
+// until waits for a condition, and says what the page shows if it never comes.
+func (b *tab) until(condition string) {
+	b.t.Helper()
+	got := b.js(`new Promise(found => {
+		const end = Date.now() + 20000;
+		const look = () => ` + condition + ` ? found('') : Date.now() > end ? found(document.body.innerText) : setTimeout(look, 20);
+		look();
+	})`)
+	if got != "" {
+		b.shoot("failed")
+		b.t.Fatalf("%s never came; the page says %q", condition, got)
+	}
+}
+
+// shoot keeps a picture of the page for people, where SCREENSHOTS names a folder.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600)
+	}
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+func (b *tab) scheme(name string) {
+	b.t.Helper()
+	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return chromedp.Void{}, err
+	})
+}
+
+const (
+	shown    = `!document.getElementById('done').hidden`
+	troubled = `!document.getElementById('trouble').hidden`
+	trouble  = `document.getElementById('trouble').textContent`
+	waits    = `document.getElementById('says').textContent`
+)
+
+// drop lets go of a picture over the page.
+func (b *tab) drop(encoded []byte, kind string) {
+	b.t.Helper()
+	b.js(`(() => {
+		const bytes = Uint8Array.from(atob('` + base64.StdEncoding.EncodeToString(encoded) + `'), c => c.charCodeAt(0));
+		const transfer = new DataTransfer();
+		transfer.items.add(new File([bytes], 'a', {type: '` + kind + `'}));
+		document.getElementById('drop').dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true}));
+		return '';
+	})()`)
+}
+
+// yellow says whether the shown picture is an emoji's face at a place.
+func (b *tab) yellow(x, y int) bool {
+	b.t.Helper()
+	return b.js(fmt.Sprintf(`(() => {
+		const img = document.getElementById('picture'), c = document.createElement('canvas');
+		c.width = img.naturalWidth; c.height = img.naturalHeight;
+		const at = c.getContext('2d');
+		at.drawImage(img, 0, 0);
+		const [r, g, b] = at.getImageData(%d, %d, 1, 1).data;
+		return String(r > 200 && g > 150 && b < 170 && r - b > 80);
+	})()`, x, y)) == "true"
+}
+
+func TestAnAddressBecomesAPicture(t *testing.T) {
+	b := open(t)
+	base, faces := house(t)
+	crowd := people(t)
+	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".jpg") {
+			w.Write(crowd)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer pictures.Close()
+
+	b.do(chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#url")))
+	b.shoot("1-start")
+
+	// One picture is worked on and two wait before this one.
+	release := faces.shut()
+	defer release()
+	b.js(`(async () => {
+		for (const n of [1, 2, 3]) await fetch('emojify/', {method: 'POST', body: '` + pictures.URL + `/' + n + '.jpg'});
+		return '';
+	})()`)
+	b.do(chromedp.SendKeys(chromedp.CSS("#url"), pictures.URL+"/4.jpg\r"))
+	b.until(waits + `.startsWith('In the queue: 3 of 3')`)
+	b.shoot("2-queue")
+	release()
+	b.until(shown)
+	b.shoot("3-done")
+	for i := range 3 {
+		if !b.yellow(25+345*i+160, 30+110) || b.yellow(25+345*i+160, 30+30) {
+			t.Errorf("face %d is not covered, or more than it", i)
+		}
+	}
+	if focused := b.js(`document.activeElement.id`); focused != "result" {
+		t.Errorf("the focus is on %q", focused)
+	}
+
+	b.do(chromedp.Reload())
+	b.until(shown) // the link leads back to it
+
+	b.do(chromedp.Click(chromedp.CSS("#again")), chromedp.WaitVisible(chromedp.CSS("#url")))
+	if where := b.js(`location.hash + document.activeElement.id`); where != "url" {
+		t.Errorf("another picture begins at %q", where)
+	}
+	for address, says := range map[string]string{
+		"pictures.example/a.jpg":       "An address begins with http:// or https://.",
+		"http://169.254.169.254/a.jpg": "The URL leads to an address that is not public.",
+		pictures.URL + "/none":         "The picture's server answered 404.",
+	} {
+		b.js(`document.getElementById('url').value = '` + address + `'; document.getElementById('ask').requestSubmit(); ''`)
+		b.until(troubled + ` && ` + trouble + ` === ` + fmt.Sprintf("%q", says))
+	}
+	b.shoot("4-trouble")
+}
+
+func TestADroppedPicture(t *testing.T) {
+	b := open(t)
+	base, _ := house(t)
+	b.do(chromedp.EmulateViewport(390, 780, chromedp.EmulateScale(2)), chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#drop")))
+	b.scheme("dark")
+	b.shoot("5-phone")
+	if wide := b.js(`String(document.documentElement.scrollWidth)`); wide != "390" {
+		t.Errorf("a phone's page is %s wide, of 390", wide)
+	}
+
+	b.drop(people(t), "image/jpeg")
+	b.until(shown)
+	b.shoot("6-phone-done")
+	if !b.yellow(25+345+160, 30+110) {
+		t.Error("the face in the middle is not covered")
+	}
+
+	// A picture that is too large is made smaller; a type that the api does not
+	// take is made one that it does.
+	b.do(chromedp.Click(chromedp.CSS("#again")))
+	var large bytes.Buffer
+	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 5000, 4000))); err != nil {
+		t.Fatal(err)
+	}
+	b.drop(large.Bytes(), "image/png")
+	b.until(shown + ` && document.getElementById('picture').naturalWidth === 2048`)
+
+	b.do(chromedp.Click(chromedp.CSS("#again")))
+	b.drop([]byte("no picture"), "image/png")
+	b.until(troubled + ` && ` + trouble + ` === 'That is not a picture that can be read here.'`)
+}
