@@ -45,11 +45,23 @@ func goOwner(pkg, file string) Owner {
 		return Library
 	case standardRoots[root]:
 		return Standard
+	case generated(file):
+		return Library
 	case file == "" && strings.Contains(root, "."):
 		return Library
 	default:
 		return Own
 	}
+}
+
+// generated says that a file was made from a contract: nobody's line to mend.
+func generated(file string) bool {
+	for _, suffix := range []string{".pb.go", ".twirp.go", ".connect.go", "_gen.go", ".gen.go"} {
+		if strings.HasSuffix(file, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeOwner tells whose a function under V8 is by its script's URL.

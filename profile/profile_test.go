@@ -159,6 +159,7 @@ func TestOwners(t *testing.T) {
 	}{
 		{"whittle/systems/count/sum.(*Pool).Draw", "whittle/systems/count/sum/pool.go", Own, Work},
 		{"main.main", "/home/me/shop/main.go", Own, Work},
+		{"shop/rpc.(*GetResponse).String", "shop/rpc/shop.pb.go", Library, Work},
 		{"github.com/me/shop/api.Get[go.shape.struct { net/http.X }]", "/home/me/shop/api/get.go", Own, Work},
 		{"google.golang.org/protobuf/proto.Marshal", "google.golang.org/protobuf@v1.36.12/proto/encode.go", Library, Encoding},
 		{"github.com/a/b.F", "/root/go/pkg/mod/github.com/a/b@v1.2.3/f.go", Library, Work},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -27,8 +28,8 @@ import (
 
 // The demo's traffic and measurements.
 const (
-	emojifyRate     = 30 // pictures a second
-	emojifyLoad     = 10 * time.Second
+	emojifyRate     = 20 // pictures a second
+	emojifyLoad     = 8 * time.Second
 	emojifyProfile  = 5 * time.Second // as long as the seed's author profiled
 	emojifyRuns     = 5
 	emojifyRunTime  = time.Second
@@ -135,7 +136,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	with := &d.story.With
 	d.screen.say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
 	d.screen.heading("Act 2: profile it for five seconds")
-	if err := with.Profile.WriteSummary(d.screen.w); err != nil {
+	if err := with.Profile.WriteFindings(d.screen.w); err != nil {
 		return err
 	}
 	named := false
@@ -157,9 +158,11 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	without := &d.story.Without
 	d.story.Fall = 1 - without.APICPU/max(with.APICPU, 1e-9)
 	d.screen.say("CPU per request: %s before, %s after: it fell by %.0f %%", milliseconds(with.APICPU), milliseconds(without.APICPU), 100*d.story.Fall)
-	if top := without.Profile.Parts; len(top) > 0 {
-		d.screen.say("the profile is now %s %.0f %%, %s", top[0].Kind, 100*top[0].Share, without.Profile.Sentence())
+	var parts []string
+	for _, p := range without.Profile.Parts[:min(len(without.Profile.Parts), 4)] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", p.Kind, 100*p.Share))
 	}
+	d.screen.say("the profile now: %s", strings.Join(parts, ", "))
 	if len(without.Profile.Smells) > 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the clean service smells of %s", without.Profile.Smells[0].Name)
 	}
@@ -242,17 +245,19 @@ func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadB
 	return &b, nil
 }
 
-// scene puts traffic on the system and profiles the api meanwhile.
+// scene puts traffic on the system, first to see what it costs, then to profile
+// it: what the profiler costs is not the line's.
 func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) error {
+	b, err := d.traffic(ctx, emojifyLoad)
+	if err != nil {
+		return err
+	}
+	s.Rate, s.Failed, s.P50, s.P99 = b.Rate, b.Failed, b.MedianMS, b.P99MS
+	s.APICPU, s.CacheCPU = b.CPUByProcess["api"], b.CPUByProcess["cache"]
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		b, err := d.traffic(ctx, emojifyLoad)
-		if err != nil {
-			return err
-		}
-		s.Rate, s.Failed, s.P50, s.P99 = b.Rate, b.Failed, b.MedianMS, b.P99MS
-		s.APICPU, s.CacheCPU = b.CPUByProcess["api"], b.CPUByProcess["cache"]
-		return nil
+		_, err := d.traffic(ctx, emojifyProfile+2*time.Second)
+		return err
 	})
 	g.Go(func() error {
 		m := measuring{Duration: emojifyProfile}
@@ -280,7 +285,7 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, emojifyWaitsFor)
 	defer cancel()
 	var b bytes.Buffer
-	if err := png.Encode(&b, noise(320, 240)); err != nil {
+	if err := png.Encode(&b, noise(480, 360)); err != nil {
 		return whittle.Errorf(whittle.Internal, "draw picture: %w", err)
 	}
 	var job struct {

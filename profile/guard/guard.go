@@ -240,14 +240,19 @@ func (v *Verdict) Sentence() string {
 	return s
 }
 
-func micros(ns float64) string { return fmt.Sprintf("%.4g µs", ns/1e3) }
+func micros(ns float64) string {
+	if ns >= 1e6 {
+		return fmt.Sprintf("%.3g ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.3g µs", ns/1e3)
+}
 
 func change(ratio float64) string {
 	switch {
 	case math.IsInf(ratio, 1):
 		return "+∞"
 	case ratio >= 2:
-		return fmt.Sprintf("%.3g times", ratio)
+		return fmt.Sprintf("%.3g times as much", ratio)
 	}
 	return strings.Replace(fmt.Sprintf("%+.1f %%", 100*(ratio-1)), "-", "−", 1)
 }

@@ -40,16 +40,20 @@ func (r *Report) name() string {
 	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }
 
+// WriteFindings writes what matters for a terminal: the message, the smells, the
+// way to the dearest line.
+func (r *Report) WriteFindings(w io.Writer) error {
+	var b strings.Builder
+	r.findings(&b)
+	r.way(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // WriteSummary writes the report for a terminal: words first, then tables.
 func (r *Report) WriteSummary(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", r.Sentence())
-	for _, s := range r.Smells {
-		fmt.Fprintf(&b, "\n! %s: %s\n  %s\n  %s\n", s.Name, s.Title, s.Evidence, s.Advice)
-	}
-	if len(r.Smells) == 0 && r.cpu != nil {
-		b.WriteString("\nNone of the known smells.\n")
-	}
+	r.findings(&b)
 	fmt.Fprintf(&b, "\n%s (%s), %s s, %s of a core", r.name(), r.Runtime, number(r.Seconds), number(r.Cores))
 	if r.Requests > 0 {
 		fmt.Fprintf(&b, ", %d requests, %s of CPU each", r.Requests, milliseconds(r.CPUPerRequest))
@@ -66,24 +70,59 @@ func (r *Report) WriteSummary(w io.Writer) error {
 		fmt.Fprintf(&b, "\n%s\n", t.Caption)
 		writeTable(&b, t.Head, t.Rows)
 	}
-	for i := range min(len(r.Sites), 3) {
-		fmt.Fprintf(&b, "\nThe way to %s, %s of the CPU\n", r.Sites[i].Where(), percent(r.Sites[i].Share))
-		for _, f := range r.Sites[i].Chain {
-			mark := " "
-			if f.Own {
-				mark = "*"
-			}
-			fmt.Fprintf(&b, "  %s %s  %s\n", mark, short(f.Function), f.Where())
-		}
-	}
-	if len(r.Sites) > 0 {
-		b.WriteString("  (* your own code)\n")
-	}
+	r.way(&b)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "\nnote: %s\n", warning)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (r *Report) findings(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s\n", r.Sentence())
+	for _, s := range r.Smells {
+		fmt.Fprintf(b, "\n! %s: %s\n  %s\n  %s\n", s.Name, s.Title, s.Evidence, s.Advice)
+	}
+	if len(r.Smells) == 0 && r.cpu != nil {
+		b.WriteString("\nNone of the known smells.\n")
+	}
+}
+
+func (r *Report) way(b *strings.Builder) {
+	if len(r.Sites) > 0 {
+		fmt.Fprintf(b, "\nThe way to %s (* your own code)\n", r.Sites[0].Where())
+		writeChain(b, r.Sites[0].Chain)
+	}
+}
+
+// shownOfOthers is how many frames of a stretch of others' code are shown at
+// each end of it.
+const shownOfOthers = 2
+
+func writeChain(w io.Writer, chain []Frame) {
+	for i := 0; i < len(chain); {
+		end := i
+		for end < len(chain) && !chain[end].Own {
+			end++
+		}
+		if left := end - i - 2*shownOfOthers; left > 1 {
+			writeFrames(w, chain[i:i+shownOfOthers])
+			fmt.Fprintf(w, "    … %d more\n", left)
+			i = end - shownOfOthers
+		}
+		writeFrames(w, chain[i:min(end+1, len(chain))])
+		i = end + 1
+	}
+}
+
+func writeFrames(w io.Writer, frames []Frame) {
+	for _, f := range frames {
+		mark := " "
+		if f.Own {
+			mark = "*"
+		}
+		fmt.Fprintf(w, "  %s %s  %s\n", mark, short(f.Function), f.Where())
+	}
 }
 
 func writeTable(w io.Writer, head []string, rows [][]string) {
