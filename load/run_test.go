@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +19,15 @@ import (
 	"whittle/load/report"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets more tests wait side by side than there are cores: waiting, for
+// a server that stands still or a plan's phases, is what most of them do.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // parsed reads a plan or fails the test.
 func parsed(t testing.TB, src string) *plan.Plan {
