@@ -157,12 +157,19 @@ func (t *Table) write(b *strings.Builder) {
 	b.WriteString("</tbody></table></div>\n")
 }
 
+// longestNumber is the length from which on a cell is text, in bytes: a number
+// with its unit and its interval is shorter.
+const longestNumber = 40
+
 // align stands a column to the right where all its cells begin like numbers.
 func (t *Table) align(col int) string {
 	seen := false
 	for _, r := range t.Rows {
 		if col >= len(r) || r[col] == "" || r[col] == "–" {
 			continue
+		}
+		if len(r[col]) > longestNumber {
+			return "" // a sentence that begins with a number
 		}
 		if !strings.ContainsAny(r[col][:1], "0123456789+-.") && !strings.HasPrefix(r[col], "−") {
 			return ""

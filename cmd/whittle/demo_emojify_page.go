@@ -27,8 +27,10 @@ func (d *emojifyDemo) page() (*chart.Page, error) {
 			{Value: fmt.Sprintf("%.0f/s", s.Without.Rate), Label: "requests in both scenes"},
 		},
 		Figures: []chart.Figure{chart.Bars("CPU a request", "The api beside the cache behind it, for the same requests.", []chart.BarGroup{
-			{Name: "with the line", Unit: "ms", Bars: []chart.Bar{bar("api", s.With.APICPU, chart.Monolith), bar("cache", s.With.CacheCPU, chart.Candidate)}},
-			{Name: "without it", Unit: "ms", Bars: []chart.Bar{bar("api", s.Without.APICPU, chart.Monolith), bar("cache", s.Without.CacheCPU, chart.Candidate)}},
+			{Name: "api and cache", Unit: "ms", Bars: []chart.Bar{
+				bar("api, with the line", s.With.APICPU, chart.Monolith), bar("api, without it", s.Without.APICPU, chart.Monolith),
+				bar("cache, with", s.With.CacheCPU, chart.Candidate), bar("cache, without", s.Without.CacheCPU, chart.Candidate),
+			}},
 		})},
 	})
 	if s.With.Profile != nil {
