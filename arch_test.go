@@ -77,6 +77,8 @@ var rooms = map[string]int{
 	"whittle/systems/emojify/draw":        31,
 	"whittle/systems/emojify/facebox":     31,
 	"whittle/systems/emojify/fetch":       31,
+	"whittle/systems/emojify/page":        31,
+	"whittle/systems/emojify/mesh":        32,
 	"whittle/systems/emojify/cache":       31,
 	"whittle/systems/emojify/api":         31,
 	"whittle/systems/emojify/cmd/emojify": 32,

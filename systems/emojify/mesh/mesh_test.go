@@ -1,0 +1,307 @@
+package mesh
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"image"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"whittle"
+	"whittle/systems/emojify/api"
+	"whittle/systems/emojify/cache"
+	"whittle/systems/emojify/rpc"
+)
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func dial(t *testing.T, address string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// sound is a cache as it is.
+func sound(t *testing.T) (address string) {
+	t.Helper()
+	store, err := cache.Open(t.TempDir(), cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := cache.NewServer(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	l := listen(t)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		s.Shutdown(ctx)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		store.Close()
+	})
+	return l.Addr().String()
+}
+
+// sick is the second cache, which has what the first one has, and answers
+// UNAVAILABLE to every call while it is ill.
+type sick struct {
+	rpc.UnimplementedCacheServiceServer
+	first rpc.CacheServiceClient
+	ill   atomic.Bool
+	calls atomic.Int64
+}
+
+func (s *sick) Exists(ctx context.Context, in *rpc.ExistsRequest) (*rpc.ExistsResponse, error) {
+	s.calls.Add(1)
+	if s.ill.Load() {
+		return nil, status.Error(codes.Unavailable, "an error that was asked for")
+	}
+	return s.first.Exists(ctx, in)
+}
+
+func (s *sick) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.GetResponse]) error {
+	s.calls.Add(1)
+	if s.ill.Load() {
+		return status.Error(codes.Unavailable, "an error that was asked for")
+	}
+	from, err := s.first.Get(out.Context(), in)
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := from.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := out.Send(m); err != nil {
+			return err
+		}
+	}
+}
+
+func beside(t *testing.T, first string) (*sick, string) {
+	t.Helper()
+	s := &sick{first: rpc.NewCacheServiceClient(dial(t, first))}
+	s.ill.Store(true)
+	server := grpc.NewServer()
+	rpc.RegisterCacheServiceServer(server, s)
+	l := listen(t)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, l.Addr().String()
+}
+
+// put keeps an item in a cache and gives its key.
+func put(t *testing.T, address string, item []byte) string {
+	t.Helper()
+	sum := sha256.Sum256(item)
+	key := hex.EncodeToString(sum[:])
+	stream, err := rpc.NewCacheServiceClient(dial(t, address)).Put(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first := true; len(item) > 0; first = false {
+		m := &rpc.PutRequest{Data: item[:min(len(item), 128<<10)]}
+		if first {
+			m.Key = key
+		}
+		item = item[len(m.GetData()):]
+		if err := stream.Send(m); err != nil {
+			break // what went wrong is in the answer
+		}
+	}
+	if _, err := stream.CloseAndRecv(); err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// idle stands for the parts of the api that serving from the cache does not use.
+type idle struct{}
+
+func (idle) Fetch(context.Context, string) ([]byte, error) {
+	return nil, whittle.Errorf(whittle.Unavailable, "not here")
+}
+func (idle) Find(context.Context, []byte) ([]image.Rectangle, error) { return nil, nil }
+func (idle) Ready(context.Context) error                             { return nil }
+func (idle) Paint(_ context.Context, p []byte, _ []image.Rectangle) ([]byte, error) {
+	return p, nil
+}
+
+// serveAPI serves an api that never repeats a call to the cache itself, so that
+// what is repeated is Envoy's doing.
+func serveAPI(t *testing.T, cacheAt string) (url string) {
+	t.Helper()
+	a, err := api.New(api.Options{
+		Cache: dial(t, cacheAt), Fetcher: idle{}, Finder: idle{}, Painter: idle{},
+		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		CacheCalls: api.Calls{Attempts: 1, Timeout: 20 * time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		a.Close(ctx)
+	})
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// ask gets a picture so often, from four users at once, and says how many of
+// the answers were not the picture.
+func ask(t *testing.T, url string, times int, want []byte) (wrong int) {
+	t.Helper()
+	var bad atomic.Int64
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() {
+			for range times / 4 {
+				if err := same(url, want); err != nil {
+					bad.Add(1)
+					t.Log(err)
+				}
+			}
+		})
+	}
+	users.Wait()
+	return int(bad.Load())
+}
+
+func same(url string, want []byte) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, want) {
+		return fmt.Errorf("%s: %d bytes, %v", resp.Status, len(got), err)
+	}
+	return nil
+}
+
+// One of two caches fails every call. Users notice nothing, because Envoy asks
+// the other one; after a few failures it asks the sick one no more, and when
+// that is well, it is taken back.
+func TestRetriesHideASickCache(t *testing.T) {
+	first := sound(t)
+	second, at := beside(t, first)
+	e := start(t, [2]string{first, at}, settings{"base_ejection_time: 5s": "base_ejection_time: 0.5s", "    interval: 1s": "    interval: 0.1s"})
+	item := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("emoji"), 100_000)...)
+	url := serveAPI(t, e.hop) + "/cache/" + put(t, first, item)
+
+	const times = 200
+	if wrong := ask(t, url, times, item); wrong != 0 {
+		t.Errorf("users saw %d of %d answers fail", wrong, times)
+	}
+	s := e.stats()
+	if s["upstream_rq_retry"] < 5 || s["upstream_rq_retry_success"] != s["upstream_rq_retry"] {
+		t.Errorf("%d retries, of which %d went well", s["upstream_rq_retry"], s["upstream_rq_retry_success"])
+	}
+	if s["outlier_detection.ejections_enforced_total"] < 1 {
+		t.Errorf("the sick cache was never ejected: %v", s)
+	}
+	if failed := int(second.calls.Load()); failed != s["upstream_rq_retry"] {
+		t.Errorf("%d calls failed, %d were repeated", failed, s["upstream_rq_retry"])
+	}
+	if got := s["grpc.emojify.cache.v1.CacheService.Get.total"]; got < times {
+		t.Errorf("%d calls of Get are counted, of %d: %v", got, times, s)
+	}
+	t.Logf("%d retries, %d ejections in %d requests", s["upstream_rq_retry"], s["outlier_detection.ejections_enforced_total"], times)
+
+	second.ill.Store(false)
+	e.until("the second cache, well again, is asked", func() bool {
+		before := second.calls.Load()
+		if wrong := ask(t, url, 8, item); wrong != 0 {
+			t.Fatalf("%d answers fail although both caches are well", wrong)
+		}
+		return e.stats()["outlier_detection.ejections_active"] == 0 && second.calls.Load() > before
+	})
+}
+
+// The same without retries: what the ejection alone is worth. The failures that
+// lead to it are seen, and none after it.
+func TestWithoutRetriesTheFailuresShow(t *testing.T) {
+	first := sound(t)
+	second, at := beside(t, first)
+	e := start(t, [2]string{first, at}, settings{"num_retries: 2": "num_retries: 0", "base_ejection_time: 5s": "base_ejection_time: 300s"})
+	key := put(t, first, []byte("\x89PNG\r\n\x1a\n"))
+	client := rpc.NewCacheServiceClient(dial(t, e.hop))
+	failed, last := 0, 0
+	for i := range 100 {
+		out, err := client.Exists(t.Context(), &rpc.ExistsRequest{Key: key})
+		switch {
+		case status.Code(err) == codes.Unavailable:
+			failed, last = failed+1, i
+		case err != nil || !out.GetExists():
+			t.Fatalf("%v, %v", out, err)
+		}
+	}
+	if failed != 5 || int(second.calls.Load()) != failed || last > 20 {
+		t.Errorf("%d calls failed, the last of them the %dth; the sick cache had %d", failed, last+1, second.calls.Load())
+	}
+	s := e.stats()
+	if s["outlier_detection.ejections_active"] != 1 || s["upstream_rq_retry"] != 0 {
+		t.Errorf("%d ejected, %d retries", s["outlier_detection.ejections_active"], s["upstream_rq_retry"])
+	}
+}
+
+// A cache whose port nobody listens on is as good as one that fails.
+func TestACacheThatIsNotThere(t *testing.T) {
+	first := sound(t)
+	l := listen(t)
+	gone := l.Addr().String()
+	l.Close()
+	e := start(t, [2]string{first, gone}, settings{"base_ejection_time: 5s": "base_ejection_time: 300s"})
+	key := put(t, first, []byte("\x89PNG\r\n\x1a\n"))
+	client := rpc.NewCacheServiceClient(dial(t, e.hop))
+	for range 60 {
+		if out, err := client.Exists(t.Context(), &rpc.ExistsRequest{Key: key}); err != nil || !out.GetExists() {
+			t.Fatalf("%v, %v", out, err)
+		}
+	}
+	if s := e.stats(); s["upstream_cx_connect_fail"] < 1 || s["outlier_detection.ejections_active"] != 1 {
+		t.Errorf("%d connections failed, %d ejected", s["upstream_cx_connect_fail"], s["outlier_detection.ejections_active"])
+	}
+}
