@@ -26,10 +26,16 @@ type pictures struct {
 	health     healthpb.HealthClient
 	up         *upstream
 	debugPrint bool
+	buffers    *buffers
+	codec      grpc.CallOption
 }
 
 func newPictures(conn grpc.ClientConnInterface, up *upstream, debugPrint bool) *pictures {
-	return &pictures{rpc.NewCacheServiceClient(conn), healthpb.NewHealthClient(conn), up, debugPrint}
+	b := &buffers{}
+	return &pictures{
+		rpc.NewCacheServiceClient(conn), healthpb.NewHealthClient(conn), up, debugPrint,
+		b, grpc.ForceCodecV2(newPieceCodec(b)),
+	}
 }
 
 // picture is one that comes from the cache. It must be closed.
@@ -37,6 +43,7 @@ type picture struct {
 	size     int64
 	modified time.Time
 	next     []byte // what has come and was not taken
+	taken    []byte // what was, until the next piece
 	from     *pictures
 	stream   grpc.ServerStreamingClient[rpc.GetResponse]
 	cancel   context.CancelFunc
@@ -57,7 +64,7 @@ func (p *pictures) attempt(ctx, attempt context.Context, id string) (*picture, e
 	ctx, cancel := context.WithCancel(ctx)
 	late := context.AfterFunc(attempt, cancel)
 	defer late()
-	stream, err := p.client.Get(ctx, &rpc.GetRequest{Key: id})
+	stream, err := p.client.Get(ctx, &rpc.GetRequest{Key: id}, p.codec)
 	if err != nil {
 		cancel()
 		return nil, coded(err)
@@ -87,11 +94,13 @@ func (p *pictures) receive(stream grpc.ServerStreamingClient[rpc.GetResponse]) (
 	return d, err
 }
 
-// piece gives the next bytes, io.EOF after the last.
+// piece gives the next bytes, io.EOF after the last. They hold until the next
+// call.
 func (p *picture) piece() ([]byte, error) {
-	if b := p.next; len(b) > 0 {
-		p.next = nil
-		return b, nil
+	p.from.buffers.put(p.taken)
+	p.taken, p.next = p.next, nil
+	if len(p.taken) > 0 {
+		return p.taken, nil
 	}
 	late := time.AfterFunc(p.from.up.calls.Timeout, p.cancel)
 	defer late.Stop()
@@ -102,11 +111,17 @@ func (p *picture) piece() ([]byte, error) {
 	if err != nil {
 		return nil, coded(err)
 	}
-	return m.GetData(), nil
+	p.taken = m.GetData()
+	return p.taken, nil
 }
 
 // close ends the stream, finished or not.
-func (p *picture) close() { p.cancel() }
+func (p *picture) close() {
+	p.cancel()
+	p.from.buffers.put(p.taken)
+	p.from.buffers.put(p.next)
+	p.taken, p.next = nil, nil
+}
 
 // exists says whether the cache has a picture.
 func (p *pictures) exists(ctx context.Context, id string) (there bool, err error) {

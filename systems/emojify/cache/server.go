@@ -35,10 +35,11 @@ type Server struct {
 // nothing.
 func NewServer(store *Store, r prometheus.Registerer, log *slog.Logger) *Server {
 	m := newMetrics(store, r)
-	s := &Server{store: store, log: log, service: &service{store: store}, health: health.NewServer()}
+	s := &Server{store: store, log: log, service: &service{store: store, buffers: &buffers{}}, health: health.NewServer()}
 	s.grpc = grpc.NewServer(
 		grpc.ChainUnaryInterceptor(m.unary),
 		grpc.ChainStreamInterceptor(m.stream),
+		grpc.ForceServerCodecV2(newPieceCodec(s.service.buffers)),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.WriteBufferSize(128<<10),
 		grpc.MaxConcurrentStreams(256),

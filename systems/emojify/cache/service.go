@@ -28,7 +28,8 @@ const (
 // service is the contract over a store.
 type service struct {
 	rpc.UnimplementedCacheServiceServer
-	store *Store
+	store   *Store
+	buffers *buffers
 	// receiving are the goroutines that wait for a sender. Each ends with its
 	// stream.
 	receiving sync.WaitGroup
@@ -56,18 +57,18 @@ func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.Get
 	defer func() { _ = item.Close() }() // it was only read
 	first := true
 	for rest := item.Size; rest > 0; {
-		// Not one buffer for all: gRPC may look at a message after Send.
-		m := &rpc.GetResponse{Data: make([]byte, min(rest, pieceSize))}
+		// Send takes it over: see pieceCodec.
+		m := &rpc.GetResponse{Data: *s.buffers.Get(int(min(rest, pieceSize)))}
 		if first {
 			first, m.Size, m.Modified = false, item.Size, timestamppb.New(item.Modified)
 		}
 		if _, err := io.ReadFull(item, m.GetData()); err != nil {
 			return whittle.Errorf(whittle.Unavailable, "read item: %w", err)
 		}
+		rest -= int64(len(m.GetData()))
 		if err := out.Send(m); err != nil {
 			return whittle.Errorf(whittle.Canceled, "send item: %w", err)
 		}
-		rest -= int64(len(m.GetData()))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"whittle/systems/emojify/draw"
 	"whittle/systems/emojify/facebox"
 	"whittle/systems/emojify/fetch"
+	"whittle/systems/emojify/page"
 	"whittle/systems/emojify/picture"
 )
 
@@ -22,7 +23,7 @@ func (f *pictureFlags) limits() (picture.Limits, error) {
 	return picture.Limits{Bytes: f.MaxPicture, Pixels: f.MaxPixels}, nil
 }
 
-// fill gives the API its pipeline.
+// fill gives the API its pipeline, and its page.
 func (f *apiFlags) fill(o *api.Options, limits picture.Limits, faceboxURL string) (closeParts func(), err error) {
 	finder, err := facebox.NewClient(faceboxURL)
 	if err != nil {
@@ -32,5 +33,6 @@ func (f *apiFlags) fill(o *api.Options, limits picture.Limits, faceboxURL string
 	o.Fetcher = fetch.New(fetch.Options{Limits: limits, Allow: f.Allow})
 	o.Finder = finder
 	o.Painter = draw.New(limits)
+	o.Page = page.Handler()
 	return finder.Close, nil
 }
