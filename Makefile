@@ -140,6 +140,10 @@ bench-load: build ## CPU per request sent, beside wrk, oha, hey, k6, vegeta
 bench-compare: build ## a server compared with itself 200 times, and with one 3 % slower
 	@go run ./bench/duel
 
+.PHONY: bench-ingest
+bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -recovery 10GB by ARGS
+	@go run ./bench/ingest $(ARGS)
+
 .PHONY: story-count
 story-count: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/story

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"whittle/load"
+	"whittle/load/artillery"
+	"whittle/load/plan"
+	"whittle/load/report"
+)
+
+// eventBytes is an event's length on the wire, in a batch and alone.
+const eventBytes = 1024
+
+const (
+	idTemplate = "{{ $uuid }}"
+	idBytes    = 36
+)
+
+// eventJSON is a page view of 1 KB as a browser's SDK sends it, with an id of
+// its own each time.
+func eventJSON() string {
+	const head = `{"type":"track","event":"Item Viewed","anonymousId":"3f0c8f4e-5a1d-4c2b-9a77-5a0f6f1f7d11","messageId":"` + idTemplate + `",` +
+		`"timestamp":"2026-02-08T15:04:05.000Z","context":{"library":{"name":"analytics.js","version":"3.0.0"},"locale":"de-DE",` +
+		`"page":{"path":"/items/9","referrer":"https://search.example/","title":"An item","url":"https://example.com/items/9"},` +
+		`"userAgent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"},` +
+		`"properties":{"item":9,"price":19.99,"currency":"EUR","tags":["a","b"],"text":"`
+	const tail = `"}}`
+	const filler = "words that a customer may have typed "
+	fill := eventBytes - (len(head) + idBytes - len(idTemplate)) - len(tail)
+	return head + strings.Repeat(filler, fill/len(filler)+1)[:fill] + tail
+}
+
+// batchJSON is a body of n events.
+func batchJSON(n int) string {
+	return `{"batch":[` + strings.Repeat(eventJSON()+",", n-1) + eventJSON() + `]}`
+}
+
+// scenario is a way of sending events.
+type scenario struct {
+	name  string
+	path  string
+	body  string
+	batch int // events a request
+	conns int
+	// paced says that the users wait between requests, so that all together
+	// send settings.rate a second.
+	paced    bool
+	subjects []string
+}
+
+func scenarios() []scenario {
+	one, many := eventJSON(), batchJSON(50)
+	return []scenario{
+		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, node, benthos, bare}},
+		{name: "track_64", path: "/v1/track", body: one, batch: 1, conns: 64, subjects: []string{ours}},
+		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, node, benthos, bare}},
+		{name: paced, path: "/import", body: one, batch: 1, conns: 1000, paced: true, subjects: []string{ours, bare}},
+		{name: "batch_50", path: "/v1/batch", body: many, batch: 50, conns: 64, subjects: []string{ours, benthos, bare}},
+		{name: "import_50", path: "/import", body: many, batch: 50, conns: 64, subjects: []string{ours}},
+	}
+}
+
+// paced is the scenario whose answers' times say what a user waits for: at
+// saturation they say how many users there are.
+const paced = "paced_1000"
+
+// send loads a server by a scenario.
+func (c scenario) send(ctx context.Context, s settings, addr string, during time.Duration) (*report.Report, error) {
+	q := artillery.Quick{
+		URL: "http://" + addr + c.path, JSON: c.body, Timeout: time.Minute,
+		Closed: plan.Closed{Users: c.conns, Duration: during},
+	}
+	if c.paced {
+		q.Think = time.Duration(c.conns) * time.Second / time.Duration(s.rate)
+		q.Closed.Ramp = q.Think
+	}
+	p, err := q.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("make plan: %w", err)
+	}
+	r, err := load.Run(ctx, p, load.Options{MaxLate: time.Hour})
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case r.Completed == r.Failed:
+		return nil, fmt.Errorf("nothing was answered well: %v", r.Errors)
+	}
+	return r, nil
+}
+
+// wrong tells the failures of a run; empty: there were none.
+func wrong(r *report.Report) string {
+	if r.Failed == 0 {
+		return ""
+	}
+	return fmt.Sprint(maps.Collect(maps.All(r.Errors)), r.Codes)
+}

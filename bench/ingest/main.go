@@ -1,0 +1,108 @@
+// Ingest compares what keeping an event costs: the ingestion service on its
+// embedded log and on Kinesis, its Node counterpart, a public peer and a bare
+// net/http handler, in turn, for several rounds. Beside the answers' times
+// stand those of the disk's own sync. It also follows the service's memory, and
+// times its start on a large log after a kill.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// settings are the same for every subject.
+type settings struct {
+	rounds   int
+	duration time.Duration // of one measurement
+	rate     int           // requests per second of the paced measurement
+	steady   time.Duration // of the run whose memory is followed
+	recovery bytes         // of the log whose recovery is timed; 0: none
+	ingest   string
+	benthos  string
+	folder   string // for logs and configs, on the disk that is measured
+}
+
+func main() {
+	if len(os.Args) >= 2 {
+		switch os.Args[1] {
+		case bareRole:
+			os.Exit(serveBare())
+		case fillRole:
+			os.Exit(fillAs(os.Args[2:]))
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-ingest:", err)
+		os.Exit(3)
+	}
+}
+
+func parse(args []string) (s settings, out string, err error) {
+	s.recovery = 1 << 30
+	f := flag.NewFlagSet("bench-ingest", flag.ContinueOnError)
+	f.IntVar(&s.rounds, "rounds", 5, "how often each subject is measured, 2 to 100")
+	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
+	f.IntVar(&s.rate, "rate", 4000, "requests per second over 1000 connections of the paced measurement, 1000 to 50000")
+	f.DurationVar(&s.steady, "steady", 40*time.Second, "of the run whose memory is followed, 4s to 1h")
+	f.Var(&s.recovery, "recovery", "`size` of the log whose recovery is timed, such as 10GB; 0: none")
+	f.StringVar(&s.ingest, "ingest", "bin/ingest", "the `binary` under test")
+	f.StringVar(&s.benthos, "benthos", os.Getenv("BENTHOS"), "Benthos' `binary`, where it is not in PATH; also by the variable BENTHOS")
+	f.StringVar(&out, "out", "out", "`folder` for bench-ingest.json, and for the logs while they are measured")
+	if err := f.Parse(args); err != nil {
+		return s, "", err
+	}
+	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.rate < 1000 || s.rate > 50_000 ||
+		s.steady < 4*time.Second || s.steady > time.Hour || s.recovery > 1<<40 {
+		return s, "", errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m, rate 1000 to 50000, steady 4s to 1h, recovery up to 1 TiB")
+	}
+	return s, out, nil
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	s, out, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("make folder for results: %w", err)
+	}
+	if s.folder, err = os.MkdirTemp(out, "ingest-"); err != nil {
+		return fmt.Errorf("make folder for logs: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.folder)) }()
+	if s.folder, err = filepath.Abs(s.folder); err != nil {
+		return fmt.Errorf("find folder for logs: %w", err)
+	}
+	if err := roomFor(s.folder, int64(s.recovery)+spare); err != nil {
+		return err
+	}
+	// Every round's figures are for machines; people get what follows from them.
+	all, conclusion := table.New("ingest"), table.New("ingest")
+	conclude := func(subject, metric string, value float64, unit string) {
+		all.Add(subject, metric, value, unit)
+		conclusion.Add(subject, metric, value, unit)
+	}
+	if err := costs(ctx, s, all, conclude); err != nil {
+		return err
+	}
+	if s.recovery > 0 {
+		if err := recovery(ctx, s, conclude); err != nil {
+			return err
+		}
+	}
+	conclusion.Print(os.Stdout)
+	return all.Write(out)
+}
+
+// adder takes a row of the conclusion: both for people and for machines.
+type adder func(subject, metric string, value float64, unit string)

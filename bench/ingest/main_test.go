@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBodies(t *testing.T) {
+	fill := strings.NewReplacer(idTemplate, strings.Repeat("0", idBytes))
+	one := fill.Replace(eventJSON())
+	if len(one) != eventBytes || !json.Valid([]byte(one)) {
+		t.Errorf("an event of %d bytes, not %d: %s", len(one), eventBytes, one)
+	}
+	var many struct{ Batch []json.RawMessage }
+	if err := json.Unmarshal([]byte(fill.Replace(batchJSON(50))), &many); err != nil || len(many.Batch) != 50 {
+		t.Errorf("a batch of %d events: %v", len(many.Batch), err)
+	}
+	for _, e := range many.Batch {
+		if string(e) != one {
+			t.Errorf("an event of a batch is %s", e)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]int64{"10GB": 10e9, "512MB": 512e6, "7kB": 7e3, "0": 0, "123456789012": 123456789012} {
+		var b bytes
+		if err := b.Set(text); err != nil || int64(b) != want {
+			t.Errorf("%s is %d (%v), not %d", text, b, err, want)
+		}
+	}
+	for _, text := range []string{"", "GB", "-1", "1TB", "1.5GB", "99999999999GB"} {
+		var b bytes
+		if b.Set(text) == nil {
+			t.Errorf("%q was taken for %d", text, b)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	s, out, err := parse(nil)
+	if err != nil || s.rounds != 5 || s.recovery != 1<<30 || out != "out" {
+		t.Errorf("without flags: %+v, %q, %v", s, out, err)
+	}
+	for _, flag := range []string{"-rounds=1", "-duration=1ms", "-rate=1", "-steady=1s", "-recovery=9999GB"} {
+		if _, _, err := parse([]string{flag}); err == nil {
+			t.Errorf("%s was taken", flag)
+		}
+	}
+}
+
+func TestFamilyAndMemory(t *testing.T) {
+	if !slices.Contains(family(os.Getpid()), os.Getpid()) {
+		t.Error("a process is not of its own family")
+	}
+	if kib, ok := rssIn("Name:\tx\nVmRSS:\t   2048 kB\nThreads:\t1\n"); !ok || kib != 2<<20 {
+		t.Errorf("2 MiB are %v (%v)", kib, ok)
+	}
+	if _, ok := rssIn("Name:\tx\n"); ok {
+		t.Error("memory was found where there is none")
+	}
+}
+
+func TestDevice(t *testing.T) {
+	d, err := openDevice(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.file.Close()
+	if p50, p99, err := d.sample(4<<10, time.Millisecond); err != nil || p50 <= 0 || p99 < p50 {
+		t.Errorf("syncs of %v, 99 of 100 below %v: %v", p50, p99, err)
+	}
+}

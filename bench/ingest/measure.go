@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// The metrics, behind the scenario's name in the rows.
+const (
+	cpuMetric   = "cpu_per_event"
+	eventMetric = "events"
+	p50Metric   = "p50"
+	p99Metric   = "p99"
+	syncSubject = "device"
+	syncMetric  = "fdatasync_p99"
+)
+
+// syncBlocks are the lengths that the disk is timed with: a single event's
+// batch, and what a thousand users make one write of.
+var syncBlocks = []struct {
+	name  string
+	bytes int
+}{{"4KiB", 4 << 10}, {"256KiB", 256 << 10}}
+
+// costs measures every subject in every scenario, in turn, and then follows the
+// memory of the service that has been through all of it.
+func costs(ctx context.Context, s settings, t *table.T, conclude adder) (err error) {
+	h, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.end()) }()
+	disk, err := openDevice(s.folder)
+	if err != nil {
+		return err
+	}
+	defer disk.file.Close()
+	all := table.Rounds{}
+	for round := range s.rounds + 1 {
+		into, rows := all, t
+		if round == 0 { // to warm up
+			into, rows = table.Rounds{}, table.New("warm-up")
+		}
+		if err := oneRound(ctx, s, h, disk, rows, into); err != nil {
+			return err
+		}
+		fmt.Printf("round %d of %d\n", round, s.rounds)
+	}
+	summarize(all, h, conclude)
+	return steady(ctx, s, h, conclude)
+}
+
+func oneRound(ctx context.Context, s settings, h *house, disk *device, t *table.T, all table.Rounds) error {
+	for _, c := range scenarios() {
+		if c.paced {
+			for _, b := range syncBlocks {
+				p50, p99, err := disk.sample(b.bytes, time.Second)
+				if err != nil {
+					return err
+				}
+				all.Add(t, syncSubject, "fdatasync_p50_"+b.name, millis(p50), "ms")
+				all.Add(t, syncSubject, syncMetric+"_"+b.name, millis(p99), "ms")
+			}
+		}
+		for _, name := range c.subjects {
+			x, ok := h.find(name)
+			if !ok {
+				continue
+			}
+			if err := measure(ctx, s, c, x, t, all); err != nil {
+				return fmt.Errorf("%s, %s: %w", c.name, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// measure runs one scenario against one subject.
+func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T, all table.Rounds) error {
+	before, err := x.cpu()
+	if err != nil {
+		return err
+	}
+	r, err := c.send(ctx, s, x.addr, s.duration)
+	if err != nil {
+		return err
+	}
+	after, err := x.cpu()
+	if err != nil {
+		return err
+	}
+	if faults := wrong(r); faults != "" {
+		if x.name == ours {
+			return fmt.Errorf("not every event was kept: %s", faults)
+		}
+		fmt.Printf("%s, %s: %d requests failed: %s\n", c.name, x.name, r.Failed, faults)
+	}
+	events := float64(r.Completed-r.Failed) * float64(c.batch)
+	all.Add(t, x.name, c.name+"_"+cpuMetric, float64((after-before).Nanoseconds())/1e3/events, "us")
+	all.Add(t, x.name, c.name+"_"+eventMetric, events/r.Seconds, "1/s")
+	all.Add(t, x.name, c.name+"_"+p50Metric, millis(r.Latency.Actual.P50), "ms")
+	all.Add(t, x.name, c.name+"_"+p99Metric, millis(r.Latency.Actual.P99), "ms")
+	return nil
+}
+
+func summarize(all table.Rounds, h *house, conclude adder) {
+	for _, c := range scenarios() {
+		units := [][2]string{{cpuMetric, "us"}, {eventMetric, "1/s"}, {p50Metric, "ms"}, {p99Metric, "ms"}}
+		for _, name := range c.subjects {
+			for _, m := range units {
+				conclude(name, c.name+"_"+m[0]+"_median", all.Median(name, c.name+"_"+m[0]), m[1])
+			}
+		}
+		for _, other := range []string{node, kinesis, benthos, bare} {
+			if _, ok := h.find(other); ok && slices.Contains(c.subjects, other) {
+				conclude(ours, c.name+"_"+cpuMetric+"_to_"+other, all.Ratio(c.name+"_"+cpuMetric, ours, other), "x")
+				if other == node {
+					conclude(kinesis, c.name+"_"+cpuMetric+"_to_"+other, all.Ratio(c.name+"_"+cpuMetric, kinesis, other), "x")
+				}
+			}
+		}
+	}
+	for _, b := range syncBlocks {
+		bareSync := all.Median(syncSubject, syncMetric+"_"+b.name)
+		conclude(syncSubject, "fdatasync_p50_"+b.name+"_median", all.Median(syncSubject, "fdatasync_p50_"+b.name), "ms")
+		conclude(syncSubject, syncMetric+"_"+b.name+"_median", bareSync, "ms")
+		conclude(ours, paced+"_p99_bound_"+b.name, 2*bareSync+5, "ms") // the target: twice the sync and 5 ms
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

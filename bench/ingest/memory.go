@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"whittle/bench/table"
+)
+
+// steady follows the service's memory under a thousand connections that send as
+// fast as they can.
+func steady(ctx context.Context, s settings, h *house, conclude adder) error {
+	x, ok := h.find(ours)
+	if !ok {
+		return errors.New("the service is not running")
+	}
+	list := scenarios()
+	c := list[slices.IndexFunc(list, func(c scenario) bool { return c.name == "single_1000" })]
+	ended := make(chan error, 1)
+	go func() {
+		r, err := c.send(ctx, s, x.addr, s.steady)
+		if err == nil && wrong(r) != "" {
+			err = fmt.Errorf("not every event was kept: %s", wrong(r))
+		}
+		ended <- err
+	}()
+	var seen []float64
+	for tick := time.NewTicker(250 * time.Millisecond); ; {
+		select {
+		case err := <-ended:
+			tick.Stop()
+			if err != nil {
+				return fmt.Errorf("follow memory: %w", err)
+			}
+			return tellMemory(seen, conclude)
+		case <-tick.C:
+			if b, ok := x.rss(); ok {
+				seen = append(seen, b)
+			}
+		}
+	}
+}
+
+func tellMemory(seen []float64, conclude adder) error {
+	n := len(seen) / 4
+	if n == 0 {
+		return errors.New("the memory of the service could not be followed")
+	}
+	first, last := table.Median(seen[:n]), table.Median(seen[len(seen)-n:])
+	conclude(ours, "rss_most", slices.Max(seen)/(1<<20), "MiB")
+	conclude(ours, "rss_first_quarter", first/(1<<20), "MiB")
+	conclude(ours, "rss_last_quarter", last/(1<<20), "MiB")
+	conclude(ours, "rss_last_to_first_quarter", last/first, "x")
+	return nil
+}

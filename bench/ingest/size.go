@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// spare is what the measurements need of the disk beside the log that is
+// recovered: the service's own, which lets its oldest events go, and the peer's.
+const spare = 12 << 30
+
+// bytes is a size as a flag has it: 10GB, 512MB, or a bare number.
+type bytes int64
+
+func (b *bytes) String() string { return strconv.FormatInt(int64(*b), 10) }
+
+// Set reads one.
+func (b *bytes) Set(text string) error {
+	number, unit := text, int64(1)
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if head, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = head, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil && unit == 1 {
+		n, err = strconv.ParseInt(number, 10, 64)
+	}
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a size such as 10GB", text)
+	}
+	*b = bytes(n * unit)
+	return nil
+}
+
+// roomFor refuses to begin what would fill the disk.
+func roomFor(folder string, need int64) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(folder, &fs); err != nil {
+		return fmt.Errorf("ask for free space: %w", err)
+	}
+	if free := int64(fs.Bavail) * fs.Bsize; free < need {
+		return fmt.Errorf("%d MB are free in %s, and up to %d MB would be used", free/1e6, folder, need/1e6)
+	}
+	return nil
+}

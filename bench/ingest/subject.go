@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"whittle/stream/kinesis/kinesistest"
+)
+
+// The subjects, as the rows name them.
+const (
+	ours    = "ingest"
+	kinesis = "ingest-kinesis"
+	node    = "node"
+	benthos = "benthos"
+	bare    = "net/http"
+)
+
+// subject is a server under measurement.
+type subject struct {
+	name string
+	*process
+}
+
+// house is all that runs at once. Who is not measured waits for requests.
+type house struct {
+	subjects []subject
+	api      *kinesistest.API // nil: there is none here
+}
+
+func (h *house) end() error {
+	for _, x := range h.subjects {
+		x.stop()
+	}
+	if h.api == nil {
+		return nil
+	}
+	return h.api.Close()
+}
+
+// find gives a subject; false where it is missing on this machine.
+func (h *house) find(name string) (subject, bool) {
+	for _, x := range h.subjects {
+		if x.name == name {
+			return x, true
+		}
+	}
+	return subject{}, false
+}
+
+func (h *house) add(name string, p *process, err error) error {
+	if err == nil && p != nil {
+		h.subjects = append(h.subjects, subject{name, p})
+	}
+	return err
+}
+
+// open starts every subject that can be found.
+func open(ctx context.Context, s settings) (_ *house, err error) {
+	h := &house{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.end())
+		}
+	}()
+	p, err := startIngest(ctx, s, nil, "--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "2GB")
+	if err := h.add(ours, p, err); err != nil {
+		return nil, err
+	}
+	p, err = start(ctx, nil, self(), bareRole)
+	if err := h.add(bare, p, err); err != nil {
+		return nil, err
+	}
+	p, err = startBenthos(ctx, s)
+	if err := h.add(benthos, p, err); err != nil {
+		return nil, err
+	}
+	return h, h.openKinesis(ctx, s)
+}
+
+// openKinesis starts the two that put events onto a Kinesis stream: the Node
+// counterpart, and the service doing the same.
+func (h *house) openKinesis(ctx context.Context, s settings) error {
+	binary, err := exec.LookPath("node")
+	if err != nil {
+		fmt.Println("node is missing and left out, with the Kinesis API's measurements: apt-get install nodejs npm")
+		return nil
+	}
+	h.api, err = kinesistest.Start(ctx, kinesistest.Options{Room: "stream/kinesis/kinesistest"})
+	if err != nil {
+		fmt.Println("no Kinesis API, so node and ingest-kinesis are left out:", err)
+		return nil
+	}
+	fmt.Println("the Kinesis API is", h.api.Program)
+	env := []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + h.api.URL}
+	for _, name := range []string{node, kinesis} {
+		if err := h.api.CreateStream(ctx, name, 4); err != nil {
+			return err
+		}
+	}
+	p, err := start(ctx, append(env, "STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
+	if err := h.add(node, p, err); err != nil {
+		return err
+	}
+	p, err = startIngest(ctx, s, env, "--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw")
+	return h.add(kinesis, p, err)
+}
+
+func startIngest(ctx context.Context, s settings, env []string, flags ...string) (*process, error) {
+	command := []string{s.ingest, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "ERROR"}
+	return start(ctx, env, append(command, flags...)...)
+}
+
+// benthosConfig takes a body as one message, or a batch as its events, and
+// appends them to a file. It answers when they are written, which is not when
+// they are synced: it can do no more.
+const benthosConfig = `http: {enabled: true, address: "{{addr}}"}
+logger: {level: ERROR}
+metrics: {none: {}}
+input:
+  broker:
+    inputs:
+    - http_server: {path: /import, allowed_verbs: [POST], timeout: 30s}
+    - http_server: {path: /v1/batch, allowed_verbs: [POST], timeout: 30s}
+      processors:
+      - mapping: root = this.batch
+      - unarchive: {format: json_array}
+output:
+  file: {path: "{{folder}}/benthos.jsonl", codec: lines}
+`
+
+// startBenthos gives nil, nil where it is not installed.
+func startBenthos(ctx context.Context, s settings) (*process, error) {
+	name := benthos
+	if s.benthos != "" {
+		name = s.benthos
+	}
+	binary, err := exec.LookPath(name)
+	if err != nil {
+		fmt.Println("benthos is missing and left out: build github.com/redpanda-data/benthos/v4/cmd/benthos (v4.51.0), then -benthos PATH or BENTHOS=PATH")
+		return nil, nil //nolint:nilerr,nilnil // a peer that is not there is left out, which is no error
+	}
+	addr, err := freeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(s.folder, "benthos.yaml")
+	text := strings.NewReplacer("{{addr}}", addr, "{{folder}}", s.folder).Replace(benthosConfig)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write config of benthos: %w", err)
+	}
+	return startAt(ctx, addr, filepath.Join(s.folder, "benthos.log"), binary, "run", config)
+}
