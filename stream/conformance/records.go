@@ -148,7 +148,7 @@ func (all *read) partition(ctx context.Context, s stream.Stream, p stream.Partit
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // what is wrong with it, Next has said
 	into := make([]stream.Entry, 37)
 	for {
 		n, err := r.Next(ctx, into)

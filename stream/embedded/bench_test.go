@@ -78,8 +78,14 @@ func BenchmarkAppend(b *testing.B) {
 		callers, batch int
 		p99            time.Duration
 	}{
-		{1, 1, 0}, {64, 1, 0}, {1000, 1, 0}, {1000, 1, 10 * time.Millisecond},
-		{8, 50, 0}, {64, 50, 0}, {64, 50, 20 * time.Millisecond}, {1000, 50, 0},
+		{1, 1, 0},
+		{64, 1, 0},
+		{1000, 1, 0},
+		{1000, 1, 10 * time.Millisecond},
+		{8, 50, 0},
+		{64, 50, 0},
+		{64, 50, 20 * time.Millisecond},
+		{1000, 50, 0},
 	} {
 		b.Run(fmt.Sprintf("callers=%d/batch=%d/p99=%v", c.callers, c.batch, c.p99), func(b *testing.B) {
 			benchAppend(b, c.callers, c.batch, Options{P99: c.p99, RetainBytes: 1 << 30, ScrubRate: -1})

@@ -93,14 +93,14 @@ func (l *Log) extend(seg *segment) error {
 	for {
 		b, err := s.slice(s.at, sector, seg.size)
 		if err != nil {
-			return nil //nolint:nilerr // the segment is full, or the writer is cutting it off
+			return nil // the segment is full, or the writer is cutting it off
 		}
 		found, ok := s.head(b, s.at, seg.size)
 		if !ok {
 			return nil
 		}
 		if b, err = s.slice(s.at, int(found.size()), seg.size); err != nil {
-			return nil //nolint:nilerr // as above
+			return nil // as above
 		}
 		if c, _, _ := examine(&found, b); c == torn {
 			return nil // it is being written

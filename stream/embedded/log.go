@@ -173,7 +173,7 @@ func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 // ended gives the error of a context that has ended its code.
 func ended(ctx context.Context, doing string) *whittle.Error {
 	code := whittle.Canceled
-	if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // Err gives one of the two as it is
+	if ctx.Err() == context.DeadlineExceeded {
 		code = whittle.DeadlineExceeded
 	}
 	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())

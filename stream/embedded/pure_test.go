@@ -226,7 +226,7 @@ func TestOptions(t *testing.T) {
 // TestSeek finds every record of a segment by bisection.
 func TestSeek(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
-	segment := make([]byte, sector)
+	segment := append([]byte(nil), make([]byte, sector)...)
 	var bases []uint64
 	next := uint64(100)
 	for len(segment) < 3<<20 {
