@@ -152,13 +152,13 @@ func TestEachEmoji(t *testing.T) {
 			t.Errorf("%d: %d pixels are between clear and full: the edge is not smooth", i, between)
 		}
 	}
-	picked := map[int]bool{}
-	for i := range 200 {
+	picked := map[string]bool{}
+	for i := range 100 {
 		face := image.Rect(3*i, 2*i, 3*i+40, 2*i+40)
-		picked[seen[string(pick(face).sprite(size).Pix)]] = true
+		picked[string(pick(face).sprite(24).Pix)] = true
 	}
 	if len(picked) != len(all) {
-		t.Errorf("200 faces have %d of %d emoji", len(picked), len(all))
+		t.Errorf("100 faces have %d of %d emoji", len(picked), len(all))
 	}
 }
 
@@ -202,13 +202,17 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 func TestALargeFaceIsEnlarged(t *testing.T) {
-	m, _ := painted(t, plain(t, picture.PNG, 2000, 1800), image.Rect(300, 200, 1700, 1600))
-	for _, at := range []image.Point{{1000, 250}, {350, 900}, {1650, 900}, {1000, 1550}} {
+	face := image.Rect(100, 50, 1060, 1010)
+	if place(face).Dx() <= maxSprite {
+		t.Fatal("that is no large face")
+	}
+	m, _ := painted(t, plain(t, picture.PNG, 1160, 1060), face)
+	for _, at := range []image.Point{{580, 60}, {110, 530}, {1050, 530}, {580, 1000}} {
 		if isBlue(m.At(at.X, at.Y)) {
 			t.Errorf("%v is not covered", at)
 		}
 	}
-	if !isBlue(m.At(10, 10)) || !isBlue(m.At(1990, 1790)) {
+	if !isBlue(m.At(5, 5)) || !isBlue(m.At(1155, 1055)) {
 		t.Error("the corners are covered")
 	}
 }
@@ -236,4 +240,10 @@ func FuzzPaint(f *testing.F) {
 			t.Errorf("%+v became %+v, %v", in, got, err)
 		}
 	})
+}
+
+func BenchmarkSprite(b *testing.B) {
+	for range b.N {
+		emoji(laughing).sprite(maxSprite)
+	}
 }

@@ -18,30 +18,54 @@ type pen struct {
 	to   *image.RGBA
 	size float64
 	z    *vector.Rasterizer
+	// outline is the present one: each step has one point for a line, three for
+	// a curve, the first is where it begins.
+	outline [][]point
 }
 
 func newPen(size int) *pen {
-	return &pen{image.NewRGBA(image.Rect(0, 0, size, size)), float64(size), vector.NewRasterizer(size, size)}
+	return &pen{to: image.NewRGBA(image.Rect(0, 0, size, size)), size: float64(size), z: &vector.Rasterizer{}}
 }
 
-// fill closes the outline and colours what it encloses.
+func (p *pen) move(a point) { p.outline = append(p.outline[:0], []point{a}) }
+
+func (p *pen) line(a point) { p.outline = append(p.outline, []point{a}) }
+
+func (p *pen) curve(a, b, c point) { p.outline = append(p.outline, []point{a, b, c}) }
+
+// box is where the outline is, in pixels: curves stay among their points.
+func (p *pen) box() image.Rectangle {
+	low, high := p.outline[0][0], p.outline[0][0]
+	for _, step := range p.outline {
+		for _, q := range step {
+			low, high = point{min(low.x, q.x), min(low.y, q.y)}, point{max(high.x, q.x), max(high.y, q.y)}
+		}
+	}
+	pixel := func(v float64) int { return int(math.Floor(v * p.size)) }
+	return image.Rect(pixel(low.x), pixel(low.y), pixel(high.x)+1, pixel(high.y)+1).Intersect(p.to.Rect)
+}
+
+// fill closes the outline and colours what it encloses. The rasterizer goes
+// over all that it is told is there, so it is told no more than there is.
 func (p *pen) fill(c color.Color) {
+	box := p.box()
+	p.z.Reset(box.Dx(), box.Dy())
+	at := func(q point) (x, y float32) {
+		return float32(q.x*p.size - float64(box.Min.X)), float32(q.y*p.size - float64(box.Min.Y))
+	}
+	p.z.MoveTo(at(p.outline[0][0]))
+	for _, step := range p.outline[1:] {
+		if len(step) == 1 {
+			p.z.LineTo(at(step[0]))
+			continue
+		}
+		ax, ay := at(step[0])
+		bx, by := at(step[1])
+		cx, cy := at(step[2])
+		p.z.CubeTo(ax, ay, bx, by, cx, cy)
+	}
 	p.z.ClosePath()
-	p.z.Draw(p.to, p.to.Rect, image.NewUniform(c), image.Point{})
-	p.z.Reset(p.to.Rect.Dx(), p.to.Rect.Dy())
-}
-
-func (p *pen) f(a point) (x, y float32) { return float32(a.x * p.size), float32(a.y * p.size) }
-
-func (p *pen) move(a point) { p.z.MoveTo(p.f(a)) }
-
-func (p *pen) line(a point) { p.z.LineTo(p.f(a)) }
-
-func (p *pen) curve(a, b, c point) {
-	ax, ay := p.f(a)
-	bx, by := p.f(b)
-	cx, cy := p.f(c)
-	p.z.CubeTo(ax, ay, bx, by, cx, cy)
+	p.z.Draw(p.to, box, image.NewUniform(c), image.Point{})
 }
 
 // kappa is how far the control points of a quarter circle stand out: a cubic

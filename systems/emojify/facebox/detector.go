@@ -2,6 +2,7 @@ package facebox
 
 import (
 	"context"
+	"errors"
 	"image"
 
 	pigo "github.com/esimov/pigo/core"
@@ -90,7 +91,7 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 }
 
 func gone(err error) error {
-	if err == context.DeadlineExceeded {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "the search for faces took too long", Err: err}
 	}
 	return &whittle.Error{Code: whittle.Canceled, Message: "the search for faces was cancelled", Err: err}

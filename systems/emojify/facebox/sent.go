@@ -80,7 +80,7 @@ func (s *Service) parts(m *multipart.Reader) (source, error) {
 	var from source
 	for {
 		p, err := m.NextPart()
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // wrapped, it is a body that was broken off
 			return from, nil
 		}
 		if err != nil {

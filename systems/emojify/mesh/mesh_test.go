@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -99,7 +100,7 @@ func (s *sick) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.GetRes
 	}
 	for {
 		m, err := from.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -215,10 +216,10 @@ func same(url string, want []byte) error {
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: %d bytes, %v", resp.Status, len(got), err)
+	if err == nil && (resp.StatusCode != http.StatusOK || !bytes.Equal(got, want)) {
+		err = fmt.Errorf("%s, %d bytes", resp.Status, len(got))
 	}
-	return nil
+	return err
 }
 
 // One of two caches fails every call. Users notice nothing, because Envoy asks
