@@ -85,7 +85,8 @@ func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 	}
 	scheme := "http"
 	if e.tls != nil {
-		scheme, t.TLSClientConfig = "https", e.tls
+		// A transport writes into its configuration, and each connection has one.
+		scheme, t.TLSClientConfig = "https", e.tls.Clone()
 		t.Protocols.SetHTTP2(true)
 	} else {
 		t.Protocols.SetUnencryptedHTTP2(true)
