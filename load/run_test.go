@@ -102,7 +102,7 @@ func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer srv.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: srv.URL, Seed: 7})
+	r := run(t, p, Options{Target: srv.URL, Seed: 7, MaxLate: time.Minute})
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	const rate, length, freeze = 50.0, 8.0, 6.0
 	f := newFrozenServer(500*time.Millisecond, time.Duration(freeze*float64(time.Second)))
 	defer f.Close()
-	p := parsed(t, fmt.Sprintf("config: {phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
+	p := parsed(t, fmt.Sprintf("config: {http: {timeout: 60}, phases: [{duration: %v, arrivalRate: %v}]}\nscenarios: [{flow: [{get: {url: /}}]}]", length, rate))
 	r := run(t, p, Options{Target: f.URL, Pool: pool})
 	if r.Completed != rate*length {
 		t.Fatalf("%d completed, want %v; errors %v", r.Completed, rate*length, r.Errors)
