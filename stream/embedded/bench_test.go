@@ -108,6 +108,7 @@ func benchAppend(b *testing.B, callers, batch int, o Options) {
 		waits []time.Duration
 	)
 	left.Store(int64(b.N))
+	cpu := spent(b)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(value)))
 	b.ResetTimer()
@@ -138,8 +139,10 @@ func benchAppend(b *testing.B, callers, batch int, o Options) {
 	wg.Wait()
 	took := time.Since(begin)
 	b.StopTimer()
+	used := spent(b) - cpu
 	s := l.Stats()
 	closing(b, l)
+	b.ReportMetric(float64(used.Microseconds())/float64(max(s.Records, 1)), "cpu-us/event")
 	b.ReportMetric(float64(s.Records)/took.Seconds(), "events/s")
 	b.ReportMetric(ms(quantile(waits, 0.5)), "p50-ms")
 	b.ReportMetric(ms(quantile(waits, 0.99)), "p99-ms")

@@ -116,7 +116,8 @@ type Report struct {
 	// Scars is how many places are damaged that cost no record: frames that are
 	// there twice, labels, padding.
 	Scars uint64
-	// Torn and Strange are as in Stats: what the next Open will cut off.
+	// Torn and Strange are as in Stats: what the next Open will cut off. In a
+	// log that is in use it may be the batch that is being written.
 	Torn, Strange int64
 }
 

@@ -121,11 +121,16 @@ func (w *writer) prepare() {
 
 // rotate goes on in a new segment.
 func (w *writer) rotate() error {
-	if w.spare == nil {
-		w.prepare()
+	s := spare{err: errNoRoom}
+	if w.spare != nil {
+		s = <-w.spare
+		w.spare = nil
 	}
-	s := <-w.spare
-	w.spare = nil
+	if s.err != nil { // of then; what matters is now
+		w.prepare()
+		s = <-w.spare
+		w.spare = nil
+	}
 	if s.err != nil {
 		return s.err
 	}

@@ -360,7 +360,7 @@ func (b *ledger) flip(t *testing.T, disk *platter, random *rand.Rand) {
 func used(t testing.TB, disk *platter, name string) int64 {
 	t.Helper()
 	b := disk.seen[name].seen
-	segment, _, ok := identify(bytes.NewReader(b), segmentNumbers([]string{name})[0], int64(len(b)))
+	segment, ok := identify(bytes.NewReader(b), segmentNumbers([]string{name})[0], int64(len(b)))
 	if !ok {
 		return 0
 	}

@@ -161,24 +161,24 @@ func (s *scan) seek(offset uint64, end int64) error {
 
 // identify gives the segment's random number: from its label or, where that is
 // damaged, from the first whole frame.
-func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, labeled, ok bool) {
+func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, ok bool) {
 	w := window{file: f, chunk: probe, forgive: true}
 	for p := int64(0); p+sector <= size; p += sector {
 		b, err := w.slice(p, sector, size)
 		if err != nil {
-			return 0, false, false
+			return 0, false
 		}
 		if p == 0 {
 			if segment, ok = parseLabel(b, number); ok {
-				return segment, true, true
+				return segment, true
 			}
 		}
 		if head, ok := parseFrame(b, headMagic); ok {
-			return head.segment, false, true
+			return head.segment, true
 		}
 		if foot, ok := parseFrame(b[sector-frameLen:], footMagic); ok {
-			return foot.segment, false, true
+			return foot.segment, true
 		}
 	}
-	return 0, false, false
+	return 0, false
 }

@@ -111,7 +111,7 @@ func openSegment(d disk, number uint64) (*segment, file, error) {
 		f.Close()
 		return nil, nil, codedf(err, "open segment")
 	}
-	id, _, ok := identify(f, number, size)
+	id, ok := identify(f, number, size)
 	if !ok {
 		return nil, f, nil
 	}
