@@ -89,7 +89,7 @@ func (h *house) openKinesis(ctx context.Context, s settings) error {
 	binary, err := exec.LookPath("node")
 	if err != nil {
 		fmt.Println("node is missing and left out, with the Kinesis API's measurements: apt-get install nodejs npm")
-		return nil
+		return nil //nolint:nilerr // as with a peer that is not there
 	}
 	h.api, err = kinesistest.Start(ctx, kinesistest.Options{Room: "stream/kinesis/kinesistest"})
 	if err != nil {
@@ -143,7 +143,7 @@ func startBenthos(ctx context.Context, s settings) (*process, error) {
 	binary, err := exec.LookPath(name)
 	if err != nil {
 		fmt.Println("benthos is missing and left out: build github.com/redpanda-data/benthos/v4/cmd/benthos (v4.51.0), then -benthos PATH or BENTHOS=PATH")
-		return nil, nil //nolint:nilerr,nilnil // a peer that is not there is left out, which is no error
+		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
 	}
 	addr, err := freeAddr(ctx)
 	if err != nil {
