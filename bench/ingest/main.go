@@ -33,8 +33,8 @@ type settings struct {
 func main() {
 	if len(os.Args) >= 2 {
 		switch os.Args[1] {
-		case bareRole:
-			os.Exit(serveBare())
+		case bareRole, groupRole:
+			os.Exit(serveBare(os.Args[1] == groupRole))
 		case fillRole:
 			os.Exit(fillAs(os.Args[2:]))
 		}

@@ -19,6 +19,7 @@ const (
 	node    = "node"
 	benthos = "benthos"
 	bare    = "net/http"
+	grouped = "net/http-group"
 )
 
 // subject is a server under measurement.
@@ -74,6 +75,10 @@ func open(ctx context.Context, s settings) (_ *house, err error) {
 	}
 	p, err = start(ctx, nil, self(), bareRole)
 	if err := h.add(bare, p, err); err != nil {
+		return nil, err
+	}
+	p, err = start(ctx, nil, self(), groupRole)
+	if err := h.add(grouped, p, err); err != nil {
 		return nil, err
 	}
 	p, err = startBenthos(ctx, s)
