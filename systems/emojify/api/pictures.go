@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"whittle"
@@ -19,6 +20,14 @@ import (
 
 // putPiece is what one message of Put carries.
 const putPiece = 128 << 10
+
+// keyHeader names the key beside the message as well, so that what stands
+// between can send all calls about one picture to one cache.
+const keyHeader = "emojify-key"
+
+func named(ctx context.Context, id string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, keyHeader, id)
+}
 
 // pictures is the cache service, as this one uses it.
 type pictures struct {
@@ -64,7 +73,7 @@ func (p *pictures) attempt(ctx, attempt context.Context, id string) (*picture, e
 	ctx, cancel := context.WithCancel(ctx)
 	late := context.AfterFunc(attempt, cancel)
 	defer late()
-	stream, err := p.client.Get(ctx, &rpc.GetRequest{Key: id}, p.codec)
+	stream, err := p.client.Get(named(ctx, id), &rpc.GetRequest{Key: id}, p.codec)
 	if err != nil {
 		cancel()
 		return nil, coded(err)
@@ -126,7 +135,7 @@ func (p *picture) close() {
 // exists says whether the cache has a picture.
 func (p *pictures) exists(ctx context.Context, id string) (there bool, err error) {
 	err = p.up.do(ctx, func(ctx context.Context) error {
-		out, err := p.client.Exists(ctx, &rpc.ExistsRequest{Key: id})
+		out, err := p.client.Exists(named(ctx, id), &rpc.ExistsRequest{Key: id})
 		there = out.GetExists()
 		return coded(err)
 	})
@@ -136,7 +145,7 @@ func (p *pictures) exists(ctx context.Context, id string) (there bool, err error
 // put keeps a picture.
 func (p *pictures) put(ctx context.Context, id string, picture []byte) error {
 	return p.up.do(ctx, func(ctx context.Context) error {
-		stream, err := p.client.Put(ctx)
+		stream, err := p.client.Put(named(ctx, id))
 		if err != nil {
 			return coded(err)
 		}
