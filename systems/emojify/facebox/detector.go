@@ -13,7 +13,7 @@ import (
 
 const (
 	// workSide is the longer side that pictures are shrunk to before they are
-	// searched: what is left of a face of a fortieth of it is too coarse to tell.
+	// searched: what is left of a face of less than a thirtieth is too coarse.
 	workSide = 720
 	// smallest side of the searched window, in pixels of the shrunk picture.
 	// The trees were taught with faces of 24 pixels.
@@ -37,7 +37,7 @@ type Face struct {
 }
 
 // Detector finds faces that look towards the camera and stand about upright,
-// of at least a fortieth of the picture's longer side.
+// of at least a thirtieth of the picture's longer side.
 type Detector struct {
 	limits picture.Limits
 	trees  *pigo.Pigo

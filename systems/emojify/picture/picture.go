@@ -50,9 +50,6 @@ const (
 	GIF  Format = "gif"
 )
 
-// MediaType of the format.
-func (f Format) MediaType() string { return "image/" + string(f) }
-
 // Head is what can be known of a picture without decoding it.
 type Head struct {
 	Format Format
