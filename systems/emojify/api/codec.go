@@ -44,7 +44,7 @@ const dataField = 3
 func (c pieceCodec) piece(data mem.BufferSlice, m *rpc.GetResponse) bool {
 	r := data.Reader()
 	defer func() { _ = r.Close() }() // never fails: it only lets the frames go
-	var rest, piece []byte // all other fields, as they came
+	var rest, piece []byte           // all other fields, as they came
 	for r.Remaining() > 0 {
 		tag, err := binary.ReadUvarint(r)
 		if err != nil {
