@@ -45,7 +45,11 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		if p.Kind != profile.Allocations {
 			continue
 		}
-		for _, site := range p.Sites(1) {
+		sites := p.Sites(1)
+		if p.Runtime == profile.Go && (len(sites) == 0 || sites[0].Share < allocationShare) {
+			return nil // a proxy's garbage is its library's: there is no line to mend
+		}
+		for _, site := range sites {
 			f := p.Functions[site.Function]
 			s.Function, s.File, s.Line = f.Name, f.File, int(site.Line)
 			if s.Line == 0 {

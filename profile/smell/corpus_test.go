@@ -1,0 +1,317 @@
+package smell_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	_ "net/http/pprof"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle/profile"
+	"whittle/profile/smell"
+)
+
+// serviceEnv makes the test's binary one of the corpus's services: each runs in
+// a process of its own, since a process has one CPU profile at a time.
+const serviceEnv = "WHITTLE_SMELL_SERVICE"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(serviceEnv); name != "" {
+		if err := serveService(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// serveService answers until its standard input ends.
+func serveService(name string) error {
+	start, ok := faults[name]
+	if !ok {
+		start, ok = cleans[name]
+	}
+	if !ok {
+		return fmt.Errorf("no service %q", name)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	runtime.SetMutexProfileFraction(5)
+	mux := http.NewServeMux()
+	mux.Handle("/debug/", http.DefaultServeMux)
+	mux.Handle("/", start())
+	fmt.Println(l.Addr())
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		l.Close()
+	}()
+	http.Serve(l, mux)
+	return nil
+}
+
+// process starts a service, reads its address from its first line, and ends it
+// with the test.
+func process(t *testing.T, cmd *exec.Cmd) (base string) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := bufio.NewReader(out)
+	line, err := read.ReadString('\n')
+	var drained sync.WaitGroup
+	drained.Go(func() { io.Copy(io.Discard, read) })
+	t.Cleanup(func() {
+		in.Close()
+		drained.Wait()
+		cmd.Wait()
+	})
+	if err != nil {
+		t.Fatalf("%v did not start: %v", cmd.Args, err)
+	}
+	return "http://" + strings.TrimSpace(line)
+}
+
+// busy keeps a service under load until the test ends.
+func busy(t *testing.T, base string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/work", strings.NewReader(`{"name":"Ada","times":[3,1,2]}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Errorf("request: %v", err)
+					}
+					return
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					t.Errorf("status %s", resp.Status)
+					return
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		client.CloseIdleConnections()
+	})
+}
+
+func read(t *testing.T, page string, kind profile.Kind) *profile.Profile {
+	t.Helper()
+	resp, err := http.Get(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", page, resp.Status, err)
+	}
+	p, err := profile.Read(b, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// goProfiles takes what whittle profile takes of a Go service.
+func goProfiles(t *testing.T, base string) []*profile.Profile {
+	t.Helper()
+	var allocations, mutex *profile.Profile
+	var wg sync.WaitGroup
+	wg.Go(func() { allocations = read(t, base+"/debug/pprof/allocs?seconds=1", profile.Allocations) })
+	wg.Go(func() { mutex = read(t, base+"/debug/pprof/mutex?seconds=1", profile.Mutex) })
+	cpu := read(t, base+"/debug/pprof/profile?seconds=1", profile.CPU)
+	wg.Wait()
+	return []*profile.Profile{cpu, allocations, mutex}
+}
+
+func nodeProfiles(t *testing.T, base string) []*profile.Profile {
+	t.Helper()
+	return []*profile.Profile{read(t, base+"/profile", profile.CPU)}
+}
+
+// within is how long a fault may stay unnamed, by the issue.
+const within = 30 * time.Second
+
+// named profiles until the fault is named at the marked line of its file.
+func named(t *testing.T, base, want, file string, take func(*testing.T, string) []*profile.Profile) {
+	t.Helper()
+	busy(t, base)
+	place := "" // dialling runs beside the code that asked for it
+	if want != "connection-churn" {
+		place = fmt.Sprintf("%s:%d", filepath.Base(file), marked(t, file, t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]))
+	}
+	var last []smell.Smell
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+		last = smell.Find(take(t, base))
+		for _, s := range last {
+			if s.Name == want && strings.HasSuffix(s.Where(), place) {
+				if s.Advice == "" || s.Evidence == "" || s.Share <= 0 {
+					t.Errorf("%+v: without evidence or advice", s)
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("%s at %s was not named, but %+v", want, place, last)
+}
+
+// marked gives the line that ends in the comment "smell: NAME".
+func marked(t *testing.T, file, name string) int {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(b), "\n") {
+		if strings.HasSuffix(line, "// smell: "+name) {
+			return i + 1
+		}
+	}
+	t.Fatalf("%s: no line is marked %q", file, name)
+	return 0
+}
+
+// enough is the fewest samples that a clean service is judged by.
+const enough = 30
+
+func silent(t *testing.T, base string, take func(*testing.T, string) []*profile.Profile) {
+	t.Helper()
+	busy(t, base)
+	seen := int64(0)
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+		all := take(t, base)
+		seen += samples(all[0])
+		for _, s := range smell.Find(all) {
+			t.Errorf("false alarm: %s at %s: %s", s.Name, s.Where(), s.Evidence)
+		}
+		if t.Failed() || seen >= enough {
+			return
+		}
+	}
+	t.Errorf("fewer than %d samples in %s", enough, within)
+}
+
+func samples(p *profile.Profile) (n int64) {
+	for i := range p.Samples {
+		if p.CategoryOf(&p.Samples[i]) != profile.Idle {
+			n += max(p.Samples[i].Objects, 1)
+		}
+	}
+	return n
+}
+
+func goService(t *testing.T, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), serviceEnv+"="+name, "GODEBUG=randseednop=0") // Seed has had no effect since Go 1.24
+	return process(t, cmd)
+}
+
+func TestFaultsOfGoAreNamed(t *testing.T) {
+	for name := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, _, _ := strings.Cut(name, "_")
+			named(t, goService(t, name), want, "faults_test.go", goProfiles)
+		})
+	}
+}
+
+func TestCleanServicesOfGoRaiseNothing(t *testing.T) {
+	for name := range cleans {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			silent(t, goService(t, name), goProfiles)
+		})
+	}
+}
+
+func nodeService(t *testing.T, file string) string {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("Node.js is missing: apt-get install nodejs")
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process(t, exec.Command(node, "testdata/node/serve.js", absolute))
+}
+
+func scripts(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/node/" + folder + "/*.js")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in %s: %v", folder, err)
+	}
+	return files
+}
+
+func TestFaultsOfNodeAreNamed(t *testing.T) {
+	for _, file := range scripts(t, "fault") {
+		name := strings.TrimSuffix(filepath.Base(file), ".js")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, _, _ := strings.Cut(name, "_")
+			named(t, nodeService(t, file), want, file, nodeProfiles)
+		})
+	}
+}
+
+func TestCleanServicesOfNodeRaiseNothing(t *testing.T) {
+	for _, file := range scripts(t, "clean") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".js"), func(t *testing.T) {
+			t.Parallel()
+			silent(t, nodeService(t, file), nodeProfiles)
+		})
+	}
+}
+
+// backend is an upstream in the service's own process.
+func backend(h http.HandlerFunc, tls bool) *httptest.Server {
+	if tls {
+		return httptest.NewTLSServer(h)
+	}
+	return httptest.NewServer(h)
+}

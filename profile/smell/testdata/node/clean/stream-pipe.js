@@ -1,0 +1,3 @@
+'use strict';
+
+module.exports = (req, res) => req.pipe(res);

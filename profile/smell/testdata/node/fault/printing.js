@@ -1,0 +1,6 @@
+'use strict';
+
+module.exports = function handle(req, res) { // smell: printing
+  console.log('request', req.headers);
+  res.end('ok');
+};
