@@ -69,9 +69,10 @@ type API struct {
 // Region is the region that the API's streams are in.
 const Region = "us-east-1"
 
-// Start runs ferrokinesis where it is installed (on PATH, in ~/.cargo/bin or
-// /opt/ferro/bin), and kinesis-local by Node otherwise. Unsupported: neither
-// is there. The caller ends it with Close.
+// Start runs ferrokinesis where it is installed (the program that the
+// environment's FERROKINESIS names, on PATH, or in ~/.cargo/bin), and
+// kinesis-local by Node otherwise. Unsupported: neither is there. The caller
+// ends it with Close.
 func Start(ctx context.Context, o Options) (*API, error) {
 	var err error
 	for range startAttempts {
@@ -134,7 +135,7 @@ func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, erro
 }
 
 func findFerrokinesis() (string, bool) {
-	places := []string{Ferrokinesis, "/opt/ferro/bin/ferrokinesis"}
+	places := []string{os.Getenv("FERROKINESIS"), Ferrokinesis}
 	if home, err := os.UserHomeDir(); err == nil {
 		places = append(places, filepath.Join(home, ".cargo", "bin", Ferrokinesis))
 	}

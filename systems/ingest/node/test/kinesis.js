@@ -3,13 +3,16 @@
 const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { KinesisClient, CreateStreamCommand, GetRecordsCommand, GetShardIteratorCommand } = require('@aws-sdk/client-kinesis');
 const { NodeHttpHandler } = require('@smithy/node-http-handler');
 const { startDouble } = require('./double');
 
 function ferrokinesis() {
-  return ['ferrokinesis', '/opt/ferro/bin/ferrokinesis'].find((p) => spawnSync(p, ['--help']).status === 0);
+  const places = [process.env.FERROKINESIS, 'ferrokinesis', path.join(os.homedir(), '.cargo', 'bin', 'ferrokinesis')];
+  return places.find((p) => p && spawnSync(p, ['--help']).status === 0);
 }
 
 async function freePort() {
