@@ -337,3 +337,26 @@ func TestDiskFull(t *testing.T) {
 		keep(t, l, record("y", nil))
 	})
 }
+
+// TestClosedIsNotTorn loses a sector of the last batch of a log that was closed.
+// It was acknowledged, so it is named and not cut off.
+func TestClosedIsNotTorn(t *testing.T) {
+	disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+	l, err := Open("", onPlatter(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, l, record("a", nil))
+	keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
+	closing(t, l)
+	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
+	for range 2 {
+		if l, err = Open("", onPlatter(disk)); err != nil {
+			t.Fatal(err)
+		}
+		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "corrupt", "c"}) {
+			t.Errorf("read %v", got)
+		}
+		closing(t, l)
+	}
+}

@@ -1,0 +1,16 @@
+package embedded
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	forget = func(f *os.File) error {
+		if err := f.Sync(); err != nil { // what is dirty is not forgotten
+			return err
+		}
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	}
+}
