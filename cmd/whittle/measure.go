@@ -100,7 +100,7 @@ func (m *measuring) live(ctx context.Context, source collect.Source, target stri
 	return &measured{taken: taken}, nil
 }
 
-// loaded runs the plan and profiles meanwhile.
+// underLoad runs the plan and profiles meanwhile.
 func (m *measuring) underLoad(ctx context.Context, source collect.Source, target string, kinds []profile.Kind, screen *screen) (*measured, error) {
 	plan, err := load.ReadPlan(m.During)
 	if err != nil {

@@ -33,11 +33,13 @@ Examples:
 
 // ranking is what find says.
 type ranking struct {
-	Format    string        `json:"format"`
-	Service   string        `json:"service"`
-	Advice    string        `json:"advice"`
-	Endpoints []candidate   `json:"endpoints"`
-	Smells    []smell.Smell `json:"smells"`
+	Format    string      `json:"format"`
+	Service   string      `json:"service"`
+	Advice    string      `json:"advice"`
+	Endpoints []candidate `json:"endpoints"`
+	// Blocked says which calls kept the event loop, by their place in the code.
+	Blocked []string      `json:"event_loop_blocked,omitempty"`
+	Smells  []smell.Smell `json:"smells"`
 }
 
 // candidate is an endpoint that may be carved.
@@ -48,7 +50,6 @@ type candidate struct {
 	Requests      int64   `json:"requests"`
 	P50           float64 `json:"p50_ms,omitempty"`
 	P99           float64 `json:"p99_ms,omitempty"`
-	Blocks        string  `json:"blocks,omitempty"`
 }
 
 // Run measures and ranks.
@@ -74,9 +75,9 @@ func (v *findVerb) Run(ctx context.Context, s streams) error {
 	fmt.Fprintf(s.out, "\n%s\n\n  %-32s %8s %14s %10s %10s %10s\n", r.Advice, "endpoint", "CPU", "CPU a request", "requests", "p50", "p99")
 	for _, e := range r.Endpoints {
 		fmt.Fprintf(s.out, "  %-32s %7.1f%% %11.3f ms %10d %10s %10s\n", e.Endpoint, 100*e.Share, e.CPUPerRequest, e.Requests, took(e.P50), took(e.P99))
-		if e.Blocks != "" {
-			fmt.Fprintf(s.out, "      %s\n", e.Blocks)
-		}
+	}
+	for _, b := range r.Blocked {
+		fmt.Fprintf(s.out, "\n  %s\n", b)
 	}
 	if len(r.Endpoints) == 0 {
 		return whittle.Errorf(whittle.FailedPrecondition, "find: no endpoint was seen at work").
@@ -110,16 +111,15 @@ func rank(r *report.Report, l *loaded.Report) ranking {
 		out.Endpoints = append(out.Endpoints, c)
 	}
 	slices.SortStableFunc(out.Endpoints, func(a, b candidate) int { return cmp.Compare(b.Share, a.Share) })
+	for _, s := range r.Smells {
+		if s.Name == "event-loop-blocked" {
+			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
+		}
+	}
 	if len(out.Endpoints) == 0 {
 		return out
 	}
 	top := &out.Endpoints[0]
-	for _, s := range r.Smells {
-		if s.Name == "event-loop-blocked" {
-			top.Blocks = s.Evidence
-			break
-		}
-	}
 	out.Advice = fmt.Sprintf("Carve %s first: %.0f %% of the CPU.", top.Endpoint, 100*top.Share)
 	return out
 }

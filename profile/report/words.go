@@ -19,8 +19,8 @@ func (r *Report) Sentence() string {
 	}
 	top := r.Sites[0]
 	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", percent(top.Share), r.name(), top.Where(), short(top.Function))
-	if leaf := top.Chain[len(top.Chain)-1]; len(top.Chain) > 0 && !leaf.Own {
-		s += fmt.Sprintf(", where most goes into %s", short(leaf.Function))
+	if n := len(top.Chain); n > 0 && !top.Chain[n-1].Own {
+		s += fmt.Sprintf(", where most goes into %s", short(top.Chain[n-1].Function))
 	}
 	s += "."
 	for _, e := range r.Endpoints {

@@ -9,7 +9,7 @@ import (
 // The collector's share from which on it is pressure, and the fewest bytes a
 // second that explain it.
 const (
-	collectorShare  = 0.20
+	collectorShare  = 0.30
 	allocationShare = 0.25 // of all allocations, at one line
 )
 

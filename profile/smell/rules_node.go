@@ -40,13 +40,6 @@ var nodeRules = []rule{
 		},
 	},
 	{
-		name: "regexp-compiled", title: "a regular expression is compiled for each request", least: 0.02,
-		advice: "write it as a literal outside the function, or keep it in a variable of the module",
-		match: func(v *view) (string, bool) {
-			return v.native("RegExp")
-		},
-	},
-	{
 		name: "connection-churn", title: "connections are opened again and again", least: 0.05,
 		advice: "use an agent with keepAlive, shared by all requests",
 		match: func(v *view) (string, bool) {

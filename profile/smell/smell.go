@@ -101,8 +101,6 @@ type view struct {
 	whole []profile.Frame
 }
 
-func (v *view) name(i int) string { return v.p.Functions[v.stack[i].Function].Name }
-
 // find gives the first function from the leaf on whose name is, or begins with
 // (a prefix ends in "*"), one of the patterns.
 func (v *view) find(patterns ...string) (string, bool) { return find(v.p, v.stack, patterns) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,9 +145,14 @@ func TestBuffer(t *testing.T) {
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBuffer(100)
-		var answer error
+		var down atomic.Bool
 		ctx, cancel := context.WithCancel(t.Context())
-		go b.Probe(ctx, "sink", func(context.Context) error { return answer })
+		go b.Probe(ctx, "sink", func(context.Context) error {
+			if down.Load() {
+				return errors.New("gone")
+			}
+			return nil
+		})
 		step := func(want bool, when string) {
 			time.Sleep(probeEvery)
 			synctest.Wait()
@@ -155,14 +161,14 @@ func TestProbe(t *testing.T) {
 			}
 		}
 		step(true, "it answers")
-		answer = errors.New("gone")
+		down.Store(true)
 		step(false, "it does not answer")
 		b.Answered()
 		if b.Room(1).Err != nil {
 			t.Error("down, though it acknowledged")
 		}
 		step(false, "it still does not answer")
-		answer = nil
+		down.Store(false)
 		step(true, "it answers again")
 		cancel()
 		synctest.Wait()
