@@ -221,10 +221,10 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 	})
 	g.Go(func() error {
 		_, err := d.traffic(ctx, time.Minute)
-		if ctx.Err() != nil {
-			return nil // the runs are done
+		if ctx.Err() == nil {
+			return err
 		}
-		return err
+		return nil // the runs are done
 	})
 	return out, g.Wait()
 }

@@ -29,23 +29,23 @@ const auditTimeout = 3 * time.Minute
 
 // readKinesis reads a stream of the API until all that was acknowledged is seen,
 // or there is no more.
-func (d *ingestDemo) readKinesis(ctx context.Context, name string, kept map[string]bool) (audit, error) {
+func (d *ingestDemo) readKinesis(ctx context.Context, name string, kept map[string]bool) (_ audit, err error) {
 	s, err := kinesis.Open(ctx, kinesis.Options{
 		Stream: name, Region: kinesistest.Region, Endpoint: d.api.URL, AccessKeyID: "local", SecretAccessKey: "local", Raw: true,
 	})
 	if err != nil {
 		return audit{}, err
 	}
-	defer s.Close(ctx)
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
 	return d.read(ctx, s, kept)
 }
 
-func (d *ingestDemo) readLog(ctx context.Context, folder string, kept map[string]bool) (audit, error) {
+func (d *ingestDemo) readLog(ctx context.Context, folder string, kept map[string]bool) (_ audit, err error) {
 	s, err := embedded.Open(folder, embedded.Options{})
 	if err != nil {
 		return audit{}, err
 	}
-	defer s.Close(ctx)
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
 	return d.read(ctx, s, kept)
 }
 
@@ -80,7 +80,7 @@ func (d *ingestDemo) read(ctx context.Context, s stream.Stream, kept map[string]
 }
 
 // partition reads one, and takes what it finds out of kept.
-func (a *audit) partition(ctx context.Context, s stream.Stream, name string, left int, kept, seen map[string]bool, body [2]string) error {
+func (a *audit) partition(ctx context.Context, s stream.Stream, name string, left int, kept, seen map[string]bool, body [2]string) (err error) {
 	if left == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (a *audit) partition(ctx context.Context, s stream.Stream, name string, lef
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	into := make([]stream.Entry, 1000)
 	for left > 0 {
 		n, err := r.Next(ctx, into)

@@ -122,10 +122,10 @@ func (m *measuring) underLoad(ctx context.Context, source collect.Source, target
 	})
 	g.Go(func() (err error) {
 		out.taken, err = m.during(ended, source, plan, kinds)
-		if ended.Err() != nil && len(out.taken) > 0 {
-			return nil
+		if ended.Err() == nil || len(out.taken) == 0 {
+			return err
 		}
-		return err
+		return nil // the load ended in the middle of a window
 	})
 	if err := g.Wait(); err != nil {
 		return nil, err

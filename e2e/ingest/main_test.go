@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -109,9 +108,6 @@ type answer struct {
 	code       int
 	retryAfter string
 }
-
-// errNotAsked is a post that surely did not reach the service.
-var errNotAsked = errors.New("no connection")
 
 // post sends one event under an id.
 func post(ctx context.Context, c *http.Client, base, id, body string) (answer, error) {

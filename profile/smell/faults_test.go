@@ -112,7 +112,7 @@ func speakJSON(w http.ResponseWriter, _ *http.Request) {
 }
 
 func seededRandom() http.Handler {
-	rand.Seed(1) // it is the mistake that is looked for
+	rand.Seed(1) //nolint:staticcheck // it is the mistake that is looked for
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sum := 0
 		for range 20_000 {
@@ -151,14 +151,14 @@ func sharedRandom() http.Handler {
 }
 
 type node struct {
-	left, right *node
-	name        [4]*int
+	left *node
+	name [5]*int
 }
 
 func allocate(w http.ResponseWriter, _ *http.Request) {
 	var kept *node
 	for i := range 20_000 {
-		kept = &node{left: kept} // smell: gc-pressure
+		kept = &node{left: kept, name: [5]*int{&i}} // smell: gc-pressure
 		if i%1000 == 0 {
 			kept = nil
 		}

@@ -132,7 +132,6 @@ func blocked(p *profile.Profile) []Smell {
 	type stretch struct {
 		longest, sum time.Duration
 		count        int
-		lines        map[int32]int64
 	}
 	all := map[int32]*stretch{}
 	current, began, last := int32(-1), time.Duration(0), time.Duration(0)
