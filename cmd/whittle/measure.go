@@ -160,10 +160,11 @@ func (m *measuring) during(ended context.Context, source collect.Source, plan *p
 	}
 	var windows []*profile.Profile
 	var last *collect.Taken
+	over := func() bool { return ended.Err() != nil }
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
 			for _, d := range windowsOf(plan, whole) {
-				if ended.Err() != nil {
+				if over() {
 					break
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
