@@ -284,7 +284,13 @@ func BenchmarkPaced(b *testing.B) {
 		rate, callers, batch int // calls a second
 		p99                  time.Duration
 	}{
-		{20_000, 64, 1, 0}, {20_000, 1000, 1, 0}, {20_000, 1000, 1, 10 * time.Millisecond}, {3000, 64, 50, 0}, {3000, 64, 50, 10 * time.Millisecond},
+		{20_000, 64, 1, 0},
+		{20_000, 1000, 1, 0},
+		{20_000, 1000, 1, 5 * time.Millisecond},
+		{20_000, 1000, 1, 10 * time.Millisecond},
+		{3000, 64, 50, 0},
+		{3000, 64, 50, 5 * time.Millisecond},
+		{3000, 64, 50, 10 * time.Millisecond},
 	} {
 		b.Run(fmt.Sprintf("events=%d/callers=%d/batch=%d/p99=%v", c.rate*c.batch, c.callers, c.batch, c.p99), func(b *testing.B) {
 			dir := benchDir(b)
