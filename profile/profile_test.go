@@ -162,7 +162,7 @@ func TestOwners(t *testing.T) {
 		{"shop/rpc.(*GetResponse).String", "shop/rpc/shop.pb.go", Library, Work},
 		{"github.com/me/shop/api.Get[go.shape.struct { net/http.X }]", "/home/me/shop/api/get.go", Own, Work},
 		{"google.golang.org/protobuf/proto.Marshal", "google.golang.org/protobuf@v1.36.12/proto/encode.go", Library, Encoding},
-		{"github.com/a/b.F", "/root/go/pkg/mod/github.com/a/b@v1.2.3/f.go", Library, Work},
+		{"github.com/a/b.F", "/home/me/go/pkg/mod/github.com/a/b@v1.2.3/f.go", Library, Work},
 		{"github.com/a/b.F", "", Library, Work},
 		{"net/http.(*conn).serve", "net/http/server.go", Standard, Work},
 		{"fmt.Fprintln", "/usr/local/go/src/fmt/print.go", Standard, Formatting},
