@@ -29,6 +29,22 @@ var rooms = map[string]int{
 	"whittle/stream":    1,
 	"whittle/profile":   1,
 	"whittle/label":     1,
+	"whittle/adminport": 1,
+
+	"whittle/capture":          1,
+	"whittle/capture/redact":   1,
+	"whittle/capture/journal":  2,
+	"whittle/capture/har":      2,
+	"whittle/capture/recorder": 3,
+	"whittle/replay":           3,
+
+	"whittle/contract":         1,
+	"whittle/contract/infer":   2,
+	"whittle/contract/openapi": 2,
+	"whittle/contract/proto":   2,
+	"whittle/scaffold":         3,
+
+	"whittle/dashboard": 2,
 
 	"whittle/stream/conformance":         2,
 	"whittle/stream/embedded":            2,

@@ -62,4 +62,52 @@ type RouteStatus struct {
 	Ledger   Ledger     `json:"ledger"`
 	Guards   []Meter    `json:"guards"`
 	Timeline []Decision `json:"timeline"`
+	// Monolith and Candidate are what each side did for users lately.
+	Monolith  Traffic `json:"monolith"`
+	Candidate Traffic `json:"candidate"`
+}
+
+// Traffic is what one side did over the last ten seconds.
+type Traffic struct {
+	// PerSecond is users' requests a second.
+	PerSecond float64 `json:"per_second"`
+	// Errors is the share of bad answers, 0 to 1.
+	Errors float64 `json:"errors"`
+	// P50 and P99 are latencies in milliseconds. 0: no answer.
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
+	// CPU is microseconds a request. 0: not known.
+	CPU float64 `json:"cpu_us,omitempty"`
+}
+
+// Past is how a route came to where it is, thinned out to a bounded number of
+// points, oldest first.
+type Past struct {
+	Route    string          `json:"route"`
+	Evidence []EvidencePoint `json:"evidence"`
+	Traffic  []TrafficPoint  `json:"traffic"`
+}
+
+// EvidencePoint is what was known at one moment.
+type EvidencePoint struct {
+	At       time.Time    `json:"at"`
+	State    State        `json:"verdict"`
+	Compared int          `json:"compared"`
+	Bounds   []BoundPoint `json:"bounds"`
+}
+
+// BoundPoint is a Bound without its words.
+type BoundPoint struct {
+	What     string  `json:"what"`
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// TrafficPoint is both sides' traffic at one moment.
+type TrafficPoint struct {
+	At        time.Time `json:"at"`
+	Share     Share     `json:"share_bp"`
+	Monolith  Traffic   `json:"monolith"`
+	Candidate Traffic   `json:"candidate"`
 }

@@ -91,6 +91,9 @@ func (a *Answer) OK() bool { return a.Failure == NoFailure && a.Status < 500 }
 type Exchange struct {
 	// Route is the name of the route that matched.
 	Route string
+	// Conn tells the client's connections apart within one run of the gateway,
+	// from 1; 0: not known. The exchanges of one connection are in order.
+	Conn uint64
 	// At is when the request arrived.
 	At time.Time
 	// Served says whose answer the user got.
