@@ -113,13 +113,6 @@ func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (s
 	return "", true
 }
 
-// mapped brings an RPC's answer into the monolith's form, keeping its latency.
-func (rt *route) mapped(a *whittle.Answer) whittle.Answer {
-	m := rt.rpc.Answer(a)
-	m.Latency = a.Latency
-	return m
-}
-
 // repeat asks the monolith a second time, once in so many mirrored requests,
 // and only where that changes nothing and the monolith is at ease.
 func (rt *route) repeat(ctx context.Context, v *visit, x *whittle.Exchange) {
@@ -158,20 +151,7 @@ func (rt *route) toMonolith(v *visit, x *whittle.Exchange) *whittle.Request {
 // toCandidate is the user's request for the candidate: transcoded where it
 // speaks RPC, and marked as a rehearsal where it could change something.
 func (rt *route) toCandidate(v *visit, x *whittle.Exchange) (*whittle.Request, error) {
-	out := rt.toMonolith(v, x)
-	if rt.rpc != nil {
-		var err error
-		if out, err = rt.rpc.Request(out); err != nil {
-			return nil, err
-		}
-	}
-	if rt.rehearsal != "" && !safeMethod(v.method) {
-		if out.Header == nil {
-			out.Header = whittle.Header{}
-		}
-		out.Header[rt.rehearsal] = []string{rt.spec.Rehearsal.Value}
-	}
-	return out, nil
+	return rt.rehearsed(rt.toMonolith(v, x))
 }
 
 // observe shows the exchange to whoever compares. A side that failed is shown

@@ -3,13 +3,11 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"net/textproto"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"whittle"
-	"whittle/transcode"
 )
 
 // route is a route with a candidate, at run time.
@@ -21,11 +19,7 @@ type route struct {
 	bounds bounds
 	budget budget
 	strain strain
-	// rpc is nil for a candidate that speaks the monolith's own HTTP.
-	rpc transcoder
-	// rehearsal is the header that mirrored writes carry and users' requests
-	// may not; empty: none.
-	rehearsal string
+	tongue
 }
 
 // transcoder maps a JSON request onto an RPC and its answer back.
@@ -69,15 +63,9 @@ type setting struct {
 // to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
-	if spec.RPC != nil {
-		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
-		if err != nil {
-			return nil, err
-		}
-		rt.rpc = rpc
-	}
-	if spec.Rehearsal != nil {
-		rt.rehearsal = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
+	var err error
+	if rt.tongue, err = newTongue(&spec); err != nil {
+		return nil, err
 	}
 	if env.adopt != nil {
 		rt.standing = env.adopt.standing

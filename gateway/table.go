@@ -63,12 +63,14 @@ func (g *Gateway) newTable(monolith whittle.Upstream, specs []whittle.Route, old
 	return t, nil
 }
 
-func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, error) {
+// rule makes the part of an entry that says which requests are its own, and
+// holds it against the others.
+func (t *table) rule(spec *whittle.Route) (*entry, error) {
 	p, err := parsePattern(spec.Match.Pattern)
 	if err != nil {
 		return nil, inField(err, "match")
 	}
-	e := &entry{name: spec.Name, match: spec.Match, pattern: p, meter: meterOf(old, spec.Name)}
+	e := &entry{name: spec.Name, match: spec.Match, pattern: p}
 	e.match.HeaderName = http.CanonicalHeaderKey(e.match.HeaderName)
 	for _, o := range t.entries[1:] {
 		if o.name == e.name {
@@ -83,6 +85,15 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 				WithHint("give both the same method or header condition, or narrow one path"), "match")
 		}
 	}
+	return e, nil
+}
+
+func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, error) {
+	e, err := t.rule(&spec)
+	if err != nil {
+		return nil, err
+	}
+	e.meter = meterOf(old, spec.Name)
 	if spec.Candidate == nil {
 		return e, nil
 	}
