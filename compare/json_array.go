@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"whittle/jsonpath"
+
 	"cmp"
 	"fmt"
 	"slices"
@@ -23,7 +25,7 @@ func (j *jsonDiffer) arrays(x, y uint32) {
 	i, endA := j.list(&j.a, x)
 	k, endB := j.list(&j.b, y)
 	switch {
-	case anyMatches(j.unordered, j.trail):
+	case jsonpath.AnyMatches(j.unordered, j.trail):
 		j.multiset(i, endA, k, endB)
 	case endA-i == endB-k:
 		j.sequence(i, k, endA-i)
@@ -43,7 +45,7 @@ func (j *jsonDiffer) list(d *document, x uint32) (from, to int) {
 }
 
 func (j *jsonDiffer) element(i, k int) {
-	j.trail = append(j.trail, place{index: int(j.items[i].index)})
+	j.trail = append(j.trail, place{Index: int(j.items[i].index)})
 	j.value(j.items[i].node, j.items[k].node)
 	j.trail = j.trail[:len(j.trail)-1]
 }
@@ -237,7 +239,7 @@ func (j *jsonDiffer) hashAll(d *document, from, to int) {
 	for i := from; i < to; i++ {
 		it := &j.items[i]
 		it.first = 0
-		j.trail = append(j.trail, place{index: int(it.index)})
+		j.trail = append(j.trail, place{Index: int(it.index)})
 		it.hash = j.hash(d, it.node, 1, it)
 		j.trail = j.trail[:len(j.trail)-1]
 	}
@@ -255,19 +257,19 @@ func (j *jsonDiffer) hash(d *document, x uint32, path uint64, it *item) uint64 {
 	case kindObject:
 		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
 			key := j.key(d, i)
-			j.trail = append(j.trail, place{key: key})
-			if len(j.ignore) == 0 || !anyMatches(j.ignore, j.trail) {
+			j.trail = append(j.trail, place{Key: key})
+			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
 				p := keyPath(path, key)
 				h += stir(fnv(key) ^ 3*j.hash(d, i+1, p, it))
 			}
 			j.trail = j.trail[:len(j.trail)-1]
 		}
 	case kindArray:
-		loose := len(j.unordered) > 0 && anyMatches(j.unordered, j.trail)
+		loose := len(j.unordered) > 0 && jsonpath.AnyMatches(j.unordered, j.trail)
 		e := 0
 		for i := x + 1; i < n.next; i, e = d.nodes[i].next, e+1 {
-			j.trail = append(j.trail, place{index: e})
-			if len(j.ignore) == 0 || !anyMatches(j.ignore, j.trail) {
+			j.trail = append(j.trail, place{Index: e})
+			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
 				v := stir(j.hash(d, i, indexPath(path), it))
 				if loose {
 					h += v

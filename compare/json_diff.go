@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/jsonpath"
 )
 
 // maxSteps bounds the work on one pair of bodies, in values looked at.
@@ -16,7 +17,7 @@ const maxSteps = 1 << 22
 // otherwise, numbers are the same if their values are. It keeps its memory
 // from one pair to the next.
 type jsonDiffer struct {
-	ignore, unordered []jsonPath
+	ignore, unordered []jsonpath.Path
 	tolerance         float64
 	expect            expectations
 
@@ -128,7 +129,7 @@ func (j *jsonDiffer) value(x, y uint32) {
 // report adds a difference at the present place, unless a rule ignores it.
 // from and to are the values; the words stand for them where given.
 func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords string) {
-	if anyCovers(j.ignore, j.trail) {
+	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
 	if j.found = true; j.quiet > 0 || len(j.out) >= maxPerBody {
@@ -166,7 +167,7 @@ func (j *jsonDiffer) objects(x, y uint32) {
 		return
 	}
 	for i, k := x+1, y+1; i < j.a.nodes[x].next && !j.done(); {
-		j.trail = append(j.trail, place{key: j.key(&j.a, i)})
+		j.trail = append(j.trail, place{Key: j.key(&j.a, i)})
 		j.value(i+1, k+1)
 		j.trail = j.trail[:len(j.trail)-1]
 		i, k = j.a.nodes[i+1].next, j.b.nodes[k+1].next
@@ -228,7 +229,7 @@ func (j *jsonDiffer) merge(x, y uint32) {
 		switch {
 		case order == 0:
 			last = j.members[i].key
-			j.trail = append(j.trail, place{key: last})
+			j.trail = append(j.trail, place{Key: last})
 			j.value(j.members[i].node, j.members[k].node)
 			i, k = i+1, k+1
 		case order < 0:
@@ -245,7 +246,7 @@ func (j *jsonDiffer) merge(x, y uint32) {
 
 // lone reports a member that only one side has; the trail is left with it.
 func (j *jsonDiffer) lone(m *member, last []byte, how string) {
-	j.trail = append(j.trail, place{key: m.key})
+	j.trail = append(j.trail, place{Key: m.key})
 	d := &j.b
 	if how == howMissing {
 		d = &j.a

@@ -333,12 +333,12 @@ func FuzzPath(f *testing.F) {
 		if err != nil {
 			return
 		}
-		trail := []place{{key: []byte("items")}, {index: max(0, index)}, {key: []byte(key)}}
-		if p.matches(trail) && !p.covers(trail) {
+		trail := []place{{Key: []byte("items")}, {Index: max(0, index)}, {Key: []byte(key)}}
+		if p.Matches(trail) && !p.Covers(trail) {
 			t.Fatalf("%s leads to the trail and does not cover it", s)
 		}
 		back, err := parsePath(string(appendPattern(nil, trail)))
-		if err == nil && !looksLikeID([]byte(key)) && len(key) < valueShown && plainKey([]byte(key)) && !back.matches(trail) {
+		if err == nil && !looksLikeID([]byte(key)) && len(key) < valueShown && plainKey([]byte(key)) && !back.Matches(trail) {
 			t.Fatalf("the pattern %s does not lead back", appendPattern(nil, trail))
 		}
 	})

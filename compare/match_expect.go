@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/jsonpath"
 )
 
 // expectation is a declared difference of bodies.
 type expectation struct {
 	index int
-	path  jsonPath // nil: any place
+	path  jsonpath.Path // nil: any place
 	whittle.Expectation
 }
 
@@ -42,7 +43,7 @@ func newExpectations(c whittle.Comparison, kind whittle.FindingKind) (expectatio
 // -1 for none. from and to are the whole values.
 func (l expectations) find(trail []place, d *difference, from, to []byte) int {
 	for _, e := range l {
-		if (e.path == nil || e.path.matches(trail)) &&
+		if (e.path == nil || e.path.Matches(trail)) &&
 			sameValue(e.From, from, d.from) && sameValue(e.To, to, d.to) {
 			return e.index
 		}
