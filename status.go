@@ -62,7 +62,8 @@ type RouteStatus struct {
 	Ledger   Ledger     `json:"ledger"`
 	Guards   []Meter    `json:"guards"`
 	Timeline []Decision `json:"timeline"`
-	// Monolith and Candidate are what each side did for users lately.
+	// Monolith and Candidate are what each side did lately, up to this moment:
+	// these two alone are not on disk.
 	Monolith  Traffic `json:"monolith"`
 	Candidate Traffic `json:"candidate"`
 }
@@ -71,9 +72,12 @@ type RouteStatus struct {
 type Traffic struct {
 	// PerSecond is users' requests a second.
 	PerSecond float64 `json:"per_second"`
-	// Errors is the share of bad answers, 0 to 1.
+	// Mirrored is calls beside users' requests a second.
+	Mirrored float64 `json:"mirrored_per_second"`
+	// Errors is the share of bad answers to either, 0 to 1.
 	Errors float64 `json:"errors"`
-	// P50 and P99 are latencies in milliseconds. 0: no answer.
+	// P50 and P99 are latencies of answers to either, in milliseconds. 0: no
+	// answer.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 	// CPU is microseconds a request. 0: not known.
@@ -81,7 +85,8 @@ type Traffic struct {
 }
 
 // Past is how a route came to where it is, thinned out to a bounded number of
-// points, oldest first.
+// points, oldest first. Evidence goes back to where it was begun, traffic to
+// the gateway's start.
 type Past struct {
 	Route    string          `json:"route"`
 	Evidence []EvidencePoint `json:"evidence"`

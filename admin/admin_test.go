@@ -25,7 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-const token = "0123456789abcdef0123456789abcdef"
+const (
+	token       = "0123456789abcdef0123456789abcdef"
+	viewerToken = "fedcba9876543210fedcba9876543210"
+)
 
 // desk is a controller that remembers the orders it was given.
 type desk struct {
@@ -44,6 +47,18 @@ func (d *desk) Route(name string) (whittle.RouteStatus, error) {
 		}
 	}
 	return whittle.RouteStatus{}, whittle.Errorf(whittle.NotFound, "no route with a candidate is called %q", name).WithHint("whittle status lists the routes")
+}
+
+func (d *desk) Past(name string) (whittle.Past, error) {
+	if _, err := d.Route(name); err != nil {
+		return whittle.Past{}, err
+	}
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	return whittle.Past{
+		Route:    name,
+		Evidence: []whittle.EvidencePoint{{At: at, State: whittle.Undecided, Compared: 40}},
+		Traffic:  []whittle.TrafficPoint{{At: at, Share: 500, Monolith: whittle.Traffic{PerSecond: 19, P50: 2}, Candidate: whittle.Traffic{PerSecond: 1, P50: 1}}},
+	}, nil
 }
 
 func (d *desk) Order(_ context.Context, name string, o rollout.Order) error {
@@ -118,6 +133,11 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		"route.json":          {"GET", "/api/v1/routes/POST%20%2FCount", ""},
 		"findings.json":       {"GET", "/api/v1/routes/POST%20%2FCount/findings", ""},
 		"findings_none.json":  {"GET", "/api/v1/routes/GET%20%2F/findings", ""},
+		"findings_page.json":  {"GET", "/api/v1/routes/POST%20%2FCount/findings?kind=mean&q=LOWER&expected=true&decided=false&limit=1", ""},
+		"findings_other.json": {"GET", "/api/v1/routes/POST%20%2FCount/findings?kind=spread", ""},
+		"findings_bad.json":   {"GET", "/api/v1/routes/POST%20%2FCount/findings?limit=-1", ""},
+		"history.json":        {"GET", "/api/v1/routes/POST%20%2FCount/history", ""},
+		"session.json":        {"GET", "/api/v1/session", ""},
 		"order.json":          {"POST", "/api/v1/routes/POST%20%2FCount/hold", `{"reason": "lunch"}`},
 		"config.json":         {"GET", "/api/v1/config", ""},
 		"livez.json":          {"GET", "/livez", ""},
@@ -194,6 +214,8 @@ func TestWhoMayAsk(t *testing.T) {
 	open := admin.Options{}
 	closed := admin.Options{Token: token}
 	public := admin.Options{Address: "0.0.0.0:8081", Token: token}
+	both := admin.Options{Address: "0.0.0.0:8081", Token: token, ViewerToken: viewerToken}
+	viewer := with("Authorization", "Bearer "+viewerToken)
 	tests := []struct {
 		name         string
 		o            admin.Options
@@ -224,6 +246,13 @@ func TestWhoMayAsk(t *testing.T) {
 		{"public, right one", public, "GET", "/api/v1/status", []edit{bearer, hostIs("gateway.example")}, 200},
 		{"public order, none sent", public, "POST", order, nil, 401},
 		{"public probe", public, "GET", "/readyz", nil, 200},
+		{"the page, which knows nothing", public, "GET", "/", nil, 404},
+		{"the version, none sent", public, "GET", "/version", nil, 401},
+		{"who one is, none sent", public, "GET", "/api/v1/session", nil, 200},
+		{"a viewer looks", both, "GET", "/api/v1/status", []edit{viewer}, 200},
+		{"a viewer's metrics", both, "GET", "/metrics", []edit{viewer}, 404},
+		{"a viewer orders", both, "POST", order, []edit{viewer}, 403},
+		{"an operator orders", both, "POST", order, []edit{bearer}, 200},
 		{"public post on a probe", public, "POST", "/readyz", nil, 401},
 	}
 	for _, tt := range tests {
@@ -253,6 +282,9 @@ func TestNewRefuses(t *testing.T) {
 		"a public name": {Address: "gateway.example:8081"},
 		"short token":   {Address: "10.0.0.1:8081", Token: "secret"},
 		"odd token":     {Address: "127.0.0.1:8081", Token: "two words"},
+		"viewers only":  {Address: "127.0.0.1:8081", ViewerToken: viewerToken},
+		"one token":     {Address: "127.0.0.1:8081", Token: token, ViewerToken: token},
+		"short viewer":  {Address: "10.0.0.1:8081", Token: token, ViewerToken: "secret"},
 		"giant token":   {Address: "127.0.0.1:8081", Token: strings.Repeat("x", 5000)},
 	} {
 		o.Controller = newDesk()

@@ -20,15 +20,6 @@ type Status struct {
 	Routes  []whittle.RouteStatus `json:"routes"`
 }
 
-// Findings is the answer to GET /api/v1/routes/{name}/findings.
-type Findings struct {
-	Route    string            `json:"route"`
-	Verdict  whittle.State     `json:"verdict"`
-	Compared int               `json:"compared"`
-	Summary  string            `json:"summary"`
-	Findings []whittle.Finding `json:"findings"`
-}
-
 // Order is the body of POST /api/v1/routes/{name}/{verb}.
 type Order struct {
 	// Reason is kept in the time line, at most rollout.MaxReason bytes.
@@ -61,13 +52,17 @@ func (s *server) route(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, filled(st))
 }
 
-func (s *server) findings(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.o.Controller.Route(r.PathValue("name"))
+// history is the route's past in points.
+func (s *server) history(w http.ResponseWriter, r *http.Request) error {
+	past, err := s.o.Controller.Past(r.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	v := filled(st).Verdict
-	return reply(w, Findings{Route: st.Route, Verdict: v.State, Compared: v.Compared, Summary: v.Summary, Findings: v.Findings})
+	past.Evidence, past.Traffic = orEmpty(past.Evidence), orEmpty(past.Traffic)
+	for i := range past.Evidence {
+		past.Evidence[i].Bounds = orEmpty(past.Evidence[i].Bounds)
+	}
+	return reply(w, past)
 }
 
 func (s *server) order(w http.ResponseWriter, r *http.Request) error {
@@ -76,7 +71,7 @@ func (s *server) order(w http.ResponseWriter, r *http.Request) error {
 		return whittle.Errorf(whittle.NotFound, "there is no verb %q", kind).WithHint("the verbs are promote, hold, resume, rollback, off and reset")
 	}
 	var body Order
-	if err := read(w, r, &body); err != nil {
+	if err := read(w, r, &body, `send {} or {"reason": "...", "force": true}`); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
@@ -126,10 +121,10 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) error {
 	}{true})
 }
 
-// read takes an order's body: one JSON object of known fields, or nothing. The
-// content type is asked for because a page of another site cannot send it
+// read takes a body: one JSON object of known fields, or nothing; hint says
+// what to send. The content type is asked for because a page of another site cannot send it
 // without asking the browser first.
-func read(w http.ResponseWriter, r *http.Request, into *Order) error {
+func read(w http.ResponseWriter, r *http.Request, into any, hint string) error {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return whittle.Errorf(whittle.Invalid, "the content type must be application/json")
 	}
@@ -151,19 +146,19 @@ func read(w http.ResponseWriter, r *http.Request, into *Order) error {
 		return whittle.Errorf(whittle.ResourceExhausted, "the body is longer than %d bytes", maxBody)
 	}
 	if r.Context().Err() != nil {
-		return whittle.Errorf(whittle.Canceled, "read order: %w", err)
+		return whittle.Errorf(whittle.Canceled, "read the body: %w", err)
 	}
-	return whittle.Errorf(whittle.Invalid, "the body is not an order: %v", err).WithHint(`send {} or {"reason": "...", "force": true}`)
+	return whittle.Errorf(whittle.Invalid, "the body is not what is asked for: %v", err).WithHint(hint)
 }
 
 // reply writes a value as JSON.
 func reply(w http.ResponseWriter, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+	b, err := encode(v)
 	if err != nil {
-		return whittle.Errorf(whittle.Internal, "encode answer: %w", err)
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(b, '\n')) // the client went away; there is nobody to tell
+	_, _ = w.Write(b) // the client went away; there is nobody to tell
 	return nil
 }
 

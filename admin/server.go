@@ -4,14 +4,15 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"whittle"
 	"whittle/rollout"
@@ -22,6 +23,7 @@ import (
 type Controller interface {
 	Status() []whittle.RouteStatus
 	Route(name string) (whittle.RouteStatus, error)
+	Past(name string) (whittle.Past, error)
 	Order(ctx context.Context, name string, o rollout.Order) error
 }
 
@@ -31,9 +33,13 @@ type Options struct {
 	// Address is where the handler is served, "127.0.0.1:8081". Any address
 	// that is not loopback needs a Token.
 	Address string
-	// Token is asked of every caller but the probes. Empty: nobody is asked,
-	// which only a loopback address may do.
+	// Token is the operator's, and it or ViewerToken is asked of every caller
+	// but the probes and the page itself. Empty: nobody is asked, which only a
+	// loopback address may do.
 	Token string
+	// ViewerToken lets its callers look and order nothing. It needs a Token.
+	// Empty: there are operators only.
+	ViewerToken string
 	// Config gives the config as it is treated, fit to be shown and encoded as
 	// JSON. Nil: there is none.
 	Config func() any
@@ -46,6 +52,9 @@ type Options struct {
 	// Page answers GET / and what is below it that is not the API's. Nil: not
 	// found.
 	Page http.Handler
+	// Ending is closed when live pages are to be let go. Nil: they stay until
+	// their connections end.
+	Ending <-chan struct{}
 	// Log gets failures that are whittle's own. Nil: discarded.
 	Log *slog.Logger
 }
@@ -64,13 +73,17 @@ const (
 type server struct {
 	o        Options
 	loopback bool
-	token    [sha256.Size]byte
+	tokens   tokens
+	sessions sessions
+	wrong    *rate.Limiter
+	board    board
+	streams  atomic.Int64
 }
 
 // New makes the handler. It refuses an address that others can reach without a
 // token, with the Field of the config that is at fault.
 func New(o Options) (http.Handler, error) {
-	s := &server{o: o}
+	s := &server{o: o, tokens: tokens{operator: digest(o.Token), viewer: digest(o.ViewerToken)}, wrong: guesses()}
 	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "admin address %q: %w", o.Address, err).WithField("admin").
@@ -80,6 +93,13 @@ func New(o Options) (http.Handler, error) {
 	switch {
 	case len(o.Token) > maxToken || strings.ContainsFunc(o.Token, notVisible):
 		return nil, whittle.Errorf(whittle.Invalid, "the admin token must be at most %d visible ASCII characters", maxToken).WithField("admin_token")
+	case len(o.ViewerToken) > maxToken || strings.ContainsFunc(o.ViewerToken, notVisible):
+		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token must be at most %d visible ASCII characters", maxToken).WithField("admin.viewer_token")
+	case o.ViewerToken != "" && o.Token == "":
+		return nil, whittle.Errorf(whittle.Invalid, "there is a token for viewers and none for operators, so everybody could order").WithField("admin.viewer_token").
+			WithHint("set token_file or token_env too")
+	case o.ViewerToken != "" && o.ViewerToken == o.Token:
+		return nil, whittle.Errorf(whittle.Invalid, "viewers and operators have the same token").WithField("admin.viewer_token")
 	case s.loopback:
 	case o.Token == "":
 		return nil, whittle.Errorf(whittle.Invalid, "the admin address %s can be reached by others and no token is set", o.Address).WithField("admin").
@@ -87,6 +107,9 @@ func New(o Options) (http.Handler, error) {
 	case len(o.Token) < minToken:
 		return nil, whittle.Errorf(whittle.Invalid, "the admin token has %d characters; an address that others can reach needs %d", len(o.Token), minToken).
 			WithField("admin_token").WithHint("make one with: openssl rand -hex 32")
+	case o.ViewerToken != "" && len(o.ViewerToken) < minToken:
+		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token has %d characters; an address that others can reach needs %d", len(o.ViewerToken), minToken).
+			WithField("admin.viewer_token").WithHint("make one with: openssl rand -hex 32")
 	}
 	if o.Controller == nil {
 		return nil, whittle.Errorf(whittle.Internal, "admin: Controller is required")
@@ -97,7 +120,6 @@ func New(o Options) (http.Handler, error) {
 	if s.o.Version == "" {
 		s.o.Version = "unknown"
 	}
-	s.token = sha256.Sum256([]byte(o.Token))
 	return s.guarded(s.routes()), nil
 }
 
@@ -114,6 +136,11 @@ func (s *server) routes() http.Handler {
 	handle("GET /api/v1/status", s.status)
 	handle("GET /api/v1/routes/{name}", s.route)
 	handle("GET /api/v1/routes/{name}/findings", s.findings)
+	handle("GET /api/v1/routes/{name}/history", s.history)
+	handle("GET /api/v1/events", s.events)
+	handle("GET /api/v1/session", s.session)
+	handle("POST /api/v1/session", s.login)
+	handle("DELETE /api/v1/session", s.logout)
 	handle("POST /api/v1/routes/{name}/{verb}", s.order)
 	handle("GET /api/v1/config", s.config)
 	handle("GET /version", s.version)
@@ -151,10 +178,11 @@ func (s *server) guarded(next http.Handler) http.Handler {
 				WithHint("ask 127.0.0.1 or localhost by that name")
 		case cross.Check(r) != nil:
 			err = whittle.Errorf(whittle.PermissionDenied, "a page of another site may not do this")
-		case !isProbe(r) && !s.known(r):
-			h.Set("WWW-Authenticate", `Bearer realm="whittle"`)
-			err = whittle.Errorf(whittle.Unauthenticated, "the token is missing or wrong").
-				WithHint("send Authorization: Bearer TOKEN; the verbs take it from --token or WHITTLE_ADMIN_TOKEN")
+		case !isOpen(r):
+			err = s.allowed(r)
+			if whittle.CodeOf(err) == whittle.Unauthenticated {
+				h.Set("WWW-Authenticate", `Bearer realm="whittle"`)
+			}
 		}
 		if err != nil {
 			s.fail(w, r, err)
@@ -164,23 +192,38 @@ func (s *server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// known compares digests, so that neither length nor content shows in time.
-func (s *server) known(r *http.Request) bool {
-	if s.o.Token == "" {
-		return true
+// allowed reports why a caller may not do what it asks for: orders are the
+// operator's, everything else anybody's who is known.
+func (s *server) allowed(r *http.Request) error {
+	switch role := s.roleOf(r); {
+	case role == Operator:
+		return nil
+	case role == Viewer && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		return nil
+	case role == Viewer:
+		return whittle.Errorf(whittle.PermissionDenied, "the viewer's token may look and not order").
+			WithHint("use the operator's token, admin_token of the config")
+	case !s.wrong.Allow():
+		return whittle.Errorf(whittle.ResourceExhausted, "too many callers without a right token").WithHint("wait a few seconds")
 	}
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || len(given) > maxToken {
-		return false
-	}
-	sum := sha256.Sum256([]byte(strings.TrimSpace(given)))
-	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+	return whittle.Errorf(whittle.Unauthenticated, "the token is missing or wrong").
+		WithHint("send Authorization: Bearer TOKEN; the verbs take it from --token or WHITTLE_ADMIN_TOKEN")
 }
 
-// isProbe lists what an orchestrator asks without knowing a token. It says
-// nothing but yes or no.
-func isProbe(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/livez" || r.URL.Path == "/readyz")
+// isOpen lists what is answered without knowing who asks: what an orchestrator
+// probes, which says nothing but yes or no, who one is, and the page, which
+// knows nothing by itself.
+func isOpen(r *http.Request) bool {
+	switch p := r.URL.Path; p {
+	case "/livez", "/readyz":
+		return r.Method == http.MethodGet
+	case "/api/v1/session":
+		return true
+	case "/metrics", "/version":
+		return false
+	default:
+		return !strings.HasPrefix(p, "/api/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	}
 }
 
 func isLoopback(host string) bool {

@@ -31,8 +31,11 @@ type File struct {
 	// AdminToken is what callers of the admin API must show. Empty: none is
 	// asked for, which is allowed on a loopback address only.
 	AdminToken string
-	Monolith   whittle.Upstream
-	Routes     []whittle.Route
+	// ViewerToken lets callers of the admin API look and order nothing. Empty:
+	// there are operators only.
+	ViewerToken string
+	Monolith    whittle.Upstream
+	Routes      []whittle.Route
 	// State is the path of the state file. Default: whittle.db beside the
 	// config.
 	State     string

@@ -105,12 +105,20 @@ func (r *reader) admin(o *object, f *File, files folder) {
 		return
 	}
 	if n.kind != isMapping {
-		readNode(r, n, "admin", "an address such as 127.0.0.1:8081, off, or {listen, token_file, token_env}", &f.Admin, parseAdmin)
+		readNode(r, n, "admin", "an address such as 127.0.0.1:8081, off, or {listen, token_file, token_env, viewer_token_file, viewer_token_env}", &f.Admin, parseAdmin)
 	} else {
 		a, _ := r.object(n, "admin", "")
 		read(a, "listen", "an address such as 127.0.0.1:8081", &f.Admin, parseAdmin)
-		r.token(a, f, files)
+		r.token(a, "", &f.AdminToken, files)
+		r.token(a, "viewer_", &f.ViewerToken, files)
 		a.done()
+		switch {
+		case f.ViewerToken == "" || r.failed("admin"):
+		case f.AdminToken == "":
+			r.fail(n.at, "admin", "has a token for viewers and none for operators, so everybody could order; write token_file: FILE or token_env: NAME too")
+		case f.ViewerToken == f.AdminToken:
+			r.fail(n.at, "admin", "gives viewers and operators the same token")
+		}
 	}
 	if f.Admin != "" && f.AdminToken == "" && !isLoopback(f.Admin) && !r.failed("admin") {
 		r.fail(n.at, "admin", "%s can be reached from other machines, so a token is needed: write {listen: %s, token_file: FILE} or token_env: NAME, or listen on 127.0.0.1",
@@ -128,15 +136,17 @@ func (r *reader) failed(field string) bool {
 	return false
 }
 
-// token reads the admin token from a file or the environment; the config
-// itself, which lies in repositories, cannot hold it.
-func (r *reader) token(a *object, f *File, files folder) {
+// token reads a token of the admin API, the operator's or, by the prefix
+// "viewer_", the viewer's, from a file or the environment; the config itself,
+// which lies in repositories, cannot hold it.
+func (r *reader) token(a *object, prefix string, into *string, files folder) {
 	var path, env string
-	fromFile, fromEnv := a.text("token_file", &path), a.text("token_env", &env)
-	field := "admin.token_file"
+	inFile, inEnv := prefix+"token_file", prefix+"token_env"
+	fromFile, fromEnv := a.text(inFile, &path), a.text(inEnv, &env)
+	field := "admin." + inFile
 	switch {
 	case fromFile && fromEnv:
-		r.failField("admin.token_env", "stands beside token_file; keep one of them")
+		r.failField("admin."+inEnv, "stands beside %s; keep one of them", inFile)
 		return
 	case fromFile:
 		b, err := files.read(files.path(path))
@@ -144,19 +154,19 @@ func (r *reader) token(a *object, f *File, files folder) {
 			r.failField(field, "cannot be read: %v", err)
 			return
 		}
-		f.AdminToken = strings.TrimSpace(string(b))
+		*into = strings.TrimSpace(string(b))
 	case fromEnv:
-		field = "admin.token_env"
+		field = "admin." + inEnv
 		v, ok := r.env(env)
 		if !ok {
 			r.failField(field, "the environment variable %s is not set", quote(env))
 			return
 		}
-		f.AdminToken = strings.TrimSpace(v)
+		*into = strings.TrimSpace(v)
 	default:
 		return
 	}
-	if len(f.AdminToken) < minToken || strings.ContainsAny(f.AdminToken, " \t\r\n") {
+	if len(*into) < minToken || strings.ContainsAny(*into, " \t\r\n") {
 		r.failField(field, "holds no token: one word of at least %d characters is needed, such as 32 random hex digits", minToken)
 	}
 }

@@ -54,6 +54,8 @@ type kept struct {
 	Exposed bool            `json:"exposed"`
 	// Guard names the policy that the guard's evidence was taken under.
 	Guard string `json:"guard"`
+	// Past is the evidence's past.
+	Past thinned[whittle.EvidencePoint] `json:"past"`
 }
 
 const keptVersion = 1
@@ -191,6 +193,7 @@ func (r *route) record() (state.Record, *snapshot, error) {
 	rec := state.Record{Epoch: r.epoch, Ledger: shown.status.Ledger, Timeline: timeline}
 	rec.Rollout, err = json.Marshal(kept{
 		Version: keptVersion, Rollout: position, Served: served, Exposed: r.exposed, Guard: fingerprint(r.spec.Guard),
+		Past: r.past.evidence,
 	})
 	if err != nil {
 		return state.Record{}, nil, err

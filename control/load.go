@@ -101,6 +101,9 @@ func (r *route) take(rec state.Record) (lost string) {
 		return r.unreadable("evidence", err)
 	}
 	r.exposed = own.Exposed
+	if len(own.Past.Points) <= maxPast {
+		r.past.evidence = own.Past
+	}
 	if own.Guard != fingerprint(r.spec.Guard) {
 		r.exposed = false
 	} else if err := r.guard.UnmarshalBinary(rec.Guard); err != nil {

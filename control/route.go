@@ -50,6 +50,8 @@ type route struct {
 	// are saved at the same point.
 	compared int64
 	timeline []whittle.Decision
+	sides    [2]traffic // by whittle.Side
+	past     past
 	// restored is the ledger as it was loaded, until enter hands it on.
 	restored whittle.Ledger
 	spare    []whittle.Outcome
@@ -137,6 +139,7 @@ func (r *route) step(rises bool) {
 	case rises && !r.frozen && r.rise == nil && !now.Before(r.disk.retryAt):
 		r.propose(next, *d)
 	}
+	r.remember(now)
 	r.saveWhenDue(now)
 }
 
@@ -171,6 +174,7 @@ func (r *route) evidence() rollout.Input {
 
 func (r *route) eat(o *whittle.Outcome) {
 	r.disk.changed = true
+	r.sides[o.Side].user(o, r.c.o.Now())
 	if o.Side == whittle.Candidate {
 		if r.st.Share == 0 {
 			return // a straggler from before a fall
@@ -208,6 +212,7 @@ func (r *route) observe(x *whittle.Exchange) string {
 	if x.At.Before(r.begun) {
 		return whittle.SkipStale
 	}
+	r.besides(x)
 	if x.Served == whittle.Candidate {
 		// At a full share these are the monolith's only answers of this time.
 		r.guard.Outcome(whittle.Outcome{
@@ -236,6 +241,16 @@ func (r *route) observe(x *whittle.Exchange) string {
 		}
 	}
 	return ""
+}
+
+// besides counts the call that was made beside the user's request. The caller
+// holds mu.
+func (r *route) besides(x *whittle.Exchange) {
+	if x.Served == whittle.Candidate {
+		r.sides[whittle.Monolith].mirrored(&x.Monolith, r.c.o.Now())
+		return
+	}
+	r.sides[whittle.Candidate].mirrored(&x.Candidate, r.c.o.Now())
 }
 
 // propose keeps a rise until it is on disk. The caller holds mu.
@@ -281,6 +296,7 @@ func (r *route) dropRise(err error) {
 // holds mu.
 func (r *route) afresh(j Judge, g Guard) {
 	r.judge, r.guard, r.begun = j, g, r.c.o.Now()
+	r.past.evidence = thinned[whittle.EvidencePoint]{}
 	r.exposed, r.stale = false, true
 	r.disk.changed = true
 }

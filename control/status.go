@@ -6,7 +6,8 @@ import (
 )
 
 // Status shows every route with a candidate, in the order of their names. All
-// of it is on disk but the sentence in Next, which is of this moment.
+// of it is on disk but the sentence in Next and the traffic, which are of this
+// moment.
 func (c *Controller) Status() []whittle.RouteStatus {
 	routes := c.routes()
 	all := make([]whittle.RouteStatus, 0, len(routes))
@@ -30,6 +31,8 @@ func (r *route) status() whittle.RouteStatus {
 	defer r.mu.Unlock()
 	shown := r.disk.shown
 	s := shown.status
-	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, r.c.o.Now())
+	now := r.c.o.Now()
+	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
+	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
 	return s
 }

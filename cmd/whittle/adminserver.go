@@ -23,6 +23,7 @@ type adminServer struct {
 	listener net.Listener
 	server   *http.Server
 	ready    atomic.Bool
+	ending   chan struct{} // closed when live pages are to go
 }
 
 // newAdminServer binds the admin address; nil where it is switched off.
@@ -34,16 +35,18 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &adminServer{listener: l}
+	a := &adminServer{listener: l, ending: make(chan struct{})}
 	handler, err := admin.New(admin.Options{
-		Controller: d.control,
-		Address:    l.Addr().String(),
-		Token:      d.config().AdminToken,
-		Config:     func() any { return describeConfig(d) },
-		Metrics:    metricsOf(d),
-		Ready:      a.ready.Load,
-		Version:    version(),
-		Log:        d.log,
+		Controller:  d.control,
+		Address:     l.Addr().String(),
+		Token:       d.config().AdminToken,
+		ViewerToken: d.config().ViewerToken,
+		Ending:      a.ending,
+		Config:      func() any { return describeConfig(d) },
+		Metrics:     metricsOf(d),
+		Ready:       a.ready.Load,
+		Version:     version(),
+		Log:         d.log,
 	})
 	if err != nil {
 		l.Close()
@@ -88,6 +91,7 @@ func (a *adminServer) serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	a.ready.Store(false)
+	close(a.ending)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	err := a.server.Shutdown(grace)

@@ -103,7 +103,7 @@ func needRestart(old, next *config.File) []string {
 		differs bool
 	}{
 		{"listen", old.Listen != next.Listen},
-		{"admin", old.Admin != next.Admin || old.AdminToken != next.AdminToken},
+		{"admin", old.Admin != next.Admin || old.AdminToken != next.AdminToken || old.ViewerToken != next.ViewerToken},
 		{"state", old.State != next.State},
 		{"limits", old.Limits != next.Limits},
 		{"log", old.Log != next.Log},
@@ -121,7 +121,7 @@ func needRestart(old, next *config.File) []string {
 // keepStarted carries over what only a restart changes, so that the config that
 // is shown is the one in force and the next reload warns again.
 func keepStarted(next, old *config.File) {
-	next.Listen, next.Admin, next.AdminToken = old.Listen, old.Admin, old.AdminToken
+	next.Listen, next.Admin, next.AdminToken, next.ViewerToken = old.Listen, old.Admin, old.AdminToken, old.ViewerToken
 	next.State, next.Limits, next.Log, next.Trace = old.State, old.Limits, old.Log, old.Trace
 	next.TLS, next.Forwarded = old.TLS, old.Forwarded
 }

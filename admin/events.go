@@ -1,0 +1,188 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"whittle"
+)
+
+const (
+	// maxStreams bounds the pages that are live at once.
+	maxStreams = 64
+	// eventEvery is how often what changed is sent.
+	eventEvery = time.Second
+	// heartbeat is how long a stream is silent at most, so that both ends
+	// notice a connection that is gone.
+	heartbeat = 10 * time.Second
+	// streamWrite bounds one write to a page.
+	streamWrite = 10 * time.Second
+	// retryAfter is told to browsers for when a stream breaks, in ms.
+	retryAfter = 2000
+)
+
+// Update is the data of an event "status" of GET /api/v1/events. The first one
+// of a stream, and each one after the config was loaded again, has every route;
+// the others, Partial, have those that changed. To be small, a route in it has
+// its findings without samples and the last decision of its time line only.
+type Update struct {
+	Version string                `json:"version"`
+	At      time.Time             `json:"at"`
+	Partial bool                  `json:"partial"`
+	Routes  []whittle.RouteStatus `json:"routes"`
+}
+
+// board is the latest picture of all routes, made at most once an eventEvery
+// however many pages look.
+type board struct {
+	mu     sync.Mutex // guards the following
+	at     time.Time
+	routes []posted
+}
+
+// posted is a route as an update has it.
+type posted struct {
+	name    string
+	encoded json.RawMessage
+}
+
+func (b *board) look(now time.Time, status func() []whittle.RouteStatus) []posted {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if since := now.Sub(b.at); b.routes != nil && since >= 0 && since < eventEvery*9/10 {
+		return b.routes
+	}
+	all := status()
+	routes := make([]posted, 0, len(all))
+	for i := range all {
+		encoded, err := json.Marshal(brief(filled(all[i])))
+		if err != nil {
+			continue // a figure that is no number; GET status says so
+		}
+		routes = append(routes, posted{all[i].Route, encoded})
+	}
+	b.at, b.routes = now, routes
+	return routes
+}
+
+// brief leaves out what only a route's own page shows.
+func brief(s whittle.RouteStatus) whittle.RouteStatus {
+	const findings = 5
+	short := make([]whittle.Finding, 0, findings)
+	for _, f := range s.Verdict.Findings {
+		if len(short) == findings {
+			break
+		}
+		f.Samples = nil
+		short = append(short, f)
+	}
+	s.Verdict.Findings = short
+	s.Timeline = s.Timeline[max(0, len(s.Timeline)-1):]
+	return s
+}
+
+// events streams what changes until the page goes away or whittle ends.
+func (s *server) events(w http.ResponseWriter, r *http.Request) error {
+	if s.streams.Add(1) > maxStreams {
+		s.streams.Add(-1)
+		return whittle.Errorf(whittle.ResourceExhausted, "%d pages are live already", maxStreams).WithHint("close one, or ask GET /api/v1/status")
+	}
+	defer s.streams.Add(-1)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	out := stream{w: w, control: http.NewResponseController(w)}
+	if !out.send(fmt.Appendf(nil, "retry: %d\n\n", retryAfter)) {
+		return nil
+	}
+	tick := time.NewTicker(eventEvery)
+	defer tick.Stop()
+	var last []posted
+	var quiet time.Duration
+	for {
+		now := s.board.look(time.Now(), s.o.Controller.Status)
+		event, err := s.update(last, now)
+		switch {
+		case err != nil:
+			return nil // the answer has begun; the page asks again
+		case event != nil:
+			quiet = 0
+			if !out.send(event) {
+				return nil
+			}
+		case quiet >= heartbeat:
+			quiet = 0
+			if !out.send([]byte(": still here\n\n")) {
+				return nil
+			}
+		}
+		last = now
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-s.o.Ending:
+			return nil
+		case <-tick.C:
+			quiet += eventEvery
+		}
+	}
+}
+
+// update is the event that leads from one picture to the next; nil where
+// nothing changed.
+func (s *server) update(before, now []posted) ([]byte, error) {
+	partial := before != nil && sameNames(before, now)
+	routes := make([]json.RawMessage, 0, len(now))
+	for i := range now {
+		if !partial || !bytes.Equal(before[i].encoded, now[i].encoded) {
+			routes = append(routes, now[i].encoded)
+		}
+	}
+	if partial && len(routes) == 0 {
+		return nil, nil
+	}
+	body, err := json.Marshal(struct {
+		Version string            `json:"version"`
+		At      time.Time         `json:"at"`
+		Partial bool              `json:"partial"`
+		Routes  []json.RawMessage `json:"routes"`
+	}{s.o.Version, time.Now().UTC(), partial, routes})
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "event: status\ndata: %s\n\n", body), nil
+}
+
+func sameNames(a, b []posted) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].name != b[i].name {
+			return false
+		}
+	}
+	return true
+}
+
+// stream writes events, each within its time.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+// send reports whether the page still takes them.
+func (s *stream) send(b []byte) bool {
+	if err := s.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return false
+	}
+	if _, err := s.w.Write(b); err != nil {
+		return false
+	}
+	return s.control.Flush() == nil
+}

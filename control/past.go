@@ -1,0 +1,104 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"whittle"
+)
+
+const (
+	// maxPast bounds the points of each series. When there are more, every
+	// second one goes and the spacing doubles, so that the whole past stays in
+	// sight at an ever coarser grain.
+	maxPast = 120
+	// evidenceEvery and trafficEvery are the finest spacings.
+	evidenceEvery = time.Second
+	trafficEvery  = 5 * time.Second
+)
+
+// past is how a route came to where it is. The evidence's part is kept with
+// the route's record, the traffic's is of this process.
+type past struct {
+	evidence thinned[whittle.EvidencePoint]
+	traffic  thinned[whittle.TrafficPoint]
+}
+
+// thinned is a bounded series, oldest first.
+type thinned[P any] struct {
+	Every  time.Duration `json:"every"`
+	Points []P           `json:"points"`
+}
+
+// due says whether a point at now would be far enough from the last one.
+func (t *thinned[P]) due(now time.Time, finest time.Duration, at func(P) time.Time) bool {
+	t.Every = max(t.Every, finest)
+	n := len(t.Points)
+	if n == 0 {
+		return true
+	}
+	since := now.Sub(at(t.Points[n-1]))
+	return since >= t.Every || since < 0
+}
+
+func (t *thinned[P]) add(p P) {
+	t.Points = append(t.Points, p)
+	if len(t.Points) <= maxPast {
+		return
+	}
+	kept := make([]P, 0, maxPast)
+	for i, q := range t.Points {
+		if i%2 == 0 {
+			kept = append(kept, q)
+		}
+	}
+	t.Points, t.Every = kept, t.Every*2
+}
+
+func evidenceAt(p whittle.EvidencePoint) time.Time { return p.At }
+func trafficAt(p whittle.TrafficPoint) time.Time   { return p.At }
+
+// remember adds what is known now, where it is time to. The caller holds mu.
+func (r *route) remember(now time.Time) {
+	if r.past.evidence.due(now, evidenceEvery, evidenceAt) {
+		v := r.judged()
+		n := len(r.past.evidence.Points)
+		if v.Compared > 0 && (n == 0 || r.past.evidence.Points[n-1].Compared != v.Compared) {
+			r.past.evidence.add(evidencePoint(v, now))
+		}
+	}
+	if r.past.traffic.due(now, trafficEvery, trafficAt) {
+		p := whittle.TrafficPoint{
+			At: now, Share: r.st.Share,
+			Monolith: r.sides[whittle.Monolith].shown(now), Candidate: r.sides[whittle.Candidate].shown(now),
+		}
+		n := len(r.past.traffic.Points)
+		if quiet := (whittle.Traffic{}); n > 0 || p.Monolith != quiet || p.Candidate != quiet {
+			r.past.traffic.add(p)
+		}
+	}
+}
+
+func evidencePoint(v whittle.Verdict, now time.Time) whittle.EvidencePoint {
+	p := whittle.EvidencePoint{At: now, State: v.State, Compared: v.Compared, Bounds: make([]whittle.BoundPoint, len(v.Bounds))}
+	for i, b := range v.Bounds {
+		p.Bounds[i] = whittle.BoundPoint{What: b.What, Estimate: b.Estimate, Low: b.Low, High: b.High}
+	}
+	return p
+}
+
+// Past shows how one route came to where it is. An unknown one is a
+// *whittle.Error with NotFound.
+func (c *Controller) Past(name string) (whittle.Past, error) {
+	r := c.find(name)
+	if r == nil {
+		return whittle.Past{}, unknown(name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return whittle.Past{
+		Route:    name,
+		Evidence: slices.Clone(r.past.evidence.Points),
+		Traffic:  slices.Clone(r.past.traffic.Points),
+	}, nil
+}
