@@ -8,12 +8,16 @@ import "whittle"
 
 // Contract is one service.
 type Contract struct {
-	// Package is the proto package, "shop.v1"; Service its only service, "Shop".
-	Package, Service string
-	Methods          []Method
+	// Package is the proto package, "shop.v1"; Service its only service,
+	// "ShopService". GoPackage is the .proto file's go_package option; empty:
+	// none is written.
+	Package, Service, GoPackage string
+	Methods                     []Method
 	// Messages and Enums have unique names, in the order of their first use.
 	Messages []Message
 	Enums    []Enum
+	// Guesses are about the whole: what was left out, and how much of it.
+	Guesses []Guess
 }
 
 // Method is one endpoint.
@@ -35,6 +39,21 @@ type Method struct {
 	Guesses []Guess
 	// Failures are the answers other than the success, by status.
 	Failures []Failure
+	// Compare is how the exchanges suggest to compare two answers.
+	Compare Compare
+	// Doc is one sentence for the .proto file. Empty: the HTTP binding is told.
+	Doc string
+}
+
+// Compare suggests a comparison, in the words of whittle.Comparison.
+type Compare struct {
+	// Kind is empty where nothing is suggested but the default.
+	Kind whittle.CompareKind
+	// Value and Per are a statistical comparison's expressions.
+	Value, Per string
+	// Ignore lists JSON paths that differ between two answers to the same
+	// request, Unordered the arrays that come in another order.
+	Ignore, Unordered []string
 }
 
 // Binding maps an endpoint's HTTP on its messages.
@@ -66,19 +85,44 @@ const (
 	NoBody BodyForm = "none"
 	// Object: a JSON object whose members are the message's fields.
 	Object BodyForm = "object"
-	// Whole: any other JSON, or a text, which is one field of the message.
+	// Whole: JSON of any kind (an array, a number, an object that is a message
+	// of its own) which is one field of the message.
 	Whole BodyForm = "whole"
 	// Form: application/x-www-form-urlencoded, each pair a field.
 	Form BodyForm = "form"
-	// Text: a text by a template, whose holes are fields.
+	// Text: a text that is not looked into, as one string field, or, in
+	// answers, by a template whose holes are fields.
 	Text BodyForm = "text"
 )
 
 // Body is how a request's body becomes fields.
 type Body struct {
 	Form BodyForm
-	// Field is the one of Whole.
+	// ContentType as clients send it; empty where there is no body.
+	ContentType string
+	// Field is the one of Whole and of Text.
 	Field string
+	// Pairs map the names of Form to fields.
+	Pairs []Parameter
+	// Optional says that some requests have no body: a message whose body
+	// fields are all unset is sent without one.
+	Optional bool
+	// Unset is how unset fields of Object and Whole are written.
+	Unset Unset
+}
+
+// Unset says by JSON paths ("$.owner.phone", "$.items[*].tags", "$.byId.*.at",
+// `$["odd key"]`) how fields that are not set are written. All others: a field
+// that tells unset from zero (optional, a message, a Value) is left out, any
+// other is written with its zero value, [] or {}. The paths are those of the
+// JSON text, so a field that is Whole is "$".
+type Unset struct {
+	// Nulls are written as null where they are not set, or, a repeated field or
+	// a map, where they are empty. Read, a null there is an unset field.
+	Nulls []string
+	// Omits are the repeated fields and maps that are left out where they are
+	// empty.
+	Omits []string
 }
 
 // Answer is how fields become a success's body.
@@ -88,11 +132,10 @@ type Answer struct {
 	Form        BodyForm
 	// Field is the one of Whole.
 	Field string
-	// Parts of Text, in order.
+	// Parts of Text, in order. A text that is not looked into is one part.
 	Parts []Part
-	// Nulls lists the JSON paths that are written as null where their field is
-	// not set, "$.owner.phone"; all other unset fields are left out.
-	Nulls []string
+	// Unset is how unset fields of Object and Whole are written.
+	Unset Unset
 }
 
 // Part is a piece of a text answer: a literal, or a field.
@@ -123,6 +166,7 @@ const (
 	MessageType Type = "message"
 	EnumType    Type = "enum"
 	// Value is google.protobuf.Value: JSON of which nothing more can be said.
+	// Unset and null are two things for it.
 	Value Type = "google.protobuf.Value"
 )
 
@@ -139,7 +183,7 @@ type Field struct {
 	Optional bool
 	// Map is a map from strings to Type.
 	Map bool
-	// Doc is one sentence for the .proto file: format, range, examples.
+	// Doc is one sentence for the .proto file: format, range, evidence.
 	Doc string
 }
 

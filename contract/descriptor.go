@@ -1,0 +1,181 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"whittle"
+)
+
+// Descriptor gives what a compiler makes of Proto, without the comments, with
+// all that it imports: what a gateway needs, and nothing that must be run for
+// it. It holds the contract together: its error names what does not fit.
+func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
+	f := &descriptorpb.FileDescriptorProto{
+		Name:    new(c.FileName()),
+		Package: new(c.Package),
+		Syntax:  new("proto3"),
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if c.usesValue() {
+		value := protodesc.ToFileDescriptorProto(structpb.File_google_protobuf_struct_proto)
+		f.Dependency = []string{value.GetName()}
+		set.File = append(set.File, value)
+	}
+	if c.GoPackage != "" {
+		f.Options = &descriptorpb.FileOptions{GoPackage: new(c.GoPackage)}
+	}
+	for i := range c.Messages {
+		f.MessageType = append(f.MessageType, c.describeMessage(&c.Messages[i]))
+	}
+	for i := range c.Enums {
+		f.EnumType = append(f.EnumType, describeEnum(&c.Enums[i]))
+	}
+	service := &descriptorpb.ServiceDescriptorProto{Name: new(c.Service)}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		service.Method = append(service.Method, &descriptorpb.MethodDescriptorProto{
+			Name: new(m.Name), InputType: new(c.fullName(m.Input)), OutputType: new(c.fullName(m.Output)),
+		})
+	}
+	f.Service = []*descriptorpb.ServiceDescriptorProto{service}
+	set.File = append(set.File, f)
+	if _, err := protodesc.NewFiles(set); err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "check contract: %w", err)
+	}
+	return set, nil
+}
+
+// FileName is where the .proto file lies below the root of the proto files:
+// "shop/v1/shop.proto" for the package "shop.v1".
+func (c *Contract) FileName() string {
+	parts := strings.Split(c.Package, ".")
+	base := parts[len(parts)-1]
+	if len(parts) > 1 {
+		base = parts[len(parts)-2]
+	}
+	return strings.Join(parts, "/") + "/" + base + ".proto"
+}
+
+func (c *Contract) fullName(name string) string {
+	if c.Package == "" {
+		return "." + name
+	}
+	return "." + c.Package + "." + name
+}
+
+func (c *Contract) describeMessage(m *Message) *descriptorpb.DescriptorProto {
+	d := &descriptorpb.DescriptorProto{Name: new(m.Name)}
+	for _, n := range m.Reserved {
+		d.ReservedRange = append(d.ReservedRange, &descriptorpb.DescriptorProto_ReservedRange{Start: new(n), End: new(n + 1)})
+	}
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		fd := &descriptorpb.FieldDescriptorProto{
+			Name: new(f.Name), Number: new(f.Number), JsonName: new(f.JSONName()),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
+		c.describeType(fd, f)
+		switch {
+		case f.Map:
+			d.NestedType = append(d.NestedType, mapEntry(fd, c.fullName(m.Name)))
+		case f.Repeated:
+			fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+		}
+		d.Field = append(d.Field, fd)
+	}
+	// The oneofs that stand for "optional" come after all fields are known, so
+	// that their names meet no field's.
+	for i := range m.Fields {
+		if f := &m.Fields[i]; f.explicit() {
+			d.Field[i].Proto3Optional = new(true)
+			d.Field[i].OneofIndex = new(int32(len(d.OneofDecl)))
+			d.OneofDecl = append(d.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: new(oneofName(m, f.Name))})
+		}
+	}
+	return d
+}
+
+// oneofName follows protoc: an underscore before the name, and as many X before
+// that as it takes to be unique.
+func oneofName(m *Message, field string) string {
+	name := "_" + field
+	for slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Name == name }) {
+		name = "X" + name
+	}
+	return name
+}
+
+func (c *Contract) describeType(fd *descriptorpb.FieldDescriptorProto, f *Field) {
+	switch f.Type {
+	case MessageType:
+		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(c.fullName(f.Ref))
+	case EnumType:
+		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum(), new(c.fullName(f.Ref))
+	case Value:
+		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new("."+string(Value))
+	default:
+		n := descriptorpb.FieldDescriptorProto_Type_value["TYPE_"+strings.ToUpper(string(f.Type))]
+		fd.Type = descriptorpb.FieldDescriptorProto_Type(n).Enum()
+	}
+}
+
+// mapEntry makes fd a map field: repeated, of an entry message that it gives.
+func mapEntry(fd *descriptorpb.FieldDescriptorProto, parent string) *descriptorpb.DescriptorProto {
+	value := proto.CloneOf(fd)
+	value.Name, value.Number, value.JsonName = new("value"), new(int32(2)), new("value")
+	name := entryName(fd.GetName())
+	fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+	fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(parent+"."+name)
+	return &descriptorpb.DescriptorProto{
+		Name: new(name),
+		Field: []*descriptorpb.FieldDescriptorProto{
+			{
+				Name: new("key"), Number: new(int32(1)), JsonName: new("key"),
+				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(),
+			},
+			value,
+		},
+		Options: &descriptorpb.MessageOptions{MapEntry: new(true)},
+	}
+}
+
+// entryName is protoc's name of a map field's entry: "by_id" has "ByIdEntry".
+func entryName(field string) string {
+	name := DefaultJSON(field)
+	if isLower(name[0]) {
+		name = string(name[0]-'a'+'A') + name[1:]
+	}
+	return name + "Entry"
+}
+
+func describeEnum(e *Enum) *descriptorpb.EnumDescriptorProto {
+	d := &descriptorpb.EnumDescriptorProto{Name: new(e.Name)}
+	for _, v := range e.Values {
+		d.Value = append(d.Value, &descriptorpb.EnumValueDescriptorProto{Name: new(v.Name), Number: new(v.Number)})
+	}
+	return d
+}
+
+// JSONName is the field's name in JSON: JSON, or protobuf's own.
+func (f *Field) JSONName() string {
+	if f.JSON != "" {
+		return f.JSON
+	}
+	return DefaultJSON(f.Name)
+}
+
+// Message gives a message by its name, nil where there is none.
+func (c *Contract) Message(name string) *Message {
+	for i := range c.Messages {
+		if c.Messages[i].Name == name {
+			return &c.Messages[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package contract
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxName bounds the names that are made, in bytes.
+const maxName = 48
+
+// words takes a name of any style apart: "HTTPServer_v2-id" is http, server,
+// v2, id. Letters and digits that are not ASCII are left out.
+func words(s string) []string {
+	var out []string
+	var word []byte
+	end := func() {
+		if len(word) > 0 {
+			out = append(out, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			// A new word begins after a small letter or a digit, and with the
+			// last capital of "HTTPServer".
+			if len(word) > 0 && (!isUpper(s[i-1]) || i+1 < len(s) && isLower(s[i+1])) {
+				end()
+			}
+			word = append(word, c)
+		case isLower(c) || c >= '0' && c <= '9':
+			word = append(word, c)
+		default:
+			end()
+		}
+	}
+	end()
+	return out
+}
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+
+// FieldName makes a proto field's name of any text: "userId" is "user_id",
+// "2fa" is "f_2fa", "" is "field".
+func FieldName(s string) string {
+	n := strings.Join(words(s), "_")
+	switch {
+	case n == "":
+		return "field"
+	case !isLower(n[0]):
+		n = "f_" + n
+	}
+	return strings.TrimRight(n[:min(len(n), maxName)], "_")
+}
+
+// TypeName makes the name of a message or a method of any text: "user_id" is
+// "UserId", "" is "Thing".
+func TypeName(s string) string {
+	var b strings.Builder
+	for _, w := range words(s) {
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	}
+	n := b.String()
+	switch {
+	case n == "":
+		return "Thing"
+	case !isUpper(n[0]):
+		n = "T" + n
+	}
+	return n[:min(len(n), maxName)]
+}
+
+// Singular gives one of what a plural English noun names: "categories" is
+// "category". What does not look like a plural stays.
+func Singular(s string) string {
+	lower := strings.ToLower(s)
+	for _, e := range []struct{ plural, singular string }{
+		{"people", "person"}, {"children", "child"}, {"series", "series"}, {"news", "news"},
+		{"status", "status"}, {"address", "address"}, {"analysis", "analysis"}, {"data", "data"},
+	} {
+		if strings.HasSuffix(lower, e.plural) {
+			if e.plural == e.singular {
+				return s
+			}
+			return s[:len(s)-len(e.plural)] + matchCase(s[len(s)-len(e.plural)], e.singular)
+		}
+	}
+	for _, e := range []struct{ plural, singular string }{
+		{"ies", "y"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}, {"zzes", "zz"},
+	} {
+		if stem, ok := strings.CutSuffix(lower, e.plural); ok && len(stem) > 1 {
+			return s[:len(stem)] + e.singular
+		}
+	}
+	for _, keep := range []string{"ss", "us", "is"} {
+		if strings.HasSuffix(lower, keep) {
+			return s
+		}
+	}
+	if strings.HasSuffix(lower, "s") && len(s) > 2 {
+		return s[:len(s)-1]
+	}
+	return s
+}
+
+func matchCase(like byte, s string) string {
+	if unicode.IsUpper(rune(like)) {
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// DefaultJSON is the JSON name that protobuf gives a field where none is
+// written: lowerCamelCase.
+func DefaultJSON(name string) string {
+	b := make([]byte, 0, len(name))
+	up := false
+	for i := range len(name) {
+		c := name[i]
+		if c == '_' {
+			up = true
+			continue
+		}
+		if up && isLower(c) {
+			c -= 'a' - 'A'
+		}
+		up = false
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// Unique gives name, or name with the first number from 2 on that taken does
+// not know; sep stands before the number.
+func Unique(name, sep string, taken func(string) bool) string {
+	if !taken(name) {
+		return name
+	}
+	for i := 2; ; i++ {
+		if n := name + sep + strconv.Itoa(i); !taken(n) {
+			return n
+		}
+	}
+}
