@@ -1,0 +1,87 @@
+package capture
+
+import (
+	"hash/crc32"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Block gathers entries that are written as one. The zero value is ready; it
+// is for one goroutine.
+type Block struct {
+	raw     []byte
+	head    Header
+	summary summary
+	packed  *zstd.Encoder
+}
+
+// Add takes one more entry. On an error, which is AppendEntry's or says that
+// the block is full, it is as it was.
+func (b *Block) Add(e *Entry) error {
+	raw, err := AppendEntry(b.raw, e)
+	if err != nil {
+		return err
+	}
+	if len(raw) > MaxBlock || b.summary.size > maxSummary-2*MaxText {
+		return tooLarge("its block would have %d bytes", len(raw))
+	}
+	at := e.At.UnixNano()
+	if b.head.Count == 0 {
+		b.head.first, b.head.last = at, at
+	}
+	b.head.first, b.head.last = min(b.head.first, at), max(b.head.last, at)
+	b.head.Count++
+	b.raw = raw
+	b.summary.add(e)
+	return nil
+}
+
+// Len is how many entries are in the block.
+func (b *Block) Len() int { return b.head.Count }
+
+// Size is about how many bytes they take before compression.
+func (b *Block) Size() int { return len(b.raw) + b.summary.size }
+
+// Seal writes the block behind dst, with the number of the segment that it
+// goes to, and empties it.
+func (b *Block) Seal(dst []byte, segment uint64) []byte {
+	h := b.head
+	h.Segment, h.raw = segment, len(b.raw)
+	start := len(dst)
+	dst = append(dst, make([]byte, HeaderLen)...)
+	dst = b.summary.append(dst)
+	h.summary = len(dst) - start - HeaderLen
+	h.summarySum = checksum(dst[start+HeaderLen:])
+	dst = b.encoder().EncodeAll(b.raw, dst)
+	h.payload = len(dst) - start - HeaderLen - h.summary
+	h.payloadSum = checksum(dst[start+HeaderLen+h.summary:])
+	h.put(dst[start:])
+	b.Drop()
+	return dst
+}
+
+// roomy is a buffer that is not kept once it has served one large entry.
+const roomy = 8 << 20
+
+// Drop empties the block.
+func (b *Block) Drop() {
+	b.raw = b.raw[:0]
+	if cap(b.raw) > roomy {
+		b.raw = nil
+	}
+	b.head = Header{}
+	b.summary.clear()
+}
+
+func (b *Block) encoder() *zstd.Encoder {
+	if b.packed == nil {
+		// The options are constants that the library takes.
+		b.packed, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(1<<20))
+	}
+	return b.packed
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

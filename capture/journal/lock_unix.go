@@ -1,0 +1,14 @@
+//go:build unix
+
+package journal
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock takes a file for this opening of it alone, until it is closed.
+func lock(f *os.File) error {
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+}

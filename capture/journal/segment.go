@@ -1,0 +1,79 @@
+package journal
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A segment is a file NNNNNNNN.wcap: a label, and blocks one behind the other.
+// The label, little-endian:
+//
+//	magic    8
+//	segment  8   random; every block of the segment repeats it
+//	sum      4   CRC-32C of the 16 bytes before it
+//	zeros    4
+const (
+	suffix     = ".wcap"
+	labelLen   = 24
+	labelMagic = "WCAPSEG1"
+)
+
+var (
+	le         = binary.LittleEndian
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// newLabel makes a label with a random number.
+func newLabel() (label []byte, segment uint64) {
+	label = make([]byte, labelLen)
+	copy(label, labelMagic)
+	rand.Read(label[8:16])
+	le.PutUint32(label[16:], crc32.Checksum(label[:16], castagnoli))
+	return label, le.Uint64(label[8:])
+}
+
+func parseLabel(b []byte) (segment uint64, ok bool) {
+	if len(b) < labelLen || string(b[:8]) != labelMagic || le.Uint32(b[16:]) != crc32.Checksum(b[:16], castagnoli) {
+		return 0, false
+	}
+	return le.Uint64(b[8:]), true
+}
+
+// named is a segment's file.
+type named struct {
+	path   string
+	number uint64
+}
+
+func segmentPath(dir string, number uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%08d%s", number, suffix))
+}
+
+// segments lists a folder's segments in order. Other files are not its
+// business.
+func segments(dir string) ([]named, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []named
+	for _, f := range files {
+		digits, ok := strings.CutSuffix(f.Name(), suffix)
+		if !ok || f.IsDir() {
+			continue
+		}
+		if number, err := strconv.ParseUint(digits, 10, 63); err == nil {
+			all = append(all, named{filepath.Join(dir, f.Name()), number})
+		}
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.number, b.number) })
+	return all, nil
+}
