@@ -74,15 +74,48 @@ type RPC struct {
 	Method string
 	// Prefix is put before the procedure's path; "/twirp" for Twirp unless set.
 	Prefix string
+	// Query and Path give the fields that query parameters and wildcards of the
+	// path fill, where they are not called as the field is: "userId" to
+	// "owner.id". A parameter that is named here is read beside a body too.
+	Query, Path map[string]string
+	// Content is what a request's body is. Empty: JSON.
+	Content BodyContent
+	// Body names the field that is the whole body: JSON that is no object, or
+	// a text. Empty: the body is an object, whose members are the fields.
+	Body string
 	// Template renders the answer from the message by text/template, with the
 	// proto field names as in the descriptor: "Counted to {{.Sum}} \n". Empty:
 	// the answer is JSON.
 	Template string
+	// Answer names the field that is the whole body of the answer: as JSON, or
+	// as a text where ContentType is not JSON's. Empty: the message is.
+	Answer string
+	// Nulls and Absent are JSON paths of fields of the answer: those that are
+	// null where they are unset or empty, and those lists, maps and zeros that
+	// are left out. All others are left out where they can be unset, and
+	// present where they cannot.
+	Nulls, Absent []string
+	// Words gives the JSON of enum values by their proto name:
+	// "STATE_OPEN": "open".
+	Words map[string]string
 	// ContentType of the mapped answer.
 	ContentType string
 	// Status of a mapped success.
 	Status int
+	// Verbatim lets an RPC error carry the answer that users get in its place;
+	// package transcode says how.
+	Verbatim bool
 }
+
+// BodyContent is what the body of a request for an RPC candidate is.
+type BodyContent string
+
+// What bodies are.
+const (
+	BodyJSON    BodyContent = ""        // JSON; anything else is the monolith's to answer
+	BodyForm    BodyContent = "form"    // application/x-www-form-urlencoded, each pair a field
+	BodyIgnored BodyContent = "ignored" // not looked at, whatever it is
+)
 
 // Rehearsal is a header set on mirrored writes.
 type Rehearsal struct{ Header, Value string }

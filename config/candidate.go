@@ -31,6 +31,13 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	case given && isRPC:
 		r.response(response, rpc)
 	}
+	request, given := c.child("request", "{body: FIELD, query: {NAME: FIELD}}")
+	switch {
+	case given && !isRPC && !r.failed(c.sub("rpc")):
+		r.failField(c.sub("request"), "has no effect without rpc:, since such a candidate is sent what users send")
+	case given && isRPC:
+		r.request(request, rpc)
+	}
 	c.done()
 	if isRPC {
 		route.RPC = rpc
@@ -67,6 +74,7 @@ func (r *reader) rpc(c *object, files folder) (*whittle.RPC, bool) {
 		rpc.Prefix = "/twirp"
 	}
 	read(o, "prefix", "a path such as /twirp", &rpc.Prefix, parsePrefix)
+	o.names("words", "{STATE_OPEN: open}", &rpc.Words)
 	o.done()
 	return rpc, true
 }
@@ -96,5 +104,31 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	}
 	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseMediaType)
 	o.count("status", &rpc.Status, 200, 299)
+	o.text("body", &rpc.Answer)
+	o.texts("nulls", "[$.owner.phone]", &rpc.Nulls, jsonPath)
+	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)
+	for _, key := range []string{"body", "nulls", "absent"} {
+		if at, given := r.where[o.sub(key)]; given && rpc.Template != "" {
+			r.fail(at, o.sub(key), "has no effect beside template:, which writes the whole answer")
+		}
+	}
+	failures := ""
+	o.oneOf("failures", &failures, "by code", "verbatim")
+	rpc.Verbatim = failures == "verbatim"
+	o.done()
+}
+
+// request reads how what users send becomes the message.
+func (r *reader) request(o *object, rpc *whittle.RPC) {
+	content := ""
+	o.oneOf("content", &content, "json", string(whittle.BodyForm), string(whittle.BodyIgnored))
+	if content != "json" {
+		rpc.Content = whittle.BodyContent(content)
+	}
+	if o.text("body", &rpc.Body) && rpc.Content != whittle.BodyJSON {
+		r.failField(o.sub("body"), "has no effect where the content is %s", content)
+	}
+	o.names("query", "{userId: user_id}", &rpc.Query)
+	o.names("path", "{id: user_id}", &rpc.Path)
 	o.done()
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -90,12 +92,7 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 	}
 	line(b, "candidate", "%s, %s for a mirrored call, answers held up to %s", upstream(r.Candidate), brief(r.Candidate.Timeout), size(r.Candidate.MaxAnswer))
 	if r.RPC != nil {
-		line(b, "rpc", "%s %s%s", r.RPC.Protocol, r.RPC.Method, prefix(r.RPC.Prefix))
-		answer := "JSON"
-		if r.RPC.Template != "" {
-			answer = fmt.Sprintf("template %q", r.RPC.Template)
-		}
-		line(b, "answer", "%d %s, %s", r.RPC.Status, r.RPC.ContentType, answer)
+		describeRPC(b, r.RPC)
 	}
 	describeMirror(b, r)
 	describeCompare(b, &r.Compare)
@@ -108,6 +105,53 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 	line(b, "guard", "bad answers at most %s above the monolith's; %s; mismatches at most %s", percent(g.Errors), p99, percent(g.Mismatch))
 	line(b, "", "confidence %s; %d bad answers in a row, or %d requests with no good answer since, are a hard breach",
 		percent(g.Confidence), g.Consecutive, g.Exposure)
+}
+
+func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
+	line(b, "rpc", "%s %s%s", rpc.Protocol, rpc.Method, prefix(rpc.Prefix))
+	request := ""
+	switch {
+	case rpc.Content == whittle.BodyForm:
+		request = "its body is a form"
+	case rpc.Content == whittle.BodyIgnored:
+		request = "its body is not looked at"
+	case rpc.Body != "":
+		request = "its body is the field " + rpc.Body
+	}
+	for _, names := range []struct {
+		what string
+		of   map[string]string
+	}{{"query parameter", rpc.Query}, {"wildcard", rpc.Path}} {
+		for _, name := range slices.Sorted(maps.Keys(names.of)) {
+			if request != "" {
+				request += "; "
+			}
+			request += fmt.Sprintf("%s %s is %s", names.what, name, names.of[name])
+		}
+	}
+	if request != "" {
+		line(b, "request", "%s", request)
+	}
+	answer := "JSON"
+	switch {
+	case rpc.Template != "":
+		answer = fmt.Sprintf("template %q", rpc.Template)
+	case rpc.Answer != "":
+		answer = "the field " + rpc.Answer
+	}
+	if len(rpc.Nulls) > 0 {
+		answer += ", null where unset: " + strings.Join(rpc.Nulls, ", ")
+	}
+	if len(rpc.Absent) > 0 {
+		answer += ", left out where empty: " + strings.Join(rpc.Absent, ", ")
+	}
+	line(b, "answer", "%d %s, %s", rpc.Status, rpc.ContentType, answer)
+	if rpc.Verbatim {
+		line(b, "failures", "word for word, where an error carries them; else by the error's code")
+	}
+	if len(rpc.Words) > 0 {
+		line(b, "words", "%d enum values have words of their own", len(rpc.Words))
+	}
 }
 
 func prefix(p string) string {

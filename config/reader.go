@@ -313,3 +313,24 @@ func (o *object) texts(key, want string, dst *[]string, check func(string) error
 		}
 	})
 }
+
+// maxNames bounds a mapping of names to names.
+const maxNames = 1000
+
+// names reads a mapping whose keys are anybody's.
+func (o *object) names(key, want string, dst *map[string]string) {
+	c, ok := o.child(key, want)
+	if !ok {
+		return
+	}
+	if len(c.n.entries) > maxNames {
+		o.r.fail(c.n.at, c.path, "has %d entries, and at most %d are read", len(c.n.entries), maxNames)
+		return
+	}
+	*dst = make(map[string]string, len(c.n.entries))
+	for _, e := range c.n.entries {
+		if v, ok := o.r.scalar(e.value, c.sub(e.key), "a name"); ok {
+			(*dst)[e.key] = v
+		}
+	}
+}

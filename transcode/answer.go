@@ -13,7 +13,8 @@ import (
 
 // Answer maps a candidate's answer back: a message to the route's status,
 // content type and body; an RPC error to the HTTP status of its code with a
-// body in plain text and the whole of it in Detail. What is not of the contract
+// body in plain text, or to the answer that it carries, and the whole of it in
+// Detail. What is not of the contract
 // becomes the failure FailedMalform. A failure passes as it is, and Latency is
 // kept always.
 func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
@@ -32,6 +33,9 @@ func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		mapped := t.with(a, e.status(), "text/plain; charset=utf-8", e.body())
+		if v := e.answer; v != nil && t.rpc.Verbatim {
+			mapped = t.with(a, v.status, v.contentType, v.body)
+		}
 		mapped.Detail = string(t.rpc.Protocol) + " " + e.Error()
 		return mapped
 	}
@@ -40,7 +44,9 @@ func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
 
 func (t *Transcoder) with(a *whittle.Answer, status int, contentType string, body []byte) whittle.Answer {
 	h := inherit(a.Header, notReturned, prefixesNotReturned)
-	h["Content-Type"] = []string{contentType}
+	if contentType != "" {
+		h["Content-Type"] = []string{contentType}
+	}
 	return whittle.Answer{Status: status, Header: h, Body: body, Latency: a.Latency}
 }
 
@@ -51,10 +57,12 @@ func (t *Transcoder) mapped(a *whittle.Answer) ([]byte, error) {
 	if err := t.decode(a, m); err != nil {
 		return nil, err
 	}
-	if t.render.tmpl == nil {
-		return appendJSON(make([]byte, 0, 64), m, t.types)
+	if t.render.tmpl != nil {
+		return t.render.render(m)
 	}
-	return t.render.render(m)
+	w := jsonWriter{b: make([]byte, 0, 64), types: t.types, words: t.words}
+	err := t.whole(&w, m)
+	return w.b, err
 }
 
 func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {

@@ -17,6 +17,8 @@ type rpcError struct {
 	name    string // the code as the protocol spells it
 	code    whittle.Code
 	message string
+	// answer is what the error carries for users. Nil: nothing.
+	answer *verbatim
 }
 
 func (e *rpcError) Error() string { return e.name + ": " + e.message }
@@ -36,7 +38,7 @@ func newRPCError(name string, code whittle.Code, message string) *rpcError {
 	if len(message) > maxMessage {
 		message = message[:maxMessage] + "…"
 	}
-	return &rpcError{name, code, strings.ToValidUTF8(message, "\uFFFD")}
+	return &rpcError{name: name, code: code, message: strings.ToValidUTF8(message, "\uFFFD")}
 }
 
 // codes are the RPC codes of gRPC (by their index), Connect and Twirp in the
@@ -88,7 +90,9 @@ func errorOf(a *whittle.Answer) error {
 			if message == "" {
 				message = body.Message
 			}
-			return newRPCError(body.Code, code, message)
+			e := newRPCError(body.Code, code, message)
+			e.answer = carried(a.Body)
+			return e
 		}
 	}
 	return byStatus(a.Status)
@@ -138,7 +142,9 @@ func grpcStatus(a *whittle.Answer) error {
 	if n < uint64(len(grpcNames)) {
 		name = grpcNames[n]
 	}
-	return newRPCError(name, codes[name], percentDecoded(from.Get("Grpc-Message")))
+	e := newRPCError(name, codes[name], percentDecoded(from.Get("Grpc-Message")))
+	e.answer = inTrailer(from)
+	return e
 }
 
 // percentDecoded undoes gRPC's encoding of a message, and leaves as they are

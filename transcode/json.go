@@ -29,15 +29,10 @@ var (
 type jsonWriter struct {
 	b     []byte
 	types *dynamicpb.Types
+	words *words
 }
 
-func appendJSON(b []byte, m protoreflect.Message, types *dynamicpb.Types) ([]byte, error) {
-	w := jsonWriter{b: b, types: types}
-	err := w.message(m, 0)
-	return w.b, err
-}
-
-func (w *jsonWriter) message(m protoreflect.Message, depth int) error {
+func (w *jsonWriter) message(m protoreflect.Message, depth int, unset *absence) error {
 	if depth > maxDepth {
 		return errTooDeep
 	}
@@ -54,7 +49,8 @@ func (w *jsonWriter) message(m protoreflect.Message, depth int) error {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		if f.HasPresence() && !m.Has(f) {
+		below := unset.at(f)
+		if !m.Has(f) && !below.isNull() && (f.HasPresence() || below.isAbsent()) {
 			continue
 		}
 		if !first {
@@ -62,7 +58,11 @@ func (w *jsonWriter) message(m protoreflect.Message, depth int) error {
 		}
 		first = false
 		w.b = append(appendString(w.b, f.JSONName()), ':')
-		if err := w.field(f, m.Get(f), depth); err != nil {
+		if below.isNull() && !m.Has(f) {
+			w.b = append(w.b, "null"...)
+			continue
+		}
+		if err := w.field(f, m.Get(f), depth, below); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (w *jsonWriter) wellKnown(m protoreflect.Message, name string) (bool, error
 		if f == nil {
 			return false, nil
 		}
-		return true, w.single(f, m.Get(f), 0)
+		return true, w.single(f, m.Get(f), 0, nil)
 	case "Any", "Timestamp", "Duration", "Struct", "Value", "ListValue", "FieldMask":
 		text, err := protojson.MarshalOptions{Resolver: w.types}.Marshal(m.Interface())
 		if err != nil {
@@ -93,7 +93,7 @@ func (w *jsonWriter) wellKnown(m protoreflect.Message, name string) (bool, error
 	return false, nil
 }
 
-func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value, depth int) error {
+func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value, depth int, unset *absence) error {
 	switch {
 	case f.IsList():
 		list := v.List()
@@ -102,7 +102,7 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value,
 			if i > 0 {
 				w.b = append(w.b, ',')
 			}
-			if err := w.single(f, list.Get(i), depth); err != nil {
+			if err := w.single(f, list.Get(i), depth, unset); err != nil {
 				return err
 			}
 		}
@@ -115,20 +115,20 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value,
 				w.b = append(w.b, ',')
 			}
 			w.b = append(appendString(w.b, key.String()), ':')
-			if err := w.single(f.MapValue(), v.Map().Get(key), depth); err != nil {
+			if err := w.single(f.MapValue(), v.Map().Get(key), depth, unset); err != nil {
 				return err
 			}
 		}
 		w.b = append(w.b, '}')
 		return nil
 	}
-	return w.single(f, v, depth)
+	return w.single(f, v, depth, unset)
 }
 
-func (w *jsonWriter) single(f protoreflect.FieldDescriptor, v protoreflect.Value, depth int) error {
+func (w *jsonWriter) single(f protoreflect.FieldDescriptor, v protoreflect.Value, depth int, unset *absence) error {
 	switch f.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		return w.message(v.Message(), depth+1)
+		return w.message(v.Message(), depth+1, unset)
 	case protoreflect.BoolKind:
 		w.b = strconv.AppendBool(w.b, v.Bool())
 	case protoreflect.StringKind:
@@ -139,7 +139,7 @@ func (w *jsonWriter) single(f protoreflect.FieldDescriptor, v protoreflect.Value
 		if e := f.Enum().Values().ByNumber(v.Enum()); f.Enum().FullName() == "google.protobuf.NullValue" {
 			w.b = append(w.b, "null"...)
 		} else if e != nil {
-			w.b = appendString(w.b, string(e.Name()))
+			w.b = appendString(w.b, w.words.word(e.Name()))
 		} else {
 			w.b = strconv.AppendInt(w.b, int64(v.Enum()), 10)
 		}

@@ -19,6 +19,7 @@ type renderer struct {
 	// pieces is the template taken apart, where it is only text and fields
 	// whose printed form needs no reflection. Nil: the template is executed.
 	pieces []piece
+	words  *words
 }
 
 // piece is a text, or a field where field is set.
@@ -29,7 +30,7 @@ type piece struct {
 
 // newRenderer parses the template and renders it once from the zero message,
 // so that a field which the message does not have is found at the start.
-func newRenderer(text string, out protoreflect.MessageType) (*renderer, error) {
+func newRenderer(text string, out protoreflect.MessageType, w *words) (*renderer, error) {
 	if text == "" {
 		return &renderer{}, nil
 	}
@@ -38,11 +39,11 @@ func newRenderer(text string, out protoreflect.MessageType) (*renderer, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "parse template: %w", err).WithField(field)
 	}
-	if err := t.Execute(io.Discard, asMap(out.Zero())); err != nil {
+	if err := t.Execute(io.Discard, w.asMap(out.Zero())); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "render template from an empty %s: %w", out.Descriptor().FullName(), err).
 			WithField(field).WithHint("use the message's own fields, and {{with .Field}} around what may be unset")
 	}
-	return &renderer{tmpl: t, pieces: takeApart(t, out.Descriptor())}, nil
+	return &renderer{tmpl: t, pieces: takeApart(t, out.Descriptor()), words: w}, nil
 }
 
 // takeApart gives nil for a template that does more than name fields.
@@ -93,7 +94,7 @@ func printsPlainly(k protoreflect.Kind) bool {
 func (r *renderer) render(m protoreflect.Message) ([]byte, error) {
 	w := bounded{b: make([]byte, 0, 64)}
 	if r.pieces == nil {
-		err := r.tmpl.Execute(&w, asMap(m))
+		err := r.tmpl.Execute(&w, r.words.asMap(m))
 		return w.b, err
 	}
 	for _, p := range r.pieces {
@@ -130,47 +131,47 @@ func (w *bounded) Write(p []byte) (int, error) {
 }
 
 // asMap gives a message's fields to a template, by both of their names.
-func asMap(m protoreflect.Message) map[string]any {
+func (w *words) asMap(m protoreflect.Message) map[string]any {
 	fields := m.Descriptor().Fields()
 	out := make(map[string]any, 2*fields.Len())
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		v := asValue(f, m)
+		v := w.asValue(f, m)
 		out[string(f.Name())] = v
 		out[f.JSONName()] = v
 	}
 	return out
 }
 
-func asValue(f protoreflect.FieldDescriptor, m protoreflect.Message) any {
+func (w *words) asValue(f protoreflect.FieldDescriptor, m protoreflect.Message) any {
 	v := m.Get(f)
 	switch {
 	case f.IsList():
 		out := make([]any, v.List().Len())
 		for i := range out {
-			out[i] = single(f, v.List().Get(i))
+			out[i] = w.text(f, v.List().Get(i))
 		}
 		return out
 	case f.IsMap():
 		out := make(map[string]any, v.Map().Len())
 		v.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-			out[fmt.Sprint(k.Interface())] = single(f.MapValue(), v)
+			out[fmt.Sprint(k.Interface())] = w.text(f.MapValue(), v)
 			return true
 		})
 		return out
 	case f.Message() != nil && !m.Has(f):
 		return nil
 	}
-	return single(f, v)
+	return w.text(f, v)
 }
 
-func single(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
+func (w *words) text(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	switch f.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		return asMap(v.Message())
+		return w.asMap(v.Message())
 	case protoreflect.EnumKind:
 		if e := f.Enum().Values().ByNumber(v.Enum()); e != nil {
-			return string(e.Name())
+			return w.word(e.Name())
 		}
 		return strconv.Itoa(int(v.Enum()))
 	case protoreflect.BytesKind:

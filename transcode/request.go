@@ -24,7 +24,7 @@ const frameHeader = 5
 // A request that has no meaning in the contract is an Invalid error: the
 // monolith should answer it.
 func (t *Transcoder) Request(r *whittle.Request) (*whittle.Request, error) {
-	body, err := t.body(r)
+	body, err := t.call(r)
 	if err != nil {
 		return nil, err
 	}
@@ -77,22 +77,14 @@ func grpcTimeout(d time.Duration) string {
 	return strconv.Itoa(most) + "M"
 }
 
-// body makes the call's body of whatever the request says.
-func (t *Transcoder) body(r *whittle.Request) ([]byte, error) {
-	if r.Truncated {
+// call makes the call's body of whatever the request says.
+func (t *Transcoder) call(r *whittle.Request) ([]byte, error) {
+	if r.Truncated && t.rpc.Content != whittle.BodyIgnored {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: the body is longer than what is kept of it")
 	}
-	if len(r.Body) > 0 {
-		if !isJSON(r.Header.Get("Content-Type")) {
-			return nil, whittle.Errorf(whittle.Invalid, "translate request: the body is declared as %.60q and not as JSON", r.Header.Get("Content-Type"))
-		}
-		if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-			return nil, whittle.Errorf(whittle.Invalid, "translate request: the body is encoded with %.60q", e)
-		}
-		if t.flat != nil && t.pattern == nil && t.rpc.Protocol != whittle.TwirpJSON {
-			if b, ok := t.flat.encode(r.Body, t.prefixLen()); ok {
-				return t.frame(b)
-			}
+	if t.flat != nil && t.pattern == nil && len(r.Body) > 0 && isJSON(r.Header.Get("Content-Type")) && encoding(r) == "" {
+		if b, ok := t.flat.encode(r.Body, t.prefixLen()); ok {
+			return t.frame(b)
 		}
 	}
 	m := t.in.New()
@@ -100,11 +92,11 @@ func (t *Transcoder) body(r *whittle.Request) ([]byte, error) {
 		return nil, err
 	}
 	if t.rpc.Protocol == whittle.TwirpJSON {
-		b, err := appendJSON(nil, m, t.types)
-		if err != nil {
+		w := jsonWriter{types: t.types}
+		if err := w.message(m, 0, nil); err != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 		}
-		return b, nil
+		return w.b, nil
 	}
 	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, t.prefixLen(), 64), m.Interface())
 	if err != nil {
@@ -134,17 +126,25 @@ func (t *Transcoder) frame(b []byte) ([]byte, error) {
 // fill sets the message's fields from body or query, then from the path.
 func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 	path, query, _ := strings.Cut(r.Target, "?")
-	if len(r.Body) > 0 {
-		if err := t.unmarshalJSON(r.Body, m); err != nil {
+	hasBody := len(r.Body) > 0 && t.rpc.Content != whittle.BodyIgnored
+	if hasBody {
+		if err := t.fillBody(m, r); err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 		}
-	} else if query != "" {
+	}
+	if query != "" && (!hasBody || len(t.rpc.Query) > 0) {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: read query: %w", err)
 		}
 		for name, vs := range values {
-			if err := t.set(m, name, vs); err != nil {
+			field, named := t.rpc.Query[name]
+			if !named {
+				if field = name; hasBody {
+					continue
+				}
+			}
+			if err := t.set(m, field, vs); err != nil {
 				return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q: %w", name, err)
 			}
 		}
@@ -154,11 +154,20 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
 		}
-		if err := t.set(m, w.name, []string{v}); err != nil {
+		if err := t.set(m, w.field, []string{v}); err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
 		}
 	}
 	return nil
+}
+
+// readJSON reads what a user sent.
+func (t *Transcoder) readJSON(b []byte, m protoreflect.Message) error {
+	b, err := t.words.rewrite(b, m.Descriptor())
+	if err != nil {
+		return err
+	}
+	return t.unmarshalJSON(b, m)
 }
 
 func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
@@ -170,21 +179,9 @@ func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
 // the JSON mapping, which reads numbers, enums, bytes and times from strings.
 func (t *Transcoder) set(m protoreflect.Message, name string, values []string) error {
 	parts := strings.Split(name, ".")
-	if len(parts) > maxDepth {
+	field := dotted(m.Descriptor(), name)
+	if field == nil || len(parts) > maxDepth {
 		return nil
-	}
-	var field protoreflect.FieldDescriptor
-	md := m.Descriptor()
-	for i, p := range parts {
-		if field = fieldByName(md, p); field == nil {
-			return nil
-		}
-		if i == len(parts)-1 {
-			break
-		}
-		if md = field.Message(); md == nil || field.IsList() || field.IsMap() {
-			return nil
-		}
 	}
 	if field.IsMap() {
 		return fmt.Errorf("%s is a map, which text cannot fill", field.FullName())
@@ -210,7 +207,7 @@ func (t *Transcoder) set(m protoreflect.Message, name string, values []string) e
 		doc = append(doc, '}')
 	}
 	one := t.in.New()
-	if err := t.unmarshalJSON(doc, one); err != nil {
+	if err := t.readJSON(doc, one); err != nil {
 		return err
 	}
 	proto.Merge(m.Interface(), one.Interface())
@@ -243,11 +240,12 @@ func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.Fi
 // wildcard is a place in the path that fills a field.
 type wildcard struct {
 	name  string
-	index int  // of its segment, counted after the first slash
-	rest  bool // takes all that follows
+	field string // dotted
+	index int    // of its segment, counted after the first slash
+	rest  bool   // takes all that follows
 }
 
-func wildcards(pattern string, md protoreflect.MessageDescriptor) []wildcard {
+func wildcards(pattern string, names map[string]string, md protoreflect.MessageDescriptor) []wildcard {
 	var out []wildcard
 	for i, seg := range strings.Split(strings.TrimPrefix(pattern, "/"), "/") {
 		name, ok := strings.CutPrefix(seg, "{")
@@ -255,8 +253,12 @@ func wildcards(pattern string, md protoreflect.MessageDescriptor) []wildcard {
 			continue
 		}
 		name, rest := strings.CutSuffix(strings.TrimSuffix(name, "}"), "...")
-		if fieldByName(md, name) != nil {
-			out = append(out, wildcard{name, i, rest})
+		field, named := names[name]
+		if !named {
+			field = name
+		}
+		if named || fieldByName(md, field) != nil {
+			out = append(out, wildcard{name, field, i, rest})
 		}
 	}
 	return out

@@ -40,16 +40,26 @@ func servers(t *testing.T) map[whittle.Protocol]*httptest.Server {
 	for protocol, h := range map[whittle.Protocol]http.Handler{
 		whittle.Twirp: twirped, whittle.TwirpJSON: twirped, whittle.Connect: mux, whittle.GRPC: mux,
 	} {
-		s := httptest.NewUnstartedServer(h)
-		s.Config.Protocols = new(http.Protocols)
-		s.Config.Protocols.SetHTTP1(protocol != whittle.GRPC)
-		s.Config.Protocols.SetUnencryptedHTTP2(protocol == whittle.GRPC)
-		s.Start()
-		t.Cleanup(s.Close)
-		out[protocol] = s
+		out[protocol] = serve(t, h, protocol == whittle.GRPC)
 	}
 	return out
 }
+
+func serve(t *testing.T, h http.Handler, http2 bool) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(!http2)
+	s.Config.Protocols.SetUnencryptedHTTP2(http2)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// refusing answers every call with an error.
+type refusing func() error
+
+func (r refusing) Count(context.Context, *rpc.Times) (*rpc.Sum, error) { return nil, r() }
 
 type plainError struct{ text string }
 

@@ -9,7 +9,11 @@
 // by their JSON or proto name, numbers also as strings, unknown fields left
 // out, as a monolith would that reads only what it knows. An empty body is an
 // empty message. Query parameters fill fields where there is no body, and
-// wildcards of the route's pattern always. What does not fit (a fraction for an
+// wildcards of the route's pattern always; where those are not called as their
+// fields are, RPC.Query and RPC.Path say which they fill, and a parameter that
+// is named there is read beside a body too. RPC.Body names the field that is
+// the whole body: a list, a number, a text. RPC.Words are what enum values are
+// called in JSON. What does not fit (a fraction for an
 // integer, null, an array, a body that is not declared to be JSON) is an error,
 // so that the monolith answers it in its own way.
 //
@@ -28,7 +32,27 @@
 // messages as maps, unset ones as nil. It does not escape: in HTML, write
 // {{html .Name}} for a text.
 //
+// RPC.Answer names the field that is the whole body: a list, a scalar, a text.
+// RPC.Nulls and RPC.Absent are the fields whose absence is written otherwise.
+//
 // An RPC error becomes the HTTP status of its code by the module's one table.
+//
+// # Failures, word for word
+//
+// A monolith's clients know its failures by their bodies too. With RPC.Verbatim
+// an RPC error may carry the whole answer that its user is to get, under these
+// names:
+//
+//	http_status        200 to 599, in decimal
+//	http_content_type  possibly empty
+//	http_body          the body, where it is UTF-8
+//	http_body_base64   the body, where it is not
+//
+// Twirp has them in the error's metadata. Connect and gRPC have them as the
+// members of a google.protobuf.Struct among the error's details. The body has
+// at most 1 MiB, and what the way itself bears: gRPC puts it into a trailer. An
+// error without them, or with such as HTTP cannot send, has the status of its
+// code.
 package transcode
 
 import (
@@ -63,6 +87,10 @@ type Transcoder struct {
 	pattern []wildcard
 	flat    *flat // nil: the message is not one for the short way
 	render  *renderer
+	words   *words
+	// body and answer are the fields that are a whole body. Nil: the message is.
+	body, answer protoreflect.FieldDescriptor
+	unset        *absence
 }
 
 // Option adds what is known of the route beyond its RPC.
@@ -83,7 +111,7 @@ func Timeout(d time.Duration) Option {
 // fields only). A wildcard without such a field is left out.
 func Pattern(p string) Option {
 	return func(t *Transcoder) error {
-		t.pattern = wildcards(p, t.in.Descriptor())
+		t.pattern = wildcards(p, t.rpc.Path, t.in.Descriptor())
 		return nil
 	}
 }
@@ -121,8 +149,10 @@ func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
 		t.rpc.ContentType = "application/json"
 	}
 	t.path = strings.TrimRight(t.rpc.Prefix, "/") + "/" + string(method.Parent().FullName()) + "/" + string(method.Name())
-	t.flat = newFlat(t.in.Descriptor())
-	if t.render, err = newRenderer(rpc.Template, t.out); err != nil {
+	if err := t.mapping(); err != nil {
+		return nil, err
+	}
+	if t.render, err = newRenderer(rpc.Template, t.out, t.words); err != nil {
 		return nil, err
 	}
 	for _, o := range options {

@@ -1,0 +1,181 @@
+package transcode
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"whittle"
+)
+
+// mapping holds what the route says of fields against the contract.
+func (t *Transcoder) mapping() error {
+	in, out := t.in.Descriptor(), t.out.Descriptor()
+	t.words = newWords(t.rpc.Words, in, out)
+	for _, names := range []struct {
+		of map[string]string
+		at string
+	}{{t.rpc.Query, "query"}, {t.rpc.Path, "path"}} {
+		for name, field := range names.of {
+			if f := dotted(in, field); f == nil || f.IsMap() || f.Message() != nil && !f.IsList() && !readsText(f.Message()) {
+				return whittle.Errorf(whittle.Invalid, "%s has no field %q that a text can fill", in.FullName(), field).
+					WithField("candidate.request." + names.at + "." + name)
+			}
+		}
+	}
+	var err error
+	if t.body, err = whole(in, t.rpc.Body, "candidate.request.body"); err != nil {
+		return err
+	}
+	if t.answer, err = whole(out, t.rpc.Answer, "candidate.response.body"); err != nil {
+		return err
+	}
+	if t.unset, err = newAbsence(&t.rpc, out, t.answer); err != nil {
+		return err
+	}
+	switch t.rpc.Content {
+	case whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored:
+	default:
+		return whittle.Errorf(whittle.Invalid, "unknown content %q of a body", t.rpc.Content).WithField("candidate.request.content")
+	}
+	if t.rpc.Protocol != whittle.TwirpJSON && t.rpc.Content == whittle.BodyJSON && t.body == nil && len(t.rpc.Query) == 0 {
+		t.flat = newFlat(in)
+	}
+	return nil
+}
+
+func whole(md protoreflect.MessageDescriptor, name, at string) (protoreflect.FieldDescriptor, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f := fieldByName(md, name)
+	if f == nil {
+		return nil, whittle.Errorf(whittle.Invalid, "%s has no field %q", md.FullName(), name).WithField(at)
+	}
+	return f, nil
+}
+
+// dotted finds a field by names that are joined by dots.
+func dotted(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	var f protoreflect.FieldDescriptor
+	for part := range strings.SplitSeq(name, ".") {
+		if f != nil {
+			if md = f.Message(); md == nil || f.IsList() || f.IsMap() {
+				return nil
+			}
+		}
+		if f = fieldByName(md, part); f == nil {
+			return nil
+		}
+	}
+	return f
+}
+
+// readsText reports whether a message is one of those that JSON has as a
+// string, a number or a bool.
+func readsText(md protoreflect.MessageDescriptor) bool {
+	switch name, ok := strings.CutPrefix(string(md.FullName()), "google.protobuf."); name {
+	case "Struct", "ListValue", "Any", "Empty":
+		return false
+	default:
+		return ok
+	}
+}
+
+// encoding is how a body is compressed; "": not at all.
+func encoding(r *whittle.Request) string {
+	if e := r.Header.Get("Content-Encoding"); !strings.EqualFold(e, "identity") {
+		return e
+	}
+	return ""
+}
+
+// fillBody reads a body that is not empty.
+func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request) error {
+	contentType := r.Header.Get("Content-Type")
+	if e := encoding(r); e != "" {
+		return fmt.Errorf("the body is encoded with %.60q", e)
+	}
+	switch {
+	case t.rpc.Content == whittle.BodyForm:
+		if !isMediaType(contentType, "application/x-www-form-urlencoded") {
+			return fmt.Errorf("the body is declared as %.60q and not as a form", contentType)
+		}
+		return t.fillForm(m, string(r.Body))
+	case t.body != nil:
+		return t.fillWhole(m, r.Body, contentType)
+	case !isJSON(contentType):
+		return fmt.Errorf("the body is declared as %.60q and not as JSON", contentType)
+	}
+	return t.readJSON(r.Body, m)
+}
+
+func (t *Transcoder) fillForm(m protoreflect.Message, body string) error {
+	values, err := url.ParseQuery(body)
+	if err != nil {
+		return fmt.Errorf("read form: %w", err)
+	}
+	for name, vs := range values {
+		if err := t.set(m, name, vs); err != nil {
+			return fmt.Errorf("form value %.60q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// fillWhole sets the one field that the body is: JSON of it, or, where it is a
+// scalar, its text.
+func (t *Transcoder) fillWhole(m protoreflect.Message, body []byte, contentType string) error {
+	f := t.body
+	doc := append(appendString([]byte{'{'}, f.JSONName()), ':')
+	switch scalar := !f.IsList() && !f.IsMap() && f.Message() == nil; {
+	case isJSON(contentType):
+		// What follows a first value would be read as further fields.
+		if !json.Valid(body) {
+			return errors.New("the body is not JSON")
+		}
+		doc = append(doc, body...)
+	case !scalar:
+		return fmt.Errorf("the body is declared as %.60q and not as JSON", contentType)
+	case f.Kind() == protoreflect.BytesKind:
+		doc = append(base64.StdEncoding.AppendEncode(append(doc, '"'), body), '"')
+	case !utf8.Valid(body):
+		return errors.New("the body is not UTF-8")
+	default:
+		doc = appendText(doc, f, string(body))
+	}
+	return t.readJSON(append(doc, '}'), m)
+}
+
+// whole writes an answer's body: the message, or the one field that it is.
+func (t *Transcoder) whole(w *jsonWriter, m protoreflect.Message) error {
+	f := t.answer
+	if f == nil {
+		return w.message(m, 0, t.unset)
+	}
+	asText := !isJSON(t.rpc.ContentType) && !f.IsList() && !f.IsMap()
+	switch {
+	case asText && f.Kind() == protoreflect.StringKind:
+		w.b = append(w.b, m.Get(f).String()...)
+	case asText && f.Kind() == protoreflect.BytesKind:
+		w.b = append(w.b, m.Get(f).Bytes()...)
+	case f.HasPresence() && !m.Has(f):
+		if !asText {
+			w.b = append(w.b, "null"...)
+		}
+	case asText && f.Enum() != nil:
+		w.b = fmt.Append(w.b, t.words.text(f, m.Get(f)))
+	default:
+		return w.field(f, m.Get(f), 0, t.unset)
+	}
+	if len(w.b) > maxRendered {
+		return errTooLong
+	}
+	return nil
+}

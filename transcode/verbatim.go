@@ -1,0 +1,173 @@
+package transcode
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"iter"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"whittle"
+)
+
+// maxVerbatim bounds the body of an answer that an error carries, and maxMedia
+// its content type, in bytes.
+const (
+	maxVerbatim = 1 << 20
+	maxMedia    = 256
+)
+
+// detailType is the type of the detail by which Connect and gRPC carry an
+// answer. It is well known, so that no contract needs a message for it.
+const detailType = "google.protobuf.Struct"
+
+// verbatim is the HTTP answer that an RPC error carries.
+type verbatim struct {
+	status      int
+	contentType string
+	body        []byte
+}
+
+// newVerbatim reads the members by get. Nil: there is no such answer, or it is
+// not one that could be sent.
+func newVerbatim(get func(name string) string) *verbatim {
+	status, err := strconv.Atoi(get("http_status"))
+	if err != nil || status < 200 || status > 599 {
+		return nil
+	}
+	v := &verbatim{status, get("http_content_type"), []byte(get("http_body"))}
+	if text := get("http_body_base64"); text != "" && len(v.body) == 0 {
+		if len(text) > base64.StdEncoding.EncodedLen(maxVerbatim) {
+			return nil
+		}
+		if v.body, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil
+		}
+	}
+	if len(v.body) > maxVerbatim || len(v.contentType) > maxMedia || !isFieldValue(v.contentType) {
+		return nil
+	}
+	if (status == 204 || status == 304) && len(v.body) > 0 {
+		return nil // HTTP has no body there
+	}
+	return v
+}
+
+// isFieldValue reports whether s can stand in a header.
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return strings.TrimSpace(s) == s
+}
+
+// detail is one of Connect's error details; its value is a message in base64,
+// with padding or without.
+type detail struct {
+	Type  string `json:"type"`
+	Value string `json:"value"`
+}
+
+// carried finds the answer in an error's JSON: in the metadata of Twirp's, in a
+// detail of Connect's.
+func carried(body []byte) *verbatim {
+	var e struct {
+		Meta    map[string]string `json:"meta"`
+		Details []detail          `json:"details"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return nil
+	}
+	if v := newVerbatim(func(name string) string { return e.Meta[name] }); v != nil {
+		return v
+	}
+	for _, d := range e.Details {
+		if d.Type != detailType {
+			continue
+		}
+		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(d.Value, "="))
+		if err != nil {
+			continue
+		}
+		if v := fromStruct(b); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// fromStruct reads the answer out of a google.protobuf.Struct.
+func fromStruct(b []byte) *verbatim {
+	var s structpb.Struct
+	if unmarshal(b, s.ProtoReflect()) != nil {
+		return nil
+	}
+	return newVerbatim(func(name string) string {
+		switch v := s.GetFields()[name].GetKind().(type) {
+		case *structpb.Value_StringValue:
+			return v.StringValue
+		case *structpb.Value_NumberValue:
+			return strconv.FormatFloat(v.NumberValue, 'f', -1, 64)
+		}
+		return ""
+	})
+}
+
+// inTrailer finds the answer in gRPC's grpc-status-details-bin, which is a
+// google.rpc.Status in base64: field 3 of it lists the details, each a
+// google.protobuf.Any.
+func inTrailer(h whittle.Header) *verbatim {
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(h.Get("Grpc-Status-Details-Bin"), "="))
+	if err != nil {
+		return nil
+	}
+	var found *verbatim
+	for number, packed := range bytesFields(b) {
+		if number != 3 || found != nil {
+			continue
+		}
+		var url string
+		var value []byte
+		for number, v := range bytesFields(packed) {
+			switch number {
+			case 1:
+				url = string(v)
+			case 2:
+				value = v
+			}
+		}
+		if url[strings.LastIndexByte(url, '/')+1:] == detailType {
+			found = fromStruct(value)
+		}
+	}
+	return found
+}
+
+// bytesFields gives the fields of a message that hold bytes, up to where it is
+// no message any more.
+func bytesFields(b []byte) iter.Seq2[protowire.Number, []byte] {
+	return func(yield func(protowire.Number, []byte) bool) {
+		for len(b) > 0 {
+			number, typ, n := protowire.ConsumeTag(b)
+			if n < 0 {
+				return
+			}
+			b = b[n:]
+			if n = protowire.ConsumeFieldValue(number, typ, b); n < 0 {
+				return
+			}
+			if typ == protowire.BytesType {
+				v, _ := protowire.ConsumeBytes(b)
+				if !yield(number, v) {
+					return
+				}
+			}
+			b = b[n:]
+		}
+	}
+}
