@@ -1,0 +1,168 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func full() *Entry {
+	return &Entry{
+		Route: "POST /Count", Conn: 7, At: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC), Served: whittle.Candidate,
+		Request: whittle.Request{
+			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Truncated: true, Body: []byte(`{"a":1}`),
+			Header: whittle.Header{"Accept": {"*/*"}, "X-Many": {"1", "", "3"}, "B": {}},
+		},
+		Answer: whittle.Answer{
+			Status: 200, Header: whittle.Header{"Content-Type": {"text/plain"}}, Trailer: whittle.Header{"Grpc-Status": {"0"}},
+			Body: []byte("Counted to 5 \n"), Truncated: true, Latency: 3 * time.Millisecond,
+			Failure: whittle.FailedReset, Detail: "it broke",
+		},
+	}
+}
+
+func encoded(t testing.TB, e *Entry) []byte {
+	t.Helper()
+	b, err := AppendEntry(nil, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAnEntryComesBackAsItWas(t *testing.T) {
+	empty := &Entry{At: time.Unix(0, 0).UTC()}
+	var b []byte
+	for _, e := range []*Entry{full(), empty, full()} {
+		var err error
+		if b, err = AppendEntry(b, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var d Decoder
+	for _, want := range []*Entry{full(), empty, full()} {
+		var got Entry
+		var err error
+		if b, err = d.Decode(b, &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(&got, want) {
+			t.Fatalf("got %+v\nwant %+v", got, *want)
+		}
+	}
+	if len(b) > 0 {
+		t.Errorf("%d bytes left", len(b))
+	}
+}
+
+func TestTheSameEntryMakesTheSameBytes(t *testing.T) {
+	e := full()
+	for i := range 100 {
+		e.Request.Header[fmt.Sprint("H", i)] = []string{"x"}
+	}
+	want := encoded(t, e)
+	for range 20 {
+		if !bytes.Equal(encoded(t, e), want) {
+			t.Fatal("the bytes depend on something else")
+		}
+	}
+}
+
+func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
+	many := whittle.Header{}
+	for i := range MaxHeaders + 1 {
+		many[fmt.Sprint(i)] = []string{""}
+	}
+	wide := whittle.Header{"X": nil}
+	for range 20 {
+		wide["X"] = append(wide["X"], strings.Repeat("x", MaxText))
+	}
+	for name, c := range map[string]struct {
+		change func(*Entry)
+		says   string
+		code   whittle.Code
+	}{
+		"body":         {func(e *Entry) { e.Answer.Body = make([]byte, MaxBody+1) }, "a body has 16777217 bytes", whittle.ResourceExhausted},
+		"request body": {func(e *Entry) { e.Request.Body = make([]byte, MaxBody+1) }, "a body has", whittle.ResourceExhausted},
+		"target":       {func(e *Entry) { e.Request.Target = strings.Repeat("/", MaxText+1) }, "target has 65537 bytes", whittle.ResourceExhausted},
+		"fields":       {func(e *Entry) { e.Answer.Trailer = many }, "a header has 257 fields", whittle.ResourceExhausted},
+		"value":        {func(e *Entry) { e.Request.Header["A"] = []string{strings.Repeat("x", MaxText+1)} }, `header "A" has 65537 bytes`, whittle.ResourceExhausted},
+		"header":       {func(e *Entry) { e.Request.Header = wide }, "a header has 1310721 bytes", whittle.ResourceExhausted},
+		"no time":      {func(e *Entry) { e.At = time.Time{} }, "its time 0001-01-01", whittle.Invalid},
+		"status":       {func(e *Entry) { e.Answer.Status = 1000 }, "status 1000", whittle.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := full()
+			c.change(e)
+			b, err := AppendEntry([]byte("before"), e)
+			if err == nil || !strings.Contains(err.Error(), c.says) || whittle.CodeOf(err) != c.code {
+				t.Errorf("error %v", err)
+			}
+			if string(b) != "before" {
+				t.Errorf("%q was written", b)
+			}
+		})
+	}
+}
+
+func TestNoPartOfAnEntryIsOne(t *testing.T) {
+	b := encoded(t, full())
+	var d Decoder
+	for n := range b {
+		var e Entry
+		if _, err := d.Decode(b[:n], &e); err == nil {
+			t.Fatalf("%d of %d bytes pass for an entry", n, len(b))
+		}
+		if !reflect.DeepEqual(e, Entry{}) {
+			t.Fatalf("%d bytes leave something in the entry", n)
+		}
+	}
+}
+
+// A few bytes that promise much must not be believed.
+func TestAPromiseCostsNoMemory(t *testing.T) {
+	fields := appendFields(nil, &Entry{At: time.Unix(0, 0)})
+	lying := bytes.Replace(fields, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 0, 0, 0xff, 1}, 1) // 255 names
+	b := append([]byte{byte(len(lying))}, lying...)
+	var d Decoder
+	var e Entry
+	if got := testing.AllocsPerRun(10, func() {
+		if _, err := d.Decode(b, &e); err == nil {
+			t.Fatal("decoded")
+		}
+	}); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+func TestTheDecodersTextsAreBounded(t *testing.T) {
+	var d Decoder
+	for i := range 3 * maxKept {
+		d.text(fmt.Appendf(nil, "text %d", i))
+	}
+	if len(d.kept) > maxKept {
+		t.Errorf("%d texts are kept", len(d.kept))
+	}
+	d = Decoder{}
+	d.text(bytes.Repeat([]byte("x"), maxKeptText+1))
+	if len(d.kept) > 0 {
+		t.Error("a long text is kept")
+	}
+}
+
+func TestACloneSharesNothing(t *testing.T) {
+	e := full()
+	c := e.Clone()
+	e.Request.Body[0], e.Answer.Body[0] = '!', '!'
+	e.Request.Header["X-Many"][0] = "!"
+	e.Answer.Header["New"] = []string{"!"}
+	e.Answer.Trailer["Grpc-Status"][0] = "!"
+	if !reflect.DeepEqual(c, full()) {
+		t.Errorf("changed: %+v", c)
+	}
+}
