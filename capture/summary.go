@@ -52,7 +52,7 @@ func (s *summary) add(e *Entry) {
 	if s.rows == nil {
 		s.rows = make(map[rowKey]*Row)
 	}
-	key := rowKey{e.Route, e.Request.Method, shape(e.Request.Target)}
+	key := rowKey{e.Route, e.Request.Method, PathShape(e.Request.Target)}
 	row := s.rows[key]
 	if row == nil && (len(s.rows) >= maxRows || len(key.path)+len(key.method) > maxPath) {
 		key = rowKey{route: e.Route}
@@ -122,8 +122,8 @@ func parseSummary(b []byte) ([]Row, error) {
 	return rows, nil
 }
 
-// shape is a target's path with * for each segment that looks like an id.
-func shape(target string) string {
+// PathShape is a target's path with * for each segment that looks like an id.
+func PathShape(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	var made strings.Builder
 	from := 0 // what is not yet in made
