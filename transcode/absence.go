@@ -94,20 +94,19 @@ func (a *absence) walk(path string, md protoreflect.MessageDescriptor, whole pro
 		}
 		node, inside, items, md = node.below[f.Number()], f, f.IsList() || f.IsMap(), valueOf(f).Message()
 	}
-	if node == a {
+	if node == a && whole == nil {
 		return nil, fmt.Errorf("it names no field")
 	}
 	return node, nil
 }
 
-// step takes ".name", "['name']" or "[*]" off a path.
+// step takes ".name", "['name']", `["name"]`, "[*]" or ".*" off a path.
 func step(s string) (name, rest string, ok bool) {
-	if body, found := strings.CutPrefix(s, "["); found {
-		name, rest, ok = strings.Cut(body, "]")
-		if n := len(name); n >= 2 && (name[0] == '\'' || name[0] == '"') && name[n-1] == name[0] {
-			return name[1 : n-1], rest, ok
-		}
-		return name, rest, ok && name == "*"
+	if len(s) > 1 && s[0] == '[' && (s[1] == '"' || s[1] == '\'') {
+		return quoted(s[1:])
+	}
+	if rest, ok = strings.CutPrefix(s, "[*]"); ok {
+		return "*", rest, true
 	}
 	body, found := strings.CutPrefix(s, ".")
 	if !found {
@@ -118,4 +117,23 @@ func step(s string) (name, rest string, ok bool) {
 		end = len(body)
 	}
 	return body[:end], body[end:], end > 0
+}
+
+// quoted takes a quoted name and the bracket behind it; a backslash stands
+// before the quote or itself.
+func quoted(s string) (name, rest string, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == s[0]:
+			rest, ok = strings.CutPrefix(s[i+1:], "]")
+			return b.String(), rest, ok
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", false
 }

@@ -165,7 +165,7 @@ func (t *Transcoder) whole(w *jsonWriter, m protoreflect.Message) error {
 		w.b = append(w.b, m.Get(f).String()...)
 	case asText && f.Kind() == protoreflect.BytesKind:
 		w.b = append(w.b, m.Get(f).Bytes()...)
-	case f.HasPresence() && !m.Has(f):
+	case !m.Has(f) && (f.HasPresence() || t.unset.isNull()):
 		if !asText {
 			w.b = append(w.b, "null"...)
 		}

@@ -106,6 +106,7 @@ func TestMappedAnswer(t *testing.T) {
 	}{
 		{"a list", whole("tags", ""), `{"tags":["a","b"]}`, `["a","b"]`},
 		{"an empty list", whole("tags", ""), `{}`, `[]`},
+		{"an empty list that is null", func(r *whittle.RPC) { r.Answer, r.Nulls = "tags", []string{"$"} }, `{}`, `null`},
 		{"a map", whole("counts", ""), `{"counts":{"7":"8"}}`, `{"7":8}`},
 		{"a number", whole("user_id", ""), `{"userId":"-3"}`, `-3`},
 		{"a string in JSON", whole("raw", ""), `{"raw":"AQI="}`, `"AQI="`},
@@ -122,7 +123,7 @@ func TestMappedAnswer(t *testing.T) {
 		{
 			"nulls and absences",
 			func(r *whittle.RPC) {
-				r.Nulls = []string{"$.inner.inner", "$.at", "$.inner['numbers']"}
+				r.Nulls = []string{"$.inner.inner", "$.at", `$["inner"]['numbers']`}
 				r.Absent = []string{"$.userId", "$.color", "$.tags", "$.counts", "$.raw", "$.ratio", "$.single", "$.on", "$.numbers", "$.inner.user_id", "$.inner.color", "$.inner.raw", "$.inner.ratio", "$.inner.tags", "$.inner.counts", "$.inner.single"}
 			},
 			`{"inner":{"on":true}}`, `{"inner":{"inner":null,"on":true,"numbers":null},"at":null}`,
@@ -161,6 +162,7 @@ func TestMappingRefuses(t *testing.T) {
 		{func(r *whittle.RPC) { r.Nulls = []string{"$.at", "$.x"} }, "candidate.response.nulls[1]", `"x"`},
 		{func(r *whittle.RPC) { r.Nulls = []string{"at"} }, "candidate.response.nulls[0]", "begins with $"},
 		{func(r *whittle.RPC) { r.Nulls = []string{"$"} }, "candidate.response.nulls[0]", "names no field"},
+		{func(r *whittle.RPC) { r.Nulls = []string{`$["at`} }, "candidate.response.nulls[0]", "names and [*]"},
 		{func(r *whittle.RPC) { r.Nulls = []string{"$..at"} }, "candidate.response.nulls[0]", "names and [*]"},
 		{func(r *whittle.RPC) { r.Nulls = []string{"$.on.x"} }, "candidate.response.nulls[0]", "nothing lies below"},
 		{func(r *whittle.RPC) { r.Nulls = []string{"$.inner[*].at"} }, "candidate.response.nulls[0]", "lists and maps"},
