@@ -31,6 +31,7 @@ var rooms = map[string]int{
 	"whittle/profile":   1,
 	"whittle/label":     1,
 	"whittle/adminport": 1,
+	"whittle/cmdline":   1,
 
 	"whittle/capture":          1,
 	"whittle/capture/redact":   1,

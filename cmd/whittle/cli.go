@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
-	"whittle"
+	"whittle/cmdline"
 )
 
 // streams are the command's three files, so that tests can hold them.
@@ -50,69 +48,19 @@ const description = `whittle carves a hot endpoint out of a monolith into a fast
 
 Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad config; 3 could not run.`
 
-// exitSignal carries kong's wish to exit (after --help) out of Parse.
-type exitSignal int
-
 // Run parses args and runs one verb. It returns the exit status of the process
 // and has told the user whatever there is to tell.
 func Run(ctx context.Context, args []string, s streams) (status int) {
 	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("whittle"),
-		kong.Description(description),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Writers(s.out, s.err),
-		kong.Exit(func(code int) { panic(exitSignal(code)) }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
-	)
-	if err != nil {
-		fmt.Fprintf(s.err, "whittle: %v\n", err)
-		return whittle.Internal.ExitStatus()
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, ok := r.(exitSignal)
-			if !ok {
-				panic(r)
-			}
-			status = int(code)
-		}
-	}()
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	verb, err := parser.Parse(secondDash(args))
-	if err != nil {
-		fmt.Fprintf(s.err, "whittle: %v\n", err)
-		fmt.Fprintln(s.err, "Run \"whittle --help\", or \"whittle VERB --help\", for the usage with examples.")
-		return whittle.Invalid.ExitStatus()
+	p := cmdline.Program{
+		Name: "whittle", Description: description, Verbs: &c, Bind: []any{s},
+		Options: []kong.Option{kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true})},
+		Out:     s.out, Err: s.err,
 	}
-	return exitStatus(s.err, verb.Run())
-}
-
-// exitStatus renders errors once, each with its hint, and gives the exit status
-// of the first.
-func exitStatus(w io.Writer, err error) int {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return 0
-	}
-	for _, one := range apart(err) {
-		fmt.Fprintf(w, "whittle: %v\n", one)
-		if e, ok := errors.AsType[*whittle.Error](one); ok && e.Hint != "" {
-			fmt.Fprintf(w, "  %s\n", e.Hint)
-		}
-	}
-	return whittle.CodeOf(err).ExitStatus()
-}
-
-// apart takes a join of errors apart.
-func apart(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
+	return p.Run(ctx, secondDash(args))
 }
 
 type versionVerb struct{}
@@ -123,16 +71,4 @@ func (versionVerb) Run(s streams) error {
 	return nil
 }
 
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "whittle (unknown build)"
-	}
-	v, revision := info.Main.Version, ""
-	for _, kv := range info.Settings {
-		if kv.Key == "vcs.revision" {
-			revision = " " + kv.Value
-		}
-	}
-	return fmt.Sprintf("whittle %s%s %s", v, revision, info.GoVersion)
-}
+func version() string { return cmdline.Version("whittle") }

@@ -9,6 +9,11 @@ import (
 )
 
 // page is the story as one file.
+func (d *emojifyDemo) told() (any, *chart.Page, error) {
+	p, err := d.page()
+	return d.story, p, err
+}
+
 func (d *emojifyDemo) page() (*chart.Page, error) {
 	s := &d.story
 	p := &chart.Page{
@@ -49,7 +54,7 @@ func (d *emojifyDemo) page() (*chart.Page, error) {
 			return nil, err
 		}
 		p.Sections = append(p.Sections, chart.Section{
-			Title: "Before and after", Paragraphs: []string{report.Compare(d.reports[0], d.reports[1]).Sentence()}, Figures: []chart.Figure{fig},
+			Title: "Before and after", Paragraphs: []string{report.Compare(d.reports[0], d.reports[1], nil).Sentence()}, Figures: []chart.Figure{fig},
 		})
 	}
 	if s.Guard != nil {

@@ -84,6 +84,8 @@ func (d *ingestDemo) tell(r *duel.LevelsReport, a, b string) {
 	}
 }
 
+func (d *ingestDemo) told() (any, *chart.Page, error) { return d.story, d.story.page(), nil }
+
 // page is the story as one file.
 func (s *ingestStory) page() *chart.Page {
 	p := &chart.Page{

@@ -70,6 +70,8 @@ func (d *countDemo) printComparison() {
 	d.screen.say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
 }
 
+func (d *countDemo) told() (any, *chart.Page, error) { return d.story, d.story.page(), nil }
+
 // page tells the story in pictures.
 func (s *countStory) page() *chart.Page {
 	p := &chart.Page{

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/chart"
 )
 
 type demoVerb struct {
@@ -14,10 +15,61 @@ type demoVerb struct {
 	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
 
-type demoCountVerb struct {
-	Out  string `default:"out" placeholder:"DIR" help:"Where demo-count.json and demo-count.html go (${default})."`
-	Keep bool   `help:"Keep the working folder with the gateway's config, state and log."`
+// demoFlags are every story's.
+type demoFlags struct {
+	Out  string `default:"out" placeholder:"DIR" help:"Where the story's figures (demo-NAME.json) and pictures (demo-NAME.html) go (${default})."`
+	Keep bool   `help:"Keep the working folder with configs, state and logs."`
 }
+
+// demo is a story on real processes.
+type demo interface {
+	// play tells it; the error says what did not come out.
+	play(ctx context.Context) error
+	// told is the story so far, for machines and as a page.
+	told() (story any, page *chart.Page, err error)
+	stopAll()
+}
+
+// play tells a story in a working folder of its own, and writes down what came
+// of it even where it did not come out.
+func (f *demoFlags) play(ctx context.Context, s streams, name string, begin func(screen *screen, work string) (demo, error)) (err error) {
+	work, err := os.MkdirTemp("", "whittle-demo-")
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
+	}
+	screen := newScreen(s)
+	defer func() {
+		if f.Keep || err != nil {
+			screen.say("Configs, state and logs are in %s", work)
+			return
+		}
+		_ = os.RemoveAll(work)
+	}()
+	d, err := begin(screen, work)
+	if err != nil {
+		return err
+	}
+	defer d.stopAll()
+	played := d.play(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	story, page, err := d.told()
+	if err != nil {
+		return err
+	}
+	jsonPath, pagePath := filepath.Join(f.Out, "demo-"+name+".json"), filepath.Join(f.Out, "demo-"+name+".html")
+	if err := writeJSON(s, jsonPath, story); err != nil {
+		return err
+	}
+	if err := writePage(pagePath, page); err != nil {
+		return err
+	}
+	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
+	return played
+}
+
+type demoCountVerb struct{ demoFlags }
 
 // Help gives the examples.
 func (demoCountVerb) Help() string {
@@ -29,45 +81,15 @@ Examples:
 }
 
 // Run plays the story; its error says which act did not come out.
-func (v *demoCountVerb) Run(ctx context.Context, s streams) (err error) {
-	work, err := os.MkdirTemp("", "whittle-demo-")
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
-	}
-	screen := newScreen(s)
-	defer func() {
-		if v.Keep || err != nil {
-			screen.say("The gateway's config, state and log are in %s", work)
-			return
-		}
-		_ = os.RemoveAll(work)
-	}()
-	d, err := newCountDemo(ctx, screen, work)
-	if err != nil {
-		return err
-	}
-	defer d.stopAll()
-	played := d.play(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	jsonPath, pagePath := filepath.Join(v.Out, "demo-count.json"), filepath.Join(v.Out, "demo-count.html")
-	if err := writeJSON(s, jsonPath, d.story); err != nil {
-		return err
-	}
-	if err := writePage(pagePath, d.story.page()); err != nil {
-		return err
-	}
-	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
-	return played
+func (v *demoCountVerb) Run(ctx context.Context, s streams) error {
+	return v.play(ctx, s, "count", func(screen *screen, work string) (demo, error) { return newCountDemo(ctx, screen, work) })
 }
 
 type demoIngestVerb struct {
-	Out   string  `default:"out" placeholder:"DIR" help:"Where demo-ingest.json and demo-ingest.html go (${default})."`
+	demoFlags
 	Scale float64 `default:"20" placeholder:"N" help:"Divide the seed's ramps, a tenth of a second a user, by this (${default})."`
 	Full  bool    `help:"The seed's own lengths: ramps of 5, 50 and 100 seconds, about 35 minutes."`
 	Loops int64   `placeholder:"N" help:"How many events each user sends (10; 1 where kinesis-local is the API)."`
-	Keep  bool    `help:"Keep the working folder with the servers' logs and the embedded log."`
 }
 
 // Help gives the examples.
@@ -80,49 +102,19 @@ Examples:
 }
 
 // Run plays the story; its error says what was not kept.
-func (v *demoIngestVerb) Run(ctx context.Context, s streams) (err error) {
+func (v *demoIngestVerb) Run(ctx context.Context, s streams) error {
 	if v.Full {
 		v.Scale = 1
 	}
 	if !(v.Scale >= 1 && v.Scale <= 1000) || v.Loops < 0 || v.Loops > 10_000 {
 		return whittle.Errorf(whittle.Invalid, "demo ingest: --scale is 1 to 1000, --loops 1 to 10000")
 	}
-	work, err := os.MkdirTemp("", "whittle-demo-")
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
-	}
-	screen := newScreen(s)
-	defer func() {
-		if v.Keep || err != nil {
-			screen.say("The servers' logs are in %s", work)
-			return
-		}
-		_ = os.RemoveAll(work)
-	}()
-	d, err := newIngestDemo(ctx, screen, work, v.Scale, v.Loops)
-	if err != nil {
-		return err
-	}
-	defer d.stopAll()
-	played := d.play(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	jsonPath, pagePath := filepath.Join(v.Out, "demo-ingest.json"), filepath.Join(v.Out, "demo-ingest.html")
-	if err := writeJSON(s, jsonPath, d.story); err != nil {
-		return err
-	}
-	if err := writePage(pagePath, d.story.page()); err != nil {
-		return err
-	}
-	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
-	return played
+	return v.play(ctx, s, "ingest", func(screen *screen, work string) (demo, error) {
+		return newIngestDemo(ctx, screen, work, v.Scale, v.Loops)
+	})
 }
 
-type demoEmojifyVerb struct {
-	Out  string `default:"out" placeholder:"DIR" help:"Where demo-emojify.json and demo-emojify.html go (${default})."`
-	Keep bool   `help:"Keep the working folder with the services' logs and the cache."`
-}
+type demoEmojifyVerb struct{ demoFlags }
 
 // Help gives the examples.
 func (demoEmojifyVerb) Help() string {
@@ -134,39 +126,6 @@ Examples:
 }
 
 // Run plays the story; its error says which act did not come out.
-func (v *demoEmojifyVerb) Run(ctx context.Context, s streams) (err error) {
-	work, err := os.MkdirTemp("", "whittle-demo-")
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
-	}
-	screen := newScreen(s)
-	defer func() {
-		if v.Keep || err != nil {
-			screen.say("The services' logs are in %s", work)
-			return
-		}
-		_ = os.RemoveAll(work)
-	}()
-	d, err := newEmojifyDemo(ctx, screen, work)
-	if err != nil {
-		return err
-	}
-	defer d.stopAll()
-	played := d.play(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	jsonPath, pagePath := filepath.Join(v.Out, "demo-emojify.json"), filepath.Join(v.Out, "demo-emojify.html")
-	if err := writeJSON(s, jsonPath, d.story); err != nil {
-		return err
-	}
-	page, err := d.page()
-	if err != nil {
-		return err
-	}
-	if err := writePage(pagePath, page); err != nil {
-		return err
-	}
-	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
-	return played
+func (v *demoEmojifyVerb) Run(ctx context.Context, s streams) error {
+	return v.play(ctx, s, "emojify", func(screen *screen, work string) (demo, error) { return newEmojifyDemo(ctx, screen, work) })
 }

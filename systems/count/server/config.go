@@ -16,6 +16,7 @@ import (
 	"github.com/joho/godotenv"
 
 	"whittle"
+	"whittle/adminport"
 )
 
 // config is what flags, environment and .env say together.
@@ -112,7 +113,7 @@ func (c *config) check(ctx context.Context) error {
 	}
 	host, _, _ := net.SplitHostPort(c.admin)
 	switch {
-	case !isLoopback(host):
+	case !adminport.IsLoopback(host):
 		return whittle.Errorf(whittle.Invalid, "-admin %s is not a loopback address", c.admin).
 			WithHint("profiles and metrics never leave the machine: use 127.0.0.1, [::1] or localhost")
 	case adminPort == publicPort && adminPort != 0:

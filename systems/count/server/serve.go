@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
+	"whittle/adminport"
 	"whittle/label"
 	"whittle/systems/count/rpc"
 )
@@ -68,7 +69,7 @@ func serve(ctx context.Context, c *config, counter Counter, registry *prometheus
 	front := newServer(newPublic(counter, c.deadline, newMetrics(registry), ready.Load), c.deadline, log)
 	front.BaseContext = func(net.Listener) context.Context { return base }
 	// A profile may be asked to run for longer than a call.
-	back := newServer(newAdmin(ready.Load, registry), 5*time.Minute, log)
+	back := newServer(adminport.New(ready.Load, registry), 5*time.Minute, log)
 
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)

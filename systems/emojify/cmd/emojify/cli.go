@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"whittle"
+	"whittle/cmdline"
 )
 
 // streams are the command's files, so that tests can hold them.
@@ -41,56 +39,19 @@ var groups = []kong.Group{
 	{Key: "faults", Title: "What is here to be found:"},
 }
 
-// exitSignal carries kong's wish to exit (after --help) out of Parse.
-type exitSignal int
-
 // Run parses args and runs one verb until ctx ends. It returns the exit status
 // of the process and has told the user whatever there is to tell.
 func Run(ctx context.Context, args []string, s streams) (status int) {
 	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("emojify"),
-		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.ExplicitGroups(groups),
-		kong.DefaultEnvars("EMOJIFY"),
-		kong.Writers(s.out, s.err),
-		kong.Exit(func(code int) { panic(exitSignal(code)) }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
-	)
-	if err != nil {
-		fmt.Fprintf(s.err, "emojify: %v\n", err)
-		return whittle.Internal.ExitStatus()
+	p := cmdline.Program{
+		Name: "emojify", Description: description, Verbs: &c, Bind: []any{s},
+		Options: []kong.Option{
+			kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+			kong.ExplicitGroups(groups), kong.DefaultEnvars("EMOJIFY"),
+		},
+		Out: s.out, Err: s.err,
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, ok := r.(exitSignal)
-			if !ok {
-				panic(r)
-			}
-			status = int(code)
-		}
-	}()
-	verb, err := parser.Parse(args)
-	if err != nil {
-		fmt.Fprintf(s.err, "emojify: %v\n", err)
-		fmt.Fprintln(s.err, "Run \"emojify --help\", or \"emojify VERB --help\", for the usage with examples.")
-		return whittle.Invalid.ExitStatus()
-	}
-	return told(s.err, verb.Run())
-}
-
-// told renders an error once, with its hint, and gives the exit status.
-func told(w io.Writer, err error) int {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return 0
-	}
-	fmt.Fprintf(w, "emojify: %v\n", err)
-	if e, ok := errors.AsType[*whittle.Error](err); ok && e.Hint != "" {
-		fmt.Fprintf(w, "  %s\n", e.Hint)
-	}
-	return whittle.CodeOf(err).ExitStatus()
+	return p.Run(ctx, args)
 }
 
 // processFlags are those of every verb.

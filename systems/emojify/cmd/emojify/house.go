@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
+	"whittle/adminport"
 )
 
 // house is one process: its services, and an admin port beside them.
@@ -105,7 +106,7 @@ func (h *house) run(ctx context.Context, admin net.Listener, s streams) error {
 			}
 		})
 	}
-	back := h.httpService(newServer(newAdmin(h.ready.Load, h.registry), h.log), admin)
+	back := h.httpService(newServer(adminport.New(h.ready.Load, h.registry), h.log), admin)
 	for _, one := range append(slices.Clone(h.services), back) {
 		start(one)
 	}

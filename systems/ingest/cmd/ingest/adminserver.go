@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"net/http/pprof"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"whittle"
+	"whittle/adminport"
 	"whittle/stream"
 )
 
@@ -48,14 +46,9 @@ func (a *admin) handler() http.Handler {
 		}
 		writeJSON(w, status, h)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	adminport.Inspect(mux, a.registry)
 	if a.loopback {
-		return localOnly(mux)
+		return adminport.LocalOnly(mux)
 	}
 	return mux
 }
@@ -65,33 +58,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody is left to tell
-}
-
-// localOnly refuses a request whose Host is not this machine's own: a web page
-// that had its name resolve to 127.0.0.1 could otherwise read profiles through
-// the operator's browser.
-func localOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		if !isLoopback(host) {
-			http.Error(w, "the admin port answers to loopback names only", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isLoopback takes addresses as they are written, and no name but localhost:
-// what another name means is up to whoever runs the resolver.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // listenAdmin takes the admin address.

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
-	"whittle"
+	"whittle/cmdline"
 )
 
 // streams are the command's three files, so that tests can hold them.
@@ -38,46 +36,19 @@ const description = `ingest takes events over HTTP and keeps them on a durable s
 
 Exit status: 0 as asked; 1 what was checked falls short; 2 bad usage or settings; 3 could not run.`
 
-// exitSignal carries kong's wish to exit (after --help) out of Parse.
-type exitSignal int
-
 // Run parses args and runs one verb. It returns the exit status of the process
 // and has told the user whatever there is to tell.
 func Run(ctx context.Context, args []string, s streams) (status int) {
-	if err := loadEnvFile(args); err != nil {
-		return report(s.err, err)
-	}
 	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("ingest"),
-		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.ExplicitGroups(groups),
-		kong.Writers(s.out, s.err),
-		kong.Exit(func(code int) { panic(exitSignal(code)) }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
-	)
-	if err != nil {
-		fmt.Fprintf(s.err, "ingest: %v\n", err)
-		return whittle.Internal.ExitStatus()
+	p := cmdline.Program{
+		Name: "ingest", Description: description, Verbs: &c, Bind: []any{s},
+		Options: []kong.Option{kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.ExplicitGroups(groups)},
+		Out:     s.out, Err: s.err,
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, ok := r.(exitSignal)
-			if !ok {
-				panic(r)
-			}
-			status = int(code)
-		}
-	}()
-	verb, err := parser.Parse(args)
-	if err != nil {
-		fmt.Fprintf(s.err, "ingest: %v\n", err)
-		fmt.Fprintln(s.err, "Run \"ingest --help\", or \"ingest VERB --help\", for the usage with examples.")
-		return whittle.Invalid.ExitStatus()
+	if err := loadEnvFile(args); err != nil {
+		return p.Told(err)
 	}
-	return report(s.err, verb.Run())
+	return p.Run(ctx, args)
 }
 
 var groups = []kong.Group{
@@ -88,33 +59,10 @@ var groups = []kong.Group{
 	{Key: "limits", Title: "Limits:"},
 }
 
-// report renders an error once, with its hint, and gives the exit status.
-func report(w io.Writer, err error) int {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return 0
-	}
-	fmt.Fprintf(w, "ingest: %v\n", err)
-	if e, ok := errors.AsType[*whittle.Error](err); ok && e.Hint != "" {
-		fmt.Fprintf(w, "  %s\n", e.Hint)
-	}
-	return whittle.CodeOf(err).ExitStatus()
-}
-
 type versionVerb struct{}
 
 // Run prints the module's version and the Go release it was built with.
 func (versionVerb) Run(s streams) error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		fmt.Fprintln(s.out, "ingest (unknown build)")
-		return nil
-	}
-	revision := ""
-	for _, kv := range info.Settings {
-		if kv.Key == "vcs.revision" {
-			revision = " " + kv.Value
-		}
-	}
-	fmt.Fprintf(s.out, "ingest %s%s %s\n", info.Main.Version, revision, info.GoVersion)
+	fmt.Fprintln(s.out, cmdline.Version("ingest"))
 	return nil
 }

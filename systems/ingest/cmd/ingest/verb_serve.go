@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"whittle"
+	"whittle/adminport"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
 )
@@ -190,5 +191,5 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 
 func loopbackAddress(a net.Addr) bool {
 	host, _, err := net.SplitHostPort(a.String())
-	return err == nil && isLoopback(host)
+	return err == nil && adminport.IsLoopback(host)
 }

@@ -1,4 +1,6 @@
-package server
+// Package adminport is what every one of the worked systems answers on its
+// admin port: health, metrics and profiles, to this machine alone.
+package adminport
 
 import (
 	"io"
@@ -11,8 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// newAdmin gives what operators need and nobody else may see.
-func newAdmin(ready func() bool, r *prometheus.Registry) http.Handler {
+// New gives what operators need and nobody else may see: GET /livez, GET
+// /readyz (503 while not ready), and what Inspect adds, by LocalOnly.
+func New(ready func() bool, r *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
@@ -24,25 +27,30 @@ func newAdmin(ready func() bool, r *prometheus.Registry) http.Handler {
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
+	Inspect(mux, r)
+	return LocalOnly(mux)
+}
+
+// Inspect adds GET /metrics and Go's profiles under GET /debug/pprof/.
+func Inspect(mux *http.ServeMux, r *prometheus.Registry) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return localOnly(mux)
 }
 
-// localOnly refuses a request whose Host is not this machine's own: a web page
+// LocalOnly refuses a request whose Host is not this machine's own: a web page
 // that had its name resolve to 127.0.0.1 could otherwise read profiles through
 // the operator's browser.
-func localOnly(next http.Handler) http.Handler {
+func LocalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = r.Host
 		}
-		if !isLoopback(host) {
+		if !IsLoopback(host) {
 			http.Error(w, "the admin port answers to loopback names only", http.StatusForbidden)
 			return
 		}
@@ -50,9 +58,9 @@ func localOnly(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback takes addresses as they are written, and no name but localhost:
+// IsLoopback takes addresses as they are written, and no name but localhost:
 // what another name means is up to whoever runs the resolver.
-func isLoopback(host string) bool {
+func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -1,0 +1,103 @@
+// Package cmdline runs a program whose command line is a struct of verbs, and
+// tells the user what became of it in one form: the error once, its hint below
+// it, and the exit status that its code stands for.
+package cmdline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"whittle"
+)
+
+// Program is a command line.
+type Program struct {
+	// Name is what the user types, Description what --help begins with.
+	Name, Description string
+	// Verbs is a pointer to the struct that kong fills, one field a verb.
+	Verbs any
+	// Bind is what verbs' Run methods may take beside the context.
+	Bind []any
+	// Options are added to kong's.
+	Options  []kong.Option
+	Out, Err io.Writer
+}
+
+// exitSignal carries kong's wish to exit (after --help) out of Parse.
+type exitSignal int
+
+// Run parses args and runs one verb. It returns the exit status of the process
+// and has told the user whatever there is to tell.
+func (p *Program) Run(ctx context.Context, args []string) (status int) {
+	parser, err := kong.New(p.Verbs, append([]kong.Option{
+		kong.Name(p.Name),
+		kong.Description(p.Description),
+		kong.Writers(p.Out, p.Err),
+		kong.Exit(func(code int) { panic(exitSignal(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(p.Bind...),
+	}, p.Options...)...)
+	if err != nil {
+		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, err)
+		return whittle.Internal.ExitStatus()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			code, ok := r.(exitSignal)
+			if !ok {
+				panic(r)
+			}
+			status = int(code)
+		}
+	}()
+	verb, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, err)
+		fmt.Fprintf(p.Err, "Run \"%[1]s --help\", or \"%[1]s VERB --help\", for the usage with examples.\n", p.Name)
+		return whittle.Invalid.ExitStatus()
+	}
+	return p.Told(verb.Run())
+}
+
+// Told renders errors once, each with its hint, and gives the exit status of
+// the first. An interrupted program did what it was asked to.
+func (p *Program) Told(err error) int {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return 0
+	}
+	for _, one := range apart(err) {
+		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, one)
+		if e, ok := errors.AsType[*whittle.Error](one); ok && e.Hint != "" {
+			fmt.Fprintf(p.Err, "  %s\n", e.Hint)
+		}
+	}
+	return whittle.CodeOf(err).ExitStatus()
+}
+
+// apart takes a join of errors apart.
+func apart(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// Version is a program's version and the Go release it was built with.
+func Version(name string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return name + " (unknown build)"
+	}
+	revision := ""
+	for _, kv := range info.Settings {
+		if kv.Key == "vcs.revision" {
+			revision = " " + kv.Value
+		}
+	}
+	return fmt.Sprintf("%s %s%s %s", name, info.Main.Version, revision, info.GoVersion)
+}
