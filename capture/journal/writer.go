@@ -126,6 +126,7 @@ func (w *Writer) write() error {
 // open begins a segment.
 func (w *Writer) open() error {
 	path := segmentPath(w.dir, w.next)
+	w.next++ // even where it fails, so that no name is in the way for ever
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -136,7 +137,6 @@ func (w *Writer) open() error {
 		_ = os.Remove(path) // the first error says more
 		return err
 	}
-	w.next++
 	w.seg = &segment{f: f, id: id, size: labelLen, closed: closed{path: path}}
 	return nil
 }
