@@ -1,0 +1,150 @@
+package redact
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"whittle"
+)
+
+// MaxBody bounds what a compressed body may become, in bytes.
+const MaxBody = 16 << 20
+
+// Why a body is left out. A body of which nobody knows whether a secret is in it
+// is not kept.
+const (
+	leftCut      = "it was cut off"
+	leftBinary   = "it is neither text nor JSON, so nothing in it can be redacted"
+	leftEncoding = "its content encoding cannot be undone"
+	leftLarge    = "it is too large once decompressed"
+	leftParts    = "its parts cannot be told apart"
+	leftDeep     = "it is nested too deep"
+)
+
+// content redacts a body by what its header says of it. left says why it was
+// left out instead; decoded that the body's coding has been undone.
+func (w *work) content(h whittle.Header, b []byte) (out []byte, changed, decoded bool, left string) {
+	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(strings.TrimSpace(coding), "identity") {
+		if len(h["Content-Encoding"]) > 1 {
+			return nil, true, false, leftEncoding
+		}
+		if b, left = decompress(coding, b); left != "" {
+			return nil, true, false, left
+		}
+		decoded = true
+	}
+	out, changed, left = w.plain(h.Get("Content-Type"), b, 0)
+	return out, changed || decoded || left != "", decoded, left
+}
+
+// plain redacts a body without content coding. depth is in how many bodies of
+// parts it lies.
+func (w *work) plain(contentType string, b []byte, depth int) (out []byte, changed bool, left string) {
+	kind, params, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	switch {
+	case len(b) == 0:
+		return b, false, ""
+	case strings.HasPrefix(kind, "multipart/"):
+		return w.multipart(contentType, b, depth)
+	case !isText(b, params):
+		if w.r.other {
+			return nil, true, leftBinary
+		}
+		return b, false, ""
+	case kind == "application/x-www-form-urlencoded":
+		out, changed = w.form(b)
+		return out, changed, ""
+	}
+	return w.written(kind, b)
+}
+
+// written redacts a text: as JSON where it is JSON, whatever its type says.
+func (w *work) written(kind string, b []byte) (out []byte, changed bool, left string) {
+	start := space(b, len(b)-len(bytes.TrimPrefix(b, []byte("\ufeff"))))
+	says := strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "json-seq") || strings.HasSuffix(kind, "csp-report")
+	if says || start < len(b) && (b[start] == '{' || b[start] == '[' || b[start] == '"') {
+		j := rewriter{w: w, src: b[start:]}
+		out, changed, err := j.all(false)
+		switch {
+		case err == nil && start > 0 && changed:
+			return append(append([]byte(nil), b[:start]...), out...), true, ""
+		case err == nil && !changed:
+			return b, false, ""
+		case err == nil:
+			return out, true, ""
+		case errors.Is(err, errCut) && start < len(b) && b[start] != '"':
+			return nil, true, leftCut // half a value may be half a secret
+		case errors.Is(err, errDeep):
+			return nil, true, leftDeep
+		}
+	}
+	if kind == "" && looksLikeForm(b) {
+		out, changed = w.form(b)
+		return out, changed, ""
+	}
+	out, changed = w.inner(b, 0)
+	return out, changed, ""
+}
+
+// isText reports whether a body is text in an encoding of which ASCII is a
+// part, so that the shapes and the names of secrets can be seen in it.
+func isText(b []byte, params string) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1b && c != 0x1e {
+			return false
+		}
+	}
+	if utf8.Valid(b) {
+		return !strings.Contains(strings.ToLower(params), "utf-7")
+	}
+	_, charset, _ := strings.Cut(strings.ToLower(params), "charset=")
+	charset = strings.Trim(charset, "\"' ")
+	return strings.HasPrefix(charset, "iso-8859-") || strings.HasPrefix(charset, "windows-125") || strings.HasPrefix(charset, "latin")
+}
+
+// looksLikeForm reports whether a body of no declared type is a form.
+func looksLikeForm(b []byte) bool {
+	return bytes.IndexByte(b, '=') > 0 && bytes.IndexAny(b, " \n\t<{\"") < 0
+}
+
+// decompress undoes one content coding within MaxBody.
+func decompress(coding string, b []byte) (out []byte, left string) {
+	var from io.Reader
+	var err error
+	switch strings.ToLower(strings.TrimSpace(coding)) {
+	case "gzip", "x-gzip":
+		from, err = gzip.NewReader(bytes.NewReader(b))
+	case "deflate":
+		if from, err = zlib.NewReader(bytes.NewReader(b)); err != nil { // some send it raw
+			from, err = flate.NewReader(bytes.NewReader(b)), nil
+		}
+	case "zstd":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBody), zstd.WithDecoderLowmem(true)); err == nil {
+			defer d.Close()
+			from = d
+		}
+	default:
+		return nil, leftEncoding
+	}
+	if err != nil {
+		return nil, leftEncoding
+	}
+	out, err = io.ReadAll(io.LimitReader(from, MaxBody+1))
+	switch {
+	case len(out) > MaxBody:
+		return nil, leftLarge
+	case err != nil:
+		return nil, leftEncoding
+	}
+	return out, ""
+}

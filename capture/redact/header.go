@@ -1,0 +1,138 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+
+	"whittle"
+)
+
+// header gives a header of its own with the secrets taken out; nil for nil.
+func (w *work) header(h whittle.Header) whittle.Header {
+	if h == nil {
+		return nil
+	}
+	out := make(whittle.Header, len(h))
+	for name, values := range h {
+		clean := make([]string, len(values))
+		for i, v := range values {
+			clean[i] = w.field(name, v)
+		}
+		out[name] = clean
+	}
+	return out
+}
+
+// field takes the secrets out of one value of a header.
+func (w *work) field(name, value string) string {
+	if value == "" {
+		return value
+	}
+	w.name = normal(w.name[:0], []byte(name))
+	plain := string(w.name)
+	if w.r.kept[plain] || plain == "contenttype" && !w.r.headers[plain] {
+		return value // a boundary must stay what it is
+	}
+	v := []byte(value)
+	changed := true
+	switch {
+	case w.r.headers[plain]:
+		v = w.r.appendToken(nil, v)
+	case plain == "cookie":
+		v = w.cookies(v)
+	case plain == "setcookie", plain == "setcookie2":
+		v = w.setCookie(v)
+	case plain == "authorization", plain == "proxyauthorization", plain == "authenticationinfo", plain == "proxyauthenticationinfo":
+		v = w.credentials(v)
+	case plain == "secwebsocketprotocol":
+		v = w.subprotocols(v)
+	case w.r.secretName(w.name, w.r.fields):
+		v = w.r.appendToken(nil, v)
+	case isAddress(plain):
+		v, changed = w.target(v)
+	default:
+		v, changed = w.inner(v, 0)
+	}
+	if !changed {
+		return value
+	}
+	return string(v)
+}
+
+// isAddress reports whether a header's value is a URL or a request target.
+func isAddress(plain string) bool {
+	switch plain {
+	case "referer", "location", "contentlocation", "origin", "destination", "sourcemap", "xsourcemap",
+		"xoriginalurl", "xrewriteurl", "xoriginaluri", "xforwardeduri", "xforwardedprefix", "hxcurrenturl", "hxredirect", "hxlocation", "hxpushurl", "pingfrom", "pingto":
+		return true
+	}
+	return false
+}
+
+// cookies replaces the value of each cookie; names stay.
+func (w *work) cookies(v []byte) []byte {
+	var out []byte
+	for i, part := range bytes.Split(v, []byte(";")) {
+		if i > 0 {
+			out = append(out, ';')
+		}
+		out = w.cookie(out, part)
+	}
+	return out
+}
+
+// cookie appends one name=value with its value replaced.
+func (w *work) cookie(out, part []byte) []byte {
+	name, value, ok := bytes.Cut(part, []byte("="))
+	trimmed := bytes.TrimSpace(name)
+	if !ok {
+		lead := len(part) - len(bytes.TrimLeft(part, " \t"))
+		return w.r.appendToken(append(out, part[:lead]...), bytes.TrimSpace(part))
+	}
+	out = append(append(out, name...), '=')
+	if w.r.kept[string(normal(nil, trimmed))] {
+		return append(out, value...)
+	}
+	return w.r.appendToken(out, bytes.Trim(value, " \t\""))
+}
+
+// setCookie replaces a cookie's value; its attributes stay.
+func (w *work) setCookie(v []byte) []byte {
+	first, rest, more := bytes.Cut(v, []byte(";"))
+	out := w.cookie(nil, first)
+	if more {
+		attributes, _ := w.inner(rest, 0)
+		out = append(append(out, ';'), attributes...)
+	}
+	return out
+}
+
+// credentials replaces all but the scheme.
+func (w *work) credentials(v []byte) []byte {
+	n := schemeLen(v)
+	return w.r.appendToken(append([]byte(nil), v[:n]...), v[n:])
+}
+
+// subprotocols are the common ones of WebSocket (IANA's registry, and what is in
+// use besides). Clients that cannot set a header put their credential among
+// them, so whatever is not known is replaced.
+var subprotocols = set("graphql-ws", "graphql-transport-ws", "mqtt", "mqttv3.1", "stomp", "v10.stomp", "v11.stomp", "v12.stomp",
+	"wamp", "wamp.2.json", "wamp.2.msgpack", "soap", "xmpp", "sip", "chat", "superchat", "json", "binary", "base64", "protobuf",
+	"msgpack", "amqp", "ocpp1.6", "ocpp2.0", "ocpp2.0.1", "actioncable-v1-json", "v4.channel.k8s.io", "vite-hmr", "access_token", "bearer")
+
+func (w *work) subprotocols(v []byte) []byte {
+	var out []byte
+	for i, part := range bytes.Split(v, []byte(",")) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		word := bytes.TrimSpace(part)
+		out = append(out, part[:len(part)-len(bytes.TrimLeft(part, " \t"))]...)
+		if subprotocols[strings.ToLower(string(word))] {
+			out = append(out, word...)
+		} else {
+			out = w.r.appendToken(out, word)
+		}
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package redact
+
+import "bytes"
+
+// named looks at a separator of n bytes: where a secret's name stands before
+// it, what is after it is replaced. It gives where to go on, 0 for the next
+// byte.
+func (t *scan) named(i, n int) int {
+	name := t.nameBefore(i)
+	if len(name) == 0 {
+		return 0
+	}
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = unescape(nil, name)
+	}
+	if bytes.IndexByte(name, '%') >= 0 {
+		name = unpercent(nil, name, false)
+	}
+	if !t.w.secretPath(name) && !(i < t.tagEnd && roleOf(name) == roleValue) {
+		return 0
+	}
+	return t.valueAfter(i+n, isHeader(t.w, name) && t.src[i] == ':')
+}
+
+// isHeader reports whether a name is a header's whose value is a whole line.
+func isHeader(w *work, name []byte) bool {
+	switch string(normal(w.name[:0], name)) {
+	case "authorization", "proxyauthorization", "cookie", "setcookie":
+		return true
+	}
+	return false
+}
+
+// quotes are the ways to quote a name or a value, the longer ones first.
+var quotes = []string{`&quot;`, `&#34;`, `&#39;`, `%22`, `%27`, `\\\"`, `\"`, `\'`, `\u0022`, `"`, `'`, "`"}
+
+// quoteBefore is the quote that ends at i; quoteAt the one that begins there.
+func quoteBefore(b []byte, i int) string {
+	for _, q := range quotes {
+		if i >= len(q) && string(b[i-len(q):i]) == q {
+			return q
+		}
+	}
+	return ""
+}
+
+func quoteAt(b []byte, i int) string {
+	for _, q := range quotes {
+		if len(b)-i >= len(q) && string(b[i:i+len(q)]) == q {
+			return q
+		}
+	}
+	return ""
+}
+
+// inName reports whether a byte may stand in a name that is not quoted.
+func inName(c byte) bool {
+	return isLetter(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '[' || c == ']' || c == '%'
+}
+
+// nameBefore gives the name that ends before the separator at i; nil for none.
+func (t *scan) nameBefore(i int) []byte {
+	b, end := t.src, i
+	for end > 0 && i-end < 8 && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	least := max(0, end-maxName)
+	if end == 0 {
+		return nil
+	}
+	if c := b[end-1]; c == '"' || c == '\'' || c == '`' || c == ';' || c == '2' || c == '7' {
+		if q := quoteBefore(b, end); q != "" {
+			end -= len(q)
+			if start := bytes.LastIndex(b[least:end], []byte(q)); start >= 0 {
+				return b[least+start+len(q) : end]
+			}
+		}
+	}
+	start := end
+	for start > least && inName(b[start-1]) {
+		start--
+	}
+	return b[start:end]
+}
+
+// valueAfter replaces the value that begins at i, and gives where it ended. line
+// says that it goes on to the end of the line.
+func (t *scan) valueAfter(i int, line bool) int {
+	b := t.src
+	for last := i + 8; i < len(b) && i < last && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r'); i++ {
+	}
+	if i >= len(b) {
+		return i
+	}
+	if b[i] == '{' || b[i] == '[' {
+		return t.nested(i)
+	}
+	if q := quoteAt(b, i); q != "" {
+		start := i + len(q)
+		end := bytes.Index(b[start:], []byte(q))
+		for len(q) == 1 && end > 0 && b[start+end-1] == '\\' { // an escaped quote
+			more := bytes.Index(b[start+end+1:], []byte(q))
+			if more < 0 {
+				end = -1
+				break
+			}
+			end += 1 + more
+		}
+		if end < 0 {
+			return t.replace(start, len(b)) // cut off: all of it may be the secret
+		}
+		return t.replace(start, start+end)
+	}
+	if n := schemeLen(b[i:]); n > 0 {
+		i += n
+	}
+	if line {
+		end := bytes.IndexAny(b[i:], "\r\n")
+		if end < 0 {
+			end = len(b) - i
+		}
+		return t.replace(i, i+end)
+	}
+	if w := literal(b[i:]); w > 0 {
+		return i + w
+	}
+	return t.replace(i, wordEnd(b, i))
+}
+
+// nested replaces the scalars of a JSON value in a text that is not JSON as a
+// whole; where that value is none either, all that follows is secret.
+func (t *scan) nested(i int) int {
+	j := rewriter{w: t.w, src: t.src, from: i, inner: t.depth}
+	end, err := j.value(i, true)
+	if err != nil {
+		return t.replace(i+1, len(t.src))
+	}
+	if j.out != nil {
+		t.out = append(t.out, t.src[t.from:i]...)
+		t.out = append(t.out, j.out...)
+		t.from = j.from
+	}
+	return end
+}
+
+// literal is the length of a word that is no secret whatever its name is.
+func literal(b []byte) int {
+	for _, w := range [...]string{"null", "true", "false", "undefined"} {
+		if bytes.HasPrefix(b, []byte(w)) && (len(b) == len(w) || !inName(b[len(w)])) {
+			return len(w)
+		}
+	}
+	return 0
+}
+
+// wordEnd gives where a value without quotes ends. A comma or a semicolon ends
+// it only where something else follows that is no part of a password.
+func wordEnd(b []byte, i int) int {
+	for ; i < len(b); i++ {
+		switch c := b[i]; {
+		case c <= ' ', c == '&', c == '"', c == '\'', c == '<', c == '>', c == '`':
+			return i
+		case c == '%' && i+2 < len(b) && b[i+1] == '2' && b[i+2] == '6': // an encoded &
+			return i
+		case c == '\\' && i+1 < len(b) && (b[i+1] == '"' || b[i+1] == 'n' || b[i+1] == 'r'):
+			return i
+		case (c == ',' || c == ';') && (i+1 == len(b) || pairFollows(b[i+1:])):
+			return i
+		}
+	}
+	return i
+}
+
+func pairFollows(b []byte) bool {
+	if len(b) > 0 && b[0] <= ' ' {
+		return true
+	}
+	for i, c := range b {
+		if !inName(c) {
+			return i > 0 && (c == '=' || c == ':')
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Names are compared without case and without anything but letters and digits,
+// so that access_token, accessToken and Access-Token are one.
+
+// exactNames are secret as they stand: they are too short, or too common as
+// parts of other words, to be looked for inside of names.
+var exactNames = set(
+	"auth", "authentication", "bearer", "card", "cardno", "ccnumber", "ccnum", "ccn", "pan",
+	"pass", "pwd", "passcode", "pin", "pincode", "otp", "totp", "mfacode", "cvv", "cvv2", "cvc", "cvc2", "csc",
+	"securitycode", "cardexpiry", "session", "sessid", "sid", "phpsessid", "jsessionid", "connectsid",
+	"ssn", "nationalid", "taxid", "passport", "passportno", "passportnumber", "driverslicense",
+	"iban", "bban", "accountnumber", "accountno", "bankaccount", "routingnumber", "sortcode",
+	"jwt", "nonce", "otpcode", "sig", "signature", "tokens", "cookie", "cookies", "setcookie",
+	"xforwardedclientcert", "pem",
+)
+
+// secretParts make any name secret that has one of them inside.
+var secretParts = []string{
+	"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "secretkey", "encryptionkey",
+	"credential", "authorization", "authtoken", "creditcard", "debitcard", "cardnumber", "socialsecurity",
+	"sessionid", "sessionkey", "csrf", "xsrf", "bearertoken",
+}
+
+// secretEnds make any name secret that ends with one of them.
+var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp"}
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// maxName bounds the names that are looked at; a longer one is no field's.
+const maxName = 128
+
+// normal appends a name in small letters and digits. Letters beyond ASCII stay.
+func normal(dst, name []byte) []byte {
+	for _, c := range name {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			dst = append(dst, c|0x20)
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c >= 0x80:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// secret reports whether a field of this name is secret.
+func (w *work) secret(name []byte) bool {
+	if len(name) < 2 || len(name) > maxName {
+		return false
+	}
+	slot := &w.seen[slotOf(name)%uint32(len(w.seen))]
+	if slot.name == string(name) {
+		return slot.secret
+	}
+	w.name = normal(w.name[:0], name)
+	s := w.r.secretName(w.name, w.r.fields)
+	slot.name, slot.secret = string(name), s
+	return s
+}
+
+func slotOf(name []byte) uint32 {
+	h := uint32(2166136261) // FNV-1a
+	for _, c := range name {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return h
+}
+
+// secretName judges a name in its normal form; more are those of the rules.
+func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
+	switch {
+	case len(plain) == 0, r.kept[string(plain)]:
+		return false
+	case more[string(plain)], exactNames[string(plain)]:
+		return true
+	}
+	s := string(plain)
+	for _, end := range secretEnds {
+		if strings.HasSuffix(s, end) {
+			return true
+		}
+	}
+	for _, part := range secretParts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretPath judges a name that may have parts: user[password], user.password,
+// wsse:Password.
+func (w *work) secretPath(name []byte) bool {
+	if w.secret(name) {
+		return true
+	}
+	for len(name) > 0 {
+		i := bytes.IndexAny(name, ".[]:/")
+		if i < 0 {
+			return w.secret(name)
+		}
+		if w.secret(name[:i]) {
+			return true
+		}
+		name = name[i+1:]
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+var testKey = []byte("a key for tests only")
+
+func mustNew(t testing.TB, rules Rules) *Redactor {
+	t.Helper()
+	r, err := New(rules, testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// tokenFor is what a secret becomes.
+func tokenFor(r *Redactor, secret string) string {
+	return string(r.appendToken(nil, []byte(secret)))
+}
+
+const (
+	cardNumber = "4111111111111111"
+	address    = "bob@example.com"
+	jwt        = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+)
+
+// TestBody has a body of each kind beside what is left of it; T(x) stands for
+// the token of x.
+func TestBody(t *testing.T) {
+	r := mustNew(t, Rules{})
+	for _, c := range []struct{ name, kind, in, want string }{
+		{"nothing", "application/json", `{"a": 1, "b": ["x", null, true]}`, `{"a": 1, "b": ["x", null, true]}`},
+		{"by name", "application/json", `{"user":"bob","password":"hunter2"}`, `{"user":"bob","password":"T(hunter2)"}`},
+		{"camel case", "application/json", `{"accessToken":"abc","Api-Key":"def"}`, `{"accessToken":"T(abc)","Api-Key":"T(def)"}`},
+		{"escaped name", "application/json", `{"\u0070assword":"hunter2"}`, `{"\u0070assword":"T(hunter2)"}`},
+		{"escaped value", "application/json", `{"password":"h\u0075nter2","url":"http:\/\/x\/?token=abc"}`, `{"password":"T(hunter2)","url":"http://x/?token=T(abc)"}`},
+		{"what tells nothing", "application/json", `{"password":null,"token":"","secret":true}`, `{"password":null,"token":"","secret":true}`},
+		{"below a name", "application/json", `{"credentials":{"user":"bob","list":["x"]}}`, `{"credentials":{"user":"T(bob)","list":["T(x)"]}}`},
+		{"name and value", "application/json", `[{"name":"password","value":"hunter2"},{"name":"x","value":"y"}]`, `[{"name":"password","value":"T(hunter2)"},{"name":"x","value":"y"}]`},
+		{"value and name", "application/json", `[{"value":"hunter2","name":"password"}]`, `[{"value":"T(hunter2)","name":"password"}]`},
+		{"address in a key", "application/json", `{"bob@example.com":1}`, `{"T(bob@example.com)":1}`},
+		{"address in a text", "application/json", `{"say":"to bob@example.com, now"}`, `{"say":"to T(bob@example.com), now"}`},
+		{"card in a text", "application/json", `{"say":"4111 1111 1111 1111 ok"}`, `{"say":"T(4111 1111 1111 1111) ok"}`},
+		{"JSON in JSON", "application/json", `{"raw":"{\"password\":\"hunter2\"}"}`, `{"raw":"{\"password\":\"T(hunter2)\"}"}`},
+		{"several values", "application/x-ndjson", "{\"pin\":\"1\"}\n{\"pin\":\"2\"}\n", "{\"pin\":\"T(1)\"}\n{\"pin\":\"T(2)\"}\n"},
+		{"not quite JSON", "application/json", `)]}',{"password":"hunter2","user":"bob"}`, `)]}',{"password":"T(hunter2)","user":"bob"}`},
+		{"JSON by looks", "", `{"password":"hunter2"}`, `{"password":"T(hunter2)"}`},
+		{"JSONP", "text/javascript", `cb({"card":{"number":"12"},"x":"y"})`, `cb({"card":{"number":"T(12)"},"x":"y"})`},
+		{"form", "application/x-www-form-urlencoded", "a=b&pass%77ord=hun%74er2&e=bob%40example.com&user%5Bpin%5D=12", "a=b&pass%77ord=T(hunter2)&e=T(bob@example.com)&user%5Bpin%5D=T(12)"},
+		{"form by looks", "", "a=b&password=hunter2", "a=b&password=T(hunter2)"},
+		{"XML", "text/xml", `<u><wsse:Password Type="t">hunter2</wsse:Password><n>bob</n></u>`, `<u><wsse:Password Type="t">T(hunter2)</wsse:Password><n>bob</n></u>`},
+		{"HTML", "text/html", `<input name="csrf_token" value="abc"><input value="def" type='password'><b>hi</b>`, `<input name="csrf_token" value="T(abc)"><input value="T(def)" type='password'><b>hi</b>`},
+		{"entity", "text/html", `<a>bob&#64;example.com</a>`, `<a>T(bob&#64;example.com)</a>`},
+		{"log line", "text/plain", `login user=bob password=hunter2 from 10.0.0.1`, `login user=bob password=T(hunter2) from 10.0.0.1`},
+		{"header in text", "text/plain", "Cookie: a=b; c=d\r\nHost: x", "Cookie: T(a=b; c=d)\r\nHost: x"},
+		{"login in a URL", "text/plain", "see https://bob:hunter2@example.com/x", "see https://T(bob:hunter2)@example.com/x"},
+		{"bearer", "text/plain", "sent Bearer abc123def and went", "sent Bearer T(abc123def) and went"},
+		{"prose", "text/plain", "the bearer of this; basic needs", "the bearer of this; basic needs"},
+		{"JWT", "text/plain", "got " + jwt + ".", "got T(" + jwt + ")."},
+		{"escaped JSON in text", "text/plain", `x {\"password\":\"hunter2\",\"a\":1}`, `x {\"password\":\"T(hunter2)\",\"a\":1}`},
+		{"times and fractions", "text/plain", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z"},
+		{"a picture", "text/html", `<img src="logo@2x.png">`, `<img src="logo@2x.png">`},
+		{"count", "text/html", "Counted to 500047951 \n", "Counted to 500047951 \n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
+			if c.kind == "" {
+				a.Header = nil
+			}
+			r.Answer(&a)
+			want := c.want
+			for {
+				before, rest, ok := strings.Cut(want, "T(")
+				if !ok {
+					break
+				}
+				secret, after, _ := strings.Cut(rest, ")")
+				want = before + tokenFor(r, secret) + after
+			}
+			if string(a.Body) != want {
+				t.Errorf("%s\n got %s\nwant %s", c.in, a.Body, want)
+			}
+			again := a
+			r.Answer(&again)
+			if !bytes.Equal(again.Body, a.Body) {
+				t.Errorf("redacted twice:\n got %s\nwant %s", again.Body, a.Body)
+			}
+		})
+	}
+}
+
+// TestNumbers: a secret number becomes a number that is the same for the same
+// secret, and is known again.
+func TestNumbers(t *testing.T) {
+	r := mustNew(t, Rules{})
+	a := whittle.Answer{Body: []byte(`{"pin":1234,"again":{"pin":1234},"card":-1.5e3,"n":` + cardNumber + `,"id":1700000000004}`)}
+	r.Answer(&a)
+	var got struct {
+		Pin   int64
+		Again struct{ Pin int64 }
+		Card  int64
+		N     int64
+		ID    int64
+	}
+	if err := json.Unmarshal(a.Body, &got); err != nil {
+		t.Fatalf("%v: %s", err, a.Body)
+	}
+	if got.Pin == 1234 || got.Pin != got.Again.Pin || got.Pin == got.Card || got.N == 4111111111111111 || got.ID != 1700000000004 {
+		t.Errorf("%s", a.Body)
+	}
+	for _, n := range []int64{got.Pin, got.Card, got.N} {
+		if n < 8e15 || n >= 1<<53 {
+			t.Errorf("%d is not a whole number that a float holds", n)
+		}
+	}
+	before := string(a.Body)
+	r.Answer(&a)
+	if string(a.Body) != before {
+		t.Errorf("redacted twice:\n got %s\nwant %s", a.Body, before)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	r := mustNew(t, Rules{})
+	basic := base64.StdEncoding.EncodeToString([]byte("bob:hunter2"))
+	header := whittle.Header{
+		"Authorization":          {"Basic " + basic},
+		"Cookie":                 {"sid=abc; theme=dark", "lone"},
+		"X-Api-Key":              {"abc"},
+		"Referer":                {"https://example.com/a/bob@example.com?token=abc&x=1#access_token=def"},
+		"Sec-Websocket-Protocol": {"graphql-ws, abc"},
+		"Content-Length":         {"25"},
+		"Content-Md5":            {"x"},
+		"Accept":                 {"text/html"},
+	}
+	q := whittle.Request{
+		Method: "POST", Target: "/u/bob%40example.com;jsessionid=abc/x?q=1&password=hun%20ter&card=" + cardNumber + "&n=a+b",
+		Header: header, Body: []byte(`{"a":1,"password":"hunt"}`),
+	}
+	r.Request(&q)
+	T := func(s string) string { return tokenFor(r, s) }
+	want := "/u/" + T(address) + ";jsessionid=" + T("abc") + "/x?q=1&password=" + T("hun ter") + "&card=" + T(cardNumber) + "&n=a+b"
+	if q.Target != want {
+		t.Errorf("target\n got %s\nwant %s", q.Target, want)
+	}
+	for name, want := range map[string]string{
+		"Authorization":          "Basic " + T(basic),
+		"Cookie":                 "sid=" + T("abc") + "; theme=" + T("dark"),
+		"X-Api-Key":              T("abc"),
+		"Referer":                "https://example.com/a/" + T(address) + "?token=" + T("abc") + "&x=1#access_token=" + T("def"),
+		"Sec-Websocket-Protocol": "graphql-ws, " + T("abc"),
+		"Accept":                 "text/html",
+		"Content-Length":         "42",
+	} {
+		if got := q.Header.Get(name); got != want {
+			t.Errorf("%s\n got %s\nwant %s", name, got, want)
+		}
+	}
+	if _, kept := q.Header["Content-Md5"]; kept || len(q.Body) != 42 {
+		t.Errorf("%d bytes: %s %v", len(q.Body), q.Body, q.Header)
+	}
+	if header["X-Api-Key"][0] != "abc" || header.Get("Content-Length") != "25" {
+		t.Error("the caller's header was changed")
+	}
+}
+
+func TestRules(t *testing.T) {
+	r := mustNew(t, Rules{
+		Headers: []string{"x-tenant"}, Fields: []string{"phone_number"}, Paths: []string{"$.items[*].lat", "$..at"},
+		Patterns: []string{`order-(\d+)`, `[A-Z]{2}\d{4}`}, Keep: []string{"Next-Page-Token", ShapeEmail},
+	})
+	a := whittle.Answer{
+		Header: whittle.Header{"X-Tenant": {"acme"}, "Content-Type": {"application/json"}},
+		Body:   []byte(`{"phoneNumber":"1","items":[{"lat":1,"lon":"2","at":"x"}],"nextPageToken":"p","mail":"bob@example.com","see":"order-77 AB1234"}`),
+	}
+	r.Answer(&a)
+	T := func(s string) string { return tokenFor(r, s) }
+	n := string(r.appendNumber(nil, []byte("1")))
+	want := `{"phoneNumber":"` + T("1") + `","items":[{"lat":` + n + `,"lon":"2","at":"` + T("x") + `"}],"nextPageToken":"p","mail":"bob@example.com","see":"order-` + T("77") + " " + T("AB1234") + `"}`
+	if string(a.Body) != want || a.Header.Get("X-Tenant") != T("acme") {
+		t.Errorf("\n got %s\nwant %s\n%v", a.Body, want, a.Header)
+	}
+	for field, bad := range map[string]Rules{
+		"paths[0]": {Paths: []string{"items"}}, "patterns[1]": {Patterns: []string{"a", "(?=x)"}}, "patterns[0]": {Patterns: []string{"a*"}},
+		"keep[0]": {Keep: []string{"shape:emails"}}, "fields[0]": {Fields: []string{"--"}},
+	} {
+		_, err := New(bad, testKey)
+		var e *whittle.Error
+		if e, _ = err.(*whittle.Error); e == nil || e.Code != whittle.Invalid || e.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := New(Rules{}, []byte("short")); err == nil {
+		t.Error("a short key was taken")
+	}
+}
+
+// TestKey: another key gives other tokens.
+func TestKey(t *testing.T) {
+	a, b := mustNew(t, Rules{}), mustNew(t, Rules{})
+	c, err := New(Rules{}, NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tokenFor(a, "x") != tokenFor(b, "x") || tokenFor(a, "x") == tokenFor(a, "y") || tokenFor(a, "x") == tokenFor(c, "x") {
+		t.Error("tokens do not follow the key and the secret")
+	}
+}

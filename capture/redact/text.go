@@ -1,0 +1,205 @@
+package redact
+
+import "bytes"
+
+// inner takes secrets out of a text of unknown kind that may be JSON itself,
+// and reports whether there were any. depth is in how many strings it lies.
+func (w *work) inner(b []byte, depth int) ([]byte, bool) {
+	if len(b) < 3 {
+		return b, false
+	}
+	found := false
+	if len(w.r.patterns) > 0 {
+		b, found = w.patterns(b)
+	}
+	if c := b[0]; (c == '{' || c == '[') && depth <= maxInner {
+		j := rewriter{w: w, src: b, inner: depth}
+		if out, changed, err := j.all(false); err == nil {
+			return out, changed || found
+		}
+	}
+	t := scan{w: w, src: b, depth: depth}
+	out, changed := t.run()
+	return out, changed || found
+}
+
+// patterns replaces what the rules' patterns match.
+func (w *work) patterns(b []byte) (_ []byte, found bool) {
+	for _, p := range w.r.patterns {
+		from := 0
+		var out []byte
+		for _, m := range p.FindAllSubmatchIndex(b, -1) {
+			if len(m) > 2 {
+				m = m[2:]
+			}
+			if m[0] < from || m[1] <= m[0] || isToken(b[m[0]:m[1]]) {
+				continue
+			}
+			out = w.r.appendToken(append(out, b[from:m[0]]...), b[m[0]:m[1]])
+			from = m[1]
+		}
+		if from > 0 {
+			b, found = append(out, b[from:]...), true
+		}
+	}
+	return b, found
+}
+
+// matches reports whether a pattern matches.
+func (r *Redactor) matches(b []byte) bool {
+	for _, p := range r.patterns {
+		if p.Match(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// stops marks the bytes at which a scan looks closer.
+var stops = func() (t [256]bool) {
+	for _, c := range []byte("@%\\&:=<JbB0123456789") {
+		t[c] = true
+	}
+	return t
+}()
+
+// scan copies a text with its secrets replaced, from left to right. It knows no
+// grammar: it looks for the shapes of secrets, and for names of secrets before
+// a colon or an equals sign, quoted and escaped in the ways in use.
+type scan struct {
+	w     *work
+	src   []byte
+	out   []byte
+	from  int // src before it is in out
+	depth int
+	// tagEnd is where a markup tag ends that names something secret, as in
+	// <input name="csrf" value="x">.
+	tagEnd int
+}
+
+func (t *scan) run() ([]byte, bool) {
+	src := t.src
+	for i := 0; i < len(src); {
+		c := src[i]
+		if !stops[c] {
+			i++
+			continue
+		}
+		next := 0
+		switch {
+		case isDigit(c):
+			next = t.number(i)
+		case c == '=':
+			next = t.named(i, 1)
+		case c == ':':
+			if next = t.login(i); next == 0 {
+				next = t.named(i, 1)
+			}
+		case c == 'J':
+			next = t.jwt(i)
+		case c == 'b' || c == 'B':
+			next = t.credential(i)
+		case c == '<':
+			next = t.tag(i)
+		default:
+			next = t.escaped(i)
+		}
+		i = max(next, i+1)
+	}
+	if t.out == nil {
+		return src, false
+	}
+	return append(t.out, src[t.from:]...), true
+}
+
+// replace puts a token in the place of a secret, and gives where it ended.
+func (t *scan) replace(start, end int) int {
+	start = max(start, t.from)
+	if end <= start || isToken(t.src[start:end]) {
+		return end
+	}
+	if t.out == nil {
+		t.out = make([]byte, 0, len(t.src)+64)
+	}
+	t.out = append(t.out, t.src[t.from:start]...)
+	t.out = t.w.r.appendToken(t.out, t.src[start:end])
+	t.from = end
+	return end
+}
+
+// number looks at a run of digits; none of them begins another run.
+func (t *scan) number(i int) int {
+	run := digits(t.src, i)
+	if i >= 2 && t.src[i-1] == '.' && isDigit(t.src[i-2]) && run-i > 7 {
+		return run // the fraction of a number
+	}
+	if end := t.w.r.cardAt(t.src, i); end > 0 {
+		if t.w.r.isNumberToken(t.src[i:end]) {
+			return end
+		}
+		return t.replace(i, end)
+	}
+	return run
+}
+
+// escaped looks at what may be the beginning of an escape: an at sign, an
+// equals sign or a colon.
+func (t *scan) escaped(i int) int {
+	rest := t.src[i:]
+	if n := atSign(rest); n > 0 {
+		if !t.w.r.email {
+			return i + n
+		}
+		if start, end, ok := emailAround(t.src, i, n, t.from); ok {
+			return t.replace(start, end)
+		}
+		return i + n
+	}
+	for _, s := range [...]string{"%3D", "%3d", "%3A", "%3a", `\u003d`, `\u003D`} {
+		if len(rest) >= len(s) && string(rest[:len(s)]) == s {
+			return t.named(i, len(s))
+		}
+	}
+	return 0
+}
+
+func (t *scan) jwt(i int) int {
+	if !t.w.r.credential || i < 2 || t.src[i-1] != 'y' || t.src[i-2] != 'e' || i-2 < t.from {
+		return 0
+	}
+	if end := jwtAt(t.src, i-2); end > 0 {
+		return t.replace(i-2, end)
+	}
+	return 0
+}
+
+func (t *scan) credential(i int) int {
+	if !t.w.r.credential || i > 0 && (isLetter(t.src[i-1]) || isDigit(t.src[i-1])) {
+		return 0
+	}
+	if start, end := credentialAt(t.src, i); end > 0 {
+		return t.replace(start, end)
+	}
+	return 0
+}
+
+// login looks for the user in https://user:password@host.
+func (t *scan) login(i int) int {
+	if !t.w.r.credential || !bytes.HasPrefix(t.src[i:], []byte("://")) {
+		return 0
+	}
+	const longest = 512
+	at := 0
+	for k := i + 3; k < len(t.src) && k < i+longest; k++ {
+		switch c := t.src[k]; {
+		case c == '@':
+			at = k
+		case c <= ' ', bytes.IndexByte([]byte(`/?#"'<>`), c) >= 0:
+			k = len(t.src)
+		}
+	}
+	if at == 0 {
+		return 0
+	}
+	return t.replace(i+3, at)
+}

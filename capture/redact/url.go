@@ -1,0 +1,140 @@
+package redact
+
+import "bytes"
+
+// target takes secrets out of a request target or a URL: out of the user, each
+// segment of the path, and the query's and the fragment's fields.
+func (w *work) target(s []byte) ([]byte, bool) {
+	path, rest := s, []byte(nil)
+	if i := bytes.IndexAny(s, "?#"); i >= 0 {
+		path, rest = s[:i], s[i:]
+	}
+	path, changed := w.path(path)
+	if len(rest) == 0 {
+		return path, changed
+	}
+	out := append(make([]byte, 0, len(s)+64), path...)
+	for len(rest) > 0 {
+		end := bytes.IndexByte(rest[1:], '#') + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		part, c := w.form(rest[1:end])
+		out = append(append(out, rest[0]), part...)
+		changed, rest = changed || c, rest[end:]
+	}
+	if !changed {
+		return s, false
+	}
+	return out, true
+}
+
+// path takes secrets out of a path, segment by segment. A URL's beginning goes
+// the same way: a scheme and a host hold none.
+func (w *work) path(s []byte) (_ []byte, changed bool) {
+	if i := bytes.Index(s, []byte("://")); i >= 0 {
+		t := scan{w: w, src: s}
+		if t.login(i); t.out != nil {
+			s, changed = append(t.out, s[t.from:]...), true
+		}
+	}
+	var out []byte
+	from := 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && s[i] != '/' && s[i] != ';' {
+			continue
+		}
+		if segment, c := w.segment(s[from:i]); c {
+			out = append(append(out, s[:from]...), segment...)
+			s = append(out, s[i:]...)
+			i, out, changed = len(out), nil, true
+		}
+		from = i + 1
+	}
+	return s, changed
+}
+
+// segment takes secrets out of one segment of a path, or of one of its
+// parameters (;jsessionid=…).
+func (w *work) segment(s []byte) ([]byte, bool) {
+	if name, value, ok := bytes.Cut(s, []byte("=")); ok && w.secretPath(unpercent(nil, name, false)) {
+		return append(append([]byte(nil), s[:len(name)+1]...), w.r.appendToken(nil, unpercent(nil, value, false))...), len(value) > 0
+	}
+	plain := s
+	if bytes.IndexByte(s, '%') >= 0 {
+		plain = unpercent(nil, s, false)
+	}
+	out, changed := w.inner(plain, 0)
+	if !changed {
+		return s, false
+	}
+	return appendPercent(nil, out), true
+}
+
+// form takes secrets out of a query or a form: name=value pairs with "&"
+// between them.
+func (w *work) form(s []byte) (_ []byte, changed bool) {
+	var out []byte
+	for rest := s; ; {
+		pair, after, more := bytes.Cut(rest, []byte("&"))
+		redacted, c := w.pair(pair)
+		out = append(out, redacted...)
+		changed = changed || c
+		if !more {
+			break
+		}
+		out, rest = append(out, '&'), after
+	}
+	if !changed {
+		return s, false
+	}
+	return out, true
+}
+
+// pair takes the secret out of one field of a form.
+func (w *work) pair(s []byte) ([]byte, bool) {
+	name, value, ok := bytes.Cut(s, []byte("="))
+	if !ok {
+		name, value = nil, s
+	}
+	var out []byte
+	changed := false
+	if len(name) > 0 {
+		plain := unpercent(nil, name, true)
+		if clean, c := w.inner(plain, 0); c {
+			out, changed = appendPercent(nil, clean), true
+		} else {
+			out = append(out, name...)
+		}
+		if w.secretPath(plain) && len(value) > 0 {
+			secret := unpercent(nil, value, true)
+			return w.r.appendToken(append(out, '='), secret), changed || !isToken(secret)
+		}
+	}
+	if ok {
+		out = append(out, '=')
+	}
+	plain := unpercent(nil, value, true)
+	clean, c := w.inner(plain, 0)
+	if !c && bytes.IndexByte(plain, '%') >= 0 { // encoded twice
+		clean, c = w.inner(unpercent(nil, plain, true), 0)
+	}
+	if !c {
+		return append(out, value...), changed
+	}
+	return append(out, appendPercent(nil, clean)...), true
+}
+
+// appendPercent encodes a text so that it is one segment of a path and one
+// value of a form alike.
+func appendPercent(dst, s []byte) []byte {
+	const hexDigits = "0123456789ABCDEF"
+	for _, c := range s {
+		if isLetter(c) || isDigit(c) || bytes.IndexByte([]byte("-._~:@!$'()*,"), c) >= 0 {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return dst
+}
