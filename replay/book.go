@@ -1,0 +1,212 @@
+package replay
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/latency"
+)
+
+// book keeps what came of every exchange: the ledger, the judges' evidence, how
+// long things took, which shapes were met. It belongs to one goroutine while
+// keep runs.
+type book struct {
+	o      *Options
+	dir    *directory
+	survey *survey
+
+	routes map[*subject]*page
+	// rest are exchanges that have no route here.
+	rest   whittle.Ledger
+	shapes shapes
+
+	recorded, service, felt latency.Histogram
+	late, own               latency.Histogram
+	progress                Progress
+	redacted                Redacted
+	notes                   []string
+	elapsed                 time.Duration
+	interrupted             bool
+}
+
+// page is one route's part of the book.
+type page struct {
+	ledger            whittle.Ledger
+	differing         int64
+	// Each histogram takes 190 KB, so only the first routes have their own.
+	measured          bool
+	recorded, service latency.Histogram
+}
+
+// Redacted says what redaction did to the requests.
+type Redacted struct {
+	// Requests were sent with a token in the place of a credential.
+	Requests int64 `json:"requests"`
+	// Denied of these were answered 401 or 403, and were not then.
+	Denied int64 `json:"denied"`
+}
+
+func newBook(o *Options, d *directory, s *survey) *book {
+	return &book{o: o, dir: d, survey: s, routes: map[*subject]*page{}, shapes: shapes{}, progress: Progress{Total: s.total}}
+}
+
+// showEvery is how often progress is told.
+const showEvery = 200 * time.Millisecond
+
+// keep takes items until there are no more.
+func (b *book) keep(seen <-chan *item, began time.Time) {
+	tick := time.NewTicker(showEvery)
+	defer tick.Stop()
+	show := func() {
+		if b.o.OnProgress != nil {
+			b.progress.Elapsed = time.Since(began)
+			b.o.OnProgress(b.progress)
+		}
+	}
+	defer show()
+	for {
+		select {
+		case it, ok := <-seen:
+			if !ok {
+				return
+			}
+			b.take(it)
+		case <-tick.C:
+			show()
+		}
+	}
+}
+
+// take accounts for one exchange.
+func (b *book) take(it *item) {
+	b.progress.Done++
+	if it.to == nil {
+		skip(&b.rest, it.skip)
+		b.progress.Skipped++
+		return
+	}
+	p := b.routes[it.to]
+	if p == nil {
+		p = &page{measured: len(b.routes) < routesMost}
+		b.routes[it.to] = p
+	}
+	shape := b.shapes.of(shapeOf(it.to.spec.Name, it.entry), it.to.spec.Name)
+	shape.Recorded++
+	p.ledger.Total++
+	b.timed(p, it)
+	why, differs := b.compare(it)
+	switch why {
+	case "":
+		p.ledger.Compared++
+		shape.Compared++
+		b.progress.Compared++
+	case failed:
+		p.ledger.Failed++
+		b.progress.Failed++
+	default:
+		skip(&p.ledger, why)
+		p.ledger.Total-- // skip counts it
+		b.progress.Skipped++
+	}
+	if shape.Why = why; differs {
+		p.differing++
+		shape.Differing++
+		b.progress.Differing++
+	}
+}
+
+// failed stands among the reasons for the ledger's own heading.
+const failed = "failed"
+
+func skip(l *whittle.Ledger, why string) {
+	if l.Skipped == nil {
+		l.Skipped = map[string]int64{}
+	}
+	l.Total++
+	l.Skipped[why]++
+}
+
+// timed records how long it took, then and now.
+func (b *book) timed(p *page, it *item) {
+	if it.sent.IsZero() {
+		return
+	}
+	if then := &it.entry.Answer; then.Failure == whittle.NoFailure && then.Latency > 0 {
+		b.recorded.Record(then.Latency)
+		if p.measured {
+			p.recorded.Record(then.Latency)
+		}
+	}
+	late := max(0, it.sent.Sub(it.due))
+	if b.o.Speed > 0 {
+		b.progress.Late = late
+		b.late.Record(late)
+		if !it.held {
+			b.own.Record(late)
+		}
+	}
+	if it.skip == "" && it.answer.Failure == whittle.NoFailure {
+		b.service.Record(it.answer.Latency)
+		if p.measured {
+			p.service.Record(it.answer.Latency)
+		}
+		if b.o.Speed > 0 {
+			b.felt.Record(late + it.answer.Latency)
+		}
+	}
+}
+
+// compare shows the exchange to the route's judge, as the gateway does with a
+// live one. why is empty for one that was compared.
+func (b *book) compare(it *item) (why string, differs bool) {
+	if it.skip != "" {
+		return it.skip, false
+	}
+	e := it.entry
+	if it.redacted {
+		b.redacted.Requests++
+		if denied(&it.answer) && !denied(&e.Answer) {
+			b.redacted.Denied++
+			return skipRedacted, false
+		}
+	}
+	x := &whittle.Exchange{
+		Route: it.to.spec.Name, Conn: e.Conn, At: e.At, Served: whittle.Monolith,
+		Request: e.Request, Monolith: e.Answer, Candidate: it.answer, Repeat: it.repeat,
+	}
+	if it.again != nil {
+		x.Repeat = it.again
+	}
+	o := it.to.judge.Observe(x)
+	if b.o.Cases != nil {
+		b.o.Cases.see(x, it.to, shapeOf(it.to.spec.Name, e), o.Skip == "" && o.Differs)
+	}
+	switch {
+	case x.Monolith.Failure != whittle.NoFailure:
+		return cmp.Or(o.Skip, whittle.SkipMonolith), false
+	case x.Candidate.Failure != whittle.NoFailure:
+		return failed, o.Differs
+	}
+	return o.Skip, o.Skip == "" && o.Differs
+}
+
+func denied(a *whittle.Answer) bool {
+	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
+}
+
+// credentials are the headers by which a server knows who asks.
+var credentials = [...]string{"Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token"}
+
+// hasToken reports whether a credential is only what redaction has left of it.
+func hasToken(h whittle.Header) bool {
+	for _, name := range credentials {
+		for _, v := range h[name] {
+			if strings.Contains(v, "redacted-") {
+				return true
+			}
+		}
+	}
+	return false
+}

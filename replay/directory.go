@@ -1,0 +1,227 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/compare"
+	"whittle/gateway"
+)
+
+// Why a recorded exchange is not sent, beside the ledger's own words.
+const (
+	skipOther    = "other_route"  // of a route that was not asked for
+	skipNoRoute  = "no_candidate" // the config has no candidate for it
+	skipEncoded  = "encoded"      // a body in an encoding that is not read here
+	skipRedacted = "redacted"     // denied because its credential is only a token
+)
+
+// subject is one route in a replay.
+type subject struct {
+	spec   whittle.Route
+	caller *gateway.Caller
+	judge  *compare.Judge
+	// learns says that an earlier answer in the log, or the monolith, shows
+	// what changes by itself.
+	learns bool
+	note   string
+	n      int64 // exchanges in the log
+	asked  atomic.Int64 // counts to the monolith's turn
+}
+
+// directory knows where each exchange belongs.
+type directory struct {
+	matcher *gateway.Matcher
+	// routes are the config's; nil: made up as they come.
+	routes []whittle.Route
+	by     map[string]*subject
+	only   []string
+	base   whittle.Upstream
+	// monolith is nil unless it is asked as well.
+	monolith *gateway.Caller
+	plain    *gateway.Caller
+	callers  []*gateway.Caller
+}
+
+// Bounds of the routes that are made up of a log.
+const (
+	routesMost = 128
+	otherPaths = "(other paths)"
+)
+
+func newDirectory(o *Options) (*directory, error) {
+	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only}
+	d.base = whittle.Upstream{
+		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxAnswer, defaultMaxAnswer),
+		MaxConns: o.Connections, Insecure: o.Insecure,
+	}
+	if err := d.open(o); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *directory) open(o *Options) (err error) {
+	plain := whittle.Route{Candidate: &d.base}
+	if d.plain, err = d.caller(plain, o.RewriteHost); err != nil {
+		return flag(err, "--against")
+	}
+	if o.Monolith != "" {
+		base := d.base
+		base.URL = o.Monolith
+		if d.monolith, err = d.caller(whittle.Route{Candidate: &base}, o.RewriteHost); err != nil {
+			return flag(err, "--monolith")
+		}
+	}
+	if d.routes == nil {
+		return nil
+	}
+	if d.matcher, err = gateway.NewMatcher(d.routes); err != nil {
+		return err
+	}
+	known := make([]string, 0, len(d.routes))
+	for i := range d.routes {
+		r := d.routes[i]
+		if r.Candidate == nil {
+			continue
+		}
+		known = append(known, r.Name)
+		to := *r.Candidate
+		to.URL, to.MaxConns, to.Insecure = o.Against, o.Connections, to.Insecure || o.Insecure
+		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxAnswer, to.MaxAnswer)
+		r.Candidate = &to
+		s := &subject{spec: r}
+		if s.caller, err = d.caller(r, o.RewriteHost); err != nil {
+			return err
+		}
+		d.by[r.Name] = s
+	}
+	for _, name := range d.only {
+		if d.by[name] == nil {
+			return whittle.Errorf(whittle.NotFound, "the config has no route %q with a candidate", name).
+				WithHint(fmt.Sprintf("it has: %q", known))
+		}
+	}
+	if len(known) == 0 {
+		return whittle.Errorf(whittle.Invalid, "the config has no route with a candidate").
+			WithHint("leave -c away to send every request as it is")
+	}
+	return nil
+}
+
+// flag puts the flag's name where an error names a config's field.
+func flag(err error, name string) error {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return whittle.Errorf(e.Code, "%s: %w", name, err).WithHint(e.Hint)
+	}
+	return err
+}
+
+func (d *directory) caller(r whittle.Route, rewriteHost bool) (*gateway.Caller, error) {
+	c, err := gateway.NewCaller(r, rewriteHost)
+	if err == nil {
+		d.callers = append(d.callers, c)
+	}
+	return c, err
+}
+
+func (d *directory) close() {
+	for _, c := range d.callers {
+		c.Close()
+	}
+}
+
+// place finds the route of an exchange, or why it has none that is replayed.
+func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
+	name := e.Route
+	if d.routes != nil {
+		if s = d.by[name]; s == nil {
+			i := d.matcher.Match(&e.Request)
+			if i < 0 || d.routes[i].Candidate == nil {
+				return nil, skipNoRoute
+			}
+			name = d.routes[i].Name
+			s = d.by[name]
+		}
+	} else {
+		if name == "" {
+			name = e.Request.Method + " " + capture.PathShape(e.Request.Target)
+		}
+		if s = d.by[name]; s == nil && len(d.by) >= routesMost {
+			name = otherPaths
+			s = d.by[name]
+		}
+		if s == nil {
+			s = &subject{spec: whittle.Route{Name: name, Candidate: &d.base}, caller: d.plain}
+			d.by[name] = s
+		}
+	}
+	if len(d.only) > 0 && !slices.Contains(d.only, name) {
+		return nil, skipOther
+	}
+	return s, ""
+}
+
+// Noise is learned where the log has this many requests that it had before:
+// with fewer of them a difference could not be shown.
+const learnFrom = 30
+
+// settle makes the judges, now that it is known what the log holds.
+func (d *directory) settle(o *Options, s *survey) error {
+	for name, sub := range d.by {
+		seen := s.routes[sub]
+		if seen == nil {
+			continue
+		}
+		sub.n = seen.n
+		if d.routes == nil {
+			sub.spec.Compare = comparison(seen, len(s.routes))
+		}
+		c := &sub.spec.Compare
+		if c.Kind == whittle.JSON {
+			c.Ignore = append(slices.Clone(c.Ignore), o.Ignore...)
+			c.Unordered = append(slices.Clone(c.Unordered), o.Unordered...)
+			d.learn(sub, seen)
+		}
+		var err error
+		if sub.judge, err = compare.NewJudge(*c); err != nil {
+			return whittle.Errorf(whittle.CodeOf(err), "route %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// learn decides what noise is learned from.
+func (d *directory) learn(sub *subject, seen *routeSurvey) {
+	c := &sub.spec.Compare
+	switch {
+	case !c.LearnNoise:
+	case d.monolith != nil && sub.caller.Harmless(seen.method):
+		sub.learns = true
+	case d.monolith == nil && seen.again >= learnFrom:
+		sub.learns = true
+	default:
+		c.LearnNoise = false
+		sub.note = fmt.Sprintf("%s: no noise could be learned, since the log has only %d requests that it had before: "+
+			"a field that changes by itself shows as a difference (name it with --ignore, or ask the monolith as well with --monolith URL)",
+			sub.spec.Name, seen.again)
+	}
+}
+
+// comparison is what a route without a config is held to: what a config would
+// say by default, with the error rate split over the routes.
+func comparison(seen *routeSurvey, routes int) whittle.Comparison {
+	c := whittle.Comparison{
+		Kind: whittle.Exact, LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
+	}
+	if seen.json > 0 {
+		c.Kind = whittle.JSON
+	}
+	return c
+}

@@ -1,0 +1,99 @@
+package replay
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/capture"
+)
+
+// survey is what the first reading found.
+type survey struct {
+	total       int64
+	first, last time.Time
+	routes      map[*subject]*routeSurvey
+}
+
+// routeSurvey is one route's part.
+type routeSurvey struct {
+	n, again, json int64
+	// method is GET unless one that may change something is among them.
+	method string
+}
+
+// look reads the log once.
+func look(ctx context.Context, log Log, d *directory) (*survey, error) {
+	s := &survey{routes: map[*subject]*routeSurvey{}}
+	known := make(map[requestKey]struct{})
+	for e, err := range log.Entries(ctx) {
+		if ctx.Err() != nil {
+			return nil, whittle.Errorf(whittle.Canceled, "read the log: %w", ctx.Err())
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.total++
+		if s.first.IsZero() || e.At.Before(s.first) {
+			s.first = e.At
+		}
+		if e.At.After(s.last) {
+			s.last = e.At
+		}
+		sub, skip := d.place(e)
+		if skip != "" {
+			continue
+		}
+		r := s.routes[sub]
+		if r == nil {
+			r = &routeSurvey{method: e.Request.Method}
+			s.routes[sub] = r
+		}
+		if r.n++; !sub.caller.Harmless(e.Request.Method) {
+			r.method = e.Request.Method
+		}
+		if isJSON(&e.Answer) {
+			r.json++
+		}
+		if k := keyOf(&e.Request); len(known) < seenMost {
+			if _, again := known[k]; again {
+				r.again++
+			}
+			known[k] = struct{}{}
+		} else if _, again := known[k]; again {
+			r.again++
+		}
+	}
+	if s.total == 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "%s holds no exchange", log.Name()).
+			WithHint("whittle record ls LOG shows what a log holds")
+	}
+	return s, nil
+}
+
+func isJSON(a *whittle.Answer) bool {
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+// unsendable says why an exchange cannot be replayed whatever the route; empty:
+// it can.
+func unsendable(e *capture.Entry) string {
+	switch {
+	case e.Served == whittle.Candidate:
+		return whittle.SkipServed
+	case e.Answer.Failure == whittle.FailedCanceled:
+		return whittle.SkipCanceled
+	case e.Request.Truncated:
+		return whittle.SkipTooLarge
+	case e.Answer.Failure == whittle.NoFailure && (e.Answer.Status < 200 || isStream(e)):
+		return whittle.SkipStreaming
+	}
+	return ""
+}
+
+func isStream(e *capture.Entry) bool {
+	return strings.HasPrefix(e.Answer.Header.Get("Content-Type"), "text/event-stream")
+}
