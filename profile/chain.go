@@ -10,6 +10,10 @@ type Site struct {
 	Line     int32
 	Value    int64
 	Share    float64 // of the profile's total
+	// Callee is the function that the line called into for most of Value, and
+	// CalleeValue how much of it. Callee is -1 where the line's own work is more.
+	Callee      int32
+	CalleeValue int64
 	// Chain is the dearest way to the cost: from the outermost of the service's
 	// own functions through the site down to the leaf.
 	Chain []Frame
@@ -21,7 +25,7 @@ type Site struct {
 func (p *Profile) Sites(n int) []Site {
 	type key struct{ function, line int32 }
 	bySite := map[key][]int{}
-	sums := map[key]int64{}
+	sums, called := map[key]int64{}, map[key]map[int32]int64{}
 	for i := range p.Samples {
 		depth := p.nearestOwn(&p.Samples[i])
 		if depth < 0 {
@@ -31,6 +35,14 @@ func (p *Profile) Sites(n int) []Site {
 		k := key{f.Function, f.Line}
 		bySite[k] = append(bySite[k], i)
 		sums[k] += p.Samples[i].Value
+		if called[k] == nil {
+			called[k] = map[int32]int64{}
+		}
+		callee := int32(-1)
+		if depth > 0 {
+			callee = p.Samples[i].Stack[depth-1].Function
+		}
+		called[k][callee] += p.Samples[i].Value
 	}
 	total := p.Total()
 	out := make([]Site, 0, len(sums))
@@ -40,7 +52,12 @@ func (p *Profile) Sites(n int) []Site {
 	sortBy(out, func(s Site) (int64, string) { return s.Value, p.Functions[s.Function].Name })
 	out = out[:min(n, len(out))]
 	for i := range out {
-		out[i].Chain = p.dearestChain(bySite[key{out[i].Function, out[i].Line}])
+		k := key{out[i].Function, out[i].Line}
+		out[i].Chain = p.dearestChain(bySite[k])
+		out[i].Callee = heaviest(called[k])
+		if out[i].Callee >= 0 {
+			out[i].CalleeValue = called[k][out[i].Callee]
+		}
 	}
 	return out
 }

@@ -1,5 +1,10 @@
 package profile
 
+import (
+	"maps"
+	"slices"
+)
+
 // Change is how one row of two profiles differs, per request, in the unit of
 // their kind. Before or After is 0 where it is in one of them only.
 type Change struct {
@@ -27,8 +32,9 @@ type Difference struct {
 
 // Diff compares two profiles of one kind, also one of V8's with one of Go's:
 // then functions seldom have a counterpart, and endpoints and categories tell
-// the story.
-func Diff(before, after *Profile) *Difference {
+// the story. Endpoints whose names differ are one row where renamed says so,
+// the old name first, or where pairEndpoints finds them alike.
+func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	d := &Difference{Kind: after.Kind, PerRequest: before.AllRequests() > 0 && after.AllRequests() > 0}
 	sides := [2]*Profile{before, after}
 	var weight [2]float64
@@ -51,11 +57,14 @@ func Diff(before, after *Profile) *Difference {
 		for _, part := range p.Parts() {
 			categories.add(side, Change{Name: part.Category.String()}, float64(part.Value)*weight[side])
 		}
-		for _, e := range p.ByEndpoint() {
-			if e.Requests > 0 {
-				endpoints.add(side, Change{Name: e.Endpoint}, e.PerRequest)
-			}
-		}
+	}
+	a, b := counted(before), counted(after)
+	names := pairEndpoints(keys(a), keys(b), renamed)
+	for name, cost := range a {
+		endpoints.add(0, Change{Name: names[0][name]}, cost)
+	}
+	for name, cost := range b {
+		endpoints.add(1, Change{Name: names[1][name]}, cost)
 	}
 	d.Functions, d.Categories = functions.sorted(), categories.sorted()
 	if d.PerRequest {
@@ -63,6 +72,19 @@ func Diff(before, after *Profile) *Difference {
 	}
 	return d
 }
+
+// counted gives what a request costs, by endpoints that have requests.
+func counted(p *Profile) map[string]float64 {
+	out := map[string]float64{}
+	for _, e := range p.ByEndpoint() {
+		if e.Requests > 0 {
+			out[e.Endpoint] = e.PerRequest
+		}
+	}
+	return out
+}
+
+func keys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 
 // String is the category's name; that of the zero value too.
 func (c Category) String() string {

@@ -1,6 +1,10 @@
 package profile
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // EndpointCost is what one endpoint's requests cost.
 type EndpointCost struct {
@@ -39,6 +43,22 @@ func (p *Profile) ByEndpoint() []EndpointCost {
 	return out
 }
 
+// CountRequests sets how many requests there were meanwhile. The names under
+// which they were counted are a load plan's or a metric's; where one means an
+// endpoint of the profile's (see SameEndpoint) it is counted as that.
+func (p *Profile) CountRequests(counted map[string]int64) {
+	seen := map[string]bool{}
+	for i := range p.Samples {
+		seen[p.Samples[i].Endpoint] = true
+	}
+	delete(seen, "")
+	known := slices.Sorted(maps.Keys(seen))
+	p.Requests = make(map[string]int64, len(counted))
+	for name, n := range counted {
+		p.Requests[endpointFor(name, known)] += n
+	}
+}
+
 // AllRequests is how many requests there were, over all endpoints. 0: not known.
 func (p *Profile) AllRequests() int64 {
 	var sum int64
@@ -49,17 +69,28 @@ func (p *Profile) AllRequests() int64 {
 }
 
 // LabelEndpoints gives each sample that has no endpoint the one of the
-// outermost function on its stack for which route knows one.
+// outermost function on its stack for which route knows one. A function without
+// a name is called by its endpoint. V8's collector works in the midst of a call,
+// and so for the endpoint of the sample before.
 func (p *Profile) LabelEndpoints(route func(*Function) string) {
 	routes := make([]string, len(p.Functions))
 	for i := range p.Functions {
 		routes[i] = route(&p.Functions[i])
+		if f := &p.Functions[i]; routes[i] != "" && f.Name == anonymous {
+			f.Name = "handler of " + routes[i]
+		}
 	}
+	last := ""
 	for i := range p.Samples {
 		s := &p.Samples[i]
+		if c := p.CategoryOf(s); c == Collecting && s.Endpoint == "" && p.Runtime == Node && s.At >= 0 {
+			s.Endpoint = last
+			continue
+		}
 		for depth := len(s.Stack) - 1; depth >= 0 && s.Endpoint == ""; depth-- {
 			s.Endpoint = routes[s.Stack[depth].Function]
 		}
+		last = s.Endpoint
 	}
 }
 

@@ -5,7 +5,10 @@
 // It is pure: bytes in, answers out. Package collect takes the profiles.
 package profile
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Kind says what was spent.
 type Kind string
@@ -108,6 +111,17 @@ func (p *Profile) Total() int64 {
 		sum += s.Value
 	}
 	return sum
+}
+
+// RelativeTo shortens the paths of the service's own files to what they are
+// from a folder on, where they lie below it. folder is absolute.
+func (p *Profile) RelativeTo(folder string) {
+	prefix := strings.TrimSuffix(folder, "/") + "/"
+	for i := range p.Functions {
+		if f := &p.Functions[i]; f.Owner == Own {
+			f.File = strings.TrimPrefix(f.File, prefix)
+		}
+	}
 }
 
 // CapTotal makes the samples' sum at most what the process's own clock says it

@@ -126,7 +126,7 @@ func TestDiffIsPerRequest(t *testing.T) {
 	before := newBuild(Go).add(1000, "GET /a", "fmt.Println", "own.get").add(100, "GET /a", "syscall.write", "own.get").p
 	after := newBuild(Go).add(200, "GET /a", "syscall.write", "own.get").add(20, "GET /a", "own.get").p
 	before.Requests, after.Requests = map[string]int64{"GET /a": 10}, map[string]int64{"GET /a": 20}
-	d := Diff(&before, &after)
+	d := Diff(&before, &after, nil)
 	if !d.PerRequest || d.Total.Before != 110 || d.Total.After != 11 || d.Total.Delta() != -99 {
 		t.Errorf("total %+v", d.Total)
 	}
@@ -146,7 +146,7 @@ func TestDiffIsPerRequest(t *testing.T) {
 		t.Errorf("endpoints %v", d.Endpoints)
 	}
 	after.Requests = nil
-	if d := Diff(&before, &after); d.PerRequest || d.Total.Before != 1100 {
+	if d := Diff(&before, &after, nil); d.PerRequest || d.Total.Before != 1100 {
 		t.Errorf("without requests: %+v", d.Total)
 	}
 }
@@ -367,7 +367,7 @@ func FuzzRead(f *testing.F) {
 		p.Hot(BySelf)
 		p.Sites(5)
 		p.ByEndpoint()
-		Diff(p, p)
+		Diff(p, p, nil)
 	})
 }
 

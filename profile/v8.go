@@ -208,6 +208,9 @@ func newNodeProfile(kind Kind, began time.Time) *Profile {
 	return &Profile{Kind: kind, Runtime: Node, Began: began}
 }
 
+// anonymous is the name of a function that has none.
+const anonymous = "(anonymous)"
+
 // interner gives the index of a function in p.Functions, adding it where it is new.
 func (p *Profile) interner() func(callFrame) int32 {
 	index := map[callFrame]int32{}
@@ -218,7 +221,7 @@ func (p *Profile) interner() func(callFrame) int32 {
 			index[f] = i
 			name := f.FunctionName
 			if name == "" {
-				name = "(anonymous)"
+				name = anonymous
 			}
 			p.Functions = append(p.Functions, Function{
 				Name: name, File: shortFile(f.URL), Line: max(f.LineNumber, -1) + 1,

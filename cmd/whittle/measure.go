@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -26,33 +23,74 @@ import (
 // are what lays it beside the plan's phases.
 const windowOf = 5 * time.Second
 
-// measured is what a measurement gave.
+// measured is what a measurement gave of one process.
 type measured struct {
-	taken []*collect.Taken
-	plan  *plan.Plan     // nil: what was live was profiled
-	load  *loaded.Report // of the plan
+	taken   []*collect.Taken
+	plan    *plan.Plan     // nil: what was live was profiled
+	load    *loaded.Report // of the plan
+	exposed bool           // its profiling port, to other machines
+}
+
+// subject is a process while it is measured.
+type subject struct {
+	target string
+	source collect.Source
+	kinds  []profile.Kind
+	page   string           // its metrics page; "": none
+	before map[string]int64 // the page's requests when it began
+	got    *measured
 }
 
 // measure profiles a running process: while a plan loads it, or as it is.
-func (m *measuring) measure(ctx context.Context, target string, kinds []profile.Kind, screen *screen) (_ *measured, err error) {
-	source, err := collect.Open(ctx, target)
+func (m *measuring) measure(ctx context.Context, target string, kinds []profile.Kind, screen *screen) (*measured, error) {
+	var under *plan.Plan
+	if m.During != "" {
+		var err error
+		if under, err = load.ReadPlan(m.During); err != nil {
+			return nil, err
+		}
+	}
+	all, err := m.measureAll(ctx, []string{target}, kinds, under, screen)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, source.Close(ctx)) }()
-	if len(kinds) == 0 {
-		kinds = collect.Defaults(source)
-	}
-	for _, k := range kinds {
-		if !slices.Contains(source.Kinds(), k) {
-			return nil, whittle.Errorf(whittle.Invalid, "profile %s: it has no kind %q", target, k).
-				WithHint("a Go service has cpu, allocations, heap, mutex, block and goroutines; Node has cpu, allocations and heap")
+	return all[0], nil
+}
+
+// measureAll profiles several processes over the same time. The plan is nil
+// where what is live is measured. What is opened in a process is closed again,
+// whatever happens.
+func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, screen *screen) (all []*measured, err error) {
+	var subjects []*subject
+	defer func() {
+		for _, s := range subjects {
+			err = errors.Join(err, s.source.Close(ctx))
+		}
+	}()
+	for _, target := range targets {
+		source, err := collect.Open(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		s := &subject{target: target, source: source, kinds: kinds, got: &measured{plan: under, exposed: collect.Exposed(source.Address())}}
+		subjects, all = append(subjects, s), append(all, s.got)
+		if len(kinds) == 0 {
+			s.kinds = collect.Defaults(source)
+		}
+		for _, k := range s.kinds {
+			if !slices.Contains(source.Kinds(), k) {
+				return nil, whittle.Errorf(whittle.Invalid, "profile %s: it has no kind %q", target, k).
+					WithHint("a Go service has cpu, allocations, heap, mutex, block and goroutines; Node has cpu, allocations and heap")
+			}
+		}
+		if s.page, s.before, err = m.page(ctx, target); err != nil {
+			return nil, err
 		}
 	}
-	if m.During != "" {
-		return m.underLoad(ctx, source, target, kinds, screen)
+	if under != nil {
+		return all, m.underLoad(ctx, subjects, under, screen)
 	}
-	return m.live(ctx, source, target, kinds, screen)
+	return all, m.live(ctx, subjects, screen)
 }
 
 // page is the metrics page that requests are counted by. "": there is none.
@@ -71,76 +109,79 @@ func (m *measuring) page(ctx context.Context, target string) (page string, count
 }
 
 // live profiles what is.
-func (m *measuring) live(ctx context.Context, source collect.Source, target string, kinds []profile.Kind, screen *screen) (*measured, error) {
-	page, before, err := m.page(ctx, target)
-	if err != nil {
-		return nil, err
+func (m *measuring) live(ctx context.Context, subjects []*subject, screen *screen) error {
+	for _, s := range subjects {
+		screen.progress("profiling %s for %s", s.target, m.Duration)
 	}
-	screen.progress("profiling %s for %s", target, m.Duration)
-	taken, err := collect.All(ctx, source, kinds, m.Duration)
-	if err != nil {
-		return nil, err
+	g, ctx := errgroup.WithContext(ctx)
+	for _, s := range subjects {
+		g.Go(func() (err error) {
+			if s.got.taken, err = collect.All(ctx, s.source, s.kinds, m.Duration); err != nil || s.page == "" {
+				return err
+			}
+			after, err := collect.Requests(ctx, s.page)
+			if err != nil {
+				return err
+			}
+			between := map[string]int64{}
+			for e, n := range after {
+				if d := n - s.before[e]; d > 0 {
+					between[e] = d
+				}
+			}
+			for _, t := range s.got.taken {
+				t.CountRequests(between)
+			}
+			return nil
+		})
 	}
-	if page == "" {
-		return &measured{taken: taken}, nil
-	}
-	after, err := collect.Requests(ctx, page)
-	if err != nil {
-		return nil, err
-	}
-	between := map[string]int64{}
-	for e, n := range after {
-		if d := n - before[e]; d > 0 {
-			between[e] = d
-		}
-	}
-	for _, t := range taken {
-		t.Requests = between
-	}
-	return &measured{taken: taken}, nil
+	return g.Wait()
 }
 
 // underLoad runs the plan and profiles meanwhile.
-func (m *measuring) underLoad(ctx context.Context, source collect.Source, target string, kinds []profile.Kind, screen *screen) (*measured, error) {
-	plan, err := load.ReadPlan(m.During)
-	if err != nil {
-		return nil, err
-	}
+func (m *measuring) underLoad(ctx context.Context, subjects []*subject, under *plan.Plan, screen *screen) error {
 	o := load.Options{Target: m.Target, OnProgress: func(p loaded.Progress) { screen.progress("%s", p) }}
-	if pid, err := strconv.Atoi(target); err == nil {
-		o.Watch = []load.Process{{Name: "process " + target, PID: pid}}
-	} else if page, _, err := m.page(ctx, target); err == nil && page != "" {
-		o.WatchURLs = []string{page}
+	for _, s := range subjects {
+		if pid, err := strconv.Atoi(s.target); err == nil {
+			o.Watch = append(o.Watch, load.Process{Name: "process " + s.target, PID: pid})
+		} else if s.page != "" {
+			o.WatchURLs = append(o.WatchURLs, s.page)
+		}
 	}
-	out := &measured{plan: plan}
+	var ran *loaded.Report
 	g, ctx := errgroup.WithContext(ctx)
 	ended, end := context.WithCancel(ctx)
 	g.Go(func() (err error) {
 		defer end()
-		out.load, err = load.Run(ctx, plan, o)
+		ran, err = load.Run(ctx, under, o)
 		return err
 	})
-	g.Go(func() (err error) {
-		out.taken, err = m.during(ended, source, plan, kinds)
-		if ended.Err() == nil || len(out.taken) == 0 {
-			return err
-		}
-		return nil // the load ended in the middle of a window
-	})
+	for _, s := range subjects {
+		g.Go(func() (err error) {
+			s.got.taken, err = m.during(ended, s.source, under, s.kinds)
+			if ended.Err() == nil || len(s.got.taken) == 0 {
+				return err
+			}
+			return nil // the load ended in the middle of a window
+		})
+	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	for _, t := range out.taken {
-		from := t.Began.Sub(out.load.Started)
-		t.Requests = requestsBetween(out.load, from, from+t.Duration)
+	for _, s := range subjects {
+		s.got.load = ran
+		for _, t := range s.got.taken {
+			from := t.Began.Sub(ran.Started)
+			t.CountRequests(requestsBetween(ran, from, from+t.Duration))
+		}
 	}
-	return out, nil
+	return nil
 }
 
 // during profiles until the load ends.
-func (m *measuring) during(ended context.Context, source collect.Source, plan *plan.Plan, kinds []profile.Kind) ([]*collect.Taken, error) {
+func (m *measuring) during(ended context.Context, source collect.Source, under *plan.Plan, kinds []profile.Kind) ([]*collect.Taken, error) {
 	var whole time.Duration
-	for _, p := range plan.Phases {
+	for _, p := range under.Phases {
 		whole += p.Duration
 	}
 	if whole == 0 {
@@ -158,20 +199,18 @@ func (m *measuring) during(ended context.Context, source collect.Source, plan *p
 			return err
 		})
 	}
-	var windows []*profile.Profile
-	var last *collect.Taken
-	over := func() bool { return ended.Err() != nil }
+	var windows []*collect.Taken
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
-			for _, d := range windowsOf(plan, whole) {
-				if over() {
+			for _, d := range windowsOf(under, whole) {
+				if ended.Err() != nil {
 					break
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
 				if err != nil {
 					return err
 				}
-				windows, last = append(windows, t.Profile), t
+				windows = append(windows, t)
 			}
 			return nil
 		})
@@ -182,17 +221,20 @@ func (m *measuring) during(ended context.Context, source collect.Source, plan *p
 	if len(windows) == 0 {
 		return others, nil
 	}
-	merged := &collect.Taken{Profile: profile.Merge(windows), Raw: last.Raw, Ext: last.Ext}
-	return append([]*collect.Taken{merged}, others...), nil
+	joined, err := collect.Join(windows)
+	if err != nil {
+		return nil, err
+	}
+	return append([]*collect.Taken{joined}, others...), nil
 }
 
 // windowsOf cuts a plan's time into windows of whole seconds that keep within
 // its phases.
-func windowsOf(plan *plan.Plan, whole time.Duration) []time.Duration {
+func windowsOf(under *plan.Plan, whole time.Duration) []time.Duration {
 	phases := []time.Duration{whole}
-	if len(plan.Phases) > 0 {
+	if len(under.Phases) > 0 {
 		phases = nil
-		for _, p := range plan.Phases {
+		for _, p := range under.Phases {
 			phases = append(phases, p.Duration)
 		}
 	}
@@ -232,13 +274,20 @@ func requestsBetween(r *loaded.Report, from, to time.Duration) map[string]int64 
 	return out
 }
 
+// exposedWarning is what the seed's author reminds of, too.
+const exposedWarning = "the profiling port can be reached from other machines: bind it to loopback, or put it behind what guards the rest, and remove it where nobody needs it"
+
 // report looks at what was taken, phase by phase where a plan had some.
 func (m *measured) report() *report.Report {
 	var all []*profile.Profile
 	for _, t := range m.taken {
+		relative(t.Profile)
 		all = append(all, t.Profile)
 	}
 	r := report.New(all)
+	if m.exposed {
+		r.Warnings = append(r.Warnings, exposedWarning)
+	}
 	if m.plan == nil {
 		return r
 	}
@@ -260,54 +309,4 @@ func (m *measured) report() *report.Report {
 		r.Warnings = append(r.Warnings, "the load generator was late: "+m.load.Void)
 	}
 	return r
-}
-
-// sidecar is what a profile's file does not hold, kept beside it.
-type sidecar struct {
-	Format   string           `json:"format"`
-	Service  string           `json:"service"`
-	Requests map[string]int64 `json:"requests"`
-}
-
-const sidecarFormat = "whittle.profile-requests/1"
-
-// save keeps the profiles' files, each with the requests that it knows.
-func (m *measured) save(folder string) error {
-	if folder == "" {
-		return nil
-	}
-	fail := func(err error) error { return whittle.Errorf(whittle.Unavailable, "save profile: %w", err) }
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fail(err)
-	}
-	for _, t := range m.taken {
-		path := filepath.Join(folder, string(t.Kind)+t.Ext)
-		if err := os.WriteFile(path, t.Raw, 0o644); err != nil {
-			return fail(err)
-		}
-		b, err := json.MarshalIndent(sidecar{sidecarFormat, t.Service, t.Requests}, "", "  ")
-		if err != nil {
-			return fail(err)
-		}
-		if err := os.WriteFile(path+".json", append(b, '\n'), 0o644); err != nil {
-			return fail(err)
-		}
-	}
-	return nil
-}
-
-// readSidecar gives the requests that were kept beside a profile.
-func readSidecar(path string) (map[string]int64, error) {
-	b, err := os.ReadFile(path + ".json")
-	if err != nil {
-		return nil, err
-	}
-	var s sidecar
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, err
-	}
-	if s.Format != sidecarFormat {
-		return nil, whittle.Errorf(whittle.Invalid, "%s.json: not of the format %s", path, sidecarFormat)
-	}
-	return s.Requests, nil
 }

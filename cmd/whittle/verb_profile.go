@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -75,9 +72,6 @@ func (v *takeVerb) Run(ctx context.Context, s streams) error {
 			return err
 		}
 		r = m.report()
-		if collect.Exposed(v.Process) {
-			r.Warnings = append(r.Warnings, "the profiling port can be reached from other machines: bind it to loopback, or put it behind what guards the rest, and remove it where nobody needs it")
-		}
 	}
 	screen.clear()
 	if v.JSON != "" {
@@ -102,53 +96,23 @@ func kindsOf(names []string) []profile.Kind {
 	return out
 }
 
-// maxProfileFile bounds a saved profile.
-const maxProfileFile = 64 << 20
-
-func readProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
-	s, err := os.Stat(path)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
-	}
-	if s.Size() > maxProfileFile {
-		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s is larger than %d bytes", path, maxProfileFile)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
-	}
-	var kind profile.Kind
-	if len(kinds) > 0 {
-		kind = kinds[0]
-	}
-	p, err := profile.Read(b, kind)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if p.Service == "" {
-		p.Service = filepath.Base(path)
-	}
-	if meta, err := readSidecar(path); err == nil {
-		p.Requests = meta
-	}
-	return p, nil
-}
-
 type diffVerb struct {
-	Before string `arg:"" placeholder:"BEFORE" help:"A saved profile."`
-	After  string `arg:"" placeholder:"AFTER" help:"A saved profile, also of the other runtime."`
-	Kind   string `help:"Which of a pprof file's values: cpu, allocations, heap, mutex, block." placeholder:"KIND"`
-	JSON   string `name:"json" placeholder:"FILE" help:"Write the difference as JSON (\"-\": standard output)."`
-	HTML   string `name:"html" placeholder:"FILE" help:"Write the difference as one HTML file with a red and green flame graph."`
+	Before string            `arg:"" placeholder:"BEFORE" help:"A saved profile."`
+	After  string            `arg:"" placeholder:"AFTER" help:"A saved profile, also of the other runtime."`
+	Same   map[string]string `placeholder:"OLD=NEW" help:"Endpoints that are one, such as \"POST /Count=/twirp.carved.Carved/Count\". Those of one last word are found alike."`
+	Kind   string            `help:"Which of a pprof file's values: cpu, allocations, heap, mutex, block." placeholder:"KIND"`
+	JSON   string            `name:"json" placeholder:"FILE" help:"Write the difference as JSON (\"-\": standard output)."`
+	HTML   string            `name:"html" placeholder:"FILE" help:"Write the difference as one HTML file with a red and green flame graph."`
 }
 
 // Help gives the examples.
 func (diffVerb) Help() string {
-	return `Profiles that whittle profile --save kept know their requests, and are compared per request; others per second.
+	return `Profiles that whittle profile --save kept know their requests, and are compared per request, endpoint by endpoint; others per second. An endpoint and the procedure that was carved out of it are one row: by the last word of their names, or by --same.
 
 Examples:
   whittle profile diff before/cpu.pb.gz after/cpu.pb.gz --html diff.html
-  whittle profile diff monolith/cpu.cpuprofile carved/cpu.pb.gz`
+  whittle profile diff monolith/cpu.cpuprofile carved/cpu.pb.gz
+  whittle profile diff monolith/cpu.cpuprofile carved/cpu.pb.gz --same 'POST /Count=/math.Sums/Draw'`
 }
 
 // Run compares two saved profiles.
@@ -164,7 +128,7 @@ func (v *diffVerb) Run(s streams) error {
 	if sides[0].Kind != sides[1].Kind {
 		return whittle.Errorf(whittle.Invalid, "profile diff: %s is of %s, %s of %s", v.Before, sides[0].Kind, v.After, sides[1].Kind)
 	}
-	c := report.Compare(sides[0], sides[1])
+	c := report.Compare(sides[0], sides[1], v.Same)
 	if v.JSON != "" {
 		if err := writeJSON(s, v.JSON, c); err != nil {
 			return err

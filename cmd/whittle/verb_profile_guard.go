@@ -89,6 +89,7 @@ func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run,
 			return nil, "", err
 		}
 		p := m.taken[0].Profile
+		relative(p)
 		var used time.Duration
 		if m.load != nil && m.load.CPUPerRequest > 0 {
 			used = time.Duration(m.load.CPUPerRequest * float64(p.AllRequests()) * float64(time.Millisecond))

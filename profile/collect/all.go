@@ -1,12 +1,15 @@
 package collect
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
 	"golang.org/x/sync/errgroup"
 
+	"whittle"
 	"whittle/profile"
 )
 
@@ -39,6 +42,33 @@ func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) (
 		}
 	}
 	return out, nil
+}
+
+// Join makes one profile, and one file, of a Go service's that were taken one
+// after the other. There must be at least one.
+func Join(parts []*Taken) (*Taken, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	var models []*profile.Profile
+	var files []*pprof.Profile
+	for _, t := range parts {
+		models = append(models, t.Profile)
+		f, err := pprof.ParseData(t.Raw)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Invalid, "join profiles: %w", err)
+		}
+		files = append(files, f)
+	}
+	whole, err := pprof.Merge(files)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "join profiles: %w", err)
+	}
+	var raw bytes.Buffer
+	if err := whole.Write(&raw); err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "join profiles: %w", err)
+	}
+	return &Taken{Profile: profile.Merge(models), Raw: raw.Bytes(), Ext: parts[0].Ext}, nil
 }
 
 // Defaults are the kinds that tell most for least: on Node the heap's profiler

@@ -24,6 +24,8 @@ type Source interface {
 	Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error)
 	// Kinds lists what Take takes.
 	Kinds() []profile.Kind
+	// Address is the URL at which the process was found.
+	Address() string
 	// Close turns off what Open turned on.
 	Close(ctx context.Context) error
 }

@@ -28,6 +28,7 @@ const maxMessage = 64 << 20
 // inspector is a Node process by the Chrome DevTools protocol.
 type inspector struct {
 	conn *websocket.Conn
+	url  string
 	name string
 	last int
 	// end is evaluated in the process when all is done. "": nothing was opened.
@@ -82,7 +83,7 @@ func dialInspector(ctx context.Context, ws string) (*inspector, error) {
 		resp.Body.Close()
 	}
 	conn.SetReadLimit(maxMessage)
-	i := &inspector{conn: conn, name: "node"}
+	i := &inspector{conn: conn, url: ws, name: "node"}
 	var r struct {
 		Result struct {
 			Value string `json:"value"`
@@ -97,6 +98,8 @@ func dialInspector(ctx context.Context, ws string) (*inspector, error) {
 	}
 	return i, nil
 }
+
+func (i *inspector) Address() string { return i.url }
 
 func (i *inspector) Kinds() []profile.Kind {
 	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap}
@@ -133,7 +136,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		t.Duration = time.Since(began)
 	}
 	t.Service = i.name
-	t.LabelEndpoints(newRoutes().of)
+	LabelRoutes(t.Profile)
 	return t, nil
 }
 

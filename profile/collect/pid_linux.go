@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,4 +143,90 @@ func listening(pid int) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// Locate finds what to profile of the processes of this machine that listen at
+// a URL's port: a Node process's id, or the address of a Go one's pprof. Only
+// processes that this user may look into are found.
+func Locate(ctx context.Context, at string) ([]string, error) {
+	port, err := portOf(at)
+	if err != nil {
+		return nil, err
+	}
+	inodes := map[string]bool{}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for _, l := range readListeners(file) {
+			if l.port == port {
+				inodes["socket:["+l.inode+"]"] = true
+			}
+		}
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "find the process at %s: %w", at, err)
+	}
+	var out []string
+	for _, folder := range processes {
+		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil && holds(folder, inodes) {
+			if target, ok := profileable(ctx, pid, port); ok {
+				out = append(out, target)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, whittle.Errorf(whittle.NotFound, "find the process at %s: none of this machine listens there that is Node's, or shows Go's pprof", at).
+			WithHint("give the process's id, or the URL of its pprof or inspector, as TARGET")
+	}
+	return out, nil
+}
+
+func portOf(at string) (int, error) {
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return 0, whittle.Errorf(whittle.Invalid, "find the process at %s: not a URL", at)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "h2c": "80", "https": "443"}[u.Scheme]
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "find the process at %s: no port", at)
+	}
+	return n, nil
+}
+
+// holds says whether a process has one of some sockets open.
+func holds(folder string, inodes map[string]bool) bool {
+	fds, err := os.ReadDir(filepath.Join(folder, "fd"))
+	if err != nil { // it has ended, or is another user's
+		return false
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink(filepath.Join(folder, "fd", fd.Name())); err == nil && inodes[to] {
+			return true
+		}
+	}
+	return false
+}
+
+// profileable gives the target to profile a process by. A Go service may show
+// its pprof on any of its ports; the users' own is asked last.
+func profileable(ctx context.Context, pid, port int) (string, bool) {
+	if checkNode(pid) == nil {
+		return strconv.Itoa(pid), true
+	}
+	addresses, err := listening(pid)
+	if err != nil {
+		return "", false
+	}
+	users := fmt.Sprintf("127.0.0.1:%d", port)
+	addresses = append(slices.DeleteFunc(addresses, func(a string) bool { return a == users }), users)
+	for _, a := range addresses {
+		u := &url.URL{Scheme: "http", Host: a}
+		if _, err := openPprof(ctx, u); err == nil {
+			return u.String(), true
+		}
+	}
+	return "", false
 }

@@ -12,3 +12,9 @@ func openPID(_ context.Context, pid int) (Source, error) {
 	return nil, whittle.Errorf(whittle.Unsupported, "profile process %d: by its id on Linux only", pid).
 		WithHint("start it with --inspect, and give http://127.0.0.1:9229")
 }
+
+// Locate finds what to profile of the processes that listen at a URL.
+func Locate(_ context.Context, at string) ([]string, error) {
+	return nil, whittle.Errorf(whittle.Unsupported, "find the process at %s: on Linux only", at).
+		WithHint("give the URL of its pprof or inspector as TARGET")
+}

@@ -46,6 +46,8 @@ func (s *pprofSource) Kinds() []profile.Kind {
 	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines}
 }
 
+func (s *pprofSource) Address() string { return s.base }
+
 func (s *pprofSource) Close(context.Context) error { return nil }
 
 // Take asks for whole seconds, which is what net/http/pprof knows.

@@ -21,6 +21,10 @@ type routes struct {
 	files map[string][]string // lines, by path
 }
 
+// LabelRoutes gives the samples of a Node profile their endpoints, as far as the
+// sources are on this machine.
+func LabelRoutes(p *profile.Profile) { p.LabelEndpoints(newRoutes().of) }
+
 func newRoutes() *routes { return &routes{files: map[string][]string{}} }
 
 // registration is a call such as router.get("/things/:id", …, handler).

@@ -46,7 +46,7 @@ func Of(p *profile.Profile) (chart.Figure, error) {
 // Between draws two profiles as one graph: a box's width is the sum of both,
 // its colour who of them spent more.
 func Between(before, after *profile.Profile) (chart.Figure, error) {
-	d := profile.Diff(before, after)
+	d := profile.Diff(before, after, nil)
 	g := graph{Unit: units[after.Kind], Diff: true, Per: " a request"}
 	weight := [2]float64{1 / float64(max(before.AllRequests(), 1)), 1 / float64(max(after.AllRequests(), 1))}
 	if !d.PerRequest {

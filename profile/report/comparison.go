@@ -11,7 +11,9 @@ import (
 
 // Comparison is what changed between two profiles.
 type Comparison struct {
-	Format     string       `json:"format"`
+	Format string `json:"format"`
+	// Words is the comparison's message.
+	Words      string       `json:"words"`
 	Kind       profile.Kind `json:"kind"`
 	PerRequest bool         `json:"per_request"` // else per second
 	Before     Side         `json:"before"`
@@ -44,9 +46,10 @@ type Change struct {
 // ComparisonFormat names the JSON's form.
 const ComparisonFormat = "whittle.profile-diff/1"
 
-// Compare lays two profiles of one kind side by side.
-func Compare(before, after *profile.Profile) *Comparison {
-	d := profile.Diff(before, after)
+// Compare lays two profiles of one kind side by side. renamed says which of the
+// old endpoints is which of the new ones, where that is not plain by their names.
+func Compare(before, after *profile.Profile, renamed map[string]string) *Comparison {
+	d := profile.Diff(before, after, renamed)
 	c := &Comparison{Format: ComparisonFormat, Kind: d.Kind, PerRequest: d.PerRequest, before: before, after: after}
 	c.Before, c.After = side(before), side(after)
 	unit := 1.0
@@ -66,6 +69,7 @@ func Compare(before, after *profile.Profile) *Comparison {
 	}
 	c.Total = rows([]profile.Change{d.Total}, 1)[0]
 	c.Endpoints, c.Categories, c.Functions = rows(d.Endpoints, 20), rows(d.Categories, 20), rows(d.Functions, 40)
+	c.Words = c.Sentence()
 	return c
 }
 
@@ -90,9 +94,21 @@ func (c *Comparison) per() string {
 	return "a second"
 }
 
-// Sentence is the comparison's message.
+// Sentence is the comparison's message: of the endpoint that changed most, else
+// of all that was spent.
 func (c *Comparison) Sentence() string {
-	b, a := c.Total.Before, c.Total.After
+	row, of := c.Total, ""
+	for _, e := range c.Endpoints {
+		if e.Name != "" && e.Before > 0 && e.After > 0 {
+			row, of = e, e.Name+": "
+			break
+		}
+	}
+	runtimes := [2]string{}
+	if c.Before.Runtime != c.After.Runtime {
+		runtimes = [2]string{" in " + language(c.Before.Runtime), " in " + language(c.After.Runtime)}
+	}
+	b, a := row.Before, row.After
 	words := "as dear as before"
 	switch {
 	case a <= 0 || b <= 0:
@@ -102,7 +118,15 @@ func (c *Comparison) Sentence() string {
 	case a/b >= 1.05:
 		words = number(a/b) + " times dearer"
 	}
-	return fmt.Sprintf("%s %s before, %s after: %s.", c.amount(b), c.per(), c.amount(a), words)
+	what := ""
+	if c.Kind == profile.CPU {
+		what = " of CPU"
+	}
+	return fmt.Sprintf("%s%s%s %s before%s, %s after%s: %s.", of, c.amount(b), what, c.per(), runtimes[0], c.amount(a), runtimes[1], words)
+}
+
+func language(r profile.Runtime) string {
+	return map[profile.Runtime]string{profile.Go: "Go", profile.Node: "Node.js"}[r]
 }
 
 func (c *Comparison) tables() []chart.Table {
@@ -114,7 +138,14 @@ func (c *Comparison) tables() []chart.Table {
 			if x.Change < 0 {
 				sign = "−"
 			}
-			t.Rows = append(t.Rows, []string{short(x.Name), c.amount(x.Before), c.amount(x.After), sign + c.amount(max(x.Change, -x.Change)), x.Where})
+			name := x.Name
+			if x.Where != "" {
+				name = short(name)
+			}
+			if name == "" {
+				name = unknown
+			}
+			t.Rows = append(t.Rows, []string{name, c.amount(x.Before), c.amount(x.After), sign + c.amount(max(x.Change, -x.Change)), x.Where})
 		}
 		if len(t.Rows) > 0 {
 			out = append(out, t)
@@ -135,7 +166,7 @@ func (c *Comparison) WriteSummary(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "\n%s\n", t.Caption); err != nil {
 			return err
 		}
-		writeTable(w, t.Head, t.Rows[:min(len(t.Rows), 15)])
+		WriteTable(w, t.Head, t.Rows[:min(len(t.Rows), 15)])
 	}
 	return nil
 }

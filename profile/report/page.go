@@ -8,6 +8,9 @@ import (
 	"whittle/profile/flame"
 )
 
+// unknown is the name of what belongs to no endpoint.
+const unknown = "(no request that is known)"
+
 // tables are the report's lists, for the page and the terminal.
 func (r *Report) tables() []chart.Table {
 	var out []chart.Table
@@ -26,7 +29,7 @@ func (r *Report) tables() []chart.Table {
 	for _, e := range r.Endpoints {
 		name, requests := e.Name, fmt.Sprint(e.Requests)
 		if name == "" {
-			name = "(no request that is known)"
+			name = unknown
 		}
 		if e.Requests == 0 {
 			requests = "–"

@@ -21,7 +21,9 @@ const (
 
 // Report is what profiles of one service, taken over the same time, show.
 type Report struct {
-	Format  string          `json:"format"`
+	Format string `json:"format"`
+	// Words is the message: the dearest line, and what the dearest endpoint costs.
+	Words   string          `json:"words"`
 	Service string          `json:"service"`
 	Runtime profile.Runtime `json:"runtime"`
 	Started time.Time       `json:"started_at"`
@@ -79,6 +81,10 @@ type Site struct {
 	Frame
 	Share         float64 `json:"share"`
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	// Callee is what the line called into for most of it, and CalleeShare how
+	// much of the profile's total. "": the line's own work is more.
+	Callee      string  `json:"callee,omitempty"`
+	CalleeShare float64 `json:"callee_share,omitempty"`
 	// Chain goes from the outermost own function through the line to the leaf.
 	Chain []Frame `json:"chain"`
 }
@@ -130,6 +136,7 @@ func New(profiles []*profile.Profile) *Report {
 		}
 		r.Others = append(r.Others, o)
 	}
+	r.Words = r.Sentence()
 	return r
 }
 
@@ -182,6 +189,9 @@ func sites(p *profile.Profile, requests int64) []Site {
 	out := []Site{}
 	for _, s := range p.Sites(siteRows) {
 		site := Site{Frame: frame(p, profile.Frame{Function: s.Function, Line: s.Line}), Share: s.Share, CPUPerRequest: perRequest(s.Value, requests)}
+		if s.Callee >= 0 {
+			site.Callee, site.CalleeShare = p.Functions[s.Callee].Name, s.Share*float64(s.CalleeValue)/float64(max(s.Value, 1))
+		}
 		for _, f := range s.Chain {
 			site.Chain = append(site.Chain, frame(p, f))
 		}

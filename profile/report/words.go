@@ -19,8 +19,8 @@ func (r *Report) Sentence() string {
 	}
 	top := r.Sites[0]
 	s := fmt.Sprintf("%s of the CPU of %s is asked for by one line: %s, in %s", percent(top.Share), r.name(), top.Where(), short(top.Function))
-	if n := len(top.Chain); n > 0 && !top.Chain[n-1].Own {
-		s += fmt.Sprintf(", where most goes into %s", short(top.Chain[n-1].Function))
+	if top.Callee != "" {
+		s += fmt.Sprintf(", %s by what it calls, %s", percent(top.CalleeShare), short(top.Callee))
 	}
 	s += "."
 	for _, e := range r.Endpoints {
@@ -68,7 +68,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	}
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n%s\n", t.Caption)
-		writeTable(&b, t.Head, t.Rows)
+		WriteTable(&b, t.Head, t.Rows)
 	}
 	r.way(&b)
 	for _, warning := range r.Warnings {
@@ -125,7 +125,8 @@ func writeFrames(w io.Writer, frames []Frame) {
 	}
 }
 
-func writeTable(w io.Writer, head []string, rows [][]string) {
+// WriteTable writes rows in columns, two spaces in, for a terminal.
+func WriteTable(w io.Writer, head []string, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "  "+strings.Join(head, "\t"))
 	for _, row := range rows {
@@ -136,6 +137,8 @@ func writeTable(w io.Writer, head []string, rows [][]string) {
 
 func milliseconds(ms float64) string {
 	switch {
+	case ms == 0:
+		return "0"
 	case ms >= 1000:
 		return number(ms/1000) + " s"
 	case ms >= 1:
@@ -164,8 +167,12 @@ func number(f float64) string {
 	return fmt.Sprintf("%.3f", f)
 }
 
-// short drops the path of a Go function's package, and its type arguments.
+// short drops the path of a Go function's package, and its type arguments. What
+// has a space in it is no Go function's name.
 func short(name string) string {
+	if strings.Contains(name, " ") {
+		return name
+	}
 	if i := strings.IndexByte(name, '['); i > 0 {
 		name = name[:i]
 	}

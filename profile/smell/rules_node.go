@@ -120,95 +120,22 @@ func (v *view) usesProtobuf() bool {
 	return false
 }
 
-// blockedFor is the stretch from which on the event loop counts as blocked: what
-// a user feels, and about what Node's own documentation warns of.
-const blockedFor = 50 * time.Millisecond
-
-// blocked finds stretches of time in which one call from the event loop kept
-// it: consecutive samples with the same outermost own function, without an idle
-// one between them. Two short turns in a row look like a long one only if the
-// profiler saw nothing between them; so a stretch must be seen three times.
+// blocked names the calls that keep Node's event loop. One or two stretches may
+// be the profiler's own gaps; three are not.
 func blocked(p *profile.Profile) []Smell {
-	type stretch struct {
-		longest, sum time.Duration
-		count        int
-	}
-	all := map[int32]*stretch{}
-	current, began, last := int32(-1), time.Duration(0), time.Duration(0)
-	inside := map[[2]int32]int64{} // by outermost and nearest own function
-	end := func(at time.Duration) {
-		if d := at - began; current >= 0 && d >= blockedFor {
-			s := all[current]
-			if s == nil {
-				s = &stretch{}
-				all[current] = s
-			}
-			s.count++
-			s.sum += d
-			s.longest = max(s.longest, d)
-		}
-		current = -1
-	}
-	for i := range p.Samples {
-		s := &p.Samples[i]
-		if s.At < 0 {
-			return nil
-		}
-		root := outermostOwn(p, s)
-		if collecting := p.CategoryOf(s) == profile.Collecting; collecting && current >= 0 {
-			root = current // the collector works for whoever runs
-		}
-		if root != current {
-			end(s.At)
-			current, began = root, s.At
-		}
-		if root >= 0 {
-			if own := nearestOwn(p, s); own >= 0 {
-				inside[[2]int32{root, s.Stack[own].Function}] += s.Value
-			}
-		}
-		last = s.At
-	}
-	end(last)
 	var out []Smell
-	for root, s := range all {
-		if s.count < 3 {
+	for _, b := range p.Blocked() {
+		if b.Count < 3 {
 			continue
 		}
-		inner := root
-		var most int64
-		for at, v := range inside {
-			if at[0] == root && v > most {
-				inner, most = at[1], v
-			}
-		}
-		f := p.Functions[inner]
+		f := p.Functions[b.Inner]
 		out = append(out, Smell{
 			Name: "event-loop-blocked", Title: "one call keeps the event loop from everyone else",
-			Function: f.Name, File: f.File, Line: f.Line, Share: float64(s.sum) / float64(max(p.Duration, 1)),
+			Function: f.Name, File: f.File, Line: f.Line, Share: float64(b.Sum) / float64(max(p.Duration, 1)),
 			Evidence: fmt.Sprintf("%s kept the event loop %d times for %s or more, the longest %s; most of it in %s",
-				p.Functions[root].Name, s.count, blockedFor, s.longest.Round(time.Millisecond), f.Name),
+				p.Functions[b.Root].Name, b.Count, profile.BlockedFor, b.Longest.Round(time.Millisecond), f.Name),
 			Advice: "carve it into a service of its own, move it to a worker thread, or do it in slices with setImmediate between them",
 		})
 	}
 	return out
-}
-
-func nearestOwn(p *profile.Profile, s *profile.Sample) int {
-	for i, f := range s.Stack {
-		if p.Functions[f.Function].Owner == profile.Own {
-			return i
-		}
-	}
-	return -1
-}
-
-// outermostOwn gives the own function nearest to the root, -1 where none is.
-func outermostOwn(p *profile.Profile, s *profile.Sample) int32 {
-	for i := len(s.Stack) - 1; i >= 0; i-- {
-		if p.Functions[s.Stack[i].Function].Owner == profile.Own {
-			return s.Stack[i].Function
-		}
-	}
-	return -1
 }

@@ -1,0 +1,132 @@
+//go:build linux
+
+package profile
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/profile/report"
+)
+
+// line gives file:line of the one line of a file that has some words in it.
+func line(t *testing.T, file, words string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(repository, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for i, l := range strings.Split(string(b), "\n") {
+		if strings.Contains(l, words) {
+			if found != "" {
+				t.Fatalf("%s: two lines have %q", file, words)
+			}
+			found = fmt.Sprintf("%s:%d", file, i+1)
+		}
+	}
+	if found == "" {
+		t.Fatalf("%s: no line has %q", file, words)
+	}
+	return found
+}
+
+// TestTheCarveIsTold profiles the count in Node and in Go, and compares the two.
+func TestTheCarveIsTold(t *testing.T) {
+	before, after := t.TempDir(), t.TempDir()
+
+	node := monolith(t)
+	inspectors := listeningOn(t, node.cmd.Process.Pid)
+	out := must(t, "profile", node.pid(), "--during", counting(t, "/Count"), "--target", "http://"+node.public,
+		"--save", before, "--json", filepath.Join(before, "report.json"), "--html", filepath.Join(before, "report.html"))
+	r := reads[report.Report](t, filepath.Join(before, "report.json"))
+	random := line(t, "systems/count/monolith/app.js", "Math.random")
+	if len(r.Sites) == 0 || r.Sites[0].Where() != random || r.Sites[0].Share < 0.4 {
+		t.Errorf("the random sum at %s is not the dearest line: %+v", random, r.Sites)
+	}
+	if r.Words == "" || !strings.Contains(out, r.Words) || !strings.Contains(r.Words, random+", in handler of POST /Count") || !strings.Contains(r.Words, "POST /Count costs") {
+		t.Errorf("words: %q", r.Words)
+	}
+	if len(r.Endpoints) == 0 || r.Endpoints[0].Name != "POST /Count" || r.Endpoints[0].CPUPerRequest <= 0 || r.Endpoints[0].Requests == 0 {
+		t.Errorf("endpoints: %+v", r.Endpoints)
+	}
+	if len(r.Phases) != 2 || r.Phases[1].Name != "busy" || r.Phases[1].Dearest != random || r.Phases[1].Cores <= r.Phases[0].Cores {
+		t.Errorf("phases: %+v", r.Phases)
+	}
+	until(t, "the inspector is closed again", func() bool {
+		return fmt.Sprint(listeningOn(t, node.cmd.Process.Pid)) == fmt.Sprint(inspectors)
+	})
+	node.kill()
+
+	published := start(t, filepath.Join(built, "count-as-published"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
+	must(t, "profile", "http://"+published.admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count"), "--target", "http://"+published.public,
+		"--save", after, "--json", filepath.Join(after, "report.json"))
+	r = reads[report.Report](t, filepath.Join(after, "report.json"))
+	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
+		t.Errorf("the line that draws is not the dearest: %+v", r.Sites)
+	} else if s := r.Sites[0]; s.Callee != "math/rand.(*Rand).Int31n" || s.CalleeShare < 0.4 || !strings.Contains(r.Words, "by what it calls, rand.(*Rand).Int31n") {
+		t.Errorf("the generator's cost is not told: %+v, %q", s, r.Words)
+	}
+
+	story := filepath.Join(t.TempDir(), "story.json")
+	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", story, "--html", story+".html")
+	c := reads[report.Comparison](t, story)
+	const carved = "POST /Count → /twirp.carved.Carved/Count"
+	if !c.PerRequest || len(c.Endpoints) == 0 || c.Endpoints[0].Name != carved {
+		t.Fatalf("the endpoint is not one row: %+v", c.Endpoints)
+	}
+	row := c.Endpoints[0]
+	if row.Before <= 0 || row.After <= 0 || row.Change != row.After-row.Before {
+		t.Errorf("the row %+v", row)
+	}
+	if !strings.HasPrefix(c.Words, carved+": ") || !strings.Contains(c.Words, "before in Node.js") || !strings.Contains(c.Words, "after in Go") ||
+		!strings.Contains(c.Before.Sentence, random) || !strings.Contains(c.After.Sentence, "rand.(*Rand).Int31n") || !strings.Contains(out, c.Words) {
+		t.Errorf("the story: %q; %q; %q", c.Words, c.Before.Sentence, c.After.Sentence)
+	}
+	if page, err := os.ReadFile(story + ".html"); err != nil || !strings.Contains(string(page), "handler of POST /Count") || !strings.Contains(string(page), "published.(*Counter).draw") {
+		t.Errorf("the page has not both sides: %v", err)
+	}
+}
+
+// TestAProfilingPortForAllIsPointedOut takes Node's inspector on every address.
+func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
+	node := monolith(t, "--inspect-port=0.0.0.0:0")
+	ask(t, node)
+	if out := must(t, "profile", node.pid(), "--duration", "1s"); !strings.Contains(out, "can be reached from other machines") {
+		t.Error("it is not pointed out")
+	}
+	shut := monolith(t, "--inspect-port=127.0.0.1:0")
+	ask(t, shut)
+	if out := must(t, "profile", shut.pid(), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
+		t.Error("one on loopback is pointed out")
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v until %s", patience, what)
+		}
+		<-poll.C
+	}
+}
+
+// ask looks whether a server answers.
+func ask(t *testing.T, p *process) {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", p.public, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}

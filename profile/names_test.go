@@ -1,0 +1,114 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestSameEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		endpoint, name string
+		want           bool
+	}{
+		{"POST /Count", "POST /Count", true},
+		{"POST /Count", "GET /Count", false},
+		{"* /Count", "GET /Count", true},
+		{"GET /cache/{id}", "GET /cache/1f3a?size=2", true},
+		{"GET /cache/:id", "GET /cache/1f3a", true},
+		{"GET /cache/{id}", "GET /cache/1f3a/raw", false},
+		{"GET /cache/{id}/raw", "GET /cache/1f3a", false},
+		{"GET /static/{rest...}", "GET /static/a/b.css", true},
+		{"/twirp.carved.Carved/Count", "POST /twirp/twirp.carved.Carved/Count", true},
+		{"/twirp.carved.Carved/Count", "POST /twirp/twirp.carved.Carved/Discount", false},
+		{"/Count", "POST /api/Count", false},
+		{"POST /Count", "Count random numbers", false},
+		{"", "GET /", false},
+		{"GET /", "", false},
+	} {
+		if got := SameEndpoint(c.endpoint, c.name); got != c.want {
+			t.Errorf("SameEndpoint(%q, %q) = %v", c.endpoint, c.name, got)
+		}
+	}
+}
+
+func TestRequestsAreCountedAsTheProfilesEndpoints(t *testing.T) {
+	b := newBuild(Go).add(5, "GET /cache/{id}", "own.get").add(5, "/p.Cache/Put", "own.put").add(1, "", "runtime.mcall")
+	b.p.CountRequests(map[string]int64{"GET /cache/1": 2, "GET /cache/2": 3, "POST /p.Cache/Put": 4, "warm up": 1})
+	want := map[string]int64{"GET /cache/{id}": 5, "/p.Cache/Put": 4, "warm up": 1}
+	if !maps.Equal(b.p.Requests, want) {
+		t.Errorf("requests %v, want %v", b.p.Requests, want)
+	}
+	if cost := b.p.ByEndpoint()[0]; cost.PerRequest == 0 {
+		t.Errorf("no cost per request: %+v", cost)
+	}
+}
+
+func TestDiffPairsEndpointsThatWereCarved(t *testing.T) {
+	before := newBuild(Node).add(90, "POST /Count", "count").add(4, "GET /", "hello")
+	before.p.Requests = map[string]int64{"POST /Count": 3, "GET /": 2}
+	after := newBuild(Go).add(30, "/twirp.carved.Carved/Count", "own.draw").add(1, "GET /health", "own.health")
+	after.p.Requests = map[string]int64{"/twirp.carved.Carved/Count": 3, "GET /health": 1}
+	rows := map[string][2]float64{}
+	for _, c := range Diff(&before.p, &after.p, nil).Endpoints {
+		rows[c.Name] = [2]float64{c.Before, c.After}
+	}
+	want := map[string][2]float64{"POST /Count → /twirp.carved.Carved/Count": {30, 10}, "GET /": {2, 0}, "GET /health": {0, 1}}
+	if !maps.Equal(rows, want) {
+		t.Errorf("rows %v, want %v", rows, want)
+	}
+	for _, c := range Diff(&before.p, &after.p, map[string]string{"GET /": "GET /health"}).Endpoints {
+		if c.Name == "GET / → GET /health" && c.Before == 2 && c.After == 1 {
+			return
+		}
+	}
+	t.Error("what was said to be one endpoint is not one row")
+}
+
+func TestPathsAreRelative(t *testing.T) {
+	p := Profile{Functions: []Function{
+		{File: "/srv/app/count.js", Owner: Own}, {File: "/srv/application/x.js", Owner: Own}, {File: "/srv/app/lib.js", Owner: Library},
+	}}
+	p.RelativeTo("/srv/app")
+	if p.Functions[0].File != "count.js" || p.Functions[1].File != "/srv/application/x.js" || p.Functions[2].File != "/srv/app/lib.js" {
+		t.Errorf("%+v", p.Functions)
+	}
+}
+
+func TestASiteKnowsWhatItCalledInto(t *testing.T) {
+	b := newBuild(Go).
+		add(7, "", "math/rand.(*rngSource).Uint64", "math/rand.(*Rand).Int31n", "own.draw@1").
+		add(2, "", "math/rand.(*Rand).Int31n", "own.draw@1").
+		add(3, "", "own.draw@1").
+		add(9, "", "own.idle@12").add(1, "", "fmt.Println", "own.idle@12")
+	sites := b.p.Sites(2)
+	if b.name(sites[0].Callee) != "math/rand.(*Rand).Int31n" || sites[0].CalleeValue != 9 || sites[1].Callee != -1 {
+		t.Errorf("sites %+v", sites)
+	}
+}
+
+func TestTheCollectorOfNodeWorksForWhoeverRuns(t *testing.T) {
+	p := Profile{Kind: CPU, Runtime: Node, Functions: []Function{
+		{Name: anonymous, File: "/srv/app.js", Owner: Own}, {Name: "(garbage collector)", Category: Collecting, Owner: System}, {Name: "(idle)", Category: Idle, Owner: System},
+	}}
+	for i, f := range []int32{1, 0, 1, 2, 1} {
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: f}}, Value: 1, At: time.Duration(i)})
+	}
+	p.LabelEndpoints(func(f *Function) string {
+		if f.Owner == Own {
+			return "POST /Count"
+		}
+		return ""
+	})
+	var got []string
+	for _, s := range p.Samples {
+		got = append(got, s.Endpoint)
+	}
+	if want := []string{"", "POST /Count", "POST /Count", "", ""}; !slices.Equal(got, want) {
+		t.Errorf("endpoints %q, want %q", got, want)
+	}
+	if p.Functions[0].Name != "handler of POST /Count" {
+		t.Errorf("it is called %q", p.Functions[0].Name)
+	}
+}
