@@ -46,7 +46,8 @@ var rooms = map[string]int{
 	"whittle/contract/proto":   2,
 	"whittle/scaffold":         3,
 
-	"whittle/dashboard": 2,
+	"whittle/dashboard":               2,
+	"whittle/dashboard/dashboardtest": 1,
 
 	"whittle/stream/conformance":         2,
 	"whittle/stream/embedded":            2,

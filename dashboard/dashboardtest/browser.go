@@ -1,0 +1,262 @@
+// Package dashboardtest is a headless Chromium for the dashboard's tests, which
+// fails a test for whatever its page complains of.
+package dashboardtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Patience bounds every wait; nothing is asserted about how much of it is used.
+const Patience = 30 * time.Second
+
+// Tab is a page in a browser.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex // guards the following
+	expected []string
+	said     []string
+	asked    []string
+}
+
+// Open starts a browser with an empty tab, in UTC, until the test ends. Without
+// one installed the test is skipped, and says so.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("NO BROWSER: the dashboard was not tried in one; apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.WindowSize(1280, 900))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &Tab{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.heard); err != nil {
+		t.Fatal(err)
+	}
+	b.Do(func(ctx context.Context, to *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, to, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
+		return chromedp.Void{}, err
+	})
+	return b
+}
+
+// heard keeps what the page complains of: errors and warnings on its console,
+// what nobody caught, and what its policy forbade.
+func (b *Tab) heard(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch ev := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		b.said = append(b.said, "exception: "+exception(ev.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		if ev.Type == "error" || ev.Type == "warning" || ev.Type == "assert" {
+			var text []string
+			for _, a := range ev.Args {
+				text = append(text, string(a.Value)+a.Description)
+			}
+			b.said = append(b.said, "console: "+strings.Join(text, " "))
+		}
+	case *log.EventEntryAdded:
+		if ev.Entry.Level == "error" || ev.Entry.Level == "warning" {
+			b.said = append(b.said, fmt.Sprintf("%s: %s %s", ev.Entry.Source, ev.Entry.Text, ev.Entry.URL))
+		}
+	case *network.EventRequestWillBeSent:
+		b.asked = append(b.asked, ev.Request.URL)
+	}
+}
+
+func exception(d *runtime.ExceptionDetails) string {
+	if d.Exception != nil && d.Exception.Description != "" {
+		return d.Exception.Description
+	}
+	return d.Text
+}
+
+// Expect names complaints that are part of the test, by a part of their text.
+func (b *Tab) Expect(parts ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, parts...)
+}
+
+// Clean fails the test for every complaint that was not expected, and for every
+// address asked that does not begin with base.
+func (b *Tab) Clean(base string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+next:
+	for _, s := range b.said {
+		for _, part := range b.expected {
+			if strings.Contains(s, part) {
+				continue next
+			}
+		}
+		b.t.Errorf("the page complains: %s", s)
+	}
+	for _, url := range b.asked {
+		if !strings.HasPrefix(url, base) && !strings.HasPrefix(url, "data:") && url != "about:blank" {
+			b.t.Errorf("the page asked for %s", url)
+		}
+	}
+}
+
+// Asked gives the addresses that were asked, oldest first.
+func (b *Tab) Asked() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.asked...)
+}
+
+// Do takes steps in the tab.
+func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Go opens an address.
+func (b *Tab) Go(url string) {
+	b.t.Helper()
+	b.Do(chromedp.Navigate(url))
+}
+
+// JS gives what an expression comes to as a string, a promise's value included.
+func (b *Tab) JS(expression string) string {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%.300s: %v", expression, err)
+	}
+	return value
+}
+
+// Until waits for a condition, and says what the page shows if it never comes.
+func (b *Tab) Until(condition string) {
+	b.t.Helper()
+	got := b.JS(fmt.Sprintf(`new Promise(found => {
+		const end = Date.now() + %d;
+		const look = () => { let ok = false; try { ok = %s; } catch {} ok ? found('') : Date.now() > end ? found('!' + document.body.innerText) : setTimeout(look, 20); };
+		look();
+	})`, Patience.Milliseconds(), condition))
+	if got != "" {
+		b.Shoot("failed")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.t.Fatalf("%s never came; the page says %q and complains %q", condition, got[1:], b.said)
+	}
+}
+
+// UntilText waits until the page shows a text.
+func (b *Tab) UntilText(text string) {
+	b.t.Helper()
+	b.Until(`document.body.innerText.includes(` + Quote(text) + `)`)
+}
+
+// Click presses the first element that fits a selector and whose text begins
+// so. Empty text: any.
+func (b *Tab) Click(selector, text string) {
+	b.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll(%s)].find(e => e.textContent.trim().startsWith(%s))`, Quote(selector), Quote(text))
+	b.Until(find + ` !== undefined`)
+	b.JS(find + `.click()`)
+}
+
+// Type puts a text into a field, as a person would.
+func (b *Tab) Type(selector, text string) {
+	b.t.Helper()
+	b.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Key presses one key, "\t" or "\u001b".
+func (b *Tab) Key(key string) {
+	b.t.Helper()
+	b.Do(chromedp.KeyEvent(key))
+}
+
+// Size makes the window so large, a phone where it is narrow.
+func (b *Tab) Size(width, height int64) {
+	b.t.Helper()
+	var options []chromedp.EmulateViewportOption
+	if width < 500 {
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	b.Do(chromedp.EmulateViewport(width, height, options...))
+}
+
+// Prefer sets a media feature: "prefers-color-scheme", "dark".
+func (b *Tab) Prefer(feature, value string) {
+	b.t.Helper()
+	b.Do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
+		})
+		return chromedp.Void{}, err
+	})
+}
+
+// Picture is the window as a PNG.
+func (b *Tab) Picture() []byte {
+	b.t.Helper()
+	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return shot
+}
+
+// Shoot keeps a picture of the whole page for people, where SCREENSHOTS names a
+// folder.
+func (b *Tab) Shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600)
+	}
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// Quote writes a text as a JavaScript string.
+func Quote(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string can be written
+	}
+	return string(b)
+}

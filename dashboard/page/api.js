@@ -1,0 +1,49 @@
+// The admin API, as docs/admin-api.md has it.
+const root = new URL('api/v1/', document.baseURI);
+
+// Problem is an answer that is not a success, or none at all.
+export class Problem extends Error {
+  constructor({ code, message, hint }) {
+    super(message);
+    this.code = code;
+    this.hint = hint ?? '';
+  }
+}
+
+const patience = 30_000; // ms until a call is given up
+
+async function call(path, { method = 'GET', body, signal } = {}) {
+  const bound = AbortSignal.timeout(patience);
+  let answer;
+  try {
+    answer = await fetch(new URL(path, root), {
+      method,
+      signal: signal ? AbortSignal.any([signal, bound]) : bound,
+      headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (answer.ok) return answer.status === 204 ? null : await answer.json();
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw new Problem({ code: 'unavailable', message: 'whittle could not be reached', hint: 'is it running, and is the network up?' });
+  }
+  throw await problemOf(answer);
+}
+
+// problemOf reads what an answer that is no success says.
+export async function problemOf(answer) {
+  const said = await answer.json().catch(() => ({}));
+  return new Problem({ code: said.code ?? String(answer.status), message: said.message ?? `whittle answered ${answer.status}`, hint: said.hint });
+}
+
+const route = name => `routes/${encodeURIComponent(name)}`;
+
+export const getRoute = (name, signal) => call(route(name), { signal });
+export const getPast = (name, signal) => call(`${route(name)}/history`, { signal });
+export const getFindings = (name, filter, signal) =>
+  call(`${route(name)}/findings?${new URLSearchParams(Object.entries(filter).filter(([, v]) => v !== ''))}`, { signal });
+export const giveOrder = (name, verb, order) => call(`${route(name)}/${verb}`, { method: 'POST', body: order });
+export const getSession = () => call('session');
+export const logIn = token => call('session', { method: 'POST', body: { token } });
+export const logOut = () => call('session', { method: 'DELETE' });
+export const events = signal => fetch(new URL('events', root), { signal, headers: { Accept: 'text/event-stream' } });

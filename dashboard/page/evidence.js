@@ -1,0 +1,51 @@
+import { html, useMemo, useState } from './dom.js';
+import { BoundPlot, unit } from './bound_plot.js';
+import { count, percent, plural, visible } from './format.js';
+import { Verdict } from './words.js';
+
+// Evidence shows what the verdict stands on, and what could still differ.
+export function Evidence({ evidence: e, past }) {
+  const [by, setBy] = useState('time');
+  const points = past?.evidence ?? [];
+  return html`<section class="card evidence" aria-labelledby="evidence-title">
+    <div class="card-head"><h2 id="evidence-title">Evidence</h2>
+      ${points.length > 1 && html`<fieldset class="segments"><legend class="unseen">Drawn over</legend>
+        ${[['time', 'Time'], ['compared', 'Exchanges']].map(([value, label]) => html`<label><input type="radio" name="over" value=${value} checked=${by === value} onChange=${() => setBy(value)} /><span>${label}</span></label>`)}</fieldset>`}</div>
+    <p class="lead"><${Verdict} state=${e.verdict} /> ${visible(e.summary)}</p>
+    <dl class="facts">
+      <div><dt>Compared</dt><dd>${count(e.compared)}</dd></div>
+      <div><dt>Confidence</dt><dd>${percent(e.confidence)}</dd></div>
+      <div><dt>${e.verdict === 'UNDECIDED' ? 'Still needed' : 'Decided'}</dt><dd>${e.verdict !== 'UNDECIDED' ? 'yes' : e.more_needed > 0 ? `about ${count(e.more_needed)}` : 'not known'}</dd></div>
+      <div title="Good–Turing: how likely the next request has a shape that was not seen yet"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
+    </dl>
+    ${e.bounds.length > 0 && html`<h3>What could still differ</h3>`}
+    <div class="bounds">${e.bounds.map(b => html`<${Bound} key=${b.what} bound=${b} points=${points} by=${by} />`)}</div>
+  </section>`;
+}
+
+const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers' };
+
+function Bound({ bound: b, points, by }) {
+  const series = useMemo(() => points.flatMap(p => {
+    const at = p.bounds.find(x => x.what === b.what);
+    return at ? [{ ...at, at: Date.parse(p.at), compared: p.compared }] : [];
+  }), [points, b.what]);
+  return html`<figure class="bound">
+    <figcaption><h4>${titles[b.what] ?? b.what}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ within the margin' : 'not within the margin yet'}</span></figcaption>
+    ${series.length > 1 ? html`<${BoundPlot} bound=${b} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
+    <p class="small">${visible(b.summary)}</p>
+    ${series.length > 1 && html`<${Table} bound=${b} series=${series} />`}
+  </figure>`;
+}
+
+// Table is the picture in figures, a dozen of its points.
+function Table({ bound, series }) {
+  const step = Math.max(1, Math.ceil(series.length / 12));
+  const shown = series.filter((_, i) => (series.length - 1 - i) % step === 0);
+  const f = unit(bound.what);
+  return html`<details class="figures"><summary>Figures</summary><div class="scroll" tabindex="0" role="group" aria-label=${`Figures of ${bound.what}`}><table>
+    <caption>${titles[bound.what] ?? bound.what}: the interval at ${plural(shown.length, 'moment')}; margin ${f(bound.margin_low)} to ${f(bound.margin_high)}</caption>
+    <thead><tr><th scope="col" class="n">Compared</th><th scope="col" class="n">Low</th><th scope="col" class="n">Estimate</th><th scope="col" class="n">High</th></tr></thead>
+    <tbody>${shown.map(p => html`<tr><th scope="row" class="n">${count(p.compared)}</th><td class="n">${f(p.low)}</td><td class="n">${f(p.estimate)}</td><td class="n">${f(p.high)}</td></tr>`)}</tbody>
+  </table></div></details>`;
+}

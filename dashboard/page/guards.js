@@ -1,0 +1,61 @@
+import { html } from './dom.js';
+import { count, digits, millis, percent, visible } from './format.js';
+
+const kinds = {
+  errors: { title: 'Errors', write: percent },
+  p99: { title: 'p99 latency', write: millis },
+  mismatch: { title: 'Mismatches', write: percent },
+};
+
+// Guards shows how near each guardrail is to ending the shift.
+export function Guards({ guards, phase }) {
+  return html`<section class="card guards" aria-labelledby="guards-title">
+    <h2 id="guards-title">Guardrails</h2>
+    ${guards.length ? guards.map(g => html`<${Guard} key=${g.name} guard=${g} />`)
+    : html`<p class="empty">${phase === 'shift' || phase === 'live' ? 'No guardrail has anything to say yet.' : 'They watch while the candidate answers users.'}</p>`}
+  </section>`;
+}
+
+function Guard({ guard: g }) {
+  const { title, write } = kinds[g.name] ?? { title: g.name, write: digits };
+  const near = nearness(g);
+  return html`<div class=${`guard ${g.breached ? 'breached' : near > 0.75 ? 'near' : ''}`}>
+    <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no answers yet'}</span>`}</div>
+    <${Reading} guard=${g} title=${title} write=${write} />
+    <${Weight} guard=${g} title=${title} near=${near} />
+    <details class="figures"><summary>In words</summary><p class="small">${visible(g.summary)}</p></details>
+  </div>`;
+}
+
+// Reading is the candidate's figure against its limit, with the monolith's mark.
+function Reading({ guard: g, title, write }) {
+  const full = Math.max(g.limit * 1.25, g.candidate * 1.05, g.monolith * 1.05) || 1;
+  const at = v => `${Math.min(100, 100 * v / full)}%`;
+  return html`<div class="reading"><span class="of"><strong>${write(g.candidate)}</strong> <span class="quiet">limit ${write(g.limit)}</span></span>
+    <div class="gauge" role="meter" aria-label=${`${title}: the candidate’s figure`} aria-valuemin="0" aria-valuemax=${full} aria-valuenow=${Math.min(g.candidate, full)}
+      aria-valuetext=${`${write(g.candidate)}, limit ${write(g.limit)}${g.name === 'mismatch' ? '' : `, monolith ${write(g.monolith)}`}`}>
+      <span class="value" style=${{ width: at(g.candidate) }}></span><span class="limit" style=${{ left: at(g.limit) }}></span>
+      ${g.name !== 'mismatch' && html`<span class="monolith-mark" style=${{ left: at(g.monolith) }} title=${`monolith ${write(g.monolith)}`}></span>`}</div></div>`;
+}
+
+// nearness is how much of the way to the threshold the evidence has gone, 0 to
+// 1, on a logarithmic scale: evidence multiplies.
+export function nearness(g) {
+  if (!(g.e_value > 1) || !(g.threshold > 1)) return 0;
+  return Math.min(1, Math.log(g.e_value) / Math.log(g.threshold));
+}
+
+// Weight is the evidence that the limit is passed, on its logarithmic scale.
+const Weight = ({ guard: g, title, near }) => html`<div class="weight">
+  <span class="of quiet">evidence ${digits(g.e_value)} of ${digits(g.threshold)}</span>
+  <div class="gauge log" role="meter" aria-label=${`${title}: evidence that the limit is passed, logarithmic`} aria-valuemin="0" aria-valuemax="1" aria-valuenow=${near}
+    aria-valuetext=${`${digits(g.e_value)} of ${digits(g.threshold)}`}><span class="value" style=${{ width: `${100 * near}%` }}></span>
+    ${ticks(g.threshold).map(t => html`<span class="tick" style=${{ left: `${100 * t}%` }}></span>`)}</div>
+  <span class="quiet small">${count(g.count)} answers${g.needed > 0 && !g.breached ? `; at least ${count(g.needed)} bad ones in a row would decide` : ''}</span></div>`;
+
+// ticks are the powers of ten on the way to a threshold, 0 to 1.
+function ticks(threshold) {
+  const list = [];
+  for (let p = 10; p < threshold && list.length < 20; p *= 10) list.push(Math.log(p) / Math.log(threshold));
+  return list;
+}

@@ -1,0 +1,118 @@
+import { events, problemOf } from './api.js';
+import { reader } from './sse.js';
+import { store } from './store.js';
+
+// The server sends a heartbeat every ten seconds. A connection that has said
+// nothing for this long is dead, whatever the network believes.
+const silence = 25_000;
+const soonest = 1000, latest = 15_000; // ms until the next attempt
+
+// status is the last whole Status, null before the first one.
+export const status = store(null);
+
+// link says how that is known: {kind: 'connecting'}, {kind: 'live'}, {kind:
+// 'lost', since, why, retryAt} with times in ms, or {kind: 'refused'} where a
+// token is asked for. retryAt 0: an attempt is under way.
+export const link = store({ kind: 'connecting' });
+
+// heard is when the connection last said anything, in ms; 0: never.
+let heard = 0;
+export const lastHeard = () => heard;
+
+let running = null; // the loop's AbortController
+let hurry = () => {}; // ends the wait for the next attempt
+
+export function start() {
+  stop();
+  running = new AbortController();
+  link.set({ kind: 'connecting' });
+  loop(running.signal);
+}
+
+export function stop() {
+  running?.abort();
+  running = null;
+}
+
+export const retryNow = () => hurry();
+
+addEventListener('online', retryNow);
+document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retryNow());
+
+async function loop(ended) {
+  let least = soonest;
+  for (let failures = 0; !ended.aborted;) {
+    const before = heard;
+    let why;
+    try {
+      await listen(ended, ms => { least = Math.min(latest, Math.max(soonest, ms)); });
+      why = 'whittle ended the connection';
+    } catch (err) {
+      if (ended.aborted) return;
+      if (err.code === 'unauthenticated' || err.code === 'permission_denied') {
+        link.set({ kind: 'refused' });
+        return;
+      }
+      why = err.why ?? (err.code ? err.message : 'whittle could not be reached');
+    }
+    if (ended.aborted) return;
+    failures = heard > before ? 0 : failures + 1;
+    const wait = Math.min(latest, least * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 4);
+    const was = link.get();
+    const lost = { kind: 'lost', since: was.kind === 'lost' ? was.since : heard || Date.now(), why };
+    link.set({ ...lost, retryAt: Date.now() + wait });
+    await pause(wait, ended);
+    if (!ended.aborted) link.set({ ...lost, retryAt: 0 });
+  }
+}
+
+// listen reads events until the connection ends, and throws where it broke.
+async function listen(ended, onRetry) {
+  const quiet = new AbortController();
+  let spoke = Date.now();
+  const watch = setInterval(() => Date.now() - spoke > silence && quiet.abort(), 1000);
+  try {
+    const answer = await events(AbortSignal.any([ended, quiet.signal]));
+    if (!answer.ok) throw await problemOf(answer);
+    const feed = reader((name, data) => {
+      if (name !== 'status') return;
+      status.set(reuse(JSON.parse(data)));
+      if (link.get().kind !== 'live') link.set({ kind: 'live' });
+    }, onRetry);
+    const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await pieces.read();
+      if (done) return;
+      spoke = heard = Date.now();
+      feed(value);
+    }
+  } catch (err) {
+    if (quiet.signal.aborted) err = Object.assign(new Error('silent'), { why: `nothing was heard for ${silence / 1000} seconds` });
+    throw err;
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+// reuse keeps the objects of routes that have not changed, so that nothing about
+// them is drawn again.
+let texts = new Map();
+function reuse(next) {
+  const before = texts;
+  texts = new Map();
+  next.routes = next.routes.map(route => {
+    const text = JSON.stringify(route), was = before.get(route.route);
+    const kept = was?.text === text ? was : { text, route };
+    texts.set(route.route, kept);
+    return kept.route;
+  });
+  return next;
+}
+
+function pause(ms, ended) {
+  return new Promise(over => {
+    const timer = setTimeout(over, ms);
+    hurry = () => { clearTimeout(timer); over(); };
+    ended.addEventListener('abort', hurry, { once: true });
+  });
+}

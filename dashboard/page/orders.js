@@ -1,0 +1,48 @@
+// What can be ordered, when, and what it does: docs/rollout.md in the page's words.
+const byHand = 'It stays there until somebody promotes the route.';
+
+export const orders = {
+  promote: {
+    label: r => (r.phase === 'off' ? 'Switch on…' : 'Promote…'),
+    title: r => (r.phase === 'off' ? 'Switch on' : 'Promote'),
+    does: r => (r.phase === 'off' ? 'The route goes to shadow: requests are mirrored and compared, the monolith answers everybody.'
+      : 'The candidate answers one step more of the users, without waiting for the step’s hold.'),
+    barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
+      : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
+    done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${now.phase}`),
+    forced: r => r.phase !== 'off' && r.phase !== 'live' && r.evidence.verdict === 'UNDECIDED',
+  },
+  hold: {
+    label: () => 'Hold…', title: () => 'Hold',
+    does: () => 'Nothing happens by itself any more, except a fall: guardrails still put users back on the monolith.',
+    barred: r => (r.held ? 'The route is held already.' : r.phase === 'off' ? 'The route is off.' : ''),
+    done: () => 'Held',
+  },
+  resume: {
+    label: () => 'Resume…', title: () => 'Resume',
+    does: () => 'The route goes on by itself again, on evidence.',
+    barred: r => (r.held ? '' : 'The route is not held.'),
+    done: () => 'Resumed',
+  },
+  rollback: {
+    label: () => 'Roll back…', title: () => 'Roll back', danger: true,
+    does: r => `The monolith answers everybody at once. ${byHand}${r.share_bp === 0 ? ' No user is on the candidate now.' : ''}`,
+    barred: r => (r.phase === 'off' ? 'The route is off, so there is nothing to roll back.' : ''),
+    done: () => 'Rolled back',
+  },
+  reset: {
+    label: () => 'Reset evidence…', title: () => 'Reset evidence', danger: true,
+    does: r => `The route goes back to shadow, and what was learnt of the candidate (${r.evidence.compared.toLocaleString('en')} compared exchanges) is thrown away. For a candidate that was mended at the same URL.`,
+    barred: () => '',
+    done: () => 'Evidence starts afresh',
+  },
+  off: {
+    label: () => 'Switch off…', title: () => 'Switch off', danger: true,
+    does: () => 'The monolith answers everybody, nothing is mirrored or compared.',
+    barred: r => (r.phase === 'off' ? 'The route is off already.' : ''),
+    done: () => 'Switched off',
+  },
+};
+
+// shownFor lists the orders that a route's page offers: hold or resume, not both.
+export const shownFor = r => ['promote', r.held ? 'resume' : 'hold', 'rollback', 'reset', 'off'];

@@ -1,0 +1,57 @@
+// Which routes the overview shows, and in which order. Pure.
+const bad = r => r.guards.some(g => g.breached);
+const found = r => r.evidence.findings.filter(f => f.decided && !f.expected).length;
+
+// attention is how urgently somebody should look, 0 first.
+export function attention(r) {
+  if (bad(r) || r.phase === 'rolled_back') return 0;
+  if (r.evidence.verdict === 'DIFFERENT') return 1;
+  if (r.phase === 'shift') return 2;
+  if (r.phase === 'live') return 4;
+  if (r.phase === 'off') return 5;
+  return 3;
+}
+
+export const filters = [
+  { key: 'all', label: 'All', takes: () => true },
+  { key: 'attention', label: 'Needs a look', takes: r => attention(r) < 2 },
+  { key: 'DIFFERENT', label: 'Different', takes: r => r.evidence.verdict === 'DIFFERENT' },
+  { key: 'UNDECIDED', label: 'Undecided', takes: r => r.evidence.verdict === 'UNDECIDED' },
+  { key: 'EQUIVALENT', label: 'Equivalent', takes: r => r.evidence.verdict === 'EQUIVALENT' },
+  { key: 'shadow', label: 'Shadow', takes: r => r.phase === 'shadow' },
+  { key: 'shift', label: 'Shifting', takes: r => r.phase === 'shift' },
+  { key: 'live', label: 'Live', takes: r => r.phase === 'live' },
+  { key: 'rolled_back', label: 'Rolled back', takes: r => r.phase === 'rolled_back' },
+  { key: 'off', label: 'Off', takes: r => r.phase === 'off' },
+];
+
+const verdictRank = { DIFFERENT: 0, UNDECIDED: 1, EQUIVALENT: 2 };
+const traffic = r => r.monolith.per_second + r.candidate.per_second;
+
+// sorts: by gives a number, smallest first; down says that the largest is what
+// one looks for first.
+export const sorts = {
+  attention: { label: 'What needs a look', by: attention },
+  name: { label: 'Name', by: () => 0 },
+  share: { label: 'Share', by: r => r.share_bp, down: true },
+  verdict: { label: 'Verdict', by: r => verdictRank[r.evidence.verdict] ?? 3 },
+  findings: { label: 'Findings', by: found, down: true },
+  requests: { label: 'Requests per second', by: traffic, down: true },
+  errors: { label: 'Candidate’s errors', by: r => r.candidate.errors, down: true },
+  p99: { label: 'Candidate’s p99', by: r => r.candidate.p99_ms, down: true },
+  cpu: { label: 'Monolith’s CPU per request', by: r => r.monolith.cpu_us ?? 0, down: true },
+  compared: { label: 'Compared', by: r => r.evidence.compared, down: true },
+};
+
+// arrange gives the names of the routes to show. search is taken word by word.
+export function arrange(routes, { filter, search, sort, reverse }) {
+  const takes = (filters.find(f => f.key === filter) ?? filters[0]).takes;
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const { by, down } = sorts[sort] ?? sorts.attention;
+  const sign = Boolean(down) === Boolean(reverse) ? 1 : -1;
+  return routes
+    .filter(r => takes(r) && words.every(w => r.route.toLowerCase().includes(w)))
+    .map(r => ({ name: r.route, key: by(r) }))
+    .sort((a, b) => sign * (a.key - b.key) || (sort === 'name' ? sign : 1) * (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map(r => r.name);
+}

@@ -1,0 +1,63 @@
+import { html, useMemo } from './dom.js';
+import { basis, count, cpu, millis, percent, rate } from './format.js';
+import { LedgerLine } from './ledger.js';
+import { routeHref } from './router.js';
+import { Name, Phase, Side, Verdict } from './words.js';
+
+// pairs are the figures that both sides have, always the monolith's first.
+const pairs = [
+  { key: 'requests', label: 'Requests/s', of: t => rate(t.per_second) },
+  { key: 'errors', label: 'Errors', of: t => (t.per_second > 0 || t.errors > 0 ? percent(t.errors) : '–') },
+  { key: 'p50', label: 'p50', of: t => millis(t.p50_ms) },
+  { key: 'p99', label: 'p99', of: t => millis(t.p99_ms) },
+  { key: 'cpu', label: 'CPU/request', of: t => cpu(t.cpu_us) },
+];
+
+// Roles are spelled out because the narrow layout takes the rows apart, and
+// some browsers then forget that this is a table.
+export function OverviewTable({ names, byName, sort, reverse, onSort }) {
+  const head = { sort, reverse, onSort };
+  return html`<div class="wide"><table class="routes" role="table">
+    <caption class="unseen">Routes: share, verdict, ledger, and what both sides did in the last ten seconds</caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        <${Head} ...${head} by="name" rows>Route</${Head}><${Head} ...${head} by="share" rows>Share</${Head}>
+        <${Head} ...${head} by="verdict" rows>Verdict</${Head}><${Head} ...${head} by="compared" rows>Compared</${Head}>
+        ${pairs.map(p => html`<${Head} ...${head} by=${p.key === 'p50' ? '' : p.key} pair>${p.label}</${Head}>`)}
+      </tr>
+      <tr role="row">${pairs.map(() => html`<th role="columnheader" scope="col" class="n first-of-two"><${Side} of="monolith" short /></th><th role="columnheader" scope="col" class="n"><${Side} of="candidate" short /></th>`)}</tr>
+    </thead>
+    <tbody role="rowgroup">${names.map(n => html`<${Row} key=${n} route=${byName.get(n)} />`)}</tbody>
+  </table></div>`;
+}
+
+function Head({ by, sort, reverse, onSort, rows, pair, children }) {
+  const sorted = by && sort === by;
+  const down = ['share', 'compared', 'requests', 'errors', 'p99', 'cpu'].includes(by) !== reverse;
+  return html`<th role="columnheader" scope=${pair ? 'colgroup' : 'col'} rowspan=${rows ? 2 : 1} colspan=${pair ? 2 : 1} class=${pair ? 'pair' : ''}
+    aria-sort=${sorted ? (down ? 'descending' : 'ascending') : undefined}>${by
+    ? html`<button type="button" class="head" onClick=${() => onSort(by)}>${children}<span class="arrow" aria-hidden="true">${sorted ? (down ? '↓' : '↑') : ''}</span></button>`
+    : children}</th>`;
+}
+
+// Row is drawn again only when its route has changed: the same element is the
+// sign to leave it alone.
+function Row({ route: r }) {
+  return useMemo(() => html`<tr role="row">
+    <th role="rowheader" scope="row" class="name"><a href=${routeHref(r.route)}><${Name} of=${r.route} /></a><span class="next" title=${r.next}>${r.next}</span></th>
+    <td role="cell" class="share"><span class="share-line"><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span>${basis(r.share_bp)}</span><${Phase} route=${r} /></td>
+    <td role="cell" class="verdict-cell"><${Verdict} state=${r.evidence.verdict} /><${Grounds} route=${r} /></td>
+    <td role="cell" class="ledger-cell"><${LedgerLine} ledger=${r.ledger} /></td>
+    ${pairs.map(p => html`<td role="cell" class="n first-of-two" data-label=${p.label}>${p.of(r.monolith)}</td><td role="cell" class="n second-of-two">${p.of(r.candidate)}</td>`)}
+  </tr>`, [r]);
+}
+
+// Grounds says in few words what to look at.
+function Grounds({ route: r }) {
+  const breached = r.guards.filter(g => g.breached).map(g => g.name);
+  const found = r.evidence.findings.filter(f => f.decided && !f.expected).length;
+  if (breached.length) return html`<span class="grounds bad">guard: ${breached.join(', ')}</span>`;
+  if (found) return html`<span class="grounds bad">${count(found)} ${found === 1 ? 'finding' : 'findings'}</span>`;
+  if (r.evidence.verdict === 'UNDECIDED' && r.evidence.more_needed > 0) return html`<span class="grounds">${count(r.evidence.more_needed)} more needed</span>`;
+  return null;
+}
