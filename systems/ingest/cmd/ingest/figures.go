@@ -63,5 +63,9 @@ func registerDrain(r prometheus.Registerer, snapshot func() relay.Status) {
 		{"ingest_drain_refused_total", "Events that the sink refused for good; they are in a log of their own.", true, func(s *s) float64 { return float64(s.Dead) }},
 		{"ingest_drain_corrupt_total", "Records of the log that could not be read.", true, func(s *s) float64 { return float64(s.Corrupt) }},
 		{"ingest_drain_repeated_total", "Events that were sent again without knowing whether the sink had them.", true, func(s *s) float64 { return float64(s.Repeated) }},
+		{"ingest_drain_spared_total", "Events that were found at the sink's end and not sent again.", true, func(s *s) float64 { return float64(s.Spared) }},
+		{"ingest_drain_missing_total", "Events that were gone from the log before they were drained, which takes somebody else who trims it.", true, func(s *s) float64 { return float64(s.Missing) }},
+		{"ingest_drain_passed_total", "Events that the sink kept although an earlier one of their key had failed in the same call.", true, func(s *s) float64 { return float64(s.Passed) }},
+		{"ingest_drain_waiting_lanes", "Lanes of keys, of 64, that wait to be tried again.", false, func(s *s) float64 { return float64(s.Waiting) }},
 	})
 }
