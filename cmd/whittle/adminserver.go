@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/admin"
+	"whittle/dashboard"
 )
 
 // adminServer serves the admin API on a listener of its own.
@@ -44,6 +45,7 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 		Ending:      a.ending,
 		Config:      func() any { return describeConfig(d) },
 		Metrics:     metricsOf(d),
+		Page:        dashboard.Handler(),
 		Ready:       a.ready.Load,
 		Version:     version(),
 		Log:         d.log,
