@@ -9,13 +9,18 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
+	"whittle/systems/ingest/lane"
 )
 
 // maxHeader bounds a request's header, in bytes.
 const maxHeader = 16 << 10
 
-// Server gives an HTTP server with the front's limits of time and size.
-func (f *Front) Server() *http.Server {
+// Server gives an HTTP server with the front's limits of time and size. The
+// lane takes what clients send every day.
+func (f *Front) Server() *lane.Server { return lane.New(f.plain()) }
+
+// plain is net/http's server for what the lane leaves to it.
+func (f *Front) plain() *http.Server {
 	l := f.limits
 	return &http.Server{
 		Handler:           f,

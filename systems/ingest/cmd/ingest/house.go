@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/front"
+	"whittle/systems/ingest/lane"
 )
 
 // house is a running server: the public port, the admin port and what watches
@@ -44,7 +45,7 @@ func (h *house) run(ctx context.Context, listening func()) error {
 	public := h.front.Server()
 	failed := make(chan error, 2)
 	var servers sync.WaitGroup
-	serve := func(s *http.Server, l net.Listener) {
+	serve := func(s interface{ Serve(net.Listener) error }, l net.Listener) {
 		servers.Go(func() {
 			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- whittle.Errorf(whittle.Unavailable, "serve %s: %w", l.Addr(), err)
@@ -79,7 +80,7 @@ func (h *house) run(ctx context.Context, listening func()) error {
 }
 
 // end waits for the requests under way as long as it may.
-func (h *house) end(ctx context.Context, public *http.Server) error {
+func (h *house) end(ctx context.Context, public *lane.Server) error {
 	h.log.Info("closing down: requests under way are answered", "at_most", h.drain)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.drain)
 	defer cancel()
