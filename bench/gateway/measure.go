@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -22,7 +23,7 @@ const (
 // subject is a proxy under measurement.
 type subject struct {
 	name string
-	*process
+	*server.Server
 }
 
 // conclude adds the median over the rounds of each metric of each subject.
@@ -39,24 +40,24 @@ type adder func(subject, metric string, value float64, unit string)
 
 // passThrough measures every proxy at full load, in turn.
 func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wrk string) error {
-	up, err := start(ctx, self(), upstreamRole)
+	up, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
 	}
-	defer up.stop()
+	defer up.Stop()
 	var subjects []subject
 	defer func() {
 		for _, x := range subjects {
-			x.stop()
+			x.Stop()
 		}
 	}()
-	w, err := startWhittle(ctx, s, ours, up.addr, "")
+	w, err := startWhittle(ctx, s, ours, up.Addr, "")
 	if err != nil {
 		return err
 	}
 	subjects = append(subjects, subject{ours, w})
 	for _, p := range peers {
-		proc, err := p.start(ctx, s, up.addr)
+		proc, err := p.start(ctx, s, up.Addr)
 		if err != nil {
 			return err
 		}
@@ -67,15 +68,15 @@ func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wr
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
 		for _, x := range subjects {
-			before, err := x.cpu()
+			before, err := x.CPU()
 			if err != nil {
 				return err
 			}
-			f, err := closedLoad(ctx, wrk, x.addr, s.conns, s.duration)
+			f, err := closedLoad(ctx, wrk, x.Addr, s.conns, s.duration)
 			if err != nil {
 				return fmt.Errorf("load %s: %w", x.name, err)
 			}
-			after, err := x.cpu()
+			after, err := x.CPU()
 			if err != nil {
 				return err
 			}

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
+
+	"whittle/bench/server"
 )
 
 // peer is a proxy to compare with. Each has as many threads as whittle, keeps
@@ -106,7 +112,7 @@ http://:{{port}} {
 }
 
 // start gives nil, nil where the peer is not installed.
-func (p peer) start(ctx context.Context, s settings, upstream string) (*process, error) {
+func (p peer) start(ctx context.Context, s settings, upstream string) (*server.Server, error) {
 	binary, err := exec.LookPath(p.binary)
 	if p.name == "envoy" && s.envoy != "" {
 		binary, err = exec.LookPath(s.envoy)
@@ -115,7 +121,7 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*process,
 		fmt.Printf("%s is missing and left out: %s\n", p.name, p.install)
 		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
 	}
-	listen, err := freeAddr(ctx)
+	listen, err := server.FreeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,14 +140,40 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*process,
 	for _, arg := range p.command {
 		command = append(command, fill.Replace(arg))
 	}
-	return startAt(ctx, s, listen, filepath.Join(s.folder, p.name+".log"), command...)
+	env := []string{
+		"GOMAXPROCS=" + strconv.Itoa(s.workers), // for Caddy, and that it keeps to our folder
+		"XDG_CONFIG_HOME=" + s.folder, "XDG_DATA_HOME=" + s.folder,
+	}
+	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn, env, command...)
+}
+
+// passesOn reports what is missing until a peer gives the upstream's answer.
+func passesOn(ctx context.Context, addr string) error {
+	resp, err := get(ctx, "http://"+addr+"/")
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+func get(ctx context.Context, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	return client.Do(req)
 }
 
 func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 
 // startWhittle runs the real binary. candidate empty: everything passes
 // through. Otherwise every request is mirrored there and compared.
-func startWhittle(ctx context.Context, s settings, name, upstream, candidate string) (*process, error) {
+func startWhittle(ctx context.Context, s settings, name, upstream, candidate string) (*server.Server, error) {
 	config := filepath.Join(s.folder, name+".yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: off\nmonolith: http://%s\nstate: %s\nlog: {level: error}\n",
 		upstream, filepath.Join(s.folder, name+".db"))
@@ -152,5 +184,5 @@ func startWhittle(ctx context.Context, s settings, name, upstream, candidate str
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of whittle: %w", err)
 	}
-	return start(ctx, s.whittle, "run", "-c", config)
+	return server.Start(ctx, nil, s.whittle, "run", "-c", config)
 }

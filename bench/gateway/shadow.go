@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"os"
 	"slices"
 	"time"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -15,26 +14,26 @@ import (
 // candidate and compared: one connection, paced well below saturation, in
 // turn with the same gateway without it and with no gateway.
 func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
-	monolith, err := start(ctx, self(), upstreamRole)
+	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
 	}
-	defer monolith.stop()
-	candidate, err := start(ctx, self(), upstreamRole)
+	defer monolith.Stop()
+	candidate, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
 		return err
 	}
-	defer candidate.stop()
-	pass, err := startWhittle(ctx, s, "pass", monolith.addr, "")
+	defer candidate.Stop()
+	pass, err := startWhittle(ctx, s, "pass", monolith.Addr, "")
 	if err != nil {
 		return err
 	}
-	defer pass.stop()
-	mirror, err := startWhittle(ctx, s, "mirror", monolith.addr, candidate.addr)
+	defer pass.Stop()
+	mirror, err := startWhittle(ctx, s, "mirror", monolith.Addr, candidate.Addr)
 	if err != nil {
 		return err
 	}
-	defer mirror.stop()
+	defer mirror.Stop()
 	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}}
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
@@ -44,7 +43,7 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 			}
 		}
 	}
-	if err := mirrored(ctx, candidate.addr, len(all[[2]string{oursShadow, pacedMetric}]), s); err != nil {
+	if err := mirrored(ctx, candidate.Addr, len(all[[2]string{oursShadow, pacedMetric}]), s); err != nil {
 		return err
 	}
 	concludeMedians(conclude, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
@@ -57,7 +56,7 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 // mirrored makes sure that what was measured is what it is called: nearly every
 // request must have reached the candidate.
 func mirrored(ctx context.Context, candidate string, rounds int, s settings) error {
-	resp, err := get(ctx, http.DefaultClient, "http://"+candidate+servedPath)
+	resp, err := get(ctx, "http://"+candidate+servedPath)
 	if err != nil {
 		return fmt.Errorf("ask candidate: %w", err)
 	}
@@ -73,15 +72,15 @@ func mirrored(ctx context.Context, candidate string, rounds int, s settings) err
 }
 
 func pacedRound(ctx context.Context, t *table.T, s settings, all table.Rounds, x subject, counted bool) error {
-	before, err := x.cpu()
+	before, err := x.CPU()
 	if err != nil {
 		return err
 	}
-	took, err := pacedLoad(ctx, x.addr, s.rate, s.duration)
+	took, err := pacedLoad(ctx, x.Addr, s.rate, s.duration)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", x.name, err)
 	}
-	after, err := x.cpu()
+	after, err := x.CPU()
 	if err != nil {
 		return err
 	}
@@ -124,12 +123,4 @@ func pacedLoad(ctx context.Context, addr string, rate int, d time.Duration) ([]t
 		took = append(took, time.Since(at))
 	}
 	return took, nil
-}
-
-// self is this binary, which is also the upstream.
-func self() string {
-	if path, err := os.Executable(); err == nil {
-		return path
-	}
-	return os.Args[0]
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,18 +48,6 @@ func TestParse(t *testing.T) {
 		if _, _, err := parse([]string{flag}); err == nil {
 			t.Errorf("%s was taken", flag)
 		}
-	}
-}
-
-func TestFamilyAndMemory(t *testing.T) {
-	if !slices.Contains(family(os.Getpid()), os.Getpid()) {
-		t.Error("a process is not of its own family")
-	}
-	if kib, ok := rssIn("Name:\tx\nVmRSS:\t   2048 kB\nThreads:\t1\n"); !ok || kib != 2<<20 {
-		t.Errorf("2 MiB are %v (%v)", kib, ok)
-	}
-	if _, ok := rssIn("Name:\tx\n"); ok {
-		t.Error("memory was found where there is none")
 	}
 }
 

@@ -82,15 +82,15 @@ func oneRound(ctx context.Context, s settings, h *house, disk *device, t *table.
 
 // measure runs one scenario against one subject.
 func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T, all table.Rounds) error {
-	before, err := x.cpu()
+	before, err := x.CPU()
 	if err != nil {
 		return err
 	}
-	r, err := c.send(ctx, s, x.addr, s.duration)
+	r, err := c.send(ctx, s, x.Addr, s.duration)
 	if err != nil {
 		return err
 	}
-	after, err := x.cpu()
+	after, err := x.CPU()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func steady(ctx context.Context, s settings, h *house, conclude adder) error {
 	c := list[slices.IndexFunc(list, func(c scenario) bool { return c.name == "single_1000" })]
 	ended := make(chan error, 1)
 	go func() {
-		r, err := c.send(ctx, s, x.addr, s.steady)
+		r, err := c.send(ctx, s, x.Addr, s.steady)
 		if err == nil && wrong(r) != "" {
 			err = fmt.Errorf("not every event was kept: %s", wrong(r))
 		}
@@ -37,7 +37,7 @@ func steady(ctx context.Context, s settings, h *house, conclude adder) error {
 			}
 			return tellMemory(seen, conclude)
 		case <-tick.C:
-			if b, ok := x.rss(); ok {
+			if b, ok := x.RSS(); ok {
 				seen = append(seen, b)
 			}
 		}

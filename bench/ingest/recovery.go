@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whittle/bench/server"
 	"whittle/stream"
 	"whittle/stream/embedded"
 )
@@ -89,8 +90,7 @@ func recovery(ctx context.Context, s settings, conclude adder) error {
 				return err
 			}
 			took = append(took, time.Since(begun).Seconds())
-			_ = p.cmd.Process.Kill() // and the next one recovers again
-			_ = p.cmd.Wait()
+			p.Kill() // and the next one recovers again
 		}
 		conclude(ours, way.metric+"_first", took[0], "s")
 		conclude(ours, way.metric+"_best", min(took[0], took[1], took[2]), "s")
@@ -99,7 +99,7 @@ func recovery(ctx context.Context, s settings, conclude adder) error {
 }
 
 func killedLog(ctx context.Context, folder string, size int64) error {
-	cmd := exec.CommandContext(ctx, self(), fillRole, folder, strconv.FormatInt(size, 10))
+	cmd := exec.CommandContext(ctx, server.Self(), fillRole, folder, strconv.FormatInt(size, 10))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

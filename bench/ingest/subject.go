@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whittle/bench/server"
 	"whittle/stream/kinesis/kinesistest"
 )
 
@@ -25,7 +26,7 @@ const (
 // subject is a server under measurement.
 type subject struct {
 	name string
-	*process
+	*server.Server
 }
 
 // house is all that runs at once. Who is not measured waits for requests.
@@ -36,7 +37,7 @@ type house struct {
 
 func (h *house) end() error {
 	for _, x := range h.subjects {
-		x.stop()
+		x.Stop()
 	}
 	if h.api == nil {
 		return nil
@@ -54,7 +55,7 @@ func (h *house) find(name string) (subject, bool) {
 	return subject{}, false
 }
 
-func (h *house) add(name string, p *process, err error) error {
+func (h *house) add(name string, p *server.Server, err error) error {
 	if err == nil && p != nil {
 		h.subjects = append(h.subjects, subject{name, p})
 	}
@@ -73,11 +74,11 @@ func open(ctx context.Context, s settings) (_ *house, err error) {
 	if err := h.add(ours, p, err); err != nil {
 		return nil, err
 	}
-	p, err = start(ctx, nil, self(), bareRole)
+	p, err = server.Start(ctx, nil, server.Self(), bareRole)
 	if err := h.add(bare, p, err); err != nil {
 		return nil, err
 	}
-	p, err = start(ctx, nil, self(), groupRole)
+	p, err = server.Start(ctx, nil, server.Self(), groupRole)
 	if err := h.add(grouped, p, err); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (h *house) openKinesis(ctx context.Context, s settings) error {
 			return err
 		}
 	}
-	p, err := start(ctx, append(env, "STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
+	p, err := server.Start(ctx, append(env, "STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
 	if err := h.add(node, p, err); err != nil {
 		return err
 	}
@@ -116,9 +117,9 @@ func (h *house) openKinesis(ctx context.Context, s settings) error {
 	return h.add(kinesis, p, err)
 }
 
-func startIngest(ctx context.Context, s settings, env []string, flags ...string) (*process, error) {
+func startIngest(ctx context.Context, s settings, env []string, flags ...string) (*server.Server, error) {
 	command := []string{s.ingest, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "ERROR"}
-	return start(ctx, env, append(command, flags...)...)
+	return server.Start(ctx, env, append(command, flags...)...)
 }
 
 // benthosConfig takes a body as one message, or a batch as its events, and
@@ -140,7 +141,7 @@ output:
 `
 
 // startBenthos gives nil, nil where it is not installed.
-func startBenthos(ctx context.Context, s settings) (*process, error) {
+func startBenthos(ctx context.Context, s settings) (*server.Server, error) {
 	name := benthos
 	if s.benthos != "" {
 		name = s.benthos
@@ -150,7 +151,7 @@ func startBenthos(ctx context.Context, s settings) (*process, error) {
 		fmt.Println("benthos is missing and left out: build github.com/redpanda-data/benthos/v4/cmd/benthos (v4.51.0), then -benthos PATH or BENTHOS=PATH")
 		return nil, nil //nolint:nilerr // a peer that is not there is left out, which is no error
 	}
-	addr, err := freeAddr(ctx)
+	addr, err := server.FreeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -159,5 +160,5 @@ func startBenthos(ctx context.Context, s settings) (*process, error) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of benthos: %w", err)
 	}
-	return startAt(ctx, addr, filepath.Join(s.folder, "benthos.log"), binary, "run", config)
+	return server.StartAt(ctx, addr, filepath.Join(s.folder, "benthos.log"), nil, nil, binary, "run", config)
 }

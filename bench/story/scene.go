@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whittle/bench/server"
 	"whittle/bench/table"
 )
 
@@ -36,7 +37,7 @@ type scene struct {
 	// change makes the plan what the story says of it; nil: it is sent as it is.
 	change func(plan string) string
 	// start gives the system's processes and the URL that is asked.
-	start func(ctx context.Context, s settings) ([]*process, string, error)
+	start func(ctx context.Context, s settings) ([]*server.Server, string, error)
 	then  published // zero: nothing was published
 
 	report report
@@ -140,7 +141,7 @@ func (sc *scene) play(ctx context.Context, s settings) error {
 	system, url, err := sc.start(ctx, s)
 	defer func() {
 		for _, p := range system {
-			p.end()
+			p.Kill() // the overloaded application would work on for half a minute, for nobody
 		}
 	}()
 	if err != nil {
@@ -148,7 +149,7 @@ func (sc *scene) play(ctx context.Context, s settings) error {
 	}
 	args := []string{"load", plan, "--target", url, "--json", "-"}
 	for _, p := range system {
-		args = append(args, "--watch-pid", strconv.Itoa(p.cmd.Process.Pid))
+		args = append(args, "--watch-pid", strconv.Itoa(p.PID()))
 	}
 	cmd := exec.CommandContext(ctx, s.whittle, args...)
 	var out, said bytes.Buffer
