@@ -1,0 +1,138 @@
+package har
+
+import (
+	"encoding/base64"
+	"errors"
+	"mime"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/capture"
+)
+
+// sent fills in a request's body.
+func sent(q *whittle.Request, h *request) error {
+	q.Truncated = h.Truncated
+	if h.Post == nil {
+		q.Truncated = q.Truncated || h.BodySize > 0
+		return nil
+	}
+	p := h.Post
+	body, err := decoded(p.Text, p.Encoding, string(p.MimeType))
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 && len(p.Params) > 0 {
+		if strings.HasPrefix(string(p.MimeType), "application/x-www-form-urlencoded") {
+			body = form(p.Params)
+		} else {
+			q.Truncated = true // the parts of an upload, not the upload
+		}
+	}
+	if float64(len(body)) < float64(h.BodySize) && q.Header.Get("Content-Encoding") == "" {
+		q.Truncated = true
+	}
+	q.Body, q.Truncated = bounded(body, q.Truncated)
+	return nil
+}
+
+// form writes a form's fields as they were sent, but perhaps for the choice of
+// escapes.
+func form(params []pair) []byte {
+	var out []byte
+	for i, p := range params {
+		if i > 0 {
+			out = append(out, '&')
+		}
+		out = append(out, url.QueryEscape(string(p.Name))...)
+		out = append(out, '=')
+		out = append(out, url.QueryEscape(string(p.Value))...)
+	}
+	return out
+}
+
+// received fills in an answer's body. An archive has it decompressed, so what
+// the header says of its coding and length is no longer true.
+func received(a *whittle.Answer, h *response) error {
+	c := &h.Content
+	a.Truncated = h.Truncated || h.Error != "" // it began, and broke off
+	if !c.Encoded {
+		delete(a.Header, "Content-Encoding")
+	}
+	delete(a.Header, "Content-Length")
+	delete(a.Header, "Transfer-Encoding")
+	if c.Text == nil {
+		a.Truncated = a.Truncated || c.Size > 0
+		return nil
+	}
+	body, err := decoded(*c.Text, c.Encoding, string(c.MimeType))
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 && c.Size > 0 {
+		a.Truncated = true // "" where it was not saved
+	}
+	a.Body, a.Truncated = bounded(body, a.Truncated)
+	return nil
+}
+
+// bounded keeps as much of a body as the log takes; nil for none.
+func bounded(body []byte, truncated bool) ([]byte, bool) {
+	if len(body) > capture.MaxBody {
+		return body[:capture.MaxBody], true
+	}
+	if len(body) == 0 {
+		return nil, truncated
+	}
+	return body, truncated
+}
+
+// decoded gives a body's bytes.
+func decoded(t, encoding text, mimeType string) ([]byte, error) {
+	switch {
+	case strings.EqualFold(string(encoding), "base64"):
+		clean := strings.TrimRight(strings.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' || r == ' ' {
+				return -1
+			}
+			return r
+		}, string(t)), "=")
+		body, err := base64.RawStdEncoding.DecodeString(clean)
+		if err != nil {
+			return nil, errors.New("it is not base64, as its encoding says")
+		}
+		return body, nil
+	case encoding != "":
+		return nil, errors.New("its encoding is neither base64 nor absent")
+	case latin1(mimeType):
+		return narrow(string(t)), nil
+	}
+	return []byte(t), nil
+}
+
+// latin1 says whether text of a type was one byte a character.
+func latin1(mimeType string) bool {
+	_, params, err := mime.ParseMediaType(mimeType)
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(params["charset"]) {
+	case "iso-8859-1", "latin1", "windows-1252":
+		return true
+	}
+	return false
+}
+
+// narrow makes a byte of each character, as long as each is one.
+func narrow(s string) []byte {
+	out := make([]byte, 0, len(s))
+	for _, c := range s {
+		if c > 0xff || c == utf8.RuneError {
+			return []byte(s)
+		}
+		out = append(out, byte(c))
+	}
+	return out
+}

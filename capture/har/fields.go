@@ -1,0 +1,109 @@
+package har
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"strings"
+
+	"whittle"
+)
+
+// address takes a URL apart: what was asked of whom. Without a port, port is
+// the scheme's.
+func address(raw string) (target, host, port string, err error) {
+	scheme, rest, ok := strings.Cut(raw, ":")
+	scheme = strings.ToLower(scheme)
+	switch {
+	case !ok:
+		return "", "", "", fmt.Errorf("%q is no URL", cut(text(raw)))
+	case scheme == "ws", scheme == "wss":
+		return "", "", "", errors.New("a WebSocket is no exchange")
+	case scheme != "http" && scheme != "https":
+		return "", "", "", fmt.Errorf("the scheme %s: is no request to a server", cut(text(scheme)))
+	}
+	rest, ok = strings.CutPrefix(rest, "//")
+	if !ok {
+		return "", "", "", fmt.Errorf("%q has no host", cut(text(raw)))
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, target = rest[:end], escaped(rest[end:])
+	// What stands before the @ is a password.
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if host == "" {
+		return "", "", "", fmt.Errorf("%q has no host", cut(text(raw)))
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	port = (&url.URL{Host: host}).Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return target, host, port, nil
+}
+
+// escaped is a target without bytes that no request line may have.
+func escaped(target string) string {
+	var out strings.Builder
+	from := 0
+	for i := range len(target) {
+		if c := target[i]; c <= ' ' || c >= 0x7f {
+			fmt.Fprintf(&out, "%s%%%02X", target[from:i], c)
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return target
+	}
+	out.WriteString(target[from:])
+	return out.String()
+}
+
+// authority is whom the request named itself, by Host or HTTP/2's :authority.
+func authority(list []pair) string {
+	for _, p := range list {
+		if name := strings.ToLower(string(p.Name)); name == "host" || name == ":authority" {
+			return string(p.Value)
+		}
+	}
+	return ""
+}
+
+// header collects fields but for the host, which stands beside the header, as
+// in net/http. HTTP/2's pseudo-fields are none; browsers write
+// several values of one field, Set-Cookie above all, as lines of one.
+func header(list []pair) whittle.Header {
+	var h whittle.Header
+	for _, p := range list {
+		if !token(string(p.Name)) || strings.EqualFold(string(p.Name), "host") {
+			continue
+		}
+		if h == nil {
+			h = make(whittle.Header, len(list))
+		}
+		name := textproto.CanonicalMIMEHeaderKey(string(p.Name))
+		for line := range strings.SplitSeq(string(p.Value), "\n") {
+			h[name] = append(h[name], strings.Trim(line, " \t\r"))
+		}
+	}
+	return h
+}
+
+// token says whether s may be a method or the name of a field (RFC 9110,
+// 5.6.2).
+func token(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}

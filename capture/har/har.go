@@ -1,0 +1,134 @@
+// Package har reads and writes HTTP Archives (HAR 1.2), which browsers and
+// proxies save: a file of exchanges as JSON. It reads them one by one, however
+// long the file is, and takes them as Chrome, Firefox, mitmproxy, Charles and
+// others write them.
+//
+// The form: http://www.softwareishard.com/blog/har-12-spec/.
+package har
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// entry is an exchange of an archive. Members that begin with _ are outside
+// the form, as it allows: Chrome's own, and ours, which bring back what the
+// form has no place for.
+type entry struct {
+	Started    text     `json:"startedDateTime"`
+	Time       number   `json:"time"`
+	Request    request  `json:"request"`
+	Response   response `json:"response"`
+	Cache      unread   `json:"cache"`
+	Timings    timings  `json:"timings"`
+	Connection text     `json:"connection,omitempty"`
+	Comment    text     `json:"comment,omitempty"`
+
+	FromCache    text `json:"_fromCache,omitempty"`    // Chrome: "disk", "memory"
+	ResourceType text `json:"_resourceType,omitempty"` // Chrome: "websocket"
+	Route        text `json:"_route,omitempty"`
+	Served       text `json:"_served,omitempty"`
+}
+
+type request struct {
+	Method      text    `json:"method"`
+	URL         text    `json:"url"`
+	Version     text    `json:"httpVersion"`
+	Cookies     []pair  `json:"cookies"`
+	Headers     []pair  `json:"headers"`
+	Query       []pair  `json:"queryString"`
+	Post        *posted `json:"postData,omitempty"`
+	HeadersSize number  `json:"headersSize"`
+	BodySize    number  `json:"bodySize"`
+
+	Truncated bool `json:"_truncated,omitempty"`
+}
+
+type posted struct {
+	MimeType text   `json:"mimeType"`
+	Text     text   `json:"text"`
+	Encoding text   `json:"encoding,omitempty"` // "base64", as in content
+	Params   []pair `json:"params,omitempty"`
+}
+
+type response struct {
+	Status      number  `json:"status"`
+	StatusText  text    `json:"statusText"`
+	Version     text    `json:"httpVersion"`
+	Cookies     []pair  `json:"cookies"`
+	Headers     []pair  `json:"headers"`
+	Content     content `json:"content"`
+	RedirectURL text    `json:"redirectURL"`
+	HeadersSize number  `json:"headersSize"`
+	BodySize    number  `json:"bodySize"`
+
+	Error     text   `json:"_error,omitempty"` // Chrome: "net::ERR_ABORTED"
+	Failure   text   `json:"_failure,omitempty"`
+	Trailers  []pair `json:"_trailers,omitempty"`
+	Truncated bool   `json:"_truncated,omitempty"`
+}
+
+type content struct {
+	Size        number `json:"size"`
+	Compression number `json:"compression,omitempty"`
+	MimeType    text   `json:"mimeType"`
+	// Text is nil where the body was not saved.
+	Text     *text `json:"text,omitempty"`
+	Encoding text  `json:"encoding,omitempty"` // "base64"
+
+	// Encoded says that the text is the body as it came, still compressed. By
+	// itself it is not, whatever Content-Encoding says.
+	Encoded bool `json:"_encoded,omitempty"`
+}
+
+type timings struct {
+	Blocked number `json:"blocked"`
+	DNS     number `json:"dns"`
+	Connect number `json:"connect"`
+	Send    number `json:"send"`
+	Wait    number `json:"wait"`
+	Receive number `json:"receive"`
+	SSL     number `json:"ssl"`
+}
+
+// unread is an object that nobody here has use for.
+type unread struct{}
+
+// UnmarshalJSON takes anything.
+func (*unread) UnmarshalJSON([]byte) error { return nil }
+
+type pair struct {
+	Name  text `json:"name"`
+	Value text `json:"value"`
+}
+
+// text is a JSON string, where programs also write null or a number.
+type text string
+
+// UnmarshalJSON takes any scalar.
+func (t *text) UnmarshalJSON(b []byte) error {
+	switch {
+	case len(b) > 0 && b[0] == '"':
+		return json.Unmarshal(b, (*string)(t))
+	case bytes.Equal(b, []byte("null")), len(b) > 0 && (b[0] == '{' || b[0] == '['):
+		*t = ""
+	default:
+		*t = text(b)
+	}
+	return nil
+}
+
+// number is a JSON number, where programs also write null or a string. What is
+// no number is -1, which the form has for "not known".
+type number float64
+
+// UnmarshalJSON takes any scalar.
+func (n *number) UnmarshalJSON(b []byte) error {
+	*n = -1
+	if v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64); err == nil {
+		*n = number(v)
+	}
+	return nil
+}
