@@ -2,6 +2,8 @@ package capture
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,8 +36,12 @@ const (
 // maxStatus is the largest status that HTTP's grammar has room for.
 const maxStatus = 999
 
-// AppendEntry writes e behind b. On an error, which is coded
-// ResourceExhausted or Invalid and names what is wrong with e, b comes back as
+// ErrEntry is in the chain of every error that is about one entry: another one
+// can be kept.
+var ErrEntry = errors.New("keep exchange")
+
+// AppendEntry writes e behind b. On an error, which is an ErrEntry, coded
+// ResourceExhausted or Invalid, and names what is wrong with e, b comes back as
 // it was.
 func AppendEntry(b []byte, e *Entry) ([]byte, error) {
 	if err := checkEntry(e); err != nil {
@@ -114,10 +120,10 @@ var (
 
 func checkEntry(e *Entry) error {
 	if e.At.Before(oldest) || !e.At.Before(newest) {
-		return whittle.Errorf(whittle.Invalid, "keep exchange: its time %s is not within 1970 to 2261", e.At)
+		return whittle.Errorf(whittle.Invalid, "%w: its time %s is not within 1970 to 2261", ErrEntry, e.At)
 	}
 	if s := e.Answer.Status; s < 0 || s > maxStatus {
-		return whittle.Errorf(whittle.Invalid, "keep exchange: status %d", s)
+		return whittle.Errorf(whittle.Invalid, "%w: status %d", ErrEntry, s)
 	}
 	for _, t := range []struct{ what, text string }{
 		{"route's name", e.Route},
@@ -166,5 +172,5 @@ func checkHeader(h whittle.Header) error {
 }
 
 func tooLarge(format string, args ...any) error {
-	return whittle.Errorf(whittle.ResourceExhausted, "keep exchange: "+format+", more than the log takes", args...)
+	return whittle.Errorf(whittle.ResourceExhausted, "%w: %s, more than the log takes", ErrEntry, fmt.Sprintf(format, args...))
 }

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -100,7 +101,7 @@ func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 			e := full()
 			c.change(e)
 			b, err := AppendEntry([]byte("before"), e)
-			if err == nil || !strings.Contains(err.Error(), c.says) || whittle.CodeOf(err) != c.code {
+			if err == nil || !strings.Contains(err.Error(), c.says) || whittle.CodeOf(err) != c.code || !errors.Is(err, ErrEntry) {
 				t.Errorf("error %v", err)
 			}
 			if string(b) != "before" {

@@ -68,8 +68,8 @@ func Create(dir string, o Options) (*Writer, error) {
 }
 
 // Append takes one entry into the block being filled, and writes that once it
-// is long enough. An error of AppendEntry's is about this entry alone; any
-// other one is Flush's.
+// is long enough. A capture.ErrEntry is about this entry alone; any other error
+// is Flush's.
 func (w *Writer) Append(e *capture.Entry) error {
 	if err := w.block.Add(e); err != nil {
 		return err
