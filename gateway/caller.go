@@ -77,14 +77,14 @@ type Caller struct {
 }
 
 // NewCaller makes the caller of a route that has a candidate, and opens
-// nothing yet. Without rewriteHost each request keeps its own Host. Errors
+// nothing yet. Each request keeps its own Host. Errors
 // carry a Field relative to the route.
-func NewCaller(spec whittle.Route, rewriteHost bool) (*Caller, error) {
+func NewCaller(spec whittle.Route) (*Caller, error) {
 	t, err := newTongue(&spec)
 	if err != nil {
 		return nil, err
 	}
-	u, err := newUpstream(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, rewriteHost)
+	u, err := newUpstream(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}

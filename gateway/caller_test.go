@@ -25,7 +25,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 		Candidate: &whittle.Upstream{URL: srv.URL + "/v2", Timeout: 10 * time.Second},
 		Rehearsal: &whittle.Rehearsal{Header: "x-rehearsal", Value: "yes"},
 	}
-	c, err := NewCaller(spec, false)
+	c, err := NewCaller(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ type book struct {
 
 // page is one route's part of the book.
 type page struct {
-	ledger            whittle.Ledger
-	differing         int64
+	ledger    whittle.Ledger
+	differing int64
 	// Each histogram takes 190 KB, so only the first routes have their own.
 	measured          bool
 	recorded, service latency.Histogram

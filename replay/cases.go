@@ -1,8 +1,158 @@
 package replay
 
-import "whittle"
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
-// Cases collects exchanges for tests.
-type Cases struct{}
+	"whittle"
+)
 
-func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool) {}
+// Bounds of what becomes tests.
+const (
+	casesMost     = 500
+	casesPerShape = 3
+	casesBytes    = 32 << 20
+)
+
+// Cases collects the exchanges that become tests: those that are not answered
+// the same, or one for each shape of request. It belongs to one replay.
+type Cases struct {
+	cover   bool
+	list    []*testCase
+	byShape map[string]int
+	bytes   int
+	// given are the headers that the replay set; they may be secret.
+	given whittle.Header
+}
+
+// NewCases collects what differs, or with cover an exchange for each shape.
+func NewCases(cover bool) *Cases { return &Cases{cover: cover, byShape: map[string]int{}} }
+
+// testCase is one file of testdata. tests.go.txt reads it.
+type testCase struct {
+	Shape   string      `json:"shape"`
+	Request caseRequest `json:"request"`
+	Answer  caseAnswer  `json:"answer"`
+	Compare caseRules   `json:"compare"`
+
+	route string
+}
+
+type caseRequest struct {
+	Method string         `json:"method"`
+	Target string         `json:"target"`
+	Host   string         `json:"host,omitempty"`
+	Header whittle.Header `json:"header,omitempty"`
+	caseBody
+}
+
+type caseAnswer struct {
+	Status      int    `json:"status"`
+	ContentType string `json:"content_type,omitempty"`
+	caseBody
+}
+
+type caseRules struct {
+	Kind      string   `json:"kind"`
+	Ignore    []string `json:"ignore,omitempty"`
+	Unordered []string `json:"unordered,omitempty"`
+	Tolerance float64  `json:"tolerance,omitempty"`
+	Accept    []string `json:"accept,omitempty"`
+}
+
+type caseBody struct {
+	Body       string `json:"body,omitempty"`
+	BodyBase64 string `json:"body_base64,omitempty"`
+}
+
+func bodyOf(b []byte) caseBody {
+	if utf8.Valid(b) {
+		return caseBody{Body: string(b)}
+	}
+	return caseBody{BodyBase64: base64.StdEncoding.EncodeToString(b)}
+}
+
+// see takes an exchange that was sent.
+func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool) {
+	most := casesPerShape
+	if c.cover {
+		most = 1
+	}
+	size := len(x.Request.Body) + len(x.Monolith.Body)
+	switch {
+	case !differs && !c.cover,
+		x.Monolith.Failure != whittle.NoFailure, x.Monolith.Truncated,
+		c.byShape[shape] >= most, len(c.list) >= casesMost, c.bytes+size > casesBytes:
+		return
+	}
+	c.byShape[shape]++
+	c.bytes += size
+	c.list = append(c.list, &testCase{
+		Shape: shape, route: to.spec.Name,
+		Request: caseRequest{
+			Method: x.Request.Method, Target: x.Request.Target, Host: x.Request.Host, Header: c.header(x.Request.Header), caseBody: bodyOf(x.Request.Body),
+		},
+		Answer:  caseAnswer{Status: x.Monolith.Status, ContentType: x.Monolith.Header.Get("Content-Type"), caseBody: bodyOf(x.Monolith.Body)},
+		Compare: rulesOf(&to.spec.Compare, &x.Monolith),
+	})
+}
+
+// header leaves out what belongs to the connection, what a proxy adds, and what
+// the replay was given.
+func (c *Cases) header(h whittle.Header) whittle.Header {
+	out := whittle.Header{}
+	for name, values := range h {
+		_, given := c.given[name]
+		switch name {
+		case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Expect", "Host",
+			"Forwarded", "X-Real-Ip", "Traceparent", "Tracestate":
+			continue
+		}
+		if !given && !strings.HasPrefix(name, "X-Forwarded-") {
+			out[name] = slices.Clone(values)
+		}
+	}
+	return out
+}
+
+func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
+	r := caseRules{Kind: string(c.Kind), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
+	if c.Kind == whittle.Statistical {
+		r.Kind = "head"
+	}
+	accept := map[string]bool{}
+	for _, e := range c.Expect {
+		switch {
+		case e.Kind == whittle.FoundField && e.Path != "":
+			r.Ignore = append(r.Ignore, e.Path)
+		case e.Kind == whittle.FoundStatus && (e.From == "" || e.From == statusText(recorded)):
+			accept["status"] = true
+		case e.Kind == whittle.FoundContentType:
+			accept["content_type"] = true
+		}
+	}
+	r.Accept = slices.Sorted(maps.Keys(accept))
+	return r
+}
+
+// learned adds what the monolith was seen to change by itself: "$.id (value)".
+func (r *caseRules) learned(noise []string) {
+	if r.Kind != string(whittle.JSON) {
+		return
+	}
+	for _, n := range noise {
+		path, way, ok := strings.Cut(n, " (")
+		switch {
+		case !ok || path == "$..*" || path == "$":
+		case way == "order)":
+			r.Unordered = append(r.Unordered, path)
+		default:
+			r.Ignore = append(r.Ignore, path)
+		}
+	}
+	slices.Sort(r.Ignore)
+	r.Ignore = slices.Compact(r.Ignore)
+}

@@ -30,7 +30,7 @@ type subject struct {
 	// what changes by itself.
 	learns bool
 	note   string
-	n      int64 // exchanges in the log
+	n      int64        // exchanges in the log
 	asked  atomic.Int64 // counts to the monolith's turn
 }
 
@@ -69,13 +69,13 @@ func newDirectory(o *Options) (*directory, error) {
 
 func (d *directory) open(o *Options) (err error) {
 	plain := whittle.Route{Candidate: &d.base}
-	if d.plain, err = d.caller(plain, o.RewriteHost); err != nil {
+	if d.plain, err = d.caller(plain); err != nil {
 		return flag(err, "--against")
 	}
 	if o.Monolith != "" {
 		base := d.base
 		base.URL = o.Monolith
-		if d.monolith, err = d.caller(whittle.Route{Candidate: &base}, o.RewriteHost); err != nil {
+		if d.monolith, err = d.caller(whittle.Route{Candidate: &base}); err != nil {
 			return flag(err, "--monolith")
 		}
 	}
@@ -97,7 +97,7 @@ func (d *directory) open(o *Options) (err error) {
 		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxAnswer, to.MaxAnswer)
 		r.Candidate = &to
 		s := &subject{spec: r}
-		if s.caller, err = d.caller(r, o.RewriteHost); err != nil {
+		if s.caller, err = d.caller(r); err != nil {
 			return err
 		}
 		d.by[r.Name] = s
@@ -123,8 +123,8 @@ func flag(err error, name string) error {
 	return err
 }
 
-func (d *directory) caller(r whittle.Route, rewriteHost bool) (*gateway.Caller, error) {
-	c, err := gateway.NewCaller(r, rewriteHost)
+func (d *directory) caller(r whittle.Route) (*gateway.Caller, error) {
+	c, err := gateway.NewCaller(r)
 	if err == nil {
 		d.callers = append(d.callers, c)
 	}

@@ -42,8 +42,6 @@ type Options struct {
 	Routes []whittle.Route
 	// Only names the routes to replay. Empty: all.
 	Only []string
-	// RewriteHost sends the server's own host instead of the recorded one.
-	RewriteHost bool
 	// Timeout and MaxAnswer bound one call, in time and in bytes of its answer.
 	// 0: the route's, or 10 s and 4 MiB.
 	Timeout   time.Duration
@@ -58,7 +56,8 @@ type Options struct {
 	Connections int
 	// Key says which requests stay in order.
 	Key Key
-	// Header is set on every request, in place of what was recorded.
+	// Header is set on every request, in place of what was recorded, Host
+	// included.
 	Header whittle.Header
 	// AllowWrites sends requests that may change something.
 	AllowWrites bool
@@ -137,6 +136,9 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 	}
 	if err := directory.settle(&o, s); err != nil {
 		return nil, err
+	}
+	if o.Cases != nil {
+		o.Cases.given = o.Header
 	}
 	p := &player{o: &o, log: log, dir: directory, survey: s, book: newBook(&o, directory, s)}
 	p.play(ctx)

@@ -117,7 +117,9 @@ func TestNoiseIsLearnedFromTheMonolith(t *testing.T) {
 	if len(r.Notes) == 0 || asked["POST"] != 150 {
 		t.Errorf("a route in which something may change asks the monolith nothing: %v, notes %v", asked, r.Notes)
 	}
-	log.at = func(i int) *capture.Entry { return get(i, fmt.Sprintf("/item?i=%d", i), fmt.Sprintf(`{"at":0,"i":%d}`, i)) }
+	log.at = func(i int) *capture.Entry {
+		return get(i, fmt.Sprintf("/item?i=%d", i), fmt.Sprintf(`{"at":0,"i":%d}`, i))
+	}
 	clear(asked)
 	r = run(t, log, Options{Against: candidate, Monolith: monolith, RepeatEvery: 4, Key: Key{by: byNothing}})
 	if r.Verdict != whittle.Equivalent || asked["GET"] != 1500+375 {

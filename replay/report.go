@@ -37,6 +37,8 @@ type Report struct {
 	Redacted  Redacted `json:"redacted"`
 	// Notes are what a reader must know beside the figures, a sentence each.
 	Notes []string `json:"notes,omitempty"`
+
+	then, now *latency.Histogram
 }
 
 // Route is one route's part.
@@ -105,6 +107,7 @@ func (b *book) report(log Log) *Report {
 		Schedule:        Schedule{Speed: b.o.Speed, Connections: b.o.Connections, Late: b.late.Snapshot(), Own: b.own.Snapshot()},
 		Latency:         Latency{Recorded: b.recorded.Snapshot(), Now: b.service.Snapshot(), Intended: b.felt.Snapshot()},
 		Redacted:        b.redacted, Ledger: whittle.Ledger{Skipped: map[string]int64{}},
+		then: &b.recorded, now: &b.service,
 	}
 	if s := b.elapsed.Seconds(); s > 0 {
 		r.Schedule.PerSecond = float64(b.service.Count()) / s
