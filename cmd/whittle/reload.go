@@ -42,17 +42,21 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 	quiet := time.NewTimer(0)
 	<-quiet.C
 	defer quiet.Stop()
-	name := filepath.Clean(d.config().Path)
+	seen := statOf(d.config().Path)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hup:
+			seen = statOf(d.config().Path)
 			d.reload("SIGHUP")
 		case <-quiet.C:
-			d.reload("the file changed")
+			if now := statOf(d.config().Path); now != nil && !sameFile(seen, now) {
+				seen = now
+				d.reload("the file changed")
+			}
 		case e, ok := <-events:
-			if ok && filepath.Clean(e.Name) == name && !e.Has(fsnotify.Chmod) && !e.Has(fsnotify.Remove) {
+			if ok && concerns(e, d.config().Path) {
 				quiet.Reset(settle)
 			}
 		case err, ok := <-failures:
@@ -61,6 +65,27 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 			}
 		}
 	}
+}
+
+// concerns reports whether what happened in the folder may be another config
+// under the same name: it was written, or something was put into its place,
+// which a deploy also does by turning a link that the name goes through.
+func concerns(e fsnotify.Event, path string) bool {
+	return e.Has(fsnotify.Create) || e.Has(fsnotify.Rename) ||
+		e.Has(fsnotify.Write) && filepath.Clean(e.Name) == filepath.Clean(path)
+}
+
+// statOf follows links; nil where there is no file at the moment.
+func statOf(path string) os.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+func sameFile(a, b os.FileInfo) bool {
+	return a != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // reload puts a new config in force, or says why the old one stays.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/fsnotify/fsnotify"
 
 	"whittle/config"
 )
@@ -28,5 +32,52 @@ func TestNeedRestart(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A deploy may turn a link that the config's name goes through, as Kubernetes
+// does, and touch nothing under the name itself.
+func TestWhatConcernsTheConfig(t *testing.T) {
+	dir := t.TempDir()
+	for _, v := range []string{"one", "two"} {
+		if err := os.Mkdir(filepath.Join(dir, v), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, v, "whittle.yaml"), []byte("monolith: http://127.0.0.1:1 # "+v), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, path := filepath.Join(dir, "..data"), filepath.Join(dir, "whittle.yaml")
+	link := func(to, at string) {
+		t.Helper()
+		if err := os.Symlink(to, at+".new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(at+".new", at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("one", data)
+	link(filepath.Join("..data", "whittle.yaml"), path)
+	before := statOf(path)
+	if !sameFile(before, statOf(path)) {
+		t.Error("nothing has changed, and it seems so")
+	}
+	link("two", data)
+	if sameFile(before, statOf(path)) {
+		t.Error("the link leads elsewhere, and nothing seems changed")
+	}
+	for _, tt := range []struct {
+		e    fsnotify.Event
+		want bool
+	}{
+		{fsnotify.Event{Name: path, Op: fsnotify.Write}, true},
+		{fsnotify.Event{Name: data, Op: fsnotify.Create}, true},
+		{fsnotify.Event{Name: filepath.Join(dir, "whittle.db"), Op: fsnotify.Write}, false},
+		{fsnotify.Event{Name: path, Op: fsnotify.Chmod}, false},
+	} {
+		if got := concerns(tt.e, path); got != tt.want {
+			t.Errorf("%v: %v", tt.e, got)
+		}
 	}
 }
