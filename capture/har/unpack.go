@@ -16,10 +16,10 @@ import (
 
 func connectionName(n uint64) string { return "c" + strconv.FormatUint(n, 10) }
 
-// unpacked gives an answer's body as an archive has it, without its
+// Unpacked gives an answer's body as an archive has it, without its
 // Content-Encoding; false, and the body as it is, where that cannot be taken
 // away: an unknown coding, a cut body, one that would be too long.
-func unpacked(a *whittle.Answer) ([]byte, bool) {
+func Unpacked(a *whittle.Answer) ([]byte, bool) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(a.Header["Content-Encoding"], ",")))
 	if coding == "" || coding == "identity" || len(a.Body) == 0 {
 		return a.Body, true

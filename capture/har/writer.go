@@ -101,7 +101,7 @@ func answer(a *whittle.Answer) response {
 		Trailers: pairs(a.Trailer, ""),
 		Content:  content{MimeType: text(kind)},
 	}
-	body, ok := unpacked(a)
+	body, ok := Unpacked(a)
 	r.Content.Encoded = !ok
 	r.Content.Size = number(len(body))
 	r.Content.Compression = number(len(body) - len(a.Body))
