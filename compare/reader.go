@@ -88,7 +88,7 @@ func newReader(c whittle.Comparison) (*reader, error) {
 // compile checks an expression's syntax and type and bounds its cost.
 func compile(field, src string, vars ...cel.EnvOption) (cel.Program, map[string]bool, error) {
 	wrong := func(why, hint string) error {
-		return whittle.Errorf(whittle.Invalid, "%s: %s", field, why).WithField(field).WithHint(hint)
+		return whittle.Errorf(whittle.Invalid, "%s", why).WithField(field).WithHint(hint)
 	}
 	names := "it may read `body` (text) and `json`, or be the words: " + numberInBody
 	if field == "compare.per" {
@@ -125,7 +125,7 @@ func compile(field, src string, vars ...cel.EnvOption) (cel.Program, map[string]
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimPrefix(s, "ERROR: "), "\n")
-	return s
+	return strings.TrimPrefix(s, "<input>:") // line and column within the expression follow
 }
 
 // read gives the answer's number; false where there is none to read.
