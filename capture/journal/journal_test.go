@@ -119,3 +119,41 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatalf("filtered: %d entries, %v", len(got), got)
 	}
 }
+
+// An entry has the same number whatever the filter.
+func TestAnEntryHasItsNumber(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	for i := range 3000 {
+		appendAll(t, w, i, i+1)
+		if i%100 == 0 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finish(t, w)
+	for _, f := range []Filter{{}, {Route: "POST /Count"}, {From: begun.Add(time.Second)}} {
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for ; ; n++ {
+			e, err := r.Next(context.Background(), f)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := int64(e.At.Sub(begun)/time.Millisecond) + 1; r.Number() != want {
+				t.Fatalf("%+v: entry %d has number %d", f, want, r.Number())
+			}
+		}
+		if n < 1000 {
+			t.Errorf("%+v: %d entries", f, n)
+		}
+		r.Close()
+	}
+}

@@ -22,6 +22,7 @@ type Reader struct {
 	block  capture.BlockReader
 	buf    []byte
 	entry  capture.Entry
+	number int64 // of entry
 	damage damages
 }
 
@@ -43,6 +44,7 @@ func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
 		err := r.block.Next(&r.entry)
 		switch {
 		case err == nil:
+			r.number++
 			if f.entry(&r.entry) {
 				return &r.entry, nil
 			}
@@ -87,7 +89,7 @@ func (r *Reader) advance(f *Filter) error {
 		return err
 	}
 	if !f.times(&h) {
-		r.seg.step(&h)
+		r.pass(&h)
 		return nil
 	}
 	if r.buf, err = r.seg.body(&h, false, r.buf); err != nil {
@@ -97,7 +99,7 @@ func (r *Reader) advance(f *Filter) error {
 	if f.Route != "" {
 		// Where the summary is damaged the entries say it.
 		if rows, err := h.Rows(r.buf[:h.SummarySize()]); err == nil && !f.rows(rows) {
-			r.seg.step(&h)
+			r.pass(&h)
 			return nil
 		}
 	}
@@ -111,6 +113,16 @@ func (r *Reader) advance(f *Filter) error {
 	r.seg.step(&h)
 	return nil
 }
+
+// pass leaves a block that has nothing of what is asked for.
+func (r *Reader) pass(h *capture.Header) {
+	r.seg.step(h)
+	r.number += int64(h.Count)
+}
+
+// Number is the place, from 1, that the last entry of Next has among all that
+// can be read, whatever the filter lets through.
+func (r *Reader) Number() int64 { return r.number }
 
 // end is at the end of a segment. A writer goes on to a new one only when it
 // has finished the one before, so what is there once a newer one has been seen
