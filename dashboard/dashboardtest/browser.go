@@ -177,10 +177,10 @@ func (b *Tab) Until(condition string) {
 	}
 }
 
-// UntilText waits until the page shows a text.
+// UntilText waits until the page shows a text; its spaces may be any.
 func (b *Tab) UntilText(text string) {
 	b.t.Helper()
-	b.Until(`document.body.innerText.includes(` + Quote(text) + `)`)
+	b.Until(`document.body.innerText.replaceAll('\u00a0', ' ').includes(` + Quote(text) + `)`)
 }
 
 // Click presses the first element that fits a selector and whose text begins

@@ -31,12 +31,12 @@ export function BoundPlot({ bound: b, series, by }) {
     bands: [{ series: [1, 2], fill: c.intervalBand }],
     hooks: { drawAxes: [u => drawMargin(u, b, c)] },
   });
-  const words = p => `low ${f(p.low)}, estimate ${f(p.estimate)}, high ${f(p.high)}`;
+  const words = p => `${f(p.low)} to ${f(p.high)}`;
   const tell = (u, index) => {
     if (index === null || index === undefined || !u) return `Now: ${words(last)}`;
-    const [x, highs, lows, estimates] = u.data;
+    const [x, highs, lows] = u.data;
     if (x[index] === undefined) return `Now: ${words(last)}`;
-    return `${overTime ? hour(x[index] * 1000) : `${count(x[index])} exchanges`}: ${words({ low: lows[index], estimate: estimates[index], high: highs[index] })}`;
+    return `${overTime ? hour(x[index] * 1000) : `${count(x[index])} exchanges`}: ${words({ low: lows[index], high: highs[index] })}`;
   };
   return html`<${Plot} make=${make} look=${`${by} ${low} ${high}`} data=${data} tell=${tell}
     label=${`The interval of ${b.what} narrowed from ${f(series[0].low)} … ${f(series[0].high)} to ${f(last.low)} … ${f(last.high)} over ${count(last.compared)} exchanges; the margin is ${f(b.margin_low)} … ${f(b.margin_high)}.`} />`;

@@ -11,7 +11,7 @@ export function Controls({ route: r, role, onDone }) {
   const list = shownFor(r).map(v => ({ verb: v, ...orders[v], why: viewer ? 'A viewer’s token looks only.' : orders[v].barred(r) }));
   const promote = list[0];
   return html`<div class="controls">
-    <div class="buttons" role="group" aria-label="Orders">${list.map(o => html`<button type="button" key=${o.verb} data-verb=${o.verb} class=${o.verb === 'promote' ? 'first' : o.danger ? 'danger' : ''}
+    <div class="buttons" role="group" aria-label="Orders">${list.map(o => html`<button type="button" key=${o.verb} data-verb=${o.verb} class=${o.verb === 'promote' ? 'first' : o.urgent ? 'danger' : ''}
       aria-disabled=${o.why ? 'true' : undefined} title=${o.why || undefined} aria-describedby=${o.why && (viewer || o === promote) ? 'why-barred' : undefined}
       onClick=${() => !o.why && setVerb(o.verb)}>${o.label(r)}</button>`)}</div>
     ${viewer ? html`<p id="why-barred" class="quiet small">You are signed in as a viewer: orders need an operator’s token.</p>`

@@ -31,7 +31,7 @@ function Bound({ bound: b, points, by }) {
     return at ? [{ ...at, at: Date.parse(p.at), compared: p.compared }] : [];
   }), [points, b.what]);
   return html`<figure class="bound">
-    <figcaption><h4>${titles[b.what] ?? b.what}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ within the margin' : 'not within the margin yet'}</span></figcaption>
+    <figcaption><h4>${titles[b.what] ?? b.what}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
     ${series.length > 1 ? html`<${BoundPlot} bound=${b} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
     <p class="small">${visible(b.summary)}</p>
     ${series.length > 1 && html`<${Table} bound=${b} series=${series} />`}

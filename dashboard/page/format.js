@@ -67,7 +67,7 @@ export function span(ms) {
 // times writes how many times b is of a: "2.1×".
 export function times(a, b) {
   if (!(a > 0) || !(b > 0)) return nothing;
-  return `${digits(b / a)}×`;
+  return `${digits(b / a, 2)}×`;
 }
 
 // visible shows what would otherwise reorder or hide the text around it:

@@ -7,7 +7,8 @@ import { store } from './store.js';
 const silence = 25_000;
 const soonest = 1000, latest = 15_000; // ms until the next attempt
 
-// status is the last whole Status, null before the first one.
+// status is {version, routes} as of the last event, null before the first one.
+// Its routes have a few findings without samples and their last decision only.
 export const status = store(null);
 
 // link says how that is known: {kind: 'connecting'}, {kind: 'live'}, {kind:
@@ -76,7 +77,7 @@ async function listen(ended, onRetry) {
     if (!answer.ok) throw await problemOf(answer);
     const feed = reader((name, data) => {
       if (name !== 'status') return;
-      status.set(reuse(JSON.parse(data)));
+      status.set(joined(status.get(), JSON.parse(data)));
       if (link.get().kind !== 'live') link.set({ kind: 'live' });
     }, onRetry);
     const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -94,19 +95,12 @@ async function listen(ended, onRetry) {
   }
 }
 
-// reuse keeps the objects of routes that have not changed, so that nothing about
-// them is drawn again.
-let texts = new Map();
-function reuse(next) {
-  const before = texts;
-  texts = new Map();
-  next.routes = next.routes.map(route => {
-    const text = JSON.stringify(route), was = before.get(route.route);
-    const kept = was?.text === text ? was : { text, route };
-    texts.set(route.route, kept);
-    return kept.route;
-  });
-  return next;
+// joined puts what has changed in its place. The objects of routes that have
+// not stay the same, so that nothing about them is drawn again.
+function joined(before, now) {
+  if (!now.partial || !before) return now;
+  const changed = new Map(now.routes.map(r => [r.route, r]));
+  return { ...now, routes: before.routes.map(r => changed.get(r.route) ?? r) };
 }
 
 function pause(ms, ended) {

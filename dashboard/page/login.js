@@ -29,6 +29,6 @@ export function Login() {
       aria-invalid=${problem ? 'true' : undefined} aria-errormessage="token-problem" />
     <p id="token-problem" class="problem" role="alert">${problem && `${problem.message} ${problem.hint}`}</p>
     <button class="first" disabled=${busy}>${busy ? 'Signing in…' : 'Sign in'}</button>
-    <p class="quiet">The token is set by <code>admin_token</code> in the config. It is kept in a cookie that scripts cannot read, never in an address.</p>
+    <p class="quiet">The tokens are set under <code>admin</code> in the config. It is kept in a cookie that scripts cannot read, never in an address.</p>
   </form>`;
 }

@@ -25,7 +25,7 @@ export const orders = {
     done: () => 'Resumed',
   },
   rollback: {
-    label: () => 'Roll back…', title: () => 'Roll back', danger: true,
+    label: () => 'Roll back…', title: () => 'Roll back', danger: true, urgent: true,
     does: r => `The monolith answers everybody at once. ${byHand}${r.share_bp === 0 ? ' No user is on the candidate now.' : ''}`,
     barred: r => (r.phase === 'off' ? 'The route is off, so there is nothing to roll back.' : ''),
     done: () => 'Rolled back',

@@ -1,5 +1,5 @@
 import { html, useEffect, useMemo } from './dom.js';
-import { basis, count, plural, rate } from './format.js';
+import { count, percent, plural, rate } from './format.js';
 import { status } from './live.js';
 import { arrange, filters, sorts } from './overview_order.js';
 import { OverviewTable } from './overview_table.js';
@@ -43,7 +43,7 @@ function Totals({ routes }) {
     all.candidate += r.candidate.per_second;
   }
   const sum = all.monolith + all.candidate;
-  return html`<p class="totals">${plural(routes.length, 'route')} with a candidate · ${rate(sum)} requests/s${sum > 0 ? html`, the candidates answer <strong>${basis(Math.round(10_000 * all.candidate / sum))}</strong>` : ''}</p>`;
+  return html`<p class="totals">${plural(routes.length, 'route')} with a candidate · ${rate(sum)} requests/s${sum > 0 ? html`, the candidates answer <strong>${percent(all.candidate / sum)}</strong>` : ''}</p>`;
 }
 
 function Tools({ routes, chosen }) {

@@ -1,5 +1,5 @@
 import { html, useMemo } from './dom.js';
-import { basis, count, cpu, millis, percent, rate } from './format.js';
+import { basis, count, digits, percent, rate, visible } from './format.js';
 import { LedgerLine } from './ledger.js';
 import { routeHref } from './router.js';
 import { Name, Phase, Side, Verdict } from './words.js';
@@ -7,11 +7,14 @@ import { Name, Phase, Side, Verdict } from './words.js';
 // pairs are the figures that both sides have, always the monolith's first.
 const pairs = [
   { key: 'requests', label: 'Requests/s', of: t => rate(t.per_second) },
-  { key: 'errors', label: 'Errors', of: t => (t.per_second > 0 || t.errors > 0 ? percent(t.errors) : '–') },
-  { key: 'p50', label: 'p50', of: t => millis(t.p50_ms) },
-  { key: 'p99', label: 'p99', of: t => millis(t.p99_ms) },
-  { key: 'cpu', label: 'CPU/request', of: t => cpu(t.cpu_us) },
+  { key: 'errors', label: 'Errors', of: t => (asked(t) ? percent(t.errors) : '–') },
+  { key: 'p50', label: 'p50, ms', of: t => figure(t.p50_ms) },
+  { key: 'p99', label: 'p99, ms', of: t => figure(t.p99_ms) },
+  { key: 'cpu', label: 'CPU, ms', title: 'CPU per request', of: t => figure((t.cpu_us ?? 0) / 1000) },
 ];
+// asked says whether a side was asked anything lately, by users or beside them.
+const asked = t => t.per_second + t.mirrored_per_second > 0;
+const figure = n => (n > 0 ? digits(n) : '–');
 
 // Roles are spelled out because the narrow layout takes the rows apart, and
 // some browsers then forget that this is a table.
@@ -23,7 +26,7 @@ export function OverviewTable({ names, byName, sort, reverse, onSort }) {
       <tr role="row">
         <${Head} ...${head} by="name" rows>Route</${Head}><${Head} ...${head} by="share" rows>Share</${Head}>
         <${Head} ...${head} by="verdict" rows>Verdict</${Head}><${Head} ...${head} by="compared" rows>Compared</${Head}>
-        ${pairs.map(p => html`<${Head} ...${head} by=${p.key === 'p50' ? '' : p.key} pair>${p.label}</${Head}>`)}
+        ${pairs.map(p => html`<${Head} ...${head} by=${p.key === 'p50' ? '' : p.key} title=${p.title} pair>${p.label}</${Head}>`)}
       </tr>
       <tr role="row">${pairs.map(() => html`<th role="columnheader" scope="col" class="n first-of-two"><${Side} of="monolith" short /></th><th role="columnheader" scope="col" class="n"><${Side} of="candidate" short /></th>`)}</tr>
     </thead>
@@ -31,10 +34,10 @@ export function OverviewTable({ names, byName, sort, reverse, onSort }) {
   </table></div>`;
 }
 
-function Head({ by, sort, reverse, onSort, rows, pair, children }) {
+function Head({ by, sort, reverse, onSort, rows, pair, title, children }) {
   const sorted = by && sort === by;
   const down = ['share', 'compared', 'requests', 'errors', 'p99', 'cpu'].includes(by) !== reverse;
-  return html`<th role="columnheader" scope=${pair ? 'colgroup' : 'col'} rowspan=${rows ? 2 : 1} colspan=${pair ? 2 : 1} class=${pair ? 'pair' : ''}
+  return html`<th role="columnheader" scope=${pair ? 'colgroup' : 'col'} rowspan=${rows ? 2 : 1} colspan=${pair ? 2 : 1} class=${pair ? 'pair' : ''} title=${title}
     aria-sort=${sorted ? (down ? 'descending' : 'ascending') : undefined}>${by
     ? html`<button type="button" class="head" onClick=${() => onSort(by)}>${children}<span class="arrow" aria-hidden="true">${sorted ? (down ? '↓' : '↑') : ''}</span></button>`
     : children}</th>`;
@@ -43,21 +46,25 @@ function Head({ by, sort, reverse, onSort, rows, pair, children }) {
 // Row is drawn again only when its route has changed: the same element is the
 // sign to leave it alone.
 function Row({ route: r }) {
-  return useMemo(() => html`<tr role="row">
-    <th role="rowheader" scope="row" class="name"><a href=${routeHref(r.route)}><${Name} of=${r.route} /></a><span class="next" title=${r.next}>${r.next}</span></th>
+  const silent = !asked(r.monolith) && !asked(r.candidate);
+  return useMemo(() => html`<tr role="row" class=${silent ? 'silent' : ''}>
+    <th role="rowheader" scope="row" class="name"><a href=${routeHref(r.route)} title=${visible(r.route)}><${Name} of=${r.route} /></a><span class="next" title=${r.next}>${r.next}</span></th>
     <td role="cell" class="share"><span class="share-line"><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span>${basis(r.share_bp)}</span><${Phase} route=${r} /></td>
     <td role="cell" class="verdict-cell"><${Verdict} state=${r.evidence.verdict} /><${Grounds} route=${r} /></td>
     <td role="cell" class="ledger-cell"><${LedgerLine} ledger=${r.ledger} /></td>
-    ${pairs.map(p => html`<td role="cell" class="n first-of-two" data-label=${p.label}>${p.of(r.monolith)}</td><td role="cell" class="n second-of-two">${p.of(r.candidate)}</td>`)}
+    ${pairs.map(p => html`<td role="cell" class=${`n first-of-two ${p.key}`} data-label=${p.label}><span class="figure"><span class="mark monolith" aria-hidden="true"></span>${p.of(r.monolith)}</span></td><td role="cell" class=${`n second-of-two ${p.key}`}><span class="figure"><span class="mark candidate" aria-hidden="true"></span>${p.of(r.candidate)}</span></td>`)}
   </tr>`, [r]);
 }
+
+// sent is how many findings of a route the live status has at most.
+const sent = 5;
 
 // Grounds says in few words what to look at.
 function Grounds({ route: r }) {
   const breached = r.guards.filter(g => g.breached).map(g => g.name);
   const found = r.evidence.findings.filter(f => f.decided && !f.expected).length;
   if (breached.length) return html`<span class="grounds bad">guard: ${breached.join(', ')}</span>`;
-  if (found) return html`<span class="grounds bad">${count(found)} ${found === 1 ? 'finding' : 'findings'}</span>`;
+  if (found) return html`<span class="grounds bad">${found === sent ? `${found} or more` : found} ${found === 1 ? 'finding' : 'findings'}</span>`;
   if (r.evidence.verdict === 'UNDECIDED' && r.evidence.more_needed > 0) return html`<span class="grounds">${count(r.evidence.more_needed)} more needed</span>`;
   return null;
 }

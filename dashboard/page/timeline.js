@@ -3,7 +3,7 @@ import { basis, plural } from './format.js';
 import { Ago, At } from './time.js';
 import { Name, phases } from './words.js';
 
-const few = 8;
+const few = 5;
 
 // Timeline is every decision about a route, the last one first.
 export function Timeline({ decisions }) {

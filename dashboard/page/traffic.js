@@ -6,9 +6,13 @@ import { Side } from './words.js';
 
 const asShare = f => (f === 0 ? '0 %' : `${digits(f * 100, 2)} %`);
 
+// asked says whether a side was asked anything lately, by users or beside them.
+const asked = t => t.per_second + t.mirrored_per_second > 0;
+
 const rows = [
   { label: 'Requests/s', of: t => rate(t.per_second) },
-  { label: 'Errors', of: t => (t.per_second > 0 || t.errors > 0 ? percent(t.errors) : '–') },
+  { label: 'Mirrored/s', of: t => rate(t.mirrored_per_second) },
+  { label: 'Errors', of: t => (asked(t) ? percent(t.errors) : '–') },
   { label: 'p50 latency', of: t => millis(t.p50_ms), ratio: t => t.p50_ms },
   { label: 'p99 latency', of: t => millis(t.p99_ms), ratio: t => t.p99_ms },
   { label: 'CPU per request', of: t => cpu(t.cpu_us), ratio: t => t.cpu_us },
@@ -17,16 +21,16 @@ const rows = [
 const plots = [
   { title: 'Requests per second', of: t => t.per_second, axis: n => digits(n, 3), least: 1 },
   { title: 'p99 latency', of: t => t.p99_ms || null, axis: n => `${digits(n, 3)} ms`, least: 1 },
-  { title: 'Errors', of: t => (t.per_second > 0 ? t.errors : null), axis: asShare, least: 0.01 },
+  { title: 'Errors', of: t => (asked(t) ? t.errors : null), axis: asShare, least: 0.01 },
 ];
 
 // Traffic shows what both sides do for users, now and over time.
 export function Traffic({ route: r, past }) {
   const points = past?.traffic ?? [];
-  const quiet = !r.monolith.per_second && !r.candidate.per_second;
+  const quiet = !asked(r.monolith) && !asked(r.candidate);
   return html`<section class="card traffic" aria-labelledby="traffic-title">
     <h2 id="traffic-title">Traffic</h2>
-    <table class="sides"><caption class="unseen">Users’ requests in the last ten seconds</caption>
+    <table class="sides"><caption class="unseen">What both sides did in the last ten seconds</caption>
       <thead><tr><td></td><th scope="col" class="n"><${Side} of="monolith" /></th><th scope="col" class="n"><${Side} of="candidate" /></th><th scope="col" class="n ratio">Candidate ÷ monolith</th></tr></thead>
       <tbody>${rows.map(row => html`<tr><th scope="row">${row.label}</th><td class="n">${row.of(r.monolith)}</td><td class="n">${row.of(r.candidate)}</td><td class="n quiet">${row.ratio ? times(row.ratio(r.monolith), row.ratio(r.candidate)) : ''}</td></tr>`)}</tbody>
     </table>

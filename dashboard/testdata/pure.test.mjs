@@ -1,0 +1,101 @@
+// The parts of the page that need no browser: node --test.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { align } from '../page/align.js';
+import { diffJSON } from '../page/diff_json.js';
+import { diffText } from '../page/diff_text.js';
+import { entry, narrowing } from '../page/expectation.js';
+import * as f from '../page/format.js';
+import { compact, readJSON } from '../page/json_text.js';
+import { arrange, attention } from '../page/overview_order.js';
+import { reader } from '../page/sse.js';
+
+const marks = lines => lines.filter(l => l.mark !== 'same').map(l => `${l.mark} ${l.left?.trim()} ${l.right?.trim()}`);
+const plain = text => text.replaceAll('\u00a0', ' ');
+
+test('an event stream in any pieces is the same events', () => {
+  const stream = 'retry: 250\r\n\r\n: beat\n\nevent: status\ndata: {"a":\rdata: 1}\n\ndata:x\n\nevent: none\n\ndata: cut off';
+  for (let size = 1; size <= stream.length; size++) {
+    const got = [];
+    const feed = reader((name, data) => got.push([name, data]), ms => got.push(ms));
+    for (let i = 0; i < stream.length; i += size) feed(stream.slice(i, i + size));
+    assert.deepEqual(got, [250, ['status', '{"a":\n1}'], ['message', 'x']], `pieces of ${size}`);
+  }
+});
+
+test('JSON keeps its figures as written, and ends where it was cut', () => {
+  assert.equal(compact(readJSON(' {"n":4294967296123456789, "f":1.0,"l":[],"s":"a\\"b"} ')), '{"n": 4294967296123456789, "f": 1.0, "l": [], "s": "a\\"b"}');
+  const whole = '{"a":[1,{"b":"text"},true],"c":{"d":null}}';
+  for (let i = 1; i < whole.length; i++) {
+    const cut = readJSON(`${whole.slice(0, i)}…`);
+    assert.ok(cut?.cut, `${whole.slice(0, i)}…`);
+  }
+  for (const not of ['', 'Counted to 5', '5', '"a"', '{', '[1', '{"a":1}x', '{a:1}', '[1,]x', '{"a" 1}', '[nul]', '[01]', '{"a":1']) assert.equal(readJSON(not), null, not);
+  assert.equal(readJSON('['.repeat(5000)), null);
+});
+
+test('JSON is held against JSON member by member', () => {
+  assert.deepEqual(marks(diffJSON('{"a":1,"b":[1,2,3],"c":{"x":1.0}}', '{"b":[1,3,4],"a":2,"c":{"x":1},"d":null}')),
+    ['changed "a": 1 "a": 2', 'missing 2 undefined', 'extra undefined 4', 'extra undefined "d": null']);
+  assert.deepEqual(marks(diffJSON('{"id":9007199254740993}', '{"id":9007199254740992}')), ['changed "id": 9007199254740993 "id": 9007199254740992']);
+  assert.deepEqual(marks(diffJSON('[{"a":1},{"a":2}]', '[{"a":1},{"a":3}]')), ['changed "a": 2 "a": 3']);
+  assert.deepEqual(marks(diffJSON('{"a":{}}', '{"a":[]}')), ['changed "a": {} "a": []']);
+  assert.deepEqual(marks(diffJSON('{"a":1}', '{"a":1}')), []);
+  assert.equal(diffJSON('{"a":1}', 'Internal error'), null);
+});
+
+test('what a sample does not show is not called missing', () => {
+  const lines = diffJSON('{"a":1,"b":"hel…', '{"a":2,"b":"hello","c":1}');
+  assert.deepEqual(marks(lines), ['changed "a": 1 "a": 2', 'cut "b": "hel… "b": "hello"', 'cut undefined "c": 1', 'cut … }']);
+});
+
+test('text is held against text by words and whole figures', () => {
+  const changed = side => side.filter(p => !p.same).map(p => p.text);
+  const { left, right } = diffText('Counted to 2,999,905,810 \n', 'Counted to -1,325,061,486 ');
+  assert.deepEqual(changed(left), ['2,999,905,810', '\n']);
+  assert.deepEqual(changed(right), ['-1,325,061,486']);
+  for (const [a, b] of [['', ''], ['x', ''], ['', 'y'], ['a b c', 'a c'], ['ab 😀', 'ab 😁']]) {
+    const d = diffText(a, b);
+    assert.equal(d.left.map(p => p.text).join(''), a);
+    assert.equal(d.right.map(p => p.text).join(''), b);
+  }
+});
+
+test('a table of alignment is bounded', () => {
+  const many = (n, c) => Array.from({ length: n }, (_, i) => `${c}${i}`);
+  const steps = align(['same', ...many(5000, 'a'), 'end'], ['same', ...many(5000, 'b'), 'end']);
+  assert.deepEqual(steps.map(s => [s.same, s.a.length, s.b.length]), [[true, 1, 1], [false, 5000, 5000], [true, 1, 1]]);
+});
+
+test('an entry is narrowed by what its kind can be narrowed by', () => {
+  assert.deepEqual(narrowing({ kind: 'field', path: '$.a', monolith: '1', candidate: '2' }), { path: '$.a', from: '1', to: '2' });
+  assert.deepEqual(narrowing({ kind: 'field', path: '$..*' }), { path: '', from: '', to: '' });
+  assert.deepEqual(narrowing({ kind: 'mean', path: 'x', monolith: '50', candidate: '49' }), { path: '', from: '', to: '' });
+  assert.equal(entry({ kind: 'status', path: '', from: '200', to: '201', reason: 'it "creates"' }), '- {kind: status, from: "200", to: "201", reason: "it \\"creates\\""}');
+});
+
+test('figures', () => {
+  const cases = [
+    [f.percent(0), '0 %'], [f.percent(0.00001), '< 0.01 %'], [f.percent(0.0021), '0.21 %'], [f.percent(1), '100 %'],
+    [f.basis(25), '0.25 %'], [f.basis(10000), '100 %'], [f.rate(0), '0'], [f.rate(0.04), '< 0.1'], [f.rate(9.94), '9.9'], [f.rate(12345.6), '12,346'],
+    [f.millis(0), '–'], [f.millis(0.25), '0.25 ms'], [f.millis(12345), '12.3 s'], [f.cpu(undefined), '–'], [f.cpu(412), '412 µs'], [f.cpu(10840), '10.8 ms'],
+    [f.span(999), '1 s'], [f.span(61_000), '1 min 1 s'], [f.span(601_000), '10 min'], [f.span(7_300_000), '2 h 1 min'], [f.span(-5), '0 s'],
+    [f.times(0, 1), '–'], [f.times(10, 2), '0.2×'], [f.digits(4.1e6), '4,100,000'], [f.digits(Infinity), '–'], [f.digits(0.00001), '1.0·10^-5'],
+    [f.visible('a\u202eb\u0000'), 'a⟨U+202E⟩b⟨U+0000⟩'],
+  ];
+  for (const [got, want] of cases) assert.equal(plain(got), want);
+});
+
+test('routes in order', () => {
+  const route = (name, part) => ({ route: name, phase: 'shadow', share_bp: 0, guards: [], evidence: { verdict: 'UNDECIDED', findings: [], compared: 0 }, monolith: { per_second: 0 }, candidate: { per_second: 0 }, ...part });
+  const list = [route('GET /b'), route('GET /a'), route('GET /off', { phase: 'off' }), route('POST /c', { phase: 'rolled_back' }),
+    route('GET /d', { evidence: { verdict: 'DIFFERENT', findings: [], compared: 9 } }), route('GET /e', { phase: 'shift', share_bp: 100, guards: [{ breached: true }] })];
+  const names = chosen => arrange(list, { filter: 'all', search: '', sort: 'attention', reverse: false, ...chosen });
+  assert.deepEqual(names({}), ['GET /e', 'POST /c', 'GET /d', 'GET /a', 'GET /b', 'GET /off']);
+  assert.deepEqual(names({ sort: 'name', reverse: true }), ['POST /c', 'GET /off', 'GET /e', 'GET /d', 'GET /b', 'GET /a']);
+  assert.equal(names({ sort: 'share' })[0], 'GET /e');
+  assert.equal(names({ sort: 'share', reverse: true }).at(-1), 'GET /e');
+  assert.deepEqual(names({ search: 'get  /E' }), ['GET /e']);
+  assert.deepEqual(names({ filter: 'attention' }), ['GET /e', 'POST /c', 'GET /d']);
+  assert.equal(attention(list[0]), 3);
+});
