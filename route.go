@@ -24,6 +24,9 @@ type Route struct {
 	Compare   Comparison
 	Rollout   Rollout
 	Guard     Guard
+	// Record is the part of the route's exchanges that are kept in the log of
+	// recorded traffic, with or without a candidate.
+	Record Share
 }
 
 // Match says which requests belong to a route.

@@ -38,6 +38,14 @@ type Options struct {
 	// Outcome is called on the request's goroutine after the answer, for routes
 	// with a candidate; it must not block. Nil: nobody listens.
 	Outcome func(whittle.Outcome)
+	// Record takes a copy of a user's exchange, of whatever route, for the log of
+	// recorded traffic; called on the request's goroutine after the answer, it
+	// must not block. False: it had no room. Nil: nothing is recorded, and
+	// nothing is spent on it.
+	Record func(*whittle.Exchange) bool
+	// RecordBody bounds the copy of each body that is recorded, in bytes; a
+	// longer one is left out. 0: 1 MiB.
+	RecordBody int64
 	// Tripped is called after a route's breaker has set its share to 0. Nil:
 	// nobody listens.
 	Tripped func(route, reason string)
@@ -64,6 +72,10 @@ type Gateway struct {
 	copies     budget
 	copiesHeld atomic.Int64
 	active     active
+	records    records
+	// conns counts the clients' connections; each one's number is in its
+	// requests' context.
+	conns atomic.Uint64
 	// draining says that no connection is to be kept.
 	draining atomic.Bool
 
@@ -80,6 +92,7 @@ func New(o Options) (*Gateway, error) {
 		g.log = slog.New(slog.DiscardHandler)
 	}
 	g.copies = budget{limit: o.Limits.CopyBytes, used: &g.copiesHeld}
+	g.records.open(&g.opts, &g.copies)
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
 	if err != nil {
 		return nil, err
@@ -98,6 +111,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := g.table.Load()
 	e := t.match(r)
 	c := g.begin(e, r)
+	var rec *recording
+	if g.opts.Record != nil {
+		if rec = g.newRecording(w, &c); rec != nil {
+			w = rec
+			defer rec.drop()
+		}
+	}
 	var res result
 	switch {
 	case refused(w, r, g.opts.Limits, &res):
@@ -107,6 +127,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		res = g.forward(w, c.request, t.monolith, passing{})
 	}
 	g.end(c, res)
+	if rec != nil {
+		rec.finish(&res)
+	}
 	if res.abort {
 		panic(http.ErrAbortHandler)
 	}

@@ -91,6 +91,9 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter(descWaiting, g.counts.waiting.Load())
 	counter(descMalformed, g.counts.malformed.Load())
 	gauge(descUpgrades, g.counts.upgrades.Load())
+	if g.opts.Record != nil {
+		g.records.collect(ch)
+	}
 	for _, e := range g.table.Load().entries {
 		gauge(descRunning, e.meter.running.Load(), e.name)
 		for class := range e.meter.class {

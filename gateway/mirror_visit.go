@@ -21,6 +21,7 @@ type visit struct {
 	// quiet says that nothing was being mirrored when the request came.
 	quiet bool
 
+	conn                         uint64
 	method, target, host, remote string
 	header                       http.Header
 	tls                          *tls.ConnectionState
@@ -48,7 +49,7 @@ type visit struct {
 
 func newVisit(rt *route, r *http.Request) *visit {
 	v := &visit{
-		rt: rt, at: time.Now(), quiet: !rt.line.busy(),
+		rt: rt, at: time.Now(), quiet: !rt.line.busy(), conn: connOf(r),
 		method: r.Method, target: r.RequestURI, host: r.Host, remote: r.RemoteAddr, header: r.Header, tls: r.TLS,
 		length: r.ContentLength,
 	}
@@ -163,7 +164,7 @@ func (v *visit) free() {
 // budget has no room for that.
 func (v *visit) exchange() (*whittle.Exchange, bool) {
 	x := &whittle.Exchange{
-		Route: v.rt.spec.Name, At: v.at, Served: v.served,
+		Route: v.rt.spec.Name, Conn: v.conn, At: v.at, Served: v.served,
 		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
 	}
 	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {

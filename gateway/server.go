@@ -106,7 +106,7 @@ func (g *Gateway) server(plain bool) *http.Server {
 	l := g.opts.Limits
 	return &http.Server{
 		Handler:                      g,
-		ConnContext:                  withStrictConn,
+		ConnContext:                  g.connContext,
 		ReadHeaderTimeout:            l.HeaderTimeout,
 		IdleTimeout:                  l.IdleTimeout,
 		MaxHeaderBytes:               l.HeaderBytes,

@@ -24,6 +24,7 @@ type split struct {
 const (
 	forShare  uint64 = 0x9e3779b97f4a7c15
 	forSample uint64 = 0xc2b2ae3d27d4eb4f
+	forRecord uint64 = 0x165667b19e3779f9
 )
 
 // FNV-1a's parameters for 64 bits.

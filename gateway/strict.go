@@ -120,10 +120,21 @@ func strictConnOf(r *http.Request) *strictConn {
 	return c
 }
 
-type strictKey struct{}
+type (
+	strictKey struct{}
+	connKey   struct{}
+)
 
-// withStrictConn is http.Server's ConnContext.
-func withStrictConn(ctx context.Context, c net.Conn) context.Context {
+// connOf numbers the client's connection, from 1; 0 where the request did not
+// come by Serve.
+func connOf(r *http.Request) uint64 {
+	n, _ := r.Context().Value(connKey{}).(uint64)
+	return n
+}
+
+// connContext is http.Server's ConnContext.
+func (g *Gateway) connContext(ctx context.Context, c net.Conn) context.Context {
+	ctx = context.WithValue(ctx, connKey{}, g.conns.Add(1))
 	if s, ok := c.(*strictConn); ok {
 		return context.WithValue(ctx, strictKey{}, s)
 	}

@@ -37,6 +37,8 @@ type entry struct {
 	// route is nil where requests only pass through.
 	route *route
 	meter *meter
+	// record is the share of the route's exchanges that are recorded.
+	record whittle.Share
 }
 
 // newTable compiles the routes, and keeps of old what stays the same.
@@ -70,7 +72,7 @@ func (t *table) rule(spec *whittle.Route) (*entry, error) {
 	if err != nil {
 		return nil, inField(err, "match")
 	}
-	e := &entry{name: spec.Name, match: spec.Match, pattern: p}
+	e := &entry{name: spec.Name, match: spec.Match, pattern: p, record: spec.Record}
 	e.match.HeaderName = http.CanonicalHeaderKey(e.match.HeaderName)
 	for _, o := range t.entries[1:] {
 		if o.name == e.name {

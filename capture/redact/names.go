@@ -54,19 +54,21 @@ func normal(dst, name []byte) []byte {
 	return dst
 }
 
-// secret reports whether a field of this name is secret.
-func (w *work) secret(name []byte) bool {
+// secretPath reports whether a field of this name is secret. The name may have
+// parts: user[password], user.password, wsse:Password.
+func (w *work) secretPath(name []byte) bool {
 	if len(name) < 2 || len(name) > maxName {
 		return false
 	}
 	slot := &w.seen[slotOf(name)%uint32(len(w.seen))]
-	if slot.name == string(name) {
-		return slot.secret
+	if len(name) > len(slot.name) {
+		return w.secretParts(name)
 	}
-	w.name = normal(w.name[:0], name)
-	s := w.r.secretName(w.name, w.r.fields)
-	slot.name, slot.secret = string(name), s
-	return s
+	if string(slot.name[:slot.n]) != string(name) {
+		slot.n = uint8(copy(slot.name[:], name))
+		slot.secret = w.secretParts(name)
+	}
+	return slot.secret
 }
 
 func slotOf(name []byte) uint32 {
@@ -74,13 +76,31 @@ func slotOf(name []byte) uint32 {
 	for _, c := range name {
 		h = (h ^ uint32(c)) * 16777619
 	}
-	return h
+	return h ^ h>>15
+}
+
+func (w *work) secretParts(name []byte) bool {
+	w.name = normal(w.name[:0], name)
+	if w.r.secretName(w.name, w.r.fields) {
+		return true
+	}
+	for i := bytes.IndexAny(name, ".[]:/"); i >= 0; i = bytes.IndexAny(name, ".[]:/") {
+		w.name = normal(w.name[:0], name[:i])
+		if w.r.secretName(w.name, w.r.fields) {
+			return true
+		}
+		if name = name[i+1:]; bytes.IndexAny(name, ".[]:/") < 0 {
+			w.name = normal(w.name[:0], name)
+			return w.r.secretName(w.name, w.r.fields)
+		}
+	}
+	return false
 }
 
 // secretName judges a name in its normal form; more are those of the rules.
 func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
 	switch {
-	case len(plain) == 0, r.kept[string(plain)]:
+	case len(plain) < 2, r.kept[string(plain)]:
 		return false
 	case more[string(plain)], exactNames[string(plain)]:
 		return true
@@ -95,25 +115,6 @@ func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
 		if strings.Contains(s, part) {
 			return true
 		}
-	}
-	return false
-}
-
-// secretPath judges a name that may have parts: user[password], user.password,
-// wsse:Password.
-func (w *work) secretPath(name []byte) bool {
-	if w.secret(name) {
-		return true
-	}
-	for len(name) > 0 {
-		i := bytes.IndexAny(name, ".[]:/")
-		if i < 0 {
-			return w.secret(name)
-		}
-		if w.secret(name[:i]) {
-			return true
-		}
-		name = name[i+1:]
 	}
 	return false
 }

@@ -206,7 +206,7 @@ func (r *Redactor) Value(place []jsonpath.Place, v []byte) []byte {
 	defer r.end(w)
 	secret := jsonpath.AnyCovers(r.paths, place)
 	for i := range place {
-		secret = secret || w.secret(place[i].Key)
+		secret = secret || w.secretPath(place[i].Key)
 	}
 	j := rewriter{w: w, src: v, out: nil, trail: append([]jsonpath.Place(nil), place...)}
 	if out, _, err := j.all(secret); err == nil {
@@ -226,9 +226,10 @@ func (r *Redactor) end(w *work)  { r.work.Put(w) }
 type work struct {
 	r    *Redactor
 	name []byte
-	// seen remembers what was said of names, by their hash.
-	seen [128]struct {
-		name   string
+	// seen remembers what was said of short names, by their hash.
+	seen [256]struct {
+		name   [30]byte
+		n      uint8
 		secret bool
 	}
 }

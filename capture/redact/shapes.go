@@ -122,7 +122,8 @@ func emailAround(b []byte, i, n, least int) (start, end int, ok bool) {
 	for start < i && (b[start] == '\'' || b[start] == '.' || b[start] == '%' && i-start < 3) {
 		start++
 	}
-	if start == i || isToken(b[start:i]) { // a user in a URL that was redacted
+	const token = len(tokenPrefix) + tokenDigits
+	if start == i || i-start >= token && isToken(b[start:start+token]) { // redacted before
 		return 0, 0, false
 	}
 	end = domainEnd(b, i+n)

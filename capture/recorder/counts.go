@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type counts struct {
+	appended, bodiless, shed, dropped, lost, failures, bytes atomic.Int64
+}
+
+// Counts says what became of the exchanges that were offered: Recorded, Shed,
+// Dropped and Lost add up to them once the recorder is closed.
+type Counts struct {
+	// Recorded were appended, of Bytes before redaction and compression. In
+	// Bodiless of them a body was left out, because it could not be redacted or
+	// was too long.
+	Recorded, Bodiless, Bytes int64
+	// Shed found no room in the queue.
+	Shed int64
+	// Dropped could not be recorded themselves: no entry of the log can hold
+	// them.
+	Dropped int64
+	// Lost were appended and could not be written, in Failures of the disk.
+	Lost, Failures int64
+}
+
+// Counts gives what happened so far.
+func (r *Recorder) Counts() Counts {
+	c := &r.counts
+	lost := c.lost.Load()
+	return Counts{
+		Recorded: c.appended.Load() - lost, Bodiless: c.bodiless.Load(), Bytes: c.bytes.Load(),
+		Shed: c.shed.Load(), Dropped: c.dropped.Load(), Lost: lost, Failures: c.failures.Load(),
+	}
+}
+
+var (
+	descExchanges = prometheus.NewDesc("whittle_recorder_exchanges_total",
+		"Exchanges offered to the recorder, by what became of them: recorded, shed (the queue was full), dropped (no entry can hold it), lost (the disk failed).", []string{"fate"}, nil)
+	descBodiless = prometheus.NewDesc("whittle_recorder_bodies_left_out_total",
+		"Recorded exchanges without a body that could not be redacted, or was too long.", nil, nil)
+	descBytes = prometheus.NewDesc("whittle_recorder_bytes_total",
+		"Bytes of the recorded exchanges, before redaction and compression.", nil, nil)
+	descFailures = prometheus.NewDesc("whittle_recorder_disk_errors_total",
+		"Writes of the log that failed.", nil, nil)
+	descWaiting = prometheus.NewDesc("whittle_recorder_queue_bytes",
+		"Bytes of the exchanges that wait to be written.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (r *Recorder) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descExchanges, descBodiless, descBytes, descFailures, descWaiting} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *Recorder) Collect(ch chan<- prometheus.Metric) {
+	c := r.Counts()
+	counter := func(d *prometheus.Desc, n int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	counter(descExchanges, c.Recorded, "recorded")
+	counter(descExchanges, c.Shed, "shed")
+	counter(descExchanges, c.Dropped, "dropped")
+	counter(descExchanges, c.Lost, "lost")
+	counter(descBodiless, c.Bodiless)
+	counter(descBytes, c.Bytes)
+	counter(descFailures, c.Failures)
+	ch <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(r.held.Load()))
+}

@@ -1,0 +1,296 @@
+package gateway
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle"
+)
+
+const (
+	defaultRecordBody = 1 << 20
+	// recordMemory bounds the copies being made for the log, in bytes; they
+	// also count against the bound on all copies.
+	recordMemory = 32 << 20
+	// recordTurn is how long a connection is in the sample or out of it.
+	recordTurn = time.Minute
+)
+
+// records is the state of recording.
+type records struct {
+	budget  budget
+	held    atomic.Int64
+	maxBody int64
+	// rest is the share of requests without a route, in basis points.
+	rest   atomic.Uint32
+	counts recordCounts
+}
+
+// recordCounts says what became of the requests in the sample.
+type recordCounts struct {
+	taken, full, starved, streaming, canceled atomic.Int64
+}
+
+func (s *records) open(o *Options, whole *budget) {
+	s.budget = budget{limit: recordMemory, used: &s.held, whole: whole}
+	if s.maxBody = o.RecordBody; s.maxBody <= 0 {
+		s.maxBody = defaultRecordBody
+	}
+}
+
+// RecordRest sets the share of the requests without a route that are recorded.
+// Until it is called none are.
+func (g *Gateway) RecordRest(share whittle.Share) {
+	g.records.rest.Store(uint32(min(share, whittle.All)))
+}
+
+// Records says what became of the requests that were to be recorded.
+type Records struct {
+	// Taken were handed to Record, and it had room.
+	Taken int64
+	// Shed found no room: for the copy, or with whoever records.
+	Shed int64
+	// Skipped were event streams, upgrades, or given up by their client.
+	Skipped int64
+}
+
+// Records counts what was recorded so far.
+func (g *Gateway) Records() Records {
+	c := &g.records.counts
+	return Records{
+		Taken: c.taken.Load(), Shed: c.full.Load() + c.starved.Load(), Skipped: c.streaming.Load() + c.canceled.Load(),
+	}
+}
+
+var descRecords = prometheus.NewDesc("whittle_record_requests_total",
+	"What became of the requests in the recorded sample: taken, full (the recorder's queue), starved (no memory for the copy), streaming, canceled.",
+	[]string{"fate"}, nil)
+
+func (s *records) collect(ch chan<- prometheus.Metric) {
+	for fate, n := range map[string]*atomic.Int64{
+		"taken": &s.counts.taken, "full": &s.counts.full, "starved": &s.counts.starved,
+		"streaming": &s.counts.streaming, "canceled": &s.counts.canceled,
+	} {
+		ch <- prometheus.MustNewConstMetric(descRecords, prometheus.CounterValue, float64(n.Load()), fate)
+	}
+}
+
+// recording is one exchange being copied for the log. It stands between
+// whatever answers and the client, so that it sees what the user asked and what
+// the user got, whoever gave it. It is the ResponseWriter that it wraps, with a
+// look at what goes by.
+type recording struct {
+	http.ResponseWriter
+	g       *Gateway
+	entry   *entry
+	at      time.Time
+	conn    uint64
+	r       *http.Request
+	length  int64
+	target  string
+	header  whittle.Header
+	request capture
+	ended   atomic.Bool // the request's body was read to its end
+
+	status int
+	head   whittle.Header
+	answer capture
+}
+
+// newRecording begins a copy where the request is in the sample; nil where it
+// is not.
+func (g *Gateway) newRecording(w http.ResponseWriter, c *conversation) *recording {
+	share := c.entry.record
+	if c.entry.name == "" {
+		share = whittle.Share(g.records.rest.Load())
+	}
+	r := c.request
+	conn := connOf(r)
+	if share == 0 || !recordedTurn(conn, r.RemoteAddr, c.at).in(share, forRecord) {
+		return nil
+	}
+	if streams(r) {
+		g.records.counts.streaming.Add(1)
+		return nil
+	}
+	s := &g.records
+	rec := &recording{
+		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: conn, r: r, length: r.ContentLength, target: r.RequestURI,
+		header:  endToEnd(r.Header),
+		request: capture{limit: s.maxBody, budget: &s.budget},
+		answer:  capture{limit: s.maxBody, budget: &s.budget},
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		rec.length = 0
+	} else {
+		r.Body = &recordedBody{r.Body, rec}
+	}
+	return rec
+}
+
+// recordedTurn places a connection for a while: what comes by one connection is
+// recorded without gaps, in its order, and yet a proxy in front with a handful
+// of connections is not always in or always out.
+func recordedTurn(conn uint64, peer string, at time.Time) place {
+	turn := uint64(at.UnixNano() / int64(recordTurn))
+	if conn == 0 {
+		return hashOf(fnvOffset^turn*fnvPrime, peer)
+	}
+	return place(mix(conn*forShare ^ turn*forSample))
+}
+
+// endToEnd copies the fields of a header that are not for one connection only.
+func endToEnd(h http.Header) whittle.Header {
+	named := connectionNames(h)
+	out := make(whittle.Header, len(h))
+	for name, values := range h {
+		if len(values) > 0 && !hopByHop(name) && (named == nil || !contains(named, name)) {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// recordedBody shows a request's body to the recording as it is read.
+type recordedBody struct {
+	io.ReadCloser
+	rec *recording
+}
+
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.rec.request.add(p[:n])
+	}
+	if err == io.EOF {
+		b.rec.ended.Store(true)
+	}
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (c *recording) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (c *recording) Flush() {
+	if f, ok := c.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *recording) WriteHeader(status int) {
+	c.begin(status)
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// begin keeps the head of the final answer.
+func (c *recording) begin(status int) {
+	if c.status != 0 || status < http.StatusOK {
+		return
+	}
+	h := c.ResponseWriter.Header()
+	c.status, c.head = status, endToEnd(h)
+	if isStream(h) {
+		c.answer.drop() // it may go on for hours
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (c *recording) Write(p []byte) (int, error) {
+	c.begin(http.StatusOK)
+	n, err := c.ResponseWriter.Write(p)
+	if n > 0 {
+		c.answer.add(p[:n])
+	}
+	return n, err
+}
+
+// drop gives the copies back; more than once does no harm.
+func (c *recording) drop() {
+	c.request.drop()
+	c.answer.drop()
+}
+
+// finish hands the exchange over, or counts why not.
+func (c *recording) finish(res *result) {
+	counts := &c.g.records.counts
+	switch {
+	case res.streamed:
+		counts.streaming.Add(1)
+		return
+	case res.failure == whittle.FailedCanceled:
+		counts.canceled.Add(1)
+		return
+	case res.failure == whittle.NoFailure && c.head["Content-Length"] != nil:
+		c.Flush() // the rest is not the user's to wait for
+	}
+	x := &whittle.Exchange{
+		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.side,
+		Request: whittle.Request{Method: c.r.Method, Target: c.target, Host: c.r.Host, Header: c.header},
+	}
+	a := whittle.Answer{Latency: res.latency, Failure: res.failure, Detail: res.detail}
+	ok := c.body(&c.request, &x.Request.Body, &x.Request.Truncated, c.readWhole)
+	if ok && res.failure == whittle.NoFailure {
+		a.Status, a.Header, a.Trailer = c.status, c.head, c.trailer()
+		ok = c.body(&c.answer, &a.Body, &a.Truncated, nil)
+	}
+	defer c.g.records.budget.give(int64(len(x.Request.Body) + len(a.Body)))
+	if !ok {
+		counts.starved.Add(1)
+		return
+	}
+	if x.Served == whittle.Candidate {
+		x.Candidate = a
+	} else {
+		x.Monolith = a
+	}
+	if c.g.opts.Record(x) {
+		counts.taken.Add(1)
+	} else {
+		counts.full.Add(1)
+	}
+}
+
+// readWhole reports whether all of the request's body has been read, of so many
+// bytes.
+func (c *recording) readWhole(size int64) bool {
+	return c.length >= 0 && size == c.length || c.length < 0 && c.ended.Load()
+}
+
+// body moves a copy into memory of its own; false where there was none for it.
+// A body that was too long, or not whole, is left out and said to be.
+func (c *recording) body(from *capture, into *[]byte, truncated *bool, whole func(size int64) bool) bool {
+	state, size := from.now()
+	switch {
+	case state == starved:
+		return false
+	case state == cut, whole != nil && !whole(size):
+		*truncated = true
+		return true
+	}
+	body, ok := from.flatten()
+	if len(body) > 0 {
+		*into = body
+	}
+	return ok
+}
+
+// trailer is what followed the answer's body, nil for nothing.
+func (c *recording) trailer() whittle.Header {
+	h := maps.Clone(c.ResponseWriter.Header())
+	var out whittle.Header
+	for name, values := range trailersOf(h) {
+		if out == nil {
+			out = whittle.Header{}
+		}
+		out[strings.TrimPrefix(name, http.TrailerPrefix)] = values
+	}
+	return out
+}

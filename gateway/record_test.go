@@ -1,0 +1,287 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// tape is what a gateway recorded.
+type tape struct {
+	mu   sync.Mutex // guards the following
+	kept []*whittle.Exchange
+	full bool
+}
+
+func (p *tape) take(x *whittle.Exchange) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.full {
+		p.kept = append(p.kept, x)
+	}
+	return !p.full
+}
+
+// rolls waits until so many exchanges are on the tape.
+func (p *tape) rolls(t *testing.T, n int) []*whittle.Exchange {
+	t.Helper()
+	waits(t, 20*time.Second, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.kept) >= n
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.kept) != n {
+		t.Fatalf("%d exchanges are recorded, want %d", len(p.kept), n)
+	}
+	return p.kept
+}
+
+func recordedBy(p *tape, bound int64) func(*Options) {
+	return func(o *Options) { o.Record, o.RecordBody = p.take, bound }
+}
+
+// TestRecord: whoever answers, and with or without a route, what the user asked
+// and got is recorded.
+func TestRecord(t *testing.T) {
+	var p tape
+	spec := everything()
+	spec.Record = whittle.All
+	monolith := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Trailer", "X-Sum")
+		w.Header().Set("X-From", "monolith")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = fmt.Fprintf(w, "monolith got %s", b)
+		w.(http.Flusher).Flush()
+		w.Header().Set("X-Sum", "7")
+	})
+	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p, 0))
+	ask := func(path, body string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPut, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-User", "u")
+		s.gets(r)
+	}
+	ask("/elsewhere?x=1", "one")
+	s.g.RecordRest(whittle.All)
+	ask("/elsewhere?x=2", "two")
+	ask("/work", "three")
+	s.g.Apply(s.route, whittle.All, whittle.PhaseShift)
+	ask("/work", "four")
+
+	kept := p.rolls(t, 3)
+	x := kept[0]
+	if x.Route != "" || x.Request.Target != "/elsewhere?x=2" || x.Request.Method != http.MethodPut || string(x.Request.Body) != "two" || x.Served != whittle.Monolith {
+		t.Errorf("%+v", x)
+	}
+	if a := &x.Monolith; a.Status != http.StatusAccepted || a.Header.Get("X-From") != "monolith" || string(a.Body) != "monolith got two" || a.Trailer.Get("X-Sum") != "7" || a.Latency <= 0 {
+		t.Errorf("%+v", a)
+	}
+	if x = kept[1]; x.Route != "/work" || string(x.Monolith.Body) != "monolith got three" {
+		t.Errorf("%+v", x)
+	}
+	if x = kept[2]; x.Served != whittle.Candidate || string(x.Candidate.Body) != "candidate" || string(x.Request.Body) != "four" {
+		t.Errorf("%+v", x)
+	}
+	if _, idle := x.Request.Header["X-Idempotency-Key"]; idle {
+		t.Error("a field that was not sent is recorded")
+	}
+	waits(t, 10*time.Second, func() bool { return s.g.Records() == Records{Taken: 3} })
+	s.rests()
+	if held := s.g.records.held.Load(); held != 0 {
+		t.Errorf("%d bytes are still held", held)
+	}
+}
+
+// TestRecordSkips: what cannot be recorded whole is counted, and never held on
+// to.
+func TestRecordSkips(t *testing.T) {
+	var p tape
+	long := strings.Repeat("x", 5000)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/long", func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, string(b)+long)
+	})
+	mux.HandleFunc("/unread", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+	mux.HandleFunc("/stream", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: x\n\n")
+	})
+	mux.HandleFunc("/broken", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), recordedBy(&p, 1000))
+	s.g.RecordRest(whittle.All)
+	ask := func(path, body string, header ...string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	ask("/long", "short")
+	ask("/stream", "")
+	ask("/stream", "", "Accept", "text/event-stream")
+	ask("/broken", "x")
+	kept := p.rolls(t, 2)
+	if x := kept[0]; string(x.Request.Body) != "short" || !x.Monolith.Truncated || x.Monolith.Body != nil || x.Monolith.Status != http.StatusOK {
+		t.Errorf("%+v", x)
+	}
+	if a := kept[1].Monolith; a.Failure != whittle.FailedReset || a.Status != 0 || a.Detail == "" {
+		t.Errorf("%+v", a)
+	}
+	p.mu.Lock()
+	p.full = true
+	p.mu.Unlock()
+	ask("/unread", strings.Repeat("y", 900))
+	waits(t, 10*time.Second, func() bool { return s.g.Records() == Records{Taken: 2, Shed: 1, Skipped: 2} })
+	if held := s.g.records.held.Load(); held != 0 {
+		t.Errorf("%d bytes are still held", held)
+	}
+}
+
+// TestRecordStarves: without memory for copies users are served, and the copies
+// are shed.
+func TestRecordStarves(t *testing.T) {
+	var p tape
+	s := open(t, everything(), says(http.StatusOK, strings.Repeat("x", 10_000)), says(http.StatusOK, "c"),
+		recordedBy(&p, 0), func(o *Options) { o.Limits.CopyBytes = 3 << 10 })
+	s.g.RecordRest(whittle.All)
+	for range 5 {
+		resp, err := http.Get(s.url + "/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := io.ReadAll(resp.Body); len(b) != 10_000 {
+			t.Errorf("%d bytes reached the user", len(b))
+		}
+		resp.Body.Close()
+	}
+	waits(t, 10*time.Second, func() bool { return s.g.Records() == Records{Shed: 5} })
+}
+
+// TestRecordKeepsConnections: a connection is in the sample or out of it, its
+// exchanges are numbered and in order, and about the share of them is in.
+func TestRecordKeepsConnections(t *testing.T) {
+	var p tape
+	srv := httptest.NewServer(says(http.StatusOK, "ok"))
+	defer srv.Close()
+	g, err := New(Options{Monolith: upstreamAt(srv.URL), Record: p.take})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.RecordRest(whittle.Percent(50))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(ctx, l) }()
+	const conns, each = 60, 4
+	for c := range conns {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(conn)
+		for i := range each {
+			fmt.Fprintf(conn, "GET /%d/%d HTTP/1.1\r\nHost: x\r\n\r\n", c, i)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		conn.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range g.table.Load().upstreams {
+		u.close()
+	}
+	byConn := map[uint64][]string{}
+	for _, x := range p.kept {
+		byConn[x.Conn] = append(byConn[x.Conn], x.Request.Target)
+	}
+	if byConn[0] != nil {
+		t.Error("a connection has no number")
+	}
+	// Binomial(60, 1/2): outside of 10 to 50 once in ten million runs.
+	if len(byConn) < 10 || len(byConn) > 50 {
+		t.Errorf("%d of %d connections are in a sample of a half", len(byConn), conns)
+	}
+	turns := 0 // the sample changes once a minute
+	for conn, targets := range byConn {
+		if len(targets) != each {
+			turns++
+		}
+		for i := 1; i < len(targets); i++ {
+			if targets[i] <= targets[i-1] {
+				t.Errorf("connection %d is out of order: %v", conn, targets)
+			}
+		}
+	}
+	if turns > 2 {
+		t.Errorf("%d connections have gaps", turns)
+	}
+}
+
+// BenchmarkRecord puts a request through the gateway with recording off, on and
+// outside the sample, and all of it recorded.
+func BenchmarkRecord(b *testing.B) {
+	upstream := httptest.NewServer(says(http.StatusOK, strings.Repeat("x", 100)))
+	defer upstream.Close()
+	for _, way := range []struct {
+		name  string
+		take  func(*whittle.Exchange) bool
+		share whittle.Share
+	}{
+		{"off", nil, 0},
+		{"outside the sample", func(*whittle.Exchange) bool { return true }, 0},
+		{"all", func(*whittle.Exchange) bool { return true }, whittle.All},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			g, err := New(Options{Monolith: upstreamAt(upstream.URL), Record: way.take})
+			if err != nil {
+				b.Fatal(err)
+			}
+			g.RecordRest(way.share)
+			b.ReportAllocs()
+			for b.Loop() {
+				if w := inMemory(g, httptest.NewRequest("GET", "/work", nil)); w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+			for _, u := range g.table.Load().upstreams {
+				u.close()
+			}
+		})
+	}
+}
