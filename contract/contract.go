@@ -208,6 +208,14 @@ type EnumValue struct {
 	Number     int32
 }
 
+// Word is the value in JSON.
+func (v *EnumValue) Word() string {
+	if v.JSON != "" {
+		return v.JSON
+	}
+	return v.Name
+}
+
 // Guess is something that the exchanges suggest and do not prove.
 type Guess struct {
 	// Path is what it is about: "response $.items[*].price".

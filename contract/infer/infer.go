@@ -18,9 +18,12 @@ type Options struct {
 	// Route narrows the exchanges to one route by its name. Empty: all.
 	Route string
 	// Before is the contract of an earlier run: names and numbers stay as they
-	// are in it. Nil: there is none.
+	// are in it, and so do its package and its service. Nil: there is none.
 	Before *contract.Contract
 	Limits Limits
+
+	// opaque are bodies ("GetUser response") that are not looked into.
+	opaque map[string]bool
 }
 
 // Limits bound what is kept while the log is read. Zero: the default.
@@ -34,12 +37,49 @@ type Limits struct {
 	Depth int
 }
 
-// Infer reads the entries once and gives the contract that all of them fit.
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		at *int
+		is int
+	}{{&l.Endpoints, 64}, {&l.Nodes, 20_000}, {&l.Depth, 24}} {
+		if *d.at <= 0 {
+			*d.at = d.is
+		}
+	}
+	return l
+}
+
+// Infer reads the entries once and gives the contract that all of them fit. It
+// fails where an entry cannot be read, and, as NotFound, where no exchange
+// shows an endpoint.
 func Infer(entries iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, error) {
-	for _, err := range entries {
+	o.Limits = o.Limits.withDefaults()
+	l := newLog(o)
+	for x, err := range entries {
 		if err != nil {
 			return nil, err
 		}
+		l.see(x)
 	}
-	return nil, whittle.Errorf(whittle.Unsupported, "infer: not yet")
+	i := &inference{o: o, log: l, before: newEarlier(o.Before), done: map[string]bool{}}
+	c := i.build()
+	if len(c.Methods) == 0 {
+		return nil, l.nothing()
+	}
+	return c, nil
+}
+
+// nothing says why no endpoint came of the exchanges.
+func (l *log) nothing() error {
+	err := whittle.Errorf(whittle.NotFound, "infer contract: none of %d exchanges shows an endpoint", l.seen)
+	switch {
+	case l.seen == 0 && l.o.Route != "":
+		return err.WithHint("no exchange is of the route " + l.o.Route + "; record ls lists the routes of a log")
+	case l.seen == 0:
+		return err.WithHint("record some exchanges first")
+	}
+	if why := l.left.most(); why != "" {
+		return err.WithHint("most often: " + why)
+	}
+	return err
 }

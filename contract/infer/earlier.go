@@ -1,0 +1,210 @@
+package infer
+
+import (
+	"math"
+
+	"whittle/contract"
+)
+
+// earlier is the contract of an earlier run, by what endpoints are. Its methods
+// are safe on nil: then there was none.
+type earlier struct {
+	c       *contract.Contract
+	methods map[string]*contract.Method
+}
+
+func newEarlier(c *contract.Contract) *earlier {
+	if c == nil {
+		return nil
+	}
+	e := &earlier{c: c, methods: map[string]*contract.Method{}}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		e.methods[patternKey(m.HTTP.Method, m.HTTP.Pattern)] = m
+	}
+	return e
+}
+
+func (e *earlier) method(k string) *contract.Method {
+	if e == nil {
+		return nil
+	}
+	return e.methods[k]
+}
+
+func (e *earlier) message(name string) *contract.Message {
+	if e == nil || name == "" {
+		return nil
+	}
+	return e.c.Message(name)
+}
+
+// earlierBody is what the earlier run made of a body.
+type earlierBody struct {
+	e     *earlier
+	form  contract.BodyForm
+	field *contract.Field // of Whole
+	// nulls and omits are known only where the contract was inferred, too.
+	inferred     bool
+	nulls, omits map[string]bool
+}
+
+func (e *earlier) body(m *contract.Method, answer bool) *earlierBody {
+	if m == nil {
+		return nil
+	}
+	form, field, unset, in := m.HTTP.Body.Form, m.HTTP.Body.Field, m.HTTP.Body.Unset, m.Input
+	if answer {
+		form, field, unset, in = m.HTTP.Answer.Form, m.HTTP.Answer.Field, m.HTTP.Answer.Unset, m.Output
+	}
+	return &earlierBody{
+		e: e, form: form, field: namedField(e.message(in), field), inferred: m.Seen > 0,
+		nulls: setOf(unset.Nulls), omits: setOf(unset.Omits),
+	}
+}
+
+func setOf(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range list {
+		out[s] = true
+	}
+	return out
+}
+
+func (b *earlierBody) whole() bool { return b != nil && b.form == contract.Whole }
+
+// rootMessage is the message that a whole body, or each of its elements, was.
+func (b *earlierBody) rootMessage() string {
+	if b == nil || b.field == nil || b.field.Type != contract.MessageType {
+		return ""
+	}
+	return b.field.Ref
+}
+
+// below is the message that a field of a message had.
+func (b *earlierBody) below(message, key string) string {
+	if b == nil {
+		return ""
+	}
+	if f := fieldOf(b.e.message(message), key); f != nil && f.Type == contract.MessageType {
+		return f.Ref
+	}
+	return ""
+}
+
+// fieldOf finds a field by its JSON name, nil where there is none.
+func fieldOf(m *contract.Message, json string) *contract.Field {
+	if m != nil {
+		for i := range m.Fields {
+			if m.Fields[i].JSONName() == json {
+				return &m.Fields[i]
+			}
+		}
+	}
+	return nil
+}
+
+// namedField finds a field by its proto name, nil where there is none.
+func namedField(m *contract.Message, name string) *contract.Field {
+	if m != nil {
+		for i := range m.Fields {
+			if m.Fields[i].Name == name {
+				return &m.Fields[i]
+			}
+		}
+	}
+	return nil
+}
+
+// join gives the type that holds what the earlier run's field held and what the
+// shape saw; s is nil for what is no JSON.
+func join(was *contract.Field, now typed, s *shape) typed {
+	before := typed{typ: was.Type, repeated: was.Repeated, isMap: was.Map, child: now.child}
+	exact := s == nil || s.lossy() == 0
+	switch {
+	case sameWire(was, now):
+		if widerInt(was.Type, now.typ) {
+			return before
+		}
+		return now
+	case was.Type == contract.Value && before.singular() && exact:
+		return anyValue
+	case s != nil && s.nulls == s.seen && exact: // only nulls now
+		return before
+	case before.repeated != now.repeated || before.isMap != now.isMap:
+		return anyValue
+	case was.Type == contract.Value && exact:
+		return before
+	case isNumber(was.Type) && isNumber(now.typ):
+		return joinNumbers(before, now, s, exact)
+	case was.Type == contract.EnumType && now.typ == contract.String:
+		return now
+	case now.typ == contract.Value && now.singular():
+		return now
+	case !now.singular():
+		now.typ, now.child = contract.Value, nil
+		return now
+	}
+	return anyValue
+}
+
+func joinNumbers(before, now typed, s *shape, exact bool) typed {
+	switch {
+	case before.typ == contract.Double && exact:
+		return before
+	case now.typ == contract.Double || before.typ == contract.Double:
+		return now
+	case before.typ == contract.Uint64 && s != nil && !s.number.negative:
+		return before
+	}
+	return now
+}
+
+func isNumber(t contract.Type) bool {
+	return t == contract.Int32 || t == contract.Int64 || t == contract.Uint64 || t == contract.Double
+}
+
+// widerInt says that a holds all that b holds, and more.
+func widerInt(a, b contract.Type) bool { return a == contract.Int64 && b == contract.Int32 }
+
+// sameWire reports whether what was written as the one is read as the other:
+// the same type, or an int32 and an int64, which are the same varint.
+func sameWire(was *contract.Field, t typed) bool {
+	if was.Repeated != t.repeated || was.Map != t.isMap {
+		return false
+	}
+	ints := func(t contract.Type) bool { return t == contract.Int32 || t == contract.Int64 }
+	switch {
+	case ints(was.Type) && ints(t.typ):
+		return true
+	case was.Type != t.typ:
+		return false
+	case was.Type == contract.MessageType:
+		return t.child == nil || t.child.before == was.Ref
+	case was.Type == contract.EnumType:
+		return true
+	}
+	return true
+}
+
+// nextNumber is the first number that a message never had. 19000 to 19999 are
+// protobuf's own.
+func nextNumber(m *contract.Message) int32 {
+	next := int32(1)
+	if m != nil {
+		for _, f := range m.Fields {
+			next = max(next, f.Number+1)
+		}
+		for _, n := range m.Reserved {
+			next = max(next, n+1)
+		}
+	}
+	return skipOwn(next)
+}
+
+func skipOwn(n int32) int32 {
+	if n >= 19000 && n <= 19999 {
+		return 20000
+	}
+	return min(n, math.MaxInt32>>2)
+}

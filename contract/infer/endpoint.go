@@ -1,0 +1,224 @@
+package infer
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"whittle"
+	"whittle/capture"
+)
+
+const (
+	// maxStatuses bounds the statuses of one endpoint, maxExample the bytes of
+	// the body that a failure's example keeps.
+	maxStatuses = 32
+	maxExample  = 4 << 10
+)
+
+// endpoint is what was seen of one method and path pattern.
+type endpoint struct {
+	method   string
+	segments []segment
+	// first is its place in the order in which endpoints came.
+	first int
+	seen  int
+	path  []*param // one of each wildcard
+	query params
+	body  contents
+	// answers are by status.
+	answers map[int]*answers
+	// failed had no answer, cut a body that was too long to be kept whole.
+	failed, cut int
+	// headers counts the successes' headers that no message carries.
+	headers tally
+	unseen  unseen
+	repeats repeats
+	echoes  echoes
+}
+
+// answers are those of one status.
+type answers struct {
+	contents
+
+	n       int
+	types   tally
+	example whittle.Answer
+}
+
+func newEndpoint(method string, segments []segment, first int) *endpoint {
+	e := &endpoint{method: method, segments: segments, first: first, answers: map[int]*answers{}}
+	for _, s := range segments {
+		if s.wild {
+			e.path = append(e.path, &param{})
+		}
+	}
+	return e
+}
+
+// see takes one exchange that falls under the endpoint.
+func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bounds) {
+	e.seen++
+	if x.Answer.Failure != whittle.NoFailure {
+		e.failed++
+		return
+	}
+	if x.Request.Truncated || x.Answer.Truncated {
+		e.cut++
+		return
+	}
+	a := e.answers[x.Answer.Status]
+	if a == nil {
+		if len(e.answers) == maxStatuses {
+			return
+		}
+		a = &answers{example: exampleOf(&x.Answer)}
+		e.answers[x.Answer.Status] = a
+	}
+	a.n++
+	a.types.add(x.Answer.Header.Get("Content-Type"))
+	hash := stir(uint64(x.Answer.Status))
+	if x.Answer.Status/100 != 2 {
+		// What a refused request looks like says nothing of what is served.
+		e.unseen.see(hash)
+		return
+	}
+	wilds := e.wildcards(path)
+	for i, v := range wilds {
+		e.path[i].see(v)
+	}
+	seeValues(&e.query, query)
+	request := e.body.see(x.Request.Header, x.Request.Body, b)
+	answer := a.see(x.Answer.Header, x.Answer.Body, b)
+	for name := range x.Answer.Header {
+		if !carriedElsewhere[name] {
+			e.headers.add(name)
+		}
+	}
+	for name := range query {
+		hash += stir(textHash(name))
+	}
+	if request != nil {
+		hash += stir(structure(request, maxDocumentDepth) + 1)
+	}
+	if answer != nil {
+		hash += structure(answer, maxDocumentDepth)
+	}
+	e.unseen.see(stir(hash))
+	e.repeats.see(x, answer)
+	e.echoes.see(e, wilds, query, request, answer, x.Answer.Body)
+}
+
+// carriedElsewhere are the headers that say nothing of the answer's meaning, or
+// that every server makes for itself.
+var carriedElsewhere = map[string]bool{
+	"Content-Type": true, "Content-Length": true, "Date": true, "Connection": true, "Keep-Alive": true, "Server": true,
+	"Transfer-Encoding": true, "X-Powered-By": true, "Vary": true, "Etag": true, "Content-Encoding": true,
+}
+
+func exampleOf(a *whittle.Answer) whittle.Answer {
+	c := *a
+	if len(c.Body) > maxExample {
+		c.Body, c.Truncated = c.Body[:maxExample], true
+	}
+	c.Body = slices.Clone(c.Body)
+	c.Header = maps.Clone(c.Header)
+	return c
+}
+
+// wildcards are the path's texts at the wildcards.
+func (e *endpoint) wildcards(path []string) []string {
+	var out []string
+	for i, s := range e.segments {
+		if s.wild && i < len(path) {
+			out = append(out, path[i])
+		}
+	}
+	return out
+}
+
+// success is the status of the answers that the method gives: the 2xx that was
+// seen most often, 0 where there was none.
+func (e *endpoint) success() int {
+	best := 0
+	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
+		if status/100 == 2 && (best == 0 || e.answers[status].n > e.answers[best].n) {
+			best = status
+		}
+	}
+	return best
+}
+
+// safe reports whether a method changes nothing, by HTTP's own words.
+func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+
+// signature is what the successes look like: names of the object, or of an
+// array's objects. 0: it has no structure to know it by.
+func (e *endpoint) signature() uint64 {
+	a := e.answers[e.success()]
+	if a == nil || a.json == 0 {
+		return 0
+	}
+	s, h := &a.shape, uint64(1)
+	if s.element != nil {
+		s, h = s.element, 2
+	}
+	if len(s.keys) < 2 {
+		return 0
+	}
+	for _, k := range s.keys {
+		if 2*s.fields[k].seen >= s.objects {
+			h += stir(textHash(k))
+		}
+	}
+	return h
+}
+
+// absorb joins another endpoint's exchanges in, whose literal at the segment
+// becomes a value of this one's wildcard there.
+func (e *endpoint) absorb(o *endpoint, at int) {
+	wild := 0
+	for i, s := range o.segments {
+		switch {
+		case i == at && !s.wild:
+			for range o.successes() {
+				e.path[wild].see(s.literal)
+			}
+			wild++
+		case s.wild:
+			e.path[wild].absorb(o.path[wild])
+			wild++
+		case e.segments[i].wild:
+			wild++
+		}
+	}
+	e.first = min(e.first, o.first)
+	e.seen += o.seen
+	e.query.absorb(&o.query)
+	e.body.absorb(&o.body)
+	for status, a := range o.answers {
+		mine := e.answers[status]
+		if mine == nil {
+			mine = &answers{example: a.example}
+			e.answers[status] = mine
+		}
+		mine.contents.absorb(&a.contents)
+		mine.n += a.n
+		mine.types.absorb(&a.types)
+	}
+	e.failed += o.failed
+	e.cut += o.cut
+	e.headers.absorb(&o.headers)
+	e.unseen.absorb(&o.unseen)
+	e.repeats.absorb(&o.repeats)
+}
+
+func (e *endpoint) successes() int {
+	n := 0
+	for status, a := range e.answers {
+		if status/100 == 2 {
+			n += a.n
+		}
+	}
+	return n
+}

@@ -1,0 +1,106 @@
+package infer
+
+import (
+	"slices"
+
+	"whittle/contract"
+)
+
+// message makes a message of planned fields. Names and numbers are those of the
+// earlier run where it had the field.
+func message(name string, fields []planned, was *contract.Message) contract.Message {
+	m := contract.Message{Name: name}
+	if was != nil {
+		m.Reserved = slices.Clone(was.Reserved)
+	}
+	sortLikeBefore(fields, was)
+	nameFields(fields)
+	next := nextNumber(was)
+	for i := range fields {
+		p := &fields[i]
+		f := &p.field
+		f.JSON = p.key
+		f.Type, f.Repeated, f.Map = p.typed.typ, p.typed.repeated, p.typed.isMap
+		switch {
+		case p.typed.child != nil:
+			f.Ref = p.typed.child.name
+		case p.was != nil && !p.moved:
+			f.Ref = p.was.Ref
+		}
+		f.Optional = p.optional && p.typed.singular()
+		f.Doc = p.doc()
+		if p.was != nil && !p.moved {
+			f.Number = p.was.Number
+			f.Optional = f.Optional || p.was.Optional && p.typed.singular()
+		} else {
+			if p.moved {
+				m.Reserved = append(m.Reserved, p.was.Number)
+			}
+			f.Number = next
+			next = skipOwn(next + 1)
+		}
+		m.Fields = append(m.Fields, *f)
+	}
+	slices.Sort(m.Reserved)
+	return m
+}
+
+// sortLikeBefore puts the fields of the earlier run first, in its order, so
+// that the .proto file changes only where something is new.
+func sortLikeBefore(fields []planned, was *contract.Message) {
+	if was == nil {
+		return
+	}
+	at := func(p planned) int {
+		if p.was == nil {
+			return len(was.Fields)
+		}
+		return slices.IndexFunc(was.Fields, func(f contract.Field) bool { return f.Name == p.was.Name })
+	}
+	slices.SortStableFunc(fields, func(a, b planned) int { return at(a) - at(b) })
+}
+
+// nameFields gives each field its name in proto. No name is another field's
+// name in JSON, nor do two have the same default name in JSON: compilers
+// refuse the one, and readers that accept both names mistake the other.
+func nameFields(fields []planned) {
+	names, camel, keys := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i := range fields {
+		if fields[i].name == "" {
+			keys[fields[i].key] = true
+		}
+	}
+	give := func(p *planned, name string) {
+		p.field.Name = name
+		names[name], camel[contract.DefaultJSON(name)] = true, true
+		if p.key == "" {
+			p.key = contract.DefaultJSON(name)
+			keys[p.key] = true
+		}
+	}
+	for i := range fields {
+		if p := &fields[i]; p.was != nil {
+			p.key = p.was.JSONName()
+			give(p, p.was.Name)
+		}
+	}
+	taken := func(own string) func(string) bool {
+		return func(n string) bool {
+			d := contract.DefaultJSON(n)
+			return names[n] || camel[d] || keys[n] && n != own || own == "" && keys[d]
+		}
+	}
+	// Names that are a field's in JSON already come before those that are made.
+	for _, made := range []bool{false, true} {
+		for i := range fields {
+			p := &fields[i]
+			want := p.name
+			if want == "" {
+				want = contract.FieldName(p.key)
+			}
+			if p.field.Name == "" && made == (p.name != "" || want != p.key) {
+				give(p, contract.Unique(want, "_", taken(p.key)))
+			}
+		}
+	}
+}

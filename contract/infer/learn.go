@@ -1,0 +1,65 @@
+package infer
+
+import (
+	"iter"
+	"strings"
+
+	"whittle/capture"
+	"whittle/contract"
+)
+
+// maxRounds bounds how often a contract is made again without the bodies that
+// did not hold.
+const maxRounds = 4
+
+// Learn infers a contract and proves it by the same exchanges: open gives them
+// from the start each time. A body that does not come back the same is not
+// looked into any more, and the guesses say so. The proof is that of the
+// contract which is given; it may have breaks left, where the exchanges changed
+// between two readings or a path or a query does not hold.
+func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, *Proof, error) {
+	o.opaque = map[string]bool{}
+	for round := 1; ; round++ {
+		c, err := Infer(open(), o)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := Check(route(open(), o.Route), c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !o.demote(p) || round == maxRounds {
+			return c, p, nil
+		}
+	}
+}
+
+// demote notes the bodies that broke. It reports whether one is new.
+func (o *Options) demote(p *Proof) bool {
+	found := false
+	for _, b := range p.Broken {
+		label, _, _ := strings.Cut(b.Path, " ")
+		if k := b.Method + " " + label; !o.opaque[k] {
+			o.opaque[k] = true
+			found = true
+		}
+	}
+	return found
+}
+
+// route narrows entries to one route. Empty: all.
+func route(entries iter.Seq2[*capture.Entry, error], name string) iter.Seq2[*capture.Entry, error] {
+	if name == "" {
+		return entries
+	}
+	return func(yield func(*capture.Entry, error) bool) {
+		for x, err := range entries {
+			if err == nil && x.Route != name {
+				continue
+			}
+			if !yield(x, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package infer
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+)
+
+// log gathers what an exchange log holds, endpoint by endpoint.
+type log struct {
+	o         Options
+	b         bounds
+	endpoints map[string]*endpoint
+	// routes are the patterns by a route's name, read once.
+	routes map[string]*routePath
+	seen   int
+	made   int // endpoints
+	// left counts the exchanges that belong to no endpoint, by why.
+	left tally
+}
+
+type routePath struct {
+	method   string
+	segments []segment
+	ok       bool
+}
+
+// room is how many endpoints are told apart while the log is read, as a
+// multiple of how many there may be in the end: literals that turn out to be
+// values come one by one.
+const room = 8
+
+func newLog(o Options) *log {
+	return &log{
+		o: o, b: bounds{most: o.Limits.Nodes, depth: o.Limits.Depth},
+		endpoints: map[string]*endpoint{}, routes: map[string]*routePath{},
+	}
+}
+
+func (l *log) see(x *capture.Entry) {
+	if l.o.Route != "" && x.Route != l.o.Route {
+		return
+	}
+	l.seen++
+	path, query, ok := target(x.Request.Target)
+	if why := l.leave(x, ok, query); why != "" {
+		l.left.add(why)
+		return
+	}
+	if e := l.endpoint(x, path); e != nil {
+		e.see(x, path, query, &l.b)
+	} else {
+		l.left.add("endpoints were too many")
+	}
+}
+
+// leave says why an exchange is not looked at.
+func (l *log) leave(x *capture.Entry, ok bool, query url.Values) string {
+	switch m := x.Request.Method; {
+	case x.Served == whittle.Candidate:
+		return "the candidate answered, not the monolith"
+	case !ok || !validValues(query):
+		return "the target was malformed"
+	case m != "GET" && m != "POST" && m != "PUT" && m != "PATCH" && m != "DELETE":
+		return "the method was " + m
+	case x.Answer.Status == 101:
+		return "the connection was upgraded"
+	case m == "GET" && isAsset(x.Answer.Header.Get("Content-Type")):
+		return "the answer was a file: an image, a font, a style sheet, a script"
+	}
+	return ""
+}
+
+func validValues(values url.Values) bool {
+	for name, vs := range values {
+		if !utf8.ValidString(name) || slices.ContainsFunc(vs, func(v string) bool { return !utf8.ValidString(v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func isAsset(contentType string) bool {
+	for _, p := range []string{"image/", "font/", "video/", "audio/", "text/css", "text/javascript", "application/javascript", "application/wasm"} {
+		if strings.HasPrefix(contentType, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func sortedNames(values url.Values) []string { return slices.Sorted(maps.Keys(values)) }
+
+// endpoint finds or makes the one that an exchange belongs to, nil where there
+// is no room for one more.
+func (l *log) endpoint(x *capture.Entry, path []string) *endpoint {
+	if r := l.route(x.Route); r.ok && len(r.segments) == len(path) && (r.method == "" || r.method == x.Request.Method) {
+		return l.make(x.Request.Method, r.segments)
+	}
+	segments := guessSegments(path)
+	k := key(x.Request.Method, segments)
+	if e := l.endpoints[k]; e != nil {
+		return e
+	}
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		if e := l.endpoints[k]; e.method == x.Request.Method && matches(e.segments, path) {
+			return e
+		}
+	}
+	if len(l.endpoints) >= room*l.o.Limits.Endpoints {
+		l.collapse()
+	}
+	return l.make(x.Request.Method, segments)
+}
+
+func (l *log) make(method string, segments []segment) *endpoint {
+	k := key(method, segments)
+	e := l.endpoints[k]
+	if e == nil && len(l.endpoints) < room*l.o.Limits.Endpoints {
+		l.made++
+		e = newEndpoint(method, segments, l.made)
+		l.endpoints[k] = e
+	}
+	return e
+}
+
+func (l *log) route(name string) *routePath {
+	r := l.routes[name]
+	if r == nil {
+		r = &routePath{}
+		if name != "" {
+			r.method, r.segments, r.ok = routePattern(name)
+		}
+		if len(l.routes) < 1024 {
+			l.routes[name] = r
+		}
+	}
+	return r
+}
+
+// siblings is how many literals of one place must look the same before they are
+// taken for values.
+const siblings = 12
+
+// collapse joins endpoints that differ in one literal only and answer with the
+// same structure, where there are many of them: "/articles/first-light" and
+// eleven more are "/articles/{article}".
+func (l *log) collapse() {
+	type group struct {
+		at      int
+		members []*endpoint
+	}
+	groups := map[string]*group{}
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		e := l.endpoints[k]
+		sig := e.signature()
+		if sig == 0 {
+			continue
+		}
+		for i, s := range e.segments {
+			if s.wild || s.literal == "" || i == 0 {
+				continue
+			}
+			open := slices.Clone(e.segments)
+			open[i] = segment{wild: true, chosen: true}
+			id := fmt.Sprint(key(e.method, open), i, sig)
+			if groups[id] == nil {
+				groups[id] = &group{at: i}
+			}
+			groups[id].members = append(groups[id].members, e)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[id]
+		// An endpoint may have gone into another group by now.
+		g.members = slices.DeleteFunc(g.members, func(e *endpoint) bool { return l.endpoints[key(e.method, e.segments)] != e })
+		if len(g.members) >= siblings {
+			l.join(g.members, g.at)
+		}
+	}
+}
+
+func (l *log) join(members []*endpoint, at int) {
+	segments := slices.Clone(members[0].segments)
+	segments[at] = segment{wild: true, chosen: true}
+	k := key(members[0].method, segments)
+	whole := l.endpoints[k]
+	if whole == nil {
+		whole = newEndpoint(members[0].method, segments, members[0].first)
+	}
+	whole.segments[at].chosen = true
+	for _, e := range members {
+		whole.absorb(e, at)
+		delete(l.endpoints, key(e.method, e.segments))
+	}
+	l.endpoints[k] = whole
+}
+
+// chosen are the endpoints that the contract has, in the order in which they
+// came: those that were answered with success, the most used where there are
+// too many.
+func (l *log) chosen() []*endpoint {
+	l.collapse()
+	var out []*endpoint
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		e := l.endpoints[k]
+		if why := e.unfit(); why != "" {
+			l.left.addN(fmt.Sprintf("%s: %s", e.label(), why), e.seen)
+			continue
+		}
+		out = append(out, e)
+	}
+	if most := l.o.Limits.Endpoints; len(out) > most {
+		slices.SortStableFunc(out, func(a, b *endpoint) int { return b.seen - a.seen })
+		for _, e := range out[most:] {
+			l.left.addN("endpoints were too many", e.seen)
+		}
+		out = out[:most]
+	}
+	slices.SortStableFunc(out, func(a, b *endpoint) int { return a.first - b.first })
+	return out
+}
+
+func (e *endpoint) label() string {
+	return e.method + " " + pattern(e.segments, wildcardNames(e.segments))
+}
+
+// unfit says why an endpoint cannot be a method.
+func (e *endpoint) unfit() string {
+	a := e.answers[e.success()]
+	switch {
+	case a == nil:
+		return "no answer was a success"
+	case a.binary > 0:
+		return "an answer was neither JSON nor text"
+	case a.encoded > 0:
+		return "an answer was compressed in a way that was not undone when it was recorded"
+	case e.body.binary > 0:
+		return "a request's body was neither JSON, a form, nor text"
+	case e.body.encoded > 0:
+		return "a request's body was compressed"
+	}
+	return ""
+}
+
+// leftOut lists what belongs to no method.
+func (l *log) leftOut() []contract.Guess {
+	var out []contract.Guess
+	for _, why := range slices.Sorted(maps.Keys(l.left.by)) {
+		out = append(out, contract.Guess{
+			Path: "exchanges", Chosen: "left out", Against: "a method for them",
+			Evidence: fmt.Sprintf("%d of %d exchanges: %s", l.left.by[why], l.seen, why),
+		})
+	}
+	if l.left.more > 0 {
+		out = append(out, contract.Guess{
+			Path: "exchanges", Chosen: "left out", Against: "a method for them",
+			Evidence: fmt.Sprintf("%d of %d exchanges, for further reasons", l.left.more, l.seen),
+		})
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package infer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"whittle"
+	"whittle/contract"
+)
+
+// mapping carries JSON through a contract's messages: into a message, its bytes
+// on the wire, and out of it again.
+type mapping struct {
+	c     *contract.Contract
+	types map[string]protoreflect.MessageDescriptor
+}
+
+func newMapping(c *contract.Contract) (*mapping, error) {
+	set, err := c.Descriptor()
+	if err != nil {
+		return nil, err
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "check contract: %w", err)
+	}
+	m := &mapping{c: c, types: map[string]protoreflect.MessageDescriptor{}}
+	for _, msg := range c.Messages {
+		name := protoreflect.FullName(strings.TrimPrefix(c.Package+"."+msg.Name, "."))
+		d, err := files.FindDescriptorByName(name)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Internal, "check contract: %w", err)
+		}
+		m.types[msg.Name], _ = d.(protoreflect.MessageDescriptor)
+	}
+	return m, nil
+}
+
+// wire sends a message over the wire.
+func wire(m protoreflect.Message) (protoreflect.Message, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
+	if err != nil {
+		return nil, err
+	}
+	out := dynamicpb.NewMessage(m.Descriptor())
+	return out, proto.Unmarshal(b, out)
+}
+
+// trip is one body's way through.
+type trip struct {
+	m            *mapping
+	nulls, omits map[string]bool
+}
+
+func (m *mapping) trip(u contract.Unset) *trip {
+	return &trip{m: m, nulls: setOf(u.Nulls), omits: setOf(u.Omits)}
+}
+
+// read fills a message from an object's members.
+func (t *trip) read(v *value, name, path string) (protoreflect.Message, error) {
+	d := t.m.types[name]
+	if d == nil || v.kind != kindObject {
+		return nil, fmt.Errorf("%s is no object of %s", path, name)
+	}
+	msg := dynamicpb.NewMessage(d)
+	for i, k := range v.keys {
+		f := fieldOf(t.m.c.Message(name), k)
+		if f == nil {
+			return nil, fmt.Errorf("%s has no field", path+step(k))
+		}
+		if err := t.readField(msg, f, &v.items[i], path+step(k)); err != nil {
+			return nil, err
+		}
+	}
+	return msg, nil
+}
+
+func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *value, path string) error {
+	fd := msg.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(f.Number))
+	anything := f.Type == contract.Value && !f.Repeated && !f.Map
+	if v.kind == kindNull && !anything {
+		if t.nulls[path] {
+			return nil
+		}
+		return fmt.Errorf("%s is null", path)
+	}
+	switch {
+	case f.Repeated:
+		if v.kind != kindArray {
+			return fmt.Errorf("%s is no array", path)
+		}
+		list := msg.Mutable(fd).List()
+		for i := range v.items {
+			item, err := t.readSingle(f, fd, list.NewElement(), &v.items[i], path+"[*]")
+			if err != nil {
+				return err
+			}
+			list.Append(item)
+		}
+		return nil
+	case f.Map:
+		if v.kind != kindObject {
+			return fmt.Errorf("%s is no object", path)
+		}
+		m := msg.Mutable(fd).Map()
+		for i, k := range v.keys {
+			item, err := t.readSingle(f, fd.MapValue(), m.NewValue(), &v.items[i], path+".*")
+			if err != nil {
+				return err
+			}
+			m.Set(protoreflect.ValueOfString(k).MapKey(), item)
+		}
+		return nil
+	}
+	item, err := t.readSingle(f, fd, msg.NewField(fd), v, path)
+	if err == nil {
+		msg.Set(fd, item)
+	}
+	return err
+}
+
+// readSingle reads one value; empty is a new one of the field's.
+func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, empty protoreflect.Value, v *value, path string) (protoreflect.Value, error) {
+	switch f.Type {
+	case contract.MessageType:
+		m, err := t.read(v, f.Ref, path)
+		return protoreflect.ValueOfMessage(m), err
+	case contract.Value:
+		return empty, readAny(empty.Message(), v)
+	case contract.EnumType:
+		for _, e := range t.m.c.Enums {
+			i := slices.IndexFunc(e.Values, func(w contract.EnumValue) bool { return w.Word() == v.text })
+			if e.Name == f.Ref && i >= 0 && v.kind == kindText {
+				return protoreflect.ValueOfEnum(protoreflect.EnumNumber(e.Values[i].Number)), nil
+			}
+		}
+		return empty, fmt.Errorf("%s is no word of %s", path, f.Ref)
+	}
+	out, ok := scalarOf(f.Type, v.kind, v.text)
+	if !ok {
+		return empty, fmt.Errorf("%s is no %s", path, f.Type)
+	}
+	return out, nil
+}
+
+// scalarOf reads a scalar; texts outside of JSON are of the kind of their type.
+func scalarOf(t contract.Type, k kind, text string) (protoreflect.Value, bool) {
+	var err error
+	switch {
+	case t == contract.String && k == kindText:
+		return protoreflect.ValueOfString(text), true
+	case t == contract.Bool && k == kindBool:
+		return protoreflect.ValueOfBool(text == "true"), true
+	case k != kindNumber:
+	case t == contract.Int32:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 32)
+		return protoreflect.ValueOfInt32(int32(i)), err == nil
+	case t == contract.Int64:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 64)
+		return protoreflect.ValueOfInt64(i), err == nil
+	case t == contract.Uint64:
+		var u uint64
+		u, err = strconv.ParseUint(text, 10, 64)
+		return protoreflect.ValueOfUint64(u), err == nil
+	case t == contract.Double:
+		var d float64
+		d, err = strconv.ParseFloat(text, 64)
+		return protoreflect.ValueOfFloat64(d), err == nil && !math.IsInf(d, 0)
+	}
+	return protoreflect.Value{}, false
+}
+
+// readAny fills a google.protobuf.Value.
+func readAny(m protoreflect.Message, v *value) error {
+	fields := m.Descriptor().Fields()
+	switch v.kind {
+	case kindNull:
+		m.Set(fields.ByName("null_value"), protoreflect.ValueOfEnum(0))
+	case kindBool:
+		m.Set(fields.ByName("bool_value"), protoreflect.ValueOfBool(v.text == "true"))
+	case kindNumber:
+		d, ok := scalarOf(contract.Double, kindNumber, v.text)
+		if !ok {
+			return fmt.Errorf("%.40s is beyond a double", v.text)
+		}
+		m.Set(fields.ByName("number_value"), d)
+	case kindText:
+		m.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v.text))
+	case kindArray:
+		l := m.Mutable(fields.ByName("list_value")).Message()
+		values := l.Mutable(l.Descriptor().Fields().ByName("values")).List()
+		for i := range v.items {
+			item := values.NewElement()
+			if err := readAny(item.Message(), &v.items[i]); err != nil {
+				return err
+			}
+			values.Append(item)
+		}
+	case kindObject:
+		s := m.Mutable(fields.ByName("struct_value")).Message()
+		members := s.Mutable(s.Descriptor().Fields().ByName("fields")).Map()
+		for i, k := range v.keys {
+			item := members.NewValue()
+			if err := readAny(item.Message(), &v.items[i]); err != nil {
+				return err
+			}
+			members.Set(protoreflect.ValueOfString(k).MapKey(), item)
+		}
+	}
+	return nil
+}

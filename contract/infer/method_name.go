@@ -1,0 +1,115 @@
+package infer
+
+import (
+	"strings"
+
+	"whittle/contract"
+)
+
+// resource is what an endpoint is about: the last literal that says something,
+// the one before the last wildcard above it, and whether a wildcard follows.
+type resource struct {
+	last, parent string
+	one          bool
+}
+
+func resourceOf(segments []segment) resource {
+	var r resource
+	wild := false
+	for _, s := range segments {
+		switch {
+		case s.wild:
+			wild = true
+		case telling(s.literal):
+			if wild {
+				r.parent = r.last
+			}
+			r.last, wild = s.literal, false
+		}
+	}
+	r.one = wild
+	return r
+}
+
+// methodName makes a procedure's name of an endpoint: GET /users is ListUsers,
+// GET /users/{user_id} is GetUser, POST /users is CreateUser, POST /Count is
+// Count. list says that the answer has several of what the path names.
+func methodName(method string, segments []segment, list bool) string {
+	r := resourceOf(segments)
+	if r.last == "" {
+		return verbs[method] + "Root"
+	}
+	noun := contract.TypeName(r.last)
+	single := contract.Singular(noun)
+	parent := ""
+	if r.parent != "" {
+		parent = contract.TypeName(contract.Singular(r.parent))
+	}
+	switch {
+	case method == "POST" && (r.one || single == noun):
+		// Something is done, not made: "/Count", "/users/{id}/activate".
+		return noun + parent
+	case method == "POST":
+		return "Create" + parent + single
+	case r.one:
+		return verbs[method] + parent + single
+	case list:
+		return "List" + parent + noun
+	}
+	return verbs[method] + parent + noun
+}
+
+var verbs = map[string]string{"GET": "Get", "POST": "Post", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
+
+// longName joins all literals, for a name that another method has already.
+func longName(method string, segments []segment) string {
+	var b strings.Builder
+	b.WriteString(verbs[method])
+	for _, s := range segments {
+		switch {
+		case s.wild:
+			b.WriteString("By")
+			b.WriteString(contract.TypeName(s.name))
+		case s.literal != "":
+			b.WriteString(contract.TypeName(s.literal))
+		}
+	}
+	name := b.String()
+	return strings.TrimSuffix(strings.ReplaceAll(name, "ByThing", ""), "By")
+}
+
+// serviceName makes the service's name of the literals that all endpoints begin
+// with, or, where there is one, of the first one's resource.
+func serviceName(endpoints []*endpoint) string {
+	if len(endpoints) == 0 {
+		return "MonolithService"
+	}
+	counts := map[string]int{}
+	for _, e := range endpoints {
+		for _, s := range e.segments {
+			if !s.wild && telling(s.literal) {
+				counts[s.literal]++
+				break
+			}
+		}
+	}
+	first := resourceOf(endpoints[0].segments).last
+	for literal, n := range counts {
+		if n == len(endpoints) {
+			first = literal
+		}
+	}
+	if first == "" || len(counts) > 1 {
+		first = "monolith"
+	}
+	return strings.TrimSuffix(contract.TypeName(contract.Singular(first)), "Service") + "Service"
+}
+
+// packageName is the service's name as a package, with a version: "user.v1".
+func packageName(service string) string {
+	name := strings.ReplaceAll(contract.FieldName(strings.TrimSuffix(service, "Service")), "_", "")
+	if name == "" {
+		name = "service"
+	}
+	return name + ".v1"
+}

@@ -1,0 +1,216 @@
+package infer
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"whittle/capture"
+)
+
+const (
+	// slots is how many requests of an endpoint are remembered with their
+	// answers, a newer one in the place of an older one.
+	slots = 64
+	// maxKept bounds an answer that is remembered, in bytes.
+	maxKept = 8 << 10
+	// maxDiffering bounds the paths at which answers differed.
+	maxDiffering = 64
+)
+
+// repeats watches for requests that come again, and for what in their answers
+// is not the same any more.
+type repeats struct {
+	kept [slots]*keptAnswer
+	// pairs counts the requests that came again, same those whose answer was
+	// the same.
+	pairs, same int
+	paths       map[string]*difference
+	// numbers counts the texts that differ in integers only, texts the others.
+	numbers, texts int
+}
+
+type keptAnswer struct {
+	request uint64
+	body    []byte
+}
+
+// difference is what differed at one path, over all pairs.
+type difference struct {
+	n int
+	// numbers counts pairs of numbers, made those of strings that look like
+	// times or ids, reordered those of arrays with the same elements.
+	numbers, made, reordered int
+}
+
+func (r *repeats) see(x *capture.Entry, answer *value) {
+	if len(x.Answer.Body) > maxKept {
+		return
+	}
+	request := stir(textHash(x.Request.Method+" "+x.Request.Target+"\x00") + stir(textHash(string(x.Request.Body))))
+	slot := &r.kept[request%slots]
+	was := *slot
+	*slot = &keptAnswer{request: request, body: x.Answer.Body}
+	if was == nil || was.request != request {
+		(*slot).body = slices.Clone(x.Answer.Body)
+		return
+	}
+	r.pairs++
+	if bytes.Equal(was.body, x.Answer.Body) {
+		r.same++
+		*slot = was
+		return
+	}
+	(*slot).body = slices.Clone(x.Answer.Body)
+	if answer == nil {
+		if onlyIntegersDiffer(cut(string(was.body)), cut(string(x.Answer.Body))) {
+			r.numbers++
+		} else {
+			r.texts++
+		}
+		return
+	}
+	before, err := parse(was.body)
+	if err != nil {
+		return
+	}
+	found := map[string]difference{}
+	differences(before, answer, "$", found)
+	if len(found) == 0 {
+		r.same++ // other bytes, the same JSON
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		r.add(path, found[path])
+	}
+}
+
+func (r *repeats) add(path string, d difference) {
+	if r.paths == nil {
+		r.paths = map[string]*difference{}
+	}
+	p := r.paths[path]
+	if p == nil {
+		if len(r.paths) == maxDiffering {
+			return
+		}
+		p = &difference{}
+		r.paths[path] = p
+	}
+	p.n += d.n
+	p.numbers += d.numbers
+	p.made += d.made
+	p.reordered += d.reordered
+}
+
+func (r *repeats) absorb(o *repeats) {
+	r.pairs += o.pairs
+	r.same += o.same
+	r.numbers += o.numbers
+	r.texts += o.texts
+	for _, path := range slices.Sorted(maps.Keys(o.paths)) {
+		r.add(path, *o.paths[path])
+	}
+}
+
+func onlyIntegersDiffer(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && (!isInteger(a[i]) || !isInteger(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// differences notes the paths at which two answers differ, each once.
+func differences(a, b *value, path string, found map[string]difference) {
+	if len(found) > maxDiffering {
+		return
+	}
+	switch {
+	case a.kind == kindObject && b.kind == kindObject:
+		for i, k := range a.keys {
+			if other := b.member(k); other != nil {
+				differences(&a.items[i], other, path+step(k), found)
+			} else {
+				found[path+step(k)] = difference{n: 1}
+			}
+		}
+		for _, k := range b.keys {
+			if a.member(k) == nil {
+				found[path+step(k)] = difference{n: 1}
+			}
+		}
+	case a.kind == kindArray && b.kind == kindArray && len(a.items) == len(b.items):
+		below := map[string]difference{}
+		for i := range a.items {
+			differences(&a.items[i], &b.items[i], path+"[*]", below)
+		}
+		if len(below) > 0 && sameElements(a, b) {
+			found[path] = difference{n: 1, reordered: 1}
+			return
+		}
+		maps.Copy(found, below)
+	case !same(a, b):
+		d := difference{n: 1}
+		if a.kind == kindNumber && b.kind == kindNumber {
+			d.numbers = 1
+		}
+		if isMade(a) && isMade(b) {
+			d.made = 1
+		}
+		found[path] = d
+	}
+}
+
+// isMade says that a value looks like one that is made anew for each answer: a
+// time, an id.
+func isMade(v *value) bool {
+	switch v.kind {
+	case kindText:
+		return isTime(v.text) || isUUID(v.text) || isID(v.text)
+	case kindNumber:
+		var n numbers
+		n.see(v.text)
+		return n.epochs > 0
+	}
+	return false
+}
+
+// sameElements reports whether two arrays have the same elements, in whatever
+// order.
+func sameElements(a, b *value) bool {
+	x, y := hashes(a), hashes(b)
+	return slices.Equal(x, y)
+}
+
+func hashes(v *value) []uint64 {
+	out := make([]uint64, len(v.items))
+	for i := range v.items {
+		out[i] = contentHash(&v.items[i])
+	}
+	slices.Sort(out)
+	return out
+}
+
+// contentHash is the same for the same JSON values.
+func contentHash(v *value) uint64 {
+	h := stir(uint64(v.kind) + 1)
+	switch v.kind {
+	case kindNumber:
+		h += textHash(canonical(v.text))
+	case kindArray:
+		for i := range v.items {
+			h = stir(h + contentHash(&v.items[i]))
+		}
+	case kindObject:
+		for i, k := range v.keys {
+			h += stir(textHash(k) + contentHash(&v.items[i]))
+		}
+	default:
+		h += textHash(v.text)
+	}
+	return stir(h)
+}

@@ -1,0 +1,247 @@
+package infer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/contract"
+)
+
+// method lists what is guessed of the whole exchange.
+func (g *guesser) method(m *method, at *contract.Method) {
+	e := m.e
+	g.path(m, at)
+	g.query(m)
+	g.template(m)
+	g.answers(m)
+	g.repeats(m)
+	g.echoes(m, at)
+	g.headers(m)
+	if e.cut > 0 {
+		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", group(e.cut), group(e.seen)))
+	}
+	g.add("exchanges", "complete", "further shapes to come", fmt.Sprintf(
+		"%s exchanges; about %.2g %% of further ones have a shape that none of these had (Good and Turing)", group(e.unseen.n), 100*e.unseen.share()))
+	if g.more > 0 {
+		g.list = append(g.list, contract.Guess{Path: "guesses", Chosen: "not listed", Evidence: fmt.Sprintf("%d more", g.more)})
+	}
+}
+
+func (g *guesser) path(m *method, at *contract.Method) {
+	for j, p := range m.e.path {
+		field := at.HTTP.Path[j].Field
+		for k := range m.input {
+			f := &m.input[k]
+			if f.field.Name != field || f.from != fromPath {
+				continue
+			}
+			evidence := strings.Join(p.says(f.typed.typ), "; ")
+			if evidence == "" {
+				evidence = fmt.Sprintf("%s values", group(p.n))
+			}
+			g.add("path {"+field+"}", typeName(f.typed), "a literal", evidence)
+		}
+	}
+	wild := 0
+	for _, s := range m.e.segments {
+		if s.wild && s.chosen && wild < len(at.HTTP.Path) {
+			g.add("path {"+at.HTTP.Path[wild].Field+"}", "a wildcard", "endpoints of their own",
+				fmt.Sprintf("at least %d words at this place had answers of the same structure", siblings))
+		}
+		if s.wild {
+			wild++
+		}
+	}
+}
+
+func (g *guesser) query(m *method) {
+	for j := range m.input {
+		f := &m.input[j]
+		if f.from != fromQuery && f.from != fromForm {
+			continue
+		}
+		p, label := m.e.query.by[f.http], "query "
+		if f.from == fromForm {
+			p, label = m.request.seen.pairs.by[f.http], "form "
+		}
+		evidence := fmt.Sprintf("in %s of %s exchanges", group(p.seen), group(m.m.Seen))
+		for _, s := range p.says(f.typed.typ) {
+			evidence += "; " + s
+		}
+		if p.repeated > 0 {
+			evidence += fmt.Sprintf("; %s had it more than once", group(p.repeated))
+		}
+		chosen := typeName(f.typed)
+		if f.optional && f.typed.singular() {
+			chosen = "optional " + chosen
+		}
+		g.add(label+f.http, chosen, "string", evidence)
+	}
+	if more := m.e.query.more; more > 0 {
+		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", group(more), maxParams))
+	}
+}
+
+func (g *guesser) template(m *method) {
+	pieces := m.answer.pieces()
+	if m.answer.seen.text == 0 {
+		return
+	}
+	if pieces == nil {
+		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", group(m.answer.seen.text), group(m.answer.seen.longest)))
+		return
+	}
+	n := 0
+	for _, p := range pieces {
+		if p.hole != nil {
+			n++
+		}
+	}
+	evidence := fmt.Sprintf("all %s texts fit it", group(m.answer.seen.text))
+	if !m.answer.seen.texts.varied {
+		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", group(m.answer.seen.text))
+	}
+	g.add("response", fmt.Sprintf("a template with %d fields", n), "one text", evidence)
+}
+
+func (g *guesser) answers(m *method) {
+	e := m.e
+	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
+		if status == e.success() {
+			continue
+		}
+		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of answer", fmt.Sprintf("%s of %s exchanges", group(e.answers[status].n), group(e.seen)))
+	}
+	if e.failed > 0 {
+		g.add("exchanges", "looked at without them", "answers", fmt.Sprintf("%s of %s had no answer", group(e.failed), group(e.seen)))
+	}
+	for _, b := range []*body{m.request, m.answer} {
+		if t := &b.seen.types; len(t.by) > 1 || t.more > 0 {
+			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", group(t.by[t.most()]), group(b.seen.n-b.seen.none)))
+		}
+	}
+}
+
+func (g *guesser) headers(m *method) {
+	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
+		g.add("response header "+name, "not in the message", "a field", fmt.Sprintf("%s of %s answers have it", group(m.e.headers.by[name]), group(m.m.Seen)))
+	}
+}
+
+// often is the share of repeated requests from which on a path is taken for one
+// that differs by itself.
+const often = 0.5
+
+// noisy lists the paths that are to be ignored, and those whose order is.
+func (r *repeats) noisy() (ignore, unordered []string) {
+	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
+		d := r.paths[path]
+		switch share := float64(d.n) / float64(r.pairs); {
+		case share < often || r.pairs < 2:
+		case d.reordered == d.n:
+			unordered = append(unordered, path)
+		case d.made == d.n, d.numbers < d.n:
+			ignore = append(ignore, path)
+		}
+	}
+	return ignore, unordered
+}
+
+// random lists the paths of numbers that differ at most calls though the
+// request is the same.
+func (r *repeats) random() []string {
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
+		if d := r.paths[path]; r.pairs >= 2 && float64(d.n) >= often*float64(r.pairs) && d.numbers == d.n && d.made < d.n {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+func (g *guesser) repeats(m *method) {
+	r := &m.e.repeats
+	if r.pairs == 0 {
+		return
+	}
+	ignore, unordered := r.noisy()
+	random := r.random()
+	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
+		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", group(r.paths[path].n), group(r.pairs))
+		chosen := "compared"
+		switch {
+		case slices.Contains(ignore, path):
+			chosen = "ignored in comparisons"
+		case slices.Contains(unordered, path):
+			chosen = "compared without regard to order"
+		case slices.Contains(random, path):
+			chosen = "random by nature"
+		}
+		g.add("response "+path, chosen, "a change of state", evidence)
+	}
+	if r.numbers > 0 {
+		g.add("response", "random by nature", "a change of state", fmt.Sprintf("only integers differed in %s of %s repeats of the same request", group(r.numbers), group(r.pairs)))
+	}
+}
+
+// compare suggests how to compare two answers.
+func (e *endpoint) compare() contract.Compare {
+	r := &e.repeats
+	var c contract.Compare
+	c.Ignore, c.Unordered = r.noisy()
+	random := r.random()
+	switch {
+	case float64(r.numbers) >= often*float64(r.pairs) && r.numbers >= 2:
+		c.Kind, c.Value = whittle.Statistical, numberInBody
+		c.Per = e.echoes.per("response", numberInBody)
+	case len(random) == 1 && !strings.Contains(random[0], "*"):
+		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(random[0], "$")
+		c.Per = e.echoes.per("response "+random[0], c.Value)
+	case len(random) > 0:
+		// Several numbers that are random: a comparison reads one only.
+		c.Kind = whittle.JSON
+		c.Ignore = append(c.Ignore, random...)
+		slices.Sort(c.Ignore)
+	case len(c.Ignore)+len(c.Unordered) > 0:
+		c.Kind = whittle.JSON
+	}
+	return c
+}
+
+// per is the expression of the request's number that the answer's grows with.
+func (s *echoes) per(name, cel string) string {
+	best := ""
+	for k, p := range s.pairs {
+		_, per, _ := strings.Cut(k[0], "\x00")
+		if k[1] == name+"\x00"+cel && per != "" && p.grows() && (best == "" || per < best) {
+			best = per
+		}
+	}
+	return best
+}
+
+func (g *guesser) echoes(m *method, at *contract.Method) {
+	s := &m.e.echoes
+	keys := slices.SortedFunc(maps.Keys(s.pairs), func(a, b [2]string) int {
+		return strings.Compare(a[0]+a[1], b[0]+b[1])
+	})
+	for _, k := range keys {
+		p := s.pairs[k]
+		in, per, _ := strings.Cut(k[0], "\x00")
+		out, _, _ := strings.Cut(k[1], "\x00")
+		for j, w := range at.HTTP.Path {
+			if in == fmt.Sprintf("path %d", j) {
+				in = "path {" + w.Field + "}"
+			}
+		}
+		switch {
+		case p.n == p.equal && p.n == s.seen && p.varied:
+			g.add(out, "the same as "+in, "a value of its own", fmt.Sprintf("equal in all %s exchanges", group(p.n)))
+		case per != "" && p.grows():
+			g.add(out, "grows with "+in, "independent of it", p.evidence())
+		}
+	}
+}

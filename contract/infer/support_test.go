@@ -1,0 +1,75 @@
+package infer
+
+import (
+	"iter"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+)
+
+// entry is an exchange whose bodies are JSON, or the content type says what.
+func entry(method, target, request, answer string) *capture.Entry {
+	x := &capture.Entry{
+		At:      time.Unix(1_700_000_000, 0),
+		Request: whittle.Request{Method: method, Target: target, Host: "shop.example", Header: whittle.Header{}, Body: []byte(request)},
+		Answer:  whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(answer)},
+	}
+	if request != "" {
+		x.Request.Header["Content-Type"] = []string{"application/json"}
+	}
+	return x
+}
+
+// text is an exchange that is answered with a text.
+func text(method, target, answer string) *capture.Entry {
+	x := entry(method, target, "", answer)
+	x.Answer.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
+	return x
+}
+
+func status(x *capture.Entry, status int) *capture.Entry {
+	x.Answer.Status = status
+	return x
+}
+
+func of(entries ...*capture.Entry) iter.Seq2[*capture.Entry, error] {
+	return func(yield func(*capture.Entry, error) bool) {
+		for _, x := range entries {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+// learn infers a contract that every one of the entries must fit.
+func learn(t *testing.T, o Options, entries ...*capture.Entry) *contract.Contract {
+	t.Helper()
+	c, err := Infer(of(entries...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Check(of(entries...), c)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.Proto())
+	}
+	if len(p.Broken) > 0 || p.Kept != p.Exchanges {
+		t.Fatalf("%d of %d exchanges came back the same; broken: %+v\n%s\n%+v", p.Kept, p.Exchanges, p.Broken, c.Proto(), c.Methods)
+	}
+	return c
+}
+
+// method finds a method by its name.
+func methodOf(t *testing.T, c *contract.Contract, name string) *contract.Method {
+	t.Helper()
+	for i := range c.Methods {
+		if c.Methods[i].Name == name {
+			return &c.Methods[i]
+		}
+	}
+	t.Fatalf("there is no method %s in\n%s", name, c.Proto())
+	return nil
+}

@@ -1,0 +1,361 @@
+package infer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of the texts that a template is looked for in.
+const (
+	maxTemplateBytes  = 8 << 10
+	maxTemplateTokens = 512
+	maxHoles          = 16
+)
+
+// template is what several texts have in common: pieces that are the same in
+// all, and holes between them. It only grows more general: every text that
+// went into it fits it.
+type template struct {
+	parts []part
+	n     int
+	// varied says that not all texts were the same.
+	varied bool
+	// broken: there is no template; a text is one string.
+	broken bool
+}
+
+// part is a literal, or a hole where hole is set.
+type part struct {
+	literal string
+	hole    *hole
+}
+
+// hole takes one integer, or any text.
+type hole struct{ text bool }
+
+// see takes one more text.
+func (t *template) see(text string) {
+	t.n++
+	if t.broken {
+		return
+	}
+	tokens := cut(text)
+	if len(text) > maxTemplateBytes || len(tokens) > maxTemplateTokens {
+		t.give()
+		return
+	}
+	if t.n == 1 {
+		for _, k := range tokens {
+			t.parts = append(t.parts, part{literal: k})
+		}
+		return
+	}
+	if len(tokens) == len(t.parts) && fits(t.parts, tokens) {
+		return
+	}
+	t.varied = true
+	if t.parts = align(t.parts, tokens); t.holes() > maxHoles {
+		t.give()
+	}
+}
+
+// fits reports whether the tokens are the literals, with no hole among them.
+func fits(parts []part, tokens []string) bool {
+	for i, p := range parts {
+		if p.hole != nil || p.literal != tokens[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *template) give() { t.broken, t.parts = true, nil }
+
+func (t *template) holes() int {
+	n := 0
+	for _, p := range t.parts {
+		if p.hole != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *template) absorb(o *template) {
+	switch {
+	case o.n == 0:
+	case t.n == 0:
+		*t = template{parts: slices.Clone(o.parts), n: o.n, varied: o.varied, broken: o.broken}
+	default:
+		// Two templates are not aligned with each other: endpoints are joined
+		// by what their JSON looks like, and texts only fall in with it.
+		t.n += o.n
+		t.give()
+	}
+}
+
+// cut takes a text apart: integers, words, and every other byte by itself.
+// Integers that would not be written again in the same way are words.
+func cut(s string) []string {
+	var out []string
+	for i := 0; i < len(s); {
+		j := i + 1
+		switch {
+		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !isWordByte(s[i-1])):
+			for j < len(s) && isDigit(s[j]) {
+				j++
+			}
+			if j < len(s) && isWordByte(s[j]) {
+				for j < len(s) && isWordByte(s[j]) {
+					j++
+				}
+			}
+		case isWordByte(s[i]):
+			for j < len(s) && isWordByte(s[j]) {
+				j++
+			}
+		}
+		out = append(out, s[i:j])
+		i = j
+	}
+	return out
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isWordByte says that a byte is part of a word: letters, digits, _, and all
+// that is not ASCII.
+func isWordByte(c byte) bool {
+	return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// align makes the parts so general that the tokens fit too: what is the same,
+// in the longest order that both have, stays; between that lie holes.
+func align(parts []part, tokens []string) []part {
+	// Where only single tokens changed, there is nothing to search.
+	if len(parts) == len(tokens) {
+		if out, ok := alignEach(parts, tokens); ok {
+			return out
+		}
+	}
+	pairs := common(parts, tokens)
+	var out []part
+	i, j := 0, 0
+	for _, p := range append(pairs, [2]int{len(parts), len(tokens)}) {
+		if i < p[0] || j < p[1] {
+			out = append(out, part{hole: &hole{text: true}})
+			if h := widened(parts[i:p[0]], tokens[j:p[1]]); h != nil {
+				out[len(out)-1].hole = h
+			}
+		}
+		if p[0] < len(parts) {
+			out = append(out, parts[p[0]])
+		}
+		i, j = p[0]+1, p[1]+1
+	}
+	return joined(out)
+}
+
+// alignEach goes token by token. It fails where more than a half of the words
+// differ: then they do not stand for each other.
+func alignEach(parts []part, tokens []string) ([]part, bool) {
+	out := make([]part, len(parts))
+	words, differ := 0, 0
+	for i, p := range parts {
+		out[i] = p
+		if p.hole == nil && isWordByte(p.literal[0]) && !isInteger(p.literal) {
+			words++
+		}
+		if p.hole == nil && p.literal == tokens[i] {
+			continue
+		}
+		h := widened(parts[i:i+1], tokens[i:i+1])
+		if p.hole == nil && h.text {
+			// A space or a comma against a word means that they are out of step.
+			if isWordByte(p.literal[0]) != isWordByte(tokens[i][0]) {
+				return nil, false
+			}
+			differ++
+		}
+		out[i] = part{hole: h}
+	}
+	return joined(out), 2*differ <= words || words <= 1
+}
+
+// widened is the hole that takes both what the parts were and the tokens.
+func widened(parts []part, tokens []string) *hole {
+	if len(parts) == 1 && len(tokens) == 1 {
+		_, now := plainInt(tokens[0])
+		was := parts[0].hole != nil && !parts[0].hole.text
+		if parts[0].hole == nil {
+			_, was = plainInt(parts[0].literal)
+		}
+		return &hole{text: !was || !now}
+	}
+	return &hole{text: true}
+}
+
+// joined makes one hole of holes that touch: nobody could tell where one ends.
+func joined(parts []part) []part {
+	out := parts[:0]
+	for _, p := range parts {
+		if n := len(out); p.hole != nil && n > 0 && out[n-1].hole != nil {
+			out[n-1].hole = &hole{text: true}
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// common is the longest sequence of literals that both have, as pairs of
+// indices (the textbook's dynamic program).
+func common(parts []part, tokens []string) [][2]int {
+	w := len(tokens) + 1
+	length := make([]uint16, (len(parts)+1)*w)
+	for i := len(parts) - 1; i >= 0; i-- {
+		for j := len(tokens) - 1; j >= 0; j-- {
+			if parts[i].hole == nil && parts[i].literal == tokens[j] {
+				length[i*w+j] = length[(i+1)*w+j+1] + 1
+			} else {
+				length[i*w+j] = max(length[(i+1)*w+j], length[i*w+j+1])
+			}
+		}
+	}
+	var out [][2]int
+	for i, j := 0, 0; i < len(parts) && j < len(tokens); {
+		switch {
+		case parts[i].hole == nil && parts[i].literal == tokens[j]:
+			out = append(out, [2]int{i, j})
+			i, j = i+1, j+1
+		case length[(i+1)*w+j] >= length[i*w+j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return out
+}
+
+// pieces gives the template as literals and holes, literals in one piece. Where
+// all texts were the same, the integers in it are holes. It is nil where there
+// is no template worth the name: texts with next to nothing between them.
+func (t *template) pieces() []part {
+	if t.broken || t.n == 0 {
+		return nil
+	}
+	var out []part
+	literals := 0
+	for _, p := range t.parts {
+		if _, ok := plainInt(p.literal); ok && !t.varied {
+			p = part{hole: &hole{}}
+		}
+		if n := len(out); p.hole == nil && n > 0 && out[n-1].hole == nil {
+			out[n-1].literal += p.literal
+		} else {
+			out = append(out, p)
+		}
+		literals += len(p.literal)
+	}
+	texts := 0
+	for _, p := range out {
+		if p.hole != nil && p.hole.text {
+			texts++
+		}
+	}
+	if texts > 0 && literals < 3*texts {
+		return nil
+	}
+	return out
+}
+
+// fit reads what stands in the holes of a text; a text hole takes as little as
+// it can.
+func fit(parts []part, text string) ([]string, bool) {
+	var out []string
+	for i, p := range parts {
+		if p.hole == nil {
+			rest, ok := strings.CutPrefix(text, p.literal)
+			if !ok {
+				return nil, false
+			}
+			text = rest
+			continue
+		}
+		end := len(text)
+		switch {
+		case !p.hole.text:
+			end = integerEnd(text)
+		case i+1 < len(parts):
+			// The last part's literal must end the text.
+			if i+2 == len(parts) {
+				end = len(text) - len(parts[i+1].literal)
+			} else {
+				end = strings.Index(text, parts[i+1].literal)
+			}
+		}
+		if end < 0 || end > len(text) {
+			return nil, false
+		}
+		if _, ok := plainInt(text[:end]); !p.hole.text && !ok {
+			return nil, false
+		}
+		out = append(out, text[:end])
+		text = text[end:]
+	}
+	return out, text == ""
+}
+
+func integerEnd(s string) int {
+	i := 0
+	if strings.HasPrefix(s, "-") {
+		i = 1
+	}
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return i
+}
+
+// holeName makes a field's name of the words beside a hole: the last one before
+// it that means something, else the first one after it.
+func holeName(parts []part, at int) string {
+	if at > 0 {
+		if w := tellingWord(parts[at-1].literal, true); w != "" {
+			return w
+		}
+	}
+	if at+1 < len(parts) {
+		if w := tellingWord(parts[at+1].literal, false); w != "" {
+			return w
+		}
+	}
+	if !parts[at].hole.text {
+		return "value"
+	}
+	return "text"
+}
+
+// fillers are words that name nothing.
+var fillers = map[string]bool{
+	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "by": true, "for": true, "from": true,
+	"has": true, "have": true, "in": true, "is": true, "it": true, "of": true, "on": true, "or": true, "that": true,
+	"the": true, "there": true, "this": true, "to": true, "was": true, "were": true, "with": true, "you": true, "your": true,
+	"br": true, "p": true, "b": true, "i": true, "li": true, "td": true, "div": true, "span": true,
+}
+
+func tellingWord(literal string, last bool) string {
+	tokens := cut(literal)
+	for i := range tokens {
+		w := tokens[i]
+		if last {
+			w = tokens[len(tokens)-1-i]
+		}
+		lower := strings.ToLower(w)
+		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && isWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
+			return lower
+		}
+	}
+	return ""
+}

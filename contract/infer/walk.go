@@ -1,0 +1,158 @@
+package infer
+
+import (
+	"fmt"
+
+	"whittle/contract"
+)
+
+// maxGuesses bounds the guesses that are listed of one method.
+const maxGuesses = 200
+
+// guesser lists what was guessed of a method, and finds the paths of unset
+// fields on the way.
+type guesser struct {
+	list []contract.Guess
+	more int
+}
+
+func (g *guesser) add(path, chosen, against, evidence string) {
+	if len(g.list) == maxGuesses {
+		g.more++
+		return
+	}
+	g.list = append(g.list, contract.Guess{Path: path, Chosen: chosen, Against: against, Evidence: evidence})
+}
+
+// walkBody goes through a body's places.
+func (g *guesser) walkBody(b *body, unset *contract.Unset) {
+	switch c := b.own(); {
+	case c == nil && b.opaque != "":
+		g.add(b.label(), "one text", "a message", b.opaque)
+	case c != nil:
+		g.walk(b, c.members[0].shape, c, unset)
+	}
+}
+
+// walk goes through the fields of one place's message.
+func (g *guesser) walk(b *body, s *shape, c *class, unset *contract.Unset) {
+	m := c.member[s]
+	if m == nil {
+		m = c.members[0] // the wrapper, which has one
+	}
+	for j := range c.fields {
+		p := &c.fields[j]
+		path := m.pathOf(p.key)
+		f := s.fields[p.key]
+		pr := m.presenceWith(p.key, p)
+		switch list := !p.typed.singular(); {
+		case p.typed.typ == contract.Value && !list:
+		case pr.nulls > 0:
+			unset.Nulls = append(unset.Nulls, path)
+		case list && pr.absent > 0:
+			unset.Omits = append(unset.Omits, path)
+		}
+		if f == nil {
+			continue
+		}
+		g.field(b.label()+" "+path, f, p, m)
+		if child := p.typed.child; child != nil {
+			if in := inside(f, p.typed); in != nil && child.member[in] != nil {
+				g.walk(b, in, child, unset)
+			}
+		}
+	}
+}
+
+// inside is the shape of a field's messages.
+func inside(f *shape, t typed) *shape {
+	switch {
+	case t.repeated:
+		return f.element
+	case t.isMap:
+		return f.any
+	}
+	return f
+}
+
+// field lists the guesses of one field.
+func (g *guesser) field(path string, f *shape, p *planned, m *member) {
+	chosen := typeName(p.typed)
+	in := f
+	if t := inside(f, p.typed); t != nil {
+		in = t
+	}
+	switch {
+	case p.typed.typ == contract.Value:
+		g.add(path, chosen, "a type that says more", f.whyValue(p.typed))
+	case in.number.n > 0:
+		g.number(path, chosen, in, p)
+	case in.text.n > 0:
+		g.text(path, chosen, in)
+	case in.bools > 0:
+		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", group(in.bools)))
+	case p.typed.isMap:
+		g.add(path, chosen, "a message", f.why)
+	case p.typed.typ == contract.MessageType:
+		g.add(path, chosen, "a map", in.objectEvidence(asMessage))
+	}
+	g.presence(path, f, p, m)
+}
+
+func (g *guesser) number(path, chosen string, in *shape, p *planned) {
+	n := &in.number
+	says := n.says()
+	evidence := fmt.Sprintf("%s values", group(n.n))
+	for _, s := range says {
+		evidence += "; " + s
+	}
+	against := "double"
+	switch {
+	case p.typed.typ == contract.Double && n.ints > 0:
+		evidence += fmt.Sprintf("; %s of them are written without a point", group(n.ints))
+		against = "int64"
+	case p.typed.typ == contract.Double && n.places == 2:
+		against = "an amount in hundredths"
+	case p.typed.typ == contract.Double:
+		against = "a decimal as text"
+	case p.typed.typ == contract.Int32:
+		against = "int64"
+	}
+	g.add(path, chosen, against, evidence)
+}
+
+func (g *guesser) text(path, chosen string, in *shape) {
+	t := &in.text
+	switch says := t.says(); {
+	case t.fewWords():
+		// Good and Turing: of words seen n times, the next one is new with
+		// about the share of those that were seen once; none was, so the bound
+		// is that of no event in n trials (3/n at 95 %).
+		g.add(path, chosen, "enum", fmt.Sprintf(
+			"%s; none of them was seen only once, so less than %.2g %% of further values should be others; an enum would lose such a one, a string does not",
+			says[0], 300/float64(t.n)))
+	case len(says) > 0:
+		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
+	default:
+		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", group(t.n), t.shortest, t.longer))
+	}
+}
+
+// presence says how a field is left out, where it is.
+func (g *guesser) presence(path string, f *shape, p *planned, m *member) {
+	pr := m.presenceOf(f)
+	of := group(m.shape.objects + m.without)
+	switch {
+	case p.typed.typ == contract.Value && p.typed.singular():
+	case pr.nulls > 0:
+		g.add(path, "null where unset", "left out where unset", fmt.Sprintf("%s of %s were null, none was absent", group(pr.nulls), of))
+	case pr.absent > 0 && !p.typed.singular():
+		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", group(pr.absent), of))
+	case pr.absent > 0:
+		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", group(pr.absent), of))
+	case p.optional && p.was == nil && !m.body.answer && m.shape.objects < believed:
+		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it, which is too few to believe it", of))
+	case p.optional && p.was == nil:
+		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it; in another place it may be absent", of))
+	}
+}
