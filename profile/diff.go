@@ -77,7 +77,7 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 func counted(p *Profile) map[string]float64 {
 	out := map[string]float64{}
 	for _, e := range p.ByEndpoint() {
-		if e.Requests > 0 {
+		if e.Requests > 0 && e.Value > 0 {
 			out[e.Endpoint] = e.PerRequest
 		}
 	}

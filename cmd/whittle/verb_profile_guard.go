@@ -11,6 +11,7 @@ import (
 	"whittle/bench/table"
 	"whittle/profile"
 	"whittle/profile/guard"
+	"whittle/profile/report"
 )
 
 type guardVerb struct {
@@ -73,11 +74,20 @@ func (v *guardVerb) Run(ctx context.Context, s streams) error {
 	}
 	if v.JSON != "-" {
 		fmt.Fprintln(s.out, verdict.Sentence())
-		for _, b := range verdict.Blame {
-			fmt.Fprintf(s.out, "  %-50s %10.1f µs → %.1f µs a request\n", b.Function, b.Before/1e3, b.After/1e3)
-		}
+		printBlame(s.out, "own functions, with what they ask for", verdict.Blame)
+		printBlame(s.out, "any functions, by themselves", verdict.Within)
 	}
 	return verdict.Err()
+}
+
+func printBlame(w io.Writer, heading string, all []guard.Blame) {
+	var rows [][]string
+	for _, b := range all {
+		rows = append(rows, []string{b.Function, fmt.Sprintf("%.1f µs", b.Before/1e3), fmt.Sprintf("%.1f µs", b.After/1e3)})
+	}
+	if len(rows) > 0 {
+		report.WriteTable(w, []string{heading, "before", "now"}, rows)
+	}
 }
 
 // runs measures several times.

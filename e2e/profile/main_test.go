@@ -78,7 +78,7 @@ type process struct {
 
 // start runs a server until the test ends, and waits for the line in which it
 // says where it listens.
-func start(t *testing.T, argv ...string) *process {
+func start(t testing.TB, argv ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	stdout, err := p.cmd.StdoutPipe()
@@ -131,7 +131,7 @@ func (p *process) pid() string { return fmt.Sprint(p.cmd.Process.Pid) }
 
 // monolith starts the Node application as it was before the carve, with flags
 // of Node's own.
-func monolith(t *testing.T, flags ...string) *process {
+func monolith(t testing.TB, flags ...string) *process {
 	t.Helper()
 	t.Setenv("NODE_ENV", "production")
 	argv := append([]string{"node"}, flags...)

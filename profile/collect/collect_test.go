@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,6 +201,72 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 	}
 	if _, err := s.Take(t.Context(), profile.Mutex, time.Second); whittle.CodeOf(err) != whittle.Unsupported {
 		t.Errorf("Node's locks: %v", err)
+	}
+}
+
+// One that somebody opened by hand is found, and left as it was.
+func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
+	pid, base := node(t, "--inspect-port=127.0.0.1:0")
+	busy(t, request("POST", base+"/Count"))
+	closed, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	before := closed
+	for deadline := time.Now().Add(10 * time.Second); len(before) == len(closed); {
+		if before, err = listening(pid); err != nil || time.Now().After(deadline) {
+			t.Fatalf("it did not open: %v", err)
+		}
+	}
+	if p := take(t, strconv.Itoa(pid), profile.CPU); p.Total() == 0 {
+		t.Error("nothing was seen")
+	}
+	if after, err := listening(pid); err != nil || !slices.Equal(before, after) {
+		t.Errorf("it listened on %v before, and on %v after: %v", before, after, err)
+	}
+}
+
+// Locate finds a process by the URL that its users know.
+func TestLocate(t *testing.T) {
+	pid, base := node(t, "--inspect-port=127.0.0.1:0")
+	if got, err := Locate(t.Context(), base+"/some/path"); err != nil || !slices.Equal(got, []string{strconv.Itoa(pid)}) {
+		t.Errorf("%v, %v, want %d", got, err, pid)
+	}
+	admin := goService(t)
+	defer client.CloseIdleConnections()
+	if got, err := Locate(t.Context(), admin); err != nil || !slices.Equal(got, []string{admin}) {
+		t.Errorf("%v, %v, want %s", got, err, admin)
+	}
+	for at, code := range map[string]whittle.Code{"http://127.0.0.1:1": whittle.NotFound, "somewhere": whittle.Invalid, "ftp://127.0.0.1": whittle.Invalid} {
+		if _, err := Locate(t.Context(), at); whittle.CodeOf(err) != code {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
+// What is joined is one file for go tool pprof, of all parts' samples.
+func TestJoinKeepsEveryWindow(t *testing.T) {
+	admin := goService(t)
+	busy(t, func(context.Context) error { sink += len(strconv.Itoa(sink)); return nil })
+	first, second := take(t, admin, profile.CPU), take(t, admin, profile.CPU)
+	joined, err := Join([]*Taken{first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := profile.Read(joined.Raw, profile.CPU)
+	want := first.Total() + second.Total()
+	if err != nil || joined.Total() != want || again.Total() != want || joined.Ext != ".pb.gz" {
+		t.Errorf("%d, read back %d, want %d: %v", joined.Total(), again.Total(), want, err)
+	}
+	first.Raw = []byte("not a profile")
+	if _, err := Join([]*Taken{first, second}); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("a broken part: %v", err)
+	}
+	if one, err := Join([]*Taken{second}); one != second || err != nil {
+		t.Error("one part is itself")
 	}
 }
 

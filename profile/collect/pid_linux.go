@@ -35,7 +35,7 @@ func openPID(ctx context.Context, pid int) (Source, error) {
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
 	}
-	ws, err := awaitInspector(ctx, pid, before)
+	ws, opened, err := awaitInspector(ctx, pid, before)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err).
 			WithHint("the port 9229 may be taken by another process; start this one with --inspect-port=0")
@@ -44,7 +44,9 @@ func openPID(ctx context.Context, pid int) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.end = "process._debugEnd()"
+	if opened {
+		i.end = "process._debugEnd()"
+	}
 	return i, nil
 }
 
@@ -84,36 +86,43 @@ func catches(status string, sig syscall.Signal) bool {
 // then are its ports asked for one: the others are its users'.
 func inspected(pid int) bool {
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	return err == nil && strings.Contains(string(line), "\x00--inspect")
+	return err == nil && slices.ContainsFunc(strings.Split(string(line), "\x00"), func(arg string) bool {
+		return arg == "--inspect" || strings.HasPrefix(arg, "--inspect=") || strings.HasPrefix(arg, "--inspect-brk") || strings.HasPrefix(arg, "--inspect-wait")
+	})
 }
 
+// openWithin is how long the inspector may take to open before what the process
+// listened on already is asked for one: somebody may have sent the signal before.
+const openWithin = 2 * time.Second
+
 // awaitInspector looks for the inspector among what the process listens on and
-// did not listen on before.
-func awaitInspector(ctx context.Context, pid int, before []string) (string, error) {
+// did not listen on before. opened says that it was opened just now.
+func awaitInspector(ctx context.Context, pid int, before []string) (ws string, opened bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	last := errors.New("it listens nowhere")
+	last, began := errors.New("it listens nowhere"), time.Now()
 	for {
 		addresses, err := listening(pid)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		for _, a := range addresses {
-			if slices.Contains(before, a) {
+			old := slices.Contains(before, a)
+			if old && time.Since(began) < openWithin {
 				continue
 			}
 			ws, err := inspectorAt(ctx, "http://"+a)
 			if err == nil {
-				return ws, nil
+				return ws, !old, nil
 			}
 			last = err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("it did not open: %w", last)
+			return "", false, fmt.Errorf("it did not open: %w", last)
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Run struct {
 	CPU float64 `json:"cpu_ns_per_request"`
 	// Functions is each one's own part of CPU, for those that have the most.
 	Functions map[string]float64 `json:"functions"`
+	// Own is what functions of the service's own asked for, in libraries and the
+	// runtime too.
+	Own map[string]float64 `json:"own_functions,omitempty"`
 }
 
 // NewRun makes a run of a profile that knows its requests, and of the CPU time
@@ -51,7 +54,7 @@ func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
 	if used > 0 {
 		total = float64(used)
 	}
-	r := Run{Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}}
+	r := Run{Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}}
 	scale := total / max(float64(p.Total()), 1)
 	for _, c := range p.Hot(profile.BySelf) {
 		if len(r.Functions) == keptPerRun || c.Self == 0 {
@@ -60,7 +63,19 @@ func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
 		f := p.Functions[c.Function]
 		r.Functions[nameOf(&f)] += float64(c.Self) * scale / float64(requests)
 	}
+	for _, s := range p.Sites(keptPerRun) {
+		f := p.Functions[s.Function]
+		r.Own[short(f.Name)+" ("+f.File+")"] += float64(s.Value) * scale / float64(requests)
+	}
 	return r, nil
+}
+
+// short drops the path of a Go function's package.
+func short(name string) string {
+	if strings.Contains(name, " ") {
+		return name
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
 // nameOf tells V8's functions apart by file; a line would change with each edit.
@@ -166,7 +181,11 @@ type Verdict struct {
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"ratio_low"`
 	High  float64 `json:"ratio_high"`
+	// Blame is by the service's own functions, with all that they ask for; by
+	// any functions where none of its own became dearer.
 	Blame []Blame `json:"blame"`
+	// Within is by functions of any kind, by their own part alone.
+	Within []Blame `json:"within"`
 }
 
 // Check holds runs against a baseline.
@@ -186,7 +205,7 @@ func Check(base *Baseline, now []Run, limit float64) Verdict {
 		return out
 	}
 	r := paired.Runs(cost(base.Runs), cost(now))
-	v := Verdict{Limit: limit, Before: r.A, After: r.B, Ratio: r.Ratio, Low: r.Low, High: r.High, Blame: []Blame{}}
+	v := Verdict{Limit: limit, Before: r.A, After: r.B, Ratio: r.Ratio, Low: r.Low, High: r.High}
 	switch {
 	case r.Low > 1+limit:
 		v.Outcome = Broken
@@ -195,16 +214,22 @@ func Check(base *Baseline, now []Run, limit float64) Verdict {
 	default:
 		v.Outcome = Held
 	}
-	v.Blame = blame(base.Runs, now)
+	v.Within = blame(base.Runs, now, func(r Run) map[string]float64 { return r.Functions })
+	v.Blame = v.Within
+	if base.Runs[0].Own != nil { // an older whittle's has none
+		if own := blame(base.Runs, now, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
+			v.Blame = own
+		}
+	}
 	return v
 }
 
 // blame gives the functions by what they became dearer, the most first.
-func blame(before, after []Run) []Blame {
+func blame(before, after []Run, part func(Run) map[string]float64) []Blame {
 	rows := map[string]*Blame{}
 	add := func(runs []Run, into func(*Blame) *float64) {
 		for _, r := range runs {
-			for name, v := range r.Functions {
+			for name, v := range part(r) {
 				if rows[name] == nil {
 					rows[name] = &Blame{Function: name}
 				}

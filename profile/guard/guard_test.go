@@ -69,6 +69,12 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 			t.Errorf("%q lacks %q", v.Sentence(), want)
 		}
 	}
+	for i := range base.Runs {
+		base.Runs[i].Own, dear[i].Own = map[string]float64{"api.get (api.go)": 1e5}, map[string]float64{"api.get (api.go)": 9e5}
+	}
+	if v := Check(base, dear, 0.10); v.Blame[0].Function != "api.get (api.go)" || v.Within[0].Function != "prototext.Marshal" {
+		t.Errorf("own functions come first: %+v", v)
+	}
 	if v := Check(base, base.Runs, 0.10); v.Outcome != Held || v.Err() != nil {
 		t.Errorf("against itself: %+v", v)
 	}
@@ -134,6 +140,9 @@ func TestARunIsOfItsRequests(t *testing.T) {
 	}
 	p.Requests = map[string]int64{"": 10}
 	r, err := NewRun(p, 800)
+	if r.Own["draw (/srv/a.js)"] != 20 || r.Own["own.work ()"] != 60 {
+		t.Errorf("own functions: %v", r.Own)
+	}
 	if err != nil || r.CPU != 80 || r.Functions["own.work"] != 60 || r.Functions["draw (/srv/a.js)"] != 20 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -1,0 +1,77 @@
+//go:build linux
+
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ranking is the part of find's JSON that is looked at.
+type ranking struct {
+	Advice    string `json:"advice"`
+	Endpoints []struct {
+		Endpoint string  `json:"endpoint"`
+		Share    float64 `json:"cpu_share"`
+		Cost     float64 `json:"cpu_ms_per_request"`
+		Requests int64   `json:"requests"`
+		P99      float64 `json:"p99_ms"`
+		Longest  float64 `json:"event_loop_blocked_ms"`
+	} `json:"endpoints"`
+}
+
+// TestFindSaysWhatToCarveFirst ranks the Node monolith's endpoints.
+func TestFindSaysWhatToCarveFirst(t *testing.T) {
+	first, second := monolith(t, "--inspect-port=0"), monolith(t, "--inspect-port=0")
+	config := write(t, "whittle.yaml", "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.public+"\n")
+	list := []string{"--endpoint", `POST /Count {"times": 8000000}`, "--endpoint", "GET /", "--rate", "10", "--duration", "4s"}
+	for name, target := range map[string][]string{
+		"a config":          {"-c", config},
+		"a process":         {first.pid(), "--target", "http://" + first.public},
+		"several processes": {first.pid(), second.pid(), "--target", "http://" + first.public},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := filepath.Join(t.TempDir(), "find.json")
+			out := must(t, append(append(append([]string{"find"}, target...), list...), "--json", kept)...)
+			r := reads[ranking](t, kept)
+			if len(r.Endpoints) == 0 || r.Endpoints[0].Endpoint != "POST /Count" {
+				t.Fatalf("ranking %+v", r)
+			}
+			top := r.Endpoints[0]
+			if want := fmt.Sprintf("Carve POST /Count first: %.0f %% of CPU.", 100*top.Share); r.Advice != want || !strings.Contains(out, want) {
+				t.Errorf("advice %q, want %q", r.Advice, want)
+			}
+			if top.Share < 0.5 || top.Cost <= 0 || top.Requests == 0 || top.P99 <= 0 {
+				t.Errorf("%+v", top)
+			}
+			if top.Longest < 50 {
+				t.Errorf("eight million draws did not keep the event loop: %+v", top)
+			}
+		})
+	}
+}
+
+func TestFindSaysWhatItNeeds(t *testing.T) {
+	idle := monolith(t, "--inspect-port=0")
+	nobody := write(t, "whittle.yaml", "monolith: http://127.0.0.1:1\n")
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{}, 2, "give a process id, a URL, or -c whittle.yaml"},
+		{[]string{"-c", nobody}, 2, "give the process's id"},
+		{[]string{idle.pid(), "--endpoint", "GET /"}, 2, "give --target URL"},
+		{[]string{idle.pid(), "--endpoint", "/", "--target", "http://" + idle.public}, 2, `write "GET /path"`},
+		{[]string{idle.pid(), "--endpoint", "POST / {", "--target", "http://" + idle.public}, 2, "is not JSON"},
+		{[]string{idle.pid(), "--endpoint", "GET /", "--during", "plan.yml"}, 2, "either --during or --endpoint"},
+		{[]string{idle.pid(), "--duration", "1s"}, 1, "put load on the monolith"},
+	} {
+		out, errs, status := whittle(t, append([]string{"find"}, c.args...)...)
+		if status != c.status || !strings.Contains(out+errs, c.says) {
+			t.Errorf("find %q: exit status %d, want %d with %q", c.args, status, c.status, c.says)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden holds some output against a file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: write it with -update", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what it was; -update writes it anew:\n%s", path, got)
+	}
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(b, '\n')
+}
+
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// monolith is what V8 saw of the count in Node: ten seconds, half a core.
+func monolith() *profile.Profile {
+	p := &profile.Profile{
+		Kind: profile.CPU, Runtime: profile.Node, Began: began, Duration: 10 * time.Second, Service: "/srv/monolith/server.js",
+		Functions: []profile.Function{
+			{Name: "handler of POST /Count", File: "monolith/app.js", Line: 17},
+			{Name: "handle", File: "node_modules/express/lib/router/layer.js", Line: 86, Owner: profile.Library},
+			{Name: "(garbage collector)", Owner: profile.System, Category: profile.Collecting},
+			{Name: "(idle)", Owner: profile.System, Category: profile.Idle},
+			{Name: "handler of GET /", File: "monolith/app.js", Line: 13},
+			{Name: "stringify", Owner: profile.System, Category: profile.Encoding},
+		},
+		Requests: map[string]int64{"POST /Count": 40, "GET /": 10},
+	}
+	add := func(n int, endpoint string, took time.Duration, stack ...profile.Frame) {
+		for range n {
+			p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: int64(took), Objects: 1, Endpoint: endpoint, At: time.Duration(len(p.Samples)) * 20 * time.Millisecond})
+		}
+	}
+	add(200, "POST /Count", 20*time.Millisecond, profile.Frame{Function: 0, Line: 21}, profile.Frame{Function: 1})
+	add(20, "POST /Count", 20*time.Millisecond, profile.Frame{Function: 2})
+	add(20, "GET /", 10*time.Millisecond, profile.Frame{Function: 5}, profile.Frame{Function: 4, Line: 14}, profile.Frame{Function: 1})
+	add(10, "", 20*time.Millisecond, profile.Frame{Function: 1, Line: 95})
+	add(250, "", 20*time.Millisecond, profile.Frame{Function: 3})
+	return p
+}
+
+// service is what pprof saw of the count in Go.
+func service() *profile.Profile {
+	p := &profile.Profile{
+		Kind: profile.CPU, Runtime: profile.Go, Began: began, Duration: 10 * time.Second, Service: "count-as-published",
+		Functions: []profile.Function{
+			{Name: "whittle/systems/count/published.(*Counter).draw", File: "published/published.go", Line: 144},
+			{Name: "math/rand.(*Rand).Int31n", File: "math/rand/rand.go", Line: 137, Owner: profile.Standard},
+			{Name: "runtime.futex", File: "runtime/sys_linux_amd64.s", Line: 570, Owner: profile.System, Category: profile.Scheduling},
+		},
+		Requests: map[string]int64{"/twirp.carved.Carved/Count": 40},
+	}
+	const endpoint = "/twirp.carved.Carved/Count"
+	p.Samples = []profile.Sample{
+		{Value: 320e6, Objects: 32, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 1, Line: 145}, {Function: 0, Line: 148}}},
+		{Value: 60e6, Objects: 6, Endpoint: endpoint, At: -1, Stack: []profile.Frame{{Function: 0, Line: 148}}},
+		{Value: 20e6, Objects: 2, At: -1, Stack: []profile.Frame{{Function: 2, Line: 570}}},
+	}
+	return p
+}
+
+func TestAReportIsTold(t *testing.T) {
+	r := New([]*profile.Profile{monolith()})
+	r.AddPhase("first", 0, 5*time.Second, 30)
+	r.AddPhase("second", 5*time.Second, 10*time.Second, 20)
+	r.Warnings = append(r.Warnings, "the profiling port can be reached from other machines")
+	var text, page bytes.Buffer
+	if err := r.WriteSummary(&text); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "node.txt", text.Bytes())
+	golden(t, "node.json", asJSON(t, r))
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Where monolith/server.js spends its CPU", "handler of POST /Count", "By phase of the load", "other machines"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if !strings.Contains(text.String(), r.Words) {
+		t.Errorf("the summary lacks the words %q", r.Words)
+	}
+}
+
+func TestOtherKindsAreTold(t *testing.T) {
+	allocations := service()
+	allocations.Kind = profile.Allocations
+	r := New([]*profile.Profile{service(), allocations})
+	var text bytes.Buffer
+	if err := r.WriteSummary(&text); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "go.txt", text.Bytes())
+}
+
+func TestNothingIsSaidOfNothing(t *testing.T) {
+	idle := monolith()
+	idle.Samples = idle.Samples[len(idle.Samples)-100:]
+	if got := New([]*profile.Profile{idle}).Sentence(); got != "monolith/server.js used no CPU time that was seen." {
+		t.Errorf("idle: %q", got)
+	}
+	foreign := service()
+	foreign.Samples = foreign.Samples[2:]
+	if got := New([]*profile.Profile{foreign}).Sentence(); !strings.HasSuffix(got, "none of it for code of its own.") {
+		t.Errorf("no own code: %q", got)
+	}
+}
+
+func TestAComparisonIsTold(t *testing.T) {
+	c := Compare(monolith(), service(), nil)
+	var text, page bytes.Buffer
+	if err := c.WriteSummary(&text); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "diff.txt", text.Bytes())
+	golden(t, "diff.json", asJSON(t, c))
+	if err := c.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.String(), "handler of POST /Count") || !strings.Contains(page.String(), "(*Counter).draw") {
+		t.Error("the page has not both sides")
+	}
+	unknown := service()
+	unknown.Requests = nil
+	if c := Compare(monolith(), unknown, nil); c.PerRequest || !strings.Contains(c.Sentence(), "a second before in Node.js") {
+		t.Errorf("without requests: %q", c.Sentence())
+	}
+}
