@@ -1,0 +1,98 @@
+package scaffold
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"whittle/contract"
+)
+
+// contractPage is CONTRACT.md: what was inferred, how sure it is, and why.
+func (v *view) contractPage() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The contract of %s.%s\n\nMade of %s. Each guess below is what the exchanges suggest and do not prove, with its evidence: read them before you rely on them. Where you know better, change `proto/%s` and `make generate`: from then on the contract is yours, and `whittle new` leaves it and all that is generated from it alone.\n",
+		v.Package, v.Contract.Service, v.Source, v.Contract.FileName())
+	guesses(&b, v.Contract.Guesses)
+	for i := range v.Methods {
+		v.methodPage(&b, &v.Methods[i])
+	}
+	return []byte(b.String())
+}
+
+func (v *view) methodPage(b *strings.Builder, m *method) {
+	fmt.Fprintf(b, "\n## %s: `%s %s`\n\n", m.Name, m.HTTP.Method, m.HTTP.Pattern)
+	if m.Seen > 0 {
+		fmt.Fprintf(b, "Seen %d times. The chance that the next exchange has a shape which none of them had is about %s (Good and Turing's estimate: the share of shapes that were seen once).\n\n", m.Seen, percent(m.Novelty))
+	} else {
+		b.WriteString("From a document; no exchange was seen.\n\n")
+	}
+	b.WriteString("| | |\n|---|---|\n")
+	fmt.Fprintf(b, "| request | `%s`%s |\n", m.Input, bodyWords(&m.HTTP.Body))
+	fmt.Fprintf(b, "| answer | `%s`: %d %s%s |\n", m.Output, m.HTTP.Answer.Status, cell(m.HTTP.Answer.ContentType), answerWords(&m.HTTP.Answer))
+	for _, l := range []struct{ name, text string }{
+		{"null where unset", strings.Join(m.HTTP.Answer.Unset.Nulls, ", ")},
+		{"left out where empty", strings.Join(m.HTTP.Answer.Unset.Omits, ", ")},
+		{"compare", string(m.Compare.Kind)},
+		{"value", m.Compare.Value}, {"per", m.Compare.Per},
+		{"differs by itself", strings.Join(m.Compare.Ignore, ", ")},
+		{"in any order", strings.Join(m.Compare.Unordered, ", ")},
+	} {
+		if l.text != "" {
+			fmt.Fprintf(b, "| %s | `%s` |\n", l.name, cell(l.text))
+		}
+	}
+	failures := slices.SortedFunc(slices.Values(m.Failures), func(a, b contract.Failure) int { return cmp.Compare(a.Status, b.Status) })
+	for _, f := range failures {
+		fmt.Fprintf(b, "| failure | %d %s, %d times; it comes back word for word |\n", f.Status, cell(f.ContentType), f.Count)
+	}
+	guesses(b, m.Guesses)
+}
+
+func bodyWords(body *contract.Body) string {
+	switch body.Form {
+	case contract.Whole:
+		return fmt.Sprintf("; the body is the field `%s`", body.Field)
+	case contract.Text:
+		return fmt.Sprintf("; the body is a text, the field `%s`", body.Field)
+	case contract.Form:
+		return "; the body is a form"
+	case contract.Object:
+		return "; the body is a JSON object"
+	}
+	return "; no body"
+}
+
+func answerWords(a *contract.Answer) string {
+	switch a.Form {
+	case contract.Whole:
+		return fmt.Sprintf("; the body is the field `%s`", a.Field)
+	case contract.Text:
+		return fmt.Sprintf("; the text %s", "`"+cell(fmt.Sprintf("%q", templateOf(a.Parts)))+"`")
+	}
+	return ""
+}
+
+func guesses(b *strings.Builder, list []contract.Guess) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\n| guess about | chosen | against | evidence |\n|---|---|---|---|\n")
+	for _, g := range list {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", cell(g.Path), cell(g.Chosen), cell(g.Against), cell(g.Evidence))
+	}
+}
+
+// cell keeps a text inside its cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'").Replace(s)
+}
+
+// percent writes a share with two digits that say something.
+func percent(p float64) string {
+	if p > 0 && p < 0.0001 {
+		return "below 0.01 %"
+	}
+	return fmt.Sprintf("%.2g %%", 100*p)
+}

@@ -1,0 +1,181 @@
+package scaffold
+
+import (
+	"fmt"
+	"strings"
+
+	"whittle"
+	"whittle/contract"
+)
+
+// gatewayConfig is the project's whittle.yaml: a route for each method, safe to
+// run as it is.
+func (v *view) gatewayConfig() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# The gateway in front of the monolith and of this service:
+#   whittle check -c whittle.yaml    every route in words
+#   whittle run -c whittle.yaml      users then ask port 8080
+# It is written once: what you change here stays.
+listen: 127.0.0.1:8080
+admin: 127.0.0.1:8081
+monolith: %s
+routes:
+`, quoted(v.Monolith))
+	for i := range v.Methods {
+		v.route(&b, &v.Methods[i])
+	}
+	return []byte(b.String())
+}
+
+func (v *view) route(b *strings.Builder, m *method) {
+	fmt.Fprintf(b, "  - match: %s %s\n", m.HTTP.Method, m.HTTP.Pattern)
+	fmt.Fprintf(b, "    candidate:\n      url: http://127.0.0.1:6666\n")
+	fmt.Fprintf(b, "      rpc:\n        protocol: twirp\n        descriptor: %s.binpb\n        method: %s.%s/%s\n", v.Name, v.Package, v.Contract.Service, m.Proto)
+	if len(m.Words) > 0 {
+		b.WriteString("        words:\n")
+		for _, w := range m.Words {
+			fmt.Fprintf(b, "          %s: %s\n", w.Name, quoted(w.JSON))
+		}
+	}
+	v.routeRequest(b, m)
+	v.response(b, m)
+	v.promises(b, m)
+}
+
+// routeRequest is written where names or bodies are not what the gateway expects.
+func (v *view) routeRequest(b *strings.Builder, m *method) {
+	var s strings.Builder
+	switch m.HTTP.Body.Form {
+	case contract.Whole, contract.Text:
+		fmt.Fprintf(&s, "        body: %s\n", m.HTTP.Body.Field)
+	case contract.Form:
+		s.WriteString("        content: form\n")
+	case contract.NoBody:
+		if m.HTTP.Method != "GET" && m.HTTP.Method != "HEAD" {
+			s.WriteString("        content: ignored\n")
+		}
+	}
+	for _, names := range []struct {
+		key string
+		of  []contract.Parameter
+	}{{"query", m.HTTP.Query}, {"path", m.HTTP.Path}} {
+		lines := ""
+		for _, p := range names.of {
+			// A named parameter is read beside a body too.
+			if p.Name != p.Field || names.key == "query" && m.HTTP.Body.Form != contract.NoBody {
+				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), p.Field)
+			}
+		}
+		if lines != "" {
+			s.WriteString("        " + names.key + ":\n" + lines)
+		}
+	}
+	if s.Len() > 0 {
+		b.WriteString("      request:\n" + s.String())
+	}
+}
+
+func (v *view) response(b *strings.Builder, m *method) {
+	a := &m.HTTP.Answer
+	b.WriteString("      response:\n")
+	if a.Form == contract.Text {
+		fmt.Fprintf(b, "        template: %s\n", quoted(templateOf(a.Parts)))
+	}
+	if a.Form == contract.Whole {
+		fmt.Fprintf(b, "        body: %s\n", a.Field)
+	}
+	if a.ContentType != "" {
+		fmt.Fprintf(b, "        content_type: %s\n", quoted(a.ContentType))
+	}
+	if a.Status != 0 && a.Status != 200 {
+		fmt.Fprintf(b, "        status: %d\n", a.Status)
+	}
+	for _, l := range []struct {
+		key   string
+		paths []string
+	}{{"nulls", a.Unset.Nulls}, {"absent", a.Unset.Omits}} {
+		if len(l.paths) > 0 {
+			fmt.Fprintf(b, "        %s: [%s]\n", l.key, quotedAll(l.paths))
+		}
+	}
+	b.WriteString("        failures: verbatim\n")
+}
+
+// promises are what the gateway may do and what it holds the service to.
+func (v *view) promises(b *strings.Builder, m *method) {
+	switch {
+	case isReading(m.HTTP.Method):
+	case m.Safe:
+		b.WriteString("    safe: true                        # it changes nothing, so it may be mirrored\n")
+	default:
+		fmt.Fprintf(b, `    # %s may change something, so nothing is mirrored and no evidence comes. Say
+    #   safe: true                        if it changes nothing after all, or
+    #   rehearsal: {X-Rehearsal: "yes"}   once the service has logic of its own
+    #                                     that does not mean a request with it
+`, m.HTTP.Method)
+	}
+	c := m.Compare
+	if c.Kind == "" {
+		c.Kind = whittle.JSON
+		if m.HTTP.Answer.Form == contract.Text || m.HTTP.Answer.Form == contract.NoBody {
+			c.Kind = whittle.Exact
+		}
+	}
+	fmt.Fprintf(b, "    compare:\n      kind: %s\n", c.Kind)
+	if c.Kind == whittle.Statistical {
+		if c.Value != "" {
+			fmt.Fprintf(b, "      value: %s\n", quoted(c.Value))
+		}
+		if c.Per != "" {
+			fmt.Fprintf(b, "      per: %s\n", quoted(c.Per))
+		}
+	}
+	if c.Kind == whittle.JSON && len(c.Ignore) > 0 {
+		fmt.Fprintf(b, "      ignore: [%s]   # they differed between answers to one request\n", quotedAll(c.Ignore))
+	}
+	if c.Kind == whittle.JSON && len(c.Unordered) > 0 {
+		fmt.Fprintf(b, "      unordered: [%s]\n", quotedAll(c.Unordered))
+	}
+	b.WriteString(`    rollout:
+      steps: [1, 5, 25, 50, 100]
+      hold: 30s
+    guard:
+      errors: 1%
+      p99: off                        # while the monolith answers through the service, each answer
+                                      # takes two ways; 1.5x once there is logic of its own
+      mismatch: 0.1%
+`)
+}
+
+func isReading(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+
+// templateOf writes a text's parts for text/template.
+func templateOf(parts []contract.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Field != "" {
+			b.WriteString("{{." + p.Field + "}}")
+			continue
+		}
+		b.WriteString(strings.ReplaceAll(p.Literal, "{{", `{{"{{"}}`))
+	}
+	return b.String()
+}
+
+// quoted is a value of the config: JSON's strings are YAML's, and a dollar
+// before a brace is doubled, since it would name a variable.
+func quoted(s string) string {
+	text, err := jsonText(s)
+	if err != nil {
+		return `""`
+	}
+	return strings.ReplaceAll(text, "${", "$${")
+}
+
+func quotedAll(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = quoted(s)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,122 @@
+// Package scaffold makes a whole small project of a contract: the .proto file,
+// a Go service that answers by asking the monolith until it has logic of its
+// own, tests of the recorded exchanges, a Node client, the route's config and a
+// load plan. The project imports nothing of whittle.
+package scaffold
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+)
+
+// Options say where the project lies and what it is called.
+type Options struct {
+	// Dir is the project's folder, made where it is missing.
+	Dir string
+	// Module is the Go module's path. Empty: what it was, or the folder's name.
+	Module string
+	// Monolith is the URL that the service delegates to, and the gateway's.
+	// Empty: http://127.0.0.1:3000.
+	Monolith string
+	// Version of whittle, for the project's papers.
+	Version string
+	// Source is what the contract was made of, in words.
+	Source string
+}
+
+// Project is what was made.
+type Project struct {
+	Dir, Module, Name string
+	Contract          *contract.Contract
+	// Written, Kept and Same are paths below Dir: files that are new or
+	// changed, files that a person has changed and that were left as they are,
+	// and files that were as they should be.
+	Written, Kept, Same []string
+	// Frozen says that a person has changed the .proto file: it and all that
+	// is generated was kept.
+	Frozen bool
+	// Exchanges is how many recorded exchanges became tests.
+	Exchanges int
+}
+
+// Make writes the project into o.Dir and generates its code, for which Go must
+// be installed. entries are read once more for tests and the load plan; nil:
+// there are none. The contract's GoPackage is set.
+//
+// A folder that is neither empty nor a project of an earlier run is refused. In
+// a project, files that a person has changed since are left alone.
+func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.Entry, error], o Options) (*Project, error) {
+	before, err := readManifest(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Module == "" {
+		o.Module = before.Module
+	}
+	if o.Monolith == "" {
+		o.Monolith = "http://127.0.0.1:3000"
+	}
+	v, err := newView(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if entries != nil {
+		if v.samples, err = sample(c, entries); err != nil {
+			return nil, err
+		}
+	}
+	files, err := v.files()
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Dir: o.Dir, Module: v.Module, Name: v.Name, Contract: c}
+	for _, s := range v.samples {
+		p.Exchanges += len(s.exchanges)
+	}
+	if err := p.freeze(before); err != nil {
+		return nil, err
+	}
+	after := manifest{Format: manifestFormat, Module: v.Module, Contract: withoutExamples(c), Files: map[string]string{}}
+	if p.Frozen {
+		after.Contract = before.Contract
+	}
+	if err := p.write(files, before, &after); err != nil {
+		return nil, err
+	}
+	generated, err := generate(ctx, v, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.write(generated, before, &after); err != nil {
+		return nil, err
+	}
+	if err := p.dropOld(before, &after); err != nil {
+		return nil, err
+	}
+	return p, after.save(o.Dir)
+}
+
+// Before is the contract of the project in dir, so that inference keeps its
+// names and numbers. Nil: there is no project yet. A folder that holds anything
+// else is FailedPrecondition.
+func Before(dir string) (*contract.Contract, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m.Contract, nil
+}
+
+// moduleOf names the module after its folder.
+func moduleOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", whittle.Errorf(whittle.Invalid, "find folder: %w", err)
+	}
+	return plainName(filepath.Base(abs)), nil
+}

@@ -1,0 +1,208 @@
+package scaffold
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/types/pluginpb"
+
+	"whittle"
+	"whittle/contract"
+)
+
+// view is what the templates see.
+type view struct {
+	Options
+	Contract *contract.Contract
+	// Name of the command and of what is made of it in papers; Env and
+	// MetricPrefix are it in the environment and in metrics.
+	Name, Env, MetricPrefix string
+	Package, Service        string
+	// GoImport and GoAlias are the generated code's import.
+	GoImport, GoAlias string
+	Methods           []method
+	// Words are the enum values that JSON calls otherwise.
+	Words []contract.EnumValue
+
+	request *pluginpb.CodeGeneratorRequest
+	samples map[string]*samples // by method
+}
+
+// method is one of the service's with what Go calls things.
+type method struct {
+	*contract.Method
+	// Name shadows the contract's: it is Go's.
+	Name, Proto       string
+	InputGo, OutputGo string
+	// Var is the binding, Delegate the function that asks the monolith, File
+	// the handler's.
+	Var, Delegate, File string
+	// ContentType of a request's body.
+	ContentType string
+	// Words are those of the service that the method's messages can hold.
+	Words []contract.EnumValue
+}
+
+// newView sets the contract's go_package and gives everything a name.
+func newView(c *contract.Contract, o Options) (*view, error) {
+	if len(c.Methods) == 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "make project: the contract has no method").
+			WithHint("record requests of the endpoint first, or name another --route")
+	}
+	if o.Module == "" {
+		var err error
+		if o.Module, err = moduleOf(o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if !isModule(o.Module) {
+		return nil, whittle.Errorf(whittle.Invalid, "make project: %q is not a Go module's path", o.Module).
+			WithHint("give --module NAME of letters, digits, dots, dashes and slashes, such as example.com/shop")
+	}
+	name := plainName(o.Module[strings.LastIndexByte(o.Module, '/')+1:])
+	v := &view{
+		Options: o, Contract: c, Name: name,
+		Env: strings.ToUpper(strings.ReplaceAll(name, "-", "_")), MetricPrefix: strings.ReplaceAll(name, "-", "_"),
+		Package: c.Package, samples: map[string]*samples{},
+	}
+	parts := strings.Split(c.Package, ".")
+	v.GoAlias = strings.ReplaceAll(strings.Join(parts[max(0, len(parts)-2):], ""), "_", "") + "pb"
+	v.GoImport = o.Module + "/internal/gen/" + strings.Join(parts, "/")
+	c.GoPackage = v.GoImport + ";" + v.GoAlias
+	if err := v.goNames(); err != nil {
+		return nil, err
+	}
+	all := map[string]bool{}
+	for _, e := range c.Enums {
+		all[e.Name] = true
+	}
+	v.Words = wordsOf(c, all)
+	for i := range v.Methods {
+		reached := map[string]bool{}
+		reach(c, v.Methods[i].Input, reached)
+		reach(c, v.Methods[i].Output, reached)
+		v.Methods[i].Words = wordsOf(c, reached)
+	}
+	return v, v.checkPatterns()
+}
+
+// wordsOf are the values of some enums that are not called in JSON as in proto.
+func wordsOf(c *contract.Contract, enums map[string]bool) (out []contract.EnumValue) {
+	for _, e := range c.Enums {
+		for _, value := range e.Values {
+			if enums[e.Name] && value.JSON != "" && value.JSON != value.Name {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
+}
+
+// reach marks the messages and enums that a message can hold.
+func reach(c *contract.Contract, name string, reached map[string]bool) {
+	m := c.Message(name)
+	if m == nil || reached[name] {
+		return
+	}
+	reached[name] = true
+	for _, f := range m.Fields {
+		if f.Type == contract.EnumType {
+			reached[f.Ref] = true
+		} else if f.Ref != "" {
+			reach(c, f.Ref, reached)
+		}
+	}
+}
+
+// goNames asks protogen, as the generators do, what Go calls things.
+func (v *view) goNames() error {
+	set, err := v.Contract.Descriptor()
+	if err != nil {
+		return err
+	}
+	comment(set.File[len(set.File)-1], v.Contract.Proto())
+	main := v.Contract.FileName()
+	v.request = &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{main}, ProtoFile: set.GetFile()}
+	plugin, err := protogen.Options{}.New(v.request)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "make project: %w", err)
+	}
+	service := plugin.FilesByPath[main].Services[0]
+	v.Service = service.GoName
+	taken := []string{"service", "zz_bindings"}
+	for i, m := range service.Methods {
+		of := &v.Contract.Methods[i]
+		contentType := of.HTTP.Body.ContentType
+		if contentType == "" {
+			contentType = map[contract.BodyForm]string{
+				contract.Object: "application/json", contract.Whole: "application/json",
+				contract.Form: "application/x-www-form-urlencoded", contract.Text: "text/plain",
+			}[of.HTTP.Body.Form]
+		}
+		// Without an underscore a file's name says nothing of systems or tests.
+		file := contract.Unique(strings.ToLower(strings.ReplaceAll(m.GoName, "_", "")), "", func(s string) bool {
+			return slices.Contains(taken, s)
+		})
+		taken = append(taken, file)
+		v.Methods = append(v.Methods, method{
+			Method: of, Name: m.GoName, Proto: of.Name, InputGo: m.Input.GoIdent.GoName, OutputGo: m.Output.GoIdent.GoName,
+			Var: "bind" + m.GoName, Delegate: "delegate" + m.GoName, File: file, ContentType: contentType,
+		})
+	}
+	return nil
+}
+
+// checkPatterns finds endpoints between which net/http, and so the gateway,
+// cannot choose.
+func (v *view) checkPatterns() (err error) {
+	mux := http.NewServeMux()
+	for _, m := range v.Methods {
+		pattern := m.HTTP.Method + " " + m.HTTP.Pattern
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					err = whittle.Errorf(whittle.Invalid, "make project: %s: %v", pattern, r).
+						WithHint("take one endpoint at a time: --route \"" + pattern + "\"")
+				}
+			}()
+			mux.Handle(pattern, http.NotFoundHandler())
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainName keeps small letters, digits and dashes.
+func plainName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		case r == '_' || r == '.' || r == ' ' || r == '-':
+			return '-'
+		}
+		return -1
+	}, s)
+	s = strings.Trim(s, "-")
+	if s == "" || s[0] <= '9' {
+		s = "service" + s
+	}
+	return s
+}
+
+// isModule is stricter than Go, so that a path is also a folder and a name.
+func isModule(s string) bool {
+	for part := range strings.SplitSeq(s, "/") {
+		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_~") != "" ||
+			strings.Trim(part, ".") == "" || part == "internal" || part == "cmd" {
+			return false
+		}
+	}
+	return !slices.Contains([]string{"std", "main", "go", "test"}, s)
+}
