@@ -101,7 +101,8 @@ func (e *endpoint) newBody(c *contents, answer bool, message string, before *ear
 		b.opaque = "some bodies are forms and some are not"
 	case c.json > 0:
 		b.shape = &c.shape
-		b.inline = before != nil && before.form == contract.Object
+		in, how := c.shape.inner()
+		b.inline = before != nil && before.form == contract.Object && in != nil && how == kindNull && c.shape.nulls == 0
 	}
 	return b
 }

@@ -46,10 +46,10 @@ func methodName(method string, segments []segment, list bool) string {
 		parent = contract.TypeName(contract.Singular(r.parent))
 	}
 	switch {
-	case method == "POST" && (r.one || single == noun):
+	case method == "POST" && !r.one && single == noun:
 		// Something is done, not made: "/Count", "/users/{id}/activate".
 		return noun + parent
-	case method == "POST":
+	case method == "POST" && !r.one:
 		return "Create" + parent + single
 	case r.one:
 		return verbs[method] + parent + single
