@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"regexp"
+
+	"whittle"
+	"whittle/capture/recorder"
+	"whittle/capture/redact"
+)
+
+// redacting are the flags that say what is secret beside the defaults.
+type redacting struct {
+	RedactHeader  []string `group:"What is secret beside the defaults" name:"redact-header" sep:"none" placeholder:"NAME" help:"A header. Repeatable."`
+	RedactField   []string `group:"What is secret beside the defaults" name:"redact-field" sep:"none" placeholder:"NAME" help:"A JSON member, form field, query parameter, cookie or XML element. Repeatable."`
+	RedactPath    []string `group:"What is secret beside the defaults" name:"redact-path" sep:"none" placeholder:"PATH" help:"A JSON path, such as '$.user.phone'. Repeatable."`
+	RedactPattern []string `group:"What is secret beside the defaults" name:"redact-pattern" sep:"none" placeholder:"REGEXP" help:"What the first group matches, or all of a match. Repeatable."`
+	RedactKeep    []string `group:"What is secret beside the defaults" name:"redact-keep" sep:"none" placeholder:"NAME" help:"A name that is no secret after all, or shape:email, shape:card, shape:token, shape:other. Repeatable."`
+}
+
+// redactor makes the redactor of a log, whose key lies beside its folder.
+func (r *redacting) redactor(dir string) (*redact.Redactor, error) {
+	key, err := recorder.Key(recorder.KeyPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	made, err := redact.New(redact.Rules{
+		Headers: r.RedactHeader, Fields: r.RedactField, Paths: r.RedactPath, Patterns: r.RedactPattern, Keep: r.RedactKeep,
+	}, key)
+	if err == nil {
+		return made, nil
+	}
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok {
+		return nil, err
+	}
+	named := *e
+	named.Message = flagOf(e.Field) + e.Message
+	return nil, &named
+}
+
+var ruleField = regexp.MustCompile(`^(header|field|path|pattern|keep)s?\[`)
+
+// flagOf names the flag that a rule came from.
+func flagOf(field string) string {
+	if m := ruleField.FindStringSubmatch(field); m != nil {
+		return "--redact-" + m[1] + ": "
+	}
+	return ""
+}

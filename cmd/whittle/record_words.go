@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/capture/journal"
+)
+
+// moment is a time on the command line.
+type moment struct{ time.Time }
+
+// UnmarshalText reads a time, a time of today, or how long ago it was.
+func (m *moment) UnmarshalText(b []byte) error {
+	s, now := string(b), time.Now()
+	if ago, err := time.ParseDuration(s); err == nil {
+		m.Time = now.Add(-ago.Abs())
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			m.Time = t
+			return nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			m.Time = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no time: write 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), or 10m (ago)", s)
+}
+
+// chosen says which of a log's exchanges are meant.
+type chosen struct {
+	Route  string   `group:"Which exchanges" placeholder:"ROUTE" help:"Only those of this route, as the config names it."`
+	Status []string `group:"Which exchanges" placeholder:"STATUS" help:"Only answers with this status: 404, 5xx, or failed. Repeatable."`
+	From   moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those from then on: 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), 10m (ago)."`
+	To     moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those before then."`
+}
+
+func (c *chosen) filter() (journal.Filter, error) {
+	f := journal.Filter{Route: c.Route, From: c.From.Time, To: c.To.Time}
+	for _, s := range c.Status {
+		if !isStatus(s) {
+			return f, whittle.Errorf(whittle.Invalid, "--status %q is none", s).WithHint("write 404, 5xx or failed")
+		}
+	}
+	return f, nil
+}
+
+func isStatus(s string) bool {
+	if s == "failed" {
+		return true
+	}
+	return len(s) == 3 && s[0] >= '1' && s[0] <= '9' && strings.Trim(s[1:], "0123456789x") == ""
+}
+
+// takes says whether an answer has one of the statuses that are asked for.
+func (c *chosen) takes(a *whittle.Answer) bool {
+	if len(c.Status) == 0 {
+		return true
+	}
+	has := fmt.Sprint(a.Status)
+	for _, want := range c.Status {
+		if want == "failed" {
+			if a.Status == 0 {
+				return true
+			}
+			continue
+		}
+		if a.Status != 0 && (want == has || want[1:] == "xx" && want[0] == has[0] || want[2] == 'x' && want[:2] == has[:2]) {
+			return true
+		}
+	}
+	return false
+}
+
+// sayDamages tells what of a log could not be read.
+func sayDamages(screen *screen, damages []journal.Damage) {
+	const most = 20
+	for i, d := range damages {
+		if i == most {
+			screen.say("… and %d more", len(damages)-most)
+			return
+		}
+		screen.say("damaged: %s, %s at byte %d: %s", d.Segment, sized(d.Bytes), d.Offset, d.Why)
+	}
+}
+
+// counted is a number of things: "1 segment", "2 segments", "3 entries".
+func counted[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// sized is a number of bytes for a person.
+func sized(n int64) string {
+	switch {
+	case n < 10<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < 10<<30:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d GiB", n>>30)
+}
+
+// outcome is an answer's status, or the failure in its place.
+func outcome(a *whittle.Answer) string {
+	if a.Failure != whittle.NoFailure {
+		return string(a.Failure)
+	}
+	return fmt.Sprint(a.Status)
+}
+
+// harmless is a recorded text with what would move a terminal's cursor, or
+// worse, written out.
+func harmless(s string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var out strings.Builder
+	for i, c := range s {
+		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
+			fmt.Fprintf(&out, `\x%02x`, s[i])
+		} else if unsafeRune(c) {
+			fmt.Fprintf(&out, `\u%04x`, c)
+		} else {
+			out.WriteRune(c)
+		}
+	}
+	return out.String()
+}
+
+func unsafeRune(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }
+
+// requestLine names an exchange in one line.
+func requestLine(e *capture.Entry) string {
+	return harmless(strings.ReplaceAll(e.Request.Method+" "+e.Request.Target, "\n", " "))
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/capture/har"
+	"whittle/capture/journal"
+)
+
+type recordExport struct {
+	Log string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	HAR string `required:"" name:"har" placeholder:"FILE" help:"The archive to write (\"-\": standard output)."`
+	chosen
+	Limit int64 `help:"At most so many; 0: all."`
+}
+
+// Help gives the examples.
+func (recordExport) Help() string {
+	return `Writes an HTTP Archive (HAR 1.2), which browsers' network panels and many tools open. What was redacted stays redacted. Bodies lose their compression, as the form has it.
+
+Examples:
+  whittle record export recorded --har recorded.har
+  whittle record export recorded --har errors.har --route 'POST /Count' --status 5xx --from 10m
+  whittle record export recorded --har - --limit 100 | jq '.log.entries[].request.url'`
+}
+
+// Run exports the exchanges.
+func (v *recordExport) Run(ctx context.Context, s streams) error {
+	filter, err := v.filter()
+	if err != nil {
+		return err
+	}
+	r, err := journal.Open(v.Log)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	screen := newScreen(s)
+	n := int64(0)
+	if v.HAR == "-" {
+		screen.w, screen.tty = s.err, false
+		n, err = v.export(ctx, s.out, r, filter, screen)
+	} else {
+		err = writePrivate(v.HAR, func(w io.Writer) error {
+			n, err = v.export(ctx, w, r, filter, screen)
+			return err
+		})
+	}
+	screen.clear()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	screen.say("%s in %s", counted(n, "exchange"), v.HAR)
+	sayDamages(screen, r.Damages())
+	if n == 0 && err == nil {
+		return whittle.Errorf(whittle.FallsShort, "record export: no exchange of %s is like that", v.Log).
+			WithHint("whittle record ls " + v.Log + " shows what there is")
+	}
+	return err
+}
+
+// export writes what is asked for. Interrupted, it still ends the archive.
+func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reader, filter journal.Filter, screen *screen) (n int64, err error) {
+	out := har.NewWriter(w)
+	for v.Limit <= 0 || n < v.Limit {
+		var e *capture.Entry
+		if e, err = r.Next(ctx, filter); err != nil {
+			break
+		}
+		if !v.takes(&e.Answer) {
+			continue
+		}
+		if err := out.Write(e); err != nil {
+			return n, whittle.Errorf(whittle.Unavailable, "write HAR: %w", err)
+		}
+		if n++; n%1000 == 0 {
+			screen.progress("%d exchanges", n)
+		}
+	}
+	if failed := out.Close(); failed != nil {
+		return n, whittle.Errorf(whittle.Unavailable, "write HAR: %w", failed)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// writePrivate makes a file that nobody else may read of what write writes.
+func writePrivate(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "write HAR: %w", err)
+	}
+	err = write(f)
+	if failed := f.Close(); failed != nil && err == nil {
+		err = whittle.Errorf(whittle.Unavailable, "write HAR: %w", failed)
+	}
+	return err
+}

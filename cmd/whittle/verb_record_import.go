@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/capture/har"
+	"whittle/capture/journal"
+)
+
+type recordImport struct {
+	HAR string `arg:"" placeholder:"FILE" help:"A HAR file that a browser or a proxy saved (\"-\": standard input)."`
+	Dir string `arg:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
+	redacting
+	JSON string `name:"json" placeholder:"FILE" help:"Write what was imported, and what was not, as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (recordImport) Help() string {
+	return `Reads what Chrome, Firefox, Safari, mitmproxy, Charles, Fiddler and others save, however long it is, and redacts it on its way like everything else that is recorded. Entries that are no exchange with a server (from the browser's cache, WebSockets, data: URLs) are left out and listed. DIR may have a log already: the exchanges are added to it.
+
+Exit status: 0 imported; 1 nothing was; 2 the file is no HAR, or ends early: what stands before that is kept.
+
+Examples:
+  whittle record import shop.har recorded
+  whittle record import shop.har recorded --redact-field phone --redact-path '$.user.address'
+  gunzip -c shop.har.gz | whittle record import - recorded`
+}
+
+// imported is what import says in JSON.
+type imported struct {
+	Format    string    `json:"format"`
+	Exchanges int       `json:"exchanges"`
+	LeftOut   int       `json:"left_out"`
+	Why       []leftOut `json:"why"` // of the first
+	Disorder  int       `json:"out_of_order"`
+	last      time.Time
+}
+
+type leftOut struct {
+	Entry int    `json:"entry"`
+	Why   string `json:"why"`
+}
+
+// maxLeftOut bounds how many entries are listed that were left out.
+const maxLeftOut = 100
+
+func (im *imported) leaveOut(entry int, why string) {
+	if im.LeftOut++; len(im.Why) < maxLeftOut {
+		im.Why = append(im.Why, leftOut{entry, why})
+	}
+}
+
+// Run imports the file.
+func (v *recordImport) Run(ctx context.Context, s streams) error {
+	redact, err := v.redactor(v.Dir)
+	if err != nil {
+		return err
+	}
+	in, size, err := v.open(s)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	// A file of long ago is imported to be kept.
+	w, err := journal.Create(v.Dir, journal.Options{MaxAge: -1, MaxBytes: -1})
+	if err != nil {
+		return err
+	}
+	screen := newScreen(s)
+	if v.JSON == "-" {
+		screen.w, screen.tty = s.err, false
+	}
+	im := &imported{Format: "whittle.import/1", Why: []leftOut{}}
+	err = im.run(ctx, har.NewReader(in), w, func(e *capture.Entry) {
+		redact.Request(&e.Request)
+		redact.Answer(&e.Answer)
+	}, func(done int64) {
+		if size > 0 {
+			screen.progress("%d exchanges, %s of %s", im.Exchanges, sized(done), sized(size))
+		} else {
+			screen.progress("%d exchanges, %s", im.Exchanges, sized(done))
+		}
+	})
+	if failed := w.Close(); failed != nil && err == nil {
+		err = failed
+	}
+	screen.clear()
+	im.say(screen, v.Dir)
+	if v.JSON != "" {
+		if failed := writeJSON(s, v.JSON, im); failed != nil && err == nil {
+			err = failed
+		}
+	}
+	if err == nil && im.Exchanges == 0 {
+		err = whittle.Errorf(whittle.FallsShort, "record import: %s has nothing that can be imported", v.HAR)
+	}
+	return err
+}
+
+// open opens the archive, and says how long it is where that is known.
+func (v *recordImport) open(s streams) (io.ReadCloser, int64, error) {
+	if v.HAR == "-" {
+		return io.NopCloser(s.in), 0, nil
+	}
+	f, err := os.Open(v.HAR)
+	if err != nil {
+		return nil, 0, whittle.Errorf(whittle.NotFound, "read HAR: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder", v.HAR)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, whittle.Errorf(whittle.Invalid, "read HAR: %w", err)
+	}
+	return f, info.Size(), nil
+}
+
+// run takes exchanges over until the archive ends.
+func (im *imported) run(ctx context.Context, r *har.Reader, w *journal.Writer, redact func(*capture.Entry), progress func(done int64)) error {
+	// Connections of this archive must not be taken for those of another one in
+	// the same log.
+	base := uint64(rand.Uint32()>>1) << 32
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, err := r.Next()
+		var left *har.Skipped
+		switch {
+		case errors.As(err, &left):
+			im.leaveOut(left.Entry, left.Why)
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if e.Conn != 0 {
+			e.Conn |= base
+		}
+		redact(e)
+		if err := w.Append(e); errors.Is(err, capture.ErrEntry) {
+			im.leaveOut(r.Entries(), err.Error())
+			continue
+		} else if err != nil {
+			return err
+		}
+		if e.At.Before(im.last) {
+			im.Disorder++
+		}
+		im.last = e.At
+		if im.Exchanges++; im.Exchanges%256 == 0 {
+			progress(r.Offset())
+		}
+	}
+}
+
+func (im *imported) say(screen *screen, dir string) {
+	screen.say("%s into %s", counted(im.Exchanges, "exchange"), dir)
+	if im.LeftOut > 0 {
+		screen.say("%s left out:", counted(im.LeftOut, "entry"))
+	}
+	const most = 20
+	for i, l := range im.Why {
+		if i == most {
+			screen.say("  … and %d more", im.LeftOut-most)
+			break
+		}
+		screen.say("  entry %d: %s", l.Entry, harmless(l.Why))
+	}
+	if im.Disorder > 0 {
+		screen.say("%s began before the one in front, and kept the file's order", counted(im.Disorder, "exchange"))
+	}
+}
