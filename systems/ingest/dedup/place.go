@@ -75,6 +75,17 @@ func parseOffset(s string) (v [3]uint64, ok bool) {
 	if s == "" || len(s) > 1 && s[0] == '0' {
 		return v, false
 	}
+	const fits = 19 // digits, of which every number fits into 64 bits
+	if len(s) <= fits {
+		for i := range len(s) {
+			digit := s[i] - '0'
+			if digit > 9 {
+				return [3]uint64{}, false
+			}
+			v[0] = 10*v[0] + uint64(digit)
+		}
+		return v, true
+	}
 	for i := range len(s) {
 		digit := uint64(s[i] - '0')
 		if digit > 9 {

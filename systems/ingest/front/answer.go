@@ -112,7 +112,11 @@ func (c *call) report(r *http.Request) reply {
 // reply writes it.
 func (c *call) reply(w http.ResponseWriter, a reply) {
 	c.f.metrics.request(c.kind, a.status)
-	c.f.metrics.duration.Observe(c.f.o.Now().Sub(c.received).Seconds())
+	now := c.appended // what came after it is next to nothing
+	if now.IsZero() {
+		now = c.f.o.Now()
+	}
+	c.f.metrics.duration.Observe(now.Sub(c.received).Seconds())
 	send(w, a, c.out)
 }
 

@@ -57,21 +57,26 @@ func tooLarge(most int) *refusal {
 	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", most)}
 }
 
-// decode undoes the content encoding and takes the body's part of what may be
-// worked on at once. It waits for that with nothing to give that others of its
-// kind wait for, so that they cannot wait for each other.
+// expansion bounds what the content encoding may make of the body.
+func (c *call) expansion() expansion {
+	return expansion{size: c.most(), ratio: c.f.limits.Ratio}
+}
+
+// mostContent is how many bytes may come out of the body that was read.
+func (c *call) mostContent() int {
+	if c.coding == identity {
+		return len(c.wire)
+	}
+	return c.expansion().most(len(c.wire))
+}
+
+// decode undoes the content encoding, for which mostContent is reserved.
 func (c *call) decode() ([]byte, *refusal) {
 	if c.coding == identity {
-		if !c.work(c.cost(len(c.wire))) {
-			return nil, &refusal{http.StatusTooManyRequests, busy}
-		}
 		c.hold(int64(len(c.wire)))
 		return c.wire, nil
 	}
-	e := expansion{size: c.most(), ratio: c.f.limits.Ratio}
-	if !c.work(c.cost(e.most(len(c.wire)))) {
-		return nil, &refusal{http.StatusTooManyRequests, busy}
-	}
+	e := c.expansion()
 	out, err := decode(c.coding, c.decoded, c.wire, e)
 	c.decoded = out
 	switch {
@@ -101,6 +106,9 @@ func (c *call) cost(body int) int64 {
 	return int64(body + beside)
 }
 
+// work takes the call's part of what may be worked on at once. It waits for that
+// with nothing to give that others of its kind wait for, so that they cannot
+// wait for each other.
 func (c *call) work(n int64) bool {
 	if !c.f.working.TryAcquire(n) {
 		ctx, cancel := context.WithTimeout(context.Background(), c.f.limits.Wait)

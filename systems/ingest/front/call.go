@@ -1,7 +1,6 @@
 package front
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -19,7 +18,8 @@ type call struct {
 	kind     event.Kind
 	id       string // the request's
 	received time.Time
-	key      string // the write key that came outside the body
+	appended time.Time // when the stream answered last; zero: it was not asked
+	key      string    // the write key that came outside the body
 	address  string
 	json     bool // the body is to be read as JSON
 	coding   coding
@@ -116,18 +116,31 @@ func (c *call) take(r *http.Request) reply {
 	if no := c.read(r); no != nil {
 		return c.refused(*no)
 	}
+	if no := c.understand(r); no != nil {
+		return c.refused(*no)
+	}
+	c.keep(c.f.patience.context(c.received))
+	return c.report(r)
+}
+
+// understand makes records of what was read. Of large bodies no more are in
+// work at once than there are cores: a goroutine that comes back from a sync
+// waits behind all that are ready to run, and behind dozens of batches the disk
+// would lie idle for longer than it took to write.
+func (c *call) understand(r *http.Request) *refusal {
+	if !c.work(c.cost(c.mostContent())) {
+		return &refusal{http.StatusTooManyRequests, busy}
+	}
+	if !c.isSmall() {
+		c.f.cores <- struct{}{}
+		defer func() { <-c.f.cores }()
+	}
 	body, no := c.decode()
 	if no != nil {
-		return c.refused(*no)
+		return no
 	}
 	c.f.metrics.bytes.Add(float64(len(body)))
-	if no := c.parse(r, body); no != nil {
-		return c.refused(*no)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.f.limits.Append)
-	defer cancel()
-	c.keep(ctx)
-	return c.report(r)
+	return c.parse(r, body)
 }
 
 // parse makes records of the body.

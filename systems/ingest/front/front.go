@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -108,10 +109,13 @@ type Front struct {
 	// two, so that a body that was read can be worked on however many others
 	// are still coming in.
 	reading, working *semaphore.Weighted
+	// cores has an element for each large body in work.
+	cores chan struct{}
 	// held is the bytes on their way to the stream, which it does not know of
 	// yet; underWay is the requests.
 	held, underWay atomic.Int64
 	complaint      complaint
+	patience       patience
 }
 
 // New makes a Front.
@@ -130,6 +134,8 @@ func New(o Options) (*Front, error) {
 		o.Now = time.Now
 	}
 	f := &Front{o: o, limits: o.Limits.orDefault(), cors: c}
+	f.cores = make(chan struct{}, runtime.GOMAXPROCS(0))
+	f.patience.limit = f.limits.Append
 	f.reading = semaphore.NewWeighted(f.limits.InFlight)
 	f.working = semaphore.NewWeighted(f.limits.InFlight)
 	f.metrics, err = newMetrics(o.Metrics, f)

@@ -75,13 +75,13 @@ func (c *call) keep(ctx context.Context) {
 // round claims what is to do, appends what is new, and then waits for what is
 // not. What others have given up is left in todo.
 func (c *call) round(ctx context.Context) {
-	window, now := c.f.o.Seen, c.f.o.Now()
+	window := c.f.o.Seen
 	c.ids, c.waiting = c.ids[:0], c.waiting[:0]
 	first := c.todo[:0]
 	for _, i := range c.todo {
 		r := &c.items[i].Record
 		id := dedup.Hash(event.Source(r), r.ID)
-		claim := window.Claim(id, now)
+		claim := window.Claim(id, c.received)
 		switch claim.State {
 		case dedup.First:
 			c.ids = append(c.ids, id)
@@ -136,7 +136,8 @@ func (c *call) append(ctx context.Context) {
 	}
 	begun := c.f.o.Now()
 	results := c.f.o.Stream.Append(ctx, c.records)
-	c.f.metrics.append.Observe(c.f.o.Now().Sub(begun).Seconds())
+	c.appended = c.f.o.Now()
+	c.f.metrics.append.Observe(c.appended.Sub(begun).Seconds())
 	for n, i := range c.todo {
 		o := &c.outcomes[i]
 		err := results[n].Err

@@ -19,6 +19,9 @@ func (f *Front) clientAddress(r *http.Request) string {
 	}
 	at := peer.Addr().Unmap()
 	if len(f.o.Proxies) == 0 || !f.believed(at) {
+		if peer.Addr().Is4() { // which is written in one way only
+			return r.RemoteAddr[:strings.LastIndexByte(r.RemoteAddr, ':')]
+		}
 		return at.WithZone("").String()
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -44,17 +47,30 @@ const (
 	maxMetadataBytes = 8 << 10
 )
 
-// left out of a raw record's metadata: what is about the connection, what is
-// about how the body travelled, and what lets somebody in somewhere.
-var unkeptHeaders = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true,
-	"Transfer-Encoding": true, "Upgrade": true, "Expect": true, "Http2-Settings": true,
-	"Content-Length": true, "Content-Encoding": true, "Accept-Encoding": true,
-	"Authorization": true, "Proxy-Authorization": true, "Proxy-Authenticate": true,
-	"Cookie": true, "Cookie2": true, "Set-Cookie": true, "X-Csrf-Token": true, "X-Xsrf-Token": true,
-	"X-Api-Key": true, "X-Auth-Token": true, "X-Access-Token": true, "X-Amz-Security-Token": true,
-	"X-Forwarded-Client-Cert": true,
-}
+// fieldNames are fields that clients send every day, as a raw record has them,
+// in lower case. Empty is what it is left without: what is about the connection,
+// what is about how the body travelled, what lets somebody in somewhere, and
+// the names of the front's own that a client must not forge.
+var fieldNames = func() map[string]string {
+	m := map[string]string{}
+	for _, name := range []string{
+		"Accept", "Accept-Language", "Cache-Control", "Content-Type", "Dnt", "Forwarded", "Idempotency-Key", "Origin", "Referer",
+		"Sec-Ch-Ua", "Sec-Ch-Ua-Mobile", "Sec-Ch-Ua-Platform", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Traceparent",
+		"Tracestate", "User-Agent", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Request-Id",
+	} {
+		m[name] = strings.ToLower(name)
+	}
+	for _, name := range []string{
+		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Http2-Settings",
+		"Content-Length", "Content-Encoding", "Accept-Encoding",
+		"Authorization", "Proxy-Authorization", "Proxy-Authenticate", "Cookie", "Cookie2", "Set-Cookie", "X-Csrf-Token", "X-Xsrf-Token",
+		"X-Api-Key", "X-Auth-Token", "X-Access-Token", "X-Amz-Security-Token", "X-Forwarded-Client-Cert",
+		http.CanonicalHeaderKey(event.HeaderKind), http.CanonicalHeaderKey(event.HeaderSource), http.CanonicalHeaderKey(HeaderAddress),
+	} {
+		m[name] = ""
+	}
+	return m
+}()
 
 // HeaderAddress is the name under which a raw record has its client's address.
 const HeaderAddress = "client-address"
@@ -73,11 +89,11 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 	own := len(kept)
 	connection := r.Header["Connection"]
 	for name, values := range r.Header {
-		if unkeptHeaders[name] || namedIn(connection, name) {
-			continue
+		lower, usual := fieldNames[name]
+		if !usual {
+			lower = strings.ToLower(name)
 		}
-		lower := strings.ToLower(name)
-		if slices.Contains(reserved, lower) {
+		if lower == "" || namedIn(connection, name) {
 			continue
 		}
 		for _, v := range values {
@@ -94,9 +110,6 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 	}
 	return kept
 }
-
-// reserved are names that a client's header must not forge.
-var reserved = []string{event.HeaderKind, event.HeaderSource, HeaderAddress}
 
 // namedIn says whether Connection makes a header one of this hop only.
 func namedIn(connection []string, name string) bool {

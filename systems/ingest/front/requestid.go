@@ -17,7 +17,9 @@ func requestID(h http.Header) string {
 	}
 	var b [8]byte
 	put(b[:], rand.Uint64())
-	return hex.EncodeToString(b[:])
+	var text [2 * len(b)]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
 }
 
 // newID makes a messageId: 128 bits of the runtime's ChaCha8, so that nobody can
@@ -26,7 +28,9 @@ func newID() string {
 	var b [16]byte
 	put(b[:8], rand.Uint64())
 	put(b[8:], rand.Uint64())
-	return hex.EncodeToString(b[:])
+	var text [2 * len(b)]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
 }
 
 func put(b []byte, v uint64) {
