@@ -205,6 +205,8 @@ func (r *Recorder) write(to sink) error {
 type writing struct {
 	r  *Recorder
 	to sink
+	// pending is what was appended since the last write.
+	pending int
 	// lost is what the journal has lost so far; failing says that the last
 	// write failed, which is said once.
 	lost    uint64
@@ -226,6 +228,7 @@ func (w *writing) keep(it item) {
 		r.counts.dropped.Add(1) // it is the entry's fault
 		return
 	}
+	w.pending++
 	r.counts.appended.Add(1)
 	r.counts.bytes.Add(it.size)
 	if e.Request.Truncated || e.Answer.Truncated {
@@ -262,7 +265,9 @@ func (w *writing) settle(err error) {
 	if err != nil {
 		w.r.counts.failures.Add(1)
 	}
-	if (err != nil) == w.failing {
+	proof := err != nil || w.pending > 0 // writing nothing proves nothing
+	w.pending = 0
+	if !proof || (err != nil) == w.failing {
 		return
 	}
 	w.failing = err != nil
