@@ -1,5 +1,5 @@
 import { html, useEffect, useRef, useState } from './dom.js';
-import { basis, plural, visible } from './format.js';
+import { basis, named, plural, visible } from './format.js';
 import { status } from './live.js';
 import { store, useStore } from './store.js';
 import { phases } from './words.js';
@@ -38,7 +38,7 @@ export function changesOf(before, now) {
     const was = before.get(r.route), is = glance(r);
     if (!was) continue;
     if (was.verdict !== is.verdict) list.push(`${visible(r.route)}: verdict ${is.verdict}, it was ${was.verdict}`);
-    if (was.phase !== is.phase) list.push(`${visible(r.route)}: ${phases[is.phase] ?? is.phase}`);
+    if (was.phase !== is.phase) list.push(`${visible(r.route)}: ${named(phases, is.phase)}`);
     if (was.share !== is.share) list.push(`${visible(r.route)}: the candidate answers ${basis(is.share)}`);
   }
   return list;

@@ -1,4 +1,4 @@
-import { html, useEffect } from './dom.js';
+import { html, useEffect, useErrorBoundary } from './dom.js';
 import { Announcer } from './announcer.js';
 import { Connection, LostBanner } from './connection.js';
 import { Login } from './login.js';
@@ -17,7 +17,15 @@ export function App() {
     <a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>Skip to the content</a>
     <${Header} who=${who} />
     <${Announcer} />
-    <main id="main" tabindex="-1"><${Main} who=${who} name=${name} /></main>`;
+    <main id="main" tabindex="-1"><${Defended} key=${name}><${Main} who=${who} name=${name} /></${Defended}></main>`;
+}
+
+// Defended keeps a defect of the page's own from being a blank page.
+function Defended({ children }) {
+  const [defect] = useErrorBoundary(err => console.error(err));
+  if (!defect) return children;
+  return html`<div class="notice bad" role="alert"><h1>This page has a defect</h1><p>${String(defect)}. The gateway is not concerned; <code>whittle status</code> shows the same on a terminal.</p>
+    <button type="button" onClick=${() => location.reload()}>Load it again</button></div>`;
 }
 
 function Main({ who, name }) {

@@ -1,3 +1,4 @@
+import { opener } from './dialog.js';
 import { html, useState } from './dom.js';
 import { OrderDialog } from './order_dialog.js';
 import { orders, shownFor } from './orders.js';
@@ -13,7 +14,7 @@ export function Controls({ route: r, role, onDone }) {
   return html`<div class="controls">
     <div class="buttons" role="group" aria-label="Orders">${list.map(o => html`<button type="button" key=${o.verb} data-verb=${o.verb} class=${o.verb === 'promote' ? 'first' : o.urgent ? 'danger' : ''}
       aria-disabled=${o.why ? 'true' : undefined} title=${o.why || undefined} aria-describedby=${o.why && (viewer || o === promote) ? 'why-barred' : undefined}
-      onClick=${() => !o.why && setVerb(o.verb)}>${o.label(r)}</button>`)}</div>
+      onClick=${e => { opener(e); if (!o.why) setVerb(o.verb); }}>${o.label(r)}</button>`)}</div>
     ${viewer ? html`<p id="why-barred" class="quiet small">You are signed in as a viewer: orders need an operator’s token.</p>`
     : promote.why && html`<p id="why-barred" class="quiet small">No promotion: ${promote.why}</p>`}
     ${verb && html`<${OrderDialog} key=${verb} verb=${verb} route=${r} onClose=${close} onDone=${onDone} />`}

@@ -3,9 +3,8 @@ import { html, useEffect, useId, useRef } from './dom.js';
 // Dialog is a native modal one: Esc closes it, the focus stays inside, and goes
 // back to where it was.
 export function Dialog({ title, onClose, children, look = '' }) {
-  const at = useRef(null), id = useId();
+  const at = useRef(null), before = useRef(document.activeElement).current, id = useId();
   useEffect(() => {
-    const before = document.activeElement;
     at.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
@@ -14,6 +13,10 @@ export function Dialog({ title, onClose, children, look = '' }) {
     ${children}</div>
   </dialog>`;
 }
+
+// opener is the focus's place to go back to: some browsers focus no button that
+// is clicked.
+export const opener = e => e.currentTarget.focus();
 
 // dismiss closes the dialog that an event comes from.
 export const dismiss = e => e.currentTarget.closest('dialog').close();

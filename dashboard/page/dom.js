@@ -3,7 +3,7 @@ import { h, render } from './parts/preact.js';
 import htm from './parts/htm.js';
 
 export { render };
-export { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from './parts/hooks.js';
+export { useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from './parts/hooks.js';
 
 // html`<p>${text}</p>` makes elements; what is put in is text, never markup.
 export const html = htm.bind(h);

@@ -1,6 +1,6 @@
 import { html, useMemo, useState } from './dom.js';
 import { BoundPlot, unit } from './bound_plot.js';
-import { count, percent, plural, visible } from './format.js';
+import { count, named, percent, plural, visible } from './format.js';
 import { Verdict } from './words.js';
 
 // Evidence shows what the verdict stands on, and what could still differ.
@@ -31,7 +31,7 @@ function Bound({ bound: b, points, by }) {
     return at ? [{ ...at, at: Date.parse(p.at), compared: p.compared }] : [];
   }), [points, b.what]);
   return html`<figure class="bound">
-    <figcaption><h4>${titles[b.what] ?? b.what}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
+    <figcaption><h4>${visible(named(titles, b.what))}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
     ${series.length > 1 ? html`<${BoundPlot} bound=${b} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
     <p class="small">${visible(b.summary)}</p>
     ${series.length > 1 && html`<${Table} bound=${b} series=${series} />`}
@@ -44,7 +44,7 @@ function Table({ bound, series }) {
   const shown = series.filter((_, i) => (series.length - 1 - i) % step === 0);
   const f = unit(bound.what);
   return html`<details class="figures"><summary>Figures</summary><div class="scroll" tabindex="0" role="group" aria-label=${`Figures of ${bound.what}`}><table>
-    <caption>${titles[bound.what] ?? bound.what}: the interval at ${plural(shown.length, 'moment')}; margin ${f(bound.margin_low)} to ${f(bound.margin_high)}</caption>
+    <caption>${visible(named(titles, bound.what))}: the interval at ${plural(shown.length, 'moment')}; margin ${f(bound.margin_low)} to ${f(bound.margin_high)}</caption>
     <thead><tr><th scope="col" class="n">Compared</th><th scope="col" class="n">Low</th><th scope="col" class="n">Estimate</th><th scope="col" class="n">High</th></tr></thead>
     <tbody>${shown.map(p => html`<tr><th scope="row" class="n">${count(p.compared)}</th><td class="n">${f(p.low)}</td><td class="n">${f(p.estimate)}</td><td class="n">${f(p.high)}</td></tr>`)}</tbody>
   </table></div></details>`;

@@ -1,6 +1,7 @@
 import { AcceptDialog } from './accept.js';
+import { opener } from './dialog.js';
 import { html, useState } from './dom.js';
-import { count, digits, percent, visible } from './format.js';
+import { count, digits, named, percent, visible } from './format.js';
 import { Sample } from './sample.js';
 import { findingKinds, Name, Side } from './words.js';
 
@@ -10,7 +11,7 @@ export function Finding({ finding: f }) {
   const state = f.expected ? 'expected' : f.decided ? 'decided' : 'suspected';
   return html`<li class=${`finding ${state}`}>
     <details onToggle=${e => setOpen(e.currentTarget.open)}>
-      <summary><span class="tags"><span class="tag kind">${findingKinds[f.kind] ?? f.kind}</span><${State} state=${state} f=${f} /></span>
+      <summary><span class="tags"><span class="tag kind">${named(findingKinds, f.kind)}</span><${State} state=${state} f=${f} /></span>
         <span class="sentence"><${Sentence} of=${f} /></span>
         <span class="often" title=${`${count(f.count)} of ${count(f.of)}`}>${f.count > 0 ? percent(f.count / f.of) : ''}</span></summary>
       ${open && html`<div class="grounds-of">
@@ -23,7 +24,7 @@ export function Finding({ finding: f }) {
           ${f.e_value > 0 && html`<div><dt>Evidence (e-value)</dt><dd>${digits(f.e_value)}</dd></div>`}
         </dl>
         ${f.samples?.length ? f.samples.map((s, i) => html`<${Sample} sample=${s} number=${i + 1} />`) : html`<p class="quiet">No sample was kept: this is about many answers together.</p>`}
-        ${!f.expected && html`<p><button type="button" onClick=${() => setAccepting(true)}>Accept as intended…</button></p>`}
+        ${!f.expected && html`<p><button type="button" onClick=${e => { opener(e); setAccepting(true); }}>Accept as intended…</button></p>`}
       </div>`}
     </details>
     ${accepting && html`<${AcceptDialog} finding=${f} onClose=${() => setAccepting(false)} />`}

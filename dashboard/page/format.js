@@ -70,6 +70,10 @@ export function times(a, b) {
   return `${digits(b / a, 2)}×`;
 }
 
+// named looks a word of the API's up, and gives the word itself where it is not
+// known: it may be any text.
+export const named = (table, word) => (Object.hasOwn(table, word) ? table[word] : word);
+
 // visible shows what would otherwise reorder or hide the text around it:
 // controls and the marks of direction.
 export const visible = text => String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,

@@ -18,7 +18,7 @@ export function Guards({ guards, phase }) {
 }
 
 function Guard({ guard: g }) {
-  const { title, write } = kinds[g.name] ?? { title: g.name, write: digits };
+  const { title, write } = Object.hasOwn(kinds, g.name) ? kinds[g.name] : { title: visible(g.name), write: digits };
   const near = nearness(g);
   return html`<div class=${`guard ${g.breached ? 'breached' : near > 0.75 ? 'near' : ''}`}>
     <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no answers yet'}</span>`}</div>

@@ -1,5 +1,5 @@
 import { html } from './dom.js';
-import { count, percent } from './format.js';
+import { count, named, percent, visible } from './format.js';
 import { skips } from './words.js';
 
 // parts splits a ledger into what adds up to its total, in a fixed order.
@@ -7,7 +7,7 @@ export function parts(ledger) {
   const skipped = Object.entries(ledger.skipped ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     { key: 'compared', label: 'Compared', n: ledger.compared, look: 'compared' },
-    ...skipped.map(([why, n]) => ({ key: `skipped.${why}`, label: skips[why] ?? why, n, look: 'skipped', group: 'Skipped' })),
+    ...skipped.map(([why, n]) => ({ key: `skipped.${why}`, label: visible(named(skips, why)), n, look: 'skipped', group: 'Skipped' })),
     { key: 'failed', label: 'Failed: a side gave no answer', n: ledger.failed, look: 'failed' },
     { key: 'shed', label: 'Shed: the queue was full or the monolith slow', n: ledger.shed, look: 'shed' },
     { key: 'pending', label: 'Under way', n: ledger.pending, look: 'pending' },

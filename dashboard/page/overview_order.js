@@ -25,7 +25,7 @@ export const filters = [
   { key: 'off', label: 'Off', takes: r => r.phase === 'off' },
 ];
 
-const verdictRank = { DIFFERENT: 0, UNDECIDED: 1, EQUIVALENT: 2 };
+const verdictRank = ['DIFFERENT', 'UNDECIDED', 'EQUIVALENT'];
 const traffic = r => r.monolith.per_second + r.candidate.per_second;
 
 // sorts: by gives a number, smallest first; down says that the largest is what
@@ -34,7 +34,7 @@ export const sorts = {
   attention: { label: 'What needs a look', by: attention },
   name: { label: 'Name', by: () => 0 },
   share: { label: 'Share', by: r => r.share_bp, down: true },
-  verdict: { label: 'Verdict', by: r => verdictRank[r.evidence.verdict] ?? 3 },
+  verdict: { label: 'Verdict', by: r => verdictRank.indexOf(r.evidence.verdict) },
   findings: { label: 'Findings', by: found, down: true },
   requests: { label: 'Requests per second', by: traffic, down: true },
   errors: { label: 'Candidate’s errors', by: r => r.candidate.errors, down: true },

@@ -1,5 +1,5 @@
 import { html, useState } from './dom.js';
-import { basis, plural } from './format.js';
+import { basis, named, plural } from './format.js';
 import { Ago, At } from './time.js';
 import { Name, phases } from './words.js';
 
@@ -21,7 +21,7 @@ function Decision({ decision: d, latest }) {
   const way = d.to > d.from ? 'rise' : d.to < d.from ? 'fall' : 'stay';
   return html`<li class=${`${way} ${d.phase}`}>
     <div class="what"><span class="way" aria-hidden="true">${{ rise: '↑', fall: '↓', stay: '·' }[way]}</span>
-      <strong>${way === 'stay' ? basis(d.to) : html`${basis(d.from)} → ${basis(d.to)}`}</strong> <span class="quiet">${phases[d.phase] ?? d.phase}</span></div>
+      <strong>${way === 'stay' ? basis(d.to) : html`${basis(d.from)} → ${basis(d.to)}`}</strong> <span class="quiet">${named(phases, d.phase)}</span></div>
     <p><${Name} of=${d.reason} /></p>
     <p class="quiet small"><${At} at=${d.at} />${latest && html` (<${Ago} at=${d.at} />)`} by <${Name} of=${d.by} /></p>
   </li>`;

@@ -1,5 +1,5 @@
 import { html } from './dom.js';
-import { visible } from './format.js';
+import { named, visible } from './format.js';
 
 // What the API's words are called on the page.
 export const phases = {
@@ -19,9 +19,9 @@ export const skips = {
 };
 
 export const Verdict = ({ state, large }) => html`<span class=${`verdict ${String(state).toLowerCase()} ${large ? 'large' : ''}`}>
-  <span class="sign" aria-hidden="true">${verdicts[state] ?? '·'}</span>${state}</span>`;
+  <span class="sign" aria-hidden="true">${Object.hasOwn(verdicts, state) ? verdicts[state] : '·'}</span>${state}</span>`;
 
-export const Phase = ({ route }) => html`<span class=${`phase ${route.phase}`}>${phases[route.phase] ?? route.phase}${route.held ? html`<span class="held">held</span>` : ''}</span>`;
+export const Phase = ({ route }) => html`<span class=${`phase ${route.phase}`}>${named(phases, route.phase)}${route.held ? html`<span class="held">held</span>` : ''}</span>`;
 
 // Name is a text that anybody may have written: apart from what is around it,
 // and with nothing hidden in it.
