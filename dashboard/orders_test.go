@@ -215,4 +215,3 @@ func TestHostileTexts(t *testing.T) {
 	}
 	b.Clean(g.url)
 }
-

@@ -38,8 +38,8 @@ function Line({ line, text }) {
 function Texts({ sample }) {
   const pieces = useMemo(() => diffText(sample.monolith, sample.candidate), [sample.monolith, sample.candidate]);
   return html`<div class="texts">
-    <div><h5><${Side} of="monolith" /></h5><${Text} pieces=${pieces.left} /></div>
-    <div><h5><${Side} of="candidate" /></h5><${Text} pieces=${pieces.right} /></div>
+    <div><h3><${Side} of="monolith" /></h3><${Text} pieces=${pieces.left} /></div>
+    <div><h3><${Side} of="candidate" /></h3><${Text} pieces=${pieces.right} /></div>
   </div>`;
 }
 
