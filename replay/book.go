@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"strings"
 	"time"
@@ -46,6 +47,11 @@ type Redacted struct {
 	Requests int64 `json:"requests"`
 	// Denied of these were answered 401 or 403, and were not then.
 	Denied int64 `json:"denied"`
+	// Values were sent with a token in their path, query or body.
+	Values int64 `json:"values"`
+	// Answers have a token in the recorded answer, and there is no key by which
+	// the candidate's could get the same.
+	Answers int64 `json:"answers"`
 }
 
 func newBook(o *Options, d *directory, s *survey) *book {
@@ -62,6 +68,10 @@ func (b *book) keep(seen <-chan *item, began time.Time) {
 	show := func() {
 		if b.o.OnProgress != nil {
 			b.progress.Elapsed = time.Since(began)
+			if b.o.Speed > 0 {
+				whole := time.Duration(float64(b.survey.last.Sub(b.survey.first)) / b.o.Speed)
+				b.progress.Left = max(0, whole-b.progress.Elapsed)
+			}
 			b.o.OnProgress(b.progress)
 		}
 	}
@@ -165,6 +175,12 @@ func (b *book) compare(it *item) (why string, differs bool) {
 		return it.skip, false
 	}
 	e := it.entry
+	if strings.Contains(e.Request.Target, tokenMark) || bytes.Contains(e.Request.Body, []byte(tokenMark)) {
+		b.redacted.Values++
+	}
+	if b.o.Redact == nil && bytes.Contains(e.Answer.Body, []byte(tokenMark)) {
+		b.redacted.Answers++
+	}
 	if it.redacted {
 		b.redacted.Requests++
 		if denied(&it.answer) && !denied(&e.Answer) {
@@ -199,11 +215,14 @@ func denied(a *whittle.Answer) bool {
 // credentials are the headers by which a server knows who asks.
 var credentials = [...]string{"Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token"}
 
+// tokenMark begins what redaction puts in a secret's place.
+const tokenMark = "redacted-"
+
 // hasToken reports whether a credential is only what redaction has left of it.
 func hasToken(h whittle.Header) bool {
 	for _, name := range credentials {
 		for _, v := range h[name] {
-			if strings.Contains(v, "redacted-") {
+			if strings.Contains(v, tokenMark) {
 				return true
 			}
 		}

@@ -114,7 +114,7 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 		it.skip = whittle.SkipStreaming
 	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
 		it.skip = whittle.SkipNotSafe
-	case !unpack(&e.Answer, capture.MaxBody):
+	case !unpack(&e.Answer):
 		it.skip = skipEncoded
 	}
 	return it

@@ -89,9 +89,10 @@ type Progress struct {
 	Differing int64
 	Failed    int64
 	Skipped   int64
-	// UnderWay are being sent.
-	UnderWay int64
-	Elapsed  time.Duration
+	Elapsed   time.Duration
+	// Left is how much longer it takes at the pace that is to be kept. 0: there
+	// is none.
+	Left time.Duration
 	// Late is how late the last request was sent.
 	Late time.Duration
 }

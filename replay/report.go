@@ -189,6 +189,13 @@ func (r *Report) notes(b *book, log Log) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests carried a token in the place of a credential and were denied (401 or 403), so nothing was compared: "+
 			"set a real one with --header 'Authorization: …'", b.redacted.Denied))
 	}
+	if n := b.redacted.Values; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", n))
+	}
+	if n := b.redacted.Answers; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d recorded answers hold tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
+			"it lies beside the log's folder, with .key after its name", n))
+	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests may change something and were not sent: say safe: true or rehearsal: in the route's config, or give --allow-writes", n))
 	}

@@ -2,10 +2,11 @@ package replay
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"whittle"
-	"whittle/capture"
+	"whittle/capture/har"
 	"whittle/gateway"
 )
 
@@ -24,11 +25,11 @@ func (p *player) send(ctx context.Context, it *item) {
 		it.skip = whittle.SkipInterrupted
 		return
 	}
-	if it.answer.Failure == whittle.NoFailure && !unpack(&it.answer, capture.MaxBody) {
+	if it.answer.Failure == whittle.NoFailure && !unpack(&it.answer) {
 		it.answer.Failure, it.answer.Detail = whittle.FailedMalform, "the body is not what its Content-Encoding says, or in one that was not asked for"
 	}
 	if p.asksMonolith(it) {
-		if again, err := p.dir.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again, capture.MaxBody) {
+		if again, err := p.dir.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again) {
 			it.again = &again
 		}
 	}
@@ -45,4 +46,20 @@ func (p *player) send(ctx context.Context, it *item) {
 func (p *player) asksMonolith(it *item) bool {
 	return p.dir.monolith != nil && it.to.learns && it.to.caller.Harmless(it.entry.Request.Method) &&
 		it.to.asked.Add(1)%int64(p.o.RepeatEvery) == 0
+}
+
+// unpack takes the content encoding off an answer, so that what is compared is
+// what the two sides say and not how well they compress it. False: it is one
+// that is not read here, or the body is not what it claims.
+func unpack(a *whittle.Answer) bool {
+	if a.Header.Get("Content-Encoding") == "" || a.Truncated {
+		return true
+	}
+	body, ok := har.Unpacked(a)
+	if ok {
+		a.Header = maps.Clone(a.Header)
+		delete(a.Header, "Content-Encoding")
+		a.Body = body
+	}
+	return ok
 }

@@ -139,6 +139,9 @@ func progressOf(p *replay.Progress, speed float64) string {
 	if seconds := p.Elapsed.Seconds(); seconds > 0 && speed == 0 {
 		line += fmt.Sprintf("  %.0f/s", float64(p.Done)/seconds)
 	}
+	if p.Left > time.Second {
+		line += "  " + p.Left.Round(time.Second).String() + " left"
+	}
 	if p.Late > 10*time.Millisecond {
 		line += fmt.Sprintf("  %s late", p.Late.Round(time.Millisecond))
 	}
@@ -180,8 +183,8 @@ func showReplay(w io.Writer, r *replay.Report) {
 	for i := range r.Routes {
 		showReplayed(w, &r.Routes[i])
 	}
-	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d of them or of the failed not answered the same, %d failed\n",
-		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Differing, r.Ledger.Failed)
+	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d not answered the same\n",
+		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
 		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipWords(why))
 	}
