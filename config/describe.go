@@ -18,6 +18,9 @@ func (f *File) Describe(w io.Writer) error {
 	for i := range f.Routes {
 		b.WriteByte('\n')
 		describeRoute(&b, &f.Routes[i])
+		if r := &f.Routes[i]; f.Record != nil && r.Record != f.Record.Sample {
+			line(&b, "recorded", "%s", recorded(r.Record))
+		}
 	}
 	for i, text := range f.Warnings {
 		if i == 0 {
@@ -73,6 +76,7 @@ func (f *File) describeServer(b *strings.Builder) {
 		line(b, "trace", "%s of requests to %s", percent(f.Trace.Sample.Percent()/100), f.Trace.Endpoint)
 	}
 	line(b, "log", "%s and above, as %s", strings.ToLower(f.Log.Level.String()), f.Log.Format)
+	f.describeRecord(b)
 	line(b, "otherwise", "every request without a route passes to the monolith untouched")
 }
 

@@ -43,6 +43,9 @@ type File struct {
 	Forwarded Forwarded
 	Trace     Trace
 	Log       Log
+	// Record is nil where nothing is recorded.
+	Record *Record
+	Redact Redact
 	// Warnings are what is allowed and probably not meant, each one sentence
 	// with its place in front, in the order of the file.
 	Warnings []string
@@ -85,6 +88,35 @@ type Forwarded struct {
 	// Trust are the networks whose Forwarded and X-Forwarded-* headers are
 	// kept. Empty: nobody's are, and the connection's own address counts.
 	Trust []netip.Prefix
+}
+
+// Record says what of the users' exchanges is kept, and where.
+type Record struct {
+	// Dir is the log's folder. Default: recorded, beside the config.
+	Dir string
+	// KeyFile holds the key of the tokens that stand for secrets. Default: the
+	// folder's name with .key behind it.
+	KeyFile string
+	// Sample is the part of the exchanges of every route that says nothing
+	// else, and of those without a route. Default 10 %.
+	Sample whittle.Share
+	// MaxBody bounds each body that is kept. Default 1 MiB.
+	MaxBody int64
+	// MaxBytes bounds what the folder takes, and MaxAge how old its exchanges
+	// get. Default 1 GiB and a week.
+	MaxBytes int64
+	MaxAge   time.Duration
+}
+
+// Redact says what is secret beside the defaults, in what is recorded and in
+// what is shown of differences. Its fields are those of redact.Rules, into
+// which it converts.
+type Redact struct {
+	Headers  []string
+	Fields   []string
+	Paths    []string
+	Patterns []string
+	Keep     []string
 }
 
 // Trace says where spans go.
@@ -151,8 +183,10 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 	}
 	files := folder{dir: filepath.Dir(r.name), read: read}
 	r.server(o, f, files)
+	r.record(o, f, files)
+	r.redact(o, &f.Redact)
 	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
-		if route, ok := r.route(n, path, files); ok {
+		if route, ok := r.route(n, path, f, files); ok {
 			f.Routes = append(f.Routes, route)
 		}
 	})

@@ -18,7 +18,7 @@ const (
 
 // route reads one entry of routes:. It reports false where the entry is not
 // even a mapping; its other faults are in r.problems.
-func (r *reader) route(n *node, path string, files folder) (whittle.Route, bool) {
+func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Route, bool) {
 	o, ok := r.object(n, path, "match: and candidate:")
 	if !ok {
 		return whittle.Route{}, false
@@ -37,10 +37,11 @@ func (r *reader) route(n *node, path string, files folder) (whittle.Route, bool)
 	r.mirror(o, &route.Mirror)
 	r.rollout(o, &route.Rollout)
 	r.guard(o, &route.Guard)
+	r.routeRecord(o, f, &route)
 	o.done()
 	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
 		r.withoutCandidate(o)
-		return whittle.Route{Name: route.Name, Match: route.Match}, true
+		return whittle.Route{Name: route.Name, Match: route.Match, Record: route.Record}, true
 	}
 	return route, true
 }

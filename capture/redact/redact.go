@@ -32,10 +32,10 @@ const (
 
 // The shapes that Rules.Keep can name, and the bodies that cannot be read.
 const (
-	ShapeEmail = "shape:email" // e-mail addresses
-	ShapeCard  = "shape:card"  // card numbers: 13 to 19 digits with a valid check digit
-	ShapeToken = "shape:token" // JWTs, Bearer and Basic credentials, users in URLs
-	ShapeOther = "shape:other" // bodies that are neither text nor a known encoding of it
+	ShapeEmail = "shape-email" // e-mail addresses
+	ShapeCard  = "shape-card"  // card numbers: 13 to 19 digits with a valid check digit
+	ShapeToken = "shape-token" // JWTs, Bearer and Basic credentials, users in URLs
+	ShapeOther = "shape-other" // bodies that are neither text nor a known encoding of it
 )
 
 // Rules say what is secret beside the defaults. The zero value is the defaults.
@@ -127,7 +127,7 @@ func (r *Redactor) names(rules *Rules) error {
 			return whittle.Errorf(whittle.Invalid, "%d names are more than %d", len(list.names), maxNames).WithField(list.field)
 		}
 		for i, name := range list.names {
-			if list.field == "keep" && strings.HasPrefix(name, "shape:") {
+			if list.field == "keep" && strings.HasPrefix(name, "shape-") {
 				if !r.letThrough(name) {
 					return whittle.Errorf(whittle.Invalid, "%q is no shape", name).WithField(at(list.field, i)).
 						WithHint("write " + strings.Join([]string{ShapeEmail, ShapeCard, ShapeToken, ShapeOther}, ", ") + " or the name of a field")

@@ -190,7 +190,7 @@ func TestRules(t *testing.T) {
 	}
 	for field, bad := range map[string]Rules{
 		"paths[0]": {Paths: []string{"items"}}, "patterns[1]": {Patterns: []string{"a", "(?=x)"}}, "patterns[0]": {Patterns: []string{"a*"}},
-		"keep[0]": {Keep: []string{"shape:emails"}}, "fields[0]": {Fields: []string{"--"}},
+		"keep[0]": {Keep: []string{"shape-emails"}}, "fields[0]": {Fields: []string{"--"}},
 	} {
 		_, err := New(bad, testKey)
 		var e *whittle.Error

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+const wantSample = "a share such as 10%, or off"
+
+// record reads what is kept of the users' exchanges; without the section
+// nothing is.
+func (r *reader) record(o *object, f *File, files folder) {
+	c, ok := o.child("record", "{sample: 10%}")
+	if !ok {
+		return
+	}
+	rec := &Record{
+		Dir: files.path("recorded"), Sample: whittle.Percent(10),
+		MaxBody: mib, MaxBytes: gib, MaxAge: 7 * day,
+	}
+	if c.text("dir", &rec.Dir) {
+		rec.Dir = files.path(rec.Dir)
+	}
+	rec.KeyFile = rec.Dir + ".key"
+	if c.text("key_file", &rec.KeyFile) {
+		rec.KeyFile = files.path(rec.KeyFile)
+	}
+	read(c, "sample", wantSample, &rec.Sample, parseSample)
+	c.size("max_body", &rec.MaxBody, 1, 16*mib)
+	c.size("max_bytes", &rec.MaxBytes, mib, 1<<50)
+	c.duration("max_age", &rec.MaxAge, time.Minute, 3650*day)
+	c.done()
+	f.Record = rec
+}
+
+// parseSample reads a share, or off.
+func parseSample(s string) (whittle.Share, error) {
+	if s == "off" {
+		return 0, nil
+	}
+	return parseShare(s, false)
+}
+
+// routeRecord reads a route's own sample, which is the config's unless it says
+// so.
+func (r *reader) routeRecord(o *object, f *File, route *whittle.Route) {
+	if f.Record != nil {
+		route.Record = f.Record.Sample
+	}
+	if read(o, "record", wantSample, &route.Record, parseSample) && f.Record == nil && route.Record > 0 {
+		r.failField(o.sub("record"), "has no effect without record: beside listen: and routes:, which says where to; write record: {sample: off} there to record this route only")
+	}
+}
+
+// redact reads what is secret beside the defaults. Whether paths and patterns
+// are well formed is found out by whoever compiles them.
+func (r *reader) redact(o *object, d *Redact) {
+	c, ok := o.child("redact", "{fields: [phone], headers: [X-Tenant]}")
+	if !ok {
+		return
+	}
+	name := func(s string) error {
+		if strings.TrimSpace(s) == "" {
+			return fmt.Errorf("%s is no name; write one such as phone_number", quote(s))
+		}
+		return nil
+	}
+	c.texts("headers", "names such as X-Tenant", &d.Headers, name)
+	c.texts("fields", "names such as phone_number", &d.Fields, name)
+	c.texts("paths", "JSON paths such as $.user.phone", &d.Paths, jsonPath)
+	c.texts("patterns", "regular expressions", &d.Patterns, name)
+	c.texts("keep", "names such as nextPageToken, or shape-email", &d.Keep, name)
+	c.done()
+}
+
+func (f *File) describeRecord(b *strings.Builder) {
+	if rec := f.Record; rec == nil {
+		line(b, "record", "nothing")
+	} else {
+		line(b, "record", "%s into %s, at most %s and %s old, bodies up to %s", recorded(rec.Sample), rec.Dir, size(rec.MaxBytes), brief(rec.MaxAge), size(rec.MaxBody))
+	}
+	d, more := &f.Redact, ""
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"headers", d.Headers}, {"fields", d.Fields}, {"paths", d.Paths}, {"patterns", d.Patterns}, {"but not", d.Keep}} {
+		if len(list.names) > 0 {
+			more += "; " + list.what + " " + strings.Join(list.names, ", ")
+		}
+	}
+	line(b, "redact", "credentials, secrets by name, card numbers, e-mail addresses%s", more)
+}
+
+func recorded(s whittle.Share) string {
+	if s == 0 {
+		return "never"
+	}
+	return percent(s.Percent()/100) + " of the connections at a time"
+}
