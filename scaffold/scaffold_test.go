@@ -78,17 +78,17 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 	}
 	theGatewayTakesIt(t, dir)
 	for path, want := range map[string]string{
-		"proto/shop/v1/shop.proto":                  `go_package = "example.com/team/shop/internal/gen/shop/v1;shopv1pb"`,
-		"internal/gen/shop/v1/shop.pb.go":           "// Range 0 to 10000000.",
-		"internal/gen/shop/v1/shop.connect.go":      "NewShopServiceHandler",
-		"internal/service/count.go":                 "return s.delegateCount(ctx, in)",
-		"CONTRACT.md":                               "| `response` | a number in a text | text | 20 of 20 answers |",
-		"clients/node/index.d.ts":                   `"orderId": number | bigint;`,
-		"Dockerfile":                                "distroless",
-		".github/workflows/ci.yml":                  "make test",
-		"internal/server/testdata/Count/001.json":   `{\"times\":10}`,
-		"internal/server/zz_routes.go":              `handle(mux, p, "ListEvents", s.ListEvents)`,
-		"internal/server/recorded_test.go":          `"ListEvents": []string{"$[*].id", "$[*].at"}`,
+		"proto/shop/v1/shop.proto":                `go_package = "example.com/team/shop/internal/gen/shop/v1;shopv1pb"`,
+		"internal/gen/shop/v1/shop.pb.go":         "// Range 0 to 10000000.",
+		"internal/gen/shop/v1/shop.connect.go":    "NewShopServiceHandler",
+		"internal/service/count.go":               "return s.delegateCount(ctx, in)",
+		"CONTRACT.md":                             "| `response` | a number in a text | text | 20 of 20 answers |",
+		"clients/node/index.d.ts":                 `"orderId": number | bigint;`,
+		"Dockerfile":                              "distroless",
+		".github/workflows/ci.yml":                "make test",
+		"internal/server/testdata/Count/001.json": `{\"times\":10}`,
+		"internal/server/zz_routes.go":            `handle(mux, p, "ListEvents", s.ListEvents)`,
+		"internal/server/recorded_test.go":        `"ListEvents": []string{"$[*].id", "$[*].at"}`,
 	} {
 		if got := read(t, dir, path); !strings.Contains(got, want) {
 			t.Errorf("%s has no %q:\n%s", path, want, got)

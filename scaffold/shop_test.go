@@ -42,7 +42,7 @@ func shopContract() *contract.Contract {
 				Name: "CreateOrder", Input: "CreateOrderRequest", Output: "CreateOrderResponse", Seen: 20,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/orders", Query: []contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
-					Body:   contract.Body{Form: contract.Object, ContentType: "application/json"},
+					Body: contract.Body{Form: contract.Object, ContentType: "application/json"},
 					Answer: answers(contract.Answer{
 						Status: 201, ContentType: asJSON, Form: contract.Object,
 						Unset: contract.Unset{Nulls: []string{"$.note", "$.items[*].gift.card"}, Omits: []string{"$.items[*].tags", "$.byId"}},
@@ -54,8 +54,8 @@ func shopContract() *contract.Contract {
 				Name: "GetGreeting", Input: "GetGreetingRequest", Output: "GetGreetingResponse", Safe: true, Seen: 20,
 				HTTP: contract.Binding{
 					Method: "GET", Pattern: "/greetings/{name}/{times}", Body: contract.Body{Form: contract.NoBody},
-					Path:   []contract.Parameter{{Name: "name", Field: "name"}, {Name: "times", Field: "times"}},
-					Query:  []contract.Parameter{{Name: "in", Field: "language"}},
+					Path:  []contract.Parameter{{Name: "name", Field: "name"}, {Name: "times", Field: "times"}},
+					Query: []contract.Parameter{{Name: "in", Field: "language"}},
 					Answer: answers(contract.Answer{
 						ContentType: "text/plain; charset=utf-8", Form: contract.Text, Parts: []contract.Part{{Field: "text"}},
 					}),

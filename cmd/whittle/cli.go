@@ -42,6 +42,7 @@ type cli struct {
 	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
 	Record   recordVerb   `cmd:"" help:"Look at recorded exchanges, check them, and take them from and to HAR files."`
 	Replay   replayVerb   `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
+	New      newVerb      `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
 	Version  versionVerb  `cmd:"" help:"Print the version."`
 }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/capture/redact"
+	"whittle/contract"
+	"whittle/contract/infer"
+	"whittle/contract/openapi"
+	"whittle/contract/proto"
+	"whittle/replay"
+)
+
+// newSource is what a contract is made of: a log, or a document.
+type newSource struct {
+	path      string
+	log       replay.Log // nil: a document
+	har       bool
+	redactor  *redact.Redactor
+	only      *http.ServeMux // the endpoints of --route; nil: all
+	routes    []string
+	document  []byte
+	protoPath string
+	seen      int
+}
+
+// openSource finds out what a path holds by its name and its first bytes.
+func openSource(path, protoPath string, routes []string) (*newSource, error) {
+	s := &newSource{path: path, protoPath: protoPath, routes: routes}
+	if err := s.narrow(); err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "open source: %w", err).
+			WithHint("give the folder that whittle record wrote, a .har file, an OpenAPI document or a .proto file")
+	}
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case !st.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".proto"):
+		s.document, err = readDocument(path)
+		if err == nil && ext == ".json" && bytes.Contains(s.document[:min(len(s.document), 4<<10)], []byte(`"log"`)) {
+			return nil, whittle.Errorf(whittle.Invalid, "open source: %s looks like an HTTP Archive", path).
+				WithHint("rename it to .har")
+		}
+		return s, err
+	case ext == ".har":
+		s.har = true
+		// What browsers save is not redacted; a recorded log is.
+		if s.redactor, err = redact.New(redact.Rules{}, redact.NewKey()); err != nil {
+			return nil, err
+		}
+	}
+	s.log, err = replay.OpenLog(path)
+	return s, err
+}
+
+// narrow reads --route.
+func (s *newSource) narrow() (err error) {
+	if len(s.routes) == 0 {
+		return nil
+	}
+	s.only = http.NewServeMux()
+	for _, r := range s.routes {
+		method, pattern, ok := strings.Cut(r, " ")
+		if !ok || method == "" || !strings.HasPrefix(pattern, "/") {
+			return whittle.Errorf(whittle.Invalid, "--route %q is not METHOD /PATH, such as 'POST /Count' or 'GET /users/{id}'", r)
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					err = whittle.Errorf(whittle.Invalid, "--route %q: %v", r, p)
+				}
+			}()
+			s.only.Handle(r, http.NotFoundHandler())
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted reports whether an exchange is of the endpoints of --route.
+func (s *newSource) wanted(e *capture.Entry) bool {
+	if s.only == nil {
+		return true
+	}
+	u, err := url.ParseRequestURI(e.Request.Target)
+	if err != nil {
+		return false
+	}
+	_, pattern := s.only.Handler(&http.Request{Method: e.Request.Method, URL: u, Host: "monolith"})
+	return strings.HasPrefix(pattern, e.Request.Method+" ")
+}
+
+// entries reads the log; nil for a document. It may be read several times.
+func (s *newSource) entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
+	if s.log == nil {
+		return nil
+	}
+	return func(yield func(*capture.Entry, error) bool) {
+		s.seen = 0
+		for e, err := range s.log.Entries(ctx) {
+			if err == nil {
+				if !s.wanted(e) {
+					continue
+				}
+				if s.redactor != nil {
+					s.redactor.Request(&e.Request)
+					s.redactor.Answer(&e.Answer)
+				}
+				s.seen++
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// contract infers or reads it.
+func (s *newSource) contract(ctx context.Context, screen *screen, o infer.Options) (*contract.Contract, error) {
+	if s.log != nil {
+		c, err := infer.Infer(progressing(s.entries(ctx), screen), o)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return c, err
+	}
+	c, err := s.read(o)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.keepOnly(c)
+}
+
+func (s *newSource) read(o infer.Options) (*contract.Contract, error) {
+	if strings.ToLower(filepath.Ext(s.path)) != ".proto" {
+		c, err := openapi.Read(s.document)
+		if err == nil {
+			rename(c, o)
+		}
+		return c, err
+	}
+	root := s.protoPath
+	if root == "" {
+		root = filepath.Dir(s.path)
+	}
+	name, err := filepath.Rel(root, s.path)
+	if err != nil || !filepath.IsLocal(name) {
+		return nil, whittle.Errorf(whittle.Invalid, "read %s: it does not lie below --proto-path %s", s.path, root)
+	}
+	files, err := protoFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Read(filepath.ToSlash(name), files)
+}
+
+// rename gives a document's service the names that were asked for.
+func rename(c *contract.Contract, o infer.Options) {
+	if o.Package != "" {
+		c.Package = o.Package
+	}
+	if o.Service != "" {
+		c.Service = o.Service
+	}
+}
+
+// keepOnly drops the methods that --route does not name.
+func (s *newSource) keepOnly(c *contract.Contract) error {
+	if s.only == nil {
+		return nil
+	}
+	var kept []contract.Method
+	for i := range c.Methods {
+		for _, r := range s.routes {
+			if endpoint(&c.Methods[i]) == r {
+				kept = append(kept, c.Methods[i])
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return whittle.Errorf(whittle.NotFound, "--route: %s is no endpoint of the document", strings.Join(s.routes, ", ")).
+			WithHint("it has: " + strings.Join(endpoints(c), ", "))
+	}
+	c.Methods = kept
+	return nil
+}
+
+// Bounds of what a .proto file may import.
+const (
+	maxProtoFiles = 1000
+	maxProtoBytes = 64 << 20
+)
+
+// protoFiles reads all .proto files below root.
+func protoFiles(root string) (map[string][]byte, error) {
+	files, size := map[string][]byte{}, 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".proto":
+			return nil
+		}
+		b, err := readDocument(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		files[filepath.ToSlash(name)] = b
+		if size += len(b); len(files) > maxProtoFiles || size > maxProtoBytes {
+			return whittle.Errorf(whittle.ResourceExhausted, "read .proto files: there are more than %d, or %d MiB, below %s", maxProtoFiles, maxProtoBytes>>20, root).
+				WithHint("name the folder where imports begin: --proto-path DIR")
+		}
+		return nil
+	})
+	return files, err
+}
+
+// words say what the source is.
+func (s *newSource) words() string {
+	name := filepath.Base(s.path)
+	switch {
+	case s.log == nil:
+		return name
+	case s.har:
+		return fmt.Sprintf("%d exchanges of %s", s.seen, name)
+	}
+	return fmt.Sprintf("%d recorded exchanges", s.seen)
+}
+
+func (s *newSource) damage() []string {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Damage()
+}

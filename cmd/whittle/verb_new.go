@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+	"whittle/contract/infer"
+	"whittle/scaffold"
+)
+
+type newVerb struct {
+	From string `arg:"" placeholder:"SOURCE" help:"A folder that whittle record wrote, a .har file, an OpenAPI 3 document (.yaml, .json) or a .proto file."`
+	To   string `required:"" placeholder:"DIR" help:"The project's folder: empty, not there yet, or a project of an earlier run, whose field numbers and changed files stay."`
+
+	Route []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"Only this endpoint, such as 'POST /Count' or 'GET /users/{id}'. Repeatable."`
+	Safe  []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"This endpoint changes nothing, although its method could: it may be mirrored. Repeatable."`
+
+	Package   string `group:"The contract" placeholder:"NAME" help:"The proto package, such as shop.v1 (made of the service's name)."`
+	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (made of the paths)."`
+	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"Where imports of a .proto file begin (its folder)."`
+
+	Module   string `group:"The project" placeholder:"PATH" help:"The Go module, such as example.com/shop (the folder's name)."`
+	Monolith string `group:"The project" default:"http://127.0.0.1:3000" placeholder:"URL" help:"What answers until the service has logic of its own (${default})."`
+	NoBuild  bool   `group:"The project" name:"no-build" help:"Write the project, and do not build and test it."`
+	JSON     string `group:"The project" name:"json" placeholder:"FILE" help:"Write what was inferred and made as JSON (\"-\": standard output)."`
+}
+
+// Help gives the examples.
+func (newVerb) Help() string {
+	return `Infers a contract from recorded exchanges (or reads it from a document) and makes a whole small project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a typed Node client, a Dockerfile, whittle.yaml and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
+
+Until you write its logic the service lets the monolith answer, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
+
+Exit status: 0 the project is made, builds and passes its tests; 1 it does not, or the folder is somebody's; 2 what SOURCE says makes no contract; 3 could not run.
+
+Examples:
+  whittle new recorded --to shop
+  whittle new recorded --to count --route 'POST /Count' --safe 'POST /Count' --monolith http://127.0.0.1:3000
+  whittle new session.har --to shop --module example.com/shop --package shop.v1 --service ShopService
+  whittle new openapi.yaml --to shop --no-build
+  whittle new proto/shop.proto --to shop
+  cd shop && make run          # then, beside it: whittle run -c whittle.yaml`
+}
+
+// Run makes the project and says what comes next.
+func (v *newVerb) Run(ctx context.Context, s streams) error {
+	screen := newScreen(s)
+	if v.JSON == "-" {
+		screen.w, screen.tty = s.err, false
+	}
+	if u, err := url.Parse(v.Monolith); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
+	}
+	// A folder of somebody's is refused before a long log is read.
+	before, err := scaffold.Before(v.To)
+	if err != nil {
+		return err
+	}
+	source, err := openSource(v.From, v.ProtoPath, v.Route)
+	if err != nil {
+		return err
+	}
+	c, err := source.contract(ctx, screen, infer.Options{Package: v.Package, Service: v.Service, Before: before})
+	if err != nil {
+		return err
+	}
+	if err := v.amend(c); err != nil {
+		return err
+	}
+	say(screen, c, source)
+	screen.heading("Making %s", v.To)
+	screen.say("writing files, generating code")
+	p, err := scaffold.Make(ctx, c, source.entries(ctx), scaffold.Options{
+		Dir: v.To, Module: v.Module, Monolith: v.Monolith, Source: source.words(),
+	})
+	if err != nil {
+		return err
+	}
+	sayMade(screen, p)
+	if !v.NoBuild {
+		err = p.Build(ctx, func(what string) { screen.say("%s", what) })
+	}
+	if v.JSON != "" {
+		if bad := writeJSON(s, v.JSON, made(p, !v.NoBuild && err == nil)); bad != nil {
+			return bad
+		}
+	}
+	if err != nil {
+		return whittle.Errorf(whittle.FallsShort, "build the project: %w", err).
+			WithHint("the project is written; go test ./... in " + v.To + " tells more")
+	}
+	v.next(screen, p)
+	return nil
+}
+
+// amend puts what a person said over what was inferred.
+func (v *newVerb) amend(c *contract.Contract) error {
+	for _, safe := range v.Safe {
+		found := false
+		for i := range c.Methods {
+			if endpoint(&c.Methods[i]) == safe {
+				c.Methods[i].Safe, found = true, true
+			}
+		}
+		if !found {
+			return whittle.Errorf(whittle.NotFound, "--safe %q is no endpoint of the contract", safe).
+				WithHint("it has: " + strings.Join(endpoints(c), ", "))
+		}
+	}
+	return nil
+}
+
+func endpoint(m *contract.Method) string { return m.HTTP.Method + " " + m.HTTP.Pattern }
+
+func endpoints(c *contract.Contract) []string {
+	out := make([]string, len(c.Methods))
+	for i := range c.Methods {
+		out[i] = endpoint(&c.Methods[i])
+	}
+	return out
+}
+
+// next says how to go on.
+func (v *newVerb) next(screen *screen, p *scaffold.Project) {
+	screen.heading("Next")
+	screen.say("cd %s && make run                      the service; the monolith answers through it", v.To)
+	screen.say("whittle run -c %s    the gateway on 127.0.0.1:8080, in another terminal", filepath.Join(v.To, "whittle.yaml"))
+	screen.say("whittle load %s       users, as they were recorded", filepath.Join(v.To, "load.yaml"))
+	screen.say("%s       read the guesses; then write the logic in %s", filepath.Join(v.To, "CONTRACT.md"), filepath.Join(v.To, "internal/service"))
+	for i := range p.Contract.Methods {
+		if m := &p.Contract.Methods[i]; !m.Safe {
+			screen.say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", endpoint(m))
+		}
+	}
+}
+
+// progressing passes entries on and shows how many there were.
+func progressing(in iter.Seq2[*capture.Entry, error], screen *screen) iter.Seq2[*capture.Entry, error] {
+	return func(yield func(*capture.Entry, error) bool) {
+		n := 0
+		for e, err := range in {
+			if n++; n%1000 == 0 {
+				screen.progress("%d exchanges read", n)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// maxDocument bounds an OpenAPI document and a .proto file, in bytes.
+const maxDocument = 16 << 20
+
+func readDocument(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.NotFound, "read document: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "read document: %w", err)
+	}
+	if len(b) > maxDocument {
+		return nil, whittle.Errorf(whittle.Invalid, "read document: %s is larger than %d MiB", path, maxDocument>>20)
+	}
+	return b, nil
+}
+
+// sayMade says which files there are now.
+func sayMade(screen *screen, p *scaffold.Project) {
+	screen.say("%d files written, %d as they were; %d recorded exchanges are its tests", len(p.Written), len(p.Same), p.Exchanges)
+	if p.Frozen {
+		screen.say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
+	}
+	for i, path := range p.Kept {
+		if i == 10 {
+			screen.say("and %d more", len(p.Kept)-i)
+			break
+		}
+		screen.say("kept %s, which was changed by hand", path)
+	}
+}
+
+// say lists what was inferred: each guess with its evidence.
+func say(screen *screen, c *contract.Contract, source *newSource) {
+	screen.heading("%s.%s, made of %s", c.Package, c.Service, source.words())
+	for _, g := range c.Guesses {
+		sayGuess(screen, g)
+	}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		screen.say("")
+		seen := "from a document"
+		if m.Seen > 0 {
+			seen = fmt.Sprintf("%d exchanges; the next has a shape that none had with a chance of about %.2g %%", m.Seen, 100*m.Novelty)
+		}
+		screen.say("%s %s  (%s)", screen.bold(m.Name), endpoint(m), seen)
+		for _, f := range m.Failures {
+			screen.say("  %d %s: %d times, passed on word for word", f.Status, f.ContentType, f.Count)
+		}
+		for _, g := range m.Guesses {
+			sayGuess(screen, g)
+		}
+	}
+	for _, d := range source.damage() {
+		screen.say("left out: %s", d)
+	}
+}
+
+func sayGuess(screen *screen, g contract.Guess) {
+	against := ""
+	if g.Against != "" {
+		against = ", not " + g.Against
+	}
+	screen.say("  %s: %s%s: %s", g.Path, g.Chosen, against, g.Evidence)
+}
