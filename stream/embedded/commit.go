@@ -13,6 +13,7 @@ type writer struct {
 	seg    *segment
 	file   file // of seg; nil: there is no segment to write to
 	at     int64
+	forgot int64      // before which the system was told to forget
 	spare  chan spare // nil: none is being made
 	pace   pace
 }
@@ -70,6 +71,7 @@ func (w *writer) commit(b *batch) (answer, err error) {
 	}
 	took := time.Since(written)
 	w.at += int64(len(bytes))
+	w.forget()
 	b.ticket.base = f.base
 	w.publish(&f)
 	w.pace.committed(took, b.appends)
@@ -78,6 +80,23 @@ func (w *writer) commit(b *batch) (answer, err error) {
 		w.prepare()
 	}
 	return nil, nil
+}
+
+// How much of what was written last stays in the system's memory, for readers
+// that follow the writer, and how much is forgotten at once.
+const (
+	keepCached   = 8 << 20
+	forgetAtOnce = 1 << 20
+)
+
+// forget has the system use the memory of what lies far behind for what is
+// written next. Memory that it has to find first makes a write ten times as
+// long, and what an append-only log leaves behind would crowd out all else.
+func (w *writer) forget() {
+	if to := w.at - keepCached; to >= w.forgot+forgetAtOnce {
+		w.file.Forget(w.forgot, to)
+		w.forgot = to
+	}
 }
 
 // notKept is the error of an append that surely is not kept.
@@ -135,7 +154,7 @@ func (w *writer) rotate() error {
 		return s.err
 	}
 	w.leave(false)
-	w.seg, w.file, w.at = s.seg, s.file, s.seg.end
+	w.seg, w.file, w.at, w.forgot = s.seg, s.file, s.seg.end, 0
 	l := w.l
 	l.mu.Lock()
 	w.seg.base, w.seg.next = l.next, l.next
@@ -160,6 +179,7 @@ func (w *writer) leave(cut bool) {
 		return
 	}
 	if !cut {
+		f.Forget(w.forgot, seg.end) // all of it was synced
 		return
 	}
 	if err := f.Truncate(seg.end); err != nil {

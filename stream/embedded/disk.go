@@ -29,6 +29,9 @@ type file interface {
 	io.Closer
 	// Sync returns when what was written is on the disk.
 	Sync() error
+	// Forget says that a part that was synced will not be read soon, so that the
+	// system can use its memory for what is written next.
+	Forget(from, to int64)
 	// Truncate sets the length, and returns when it is on the disk.
 	Truncate(size int64) error
 	Size() (int64, error)

@@ -127,6 +127,8 @@ type diskFile struct{ *os.File }
 
 func (f diskFile) Sync() error { return syncBytes(f.File) }
 
+func (f diskFile) Forget(from, to int64) { forgetBytes(f.File, from, to) }
+
 func (f diskFile) Truncate(size int64) error {
 	if err := f.File.Truncate(size); err != nil {
 		return err

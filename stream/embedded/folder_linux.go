@@ -22,6 +22,12 @@ func syncBytes(f *os.File) error {
 	return ignoringInterrupts(func() error { return unix.Fdatasync(int(f.Fd())) })
 }
 
+// forgetBytes gives memory back that the system keeps of f. It is an advice, and
+// whether it is taken does not matter.
+func forgetBytes(f *os.File, from, to int64) {
+	_ = unix.Fadvise(int(f.Fd()), from, to-from, unix.FADV_DONTNEED)
+}
+
 func ignoringInterrupts(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

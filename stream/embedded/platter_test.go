@@ -228,6 +228,17 @@ func (h handle) Sync() error {
 	return nil
 }
 
+// Forget leaves of a part what is on the disk.
+func (h handle) Forget(from, to int64) {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	for s := (from + sector - 1) / sector; (s+1)*sector <= min(to, int64(len(h.p.seen))); s++ {
+		if !h.p.dirty[s] {
+			copy(h.p.seen[s*sector:(s+1)*sector], h.p.kept[s*sector:])
+		}
+	}
+}
+
 func (h handle) Truncate(size int64) error {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
