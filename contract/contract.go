@@ -150,7 +150,9 @@ type Failure struct {
 	Example whittle.Answer
 }
 
-// Type is a field's scalar type in proto's words, or one of the three below.
+// Type is a field's scalar type in proto's words, the full name of a message of
+// google.protobuf that JSON has a form of its own for, or a message or an enum
+// of the contract. Inference makes those below.
 type Type string
 
 // The types that are inferred.

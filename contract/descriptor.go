@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"whittle"
 )
@@ -22,10 +22,13 @@ func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
 		Syntax:  new("proto3"),
 	}
 	set := &descriptorpb.FileDescriptorSet{}
-	if c.usesValue() {
-		value := protodesc.ToFileDescriptorProto(structpb.File_google_protobuf_struct_proto)
-		f.Dependency = []string{value.GetName()}
-		set.File = append(set.File, value)
+	for _, path := range c.imports() {
+		file, err := protoregistry.GlobalFiles.FindFileByPath(path)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Internal, "check contract: %w", err)
+		}
+		f.Dependency = append(f.Dependency, path)
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(file))
 	}
 	if c.GoPackage != "" {
 		f.Options = &descriptorpb.FileOptions{GoPackage: new(c.GoPackage)}
@@ -117,9 +120,11 @@ func (c *Contract) describeType(fd *descriptorpb.FieldDescriptorProto, f *Field)
 		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(c.fullName(f.Ref))
 	case EnumType:
 		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum(), new(c.fullName(f.Ref))
-	case Value:
-		fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new("."+string(Value))
 	default:
+		if f.Type.wellKnown() {
+			fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new("."+string(f.Type))
+			return
+		}
 		n := descriptorpb.FieldDescriptorProto_Type_value["TYPE_"+strings.ToUpper(string(f.Type))]
 		fd.Type = descriptorpb.FieldDescriptorProto_Type(n).Enum()
 	}

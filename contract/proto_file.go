@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,11 +56,15 @@ func (w *protoWriter) comment(indent int, text string) {
 func (w *protoWriter) file() {
 	c := w.c
 	w.line(0, `syntax = "proto3";`)
-	w.line(0)
-	w.line(0, "package ", c.Package, ";")
-	if c.usesValue() {
+	if c.Package != "" {
 		w.line(0)
-		w.line(0, `import "google/protobuf/struct.proto";`)
+		w.line(0, "package ", c.Package, ";")
+	}
+	for i, path := range c.imports() {
+		if i == 0 {
+			w.line(0)
+		}
+		w.line(0, "import ", quote(path), ";")
 	}
 	if c.GoPackage != "" {
 		w.line(0)
@@ -151,12 +154,6 @@ func (w *protoWriter) enum(e *Enum) {
 	w.line(0, "}")
 }
 
-func (c *Contract) usesValue() bool {
-	return slices.ContainsFunc(c.Messages, func(m Message) bool {
-		return slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Type == Value })
-	})
-}
-
 // protoType is the type's name in the .proto file.
 func (f *Field) protoType() string {
 	if f.Type == MessageType || f.Type == EnumType {
@@ -168,7 +165,7 @@ func (f *Field) protoType() string {
 // explicit says that the field needs the word "optional": messages tell unset
 // from zero without it.
 func (f *Field) explicit() bool {
-	return f.Optional && !f.Repeated && !f.Map && f.Type != MessageType && f.Type != Value
+	return f.Optional && !f.Repeated && !f.Map && f.Type != MessageType && !f.Type.wellKnown()
 }
 
 func count(n int, what string) string {

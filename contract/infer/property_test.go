@@ -42,7 +42,9 @@ func newFamily(r *rand.Rand, depth int) family {
 	case 6:
 		return func(*rand.Rand) any { return nil }
 	case 7:
-		return func(r *rand.Rand) any { return json.Number([]string{"1", "1.0", "10E1", "1.5e-7", "123456789012345680000"}[r.IntN(5)]) }
+		return func(r *rand.Rand) any {
+			return json.Number([]string{"1", "1.0", "10E1", "1.5e-7", "123456789012345680000"}[r.IntN(5)])
+		}
 	case 8:
 		element := sometimes(r, newFamily(r, depth+1), false)
 		least := r.IntN(2)

@@ -1,0 +1,209 @@
+package proto
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"whittle"
+	"whittle/contract"
+)
+
+const shop = `syntax = "proto3";
+package shop.v1;
+import "google/api/annotations.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/struct.proto";
+import "shop/v1/user.proto";
+option go_package = "example.com/shop/v1;shopv1";
+
+// ShopService sells.
+service ShopService {
+  // GetUser finds a user.
+  rpc GetUser(GetUserRequest) returns (User) {
+    option (google.api.http) = {get: "/v1/shops/{shop.id}/users/{user_id}"};
+  }
+  rpc UpdateUser(UpdateUserRequest) returns (UpdateUserResponse) {
+    option (google.api.http) = {patch: "/v1/users/{user.id}", body: "user", response_body: "user"
+      additional_bindings {post: "/v1/users", body: "*"}};
+  }
+  rpc Cancel(GetUserRequest) returns (User) {
+    option (google.api.http) = {post: "/v1/{user_id=users/*}:cancel", body: "*"};
+  }
+  rpc Watch(GetUserRequest) returns (stream User);
+  rpc Plain(User) returns (User);
+}
+message Shop { string id = 1; }
+message GetUserRequest {
+  Shop shop = 1;
+  string user_id = 2;
+  repeated string fields = 3;
+  optional int32 page_size = 4;
+  map<string, string> labels = 5;
+}
+message UpdateUserRequest { User user = 1; bool dry_run = 2; }
+message UpdateUserResponse { User user = 1; }
+`
+
+const user = `syntax = "proto3";
+package shop.v1;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/struct.proto";
+// User is a person.
+message User {
+  reserved 3, 7 to 9;
+  // id never changes.
+  string id = 1;
+  State state = 2;
+  google.protobuf.Timestamp created = 4;
+  google.protobuf.Value extra = 5 [json_name = "x-tra"];
+  map<string, User> friends = 6;
+  oneof contact { string mail = 10; uint32 phone = 11; }
+  Address address = 12;
+  message Address { string city = 1; }
+  enum State { STATE_UNSPECIFIED = 0; STATE_OPEN = 1; }
+}
+`
+
+func files() map[string][]byte {
+	return map[string][]byte{"shop/v1/shop.proto": []byte(shop), "shop/v1/user.proto": []byte(user)}
+}
+
+func TestReadBindsHTTP(t *testing.T) {
+	c, err := Read("shop/v1/shop.proto", files())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type binding struct {
+		Method, Pattern string
+		Path, Query     []contract.Parameter
+		Body            contract.BodyForm
+		Field           string
+		Answer          contract.BodyForm
+	}
+	want := map[string]binding{
+		"GetUser": {
+			"GET", "/v1/shops/{shop_id}/users/{user_id}",
+			[]contract.Parameter{{Name: "shop_id", Field: "shop.id"}, {Name: "user_id", Field: "user_id"}},
+			[]contract.Parameter{{Name: "fields", Field: "fields"}, {Name: "pageSize", Field: "page_size"}},
+			contract.NoBody, "", contract.Object,
+		},
+		"UpdateUser": {
+			"PATCH", "/v1/users/{user_id}", []contract.Parameter{{Name: "user_id", Field: "user.id"}},
+			[]contract.Parameter{{Name: "dryRun", Field: "dry_run"}}, contract.Whole, "user", contract.Whole,
+		},
+		"Cancel": {Method: "POST", Pattern: "/shop.v1.ShopService/Cancel", Body: contract.Object, Answer: contract.Object},
+		"Plain":  {Method: "POST", Pattern: "/shop.v1.ShopService/Plain", Body: contract.Object, Answer: contract.Object},
+	}
+	got := map[string]binding{}
+	for _, m := range c.Methods {
+		h := m.HTTP
+		got[m.Name] = binding{h.Method, h.Pattern, h.Path, h.Query, h.Body.Form, h.Body.Field, h.Answer.Form}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if c.Service != "ShopService" || c.Package != "shop.v1" || c.GoPackage != "example.com/shop/v1;shopv1" {
+		t.Errorf("%s %s %s", c.Service, c.Package, c.GoPackage)
+	}
+	if len(c.Guesses) != 1 || c.Guesses[0].Path != "Watch" {
+		t.Errorf("the method that streams is not told of: %+v", c.Guesses)
+	}
+	u := c.Message("User")
+	if u == nil || u.Doc != "User is a person." || !reflect.DeepEqual(u.Reserved, []int32{3, 7, 8, 9}) {
+		t.Errorf("User is %+v", u)
+	}
+	if c.Message("UserAddress") == nil || len(c.Enums) != 1 || c.Enums[0].Name != "UserState" {
+		t.Errorf("nested declarations are %+v", c.Enums)
+	}
+}
+
+// TestWhatIsWrittenIsReadTheSame sends a contract through its .proto file.
+func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
+	first, err := Read("shop/v1/shop.proto", files())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(first.FileName(), map[string][]byte{first.FileName(): first.Proto()})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, first.Proto())
+	}
+	for _, c := range []*contract.Contract{first, again} {
+		c.Guesses = nil
+		for i := range c.Methods {
+			m := &c.Methods[i]
+			m.HTTP, m.Guesses, m.Doc, m.Safe = contract.Binding{}, nil, "", false
+		}
+		for i := range c.Messages {
+			c.Messages[i].Doc = ""
+		}
+	}
+	// Of a oneof's members optional fields were made, in both.
+	if !reflect.DeepEqual(first, again) {
+		t.Errorf("%+v\n%+v", first, again)
+	}
+	a, errA := first.Descriptor()
+	b, errB := again.Descriptor()
+	if errA != nil || errB != nil || !proto.Equal(a, b) {
+		t.Errorf("%v %v\n%s\n%s", errA, errB, prototext.Format(a), prototext.Format(b))
+	}
+}
+
+func TestReadsTheCountContract(t *testing.T) {
+	b, err := os.ReadFile("../../systems/count/count.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read("count.proto", map[string][]byte{"count.proto": b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := c.Methods[0]; m.Name != "Count" || m.HTTP.Pattern != "/twirp.carved.Carved/Count" || m.Input != "Times" {
+		t.Errorf("%+v", m)
+	}
+	if f := c.Message("Sum").Fields[0]; f.Type != contract.Int64 || f.JSON != "Sum" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestReadSaysWhatIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		name, file, want string
+		code             whittle.Code
+	}{
+		{"syntax", "syntax = \"proto3\";\nmessage A {\n  int32 = 1;\n}", "a.proto:3:9: ", whittle.Invalid},
+		{"no service", `syntax = "proto3"; message A {}`, "has no service", whittle.Invalid},
+		{"import", `syntax = "proto3"; import "b.proto";`, "b.proto", whittle.Invalid},
+		{"unknown type", "syntax = \"proto3\";\nservice S { rpc A(B) returns (B); }", "a.proto:2:", whittle.Invalid},
+		{"proto2", "syntax = \"proto2\"; message B {} service S { rpc A(B) returns (B); }", "proto2", whittle.Unsupported},
+		{"map keys", `syntax = "proto3"; message B {map<int32, string> m = 1;} service S { rpc A(B) returns (B); }`, "keys are int32", whittle.Unsupported},
+		{"streams only", `syntax = "proto3"; message B {} service S { rpc A(stream B) returns (B); }`, "one message each way", whittle.Unsupported},
+		{"deep", strings.Repeat("message A {", 200), "nests deeper", whittle.ResourceExhausted},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Read("a.proto", map[string][]byte{"a.proto": []byte(tc.file)})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
+				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
+			}
+		})
+	}
+}
+
+// FuzzRead holds that whatever is read can be written and read again.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(user + "service S { rpc A(User) returns (User); }"))
+	f.Add([]byte("syntax = \"proto3\"; message B {int32 a_b = 1; int32 aB_c = 2 [json_name=\"\\\"\\n\"];} service S { rpc A(B) returns (B); }"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := Read("a.proto", map[string][]byte{"a.proto": b})
+		if err != nil {
+			return
+		}
+		if _, err := Read("b.proto", map[string][]byte{"b.proto": c.Proto()}); err != nil {
+			t.Fatalf("%v\n%s", err, c.Proto())
+		}
+	})
+}
