@@ -11,6 +11,9 @@ type batch struct {
 	count   int
 	appends int // calls that have records in it
 	ticket  *ticket
+
+	most  int // the longest of the batches since the memory was looked at
+	since int // how many they are
 }
 
 // ticket is what those who wait for a batch hold. base and err are set before
@@ -21,8 +24,13 @@ type ticket struct {
 	err  error
 }
 
-// keepBatch is up to which length a batch's memory is used again.
-const keepBatch = 8 << 20
+// A batch's memory is used again, up to keepBatch bytes of it. What it grew to
+// and has not needed for a while is given back, but for leastBatch.
+const (
+	keepBatch  = 8 << 20
+	leastBatch = 64 << 10
+	while      = 256 // batches
+)
 
 func newBatch() *batch {
 	b := &batch{}
@@ -31,8 +39,15 @@ func newBatch() *batch {
 }
 
 func (b *batch) reset() {
+	b.most, b.since = max(b.most, len(b.buf)), b.since+1
+	if b.since >= while {
+		if most := max(b.most, leastBatch); cap(b.buf) > 4*most {
+			b.buf, b.table = make([]byte, frameLen, 2*most), nil
+		}
+		b.most, b.since = 0, 0
+	}
 	if cap(b.buf) < frameLen || cap(b.buf) > keepBatch {
-		b.buf = make([]byte, frameLen, 64<<10)
+		b.buf = make([]byte, frameLen, leastBatch)
 	}
 	b.buf, b.table = b.buf[:frameLen], b.table[:0]
 	b.count, b.appends = 0, 0

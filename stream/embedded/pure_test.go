@@ -265,3 +265,28 @@ func TestSeek(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchGivesMemoryBack has a batch grow and be small again for a while.
+func TestBatchGivesMemoryBack(t *testing.T) {
+	b := newBatch()
+	fill := func(bytes, times int) {
+		for range times {
+			r := stream.Record{Value: make([]byte, bytes)}
+			r.Seal()
+			b.add(&r)
+			b.reset()
+		}
+	}
+	fill(3<<20, 1)
+	if cap(b.buf) < 3<<20 {
+		t.Fatalf("%d bytes", cap(b.buf))
+	}
+	fill(1000, while-1)
+	if cap(b.buf) < 3<<20 {
+		t.Errorf("%d bytes: given back too soon", cap(b.buf))
+	}
+	fill(1000, while)
+	if cap(b.buf) > 4*leastBatch {
+		t.Errorf("%d bytes are kept", cap(b.buf))
+	}
+}
