@@ -116,6 +116,8 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 		it.skip = whittle.SkipNotSafe
 	case !unpack(&e.Answer):
 		it.skip = skipEncoded
+	case p.o.Redact != nil:
+		p.o.Redact(&e.Answer)
 	}
 	return it
 }

@@ -71,7 +71,9 @@ type Options struct {
 	// RepeatEvery: 0 is 10.
 	RepeatEvery int
 	// Redact makes of an answer what recording would have made of it, so that
-	// the tokens of a redacted log can be compared. Nil: nothing was redacted.
+	// the tokens of a redacted log can be compared. It is called by several
+	// goroutines at once, on recorded answers as well: what is a token already
+	// stays one. Nil: answers are compared as they are.
 	Redact func(*whittle.Answer)
 
 	// OnProgress is called now and then, and at the end. Nil: nobody looks.

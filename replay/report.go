@@ -186,18 +186,18 @@ func (b *book) sumShapes() Shapes {
 
 func (r *Report) notes(b *book, log Log) {
 	if b.redacted.Denied > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d requests carried a token in the place of a credential and were denied (401 or 403), so nothing was compared: "+
-			"set a real one with --header 'Authorization: …'", b.redacted.Denied))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
+			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))
 	}
 	if n := b.redacted.Values; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
 	}
 	if n := b.redacted.Answers; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d recorded answers hold tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
-			"it lies beside the log's folder, with .key after its name", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
+			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "answer")))
 	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d requests may change something and were not sent: say safe: true or rehearsal: in the route's config, or give --allow-writes", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or rehearsal: in the route's config, or give --allow-writes", were(n, "request")))
 	}
 	if p99 := r.Schedule.Late.P99; p99 > 100*time.Millisecond {
 		why := "the target answered too slowly for the pace, or --connections is too low"
@@ -235,9 +235,17 @@ func (r *Report) judge() {
 	case compared == 1 && len(r.Routes) == 1:
 		r.Summary = r.Routes[0].Verdict.Summary
 	default:
-		r.Summary = fmt.Sprintf("%s: of %d routes %d are equivalent, %d different, %d undecided; %d of %d compared exchanges differ", r.Verdict,
-			compared, count[whittle.Equivalent], count[whittle.Different], count[whittle.Undecided], r.Differing, r.Ledger.Compared)
+		r.Summary = fmt.Sprintf("%s: %s compared, %d equivalent, %d different, %d undecided; %d of %d exchanges differ", r.Verdict,
+			were(int64(compared), "route"), count[whittle.Equivalent], count[whittle.Different], count[whittle.Undecided], r.Differing, r.Ledger.Compared)
 	}
+}
+
+// were counts things in words, with their verb.
+func were(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what + " was"
+	}
+	return fmt.Sprintf("%d %ss were", n, what)
 }
 
 // Err is what the replay's exit status says: DIFFERENT falls short, and so does
@@ -248,7 +256,7 @@ func (r *Report) Err(failIf []string) error {
 	case r.Verdict == whittle.Different:
 		return short("the candidate is DIFFERENT")
 	case r.Differing > 0 && slices.Contains(failIf, "differs"):
-		return short(fmt.Sprintf("%d answers differ", r.Differing))
+		return short(were(r.Differing, "answer") + " not the same")
 	case r.Verdict == whittle.Undecided && slices.Contains(failIf, "undecided"):
 		return short("the verdict is UNDECIDED")
 	}

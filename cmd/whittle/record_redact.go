@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"regexp"
+	"slices"
 
 	"whittle"
 	"whittle/capture/recorder"
@@ -24,9 +25,20 @@ func (r *redacting) redactor(dir string) (*redact.Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := redact.New(redact.Rules{
-		Headers: r.RedactHeader, Fields: r.RedactField, Paths: r.RedactPath, Patterns: r.RedactPattern, Keep: r.RedactKeep,
-	}, key)
+	return newRedactor(r.rules(redact.Rules{}), key)
+}
+
+// rules adds the flags to what a config says.
+func (r *redacting) rules(of redact.Rules) redact.Rules {
+	return redact.Rules{
+		Headers: slices.Concat(r.RedactHeader, of.Headers), Fields: slices.Concat(r.RedactField, of.Fields),
+		Paths: slices.Concat(r.RedactPath, of.Paths), Patterns: slices.Concat(r.RedactPattern, of.Patterns), Keep: slices.Concat(r.RedactKeep, of.Keep),
+	}
+}
+
+// newRedactor names the flag where a rule of one is wrong.
+func newRedactor(rules redact.Rules, key []byte) (*redact.Redactor, error) {
+	made, err := redact.New(rules, key)
 	if err == nil {
 		return made, nil
 	}

@@ -6,12 +6,16 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"whittle"
+	"whittle/capture/recorder"
+	"whittle/capture/redact"
 	"whittle/latency"
 	"whittle/replay"
 )
@@ -35,6 +39,9 @@ type replayVerb struct {
 	AllowWrites bool          `group:"How it is sent" name:"allow-writes" help:"Send requests that may change something."`
 	Timeout     time.Duration `group:"How it is sent" help:"Give a request up after this time (the route's, or 10s)."`
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
+
+	RedactKey string `group:"What is secret beside the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (LOG.key, beside the folder, where that is)."`
+	redacting
 
 	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any answer differs (differs). Repeatable."`
 	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded answers as what is right."`
@@ -111,15 +118,41 @@ func (v *replayVerb) options() (replay.Options, error) {
 		}
 		o.Header[name] = append(o.Header[name], strings.TrimSpace(value))
 	}
-	if v.Config == "" {
-		return o, nil
+	rules := redact.Rules{}
+	if v.Config != "" {
+		f, err := readConfig(v.Config)
+		if err != nil {
+			return o, err
+		}
+		o.Routes, rules = f.Routes, redact.Rules(f.Redact)
 	}
-	f, err := readConfig(v.Config)
+	o.Redact, err = v.redact(v.rules(rules))
+	return o, err
+}
+
+// redact makes of the candidate's answers what recording made of the
+// monolith's; nil where the log has no key.
+func (v *replayVerb) redact(rules redact.Rules) (func(*whittle.Answer), error) {
+	path := v.RedactKey
+	if path == "" {
+		folder := v.Log
+		if st, err := os.Stat(folder); err == nil && !st.IsDir() {
+			folder = filepath.Dir(folder) // a segment
+		}
+		path = recorder.KeyPath(folder)
+	}
+	key, err := recorder.LoadKey(path)
+	if v.RedactKey == "" && whittle.CodeOf(err) == whittle.NotFound {
+		return nil, nil
+	}
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	o.Routes = f.Routes
-	return o, nil
+	r, err := newRedactor(rules, key)
+	if err != nil {
+		return nil, err
+	}
+	return r.Answer, nil
 }
 
 // parseSpeed reads "10x", "0.5x" or "max", which is 0.
@@ -191,7 +224,7 @@ func showReplay(w io.Writer, r *replay.Report) {
 	fmt.Fprintf(w, "Shapes       %d of %d recorded shapes of request met, %d differ\n", r.Shapes.Met, r.Shapes.Recorded, r.Shapes.Differing)
 	for i := range r.Shapes.Unmet[:min(5, len(r.Shapes.Unmet))] {
 		one := &r.Shapes.Unmet[i]
-		fmt.Fprintf(w, "  not met    %s, %d times: %s\n", one.Shape, one.Recorded, replay.SkipWords(one.Why))
+		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, replay.SkipWords(one.Why))
 	}
 	showTimes(w, r)
 	for _, n := range r.Notes {
