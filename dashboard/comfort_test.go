@@ -11,7 +11,7 @@ import (
 func everywhere(b *dashboardtest.Tab, g *world, look func(place string)) {
 	for _, at := range []struct{ place, ready string }{
 		{"#/", rows + ` > 10`},
-		{"#/route/" + counted, `document.querySelectorAll('.uplot').length === 7 && document.querySelectorAll('.finding').length === 1`},
+		{"#/route/" + counted, `document.querySelectorAll('.uplot').length === 8 && document.querySelectorAll('.finding').length === 1`},
 		{"#/route/GET%20%2Fbad", `document.querySelectorAll('.finding').length === 5`},
 		{"#/route/GET%20%2Fquiet", `document.querySelector('.findings .empty')`},
 	} {
@@ -160,14 +160,14 @@ func TestThemeAndMotion(t *testing.T) {
 	g := serve(t, []whittle.RouteStatus{shifting("POST /Count")})
 	b := open(t, g, "#/route/"+counted)
 	b.Prefer("prefers-color-scheme", "dark")
-	b.Until(`document.querySelectorAll('.uplot').length === 7`)
+	b.Until(`document.querySelectorAll('.uplot').length === 8`)
 	paper := `getComputedStyle(document.body).backgroundColor`
 	dark := b.JS(paper)
 	choose := func(theme string) {
 		b.JS(`(() => { const s = document.querySelector('[name=theme]'); s.value = '` + theme + `'; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
 	}
 	choose("light")
-	b.Until(paper + ` !== '` + dark + `' && document.querySelectorAll('.uplot').length === 7`)
+	b.Until(paper + ` !== '` + dark + `' && document.querySelectorAll('.uplot').length === 8`)
 	b.Go(g.url)
 	b.Until(rows + ` === 1`)
 	if got := b.JS(paper); got == dark {

@@ -94,7 +94,7 @@ func TestARoute(t *testing.T) {
 	g := serve(t, []whittle.RouteStatus{shifting("POST /Count"), quiet("GET /quiet")})
 	b := open(t, g, "")
 	b.Click(".name a", "POST /Count")
-	b.Until(`document.querySelectorAll('.uplot').length === 7`)
+	b.Until(`document.querySelectorAll('.uplot').length === 8`)
 	if got := b.JS(`location.hash + ' ' + document.activeElement.tagName + ' ' + document.title`); got != "#/route/"+counted+" H1 25 % EQUIVALENT POST /Count – whittle" {
 		t.Errorf("the route's place, focus and title: %s", got)
 	}
@@ -109,7 +109,7 @@ func TestARoute(t *testing.T) {
 		t.Errorf("a time reads %s", got)
 	}
 	b.Click(".segments label", "Exchanges")
-	b.Until(`document.querySelector('.segments input[value=compared]').checked && document.querySelectorAll('.bound .uplot').length === 3`)
+	b.Until(`document.querySelector('.segments input[value=compared]').checked && document.querySelectorAll('.bound .uplot').length === 4`)
 	b.Click(".bound summary", "Figures")
 	b.Until(`document.querySelectorAll('.bound details[open] tbody tr').length === 12`)
 	if got := b.JS(`document.querySelector('.bound [role=img]').getAttribute('aria-label')`); !strings.Contains(got, "narrowed from") || !strings.Contains(got, "over 1,812 exchanges") {

@@ -38,6 +38,10 @@ func bounds(n int) []whittle.Bound {
 			What: "distribution", Estimate: 0.02, Low: 0, High: min(1, 0.02+3*w), MarginHigh: 0.1, Inside: n > 1400,
 			Summary: "the two distributions are at most 0.0900 apart, by the share of answers below any of 31 thresholds; 0.1 counts as none",
 		},
+		{
+			What: "share of answers", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
+			Summary: "0 of 1,812 exchanges had another status or content type, a wrong value, or no answer: at most 0.26 % can",
+		},
 	}
 }
 

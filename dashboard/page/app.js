@@ -49,7 +49,7 @@ function Header({ who }) {
   const known = useStore(status);
   return html`<header class="bar">
     <a class="brand" href="#/"><svg viewBox="0 0 32 18" width="32" height="18" aria-hidden="true"><rect class="m" x="1" y="3" width="12" height="12" /><path class="c" d="M24 1l8 8-8 8-8-8z" /></svg>whittle</a>
-    ${known && html`<span class="version">${known.version}</span>`}
+    ${known && html`<span class="version">${known.version.replace(/^whittle /, '')}</span>`}
     <span class="fill"></span>
     ${who?.role && html`<${Connection} />`}
     <${ThemeSwitch} />

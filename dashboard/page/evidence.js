@@ -1,7 +1,6 @@
 import { html, useMemo, useState } from './dom.js';
 import { BoundPlot, unit } from './bound_plot.js';
 import { count, named, percent, plural, visible } from './format.js';
-import { Verdict } from './words.js';
 
 // Evidence shows what the verdict stands on, and what could still differ.
 export function Evidence({ evidence: e, past }) {
@@ -11,7 +10,7 @@ export function Evidence({ evidence: e, past }) {
     <div class="card-head"><h2 id="evidence-title">Evidence</h2>
       ${points.length > 1 && html`<fieldset class="segments"><legend class="unseen">Drawn over</legend>
         ${[['time', 'Time'], ['compared', 'Exchanges']].map(([value, label]) => html`<label><input type="radio" name="over" value=${value} checked=${by === value} onChange=${() => setBy(value)} /><span>${label}</span></label>`)}</fieldset>`}</div>
-    <p class="lead"><${Verdict} state=${e.verdict} /> ${visible(e.summary)}</p>
+    <p class="lead">${visible(e.summary)}</p>
     <dl class="facts">
       <div><dt>Compared</dt><dd>${count(e.compared)}</dd></div>
       <div><dt>Confidence</dt><dd>${percent(e.confidence)}</dd></div>

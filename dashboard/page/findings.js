@@ -62,7 +62,7 @@ function Filters({ filter, change }) {
 function None({ page, filtered }) {
   if (filtered) return html`<p class="empty">No finding fits these filters.</p>`;
   if (!page.compared) return html`<p class="empty">Nothing has been compared yet.</p>`;
-  return html`<p class="empty">Nothing differs in ${plural(page.compared, 'compared exchange')}. What could still differ unseen is bounded under Evidence.</p>`;
+  return html`<p class="empty">Nothing differs in what has been compared. What could still differ unseen is bounded under Evidence.</p>`;
 }
 
 function Pager({ page, go }) {

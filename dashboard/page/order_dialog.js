@@ -12,7 +12,10 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
   const o = orders[verb], first = useRef(r), id = useId();
   const [problem, setProblem] = useState(null), [busy, setBusy] = useState(false);
   const [force, setForce] = useState(false);
-  const mustForce = o.forced?.(r), moved = first.current.share_bp !== r.share_bp || first.current.phase !== r.phase;
+  const mustForce = o.forced?.(r);
+  // A promotion is of the step that was looked at. What puts users back on the
+  // monolith is never in the way of itself.
+  const moved = verb === 'promote' && (first.current.share_bp !== r.share_bp || first.current.phase !== r.phase);
   async function submit(e) {
     e.preventDefault();
     if (busy) return;

@@ -1,0 +1,186 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"whittle/dashboard/dashboardtest"
+)
+
+// threeRoutes are one whose candidate is as good as the monolith, one whose is
+// as published (Express takes /count for /Count), and one of which never enough
+// is known.
+const threeRoutes = `routes:
+  - match: POST /Count
+    candidate:
+      url: http://MENDED
+      rpc: {protocol: twirp, descriptor: count.binpb, method: twirp.carved.Carved/Count}
+      response: {content_type: text/html; charset=utf-8, template: "Counted to {{.Sum}} \n"}
+    safe: true
+    compare: {kind: statistical, value: number in the body, per: request.times, margin: {mean: 5%, spread: 2x, distribution: 0.4}, min_compared: 50}
+    mirror: {shed_above: off}
+    rollout: {auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}
+    guard: {p99: off}
+  - match: POST /count
+    candidate:
+      url: http://PUBLISHED
+      rpc: {protocol: twirp, descriptor: count.binpb, method: twirp.carved.Carved/Count}
+      response: {content_type: text/html; charset=utf-8, template: "Counted to {{.Sum}} \n"}
+    safe: true
+    compare: {kind: statistical, value: number in the body, per: request.times}
+    mirror: {shed_above: off}
+    rollout: {auto: false}
+  - match: GET /
+    candidate: http://MONOLITH
+    compare: {kind: exact, min_compared: 100000000}
+    mirror: {shed_above: off}
+    rollout: {auto: false, steps: [50, 100], sticky_by: header:X-User}
+    guard: {p99: off}
+`
+
+func everybody(t *testing.T, g *gateway) {
+	users(t, g.public, 3, func(client *http.Client, base string, i int) error {
+		switch i % 3 {
+		case 0:
+			return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{1000, 5000, 20_000}[i/3%3]), i)
+		case 1:
+			return ask(client, "POST", base+"/count", fmt.Sprintf(`{"times":%d}`, []int{1000, 150_000, 10_000}[i/3%3]), i)
+		}
+		return ask(client, "GET", base+"/", "", i)
+	})
+}
+
+const (
+	live   = `document.querySelector('.link.live')`
+	dialog = `document.querySelector('dialog[open]')`
+	count  = "#/route/POST%20%2FCount"
+)
+
+// compared reads how many were, from the overview: "1,234 of 5,678" is 1234.
+func compared(route string) string {
+	return `(row => parseInt(row.querySelector('.ledger-line .of').textContent.replaceAll(',', '')))([...document.querySelectorAll('.routes tbody tr')].find(r => r.querySelector('a').textContent === ` + dashboardtest.Quote(route) + `))`
+}
+
+// order gives one by the page's dialog, and waits until the time line has it.
+func order(b *dashboardtest.Tab, verb, confirm, reason string) {
+	b.Until(`document.querySelector('[data-verb=` + verb + `]:not([aria-disabled])')`)
+	b.Click("[data-verb="+verb+"]", "")
+	b.Until(dialog)
+	b.Type("dialog [name=reason]", reason)
+	b.Click("dialog form button:not([type])", confirm)
+	b.Until(`!document.querySelector('dialog')`)
+	b.Until(`document.querySelector('.timeline li').textContent.includes(` + dashboardtest.Quote(reason) + `)`)
+}
+
+func signIn(b *dashboardtest.Tab, token string) {
+	b.Until(`document.querySelector('#token')`)
+	b.Type("#token", token+"\r")
+	b.Until(live)
+}
+
+func TestAWalk(t *testing.T) {
+	b := dashboardtest.Open(t)
+	g := serve(t, threeRoutes, true)
+	everybody(t, g)
+	b.Expect("401 (Unauthorized)", "net::ERR_")
+
+	// A viewer sees it all, as it comes, and orders nothing.
+	b.Go(g.url())
+	signIn(b, viewer)
+	b.Until(`document.querySelectorAll('.routes tbody tr').length === 3`)
+	b.Until(compared("POST /Count") + ` > 0`)
+	first := b.JS(compared("POST /Count"))
+	b.Until(compared("POST /Count") + ` > ` + first)
+	b.Until(`[...document.querySelectorAll('.routes td.p50.second-of-two')].some(e => parseFloat(e.textContent) > 0)`)
+	b.Click(".name a", "POST /Count")
+	b.UntilText("You are signed in as a viewer")
+	b.Until(`[...document.querySelectorAll('.controls button')].every(e => e.getAttribute('aria-disabled') === 'true')`)
+	b.Click("header button", "Sign out")
+
+	// An operator gives every order.
+	signIn(b, operator)
+	b.Until(`document.querySelectorAll('.bound .uplot').length === 4 && document.querySelectorAll('.traffic .uplot').length === 4`)
+	b.Until(`document.querySelector('.stand .verdict').textContent.includes('EQUIVALENT')`)
+	b.Until(`document.querySelectorAll('.bound .inside').length === 4`)
+	share := func(percent string) {
+		b.Until(`document.querySelector('.stand .large:not(.verdict)').textContent.replace('\u00a0', ' ') === '` + percent + ` %'`)
+	}
+	order(b, "promote", "Promote", "the evidence is good")
+	share("25")
+	order(b, "hold", "Hold", "over lunch")
+	b.Until(`document.querySelector('.stand .held')`)
+	order(b, "resume", "Resume", "lunch is over")
+	order(b, "promote", "Promote", "all of them")
+	share("100")
+	b.Until(`document.querySelector('.stand .phase').textContent === 'Live'`)
+	b.UntilText("adds up")
+	b.Until(`document.querySelectorAll('.guard [role=meter]').length > 0`)
+	order(b, "rollback", "Roll back", "a drill")
+	share("0")
+	b.UntilText("Rolled back")
+	order(b, "reset", "Reset evidence", "a new build")
+	order(b, "off", "Switch off", "night")
+	order(b, "promote", "Switch on", "morning")
+	b.Until(`document.querySelector('.stand .phase').textContent === 'Shadow'`)
+
+	// What is refused says why: nobody skips the evidence, but by force.
+	b.Go(g.url() + "#/route/GET%20%2F")
+	b.Until(`document.querySelector('.stand .verdict').textContent.includes('UNDECIDED')`)
+	b.Click("[data-verb=promote]", "")
+	b.Click("dialog [name=force]", "")
+	b.Type("dialog [name=reason]", "launch day")
+	b.Click("dialog form button:not([type])", "Promote")
+	share("50")
+	b.UntilText("Forced by hand to 50 % while the verdict is UNDECIDED: launch day.")
+
+	// The published service is named different, with answers that show it.
+	b.Go(g.url() + "#/route/POST%20%2Fcount")
+	b.Until(`document.querySelector('.stand .verdict').textContent.includes('DIFFERENT')`)
+	b.UntilText("No promotion: The verdict is DIFFERENT, which cannot be forced")
+	b.Click(".finding.decided summary", "Wrong value")
+	b.Until(`document.querySelectorAll('.finding .answer mark').length >= 2`)
+	b.UntilText("Likely cause:")
+	b.Click(".finding.decided button", "Accept as intended")
+	b.Until(dialog + `.querySelector('.yaml').textContent.includes('- {kind: wrong_value')`)
+	b.Key("\u001b")
+	b.Until(`!document.querySelector('dialog')`)
+
+	// whittle dies, and comes back with what was on disk; sessions do not.
+	public, admin := g.public, g.admin
+	g.kill()
+	b.UntilText("Connection lost since ")
+	b.UntilText("What you see is as of ")
+	g.run(t, public, admin)
+	signIn(b, operator)
+	b.Go(g.url() + count)
+	b.UntilText("morning")
+	order(b, "hold", "Hold", "after the crash")
+	for _, url := range b.Asked() {
+		if strings.Contains(url, operator) || strings.Contains(url, viewer) {
+			t.Errorf("a token is in the address %s", url)
+		}
+	}
+	b.Clean(g.url())
+}
+
+// TestWithoutTokens loses whittle and finds it again by itself.
+func TestWithoutTokens(t *testing.T) {
+	b := dashboardtest.Open(t)
+	g := serve(t, threeRoutes, false)
+	everybody(t, g)
+	b.Expect("net::ERR_")
+	b.Go(g.url())
+	b.Until(live)
+	b.Until(compared("GET /") + ` > 0`)
+	public, admin := g.public, g.admin
+	g.kill()
+	b.UntilText("Connection lost since ")
+	g.run(t, public, admin)
+	b.Until(live)
+	b.Until(`!document.querySelector('.lost-banner')`)
+	now := b.JS(compared("GET /"))
+	b.Until(compared("GET /") + ` > ` + now)
+	b.Clean(g.url())
+}
