@@ -59,7 +59,7 @@ func (e *evidence) sized(per float64, wild bool) {
 }
 
 // wrong keeps a wrong value, as long as its size of request has room.
-func (e *evidence) wrong(x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
+func (e *evidence) wrong(show *display, x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
 	if len(e.Wrong) >= wrongMost {
 		return
 	}
@@ -74,7 +74,7 @@ func (e *evidence) wrong(x *whittle.Exchange, key int, per float64, a, b number,
 	}
 	v := wrongValue{Key: key, Per: per, X: a.f, Y: b.f, Noise: noise}
 	if alike < sampledPerSize {
-		s := sampleOf(x)
+		s := show.sample(x)
 		v.Sample = &s
 	}
 	e.Wrong = append(e.Wrong, v)
@@ -96,15 +96,15 @@ func (e *evidence) countOf(values []*wrongValue) (wild, asked int) {
 	return max(wild, len(values)), max(asked, len(values))
 }
 
-func (e *evidence) repeated(x *whittle.Exchange) {
+func (e *evidence) repeated(show *display, x *whittle.Exchange) {
 	if len(e.Repeated) < maxSamples {
-		e.Repeated = append(e.Repeated, sampleOf(x))
+		e.Repeated = append(e.Repeated, show.sample(x))
 	}
 }
 
-func (e *evidence) tame(x *whittle.Exchange) {
+func (e *evidence) tame(show *display, x *whittle.Exchange) {
 	if len(e.Tame) < maxSamples {
-		e.Tame = append(e.Tame, sampleOf(x))
+		e.Tame = append(e.Tame, show.sample(x))
 	}
 }
 

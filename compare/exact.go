@@ -39,6 +39,7 @@ const howBytes = "bytes"
 // exact compares byte by byte.
 type exact struct {
 	expect expectations
+	show   *display
 	out    [1]difference
 }
 
@@ -53,8 +54,19 @@ func (e *exact) diff(monolith, candidate []byte) []difference {
 		at: fmt.Sprintf("first at byte %d (line %d), %d against %d bytes", at, line, len(monolith), len(candidate)),
 	}
 	d.expect = e.expect.find(nil, &d, monolith, candidate)
+	d.from, d.to = e.windows(monolith, candidate)
 	e.out[0] = d
 	return e.out[:]
+}
+
+// windows shows the two sides where they first differ, without what is secret.
+func (e *exact) windows(monolith, candidate []byte) (from, to string) {
+	a, b, ok := e.show.bodies(monolith, candidate)
+	if !ok {
+		return fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
+	}
+	at := firstDifference(a, b)
+	return windowAt(a, at), windowAt(b, at)
 }
 
 // firstDifference is the length of the common prefix.

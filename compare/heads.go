@@ -57,6 +57,7 @@ type headPair struct {
 	shape    uint64
 	reason   string // the declared reason of this change
 	exchange *whittle.Exchange
+	show     *display
 }
 
 // quiet settles one exchange in which nothing differed and nobody was asked
@@ -126,13 +127,13 @@ func (t *head) keep(o *headPair) {
 		if c.From == o.from && c.To == o.to && c.Expected == o.reason {
 			c.Count++
 			if len(c.Samples) < maxSamples {
-				c.Samples = append(c.Samples, sampleOf(o.exchange))
+				c.Samples = append(c.Samples, o.show.sample(o.exchange))
 			}
 			return
 		}
 	}
 	if len(t.Changes) < changesMost {
-		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{sampleOf(o.exchange)}})
+		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{o.show.sample(o.exchange)}})
 	}
 }
 

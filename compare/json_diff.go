@@ -20,6 +20,7 @@ type jsonDiffer struct {
 	ignore, unordered []jsonpath.Path
 	tolerance         float64
 	expect            expectations
+	show              *display
 
 	a, b    document
 	trail   []place
@@ -88,7 +89,7 @@ func (j *jsonDiffer) shape(r scanResult, b []byte) string {
 	case len(b) == 0:
 		return "empty"
 	}
-	return snippet(b, valueShown)
+	return snippet([]byte(j.show.answer(whittle.Answer{Body: b})), valueShown)
 }
 
 // done reports whether going on can change nothing.
@@ -144,6 +145,12 @@ func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords stri
 		d.to = snippet(to, valueShown)
 	}
 	d.expect = j.expect.find(j.trail, &d, from, to)
+	if fromWords == "" {
+		d.from = j.show.value(j.trail, from)
+	}
+	if toWords == "" {
+		d.to = j.show.value(j.trail, to)
+	}
 	for i := range j.out {
 		if o := &j.out[i]; o.path == string(j.pattern) && o.how == how && o.expect == d.expect {
 			return

@@ -74,9 +74,12 @@ func plainKey(key []byte) bool {
 	return true
 }
 
-// looksLikeID tells keys that name an entity from keys that name a field: all
-// digits, or eight and more hexadecimal characters (and dashes) with a digit.
+// looksLikeID tells keys that name an entity from keys that name a field: an
+// address, all digits, or eight and more hexadecimal characters (and dashes) with a digit.
 func looksLikeID(key []byte) bool {
+	if bytes.IndexByte(key, '@') > 0 {
+		return true
+	}
 	digits, hex := 0, 0
 	for _, c := range key {
 		switch {

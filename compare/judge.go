@@ -22,6 +22,7 @@ type Judge struct {
 	c      whittle.Comparison
 	alpha  float64 // of each head
 	method method
+	show   *display
 
 	// compared counts the exchanges with both answers; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
@@ -43,8 +44,10 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
+	show := &display{}
+	m.(redactable).showBy(show)
 	return &Judge{
-		c: c, alpha: headPart * alphaOf(c), method: m,
+		c: c, alpha: headPart * alphaOf(c), method: m, show: show,
 		status: newHead(), kind: newHead(), failure: newHead(), novelty: newNovelty(),
 	}, nil
 }
@@ -114,7 +117,7 @@ func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, 
 	case whittle.FoundFailure:
 		word = failureWord
 	}
-	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x}
+	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x, show: j.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
 		o.repeat = word(x.Repeat)
 	}

@@ -50,6 +50,7 @@ type match struct {
 	c      whittle.Comparison
 	kind   whittle.FindingKind
 	differ differ
+	show   *display
 	learn  bool
 	alpha  float64
 
@@ -95,6 +96,17 @@ func newMatch(c whittle.Comparison) (method, error) {
 	return m, nil
 }
 
+// showBy implements redactable.
+func (m *match) showBy(d *display) {
+	m.show = d
+	switch k := m.differ.(type) {
+	case *exact:
+		k.show = d
+	case *jsonDiffer:
+		k.show = d
+	}
+}
+
 // observe compares one exchange.
 func (m *match) observe(x *whittle.Exchange) Observation {
 	m.n++
@@ -137,7 +149,7 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange) []int {
 		list = append(list, j)
 		if x != nil {
 			before := len(m.marks[j].Samples)
-			m.marks[j].saw(&ds[i], x, m.samples < maxKept)
+			m.marks[j].saw(&ds[i], x, m.samples < maxKept, m.show)
 			m.samples += len(m.marks[j].Samples) - before
 		} else {
 			m.marks[j].Self++

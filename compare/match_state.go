@@ -84,7 +84,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	if err != nil {
 		return err
 	}
-	f.differ, f.c, f.kind, f.learn, f.alpha = m.differ, m.c, m.kind, m.learn, m.alpha
+	f.differ, f.show, f.c, f.kind, f.learn, f.alpha = m.differ, m.show, m.c, m.kind, m.learn, m.alpha
 	*m = *f
 	m.recount()
 	return nil

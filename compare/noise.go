@@ -2,7 +2,6 @@ package compare
 
 import (
 	"strings"
-	"time"
 
 	"whittle"
 )
@@ -110,11 +109,11 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // saw keeps what the candidate did. Of many different values the frequent ones
 // stay: a new one takes the place of the rarest and inherits its count, which
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
-func (k *mark) saw(d *difference, x *whittle.Exchange, room bool) {
+func (k *mark) saw(d *difference, x *whittle.Exchange, room bool, show *display) {
 	k.Count++
 	k.At = d.at
 	if room && len(k.Samples) < maxSamples {
-		k.Samples = append(k.Samples, sampleOf(x))
+		k.Samples = append(k.Samples, show.sample(x))
 	}
 	least := 0
 	for i := range k.Changes {
@@ -131,18 +130,6 @@ func (k *mark) saw(d *difference, x *whittle.Exchange, room bool) {
 		return
 	}
 	k.Changes[least] = change{d.from, d.to, k.Changes[least].Count + 1, k.Changes[least].Count}
-}
-
-func sampleOf(x *whittle.Exchange) whittle.Sample {
-	request := x.Request.Method + " " + x.Request.Target
-	if len(x.Request.Body) > 0 {
-		request += " " + string(x.Request.Body[:min(len(x.Request.Body), bodyShown)])
-	}
-	return whittle.Sample{
-		At: x.At.Round(time.Millisecond).UTC(), Request: snippet([]byte(request), bodyShown),
-		Monolith:  snippet(x.Monolith.Body, bodyShown),
-		Candidate: snippet(x.Candidate.Body, bodyShown),
-	}
 }
 
 // top is the most frequent change, with the count that is certain; the zero

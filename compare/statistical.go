@@ -27,6 +27,7 @@ type statistical struct {
 	c     whittle.Comparison
 	read  *reader
 	alpha float64
+	show  *display
 	statisticalState
 }
 
@@ -98,6 +99,9 @@ func freshState() statisticalState {
 	}
 }
 
+// showBy implements redactable.
+func (s *statistical) showBy(d *display) { s.show = d }
+
 // observe implements method.
 func (s *statistical) observe(x *whittle.Exchange) Observation {
 	per, ok := s.read.divisor(&x.Request)
@@ -125,7 +129,7 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 	if !bOK {
 		w.Y++
 		if aOK && len(w.Samples) < maxSamples {
-			w.Samples = append(w.Samples, sampleOf(x))
+			w.Samples = append(w.Samples, s.show.sample(x))
 		}
 	}
 	w.Bets.bet(oneIf(!bOK)-oneIf(!aOK), s.alpha*partUnreadable, s.N+w.N)
@@ -141,7 +145,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	s.N++
 	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
 	if again {
-		s.Evidence.repeated(x)
+		s.Evidence.repeated(s.show, x)
 	}
 	unit, key := unitOf(per), keyOfPer(per)
 	t := s.Strata.of(key)
@@ -156,7 +160,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 		s.Wrong.see(t, s.Strata.place(t), xWild, yWild, s.alpha*partWrong, s.N)
 		s.Evidence.sized(per, yWild)
 		if yWild && !xWild {
-			s.Evidence.wrong(x, key, per, a, b, p.spread*unit)
+			s.Evidence.wrong(s.show, x, key, per, a, b, p.spread*unit)
 		}
 		s.askedAgain(x, &p, unit)
 	}
@@ -168,7 +172,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 		if !either {
 			t.Fresh.add(p.y)
 		}
-		s.Evidence.tame(x)
+		s.Evidence.tame(s.show, x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
 	return Observation{Differs: yWild && !xWild && s.expected(whittle.FoundWrongValue, "") == ""}

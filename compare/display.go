@@ -1,0 +1,81 @@
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"whittle"
+	"whittle/jsonpath"
+)
+
+// Redactor takes what is secret out of what is kept and shown of exchanges. The
+// same secret must become the same token, so that what differs still does. None
+// of its methods may change the bytes that it is given.
+type Redactor interface {
+	Request(*whittle.Request)
+	Answer(*whittle.Answer)
+	// Value is one JSON value, or the beginning of one, at a place in a body.
+	Value(place []jsonpath.Place, v []byte) []byte
+}
+
+// display makes what a finding shows of an exchange. Whether two answers are
+// the same is judged on what came; only what is shown is redacted.
+type display struct{ redactor Redactor }
+
+// Redact has what the judge shows and keeps of exchanges redacted from now on.
+// Without it samples are as they came.
+func (j *Judge) Redact(with Redactor) { j.show.redactor = with }
+
+// redactable is what keeps or shows pieces of exchanges.
+type redactable interface{ showBy(*display) }
+
+// maxValueRead bounds what is redacted of a value of which much less is shown.
+const maxValueRead = 4 << 10
+
+// value is a JSON value, or several's beginning, fit to be shown.
+func (d *display) value(at []place, v []byte) string {
+	if d != nil && d.redactor != nil && len(v) > 0 {
+		v = d.redactor.Value(at, v[:min(len(v), maxValueRead)])
+	}
+	return snippet(v, valueShown)
+}
+
+// bodies are two bodies fit to be shown; ok is false where they are not, or
+// where they differ in nothing that may be shown.
+func (d *display) bodies(a, b []byte) (_, _ []byte, ok bool) {
+	if d == nil || d.redactor == nil {
+		return a, b, true
+	}
+	x, y := whittle.Answer{Body: a}, whittle.Answer{Body: b}
+	d.redactor.Answer(&x)
+	d.redactor.Answer(&y)
+	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
+}
+
+// sample is an exchange in short.
+func (d *display) sample(x *whittle.Exchange) whittle.Sample {
+	q := x.Request
+	if d != nil && d.redactor != nil {
+		d.redactor.Request(&q)
+	}
+	request := q.Method + " " + q.Target
+	if len(q.Body) > 0 {
+		request += " " + string(q.Body[:min(len(q.Body), bodyShown)])
+	}
+	return whittle.Sample{
+		At: x.At.Round(time.Millisecond).UTC(), Request: snippet([]byte(request), bodyShown),
+		Monolith: d.answer(x.Monolith), Candidate: d.answer(x.Candidate),
+	}
+}
+
+func (d *display) answer(a whittle.Answer) string {
+	size := len(a.Body)
+	if d != nil && d.redactor != nil {
+		d.redactor.Answer(&a)
+	}
+	if size > 0 && a.Body == nil {
+		return fmt.Sprintf("(%d bytes that cannot be shown redacted)", size)
+	}
+	return snippet(a.Body, bodyShown)
+}
