@@ -54,6 +54,9 @@ type Upstream struct {
 	MaxConns int
 	// Insecure accepts any TLS certificate.
 	Insecure bool
+	// Metrics is the URL of the process's own Prometheus page, with its CPU time
+	// and its count of requests. Empty: they are not known.
+	Metrics string
 }
 
 // Protocol is how an RPC candidate is spoken to.
@@ -252,6 +255,9 @@ type Guard struct {
 	// Mismatch is the share of compared exchanges that may differ in a way
 	// that is not expected.
 	Mismatch float64
+	// CPU is the multiple of the monolith's CPU time per request that the
+	// candidate's may reach. 0: it is not guarded. Both sides' Metrics are needed.
+	CPU float64
 	// Confidence is the chance that a rollout with an equal candidate is never
 	// rolled back by the sequential guards.
 	Confidence float64

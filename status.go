@@ -4,10 +4,10 @@ import "time"
 
 // Meter is one guardrail's reading.
 type Meter struct {
-	// Name is "errors", "p99" or "mismatch".
+	// Name is "errors", "p99", "mismatch" or "cpu".
 	Name string `json:"name"`
 	// Monolith and Candidate are the two sides' figures: shares for errors and
-	// mismatch, milliseconds for p99.
+	// mismatch, milliseconds for p99, microseconds a request for cpu.
 	Monolith  float64 `json:"monolith"`
 	Candidate float64 `json:"candidate"`
 	// Limit is what Candidate may reach at the present Monolith figure.
@@ -16,7 +16,8 @@ type Meter struct {
 	EValue    float64 `json:"e_value"`
 	Threshold float64 `json:"threshold"`
 	// Count is how many of the candidate's answers it stands on; Needed is how
-	// many it takes at least before it could ever speak.
+	// many it takes at least before it could ever speak. Those of cpu are
+	// intervals.
 	Count  int `json:"count"`
 	Needed int `json:"needed"`
 	// Breached stays set until the guard is reset.

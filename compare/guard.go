@@ -13,6 +13,7 @@ const (
 	meterErrors   = "errors"
 	meterP99      = "p99"
 	meterMismatch = "mismatch"
+	meterCPU      = "cpu"
 
 	// slowShare is the share of answers that lie above a 99th percentile.
 	slowShare = 0.01
@@ -20,7 +21,7 @@ const (
 	neededCap = 10_000
 )
 
-// Guard watches the candidate while users depend on it. Its three tests are
+// Guard watches the candidate while users depend on it. Its tests are
 // sequential: they may be read after every outcome, and a rollout with a
 // candidate that keeps to the limits is stopped by any of them with a
 // probability of at most 1 − Confidence in all. It is deterministic, holds
@@ -36,9 +37,11 @@ const (
 //     whose latency is at most P99 times the monolith's keeps to it for any τ,
 //     so neither an inexact τ nor a load under which both get slower breaches;
 //   - mismatch: the share of compared exchanges that differ is at most
-//     Guard.Mismatch.
+//     Guard.Mismatch;
+//   - cpu: in intervals of the same time, the candidate's CPU time per request
+//     is at most Guard.CPU times the monolith's, in the median.
 //
-// Sources and proofs: arms.block, arms.single.
+// Sources and proofs: arms.block, arms.single, cpuContest.
 type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter
@@ -49,6 +52,7 @@ type Guard struct {
 	errors   contest // bad answers
 	slow     contest // slow answers
 	mismatch contest // compared exchanges that differ
+	cpu      cpuContest
 	run      int
 }
 
@@ -67,16 +71,19 @@ type contest struct {
 }
 
 // NewGuard makes a guard. A Confidence outside (0, 1) stands for 0.99; P99 = 0
-// leaves latency unguarded.
+// leaves latency unguarded, CPU = 0 the CPU.
 func NewGuard(g whittle.Guard) *Guard {
 	if !(g.Confidence > 0 && g.Confidence < 1) {
 		g.Confidence = 0.99
 	}
-	meters := 3.0
-	if g.P99 <= 0 {
-		meters = 2
+	meters := 2.0
+	if g.P99 > 0 {
+		meters++
 	}
-	return &Guard{cfg: g, alpha: (1 - g.Confidence) / meters}
+	if g.CPU > 0 {
+		meters++
+	}
+	return &Guard{cfg: g, alpha: (1 - g.Confidence) / meters, cpu: cpuContest{Bets: newBets()}}
 }
 
 // threshold is the e-value that decides a two-sample test. A tenth of the
@@ -88,6 +95,7 @@ func (g *Guard) threshold() float64 { return 1 / (0.9 * g.alpha) }
 // monolith.
 func (g *Guard) Reset() {
 	g.errors, g.slow, g.mismatch = contest{}, contest{}, contest{}
+	g.cpu.restart()
 	g.recent, g.run = window{}, 0
 	g.blocks.pending, g.blocks.alone, g.blocks.references = nil, false, 0
 }
@@ -255,13 +263,17 @@ func (c *contest) alone(bad bool, limit float64) {
 func (c *contest) rate() float64  { return float64(c.Bad) / float64(max(1, c.Count)) }
 func (c *contest) mRate() float64 { return float64(c.MBad) / float64(max(1, c.MCount)) }
 
-// Meters reads the guards: errors, p99 (where guarded) and mismatch.
+// Meters reads the guards: errors, p99 and cpu (where guarded) and mismatch.
 func (g *Guard) Meters() []whittle.Meter {
 	list := []whittle.Meter{g.errorsMeter()}
 	if g.cfg.P99 > 0 {
 		list = append(list, g.p99Meter())
 	}
-	return append(list, g.mismatchMeter())
+	list = append(list, g.mismatchMeter())
+	if g.cfg.CPU > 0 {
+		list = append(list, g.cpuMeter())
+	}
+	return list
 }
 
 func (g *Guard) meter(name string, c *contest, threshold float64, needed int) whittle.Meter {

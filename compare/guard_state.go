@@ -21,16 +21,21 @@ type guardState struct {
 	Errors     contest       `json:"errors"`
 	Slow       contest       `json:"slow"`
 	Mismatch   contest       `json:"mismatch"`
+	CPU        *cpuContest   `json:"cpu,omitempty"` // only where it is guarded
 	Run        int           `json:"run"`
 }
 
 // MarshalBinary gives the state, below 32 KiB.
 func (g *Guard) MarshalBinary() ([]byte, error) {
-	return json.Marshal(&guardState{
+	s := guardState{
 		Version: guardVersion, Guard: g.cfg, Past: g.past.state(), Recent: g.recent.state(),
 		Reserve: g.blocks.reserve, Pending: g.blocks.pending, Alone: g.blocks.alone, References: g.blocks.references,
 		Errors: g.errors, Slow: g.slow, Mismatch: g.mismatch, Run: g.run,
-	})
+	}
+	if g.cfg.CPU > 0 {
+		s.CPU = &g.cpu
+	}
+	return json.Marshal(&s)
 }
 
 // UnmarshalBinary restores what MarshalBinary gave. Evidence that was gathered
@@ -52,12 +57,15 @@ func (g *Guard) UnmarshalBinary(b []byte) error {
 	recent, okRecent := windowOf(s.Recent)
 	if !okPast || !okRecent || len(s.Reserve) > maxReserve || len(s.Pending) >= maxPending ||
 		(len(s.Reserve) > 0 && len(s.Pending) > 0) || s.References < 0 || s.Run < 0 ||
-		!s.Errors.valid() || !s.Slow.valid() || !s.Mismatch.valid() {
+		!s.Errors.valid() || !s.Slow.valid() || !s.Mismatch.valid() || s.CPU != nil && !s.CPU.valid() {
 		return whittle.Errorf(whittle.Invalid, "guard state contradicts itself").WithHint("start the guard anew")
 	}
 	g.past, g.recent, g.run = past, recent, s.Run
 	g.blocks = blocks{reserve: s.Reserve, pending: s.Pending, alone: s.Alone, references: s.References}
 	g.errors, g.slow, g.mismatch = s.Errors, s.Slow, s.Mismatch
+	if s.CPU != nil {
+		g.cpu = *s.CPU
+	}
 	return nil
 }
 

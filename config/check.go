@@ -138,6 +138,21 @@ func templateFault(err error) string {
 	return strings.Replace(s, "executing \"template\" ", "", 1)
 }
 
+// checkCPU holds that what a guard compares is known of both sides.
+func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Upstream) {
+	if route.Guard.CPU == 0 || route.Candidate == nil {
+		return
+	}
+	for _, side := range []struct {
+		name string
+		up   *whittle.Upstream
+	}{{"candidate", route.Candidate}, {"monolith", monolith}} {
+		if side.up.Metrics == "" {
+			r.failField(o.sub("guard.cpu"), "needs the CPU time of both processes: write %s: {url: %s, metrics: URL}, its page for Prometheus", side.name, side.up.URL)
+		}
+	}
+}
+
 // isSafe reports whether a route's requests may be repeated without being told
 // that it is a rehearsal.
 func isSafe(route whittle.Route) bool {

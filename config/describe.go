@@ -107,6 +107,9 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 		p99 = fmt.Sprintf("p99 at most %sx the monolith's", number(g.P99))
 	}
 	line(b, "guard", "bad answers at most %s above the monolith's; %s; mismatches at most %s", percent(g.Errors), p99, percent(g.Mismatch))
+	if g.CPU > 0 {
+		line(b, "", "CPU per request at most %sx the monolith's, by %s", number(g.CPU), r.Candidate.Metrics)
+	}
 	line(b, "", "confidence %s; %d bad answers in a row, or %d requests with no good answer since, are a hard breach",
 		percent(g.Confidence), g.Consecutive, g.Exposure)
 }

@@ -37,6 +37,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.mirror(o, &route.Mirror)
 	r.rollout(o, &route.Rollout)
 	r.guard(o, &route.Guard)
+	r.checkCPU(o, &route, &f.Monolith)
 	r.routeRecord(o, f, &route)
 	o.done()
 	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
@@ -228,6 +229,7 @@ func (r *reader) guard(o *object, g *whittle.Guard) {
 	c.percent("errors", &g.Errors)
 	c.multiple("p99", &g.P99, true)
 	c.percent("mismatch", &g.Mismatch)
+	c.multiple("cpu", &g.CPU, true)
 	c.confidence("confidence", &g.Confidence)
 	c.count("consecutive", &g.Consecutive, 1, 1000)
 	c.count("exposure", &g.Exposure, 1, 100_000)

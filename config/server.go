@@ -209,6 +209,9 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, b
 	o.size("max_answer", &u.MaxAnswer, kib, gib)
 	o.count("max_conns", &u.MaxConns, 1, maxNum)
 	o.flag("insecure", &u.Insecure)
+	read(o, "metrics", "the URL of a Prometheus page such as http://127.0.0.1:6667/metrics", &u.Metrics, func(s string) (string, error) {
+		return parseURL(s, "http", "https")
+	})
 	return o, true
 }
 

@@ -50,6 +50,9 @@ type Judge interface {
 type Guard interface {
 	Outcome(o whittle.Outcome)
 	Compared(differs bool)
+	// CPU takes what both sides' processes have used; serving says that users
+	// depend on the candidate.
+	CPU(r whittle.CPUReading, serving bool)
 	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
 	// Reset forgets the breaches and all that is known of the candidate.

@@ -178,7 +178,10 @@ func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.se
 
 // guard breaches when enough of the candidate's answers were bad, or enough
 // comparisons differed.
-type guard struct{ Bad, Differ, Good, Monolith int }
+type guard struct {
+	Bad, Differ, Good, Monolith, Dear int
+	Cost                              whittle.CPUReading
+}
 
 const tolerated = 3
 
@@ -199,10 +202,23 @@ func (g *guard) Compared(differs bool) {
 	}
 }
 
+// CPU breaches when the candidate used more than the monolith in as many
+// readings while users were on it.
+func (g *guard) CPU(r whittle.CPUReading, serving bool) {
+	g.Cost = r
+	if serving && r.Candidate.CPU > r.Monolith.CPU {
+		g.Dear++
+	}
+}
+
 func (g *guard) Meters() []whittle.Meter {
 	return []whittle.Meter{
 		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad answers.", g.Bad)},
 		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
+		{
+			Name: "cpu", Count: g.Dear, Breached: g.Dear >= tolerated, Summary: fmt.Sprintf("%d dear.", g.Dear),
+			Monolith: g.Cost.Monolith.PerRequest(), Candidate: g.Cost.Candidate.PerRequest(),
+		},
 	}
 }
 

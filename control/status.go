@@ -33,6 +33,7 @@ func (r *route) status() whittle.RouteStatus {
 	s := shown.status
 	now := r.c.o.Now()
 	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
+	addCPU(&s)
 	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
 	return s
 }

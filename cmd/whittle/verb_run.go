@@ -212,6 +212,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.gateway.Serve(serving, d.public) })
 	group.Go(func() error { return d.watchConfig(serving, hup) })
+	group.Go(func() error { return (&cpuWatch{d: d, silent: map[string]bool{}}).run(serving) })
 	if d.admin != nil {
 		group.Go(func() error { return d.admin.serve(serving) })
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -25,6 +26,49 @@ var routeLabels = []string{"endpoint", "route", "handler", "path", "uri"}
 // calls, such as http_requests_total or http_request_duration_seconds. Two
 // readings' difference is what there was between them.
 func Requests(ctx context.Context, page string) (map[string]int64, error) {
+	families, err := metrics(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	return requestsOf(families, page)
+}
+
+// Usage reads what a process has used since it began: its CPU time, by
+// process_cpu_seconds_total, and all requests that it answered.
+func Usage(ctx context.Context, page string) (whittle.CPUUse, error) {
+	families, err := metrics(ctx, page)
+	if err != nil {
+		return whittle.CPUUse{}, err
+	}
+	const name = "process_cpu_seconds_total"
+	f := families[name]
+	if f == nil || len(f.GetMetric()) == 0 {
+		return whittle.CPUUse{}, whittle.Errorf(whittle.NotFound, "read metrics of %s: no %s", page, name).
+			WithHint("the process collectors of Prometheus's clients give it: collectDefaultMetrics() of prom-client, collectors.NewProcessCollector in Go")
+	}
+	requests, err := requestsOf(families, page)
+	if err != nil {
+		return whittle.CPUUse{}, err
+	}
+	var use whittle.CPUUse
+	for _, m := range f.GetMetric() { // Node's cluster module gives one for each worker
+		seconds := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+		if !(seconds >= 0 && seconds < maxCPUSeconds) {
+			return whittle.CPUUse{}, whittle.Errorf(whittle.Invalid, "read metrics of %s: %s is %v", page, name, seconds)
+		}
+		use.CPU += time.Duration(seconds * float64(time.Second))
+	}
+	for _, n := range requests {
+		use.Requests += n
+	}
+	return use, nil
+}
+
+// maxCPUSeconds bounds what is believed: a century of a core.
+const maxCPUSeconds = 100 * 365 * 24 * 3600
+
+// metrics reads a metrics page.
+func metrics(ctx context.Context, page string) (map[string]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	b, err := get(ctx, page, maxMetrics)
@@ -36,6 +80,10 @@ func Requests(ctx context.Context, page string) (map[string]int64, error) {
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read metrics of %s: %w", page, err)
 	}
+	return families, nil
+}
+
+func requestsOf(families map[string]*dto.MetricFamily, page string) (map[string]int64, error) {
 	best, rank := (*dto.MetricFamily)(nil), 0
 	for _, f := range families {
 		if r := rankOf(f); r > rank || r == rank && r > 0 && f.GetName() < best.GetName() {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle"
+	"whittle/config"
+	"whittle/profile/collect"
+)
+
+// How the pages of the processes behind guarded routes are read: beside the
+// requests, never in their way.
+const (
+	cpuEvery  = 5 * time.Second
+	cpuWithin = 3 * time.Second // a page that takes longer is left out this time
+	cpuAtOnce = 8
+)
+
+// cpuWatch reads what the routes' processes use, for the guards.
+type cpuWatch struct {
+	d *deployment
+	// silent are the pages that gave nothing last time, so that each is
+	// complained of once.
+	silent map[string]bool
+}
+
+// run reads until ctx ends. The config may change meanwhile.
+func (w *cpuWatch) run(ctx context.Context) error {
+	tick := time.NewTicker(cpuEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			w.look(ctx, w.d.config())
+		}
+	}
+}
+
+// look reads every page once and hands on what they say.
+func (w *cpuWatch) look(ctx context.Context, f *config.File) {
+	pages := map[string]bool{}
+	for i := range f.Routes {
+		if r := &f.Routes[i]; cpuGuarded(r) {
+			pages[f.Monolith.Metrics], pages[r.Candidate.Metrics] = true, true
+		}
+	}
+	if len(pages) == 0 {
+		return
+	}
+	read := w.read(ctx, slices.Sorted(maps.Keys(pages)))
+	for i := range f.Routes {
+		r := &f.Routes[i]
+		if !cpuGuarded(r) {
+			continue
+		}
+		monolith, ok := read[f.Monolith.Metrics]
+		candidate, both := read[r.Candidate.Metrics]
+		if ok && both {
+			w.d.control.CPU(r.Name, whittle.CPUReading{At: time.Now(), Monolith: monolith, Candidate: candidate})
+		}
+	}
+}
+
+func cpuGuarded(r *whittle.Route) bool { return r.Candidate != nil && r.Guard.CPU > 0 }
+
+// read gives what each page says; those that say nothing are missing.
+func (w *cpuWatch) read(ctx context.Context, pages []string) map[string]whittle.CPUUse {
+	ctx, cancel := context.WithTimeout(ctx, cpuWithin)
+	defer cancel()
+	var mu sync.Mutex // guards the following
+	out, failed := map[string]whittle.CPUUse{}, map[string]error{}
+	var g errgroup.Group
+	g.SetLimit(cpuAtOnce)
+	for _, page := range pages {
+		g.Go(func() error {
+			use, err := collect.Usage(ctx, page)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[page] = err
+				return nil // it is the other pages' matter no more than this one's
+			}
+			out[page] = use
+			return nil
+		})
+	}
+	_ = g.Wait()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil // whittle is ending
+	}
+	for _, page := range pages {
+		if err := failed[page]; err != nil && !w.silent[page] {
+			w.d.log.Warn("the guard of CPU per request reads nothing", "error", err)
+		}
+		w.silent[page] = failed[page] != nil
+	}
+	return out
+}

@@ -1,0 +1,30 @@
+package control
+
+import "whittle"
+
+// CPU takes what the processes of a route's two sides have used since each
+// began. A route that is not there any more takes nothing.
+func (c *Controller) CPU(name string, reading whittle.CPUReading) {
+	r := c.find(name)
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	serving := r.st.Share > 0
+	r.guard.CPU(reading, serving)
+	r.disk.changed = true
+	if serving {
+		r.exposed = true
+		poke(r.wake)
+	}
+}
+
+// addCPU fills in what a request costs each side, as the guard knows it.
+func addCPU(s *whittle.RouteStatus) {
+	for _, m := range s.Guards {
+		if m.Name == "cpu" {
+			s.Monolith.CPU, s.Candidate.CPU = m.Monolith, m.Candidate
+		}
+	}
+}
