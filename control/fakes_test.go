@@ -212,14 +212,17 @@ func (g *guard) CPU(r whittle.CPUReading, serving bool) {
 }
 
 func (g *guard) Meters() []whittle.Meter {
-	return []whittle.Meter{
+	list := []whittle.Meter{
 		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad answers.", g.Bad)},
 		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
-		{
-			Name: "cpu", Count: g.Dear, Breached: g.Dear >= tolerated, Summary: fmt.Sprintf("%d dear.", g.Dear),
-			Monolith: g.Cost.Monolith.PerRequest(), Candidate: g.Cost.Candidate.PerRequest(),
-		},
 	}
+	if g.Cost.At.IsZero() {
+		return list
+	}
+	return append(list, whittle.Meter{
+		Name: "cpu", Count: g.Dear, Breached: g.Dear >= tolerated, Summary: fmt.Sprintf("%d dear.", g.Dear),
+		Monolith: g.Cost.Monolith.PerRequest(), Candidate: g.Cost.Candidate.PerRequest(),
+	})
 }
 
 func (g *guard) Reset() { *g = guard{Monolith: g.Monolith} }
