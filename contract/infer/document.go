@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"whittle/contract"
 )
 
 // Bounds of a document that is looked into.
@@ -233,19 +235,8 @@ func firstDifference(a, b *value, path string) string {
 	return ""
 }
 
-// step is a member's step in a JSON path: .name, or ["odd name"].
-func step(key string) string {
-	for i := range len(key) {
-		c := key[i]
-		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "[" + quoted(key) + "]"
-		}
-	}
-	if key == "" {
-		return `[""]`
-	}
-	return "." + key
-}
+// step is a member's step in a JSON path.
+func step(key string) string { return contract.PathStep(key) }
 
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // a string always can be

@@ -60,37 +60,23 @@ func sortLikeBefore(fields []planned, was *contract.Message) {
 	slices.SortStableFunc(fields, func(a, b planned) int { return at(a) - at(b) })
 }
 
-// nameFields gives each field its name in proto. No name is another field's
-// name in JSON, nor do two have the same default name in JSON: compilers
-// refuse the one, and readers that accept both names mistake the other.
+// nameFields gives each field its name in proto: that of the earlier run; then,
+// before those that are made, names that are a field's in JSON already.
 func nameFields(fields []planned) {
-	names, camel, keys := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	var keys []string
 	for i := range fields {
-		if fields[i].name == "" {
-			keys[fields[i].key] = true
+		if fields[i].key != "" && fields[i].name == "" {
+			keys = append(keys, fields[i].key)
 		}
 	}
-	give := func(p *planned, name string) {
-		p.field.Name = name
-		names[name], camel[contract.DefaultJSON(name)] = true, true
-		if p.key == "" {
-			p.key = contract.DefaultJSON(name)
-			keys[p.key] = true
-		}
-	}
+	names := contract.NewFieldNames(keys...)
 	for i := range fields {
 		if p := &fields[i]; p.was != nil {
 			p.key = p.was.JSONName()
-			give(p, p.was.Name)
+			p.field.Name = p.was.Name
+			names.Take(p.was.Name, p.key)
 		}
 	}
-	taken := func(own string) func(string) bool {
-		return func(n string) bool {
-			d := contract.DefaultJSON(n)
-			return names[n] || camel[d] || keys[n] && n != own || own == "" && keys[d]
-		}
-	}
-	// Names that are a field's in JSON already come before those that are made.
 	for _, made := range []bool{false, true} {
 		for i := range fields {
 			p := &fields[i]
@@ -98,8 +84,12 @@ func nameFields(fields []planned) {
 			if want == "" {
 				want = contract.FieldName(p.key)
 			}
-			if p.field.Name == "" && made == (p.name != "" || want != p.key) {
-				give(p, contract.Unique(want, "_", taken(p.key)))
+			if p.was != nil || made != (p.name != "" || want != p.key) {
+				continue
+			}
+			p.field.Name = names.Make(want, p.key)
+			if p.key == "" {
+				p.key = contract.DefaultJSON(p.field.Name)
 			}
 		}
 	}

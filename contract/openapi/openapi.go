@@ -2,12 +2,196 @@
 package openapi
 
 import (
+	"fmt"
+	"net/url"
+	"strings"
+
 	"whittle"
 	"whittle/contract"
 )
 
+// Bounds of what is made of a document.
+const (
+	maxMethods  = 2_000
+	maxMessages = 10_000
+	maxRefs     = 64      // one after another
+	maxVisits   = 1 << 20 // of schemas
+)
+
 // Read reads a document, JSON or YAML. Its errors are Invalid and name the
-// line.
+// line. $ref is followed within the document only. What a contract has no words
+// for is said in its guesses: parameters in headers and cookies, several kinds
+// of answers, alternatives (oneOf, anyOf) that become a google.protobuf.Value.
 func Read(data []byte) (*contract.Contract, error) {
-	return nil, whittle.Errorf(whittle.Unsupported, "read OpenAPI document of %d bytes: not yet", len(data))
+	root, err := parse(data)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
+	}
+	r := &reader{
+		root: root, c: &contract.Contract{}, taken: map[string]bool{}, byRef: map[string]string{},
+		enums: map[string]string{}, presence: map[string]map[string]presence{},
+	}
+	if err := r.read(); err != nil {
+		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
+	}
+	return r.c, nil
 }
+
+// reader makes a contract of a document.
+type reader struct {
+	root *node
+	c    *contract.Contract
+	// taken are the names of messages, enums and methods.
+	taken map[string]bool
+	// byRef are the messages by the $ref that they come from, enums the enums
+	// by their words.
+	byRef map[string]string
+	enums map[string]string
+	// presence is how members of messages may be missing.
+	presence map[string]map[string]presence
+	visits   int
+	at       *contract.Method // the method that is being read
+}
+
+// presence is how a member may be missing.
+type presence struct{ optional, nullable bool }
+
+func (r *reader) guess(path, chosen, against, evidence string) {
+	g := contract.Guess{Path: path, Chosen: chosen, Against: against, Evidence: evidence}
+	list := &r.c.Guesses
+	if r.at != nil {
+		list = &r.at.Guesses
+	}
+	for _, old := range *list {
+		if old == g {
+			return
+		}
+	}
+	*list = append(*list, g)
+}
+
+func (r *reader) read() error {
+	switch v := r.root.str("openapi"); {
+	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
+	case r.root.str("swagger") != "":
+		return whittle.Errorf(whittle.Unsupported, "line %d: it is Swagger %s, and not OpenAPI 3", r.root.line, r.root.str("swagger")).
+			WithHint("convert it to OpenAPI 3 first")
+	default:
+		return invalid(r.root.line, "openapi is %q, and 3.0 or 3.1 is read", v)
+	}
+	title := contract.TypeName(r.root.get("info").str("title"))
+	title = strings.TrimSuffix(strings.TrimSuffix(title, "Api"), "Service")
+	if title == "" || title == "Thing" {
+		title = "Monolith"
+	}
+	r.c.Service = title + "Service"
+	r.c.Package = strings.ReplaceAll(contract.FieldName(title), "_", "") + ".v1"
+	r.taken[r.c.Service] = true
+	paths := r.root.get("paths")
+	if paths == nil || paths.kind != isObject {
+		return invalid(r.root.line, "it has no paths")
+	}
+	base := r.basePath()
+	for i, path := range paths.keys {
+		if !strings.HasPrefix(path, "/") {
+			continue // an extension
+		}
+		item, _, err := r.follow(paths.items[i])
+		if err != nil {
+			return err
+		}
+		if err := r.item(base+path, item); err != nil {
+			return err
+		}
+	}
+	if len(r.c.Methods) == 0 {
+		return whittle.Errorf(whittle.Invalid, "line %d: paths has no operation that can be a method", paths.line).WithHint(r.hint())
+	}
+	if _, err := r.c.Descriptor(); err != nil {
+		return whittle.Errorf(whittle.Unsupported, "%w", err)
+	}
+	return nil
+}
+
+func (r *reader) hint() string {
+	if len(r.c.Guesses) == 0 {
+		return ""
+	}
+	g := r.c.Guesses[0]
+	return g.Path + " was left out: " + g.Evidence
+}
+
+// basePath is the path of the first server's URL.
+func (r *reader) basePath() string {
+	servers := r.root.get("servers")
+	if servers == nil || len(servers.items) == 0 {
+		return ""
+	}
+	u, err := url.Parse(servers.items[0].str("url"))
+	if err != nil || strings.ContainsAny(u.Path, "{}") {
+		return ""
+	}
+	if path := strings.TrimRight(u.Path, "/"); strings.HasPrefix(path, "/") {
+		return path
+	}
+	return ""
+}
+
+// follow gives what a $ref names, and the last $ref; n itself where it is none.
+func (r *reader) follow(n *node) (*node, string, error) {
+	ref := ""
+	for range maxRefs {
+		next := n.str("$ref")
+		if next == "" {
+			return n, ref, nil
+		}
+		ref = next
+		target, err := r.pointer(n.get("$ref"))
+		if err != nil {
+			return nil, "", err
+		}
+		n = target
+	}
+	return nil, "", invalid(n.line, "$ref %q leads through more than %d others, or in a circle", ref, maxRefs)
+}
+
+// pointer resolves "#/components/schemas/User" (RFC 6901).
+func (r *reader) pointer(ref *node) (*node, error) {
+	path, ok := strings.CutPrefix(ref.text, "#/")
+	if !ok {
+		return nil, invalid(ref.line, "$ref %q does not begin with #/; only places in the same document are followed", ref.text)
+	}
+	n := r.root
+	for part := range strings.SplitSeq(path, "/") {
+		if unescaped, err := url.PathUnescape(part); err == nil {
+			part = unescaped
+		}
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		if n = n.get(part); n == nil {
+			return nil, invalid(ref.line, "$ref %q names nothing in the document", ref.text)
+		}
+	}
+	return n, nil
+}
+
+// add adds a message and gives its index.
+func (r *reader) add(name string, line int) (int, error) {
+	if len(r.c.Messages) >= maxMessages {
+		return 0, invalid(line, "the document has more than %d objects", maxMessages)
+	}
+	r.taken[name] = true
+	r.c.Messages = append(r.c.Messages, contract.Message{Name: name})
+	return len(r.c.Messages) - 1, nil
+}
+
+// free gives a name that nothing has: hint, or hint with above before it.
+func (r *reader) free(hint, above string) string {
+	name := contract.TypeName(hint)
+	if r.taken[name] && above != "" {
+		name = contract.TypeName(above + "_" + hint)
+	}
+	return contract.Unique(name, "", func(n string) bool { return r.taken[n] })
+}
+
+// label names a line for a guess.
+func label(n *node, what string) string { return fmt.Sprintf("%s (line %d)", what, n.line) }

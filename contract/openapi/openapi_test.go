@@ -1,0 +1,228 @@
+package openapi
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/contract"
+)
+
+const shop = `openapi: 3.1.0
+info: {title: Shop API, version: "1"}
+servers: [{url: https://api.example.com/v1/}]
+paths:
+  /users:
+    parameters:
+      - {name: page, in: query, schema: {type: integer, format: int32}}
+      - {name: tag, in: query, schema: {type: array, items: {type: string}}}
+    get:
+      operationId: listUsers
+      parameters:
+        - {name: X-Trace, in: header, schema: {type: string}}
+      responses:
+        "200":
+          content:
+            application/json:
+              schema: {type: array, items: {$ref: "#/components/schemas/User"}}
+        "404": {content: {application/problem+json: {}}}
+    post:
+      summary: Makes a user.
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema:
+              type: object
+              required: [name]
+              properties:
+                name: {type: string}
+                friend: {$ref: "#/components/schemas/User"}
+      responses:
+        "201": {$ref: "#/components/responses/One"}
+  /users/{userId}:
+    get:
+      operationId: getUser
+      parameters:
+        - {name: userId, in: path, required: true, schema: {type: integer}}
+      responses:
+        "200": {$ref: "#/components/responses/One"}
+    delete:
+      responses: {"204": {description: gone}}
+  /ping:
+    get:
+      responses: {"200": {content: {text/plain: {schema: {type: string}}}}}
+  /login:
+    post:
+      requestBody:
+        content:
+          application/x-www-form-urlencoded:
+            schema: {type: object, required: [user], properties: {user: {type: string}, keep: {type: boolean}}}
+      responses: {"204": {}}
+  /avatar:
+    get:
+      responses: {"200": {content: {image/png: {}}}}
+components:
+  responses:
+    One:
+      content:
+        application/json:
+          schema: {$ref: "#/components/schemas/User"}
+  schemas:
+    Base:
+      type: object
+      required: [id]
+      properties:
+        id: {type: integer, format: int64, description: Never changes.}
+        made: {type: string, format: date-time}
+    User:
+      allOf:
+        - $ref: "#/components/schemas/Base"
+        - type: object
+          required: [state, tags, nick]
+          properties:
+            state: {type: string, enum: [open, in-progress, In Progress]}
+            tags: {type: array, items: {type: string}}
+            nick: {type: [string, "null"]}
+            friends: {type: array, items: {$ref: "#/components/schemas/User"}}
+            scores: {type: object, additionalProperties: {type: number}}
+            extra: {oneOf: [{type: string}, {type: integer}]}
+            boss: {anyOf: [{$ref: "#/components/schemas/User"}, {type: "null"}]}
+            matrix: {type: array, items: {type: array, items: {type: number}}}
+`
+
+func TestRead(t *testing.T) {
+	c, err := Read([]byte(shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Service != "ShopService" || c.Package != "shop.v1" {
+		t.Errorf("%s %s", c.Service, c.Package)
+	}
+	type one struct {
+		HTTP         string
+		Query        int
+		Body, Answer contract.BodyForm
+		Field        string
+		Status       int
+	}
+	got := map[string]one{}
+	for _, m := range c.Methods {
+		h := m.HTTP
+		got[m.Name] = one{h.Method + " " + h.Pattern, len(h.Query), h.Body.Form, h.Answer.Form, h.Answer.Field, h.Answer.Status}
+	}
+	want := map[string]one{
+		"ListUsers":           {"GET /v1/users", 2, "none", "whole", "users", 200},
+		"PostV1Users":         {"POST /v1/users", 2, "object", "whole", "user", 201},
+		"GetUser":             {"GET /v1/users/{user_id}", 0, "none", "whole", "user", 200},
+		"DeleteV1UsersUserId": {"DELETE /v1/users/{user_id}", 0, "none", "none", "", 204},
+		"GetV1Ping":           {"GET /v1/ping", 0, "none", "text", "", 200},
+		"PostV1Login":         {"POST /v1/login", 0, "form", "none", "", 204},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	u := c.Message("User")
+	types := map[string]string{}
+	for _, f := range u.Fields {
+		types[f.JSON] = string(f.Type) + " " + f.Ref
+		if f.Repeated {
+			types[f.JSON] += " repeated"
+		}
+		if f.Map {
+			types[f.JSON] += " map"
+		}
+		if f.Optional {
+			types[f.JSON] += " optional"
+		}
+	}
+	wantTypes := map[string]string{
+		"id": "int64 ", "made": "string  optional", "state": "enum State", "tags": "string  repeated", "nick": "string  optional",
+		"friends": "message User repeated", "scores": "double  map", "extra": "google.protobuf.Value  optional",
+		"boss": "message User optional", "matrix": "google.protobuf.Value  repeated",
+	}
+	if !reflect.DeepEqual(types, wantTypes) {
+		t.Errorf("got  %v\nwant %v", types, wantTypes)
+	}
+	if e := c.Enums[0]; len(e.Values) != 4 || e.Values[1] != (contract.EnumValue{Name: "STATE_OPEN", JSON: "open", Number: 1}) ||
+		e.Values[2].Name == e.Values[3].Name || e.Values[3].JSON != "In Progress" {
+		t.Errorf("%+v", c.Enums)
+	}
+	for _, m := range c.Methods {
+		if m.Name == "GetUser" {
+			u := m.HTTP.Answer.Unset
+			if !reflect.DeepEqual(u.Nulls, []string{"$.nick", "$.boss"}) || !reflect.DeepEqual(u.Omits, []string{"$.friends", "$.scores", "$.matrix"}) {
+				t.Errorf("%+v", u)
+			}
+		}
+		if m.Name == "ListUsers" && len(m.Failures) != 1 {
+			t.Errorf("%+v", m.Failures)
+		}
+	}
+	if len(c.Guesses) != 1 || c.Guesses[0].Path != "GET /v1/avatar" {
+		t.Errorf("%+v", c.Guesses)
+	}
+}
+
+func TestReadSaysWhatIsWrong(t *testing.T) {
+	const head = "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      responses:\n        '200':\n          content:\n            application/json:\n              schema: "
+	for _, tc := range []struct {
+		name, doc, want string
+		code            whittle.Code
+	}{
+		{"swagger", "swagger: '2.0'\n", "Swagger 2.0", whittle.Unsupported},
+		{"empty", "", "line 1: ", whittle.Invalid},
+		{"version", "openapi: 4.0.0\n", `line 1: openapi is "4.0.0"`, whittle.Invalid},
+		{"no paths", "openapi: 3.0.0\n", "no paths", whittle.Invalid},
+		{"no operations", "openapi: 3.0.0\npaths: {}\n", "no operation", whittle.Invalid},
+		{"not YAML", "openapi: [\n", "not readable as YAML", whittle.Invalid},
+		{"JSON", "\n{\"openapi\": \"3.0.0\",\n\"paths\": 1}", "no paths", whittle.Invalid},
+		{"dangling", head + "{$ref: '#/components/schemas/No'}\n", "line 9: $ref", whittle.Invalid},
+		{"remote", head + "{$ref: 'other.yaml#/User'}\n", "line 9: $ref", whittle.Invalid},
+		{"circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {$ref: '#/components/schemas/B'}, B: {$ref: '#/components/schemas/A'}}}\n", "circle", whittle.Invalid},
+		{"endless array", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {type: array, items: {$ref: '#/components/schemas/A'}}}}\n", "nests deeper", whittle.Invalid},
+		{"allOf in a circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {properties: {}, allOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/A'}]}}}\n", "circle", whittle.Invalid},
+		{"aliases", "openapi: &a 3.0.0\n", "anchors", whittle.Invalid},
+		{"deep", strings.Repeat("[", 1000), "nests deeper", whittle.Invalid},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Read([]byte(tc.doc))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
+				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
+			}
+		})
+	}
+}
+
+func TestJSONAndYAMLAreReadAlike(t *testing.T) {
+	const y = "openapi: 3.0.0\npaths:\n  /a/{b}:\n    get:\n      responses:\n        '200': {content: {application/json: {schema: {type: object, properties: {x: {type: integer, nullable: true}}}}}}\n"
+	const j = `{"openapi": "3.0.0", "paths": {"/a/{b}": {"get": {"responses": {"200": {"content": {"application/json": {"schema":
+		{"type": "object", "properties": {"x": {"type": "integer", "nullable": true}}}}}}}}}}}`
+	a, errA := Read([]byte(y))
+	b, errB := Read([]byte(j))
+	if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("%v %v\n%+v\n%+v", errA, errB, a, b)
+	}
+}
+
+// FuzzRead holds that whatever is read is a contract that compiles.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(shop))
+	f.Add([]byte(`{"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": {"content": {"*/*": {"schema": {"properties": {"[a]": {}, "a_b": {"enum": ["", "x"]}, "aB": {"const": "1"}}}}}}}}}}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := Read(b)
+		if err != nil {
+			return
+		}
+		if _, err := c.Descriptor(); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range c.Methods {
+			if c.Message(m.Input) == nil || c.Message(m.Output) == nil {
+				t.Fatalf("%s has no messages", m.Name)
+			}
+		}
+		_ = c.Proto()
+	})
+}

@@ -1,0 +1,349 @@
+package openapi
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whittle"
+	"whittle/contract"
+)
+
+// item reads the operations of one path.
+func (r *reader) item(path string, item *node) error {
+	for _, method := range []string{"get", "post", "put", "patch", "delete"} {
+		op := item.get(method)
+		if op == nil {
+			continue
+		}
+		if len(r.c.Methods) >= maxMethods {
+			return invalid(op.line, "the document has more than %d operations", maxMethods)
+		}
+		if err := r.operation(strings.ToUpper(method), path, item, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) operation(method, path string, item, op *node) error {
+	m := contract.Method{HTTP: contract.Binding{Method: method}, Safe: method == "GET"}
+	m.Name = op.str("operationId")
+	if m.Name == "" {
+		m.Name = strings.ToLower(method) + "_" + path
+	}
+	free := func(n string) bool { return r.taken[n] || r.taken[n+"Request"] || r.taken[n+"Response"] }
+	m.Name = contract.Unique(contract.TypeName(m.Name), "", free)
+	m.Input, m.Output = m.Name+"Request", m.Name+"Response"
+	for _, n := range []string{m.Name, m.Input, m.Output} {
+		r.taken[n] = true
+	}
+	m.Doc = strings.Join(strings.Fields(op.str("summary")+" "+op.str("description")), " ")
+	r.at = &m
+	defer func() { r.at = nil }()
+	in, err := r.add(m.Input, op.line)
+	if err != nil {
+		return err
+	}
+	out, err := r.add(m.Output, op.line)
+	if err != nil {
+		return err
+	}
+	input, why, err := r.input(&m, path, item, op)
+	var output []contract.Field
+	if err == nil && why == "" {
+		output, why, err = r.output(&m, op)
+	}
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		// The messages stay, empty, unless they are the last ones.
+		r.at = nil
+		r.c.Messages = slices.DeleteFunc(r.c.Messages, func(x contract.Message) bool { return x.Name == m.Input || x.Name == m.Output })
+		r.guess(method+" "+path, "left out", "a method", why)
+		return nil
+	}
+	r.c.Messages[in].Fields, r.c.Messages[in].Doc = input, "What "+method+" "+path+" is sent."
+	r.c.Messages[out].Fields, r.c.Messages[out].Doc = output, "What "+method+" "+path+" answers."
+	m.HTTP.Body.Unset = r.unset(m.Input, m.HTTP.Body.Form, m.HTTP.Body.Field)
+	m.HTTP.Answer.Unset = r.unset(m.Output, m.HTTP.Answer.Form, m.HTTP.Answer.Field)
+	r.c.Methods = append(r.c.Methods, m)
+	return nil
+}
+
+// number gives the fields their numbers, in order.
+func number(fields []contract.Field) []contract.Field {
+	for i := range fields {
+		fields[i].Number = int32(i + 1)
+		if i+1 >= 19000 { // protobuf's own are 19000 to 19999
+			fields[i].Number += 1000
+		}
+	}
+	return fields
+}
+
+// input reads parameters and body. why says why the operation is left out.
+func (r *reader) input(m *contract.Method, path string, item, op *node) (fields []contract.Field, why string, err error) {
+	body, why, err := r.body(m, op)
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	keys := make([]string, len(body))
+	for i := range body {
+		keys[i] = body[i].JSON
+	}
+	names := contract.NewFieldNames(keys...)
+	params, err := r.parameters(item, op)
+	if err != nil {
+		return nil, "", err
+	}
+	segments := strings.Split(path[1:], "/")
+	for i, s := range segments {
+		name, open := strings.CutPrefix(s, "{")
+		name, closed := strings.CutSuffix(name, "}")
+		if !open && !closed {
+			if segments[i], err = url.PathUnescape(s); err != nil || strings.ContainsAny(s, "{}") {
+				return nil, "its path has " + strconv.Quote(s) + ", which is no literal", nil
+			}
+			segments[i] = url.PathEscape(segments[i])
+			continue
+		}
+		if !open || !closed || strings.ContainsAny(name, "{}") {
+			return nil, "its path has a parameter in a part of " + strconv.Quote(s), nil
+		}
+		f, err := r.parameter(params, "path", name)
+		if err != nil {
+			return nil, "", err
+		}
+		f.Optional, f.Repeated = false, false
+		f.Name = names.Make(contract.FieldName(name), "")
+		segments[i] = "{" + f.Name + "}"
+		m.HTTP.Path = append(m.HTTP.Path, contract.Parameter{Name: f.Name, Field: f.Name})
+		fields = append(fields, f)
+	}
+	m.HTTP.Pattern = "/" + strings.Join(segments, "/")
+	if strings.HasSuffix(m.HTTP.Pattern, "/") {
+		m.HTTP.Pattern += "{$}"
+	}
+	for _, p := range params {
+		switch in, name := p.str("in"), p.str("name"); in {
+		case "query":
+			f, err := r.parameter([]*node{p}, in, name)
+			if err != nil {
+				return nil, "", err
+			}
+			f.Name = names.Make(contract.FieldName(name), "")
+			m.HTTP.Query = append(m.HTTP.Query, contract.Parameter{Name: name, Field: f.Name})
+			fields = append(fields, f)
+		case "header", "cookie":
+			r.guess(in+" "+name, "not in the message", "a field", label(p, "parameters")+" names it")
+		}
+	}
+	for i := range fields {
+		fields[i].JSON = contract.DefaultJSON(fields[i].Name)
+	}
+	nameFields(body, names)
+	for i, f := range body {
+		switch m.HTTP.Body.Form {
+		case contract.Whole, contract.Text:
+			m.HTTP.Body.Field = f.Name
+		case contract.Form:
+			m.HTTP.Body.Pairs = append(m.HTTP.Body.Pairs, contract.Parameter{Name: body[i].JSON, Field: f.Name})
+		}
+	}
+	return number(append(fields, body...)), "", nil
+}
+
+// nameFields names the fields of a message, of which those come first whose name
+// is the one that they have in JSON.
+func nameFields(fields []contract.Field, names *contract.FieldNames) {
+	for _, made := range []bool{false, true} {
+		for i := range fields {
+			if want := contract.FieldName(fields[i].JSON); made == (want != fields[i].JSON) {
+				fields[i].Name = names.Make(want, fields[i].JSON)
+			}
+		}
+	}
+}
+
+// parameters lists the operation's, and those of its path that it does not have
+// itself.
+func (r *reader) parameters(item, op *node) ([]*node, error) {
+	var out []*node
+	for _, list := range []*node{op.get("parameters"), item.get("parameters")} {
+		if list == nil || list.kind != isList {
+			continue
+		}
+		for _, n := range list.items {
+			p, _, err := r.follow(n)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(out, func(o *node) bool { return o.str("name") == p.str("name") && o.str("in") == p.str("in") }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// parameter gives a parameter's field. One that is not declared is a string.
+func (r *reader) parameter(params []*node, in, name string) (contract.Field, error) {
+	i := slices.IndexFunc(params, func(p *node) bool { return p.str("in") == in && p.str("name") == name })
+	if i < 0 {
+		return contract.Field{Type: contract.String}, nil
+	}
+	p := params[i]
+	s, err := r.schema(p.get("schema"), contract.FieldName(name), "")
+	if err != nil {
+		return contract.Field{}, err
+	}
+	f := s.field
+	single := f.Type == contract.MessageType || f.Type == contract.Value || f.Map
+	explode := p.get("explode") == nil || p.is("explode")
+	if single || f.Repeated && (!explode || p.str("style") != "" && p.str("style") != "form") {
+		r.guess(in+" "+name, "string", "its parts", label(p, "its schema")+" is written in one text in a way that is not taken apart")
+		f = contract.Field{Type: contract.String, Doc: f.Doc}
+	}
+	f.Optional = !p.is("required") && !f.Repeated
+	if d := p.str("description"); d != "" {
+		f.Doc = strings.Join(strings.Fields(d), " ")
+	}
+	return f, nil
+}
+
+// content chooses the media type of a body that a contract has words for: JSON
+// before a form before text.
+func content(n *node) (mediaType string, media *node, form contract.BodyForm) {
+	c := n.get("content")
+	if c == nil || len(c.keys) == 0 {
+		return "", nil, contract.NoBody
+	}
+	for _, want := range []contract.BodyForm{contract.Object, contract.Form, contract.Text} {
+		for i, k := range c.keys {
+			if formOf(k) == want {
+				return k, c.items[i], want
+			}
+		}
+	}
+	return c.keys[0], c.items[0], ""
+}
+
+func formOf(mediaType string) contract.BodyForm {
+	t, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
+	switch t = strings.TrimSpace(t); {
+	case t == "application/json", strings.HasSuffix(t, "+json"), t == "*/*":
+		return contract.Object
+	case t == "application/x-www-form-urlencoded":
+		return contract.Form
+	case strings.HasPrefix(t, "text/") && t != "text/event-stream", strings.HasSuffix(t, "xml"):
+		return contract.Text
+	}
+	return ""
+}
+
+// body reads a request's body as fields.
+func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
+	b := &m.HTTP.Body
+	b.Form = contract.NoBody
+	n, _, err := r.follow(op.get("requestBody"))
+	if err != nil || n == nil {
+		return nil, "", err
+	}
+	mediaType, media, form := content(n)
+	switch form {
+	case contract.NoBody:
+		return nil, "", nil
+	case "":
+		return nil, "the body is " + mediaType, nil
+	case contract.Text:
+		b.Field, fields = "body", []contract.Field{{JSON: "body", Type: contract.String, Optional: !n.is("required")}}
+	default:
+		if fields, b.Form, err = r.whole(media.get("schema"), m.Input, "body"); err != nil {
+			return nil, "", err
+		}
+		if form == contract.Form && slices.ContainsFunc(fields, func(f contract.Field) bool {
+			return f.Type == contract.MessageType || f.Type == contract.Value || f.Map
+		}) {
+			return nil, "the form has parts that are no texts", nil
+		}
+	}
+	if form != contract.Object {
+		b.Form = form
+	} else if mediaType == "*/*" {
+		mediaType = "application/json"
+	}
+	b.ContentType, b.Optional = mediaType, !n.is("required")
+	if b.Optional && b.Form == contract.Object {
+		for i := range fields {
+			fields[i].Optional = !fields[i].Repeated && !fields[i].Map
+		}
+	}
+	return fields, "", nil
+}
+
+// output reads the success and lists the other answers.
+func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
+	responses := op.get("responses")
+	if responses == nil || responses.kind != isObject {
+		return nil, "it has no responses", nil
+	}
+	status, success := 0, (*node)(nil)
+	for i, k := range responses.keys {
+		n, _, err := r.follow(responses.items[i])
+		if err != nil {
+			return nil, "", err
+		}
+		code := 0
+		switch upper := strings.ToUpper(k); {
+		case upper == "2XX", upper == "DEFAULT" && len(responses.keys) == 1:
+			code = 200
+		default:
+			code, _ = strconv.Atoi(k)
+		}
+		switch {
+		case code/100 == 2 && (status == 0 || code < status):
+			status, success = code, n
+		case code/100 == 2:
+			r.guess("status "+k, "left out", "a second kind of answer", label(n, "responses")+" has it")
+		case code > 0:
+			mediaType, _, _ := content(n)
+			m.Failures = append(m.Failures, contract.Failure{Status: code, ContentType: mediaType, Example: whittle.Answer{Status: code}})
+		}
+	}
+	if success == nil {
+		return nil, "it has no answer that is a success", nil
+	}
+	a := &m.HTTP.Answer
+	a.Status = status
+	mediaType, media, form := content(success)
+	a.ContentType, a.Form = mediaType, form
+	switch form {
+	case contract.NoBody:
+	case contract.Object:
+		if mediaType == "*/*" {
+			a.ContentType = "application/json"
+		}
+		if fields, a.Form, err = r.whole(media.get("schema"), m.Output, "value"); err != nil {
+			return nil, "", err
+		}
+	case contract.Text:
+		fields = []contract.Field{{JSON: "text", Type: contract.String, Doc: "The whole body as text."}}
+	default:
+		return nil, "the answer is " + mediaType, nil
+	}
+	keys := make([]string, len(fields))
+	for i := range fields {
+		keys[i] = fields[i].JSON
+	}
+	nameFields(fields, contract.NewFieldNames(keys...))
+	switch {
+	case a.Form == contract.Whole:
+		a.Field = fields[0].Name
+	case a.Form == contract.Text:
+		a.Parts = []contract.Part{{Field: fields[0].Name}}
+	}
+	return number(fields), "", nil
+}
