@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -174,6 +175,13 @@ const learnFrom = 30
 
 // settle makes the judges, now that it is known what the log holds.
 func (d *directory) settle(o *Options, s *survey) error {
+	for _, name := range d.only {
+		if d.by[name] == nil {
+			names := slices.Sorted(maps.Keys(d.by))
+			return whittle.Errorf(whittle.NotFound, "the log has no exchange of a route %q", name).
+				WithHint(fmt.Sprintf("it has: %q", names[:min(20, len(names))]))
+		}
+	}
 	for name, sub := range d.by {
 		seen := s.routes[sub]
 		if seen == nil {

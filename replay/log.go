@@ -50,8 +50,8 @@ func (l *journalLog) Entries(ctx context.Context) iter.Seq2[*capture.Entry, erro
 			yield(nil, err)
 			return
 		}
-		defer r.Close()
 		defer func() {
+			_ = r.Close() // it was only read
 			l.damage = l.damage[:0]
 			for _, d := range r.Damages() {
 				l.damage = append(l.damage, fmt.Sprintf("%s: %d bytes at %d could not be read: %s", d.Segment, d.Bytes, d.Offset, d.Why))

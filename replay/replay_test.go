@@ -216,6 +216,13 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 	if _, err := Run(t.Context(), kept(list...), Options{Against: url, Routes: routes, Only: []string{"GET /c"}}); whittle.CodeOf(err) != whittle.NotFound {
 		t.Errorf("a route without a candidate: %v", err)
 	}
+	if _, err := Run(t.Context(), kept(list...), Options{Against: url, Only: []string{"GET /none"}}); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("a route that the log does not have: %v", err)
+	}
+	r = run(t, kept(list[0], list[1]), Options{Against: url})
+	if err := r.Err(nil); r.Ledger.Skipped[whittle.SkipNotSafe] != 2 || whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("where nothing could be compared nothing holds: %v", err)
+	}
 	if _, err := Run(t.Context(), kept(), Options{Against: url}); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("an empty log: %v", err)
 	}

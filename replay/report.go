@@ -260,8 +260,12 @@ func (r *Report) Err(failIf []string) error {
 	case r.Verdict == whittle.Undecided && slices.Contains(failIf, "undecided"):
 		return short("the verdict is UNDECIDED")
 	}
-	if r.Ledger.Compared == 0 && r.Ledger.Failed > 0 {
+	if r.Ledger.Compared > 0 || r.Interrupted {
+		return nil
+	}
+	if r.Ledger.Failed > 0 {
 		return whittle.Errorf(whittle.Unavailable, "%s: none of %d requests was answered", r.Against, r.Ledger.Failed)
 	}
-	return nil
+	return whittle.Errorf(whittle.Unavailable, "%s: nothing could be compared", r.Against).
+		WithHint("the report says what each exchange was skipped for")
 }
