@@ -11,8 +11,8 @@ import (
 )
 
 // blockBytes is from where on a block is written by itself: long enough to
-// compress well, short enough to hold one in memory while reading.
-const blockBytes = 1 << 20
+// compress well, short enough to lose one, and to hold one while reading.
+const blockBytes = 256 << 10
 
 const lockName = ".lock"
 
