@@ -24,7 +24,7 @@ func (v *view) contractPage() []byte {
 func (v *view) methodPage(b *strings.Builder, m *method) {
 	fmt.Fprintf(b, "\n## %s: `%s %s`\n\n", m.Name, m.HTTP.Method, m.HTTP.Pattern)
 	if m.Seen > 0 {
-		fmt.Fprintf(b, "Seen %d times. The chance that the next exchange has a shape which none of them had is about %s (Good and Turing's estimate: the share of shapes that were seen once).\n\n", m.Seen, percent(m.Novelty))
+		fmt.Fprintf(b, "Seen %d times. The chance that the next exchange has a shape which none of them had is %s.\n\n", m.Seen, Unseen(m.Method))
 	} else {
 		b.WriteString("From a document; no exchange was seen.\n\n")
 	}
@@ -48,6 +48,17 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		fmt.Fprintf(b, "| failure | %d %s, %d times; it comes back word for word |\n", f.Status, cell(f.ContentType), f.Count)
 	}
 	guesses(b, m.Guesses)
+}
+
+// Unseen says how likely the next exchange has a shape that none had: the share
+// of those whose shape was seen once (I. J. Good, Biometrika 40, 1953), and
+// where there is none, at most 3/n with a confidence of 95 % (Hanley and
+// Lippman-Hand, JAMA 249, 1983).
+func Unseen(m *contract.Method) string {
+	if m.Novelty == 0 && m.Seen > 0 {
+		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", percent(min(1, 3/float64(m.Seen))))
+	}
+	return fmt.Sprintf("about %s (the share whose shape was seen once, after Good and Turing)", percent(m.Novelty))
 }
 
 func bodyWords(body *contract.Body) string {

@@ -91,7 +91,8 @@ func (s *newSource) narrow() (err error) {
 	return nil
 }
 
-// wanted reports whether an exchange is of the endpoints of --route.
+// wanted reports whether an exchange is of the endpoints of --route, and notes
+// of which.
 func (s *newSource) wanted(e *capture.Entry) bool {
 	if s.only == nil {
 		return true
@@ -101,7 +102,12 @@ func (s *newSource) wanted(e *capture.Entry) bool {
 		return false
 	}
 	_, pattern := s.only.Handler(&http.Request{Method: e.Request.Method, URL: u, Host: "monolith"})
-	return strings.HasPrefix(pattern, e.Request.Method+" ")
+	if !strings.HasPrefix(pattern, e.Request.Method+" ") {
+		return false
+	}
+	// Which parts of the path are wildcards is known then, and not guessed.
+	e.Route = pattern
+	return true
 }
 
 // entries reads the log; nil for a document. It may be read several times.

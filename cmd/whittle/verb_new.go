@@ -203,7 +203,7 @@ func say(screen *screen, c *contract.Contract, source *newSource) {
 		screen.say("")
 		seen := "from a document"
 		if m.Seen > 0 {
-			seen = fmt.Sprintf("%d exchanges; the next has a shape that none had with a chance of about %.2g %%", m.Seen, 100*m.Novelty)
+			seen = fmt.Sprintf("%d exchanges; a shape that none had: %s", m.Seen, scaffold.Unseen(m))
 		}
 		screen.say("%s %s  (%s)", screen.bold(m.Name), endpoint(m), seen)
 		for _, f := range m.Failures {

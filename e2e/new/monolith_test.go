@@ -1,0 +1,242 @@
+package newservice
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/capture/journal"
+)
+
+// shop is a monolith of three endpoints: an order with members that may be
+// missing, null or lists, a path with a plain text, and a list whose ids and
+// times are new at each call.
+func shop() http.Handler {
+	var ids atomic.Int64
+	reply := func(w http.ResponseWriter, status int, v any) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(v)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /quotes", func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Customer string
+			Items    []struct {
+				SKU   string
+				Count int
+				Note  *string
+			}
+			Coupon *string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			reply(w, 400, map[string]any{"error": "not JSON"})
+			return
+		}
+		if q.Customer == "" {
+			reply(w, 422, map[string]any{"error": map[string]any{"field": "customer", "is": "empty"}})
+			return
+		}
+		lines, total := []any{}, 0
+		for i, item := range q.Items {
+			line := map[string]any{"sku": item.SKU, "cents": 250 * item.Count, "note": item.Note}
+			if item.Count > 2 {
+				line["discount"] = map[string]any{"percent": 7.5, "because": []string{"many", item.SKU}}
+			}
+			if i%2 == 1 {
+				line["tags"] = []string{"odd"}
+			}
+			lines = append(lines, line)
+			total += 250 * item.Count
+		}
+		answer := map[string]any{"customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
+		if total > 1000 {
+			answer["shipping"] = "free"
+		}
+		reply(w, 200, answer)
+	})
+	mux.HandleFunc("GET /greetings/{name}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") == "nobody" {
+			reply(w, 404, map[string]any{"error": "nobody is here"})
+			return
+		}
+		hello := "Hello"
+		if r.URL.Query().Get("lang") == "de" {
+			hello = "Hallo"
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(w, "%s, %s!\n", hello, r.PathValue("name"))
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		list := []any{}
+		for i := range n {
+			list = append(list, map[string]any{
+				"id": ids.Add(1) + 1_000_000, "at": time.Now().UTC().Format(time.RFC3339Nano), "kind": []string{"open", "closed"}[i%2], "rank": i,
+			})
+		}
+		reply(w, 200, list)
+	})
+	return mux
+}
+
+// request is one that a user sends.
+type request struct{ method, target, body string }
+
+// shopRequests give the i-th request to each endpoint.
+var shopRequests = map[string]func(i int) request{
+	"POST /quotes": func(i int) request {
+		name := []string{"ann", "bob", "charlotte", "", "dorothea"}[i%5]
+		items := []string{`[]`, `[{"sku":"a","count":1}]`, `[{"sku":"a","count":3,"note":"gift"},{"sku":"b","count":2,"note":null}]`, `[{"sku":"c","count":9},{"sku":"d","count":1},{"sku":"e","count":4}]`}[i%4]
+		coupon := []string{"", `,"coupon":"C` + strconv.Itoa(i%3) + `"`, `,"coupon":null`}[i%3]
+		return request{"POST", "/quotes", fmt.Sprintf(`{"customer":%q,"items":%s%s}`, name, items, coupon)}
+	},
+	"GET /greetings/{name}": func(i int) request {
+		return request{"GET", "/greetings/" + []string{"ann", "bob%20b", "%C3%A9va", "nobody", "user-" + strconv.Itoa(i*i%997)}[i%5] + []string{"", "?lang=de", "?lang=en"}[i%3], ""}
+	},
+	"GET /events": func(i int) request { return request{"GET", "/events?limit=" + strconv.Itoa(i%4), ""} },
+}
+
+// countRequest is what users of the count monolith send.
+func countRequest(i int) request {
+	return request{"POST", "/Count", fmt.Sprintf(`{"times":%d}`, 200+100*(i%17))}
+}
+
+// countMonolith is the worked system's, in Node.
+func countMonolith(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Fatal("node is not installed: `make deps` says how to get it")
+	}
+	if _, err := os.Stat(filepath.Join(repository, "systems/count/monolith/node_modules")); err != nil {
+		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
+	}
+	t.Setenv("NODE_ENV", "production")
+	return "http://" + start(t, repository, "node", "systems/count/monolith/server.js", "--port", "0").public
+}
+
+func shopMonolith(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(shop())
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// ask sends a request and reads all of the answer.
+func ask(c *http.Client, base string, q request, user string) (*whittle.Answer, error) {
+	r, err := http.NewRequest(q.method, base+q.target, strings.NewReader(q.body))
+	if err != nil {
+		return nil, err
+	}
+	if q.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("X-User", user)
+	resp, err := c.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return &whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body}, err
+}
+
+// record asks the monolith and keeps the exchanges as whittle record does.
+func record(t *testing.T, monolith, dir string, n int, next func(i int) request) {
+	t.Helper()
+	w, err := journal.Create(dir, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for i := range n {
+		q := next(i)
+		a, err := ask(client, monolith, q, "recorder")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := whittle.Header{"Accept": {"*/*"}}
+		if q.body != "" {
+			h["Content-Type"] = []string{"application/json"}
+		}
+		e := &capture.Entry{
+			Conn: 1, At: time.Now(), Served: whittle.Monolith,
+			Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)}, Answer: *a,
+		}
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// right reports whether an answer is what the monolith answers to a request.
+func right(c *http.Client, monolith string, q request, got *whittle.Answer) error {
+	want, err := ask(c, monolith, q, "judge")
+	if err != nil {
+		return err
+	}
+	switch {
+	case got.Status != want.Status, got.Header.Get("Content-Type") != want.Header.Get("Content-Type"):
+		return fmt.Errorf("%s %s: %d %s, want %d %s", q.method, q.target, got.Status, got.Header.Get("Content-Type"), want.Status, want.Header.Get("Content-Type"))
+	case strings.HasPrefix(string(want.Body), "Counted to "):
+		var a int
+		if _, err := fmt.Sscanf(string(got.Body), "Counted to %d \n", &a); err != nil {
+			return fmt.Errorf("%q: %w", got.Body, err)
+		}
+		return nil
+	case strings.HasPrefix(q.target, "/events"):
+		return sameBut(got.Body, want.Body, "id", "at")
+	case json.Valid(want.Body):
+		return sameBut(got.Body, want.Body)
+	case !bytes.Equal(got.Body, want.Body):
+		return fmt.Errorf("%s %s: %q, want %q", q.method, q.target, got.Body, want.Body)
+	}
+	return nil
+}
+
+// sameBut compares JSON without some members of a list's objects.
+func sameBut(got, want []byte, without ...string) error {
+	var a, b any
+	if err := json.Unmarshal(got, &a); err != nil {
+		return fmt.Errorf("%q: %w", got, err)
+	}
+	if err := json.Unmarshal(want, &b); err != nil {
+		return err
+	}
+	for _, list := range []any{a, b} {
+		items, _ := list.([]any)
+		for _, item := range items {
+			for _, name := range without {
+				if _, ok := item.(map[string]any)[name]; !ok {
+					return fmt.Errorf("%s has no %s", got, name)
+				}
+				delete(item.(map[string]any), name)
+			}
+		}
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if !bytes.Equal(x, y) {
+		return fmt.Errorf("%s, want %s", x, y)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package newservice
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/admin"
+)
+
+// made is what whittle new says as JSON.
+type made struct {
+	Proto   string
+	Methods []struct {
+		Endpoint string
+		Seen     int
+		Novelty  float64
+		Guesses  []struct{ Path, Evidence string }
+	}
+	Exchanges int
+	Tested    bool
+}
+
+// newProject records the monolith and makes a project of it, built and tested
+// by whittle itself.
+func newProject(t *testing.T, monolith string, next func(i int) request, args ...string) (dir string, m made) {
+	t.Helper()
+	work := t.TempDir()
+	dir = filepath.Join(work, "carved")
+	record(t, monolith, filepath.Join(work, "recorded"), 400, next)
+	report := filepath.Join(work, "new.json")
+	said := run(t, work, 0, append([]string{whittled, "new", "recorded", "--to", "carved", "--monolith", monolith, "--json", report}, args...)...)
+	b, err := os.ReadFile(report)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil || !m.Tested || m.Exchanges == 0 {
+		t.Fatalf("%+v, %v\n%s", m, err, said)
+	}
+	t.Logf("%s\n%s", said, m.Proto)
+	for _, one := range m.Methods {
+		if one.Seen == 0 || one.Novelty < 0 || one.Novelty >= 1 {
+			t.Errorf("%s: seen %d times, novelty %g", one.Endpoint, one.Seen, one.Novelty)
+		}
+	}
+	return dir, m
+}
+
+// settings of a rehearsal: the same walk in seconds.
+var hurry = strings.NewReplacer(
+	"listen: 127.0.0.1:8080", "listen: 127.0.0.1:0",
+	"admin: 127.0.0.1:8081", "admin: 127.0.0.1:0",
+	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n      sticky_by: header:X-User\n",
+)
+
+// walk runs the made service behind the gateway until the routes are live, with
+// users who know what is right.
+func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request) {
+	t.Helper()
+	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
+	service := start(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
+	path := filepath.Join(dir, "whittle.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:6666", service.public)
+	config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gateway := start(t, dir, whittled, "run", "-c", "whittle.yaml")
+	client, err := admin.Dial(gateway.admin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+
+	home := make(chan struct{})
+	var users sync.WaitGroup
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	c := &http.Client{Transport: transport, Timeout: time.Minute}
+	for route, next := range routes {
+		for u := range 8 {
+			users.Go(func() {
+				for i := u; ; i += 8 {
+					select {
+					case <-home:
+						return
+					default:
+					}
+					q := next(i)
+					a, err := ask(c, "http://"+gateway.public, q, fmt.Sprintf("user-%d", i%400))
+					if err == nil && i%7 == 0 {
+						err = right(c, monolith, q, a)
+					}
+					if err == nil && a.Status >= 500 {
+						err = fmt.Errorf("%s %s: %d %s", q.method, q.target, a.Status, a.Body)
+					}
+					if err != nil {
+						t.Errorf("a user of %s felt: %v", route, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	defer users.Wait()
+	defer close(home)
+	for route := range routes {
+		await(t, client, gateway, service, route)
+	}
+}
+
+// await waits until a route's candidate has all users.
+func await(t *testing.T, client *admin.Client, gateway, service *process, route string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		r, err := client.Route(t.Context(), route)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v\n%s", route, err, gateway.said)
+		case r.Phase == whittle.PhaseRolledBack || r.Verdict.State == whittle.Different:
+			t.Fatalf("%s: %s %s %+v\n%s\n%s", route, r.Phase, r.Verdict.Summary, r.Verdict.Findings, gateway.said, service.said)
+		case r.Phase == whittle.PhaseLive:
+			t.Logf("%s is live after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("%s is not live: %+v\n%s\n%s", route, r, gateway.said, service.said)
+		}
+		<-poll.C
+	}
+}
+
+// TestCount carves the worked system's endpoint out of its Node monolith, from
+// nothing but its traffic.
+func TestCount(t *testing.T) {
+	monolith := countMonolith(t)
+	dir, m := newProject(t, monolith, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
+	for _, want := range []string{"package count.v1;", "service CountService {", "int64 "} {
+		if !strings.Contains(m.Proto, want) {
+			t.Errorf("the contract has no %q:\n%s", want, m.Proto)
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "whittle.yaml"))
+	if err != nil || !strings.Contains(string(config), "kind: statistical") || !strings.Contains(string(config), `"request.times"`) {
+		t.Errorf("whittle.yaml does not suggest a statistical comparison by times:\n%s", config)
+	}
+	walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest})
+}
+
+// TestShop carves three endpoints of other shapes at once.
+func TestShop(t *testing.T) {
+	monolith := shopMonolith(t)
+	all := []string{"POST /quotes", "GET /greetings/{name}", "GET /events"}
+	dir, m := newProject(t, monolith, func(i int) request { return shopRequests[all[i%3]](i / 3) }, "--safe", "POST /quotes",
+		"--route", all[0], "--route", all[1], "--route", all[2])
+	if len(m.Methods) != 3 {
+		t.Errorf("endpoints: %+v", m.Methods)
+	}
+	walk(t, monolith, dir, shopRequests)
+}
