@@ -79,6 +79,7 @@ func TestAnswerTemplate(t *testing.T) {
 		{"Plain", "Counted to {{.i64}} \n", `{}`, "Counted to 0 \n"},
 		{"Plain", "{{.fullName}}|{{.full_name}}|{{.yes_no}}|{{.u64}}", `{"fullName":"<é>","yesNo":true,"u64":"18446744073709551615"}`, "<é>|<é>|true|18446744073709551615"},
 		{"Plain", `{{html .full_name}}{{if .yes_no}} yes{{end}} {{printf "%05d" .i32}}`, `{"fullName":"<","i32":7}`, "&lt; 00007"},
+		{"Rich", `{{.ratio}} {{.single}} {{printf "%.2f" .ratio}} {{if gt .ratio 0.5}}more{{end}}`, `{"ratio":1000000,"single":0.1}`, "1000000 0.1 1000000.00 more"},
 		{
 			"Rich", "{{.color}} {{.raw}} {{range .tags}}[{{.}}]{{end}}{{with .inner}}{{.user_id}}{{end}}{{range $k, $v := .counts}}{{$k}}={{$v}}{{end}}",
 			`{"color":"RED","raw":"AQI=","tags":["a","b"],"inner":{"userId":"3"},"counts":{"5":"6"}}`, "RED AQI= [a][b]35=6",

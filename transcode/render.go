@@ -176,6 +176,20 @@ func (w *words) text(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
 		return strconv.Itoa(int(v.Enum()))
 	case protoreflect.BytesKind:
 		return base64.StdEncoding.EncodeToString(v.Bytes())
+	case protoreflect.FloatKind:
+		return single(v.Float())
+	case protoreflect.DoubleKind:
+		return double(v.Float())
 	}
 	return v.Interface()
 }
+
+// double and single are numbers that a template prints as ECMAScript does, and
+// computes with and formats as it does with any other.
+type (
+	double float64
+	single float32
+)
+
+func (d double) String() string { return string(appendFloat(nil, float64(d), 64)) }
+func (s single) String() string { return string(appendFloat(nil, float64(s), 32)) }
