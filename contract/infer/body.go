@@ -42,6 +42,8 @@ func mediaOf(contentType string) media {
 // contents is what was seen of bodies of one kind: the requests' of an endpoint,
 // or its answers' of one status.
 type contents struct {
+	// answers says that they are answers': a form there is a text.
+	answers bool
 	n, none int
 	// types counts the content types.
 	types tally
@@ -78,6 +80,11 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 		return nil
 	}
 	switch m := mediaOf(contentType); {
+	case m == mediaOther || !utf8.Valid(body):
+		c.binary++
+	case m == mediaForm && c.answers:
+		c.text++
+		c.texts.see(string(body))
 	case m == mediaJSON:
 		v, err := parse(body)
 		if err == nil {
@@ -87,19 +94,14 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 		}
 		c.unfit++
 		c.why = err.Error()
-		if !utf8.Valid(body) {
-			c.binary++
-		}
 	case m == mediaForm:
-		if values, err := url.ParseQuery(string(body)); err == nil && utf8.Valid(body) {
+		if values, err := url.ParseQuery(string(body)); err == nil && validValues(values) {
 			c.form++
 			seeValues(&c.pairs, values)
 		} else {
 			c.unfit++
 			c.why = "a form is malformed"
 		}
-	case m == mediaOther || !utf8.Valid(body):
-		c.binary++
 	default:
 		c.text++
 		c.texts.see(string(body))

@@ -72,7 +72,7 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 		if len(e.answers) == maxStatuses {
 			return
 		}
-		a = &answers{example: exampleOf(&x.Answer)}
+		a = &answers{contents: contents{answers: true}, example: exampleOf(&x.Answer)}
 		e.answers[x.Answer.Status] = a
 	}
 	a.n++

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"whittle/contract"
 )
@@ -39,7 +40,7 @@ func target(t string) (path []string, query url.Values, ok bool) {
 	}
 	for i, s := range path {
 		s, err := url.PathUnescape(s)
-		if err != nil || strings.ContainsAny(s, "{}") {
+		if err != nil || !utf8.ValidString(s) || strings.ContainsAny(s, "{}") {
 			return nil, nil, false
 		}
 		path[i] = s

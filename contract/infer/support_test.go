@@ -5,6 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+
 	"whittle"
 	"whittle/capture"
 	"whittle/contract"
@@ -72,4 +77,24 @@ func methodOf(t *testing.T, c *contract.Contract, name string) *contract.Method 
 	}
 	t.Fatalf("there is no method %s in\n%s", name, c.Proto())
 	return nil
+}
+
+// compiles holds the .proto file against the descriptor: a compiler must make
+// the one of the other.
+func compiles(t *testing.T, c *contract.Contract) {
+	t.Helper()
+	set, err := c.Descriptor()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.Proto())
+	}
+	source := map[string]string{c.FileName(): string(c.Proto())}
+	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(source)})}
+	files, err := compiler.Compile(t.Context(), c.FileName())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.Proto())
+	}
+	want := set.File[len(set.File)-1]
+	if got := protodesc.ToFileDescriptorProto(files[0]); !proto.Equal(got, want) {
+		t.Fatalf("compiled it is\n%s\nand described\n%s", prototext.Format(got), prototext.Format(want))
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"whittle/contract"
 )
 
 // Bounds of the texts that a template is looked for in.
@@ -354,7 +356,7 @@ func tellingWord(literal string, last bool) string {
 		}
 		lower := strings.ToLower(w)
 		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && isWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
-			return lower
+			return contract.FieldName(lower)
 		}
 	}
 	return ""
