@@ -115,8 +115,8 @@ func TestARoute(t *testing.T) {
 	if got := b.JS(`document.querySelector('.bound [role=img]').getAttribute('aria-label')`); !strings.Contains(got, "narrowed from") || !strings.Contains(got, "over 1,812 exchanges") {
 		t.Errorf("the plot in words: %s", got)
 	}
-	b.Click(".timeline button", "Show all 6 decisions")
-	b.Until(`document.querySelectorAll('.timeline li').length === 6`)
+	b.Click(".timeline button", "Show all 8 decisions")
+	b.Until(`document.querySelectorAll('.timeline li').length === 8`)
 
 	// The monolith comes first everywhere.
 	if got := b.JS(`[...document.querySelectorAll('tr, .facts, .texts')].every(row => {

@@ -61,6 +61,8 @@ func shifting(name string) whittle.RouteStatus {
 		{Name: "mismatch", Candidate: 0, Limit: 0.001, EValue: 0.21, Threshold: 300, Count: 1812, Needed: 2, Summary: "0 of 1,812 compared answers differ (0 %), limit 0.1 %; evidence 0.21 of 300, the least that could decide is 2 bad answers in a row"},
 	}
 	s.Timeline = []whittle.Decision{
+		{At: noon.Add(-12 * time.Minute), Phase: whittle.PhaseOff, Reason: "Switched off by hand.", By: "ann"},
+		{At: noon.Add(-11 * time.Minute), Phase: whittle.PhaseShadow, Reason: "Switched on by hand, in shadow.", By: "ann"},
 		{At: noon.Add(-9 * time.Minute), Phase: whittle.PhaseShadow, Reason: "Switched on by hand, in shadow: first try.", By: "ann"},
 		{At: noon.Add(-4 * time.Minute), To: 100, Phase: whittle.PhaseShift, Reason: "The verdict is EQUIVALENT: no difference in 1,502 exchanges.", By: "whittle"},
 		{At: noon.Add(-3 * time.Minute), From: 100, To: 500, Phase: whittle.PhaseShift, Reason: "1 % was held for 30s, and 50 requests were served well.", By: "whittle"},

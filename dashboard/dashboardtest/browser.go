@@ -23,7 +23,7 @@ import (
 )
 
 // Patience bounds every wait; nothing is asserted about how much of it is used.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Tab is a page in a browser.
 type Tab struct {

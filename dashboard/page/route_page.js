@@ -26,13 +26,8 @@ export function RoutePage({ name, role }) {
       <${Standing} route=${r} />
       <${Controls} route=${r} role=${role} onDone=${take} />
       <div class="columns">
-        <div><${Evidence} evidence=${r.evidence} past=${past} /></div>
-        <div><${Guards} guards=${r.guards} phase=${r.phase} /></div>
-      </div>
-      <${Findings} name=${name} turn=${turn} />
-      <div class="columns">
-        <div><${Traffic} route=${r} past=${past} /></div>
-        <div><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
+        <div><${Evidence} evidence=${r.evidence} past=${past} /><${Findings} name=${name} turn=${turn} /><${Traffic} route=${r} past=${past} /></div>
+        <div><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
       </div>`}
     ${!r && !problem && html`<p class="quiet wait">Reading…</p>`}
   </div>`;

@@ -3,7 +3,7 @@ import { basis, named, plural } from './format.js';
 import { Ago, At } from './time.js';
 import { Name, phases } from './words.js';
 
-const few = 5;
+const few = 6;
 
 // Timeline is every decision about a route, the last one first.
 export function Timeline({ decisions }) {

@@ -215,7 +215,7 @@ func ask(client *http.Client, method, url, body string, user int) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set("X-User", fmt.Sprintf("user-%d", user%97))
+	r.Header.Set("X-User", fmt.Sprintf("user-%d", user%499))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
