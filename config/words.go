@@ -210,3 +210,9 @@ func brief(d time.Duration) string {
 	}
 	return s
 }
+
+// ParseSize reads a size in bytes as a config has it: 64MiB, 256KiB, 512B.
+func ParseSize(s string) (int64, error) { return parseSize(s, 1, 1<<50) }
+
+// ParseShare reads a part of the traffic as a config has it: 10%.
+func ParseShare(s string) (whittle.Share, error) { return parseShare(s, false) }

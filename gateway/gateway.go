@@ -43,9 +43,6 @@ type Options struct {
 	// must not block. False: it had no room. Nil: nothing is recorded, and
 	// nothing is spent on it.
 	Record func(*whittle.Exchange) bool
-	// RecordBody bounds the copy of each body that is recorded, in bytes; a
-	// longer one is left out. 0: 1 MiB.
-	RecordBody int64
 	// Tripped is called after a route's breaker has set its share to 0. Nil:
 	// nobody listens.
 	Tripped func(route, reason string)
@@ -92,7 +89,7 @@ func New(o Options) (*Gateway, error) {
 		g.log = slog.New(slog.DiscardHandler)
 	}
 	g.copies = budget{limit: o.Limits.CopyBytes, used: &g.copiesHeld}
-	g.records.open(&g.opts, &g.copies)
+	g.records.budget = budget{limit: recordMemory, used: &g.records.held, whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -26,7 +27,7 @@ const (
 type records struct {
 	budget  budget
 	held    atomic.Int64
-	maxBody int64
+	maxBody atomic.Int64
 	// rest is the share of requests without a route, in basis points.
 	rest   atomic.Uint32
 	counts recordCounts
@@ -37,17 +38,12 @@ type recordCounts struct {
 	taken, full, starved, streaming, canceled atomic.Int64
 }
 
-func (s *records) open(o *Options, whole *budget) {
-	s.budget = budget{limit: recordMemory, used: &s.held, whole: whole}
-	if s.maxBody = o.RecordBody; s.maxBody <= 0 {
-		s.maxBody = defaultRecordBody
-	}
-}
-
-// RecordRest sets the share of the requests without a route that are recorded.
-// Until it is called none are.
-func (g *Gateway) RecordRest(share whittle.Share) {
-	g.records.rest.Store(uint32(min(share, whittle.All)))
+// SetRecording sets the share of the requests without a route that are
+// recorded, which is 0 until then, and the bound of each body's copy, in bytes,
+// above which it is left out. A bound of 0: 1 MiB.
+func (g *Gateway) SetRecording(rest whittle.Share, maxBody int64) {
+	g.records.rest.Store(uint32(min(rest, whittle.All)))
+	g.records.maxBody.Store(maxBody)
 }
 
 // Records says what became of the requests that were to be recorded.
@@ -120,11 +116,12 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *conversation) *recordin
 		return nil
 	}
 	s := &g.records
+	most := cmp.Or(s.maxBody.Load(), defaultRecordBody)
 	rec := &recording{
 		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: conn, r: r, length: r.ContentLength, target: r.RequestURI,
 		header:  endToEnd(r.Header),
-		request: capture{limit: s.maxBody, budget: &s.budget},
-		answer:  capture{limit: s.maxBody, budget: &s.budget},
+		request: capture{limit: most, budget: &s.budget},
+		answer:  capture{limit: most, budget: &s.budget},
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		rec.length = 0

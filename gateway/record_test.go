@@ -48,8 +48,8 @@ func (p *tape) rolls(t *testing.T, n int) []*whittle.Exchange {
 	return p.kept
 }
 
-func recordedBy(p *tape, bound int64) func(*Options) {
-	return func(o *Options) { o.Record, o.RecordBody = p.take, bound }
+func recordedBy(p *tape) func(*Options) {
+	return func(o *Options) { o.Record = p.take }
 }
 
 // TestRecord: whoever answers, and with or without a route, what the user asked
@@ -67,7 +67,7 @@ func TestRecord(t *testing.T) {
 		w.(http.Flusher).Flush()
 		w.Header().Set("X-Sum", "7")
 	})
-	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p, 0))
+	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p))
 	ask := func(path, body string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodPut, s.url+path, strings.NewReader(body))
@@ -78,7 +78,7 @@ func TestRecord(t *testing.T) {
 		s.gets(r)
 	}
 	ask("/elsewhere?x=1", "one")
-	s.g.RecordRest(whittle.All)
+	s.g.SetRecording(whittle.All, 0)
 	ask("/elsewhere?x=2", "two")
 	ask("/work", "three")
 	s.g.Apply(s.route, whittle.All, whittle.PhaseShift)
@@ -124,8 +124,8 @@ func TestRecordSkips(t *testing.T) {
 		_, _ = io.WriteString(w, "data: x\n\n")
 	})
 	mux.HandleFunc("/broken", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), recordedBy(&p, 1000))
-	s.g.RecordRest(whittle.All)
+	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), recordedBy(&p))
+	s.g.SetRecording(whittle.All, 1000)
 	ask := func(path, body string, header ...string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
@@ -168,8 +168,8 @@ func TestRecordSkips(t *testing.T) {
 func TestRecordStarves(t *testing.T) {
 	var p tape
 	s := open(t, everything(), says(http.StatusOK, strings.Repeat("x", 10_000)), says(http.StatusOK, "c"),
-		recordedBy(&p, 0), func(o *Options) { o.Limits.CopyBytes = 3 << 10 })
-	s.g.RecordRest(whittle.All)
+		recordedBy(&p), func(o *Options) { o.Limits.CopyBytes = 3 << 10 })
+	s.g.SetRecording(whittle.All, 0)
 	for range 5 {
 		resp, err := http.Get(s.url + "/x")
 		if err != nil {
@@ -193,7 +193,7 @@ func TestRecordKeepsConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.RecordRest(whittle.Percent(50))
+	g.SetRecording(whittle.Percent(50), 0)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func BenchmarkRecord(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			g.RecordRest(way.share)
+			g.SetRecording(way.share, 0)
 			b.ReportAllocs()
 			for b.Loop() {
 				if w := inMemory(g, httptest.NewRequest("GET", "/work", nil)); w.Code != 200 {

@@ -320,7 +320,7 @@ func TestCorpusThroughTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.RecordRest(whittle.All)
+	g.SetRecording(whittle.All, 0)
 	front := httptest.NewServer(g)
 	client := &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},

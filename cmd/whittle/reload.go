@@ -110,7 +110,19 @@ func (d *deployment) reload(why string) {
 }
 
 func (d *deployment) put(next *config.File) error {
-	return d.control.Reload(next.Routes, func() error { return d.gateway.Reload(next.Monolith, next.Routes) })
+	return d.control.Reload(next.Routes, func() error { return d.swap(next) })
+}
+
+// swap brings another table in force, and what is recorded of it.
+func (d *deployment) swap(next *config.File) error {
+	if err := d.records.put(next); err != nil {
+		return err
+	}
+	if err := d.gateway.Reload(next.Monolith, next.Routes); err != nil {
+		return errors.Join(err, d.records.put(d.config()))
+	}
+	setRecording(d.gateway, next)
+	return nil
 }
 
 func hintOf(err error) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/capture/redact"
 	"whittle/compare"
 	"whittle/config"
 	"whittle/transcode"
@@ -44,6 +45,9 @@ func readConfig(path string) (*config.File, error) {
 		return nil, err
 	}
 	var faults []error
+	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
+		faults = append(faults, inConfig("redact", err))
+	}
 	for i, r := range f.Routes {
 		if r.Candidate == nil {
 			continue

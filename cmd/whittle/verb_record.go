@@ -1,7 +1,8 @@
 package main
 
-// recordVerb is the exchange log on the command line.
+// recordVerb keeps exchanges, and is the exchange log on the command line.
 type recordVerb struct {
+	Live   recordLive   `cmd:"" default:"withargs" help:"Record what passes to a monolith and back (the default)."`
 	Ls     recordLs     `cmd:"" help:"Say what a log has: routes, targets, answers, times."`
 	Show   recordShow   `cmd:"" help:"Show a log's exchanges, as they come if asked to."`
 	Export recordExport `cmd:"" help:"Write a log as an HTTP Archive (HAR)."`

@@ -79,6 +79,7 @@ type deployment struct {
 	gateway *gateway.Gateway
 	control *control.Controller
 	admin   *adminServer // nil where it is switched off
+	records *recording
 	public  net.Listener
 	// stopTraces flushes the spans that wait for export.
 	stopTraces func(context.Context) error
@@ -102,6 +103,9 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		return nil, err
 	}
 	d.stopTraces = stop
+	if d.records, err = newRecording(f, log); err != nil {
+		return nil, err
+	}
 	d.gateway, err = gateway.New(gateway.Options{
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
@@ -113,6 +117,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		Observe: func(x *whittle.Exchange) string { return d.control.Observe(x) },
 		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
 		Tripped: func(route, reason string) { d.control.Tripped(route, reason) },
+		Record:  d.records.take,
 		Tracer:  tracer,
 		Access:  accessLog(log, f.Log),
 		Log:     log,
@@ -120,13 +125,15 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 	if err != nil {
 		return nil, err
 	}
+	setRecording(d.gateway, f)
 	d.control, err = control.New(control.Options{
-		Store:   d.store,
-		Routes:  f.Routes,
-		Apply:   d.gateway.Apply,
-		Ledger:  d.gateway.Ledger,
-		Restore: d.gateway.Restore,
-		Log:     log,
+		Store:    d.store,
+		Routes:   f.Routes,
+		Apply:    d.gateway.Apply,
+		Ledger:   d.gateway.Ledger,
+		Restore:  d.gateway.Restore,
+		NewJudge: control.Redacting(d.records),
+		Log:      log,
 	})
 	if err != nil {
 		return nil, err
@@ -176,6 +183,7 @@ func (d *deployment) abandon() {
 	if d.public != nil {
 		d.public.Close()
 	}
+	d.records.close()
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			d.log.Error("close state", "error", err)
@@ -221,6 +229,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
 	defer cancel()
 	err = errors.Join(err, d.gateway.Close(grace))
+	d.records.close()
 	stopDeciding()
 	err = errors.Join(err, <-decided, d.store.Close())
 	if flush := d.stopTraces(grace); flush != nil {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"whittle"
+	"whittle/capture/journal"
+	"whittle/capture/recorder"
+	"whittle/config"
+	"whittle/gateway"
+)
+
+type recordLive struct {
+	Listen   string        `default:":8080" placeholder:"ADDRESS" help:"Where users' requests arrive (${default})."`
+	Monolith string        `required:"" placeholder:"URL" help:"The server that answers them."`
+	To       string        `required:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
+	Sample   share         `default:"100%" help:"Part of the connections that are recorded, each without gaps for a minute at a time (${default})."`
+	MaxBody  bytesFlag     `default:"1MiB" placeholder:"SIZE" help:"Leave out longer bodies (${default})."`
+	MaxBytes bytesFlag     `default:"1GiB" placeholder:"SIZE" help:"Of the folder; the oldest exchanges go first (${default})."`
+	MaxAge   time.Duration `default:"168h" placeholder:"DURATION" help:"Of an exchange (${default})."`
+	For      time.Duration `placeholder:"DURATION" help:"End by itself after so long."`
+	redacting
+	JSON string `name:"json" placeholder:"FILE" help:"At the end, write what was recorded as JSON (\"-\": standard output)."`
+}
+
+// share is a part of the traffic as a flag.
+type share whittle.Share
+
+// UnmarshalText reads "10%".
+func (s *share) UnmarshalText(b []byte) error {
+	v, err := config.ParseShare(string(b))
+	*s = share(v)
+	return err
+}
+
+// bytesFlag is a size as a flag.
+type bytesFlag int64
+
+// UnmarshalText reads "64MiB".
+func (s *bytesFlag) UnmarshalText(b []byte) error {
+	v, err := config.ParseSize(string(b))
+	*s = bytesFlag(v)
+	return err
+}
+
+// Help gives the examples.
+func (recordLive) Help() string {
+	return `Stands in front of a monolith, passes every request on untouched, and keeps what was asked and answered. What is secret is taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what there is no room for is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
+
+To record a part of what a running gateway passes on, say record: in its config instead.
+
+Exit status: 0 ended as asked; 1 the disk failed and exchanges were lost; 2 bad usage; 3 could not run.
+
+Examples:
+  whittle record --listen :8080 --monolith http://127.0.0.1:3000 --to recorded
+  whittle record --monolith http://127.0.0.1:3000 --to recorded --sample 10% --max-bytes 200MiB --for 10m
+  whittle record --monolith http://127.0.0.1:3000 --to recorded --redact-field phone --redact-path '$.user.address'
+  whittle record ls recorded            # what is in it`
+}
+
+// recordedSummary is what the verb says at its end.
+type recordedSummary struct {
+	Dir      string `json:"dir"`
+	Recorded int64  `json:"recorded"`
+	// BodiesLeftOut of them could not be redacted, or were too long.
+	BodiesLeftOut int64 `json:"bodies_left_out"`
+	Bytes         int64 `json:"bytes"`
+	Shed          int64 `json:"shed"`
+	// Skipped were streams, upgrades, or given up by their client.
+	Skipped int64   `json:"skipped"`
+	Lost    int64   `json:"lost"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Run records until ctx ends.
+func (v *recordLive) Run(ctx context.Context, s streams) error {
+	redactor, err := v.redactor(v.To)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(s.err, nil))
+	rec, err := recorder.Open(recorder.Options{
+		Dir: v.To, Journal: journal.Options{MaxBytes: int64(v.MaxBytes), MaxAge: v.MaxAge}, Redactor: redactor, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	sum := recordedSummary{Dir: v.To}
+	err = v.record(ctx, s, rec, log, &sum)
+	err = errors.Join(err, rec.Close())
+	sum.of(rec)
+	if v.JSON != "" {
+		err = errors.Join(err, writeJSON(s, v.JSON, sum))
+	}
+	if err == nil && sum.Lost > 0 {
+		err = whittle.Errorf(whittle.FallsShort, "%d exchanges were lost because the disk failed", sum.Lost)
+	}
+	return err
+}
+
+// record serves until ctx ends, and says how it goes.
+func (v *recordLive) record(ctx context.Context, s streams, rec *recorder.Recorder, log *slog.Logger, sum *recordedSummary) error {
+	g, err := gateway.New(gateway.Options{
+		Monolith: whittle.Upstream{URL: v.Monolith, Timeout: time.Minute, MaxAnswer: 4 << 20, MaxConns: 1024},
+		Record:   rec.Offer, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	g.SetRecording(whittle.Share(v.Sample), int64(v.MaxBody))
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", v.Listen)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "listen on %s: %w", v.Listen, err).
+			WithHint("is another process there? Choose another address by --listen.")
+	}
+	if v.For > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, v.For)
+		defer stop()
+	}
+	begun := time.Now()
+	screen := newScreen(s)
+	screen.say("recording public=%s monolith=%s to=%s", l.Addr(), v.Monolith, v.To)
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(ctx, l) }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			sum.count(g, rec)
+			screen.progress("%s", sum.line())
+			continue
+		case err = <-ended:
+		}
+		break
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err = errors.Join(err, g.Close(grace), rec.Close())
+	sum.count(g, rec)
+	sum.Seconds = time.Since(begun).Seconds()
+	screen.say("%s, in %s", sum.line(), time.Since(begun).Round(time.Second))
+	screen.say("in %s; look at it with: whittle record ls %s", v.To, v.To)
+	screen.say("%s tells which token stands for which guess: keep it apart from the log", recorder.KeyPath(v.To))
+	return err
+}
+
+func (r *recordedSummary) count(g *gateway.Gateway, rec *recorder.Recorder) {
+	c := g.Records()
+	r.Shed, r.Skipped = c.Shed, c.Skipped
+	r.of(rec)
+}
+
+func (r *recordedSummary) of(rec *recorder.Recorder) {
+	c := rec.Counts()
+	r.Recorded, r.BodiesLeftOut, r.Bytes, r.Lost = c.Recorded, c.Bodiless, c.Bytes, c.Lost+c.Dropped
+}
+
+func (r *recordedSummary) line() string {
+	line := fmt.Sprintf("%d recorded (%.1f MB before compression), %d shed", r.Recorded, float64(r.Bytes)/1e6, r.Shed)
+	for _, more := range []struct {
+		n    int64
+		what string
+	}{{r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}} {
+		if more.n > 0 {
+			line += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	return line
+}
