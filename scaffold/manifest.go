@@ -83,6 +83,15 @@ func (m *manifest) save(dir string) error {
 	return put(filepath.Join(dir, manifestName), append(b, '\n'))
 }
 
+// remember takes over what an earlier run wrote and this one did not come to.
+func (m *manifest) remember(before *manifest) {
+	for path, sum := range before.Files {
+		if _, known := m.Files[path]; !known {
+			m.Files[path] = sum
+		}
+	}
+}
+
 func put(path string, content []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o777)
 	if err == nil {

@@ -6,6 +6,7 @@ package scaffold
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"path/filepath"
 
@@ -50,7 +51,7 @@ type Project struct {
 //
 // A folder that is neither empty nor a project of an earlier run is refused. In
 // a project, files that a person has changed since are left alone.
-func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.Entry, error], o Options) (*Project, error) {
+func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.Entry, error], o Options) (made *Project, err error) {
 	before, err := readManifest(o.Dir)
 	if err != nil {
 		return nil, err
@@ -85,6 +86,13 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if p.Frozen {
 		after.Contract = before.Contract
 	}
+	defer func() {
+		if err != nil {
+			// What was written until then is known, so that the next run goes on.
+			after.remember(before)
+			err = errors.Join(err, after.save(o.Dir))
+		}
+	}()
 	if err := p.write(files, before, &after); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -203,6 +204,23 @@ func TestMakeRefuses(t *testing.T) {
 	}
 	if inside, err := os.ReadDir(foreign); err != nil || len(inside) != 1 {
 		t.Errorf("the foreign folder has %v, %v", inside, err)
+	}
+}
+
+// TestWithoutGo: what needs no Go is written, and the next run goes on.
+func TestWithoutGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	_, err := Make(t.Context(), shopContract(), nil, Options{Dir: dir})
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok || e.Code != whittle.Unavailable || !strings.Contains(e.Hint, "https://go.dev/dl/") {
+		t.Fatalf("Make = %v", err)
+	}
+	t.Setenv("PATH", path)
+	p, err := Make(t.Context(), shopContract(), nil, Options{Dir: dir})
+	if err != nil || len(p.Kept) > 0 || !slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") {
+		t.Fatalf("Make again = %+v, %v", p, err)
 	}
 }
 
