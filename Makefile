@@ -102,7 +102,7 @@ need-node:
 	@v=$$(node --version); v=$${v#v}; [ "$${v%%.*}" -ge 20 ] || { echo "Node.js 20 or newer is needed, $$v is here: https://nodejs.org/en/download" >&2; exit 1; }
 
 .PHONY: lint
-lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-generated ## format, linters, dead code, generated code
+lint: need-go $(TOOL_gofumpt) $(TOOL_golangci-lint) $(TOOL_deadcode) check-generated check-parts ## format, linters, dead code, generated code
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '/rpc/')); [ -z "$$out" ] || { echo "not gofumpt'ed (run make format):"; echo "$$out"; exit 1; }
 	@$(TOOLS)/golangci-lint run ./...
 	@out=$$($(TOOLS)/deadcode -test ./...); [ -z "$$out" ] || { echo "dead code:"; echo "$$out"; exit 1; }
@@ -115,6 +115,13 @@ format: $(TOOL_gofumpt) ## gofumpt over everything
 generate: $(GENERATORS) ## stubs and descriptor from the contracts
 	@cd systems/count && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate && $(TOOLS)/buf build --as-file-descriptor-set --exclude-source-info -o count.binpb
 	@cd systems/emojify && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate
+
+.PHONY: dashboard-parts check-parts
+dashboard-parts: need-node dashboard/parts/node_modules/.installed ## the dashboard's front-end parts, as pinned in dashboard/parts
+	@dashboard/parts/build.sh dashboard/page/parts
+check-parts: need-node dashboard/parts/node_modules/.installed
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && dashboard/parts/build.sh "$$tmp" && diff -r dashboard/page/parts "$$tmp" \
+	 || { echo "the dashboard's parts are not what is pinned: run make dashboard-parts" >&2; exit 1; }
 
 .PHONY: check-generated
 check-generated: $(GENERATORS)
@@ -159,4 +166,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules)
+	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) dashboard/parts/node_modules

@@ -33,9 +33,9 @@ export function BoundPlot({ bound: b, series, by }) {
   });
   const words = p => `${f(p.low)} to ${f(p.high)}`;
   const tell = (u, index) => {
-    if (index === null || index === undefined || !u) return `Now: ${words(last)}`;
+    if (index === null || index === undefined || !u) return `Now: ${words(b)}`;
     const [x, highs, lows] = u.data;
-    if (x[index] === undefined) return `Now: ${words(last)}`;
+    if (x[index] === undefined) return `Now: ${words(b)}`;
     return `${overTime ? hour(x[index] * 1000) : `${count(x[index])} exchanges`}: ${words({ low: lows[index], high: highs[index] })}`;
   };
   return html`<${Plot} make=${make} look=${`${by} ${low} ${high}`} data=${data} tell=${tell}

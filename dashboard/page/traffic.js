@@ -50,7 +50,7 @@ function SidesPlot({ plot, points }) {
   const tell = (u, index) => {
     const i = u && index !== null && index !== undefined && u.data[0][index] !== undefined ? index : null;
     const [x, m, k] = u && i !== null ? u.data : data, at = i ?? data[0].length - 1;
-    return `${i === null ? 'Now' : hour(x[at] * 1000)}: monolith ${of(m[at])}, candidate ${of(k[at])}`;
+    return `${hour(x[at] * 1000)}: monolith ${of(m[at])}, candidate ${of(k[at])}`;
   };
   return html`<figure><figcaption><h3>${plot.title}</h3></figcaption>
     <${Plot} make=${make} data=${data} tell=${tell} label=${`${plot.title} over time. ${tell(null, null)}.`} /></figure>`;
@@ -65,7 +65,7 @@ function SharePlot({ points }) {
   });
   const tell = (u, index) => {
     const at = u && index !== null && index !== undefined && u.data[0][index] !== undefined ? index : data[0].length - 1;
-    return `${at === data[0].length - 1 ? 'Now' : hour(data[0][at] * 1000)}: the candidate answers ${data[1][at]} %`;
+    return `${hour(data[0][at] * 1000)}: the candidate answers ${data[1][at]} %`;
   };
   return html`<figure><figcaption><h3>Candidate’s share</h3></figcaption>
     <${Plot} make=${make} data=${data} tell=${tell} label=${`The candidate’s share over time. ${tell(null, null)}.`} /></figure>`;

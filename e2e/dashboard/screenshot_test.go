@@ -40,7 +40,7 @@ func TestScreenshot(t *testing.T) {
 	users(t, g.public, 4, func(client *http.Client, base string, i int) error {
 		return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{20_000, 5000, 50_000}[i%3]), i)
 	})
-	b.Size(1280, 1180)
+	b.Size(1280, 1126)
 	b.Prefer("prefers-color-scheme", "light")
 	b.Go(g.url() + count)
 	b.Until(`document.querySelector('.stand .large:not(.verdict)').textContent.match(/^(25|50)/) && document.querySelectorAll('.bound .uplot').length === 4`)
