@@ -57,7 +57,7 @@ func normal(dst, name []byte) []byte {
 // secretPath reports whether a field of this name is secret. The name may have
 // parts: user[password], user.password, wsse:Password.
 func (w *work) secretPath(name []byte) bool {
-	if len(name) < 2 || len(name) > maxName {
+	if len(name) == 0 || len(name) > maxName {
 		return false
 	}
 	slot := &w.seen[slotOf(name)%uint32(len(w.seen))]
@@ -100,7 +100,7 @@ func (w *work) secretParts(name []byte) bool {
 // secretName judges a name in its normal form; more are those of the rules.
 func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
 	switch {
-	case len(plain) < 2, r.kept[string(plain)]:
+	case len(plain) == 0, r.kept[string(plain)]:
 		return false
 	case more[string(plain)], exactNames[string(plain)]:
 		return true

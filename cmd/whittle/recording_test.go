@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle/capture"
+	"whittle/capture/journal"
+)
+
+// until polls until a condition holds.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(scriptPatience); !ok(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("waited for %s", what)
+		}
+	}
+}
+
+func entriesOf(t *testing.T, dir string) (list []*capture.Entry) {
+	t.Helper()
+	r, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next(t.Context(), journal.Filter{})
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e.Clone())
+	}
+}
+
+// heldGateway is a running deployment that a test holds.
+type heldGateway struct {
+	t     *testing.T
+	d     *deployment
+	path  string
+	url   string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// runs starts a gateway with a config in a folder of its own.
+func runs(t *testing.T, text string) *heldGateway {
+	t.Helper()
+	h := &heldGateway{t: t, path: filepath.Join(t.TempDir(), "whittle.yaml"), ended: make(chan error, 1)}
+	h.write(text)
+	f, err := readConfig(h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, h.stop = context.WithCancel(context.Background())
+	if h.d, err = open(ctx, f, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	h.url = "http://" + h.d.public.Addr().String()
+	ready := make(chan struct{})
+	go func() { h.ended <- h.d.serve(ctx, func() { close(ready) }) }()
+	<-ready
+	return h
+}
+
+func (h *heldGateway) write(text string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.path, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *heldGateway) file(name string) string { return filepath.Join(filepath.Dir(h.path), name) }
+
+func (h *heldGateway) ends() {
+	h.t.Helper()
+	h.stop()
+	if err := <-h.ended; err != nil {
+		h.t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func (h *heldGateway) asks(path string) {
+	h.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, h.url+path, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer s3cr3t-of-the-user")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+}
+
+func account(password string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"mail":"%s@example.com","password":"%s","n":1}`, password, password)
+	})
+}
+
+// TestNothingSecretIsShownOrKept: with no word about redaction in the config, a
+// secret in a body that differs is in no finding, no answer of the admin API,
+// no state file and no recorded exchange.
+func TestNothingSecretIsShownOrKept(t *testing.T) {
+	monolith, candidate := httptest.NewServer(account("hunter2")), httptest.NewServer(account("letmein"))
+	defer monolith.Close()
+	defer candidate.Close()
+	h := runs(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+monolith: %s
+record: {sample: 100%%}
+routes:
+  - {match: GET /user, candidate: %q}
+`, monolith.URL, candidate.URL))
+	for i := range 40 {
+		h.asks(fmt.Sprintf("/user?token=abcdef123&i=%d", i))
+	}
+	h.asks("/elsewhere")
+	adminURL := "http://" + h.d.adminAddr()
+	until(t, "the comparison to be on disk", func() bool {
+		for _, r := range h.d.control.Status() {
+			if r.Verdict.Compared == 40 {
+				return true
+			}
+		}
+		return false
+	})
+	var shown bytes.Buffer
+	Run(t.Context(), []string{"diffs", "GET /user", "--admin", h.d.adminAddr()}, streams{out: &shown, err: &shown})
+	if !strings.Contains(shown.String(), "$.password") || !strings.Contains(shown.String(), "redacted-") {
+		t.Errorf("diffs shows nothing:\n%s", &shown)
+	}
+	for _, path := range []string{"/api/v1/routes", "/api/v1/routes/GET%20%2Fuser", "/api/v1/config", "/metrics"} {
+		resp, err := http.Get(adminURL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(&shown, resp.Body)
+		resp.Body.Close()
+	}
+	if !strings.Contains(shown.String(), `whittle_recorder_exchanges_total{fate="recorded"}`) {
+		t.Error("the metrics do not tell of the recorder")
+	}
+	h.ends()
+	kept, err := os.ReadFile(h.file("whittle.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := entriesOf(t, h.file("recorded"))
+	if len(list) != 41 {
+		t.Errorf("%d exchanges are recorded, want 41", len(list))
+	}
+	recorded, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		recorded = append(append(recorded, e.Request.Body...), e.Answer.Body...)
+	}
+	for _, secret := range []string{"hunter2", "letmein", "abcdef123", "s3cr3t-of-the-user", "bob@"} {
+		for where, b := range map[string][]byte{"shown": shown.Bytes(), "in the state file": kept, "recorded": recorded} {
+			if bytes.Contains(b, []byte(secret)) {
+				t.Errorf("%s is %s", secret, where)
+			}
+		}
+	}
+}
+
+// TestRecordingReloads: a reload begins, changes and ends what is recorded.
+func TestRecordingReloads(t *testing.T) {
+	monolith := httptest.NewServer(account("hunter2"))
+	defer monolith.Close()
+	head := "listen: 127.0.0.1:0\nadmin: off\nmonolith: " + monolith.URL + "\n"
+	h := runs(t, head)
+	reload := func(more string) {
+		h.t.Helper()
+		h.write(head + more)
+		h.d.reload("test")
+	}
+	h.asks("/0")
+	reload("record: {sample: 100%, dir: one}\n")
+	h.asks("/1")
+	reload("record: {sample: 100%, dir: one}\nredact: {fields: [n], keep: [password]}\n")
+	h.asks("/2")
+	reload("record: {sample: 100%, dir: one}\nredact: {paths: ['$[']}\n") // refused
+	h.asks("/3")
+	reload("record: {sample: 100%, dir: one, max_bytes: 2MiB}\n")
+	h.asks("/4")
+	reload("record: {sample: off, dir: one, max_bytes: 2MiB}\nroutes: [{match: /only/, record: 100%}]\n")
+	h.asks("/5")
+	h.asks("/only/6")
+	reload("record: {sample: 100%, dir: two}\n")
+	h.asks("/7")
+	reload("")
+	h.asks("/8")
+	h.ends()
+	var got []string
+	for _, e := range append(entriesOf(t, h.file("one")), entriesOf(t, h.file("two"))...) {
+		got = append(got, e.Request.Target)
+		rules := e.Request.Target == "/2" || e.Request.Target == "/3"
+		if strings.Contains(string(e.Answer.Body), "hunter2\"") != rules || strings.Contains(string(e.Answer.Body), `"n":1}`) == rules {
+			t.Errorf("%s by other rules: %s", e.Request.Target, e.Answer.Body)
+		}
+	}
+	if strings.Join(got, " ") != "/1 /2 /3 /4 /only/6 /7" {
+		t.Errorf("recorded: %v", got)
+	}
+}
+
+// lines is standard output that a test can read while it is written.
+type lines struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestRecordLive: alone in front of a monolith, until it is told to end.
+func TestRecordLive(t *testing.T) {
+	monolith := httptest.NewServer(account("hunter2"))
+	defer monolith.Close()
+	dir := filepath.Join(t.TempDir(), "log")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, said lines
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, []string{
+			"record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir, "--redact-field", "n", "--json", filepath.Join(t.TempDir(), "sum.json"),
+		}, streams{out: &out, err: &said})
+	}()
+	until(t, "the listener", func() bool { return strings.Contains(out.String(), "recording public=") })
+	_, rest, _ := strings.Cut(out.String(), "public=")
+	address, _, _ := strings.Cut(rest, " ")
+	for i := range 5 {
+		resp, err := http.Get(fmt.Sprintf("http://%s/%d?api_key=k3y-of-a-user", address, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), "hunter2") {
+			t.Errorf("the user got %s", b)
+		}
+		resp.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	if status := <-ended; status != 0 {
+		t.Errorf("exit status %d: %s", status, said.String())
+	}
+	if !strings.Contains(out.String(), "5 recorded (0.0 MB before compression), 0 shed") || !strings.Contains(out.String(), "whittle record ls "+dir) {
+		t.Errorf("it says\n%s", out.String())
+	}
+	list := entriesOf(t, dir)
+	if len(list) != 5 {
+		t.Fatalf("%d exchanges", len(list))
+	}
+	for _, e := range list {
+		if b := string(e.Answer.Body); strings.Contains(b, "hunter2") || strings.Contains(b, `"n":1}`) || strings.Contains(e.Request.Target, "k3y") || e.Conn == 0 {
+			t.Errorf("%+v %s", e, b)
+		}
+	}
+	for _, wrong := range [][]string{
+		{"record", "--to", dir}, {"record", "--monolith", monolith.URL, "--to", dir, "--sample", "10"},
+		{"record", "--monolith", monolith.URL, "--to", dir, "--redact-pattern", "(?=x)"}, {"record", "--monolith", "nowhere", "--to", dir},
+	} {
+		if status := Run(t.Context(), wrong, streams{out: &out, err: &said}); status != 2 {
+			t.Errorf("%v: exit status %d", wrong, status)
+		}
+	}
+}
