@@ -132,10 +132,15 @@ func endpoints(c *contract.Contract) []string {
 // next says how to go on.
 func (v *newVerb) next(screen *screen, p *scaffold.Project) {
 	screen.heading("Next")
-	screen.say("cd %s && make run                      the service; the monolith answers through it", v.To)
-	screen.say("whittle run -c %s    the gateway on 127.0.0.1:8080, in another terminal", filepath.Join(v.To, "whittle.yaml"))
-	screen.say("whittle load %s       users, as they were recorded", filepath.Join(v.To, "load.yaml"))
-	screen.say("%s       read the guesses; then write the logic in %s", filepath.Join(v.To, "CONTRACT.md"), filepath.Join(v.To, "internal/service"))
+	for _, step := range []struct{ do, why string }{
+		{"cd " + v.To + " && make run", "the service; the monolith answers through it"},
+		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
+		{"whittle load " + filepath.Join(v.To, "load.yaml"), "users, as they were recorded"},
+		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},
+		{filepath.Join(v.To, "internal", "service"), "a file for each method, for its own logic"},
+	} {
+		screen.say("%-40s %s", step.do, step.why)
+	}
 	for i := range p.Contract.Methods {
 		if m := &p.Contract.Methods[i]; !m.Safe {
 			screen.say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", endpoint(m))
