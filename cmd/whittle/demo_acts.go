@@ -40,12 +40,13 @@ func (d *countDemo) play(ctx context.Context) error {
 		name string
 		run  func(context.Context) error
 	}{
+		{"record what the monolith does, and read the contract off it", d.actRead},
 		{"load the monolith through the gateway", d.actSuffer},
 		{"shadow the service as it was published", d.actRefuse},
 		{"shadow the mended service", d.actProve},
 		{"shift users to it, and break it in the middle", d.actBreak},
 		{"mend it and finish the shift", d.actFinish},
-		{"load the carved endpoint as in act 1", d.actCompare},
+		{"load the carved endpoint as in act 2", d.actCompare},
 	}
 	defer func() { d.story.Seconds = time.Since(d.story.Started).Seconds() }()
 	for i, act := range acts {

@@ -37,6 +37,7 @@ type countDemo struct {
 
 	monolith, published, mended, gateway *process
 	admin                                *admin.Client
+	recorded                             bool // enough is
 	story                                countStory
 }
 
@@ -113,6 +114,9 @@ admin: 127.0.0.1:0
 monolith: http://{{.Monolith}}
 state: {{.Work}}/whittle.db
 log: {level: warn}
+{{- if .Record}}
+record: {dir: {{.Record}}, sample: 100%}
+{{- end}}
 {{- if .Candidate}}
 routes:
   - match: POST /Count
@@ -132,8 +136,11 @@ routes:
 // writeConfig puts a config in place, whole or not at all; nil leaves the
 // route without a candidate.
 func (d *countDemo) writeConfig(candidate *process) error {
-	at := struct{ Monolith, Work, Candidate, Descriptor string }{
+	at := struct{ Monolith, Work, Record, Candidate, Descriptor string }{
 		Monolith: d.monolith.public, Work: d.work, Descriptor: d.house.path("systems/count/count.binpb"),
+	}
+	if !d.recorded {
+		at.Record = d.recordedPath()
 	}
 	if candidate != nil {
 		at.Candidate = candidate.public

@@ -81,7 +81,7 @@ func (s *countStory) page() *chart.Page {
 			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
 	}
 	p.Sections = append(p.Sections, s.wonSection())
-	p.Sections = append(p.Sections, s.refusedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
+	p.Sections = append(p.Sections, s.contractSection(), s.refusedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
 	return p
 }
 
@@ -133,6 +133,24 @@ func medians(r *report.Report) []chart.Point {
 		}
 	}
 	return out
+}
+
+func (s *countStory) contractSection() chart.Section {
+	guesses := chart.Table{Caption: "Each guess, and what it stands on", Head: []string{"what", "is taken for", "and not for", "because"}}
+	for _, g := range s.Contract.Guesses {
+		guesses.Rows = append(guesses.Rows, []string{g.Path, g.Chosen, g.Against, g.Evidence})
+	}
+	both := chart.Table{Caption: fmt.Sprintf("Read off %d live exchanges, and the contract of this repository", s.Contract.Exchanges), Head: []string{"inferred", "written by hand"}}
+	for i := range max(len(s.Contract.Inferred), len(s.Contract.Seed)) {
+		var cells [2]string
+		for at, lines := range [2][]string{s.Contract.Inferred, s.Contract.Seed} {
+			if i < len(lines) {
+				cells[at] = lines[i]
+			}
+		}
+		both.Rows = append(both.Rows, cells[:])
+	}
+	return chart.Section{Title: "The contract, read off live traffic", Tables: []chart.Table{both, guesses}}
 }
 
 func (s *countStory) refusedSection() chart.Section {

@@ -15,14 +15,15 @@ type countStory struct {
 	Started time.Time     `json:"started_at"`
 	Seconds float64       `json:"duration_s"`
 	Machine table.Machine `json:"machine"`
-	// Acts that came out as they must, in order; all six make a success.
+	// Acts that came out as they must, in order; all seven make a success.
 	Acts []actOutcome `json:"acts"`
 
-	Monolith    loadBlock    `json:"monolith"`
-	AsPublished shadowBlock  `json:"as_published"`
-	Mended      shadowBlock  `json:"mended"`
-	Rollout     rolloutBlock `json:"rollout"`
-	After       loadBlock    `json:"after"`
+	Contract    contractBlock `json:"contract"`
+	Monolith    loadBlock     `json:"monolith"`
+	AsPublished shadowBlock   `json:"as_published"`
+	Mended      shadowBlock   `json:"mended"`
+	Rollout     rolloutBlock  `json:"rollout"`
+	After       loadBlock     `json:"after"`
 
 	shares []sharePoint
 	bounds []boundPoint

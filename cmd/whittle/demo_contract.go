@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/contract"
+	"whittle/contract/infer"
+)
+
+// contractBlock is what live traffic said of the contract, beside the seed's.
+type contractBlock struct {
+	Exchanges int `json:"exchanges"`
+	// Inferred and Seed are the messages in proto's words, without comments.
+	Inferred []string         `json:"inferred"`
+	Seed     []string         `json:"seed"`
+	Guesses  []contract.Guess `json:"guesses"`
+	// Unseen estimates how likely the next exchange has a shape that none had.
+	Unseen float64 `json:"unseen"`
+}
+
+// countsToRecord are what the demo's first users ask for. One sum passes 32
+// bits, as some did in the application's life.
+func countsToRecord() []int {
+	counts := []int{60_000_000}
+	for i := range 39 {
+		counts = append(counts, i*i*70)
+	}
+	return counts
+}
+
+// actRead records what the gateway passes through and reads the contract off
+// it, before anybody has written one.
+func (d *countDemo) actRead(ctx context.Context) error {
+	counts := countsToRecord()
+	for _, n := range counts {
+		if err := d.ask(ctx, n); err != nil {
+			return err
+		}
+	}
+	c, err := d.inferred(ctx, len(counts))
+	if err != nil {
+		return err
+	}
+	d.recorded = true
+	if err := d.writeConfig(nil); err != nil { // and no more is recorded
+		return err
+	}
+	if len(c.Methods) != 1 {
+		return fmt.Errorf("%d endpoints were inferred of one", len(c.Methods))
+	}
+	m := &c.Methods[0]
+	seed, err := os.ReadFile(d.house.path("systems/count/count.proto"))
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "read the seed's contract: %w", err)
+	}
+	d.story.Contract = contractBlock{
+		Exchanges: m.Seen, Inferred: declared(string(c.Proto())), Seed: declared(string(seed)), Guesses: m.Guesses, Unseen: m.Novelty,
+	}
+	d.sayContract()
+	return wideEnough(c, m)
+}
+
+// wideEnough holds the inferred answer to what was recorded: a 64-bit sum in a
+// text.
+func wideEnough(c *contract.Contract, m *contract.Method) error {
+	if m.HTTP.Answer.Form != contract.Text {
+		return fmt.Errorf("the answer is read as %s, not as a text with a number in it", m.HTTP.Answer.Form)
+	}
+	for _, msg := range c.Messages {
+		if msg.Name != m.Output {
+			continue
+		}
+		if len(msg.Fields) == 1 && (msg.Fields[0].Type == contract.Int64 || msg.Fields[0].Type == contract.Uint64) {
+			return nil
+		}
+		return fmt.Errorf("the answer is %+v, not one integer of 64 bits", msg.Fields)
+	}
+	return fmt.Errorf("the contract has no message %s", m.Output)
+}
+
+// ask counts through the gateway, as a user does.
+func (d *countDemo) ask(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.gateway.public+"/Count", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
+	if err != nil {
+		return whittle.Errorf(whittle.Internal, "ask for a count: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return whittle.Errorf(whittle.Unavailable, "ask for a count: %w", err)
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the answer is %s", resp.Status)
+	}
+	return err
+}
+
+// inferred waits until n exchanges are on disk, and infers.
+func (d *countDemo) inferred(ctx context.Context, n int) (*contract.Contract, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		c, err := d.infer(ctx)
+		if err == nil && len(c.Methods) > 0 && c.Methods[0].Seen >= n {
+			return c, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, whittle.Errorf(whittle.FallsShort, "waited 10s for %d exchanges to be recorded: %w", n, err)
+		case <-poll.C:
+		}
+	}
+}
+
+func (d *countDemo) infer(ctx context.Context) (*contract.Contract, error) {
+	source, err := openSource(d.recordedPath(), "", []string{demoRoute})
+	if err != nil {
+		return nil, err
+	}
+	return source.contract(ctx, d.screen, infer.Options{Package: "count.v1", Service: "CountService"})
+}
+
+func (d *countDemo) recordedPath() string { return filepath.Join(d.work, "recorded") }
+
+// declared gives a .proto file's services and messages without its comments.
+func declared(proto string) []string {
+	var lines []string
+	for line := range strings.Lines(proto) {
+		line = strings.TrimRight(line, "\n")
+		word := strings.TrimSpace(line)
+		switch {
+		case word == "", strings.HasPrefix(word, "//"), strings.HasPrefix(word, "syntax "), strings.HasPrefix(word, "option "), strings.HasPrefix(word, "package "):
+		default:
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (d *countDemo) sayContract() {
+	b := &d.story.Contract
+	d.screen.say("%-60s %s", fmt.Sprintf("read off %d live exchanges", b.Exchanges), "the contract of this repository")
+	for i := range max(len(b.Inferred), len(b.Seed)) {
+		left, right := "", ""
+		if i < len(b.Inferred) {
+			left = b.Inferred[i]
+		}
+		if i < len(b.Seed) {
+			right = b.Seed[i]
+		}
+		d.screen.say("  %-58s   %s", left, right)
+	}
+	for _, g := range b.Guesses {
+		sayGuess(d.screen, g)
+	}
+	d.screen.say("The published contract had the sum in 32 bits, which the first large count would have shown to be too few.")
+}
