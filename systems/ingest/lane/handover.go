@@ -25,7 +25,7 @@ func (h *handover) give(rwc net.Conn, read []byte) {
 	// What the lane has set is not net/http's; where this fails, so does what
 	// net/http does next.
 	_ = rwc.SetDeadline(time.Time{})
-	c := net.Conn(rwc)
+	c := rwc
 	if len(read) > 0 {
 		c = &resumed{Conn: rwc, read: append([]byte(nil), read...)}
 	}

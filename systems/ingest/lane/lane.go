@@ -69,11 +69,11 @@ func (s *Server) Serve(l net.Listener) error {
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
 	h := newHandover(l.Addr())
-	left := make(chan error, 1)
-	go func() { left <- s.http.Serve(h) }()
+	var others sync.WaitGroup
+	others.Go(func() { _ = s.http.Serve(h) }) // it ends when h does
 	err := s.accept(l, h)
 	_ = h.Close() // it cannot fail
-	<-left
+	others.Wait()
 	s.mu.Lock()
 	delete(s.listeners, l)
 	s.mu.Unlock()

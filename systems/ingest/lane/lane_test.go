@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -111,7 +112,7 @@ func open(t *testing.T, h *http.Server) *stage {
 	go func() { s.ended <- s.server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.server.Close()
-		if err := <-s.ended; err != http.ErrServerClosed {
+		if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("Serve gave %v", err)
 		}
 	})
@@ -350,7 +351,7 @@ func TestClosesWhoIsSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		back, err := io.ReadAll(c)
-		if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 			t.Errorf("%s: the connection stays", name)
 		}
 		late := strings.Contains(string(back), "i/o timeout") && strings.Contains(string(back), "Connection: close")
@@ -377,7 +378,7 @@ func TestClientGoneInMidBody(t *testing.T) {
 	c.Close()
 	select {
 	case err := <-told:
-		if err != io.ErrUnexpectedEOF {
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%v", err)
 		}
 	case <-time.After(patience):
@@ -507,13 +508,13 @@ func TestServeSaysWhatFailed(t *testing.T) {
 	}
 	s := New(&http.Server{Handler: http.HandlerFunc(echo)})
 	l.Close()
-	if err := s.Serve(l); err == nil || err == http.ErrServerClosed {
+	if err := s.Serve(l); err == nil || errors.Is(err, http.ErrServerClosed) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := s.Serve(l); err != http.ErrServerClosed {
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		t.Errorf("%v", err)
 	}
 }
