@@ -29,12 +29,21 @@ import (
 // The demo's traffic and measurements.
 const (
 	emojifyRate     = 20 // pictures a second
-	emojifyLoad     = 8 * time.Second
-	emojifyProfile  = 5 * time.Second // as long as the seed's author profiled
-	emojifyRuns     = 5
 	emojifyRunTime  = time.Second
 	emojifyFall     = 0.90 // of the CPU per request, when the line goes
 	emojifyWaitsFor = 60 * time.Second
+)
+
+// emojifyTimes is how long the demo measures.
+type emojifyTimes struct {
+	load, profile time.Duration
+	runs          int // of the guard
+}
+
+// The seed's author profiled for five seconds.
+var (
+	emojifyWhole = emojifyTimes{load: 8 * time.Second, profile: 5 * time.Second, runs: 5}
+	emojifyShort = emojifyTimes{load: 3 * time.Second, profile: 3 * time.Second, runs: 3}
 )
 
 // emojifyDemo owns the processes and tells the story.
@@ -42,6 +51,7 @@ type emojifyDemo struct {
 	screen *screen
 	house  checkout
 	work   string
+	times  emojifyTimes
 
 	cache, facebox, api *process
 	picture             string // the path of a finished one
@@ -57,6 +67,7 @@ type emojifyStory struct {
 	With    emojifyScene   `json:"with_the_line"`
 	Without emojifyScene   `json:"without_it"`
 	Fall    float64        `json:"cpu_per_request_fell_by"` // 0.9: to a tenth
+	Target  float64        `json:"target"`                  // of the fall
 	Guard   *guard.Verdict `json:"guard_when_it_comes_back"`
 }
 
@@ -71,13 +82,16 @@ type emojifyScene struct {
 	Profile  *report.Report `json:"profile"`
 }
 
-func newEmojifyDemo(ctx context.Context, s *screen, work string) (_ *emojifyDemo, err error) {
+func newEmojifyDemo(ctx context.Context, s *screen, work string, short bool) (_ *emojifyDemo, err error) {
 	house, err := findCheckout()
 	if err != nil {
 		return nil, err
 	}
-	d := &emojifyDemo{screen: s, house: house, work: work}
-	d.story = emojifyStory{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine()}
+	d := &emojifyDemo{screen: s, house: house, work: work, times: emojifyWhole}
+	if short {
+		d.times = emojifyShort
+	}
+	d.story = emojifyStory{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine(), Target: emojifyFall}
 	defer func() {
 		if err != nil {
 			d.stopAll()
@@ -135,7 +149,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	}
 	with := &d.story.With
 	d.screen.say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
-	d.screen.heading("Act 2: profile it for five seconds")
+	d.screen.heading("Act 2: profile it for %.0f seconds", d.times.profile.Seconds())
 	if err := with.Profile.WriteFindings(d.screen.w); err != nil {
 		return err
 	}
@@ -206,7 +220,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 	g.Go(func() error {
 		defer cancel()
 		m := measuring{Duration: emojifyRunTime}
-		for range emojifyRuns {
+		for range d.times.runs {
 			taken, err := m.measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen)
 			if err != nil {
 				return err
@@ -248,7 +262,7 @@ func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadB
 // scene puts traffic on the system, first to see what it costs, then to profile
 // it: what the profiler costs is not the line's.
 func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) error {
-	b, err := d.traffic(ctx, emojifyLoad)
+	b, err := d.traffic(ctx, d.times.load)
 	if err != nil {
 		return err
 	}
@@ -256,11 +270,11 @@ func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) erro
 	s.APICPU, s.CacheCPU = b.CPUByProcess["api"], b.CPUByProcess["cache"]
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		_, err := d.traffic(ctx, emojifyProfile+2*time.Second)
+		_, err := d.traffic(ctx, d.times.profile+2*time.Second)
 		return err
 	})
 	g.Go(func() error {
-		m := measuring{Duration: emojifyProfile}
+		m := measuring{Duration: d.times.profile}
 		taken, err := m.measure(ctx, "http://"+d.api.admin, nil, d.screen)
 		if err != nil {
 			return err

@@ -44,13 +44,24 @@ func (c checkout) path(parts ...string) string {
 	return filepath.Join(append([]string{string(c)}, parts...)...)
 }
 
-// binary gives a built command's path, or says how to build it.
+// binary gives a built command's path: beside whittle itself, or in the
+// checkout. It says how to build what is missing.
 func (c checkout) binary(name string) (string, error) {
+	if exe, err := os.Executable(); err == nil {
+		if p := filepath.Join(filepath.Dir(exe), name); isFile(p) {
+			return p, nil
+		}
+	}
 	p := c.path("bin", name)
 	if _, err := os.Stat(p); err != nil {
 		return "", whittle.Errorf(whittle.Invalid, "find %s: %w", filepath.Join("bin", name), err).WithHint("build it: make build")
 	}
 	return p, nil
+}
+
+func isFile(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.Mode().IsRegular()
 }
 
 // node gives the interpreter's path after checking that a room's packages are

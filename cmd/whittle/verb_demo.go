@@ -114,7 +114,10 @@ func (v *demoIngestVerb) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type demoEmojifyVerb struct{ demoFlags }
+type demoEmojifyVerb struct {
+	demoFlags
+	Short bool `help:"Half as long: shorter loads and profiles, for CI."`
+}
 
 // Help gives the examples.
 func (demoEmojifyVerb) Help() string {
@@ -122,10 +125,11 @@ func (demoEmojifyVerb) Help() string {
 
 Examples:
   whittle demo emojify
+  whittle demo emojify --short
   whittle demo emojify --out story`
 }
 
 // Run plays the story; its error says which act did not come out.
 func (v *demoEmojifyVerb) Run(ctx context.Context, s streams) error {
-	return v.play(ctx, s, "emojify", func(screen *screen, work string) (demo, error) { return newEmojifyDemo(ctx, screen, work) })
+	return v.play(ctx, s, "emojify", func(screen *screen, work string) (demo, error) { return newEmojifyDemo(ctx, screen, work, v.Short) })
 }
