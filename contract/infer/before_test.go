@@ -37,7 +37,7 @@ func sameNumbers(t *testing.T, before, after *contract.Contract) {
 			case is == nil:
 			case is.Name != f.Name || is.JSONName() != f.JSONName():
 				t.Fatalf("%s.%s = %d is %s now", m.Name, f.Name, f.Number, is.Name)
-			case is.Type != f.Type && !(f.Type == contract.Int32 && is.Type == contract.Int64) || is.Repeated != f.Repeated || is.Map != f.Map || is.Ref != f.Ref:
+			case is.Type != f.Type && (f.Type != contract.Int32 || is.Type != contract.Int64) || is.Repeated != f.Repeated || is.Map != f.Map || is.Ref != f.Ref:
 				t.Fatalf("%s.%s = %d was %+v and is %+v", m.Name, f.Name, f.Number, f, *is)
 			}
 		}

@@ -98,14 +98,14 @@ func joinText(was *contract.Field, now typed) typed {
 	return t
 }
 
-func (s *param) says(t contract.Type) []string {
+func (p *param) says(t contract.Type) []string {
 	switch {
 	case t == contract.Int32 || t == contract.Int64:
-		return []string{fmt.Sprintf("Seen from %d to %d", s.low, s.high)}
-	case t == contract.String && s.ints > 0 && s.ints < s.n:
-		return append(s.text.says(), fmt.Sprintf("%s of %s values are integers", group(s.ints), group(s.n)))
+		return []string{fmt.Sprintf("Seen from %d to %d", p.low, p.high)}
+	case t == contract.String && p.ints > 0 && p.ints < p.n:
+		return append(p.text.says(), fmt.Sprintf("%s of %s values are integers", group(p.ints), group(p.n)))
 	case t == contract.String:
-		return s.text.says()
+		return p.text.says()
 	}
 	return nil
 }
@@ -245,6 +245,12 @@ func (i *inference) finish(m *method, at *contract.Method) {
 	g := guesser{}
 	g.walkBody(m.request, &h.Body.Unset)
 	g.walkBody(m.answer, &h.Answer.Unset)
+	if h.Body.Form == contract.Object {
+		h.Body.Unset.Omits = append(h.Body.Unset.Omits, omitted(m.input)...)
+	}
+	if h.Answer.Form == contract.Object {
+		h.Answer.Unset.Omits = append(h.Answer.Unset.Omits, omitted(m.output)...)
+	}
 	g.method(m, at)
 	at.Guesses = g.list
 	at.Compare = m.e.compare()
@@ -287,6 +293,17 @@ func (b *body) binding(fields []planned, status int) contract.Answer {
 		a.Form = contract.Object
 	}
 	return a
+}
+
+// omitted are the paths of lists and maps that only the earlier run had.
+func omitted(fields []planned) []string {
+	var out []string
+	for _, p := range fields {
+		if p.from == fromJSON && p.shape == nil && !p.typed.singular() {
+			out = append(out, "$"+step(p.key))
+		}
+	}
+	return out
 }
 
 // failures lists the answers other than the success.

@@ -197,7 +197,13 @@ func (u *classes) join(s *shape, c *class, at spot) {
 		child := c.children[k]
 		switch {
 		case child == nil:
-			c.children[k] = u.place(in, below)
+			placed := u.place(in, below)
+			// Placing what lies within may have joined this class, and given it
+			// another child.
+			if child = c.children[k]; child != nil && child != placed {
+				c.clash[k] = true
+			}
+			c.children[k] = placed
 		case u.compatible(in, child, true) || len(child.shape.keys)+len(in.keys) <= maxKeys && c.before != "":
 			u.join(in, child, below)
 		default:

@@ -84,7 +84,7 @@ func (s *shape) whyValue(t typed) string {
 	case of.objects > 0 && of.members == 0:
 		return fmt.Sprintf("All %s objects were empty", group(of.objects))
 	case len(seen) == 1:
-		return fmt.Sprintf("%s %s were all %s; it was absent, null or empty in ways that only a Value tells apart", group(of.seen), what, seen[0])
+		return fmt.Sprintf("%s %s were all %s, but what it was before, or how it was left out, only a Value tells apart", group(of.seen), what, seen[0])
 	}
 	return "Never seen with a value"
 }

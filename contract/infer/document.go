@@ -199,7 +199,7 @@ func same(a, b *value) bool { return firstDifference(a, b, "$") == "" }
 // firstDifference is the path at which two values differ, "" where they are the
 // same.
 func firstDifference(a, b *value, path string) string {
-	if a.kind != b.kind || len(a.items) != len(b.items) {
+	if a.kind != b.kind || a.kind == kindArray && len(a.items) != len(b.items) {
 		return path
 	}
 	switch a.kind {
@@ -225,6 +225,12 @@ func firstDifference(a, b *value, path string) string {
 			}
 			if d := firstDifference(&a.items[i], &b.items[j], path+step(k)); d != "" {
 				return d
+			}
+			delete(index, k)
+		}
+		for _, k := range b.keys {
+			if _, more := index[k]; more {
+				return path + step(k)
 			}
 		}
 	default:

@@ -202,7 +202,7 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 			mine = &answers{example: a.example}
 			e.answers[status] = mine
 		}
-		mine.contents.absorb(&a.contents)
+		mine.absorb(&a.contents)
 		mine.n += a.n
 		mine.types.absorb(&a.types)
 	}

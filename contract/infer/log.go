@@ -109,15 +109,26 @@ func (l *log) endpoint(x *capture.Entry, path []string) *endpoint {
 	if e := l.endpoints[k]; e != nil {
 		return e
 	}
-	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
-		if e := l.endpoints[k]; e.method == x.Request.Method && matches(e.segments, path) {
-			return e
-		}
+	if e := l.matching(x.Request.Method, path); e != nil {
+		return e
 	}
 	if len(l.endpoints) >= room*l.o.Limits.Endpoints {
 		l.collapse()
+		if e := l.matching(x.Request.Method, path); e != nil {
+			return e
+		}
 	}
 	return l.make(x.Request.Method, segments)
+}
+
+// matching finds an endpoint whose wildcards take the path.
+func (l *log) matching(method string, path []string) *endpoint {
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		if e := l.endpoints[k]; e.method == method && matches(e.segments, path) {
+			return e
+		}
+	}
+	return nil
 }
 
 func (l *log) make(method string, segments []segment) *endpoint {

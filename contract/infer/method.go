@@ -52,7 +52,7 @@ func (b *body) own() *class {
 func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 	m := &method{e: e, was: before.method(key(e.method, e.segments))}
 	a := e.answers[e.success()]
-	name := ""
+	var name string
 	if m.was != nil {
 		name = m.was.Name
 		m.m.Input, m.m.Output = m.was.Input, m.was.Output

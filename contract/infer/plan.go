@@ -187,9 +187,10 @@ func (i *inference) put(b *body) {
 		b.root = i.classes.place(in, at)
 	case in != nil:
 		b.wrapped = true
-		if how == kindArray {
+		switch how {
+		case kindArray:
 			at.path = "$[*]"
-		} else if how == kindObject {
+		case kindObject:
 			at.path = "$.*"
 		}
 		b.root = i.classes.place(in, at)

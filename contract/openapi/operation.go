@@ -104,10 +104,11 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		name, open := strings.CutPrefix(s, "{")
 		name, closed := strings.CutSuffix(name, "}")
 		if !open && !closed {
-			if segments[i], err = url.PathUnescape(s); err != nil || strings.ContainsAny(s, "{}") {
+			literal, bad := url.PathUnescape(s)
+			if bad != nil || strings.ContainsAny(s, "{}") {
 				return nil, "its path has " + strconv.Quote(s) + ", which is no literal", nil
 			}
-			segments[i] = url.PathEscape(segments[i])
+			segments[i] = url.PathEscape(literal)
 			continue
 		}
 		if !open || !closed || strings.ContainsAny(name, "{}") {
@@ -296,7 +297,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		if err != nil {
 			return nil, "", err
 		}
-		code := 0
+		var code int
 		switch upper := strings.ToUpper(k); {
 		case upper == "2XX", upper == "DEFAULT" && len(responses.keys) == 1:
 			code = 200
@@ -339,10 +340,10 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		keys[i] = fields[i].JSON
 	}
 	nameFields(fields, contract.NewFieldNames(keys...))
-	switch {
-	case a.Form == contract.Whole:
+	switch a.Form {
+	case contract.Whole:
 		a.Field = fields[0].Name
-	case a.Form == contract.Text:
+	case contract.Text:
 		a.Parts = []contract.Part{{Field: fields[0].Name}}
 	}
 	return number(fields), "", nil

@@ -22,17 +22,16 @@ func (r *reader) bind(m *contract.Method, d protoreflect.MethodDescriptor) error
 		return err
 	}
 	if rule != nil {
-		switch why := r.bindRule(m, d, rule); {
-		case why == "":
+		why := r.bindRule(m, d, rule)
+		if why == "" {
 			if len(rule.GetAdditionalBindings()) > 0 {
 				r.guess("google.api.http", "the first binding", "additional bindings", fmt.Sprintf("%d further bindings are not taken over", len(rule.GetAdditionalBindings())))
 			}
-			m.Safe = m.HTTP.Method == "GET"
+			m.Safe = rule.GetGet() != ""
 			return nil
-		default:
-			r.guess("google.api.http", "a POST of the procedure's path", "the rule", why)
-			m.HTTP = contract.Binding{Answer: contract.Answer{Status: 200, ContentType: "application/json", Form: contract.Object}}
 		}
+		r.guess("google.api.http", "a POST of the procedure's path", "the rule", why)
+		m.HTTP = contract.Binding{Answer: contract.Answer{Status: 200, ContentType: "application/json", Form: contract.Object}}
 	}
 	m.HTTP.Method = "POST"
 	m.HTTP.Pattern = fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name())

@@ -1,0 +1,254 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+)
+
+func TestTextsAreTemplates(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		texts []string
+		want  string // holes as <name:type>
+	}{
+		{"a number", []string{"Counted to 500047951 \n", "Counted to 0 \n"}, "Counted to <counted:int64> \n"},
+		{"the same each time", []string{"Counted to 5 \n", "Counted to 5 \n"}, "Counted to <counted:int64> \n"},
+		{"no number", []string{"OK", "OK"}, "OK"},
+		{"leading zeros", []string{"code 007", "code 12"}, "code <code:string>"},
+		{"a name of any length", []string{"Hello Ann, you have 3 mails", "Hello Jan de Wit, you have 12 mails"}, "Hello <hello:string>, you have <mails:int64> mails"},
+		{"a number alone", []string{"17", "-4"}, "<value:int64>"},
+		{"nothing in common", []string{"<p>one two</p>", "quite another", "3"}, "<text:string>"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var log []*capture.Entry
+			for _, s := range tc.texts {
+				log = append(log, text("GET", "/t", s))
+			}
+			c := learn(t, Options{}, log...)
+			got := ""
+			for _, p := range c.Methods[0].HTTP.Answer.Parts {
+				got += p.Literal
+				if f := namedField(c.Message(c.Methods[0].Output), p.Field); f != nil {
+					got += "<" + f.Name + ":" + string(f.Type) + ">"
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if a := c.Methods[0].HTTP.Answer; a.ContentType != "text/html; charset=utf-8" {
+				t.Errorf("content type %q", a.ContentType)
+			}
+		})
+	}
+}
+
+func TestPathsAreEndpoints(t *testing.T) {
+	var log []*capture.Entry
+	for _, target := range []string{
+		"/users/1", "/users/2", "/users/me", "/users/7/orders/ord-0012", "/v2/files/9f8e7d6c5b4a", "/users/", "/a%20b/1",
+	} {
+		log = append(log, entry("GET", target, "", `{"a":1}`))
+	}
+	for i := range 20 {
+		log = append(log, entry("GET", fmt.Sprintf("/articles/about-%c", 'a'+i), "", `{"title":"x","body":"y"}`))
+	}
+	log = append(log, entry("POST", "/users/1/activate", "", `{}`), entry("POST", "/users", `{"name":"x"}`, `{"id":1}`))
+	routed := entry("GET", "/x/anything", "", `1`)
+	routed.Route = "GET /x/{userName}"
+	c := learn(t, Options{}, append(log, routed)...)
+	got := map[string]string{}
+	for _, m := range c.Methods {
+		got[m.HTTP.Method+" "+m.HTTP.Pattern] = m.Name
+	}
+	want := map[string]string{
+		"GET /users/{user_id}":                   "GetUser",
+		"GET /users/me":                          "GetMe",
+		"GET /users/{user_id}/orders/{order_id}": "GetUserOrder",
+		"GET /v2/files/{file_id}":                "GetFile",
+		"GET /users/{$}":                         "GetUsers",
+		"GET /a%20b/{a_b_id}":                    "GetAB",
+		"GET /articles/{article}":                "GetArticle",
+		"POST /users/{user_id}/activate":         "ActivateUser",
+		"POST /users":                            "CreateUser",
+		"GET /x/{user_name}":                     "GetX",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	var log []*capture.Entry
+	for i := range 30 {
+		target := fmt.Sprintf("/s?q=a%d&page=%d&zip=0%d&full=true&filter[name]=x", i, i, i)
+		if i%2 == 0 {
+			target += "&tag=a&tag=b"
+		}
+		log = append(log, entry("GET", target, "", `[]`))
+	}
+	c := learn(t, Options{}, log...)
+	got := map[string]string{}
+	m := c.Methods[0]
+	for _, p := range m.HTTP.Query {
+		f := namedField(c.Message(m.Input), p.Field)
+		got[p.Name] = fmt.Sprint(f.Name, " ", f.Type, f.Repeated, f.Optional)
+	}
+	want := map[string]string{
+		"q": "q string false false", "page": "page int32 false false", "zip": "zip string false false", "full": "full bool false false",
+		"filter[name]": "filter_name string false false", "tag": "tag string true false",
+	}
+	for k := range want {
+		want[k] = strings.NewReplacer("string false", "stringfalse", "int32 false", "int32false", "bool false", "boolfalse", "string true", "stringtrue").Replace(want[k])
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	few := learn(t, Options{}, log[:3]...)
+	if f := namedField(few.Message("ListSRequest"), "page"); f != nil && !f.Optional {
+		t.Error("three requests made a parameter one that cannot be left out")
+	}
+}
+
+func TestFormsAndPathsBesideBodies(t *testing.T) {
+	form := entry("POST", "/login/5?id=7", "", `{"ok":true}`)
+	form.Request.Body = []byte("id=9&keep=true&user=a%26b")
+	form.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	c := learn(t, Options{}, form, entry("PUT", "/users/5", `{"user_id":5,"userId":6,"path":"x"}`, `{}`))
+	m := methodOf(t, c, "PostLogin")
+	if m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 3 || m.Safe {
+		t.Errorf("%+v", m.HTTP.Body)
+	}
+	compiles(t, c)
+}
+
+func TestComparisonsAreSuggested(t *testing.T) {
+	var random, noisy, shuffled []*capture.Entry
+	for i := range 40 {
+		n := 1000 * (1 + i%4)
+		x := text("POST", "/Count", fmt.Sprintf("Counted to %d \n", n*50+i%7))
+		x.Request.Body = fmt.Appendf(nil, `{"times":%d}`, n)
+		x.Request.Header["Content-Type"] = []string{"application/json"}
+		random = append(random, x)
+		noisy = append(noisy, entry("GET", "/users/1", "", fmt.Sprintf(`{"id":1,"at":"2024-01-01T00:00:%02dZ","trace":"9f8e7d6c%02d"}`, i, i)))
+		shuffled = append(shuffled, entry("GET", "/tags", "", []string{`{"tags":["a","b"],"n":2}`, `{"tags":["b","a"],"n":2}`}[i%2]))
+	}
+	for _, tc := range []struct {
+		log  []*capture.Entry
+		want contract.Compare
+	}{
+		{random, contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"}},
+		{noisy, contract.Compare{Kind: whittle.JSON, Ignore: []string{"$.at", "$.trace"}}},
+		{shuffled, contract.Compare{Kind: whittle.JSON, Unordered: []string{"$.tags"}}},
+	} {
+		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("got %+v, want %+v", got, tc.want)
+		}
+	}
+}
+
+func TestFailuresAndNovelty(t *testing.T) {
+	log := []*capture.Entry{entry("GET", "/a", "", `{"a":1}`), entry("GET", "/a", "", `{"a":2}`), entry("GET", "/a", "", `{"b":2}`)}
+	log = append(log, status(entry("GET", "/a", "", `{"error":"x"}`), 404), status(entry("GET", "/a", "", `{"error":"y"}`), 404))
+	broken := entry("GET", "/a", "", "")
+	broken.Answer = whittle.Answer{Failure: whittle.FailedTimeout}
+	m := learn(t, Options{}, append(log, broken)...).Methods[0]
+	if len(m.Failures) != 1 || m.Failures[0].Status != 404 || m.Failures[0].Count != 2 || string(m.Failures[0].Example.Body) != `{"error":"x"}` {
+		t.Errorf("%+v", m.Failures)
+	}
+	// Of five shapes {"b"} is the one seen once.
+	if m.Novelty != 0.2 || m.Seen != 3 {
+		t.Errorf("novelty %v of %d", m.Novelty, m.Seen)
+	}
+}
+
+func TestASecondRunKeepsItsPromises(t *testing.T) {
+	before := learn(t, Options{}, entry("GET", "/a", "", `{"n":1,"d":1,"s":"x","gone":[1],"o":{"p":1,"q":2}}`))
+	after := learn(t, Options{Before: before},
+		entry("GET", "/a", "", `{"n":5000000000,"d":1.5,"s":1,"o":{"p":1,"q":2,"r":3},"fresh":true}`), entry("GET", "/b", "", `1`))
+	sameNumbers(t, before, after)
+	compiles(t, after)
+	message := after.Message("GetAResponse")
+	got := map[string]string{}
+	for _, f := range message.Fields {
+		got[f.JSON] = fmt.Sprint(f.Number, " ", f.Type)
+	}
+	want := map[string]string{
+		"n": "1 int64", "d": "6 double", "s": "7 google.protobuf.Value", "gone": "4 int32", "o": "5 message", "fresh": "8 bool",
+	}
+	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(message.Reserved, []int32{2, 3}) {
+		t.Errorf("got  %v %v\nwant %v", got, message.Reserved, want)
+	}
+	if u := after.Methods[0].HTTP.Answer.Unset; !reflect.DeepEqual(u.Omits, []string{"$.gone"}) {
+		t.Errorf("%+v", u)
+	}
+	// What is not seen any more stays, with all that it refers to.
+	last := learn(t, Options{Before: after}, entry("GET", "/c", "", `1`))
+	if len(last.Methods) != 3 || last.Message("O") == nil {
+		t.Errorf("%s", last.Proto())
+	}
+}
+
+func TestCheckFindsWhatDoesNotHold(t *testing.T) {
+	c := learn(t, Options{}, entry("GET", "/a/1?p=1", "", `{"n":1}`))
+	for _, tc := range []struct {
+		x    *capture.Entry
+		want string
+	}{
+		{entry("GET", "/a/1?p=1", "", `{"n":1.5}`), "$.n is no int32"},
+		{entry("GET", "/a/1?p=1", "", `{}`), "response $.n"},
+		{entry("GET", "/a/1?p=1", "", `{"n":1,"m":2}`), "$.m has no field"},
+		{entry("GET", "/a/1?p=x", "", `{"n":1}`), "query p"},
+		{entry("GET", "/a/x?p=1", "", `{"n":1}`), "path"},
+		{entry("GET", "/a/1?p=1", "", ``), "EOF"},
+	} {
+		p, err := Check(of(tc.x), c)
+		if err != nil || p.Kept != 0 || len(p.Broken) != 1 || !strings.Contains(p.Broken[0].Path+" "+p.Broken[0].Why, tc.want) {
+			t.Errorf("%+v %v, want %s", p, err, tc.want)
+		}
+	}
+}
+
+// TestLearnGivesUpWhatDoesNotHold: a template whose hole holds the literal that
+// follows it cannot be taken apart again, so it is one text.
+func TestLearnGivesUpWhatDoesNotHold(t *testing.T) {
+	log := []*capture.Entry{
+		text("GET", "/t", "name Ann and age 5 today"), text("GET", "/t", "name Bob and age 6 today"), text("GET", "/t", "name x and age y and age 7 today"),
+	}
+	c, p, err := Learn(func() iter.Seq2[*capture.Entry, error] { return of(log...) }, Options{})
+	if err != nil || p.Kept != 3 {
+		t.Fatalf("%+v %v\n%+v", p, err, c.Methods[0].HTTP.Answer)
+	}
+}
+
+func TestNothingToInfer(t *testing.T) {
+	image := entry("GET", "/logo", "", "x")
+	image.Answer.Header["Content-Type"] = []string{"image/png"}
+	for _, tc := range []struct {
+		log  []*capture.Entry
+		o    Options
+		want string
+	}{
+		{nil, Options{}, "record some"},
+		{nil, Options{Route: "GET /x"}, "GET /x"},
+		{[]*capture.Entry{image}, Options{}, "a file"},
+		{[]*capture.Entry{status(entry("GET", "/a", "", ""), 500)}, Options{}, "no answer was a success"},
+	} {
+		_, err := Infer(of(tc.log...), tc.o)
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Code != whittle.NotFound || !strings.Contains(e.Hint, tc.want) {
+			t.Errorf("got %v %+v, want %s", err, e, tc.want)
+		}
+	}
+	torn := errors.New("torn")
+	if _, err := Infer(func(yield func(*capture.Entry, error) bool) { yield(nil, torn) }, Options{}); !errors.Is(err, torn) {
+		t.Errorf("%v", err)
+	}
+}
