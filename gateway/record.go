@@ -192,7 +192,7 @@ func (c *recording) begin(status int) {
 	if c.status != 0 || status < http.StatusOK {
 		return
 	}
-	h := c.ResponseWriter.Header()
+	h := c.Header()
 	c.status, c.head = status, endToEnd(h)
 	if isStream(h) {
 		c.answer.drop() // it may go on for hours
@@ -281,7 +281,7 @@ func (c *recording) body(from *capture, into *[]byte, truncated *bool, whole fun
 
 // trailer is what followed the answer's body, nil for nothing.
 func (c *recording) trailer() whittle.Header {
-	h := maps.Clone(c.ResponseWriter.Header())
+	h := maps.Clone(c.Header())
 	var out whittle.Header
 	for name, values := range trailersOf(h) {
 		if out == nil {

@@ -31,8 +31,8 @@ type plant struct {
 	// put makes a request, and the answer that is to be given to it, with the
 	// secret in it.
 	put func(secret string, r *sent)
-	// shape is "" for a place that is secret by its name, else the secrets that
-	// are known by their shape there.
+	// shape is "" for a place that is secret by its name, byItsShape for one
+	// where only a secret of a known shape is found.
 	shape string
 }
 
@@ -65,7 +65,7 @@ func packed(s *sent, coding string, w func(io.Writer) io.WriteCloser) {
 	s.answer.Set("Content-Encoding", coding)
 }
 
-const any = "any" // the secret is an e-mail address, a card number or a JWT
+const byItsShape = "any" // the secret is an e-mail address, a card number or a JWT
 
 // plants are the places. %s stands for the secret.
 func plants() (list []plant) {
@@ -77,7 +77,7 @@ func plants() (list []plant) {
 		add("header "+h, "", func(s string, r *sent) { r.header.Set(h, s); r.answer.Set(h, s) })
 	}
 	for _, h := range []string{"X-Note", "User-Agent", "X-Forwarded-User", "From"} {
-		add("shape in header "+h, any, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.answer.Set(h, s) })
+		add("shape in header "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.answer.Set(h, s) })
 	}
 	for _, f := range []string{"Bearer %s", "bearer  %s", "Token %s", "%s", "Digest username=\"u\", response=\"%s\"", "AWS4-HMAC-SHA256 Credential=%s/x, Signature=y"} {
 		add("Authorization: "+f, "", func(s string, r *sent) { r.header.Set("Authorization", fmt.Sprintf(f, s)) })
@@ -95,7 +95,7 @@ func plants() (list []plant) {
 		add("query in "+h, "", func(s string, r *sent) {
 			r.header.Set(h, "https://example.com/a?x=1&access_token="+url.QueryEscape(s)+"#b")
 		})
-		add("path in "+h, any, func(s string, r *sent) { r.header.Set(h, "https://example.com/u/"+url.PathEscape(s)+"/x") })
+		add("path in "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "https://example.com/u/"+url.PathEscape(s)+"/x") })
 	}
 	add("Location", "", func(s string, r *sent) {
 		r.status = http.StatusFound
@@ -122,10 +122,10 @@ func plants() (list []plant) {
 			})
 		}
 	}
-	add("shape in query", any, func(s string, r *sent) { r.target = "/x?q=" + url.QueryEscape(s) + "&p=to+" + url.QueryEscape(s) })
-	add("shape encoded twice", any, func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?q="+url.QueryEscape(s)) })
+	add("shape in query", byItsShape, func(s string, r *sent) { r.target = "/x?q=" + url.QueryEscape(s) + "&p=to+" + url.QueryEscape(s) })
+	add("shape encoded twice", byItsShape, func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?q="+url.QueryEscape(s)) })
 	add("name encoded twice", "", func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?password="+url.QueryEscape(s)) })
-	add("shape in path", any, func(s string, r *sent) { r.target = "/u/" + url.PathEscape(s) + "/x" })
+	add("shape in path", byItsShape, func(s string, r *sent) { r.target = "/u/" + url.PathEscape(s) + "/x" })
 	add("path parameter", "", func(s string, r *sent) { r.target = "/u;jsessionid=" + url.PathEscape(s) + "/x" })
 	add("Basic in a query", "", func(s string, r *sent) {
 		r.target = "/x?h=" + url.QueryEscape("Basic "+base64.StdEncoding.EncodeToString([]byte("bob:"+s)))
@@ -155,7 +155,7 @@ func plants() (list []plant) {
 		"application/grpc":                  "\x00\x00\x00\x00\x05%s",
 		"multipart/form-data; boundary=bad": "no part at all %s",
 	} {
-		add("shape in "+kind, any, func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
+		add("shape in "+kind, byItsShape, func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
 	}
 	for name, f := range map[string]string{
 		"escaped value":       `{"password":"%u"}`,
@@ -190,7 +190,7 @@ func plants() (list []plant) {
 		"gzip, x": func(w io.Writer) io.WriteCloser { return plain{w} },
 	} {
 		add(coding+" JSON", "", func(s string, r *sent) { r.both("application/json", `{"password":"`+s+`"}`); packed(r, coding, w) })
-		add(coding+" text", any, func(s string, r *sent) { r.both("text/plain", "to "+s); packed(r, coding, w) })
+		add(coding+" text", byItsShape, func(s string, r *sent) { r.both("text/plain", "to "+s); packed(r, coding, w) })
 	}
 	add("gzip that is none", "", func(s string, r *sent) {
 		r.both("application/json", `{"password":"`+s+`"}`)
@@ -225,7 +225,7 @@ func corpus() (list []planted) {
 	for _, p := range plants() {
 		var secrets []string
 		kinds := byName
-		if p.shape == any {
+		if p.shape == byItsShape {
 			kinds = byShape
 			secrets = append(secrets, fixed...)
 		}

@@ -113,7 +113,7 @@ func isText(b []byte, params string) bool {
 
 // looksLikeForm reports whether a body of no declared type is a form.
 func looksLikeForm(b []byte) bool {
-	return bytes.IndexByte(b, '=') > 0 && bytes.IndexAny(b, " \n\t<{\"") < 0
+	return bytes.IndexByte(b, '=') > 0 && !bytes.ContainsAny(b, " \n\t<{\"")
 }
 
 // decompress undoes one content coding within MaxBody.

@@ -16,7 +16,7 @@ func (t *scan) named(i, n int) int {
 	if bytes.IndexByte(name, '%') >= 0 {
 		name = unpercent(nil, name, false)
 	}
-	if !t.w.secretPath(name) && !(i < t.tagEnd && roleOf(name) == roleValue) {
+	if !t.w.secretPath(name) && (i >= t.tagEnd || roleOf(name) != roleValue) {
 		return 0
 	}
 	return t.valueAfter(i+n, isHeader(t.w, name) && t.src[i] == ':')

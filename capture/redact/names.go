@@ -89,7 +89,7 @@ func (w *work) secretParts(name []byte) bool {
 		if w.r.secretName(w.name, w.r.fields) {
 			return true
 		}
-		if name = name[i+1:]; bytes.IndexAny(name, ".[]:/") < 0 {
+		if name = name[i+1:]; !bytes.ContainsAny(name, ".[]:/") {
 			w.name = normal(w.name[:0], name)
 			return w.r.secretName(w.name, w.r.fields)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -193,8 +194,7 @@ func TestRules(t *testing.T) {
 		"keep[0]": {Keep: []string{"shape-emails"}}, "fields[0]": {Fields: []string{"--"}},
 	} {
 		_, err := New(bad, testKey)
-		var e *whittle.Error
-		if e, _ = err.(*whittle.Error); e == nil || e.Code != whittle.Invalid || e.Field != field {
+		if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.Invalid || e.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -85,7 +85,7 @@ func (t *scan) run() ([]byte, bool) {
 			i++
 			continue
 		}
-		next := 0
+		var next int
 		switch {
 		case isDigit(c):
 			next = t.number(i)

@@ -298,8 +298,10 @@ func TestRecordLive(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][]string{
-		{"record", "--to", dir}, {"record", "--monolith", monolith.URL, "--to", dir, "--sample", "10"},
-		{"record", "--monolith", monolith.URL, "--to", dir, "--redact-pattern", "(?=x)"}, {"record", "--monolith", "nowhere", "--to", dir},
+		{"record", "--to", dir},
+		{"record", "--monolith", monolith.URL, "--to", dir, "--sample", "10"},
+		{"record", "--monolith", monolith.URL, "--to", dir, "--redact-pattern", "(?=x)"},
+		{"record", "--monolith", "nowhere", "--to", dir},
 	} {
 		if status := Run(t.Context(), wrong, streams{out: &out, err: &said}); status != 2 {
 			t.Errorf("%v: exit status %d", wrong, status)
