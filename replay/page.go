@@ -45,7 +45,13 @@ func tone(v whittle.State) chart.Tone {
 
 func count(n int64) string { return chart.Number(float64(n)) }
 
-func ms(d time.Duration) string { return chart.Number(latency.Milliseconds(d)) }
+// ms is one figure of a route, where it has any.
+func ms(of *latency.Snapshot, d time.Duration) string {
+	if of.Count == 0 {
+		return "–"
+	}
+	return chart.Number(latency.Milliseconds(d))
+}
 
 func (r *Report) outcome() chart.Section {
 	s := chart.Section{Title: "What came of it", Facts: []chart.Fact{
@@ -79,7 +85,7 @@ func (r *Report) routesSection() chart.Section {
 		o := &r.Routes[i]
 		t.Rows = append(t.Rows, []string{
 			o.Route, string(o.Verdict.State), count(o.Ledger.Total), count(o.Ledger.Compared), count(o.Differing), count(o.Ledger.Failed),
-			ms(o.Recorded.P50), ms(o.Now.P50), ms(o.Recorded.P99), ms(o.Now.P99),
+			ms(&o.Recorded, o.Recorded.P50), ms(&o.Now, o.Now.P50), ms(&o.Recorded, o.Recorded.P99), ms(&o.Now, o.Now.P99),
 		})
 	}
 	return chart.Section{Title: "Routes", Tables: []chart.Table{t}}
@@ -133,9 +139,9 @@ func (r *Report) latencySection() chart.Section {
 	if r.Schedule.Speed > 0 {
 		s.Facts = append(
 			s.Facts,
-			chart.Fact{Value: ms(r.Latency.Intended.P99) + " ms", Label: "p99 from when each request was due"},
-			chart.Fact{Value: ms(r.Schedule.Late.P99) + " ms", Label: "p99 of how late requests were sent"},
-			chart.Fact{Value: ms(r.Schedule.Own.P99) + " ms", Label: "of which whittle's own lateness"},
+			chart.Fact{Value: ms(&r.Latency.Intended, r.Latency.Intended.P99) + " ms", Label: "p99 from when each request was due"},
+			chart.Fact{Value: ms(&r.Schedule.Late, r.Schedule.Late.P99) + " ms", Label: "p99 of how late requests were sent"},
+			chart.Fact{Value: ms(&r.Schedule.Own, r.Schedule.Own.P99) + " ms", Label: "of which whittle's own lateness"},
 		)
 	}
 	return s

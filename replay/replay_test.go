@@ -230,3 +230,21 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 		t.Errorf("no URL: %v", err)
 	}
 }
+
+// FuzzShape holds a shape's name to its bound, and to be the same each time.
+func FuzzShape(f *testing.F) {
+	f.Add("/a?b=1&c", "application/json", []byte(`{"a":[1,-2,0.5,"",null,{"b":true}],"c":{}}`))
+	f.Add("/?%zz", "application/x-www-form-urlencoded", []byte("a=1&b"))
+	f.Add("", "text/plain;", []byte("{} {}"))
+	f.Fuzz(func(t *testing.T, target, contentType string, body []byte) {
+		e := get(0, target, "")
+		e.Request.Header, e.Request.Body = whittle.Header{"Content-Type": {contentType}}, body
+		name := shapeOf("POST /a", e)
+		if len(name) > shapeText+20 || name != shapeOf("POST /a", e) {
+			t.Errorf("%d bytes: %q", len(name), name)
+		}
+		if key := (Key{by: byCookie, name: "a"}); key.lane(e) != "" {
+			t.Error("a request without a cookie has no key")
+		}
+	})
+}

@@ -240,7 +240,7 @@ func TestAnInterruptedReplayTellsWhatIsKnown(t *testing.T) {
 // TestMemoryStaysFlat replays 100,000 exchanges of a journal whose bodies come
 // to many times what may be held.
 func TestMemoryStaysFlat(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raced {
 		t.Skip("it sends 100,000 requests")
 	}
 	const n = 100_000

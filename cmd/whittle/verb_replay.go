@@ -259,5 +259,8 @@ func showTimes(w io.Writer, r *replay.Report) {
 }
 
 func inMilliseconds(d time.Duration) string {
+	if ms := latency.Milliseconds(d); ms >= 100 {
+		return milliseconds(ms)
+	}
 	return strconv.FormatFloat(latency.Milliseconds(d), 'g', 3, 64) + " ms"
 }

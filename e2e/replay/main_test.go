@@ -71,6 +71,13 @@ func build(dir string) error {
 // start runs a server until the test ends, and gives where it listens.
 func start(t *testing.T, argv ...string) string {
 	t.Helper()
+	url, _ := open(t, argv...)
+	return url
+}
+
+// open is start with a way to end the server as asked, before the test does.
+func open(t *testing.T, argv ...string) (url string, end func()) {
+	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -98,14 +105,17 @@ func start(t *testing.T, argv ...string) string {
 	case first := <-line:
 		for field := range strings.FieldsSeq(first) {
 			if public, ok := strings.CutPrefix(field, "public="); ok {
-				return "http://" + public
+				return "http://" + public, func() {
+					_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
+					<-ended
+				}
 			}
 		}
 		t.Fatalf("%s does not listen: %q", argv[0], first)
 	case <-time.After(patience):
 		t.Fatalf("%s did not say where it listens", argv[0])
 	}
-	return ""
+	return "", nil
 }
 
 // record asks a monolith and keeps what it answers in a journal's folder.
