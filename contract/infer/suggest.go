@@ -23,8 +23,12 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	if e.cut > 0 {
 		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", group(e.cut), group(e.seen)))
 	}
-	g.add("exchanges", "complete", "further shapes to come", fmt.Sprintf(
-		"%s exchanges; about %.2g %% of further ones have a shape that none of these had (Good and Turing)", group(e.unseen.n), 100*e.unseen.share()))
+	evidence := fmt.Sprintf("%s exchanges; about %.2g %% of further ones have a shape that none of these had (Good and Turing)", group(e.unseen.n), 100*e.unseen.share())
+	if n := float64(e.unseen.n); e.unseen.once == 0 {
+		// The rule of three: what did not happen in n trials.
+		evidence = fmt.Sprintf("%s exchanges, no shape of which came only once; less than %.2g %% of further ones have a new one", group(e.unseen.n), min(100, 300/n))
+	}
+	g.add("exchanges", "complete", "further shapes to come", evidence)
 	if g.more > 0 {
 		g.list = append(g.list, contract.Guess{Path: "guesses", Chosen: "not listed", Evidence: fmt.Sprintf("%d more", g.more)})
 	}
