@@ -153,9 +153,9 @@ func TestARoute(t *testing.T) {
 
 func TestTenThousandFindings(t *testing.T) {
 	s := different("POST /Count")
-	real := s.Verdict.Findings
+	samples := s.Verdict.Findings
 	for i := range 10_000 {
-		f := real[3]
+		f := samples[3]
 		f.Path = fmt.Sprintf("$.items[%d].price", i)
 		f.Summary = f.Path + " has another value"
 		if i%100 == 7 {

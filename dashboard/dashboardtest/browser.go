@@ -28,7 +28,7 @@ const Patience = time.Minute
 // Tab is a page in a browser.
 type Tab struct {
 	t   testing.TB
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // the browser's own life
 
 	mu       sync.Mutex // guards the following
 	expected []string

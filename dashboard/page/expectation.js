@@ -8,12 +8,17 @@ const placed = ['field', 'wrong_value'];
 // anywhere is the path of findings at places too many to list.
 const anywhere = '$..*';
 
+// hidden is what stands for a secret: the config cannot be held against it.
+const hidden = /redacted-[0-9a-f]{12}/;
+
 // narrowing says by what an entry for a finding can be narrowed.
 export const narrowing = finding => ({
   path: placed.includes(finding.kind) && finding.path && finding.path !== anywhere ? finding.path : '',
-  from: changing.includes(finding.kind) ? finding.monolith ?? '' : '',
-  to: changing.includes(finding.kind) ? finding.candidate ?? '' : '',
+  from: value(finding.kind, finding.monolith),
+  to: value(finding.kind, finding.candidate),
 });
+
+const value = (kind, shown) => (shown && changing.includes(kind) && !hidden.test(shown) ? shown : '');
 
 // entry writes the line to paste. A JSON string is a YAML string as well.
 export function entry({ kind, path, from, to, reason }) {

@@ -6,7 +6,7 @@ import { Findings } from './findings.js';
 import { basis, visible } from './format.js';
 import { Guards } from './guards.js';
 import { Ledger } from './ledger.js';
-import { status } from './live.js';
+import { link, status } from './live.js';
 import { useStore } from './store.js';
 import { At } from './time.js';
 import { Timeline } from './timeline.js';
@@ -33,8 +33,12 @@ export function RoutePage({ name, role }) {
   </div>`;
 }
 
-const Trouble = ({ problem, known }) => html`<div class="notice bad" role="alert"><p>${problem.code === 'not_found' ? html`<strong>There is no such route.</strong> The config may have changed: <a href="#/">see all routes</a>.`
+function Trouble({ problem, known }) {
+  const away = useStore(link).kind === 'lost';
+  if (known && away && problem.code !== 'not_found') return null; // the banner says so already
+  return html`<div class="notice bad" role="alert"><p>${problem.code === 'not_found' ? html`<strong>There is no such route.</strong> The config may have changed: <a href="#/">see all routes</a>.`
   : html`<strong>${known ? 'It could not be read again' : 'It could not be read'}:</strong> ${problem.message}. ${problem.hint}`}</p></div>`;
+}
 
 function Standing({ route: r }) {
   return html`<div class="standing">

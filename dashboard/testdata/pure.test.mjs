@@ -71,6 +71,7 @@ test('an entry is narrowed by what its kind can be narrowed by', () => {
   assert.deepEqual(narrowing({ kind: 'field', path: '$.a', monolith: '1', candidate: '2' }), { path: '$.a', from: '1', to: '2' });
   assert.deepEqual(narrowing({ kind: 'field', path: '$..*' }), { path: '', from: '', to: '' });
   assert.deepEqual(narrowing({ kind: 'mean', path: 'x', monolith: '50', candidate: '49' }), { path: '', from: '', to: '' });
+  assert.deepEqual(narrowing({ kind: 'field', path: '$.mail', monolith: '"redacted-0123456789ab"', candidate: 'missing' }), { path: '$.mail', from: '', to: 'missing' });
   assert.equal(entry({ kind: 'status', path: '', from: '200', to: '201', reason: 'it "creates"' }), '- {kind: status, from: "200", to: "201", reason: "it \\"creates\\""}');
 });
 
