@@ -5,6 +5,8 @@ import (
 	"errors"
 	"mime"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -12,11 +14,18 @@ import (
 	"whittle/capture"
 )
 
-// sent fills in a request's body.
-func sent(q *whittle.Request, h *request) error {
+// sent fills in a request's body. In an archive that was exported here, ours,
+// the body may be redacted, and then its header tells of another length.
+func sent(q *whittle.Request, h *request, ours bool) error {
 	q.Truncated = h.Truncated
+	length := max(0, int64(h.BodySize))
+	if ours {
+		length = 0
+	} else if n, err := strconv.ParseInt(q.Header.Get("Content-Length"), 10, 64); err == nil {
+		length = max(length, n)
+	}
 	if h.Post == nil {
-		q.Truncated = q.Truncated || h.BodySize > 0
+		q.Truncated = q.Truncated || length > 0
 		return nil
 	}
 	p := h.Post
@@ -31,11 +40,24 @@ func sent(q *whittle.Request, h *request) error {
 			q.Truncated = true // the parts of an upload, not the upload
 		}
 	}
-	if float64(len(body)) < float64(h.BodySize) && q.Header.Get("Content-Encoding") == "" {
+	// mitmproxy writes a character for each byte of what is no text.
+	if p.Encoding == "" && int64(len(body)) > length && !textual(string(p.MimeType)) {
+		if bytes := narrow(string(p.Text)); int64(len(bytes)) == length {
+			body = bytes
+		}
+	}
+	if int64(len(body)) < length && q.Header.Get("Content-Encoding") == "" {
 		q.Truncated = true
 	}
 	q.Body, q.Truncated = bounded(body, q.Truncated)
 	return nil
+}
+
+// textual says whether bodies of a type are text.
+func textual(mimeType string) bool {
+	return strings.HasPrefix(mimeType, "text/") || slices.ContainsFunc(
+		[]string{"json", "xml", "javascript", "urlencoded", "graphql"},
+		func(word string) bool { return strings.Contains(mimeType, word) })
 }
 
 // form writes a form's fields as they were sent, but perhaps for the choice of

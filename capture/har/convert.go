@@ -1,6 +1,8 @@
 package har
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +20,7 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 		return nil, r.skip("it became another protocol, such as WebSocket")
 	case !token(string(h.Request.Method)):
 		return nil, r.skip("request.method is %q", cut(h.Request.Method))
-	case h.Request.Method == "CONNECT":
+	case h.Request.Method == http.MethodConnect:
 		return nil, r.skip("it opened a tunnel")
 	}
 	at, err := began(string(h.Started))
@@ -47,7 +49,7 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if c := e.Request.Header["Cookie"]; len(c) > 1 {
 		e.Request.Header["Cookie"] = []string{strings.Join(c, "; ")} // HTTP/2 sends crumbs
 	}
-	if err := sent(&e.Request, &h.Request); err != nil {
+	if err := sent(&e.Request, &h.Request, h.Served != ""); err != nil {
 		return nil, r.skip("request.postData: %v", err)
 	}
 	if err := answered(&e.Answer, h); err != nil {
@@ -103,7 +105,7 @@ func failure(r *response) (whittle.Failure, string) {
 	if f := whittle.Failure(r.Failure); slices.Contains(known, f) {
 		return f, string(r.Error)
 	}
-	said := string(r.Error)
+	said := string(cmp.Or(r.Error, r.ErrorText))
 	for _, f := range chromes {
 		if strings.Contains(said, f.word) {
 			return f.is, said

@@ -64,7 +64,8 @@ type response struct {
 	HeadersSize number  `json:"headersSize"`
 	BodySize    number  `json:"bodySize"`
 
-	Error     text   `json:"_error,omitempty"` // Chrome: "net::ERR_ABORTED"
+	Error     text   `json:"_error,omitempty"`       // Chrome: "net::ERR_ABORTED"
+	ErrorText text   `json:"_failureText,omitempty"` // Playwright: the same
 	Failure   text   `json:"_failure,omitempty"`
 	Trailers  []pair `json:"_trailers,omitempty"`
 	Truncated bool   `json:"_truncated,omitempty"`

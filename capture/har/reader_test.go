@@ -120,6 +120,22 @@ func TestWhatOthersSave(t *testing.T) {
 			one(`,"postData":{"mimeType":"multipart/form-data; boundary=x","params":[{"name":"f","fileName":"a.png"}]}`, answerOK),
 			func(e *capture.Entry) bool { return e.Request.Body == nil && e.Request.Truncated },
 		},
+		"mitmproxy: a character for each byte": {
+			one(`,"bodySize":3,"postData":{"mimeType":"application/octet-stream","text":"\u00ff\u0000\u0001"}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "\xff\x00\x01" && !e.Request.Truncated },
+		},
+		"text is no bytes": {
+			one(`,"bodySize":1,"postData":{"mimeType":"text/plain","text":"é"}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "é" },
+		},
+		"Playwright: an upload by its length alone": {
+			one(`,"bodySize":0,"headers":[{"name":"Content-Length","value":"193"}]`, answerOK),
+			func(e *capture.Entry) bool { return e.Request.Truncated },
+		},
+		"Playwright: no answer": {
+			one("", `"response":{"status":-1,"_failureText":"net::ERR_EMPTY_RESPONSE"}`),
+			func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedReset && e.Answer.Status == 0 },
+		},
 		"a body that was not saved":  {one(`,"bodySize":12`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
 		"a shorter body than sent":   {one(`,"bodySize":12,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
 		"sizes that are not known":   {one(`,"bodySize":-1,"headersSize":-1,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return !e.Request.Truncated }},

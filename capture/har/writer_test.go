@@ -63,7 +63,11 @@ func TestWhatIsExportedIsImported(t *testing.T) {
 	packed.Answer.Header["Content-Encoding"] = []string{"br"}
 	packed.Answer.Truncated = false
 
-	want := []*capture.Entry{recorded(), binary, latin, failed, bare, packed}
+	redacted := recorded()
+	redacted.Request.Truncated = false
+	redacted.Request.Header["Content-Length"] = []string{"1000"}
+
+	want := []*capture.Entry{recorded(), binary, latin, failed, bare, packed, redacted}
 	got, skipped, err := read(t, bytes.NewReader(exported(t, want...)))
 	if err != nil || skipped != nil || len(got) != len(want) {
 		t.Fatalf("%d entries, %v, %v", len(got), skipped, err)

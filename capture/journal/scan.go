@@ -83,7 +83,7 @@ var (
 // as its length goes.
 func (s *scan) header(at int64) (capture.Header, error) {
 	var b [capture.HeaderLen]byte
-	if n, err := s.f.ReadAt(b[:], at); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+	if n, err := s.f.ReadAt(b[:], at); err != nil && (n < len(b) || !errors.Is(err, io.EOF)) {
 		if errors.Is(err, io.EOF) {
 			err = errShort
 		}

@@ -94,9 +94,8 @@ func (w *Writer) Flush() error {
 		w.block.Drop()
 		w.lost += uint64(count)
 		w.abandon()
-		e := coded(err, "write log")
-		e.Message = ""
-		return e
+		_ = w.retain() // what goes makes room
+		return coded(err, "write log")
 	}
 	return w.retain()
 }

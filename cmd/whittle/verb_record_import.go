@@ -60,15 +60,15 @@ func (im *imported) leaveOut(entry int, why string) {
 
 // Run imports the file.
 func (v *recordImport) Run(ctx context.Context, s streams) error {
-	redact, err := v.redactor(v.Dir)
-	if err != nil {
-		return err
-	}
 	in, size, err := v.open(s)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	redact, err := v.redactor(v.Dir)
+	if err != nil {
+		return err
+	}
 	// A file of long ago is imported to be kept.
 	w, err := journal.Create(v.Dir, journal.Options{MaxAge: -1, MaxBytes: -1})
 	if err != nil {
