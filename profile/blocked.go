@@ -14,20 +14,33 @@ type Blocking struct {
 	Count    int // of stretches of BlockedFor or more
 	Sum      time.Duration
 	Longest  time.Duration
+	// Sure says that no gap of the profiler's looks like it: there were three
+	// stretches or more, or one of half a second that was seen again and again.
+	// Calls right after one another may look like one such; they keep everyone
+	// else waiting as long.
+	Sure bool
 }
+
+// What one stretch alone must be to be sure.
+const (
+	sureFor     = 500 * time.Millisecond
+	sureSamples = 20
+)
 
 // Blocked finds stretches of time in which one call from the event loop kept
 // it: consecutive samples with the same outermost own function, without an idle
 // one between them. Two short turns in a row look like a long one only if the
-// profiler saw nothing between them; so one or two stretches prove nothing.
-// Without the samples' times nothing is found.
+// profiler saw nothing between them; so one or two short stretches prove nothing.
+// Without the samples' times nothing is found. A stretch is as long as what was
+// spent in it, so that time in which the process waited for a core is not the
+// call's (see CapTotal).
 func (p *Profile) Blocked() []Blocking {
 	all := map[int32]*Blocking{}
-	current, began, last := int32(-1), time.Duration(0), time.Duration(0)
-	endpoint := ""
+	current, spent := int32(-1), time.Duration(0)
+	endpoint, seen := "", 0
 	inside := map[[2]int32]int64{} // by outermost and nearest own function
-	end := func(at time.Duration) {
-		if d := at - began; current >= 0 && d >= BlockedFor {
+	end := func() {
+		if d := spent; current >= 0 && d >= BlockedFor {
 			b := all[current]
 			if b == nil {
 				b = &Blocking{Root: current, Inner: current, Endpoint: endpoint}
@@ -36,6 +49,7 @@ func (p *Profile) Blocked() []Blocking {
 			b.Count++
 			b.Sum += d
 			b.Longest = max(b.Longest, d)
+			b.Sure = b.Sure || b.Count >= 3 || d >= sureFor && seen >= sureSamples
 		}
 		current = -1
 	}
@@ -49,15 +63,16 @@ func (p *Profile) Blocked() []Blocking {
 			root = current // the collector works for whoever runs
 		}
 		if root != current {
-			end(s.At)
-			current, began, endpoint = root, s.At, s.Endpoint
+			end()
+			current, spent, endpoint, seen = root, 0, s.Endpoint, 0
 		}
+		seen++
+		spent += time.Duration(s.Value)
 		if own := p.nearestOwn(s); own >= 0 && root >= 0 {
 			inside[[2]int32{root, s.Stack[own].Function}] += s.Value
 		}
-		last = s.At
 	}
-	end(last)
+	end()
 	var out []Blocking
 	for root, b := range all {
 		var most int64

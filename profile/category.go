@@ -103,6 +103,8 @@ var nodeNatives = map[string]Category{
 	"(idle)":              Idle,
 	"stringify":           Encoding, // JSON's
 	"parse":               Encoding,
+	"JSON.stringify":      Encoding,
+	"JSON.parse":          Encoding,
 	"writeUtf8String":     Syscall,
 	"writeLatin1String":   Syscall,
 	"writeBuffer":         Syscall,
@@ -112,6 +114,9 @@ var nodeNatives = map[string]Category{
 	"read":                Syscall,
 	"close":               Syscall,
 }
+
+// V8Category says what kind of work a built-in function of V8's is.
+func V8Category(name string) Category { return nodeNatives[name] }
 
 func nodeCategory(name, url string) Category {
 	if url == "" {

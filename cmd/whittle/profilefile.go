@@ -77,7 +77,7 @@ func readProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if p.Runtime == profile.Node {
-		collect.LabelRoutes(p)
+		collect.ReadSources(p)
 	}
 	if err := readSidecar(path, p); err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 		t.Duration = time.Since(began)
 	}
 	t.Service = i.name
-	LabelRoutes(t.Profile)
+	ReadSources(t.Profile)
 	return t, nil
 }
 

@@ -21,9 +21,13 @@ type routes struct {
 	files map[string][]string // lines, by path
 }
 
-// LabelRoutes gives the samples of a Node profile their endpoints, as far as the
-// sources are on this machine.
-func LabelRoutes(p *profile.Profile) { p.LabelEndpoints(newRoutes().of) }
+// ReadSources adds to a Node profile what only the sources tell, as far as they
+// are on this machine: endpoints, and calls of V8's built-in functions.
+func ReadSources(p *profile.Profile) {
+	r := newRoutes()
+	r.labelBuiltins(p)
+	p.LabelEndpoints(r.of)
+}
 
 func newRoutes() *routes { return &routes{files: map[string][]string{}} }
 

@@ -41,6 +41,10 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		Evidence: fmt.Sprintf("%s of the CPU time goes into allocating and collecting", percent(share)),
 		Advice:   "reuse buffers, make slices with their capacity, keep values off the heap; profile allocations for the lines",
 	}
+	if f, share := interrupted(cpu); f >= 0 && share >= allocationShare {
+		s.Function, s.File, s.Line = cpu.Functions[f].Name, cpu.Functions[f].File, cpu.Functions[f].Line
+		s.Evidence += fmt.Sprintf("; %s of the collector's time falls into %s", percent(share), s.Function)
+	}
 	for _, p := range all {
 		if p.Kind != profile.Allocations {
 			continue
@@ -63,6 +67,47 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		}
 	}
 	return []Smell{s}
+}
+
+// interrupted gives the function of the service's own into which most of the
+// time of V8's collector falls, and its share of that: V8 collects in the midst
+// of whatever makes the memory. -1: not known.
+func interrupted(p *profile.Profile) (function int32, share float64) {
+	if p.Runtime != profile.Node {
+		return -1, 0
+	}
+	sums, all := map[int32]int64{}, int64(0)
+	running := int32(-1)
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if s.At < 0 {
+			return -1, 0
+		}
+		if p.CategoryOf(s) != profile.Collecting {
+			running = -1
+			for _, f := range s.Stack {
+				if p.Functions[f.Function].Owner == profile.Own {
+					running = f.Function
+					break
+				}
+			}
+			continue
+		}
+		all += s.Value
+		if running >= 0 {
+			sums[running] += s.Value
+		}
+	}
+	function = -1
+	for f, v := range sums {
+		if function < 0 || v > sums[function] || v == sums[function] && f < function {
+			function = f
+		}
+	}
+	if function < 0 {
+		return -1, 0
+	}
+	return function, float64(sums[function]) / float64(max(all, 1))
 }
 
 // contended finds lines that wait for locks, by the profile of the locks.

@@ -26,7 +26,7 @@ var goRules = []rule{
 	},
 	{
 		name: "locked-random", title: "one random source with a lock serves all goroutines", least: 0.03,
-		advice: "use math/rand/v2's functions, or a *rand.Rand of each goroutine's own; rand.Seed brings the lock back",
+		advice: "use math/rand/v2's functions, or a *rand.Rand of each goroutine's own; rand.Seed brings the lock back where go.mod names a Go before 1.24, or GODEBUG has randseednop=0",
 		match: func(v *view) (string, bool) {
 			return v.find("math/rand.(*lockedSource)*", "math/rand.(*runtimeSource).Seed")
 		},
@@ -39,6 +39,10 @@ var goRules = []rule{
 				"crypto/tls.(*Conn).clientHandshake", "crypto/tls.(*Conn).serverHandshake", "crypto/tls.(*Conn).handshakeContext",
 				"net/http.(*Transport).dialConn", "net.(*Dialer).DialContext", "net.(*sysDialer).dialSerial",
 			})
+		},
+		asks: func(v *view) bool {
+			_, ok := v.find("net/http.(*Client).*", "net/http.(*Transport).*", "google.golang.org/grpc.NewClient", "google.golang.org/grpc.Dial*", "database/sql.Open")
+			return ok
 		},
 	},
 	{

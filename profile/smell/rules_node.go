@@ -45,6 +45,15 @@ var nodeRules = []rule{
 		match: func(v *view) (string, bool) {
 			return v.named("createSecureContext", "tlsConnect", "createConnection", "internalConnect", "lookupAndConnect")
 		},
+		asks: func(v *view) bool {
+			_, ok := v.named("request", "get", "ClientRequest", "fetch", "connect")
+			return ok
+		},
+	},
+	{
+		name: "regexp-compiled", title: "a regular expression is compiled for each request", least: 0.05,
+		advice: "compile it once, outside of the function; keep those made of what a request says in a bounded map",
+		match:  func(v *view) (string, bool) { return v.native("RegExp") },
 	},
 	{
 		name: "json-for-messages", title: "messages travel as JSON where the contract has protobuf", least: 0.10,
@@ -53,7 +62,10 @@ var nodeRules = []rule{
 			if !v.usesProtobuf() {
 				return "", false
 			}
-			return v.native("stringify", "parse")
+			if name, ok := v.native("JSON.stringify", "JSON.parse"); ok {
+				return name, true
+			}
+			return v.generated("$toObject", "$fromObject")
 		},
 	},
 }
@@ -87,6 +99,20 @@ func (v *view) native(names ...string) (string, bool) {
 	return "", false
 }
 
+// generated finds a function that protobufjs made at run time: one without a
+// script, named after its message.
+func (v *view) generated(suffixes ...string) (string, bool) {
+	for i := range v.stack {
+		f := v.p.Functions[v.stack[i].Function]
+		for _, s := range suffixes {
+			if f.File == "" && strings.HasSuffix(f.Name, s) {
+				return f.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
 // scripts says whether a function of one of Node's scripts is on the stack.
 func (v *view) scripts(prefix string) bool {
 	for _, f := range v.whole {
@@ -112,6 +138,9 @@ func (v *view) scriptNamed(prefixes ...string) (string, bool) {
 
 func (v *view) usesProtobuf() bool {
 	for i := range v.p.Functions {
+		if f := &v.p.Functions[i]; f.File == "" && (strings.HasSuffix(f.Name, "$decode") || strings.HasSuffix(f.Name, "$encode")) {
+			return true
+		}
 		if strings.Contains(v.p.Functions[i].File, "node_modules/protobufjs/") || strings.Contains(v.p.Functions[i].File, "node_modules/@bufbuild/") ||
 			strings.Contains(v.p.Functions[i].File, "node_modules/google-protobuf/") {
 			return true
@@ -120,12 +149,11 @@ func (v *view) usesProtobuf() bool {
 	return false
 }
 
-// blocked names the calls that keep Node's event loop. One or two stretches may
-// be the profiler's own gaps; three are not.
+// blocked names the calls that keep Node's event loop.
 func blocked(p *profile.Profile) []Smell {
 	var out []Smell
 	for _, b := range p.Blocked() {
-		if b.Count < 3 {
+		if !b.Sure {
 			continue
 		}
 		f := p.Functions[b.Inner]

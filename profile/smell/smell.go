@@ -57,7 +57,7 @@ func Find(profiles []*profile.Profile) []Smell {
 			out = append(out, contended(p)...)
 		}
 	}
-	out = once(out)
+	out = particular(once(out))
 	slices.SortStableFunc(out, func(a, b Smell) int { return cmp.Compare(b.Share, a.Share) })
 	return out
 }
@@ -92,6 +92,9 @@ type rule struct {
 	// match looks at a stack, leaf first, down to and with the own frame nearest
 	// to the leaf, or all of it where none is own; and says what it saw.
 	match func(v *view) (seen string, ok bool)
+	// asks, where the work is done beside the code that wants it, says that a
+	// stack comes from such code: the line that asks most has what no line has.
+	asks func(v *view) bool
 }
 
 // view is a stack as a rule sees it.
@@ -140,6 +143,7 @@ type finding struct {
 func apply(p *profile.Profile, rules []rule) []Smell {
 	total, samples := p.Total(), int64(0)
 	found := make([]map[place]*finding, len(rules))
+	asked := make([]map[place]int64, len(rules))
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if p.CategoryOf(s) == profile.Idle {
@@ -151,6 +155,17 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		if own := slices.IndexFunc(s.Stack, func(f profile.Frame) bool { return p.Functions[f.Function].Owner == profile.Own }); own >= 0 {
 			v.stack = s.Stack[:own+1]
 			at = place{s.Stack[own].Function, s.Stack[own].Line}
+			if at.line == 0 { // V8 knows the lines of leaves alone
+				at.line = int32(p.Functions[at.function].Line)
+			}
+		}
+		for r := range rules {
+			if at.function >= 0 && rules[r].asks != nil && rules[r].asks(&v) {
+				if asked[r] == nil {
+					asked[r] = map[place]int64{}
+				}
+				asked[r][at] += s.Value
+			}
 		}
 		for r := range rules {
 			seen, ok := rules[r].match(&v)
@@ -173,6 +188,7 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 	}
 	var out []Smell
 	for r, places := range found {
+		askers(places, asked[r])
 		for at, f := range places {
 			share := float64(f.value) / float64(max(total, 1))
 			if share < rules[r].least || f.samples < minSamples || lowerBound(f.samples, samples) < rules[r].least/2 {
@@ -184,6 +200,61 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 	slices.SortFunc(out, func(a, b Smell) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Name+a.Where(), b.Name+b.Where()))
 	})
+	return out
+}
+
+// askers gives what was found at no line to the line that asked most.
+func askers(found map[place]*finding, asked map[place]int64) {
+	nowhere := place{function: -1}
+	f := found[nowhere]
+	if f == nil || len(asked) == 0 {
+		return
+	}
+	var most place
+	for at, v := range asked {
+		if m := asked[most]; v > m || v == m && (at.function < most.function || at.function == most.function && at.line < most.line) {
+			most = at
+		}
+	}
+	delete(found, nowhere)
+	if there := found[most]; there != nil {
+		f.value, f.samples = f.value+there.value, f.samples+there.samples
+		for name, v := range there.seen {
+			f.seen[name] += v
+		}
+	}
+	found[most] = f
+}
+
+// general are the smells that others explain, from the particular on.
+var general = []string{"lock-contention", "logging", "printing", "formatting", "reflection", "gc-pressure"}
+
+// particular keeps one finding of a line where several are one mistake: a
+// message that is printed is also formatted, and garbage.
+func particular(all []Smell) []Smell {
+	rank := func(s *Smell) int { return slices.Index(general, s.Name) }
+	best := map[string]int{}
+	for i := range all {
+		if s := &all[i]; s.File != "" && s.Name != "event-loop-blocked" {
+			if b, ok := best[s.Where()]; !ok || rank(s) < rank(&all[b]) {
+				best[s.Where()] = i
+			}
+		}
+	}
+	var out []Smell
+	for i, s := range all {
+		b, ok := best[s.Where()]
+		if !ok || b == i || rank(&s) < 0 || s.Name == "event-loop-blocked" {
+			out = append(out, s)
+			continue
+		}
+		all[b].Evidence += "; " + s.Evidence
+	}
+	for i := range out {
+		if b, ok := best[out[i].Where()]; ok && all[b].Name == out[i].Name {
+			out[i].Evidence = all[b].Evidence
+		}
+	}
 	return out
 }
 
@@ -199,9 +270,6 @@ func (r *rule) smell(p *profile.Profile, at place, f *finding, share float64) Sm
 	if at.function >= 0 {
 		fn := p.Functions[at.function]
 		s.Function, s.File, s.Line = fn.Name, fn.File, int(at.line)
-		if s.Line == 0 {
-			s.Line = fn.Line
-		}
 		s.Evidence += fmt.Sprintf(", called by %s at %s", shortName(fn.Name), s.Where())
 	} else {
 		s.Function = most

@@ -1,0 +1,59 @@
+package collect
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"whittle/profile"
+)
+
+// builtin is a function of V8's own.
+type builtin struct {
+	name   string
+	called *regexp.Regexp
+}
+
+// builtins are V8's own functions that have no frame in its profiles, by how a
+// line of source calls them. The first that a line calls is taken.
+var builtins = []builtin{
+	{"RegExp", regexp.MustCompile(`(^|[^\w$.])RegExp\s*\(`)},
+	{"JSON.stringify", regexp.MustCompile(`(^|[^\w$.])JSON\.stringify\s*\(`)},
+	{"JSON.parse", regexp.MustCompile(`(^|[^\w$.])JSON\.parse\s*\(`)},
+}
+
+// labelBuiltins puts the built-in functions onto the stacks that were at a line
+// of the service's own that calls one.
+func (r *routes) labelBuiltins(p *profile.Profile) {
+	if p.Kind != profile.CPU {
+		return
+	}
+	at := map[string]int32{}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if len(s.Stack) == 0 {
+			continue
+		}
+		leaf := s.Stack[0]
+		f := &p.Functions[leaf.Function]
+		if f.Owner != profile.Own || leaf.Line < 1 || !filepath.IsAbs(f.File) {
+			continue
+		}
+		lines := r.lines(f.File)
+		if int(leaf.Line) > len(lines) {
+			continue
+		}
+		b := slices.IndexFunc(builtins, func(b builtin) bool { return b.called.MatchString(lines[leaf.Line-1]) })
+		if b < 0 {
+			continue
+		}
+		name := builtins[b].name
+		index, ok := at[name]
+		if !ok {
+			index = int32(len(p.Functions))
+			at[name] = index
+			p.Functions = append(p.Functions, profile.Function{Name: name, Owner: profile.System, Category: profile.V8Category(name)})
+		}
+		s.Stack = append([]profile.Frame{{Function: index}}, s.Stack...)
+	}
+}
