@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf8"
 
@@ -271,7 +272,7 @@ func (j *rewriter) object(i int, secret bool) (int, error) {
 			return end, err
 		}
 		if kind == roleName && j.src[next] == '"' {
-			called.secret = called.secret || j.w.secretPath(unescape(nil, j.src[next+1:end-1]))
+			called.secret = called.secret || j.w.secretPath(plainOf(j.src[next+1:end-1]))
 		}
 		j.leave()
 		if i = space(j.src, end); i >= len(j.src) {
@@ -387,6 +388,14 @@ func unhex(c byte) int {
 }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// plainOf is what the inside of a JSON string stands for.
+func plainOf(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	return unescape(nil, raw)
+}
 
 // unescape appends what the inside of a JSON string stands for. A lone
 // surrogate becomes U+FFFD; what is no escape stays.

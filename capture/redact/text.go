@@ -1,7 +1,5 @@
 package redact
 
-import "bytes"
-
 // inner takes secrets out of a text of unknown kind that may be JSON itself,
 // and reports whether there were any. depth is in how many strings it lies.
 func (w *work) inner(b []byte, depth int) ([]byte, bool) {
@@ -185,16 +183,16 @@ func (t *scan) credential(i int) int {
 
 // login looks for the user in https://user:password@host.
 func (t *scan) login(i int) int {
-	if !t.w.r.credential || !bytes.HasPrefix(t.src[i:], []byte("://")) {
+	if !t.w.r.credential || i+2 >= len(t.src) || t.src[i+1] != '/' || t.src[i+2] != '/' {
 		return 0
 	}
 	const longest = 512
 	at := 0
 	for k := i + 3; k < len(t.src) && k < i+longest; k++ {
-		switch c := t.src[k]; {
-		case c == '@':
+		switch c := t.src[k]; c {
+		case '@':
 			at = k
-		case c <= ' ', bytes.IndexByte([]byte(`/?#"'<>`), c) >= 0:
+		case '/', '?', '#', '"', '\'', '<', '>', ' ', '\n', '\r', '\t':
 			k = len(t.src)
 		}
 	}
