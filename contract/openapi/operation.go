@@ -104,11 +104,9 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		name, open := strings.CutPrefix(s, "{")
 		name, closed := strings.CutSuffix(name, "}")
 		if !open && !closed {
-			literal, bad := url.PathUnescape(s)
-			if bad != nil || strings.ContainsAny(s, "{}") {
+			if !isLiteral(s) {
 				return nil, "its path has " + strconv.Quote(s) + ", which is no literal", nil
 			}
-			segments[i] = url.PathEscape(literal)
 			continue
 		}
 		if !open || !closed || strings.ContainsAny(name, "{}") {
@@ -155,6 +153,12 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		}
 	}
 	return number(append(fields, body...)), "", nil
+}
+
+// isLiteral says that a path's segment can stand in a pattern as it is.
+func isLiteral(s string) bool {
+	_, err := url.PathUnescape(s)
+	return err == nil && !strings.ContainsAny(s, "{}? #")
 }
 
 // nameFields names the fields of a message, of which those come first whose name

@@ -1,0 +1,90 @@
+package infer
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"whittle"
+	"whittle/capture"
+	"whittle/contract"
+	"whittle/transcode"
+)
+
+// TestTheGatewayGivesTheSameAnswers holds the gateway's own translation to the
+// promise: of the message that an answer became, it makes the answer again.
+func TestTheGatewayGivesTheSameAnswers(t *testing.T) {
+	seeds, compared := 60, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		log := randomLog(t, r)
+		c := learn(t, Options{}, log...)
+		k, err := newChecker(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range log {
+			path, _, _ := target(x.Request.Target)
+			m := k.find(x.Request.Method, path)
+			if form := m.HTTP.Answer.Form; form != contract.Object && form != contract.Whole {
+				continue
+			}
+			back := throughGateway(t, k, m, x)
+			want, errWant := parse(x.Answer.Body)
+			got, errGot := parse(back)
+			if errWant != nil || errGot != nil || !same(want, got) {
+				t.Fatalf("seed %d, %s: %s came back as %s\n%+v\n%s", seed, m.Name, x.Answer.Body, back, m.HTTP.Answer, c.Proto())
+			}
+			compared++
+		}
+	}
+	if compared < seeds {
+		t.Errorf("only %d answers were compared", compared)
+	}
+}
+
+func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []byte {
+	t.Helper()
+	c := k.mapping.c
+	set, err := c.Descriptor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	descriptor, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := m.HTTP.Answer
+	tr, err := transcode.New(whittle.RPC{
+		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
+		Answer: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status,
+	})
+	if err != nil {
+		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())
+	}
+	v, err := parse(x.Answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Output]))
+	if a.Form == contract.Object {
+		msg, err = m.answer.read(v, m.Output, "$")
+	} else {
+		err = m.answer.readField(msg, namedField(c.Message(m.Output), a.Field), v, "$")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(msg.Interface())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
+	if out.Failure != whittle.NoFailure {
+		t.Fatalf("%s: %s", out.Failure, out.Detail)
+	}
+	return out.Body
+}
