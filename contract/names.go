@@ -78,8 +78,14 @@ func TypeName(s string) string {
 func Singular(s string) string {
 	lower := strings.ToLower(s)
 	for _, e := range []struct{ plural, singular string }{
-		{"people", "person"}, {"children", "child"}, {"series", "series"}, {"news", "news"},
-		{"status", "status"}, {"address", "address"}, {"analysis", "analysis"}, {"data", "data"},
+		{"people", "person"},
+		{"children", "child"},
+		{"series", "series"},
+		{"news", "news"},
+		{"status", "status"},
+		{"address", "address"},
+		{"analysis", "analysis"},
+		{"data", "data"},
 	} {
 		if strings.HasSuffix(lower, e.plural) {
 			if e.plural == e.singular {

@@ -93,8 +93,10 @@ func TestReadBindsHTTP(t *testing.T) {
 			contract.NoBody, "", contract.Object,
 		},
 		"UpdateUser": {
-			"PATCH", "/v1/users/{user_id}", []contract.Parameter{{Name: "user_id", Field: "user.id"}},
-			[]contract.Parameter{{Name: "dryRun", Field: "dry_run"}}, contract.Whole, "user", contract.Whole,
+			"PATCH", "/v1/users/{user_id}",
+			[]contract.Parameter{{Name: "user_id", Field: "user.id"}},
+			[]contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
+			contract.Whole, "user", contract.Whole,
 		},
 		"Cancel": {Method: "POST", Pattern: "/shop.v1.ShopService/Cancel", Body: contract.Object, Answer: contract.Object},
 		"Plain":  {Method: "POST", Pattern: "/shop.v1.ShopService/Plain", Body: contract.Object, Answer: contract.Object},

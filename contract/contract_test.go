@@ -1,0 +1,125 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	for in, want := range map[string][2]string{
+		"userId":        {"user_id", "UserId"},
+		"HTTPServer_v2": {"http_server_v2", "HttpServerV2"},
+		"first-name":    {"first_name", "FirstName"},
+		"2fa":           {"f_2fa", "T2fa"},
+		"":              {"field", "Thing"},
+		"ä ö":           {"field", "Thing"},
+		"__x__":         {"x", "X"},
+	} {
+		if f, m := FieldName(in), TypeName(in); f != want[0] || m != want[1] {
+			t.Errorf("%q: got %s and %s, want %v", in, f, m, want)
+		}
+	}
+	if n := FieldName(strings.Repeat("long_", 40)); len(n) > maxName || strings.HasSuffix(n, "_") {
+		t.Errorf("%s", n)
+	}
+	for in, want := range map[string]string{
+		"users": "user", "categories": "category", "boxes": "box", "addresses": "address", "status": "status", "address": "address",
+		"people": "person", "Children": "Child", "news": "news", "bus": "bus", "s": "s", "sum": "sum", "analysis": "analysis",
+	} {
+		if got := Singular(in); got != want {
+			t.Errorf("one of %q is %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"user_id": "userId", "f_2fa": "f2fa", "a": "a", "a_b_c": "aBC"} {
+		if got := DefaultJSON(in); got != want {
+			t.Errorf("%q is %q in JSON, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFieldNamesKeepApart(t *testing.T) {
+	n := NewFieldNames("userId", "user_id")
+	if got := n.Make("user_id", "user_id"); got != "user_id" {
+		t.Errorf("the name in JSON became %s", got)
+	}
+	if got := n.Make("user_id", "userId"); got != "user_id_2" {
+		t.Errorf("the second one became %s", got)
+	}
+	// A field of its own keeps clear of the default names in JSON, too.
+	if got := n.Make("user_id", ""); got == "user_id" || got == "user_id_2" {
+		t.Errorf("a third one became %s", got)
+	}
+}
+
+func TestProto(t *testing.T) {
+	c := &Contract{
+		Package: "shop.v1", Service: "ShopService", GoPackage: "example.com/shop/v1;shopv1",
+		Methods: []Method{{Name: "GetUser", HTTP: Binding{Method: "GET", Pattern: "/users/{id}"}, Input: "GetUserRequest", Output: "User"}},
+		Messages: []Message{
+			{Name: "GetUserRequest", Fields: []Field{{Name: "id", Number: 1, Type: Int64}}},
+			{Name: "User", Doc: "User is one.\x00 */", Reserved: []int32{2, 4}, Fields: []Field{
+				{Name: "name", JSON: "na\"me\n", Number: 1, Type: String, Optional: true, Doc: strings.Repeat("word ", 20)},
+				{Name: "tags", JSON: "tags", Number: 3, Type: EnumType, Ref: "Tag", Repeated: true},
+				{Name: "more", JSON: "more", Number: 5, Type: Value, Optional: true},
+				{Name: "by_id", JSON: "byId", Number: 6, Type: MessageType, Ref: "User", Map: true},
+			}},
+		},
+		Enums: []Enum{{Name: "Tag", Values: []EnumValue{{Name: "TAG_UNSPECIFIED"}, {Name: "TAG_OPEN", JSON: "open", Number: 1}}}},
+	}
+	const want = `syntax = "proto3";
+
+package shop.v1;
+
+import "google/protobuf/struct.proto";
+
+option go_package = "example.com/shop/v1;shopv1";
+
+// ShopService answers what 1 endpoint of the monolith answered.
+service ShopService {
+  // GetUser is GET /users/{id}.
+  rpc GetUser(GetUserRequest) returns (User);
+}
+
+// GetUserRequest has 1 field.
+message GetUserRequest {
+  int64 id = 1;
+}
+
+// User is one. */
+message User {
+  reserved 2, 4;
+  // word word word word word word word word word word word word word word word
+  // word word word word word
+  optional string name = 1 [json_name = "na\"me\012"];
+  repeated Tag tags = 3;
+  google.protobuf.Value more = 5;
+  map<string, User> by_id = 6;
+}
+
+// Tag has 1 word.
+enum Tag {
+  TAG_UNSPECIFIED = 0;
+  // "open"
+  TAG_OPEN = 1;
+}
+`
+	if got := string(c.Proto()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	set, err := c.Descriptor()
+	if err != nil || len(set.File) != 2 || set.File[1].GetName() != "shop/v1/shop.proto" {
+		t.Errorf("%v %v", set, err)
+	}
+	c.Messages[1].Fields[1].Ref = "Missing"
+	if _, err := c.Descriptor(); err == nil || !strings.Contains(err.Error(), "Missing") {
+		t.Errorf("a type that does not exist: %v", err)
+	}
+}
+
+func TestPathStep(t *testing.T) {
+	for in, want := range map[string]string{"a_1": ".a_1", "odd key": `["odd key"]`, "": `[""]`, "a.b": `["a.b"]`, `q"`: `["q\""]`} {
+		if got := PathStep(in); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
