@@ -205,10 +205,21 @@ func FuzzGuardState(f *testing.F) {
 	state, _ := g.MarshalBinary()
 	f.Add(state)
 	f.Add([]byte(`{"v":1}`))
+	guarded := NewGuard(cpuGuard)
+	guarded.CPU(whittle.CPUReading{At: testStart}, true)
+	guarded.CPU(whittle.CPUReading{
+		At:       testStart.Add(time.Second),
+		Monolith: whittle.CPUUse{CPU: time.Second, Requests: 100}, Candidate: whittle.CPUUse{CPU: 2 * time.Second, Requests: 100},
+	}, true)
+	state, _ = guarded.MarshalBinary()
+	f.Add(state)
 	f.Fuzz(func(t *testing.T, state []byte) {
 		g := NewGuard(testGuard)
+		if bytes.Contains(state, []byte(`"CPU":1.1`)) {
+			g = NewGuard(cpuGuard)
+		}
 		if err := g.UnmarshalBinary(state); err != nil {
-			if g.past.N != 0 || g.errors.Count != 0 {
+			if g.past.N != 0 || g.errors.Count != 0 || g.cpu.Intervals != 0 {
 				t.Fatal("a refused state changed the guard")
 			}
 			return
@@ -216,6 +227,7 @@ func FuzzGuardState(f *testing.F) {
 		healthy(g, 100)
 		g.Outcome(outcome(200, whittle.Candidate, 500, time.Second))
 		g.Compared(true)
+		g.CPU(whittle.CPUReading{At: testStart, Monolith: whittle.CPUUse{CPU: 1, Requests: 1}}, true)
 		for _, m := range g.Meters() {
 			if !(m.EValue >= 0 && m.EValue <= maxEValue) {
 				t.Fatalf("%+v", m)

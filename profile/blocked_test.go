@@ -9,8 +9,11 @@ import (
 // nothing ran, "gc": the collector.
 func turns(all ...any) *Profile {
 	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{
-		{Name: "(idle)", Owner: System, Category: Idle}, {Name: "(garbage collector)", Owner: System, Category: Collecting},
-		{Name: "count", Owner: Own}, {Name: "draw", Owner: Own}, {Name: "hello", Owner: Own},
+		{Name: "(idle)", Owner: System, Category: Idle},
+		{Name: "(garbage collector)", Owner: System, Category: Collecting},
+		{Name: "count", Owner: Own},
+		{Name: "draw", Owner: Own},
+		{Name: "hello", Owner: Own},
 	}}
 	stacks := map[string][]Frame{
 		"": {{Function: 0}}, "gc": {{Function: 1}}, "count": {{Function: 3}, {Function: 2}}, "hello": {{Function: 4}},

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
+	"whittle/bench/cputime"
 	"whittle/bench/table"
 	"whittle/load"
 	"whittle/load/artillery"
@@ -28,7 +29,6 @@ import (
 
 // The demo's traffic and measurements.
 const (
-	emojifyRate     = 20 // pictures a second
 	emojifyRunTime  = time.Second
 	emojifyFall     = 0.90 // of the CPU per request, when the line goes
 	emojifyWaitsFor = 60 * time.Second
@@ -36,14 +36,15 @@ const (
 
 // emojifyTimes is how long the demo measures.
 type emojifyTimes struct {
+	rate          float64 // pictures a second
 	load, profile time.Duration
 	runs          int // of the guard
 }
 
 // The seed's author profiled for five seconds.
 var (
-	emojifyWhole = emojifyTimes{load: 8 * time.Second, profile: 5 * time.Second, runs: 5}
-	emojifyShort = emojifyTimes{load: 3 * time.Second, profile: 3 * time.Second, runs: 3}
+	emojifyWhole = emojifyTimes{rate: 20, load: 8 * time.Second, profile: 5 * time.Second, runs: 5}
+	emojifyShort = emojifyTimes{rate: 10, load: 4 * time.Second, profile: 3 * time.Second, runs: 4}
 )
 
 // emojifyDemo owns the processes and tells the story.
@@ -221,11 +222,19 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 		defer cancel()
 		m := measuring{Duration: emojifyRunTime}
 		for range d.times.runs {
+			before, err := cputime.Of(d.api.pid())
+			if err != nil {
+				return whittle.Errorf(whittle.Unavailable, "%w", err)
+			}
 			taken, err := m.measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen)
 			if err != nil {
 				return err
 			}
-			run, err := guard.NewRun(taken.taken[0].Profile, 0)
+			after, err := cputime.Of(d.api.pid())
+			if err != nil {
+				return whittle.Errorf(whittle.Unavailable, "%w", err)
+			}
+			run, err := guard.NewRun(taken.taken[0].Profile, after-before)
 			if err != nil {
 				return err
 			}
@@ -245,7 +254,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 
 // traffic asks for the finished picture, at the demo's rate.
 func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadBlock, error) {
-	plan, err := artillery.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: emojifyRate, Duration: length}.Plan()
+	plan, err := artillery.Quick{URL: "http://" + d.api.public + d.picture, Name: "GET /cache/{id}", Rate: d.times.rate, Duration: length}.Plan()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package profile
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/profile/guard"
+	"whittle/profile/report"
+)
+
+// scene is a part of the demo's JSON.
+type scene struct {
+	Rate     float64        `json:"requests_per_second"`
+	Failed   int64          `json:"failed"`
+	APICPU   float64        `json:"api_cpu_ms_per_request"`
+	CacheCPU float64        `json:"cache_cpu_ms_per_request"`
+	Profile  *report.Report `json:"profile"`
+}
+
+// TestDemoEmojify plays the whole story: the line is named, the CPU falls with
+// it, and the guard sees it come back.
+func TestDemoEmojify(t *testing.T) {
+	out := t.TempDir()
+	said := must(t, "demo", "emojify", "--short", "--out", out)
+	story := reads[struct {
+		Format  string         `json:"format"`
+		With    scene          `json:"with_the_line"`
+		Without scene          `json:"without_it"`
+		Fall    float64        `json:"cpu_per_request_fell_by"`
+		Target  float64        `json:"target"`
+		Guard   *guard.Verdict `json:"guard_when_it_comes_back"`
+	}](t, filepath.Join(out, "demo-emojify.json"))
+	if story.Format != "whittle.demo-emojify/1" || story.With.Failed+story.Without.Failed != 0 || story.With.Rate == 0 {
+		t.Errorf("the story: %+v", story)
+	}
+	// The line is named by file and line, as the dearest and as what it is.
+	printed := line(t, "systems/emojify/api/pictures.go", `fmt.Println("err", d, err)`)
+	if p := story.With.Profile; len(p.Sites) == 0 || !strings.HasSuffix(p.Sites[0].Where(), printed) || !strings.Contains(said, printed) {
+		t.Errorf("%s is not the dearest line: %q", printed, p.Words)
+	}
+	var named []string
+	for _, s := range story.With.Profile.Smells {
+		if strings.HasSuffix(s.Where(), printed) {
+			named = append(named, s.Name)
+		}
+	}
+	if len(named) != 1 || named[0] != "printed-message" {
+		t.Errorf("the line is named %q", named)
+	}
+	if len(story.Without.Profile.Smells) > 0 {
+		t.Errorf("the clean service smells: %+v", story.Without.Profile.Smells)
+	}
+	if story.With.APICPU <= story.With.CacheCPU || story.Without.APICPU >= story.With.APICPU {
+		t.Errorf("CPU a request: api %v and cache %v with the line, api %v without", story.With.APICPU, story.With.CacheCPU, story.Without.APICPU)
+	}
+	if story.Target != 0.90 || story.Fall < story.Target {
+		t.Errorf("the CPU per request fell by %.3f, the target is %.2f", story.Fall, story.Target)
+	}
+	if v := story.Guard; v == nil || v.Outcome != guard.Broken || len(v.Blame) == 0 || !strings.Contains(v.Blame[0].Function, "api/pictures.go") {
+		t.Errorf("the guard when it comes back: %+v", v)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "demo-emojify.html"))
+	if err != nil || !strings.Contains(string(page), "The line that ate the CPU") || !json.Valid(firstScript(page)) {
+		t.Errorf("the page: %v", err)
+	}
+}
+
+// firstScript is the flame graph's data in a page.
+func firstScript(page []byte) []byte {
+	_, rest, _ := strings.Cut(string(page), `<script type="application/json">`)
+	script, _, _ := strings.Cut(rest, "</script>")
+	return []byte(script)
+}
