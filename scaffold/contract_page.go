@@ -35,7 +35,8 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		{"null where unset", strings.Join(m.HTTP.Answer.Unset.Nulls, ", ")},
 		{"left out where empty", strings.Join(m.HTTP.Answer.Unset.Omits, ", ")},
 		{"compare", string(m.Compare.Kind)},
-		{"value", m.Compare.Value}, {"per", m.Compare.Per},
+		{"value", m.Compare.Value},
+		{"per", m.Compare.Per},
 		{"differs by itself", strings.Join(m.Compare.Ignore, ", ")},
 		{"in any order", strings.Join(m.Compare.Unordered, ", ")},
 	} {

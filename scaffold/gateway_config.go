@@ -51,7 +51,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	case contract.Form:
 		s.WriteString("        content: form\n")
 	case contract.NoBody:
-		if m.HTTP.Method != "GET" && m.HTTP.Method != "HEAD" {
+		if !isReading(m.HTTP.Method) {
 			s.WriteString("        content: ignored\n")
 		}
 	}

@@ -96,15 +96,18 @@ func shopContract() *contract.Contract {
 				{Name: "total", Number: 6, Type: contract.Double},
 			}},
 			{Name: "GetGreetingRequest", Fields: []contract.Field{
-				{Name: "name", Number: 1, Type: contract.String}, {Name: "times", Number: 2, Type: contract.Int32},
+				{Name: "name", Number: 1, Type: contract.String},
+				{Name: "times", Number: 2, Type: contract.Int32},
 				{Name: "language", Number: 3, Type: contract.String, Optional: true},
 			}},
 			{Name: "GetGreetingResponse", Fields: []contract.Field{{Name: "text", Number: 1, Type: contract.String}}},
 			{Name: "ListEventsRequest", Fields: []contract.Field{{Name: "limit", Number: 1, Type: contract.Int32, Optional: true}}},
 			{Name: "ListEventsResponse", Fields: []contract.Field{{Name: "events", Number: 1, Type: contract.MessageType, Ref: "Event", Repeated: true}}},
 			{Name: "Event", Fields: []contract.Field{
-				{Name: "id", Number: 1, Type: contract.String}, {Name: "at", Number: 2, Type: contract.String},
-				{Name: "kind", Number: 3, Type: contract.EnumType, Ref: "State"}, {Name: "by", Number: 4, Type: contract.MessageType, Ref: "Gift"},
+				{Name: "id", Number: 1, Type: contract.String},
+				{Name: "at", Number: 2, Type: contract.String},
+				{Name: "kind", Number: 3, Type: contract.EnumType, Ref: "State"},
+				{Name: "by", Number: 4, Type: contract.MessageType, Ref: "Gift"},
 			}},
 		},
 		Enums: []contract.Enum{{Name: "State", Values: []contract.EnumValue{

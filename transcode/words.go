@@ -112,7 +112,7 @@ func (w *words) rewrite(text []byte, md protoreflect.MessageDescriptor) ([]byte,
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var v any
-	if err := dec.Decode(&v); err != nil || !json.Valid(text) {
+	if dec.Decode(&v) != nil || !json.Valid(text) {
 		return text, nil // protojson says better what is wrong
 	}
 	if err := w.object(v, md, 0); err != nil {

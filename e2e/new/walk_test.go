@@ -60,14 +60,20 @@ var hurry = strings.NewReplacer(
 	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n      sticky_by: header:X-User\n",
 )
 
-// walk runs the made service behind the gateway until the routes are live, with
-// users who know what is right.
-func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request) {
+// walk runs the made service behind the gateway until the routes are live, or,
+// where it is not equivalent, refused, with users who know what is right.
+func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request, equivalent bool) {
 	t.Helper()
 	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
 	service := start(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
 	path := filepath.Join(dir, "whittle.yaml")
-	text, err := os.ReadFile(path)
+	pristine := path + ".made"
+	if _, err := os.Stat(pristine); err != nil {
+		if err := os.Rename(path, pristine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(pristine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +122,12 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	defer users.Wait()
 	defer close(home)
 	for route := range routes {
-		await(t, client, gateway, service, route)
+		await(t, client, gateway, service, route, equivalent)
 	}
 }
 
-// await waits until a route's candidate has all users.
-func await(t *testing.T, client *admin.Client, gateway, service *process, route string) {
+// await waits until a route's candidate has all users, or is refused.
+func await(t *testing.T, client *admin.Client, gateway, service *process, route string, equivalent bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -131,6 +137,11 @@ func await(t *testing.T, client *admin.Client, gateway, service *process, route 
 		switch {
 		case err != nil:
 			t.Fatalf("%s: %v\n%s", route, err, gateway.said)
+		case !equivalent && r.Verdict.State == whittle.Different && r.Percent == 0:
+			t.Logf("%s is refused after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
+			return
+		case !equivalent && r.Phase == whittle.PhaseLive:
+			t.Fatalf("%s is live: %s", route, r.Verdict.Summary)
 		case r.Phase == whittle.PhaseRolledBack || r.Verdict.State == whittle.Different:
 			t.Fatalf("%s: %s %s %+v\n%s\n%s", route, r.Phase, r.Verdict.Summary, r.Verdict.Findings, gateway.said, service.said)
 		case r.Phase == whittle.PhaseLive:
@@ -157,7 +168,57 @@ func TestCount(t *testing.T) {
 	if err != nil || !strings.Contains(string(config), "kind: statistical") || !strings.Contains(string(config), `"request.times"`) {
 		t.Errorf("whittle.yaml does not suggest a statistical comparison by times:\n%s", config)
 	}
-	walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest})
+	walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, true)
+}
+
+// TestOwnLogic puts logic into a made project, and the walk begins afresh: with
+// the published carve's mistake it is refused, mended it gets every user.
+func TestOwnLogic(t *testing.T) {
+	monolith := countMonolith(t)
+	dir, m := newProject(t, monolith, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
+	_, after, _ := strings.Cut(m.Proto, "message CountResponse {")
+	_, after, _ = strings.Cut(after, "int64 ")
+	field, _, _ := strings.Cut(after, " =")
+	field = strings.ToUpper(field[:1]) + field[1:]
+	for _, c := range []struct {
+		draw  string
+		right bool
+	}{
+		{"rand.Int64N(100)", false}, // 0 to 99 where the monolith draws 0 to 100
+		{"(rand.Int64N(200) + 1) / 2", true},
+	} {
+		logic := fmt.Sprintf(`package service
+
+import (
+	"context"
+	"math/rand/v2"
+
+	countv1pb "carved/internal/gen/count/v1"
+)
+
+// Count adds up random numbers.
+func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*countv1pb.CountResponse, error) {
+	if in.GetTimes() > 10_000_000 {
+		return s.delegateCount(ctx, in) // not taken on yet
+	}
+	sum := int64(0)
+	for range in.GetTimes() {
+		sum += %s
+	}
+	return &countv1pb.CountResponse{%s: sum}, nil
+}
+`, c.draw, field)
+		if err := os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
+		run(t, dir, 0, "go", "test", "./...")
+		said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
+		if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
+			t.Errorf("the second run said\n%s", said)
+		}
+		walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, c.right)
+	}
 }
 
 // TestShop carves three endpoints of other shapes at once.
@@ -169,5 +230,5 @@ func TestShop(t *testing.T) {
 	if len(m.Methods) != 3 {
 		t.Errorf("endpoints: %+v", m.Methods)
 	}
-	walk(t, monolith, dir, shopRequests)
+	walk(t, monolith, dir, shopRequests, true)
 }
