@@ -263,7 +263,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A long archive takes the memory of one entry, and an entry beyond the bound
 // costs itself only, and takes no more than the bound.
 func TestALongArchiveTakesFlatMemory(t *testing.T) {
-	const small, giant = 20_000, 300
+	const small, giant = 10_000, 80
 	filler := strings.Repeat("x", 1<<20)
 	r := NewReader(endless(small+giant+2, func(i int) string {
 		comma := ","
