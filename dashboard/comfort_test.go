@@ -1,6 +1,8 @@
 package dashboard_test
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 
 	"whittle"
@@ -66,20 +68,26 @@ func TestContrast(t *testing.T) {
 	b.Clean(g.url)
 }
 
-// TestNarrow holds that nothing is wider than the smallest phones, and that
-// what is pressed there is large enough for a finger.
-func TestNarrow(t *testing.T) {
+// TestWidths holds that nothing is wider than the window, from the smallest
+// phones on, and that what is pressed there is large enough for a finger.
+func TestWidths(t *testing.T) {
 	g := varied(t)
 	b := open(t, g, "")
-	b.Size(360, 740)
-	everywhere(b, g, func(place string) {
-		if got := b.JS(`[document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .chips, .unseen, thead, pre')).map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`); got != "360" {
-			t.Errorf("%s is wider than 360 pixels: %s", place, got)
-		}
-		if got := b.JS(`[...document.querySelectorAll('main button, main select, main input:not([type=checkbox]):not([type=radio])')].filter(e => e.checkVisibility() && !e.closest('.unseen, thead') && e.getBoundingClientRect().height < 36).map(e => e.className + ' ' + e.textContent).join('\n')`); got != "" {
-			t.Errorf("%s has what no finger hits: %s", place, got)
-		}
-	})
+	for _, width := range []int64{360, 390, 768, 1024, 1240, 1280} {
+		b.Size(width, 740)
+		everywhere(b, g, func(place string) {
+			wide := fmt.Sprintf(`[document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > %d && !e.closest('.scroll, .chips, .unseen, pre') && !(innerWidth < 1240 && e.closest('thead'))).map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`, width+1)
+			if got := b.JS(wide); got != strconv.FormatInt(width, 10) {
+				t.Errorf("%s is wider than %d pixels: %s", place, width, got)
+			}
+			if width > 500 {
+				return
+			}
+			if got := b.JS(`[...document.querySelectorAll('main button, main select, main input:not([type=checkbox]):not([type=radio])')].filter(e => e.checkVisibility() && !e.closest('.unseen, thead') && e.getBoundingClientRect().height < 36).map(e => e.className + ' ' + e.textContent).join('\n')`); got != "" {
+				t.Errorf("%s has what no finger hits: %s", place, got)
+			}
+		})
+	}
 	b.Clean(g.url)
 }
 

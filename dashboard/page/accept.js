@@ -18,7 +18,7 @@ export function AcceptDialog({ finding, onClose }) {
   return html`<${Dialog} title="Accept as intended" onClose=${onClose} look="accept">
     <p>Put this under the route’s <code>compare.expect</code>. whittle reads the config again by itself; the difference stays listed, and no longer counts against the candidate.</p>
     <label for=${id}>Reason <span class="quiet">(shown wherever the difference is)</span></label>
-    <input id=${id} value=${reason} maxlength="500" autocomplete="off" placeholder="why it is intended" onInput=${e => setReason(e.currentTarget.value)} />
+    <input id=${id} value=${reason} maxlength="500" autocomplete="off" autofocus placeholder="why it is intended" onInput=${e => setReason(e.currentTarget.value)} />
     ${Object.entries(parts).filter(([p]) => can[p]).map(([p, label]) => html`<label class="check"><input type="checkbox" checked=${narrowed[p]} onChange=${e => setNarrowed({ ...narrowed, [p]: e.currentTarget.checked })} /> <span>${label} <code>${visible(can[p])}</code></span></label>`)}
     ${wide && html`<p class="notice warn">This accepts every finding of the kind <code>${finding.kind}</code> on this route.</p>`}
     <${Copied} key=${line} text=${`compare:\n  expect:\n    ${line}`} line=${line} />

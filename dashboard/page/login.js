@@ -29,6 +29,6 @@ export function Login() {
       aria-invalid=${problem ? 'true' : undefined} aria-errormessage="token-problem" />
     <p id="token-problem" class="problem" role="alert">${problem && `${problem.message} ${problem.hint}`}</p>
     <button class="first" disabled=${busy}>${busy ? 'Signing in…' : 'Sign in'}</button>
-    <p class="quiet">The tokens are set under <code>admin</code> in the config. It is kept in a cookie that scripts cannot read, never in an address.</p>
+    <p class="quiet">The tokens are set under <code>admin</code> in the config. The one you show is never put into an address, and a cookie that scripts cannot read stands for it until you sign out.</p>
   </form>`;
 }

@@ -31,10 +31,8 @@ export function Plot({ make, look = '', data, label, tell }) {
       made.destroy();
     };
   }, [theme, look]);
-  useEffect(() => {
-    plot.current.setData(data);
-    say(plot.current.cursor.idx);
-  }, [data]);
+  useEffect(() => { plot.current.setData(data); }, [data]);
+  useEffect(() => say(plot.current.cursor.idx)); // what there is to tell may have changed
   return html`<div class="plot"><div ref=${box} role="img" aria-label=${label}></div><p class="readout" ref=${line} aria-hidden="true"></p></div>`;
 }
 
