@@ -160,10 +160,17 @@ func blocked(p *profile.Profile) []Smell {
 		out = append(out, Smell{
 			Name: "event-loop-blocked", Title: "one call keeps the event loop from everyone else",
 			Function: f.Name, File: f.File, Line: f.Line, Share: float64(b.Sum) / float64(max(p.Duration, 1)),
-			Evidence: fmt.Sprintf("%s kept the event loop %d times for %s or more, the longest %s; most of it in %s",
-				p.Functions[b.Root].Name, b.Count, profile.BlockedFor, b.Longest.Round(time.Millisecond), f.Name),
+			Evidence: fmt.Sprintf("%s kept the event loop %s for %s or more, the longest %s; most of it in %s",
+				p.Functions[b.Root].Name, times(b.Count), profile.BlockedFor, b.Longest.Round(time.Millisecond), f.Name),
 			Advice: "carve it into a service of its own, move it to a worker thread, or do it in slices with setImmediate between them",
 		})
 	}
 	return out
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
