@@ -10,6 +10,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"hash"
 	"regexp"
 	"regexp/syntax"
@@ -79,7 +80,7 @@ func NewKey() []byte {
 // New compiles rules. The key, of at least KeyBytes, decides the tokens: who
 // has it can tell whether a guess is the secret behind one. Errors are
 // *whittle.Error with code Invalid and a Field relative to the rules
-// ("paths[2]").
+// ("paths[2]"), joined where there are several.
 func New(rules Rules, key []byte) (*Redactor, error) {
 	if len(key) < KeyBytes {
 		return nil, whittle.Errorf(whittle.Invalid, "a redaction key of %d bytes is too short: at least %d are needed", len(key), KeyBytes).
@@ -92,13 +93,11 @@ func New(rules Rules, key []byte) (*Redactor, error) {
 	key = append([]byte(nil), key...)
 	r.macs.New = func() any { return hmac.New(sha256.New, key) }
 	r.work.New = func() any { return &work{r: r} }
-	if err := r.names(&rules); err != nil {
-		return nil, err
-	}
+	faults := r.names(&rules)
 	for i, s := range rules.Paths {
 		p, err := jsonpath.Parse(s)
 		if err != nil {
-			return nil, whittle.Errorf(whittle.Invalid, "%s", err).WithHint(jsonpath.Hint).WithField(at("paths", i))
+			faults = append(faults, whittle.Errorf(whittle.Invalid, "%s", err).WithHint(jsonpath.Hint).WithField(at("paths", i)))
 		}
 		r.paths = append(r.paths, p)
 	}
@@ -108,40 +107,43 @@ func New(rules Rules, key []byte) (*Redactor, error) {
 	for i, s := range rules.Patterns {
 		p, err := compile(s)
 		if err != nil {
-			return nil, err.WithField(at("patterns", i))
+			faults = append(faults, err.WithField(at("patterns", i)))
 		}
 		r.patterns = append(r.patterns, p)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
 func at(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
-func (r *Redactor) names(rules *Rules) error {
+func (r *Redactor) names(rules *Rules) (faults []error) {
 	for _, list := range []struct {
 		field string
 		names []string
 		into  map[string]bool
 	}{{"headers", rules.Headers, r.headers}, {"fields", rules.Fields, r.fields}, {"keep", rules.Keep, r.kept}} {
 		if len(list.names) > maxNames {
-			return whittle.Errorf(whittle.Invalid, "%d names are more than %d", len(list.names), maxNames).WithField(list.field)
+			return []error{whittle.Errorf(whittle.Invalid, "%d names are more than %d", len(list.names), maxNames).WithField(list.field)}
 		}
 		for i, name := range list.names {
 			if list.field == "keep" && strings.HasPrefix(name, "shape-") {
 				if !r.letThrough(name) {
-					return whittle.Errorf(whittle.Invalid, "%q is no shape", name).WithField(at(list.field, i)).
-						WithHint("write " + strings.Join([]string{ShapeEmail, ShapeCard, ShapeToken, ShapeOther}, ", ") + " or the name of a field")
+					faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is no shape", name).WithField(at(list.field, i)).
+						WithHint("write "+strings.Join([]string{ShapeEmail, ShapeCard, ShapeToken, ShapeOther}, ", ")+" or the name of a field"))
 				}
 				continue
 			}
 			plain := string(normal(nil, []byte(name)))
 			if plain == "" {
-				return whittle.Errorf(whittle.Invalid, "%q is no name: it has no letter and no digit", name).WithField(at(list.field, i))
+				faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is no name: it has no letter and no digit", name).WithField(at(list.field, i)))
 			}
 			list.into[plain] = true
 		}
 	}
-	return nil
+	return faults
 }
 
 func (r *Redactor) letThrough(shape string) bool {

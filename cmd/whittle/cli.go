@@ -40,7 +40,7 @@ type cli struct {
 	Compare  compareVerb  `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
 	Profile  profileVerb  `cmd:"" help:"Say which line of a Go or Node service eats the CPU, and what changed; guard it."`
 	Find     findVerb     `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
-	Record   recordVerb   `cmd:"" help:"Look at recorded exchanges, check them, and take them from and to HAR files."`
+	Record   recordVerb   `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
 	Replay   replayVerb   `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
 	New      newVerb      `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`

@@ -40,11 +40,11 @@ func newRecording(f *config.File, log *slog.Logger) (*recording, error) {
 func (c *recording) put(f *config.File) error {
 	key, err := c.keyOf(f.Record)
 	if err != nil {
-		return inConfig("record.key_file", err)
+		return errors.Join(inConfig("record.key_file", err)...)
 	}
 	r, err := redact.New(redact.Rules(f.Redact), key)
 	if err != nil {
-		return inConfig("redact", err)
+		return errors.Join(inConfig("redact", err)...)
 	}
 	old, now := c.recorder.Load(), f.Record
 	switch {
@@ -63,7 +63,7 @@ func (c *recording) put(f *config.File) error {
 			Dir: now.Dir, Journal: journal.Options{MaxBytes: now.MaxBytes, MaxAge: now.MaxAge}, Redactor: r, Log: c.log,
 		})
 		if err != nil {
-			return inConfig("record.dir", err)
+			return errors.Join(inConfig("record.dir", err)...)
 		}
 		c.recorder.Store(next)
 		c.end(old)
@@ -86,16 +86,24 @@ func sameLog(a, b *config.Record) bool {
 	return a != nil && b != nil && a.Dir == b.Dir && a.MaxBytes == b.MaxBytes && a.MaxAge == b.MaxAge
 }
 
-// inConfig puts the config's field before an error's own.
-func inConfig(field string, err error) error {
-	e, ok := errors.AsType[*whittle.Error](err)
-	if !ok {
-		return err
+// inConfig puts the config's field before each error's own.
+func inConfig(field string, err error) (faults []error) {
+	many := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		many = joined.Unwrap()
 	}
-	if e.Field != "" {
-		field += "." + e.Field
+	for _, one := range many {
+		e, ok := errors.AsType[*whittle.Error](one)
+		switch {
+		case !ok:
+			faults = append(faults, one)
+		case e.Field == "":
+			faults = append(faults, e.WithField(field))
+		default:
+			faults = append(faults, e.WithField(field+"."+e.Field))
+		}
 	}
-	return e.WithField(field)
+	return faults
 }
 
 // end writes what waits and closes a log.

@@ -46,7 +46,7 @@ func readConfig(path string) (*config.File, error) {
 	}
 	var faults []error
 	if _, err := redact.New(redact.Rules(f.Redact), redact.NewKey()); err != nil {
-		faults = append(faults, inConfig("redact", err))
+		faults = append(faults, inConfig("redact", err)...)
 	}
 	for i, r := range f.Routes {
 		if r.Candidate == nil {
