@@ -17,7 +17,7 @@ func (v *view) loadPlan() []byte {
 config:
   target: http://127.0.0.1:8080
   phases:
-    - {duration: 30, arrivalRate: 10}
+    - {duration: 120, arrivalRate: 30}
 scenarios:
 `)
 	for i := range v.Methods {
@@ -43,8 +43,12 @@ scenarios:
 
 func (v *view) planned(b *strings.Builder, m *method, x *exchange) {
 	fmt.Fprintf(b, "      - %s:\n          url: %s\n", strings.ToLower(x.Method), quotedPlan(x.Target))
+	headers := `x-user: "user-{{ $randomNumber(1, 1000) }}"`
 	if x.Body != nil {
-		fmt.Fprintf(b, "          headers: {content-type: %s}\n", quotedPlan(cmp.Or(x.Type, m.ContentType)))
+		headers += ", content-type: " + quotedPlan(cmp.Or(x.Type, m.ContentType))
+	}
+	fmt.Fprintf(b, "          headers: {%s}\n", headers)
+	if x.Body != nil {
 		fmt.Fprintf(b, "          body: %s\n", quotedPlan(*x.Body))
 	}
 	if status := cmp.Or(x.Answer.Status, m.HTTP.Answer.Status); status != 0 {

@@ -57,7 +57,7 @@ func newProject(t *testing.T, monolith string, next func(i int) request, args ..
 var hurry = strings.NewReplacer(
 	"listen: 127.0.0.1:8080", "listen: 127.0.0.1:0",
 	"admin: 127.0.0.1:8081", "admin: 127.0.0.1:0",
-	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n      sticky_by: header:X-User\n",
+	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n",
 )
 
 // walk runs the made service behind the gateway until the routes are live, or,
