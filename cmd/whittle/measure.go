@@ -200,10 +200,11 @@ func (m *measuring) during(ended context.Context, source collect.Source, under *
 		})
 	}
 	var windows []*collect.Taken
+	over := func() bool { return ended.Err() != nil }
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
 			for _, d := range windowsOf(under, whole) {
-				if ended.Err() != nil {
+				if over() {
 					break
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
