@@ -18,6 +18,7 @@ import (
 var rooms = map[string]int{
 	"whittle":          0,
 	"whittle/jsonpath": 0,
+	"whittle/coding":   0,
 
 	"whittle/latency":   1,
 	"whittle/compare":   1,

@@ -133,6 +133,7 @@ const (
 	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
 	SkipMonolith     = "monolith_down" // the monolith gave no answer to compare with
 	SkipUnread       = "unread"        // answered before the request's body was read whole
+	SkipEncoded      = "encoded"       // in a content encoding that is not read here
 )
 
 // Sum adds up everything but Total.

@@ -13,6 +13,7 @@ var skipNames = [...]string{
 	whittle.SkipNotSafe, whittle.SkipSampled, whittle.SkipTooLarge, whittle.SkipStreaming,
 	whittle.SkipCanceled, whittle.SkipServed, whittle.SkipOff, whittle.SkipUntranslated,
 	whittle.SkipInterrupted, whittle.SkipStale, whittle.SkipMonolith, whittle.SkipUnread,
+	whittle.SkipEncoded,
 }
 
 // maxOtherReasons bounds the reasons that Observe may make up.

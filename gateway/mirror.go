@@ -74,6 +74,9 @@ func (rt *route) beside(ctx context.Context, v *visit) {
 		return
 	}
 	skip, ok := rt.complete(ctx, v, x)
+	if ok && skip == "" {
+		skip, ok = rt.uncoded(v, x)
+	}
 	switch {
 	case !ok:
 		v.shed()

@@ -3,16 +3,11 @@ package redact
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
-	"github.com/klauspost/compress/zstd"
-
 	"whittle"
+	"whittle/coding"
 )
 
 // MaxBody bounds what a compressed body may become, in bytes.
@@ -32,17 +27,19 @@ const (
 // content redacts a body by what its header says of it. left says why it was
 // left out instead; decoded that the body's coding has been undone.
 func (w *work) content(h whittle.Header, b []byte) (out []byte, changed, decoded bool, left string) {
-	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(strings.TrimSpace(coding), "identity") {
-		if len(h["Content-Encoding"]) > 1 {
-			return nil, true, false, leftEncoding
+	if !coding.Plain(h) {
+		b, err := coding.Decode(h, b, MaxBody)
+		switch {
+		case err == nil:
+			out, _, left = w.plain(h.Get("Content-Type"), b, 0)
+			return out, true, true, left
+		case errors.Is(err, coding.ErrTooLong):
+			return nil, true, false, leftLarge
 		}
-		if b, left = decompress(coding, b); left != "" {
-			return nil, true, false, left
-		}
-		decoded = true
+		return nil, true, false, leftEncoding
 	}
 	out, changed, left = w.plain(h.Get("Content-Type"), b, 0)
-	return out, changed || decoded || left != "", decoded, left
+	return out, changed || left != "", false, left
 }
 
 // plain redacts a body without content coding. depth is in how many bodies of
@@ -114,37 +111,4 @@ func isText(b []byte, params string) bool {
 // looksLikeForm reports whether a body of no declared type is a form.
 func looksLikeForm(b []byte) bool {
 	return bytes.IndexByte(b, '=') > 0 && !bytes.ContainsAny(b, " \n\t<{\"")
-}
-
-// decompress undoes one content coding within MaxBody.
-func decompress(coding string, b []byte) (out []byte, left string) {
-	var from io.Reader
-	var err error
-	switch strings.ToLower(strings.TrimSpace(coding)) {
-	case "gzip", "x-gzip":
-		from, err = gzip.NewReader(bytes.NewReader(b))
-	case "deflate":
-		if from, err = zlib.NewReader(bytes.NewReader(b)); err != nil { // some send it raw
-			from, err = flate.NewReader(bytes.NewReader(b)), nil
-		}
-	case "zstd":
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBody), zstd.WithDecoderLowmem(true)); err == nil {
-			defer d.Close()
-			from = d
-		}
-	default:
-		return nil, leftEncoding
-	}
-	if err != nil {
-		return nil, leftEncoding
-	}
-	out, err = io.ReadAll(io.LimitReader(from, MaxBody+1))
-	switch {
-	case len(out) > MaxBody:
-		return nil, leftLarge
-	case err != nil:
-		return nil, leftEncoding
-	}
-	return out, ""
 }

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+
+	"whittle"
+)
+
+// saying answers with a body in a content coding; "" is none, "lies" one that
+// the body is not in.
+func saying(t *testing.T, body, coding string) http.Handler {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip":
+		w = gzip.NewWriter(&out)
+	case "br":
+		w = brotli.NewWriter(&out)
+	}
+	if w == nil {
+		out.WriteString(body)
+	} else {
+		_, _ = io.WriteString(w, body)
+		_ = w.Close()
+	}
+	name := strings.Replace(coding, "lies", "gzip", 1)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if name != "" {
+			w.Header().Set("Content-Encoding", name)
+		}
+		_, _ = w.Write(out.Bytes())
+	})
+}
+
+// What is compared is what two sides say, however each of them packs it; what
+// the user gets is as the monolith packed it.
+func TestAnswersAreComparedWithoutTheirCoding(t *testing.T) {
+	const body = `{"id": 7, "name": "the same"}`
+	for name, tt := range map[string]struct {
+		monolith, candidate string
+		skip                string
+		failure             whittle.Failure
+	}{
+		"one compresses":         {"gzip", "", "", ""},
+		"each in its way":        {"br", "gzip", "", ""},
+		"the candidate lies":     {"gzip", "lies", "", whittle.FailedMalform},
+		"an unknown one":         {"compress", "", whittle.SkipEncoded, ""},
+		"the monolith lies":      {"lies", "", whittle.SkipEncoded, ""},
+		"the candidate's is odd": {"", "compress", whittle.SkipEncoded, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := everything()
+			spec.Safe = true
+			s := open(t, spec, saying(t, body, tt.monolith), saying(t, body, tt.candidate))
+			s.g.Apply("/work", 0, whittle.PhaseShadow)
+			r := s.sends(http.MethodGet, "", "Accept-Encoding", "gzip, br, compress")
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			got, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Replace(tt.monolith, "lies", "gzip", 1); resp.Header.Get("Content-Encoding") != want {
+				t.Errorf("the user got %q, not %q", resp.Header.Get("Content-Encoding"), want)
+			}
+			if tt.monolith == "gzip" {
+				z, err := gzip.NewReader(bytes.NewReader(got))
+				if err != nil {
+					t.Fatalf("the user's body: %v", err)
+				}
+				if b, err := io.ReadAll(z); err != nil || string(b) != body {
+					t.Errorf("the user got %q (%v)", b, err)
+				}
+			}
+			l := s.rests()
+			if tt.skip != "" {
+				if l.Skipped[tt.skip] != 1 {
+					t.Errorf("the ledger is %+v", l)
+				}
+				return
+			}
+			x := s.seen()
+			if len(x) != 1 {
+				t.Fatalf("%d exchanges; %+v", len(x), l)
+			}
+			if m := &x[0].Monolith; string(m.Body) != body || m.Header.Get("Content-Encoding") != "" {
+				t.Errorf("the monolith's answer is %q with %v", m.Body, m.Header)
+			}
+			if c := &x[0].Candidate; c.Failure != tt.failure || tt.failure == "" && string(c.Body) != body {
+				t.Errorf("the candidate's answer is %q, failure %q (%s)", c.Body, c.Failure, c.Detail)
+			}
+		})
+	}
+}
