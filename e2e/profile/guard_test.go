@@ -74,14 +74,14 @@ config: {target: "http://127.0.0.1:1", phases: [{duration: 2, arrivalRate: 20}]}
 scenarios: [{flow: [{get: {url: "`+path+`"}}]}]
 `)
 	check := func(p *process, more ...string) (string, int) {
-		args := append([]string{"profile", "guard", "http://" + p.admin, "--during", plan, "--target", "http://" + p.public, "--baseline", baseline, "--runs", "3"}, more...)
+		args := append([]string{"profile", "guard", "http://" + p.admin, "--during", plan, "--target", "http://" + p.public, "--baseline", baseline, "--runs", "5"}, more...)
 		out, errs, status := whittle(t, args...)
 		return out + errs, status
 	}
 	if said, status := check(clean); status != 2 || !strings.Contains(said, "make one with --update") {
 		t.Errorf("without a baseline: exit status %d, %q", status, said)
 	}
-	if said, status := check(clean, "--update"); status != 0 || !strings.Contains(said, "kept 3 runs") {
+	if said, status := check(clean, "--update"); status != 0 || !strings.Contains(said, "kept 5 runs") {
 		t.Fatalf("exit status %d, %q", status, said)
 	}
 	// The machine of a test is nobody's alone, so the limit is wide; the line
@@ -93,7 +93,7 @@ scenarios: [{flow: [{get: {url: "`+path+`"}}]}]
 
 	printing := emojify(t, folder, "--debug-print")
 	verdict := filepath.Join(kept, "verdict.json")
-	said, status := check(printing, "--max-cpu-per-request", "+100%", "--json", verdict)
+	said, status := check(printing, "--max-cpu-per-request", "+20%", "--json", verdict)
 	v := reads[guard.Verdict](t, verdict)
 	if status != 1 || v.Outcome != guard.Broken || len(v.Blame) == 0 || !strings.Contains(v.Blame[0].Function, "api/pictures.go") || !strings.Contains(said, v.Blame[0].Function) {
 		t.Errorf("exit status %d, %+v, %q", status, v, said)
