@@ -109,11 +109,14 @@ func (w *words) rewrite(text []byte, md protoreflect.MessageDescriptor) ([]byte,
 	if w == nil || !w.reach[md.FullName()] {
 		return text, nil
 	}
+	if !json.Valid(text) {
+		return text, nil // protojson says better what is wrong
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) != nil || !json.Valid(text) {
-		return text, nil // protojson says better what is wrong
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
 	}
 	if err := w.object(v, md, 0); err != nil {
 		return nil, err
