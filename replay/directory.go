@@ -18,7 +18,6 @@ import (
 const (
 	skipOther    = "other_route"  // of a route that was not asked for
 	skipNoRoute  = "no_candidate" // the config has no candidate for it
-	skipEncoded  = "encoded"      // a body in an encoding that is not read here
 	skipRedacted = "redacted"     // denied because its credential is only a token
 )
 

@@ -192,7 +192,7 @@ var skipWords = map[string]string{
 	whittle.SkipMonolith:     "the monolith gave no answer to compare with",
 	skipOther:                "of a route that was not asked for",
 	skipNoRoute:              "the config has no candidate for it",
-	skipEncoded:              "its answer has an encoding that is not read here",
+	whittle.SkipEncoded:      "its answer has an encoding that is not read here",
 	skipRedacted:             "denied, as its credential is only a token",
 	failed:                   "the candidate gave no answer",
 }

@@ -115,7 +115,7 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
 		it.skip = whittle.SkipNotSafe
 	case !unpack(&e.Answer):
-		it.skip = skipEncoded
+		it.skip = whittle.SkipEncoded
 	case p.o.Redact != nil:
 		p.o.Redact(&e.Answer)
 	}

@@ -159,7 +159,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 	r := run(t, kept(list...), Options{Against: gone.URL})
 	want := map[string]int64{
 		whittle.SkipNotSafe: 1, whittle.SkipServed: 1, whittle.SkipCanceled: 1, whittle.SkipTooLarge: 2, whittle.SkipStreaming: 2,
-		whittle.SkipMonolith: 1, skipRedacted: 1, skipEncoded: 1,
+		whittle.SkipMonolith: 1, skipRedacted: 1, whittle.SkipEncoded: 1,
 	}
 	if r.Ledger.Total != 12 || r.Ledger.Compared != 1 || r.Ledger.Failed != 1 || fmt.Sprint(r.Ledger.Skipped) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %v", r.Ledger, want)
