@@ -154,21 +154,33 @@ func (b *Tab) Go(url string) {
 // JS gives what an expression comes to as a string, a promise's value included.
 func (b *Tab) JS(expression string) string {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
+	value, err := b.eval(expression)
 	if err != nil {
 		b.t.Fatalf("%.300s: %v", expression, err)
 	}
 	return value
 }
 
+func (b *Tab) eval(expression string) (string, error) {
+	return chromedp.Run(b.ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
+}
+
 // Until waits for a condition, and says what the page shows if it never comes.
 func (b *Tab) Until(condition string) {
 	b.t.Helper()
-	got := b.JS(fmt.Sprintf(`new Promise(found => {
+	look := fmt.Sprintf(`new Promise(found => {
 		const end = Date.now() + %d;
 		const look = () => { let ok = false; try { ok = %s; } catch {} ok ? found('') : Date.now() > end ? found('!' + document.body.innerText) : setTimeout(look, 20); };
 		look();
-	})`, Patience.Milliseconds(), condition))
+	})`, Patience.Milliseconds(), condition)
+	got, err := b.eval(look)
+	// A page that loads itself again takes the question with it.
+	for end := time.Now().Add(Patience); err != nil && strings.Contains(err.Error(), "navigated or closed") && time.Now().Before(end); {
+		got, err = b.eval(look)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", condition, err)
+	}
 	if got != "" {
 		b.Shoot("failed")
 		b.mu.Lock()
