@@ -52,17 +52,19 @@ type Decision struct {
 
 // RouteStatus is a read-only snapshot of a route, as the admin API shows it.
 type RouteStatus struct {
-	Route    string     `json:"route"`
-	Phase    Phase      `json:"phase"`
-	Share    Share      `json:"share_bp"`
-	Percent  float64    `json:"share_percent"`
-	Held     bool       `json:"held"`
-	Since    time.Time  `json:"since"`
-	Next     string     `json:"next"` // what happens next and what it waits for
-	Verdict  Verdict    `json:"evidence"`
-	Ledger   Ledger     `json:"ledger"`
-	Guards   []Meter    `json:"guards"`
-	Timeline []Decision `json:"timeline"`
+	Route   string    `json:"route"`
+	Phase   Phase     `json:"phase"`
+	Share   Share     `json:"share_bp"`
+	Percent float64   `json:"share_percent"`
+	Held    bool      `json:"held"`
+	Since   time.Time `json:"since"`
+	Next    string    `json:"next"` // what happens next and what it waits for
+	// NextShare is what a promotion would reach; 0: there is no further step.
+	NextShare Share      `json:"next_bp"`
+	Verdict   Verdict    `json:"evidence"`
+	Ledger    Ledger     `json:"ledger"`
+	Guards    []Meter    `json:"guards"`
+	Timeline  []Decision `json:"timeline"`
 	// Monolith and Candidate are what each side did lately, up to this moment:
 	// these two alone are not on disk.
 	Monolith  Traffic `json:"monolith"`

@@ -34,6 +34,7 @@ func (r *route) status() whittle.RouteStatus {
 	now := r.c.o.Now()
 	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
 	addCPU(&s)
+	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
 	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
 	return s
 }

@@ -48,7 +48,7 @@ func bounds(n int) []whittle.Bound {
 // shifting is a route on its way, everything well.
 func shifting(name string) whittle.RouteStatus {
 	s := quiet(name)
-	s.Phase, s.Share, s.Percent = whittle.PhaseShift, 2500, 25
+	s.Phase, s.Share, s.Percent, s.NextShare = whittle.PhaseShift, 2500, 25, 5000
 	s.Next = "25 % → 50 % in 12s at the earliest; 31 of 50 requests served."
 	s.Verdict = whittle.Verdict{
 		State: whittle.Equivalent, Compared: 1812, Confidence: 0.99, Novelty: 0.004, Findings: []whittle.Finding{intended()}, Bounds: bounds(1812),

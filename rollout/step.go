@@ -106,6 +106,16 @@ func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string,
 	return needs, len(needs) > 0
 }
 
+// Promotion is the share that a promotion would reach now. 0: it reaches none,
+// because the route is off, live, or at its last step.
+func Promotion(p whittle.Rollout, s State) whittle.Share {
+	if s.Phase == whittle.PhaseOff || s.Phase == whittle.PhaseLive {
+		return 0
+	}
+	next, _ := nextStep(p, s.Share)
+	return next
+}
+
 // nextStep is the smallest step above the share; more is false where the share
 // is at the end. It looks at the share and not at an index, so that a config
 // with other steps can take over a running shift.

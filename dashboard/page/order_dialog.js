@@ -25,7 +25,7 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
     setBusy(true);
     setProblem(null);
     try {
-      const now = await giveOrder(r.route, verb, { reason, by, ...(mustForce ? { force } : {}) });
+      const now = await giveOrder(r.route, verb, { reason, by, ...(mustForce ? { force } : {}), ...(verb === 'promote' && first.current.next_bp ? { to_bp: first.current.next_bp } : {}) });
       said.set(`${visible(r.route)}: ${o.done(r, now)}.`);
       onDone(now);
       at.closest('dialog').close();
