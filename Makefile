@@ -68,7 +68,7 @@ race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detecto
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./stream/embedded ./stream/inflight ./stream/relay ./stream/nats ./profile ./profile/collect ./e2e/passthrough/...
+RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./stream/embedded ./stream/inflight ./stream/relay ./stream/nats ./capture/recorder ./capture/journal ./replay ./profile ./profile/collect ./e2e/passthrough/...
 
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
