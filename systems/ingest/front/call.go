@@ -119,7 +119,7 @@ func (c *call) take(r *http.Request) reply {
 	if no := c.understand(r); no != nil {
 		return c.refused(*no)
 	}
-	c.keep(c.f.patience.context(c.received))
+	c.keep(c.f.patience.context(c.f.o.Now())) // the body may have taken its time
 	return c.report(r)
 }
 
