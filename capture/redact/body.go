@@ -57,7 +57,7 @@ func (w *work) plain(contentType string, b []byte, depth int) (out []byte, chang
 			return nil, true, leftBinary
 		}
 		return b, false, ""
-	case kind == "application/x-www-form-urlencoded":
+	case kind == "application/x-www-form-urlencoded" && !looksLikeJSON(b): // curl -d says so of JSON too
 		out, changed = w.form(b)
 		return out, changed, ""
 	}
@@ -106,6 +106,13 @@ func isText(b []byte, params string) bool {
 	_, charset, _ := strings.Cut(strings.ToLower(params), "charset=")
 	charset = strings.Trim(charset, "\"' ")
 	return strings.HasPrefix(charset, "iso-8859-") || strings.HasPrefix(charset, "windows-125") || strings.HasPrefix(charset, "latin")
+}
+
+// looksLikeJSON reports whether a body that is said to be a form begins as JSON,
+// in which an & or an equals sign may be a part of a secret.
+func looksLikeJSON(b []byte) bool {
+	b = bytes.TrimLeft(b, "\ufeff \r\n\t")
+	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
 }
 
 // looksLikeForm reports whether a body of no declared type is a form.

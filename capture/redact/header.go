@@ -46,7 +46,7 @@ func (w *work) field(name, value string) string {
 		v = w.credentials(v)
 	case plain == "secwebsocketprotocol":
 		v = w.subprotocols(v)
-	case w.r.secretName(w.name, w.r.fields):
+	case w.r.secretName(w.name, w.r.fields), isExtension(name) && w.r.secretName(w.name[1:], w.r.fields):
 		v = w.r.appendToken(nil, v)
 	case isAddress(plain):
 		v, changed = w.target(v)
@@ -58,6 +58,10 @@ func (w *work) field(name, value string) string {
 	}
 	return string(v)
 }
+
+// isExtension reports whether a header's name begins with "X-", which says
+// nothing: X-Session is a session.
+func isExtension(name string) bool { return len(name) > 2 && name[0]|0x20 == 'x' && name[1] == '-' }
 
 // isAddress reports whether a header's value is a URL or a request target.
 func isAddress(plain string) bool {

@@ -25,10 +25,11 @@ var secretParts = []string{
 	"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "secretkey", "encryptionkey",
 	"credential", "authorization", "authtoken", "creditcard", "debitcard", "cardnumber", "socialsecurity",
 	"sessionid", "sessionkey", "csrf", "xsrf", "bearertoken",
+	"authkey", "authcode", "subscriptionkey", "functionskey", "masterkey", "sharedkey", "signingkey", "codeverifier", "samlresponse",
 }
 
 // secretEnds make any name secret that ends with one of them.
-var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp"}
+var secretEnds = []string{"token", "pwd", "jwt", "iban", "cvv", "ssn", "otp", "signature", "assertion"}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))

@@ -181,8 +181,9 @@ func isBase64(c byte) bool {
 }
 
 // jwtAt gives where the token that begins at i with "eyJ" ends (RFC 7519: parts
-// of base64url with dots between them); 0 where it is none.
-func jwtAt(b []byte, i int) int {
+// of base64url with dots between them); 0 where it is none. Where that is for
+// want of a dot, none begins before undotted either.
+func jwtAt(b []byte, i int) (end, undotted int) {
 	dots, at := 0, i
 	for at < len(b) && (isLetter(b[at]) || isDigit(b[at]) || b[at] == '-' || b[at] == '_' || b[at] == '.') {
 		if b[at] == '.' {
@@ -194,10 +195,13 @@ func jwtAt(b []byte, i int) int {
 		at-- // the end of a sentence
 		dots--
 	}
-	if dots == 0 || at-i < 20 {
-		return 0
+	switch {
+	case dots == 0:
+		return 0, at
+	case at-i < 20:
+		return 0, 0
 	}
-	return at
+	return at, 0
 }
 
 // schemes are the words before a credential (RFC 9110, section 11.1, and what
@@ -238,6 +242,11 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
+// longestBasic is from how many bytes on what follows "Basic" is taken for a
+// credential unread: it is no word of prose, and reading it again from each
+// "basic" in it would take the square of its length.
+const longestBasic = 1 << 10
+
 // credentialAt gives the credential of a text's "Bearer …" or "Basic …" that
 // begins at i; end is 0 where it is none, but a word of prose.
 func credentialAt(b []byte, i int) (start, end int) {
@@ -252,7 +261,7 @@ func credentialAt(b []byte, i int) (start, end int) {
 		telling = telling || isDigit(b[end]) || b[end] == '_' || b[end] == '='
 	}
 	word := b[start:end]
-	if basic {
+	if basic && len(word) <= longestBasic {
 		if plain, err := base64.RawStdEncoding.DecodeString(string(bytes.TrimRight(unpercent(nil, word, false), "="))); err != nil || bytes.IndexByte(plain, ':') < 0 {
 			return 0, 0
 		}

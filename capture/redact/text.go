@@ -73,6 +73,9 @@ type scan struct {
 	// tagEnd is where a markup tag ends that names something secret, as in
 	// <input name="csrf" value="x">.
 	tagEnd int
+	// undotted is where a run ends in which no JWT begins, so that it is not
+	// read again from each of its bytes.
+	undotted int
 }
 
 func (t *scan) run() ([]byte, bool) {
@@ -162,10 +165,11 @@ func (t *scan) escaped(i int) int {
 }
 
 func (t *scan) jwt(i int) int {
-	if !t.w.r.credential || i < 2 || t.src[i-1] != 'y' || t.src[i-2] != 'e' || i-2 < t.from {
+	if !t.w.r.credential || i < 2 || t.src[i-1] != 'y' || t.src[i-2] != 'e' || i-2 < t.from || i < t.undotted {
 		return 0
 	}
-	if end := jwtAt(t.src, i-2); end > 0 {
+	end, undotted := jwtAt(t.src, i-2)
+	if t.undotted = undotted; end > 0 {
 		return t.replace(i-2, end)
 	}
 	return 0

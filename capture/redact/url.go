@@ -75,9 +75,10 @@ func (w *work) segment(s []byte) ([]byte, bool) {
 // between them.
 func (w *work) form(s []byte) (_ []byte, changed bool) {
 	var out []byte
+	oauth := bytes.Contains(s, []byte("state=")) || bytes.Contains(s, []byte("grant_type="))
 	for rest := s; ; {
 		pair, after, more := bytes.Cut(rest, []byte("&"))
-		redacted, c := w.pair(pair)
+		redacted, c := w.pair(pair, oauth)
 		out = append(out, redacted...)
 		changed = changed || c
 		if !more {
@@ -91,8 +92,10 @@ func (w *work) form(s []byte) (_ []byte, changed bool) {
 	return out, true
 }
 
-// pair takes the secret out of one field of a form.
-func (w *work) pair(s []byte) ([]byte, bool) {
+// pair takes the secret out of one field of a form. oauth says that "code" is an
+// authorization code (RFC 6749, sections 4.1.2 and 4.1.3): the word alone is too
+// common.
+func (w *work) pair(s []byte, oauth bool) ([]byte, bool) {
 	name, value, ok := bytes.Cut(s, []byte("="))
 	if !ok {
 		name, value = nil, s
@@ -106,7 +109,7 @@ func (w *work) pair(s []byte) ([]byte, bool) {
 		} else {
 			out = append(out, name...)
 		}
-		if w.secretPath(plain) && len(value) > 0 {
+		if (w.secretPath(plain) || oauth && string(plain) == "code" && !w.r.kept["code"]) && len(value) > 0 {
 			secret := unpercent(nil, value, true)
 			return w.r.appendToken(append(out, '='), secret), changed || !isToken(secret)
 		}
