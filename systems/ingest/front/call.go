@@ -18,7 +18,7 @@ type call struct {
 	kind     event.Kind
 	id       string // the request's
 	received time.Time
-	appended time.Time // when the stream answered last; zero: it was not asked
+	appended time.Time // when the stream answered last; zero: it was not asked, or something was waited for since
 	key      string    // the write key that came outside the body
 	address  string
 	json     bool // the body is to be read as JSON

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"slices"
+	"time"
 
 	"whittle"
 	"whittle/stream"
@@ -110,6 +111,9 @@ func (c *call) round(ctx context.Context) {
 		settled = n + 1
 	}
 	c.todo = c.todo[:0]
+	if len(c.waiting) > 0 {
+		c.appended = time.Time{}
+	}
 	for n := range c.waiting {
 		p := &c.waiting[n]
 		o := &c.outcomes[p.item]

@@ -2,10 +2,12 @@ package front
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"whittle"
 	"whittle/stream"
+	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
 )
 
@@ -432,4 +435,49 @@ func TestAcceptedIsKept(t *testing.T) {
 	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(byPosition) {
 		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(byPosition))
 	}
+}
+
+// TestWaitForAnotherCopyIsMeasured appends one event of a batch, and waits for
+// the other one's first copy: that belongs to how long the request took.
+func TestWaitForAnotherCopyIsMeasured(t *testing.T) {
+	const wait = 10 * time.Second
+	now := time.Now()
+	seen, other := dedup.New(dedup.Options{}), dedup.Hash("", "other")
+	if c := seen.Claim(other, now); c.State != dedup.First {
+		t.Fatal(c)
+	}
+	appended, settled := false, false
+	registry := prometheus.NewRegistry()
+	f, err := New(Options{
+		Stream: watched{newDouble(), func(context.Context) { appended = true }}, Seen: seen, Metrics: registry,
+		Now: func() time.Time {
+			at := now
+			if appended && !settled { // the other copy's fate is known a while after our own event's
+				settled, now = true, now.Add(wait)
+				seen.Settle(other, stream.Position{Partition: "0", Offset: "7"}, at)
+			}
+			return at
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/batch", strings.NewReader(batchOf(eventOf("own"), eventOf("other")))))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"accepted":1,"duplicate":1`) {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "ingest_request_seconds" {
+			if got := family.GetMetric()[0].GetHistogram().GetSampleSum(); got != wait.Seconds() {
+				t.Errorf("%v seconds, want %v", got, wait.Seconds())
+			}
+			return
+		}
+	}
+	t.Error("there is no ingest_request_seconds")
 }
