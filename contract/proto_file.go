@@ -81,7 +81,7 @@ func (w *protoWriter) file() {
 
 func (w *protoWriter) service() {
 	w.line(0)
-	w.comment(0, w.c.Service+" answers what "+count(len(w.c.Methods), "endpoint")+" of the monolith answered.")
+	w.comment(0, w.c.Service+" answers what "+Count(len(w.c.Methods), "endpoint")+" of the monolith answered.")
 	w.line(0, "service ", w.c.Service, " {")
 	for i := range w.c.Methods {
 		m := &w.c.Methods[i]
@@ -102,7 +102,7 @@ func (w *protoWriter) message(m *Message) {
 	w.line(0)
 	doc := m.Doc
 	if doc == "" {
-		doc = m.Name + " has " + count(len(m.Fields), "field") + "."
+		doc = m.Name + " has " + Count(len(m.Fields), "field") + "."
 	}
 	w.comment(0, doc)
 	if len(m.Fields) == 0 && len(m.Reserved) == 0 {
@@ -143,7 +143,7 @@ func (w *protoWriter) field(f *Field) {
 
 func (w *protoWriter) enum(e *Enum) {
 	w.line(0)
-	w.comment(0, e.Name+" has "+count(max(0, len(e.Values)-1), "word")+".")
+	w.comment(0, e.Name+" has "+Count(max(0, len(e.Values)-1), "word")+".")
 	w.line(0, "enum ", e.Name, " {")
 	for _, v := range e.Values {
 		if v.JSON != "" && v.JSON != v.Name {
@@ -166,13 +166,6 @@ func (f *Field) protoType() string {
 // from zero without it.
 func (f *Field) explicit() bool {
 	return f.Optional && !f.Repeated && !f.Map && f.Type != MessageType && !f.Type.wellKnown()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // printable leaves out what would end a comment or hide in one.

@@ -24,7 +24,7 @@ func (v *view) contractPage() []byte {
 func (v *view) methodPage(b *strings.Builder, m *method) {
 	fmt.Fprintf(b, "\n## %s: `%s %s`\n\n", m.Name, m.HTTP.Method, m.HTTP.Pattern)
 	if m.Seen > 0 {
-		fmt.Fprintf(b, "Seen %d times. The chance that the next exchange has a shape which none of them had is %s.\n\n", m.Seen, Unseen(m.Method))
+		fmt.Fprintf(b, "Seen in %s. Of the next ones, those with a shape that none of them had: %s.\n\n", contract.Count(m.Seen, "exchange"), Unseen(m.Method))
 	} else {
 		b.WriteString("From a document; no exchange was seen.\n\n")
 	}
@@ -46,7 +46,7 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 	}
 	failures := slices.SortedFunc(slices.Values(m.Failures), func(a, b contract.Failure) int { return cmp.Compare(a.Status, b.Status) })
 	for _, f := range failures {
-		fmt.Fprintf(b, "| failure | %d %s, %d times; it comes back word for word |\n", f.Status, cell(f.ContentType), f.Count)
+		fmt.Fprintf(b, "| failure | %d %s, in %s; it comes back word for word |\n", f.Status, cell(f.ContentType), contract.Count(f.Count, "exchange"))
 	}
 	guesses(b, m.Guesses)
 }
@@ -57,9 +57,9 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 // Lippman-Hand, JAMA 249, 1983).
 func Unseen(m *contract.Method) string {
 	if m.Novelty == 0 && m.Seen > 0 {
-		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", percent(min(1, 3/float64(m.Seen))))
+		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", contract.Percent(min(1, 3/float64(m.Seen))))
 	}
-	return fmt.Sprintf("about %s (the share whose shape was seen once, after Good and Turing)", percent(m.Novelty))
+	return fmt.Sprintf("%s (the share whose shape was seen once, after Good and Turing)", contract.About(m.Novelty))
 }
 
 func bodyWords(body *contract.Body) string {
@@ -99,12 +99,4 @@ func guesses(b *strings.Builder, list []contract.Guess) {
 // cell keeps a text inside its cell of a table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'").Replace(s)
-}
-
-// percent writes a share with two digits that say something.
-func percent(p float64) string {
-	if p > 0 && p < 0.0001 {
-		return "below 0.01 %"
-	}
-	return fmt.Sprintf("%.2g %%", 100*p)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -33,6 +32,8 @@ type newSource struct {
 	document  []byte
 	protoPath string
 	seen      int
+	// proof says how the log held against the contract; nil: a document.
+	proof *infer.Proof
 }
 
 // openSource finds out what a path holds by its name and its first bytes.
@@ -138,10 +139,11 @@ func (s *newSource) entries(ctx context.Context) iter.Seq2[*capture.Entry, error
 // contract infers or reads it.
 func (s *newSource) contract(ctx context.Context, screen *screen, o infer.Options) (*contract.Contract, error) {
 	if s.log != nil {
-		c, err := infer.Infer(progressing(s.entries(ctx), screen), o)
+		c, p, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return progressing(s.entries(ctx), screen) }, o)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		s.proof = p
 		return c, err
 	}
 	c, err := s.read(o)
@@ -248,9 +250,9 @@ func (s *newSource) words() string {
 	case s.log == nil:
 		return name
 	case s.har:
-		return fmt.Sprintf("%d exchanges of %s", s.seen, name)
+		return contract.Count(s.seen, "exchange") + " of " + name
 	}
-	return fmt.Sprintf("%d recorded exchanges", s.seen)
+	return contract.Count(s.seen, "recorded exchange")
 }
 
 func (s *newSource) damage() []string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"net/url"
@@ -180,53 +179,4 @@ func readDocument(path string) ([]byte, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "read document: %s is larger than %d MiB", path, maxDocument>>20)
 	}
 	return b, nil
-}
-
-// sayMade says which files there are now.
-func sayMade(screen *screen, p *scaffold.Project) {
-	screen.say("%d files written, %d as they were; %d recorded exchanges are its tests", len(p.Written), len(p.Same), p.Exchanges)
-	if p.Frozen {
-		screen.say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
-	}
-	for i, path := range p.Kept {
-		if i == 10 {
-			screen.say("and %d more", len(p.Kept)-i)
-			break
-		}
-		screen.say("kept %s, which was changed by hand", path)
-	}
-}
-
-// say lists what was inferred: each guess with its evidence.
-func say(screen *screen, c *contract.Contract, source *newSource) {
-	screen.heading("%s.%s, made of %s", c.Package, c.Service, source.words())
-	for _, g := range c.Guesses {
-		sayGuess(screen, g)
-	}
-	for i := range c.Methods {
-		m := &c.Methods[i]
-		screen.say("")
-		seen := "from a document"
-		if m.Seen > 0 {
-			seen = fmt.Sprintf("%d exchanges; a shape that none had: %s", m.Seen, scaffold.Unseen(m))
-		}
-		screen.say("%s %s  (%s)", screen.bold(m.Name), endpoint(m), seen)
-		for _, f := range m.Failures {
-			screen.say("  %d %s: %d times, passed on word for word", f.Status, f.ContentType, f.Count)
-		}
-		for _, g := range m.Guesses {
-			sayGuess(screen, g)
-		}
-	}
-	for _, d := range source.damage() {
-		screen.say("left out: %s", d)
-	}
-}
-
-func sayGuess(screen *screen, g contract.Guess) {
-	against := ""
-	if g.Against != "" {
-		against = ", not " + g.Against
-	}
-	screen.say("  %s: %s%s: %s", g.Path, g.Chosen, against, g.Evidence)
 }

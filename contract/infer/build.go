@@ -198,7 +198,7 @@ func (i *inference) keepMethods() {
 		i.keepMessage(i.before.message(m.Output))
 		i.c.Guesses = append(i.c.Guesses, contract.Guess{
 			Path: m.Name, Chosen: "kept as it was", Against: "removed",
-			Evidence: fmt.Sprintf("0 of %d exchanges were for it", i.log.seen),
+			Evidence: fmt.Sprintf("0 of %s were for it", contract.Count(i.log.seen, "exchange")),
 		})
 	}
 }

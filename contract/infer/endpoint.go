@@ -152,28 +152,6 @@ func (e *endpoint) success() int {
 // safe reports whether a method changes nothing, by HTTP's own words.
 func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
-// signature is what the successes look like: names of the object, or of an
-// array's objects. 0: it has no structure to know it by.
-func (e *endpoint) signature() uint64 {
-	a := e.answers[e.success()]
-	if a == nil || a.json == 0 {
-		return 0
-	}
-	s, h := &a.shape, uint64(1)
-	if s.element != nil {
-		s, h = s.element, 2
-	}
-	if len(s.keys) < 2 {
-		return 0
-	}
-	for _, k := range s.keys {
-		if 2*s.fields[k].seen >= s.objects {
-			h += stir(textHash(k))
-		}
-	}
-	return h
-}
-
 // absorb joins another endpoint's exchanges in, whose literal at the segment
 // becomes a value of this one's wildcard there.
 func (e *endpoint) absorb(o *endpoint, at int) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,74 @@ func TestPathsAreEndpoints(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// patterns are the endpoints of a contract.
+func patterns(c *contract.Contract) []string {
+	var out []string
+	for _, m := range c.Methods {
+		out = append(out, m.HTTP.Method+" "+m.HTTP.Pattern)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestManyWordsAreAWildcard(t *testing.T) {
+	hello := func(i int) string { return fmt.Sprintf("Hello ann%d, welcome!\n", i) }
+	user := func(i int) string { return fmt.Sprintf(`{"name":"n%d","age":%d}`, i, i) }
+	for _, tc := range []struct {
+		name string
+		n    int
+		path string // of the i-th, with a letter or a number
+		body func(i int) string
+		more []*capture.Entry
+		want []string
+	}{
+		{"texts of one template", 60, "/hello/ann%d", hello, nil, []string{"GET /hello/{hello}"}},
+		{"eight are enough", 8, "/hello/ann%d", hello, nil, []string{"GET /hello/{hello}"}},
+		{"objects of one name", 60, "/hello/ann%d", func(i int) string { return fmt.Sprintf(`{"hello":"ann%d"}`, i) }, nil, []string{"GET /hello/{hello}"}},
+		{"what recurs stays", 20, "/users/ann%d", user, slices.Repeat([]*capture.Entry{entry("GET", "/users/me", "", user(7))}, 30), []string{"GET /users/me", "GET /users/{user}"}},
+		{"failures and optional names go along", 20, "/users/ann%d", user, []*capture.Entry{
+			status(entry("GET", "/users/nobody", "", `{"error":"no such user"}`), 404), entry("GET", "/users/bob", "", `{"name":"bob"}`), entry("GET", "/users/version", "", `"1.2"`),
+		}, []string{"GET /users/version", "GET /users/{user}"}},
+		{"three are endpoints", 3, "/hello/ann%d", hello, nil, []string{"GET /hello/ann0", "GET /hello/ann1", "GET /hello/ann2"}},
+		{"answers that say nothing", 9, "/do/x%d", func(int) string { return "OK" }, nil, []string{
+			"GET /do/x0", "GET /do/x1", "GET /do/x2", "GET /do/x3", "GET /do/x4", "GET /do/x5", "GET /do/x6", "GET /do/x7", "GET /do/x8",
+		}},
+		{"other texts", 9, "/page/x%d", func(i int) string { return strings.Repeat(fmt.Sprintf("%c%c%c ", 'a'+i, 'a'+i, 'b'+i), 5) }, nil, []string{
+			"GET /page/x0", "GET /page/x1", "GET /page/x2", "GET /page/x3", "GET /page/x4", "GET /page/x5", "GET /page/x6", "GET /page/x7", "GET /page/x8",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			log := slices.Clone(tc.more)
+			for i := range tc.n {
+				x := entry("GET", fmt.Sprintf(tc.path, i), "", tc.body(i))
+				if !strings.HasPrefix(tc.body(i), "{") {
+					x = text("GET", fmt.Sprintf(tc.path, i), tc.body(i))
+				}
+				log = append(log, x)
+			}
+			c := learn(t, Options{}, log...)
+			if got := patterns(c); !slices.Equal(got, tc.want) {
+				t.Fatalf("got  %q\nwant %q", got, tc.want)
+			}
+			if tc.n < 8 || len(tc.want) > 2 {
+				return
+			}
+			last := c.Methods[len(c.Methods)-1]
+			for _, m := range c.Methods {
+				if strings.Contains(m.HTTP.Pattern, "{") {
+					last = m
+				}
+			}
+			if !slices.ContainsFunc(last.Guesses, func(g contract.Guess) bool { return strings.Contains(g.Evidence, "different words at this place") }) {
+				t.Errorf("no guess says why: %+v", last.Guesses)
+			}
+			if a := last.HTTP.Answer; a.Form == contract.Text && len(a.Parts) != 3 {
+				t.Errorf("the template is lost: %+v", a.Parts)
+			}
+		})
 	}
 }
 

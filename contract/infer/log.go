@@ -156,64 +156,6 @@ func (l *log) route(name string) *routePath {
 	return r
 }
 
-// siblings is how many literals of one place must look the same before they are
-// taken for values.
-const siblings = 12
-
-// collapse joins endpoints that differ in one literal only and answer with the
-// same structure, where there are many of them: "/articles/first-light" and
-// eleven more are "/articles/{article}".
-func (l *log) collapse() {
-	type group struct {
-		at      int
-		members []*endpoint
-	}
-	groups := map[string]*group{}
-	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
-		e := l.endpoints[k]
-		sig := e.signature()
-		if sig == 0 {
-			continue
-		}
-		for i, s := range e.segments {
-			if s.wild || s.literal == "" || i == 0 {
-				continue
-			}
-			open := slices.Clone(e.segments)
-			open[i] = segment{wild: true, chosen: true}
-			id := fmt.Sprint(key(e.method, open), i, sig)
-			if groups[id] == nil {
-				groups[id] = &group{at: i}
-			}
-			groups[id].members = append(groups[id].members, e)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[id]
-		// An endpoint may have gone into another group by now.
-		g.members = slices.DeleteFunc(g.members, func(e *endpoint) bool { return l.endpoints[key(e.method, e.segments)] != e })
-		if len(g.members) >= siblings {
-			l.join(g.members, g.at)
-		}
-	}
-}
-
-func (l *log) join(members []*endpoint, at int) {
-	segments := slices.Clone(members[0].segments)
-	segments[at] = segment{wild: true, chosen: true}
-	k := key(members[0].method, segments)
-	whole := l.endpoints[k]
-	if whole == nil {
-		whole = newEndpoint(members[0].method, segments, members[0].first)
-	}
-	whole.segments[at].chosen = true
-	for _, e := range members {
-		whole.absorb(e, at)
-		delete(l.endpoints, key(e.method, e.segments))
-	}
-	l.endpoints[k] = whole
-}
-
 // chosen are the endpoints that the contract has, in the order in which they
 // came: those that were answered with success, the most used where there are
 // too many.
@@ -267,13 +209,13 @@ func (l *log) leftOut() []contract.Guess {
 	for _, why := range slices.Sorted(maps.Keys(l.left.by)) {
 		out = append(out, contract.Guess{
 			Path: "exchanges", Chosen: "left out", Against: "a method for them",
-			Evidence: fmt.Sprintf("%d of %d exchanges: %s", l.left.by[why], l.seen, why),
+			Evidence: fmt.Sprintf("%d of %s: %s", l.left.by[why], contract.Count(l.seen, "exchange"), why),
 		})
 	}
 	if l.left.more > 0 {
 		out = append(out, contract.Guess{
 			Path: "exchanges", Chosen: "left out", Against: "a method for them",
-			Evidence: fmt.Sprintf("%d of %d exchanges, for further reasons", l.left.more, l.seen),
+			Evidence: fmt.Sprintf("%d of %s, for further reasons", l.left.more, contract.Count(l.seen, "exchange")),
 		})
 	}
 	return out

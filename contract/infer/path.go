@@ -19,8 +19,9 @@ type segment struct {
 	// name of a wildcard as a route has it; empty: it is made.
 	name string
 	// chosen says that the wildcard's values are no ids but words, of which too
-	// many came.
+	// many came; why is the evidence.
 	chosen bool
+	why    string
 }
 
 // target takes a request's target apart: the path's segments, decoded, and the

@@ -23,10 +23,11 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	if e.cut > 0 {
 		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", group(e.cut), group(e.seen)))
 	}
-	evidence := fmt.Sprintf("%s exchanges; about %.2g %% of further ones have a shape that none of these had (Good and Turing)", group(e.unseen.n), 100*e.unseen.share())
+	evidence := fmt.Sprintf("%s; %s of further ones have a shape that none of these had (Good and Turing)",
+		contract.Count(e.unseen.n, "exchange"), contract.About(e.unseen.share()))
 	if n := float64(e.unseen.n); e.unseen.once == 0 {
 		// The rule of three: what did not happen in n trials.
-		evidence = fmt.Sprintf("%s exchanges, no shape of which came only once; less than %.2g %% of further ones have a new one", group(e.unseen.n), min(100, 300/n))
+		evidence = fmt.Sprintf("%s, no shape of which came only once; less than %s of further ones have a new one", contract.Count(e.unseen.n, "exchange"), contract.Percent(min(1, 3/n)))
 	}
 	g.add("exchanges", "complete", "further shapes to come", evidence)
 	if g.more > 0 {
@@ -52,8 +53,7 @@ func (g *guesser) path(m *method, at *contract.Method) {
 	wild := 0
 	for _, s := range m.e.segments {
 		if s.wild && s.chosen && wild < len(at.HTTP.Path) {
-			g.add("path {"+at.HTTP.Path[wild].Field+"}", "a wildcard", "endpoints of their own",
-				fmt.Sprintf("at least %d words at this place had answers of the same structure", siblings))
+			g.add("path {"+at.HTTP.Path[wild].Field+"}", "a wildcard", "endpoints of their own", s.why)
 		}
 		if s.wild {
 			wild++
@@ -71,7 +71,7 @@ func (g *guesser) query(m *method) {
 		if f.from == fromForm {
 			p, label = m.request.seen.pairs.by[f.http], "form "
 		}
-		evidence := fmt.Sprintf("in %s of %s exchanges", group(p.seen), group(m.m.Seen))
+		evidence := fmt.Sprintf("in %s of %s", group(p.seen), contract.Count(m.m.Seen, "exchange"))
 		for _, s := range p.says(f.typed.typ) {
 			evidence += "; " + s
 		}
@@ -108,7 +108,7 @@ func (g *guesser) template(m *method) {
 	if !m.answer.seen.texts.varied {
 		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", group(m.answer.seen.text))
 	}
-	g.add("response", fmt.Sprintf("a template with %d fields", n), "one text", evidence)
+	g.add("response", "a template with "+contract.Count(n, "field"), "one text", evidence)
 }
 
 func (g *guesser) answers(m *method) {
@@ -117,7 +117,7 @@ func (g *guesser) answers(m *method) {
 		if status == e.success() {
 			continue
 		}
-		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of answer", fmt.Sprintf("%s of %s exchanges", group(e.answers[status].n), group(e.seen)))
+		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of answer", fmt.Sprintf("%s of %s", group(e.answers[status].n), contract.Count(e.seen, "exchange")))
 	}
 	if e.failed > 0 {
 		g.add("exchanges", "looked at without them", "answers", fmt.Sprintf("%s of %s had no answer", group(e.failed), group(e.seen)))
@@ -243,7 +243,7 @@ func (g *guesser) echoes(m *method, at *contract.Method) {
 		}
 		switch {
 		case p.n == p.equal && p.n == s.seen && p.varied:
-			g.add(out, "the same as "+in, "a value of its own", fmt.Sprintf("equal in all %s exchanges", group(p.n)))
+			g.add(out, "the same as "+in, "a value of its own", "equal in all "+contract.Count(p.n, "exchange"))
 		case per != "" && p.grows():
 			g.add(out, "grows with "+in, "independent of it", p.evidence())
 		}

@@ -47,29 +47,29 @@ func (t *template) see(text string) {
 		t.give()
 		return
 	}
+	parts := make([]part, len(tokens))
+	for i, k := range tokens {
+		parts[i].literal = k
+	}
 	if t.n == 1 {
-		for _, k := range tokens {
-			t.parts = append(t.parts, part{literal: k})
-		}
+		t.parts = parts
 		return
 	}
-	if len(tokens) == len(t.parts) && fits(t.parts, tokens) {
+	t.join(parts)
+}
+
+// sameLiteral says that neither is a hole and both are the same.
+func sameLiteral(a, b part) bool { return a.hole == nil && b.hole == nil && a.literal == b.literal }
+
+// join makes the template take what other parts take.
+func (t *template) join(other []part) {
+	if slices.EqualFunc(t.parts, other, sameLiteral) {
 		return
 	}
 	t.varied = true
-	if t.parts = align(t.parts, tokens); t.holes() > maxHoles {
+	if t.parts = align(t.parts, other); t.holes() > maxHoles {
 		t.give()
 	}
-}
-
-// fits reports whether the tokens are the literals, with no hole among them.
-func fits(parts []part, tokens []string) bool {
-	for i, p := range parts {
-		if p.hole != nil || p.literal != tokens[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *template) give() { t.broken, t.parts = true, nil }
@@ -90,10 +90,15 @@ func (t *template) absorb(o *template) {
 	case t.n == 0:
 		*t = template{parts: slices.Clone(o.parts), n: o.n, varied: o.varied, broken: o.broken}
 	default:
-		// Two templates are not aligned with each other: endpoints are joined
-		// by what their JSON looks like, and texts only fall in with it.
 		t.n += o.n
-		t.give()
+		t.varied = t.varied || o.varied
+		switch {
+		case t.broken:
+		case o.broken:
+			t.give()
+		default:
+			t.join(o.parts)
+		}
 	}
 }
 
@@ -132,9 +137,9 @@ func isWordByte(c byte) bool {
 	return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// align makes the parts so general that the tokens fit too: what is the same,
-// in the longest order that both have, stays; between that lie holes.
-func align(parts []part, tokens []string) []part {
+// align makes the parts so general that what fits the others fits too: what is
+// the same, in the longest order that both have, stays; between that lie holes.
+func align(parts, tokens []part) []part {
 	// Where only single tokens changed, there is nothing to search.
 	if len(parts) == len(tokens) {
 		if out, ok := alignEach(parts, tokens); ok {
@@ -161,7 +166,7 @@ func align(parts []part, tokens []string) []part {
 
 // alignEach goes token by token. It fails where more than a half of the words
 // differ: then they do not stand for each other.
-func alignEach(parts []part, tokens []string) ([]part, bool) {
+func alignEach(parts, tokens []part) ([]part, bool) {
 	out := make([]part, len(parts))
 	words, differ := 0, 0
 	for i, p := range parts {
@@ -169,13 +174,14 @@ func alignEach(parts []part, tokens []string) ([]part, bool) {
 		if p.hole == nil && isWordByte(p.literal[0]) && !isInteger(p.literal) {
 			words++
 		}
-		if p.hole == nil && p.literal == tokens[i] {
+		other := tokens[i]
+		if sameLiteral(p, other) {
 			continue
 		}
 		h := widened(parts[i:i+1], tokens[i:i+1])
 		if p.hole == nil && h.text {
 			// A space or a comma against a word means that they are out of step.
-			if isWordByte(p.literal[0]) != isWordByte(tokens[i][0]) {
+			if other.hole == nil && isWordByte(p.literal[0]) != isWordByte(other.literal[0]) {
 				return nil, false
 			}
 			differ++
@@ -185,17 +191,18 @@ func alignEach(parts []part, tokens []string) ([]part, bool) {
 	return joined(out), 2*differ <= words || words <= 1
 }
 
-// widened is the hole that takes both what the parts were and the tokens.
-func widened(parts []part, tokens []string) *hole {
-	if len(parts) == 1 && len(tokens) == 1 {
-		_, now := plainInt(tokens[0])
-		was := parts[0].hole != nil && !parts[0].hole.text
-		if parts[0].hole == nil {
-			_, was = plainInt(parts[0].literal)
-		}
-		return &hole{text: !was || !now}
+// widened is the hole that takes both what the parts were and the others.
+func widened(parts, tokens []part) *hole {
+	return &hole{text: len(parts) != 1 || len(tokens) != 1 || !parts[0].isNumber() || !tokens[0].isNumber()}
+}
+
+// isNumber says that all the part takes are integers.
+func (p part) isNumber() bool {
+	if p.hole != nil {
+		return !p.hole.text
 	}
-	return &hole{text: true}
+	_, ok := plainInt(p.literal)
+	return ok
 }
 
 // joined makes one hole of holes that touch: nobody could tell where one ends.
@@ -213,12 +220,12 @@ func joined(parts []part) []part {
 
 // common is the longest sequence of literals that both have, as pairs of
 // indices (the textbook's dynamic program).
-func common(parts []part, tokens []string) [][2]int {
+func common(parts, tokens []part) [][2]int {
 	w := len(tokens) + 1
 	length := make([]uint16, (len(parts)+1)*w)
 	for i := len(parts) - 1; i >= 0; i-- {
 		for j := len(tokens) - 1; j >= 0; j-- {
-			if parts[i].hole == nil && parts[i].literal == tokens[j] {
+			if sameLiteral(parts[i], tokens[j]) {
 				length[i*w+j] = length[(i+1)*w+j+1] + 1
 			} else {
 				length[i*w+j] = max(length[(i+1)*w+j], length[i*w+j+1])
@@ -228,7 +235,7 @@ func common(parts []part, tokens []string) [][2]int {
 	var out [][2]int
 	for i, j := 0, 0; i < len(parts) && j < len(tokens); {
 		switch {
-		case parts[i].hole == nil && parts[i].literal == tokens[j]:
+		case sameLiteral(parts[i], tokens[j]):
 			out = append(out, [2]int{i, j})
 			i, j = i+1, j+1
 		case length[(i+1)*w+j] >= length[i*w+j+1]:

@@ -129,8 +129,8 @@ func (g *guesser) text(path, chosen string, in *shape) {
 		// about the share of those that were seen once; none was, so the bound
 		// is that of no event in n trials (3/n at 95 %).
 		g.add(path, chosen, "enum", fmt.Sprintf(
-			"%s; none of them was seen only once, so less than %.2g %% of further values should be others; an enum would lose such a one, a string does not",
-			says[0], 300/float64(t.n)))
+			"%s; none of them was seen only once, so less than %s of further values should be others; an enum would lose such a one, a string does not",
+			says[0], contract.Percent(3/float64(t.n))))
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:

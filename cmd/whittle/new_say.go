@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whittle/contract"
+	"whittle/contract/infer"
+	"whittle/scaffold"
+)
+
+// sayMade says which files there are now.
+func sayMade(screen *screen, p *scaffold.Project) {
+	screen.say("%s written, %d as they were; its tests hold %s", contract.Count(len(p.Written), "file"), len(p.Same), contract.Count(p.Exchanges, "recorded exchange"))
+	if p.Frozen {
+		screen.say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
+	}
+	for i, path := range p.Kept {
+		if i == 10 {
+			screen.say("and %d more", len(p.Kept)-i)
+			break
+		}
+		screen.say("kept %s, which was changed by hand", path)
+	}
+}
+
+// say lists what was inferred: each guess with its evidence.
+func say(screen *screen, c *contract.Contract, source *newSource) {
+	screen.heading("%s.%s, made of %s", c.Package, c.Service, source.words())
+	for _, g := range c.Guesses {
+		sayGuess(screen, g)
+	}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		screen.say("")
+		seen := "from a document"
+		if m.Seen > 0 {
+			seen = fmt.Sprintf("%s; a shape that none had: %s", contract.Count(m.Seen, "exchange"), scaffold.Unseen(m))
+		}
+		screen.say("%s %s  (%s)", screen.bold(m.Name), endpoint(m), seen)
+		for _, f := range m.Failures {
+			screen.say("  %d %s: %s, passed on word for word", f.Status, f.ContentType, contract.Count(f.Count, "time"))
+		}
+		for _, g := range m.Guesses {
+			sayGuess(screen, g)
+		}
+	}
+	sayProof(screen, source.proof)
+	for _, route := range lookAlike(c) {
+		screen.say("several endpoints differ in one word and answer alike: if it is a value, name them as one: --route '%s'", route)
+	}
+	for _, d := range source.damage() {
+		screen.say("left out: %s", d)
+	}
+}
+
+// sayProof says whether the exchanges come back the same from the contract's
+// messages, and where they do not.
+func sayProof(screen *screen, p *infer.Proof) {
+	if p == nil {
+		return
+	}
+	screen.say("")
+	screen.say("%d of %s that were answered with success come back the same from the messages", p.Kept, contract.Count(p.Exchanges, "exchange"))
+	for i, b := range p.Broken {
+		if i == 10 {
+			screen.say("  and %d more places", len(p.Broken)-i)
+			break
+		}
+		screen.say("  %s %s: %s (%s)", b.Method, b.Path, b.Why, contract.Count(b.Count, "time"))
+	}
+}
+
+// lookAlike gives routes under which three or more endpoints fall that differ
+// in one literal only and answer with the same fields.
+func lookAlike(c *contract.Contract) []string {
+	count := map[[2]string]int{}
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		looks := answerLooks(c, m)
+		segments, name := strings.Split(m.HTTP.Pattern, "/"), "{name}"
+		if slices.Contains(segments, name) {
+			name = "{value}"
+		}
+		for j := 2; j < len(segments); j++ {
+			if s := segments[j]; s != "" && !strings.HasPrefix(s, "{") {
+				segments[j] = name
+				count[[2]string{m.HTTP.Method + " " + strings.Join(segments, "/"), looks}]++
+				segments[j] = s
+			}
+		}
+	}
+	var out []string
+	for k, n := range count {
+		if n >= 3 && !slices.Contains(out, k[0]) {
+			out = append(out, k[0])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// answerLooks is the same for methods that answer with the same fields.
+func answerLooks(c *contract.Contract, m *contract.Method) string {
+	looks := fmt.Sprint(m.HTTP.Answer.Status, m.HTTP.Answer.Form)
+	if output := c.Message(m.Output); output != nil && m.HTTP.Answer.Form != contract.Text {
+		for _, f := range output.Fields {
+			looks += fmt.Sprintf(" %s %s %t %t", f.JSONName(), f.Type, f.Repeated, f.Map)
+		}
+	}
+	return looks
+}
+
+func sayGuess(screen *screen, g contract.Guess) {
+	against := ""
+	if g.Against != "" {
+		against = ", not " + g.Against
+	}
+	screen.say("  %s: %s%s: %s", g.Path, g.Chosen, against, g.Evidence)
+}

@@ -1,0 +1,311 @@
+package infer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// How many literals of one place must look the same before they are taken for
+// values of a wildcard: fewer where most came once or twice, as values do and
+// words of an API do not; more where the answers say nothing, such as OK.
+const (
+	fewSiblings   = 8
+	siblings      = 12
+	quietSiblings = 24
+)
+
+// place is a group of endpoints that differ in one literal only.
+type place struct {
+	at      int
+	members []*endpoint
+}
+
+// collapse joins endpoints that differ in one literal only and answer with the
+// same structure, where there are many of them: "/articles/first-light" and
+// eleven more are "/articles/{article}".
+func (l *log) collapse() {
+	groups := map[string]*place{}
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		e := l.endpoints[k]
+		sig := e.signature()
+		if sig == 0 {
+			continue
+		}
+		for i, s := range e.segments {
+			if s.wild || s.literal == "" || i == 0 {
+				continue
+			}
+			id := fmt.Sprint(e.openKey(i), i, sig)
+			if groups[id] == nil {
+				groups[id] = &place{at: i}
+			}
+			groups[id].members = append(groups[id].members, e)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[id]
+		// An endpoint may have gone into another group by now.
+		g.members = slices.DeleteFunc(g.members, func(e *endpoint) bool { return l.endpoints[key(e.method, e.segments)] != e })
+		if why := g.values(); why != "" {
+			l.join(g, why)
+		}
+	}
+	l.stragglers()
+}
+
+// stragglers joins, to wildcards that were found, the literals that came once or
+// twice and were answered with a failure, or with half of the names or more.
+func (l *log) stragglers() {
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		e := l.endpoints[k]
+		if e.seen > 2 {
+			continue
+		}
+		for i, s := range e.segments {
+			if s.wild {
+				continue
+			}
+			whole := l.endpoints[e.openKey(i)]
+			if whole != nil && whole.segments[i].chosen && whole.takes(e) {
+				whole.absorb(e, i)
+				delete(l.endpoints, k)
+				break
+			}
+		}
+	}
+}
+
+// takes reports whether another endpoint's successes, if it had any, look like
+// those of this one.
+func (e *endpoint) takes(o *endpoint) bool {
+	a, b := e.answers[e.success()], o.answers[o.success()]
+	switch {
+	case b == nil:
+		return true
+	case a == nil || e.success() != o.success() || o.unfit() != "" || a.json == 0 || b.json == 0:
+		return false
+	}
+	shared := 0
+	for _, k := range b.shape.keys {
+		if a.shape.fields[k] != nil {
+			shared++
+		}
+	}
+	return shared > 0 && 2*shared >= len(b.shape.keys) && 2*shared >= len(a.shape.keys)
+}
+
+// openKey is the endpoint's key with a wildcard at one place.
+func (e *endpoint) openKey(at int) string {
+	open := slices.Clone(e.segments)
+	open[at] = segment{wild: true}
+	return key(e.method, open)
+}
+
+// values says why the place's literals are a wildcard's values, and keeps of
+// the members those that are. Empty: they are endpoints of their own.
+func (g *place) values() string {
+	if len(g.members) < fewSiblings {
+		return ""
+	}
+	g.alike()
+	apart := g.recurring()
+	n, rare := len(g.members), 0
+	for _, e := range g.members {
+		if e.seen <= 2 {
+			rare++
+		}
+	}
+	switch {
+	case n < fewSiblings, n < siblings && (4*rare < 3*n || !g.varied()), n < quietSiblings && !g.telling() && !g.varied():
+		return ""
+	}
+	why := fmt.Sprintf("%d different words at this place, %d of them seen once or twice, had answers of the same structure", n, rare)
+	if len(apart) > 0 {
+		why += "; " + strings.Join(apart, ", ") + " came much more often and stayed apart"
+	}
+	return why
+}
+
+// recurring takes out the literals that came much more often than the others,
+// as /users/me does, and gives them.
+func (g *place) recurring() []string {
+	const often, times = 5, 4
+	slices.SortStableFunc(g.members, func(a, b *endpoint) int { return cmp.Compare(b.seen, a.seen) })
+	cutoff := 0
+	for i := 0; i < len(g.members)/4; i++ {
+		if n := g.members[i].seen; n >= often && n >= times*g.members[i+1].seen {
+			cutoff = i + 1
+		}
+	}
+	var apart []string
+	for _, e := range g.members[:cutoff] {
+		apart = append(apart, fmt.Sprintf("%.40q", e.segments[g.at].literal))
+	}
+	g.members = g.members[cutoff:]
+	return apart
+}
+
+// alike keeps, of endpoints that answer with texts, those whose texts fit one
+// template. The first one may be the odd one, so a few begin.
+func (g *place) alike() {
+	if !g.members[0].isText() {
+		return
+	}
+	var best []*endpoint
+	for _, begin := range []int{0, len(g.members) / 3, len(g.members) / 2, len(g.members) - 1} {
+		var t template
+		var fit []*endpoint
+		for i := range g.members {
+			e := g.members[(begin+i)%len(g.members)]
+			next := template{}
+			next.absorb(&t)
+			next.absorb(&e.answers[e.success()].texts)
+			if next.says(e, g.at) {
+				t = next
+				fit = append(fit, e)
+			}
+		}
+		if len(fit) > len(best) {
+			best = fit
+		}
+		if 2*len(best) > len(g.members) {
+			break
+		}
+	}
+	g.members = best
+}
+
+// says reports whether at least a half of the endpoint's words, but for the
+// literal that its path has, are literals of the template.
+func (t *template) says(e *endpoint, at int) bool {
+	if t.broken {
+		return false
+	}
+	own := ""
+	for _, p := range e.answers[e.success()].texts.parts {
+		own += p.literal
+	}
+	own = strings.ReplaceAll(own, e.segments[at].literal, "")
+	literals := 0
+	for _, p := range t.parts {
+		literals += wordBytes(p.literal)
+	}
+	return literals > 0 && 2*literals >= wordBytes(own)
+}
+
+func wordBytes(s string) int {
+	n := 0
+	for i := range len(s) {
+		if isWordByte(s[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// varied reports whether most of the members answer otherwise than the others.
+func (g *place) varied() bool {
+	looks := map[uint64]bool{}
+	for _, e := range g.members {
+		a := e.answers[e.success()]
+		h := a.shape.scalars()
+		for _, p := range a.texts.parts {
+			h = stir(h + textHash(p.literal))
+		}
+		looks[h] = true
+	}
+	return 2*len(looks) > len(g.members)
+}
+
+// telling reports whether the answers have names enough to know them by.
+func (g *place) telling() bool {
+	s := &g.members[0].answers[g.members[0].success()].shape
+	if s.element != nil {
+		s = s.element
+	}
+	return len(s.keys) > 1
+}
+
+// scalars hashes what the strings and numbers at and below a place were, as far
+// as that is kept.
+func (s *shape) scalars() uint64 {
+	h := textHash(fmt.Sprint(s.number.n, s.number.min, s.number.max, s.text.shortest, s.text.longer))
+	for w := range s.text.words {
+		h += stir(textHash(w))
+	}
+	if s.element != nil {
+		h += stir(s.element.scalars() + 1)
+	}
+	for _, k := range s.keys {
+		h += stir(textHash(k) + s.fields[k].scalars())
+	}
+	return stir(h)
+}
+
+func (l *log) join(g *place, why string) {
+	segments := slices.Clone(g.members[0].segments)
+	segments[g.at] = segment{wild: true, chosen: true}
+	k := key(g.members[0].method, segments)
+	whole := l.endpoints[k]
+	if whole == nil {
+		whole = newEndpoint(g.members[0].method, segments, g.members[0].first)
+	}
+	whole.segments[g.at].chosen = true
+	if whole.segments[g.at].why == "" {
+		whole.segments[g.at].why = why
+	}
+	for _, e := range g.members {
+		whole.absorb(e, g.at)
+		delete(l.endpoints, key(e.method, e.segments))
+	}
+	l.endpoints[k] = whole
+}
+
+// isText says that the successes are texts.
+func (e *endpoint) isText() bool {
+	a := e.answers[e.success()]
+	return a != nil && a.text > 0 && a.json == 0
+}
+
+// signature is what the successes look like: names of the object, or of an
+// array's objects, and where these say little, what requests look like. 0: the
+// endpoint has no success to know it by, or one that no method could have.
+func (e *endpoint) signature() uint64 {
+	a := e.answers[e.success()]
+	if a == nil || e.unfit() != "" {
+		return 0
+	}
+	h := uint64(e.success())
+	if a.json == 0 {
+		if a.text > 0 {
+			h = stir(h + textHash(a.types.most()))
+		}
+		return stir(h + e.body.shape.namesSeen() + 1)
+	}
+	s := &a.shape
+	if s.element != nil {
+		s, h = s.element, h+1000
+	}
+	h += s.namesSeen()
+	if len(s.keys) < 2 {
+		for _, k := range s.kinds() {
+			h = stir(h + uint64(k))
+		}
+		h += stir(e.body.shape.namesSeen())
+	}
+	return stir(h)
+}
+
+// namesSeen hashes the names that at least a half of the objects have.
+func (s *shape) namesSeen() uint64 {
+	h := uint64(0)
+	for _, k := range s.keys {
+		if 2*s.fields[k].seen >= s.objects {
+			h += stir(textHash(k))
+		}
+	}
+	return h
+}
