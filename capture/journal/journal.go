@@ -15,7 +15,8 @@ import (
 
 // Options say how much is kept. The zero value is useful.
 type Options struct {
-	// SegmentBytes is how long a segment grows. 0: 16 MiB.
+	// SegmentBytes is how long a segment grows. 0: 16 MiB, or an eighth of
+	// MaxBytes where that is less, since whole segments are removed.
 	SegmentBytes int64
 	// MaxBytes is what the folder may take, with at least one segment kept. 0:
 	// 1 GiB. Negative: no bound.
@@ -28,11 +29,14 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.SegmentBytes <= 0 {
-		o.SegmentBytes = 16 << 20
-	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 1 << 30
+	}
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = 16 << 20
+		if o.MaxBytes > 0 {
+			o.SegmentBytes = min(o.SegmentBytes, max(1, o.MaxBytes/8))
+		}
 	}
 	if o.MaxAge == 0 {
 		o.MaxAge = 7 * 24 * time.Hour

@@ -156,6 +156,28 @@ func TestTheOldestGoWhenThereAreTooManyBytes(t *testing.T) {
 	}
 }
 
+// A folder that may take less than a segment has shorter ones.
+func TestASmallBoundHolds(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{MaxBytes: 64 << 10}
+	w := create(t, dir, o)
+	for i := range 6000 {
+		appendAll(t, w, i, i+1)
+		if i%50 == 49 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if n := folderBytes(t, dir); n > o.MaxBytes {
+				t.Fatalf("%d bytes after %d entries", n, i)
+			}
+		}
+	}
+	finish(t, w)
+	if got, _ := numbers(t, dir, Filter{}); len(got) < 200 || got[len(got)-1] != 5999 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
 func folderBytes(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	all, err := segments(dir)

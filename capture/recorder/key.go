@@ -14,7 +14,15 @@ import (
 
 // KeyPath is where the key of a journal's tokens lies: beside its folder, so
 // that a folder can be handed on without it.
-func KeyPath(dir string) string { return filepath.Clean(dir) + ".key" }
+func KeyPath(dir string) string {
+	dir = filepath.Clean(dir)
+	if base := filepath.Base(dir); base == "." || base == ".." { // it has no name to put .key behind
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+	}
+	return dir + ".key"
+}
 
 // LoadKey reads a key: hexadecimal digits in a file that nobody else may read.
 // The error is coded NotFound where there is none.

@@ -6,6 +6,7 @@
 package recorder
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -223,9 +224,8 @@ func (w *writing) keep(it item) {
 		r.o.Log.Error("an exchange was not recorded", "err", err)
 		return
 	}
-	before := w.to.Lost()
-	if err = w.to.Append(e); err != nil && w.to.Lost() == before {
-		r.counts.dropped.Add(1) // it is the entry's fault
+	if err = w.to.Append(e); errors.Is(err, capture.ErrEntry) {
+		r.counts.dropped.Add(1)
 		return
 	}
 	w.pending++
@@ -254,7 +254,17 @@ func (r *Recorder) entry(x *whittle.Exchange) (e *capture.Entry, err error) {
 	red := r.redactor.Load()
 	red.Request(&e.Request)
 	red.Answer(&e.Answer)
+	fit(&e.Request.Body, &e.Request.Truncated)
+	fit(&e.Answer.Body, &e.Answer.Truncated)
 	return e, nil
+}
+
+// fit leaves out a body that is longer than the log takes, perhaps since it was
+// unpacked: the exchange is kept without it.
+func fit(body *[]byte, truncated *bool) {
+	if len(*body) > capture.MaxBody {
+		*body, *truncated = nil, true
+	}
 }
 
 // settle takes the outcome of a write into account.

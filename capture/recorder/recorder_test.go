@@ -122,11 +122,14 @@ func (f *flaky) Append(e *capture.Entry) error {
 		<-f.gate
 	}
 	if e.Request.Target == "/impossible" {
-		return whittle.Errorf(whittle.ResourceExhausted, "no entry holds it")
+		return whittle.Errorf(whittle.ResourceExhausted, "%w: no entry holds it", capture.ErrEntry)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting++
+	if e.Request.Target == "/stuck" { // it is written, and the oldest segment cannot be removed
+		return errDisk
+	}
 	return nil
 }
 
@@ -189,13 +192,15 @@ func TestDiskFails(t *testing.T) {
 	offer("/impossible")
 	offer("/b")
 	settled(func(c Counts) bool { return c.Recorded == 1 && c.Dropped == 1 })
+	offer("/stuck")
+	settled(func(c Counts) bool { return c.Recorded == 2 && c.Dropped == 1 })
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := r.Counts(); c.Recorded != 1 || c.Lost != 3 || c.Failures != 3 || disk.written != 1 {
+	if c := r.Counts(); c.Recorded != 2 || c.Lost != 3 || c.Failures != 4 || disk.written != 2 {
 		t.Errorf("%+v, %d written", c, disk.written)
 	}
-	if n := strings.Count(said.String(), "cannot be recorded"); n != 1 || !strings.Contains(said.String(), "recorded again") {
+	if n := strings.Count(said.String(), "cannot be recorded"); n != 2 || !strings.Contains(said.String(), "recorded again") {
 		t.Errorf("said %d times:\n%s", n, &said)
 	}
 }
@@ -257,6 +262,42 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 	if c := r.Counts(); c.Recorded+c.Shed != 2000 || int64(disk.written) != c.Recorded {
 		t.Errorf("%+v, %d written", c, disk.written)
+	}
+}
+
+// TestABodyThatIsTooLong costs itself, not its exchange.
+func TestABodyThatIsTooLong(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := exchange("/long")
+	x.Monolith.Header, x.Monolith.Body = nil, bytes.Repeat([]byte("a b "), capture.MaxBody/4+1)
+	if !r.Offer(x) {
+		t.Fatal("there was room")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list := read(t, dir); len(list) != 1 || !list[0].Answer.Truncated || list[0].Answer.Body != nil {
+		t.Errorf("%d entries, %+v", len(list), r.Counts())
+	}
+}
+
+// TestTheKeyLiesBesideItsFolder wherever one stands.
+func TestTheKeyLiesBesideItsFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(dir, "in"))
+	if got := KeyPath(".."); filepath.Base(got) != "log.key" || filepath.Dir(got) == dir {
+		t.Errorf("the key of .. is kept in %s", got)
+	}
+	t.Chdir(dir)
+	if got := KeyPath("./"); filepath.Base(got) != "log.key" {
+		t.Errorf("the key of . is kept in %s", got)
 	}
 }
 
