@@ -3,6 +3,7 @@ package lane
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -82,6 +83,20 @@ func TestEndOfHead(t *testing.T) {
 		if n, odd := h.endOf([]byte(text)); n != want.n || odd != want.odd {
 			t.Errorf("%q: %d, %v", text, n, odd)
 		}
+	}
+}
+
+// TestFieldsAreBounded finds that an idle connection keeps no memory of a head
+// with hundreds of fields.
+func TestFieldsAreBounded(t *testing.T) {
+	var lines []string
+	for n := 2; n <= maxFields+1; n++ { // Host and Content-Length come first
+		var h head
+		text := []byte(post("/a", "x", lines...))
+		if got := h.read(text[:len(text)-1]); got != (n <= maxFields) {
+			t.Fatalf("with %d fields: %v", n, got)
+		}
+		lines = append(lines, fmt.Sprintf("X-%d: v", n))
 	}
 }
 

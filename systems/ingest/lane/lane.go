@@ -3,12 +3,12 @@
 // other one to that server, over the same connection.
 //
 // Everyday is a POST in plain HTTP/1.1 with one Content-Length of up to 256
-// KiB, whose head fits into 4 KiB and has nothing odd about it. Whatever is
-// anything else (another method or version, chunked, Expect, Upgrade, a
-// trailer, Connection: close, a folded or malformed header, a long head, a
-// second Content-Length) goes to net/http with what has been read of it, and
-// the connection stays there. So this package has no answers of its own, and
-// what it takes net/http reads as the same request: see FuzzHead.
+// KiB, whose head has up to 4 KiB and 64 fields and nothing odd about it.
+// Whatever is anything else (another method or version, chunked, Expect,
+// Upgrade, a trailer, Connection: close, a folded or malformed header, a long
+// head, a second Content-Length) goes to net/http with what has been read of it,
+// and the connection stays there. So this package has no answers of its own,
+// and what it takes net/http reads as the same request: see FuzzHead.
 package lane
 
 import (
