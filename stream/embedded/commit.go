@@ -90,8 +90,8 @@ const (
 )
 
 // forget has the system use the memory of what lies far behind for what is
-// written next. Memory that it has to find first makes a write ten times as
-// long, and what an append-only log leaves behind would crowd out all else.
+// written next. Memory that it has to find first makes a write far
+// longer, and what an append-only log leaves behind would crowd out all else.
 func (w *writer) forget() {
 	if to := w.at - keepCached; to >= w.forgot+forgetAtOnce {
 		w.file.Forget(w.forgot, to)
