@@ -45,7 +45,8 @@ type page struct {
 type Redacted struct {
 	// Requests were sent with a token in the place of a credential.
 	Requests int64 `json:"requests"`
-	// Denied of these were answered 401 or 403, and were not then.
+	// Denied requests had a token in any place, were answered 401 or 403, and
+	// were not then.
 	Denied int64 `json:"denied"`
 	// Values were sent with a token in their path, query or body.
 	Values int64 `json:"values"`
@@ -175,7 +176,8 @@ func (b *book) compare(it *item) (why string, differs bool) {
 		return it.skip, false
 	}
 	e := it.entry
-	if strings.Contains(e.Request.Target, tokenMark) || bytes.Contains(e.Request.Body, []byte(tokenMark)) {
+	values := strings.Contains(e.Request.Target, tokenMark) || bytes.Contains(e.Request.Body, []byte(tokenMark))
+	if values {
 		b.redacted.Values++
 	}
 	if b.o.Redact == nil && bytes.Contains(e.Answer.Body, []byte(tokenMark)) {
@@ -183,10 +185,10 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	}
 	if it.redacted {
 		b.redacted.Requests++
-		if denied(&it.answer) && !denied(&e.Answer) {
-			b.redacted.Denied++
-			return skipRedacted, false
-		}
+	}
+	if (it.redacted || values) && denied(&it.answer) && !denied(&e.Answer) {
+		b.redacted.Denied++
+		return skipRedacted, false
 	}
 	x := &whittle.Exchange{
 		Route: it.to.spec.Name, Conn: e.Conn, At: e.At, Served: whittle.Monolith,
@@ -212,17 +214,15 @@ func denied(a *whittle.Answer) bool {
 	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
 }
 
-// credentials are the headers by which a server knows who asks.
-var credentials = [...]string{"Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token"}
-
 // tokenMark begins what redaction puts in a secret's place.
 const tokenMark = "redacted-"
 
-// hasToken reports whether a credential is only what redaction has left of it.
+// hasToken reports whether a header that may be a credential is only what
+// redaction has left of it.
 func hasToken(h whittle.Header) bool {
-	for _, name := range credentials {
-		for _, v := range h[name] {
-			if strings.Contains(v, tokenMark) {
+	for name, values := range h {
+		for _, v := range values {
+			if name != "Referer" && strings.Contains(v, tokenMark) {
 				return true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/compare"
 )
 
 // Bounds of what becomes tests.
@@ -27,6 +28,7 @@ type Cases struct {
 	bytes   int
 	// given are the headers that the replay set; they may be secret.
 	given whittle.Header
+	show  compare.Redactor // nil: everything may be seen
 }
 
 // NewCases collects what differs, or with cover an exchange for each shape.
@@ -85,8 +87,16 @@ func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool
 	size := len(x.Request.Body) + len(x.Monolith.Body)
 	switch {
 	case !differs && !c.cover,
-		x.Monolith.Failure != whittle.NoFailure, x.Monolith.Truncated,
+		x.Monolith.Failure != whittle.NoFailure,
 		c.byShape[shape] >= most, len(c.list) >= casesMost, c.bytes+size > casesBytes:
+		return
+	}
+	q, a := x.Request, x.Monolith
+	if c.show != nil {
+		c.show.Request(&q)
+		c.show.Answer(&a)
+	}
+	if q.Truncated || a.Truncated {
 		return
 	}
 	c.byShape[shape]++
@@ -94,10 +104,10 @@ func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool
 	c.list = append(c.list, &testCase{
 		Shape: shape, route: to.spec.Name,
 		Request: caseRequest{
-			Method: x.Request.Method, Target: x.Request.Target, Host: x.Request.Host, Header: c.header(x.Request.Header), caseBody: bodyOf(x.Request.Body),
+			Method: q.Method, Target: q.Target, Host: q.Host, Header: c.header(q.Header), caseBody: bodyOf(q.Body),
 		},
-		Answer:  caseAnswer{Status: x.Monolith.Status, ContentType: x.Monolith.Header.Get("Content-Type"), caseBody: bodyOf(x.Monolith.Body)},
-		Compare: rulesOf(&to.spec.Compare, &x.Monolith),
+		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), caseBody: bodyOf(a.Body)},
+		Compare: rulesOf(&to.spec.Compare, &a),
 	})
 }
 

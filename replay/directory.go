@@ -200,6 +200,9 @@ func (d *directory) settle(o *Options, s *survey) error {
 		if sub.judge, err = compare.NewJudge(*c); err != nil {
 			return whittle.Errorf(whittle.CodeOf(err), "route %q: %w", name, err)
 		}
+		if o.Show != nil {
+			sub.judge.Redact(o.Show)
+		}
 	}
 	return nil
 }
@@ -215,7 +218,7 @@ func (d *directory) learn(sub *subject, seen *routeSurvey) {
 		sub.learns = true
 	default:
 		c.LearnNoise = false
-		sub.note = fmt.Sprintf("%s: no noise could be learned, since the log has only %d requests that it had before: "+
+		sub.note = fmt.Sprintf("%s: no noise could be learned, since only %d of the log's requests had been in it before: "+
 			"a field that changes by itself shows as a difference (name it with --ignore, or ask the monolith as well with --monolith URL)",
 			sub.spec.Name, seen.again)
 	}

@@ -97,7 +97,7 @@ func (l *harLog) Entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
 		left := 0
 		defer func() {
 			if left > damageMost {
-				l.damage = append(l.damage, fmt.Sprintf("%d more entries were left out", left-damageMost))
+				l.damage = append(l.damage, fmt.Sprintf("%s left out", were(int64(left-damageMost), "more entry")))
 			}
 		}()
 		for r := har.NewReader(f); ctx.Err() == nil; {

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/capture"
+	"whittle/compare"
 )
 
 // Log is a record of exchanges that can be read from its beginning any number
@@ -75,6 +76,10 @@ type Options struct {
 	// goroutines at once, on recorded answers as well: what is a token already
 	// stays one. Nil: answers are compared as they are.
 	Redact func(*whittle.Answer)
+	// Show takes what is secret out of what a report shows of exchanges and of
+	// what becomes tests: an archive is not redacted, and without a key neither
+	// is the candidate's answer. Nil: all is shown as it is.
+	Show compare.Redactor
 
 	// OnProgress is called now and then, and at the end. Nil: nobody looks.
 	OnProgress func(Progress)
@@ -141,7 +146,7 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Cases != nil {
-		o.Cases.given = o.Header
+		o.Cases.given, o.Cases.show = o.Header, o.Show
 	}
 	p := &player{o: &o, log: log, dir: directory, survey: s, book: newBook(&o, directory, s)}
 	p.play(ctx)

@@ -245,6 +245,9 @@ func were(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what + " was"
 	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
+	}
 	return fmt.Sprintf("%d %ss were", n, what)
 }
 
@@ -264,7 +267,7 @@ func (r *Report) Err(failIf []string) error {
 		return nil
 	}
 	if r.Ledger.Failed > 0 {
-		return whittle.Errorf(whittle.Unavailable, "%s: none of %d requests was answered", r.Against, r.Ledger.Failed)
+		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests was answered (%d failed)", r.Against, r.Ledger.Failed)
 	}
 	return whittle.Errorf(whittle.Unavailable, "%s: nothing could be compared", r.Against).
 		WithHint("the report says what each exchange was skipped for")

@@ -72,8 +72,10 @@ type recordedSummary struct {
 	Bytes         int64 `json:"bytes"`
 	Shed          int64 `json:"shed"`
 	// Skipped were streams, upgrades, or given up by their client.
-	Skipped int64   `json:"skipped"`
-	Lost    int64   `json:"lost"`
+	Skipped int64 `json:"skipped"`
+	Lost    int64 `json:"lost"`
+	// Dropped could not be recorded themselves: no entry of a log holds them.
+	Dropped int64   `json:"dropped"`
 	Seconds float64 `json:"seconds"`
 }
 
@@ -98,7 +100,7 @@ func (v *recordLive) Run(ctx context.Context, s streams) error {
 		err = errors.Join(err, writeJSON(s, v.JSON, sum))
 	}
 	if err == nil && sum.Lost > 0 {
-		err = whittle.Errorf(whittle.FallsShort, "%d exchanges were lost because the disk failed", sum.Lost)
+		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", counted(sum.Lost, "exchange"))
 	}
 	return err
 }
@@ -160,7 +162,7 @@ func (r *recordedSummary) count(g *gateway.Gateway, rec *recorder.Recorder) {
 
 func (r *recordedSummary) of(rec *recorder.Recorder) {
 	c := rec.Counts()
-	r.Recorded, r.BodiesLeftOut, r.Bytes, r.Lost = c.Recorded, c.Bodiless, c.Bytes, c.Lost+c.Dropped
+	r.Recorded, r.BodiesLeftOut, r.Bytes, r.Lost, r.Dropped = c.Recorded, c.Bodiless, c.Bytes, c.Lost, c.Dropped
 }
 
 func (r *recordedSummary) line() string {
@@ -168,7 +170,7 @@ func (r *recordedSummary) line() string {
 	for _, more := range []struct {
 		n    int64
 		what string
-	}{{r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}} {
+	}{{r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}, {r.Dropped, "larger than a log takes"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf(", %d %s", more.n, more.what)
 		}

@@ -123,7 +123,7 @@ func showListing(w io.Writer, r *recordListing, limit int) {
 		showRow(w, "  ", name, &route)
 		for i, t := range route.Targets {
 			if limit > 0 && i == limit {
-				fmt.Fprintf(w, "      … %d more targets\n", len(route.Targets)-limit)
+				fmt.Fprintf(w, "      … and %s\n", counted(len(route.Targets)-limit, "more target"))
 				break
 			}
 			showRow(w, "      ", cmp.Or(t.Target, "(others)"), &t)
@@ -149,7 +149,11 @@ func statuses(counts map[int]int64) string {
 	var out []string
 	for i, s := range all {
 		if i == 5 {
-			out = append(out, fmt.Sprintf("%d other statuses", len(all)-i))
+			rest := int64(0)
+			for _, other := range all[i:] {
+				rest += other.n
+			}
+			out = append(out, fmt.Sprintf("others ×%d", rest))
 			break
 		}
 		name := fmt.Sprint(s.status)

@@ -181,7 +181,7 @@ func showBody(w io.Writer, body []byte, truncated bool) {
 		fmt.Fprintf(w, "(%s in all: --json - has them)\n", sized(int64(len(body))))
 	}
 	if truncated {
-		fmt.Fprintln(w, "(longer than what was recorded)")
+		fmt.Fprintln(w, "(too long or not redactable, so not all of it is kept)")
 	}
 }
 

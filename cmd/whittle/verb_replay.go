@@ -126,13 +126,12 @@ func (v *replayVerb) options() (replay.Options, error) {
 		}
 		o.Routes, rules = f.Routes, redact.Rules(f.Redact)
 	}
-	o.Redact, err = v.redact(v.rules(rules))
-	return o, err
+	return o, v.redact(&o, v.rules(rules))
 }
 
 // redact makes of the candidate's answers what recording made of the
-// monolith's; nil where the log has no key.
-func (v *replayVerb) redact(rules redact.Rules) (func(*whittle.Answer), error) {
+// monolith's. Where the log has no key, only what is shown is redacted.
+func (v *replayVerb) redact(o *replay.Options, rules redact.Rules) error {
 	path := v.RedactKey
 	if path == "" {
 		folder := v.Log
@@ -142,17 +141,21 @@ func (v *replayVerb) redact(rules redact.Rules) (func(*whittle.Answer), error) {
 		path = recorder.KeyPath(folder)
 	}
 	key, err := recorder.LoadKey(path)
-	if v.RedactKey == "" && whittle.CodeOf(err) == whittle.NotFound {
-		return nil, nil
+	known := v.RedactKey != "" || whittle.CodeOf(err) != whittle.NotFound
+	if !known {
+		key, err = redact.NewKey(), nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r, err := newRedactor(rules, key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return r.Answer, nil
+	if o.Show = r; known {
+		o.Redact = r.Answer
+	}
+	return nil
 }
 
 // parseSpeed reads "10x", "0.5x" or "max", which is 0.
