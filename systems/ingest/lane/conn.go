@@ -162,8 +162,8 @@ func (c *conn) fill() error {
 }
 
 // readUntil lets reading end some time after since. A deadline that is set
-// already is left where it is earlier by no more than slack: to move it costs
-// a thirtieth of a request.
+// already is left where it is earlier by no more than slack: to move it for
+// each request is not free.
 func (c *conn) readUntil(since time.Time, patience, slack time.Duration) {
 	if move(&c.readBy, since, patience, slack) {
 		_ = c.rwc.SetReadDeadline(c.readBy) // the read after it fails then, too

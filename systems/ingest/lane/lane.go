@@ -1,6 +1,6 @@
 // Package lane serves the everyday HTTP/1.1 request of a net/http handler at
-// less than half of what net/http's server spends on it, and leaves every
-// other one to that server, over the same connection.
+// much less than what net/http's server spends on it, and leaves every other
+// one to that server, over the same connection.
 //
 // Everyday is a POST in plain HTTP/1.1 with one Content-Length of up to 256
 // KiB, whose head has up to 4 KiB and 64 fields and nothing odd about it.
