@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"whittle"
@@ -28,7 +29,11 @@ type display struct{ redactor Redactor }
 func (j *Judge) Redact(with Redactor) { j.show.redactor = with }
 
 // redactable is what keeps or shows pieces of exchanges.
-type redactable interface{ showBy(*display) }
+type redactable interface {
+	showBy(*display)
+	// showAgain redacts what was restored.
+	showAgain()
+}
 
 // maxValueRead bounds what is redacted of a value of which much less is shown.
 const maxValueRead = 4 << 10
@@ -78,4 +83,34 @@ func (d *display) answer(a whittle.Answer) string {
 		return fmt.Sprintf("(%d bytes that cannot be shown redacted)", size)
 	}
 	return snippet(a.Body, bodyShown)
+}
+
+// again redacts what was kept by an earlier process, which may have known
+// fewer rules, or none. What is a token already stays.
+func (d *display) again(samples []whittle.Sample) {
+	for i := range samples {
+		s := &samples[i]
+		s.Request, s.Monolith, s.Candidate = d.kept(nil, s.Request), d.kept(nil, s.Monolith), d.kept(nil, s.Candidate)
+	}
+}
+
+// kept is again for a text that was kept of a place.
+func (d *display) kept(at []place, s string) string {
+	if d == nil || d.redactor == nil || s == "" {
+		return s
+	}
+	return string(d.redactor.Value(at, []byte(s)))
+}
+
+// placeOf reads a finding's path, such as $.items[*].phone, as one place that
+// it names.
+func placeOf(path string) (at []place) {
+	for _, part := range strings.FieldsFunc(strings.TrimPrefix(path, "$"), func(c rune) bool { return strings.ContainsRune(`.[]"`, c) }) {
+		if part == "*" {
+			at = append(at, place{})
+		} else {
+			at = append(at, place{Key: []byte(part)})
+		}
+	}
+	return at
 }

@@ -74,7 +74,19 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	j.compared, j.asked, j.loose = k.Compared, k.Asked, k.Loose
 	j.status, j.kind, j.failure, j.novelty = k.Status, k.Type, k.Failure, v
 	j.verdict = nil
+	j.showAgain()
 	return nil
+}
+
+// showAgain redacts what was restored: the state may be of a version that did
+// not redact, or of a config with fewer rules.
+func (j *Judge) showAgain() {
+	for _, h := range []*head{&j.status, &j.kind, &j.failure} {
+		for i := range h.Changes {
+			j.show.again(h.Changes[i].Samples)
+		}
+	}
+	j.method.(redactable).showAgain()
 }
 
 func sortedKeys(m map[uint64]bool) []uint64 { return slices.Sorted(maps.Keys(m)) }

@@ -107,6 +107,19 @@ func (m *match) showBy(d *display) {
 	}
 }
 
+// showAgain implements redactable.
+func (m *match) showAgain() {
+	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
+		m.show.again(k.Samples)
+		k.At = m.show.kept(nil, k.At)
+		at := placeOf(k.key.path)
+		for i := range k.Changes {
+			c := &k.Changes[i]
+			c.From, c.To = m.show.kept(at, c.From), m.show.kept(at, c.To)
+		}
+	}
+}
+
 // observe compares one exchange.
 func (m *match) observe(x *whittle.Exchange) Observation {
 	m.n++

@@ -102,6 +102,21 @@ func freshState() statisticalState {
 // showBy implements redactable.
 func (s *statistical) showBy(d *display) { s.show = d }
 
+// showAgain implements redactable.
+func (s *statistical) showAgain() {
+	e := &s.Evidence
+	for _, kept := range [][]whittle.Sample{e.Repeated, e.Tame, s.Blank.Samples} {
+		s.show.again(kept)
+	}
+	for i := range e.Wrong {
+		if one := e.Wrong[i].Sample; one != nil {
+			all := []whittle.Sample{*one}
+			s.show.again(all)
+			*one = all[0]
+		}
+	}
+}
+
 // observe implements method.
 func (s *statistical) observe(x *whittle.Exchange) Observation {
 	per, ok := s.read.divisor(&x.Request)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/compare"
 	"whittle/control"
 )
 
@@ -32,7 +33,12 @@ func TestNothingSecretIsShown(t *testing.T) {
 	for _, kind := range []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical} {
 		for name, pair := range bodies {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
-				j, err := control.NewJudge(whittle.Comparison{Kind: kind, Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10})
+				c := whittle.Comparison{Kind: kind, Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
+				j, err := control.NewJudge(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				former, err := compare.NewJudge(c) // of a version that did not redact
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -41,7 +47,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 					if i%10 == 9 { // also through the heads
 						status = 500
 					}
-					j.Observe(&whittle.Exchange{
+					x := &whittle.Exchange{
 						At: time.Unix(int64(i), 0),
 						Request: whittle.Request{
 							Method: "POST", Target: fmt.Sprintf("/u/bob@example.com?token=s3cr3t&i=%d", i), Header: header(kind),
@@ -49,29 +55,51 @@ func TestNothingSecretIsShown(t *testing.T) {
 						},
 						Monolith:  whittle.Answer{Status: 200, Header: header(kind), Body: []byte(pair[0])},
 						Candidate: whittle.Answer{Status: status, Header: header(kind), Body: []byte(pair[1])},
-					})
+					}
+					j.Observe(x)
+					former.Observe(x)
 				}
-				v := j.Verdict()
-				shown, err := json.Marshal(v)
+				nothingSecret(t, j, secrets)
+				kept, err := former.MarshalBinary()
 				if err != nil {
 					t.Fatal(err)
 				}
-				kept, err := j.MarshalBinary()
+				restored, err := control.NewJudge(c)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(v.Findings) == 0 || !strings.Contains(string(shown), "redacted-") {
-					t.Errorf("nothing is shown: %s", shown)
+				if err := restored.UnmarshalBinary(kept); err != nil {
+					t.Fatal(err)
 				}
-				for _, s := range secrets {
-					if strings.Contains(string(shown), s) {
-						t.Errorf("%s is shown: %s", s, shown)
-					}
-					if strings.Contains(string(kept), s) {
-						t.Errorf("%s is kept: %s", s, kept)
-					}
+				if name != "binary" { // of which only what is printable was kept, without a secret's name or shape
+					nothingSecret(t, restored, secrets)
 				}
 			})
+		}
+	}
+}
+
+// nothingSecret looks at what a judge shows and keeps.
+func nothingSecret(t *testing.T, j control.Judge, secrets []string) {
+	t.Helper()
+	v := j.Verdict()
+	shown, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Findings) == 0 || !strings.Contains(string(shown), "redacted-") {
+		t.Errorf("nothing is shown: %s", shown)
+	}
+	for _, s := range secrets {
+		if strings.Contains(string(shown), s) {
+			t.Errorf("%s is shown: %s", s, shown)
+		}
+		if strings.Contains(string(kept), s) {
+			t.Errorf("%s is kept: %s", s, kept)
 		}
 	}
 }
