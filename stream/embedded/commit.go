@@ -39,7 +39,10 @@ func (l *Log) commitAll(number uint64) {
 		answer, err := w.commit(b)
 		b.ticket.err = answer
 		close(b.ticket.done)
-		if err != nil && !w.heal(err) {
+		switch {
+		case err == nil:
+			w.forget()
+		case !w.heal(err):
 			return
 		}
 		b.reset()
@@ -71,7 +74,6 @@ func (w *writer) commit(b *batch) (answer, err error) {
 	}
 	took := time.Since(written)
 	w.at += int64(len(bytes))
-	w.forget()
 	b.ticket.base = f.base
 	w.publish(&f)
 	w.pace.committed(took, b.appends)
@@ -90,8 +92,9 @@ const (
 )
 
 // forget has the system use the memory of what lies far behind for what is
-// written next. Memory that it has to find first makes a write far
-// longer, and what an append-only log leaves behind would crowd out all else.
+// written next. Memory that it has to find first makes a write far longer, and
+// what an append-only log leaves behind would crowd out all else. Nobody waits
+// for it: the batch was answered.
 func (w *writer) forget() {
 	if to := w.at - keepCached; to >= w.forgot+forgetAtOnce {
 		w.file.Forget(w.forgot, to)

@@ -58,6 +58,35 @@ func TestRetainsBytes(t *testing.T) {
 	})
 }
 
+// TestForgetsBehindTheAnswer has a system that takes its time to forget what
+// was written a while ago: no append waits for that.
+func TestForgetsBehindTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk.forget = time.Minute
+		o := onPlatter(disk)
+		o.MaxRecord, o.MaxBatch, o.SegmentBytes = 1<<20, 2<<20, 16<<20
+		l, err := Open("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, l)
+		for written := 0; written < keepCached+2*forgetAtOnce; written += 500 << 10 {
+			before := time.Now()
+			keep(t, l, record(fmt.Sprint(written), make([]byte, 500<<10)))
+			if took := time.Since(before); took > 0 {
+				t.Errorf("behind %d bytes an append took %v", written, took)
+			}
+			until(t, 2*disk.forget)
+		}
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		if disk.forgot < forgetAtOnce {
+			t.Errorf("%d bytes were forgotten", disk.forgot)
+		}
+	})
+}
+
 func TestRetainsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var (
@@ -32,6 +33,8 @@ type platter struct {
 	dying    bool    // the process ends with the first sync that fails
 	refusing float64 // how likely it is that a write fails part of the way
 	unread   map[string][2]int64
+	forget   time.Duration // how long Forget takes
+	forgot   int           // bytes that were told to be forgotten
 }
 
 // plate is a file of it.
@@ -230,8 +233,10 @@ func (h handle) Sync() error {
 
 // Forget leaves of a part what is on the disk.
 func (h handle) Forget(from, to int64) {
+	time.Sleep(h.d.forget)
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
+	h.d.forgot += int(to - from)
 	for s := (from + sector - 1) / sector; (s+1)*sector <= min(to, int64(len(h.p.seen))); s++ {
 		if !h.p.dirty[s] {
 			copy(h.p.seen[s*sector:(s+1)*sector], h.p.kept[s*sector:])
