@@ -9,7 +9,7 @@ import (
 // The collector's share from which on it is pressure, and the fewest bytes a
 // second that explain it.
 const (
-	collectorShare  = 0.30
+	collectorShare  = 0.40
 	allocationShare = 0.25 // of all allocations, at one line
 )
 
@@ -33,7 +33,7 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		}
 	}
 	share := float64(total) / float64(max(cpu.Total(), 1))
-	if share < collectorShare || collecting < minSamples || lowerBound(collecting, samples) < collectorShare/2 {
+	if share < collectorShare || collecting < minSamples || lowerBound(collecting, samples) < collectorShare*3/4 {
 		return nil
 	}
 	s := Smell{
