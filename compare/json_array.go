@@ -1,12 +1,12 @@
 package compare
 
 import (
-	"whittle/jsonpath"
-
 	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+
+	"whittle/jsonpath"
 )
 
 // maxPairing bounds the elements that are paired by trying each with each.
