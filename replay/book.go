@@ -182,6 +182,7 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	}
 	if b.o.Redact == nil && bytes.Contains(e.Answer.Body, []byte(tokenMark)) {
 		b.redacted.Answers++
+		why = skipNoKey
 	}
 	if it.redacted {
 		b.redacted.Requests++
@@ -189,6 +190,9 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	if (it.redacted || values) && denied(&it.answer) && !denied(&e.Answer) {
 		b.redacted.Denied++
 		return skipRedacted, false
+	}
+	if why != "" {
+		return why, false
 	}
 	x := &whittle.Exchange{
 		Route: it.to.spec.Name, Conn: e.Conn, At: e.At, Served: whittle.Monolith,

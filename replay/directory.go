@@ -19,6 +19,7 @@ const (
 	skipOther    = "other_route"  // of a route that was not asked for
 	skipNoRoute  = "no_candidate" // the config has no candidate for it
 	skipRedacted = "redacted"     // denied because its credential is only a token
+	skipNoKey    = "no_key"       // its recorded answer has tokens, and their key is missing
 )
 
 // subject is one route in a replay.

@@ -133,20 +133,22 @@ func (v *replayVerb) options() (replay.Options, error) {
 // monolith's. Where the log has no key, only what is shown is redacted.
 func (v *replayVerb) redact(o *replay.Options, rules redact.Rules) error {
 	path := v.RedactKey
-	if path == "" {
+	if path == "" && !strings.EqualFold(filepath.Ext(v.Log), ".har") { // an archive has no key of its own
 		folder := v.Log
 		if st, err := os.Stat(folder); err == nil && !st.IsDir() {
 			folder = filepath.Dir(folder) // a segment
 		}
 		path = recorder.KeyPath(folder)
 	}
-	key, err := recorder.LoadKey(path)
-	known := v.RedactKey != "" || whittle.CodeOf(err) != whittle.NotFound
-	if !known {
-		key, err = redact.NewKey(), nil
-	}
-	if err != nil {
-		return err
+	key, known := redact.NewKey(), false
+	if path != "" {
+		of, err := recorder.LoadKey(path)
+		if known = v.RedactKey != "" || whittle.CodeOf(err) != whittle.NotFound; known {
+			if err != nil {
+				return err
+			}
+			key = of
+		}
 	}
 	r, err := newRedactor(rules, key)
 	if err != nil {
