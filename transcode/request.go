@@ -2,6 +2,7 @@ package transcode
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -82,7 +83,7 @@ func (t *Transcoder) call(r *whittle.Request) ([]byte, error) {
 	if r.Truncated && t.rpc.Content != whittle.BodyIgnored {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: the body is longer than what is kept of it")
 	}
-	if t.flat != nil && t.pattern == nil && len(r.Body) > 0 && isJSON(r.Header.Get("Content-Type")) && encoding(r) == "" {
+	if t.flat != nil && t.pattern == nil && len(r.Body) > 0 && isJSON(r.Header.Get("Content-Type")) && encoding(r) == "" && (!t.rpc.Strict || !strings.Contains(r.Target, "?")) {
 		if b, ok := t.flat.encode(r.Body, t.prefixLen()); ok {
 			return t.frame(b)
 		}
@@ -132,7 +133,7 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 			return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 		}
 	}
-	if query != "" && (!hasBody || len(t.rpc.Query) > 0) {
+	if query != "" && (!hasBody || len(t.rpc.Query) > 0 || t.rpc.Strict) {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: read query: %w", err)
@@ -140,7 +141,9 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 		for name, vs := range values {
 			field, named := t.rpc.Query[name]
 			if !named {
-				if field = name; hasBody {
+				if field = name; hasBody && t.rpc.Strict {
+					return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q is not of the contract", name)
+				} else if hasBody {
 					continue
 				}
 			}
@@ -167,6 +170,9 @@ func (t *Transcoder) readJSON(b []byte, m protoreflect.Message) error {
 	if err != nil {
 		return err
 	}
+	if t.rpc.Strict {
+		return protojson.UnmarshalOptions{RecursionLimit: maxDepth, Resolver: t.types}.Unmarshal(b, m.Interface())
+	}
 	return t.unmarshalJSON(b, m)
 }
 
@@ -175,12 +181,16 @@ func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
 }
 
 // set gives a field, by a name that may be dotted, what a query or a path says.
-// An unknown name is left out, as the monolith leaves it. The texts go through
-// the JSON mapping, which reads numbers, enums, bytes and times from strings.
+// An unknown name is left out, as the monolith leaves it, or refused where the
+// route is strict. The texts go through the JSON mapping, which reads numbers,
+// enums, bytes and times from strings.
 func (t *Transcoder) set(m protoreflect.Message, name string, values []string) error {
 	parts := strings.Split(name, ".")
 	field := dotted(m.Descriptor(), name)
 	if field == nil || len(parts) > maxDepth {
+		if t.rpc.Strict {
+			return errors.New("it has no field")
+		}
 		return nil
 	}
 	if field.IsMap() {
