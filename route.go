@@ -84,6 +84,12 @@ type RPC struct {
 	// path fill, where they are not called as the field is: "userId" to
 	// "owner.id". A parameter that is named here is read beside a body too.
 	Query, Path map[string]string
+	// Form gives the fields that a form's pairs fill, where they are not called
+	// as the field is.
+	Form map[string]string
+	// Strict refuses requests that name what the message has no field for, so
+	// that the monolith answers them. False: such names are left out.
+	Strict bool
 	// Content is what a request's body is. Empty: JSON.
 	Content BodyContent
 	// Body names the field that is the whole body: JSON that is no object, or

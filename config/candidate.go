@@ -130,5 +130,12 @@ func (r *reader) request(o *object, rpc *whittle.RPC) {
 	}
 	o.names("query", "{userId: user_id}", &rpc.Query)
 	o.names("path", "{id: user_id}", &rpc.Path)
+	o.names("form", "{user-name: user_name}", &rpc.Form)
+	if len(rpc.Form) > 0 && rpc.Content != whittle.BodyForm {
+		r.failField(o.sub("form"), "has no effect without content: form")
+	}
+	unknown := ""
+	o.oneOf("unknown", &unknown, "leave out", "refuse")
+	rpc.Strict = unknown == "refuse"
 	o.done()
 }

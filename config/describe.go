@@ -128,7 +128,7 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	for _, names := range []struct {
 		what string
 		of   map[string]string
-	}{{"query parameter", rpc.Query}, {"wildcard", rpc.Path}} {
+	}{{"query parameter", rpc.Query}, {"wildcard", rpc.Path}, {"form value", rpc.Form}} {
 		for _, name := range slices.Sorted(maps.Keys(names.of)) {
 			if request != "" {
 				request += "; "
@@ -138,6 +138,9 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	}
 	if request != "" {
 		line(b, "request", "%s", request)
+	}
+	if rpc.Strict {
+		line(b, "unknown", "requests with names that the message has no field for are the monolith's")
 	}
 	answer := "JSON"
 	switch {

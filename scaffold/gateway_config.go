@@ -28,7 +28,11 @@ routes:
 }
 
 func (v *view) route(b *strings.Builder, m *method) {
-	fmt.Fprintf(b, "  - match: %s %s\n", m.HTTP.Method, m.HTTP.Pattern)
+	match := m.HTTP.Method + " " + m.HTTP.Pattern
+	if strings.ContainsAny(match, ":#&*!|>'\"%@") {
+		match = quoted(match) // these mean something in YAML
+	}
+	fmt.Fprintf(b, "  - match: %s\n", match)
 	fmt.Fprintf(b, "    candidate:\n      url: http://127.0.0.1:6666\n")
 	fmt.Fprintf(b, "      rpc:\n        protocol: twirp\n        descriptor: %s.binpb\n        method: %s.%s/%s\n", v.Name, v.Package, v.Contract.Service, m.Proto)
 	if len(m.Words) > 0 {
@@ -47,7 +51,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	var s strings.Builder
 	switch m.HTTP.Body.Form {
 	case contract.Whole, contract.Text:
-		fmt.Fprintf(&s, "        body: %s\n", m.HTTP.Body.Field)
+		fmt.Fprintf(&s, "        body: %s\n", quoted(m.HTTP.Body.Field))
 	case contract.Form:
 		s.WriteString("        content: form\n")
 	case contract.NoBody:
@@ -58,21 +62,21 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	for _, names := range []struct {
 		key string
 		of  []contract.Parameter
-	}{{"query", m.HTTP.Query}, {"path", m.HTTP.Path}} {
+	}{{"query", m.HTTP.Query}, {"path", m.HTTP.Path}, {"form", m.HTTP.Body.Pairs}} {
 		lines := ""
 		for _, p := range names.of {
 			// A named parameter is read beside a body too.
 			if p.Name != p.Field || names.key == "query" && m.HTTP.Body.Form != contract.NoBody {
-				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), p.Field)
+				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), quoted(p.Field))
 			}
 		}
 		if lines != "" {
 			s.WriteString("        " + names.key + ":\n" + lines)
 		}
 	}
-	if s.Len() > 0 {
-		b.WriteString("      request:\n" + s.String())
-	}
+	// What the contract has no field for would not reach the monolith through
+	// the service.
+	b.WriteString("      request:\n" + s.String() + "        unknown: refuse\n")
 }
 
 func (v *view) response(b *strings.Builder, m *method) {
@@ -81,8 +85,11 @@ func (v *view) response(b *strings.Builder, m *method) {
 	if a.Form == contract.Text {
 		fmt.Fprintf(b, "        template: %s\n", quoted(templateOf(a.Parts)))
 	}
-	if a.Form == contract.Whole {
-		fmt.Fprintf(b, "        body: %s\n", a.Field)
+	switch {
+	case a.Form == contract.Whole:
+		fmt.Fprintf(b, "        body: %s\n", quoted(a.Field))
+	case a.Form == contract.NoBody && a.Status != 204 && a.Status != 205:
+		b.WriteString("        template: '{{\"\"}}'   # nothing\n")
 	}
 	if a.ContentType != "" {
 		fmt.Fprintf(b, "        content_type: %s\n", quoted(a.ContentType))
@@ -170,7 +177,20 @@ func quoted(s string) string {
 	if err != nil {
 		return `""`
 	}
-	return strings.ReplaceAll(text, "${", "$${")
+	return strings.ReplaceAll(printable(text), "${", "$${")
+}
+
+// printable escapes, in a JSON string, what YAML does not have in a text.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func quotedAll(list []string) string {

@@ -76,5 +76,5 @@ func quotedPlan(s string) string {
 	if err != nil {
 		return `""`
 	}
-	return strings.ReplaceAll(text, "{{", `{\u007b`)
+	return strings.ReplaceAll(printable(text), "{{", `{\u007b`)
 }

@@ -28,7 +28,10 @@ func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
 		}
 	}
 	body, err := t.mapped(a)
-	if err == nil {
+	switch {
+	case err == nil && (t.rpc.Status == 204 || t.rpc.Status == 205):
+		return t.with(a, t.rpc.Status, "", nil) // HTTP has no body there
+	case err == nil:
 		return t.with(a, t.rpc.Status, t.rpc.ContentType, body)
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {

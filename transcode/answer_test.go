@@ -217,11 +217,11 @@ func TestAnswerHeader(t *testing.T) {
 	in := answer(200, "application/protobuf", "")
 	for name, value := range map[string]string{
 		"Set-Cookie": "a=1", "Retry-After": "3", "Cache-Control": "no-store", "Content-Length": "0", "Connection": "X-Hop", "X-Hop": "1",
-		"Grpc-Status": "0", "Trailer-X": "1", "Transfer-Encoding": "chunked", "Etag": `"x"`,
+		"Grpc-Status": "0", "Trailer-X": "1", "Transfer-Encoding": "chunked", "Etag": `"x"`, "Content-Security-Policy": "default-src 'self'", "Content-Md5": "x",
 	} {
 		in.Header[name] = []string{value}
 	}
-	want := whittle.Header{"Set-Cookie": {"a=1"}, "Retry-After": {"3"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}}
+	want := whittle.Header{"Set-Cookie": {"a=1"}, "Retry-After": {"3"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}, "Content-Security-Policy": {"default-src 'self'"}}
 	if got := shop(t, whittle.Twirp, "Plain").Answer(in).Header; !reflect.DeepEqual(got, want) {
 		t.Errorf("header %v, want %v", got, want)
 	}

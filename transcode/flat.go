@@ -14,6 +14,7 @@ import (
 // every error included, to protojson; FuzzFlat holds the two to the same.
 type flat struct {
 	fields map[string]flatField // by proto name and by JSON name
+	strict bool                 // leave messages with unknown fields to protojson
 }
 
 type flatField struct {
@@ -24,12 +25,12 @@ type flatField struct {
 }
 
 // newFlat gives nil where the message has fields of other kinds.
-func newFlat(md protoreflect.MessageDescriptor) *flat {
+func newFlat(md protoreflect.MessageDescriptor, strict bool) *flat {
 	fields := md.Fields()
 	if fields.Len() > 64 || md.FullName().Parent() == "google.protobuf" {
 		return nil
 	}
-	f := &flat{fields: make(map[string]flatField, 2*fields.Len())}
+	f := &flat{fields: make(map[string]flatField, 2*fields.Len()), strict: strict}
 	for i := range fields.Len() {
 		fd := fields.Get(i)
 		oneof := fd.ContainingOneof()
@@ -67,7 +68,7 @@ func (f *flat) encode(body []byte, free int) ([]byte, bool) {
 			return nil, false
 		}
 		field, known := f.fields[string(key)]
-		if known && seen&field.bit != 0 {
+		if known && seen&field.bit != 0 || !known && f.strict {
 			return nil, false
 		}
 		seen |= field.bit

@@ -29,9 +29,13 @@ var notReturned = map[string]bool{
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Accept-Encoding": true,
 	"Accept-Post": true, "Accept-Ranges": true, "Etag": true, "Last-Modified": true,
 	"Proxy-Authenticate": true,
+	"Content-Type":       true, "Content-Length": true, "Content-Encoding": true, "Content-Range": true,
+	"Content-Md5": true, "Content-Digest": true,
 }
 
-var prefixesNotReturned = []string{"Content-", "Grpc-", "Connect-", "Trailer-"}
+// What an answer says of its use (Content-Security-Policy, Content-Disposition)
+// is the user's.
+var prefixesNotReturned = []string{"Grpc-", "Connect-", "Trailer-"}
 
 // forward copies the headers that a call inherits, with room for the call's own.
 func forward(from whittle.Header) whittle.Header {

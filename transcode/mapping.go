@@ -21,7 +21,7 @@ func (t *Transcoder) mapping() error {
 	for _, names := range []struct {
 		of map[string]string
 		at string
-	}{{t.rpc.Query, "query"}, {t.rpc.Path, "path"}} {
+	}{{t.rpc.Query, "query"}, {t.rpc.Path, "path"}, {t.rpc.Form, "form"}} {
 		for name, field := range names.of {
 			if f := dotted(in, field); f == nil || f.IsMap() || f.Message() != nil && !f.IsList() && !readsText(f.Message()) {
 				return whittle.Errorf(whittle.Invalid, "%s has no field %q that a text can fill", in.FullName(), field).
@@ -45,7 +45,7 @@ func (t *Transcoder) mapping() error {
 		return whittle.Errorf(whittle.Invalid, "unknown content %q of a body", t.rpc.Content).WithField("candidate.request.content")
 	}
 	if t.rpc.Protocol != whittle.TwirpJSON && t.rpc.Content == whittle.BodyJSON && t.body == nil && len(t.rpc.Query) == 0 {
-		t.flat = newFlat(in)
+		t.flat = newFlat(in, t.rpc.Strict)
 	}
 	return nil
 }
@@ -122,7 +122,11 @@ func (t *Transcoder) fillForm(m protoreflect.Message, body string) error {
 		return fmt.Errorf("read form: %w", err)
 	}
 	for name, vs := range values {
-		if err := t.set(m, name, vs); err != nil {
+		field, named := t.rpc.Form[name]
+		if !named {
+			field = name
+		}
+		if err := t.set(m, field, vs); err != nil {
 			return fmt.Errorf("form value %.60q: %w", name, err)
 		}
 	}

@@ -57,6 +57,14 @@ func TestMappedRequest(t *testing.T) {
 		{"a named parameter beside a body", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id"} }, "", sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
 		{"a wildcard of another name", func(r *whittle.RPC) { r.Path = map[string]string{"id": "inner.user_id"} }, "/u/{id}/{tags}", sent("", "/u/9/x", ""), `{"inner":{"userId":"9"},"tags":["x"]}`},
 
+		{"a form of other names", func(r *whittle.RPC) {
+			r.Content, r.Form = whittle.BodyForm, map[string]string{"user-name[id]": "user_id"}
+		}, "", sent(asForm, "/", "user-name%5Bid%5D=4"), `{"userId":"4"}`},
+		{"a strict form", func(r *whittle.RPC) { r.Content, r.Strict = whittle.BodyForm, true }, "", sent(asForm, "/", "user_id=4&who=x"), ""},
+		{"a strict query", func(r *whittle.RPC) { r.Strict = true }, "", sent("", "/?user_id=4&who=x", ""), ""},
+		{"a strict query beside a body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?who=x", `{"ratio":0.5}`), ""},
+		{"a strict body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/", `{"inner":{"who":1}}`), ""},
+		{"a strict body of the contract", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?", `{"ratio":0.5}`), `{"ratio":0.5}`},
 		{"a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=4&tags=a&tags=b+c&who=x"), `{"userId":"4","tags":["a","b c"]}`},
 		{"JSON in place of a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asJSON, "/", "{}"), ""},
 		{"a broken form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=%zz"), ""},
@@ -216,4 +224,13 @@ func FuzzMapped(f *testing.F) {
 			t.Fatalf("not JSON: %q", a.Body)
 		}
 	})
+}
+
+// TestNoContent: a status without a body has none, whatever the message is.
+func TestNoContent(t *testing.T) {
+	tr := mapped(t, func(r *whittle.RPC) { r.Status = 204 })
+	got := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
+	if got.Status != 204 || len(got.Body) > 0 || got.Header.Get("Content-Type") != "" {
+		t.Errorf("%+v, want 204 with nothing", got)
+	}
 }

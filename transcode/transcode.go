@@ -11,7 +11,9 @@
 // empty message. Query parameters fill fields where there is no body, and
 // wildcards of the route's pattern always; where those are not called as their
 // fields are, RPC.Query and RPC.Path say which they fill, and a parameter that
-// is named there is read beside a body too. RPC.Body names the field that is
+// is named there is read beside a body too; RPC.Form does so for a form. With
+// RPC.Strict an unknown name is an error and not left out, for candidates that
+// ask the monolith, which may know it. RPC.Body names the field that is
 // the whole body: a list, a number, a text. RPC.Words are what enum values are
 // called in JSON. What does not fit (a fraction for an
 // integer, null, an array, a body that is not declared to be JSON) is an error,

@@ -1,0 +1,45 @@
+package scaffold
+
+import (
+	"strings"
+	"testing"
+
+	"whittle/contract"
+)
+
+// TestGatewayConfigIsSafe: nothing of a recorded endpoint means anything in
+// YAML, in a template or in the environment, and nothing a user says is lost.
+func TestGatewayConfigIsSafe(t *testing.T) {
+	text := []contract.Field{{Name: "null", JSON: "null", Number: 1, Type: contract.String}, {Name: "b_c", JSON: "bC", Number: 2, Type: contract.String}}
+	c := &contract.Contract{
+		Package: "odd.v1", Service: "OddService",
+		Messages: []contract.Message{{Name: "In", Fields: text}, {Name: "Out"}, {Name: "OutText", Fields: text[:1]}},
+		Methods: []contract.Method{
+			{Name: "Send", Input: "In", Output: "Out", HTTP: contract.Binding{
+				Method: "POST", Pattern: "/send:", Query: []contract.Parameter{{Name: "Null", Field: "null"}},
+				Body:   contract.Body{Form: contract.Form, ContentType: "application/x-www-form-urlencoded", Pairs: []contract.Parameter{{Name: "b c", Field: "b_c"}}},
+				Answer: contract.Answer{Status: 200, Form: contract.NoBody},
+			}},
+			{Name: "Ask", Input: "In", Output: "OutText", HTTP: contract.Binding{
+				Method: "GET", Pattern: "/ask", Body: contract.Body{Form: contract.NoBody},
+				Answer: contract.Answer{Status: 200, Form: contract.Text, Parts: []contract.Part{{Literal: "\x7f\u0085 ${HOME} {{ \n# "}, {Field: "null"}}},
+			}},
+		},
+	}
+	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(v.gatewayConfig())
+	for _, want := range []string{
+		`- match: "POST /send:"` + "\n",
+		"        query:\n          \"Null\": \"null\"\n",
+		"        form:\n          \"b c\": \"b_c\"\n        unknown: refuse\n",
+		`template: '{{""}}'`,
+		`template: "\u007f\u0085 $${HOME} {{\"{{\"}} \n# {{.null}}"` + "\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %s in\n%s", want, got)
+		}
+	}
+}
