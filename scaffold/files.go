@@ -38,6 +38,7 @@ var layout = []struct {
 	{"answer.go.tmpl", "internal/answer/answer.go", false},
 	{"delegate.go.tmpl", "internal/delegate/delegate.go", false},
 	{"header.go.tmpl", "internal/delegate/header.go", false},
+	{"delegate_test.go.tmpl", "internal/delegate/delegate_test.go", false},
 	{"service.go.tmpl", "internal/service/service.go", false},
 	{"zz_bindings.go.tmpl", "internal/service/zz_bindings.go", true},
 	{"main.go.tmpl", "cmd/[[.Name]]/main.go", false},
