@@ -128,6 +128,9 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 
 func summarize(v *whittle.Verdict) string {
 	after := fmt.Sprintf("%s after %s exchanges: ", v.State, commas(fmt.Sprint(v.Compared)))
+	if v.Compared == 1 {
+		after = fmt.Sprintf("%s after 1 exchange: ", v.State)
+	}
 	switch v.State {
 	case whittle.Different:
 		var kinds []string
@@ -148,7 +151,9 @@ func summarize(v *whittle.Verdict) string {
 		}
 	}
 	words := "nothing seen that differs"
-	if open > 0 {
+	if open == 1 {
+		words = "1 difference seen, not shown"
+	} else if open > 1 {
 		words = fmt.Sprintf("%d differences seen, none of them shown", open)
 	}
 	if v.MoreNeeded > 0 {

@@ -103,7 +103,7 @@ func (b *book) take(it *item) {
 		p = &page{measured: len(b.routes) < routesMost}
 		b.routes[it.to] = p
 	}
-	shape := b.shapes.of(shapeOf(it.to.spec.Name, it.entry), it.to.spec.Name)
+	shape := b.shapes.of(b.shapeOf(it), it.to.spec.Name)
 	shape.Recorded++
 	p.ledger.Total++
 	b.timed(p, it)
@@ -126,6 +126,16 @@ func (b *book) take(it *item) {
 		shape.Differing++
 		b.progress.Differing++
 	}
+}
+
+// shapeOf is the shape of an exchange, fit to be shown: a name may be a secret
+// where a form or a query is none.
+func (b *book) shapeOf(it *item) string {
+	s := shapeOf(it.to.spec.Name, it.entry)
+	if b.o.Show != nil {
+		s = string(b.o.Show.Value(nil, []byte(s)))
+	}
+	return s
 }
 
 // failed stands among the reasons for the ledger's own heading.
@@ -203,7 +213,7 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	}
 	o := it.to.judge.Observe(x)
 	if b.o.Cases != nil {
-		b.o.Cases.see(x, it.to, shapeOf(it.to.spec.Name, e), o.Skip == "" && o.Differs)
+		b.o.Cases.see(x, it.to, b.shapeOf(it), o.Skip == "" && o.Differs)
 	}
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:

@@ -42,6 +42,7 @@ type directory struct {
 	routes []whittle.Route
 	by     map[string]*subject
 	only   []string
+	show   compare.Redactor // nil: everything may be seen
 	base   whittle.Upstream
 	// monolith is nil unless it is asked as well.
 	monolith *gateway.Caller
@@ -56,7 +57,7 @@ const (
 )
 
 func newDirectory(o *Options) (*directory, error) {
-	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only}
+	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show}
 	d.base = whittle.Upstream{
 		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxAnswer, defaultMaxAnswer),
 		MaxConns: o.Connections, Insecure: o.Insecure,
@@ -152,7 +153,7 @@ func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
 		}
 	} else {
 		if name == "" {
-			name = e.Request.Method + " " + capture.PathShape(e.Request.Target)
+			name = e.Request.Method + " " + capture.PathShape(d.shown(e.Request.Target))
 		}
 		if s = d.by[name]; s == nil && len(d.by) >= routesMost {
 			name = otherPaths
@@ -167,6 +168,15 @@ func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
 		return nil, skipOther
 	}
 	return s, ""
+}
+
+// shown is a target fit to be a route's name.
+func (d *directory) shown(target string) string {
+	q := whittle.Request{Target: target}
+	if d.show != nil {
+		d.show.Request(&q)
+	}
+	return q.Target
 }
 
 // Noise is learned where the log has this many requests that it had before:

@@ -182,7 +182,7 @@ func (r *Report) shapesSection() chart.Section {
 
 var skipWords = map[string]string{
 	whittle.SkipNotSafe:      "may change something, and the write contract does not allow it",
-	whittle.SkipTooLarge:     "a body was too large to be recorded or compared",
+	whittle.SkipTooLarge:     "a body was too large, or could not be redacted, so it was not recorded or not compared",
 	whittle.SkipStreaming:    "an upgrade or an event stream",
 	whittle.SkipCanceled:     "the client went away",
 	whittle.SkipServed:       "the recorded answer is a candidate's",

@@ -120,8 +120,9 @@ func TestAnArchiveIsNotShown(t *testing.T) {
 		return `{"say":"no","mail":"ann@shop.example","pin":77}`
 	})
 	log := made{40, func(i int) *capture.Entry {
-		e := get(i, "/a?token=s3cret", `{"say":"yes","mail":"bob@shop.example","pin":66}`)
-		e.Request.Header = whittle.Header{"Authorization": {"Bearer s3cret"}, "X-Mine": {"1"}}
+		e := get(i, "/to/bob@shop.example?token=s3cret&u0=carl@shop.example&dora@shop.example", `{"say":"yes","mail":"bob@shop.example","pin":66}`)
+		e.Request.Header = whittle.Header{"Authorization": {"Bearer s3cret"}, "X-Mine": {"1"}, "Content-Type": {"application/x-www-form-urlencoded"}}
+		e.Request.Body = fmt.Appendf(nil, `{"password":"s3cret%d"}`, i) // as curl -d says
 		return e
 	}}
 	cases := NewCases(false)
@@ -134,7 +135,7 @@ func TestAnArchiveIsNotShown(t *testing.T) {
 		t.Fatalf("%d cases, %v", n, err)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "replay", "*.json"))
-	all := fmt.Sprintf("%+v", r.Routes)
+	all := fmt.Sprintf("%+v %+v", r.Routes, r.Shapes)
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {

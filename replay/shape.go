@@ -66,16 +66,16 @@ func structure(q *whittle.Request) string {
 		return ""
 	}
 	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
-	switch {
-	case err == nil && kind == "application/x-www-form-urlencoded":
-		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]))
-	case len(q.Body) <= shapeBody:
+	if len(q.Body) <= shapeBody { // first, since curl -d says of JSON too that it is a form
 		var v any
 		d := json.NewDecoder(strings.NewReader(string(q.Body)))
 		d.UseNumber()
 		if d.Decode(&v) == nil && !d.More() {
 			return skeleton(v, 0)
 		}
+	}
+	if err == nil && kind == "application/x-www-form-urlencoded" {
+		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]))
 	}
 	if kind == "" {
 		kind = "a body"

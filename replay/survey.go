@@ -66,8 +66,11 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		}
 	}
 	if s.total == 0 {
-		return nil, whittle.Errorf(whittle.Invalid, "%s holds no exchange", log.Name()).
-			WithHint("whittle record ls LOG shows what a log holds")
+		none := whittle.Errorf(whittle.Invalid, "%s holds no exchange", log.Name())
+		if damage := log.Damage(); len(damage) > 0 {
+			return nil, none.WithHint("what it had could not be read: " + damage[0])
+		}
+		return nil, none.WithHint("whittle record ls LOG shows what a log holds")
 	}
 	return s, nil
 }
