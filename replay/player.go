@@ -65,7 +65,7 @@ func (p *player) play(ctx context.Context) {
 // read turns entries into items. What is not to be sent goes past the schedule.
 func (p *player) read(ctx context.Context) {
 	defer close(p.feed)
-	earlier := map[*subject]*repeats{}
+	earlier, remembered := map[*subject]*repeats{}, int64(0)
 	seq := int64(0)
 	for e, err := range p.log.Entries(ctx) {
 		if err != nil {
@@ -77,7 +77,7 @@ func (p *player) read(ctx context.Context) {
 		if it.skip == "" && it.to.learns && p.dir.monolith == nil {
 			r := earlier[it.to]
 			if r == nil {
-				r = newRepeats()
+				r = newRepeats(&remembered)
 				earlier[it.to] = r
 			}
 			it.repeat = r.see(e)

@@ -9,7 +9,8 @@ import (
 	"whittle/capture"
 )
 
-// Bounds of what is remembered to learn noise from.
+// Bounds of what is remembered to learn noise from: answers of each route, and
+// bytes of all routes' answers.
 const (
 	repeatsMost  = 8192
 	repeatsBytes = 32 << 20
@@ -45,10 +46,12 @@ func part(h hash.Hash, s string) {
 type repeats struct {
 	last  map[requestKey]*whittle.Answer
 	ring  []requestKey // in the order of their first coming
-	bytes int64
+	bytes *int64       // of all routes' together
 }
 
-func newRepeats() *repeats { return &repeats{last: map[requestKey]*whittle.Answer{}} }
+func newRepeats(bytes *int64) *repeats {
+	return &repeats{last: map[requestKey]*whittle.Answer{}, bytes: bytes}
+}
 
 // see gives the answer before this one to the same request, nil where none is
 // known, and remembers this one.
@@ -61,15 +64,15 @@ func (r *repeats) see(e *capture.Entry) *whittle.Answer {
 	if !known {
 		r.ring = append(r.ring, k)
 	} else {
-		r.bytes -= int64(len(before.Body))
+		*r.bytes -= int64(len(before.Body))
 	}
 	answer := e.Answer // not the whole entry is kept
 	r.last[k] = &answer
-	r.bytes += int64(len(e.Answer.Body))
-	for len(r.ring) > 1 && (len(r.ring) > repeatsMost || r.bytes > repeatsBytes) {
+	*r.bytes += int64(len(e.Answer.Body))
+	for len(r.ring) > 1 && (len(r.ring) > repeatsMost || *r.bytes > repeatsBytes) {
 		oldest := r.ring[0]
 		r.ring = r.ring[1:]
-		r.bytes -= int64(len(r.last[oldest].Body))
+		*r.bytes -= int64(len(r.last[oldest].Body))
 		delete(r.last, oldest)
 	}
 	return before

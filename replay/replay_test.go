@@ -231,6 +231,32 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 	}
 }
 
+// What is remembered of all routes together is bounded, and each of them keeps
+// something.
+func TestRepeatsAreBoundedTogether(t *testing.T) {
+	bytes := int64(0)
+	routes := make([]*repeats, 8)
+	for r := range routes {
+		routes[r] = newRepeats(&bytes)
+		for i := range 12 {
+			e := get(i, fmt.Sprintf("/%d/%d", r, i), strings.Repeat("x", 1<<20))
+			routes[r].see(e)
+			if again := routes[r].see(e); again == nil {
+				t.Errorf("route %d has forgotten its last answer", r)
+			}
+		}
+	}
+	held := int64(0)
+	for _, r := range routes {
+		for _, a := range r.last {
+			held += int64(len(a.Body))
+		}
+	}
+	if held != bytes || held > repeatsBytes+int64(len(routes))<<20 {
+		t.Errorf("%d bytes are held, %d counted", held, bytes)
+	}
+}
+
 // FuzzShape holds a shape's name to its bound, and to be the same each time.
 func FuzzShape(f *testing.F) {
 	f.Add("/a?b=1&c", "application/json", []byte(`{"a":[1,-2,0.5,"",null,{"b":true}],"c":{}}`))
