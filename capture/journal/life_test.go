@@ -19,7 +19,7 @@ import (
 func TestOneWriterHasTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "log")
 	w := create(t, dir, Options{})
-	if _, err := Create(dir, Options{}); err == nil || whittle.CodeOf(err) != whittle.FailedPrecondition {
+	if _, err := Create(dir, Options{}); err == nil || whittle.CodeOf(err).ExitStatus() != 3 {
 		t.Errorf("a second writer: %v", err)
 	}
 	finish(t, w)

@@ -42,7 +42,7 @@ type segment struct {
 
 // Create opens the folder for writing, making it where it is missing. It never
 // writes to a segment that was there before. The error is coded
-// FailedPrecondition where another process has the folder.
+// Unavailable where another process has the folder.
 func Create(dir string, o Options) (*Writer, error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open log: no folder is given")
@@ -56,7 +56,7 @@ func Create(dir string, o Options) (*Writer, error) {
 	}
 	if err := lock(held); err != nil {
 		held.Close()
-		return nil, whittle.Errorf(whittle.FailedPrecondition, "open log: another process records into %s", dir).
+		return nil, whittle.Errorf(whittle.Unavailable, "open log: another process records into %s", dir).
 			WithHint("give this one a folder of its own, or end the other one")
 	}
 	w := &Writer{dir: dir, o: o.filled(), lock: held, next: 1}
