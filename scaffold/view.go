@@ -68,6 +68,12 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 		Package: c.Package, samples: map[string]*samples{},
 	}
 	parts := strings.Split(c.Package, ".")
+	for _, part := range parts {
+		if part == "internal" || part == "vendor" || strings.HasPrefix(part, "_") {
+			return nil, whittle.Errorf(whittle.Invalid, "make project: Go cannot import a package below a folder that is called %q, as of %s", part, c.Package).
+				WithHint("give another --package, such as shop.v1")
+		}
+	}
 	v.GoAlias = strings.ReplaceAll(strings.Join(parts[max(0, len(parts)-2):], ""), "_", "") + "pb"
 	v.GoImport = o.Module + "/internal/gen/" + strings.Join(parts, "/")
 	c.GoPackage = v.GoImport + ";" + v.GoAlias

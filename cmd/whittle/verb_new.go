@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"whittle"
 	"whittle/capture"
 	"whittle/contract"
@@ -58,6 +60,14 @@ func (v *newVerb) Run(ctx context.Context, s streams) error {
 	}
 	if u, err := url.Parse(v.Monolith); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
+	}
+	for _, name := range []struct {
+		flag, value, example string
+		dots                 bool
+	}{{"--package", v.Package, "shop.v1", true}, {"--service", v.Service, "ShopService", false}} {
+		if name.value != "" && !(protoreflect.FullName(name.value).IsValid() && (name.dots || !strings.Contains(name.value, "."))) {
+			return whittle.Errorf(whittle.Invalid, "%s %q is not a name of proto: letters, digits and _, such as %s", name.flag, name.value, name.example)
+		}
 	}
 	// A folder of somebody's is refused before a long log is read.
 	before, err := scaffold.Before(v.To)
