@@ -4,9 +4,17 @@ import "testing"
 
 func TestFigures(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
-		{About(1), "nearly every one"}, {About(0.2), "about 20 %"}, {About(0.996), "nearly every one"}, {About(0), "hardly one"},
-		{Percent(0.075), "7.5 %"}, {Percent(0.0075), "0.75 %"}, {Percent(1), "100 %"}, {Percent(0.000001), "0.01 %"}, {Percent(0.0999), "10 %"},
-		{Count(1, "exchange"), "1 exchange"}, {Count(0, "field"), "0 fields"},
+		{About(1), "nearly every one"},
+		{About(0.2), "about 20 %"},
+		{About(0.996), "nearly every one"},
+		{About(0), "hardly one"},
+		{Percent(0.075), "7.5 %"},
+		{Percent(0.0075), "0.75 %"},
+		{Percent(1), "100 %"},
+		{Percent(0.000001), "0.01 %"},
+		{Percent(0.0999), "10 %"},
+		{Count(1, "exchange"), "1 exchange"},
+		{Count(0, "field"), "0 fields"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %q, want %q", tc.got, tc.want)
