@@ -155,7 +155,7 @@ func obeyed(s whittle.RouteStatus, o rollout.Order) whittle.RouteStatus {
 	case rollout.Rollback:
 		s.Phase, s.Share = whittle.PhaseRolledBack, 0
 	case rollout.Off:
-		s.Phase, s.Share = whittle.PhaseOff, 0
+		s.Phase, s.Share, s.NextShare = whittle.PhaseOff, 0, 0
 	case rollout.Reset:
 		s.Phase, s.Share, s.Verdict = whittle.PhaseShadow, 0, quiet("").Verdict
 	}

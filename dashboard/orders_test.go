@@ -17,14 +17,15 @@ func TestEveryOrder(t *testing.T) {
 		verb    rollout.Kind
 		confirm string
 		shows   string
+		to      whittle.Share // the step that was looked at
 	}{
-		{rollout.Hold, "Hold", "held"},
-		{rollout.Resume, "Resume", "Resumed"},
-		{rollout.Promote, "Promote", "50 %"},
-		{rollout.Rollback, "Roll back", "Rolled back"},
-		{rollout.Reset, "Reset evidence", "UNDECIDED"},
-		{rollout.Off, "Switch off", "Switched off"},
-		{rollout.Promote, "Switch on", "Shifting"},
+		{rollout.Hold, "Hold", "held", 0},
+		{rollout.Resume, "Resume", "Resumed", 0},
+		{rollout.Promote, "Promote", "50 %", 5000},
+		{rollout.Rollback, "Roll back", "Rolled back", 0},
+		{rollout.Reset, "Reset evidence", "UNDECIDED", 0},
+		{rollout.Off, "Switch off", "Switched off", 0},
+		{rollout.Promote, "Switch on", "Shifting", 0},
 	} {
 		b.Click("[data-verb="+string(c.verb)+"]", c.confirm)
 		b.Until(dialog + `.contains(document.activeElement) && document.activeElement.name === 'reason'`)
@@ -40,7 +41,7 @@ func TestEveryOrder(t *testing.T) {
 		if len(given) != i+1 {
 			t.Fatalf("%d orders came of %d", len(given), i+1)
 		}
-		want := order{"POST /Count", rollout.Order{Kind: c.verb, Reason: "because of " + string(c.verb), By: "ann"}}
+		want := order{"POST /Count", rollout.Order{Kind: c.verb, Reason: "because of " + string(c.verb), By: "ann", To: c.to}}
 		if given[i] != want {
 			t.Errorf("the order was %+v, not %+v", given[i], want)
 		}
