@@ -65,7 +65,7 @@ func (v *newVerb) Run(ctx context.Context, s streams) error {
 		flag, value, example string
 		dots                 bool
 	}{{"--package", v.Package, "shop.v1", true}, {"--service", v.Service, "ShopService", false}} {
-		if name.value != "" && !(protoreflect.FullName(name.value).IsValid() && (name.dots || !strings.Contains(name.value, "."))) {
+		if name.value != "" && (!protoreflect.FullName(name.value).IsValid() || !name.dots && strings.Contains(name.value, ".")) {
 			return whittle.Errorf(whittle.Invalid, "%s %q is not a name of proto: letters, digits and _, such as %s", name.flag, name.value, name.example)
 		}
 	}
