@@ -21,7 +21,10 @@ import (
 	"whittle/rollout"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// net/http keeps a connection of which it refused the body for half a second more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 

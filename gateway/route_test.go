@@ -17,7 +17,10 @@ import (
 	"whittle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// net/http keeps a connection of which it refused the body for half a second more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // stage is a gateway between a client, a monolith and a candidate, all on real
 // sockets.

@@ -21,7 +21,10 @@ import (
 	"whittle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// net/http keeps a connection of which it refused the body for half a second more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // gated counts when its gate opens, and says when it was entered.
 type gated struct{ entered, gate chan struct{} }
