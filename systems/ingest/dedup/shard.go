@@ -21,6 +21,7 @@ type entry struct {
 type shard struct {
 	mu      sync.Mutex // guards the following
 	pending map[ID]*flight
+	waited  int // how many of them have a flight
 	ring    []entry
 	// wide has the upper 128 bits of each entry's offset; nil until one has any.
 	wide [][2]uint64
@@ -30,23 +31,30 @@ type shard struct {
 	oldest, used, live int
 	// table is open addressing with linear probing, at most 2/3 full: in the
 	// lower bits the place in the ring plus 1, 0 where none is, in the others a
-	// tag of the id, so that the ring is seldom looked at in vain.
+	// tag of the id. The tag alone says where an id belongs, so that the ring,
+	// each look at which is a miss of the processor's cache, is looked at for
+	// the id that is searched, and seldom for another.
 	table []uint32
 	lower uint32 // the mask of the lower bits
 }
 
+// mostShard is how many entries a shard has at most: as many as leave its tags
+// several times as many values as its table has slots.
+const mostShard = 1<<14 - 1
+
 func (s *shard) init(entries int) {
-	entries = max(entries, 1)
+	entries = min(max(entries, 1), mostShard)
 	s.pending = map[ID]*flight{}
 	s.ring = make([]entry, entries)
 	s.table = make([]uint32, entries+entries/2+1)
 	s.lower = 1<<bits.Len(uint(entries)) - 1
 }
 
-// home is where the search for an id begins. Other bits than the shard's.
-func (s *shard) home(id *ID) int {
-	return int(uint64(binary.LittleEndian.Uint32(id[4:])) * uint64(len(s.table)) >> 32)
-}
+// tag is what a slot says of an id. Other bits than the shard's.
+func (s *shard) tag(id *ID) uint32 { return binary.LittleEndian.Uint32(id[4:]) &^ s.lower }
+
+// home is where the search for a tag's ids begins.
+func (s *shard) home(tag uint32) int { return int(uint64(tag) * uint64(len(s.table)) >> 32) }
 
 func (s *shard) next(t int) int {
 	if t++; t == len(s.table) {
@@ -55,16 +63,13 @@ func (s *shard) next(t int) int {
 	return t
 }
 
-// tag is what a slot says of an id, again from other bits.
-func (s *shard) tag(id *ID) uint32 { return binary.LittleEndian.Uint32(id[8:]) &^ s.lower }
-
 // at is the place in the ring that a slot holds.
 func (s *shard) at(t int) int { return int(s.table[t]&s.lower) - 1 }
 
 // slot finds an id in the table, or the free slot where it would be.
 func (s *shard) slot(id *ID) (t int, ok bool) {
 	tag := s.tag(id)
-	for t = s.home(id); s.table[t] != 0; t = s.next(t) {
+	for t = s.home(tag); s.table[t] != 0; t = s.next(t) {
 		if s.table[t]&^s.lower == tag && s.ring[s.at(t)].id == *id {
 			return t, true
 		}
@@ -122,8 +127,13 @@ func (s *shard) put(id ID, p place, second, since uint32) {
 
 // forget lets the oldest entry go.
 func (s *shard) forget() {
-	if t, ok := s.slot(&s.ring[s.oldest].id); ok && s.at(t) == s.oldest {
-		s.free(t)
+	tag := s.tag(&s.ring[s.oldest].id)
+	held := tag | uint32(s.oldest+1)
+	for t := s.home(tag); s.table[t] != 0; t = s.next(t) {
+		if s.table[t] == held {
+			s.free(t)
+			break
+		}
 	}
 	s.used--
 	if s.oldest++; s.oldest == len(s.ring) {
@@ -141,7 +151,7 @@ func (s *shard) free(t int) {
 			if s.table[n] == 0 {
 				return
 			}
-			home := s.home(&s.ring[s.at(n)].id)
+			home := s.home(s.table[n] &^ s.lower)
 			// It stays where its home lies cyclically in (t, n].
 			if t < n && (home <= t || home > n) || t > n && home <= t && home > n {
 				s.table[t], t = s.table[n], n
@@ -153,9 +163,12 @@ func (s *shard) free(t int) {
 
 // end ends a claim, and tells those who wait for it.
 func (s *shard) end(id ID, at stream.Position, kept bool) {
-	if f := s.pending[id]; f != nil {
-		f.position, f.kept = at, kept
-		close(f.done)
+	if s.waited > 0 {
+		if f := s.pending[id]; f != nil {
+			f.position, f.kept = at, kept
+			close(f.done)
+			s.waited--
+		}
 	}
 	delete(s.pending, id)
 }

@@ -37,9 +37,9 @@ func Hash(tenant, id string) ID {
 // Options bound a window. A zero field means its default.
 type Options struct {
 	// Entries is how many ids are kept at most. Default 1,000,000, at most
-	// 1,000,000,000. The window is made of up to 64 shards, and each forgets its
-	// oldest id for itself: with many entries the one that is forgotten is
-	// among the oldest of all, and not always the oldest.
+	// 1,000,000,000. A window of more than a few thousand is made of shards, and
+	// each forgets its oldest id for itself: the one that is forgotten is among
+	// the oldest of all, and not always the oldest.
 	Entries int
 	// Age is how long an id is kept at most, to the second. Default 24 hours.
 	Age time.Duration
@@ -110,9 +110,9 @@ type Window struct {
 }
 
 const (
-	maxShards  = 64
-	leastShard = 1024 // entries, below which no further shard is made
-	maxEntries = 1_000_000_000
+	usualShards = 64   // as many as keep all cores out of each other's way
+	leastShard  = 1024 // entries, below which no further shard is made
+	maxEntries  = 1_000_000_000
 )
 
 // New makes an empty window.
@@ -125,7 +125,7 @@ func New(o Options) *Window {
 	}
 	o.Entries = min(o.Entries, maxEntries)
 	n := 1
-	for n < maxShards && o.Entries/(2*n) >= leastShard {
+	for n < usualShards && o.Entries/(2*n) >= leastShard || o.Entries/n > mostShard {
 		n *= 2
 	}
 	w := &Window{shards: make([]shard, n), age: int64((o.Age + time.Second - 1) / time.Second)}
@@ -135,7 +135,9 @@ func New(o Options) *Window {
 	return w
 }
 
-func (w *Window) shard(id ID) *shard { return &w.shards[int(id[0])&(len(w.shards)-1)] }
+func (w *Window) shard(id ID) *shard {
+	return &w.shards[int(binary.LittleEndian.Uint32(id[:]))&(len(w.shards)-1)]
+}
 
 // since is the second before which what was received is forgotten.
 func (w *Window) since(now time.Time) uint32 {
@@ -155,6 +157,7 @@ func (w *Window) Claim(id ID, now time.Time) Claim {
 		if f == nil {
 			f = &flight{done: make(chan struct{})}
 			s.pending[id] = f
+			s.waited++
 		}
 		return Claim{State: Pending, flight: f}
 	}
