@@ -152,3 +152,17 @@ func TestPartitionsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsAreSmall holds the number of entries to what a tag can tell apart.
+func TestShardsAreSmall(t *testing.T) {
+	for _, entries := range []int{1, 1023, 2048, mostShard, mostShard + 1, 64 * mostShard, 64*mostShard + 1, 3_000_000} {
+		w := New(Options{Entries: entries})
+		all := 0
+		for i := range w.shards {
+			all += len(w.shards[i].ring)
+		}
+		if n := len(w.shards[0].ring); n > mostShard || all > entries || all < entries*99/100 {
+			t.Errorf("%d entries: %d shards of %d", entries, len(w.shards), n)
+		}
+	}
+}
