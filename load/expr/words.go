@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -33,7 +35,15 @@ func UUID(rng *rand.Rand) string {
 	high, low := rng.Uint64(), rng.Uint64()
 	high = high&^0xf000 | 0x4000
 	low = low&^(0xc<<60) | 0x8<<60
-	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&0xffffffffffff)
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], high)
+	binary.BigEndian.PutUint64(id[8:], low)
+	text := make([]byte, 0, 36) // not by fmt: a plan may draw one for each request
+	text = append(hex.AppendEncode(text, id[:4]), '-')
+	text = append(hex.AppendEncode(text, id[4:6]), '-')
+	text = append(hex.AppendEncode(text, id[6:8]), '-')
+	text = append(hex.AppendEncode(text, id[8:10]), '-')
+	return string(hex.AppendEncode(text, id[10:]))
 }
 
 // MaxRandom keeps random numbers within what JSON readers hold exactly.
