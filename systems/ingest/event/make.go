@@ -78,19 +78,24 @@ func (p *Parser) seal() {
 	}
 }
 
+// kindHeader is the metadata of one kind's records.
+type kindHeader struct {
+	kind   Kind
+	header []stream.Header
+}
+
 // header gives the metadata of a kind's records, made once a body.
 func (p *Parser) header(k Kind) []stream.Header {
-	if h, ok := p.headers[k]; ok {
-		return h
+	for i := range p.headers {
+		if p.headers[i].kind == k {
+			return p.headers[i].header
+		}
 	}
 	h := append(make([]stream.Header, 0, 3+len(p.call.Header)), stream.Header{Name: HeaderKind, Value: string(k)})
 	if digest := Digest(p.call.WriteKey); digest != "" {
 		h = append(h, stream.Header{Name: HeaderSource, Value: digest})
 	}
 	h = append(append(h, stream.Header{Name: HeaderType, Value: "application/json"}), p.call.Header...)
-	if p.headers == nil {
-		p.headers = map[Kind][]stream.Header{}
-	}
-	p.headers[k] = h
+	p.headers = append(p.headers, kindHeader{k, h})
 	return h
 }

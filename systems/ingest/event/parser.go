@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"whittle"
-	"whittle/stream"
 )
 
 // Parser reads bodies and keeps its memory from one to the next. The zero
@@ -25,8 +24,8 @@ type Parser struct {
 	// out has the values of all records, text their ids and keys.
 	out, text []byte
 	scratch   []byte
-	received  []byte // as receivedAt has it
-	headers   map[Kind][]stream.Header
+	received  []byte       // as receivedAt has it
+	headers   []kindHeader // one for each kind of the body
 }
 
 // kept is how much memory a Parser keeps for the next body.
@@ -61,7 +60,7 @@ func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
 func (p *Parser) begin(l Limits, c Call, body []byte) {
 	p.limits, p.call, p.shared = l, c, shared{}
 	p.scanner.b = body
-	p.events, p.items, p.headers = p.events[:0], p.items[:0], nil
+	p.events, p.items, p.headers = p.events[:0], p.items[:0], p.headers[:0]
 	p.out, p.text = p.out[:0], p.text[:0]
 	if cap(p.out) > kept || cap(p.scanner.open) > kept {
 		p.out, p.scanner.open = nil, nil
