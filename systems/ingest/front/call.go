@@ -32,6 +32,7 @@ type call struct {
 	// scratch is what the request works with, once it is let in. Those that
 	// wait to be let in have none.
 	*scratch
+	answered bool // the handler came to its end
 	items []event.Item // the parser's, or raw
 	out   []byte       // the answer's body
 }
@@ -75,7 +76,7 @@ func (c *call) equip() {
 func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
 // done gives everything back. The records' memory is ours again because Append
-// has returned.
+// has returned; where it panicked, nobody knows who has it.
 func (c *call) done() {
 	if c.reading > 0 {
 		c.f.reading.Release(c.reading)
@@ -85,7 +86,7 @@ func (c *call) done() {
 	}
 	c.hold(0)
 	s := c.scratch
-	if s == nil {
+	if s == nil || !c.answered {
 		return
 	}
 	clear(s.records)

@@ -183,6 +183,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r)}
 		defer c.done()
 		c.reply(w, c.take(r))
+		c.answered = true
 	}
 }
 

@@ -31,7 +31,9 @@ func (f *Front) plain() *http.Server {
 		WriteTimeout:   l.Body + 2*l.Wait + l.Append + l.Header,
 		IdleTimeout:    l.Idle,
 		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(f.o.Log.Handler(), slog.LevelDebug),
+		// Of a server without TLS nothing comes here that a client could cause:
+		// panics, here and in the lane, and misuse of the ResponseWriter.
+		ErrorLog: slog.NewLogLogger(f.o.Log.Handler(), slog.LevelError),
 	}
 }
 

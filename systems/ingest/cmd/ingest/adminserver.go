@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -71,7 +72,7 @@ func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-func (a *admin) server() *http.Server {
+func (a *admin) server(log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           a.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -80,5 +81,6 @@ func (a *admin) server() *http.Server {
 		WriteTimeout:   5 * time.Minute,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelError), // panics, mostly
 	}
 }

@@ -55,8 +55,7 @@ func (h *house) run(ctx context.Context, listening func()) error {
 	serve(public, h.public)
 	var adminServer *http.Server
 	if h.admin != nil {
-		adminServer = h.admin.server()
-		adminServer.ErrorLog = slog.NewLogLogger(h.log.Handler(), slog.LevelDebug)
+		adminServer = h.admin.server(h.log)
 		serve(adminServer, h.adminListener)
 	}
 	watching, stopWatching := context.WithCancel(ctx)
