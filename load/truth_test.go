@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -113,19 +114,13 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 	return above, r.Latency.ScheduleError.Max < 5*time.Millisecond
 }
 
-// The clock here runs as the real one, but for one leap: the generator, from its
-// own point of view, was stopped for a while.
+// The clock here runs as the real one, but for one leap when the first request
+// has come: the generator, from its own point of view, was stopped for a while.
 func TestAStoppedGeneratorDeclaresItsRunVoid(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var leap atomic.Int64 // ns
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leap.Store(int64(300 * time.Millisecond)) }))
 	defer srv.Close()
-	begin := time.Now()
-	now := func() time.Time {
-		t := time.Now()
-		if t.Sub(begin) > 100*time.Millisecond {
-			t = t.Add(300 * time.Millisecond)
-		}
-		return t
-	}
+	now := func() time.Time { return time.Now().Add(time.Duration(leap.Load())) }
 	p := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 200}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: srv.URL, Now: now})
 	if r.Void == "" || r.Latency.ScheduleError.Max < 250*time.Millisecond {
