@@ -42,7 +42,7 @@ func TestAVirtualUserIsSmall(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	p := parsed(t, `
-config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 3}}
+config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 60}}
 scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}]}]`)
 	seen := false
 	ctx, enough := context.WithCancel(t.Context())
