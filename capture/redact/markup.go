@@ -3,7 +3,7 @@ package redact
 import "bytes"
 
 // longestTag bounds how far a tag is read.
-const longestTag = 4 << 10
+const longestTag = 64 << 10
 
 // tag looks at a "<" of XML or HTML: an element with a secret's name loses its
 // content, and a tag that names something secret in an attribute, as in
@@ -14,26 +14,31 @@ func (t *scan) tag(i int) int {
 	for end < len(b) && end-i < maxName && (isLetter(b[end]) || isDigit(b[end]) || b[end] == '_' || b[end] == '-' || b[end] == '.' || b[end] == ':') {
 		end++
 	}
-	name := b[i+1 : end]
-	if len(name) == 0 || !isLetter(name[0]) {
+	name, torn := b[i+1:end], i > 0 && i == t.torn
+	if !torn && (len(name) == 0 || !isLetter(name[0])) {
 		return 0
 	}
-	shut := tagEnd(b, end)
-	if shut < 0 {
+	shut, ok := t.tagShut(end)
+	if !ok {
 		return 0
 	}
-	if t.namesSecret(b[end:shut]) {
+	if torn || t.namesSecret(b[end:shut]) {
 		t.tagEnd = shut
+		if b[shut] == '<' {
+			t.torn = shut
+		}
 	}
-	if b[shut-1] == '/' || !t.w.secretPath(name) {
+	if b[shut] == '>' && b[shut-1] == '/' || !t.w.secretPath(name) {
 		return 0
-	}
-	last := bytes.Index(b[shut:], append([]byte("</"), name...))
-	if last < 0 {
-		last = len(b) - shut
 	}
 	t.attributes(end, shut)
-	start, stop := shut+1, shut+last
+	start, stop := shut, len(b)
+	if b[shut] == '>' {
+		start++
+	}
+	if n := bytes.Index(b[shut:], append([]byte("</"), name...)); n >= 0 {
+		stop = shut + n
+	}
 	for start < stop && b[start] <= ' ' {
 		start++
 	}
@@ -42,18 +47,26 @@ func (t *scan) tag(i int) int {
 
 // attributes looks for secrets in a tag whose content is replaced as a whole.
 func (t *scan) attributes(i, end int) {
-	for ; i < end; i++ {
+	for i < end {
+		next := 0
 		if t.src[i] == '=' {
-			t.named(i, 1)
+			next = t.named(i, 1)
 		}
+		i = max(next, i+1)
 	}
 }
 
-// tagEnd gives the place of the ">" that ends a tag, past quoted attributes; -1
-// where there is none.
-func tagEnd(b []byte, i int) int {
+// tagShut gives the place of the ">" that ends a tag, past quoted attributes, or
+// of a "<" before it, where the next tag begins and tears this one.
+//
+// Each byte is read for three tags at most. Of two that are read over the same
+// byte one is inside of quotes or the two are in different ones, since a "<"
+// outside ends a tag, and a quote moves every one of the three states to
+// another, so that no two of them ever become the same.
+func (t *scan) tagShut(i int) (shut int, ok bool) {
+	b, from := t.src, i
 	var quote byte
-	for last := min(len(b), i+longestTag); i < last; i++ {
+	for last := min(len(b), i+longestTag); i < last && !ok; i++ {
 		switch c := b[i]; {
 		case quote != 0:
 			if c == quote {
@@ -61,16 +74,18 @@ func tagEnd(b []byte, i int) int {
 			}
 		case c == '"' || c == '\'':
 			quote = c
-		case c == '>':
-			return i
+		case c == '>' || c == '<':
+			shut, ok = i, true
 		}
 	}
-	return -1
+	t.w.looked += i - from
+	return shut, ok
 }
 
 // namesSecret reports whether an attribute says that the tag is about something
 // secret: name="csrf-token", type="password".
 func (t *scan) namesSecret(attributes []byte) bool {
+	t.w.looked += len(attributes)
 	for {
 		i := bytes.IndexByte(attributes, '=')
 		if i < 0 {
@@ -81,12 +96,17 @@ func (t *scan) namesSecret(attributes []byte) bool {
 			key = key[k+1:]
 		}
 		attributes = attributes[i+1:]
+		if len(key) > len("autocomplete") {
+			continue
+		}
 		switch string(bytes.ToLower(key)) {
 		case "name", "id", "type", "property", "key", "itemprop", "autocomplete":
 		default:
 			continue
 		}
 		value := bytes.TrimLeft(attributes, "\"' ")
+		value = value[:min(len(value), maxName+1)]
+		t.w.looked += len(value)
 		if k := bytes.IndexAny(value, "\"' >"); k >= 0 {
 			value = value[:k]
 		}

@@ -71,7 +71,9 @@ func (t *scan) nameBefore(i int) []byte {
 	if c := b[end-1]; c == '"' || c == '\'' || c == '`' || c == ';' || c == '2' || c == '7' {
 		if q := quoteBefore(b, end); q != "" {
 			end -= len(q)
-			if start := bytes.LastIndex(b[least:end], []byte(q)); start >= 0 {
+			start := bytes.LastIndex(b[least:end], []byte(q))
+			t.w.looked += end - max(least, least+start)
+			if start >= 0 {
 				return b[least+start+len(q) : end]
 			}
 		}
@@ -79,8 +81,26 @@ func (t *scan) nameBefore(i int) []byte {
 	start := end
 	for start > least && inName(b[start-1]) {
 		start--
+		if isSeparator(b[start:end]) { // of the field before
+			t.w.looked += end - start
+			return b[start+len("%3D") : end]
+		}
 	}
+	t.w.looked += end - start
 	return b[start:end]
+}
+
+// isSeparator reports whether b begins with what separates fields, as URLs
+// encode it.
+func isSeparator(b []byte) bool {
+	if len(b) < len("%3D") || b[0] != '%' {
+		return false
+	}
+	switch string(b[:len("%3D")]) {
+	case "%3D", "%3d", "%3A", "%3a", "%26":
+		return true
+	}
+	return false
 }
 
 // valueAfter replaces the value that begins at i, and gives where it ended. line

@@ -37,6 +37,8 @@ func (p *paired) value(j *rewriter, i int) bool {
 		return p.secret
 	}
 	p.looked = true
+	from := i
+	defer func() { j.w.looked += i - from }()
 	for i < len(j.src) {
 		var ok bool
 		if i, ok = skip(j.src, i); !ok || i >= len(j.src) || j.src[i] != ',' {

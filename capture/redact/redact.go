@@ -228,6 +228,9 @@ func (r *Redactor) end(w *work)  { r.work.Put(w) }
 type work struct {
 	r    *Redactor
 	name []byte
+	// looked counts the bytes that were read ahead or back, beside the pass over
+	// each text. A test holds that hostile texts do not make it large.
+	looked int
 	// seen remembers what was said of short names, by their hash.
 	seen [256]struct {
 		name   [30]byte

@@ -182,8 +182,9 @@ func isBase64(c byte) bool {
 
 // jwtAt gives where the token that begins at i with "eyJ" ends (RFC 7519: parts
 // of base64url with dots between them); 0 where it is none. Where that is for
-// want of a dot, none begins before undotted either.
-func jwtAt(b []byte, i int) (end, undotted int) {
+// want of a dot, none begins before undotted either. read is how many bytes it
+// looked at.
+func jwtAt(b []byte, i int) (end, undotted, read int) {
 	dots, at := 0, i
 	for at < len(b) && (isLetter(b[at]) || isDigit(b[at]) || b[at] == '-' || b[at] == '_' || b[at] == '.') {
 		if b[at] == '.' {
@@ -191,17 +192,18 @@ func jwtAt(b []byte, i int) (end, undotted int) {
 		}
 		at++
 	}
+	read = at - i
 	for at > i && b[at-1] == '.' && dots > 2 {
 		at-- // the end of a sentence
 		dots--
 	}
 	switch {
 	case dots == 0:
-		return 0, at
+		return 0, at, read
 	case at-i < 20:
-		return 0, 0
+		return 0, 0, read
 	}
-	return at, 0
+	return at, 0, read
 }
 
 // schemes are the words before a credential (RFC 9110, section 11.1, and what
@@ -248,29 +250,30 @@ func equalFold(b []byte, lower string) bool {
 const longestBasic = 1 << 10
 
 // credentialAt gives the credential of a text's "Bearer …" or "Basic …" that
-// begins at i; end is 0 where it is none, but a word of prose.
-func credentialAt(b []byte, i int) (start, end int) {
+// begins at i; end is 0 where it is none, but a word of prose. read is how many
+// bytes it looked at.
+func credentialAt(b []byte, i int) (start, end, read int) {
 	basic := b[i]|0x20 == 'b' && i+1 < len(b) && b[i+1]|0x20 == 'a'
 	n := schemeLen(b[i:])
 	if n == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	start = i + n
 	telling := false
 	for end = start; end < len(b) && (isBase64(b[end]) || b[end] == '.' || b[end] == '~' || b[end] == '%'); end++ {
 		telling = telling || isDigit(b[end]) || b[end] == '_' || b[end] == '='
 	}
-	word := b[start:end]
+	word, read := b[start:end], end-i
 	if basic && len(word) <= longestBasic {
 		if plain, err := base64.RawStdEncoding.DecodeString(string(bytes.TrimRight(unpercent(nil, word, false), "="))); err != nil || bytes.IndexByte(plain, ':') < 0 {
-			return 0, 0
+			return 0, 0, read
 		}
-		return start, end
+		return start, end, read
 	}
 	if len(word) < 6 || !telling && len(word) < 20 {
-		return 0, 0
+		return 0, 0, read
 	}
-	return start, end
+	return start, end, read
 }
 
 // unpercent appends what percent-encoding stands for; what is none stays. plus

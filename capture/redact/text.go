@@ -73,6 +73,9 @@ type scan struct {
 	// tagEnd is where a markup tag ends that names something secret, as in
 	// <input name="csrf" value="x">.
 	tagEnd int
+	// torn is where such a tag is torn by the next "<", which is taken for a part
+	// of it, as a browser takes it.
+	torn int
 	// undotted is where a run ends in which no JWT begins, so that it is not
 	// read again from each of its bytes.
 	undotted int
@@ -168,7 +171,8 @@ func (t *scan) jwt(i int) int {
 	if !t.w.r.credential || i < 2 || t.src[i-1] != 'y' || t.src[i-2] != 'e' || i-2 < t.from || i < t.undotted {
 		return 0
 	}
-	end, undotted := jwtAt(t.src, i-2)
+	end, undotted, read := jwtAt(t.src, i-2)
+	t.w.looked += read
 	if t.undotted = undotted; end > 0 {
 		return t.replace(i-2, end)
 	}
@@ -179,7 +183,8 @@ func (t *scan) credential(i int) int {
 	if !t.w.r.credential || i > 0 && (isLetter(t.src[i-1]) || isDigit(t.src[i-1])) {
 		return 0
 	}
-	if start, end := credentialAt(t.src, i); end > 0 {
+	start, end, read := credentialAt(t.src, i)
+	if t.w.looked += read; end > 0 {
 		return t.replace(start, end)
 	}
 	return 0
@@ -193,6 +198,7 @@ func (t *scan) login(i int) int {
 	const longest = 512
 	at := 0
 	for k := i + 3; k < len(t.src) && k < i+longest; k++ {
+		t.w.looked++
 		switch c := t.src[k]; c {
 		case '@':
 			at = k

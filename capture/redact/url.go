@@ -39,19 +39,21 @@ func (w *work) path(s []byte) (_ []byte, changed bool) {
 		}
 	}
 	var out []byte
-	from := 0
+	from, kept := 0, 0 // where the segment begins; s before kept is in out
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && s[i] != '/' && s[i] != ';' {
 			continue
 		}
 		if segment, c := w.segment(s[from:i]); c {
-			out = append(append(out, s[:from]...), segment...)
-			s = append(out, s[i:]...)
-			i, out, changed = len(out), nil, true
+			out = append(append(out, s[kept:from]...), segment...)
+			kept, changed = i, true
 		}
 		from = i + 1
 	}
-	return s, changed
+	if out == nil {
+		return s, changed
+	}
+	return append(out, s[kept:]...), changed
 }
 
 // segment takes secrets out of one segment of a path, or of one of its

@@ -1,0 +1,81 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// mostLooked is how many bytes are read ahead or back for one byte of a text at
+// most. Each kind of looking has a bound of its own: a name is one of 128 bytes
+// back, a login 512 ahead, "Basic …" 1 KiB, a tag reads each byte three times.
+const mostLooked = 700
+
+// hostile are texts that, repeated, make a scan read ahead in vain.
+var hostile = []string{
+	"<a ", `<a "`, `<a "<b '`, `"<a '"'`, "<a\tid=", "<a id=x ", "<a b", `<a "><b '>`, "<input name=csrf ", "<password ", `<password "`,
+	"<password password=", "</a", "<password>", "<a><password/>", "<token></token>",
+	"%3D", "%22%3D", "a%3D", "a.b.c%3A", `"=`, `a"=`, "a.b.", "=", ":", "a:", `\"a\":`, `\u003d`, "&#64;", "a@", "%40", "a@b.", "://", "://a:", "a://b", "eyJ", "eyJ.", "eyJa.b ",
+	"basic+", "basic YTpi ", "basic a ", "bearer ", "Bearer+", "4111-", "41 ", "411111111111 ", "5%20", "password=", "password=a,", `password="`, `password='\`, `password="a\"`,
+	"password={", "password=[1,", `{"value":`, `{"value":1,"x":`, `[{"value":1,"n":{"value":[`, `"{\"`, `{"a":"`, "cookie:", "cookie: a\n", "a;b=", "/a@b.cd",
+}
+
+// Twice the text may take twice the reading: what a client or a service sends
+// must not hold up the recording of others.
+func TestHostileTextsAreReadInLinearTime(t *testing.T) {
+	r := mustNew(t, Rules{})
+	for _, unit := range hostile {
+		for _, last := range []string{"", ">", `"'>`, "=x", ".", " "} {
+			for _, size := range []int{1 << 10, 1 << 14, 1 << 17} {
+				body := strings.Repeat(unit, size/len(unit)) + last
+				w := work{r: r}
+				w.inner([]byte(body), 0)
+				if most := mostLooked * len(body); w.looked > most {
+					t.Errorf("%d bytes of %q and %q: %d were read besides, %d for each", len(body), unit, last, w.looked, w.looked/len(body))
+				}
+			}
+		}
+	}
+}
+
+// FuzzLooking: no text has more read for it than its length allows.
+func FuzzLooking(f *testing.F) {
+	for _, unit := range hostile {
+		f.Add([]byte(unit), []byte(""), uint16(200))
+		f.Add([]byte(`<a "`), []byte(unit), uint16(20))
+	}
+	r := mustNew(f, Rules{})
+	f.Fuzz(func(t *testing.T, unit, last []byte, n uint16) {
+		body := append([]byte(strings.Repeat(string(unit), int(n)%500)), last...)
+		w := work{r: r}
+		w.inner(body, 0)
+		if most := mostLooked * len(body); w.looked > most {
+			t.Errorf("%d bytes of %q and %q: %d were read besides", len(body), unit, last, w.looked)
+		}
+	})
+}
+
+// BenchmarkHostile gives the speed over texts that make a scan look ahead, in
+// MB/s: it must not fall with the length.
+func BenchmarkHostile(b *testing.B) {
+	r := mustNew(b, Rules{})
+	for _, c := range []struct{ name, unit string }{
+		{"tags", "<a "}, {"tags in quotes", `<a "<b '`}, {"attributes", "<a\tid="}, {"encoded", "%3D"}, {"logins", "basic+a "},
+	} {
+		for _, size := range []int{16 << 10, 1 << 20} {
+			name := c.name + " 16 KB"
+			if size > 16<<10 {
+				name = c.name + " 1 MB"
+			}
+			b.Run(name, func(b *testing.B) {
+				body := []byte(strings.Repeat(c.unit, size/len(c.unit)) + ">")
+				b.SetBytes(int64(len(body)))
+				for b.Loop() {
+					a := whittle.Answer{Header: whittle.Header{"Content-Type": {"text/html"}}, Body: body}
+					r.Answer(&a)
+				}
+			})
+		}
+	}
+}
