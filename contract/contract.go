@@ -198,24 +198,19 @@ type Message struct {
 	Reserved []int32
 }
 
-// Enum is a set of words. Values[0] is the unspecified one, made by whittle.
+// Enum is a set of words. Numbers stay what they were when the contract is made
+// again of more traffic, and new words come after them.
 type Enum struct {
 	Name   string
 	Values []EnumValue
 }
 
-// EnumValue is a word: Name as proto has it, JSON as the traffic has it.
+// EnumValue is a word: Name as proto has it, JSON as the traffic has it. Without
+// JSON it is the unspecified value, made by whittle, which stands for no word:
+// no JSON is read as it, and none can be written of it.
 type EnumValue struct {
 	Name, JSON string
 	Number     int32
-}
-
-// Word is the value in JSON.
-func (v *EnumValue) Word() string {
-	if v.JSON != "" {
-		return v.JSON
-	}
-	return v.Name
 }
 
 // Guess is something that the exchanges suggest and do not prove.

@@ -186,14 +186,14 @@ func (k *checker) request(m *checked, path []string, query url.Values, x *captur
 	wild := 0
 	for i, s := range m.segments {
 		if s.wild {
-			if err := setText(msg, namedField(input, h.Path[wild].Field), path[i:i+1]); err != nil {
+			if err := k.mapping.setText(msg, namedField(input, h.Path[wild].Field), path[i:i+1]); err != nil {
 				return fmt.Errorf("path: %w", err)
 			}
 			wild++
 		}
 	}
 	for _, p := range h.Query {
-		if err := setText(msg, namedField(input, p.Field), query[p.Name]); err != nil {
+		if err := k.mapping.setText(msg, namedField(input, p.Field), query[p.Name]); err != nil {
 			return fmt.Errorf("query %s: %w", p.Name, err)
 		}
 	}
@@ -220,14 +220,14 @@ func (m *checked) fillBody(msg protoreflect.Message, input *contract.Message, bo
 		}
 		return m.request.readField(msg, f, v, "$")
 	case h.Form == contract.Text:
-		return setText(msg, f, []string{string(body)})
+		return m.request.m.setText(msg, f, []string{string(body)})
 	case h.Form == contract.Form:
 		values, err := url.ParseQuery(string(body))
 		if err != nil {
 			return err
 		}
 		for _, p := range h.Pairs {
-			if err := setText(msg, namedField(input, p.Field), values[p.Name]); err != nil {
+			if err := m.request.m.setText(msg, namedField(input, p.Field), values[p.Name]); err != nil {
 				return fmt.Errorf("form %s: %w", p.Name, err)
 			}
 		}
@@ -236,7 +236,7 @@ func (m *checked) fillBody(msg protoreflect.Message, input *contract.Message, bo
 }
 
 // setText sets a field from the texts at its place outside of JSON.
-func setText(msg protoreflect.Message, f *contract.Field, texts []string) error {
+func (m *mapping) setText(msg protoreflect.Message, f *contract.Field, texts []string) error {
 	fd := msg.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(f.Number))
 	if len(texts) > 1 && !f.Repeated {
 		return errors.New("there are several values")
@@ -250,6 +250,9 @@ func setText(msg protoreflect.Message, f *contract.Field, texts []string) error 
 			k = kindNumber
 		}
 		v, ok := scalarOf(f.Type, k, text)
+		if f.Type == contract.EnumType {
+			v, ok = m.enumOf(f, kindText, text)
+		}
 		switch {
 		case !ok:
 			return fmt.Errorf("%.40q is no %s", text, f.Type)
@@ -263,16 +266,22 @@ func setText(msg protoreflect.Message, f *contract.Field, texts []string) error 
 }
 
 // textsOf gives what setText was given.
-func textsOf(msg protoreflect.Message, f *contract.Field) []string {
+func (m *mapping) textsOf(msg protoreflect.Message, f *contract.Field) []string {
 	fd := msg.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(f.Number))
+	text := func(v protoreflect.Value) string {
+		if f.Type == contract.EnumType {
+			return m.wordOf(f, v).text
+		}
+		return writeScalar(v).text
+	}
 	var out []string
 	switch {
 	case f.Repeated:
 		for i := range msg.Get(fd).List().Len() {
-			out = append(out, writeScalar(msg.Get(fd).List().Get(i)).text)
+			out = append(out, text(msg.Get(fd).List().Get(i)))
 		}
 	case !fd.HasPresence() || msg.Has(fd):
-		out = append(out, writeScalar(msg.Get(fd)).text)
+		out = append(out, text(msg.Get(fd)))
 	}
 	return out
 }
@@ -283,14 +292,14 @@ func (m *checked) sameRequest(msg protoreflect.Message, input *contract.Message,
 	wild := 0
 	for i, s := range m.segments {
 		if s.wild {
-			if !slices.Equal(textsOf(msg, namedField(input, h.Path[wild].Field)), path[i:i+1]) {
+			if !slices.Equal(m.request.m.textsOf(msg, namedField(input, h.Path[wild].Field)), path[i:i+1]) {
 				return fmt.Errorf("path {%s} came back as another value", h.Path[wild].Field)
 			}
 			wild++
 		}
 	}
 	for _, p := range h.Query {
-		if !slices.Equal(textsOf(msg, namedField(input, p.Field)), query[p.Name]) {
+		if !slices.Equal(m.request.m.textsOf(msg, namedField(input, p.Field)), query[p.Name]) {
 			return fmt.Errorf("query %s came back as another value", p.Name)
 		}
 	}
@@ -300,12 +309,12 @@ func (m *checked) sameRequest(msg protoreflect.Message, input *contract.Message,
 	case contract.Form:
 		values, _ := url.ParseQuery(string(body))
 		for _, p := range h.Body.Pairs {
-			if !slices.Equal(textsOf(msg, namedField(input, p.Field)), values[p.Name]) {
+			if !slices.Equal(m.request.m.textsOf(msg, namedField(input, p.Field)), values[p.Name]) {
 				return fmt.Errorf("form %s came back as another value", p.Name)
 			}
 		}
 	case contract.Text:
-		if strings.Join(textsOf(msg, namedField(input, h.Body.Field)), "") != string(body) {
+		if strings.Join(m.request.m.textsOf(msg, namedField(input, h.Body.Field)), "") != string(body) {
 			return errors.New("the text came back as another one")
 		}
 	}
@@ -360,7 +369,7 @@ func (k *checker) answer(m *checked, x *capture.Entry) error {
 		}
 		return nil
 	case contract.Text:
-		return textTrip(msg, output, a.Parts, string(x.Answer.Body))
+		return k.mapping.textTrip(msg, output, a.Parts, string(x.Answer.Body))
 	}
 	v, err := parse(x.Answer.Body)
 	if err != nil {
@@ -390,7 +399,7 @@ func (k *checker) answer(m *checked, x *capture.Entry) error {
 }
 
 // textTrip takes a text apart by the template and puts it together again.
-func textTrip(msg protoreflect.Message, output *contract.Message, template []contract.Part, text string) error {
+func (m *mapping) textTrip(msg protoreflect.Message, output *contract.Message, template []contract.Part, text string) error {
 	parts := make([]part, len(template))
 	for i, p := range template {
 		parts[i].literal = p.Literal
@@ -404,7 +413,7 @@ func textTrip(msg protoreflect.Message, output *contract.Message, template []con
 	}
 	for _, p := range template {
 		if p.Field != "" {
-			if err := setText(msg, namedField(output, p.Field), found[:1]); err != nil {
+			if err := m.setText(msg, namedField(output, p.Field), found[:1]); err != nil {
 				return err
 			}
 			found = found[1:]
@@ -418,7 +427,7 @@ func textTrip(msg protoreflect.Message, output *contract.Message, template []con
 	for _, p := range template {
 		back += p.Literal
 		if p.Field != "" {
-			back += strings.Join(textsOf(msg, namedField(output, p.Field)), "")
+			back += strings.Join(m.textsOf(msg, namedField(output, p.Field)), "")
 		}
 	}
 	if back != text {

@@ -3,7 +3,6 @@ package infer
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -136,19 +135,36 @@ func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, em
 	case contract.Value:
 		return empty, readAny(empty.Message(), v)
 	case contract.EnumType:
-		for _, e := range t.m.c.Enums {
-			i := slices.IndexFunc(e.Values, func(w contract.EnumValue) bool { return w.Word() == v.text })
-			if e.Name == f.Ref && i >= 0 && v.kind == kindText {
-				return protoreflect.ValueOfEnum(protoreflect.EnumNumber(e.Values[i].Number)), nil
-			}
+		out, ok := t.m.enumOf(f, v.kind, v.text)
+		if !ok {
+			return empty, fmt.Errorf("%s is no word of %s", path, f.Ref)
 		}
-		return empty, fmt.Errorf("%s is no word of %s", path, f.Ref)
+		return out, nil
 	}
 	out, ok := scalarOf(f.Type, v.kind, v.text)
 	if !ok {
 		return empty, fmt.Errorf("%s is no %s", path, f.Type)
 	}
 	return out, nil
+}
+
+// enumOf reads a word of a field's enum.
+func (m *mapping) enumOf(f *contract.Field, k kind, text string) (protoreflect.Value, bool) {
+	e := m.c.Enum(f.Ref)
+	if e == nil || k != kindText || e.Value(text) == nil {
+		return protoreflect.Value{}, false
+	}
+	return protoreflect.ValueOfEnum(protoreflect.EnumNumber(e.Value(text).Number)), true
+}
+
+// wordOf writes it; a value without a word is its number, which no JSON has.
+func (m *mapping) wordOf(f *contract.Field, v protoreflect.Value) *value {
+	if e := m.c.Enum(f.Ref); e != nil {
+		if w := e.Number(int32(v.Enum())); w != nil && w.JSON != "" {
+			return &value{kind: kindText, text: w.JSON}
+		}
+	}
+	return writeScalar(v)
 }
 
 // scalarOf reads a scalar; texts outside of JSON are of the kind of their type.

@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -60,12 +59,7 @@ func (t *trip) writeSingle(f *contract.Field, v protoreflect.Value, path string)
 	case contract.Value:
 		return writeAny(v.Message())
 	case contract.EnumType:
-		for _, e := range t.m.c.Enums {
-			i := slices.IndexFunc(e.Values, func(w contract.EnumValue) bool { return protoreflect.EnumNumber(w.Number) == v.Enum() })
-			if e.Name == f.Ref && i >= 0 {
-				return &value{kind: kindText, text: e.Values[i].Word()}
-			}
-		}
+		return t.m.wordOf(f, v)
 	}
 	return writeScalar(v)
 }

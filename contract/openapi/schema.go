@@ -370,7 +370,8 @@ func (r *reader) fieldsAt(o *object, message string, depth int) ([]contract.Fiel
 	return out, nil
 }
 
-// words are the strings of an enum, none where it has other values too.
+// words are the strings of an enum, none where it has other values too. Nor
+// where the empty text is one: an enum's value without a word is the unset one.
 func words(n *node) []string {
 	var out []string
 	list := n.get("enum")
@@ -383,7 +384,7 @@ func words(n *node) []string {
 	for _, item := range list.items {
 		switch {
 		case item.kind == isNull:
-		case item.kind != isText || len(out) == 1000:
+		case item.kind != isText || item.text == "" || len(out) == 1000:
 			return nil
 		case !slices.Contains(out, item.text):
 			out = append(out, item.text)
@@ -401,21 +402,13 @@ func (r *reader) enum(words []string, hint, above string) string {
 	name := r.free(hint, above)
 	r.taken[name] = true
 	r.enums[id] = name
-	prefix := strings.ToUpper(contract.FieldName(name)) + "_"
-	used := map[string]bool{}
-	e := contract.Enum{Name: name}
-	add := func(value, word string) {
-		value = contract.Unique(value, "_", func(s string) bool { return used[s] || r.taken[s] })
-		used[value], r.taken[value] = true, true
-		e.Values = append(e.Values, contract.EnumValue{Name: value, JSON: word, Number: int32(len(e.Values))})
-	}
-	add(prefix+"UNSPECIFIED", "")
+	taken := func(s string) bool { return r.taken[s] }
+	e := contract.NewEnum(name, taken)
 	for _, w := range words {
-		value := strings.ToUpper(contract.FieldName(w))
-		if w == "" {
-			value = "EMPTY"
-		}
-		add(prefix+value, w)
+		e.Add(w, taken)
+	}
+	for _, v := range e.Values {
+		r.taken[v.Name] = true
 	}
 	r.c.Enums = append(r.c.Enums, e)
 	return name
