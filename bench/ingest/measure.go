@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
+	"whittle/bench/cputime"
 	"whittle/bench/table"
 )
 
@@ -16,8 +18,13 @@ const (
 	eventMetric = "events"
 	p50Metric   = "p50"
 	p99Metric   = "p99"
-	syncSubject = "device"
-	syncMetric  = "fdatasync_p99"
+	// What the generator spent, and what the machine's cores did beside: the two
+	// that share them with the server.
+	senderMetric = "generator_cpu_per_event"
+	idleMetric   = "idle"
+	stolenMetric = "stolen"
+	syncSubject  = "device"
+	syncMetric   = "fdatasync_p99"
 )
 
 // syncBlocks are the lengths that the disk is timed with: a single event's
@@ -82,7 +89,7 @@ func oneRound(ctx context.Context, s settings, h *house, disk *device, t *table.
 
 // measure runs one scenario against one subject.
 func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T, all table.Rounds) error {
-	before, err := x.CPU()
+	before, err := read(x)
 	if err != nil {
 		return err
 	}
@@ -90,7 +97,7 @@ func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T,
 	if err != nil {
 		return err
 	}
-	after, err := x.CPU()
+	after, err := read(x)
 	if err != nil {
 		return err
 	}
@@ -101,18 +108,44 @@ func measure(ctx context.Context, s settings, c scenario, x subject, t *table.T,
 		fmt.Printf("%s, %s: %d requests failed: %s\n", c.name, x.name, r.Failed, faults)
 	}
 	events := float64(r.Completed-r.Failed) * float64(c.batch)
-	all.Add(t, x.name, c.name+"_"+cpuMetric, float64((after-before).Nanoseconds())/1e3/events, "us")
+	all.Add(t, x.name, c.name+"_"+cpuMetric, micros(after.server-before.server)/events, "us")
+	all.Add(t, x.name, c.name+"_"+senderMetric, micros(after.sender-before.sender)/events, "us")
+	machine := after.machine.Since(before.machine)
+	all.Add(t, x.name, c.name+"_"+idleMetric, 100*machine.Share(machine.Idle), "%")
+	all.Add(t, x.name, c.name+"_"+stolenMetric, 100*machine.Share(machine.Stolen), "%")
 	all.Add(t, x.name, c.name+"_"+eventMetric, events/r.Seconds, "1/s")
 	all.Add(t, x.name, c.name+"_"+p50Metric, millis(r.Latency.Actual.P50), "ms")
 	all.Add(t, x.name, c.name+"_"+p99Metric, millis(r.Latency.Actual.P99), "ms")
 	return nil
 }
 
+// clocks are what a measurement reads before and after.
+type clocks struct {
+	server, sender time.Duration // of CPU
+	machine        cputime.Machine
+}
+
+func read(x subject) (c clocks, err error) {
+	if c.server, err = x.CPU(); err != nil {
+		return c, err
+	}
+	if c.sender, err = cputime.Of(os.Getpid()); err != nil {
+		return c, err
+	}
+	c.machine, err = cputime.OfMachine()
+	return c, err
+}
+
 func summarize(all table.Rounds, h *house, conclude adder) {
 	for _, c := range scenarios() {
 		units := [][2]string{{cpuMetric, "us"}, {eventMetric, "1/s"}, {p50Metric, "ms"}, {p99Metric, "ms"}}
+		beside := [][2]string{{senderMetric, "us"}, {idleMetric, "%"}, {stolenMetric, "%"}}
 		for _, name := range c.subjects {
-			for _, m := range units {
+			told := units
+			if name == ours || name == bare {
+				told = append(slices.Clip(units), beside...)
+			}
+			for _, m := range told {
 				conclude(name, c.name+"_"+m[0]+"_median", all.Median(name, c.name+"_"+m[0]), m[1])
 			}
 		}
@@ -133,4 +166,5 @@ func summarize(all table.Rounds, h *house, conclude adder) {
 	}
 }
 
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
