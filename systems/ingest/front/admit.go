@@ -1,7 +1,6 @@
 package front
 
 import (
-	"context"
 	"mime"
 	"net/http"
 	"strings"
@@ -42,24 +41,50 @@ func (c *call) admit(r *http.Request) *refusal {
 	}
 	need := r.ContentLength
 	if need < 0 {
-		need = chunk
+		need = int64(min(chunk, most))
 	}
 	c.need = need
 	if no := c.room(need); no != nil {
 		return no
 	}
-	room := c.cost(int(need))
-	if !c.f.reading.TryAcquire(room) {
-		ctx, cancel := context.WithTimeout(r.Context(), c.f.limits.Wait)
-		defer cancel()
-		if c.f.reading.Acquire(ctx, room) != nil {
-			return &refusal{http.StatusTooManyRequests, busy}
-		}
+	if !c.enter(r, c.cost(int(need))) {
+		return &refusal{http.StatusTooManyRequests, busy}
 	}
-	c.reading = room
 	c.hold(need)
 	c.equip()
 	return nil
+}
+
+// enter takes room for a body of such a cost, where there is some in time.
+func (c *call) enter(r *http.Request, cost int64) bool {
+	c.began = c.received
+	if c.stranger {
+		ok, waited := c.f.strangers.enter(r.Context(), cost)
+		if !ok {
+			return false
+		}
+		c.strange = cost
+		if waited {
+			c.began = c.f.o.Now()
+		}
+	}
+	ok, waited := c.f.reading.enter(r.Context(), cost)
+	if !ok {
+		return false
+	}
+	c.reading = cost
+	if waited {
+		c.began = c.f.o.Now()
+	}
+	return true
+}
+
+// known gives back what was taken as a stranger.
+func (c *call) known() {
+	if c.strange > 0 {
+		c.f.strangers.free.Release(c.strange)
+		c.strange = 0
+	}
 }
 
 // authenticate looks at the write key that came outside the body. One that may
@@ -70,10 +95,11 @@ func (c *call) authenticate(r *http.Request) *refusal {
 		return &refusal{http.StatusUnauthorized, "the credentials cannot be read: Basic auth with the write key as user name, or Bearer"}
 	}
 	c.key = key
-	if c.f.o.Keys == nil || key == "" && c.kind != event.Import || c.f.o.Keys.Known(key) {
+	if c.f.o.Keys == nil || c.f.o.Keys.Known(key) {
 		return nil
 	}
-	if key == "" && isJSON(r.Header) {
+	if key == "" && (c.kind != event.Import || isJSON(r.Header)) {
+		c.stranger = true
 		return nil
 	}
 	return unknownKey(key)

@@ -14,6 +14,8 @@ type reply struct {
 	status int
 	// retry is after how many seconds to come back. 0: nothing is said.
 	retry int
+	// last closes the connection.
+	last bool
 }
 
 // version of the answer's form. A field may be added within one; what is there
@@ -56,7 +58,7 @@ func (f *Front) retryAfter(need int64) int {
 // refused is the answer to a request of which nothing was kept.
 func (c *call) refused(no refusal) reply {
 	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
-	a := reply{status: no.status}
+	a := reply{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
 	s := rejected
 	if no.status == http.StatusTooManyRequests || no.status >= 500 {
 		s = unavailable
@@ -123,6 +125,7 @@ func (c *call) reply(w http.ResponseWriter, a reply) {
 var (
 	jsonType  = []string{"application/json"}
 	challenge = []string{`Bearer realm="ingest"`}
+	closing   = []string{"close"}
 )
 
 func send(w http.ResponseWriter, a reply, body []byte) {
@@ -131,12 +134,12 @@ func send(w http.ResponseWriter, a reply, body []byte) {
 	if a.retry > 0 {
 		h["Retry-After"] = []string{strconv.Itoa(a.retry)}
 	}
-	switch a.status {
-	case http.StatusUnauthorized:
+	if a.status == http.StatusUnauthorized {
 		// Not Basic, for which a browser would ask the user for a password.
 		h["Www-Authenticate"] = challenge
-	case http.StatusRequestTimeout:
-		h["Connection"] = []string{"close"}
+	}
+	if a.last {
+		h["Connection"] = closing
 	}
 	// net/http counts for itself what fits its buffer.
 	if len(body) > 2<<10 {

@@ -10,18 +10,48 @@ import (
 	"slices"
 )
 
-// read takes the body in as it comes over the wire, within the bounds.
+const slowly = "the body came slowly, and others waited: come back later"
+
+// read takes the body in as it comes over the wire, within the bounds. It may be
+// cut off meanwhile.
 func (c *call) read(r *http.Request) *refusal {
+	c.f.reading.sit(&c.inReading, r.RemoteAddr, c.reading, c.began)
+	if c.stranger {
+		c.f.strangers.sit(&c.asStranger, r.RemoteAddr, c.strange, c.began)
+	}
+	no := c.fill(r)
+	isCut := c.f.reading.rise(&c.inReading)
+	if c.stranger {
+		isCut = c.f.strangers.rise(&c.asStranger) || isCut
+		c.known()
+	}
+	if isCut {
+		c.f.metrics.cut.Inc()
+		c.last = true // nothing can be read from the connection any more
+		return &refusal{http.StatusTooManyRequests, slowly}
+	}
+	return no
+}
+
+// came notes that so much of the body is there.
+func (c *call) came(n int) {
+	c.inReading.arrived.Store(int64(n))
+	if c.stranger {
+		c.asStranger.arrived.Store(int64(n))
+	}
+}
+
+func (c *call) fill(r *http.Request) *refusal {
 	if n := int(r.ContentLength); n > 0 {
 		c.wire = slices.Grow(c.wire, n)[:n]
-		_, err := io.ReadFull(r.Body, c.wire)
-		return badBody(err)
+		return badBody(c.fillWhole(r.Body))
 	}
 	most := c.mostWire()
 	for {
 		c.wire = slices.Grow(c.wire, chunk/2)
 		n, err := r.Body.Read(c.wire[len(c.wire):cap(c.wire)])
 		c.wire = c.wire[:len(c.wire)+n]
+		c.came(len(c.wire))
 		switch {
 		case len(c.wire) > most:
 			return tooLarge(most)
@@ -32,14 +62,42 @@ func (c *call) read(r *http.Request) *refusal {
 		case err != nil:
 			return badBody(err)
 		}
-		if more := c.cost(len(c.wire)+chunk) - c.reading; more > 0 {
-			if !c.f.reading.TryAcquire(more) {
+		if more := c.cost(min(len(c.wire)+chunk, most+1)) - c.reading; more > 0 {
+			if !c.grow(more) {
 				return &refusal{http.StatusTooManyRequests, busy}
 			}
-			c.reading += more
 			c.hold(int64(len(c.wire) + chunk))
 		}
 	}
+}
+
+// fillWhole fills wire with all of the body.
+func (c *call) fillWhole(body io.Reader) error {
+	for have := 0; ; {
+		n, err := body.Read(c.wire[have:])
+		if have += n; have == len(c.wire) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.came(have)
+	}
+}
+
+// grow takes more room for the body, if there is any.
+func (c *call) grow(n int64) bool {
+	if c.stranger {
+		if !c.f.strangers.grow(&c.asStranger, n) {
+			return false
+		}
+		c.strange += n
+	}
+	if !c.f.reading.grow(&c.inReading, n) {
+		return false
+	}
+	c.reading += n
+	return true
 }
 
 // badBody says what was wrong with a body that did not come in whole.

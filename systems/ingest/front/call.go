@@ -21,25 +21,29 @@ type call struct {
 	appended time.Time // when the stream answered last; zero: it was not asked, or something was waited for since
 	key      string    // the write key that came outside the body
 	address  string
+	stranger bool // a key is asked for, and none was shown outside the body
 	json     bool // the body is to be read as JSON
 	coding   coding
 	need     int64 // bytes of the body, as far as its header tells
-	// reading and working are what is held of the front's bounds, to be given
-	// back.
-	reading, working int64
-	held             int64 // of the front's sum of bytes on their way
+	// reading, strange and working are what is held of the front's bounds, to
+	// be given back.
+	reading, strange, working int64
+	held                      int64     // of the front's sum of bytes on their way
+	began                     time.Time // when there was room for the body
 
 	// scratch is what the request works with, once it is let in. Those that
 	// wait to be let in have none.
 	*scratch
-	answered bool // the handler came to its end
-	items []event.Item // the parser's, or raw
-	out   []byte       // the answer's body
+	answered bool         // the handler came to its end
+	last     bool         // no other request can come over the connection
+	items    []event.Item // the parser's, or raw
+	out      []byte       // the answer's body
 }
 
 // scratch is memory that is kept for the next request, with all that it grew to.
 type scratch struct {
 	wire, decoded, answer []byte
+	inReading, asStranger place
 
 	parser   event.Parser
 	raw      [1]event.Item
@@ -79,8 +83,9 @@ func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identi
 // has returned; where it panicked, nobody knows who has it.
 func (c *call) done() {
 	if c.reading > 0 {
-		c.f.reading.Release(c.reading)
+		c.f.reading.free.Release(c.reading)
 	}
+	c.known()
 	if c.working > 0 {
 		c.f.working.Release(c.working)
 	}

@@ -41,6 +41,10 @@ type Limits struct {
 	// Wait is how long a request may wait for its part of InFlight before it
 	// is sent away. Default 2 s.
 	Wait time.Duration
+	// Slow is for how long a body may come as slowly as it likes. Then it is
+	// cut off if it came at less than 32 KiB/s and others wait for its part of
+	// InFlight. Default 1 s.
+	Slow time.Duration
 	// Append is how long the stream may take before the outcome is called
 	// unknown. Default 30 s.
 	Append time.Duration
@@ -59,6 +63,7 @@ func (l Limits) orDefault() Limits {
 	positive(&l.Ratio, 200)
 	positive(&l.InFlight, 6<<20)
 	positive(&l.Wait, 2*time.Second)
+	positive(&l.Slow, time.Second)
 	positive(&l.Append, 30*time.Second)
 	positive(&l.Header, 10*time.Second)
 	positive(&l.Body, 30*time.Second)
@@ -66,9 +71,18 @@ func (l Limits) orDefault() Limits {
 	positive(&l.Conns, 4096)
 	positive(&l.Event.Merged, 4*l.Event.Batch)
 	// What could not come in with the whole room to itself never could.
-	l.InFlight = max(l.InFlight, int64(max(2*l.Event.Event, 2*l.Event.Batch, 2*l.Import, l.Event.Merged)+2*slack))
+	l.InFlight = max(l.InFlight, l.largest(), int64(l.Event.Merged+2*slack))
 	return l
 }
+
+// largest is what the largest body costs.
+func (l *Limits) largest() int64 {
+	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + beside)
+}
+
+// strangers is what of InFlight those may have whose write key, where one is
+// asked for, stands in the body and is not known before that is read.
+func (l *Limits) strangers() int64 { return max(l.InFlight/4, l.largest()) }
 
 func positive[T int | int64 | time.Duration](v *T, otherwise T) {
 	if *v <= 0 {
@@ -107,8 +121,11 @@ type Front struct {
 	metrics *metrics
 	// reading and working are the bytes of bodies that may be held. They are
 	// two, so that a body that was read can be worked on however many others
-	// are still coming in.
-	reading, working *semaphore.Weighted
+	// are still coming in. strangers is the part of reading for those who have
+	// not shown a key yet, and only while their body is read.
+	reading, strangers *intake
+	working            *semaphore.Weighted
+	peers              peers
 	// cores has an element for each large body in work.
 	cores chan struct{}
 	// held is the bytes on their way to the stream, which it does not know of
@@ -136,10 +153,14 @@ func New(o Options) (*Front, error) {
 	f := &Front{o: o, limits: o.Limits.orDefault(), cors: c}
 	f.cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 	f.patience.limit = f.limits.Append
-	f.reading = semaphore.NewWeighted(f.limits.InFlight)
+	f.reading, f.strangers = f.newIntake(f.limits.InFlight), f.newIntake(f.limits.strangers())
 	f.working = semaphore.NewWeighted(f.limits.InFlight)
 	f.metrics, err = newMetrics(o.Metrics, f)
 	return f, err
+}
+
+func (f *Front) newIntake(size int64) *intake {
+	return &intake{free: semaphore.NewWeighted(size), wait: f.limits.Wait, slow: f.limits.Slow, now: f.o.Now, cut: f.peers.cut}
 }
 
 // routes are the paths and what each takes.

@@ -317,7 +317,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	if kept := len(s.stream.records()); kept != n-busy || kept == 0 {
 		t.Errorf("%d kept, %d sent away of %d", kept, busy, n)
 	}
-	if s.front.held.Load() != 0 || !s.front.reading.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
+	if s.front.held.Load() != 0 || !s.front.reading.free.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
 		t.Error("something is still held")
 	}
 }

@@ -17,6 +17,7 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 	events   [statuses]prometheus.Counter
 	bytes    prometheus.Counter
+	cut      prometheus.Counter
 	append   prometheus.Histogram
 	duration prometheus.Histogram
 	batch    prometheus.Histogram
@@ -33,6 +34,9 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 		}, []string{"code"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingest_body_bytes_total", Help: "Bytes of the bodies taken in, decompressed.",
+		}),
+		cut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingest_cut_bodies_total", Help: "Bodies that came slowly and were cut off, because others waited for room.",
 		}),
 		append: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingest_append_seconds", Help: "How long the stream took to make a request's events durable.", Buckets: latency,
@@ -57,7 +61,7 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range append(gauges(f), m.requests, m.refused, outcomes, m.bytes, m.append, m.duration, m.batch) {
+	for _, c := range append(gauges(f), m.requests, m.refused, outcomes, m.bytes, m.cut, m.append, m.duration, m.batch) {
 		if err := r.Register(c); err != nil {
 			return nil, whittle.Errorf(whittle.Internal, "register metrics: %w", err)
 		}

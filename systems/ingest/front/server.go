@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 
-	"golang.org/x/net/netutil"
-
 	"whittle"
 	"whittle/systems/ingest/lane"
 )
@@ -26,9 +24,9 @@ func (f *Front) plain() *http.Server {
 		Handler:           f,
 		ReadHeaderTimeout: l.Header,
 		ReadTimeout:       l.Header + l.Body,
-		// Counted from the end of the header: the body, the two waits for room
+		// Counted from the end of the header: the body, the three waits for room
 		// in memory, the stream, and as long again as the header for the answer.
-		WriteTimeout:   l.Body + 2*l.Wait + l.Append + l.Header,
+		WriteTimeout:   l.Body + 3*l.Wait + l.Append + l.Header,
 		IdleTimeout:    l.Idle,
 		MaxHeaderBytes: maxHeader,
 		// Of a server without TLS nothing comes here that a client could cause:
@@ -37,7 +35,8 @@ func (f *Front) plain() *http.Server {
 	}
 }
 
-// Listen takes a TCP address with the front's bound on connections.
+// Listen takes a TCP address with the front's bound on connections. Of other
+// listeners' connections the front can cut none off that sends too slowly.
 func (f *Front) Listen(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -45,5 +44,7 @@ func (f *Front) Listen(ctx context.Context, address string) (net.Listener, error
 		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
 			WithHint("is another process there? Choose another port with --port.")
 	}
-	return netutil.LimitListener(l, f.limits.Conns), nil
+	return &listener{
+		TCPListener: l.(*net.TCPListener), peers: &f.peers, open: make(chan struct{}, f.limits.Conns), closed: make(chan struct{}),
+	}, nil
 }

@@ -1,0 +1,137 @@
+package front
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// leastRate is how fast a body has to come, in bytes a second, for it to stay
+// while others wait for room.
+const leastRate = 32 << 10
+
+// intake is room for the bytes of bodies, which each takes before it is read.
+// Where others wait for room, bodies that come too slowly are cut off, the
+// oldest first: a few clients that send next to nothing would hold all of it.
+type intake struct {
+	free *semaphore.Weighted
+	// wait is how long a body may wait for its room, slow for how long it may
+	// come as slowly as it likes.
+	wait, slow time.Duration
+	now        func() time.Time
+	// cut ends the reading of a body, by the peer that sends it.
+	cut func(peer string)
+
+	mu             sync.Mutex // guards the following
+	oldest, newest *place     // the bodies that are being read
+	wanted         int64      // bytes that others wait for
+	leaving        int64      // bytes of bodies that are cut off and still here
+}
+
+// place is a body that is being read.
+type place struct {
+	arrived atomic.Int64 // bytes of it
+
+	// The following belong to the intake, under its mutex.
+	peer         string
+	size         int64
+	since        time.Time
+	isCut        bool
+	older, newer *place
+}
+
+// enter takes n bytes, and says whether there was such room in time. waited says
+// that it took any.
+func (in *intake) enter(ctx context.Context, n int64) (ok, waited bool) {
+	if in.free.TryAcquire(n) {
+		return true, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, in.wait)
+	defer cancel()
+	in.want(n)
+	defer in.want(-n)
+	in.giveWay()
+	// By then all that is here now has been coming for long.
+	later := time.AfterFunc(in.slow, in.giveWay)
+	defer later.Stop()
+	return in.free.Acquire(ctx, n) == nil, true
+}
+
+func (in *intake) want(n int64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.wanted += n
+}
+
+// giveWay cuts off as many of the slow as others want room for.
+func (in *intake) giveWay() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := in.now()
+	for p := in.oldest; p != nil && in.leaving < in.wanted; p = p.newer {
+		age := now.Sub(p.since)
+		if age < in.slow {
+			return
+		}
+		if p.isCut || float64(p.arrived.Load()) >= age.Seconds()*leastRate {
+			continue
+		}
+		p.isCut = true
+		in.leaving += p.size
+		in.cut(p.peer)
+	}
+}
+
+// sit begins the reading of a body for which there is room.
+func (in *intake) sit(p *place, peer string, size int64, since time.Time) {
+	p.arrived.Store(0)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	p.peer, p.size, p.since, p.isCut = peer, size, since, false
+	p.older, p.newer = in.newest, nil
+	if p.older != nil {
+		p.older.newer = p
+	} else {
+		in.oldest = p
+	}
+	in.newest = p
+}
+
+// grow gives a body more room, if there is any.
+func (in *intake) grow(p *place, n int64) bool {
+	if !in.free.TryAcquire(n) {
+		return false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	p.size += n
+	if p.isCut {
+		in.leaving += n
+	}
+	return true
+}
+
+// rise ends the reading, and says whether it was cut off. The room is still
+// taken.
+func (in *intake) rise(p *place) (isCut bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if p.older != nil {
+		p.older.newer = p.newer
+	} else {
+		in.oldest = p.newer
+	}
+	if p.newer != nil {
+		p.newer.older = p.older
+	} else {
+		in.newest = p.older
+	}
+	p.older, p.newer, p.peer = nil, nil, ""
+	if p.isCut {
+		in.leaving -= p.size
+	}
+	return p.isCut
+}

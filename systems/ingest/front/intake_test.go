@@ -1,0 +1,211 @@
+package front
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// stall begins so many requests whose bodies do not come, and gives their
+// connections. They have all the room that they can have when it returns.
+func (s *site) stall(n int, head string, room *intake, least int64) []net.Conn {
+	s.Helper()
+	var all []net.Conn
+	for range n {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, head); err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	s.eventually("slow bodies hold what they can", func() bool {
+		if !room.free.TryAcquire(least) {
+			return true
+		}
+		room.free.Release(least)
+		return false
+	})
+	return all
+}
+
+func (s *site) eventually(what string, holds func() bool) {
+	s.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		if time.Now().After(deadline) {
+			s.Fatalf("not within 30 s: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+const slowBody = "POST /v1/batch%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s\r\n{\"batch\":["
+
+// TestStrangersLeaveRoom has many slow bodies whose writers have shown no key.
+// However many they are, and however long they stay, a client that shows one is
+// never refused and does not wait for them.
+func TestStrangersLeaveRoom(t *testing.T) {
+	keys, err := ReadKeys(keysFile(t, "key1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, framing := range []string{"Content-Length: 200000\r\n", "Transfer-Encoding: chunked\r\n"} {
+		s := serve(t, func(o *Options) {
+			o.Keys = keys
+			o.Limits.InFlight = 6 << 20
+			o.Limits.Slow = time.Hour   // nobody is cut off
+			o.Limits.Wait = time.Minute // nor turned away, while it lasts
+		})
+		n := 100
+		if strings.HasPrefix(framing, "Transfer") {
+			n = 200 // which begin with less
+		}
+		s.stall(n, fmt.Sprintf(slowBody, "", framing), s.front.strangers, 500_000)
+		for i := range 50 {
+			body := batchOf(eventOf(fmt.Sprint(i)), strings.Repeat(" ", 400_000)+eventOf(fmt.Sprint("b", i)))
+			if a := s.post("/v1/batch", body, "Authorization: Bearer key1"); a.code != 200 || a.Accepted != 2 {
+				t.Fatalf("%s: %d %s", framing, a.code, a.text)
+			}
+		}
+		if n := testutil.ToFloat64(s.front.metrics.cut); n != 0 {
+			t.Errorf("%.0f bodies were cut off", n)
+		}
+	}
+}
+
+// TestSlowBodiesGiveWay has slow bodies hold all the room, from writers who need
+// no key: a client that has something to send gets theirs, and is never refused.
+func TestSlowBodiesGiveWay(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Limits.InFlight = 2 << 20
+		o.Limits.Slow = time.Millisecond
+		o.Limits.Wait = time.Minute
+	})
+	slow := s.stall(5, fmt.Sprintf(slowBody, "", "Content-Length: 200000\r\n"), s.front.reading, 400_000)
+	for i := range 20 {
+		body := batchOf(eventOf(fmt.Sprint(i)), strings.Repeat(" ", 400_000)+eventOf(fmt.Sprint("b", i)))
+		if a := s.post("/v1/batch", body); a.code != 200 {
+			t.Fatalf("%d %s", a.code, a.text)
+		}
+	}
+	gone := testutil.ToFloat64(s.front.metrics.cut)
+	if gone == 0 || gone == float64(len(slow)) {
+		t.Errorf("%.0f of %d bodies were cut off", gone, len(slow))
+	}
+	// The oldest of all is told so, and that it may come again.
+	back, _ := io.ReadAll(slow[0])
+	if got := string(back); !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowly) ||
+		!strings.Contains(got, "Retry-After: ") || !strings.Contains(got, "Connection: close") {
+		t.Errorf("it was answered %q", got)
+	}
+	for _, c := range slow {
+		c.Close()
+	}
+	s.eventually("all is given back", func() bool {
+		if !s.front.reading.free.TryAcquire(2 << 20) {
+			return false
+		}
+		s.front.reading.free.Release(2 << 20)
+		return true
+	})
+	s.front.reading.mu.Lock()
+	defer s.front.reading.mu.Unlock()
+	if in := s.front.reading; in.oldest != nil || in.newest != nil || in.wanted != 0 || in.leaving != 0 {
+		t.Errorf("something is left: %+v", in)
+	}
+}
+
+// TestWhoGivesWay looks at the order and the bounds of it, by a clock of its own.
+func TestWhoGivesWay(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var gone []string
+	in := &intake{slow: time.Second, now: func() time.Time { return now }, cut: func(p string) { gone = append(gone, p) }}
+	var first, fast, second, third, young place
+	in.sit(&first, "first", 100, now)
+	in.sit(&fast, "fast", 100, now)
+	in.sit(&second, "second", 100, now)
+	in.sit(&third, "third", 100, now)
+	now = now.Add(10 * time.Second)
+	in.sit(&young, "young", 100, now)
+	fast.arrived.Store(10 * leastRate)
+	first.arrived.Store(10*leastRate - 1)
+	step := func(want ...string) {
+		t.Helper()
+		in.giveWay()
+		if fmt.Sprint(gone) != fmt.Sprint(want) {
+			t.Errorf("%v gave way, want %v", gone, want)
+		}
+	}
+	step()
+	in.want(50)
+	step("first")
+	step("first") // which is on its way out
+	in.want(50)
+	step("first")
+	in.want(1)
+	step("first", "second")
+	if !in.rise(&first) || in.rise(&fast) || in.leaving != 100 {
+		t.Errorf("%d bytes are leaving", in.leaving)
+	}
+	in.want(1000)
+	step("first", "second", "third")
+	now = now.Add(time.Second)
+	step("first", "second", "third", "young")
+	if !in.rise(&young) || !in.rise(&second) || !in.rise(&third) || in.oldest != nil || in.newest != nil || in.leaving != 0 {
+		t.Errorf("something is left: %+v", in)
+	}
+}
+
+// TestConnectionsAreBounded opens more than may be open: one more is served when
+// another one has gone.
+func TestConnectionsAreBounded(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Limits.Conns = 2 })
+	const request = "POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
+	answered := make(chan int, 3)
+	conns := make([]net.Conn, 3)
+	var reading sync.WaitGroup
+	for i := range conns {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns[i] = c
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		reading.Go(func() {
+			if n, _ := io.ReadFull(c, make([]byte, 12)); n == 12 {
+				answered <- i
+			}
+		})
+	}
+	first, second := <-answered, <-answered
+	select {
+	case third := <-answered:
+		t.Errorf("%d, %d and %d are served at once", first, second, third)
+	default:
+	}
+	conns[first].Close()
+	<-answered
+	for _, c := range conns {
+		c.Close()
+	}
+	reading.Wait()
+	s.eventually("all connections are forgotten", func() bool {
+		s.front.peers.mu.Lock()
+		defer s.front.peers.mu.Unlock()
+		return len(s.front.peers.conns) == 0
+	})
+}
