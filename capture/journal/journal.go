@@ -22,10 +22,13 @@ type Options struct {
 	// 1 GiB. Negative: no bound.
 	MaxBytes int64
 	// MaxAge removes segments whose newest entry is older. 0: 7 days. Negative:
-	// none is too old, as in a log that is made of a file of long ago.
+	// none is too old, as in a log that is made of a file of long ago. Where the
+	// machine's clock leaps ahead, or the log has not been written to for long,
+	// an hour passes before anything is removed, or a tenth of the age.
 	MaxAge time.Duration
 
-	now func() time.Time
+	now     func() time.Time
+	elapsed func() time.Duration
 }
 
 func (o Options) filled() Options {
@@ -43,6 +46,10 @@ func (o Options) filled() Options {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.elapsed == nil {
+		start := o.now()
+		o.elapsed = func() time.Duration { return o.now().Sub(start) } // by the monotonic clock
 	}
 	return o
 }

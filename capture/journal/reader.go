@@ -129,6 +129,9 @@ func (r *Reader) Number() int64 { return r.number }
 // is all.
 func (r *Reader) end() error {
 	if !r.final {
+		if r.seg.replaced() {
+			r.queue.last = 0 // the folder was emptied by hand and begun anew
+		}
 		more, err := r.queue.more()
 		if err != nil {
 			return err
@@ -205,6 +208,9 @@ func (q *queue) more() (bool, error) {
 		return len(q.todo) > 0, nil
 	}
 	all, err := segments(q.dir)
+	if len(all) > 0 && all[len(all)-1].number < q.last {
+		q.last = 0 // begun anew too: numbers only rise
+	}
 	for i, s := range all {
 		if s.number > q.last {
 			q.todo = all[i:]

@@ -36,6 +36,16 @@ func begin(path string, note func(Damage)) (*scan, error) {
 
 func (s *scan) close() { s.f.Close() }
 
+// replaced reports whether another file has the segment's name now.
+func (s *scan) replaced() bool {
+	mine, err := s.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(s.f.Name())
+	return err == nil && !os.SameFile(mine, there)
+}
+
 // next finds the block to come, whose header begins at s.off. io.EOF: there is
 // no whole one more, so far; rest says what there is instead.
 func (s *scan) next() (capture.Header, error) {

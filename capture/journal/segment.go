@@ -57,6 +57,27 @@ func segmentPath(dir string, number uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%08d%s", number, suffix))
 }
 
+// The lock's file holds the number of the last segment that was begun, so that
+// none is used twice: who follows a folder that has been emptied by age waits
+// for the number after the last one that it read.
+
+// lastNumber reads it; 0 where there is none.
+func lastNumber(lock *os.File) uint64 {
+	var b [32]byte
+	n, _ := lock.ReadAt(b[:], 0)
+	number, err := strconv.ParseUint(strings.TrimSpace(string(b[:n])), 10, 62)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// noteNumber writes it. Where that fails the segment can hardly be written
+// either, and what says so is the writing.
+func noteNumber(lock *os.File, number uint64) {
+	_, _ = lock.WriteAt(fmt.Appendf(nil, "%020d\n", number), 0)
+}
+
 // segments lists a folder's segments in order. Other files are not its
 // business.
 func segments(dir string) ([]named, error) {

@@ -19,9 +19,10 @@ const lockName = ".lock"
 // Writer appends to a folder. One at a time may have the folder open; it is
 // for one goroutine.
 type Writer struct {
-	dir  string
-	o    Options
-	lock *os.File
+	dir   string
+	o     Options
+	lock  *os.File
+	clock clock
 
 	block capture.Block
 	buf   []byte
@@ -59,7 +60,9 @@ func Create(dir string, o Options) (*Writer, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open log: another process records into %s", dir).
 			WithHint("give this one a folder of its own, or end the other one")
 	}
-	w := &Writer{dir: dir, o: o.filled(), lock: held, next: 1}
+	o = o.filled()
+	w := &Writer{dir: dir, o: o, lock: held, next: lastNumber(held) + 1}
+	w.clock = clock{wall: o.now, elapsed: o.elapsed, doubt: max(0, min(mostDoubt, o.MaxAge/10))}
 	if err := w.survey(); err != nil {
 		held.Close()
 		return nil, coded(err, "open log")
@@ -125,6 +128,7 @@ func (w *Writer) write() error {
 // open begins a segment.
 func (w *Writer) open() error {
 	path := segmentPath(w.dir, w.next)
+	noteNumber(w.lock, w.next)
 	w.next++ // even where it fails, so that no name is in the way for ever
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

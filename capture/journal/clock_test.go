@@ -1,0 +1,216 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// machine has a clock that can be set, and time that passes.
+type machine struct {
+	wall    time.Time
+	elapsed time.Duration
+}
+
+func (m *machine) pass(d time.Duration) {
+	m.wall, m.elapsed = m.wall.Add(d), m.elapsed+d
+}
+
+func (m *machine) options(o Options) Options {
+	o.now = func() time.Time { return m.wall }
+	o.elapsed = func() time.Duration { return m.elapsed }
+	return o
+}
+
+const day = 24 * time.Hour
+
+// record appends entries that arrive now.
+func (m *machine) record(t *testing.T, w *Writer, from, to int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		e := exchange(i)
+		e.At = m.wall
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.flush(t, w)
+}
+
+func (m *machine) flush(t *testing.T, w *Writer) {
+	t.Helper()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has tells which exchanges a folder has.
+func has(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return follow(t, r)
+}
+
+func follow(t *testing.T, r *Reader) (all []string) {
+	t.Helper()
+	for {
+		e, err := r.Next(context.Background(), Filter{})
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e.Request.Header.Get("X-N"))
+	}
+}
+
+// A clock that is ahead for a while removes nothing, whether it leaps while the
+// log is written to or was wrong when the machine began.
+func TestAClockThatIsAheadRemovesNothing(t *testing.T) {
+	dir := t.TempDir()
+	m := &machine{wall: begun}
+	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
+	m.record(t, w, 0, 3)
+	m.wall = m.wall.AddDate(30, 0, 0)
+	m.record(t, w, 3, 5)
+	m.pass(59 * time.Minute)
+	m.record(t, w, 5, 6)
+	m.wall = m.wall.AddDate(-30, 0, 0)
+	m.record(t, w, 6, 8)
+	m.pass(2 * time.Hour) // the doubt is over with the leap
+	m.flush(t, w)
+	finish(t, w)
+	want := []string{"0", "1", "2", "3", "4", "5", "6", "7"}
+	if got := has(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%v are left", got)
+	}
+
+	m.wall = m.wall.AddDate(1, 0, 0)
+	w = create(t, dir, m.options(Options{MaxAge: 7 * day}))
+	m.pass(59 * time.Minute)
+	m.flush(t, w)
+	if got := has(t, dir); !slices.Equal(got, want) {
+		t.Errorf("after a beginning, %v are left", got)
+	}
+	m.wall = m.wall.AddDate(-1, 0, 0)
+	m.flush(t, w)
+	m.pass(day)
+	m.flush(t, w)
+	finish(t, w)
+	if got := has(t, dir); !slices.Equal(got, want) {
+		t.Errorf("a day later, %v are left", got)
+	}
+}
+
+// What is too old goes all the same after a long rest, an hour later.
+func TestALongRest(t *testing.T) {
+	dir := t.TempDir()
+	m := &machine{wall: begun}
+	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
+	m.record(t, w, 0, 3)
+	finish(t, w)
+	m.pass(8 * day)
+	m.elapsed = 0
+	w = create(t, dir, m.options(Options{MaxAge: 7 * day}))
+	m.record(t, w, 3, 4)
+	for range 61 {
+		m.pass(time.Minute)
+		m.flush(t, w)
+	}
+	finish(t, w)
+	if got := has(t, dir); !slices.Equal(got, []string{"3"}) {
+		t.Errorf("%v are left", got)
+	}
+}
+
+// What a wrong clock stamped goes with what was recorded after it, and holds
+// back nothing.
+func TestWhatIsStampedInTheFuture(t *testing.T) {
+	dir := t.TempDir()
+	m := &machine{wall: begun.AddDate(5, 0, 0)} // from the beginning: believed
+	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
+	m.record(t, w, 0, 2)
+	m.wall = begun
+	for i := 2; i < 12; i++ {
+		m.record(t, w, i, i+1)
+		m.pass(day)
+	}
+	m.flush(t, w)
+	finish(t, w)
+	if got := has(t, dir); !slices.Equal(got, []string{"5", "6", "7", "8", "9", "10", "11"}) {
+		t.Errorf("%v are left", got)
+	}
+}
+
+// A follower reads on over a restart that finds the folder emptied by age.
+func TestAFollowerOverAnEmptiedFolder(t *testing.T) {
+	dir := t.TempDir()
+	m := &machine{wall: begun}
+	w := create(t, dir, m.options(Options{MaxAge: day}))
+	m.record(t, w, 0, 2)
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got := follow(t, r); !slices.Equal(got, []string{"0", "1"}) {
+		t.Fatal(got)
+	}
+	m.pass(3 * day)
+	m.flush(t, w)
+	m.pass(3 * day)
+	m.flush(t, w)
+	finish(t, w)
+	if all, _ := segments(dir); len(all) != 0 {
+		t.Fatalf("not emptied: %v", all)
+	}
+	for i := 2; i < 6; i++ {
+		w = create(t, dir, m.options(Options{MaxAge: day}))
+		m.record(t, w, i, i+1)
+		finish(t, w)
+		if got, want := follow(t, r), exchange(i).Request.Header.Get("X-N"); !slices.Equal(got, []string{want}) {
+			t.Fatalf("after restart: %v, not %s", got, want)
+		}
+	}
+}
+
+// It reads on too where somebody emptied the folder with its lock.
+func TestAFollowerOverAFolderBegunAnew(t *testing.T) {
+	for name, segments := range map[string]int{"the same number": 1, "a lower number": 3} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "log")
+			for i := range segments {
+				w := create(t, dir, Options{})
+				appendAll(t, w, i, i+1)
+				finish(t, w)
+			}
+			r, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if got := follow(t, r); len(got) != segments {
+				t.Fatal(got)
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			w := create(t, dir, Options{})
+			appendAll(t, w, 7, 9)
+			finish(t, w)
+			if got := follow(t, r); !slices.Equal(got, []string{"7", "8"}) {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
