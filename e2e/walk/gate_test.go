@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/admin"
+	"whittle/e2e/process"
 	"whittle/rollout"
 )
 
@@ -67,7 +68,7 @@ routes:
 
 // gate is a running whittle with its client.
 type gate struct {
-	*process
+	*process.Process
 	setting setting
 	client  *admin.Client
 	// name is the route that the methods are about.
@@ -87,7 +88,7 @@ func open(t *testing.T, s setting) *gate {
 	t.Helper()
 	if s.Work == "" {
 		s.Work = t.TempDir()
-		descriptor, err := os.ReadFile(filepath.Join(repository, "systems/count/count.binpb"))
+		descriptor, err := os.ReadFile(filepath.Join(process.Repository, "systems/count/count.binpb"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.Work, "count.binpb"), descriptor, 0o600)
 		}
@@ -105,12 +106,12 @@ func open(t *testing.T, s setting) *gate {
 // run starts whittle on the folder as it is.
 func (g *gate) run(t *testing.T) {
 	t.Helper()
-	g.process = start(t, filepath.Join(built, "whittle"), "run", "-c", g.path())
+	g.Process = process.Start(t, filepath.Join(built, "whittle"), "run", "-c", g.path())
 	if g.client != nil {
 		g.client.Close()
 	}
 	var err error
-	if g.client, err = admin.Dial(g.admin, ""); err != nil {
+	if g.client, err = admin.Dial(g.Admin, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -144,7 +145,7 @@ func (g *gate) route(t *testing.T) whittle.RouteStatus {
 	t.Helper()
 	r, err := g.client.Route(t.Context(), g.name)
 	if err != nil {
-		t.Fatalf("status: %v\n%s", err, g.said)
+		t.Fatalf("status: %v\n%s", err, g.Said())
 	}
 	return r
 }
@@ -164,7 +165,7 @@ func (g *gate) order(t *testing.T, kind rollout.Kind) {
 	t.Helper()
 	o := rollout.Order{Kind: kind, By: "the test", Reason: "the test's word", Force: kind == rollout.Promote}
 	if _, err := g.client.Order(t.Context(), g.name, o); err != nil {
-		t.Fatalf("%s: %v\n%s", kind, err, g.said)
+		t.Fatalf("%s: %v\n%s", kind, err, g.Said())
 	}
 }
 
@@ -188,7 +189,7 @@ func (g *gate) climb(t *testing.T, steps int, n int64) {
 		}
 		g.order(t, rollout.Reset)
 	}
-	t.Fatalf("rolled back %d times with a good candidate\n%s", tries, g.said)
+	t.Fatalf("rolled back %d times with a good candidate\n%s", tries, g.Said())
 }
 
 // crowded waits until the candidate has been asked by n more users, or reports
@@ -230,8 +231,8 @@ func (g *gate) atRest(t *testing.T) whittle.Ledger {
 // them; an empty label takes all.
 func (g *gate) metric(t *testing.T, name, label string) int64 {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
-	resp, err := client.Get("http://" + g.admin + "/metrics")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: process.Patience}
+	resp, err := client.Get("http://" + g.Admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

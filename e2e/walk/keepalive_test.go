@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"whittle/e2e/process"
 )
 
 // The monolith closes a connection that has been idle for nodeIdle. While it
@@ -23,8 +25,8 @@ const (
 // a route that is safe, nor where a request may be sent only once.
 func TestIdleConnections(t *testing.T) {
 	const each = 20
-	m := monolith(t)
-	g := open(t, setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true})
+	m := process.Monolith(t)
+	g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
 	// Short requests and long ones go over connections of different kinds. The
 	// monolith does not mind a path's case; the route does.
 	var groups []func(u *user) error
@@ -45,7 +47,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	users := make([]*user, each*len(groups))
 	for i := range users {
-		users[i] = newUser(g.public, i)
+		users[i] = newUser(g.Public, i)
 		defer users[i].close()
 	}
 	all := func(wait func(i int) <-chan time.Time) {
@@ -67,7 +69,7 @@ func TestIdleConnections(t *testing.T) {
 
 	counting := make(chan error, 1)
 	go func() {
-		direct := newUser(m.public, 0)
+		direct := newUser(m.Public, 0)
 		defer direct.close()
 		<-time.After(time.Until(opened.Add(nodeIdle - 200*time.Millisecond)))
 		counting <- direct.count(busy)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/rollout"
 )
 
@@ -15,11 +16,11 @@ import (
 func TestKill(t *testing.T) {
 	const rounds, users = 20, 8
 	rng := rand.New(rand.NewPCG(1, 2))
-	m := monolith(t)
-	g := open(t, setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true})
+	m := process.Monolith(t)
+	g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
 	phases := map[whittle.Phase]int{}
 	for round := range rounds {
-		c := gather(g.public, users, func(u *user, _ int) error { return u.count(1000) })
+		c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
 		c.more(t, 2*users)
 		rolling := prepare(t, g, round)
 		shown := shownUntil(t, g, time.Duration(rng.IntN(300))*time.Millisecond)
@@ -28,7 +29,7 @@ func TestKill(t *testing.T) {
 			shown = shownUntil(t, g, time.Duration(rng.IntN(12))*time.Millisecond)
 		}
 		killed := time.Now()
-		g.kill()
+		g.Kill()
 		c.home()
 		if c.failed > 0 && c.first.Before(killed) {
 			t.Errorf("round %d: a user saw an error while whittle was up: %s", round, c.errors[0])
@@ -44,7 +45,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("it was never killed in phase %s", p)
 		}
 	}
-	c := gather(g.public, users, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
 	c.more(t, 10*users)
 	c.home()
 	c.content(t)

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // TestLedger sends requests of every kind, also such that are given up half
 // way, and finds each in the ledger of its route once.
 func TestLedger(t *testing.T) {
 	const users, each, largest = 16, 60, 2 << 10
-	m := monolith(t)
+	m := process.Monolith(t)
 	candidate := newFake(t).address()
 	g := open(t, setting{
-		Monolith: m.public, Candidate: candidate, Plain: true, Mirror: "{shed_above: off, max_body: 2KiB, queue: 16, concurrency: 2}",
+		Monolith: m.Public, Candidate: candidate, Plain: true, Mirror: "{shed_above: off, max_body: 2KiB, queue: 16, concurrency: 2}",
 		More: fmt.Sprintf(`
   - match: /{$}
     candidate: http://%s
@@ -30,7 +31,7 @@ func TestLedger(t *testing.T) {
 	var wg sync.WaitGroup
 	for k := range users {
 		wg.Go(func() {
-			u := newUser(g.public, k)
+			u := newUser(g.Public, k)
 			defer u.close()
 			for i := range each {
 				var err error

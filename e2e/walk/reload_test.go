@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/rollout"
 )
 
@@ -43,18 +44,18 @@ func (g *gate) placeOf(t *testing.T, word string) string {
 // by a file that is wrong. No user notices any of it.
 func TestReload(t *testing.T) {
 	const reloads, users = 20, 8
-	m := monolith(t)
-	s := setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true}
+	m := process.Monolith(t)
+	s := setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true}
 	g := open(t, s)
 	s.Work = g.setting.Work
-	c := gather(g.public, users, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
 	g.order(t, rollout.Promote)
 	g.crowded(t, 10)
 	for i := range reloads {
 		s.Timeout = fmt.Sprintf("%ds", 11+i)
 		g.write(t, s)
 		if i%2 == 0 {
-			g.signal(t, syscall.SIGHUP)
+			g.Signal(t, syscall.SIGHUP)
 		}
 		g.inForce(t, s.Timeout)
 		c.more(t, users)
@@ -68,9 +69,9 @@ func TestReload(t *testing.T) {
 	bad.Mirror = "{shed_abve: off}"
 	g.write(t, bad)
 	place := g.placeOf(t, "shed_abve")
-	g.signal(t, syscall.SIGHUP)
+	g.Signal(t, syscall.SIGHUP)
 	until(t, "the bad config to be refused", func() (bool, string) {
-		said := g.said.String()
+		said := g.Said()
 		return strings.Contains(said, "config refused") && strings.Contains(said, place), said
 	})
 	c.more(t, users)
@@ -81,7 +82,7 @@ func TestReload(t *testing.T) {
 
 	s.Candidate = newFake(t).address()
 	g.write(t, s)
-	g.signal(t, syscall.SIGHUP)
+	g.Signal(t, syscall.SIGHUP)
 	after := g.await(t, "the evidence to begin afresh", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseShadow && r.Share == 0 })
 	if after.Verdict.Compared >= before.Verdict.Compared {
 		t.Errorf("%d compared before, %d with another candidate", before.Verdict.Compared, after.Verdict.Compared)
@@ -109,7 +110,7 @@ func TestReloadUnderWay(t *testing.T) {
 	s.Work = g.setting.Work
 	answered := make(chan string, 1)
 	go func() {
-		u := newUser(g.public, 1)
+		u := newUser(g.Public, 1)
 		defer u.close()
 		status, answer, err := u.ask(http.MethodPost, "/", "{}")
 		answered <- fmt.Sprint(status, answer, err)
@@ -118,7 +119,7 @@ func TestReloadUnderWay(t *testing.T) {
 	s.Monolith = next.Listener.Addr().String()
 	g.write(t, s)
 	g.inForce(t, s.Monolith)
-	u := newUser(g.public, 2)
+	u := newUser(g.Public, 2)
 	defer u.close()
 	if status, answer, err := u.ask(http.MethodPost, "/", "{}"); status != http.StatusOK || answer != "next" || err != nil {
 		t.Errorf("a new request got %d %q, %v", status, answer, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // fake counts as the monolith does, in process, until it is broken.
@@ -50,7 +51,7 @@ func (f *fake) address() string { return f.Listener.Addr().String() }
 // it, the monolith has everybody back soon, and no user notices.
 func TestRollback(t *testing.T) {
 	const users, exposure = 50, 50
-	m := monolith(t)
+	m := process.Monolith(t)
 	for _, way := range []struct {
 		name string
 		// candidate gives its address, what breaks it, and what ends that.
@@ -58,11 +59,11 @@ func TestRollback(t *testing.T) {
 	}{
 		{"killed", func(t *testing.T) (setting, func(), func()) {
 			c := service(t, "127.0.0.1:0", "")
-			return setting{Candidate: c.public}, c.kill, func() {}
+			return setting{Candidate: c.Public}, c.Kill, func() {}
 		}},
 		{"stopped", func(t *testing.T) (setting, func(), func()) {
 			c := service(t, "127.0.0.1:0", "")
-			return setting{Candidate: c.public}, func() { c.signal(t, syscall.SIGSTOP) }, func() { c.signal(t, syscall.SIGCONT) }
+			return setting{Candidate: c.Public}, func() { c.Signal(t, syscall.SIGSTOP) }, func() { c.Signal(t, syscall.SIGCONT) }
 		}},
 		{"answers 500", func(t *testing.T) (setting, func(), func()) {
 			f := newFake(t)
@@ -72,11 +73,11 @@ func TestRollback(t *testing.T) {
 		for _, steps := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s at %d %%", way.name, []int{0, 25, 100}[steps]), func(t *testing.T) {
 				s, breaks, mends := way.candidate(t)
-				s.Monolith = m.public
+				s.Monolith = m.Public
 				s.Rollout = "{auto: false, steps: [25, 100], hold: 1h, sticky_by: header:X-User}" // never live: exposure is bounded in the shift
 				g := open(t, s)
 				var slowest atomic.Int64
-				c := gather(g.public, users, func(u *user, _ int) error {
+				c := gather(g.Public, users, func(u *user, _ int) error {
 					at := time.Now()
 					err := u.count(1000)
 					for took, old := int64(time.Since(at)), slowest.Load(); took > old && !slowest.CompareAndSwap(old, took); {

@@ -4,16 +4,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"whittle/e2e/process"
 )
 
 // TestTerm ends whittle under load: whoever got a connection gets an answer.
 func TestTerm(t *testing.T) {
 	const rounds, users = 6, 24
-	m := monolith(t)
+	m := process.Monolith(t)
 	for round := range rounds {
-		g := open(t, setting{Monolith: m.public, Candidate: newFake(t).address(), Plain: true})
+		g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
 		gone := make(chan struct{})
-		c := gather(g.public, users, func(u *user, i int) error {
+		c := gather(g.Public, users, func(u *user, i int) error {
 			if u.conn == nil && i > 0 {
 				select {
 				case <-gone: // nobody is there to connect to any more
@@ -26,11 +28,11 @@ func TestTerm(t *testing.T) {
 		})
 		c.more(t, 4*users)
 		close(gone)
-		g.signal(t, syscall.SIGTERM)
-		<-g.ended
+		g.Signal(t, syscall.SIGTERM)
+		ended := g.Wait()
 		c.home()
-		if g.err != nil {
-			t.Errorf("round %d: it ended with %v\n%s", round, g.err, g.said)
+		if ended != nil {
+			t.Errorf("round %d: it ended with %v\n%s", round, ended, g.Said())
 		}
 		c.content(t)
 	}

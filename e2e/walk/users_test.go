@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"whittle/e2e/process"
 )
 
 // user asks one thing after another over a connection that is kept while the
@@ -38,7 +40,7 @@ func (u *user) connect() error {
 	if u.conn != nil {
 		return nil
 	}
-	c, err := net.DialTimeout("tcp", u.address, patience)
+	c, err := net.DialTimeout("tcp", u.address, process.Patience)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -56,7 +58,7 @@ func (u *user) ask(method, path, body string) (status int, answer string, err er
 			u.close()
 		}
 	}()
-	if err := u.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := u.conn.SetDeadline(time.Now().Add(process.Patience)); err != nil {
 		return 0, "", err
 	}
 	if _, err := u.conn.Write(u.request(method, path, body)); err != nil {

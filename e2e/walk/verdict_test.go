@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/rollout"
 )
 
@@ -19,7 +20,7 @@ func sizes(of ...int) func(u *user, i int) error {
 // TestFlaws shadows the service with each of its published flaws: it is called
 // DIFFERENT by the flaw's own name, and gets no user whatever is ordered.
 func TestFlaws(t *testing.T) {
-	m := monolith(t)
+	m := process.Monolith(t)
 	for _, tc := range []struct {
 		flaws string
 		ask   func(u *user, i int) error
@@ -43,8 +44,8 @@ func TestFlaws(t *testing.T) {
 		t.Run(tc.flaws, func(t *testing.T) {
 			c := service(t, "127.0.0.1:0", tc.flaws)
 			// It would shift at once if it were let.
-			g := open(t, setting{Monolith: m.public, Candidate: c.public, Rollout: "{steps: [50, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"})
-			users := gather(g.public, 4, tc.ask)
+			g := open(t, setting{Monolith: m.Public, Candidate: c.Public, Rollout: "{steps: [50, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"})
+			users := gather(g.Public, 4, tc.ask)
 			most := 0.0
 			r := g.await(t, "the flaw to be named", func(r *whittle.RouteStatus) bool {
 				most = max(most, r.Percent)
@@ -82,16 +83,16 @@ func names(v *whittle.Verdict, want string) bool {
 // TestMended shadows the mended service, which earns its way to every user by
 // itself, one step after the other.
 func TestMended(t *testing.T) {
-	m := monolith(t)
+	m := process.Monolith(t)
 	c := service(t, "127.0.0.1:0", "")
-	g := open(t, setting{Monolith: m.public, Candidate: c.public, Rollout: "{steps: [1, 5, 25, 50, 100], hold: 50ms, min_requests: 5, sticky_by: header:X-User}"})
-	users := gather(g.public, 40, func(u *user, i int) error {
+	g := open(t, setting{Monolith: m.Public, Candidate: c.Public, Rollout: "{steps: [1, 5, 25, 50, 100], hold: 50ms, min_requests: 5, sticky_by: header:X-User}"})
+	users := gather(g.Public, 40, func(u *user, i int) error {
 		u.name = fmt.Sprintf("user-%d", i%400) // 1 % of them are a few
 		return sizes(1000, 10_000, 1000, 2000)(u, i)
 	})
 	r := g.await(t, "the end of the shift", func(r *whittle.RouteStatus) bool {
 		if r.Phase == whittle.PhaseRolledBack || r.Verdict.State == whittle.Different {
-			t.Fatalf("%s: %s %+v\n%s", r.Phase, r.Verdict.Summary, r.Verdict.Findings, g.said)
+			t.Fatalf("%s: %s %+v\n%s", r.Phase, r.Verdict.Summary, r.Verdict.Findings, g.Said())
 		}
 		return r.Phase == whittle.PhaseLive
 	})
