@@ -82,7 +82,7 @@ func Start(ctx context.Context, o Options) (*API, error) {
 		if a, err = startOnce(ctx, o); err == nil {
 			return a, nil
 		}
-		if ctx.Err() != nil || whittle.CodeOf(err) == whittle.Unsupported {
+		if code := whittle.CodeOf(err); ctx.Err() != nil || code == whittle.Unsupported || code == whittle.Invalid {
 			break
 		}
 	}
@@ -114,12 +114,15 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 
 // command gives the process to start, and the program that it is.
 func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, error) {
-	path, found := findFerrokinesis()
-	if o.Program == Ferrokinesis && !found {
+	path, err := findFerrokinesis()
+	if err != nil {
+		return nil, "", err
+	}
+	if o.Program == Ferrokinesis && path == "" {
 		return nil, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
 			WithHint("cargo install ferrokinesis --version 0.7.0 --locked")
 	}
-	if !found || o.Program == KinesisLocal {
+	if path == "" || o.Program == KinesisLocal {
 		cmd, err := o.kinesisLocal(ctx, port)
 		return cmd, KinesisLocal, err
 	}
@@ -134,17 +137,27 @@ func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, erro
 	return cmd, Ferrokinesis, nil
 }
 
-func findFerrokinesis() (string, bool) {
-	places := []string{os.Getenv("FERROKINESIS"), Ferrokinesis}
+// findFerrokinesis looks where the environment says, or else on PATH and where
+// cargo installs. Empty: there is none.
+func findFerrokinesis() (string, error) {
+	if named := os.Getenv("FERROKINESIS"); named != "" {
+		found, err := exec.LookPath(named)
+		if err != nil {
+			return "", whittle.Errorf(whittle.Invalid, "start a Kinesis API: FERROKINESIS names no program: %w", err).
+				WithHint("unset it to have ferrokinesis looked for on PATH, and kinesis-local taken where there is none")
+		}
+		return found, nil
+	}
+	places := []string{Ferrokinesis}
 	if home, err := os.UserHomeDir(); err == nil {
 		places = append(places, filepath.Join(home, ".cargo", "bin", Ferrokinesis))
 	}
 	for _, p := range places {
 		if found, err := exec.LookPath(p); err == nil {
-			return found, true
+			return found, nil
 		}
 	}
-	return "", false
+	return "", nil
 }
 
 func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) {

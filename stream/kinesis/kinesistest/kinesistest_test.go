@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,14 @@ func TestProxyPassesOnWhatIsNoCall(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 4 {
 		t.Errorf("the API's own refusal is %s", resp.Status)
+	}
+}
+
+// TestANamedProgramIsMeant has the environment name what is not there.
+func TestANamedProgramIsMeant(t *testing.T) {
+	t.Setenv("FERROKINESIS", filepath.Join(t.TempDir(), "none"))
+	_, err := Start(t.Context(), Options{})
+	if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), "FERROKINESIS") {
+		t.Errorf("another program was taken: %v", err)
 	}
 }
