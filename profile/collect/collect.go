@@ -56,13 +56,13 @@ func Open(ctx context.Context, target string) (Source, error) {
 	}
 	switch u.Scheme {
 	case "ws":
-		return dialInspector(ctx, target)
+		return dialInspector(ctx, target, false)
 	case "http", "https":
 	default:
 		return nil, whittle.Errorf(whittle.Invalid, "profile %s: the scheme is none of http, https and ws", target)
 	}
 	if ws, err := inspectorAt(ctx, u.Scheme+"://"+u.Host); err == nil {
-		return dialInspector(ctx, ws)
+		return dialInspector(ctx, ws, false)
 	}
 	return openPprof(ctx, u)
 }

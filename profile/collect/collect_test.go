@@ -153,21 +153,62 @@ func TestNodeByProcessID(t *testing.T) {
 		t.Errorf("service %q, file %q", p.Service, p.Ext)
 	}
 	// The inspector is closed again, and can be opened again.
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		after, err := listening(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Equal(before, after) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it listened on %v before, and on %v after", before, after)
-		}
-	}
+	untilListening(t, pid, before)
 	if h := take(t, strconv.Itoa(pid), profile.Allocations); h.Total() == 0 || h.Ext != ".heapprofile" {
 		t.Errorf("nothing was allocated")
 	}
+}
+
+// untilListening waits until a process listens on these addresses, and no other.
+func untilListening(t *testing.T, pid int, want []string) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(10 * time.Second); ; <-poll.C {
+		got, err := listening(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(got, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it listens on %v, want %v", got, want)
+		}
+	}
+}
+
+// What one whittle opened stays open for another one, though the first one died,
+// and closes with the last.
+func TestNodeWithTwoWhittles(t *testing.T) {
+	pid, base := node(t)
+	busy(t, request("POST", base+"/Count"))
+	before, err := listening(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both [2]*inspector
+	for n := range both {
+		s, err := Open(t.Context(), strconv.Itoa(pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		both[n] = s.(*inspector)
+	}
+	during, err := listening(pid)
+	if err != nil || len(during) != len(before)+1 {
+		t.Fatalf("it listens on %v: %v", during, err)
+	}
+	both[0].lease.line.Close() // what its death does
+	both[0].conn.CloseNow()
+	if p, err := both[1].Take(t.Context(), profile.CPU, time.Second); err != nil || p.Total() == 0 {
+		t.Errorf("the second one saw nothing: %v", err)
+	}
+	untilListening(t, pid, during)
+	if err := both[1].Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	untilListening(t, pid, before)
 }
 
 func TestNodeWithItsInspectorOpen(t *testing.T) {

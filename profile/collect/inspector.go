@@ -32,8 +32,8 @@ type inspector struct {
 	url  string
 	name string
 	last int
-	// end is evaluated in the process when all is done. "": nothing was opened.
-	end string
+	// lease is on what whittle opened. nil: it was open, and stays so.
+	lease *lease
 }
 
 // inspectorAt asks for the WebSocket URL of the inspector that listens at base.
@@ -73,7 +73,9 @@ func sameHost(ws, base string) (string, error) {
 	return u.String(), nil
 }
 
-func dialInspector(ctx context.Context, ws string) (*inspector, error) {
+// dialInspector begins a session. opened says that the inspector was opened for
+// it: then it closes with the session, also where whittle is killed.
+func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, error) {
 	dial, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	conn, resp, err := websocket.Dial(dial, ws, nil)
@@ -85,17 +87,14 @@ func dialInspector(ctx context.Context, ws string) (*inspector, error) {
 	}
 	conn.SetReadLimit(maxMessage)
 	i := &inspector{conn: conn, url: ws, name: "node"}
-	var r struct {
-		Result struct {
-			Value string `json:"value"`
-		} `json:"result"`
+	if err = i.hold(dial, opened); err == nil {
+		err = i.evaluate(dial, "String(process.argv[1] || process.title)", &i.name)
 	}
-	if err := i.call(dial, "Runtime.evaluate", map[string]any{"expression": "String(process.argv[1] || process.title)"}, &r); err != nil {
-		conn.CloseNow()
-		return nil, whittle.Errorf(whittle.Unavailable, "talk to inspector %s: %w", ws, err)
-	}
-	if r.Result.Value != "" {
-		i.name = r.Result.Value
+	if err != nil {
+		if opened && i.lease == nil {
+			_ = i.evaluate(dial, "process._debugEnd()", nil) // the answer is that the connection ends
+		}
+		return nil, errors.Join(whittle.Errorf(whittle.Unavailable, "talk to inspector %s: %w", ws, err), i.Close(ctx))
 	}
 	return i, nil
 }
@@ -145,16 +144,11 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
-	var r struct {
-		Result struct {
-			Value float64 `json:"value"` // microseconds
-		} `json:"result"`
-	}
-	const expression = "(u => u.user + u.system)(process.cpuUsage())"
-	if i.call(ctx, "Runtime.evaluate", map[string]any{"expression": expression}, &r) != nil {
+	var microseconds float64
+	if i.evaluate(ctx, "(u => u.user + u.system)(process.cpuUsage())", &microseconds) != nil {
 		return 0
 	}
-	return time.Duration(r.Result.Value) * time.Microsecond
+	return time.Duration(microseconds) * time.Microsecond
 }
 
 func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) ([]byte, error) {
@@ -228,16 +222,42 @@ func (i *inspector) stop(ctx context.Context, d time.Duration, domain string) ([
 // Close ends the session, and the inspector where it was opened for it.
 func (i *inspector) Close(ctx context.Context) error {
 	defer i.conn.CloseNow()
-	if i.end == "" {
+	if i.lease == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
-	err := i.call(ctx, "Runtime.evaluate", map[string]any{"expression": i.end}, nil)
+	err := i.release(ctx)
 	if err != nil && ctx.Err() != nil { // any other error is the connection's end, which is the answer
 		return whittle.Errorf(whittle.Unavailable, "close inspector of %s: %w", i.name, err)
 	}
 	return nil
+}
+
+// evaluate gives the value of an expression in the process.
+func (i *inspector) evaluate(ctx context.Context, expression string, into any) error {
+	var r struct {
+		Result struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"result"`
+		Exception *struct {
+			Text      string `json:"text"`
+			Exception struct {
+				Description string `json:"description"`
+			} `json:"exception"`
+		} `json:"exceptionDetails"`
+	}
+	switch err := i.call(ctx, "Runtime.evaluate", map[string]any{
+		"expression": expression, "silent": true, "returnByValue": true, "includeCommandLineAPI": true, // which is where require comes from
+	}, &r); {
+	case err != nil:
+		return err
+	case r.Exception != nil:
+		return fmt.Errorf("%s %s", r.Exception.Text, firstLine([]byte(r.Exception.Exception.Description)))
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(r.Result.Value, into)
 }
 
 // call sends one command and reads until its answer; events are passed over.

@@ -28,7 +28,7 @@ func openPID(ctx context.Context, pid int) (Source, error) {
 	if inspected(pid) {
 		for _, address := range before {
 			if ws, err := inspectorAt(ctx, "http://"+address); err == nil {
-				return dialInspector(ctx, ws) // it was open: it stays open
+				return dialInspector(ctx, ws, false) // it was open: it stays open
 			}
 		}
 	}
@@ -40,14 +40,7 @@ func openPID(ctx context.Context, pid int) (Source, error) {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err).
 			WithHint("the port 9229 may be taken by another process; start this one with --inspect-port=0")
 	}
-	i, err := dialInspector(ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	if opened {
-		i.end = "process._debugEnd()"
-	}
-	return i, nil
+	return dialInspector(ctx, ws, opened)
 }
 
 // checkNode refuses a process that SIGUSR1 would end: one that is not Node's,

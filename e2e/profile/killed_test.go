@@ -1,0 +1,91 @@
+//go:build linux
+
+package profile
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// profiled says whether V8's profiler runs in a process: it has a thread then.
+func profiled(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("the threads of process %d: %v", pid, err)
+	}
+	for _, path := range threads {
+		if name, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(name), "v8:Prof") { // one that ended is gone
+			return true
+		}
+	}
+	return false
+}
+
+// TestNothingIsLeftOnByAKilledWhittle kills whittle in the middle of a profile,
+// which gives it no time to turn off what it turned on.
+func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
+	for _, way := range []struct {
+		name, flag string
+		open       bool // the inspector, before whittle came
+	}{
+		{"an inspector that whittle opened", "--inspect-port=127.0.0.1:0", false},
+		{"one that was open", "--inspect=127.0.0.1:0", true},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			node := monolith(t, way.flag)
+			pid := node.cmd.Process.Pid
+			before := fmt.Sprint(listeningOn(t, pid))
+			cmd := exec.Command(filepath.Join(built, "whittle"), "profile", node.pid(), "--duration", "1h")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			killed := false
+			kill := func() {
+				if !killed {
+					killed = true
+					_ = cmd.Process.Kill()
+					_ = cmd.Wait() // it was killed, which is an error
+				}
+			}
+			t.Cleanup(kill)
+			until(t, "the profiler runs", func() bool { return profiled(t, pid) })
+			if during := fmt.Sprint(listeningOn(t, pid)); (during == before) != way.open {
+				t.Fatalf("it listened on %s before, on %s now", before, during)
+			}
+			// Whittle at rest keeps nobody waiting, and closes nothing.
+			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			count(t, node)
+			if !profiled(t, pid) {
+				t.Error("the profile ended with a whittle that was only stopped")
+			}
+			kill()
+			until(t, "the profiler is off and the inspector as it was", func() bool {
+				return !profiled(t, pid) && fmt.Sprint(listeningOn(t, pid)) == before
+			})
+			count(t, node)
+		})
+	}
+}
+
+// count has the monolith answer a request.
+func count(t *testing.T, p *process) {
+	t.Helper()
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Post("http://"+p.public+"/Count", "application/json", strings.NewReader(`{"times": 1000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("status %s", resp.Status)
+	}
+}
