@@ -41,7 +41,7 @@ func TestLedgerUnderAStorm(t *testing.T) {
 	})
 	candidate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		switch rand.IntN(20) {
+		switch rand.IntN(10) {
 		case 0:
 			reset(w, r)
 		case 1:
@@ -55,6 +55,7 @@ func TestLedgerUnderAStorm(t *testing.T) {
 	spec.Mirror.MaxMemory, spec.Mirror.RepeatEvery, spec.Mirror.ShedAbove = 400<<10, 7, 3
 	panics := atomic.Int64{}
 	s := open(t, spec, monolith, candidate, func(o *Options) {
+		o.Monolith.Timeout = 200 * time.Millisecond // what hangs for a user hangs for the mirror, too
 		o.Observe = func(x *whittle.Exchange) string {
 			switch n := panics.Add(1) % 50; n {
 			case 0:
