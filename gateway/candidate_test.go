@@ -113,7 +113,9 @@ func TestRescue(t *testing.T) {
 				t.Parallel()
 				spec := everything()
 				u := upstreamAt(brokenAt(t, b.talk))
-				u.Timeout = 150 * time.Millisecond
+				if b.want == whittle.FailedTimeout {
+					u.Timeout = 150 * time.Millisecond // of the others none is waited for
+				}
 				spec.Candidate = &u
 				monolith := &counted{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(r.Body)
@@ -305,6 +307,9 @@ func TestBreakUnderLoad(t *testing.T) {
 			spec := everything()
 			spec.Mirror.Sample, spec.Mirror.Watch = 0, 0
 			u := upstreamAt(srv.url)
+			if way.name == "hangs" {
+				u.Timeout = 5 * time.Second
+			}
 			spec.Candidate = &u
 			var broke, fell atomic.Int64
 			s := open(t, spec, says(200, "fine"), nil, func(o *Options) {
