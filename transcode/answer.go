@@ -94,7 +94,11 @@ func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
 		if !isMediaType(contentType, "application/json") {
 			return fmt.Errorf("the answer is %.60q, not application/json", contentType)
 		}
-		if err := t.unmarshalJSON(a.Body, m); err != nil {
+		body, err := t.words.enums(a.Body, m.Descriptor(), known)
+		if err == nil {
+			err = t.unmarshalJSON(body, m)
+		}
+		if err != nil {
 			return fmt.Errorf("read message: %w", err)
 		}
 		return nil

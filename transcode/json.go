@@ -136,12 +136,15 @@ func (w *jsonWriter) single(f protoreflect.FieldDescriptor, v protoreflect.Value
 	case protoreflect.BytesKind:
 		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, '"'), v.Bytes()), '"')
 	case protoreflect.EnumKind:
-		if e := f.Enum().Values().ByNumber(v.Enum()); f.Enum().FullName() == "google.protobuf.NullValue" {
+		switch word, ok := w.words.word(f.Enum(), v.Enum()); {
+		case f.Enum().FullName() == "google.protobuf.NullValue":
 			w.b = append(w.b, "null"...)
-		} else if e != nil {
-			w.b = appendString(w.b, w.words.word(e.Name()))
-		} else {
-			w.b = strconv.AppendInt(w.b, int64(v.Enum()), 10)
+		case ok:
+			w.b = appendString(w.b, word)
+		case w.words.has(f.Enum()):
+			return wordless(f, word)
+		default:
+			w.b = append(w.b, word...)
 		}
 	case protoreflect.FloatKind:
 		w.b = appendFloat(w.b, v.Float(), 32)

@@ -152,7 +152,7 @@ func (t *Transcoder) fillWhole(m protoreflect.Message, body []byte, contentType 
 	case !utf8.Valid(body):
 		return errors.New("the body is not UTF-8")
 	default:
-		doc = appendText(doc, f, string(body))
+		doc = t.appendText(doc, f, string(body))
 	}
 	return t.readJSON(append(doc, '}'), m)
 }
@@ -174,7 +174,11 @@ func (t *Transcoder) whole(w *jsonWriter, m protoreflect.Message) error {
 			w.b = append(w.b, "null"...)
 		}
 	case asText && f.Enum() != nil:
-		w.b = fmt.Append(w.b, t.words.text(f, m.Get(f)))
+		word, ok := t.words.word(f.Enum(), m.Get(f).Enum())
+		if !ok && t.words.has(f.Enum()) {
+			return wordless(f, word)
+		}
+		w.b = append(w.b, word...)
 	default:
 		return w.field(f, m.Get(f), 0, t.unset)
 	}

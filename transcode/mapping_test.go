@@ -73,7 +73,13 @@ func TestMappedRequest(t *testing.T) {
 
 		{"enum's words at depth", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","inner":{"inner":{"color":"red as a rose","big":9007199254740993}}}`), `{"color":"RED","inner":{"inner":{"color":"RED","big":"9007199254740993"}}}`},
 		{"an enum's word in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=red+as+a+rose", ""), `{"color":"RED"}`},
-		{"an enum's number", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":1}`), `{"color":"RED"}`},
+		{"an enum's number", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":1}`), ""},
+		{"an enum's number in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=1", ""), ""},
+		{"null for an enum with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":null}`), ""},
+		{"a name of no value", func(*whittle.RPC) {}, "", sent(asJSON, "/", `{"inner":{"color":"BLUE"}}`), ""},
+		{"half a surrogate pair beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
+		{"a member twice beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
+		{"a word with escapes", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`},
 		{"a word of no enum", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":{"color":"RED"}}`), ""},
 		{"words in a whole body", func(r *whittle.RPC) { r.Words, r.Body = colors, "color" }, "", sent(asText, "/", `red as a rose`), `{"color":"RED"}`},
 		{"a field of the wrong kind beside words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
@@ -156,6 +162,38 @@ func TestMappedAnswer(t *testing.T) {
 	}
 }
 
+// TestWordlessAnswer: a value that no word of JSON stands for is the candidate's
+// failure, which names the field, and not another word.
+func TestWordlessAnswer(t *testing.T) {
+	red := map[string]string{"RED": "red"}
+	for _, c := range []struct {
+		name   string
+		change func(*whittle.RPC)
+		wire   string // JSON of the message, but for numbers
+		says   string // empty: it is an answer
+	}{
+		{"unset", func(r *whittle.RPC) { r.Words = red }, `{}`, "shop.v1.Rich.color is COLOR_UNSPECIFIED, which no word"},
+		{"unset, and absent where it is", func(r *whittle.RPC) { r.Words, r.Absent = red, []string{"$.color"} }, `{}`, ""},
+		{"unset, and null where it is", func(r *whittle.RPC) { r.Words, r.Nulls = red, []string{"$.color"} }, `{}`, ""},
+		{"unset deeper down", func(r *whittle.RPC) { r.Words = red }, `{"color":1,"inner":{}}`, "is COLOR_UNSPECIFIED"},
+		{"a number of no value", func(r *whittle.RPC) { r.Words = red }, `{"color":7}`, "is 7, which no word"},
+		{"a number of no value as text", func(r *whittle.RPC) { r.Words, r.Answer, r.ContentType = red, "color", asText }, `{"color":7}`, "is 7, which no word"},
+		{"without words numbers and names are", func(*whittle.RPC) {}, `{"color":7,"inner":{}}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := mapped(t, c.change)
+			a := tr.Answer(answer(200, "application/proto", string(wire(t, tr, c.wire))))
+			if (a.Failure == whittle.FailedMalform) != (c.says != "") || !strings.Contains(a.Detail, c.says) {
+				t.Errorf("%q %q, want %q", a.Failure, a.Detail, c.says)
+			}
+		})
+	}
+	tr := mapped(t, func(r *whittle.RPC) { r.Protocol = whittle.TwirpJSON })
+	if a := tr.Answer(answer(200, "application/json", `{"color":"BLUE"}`)); a.Failure != whittle.FailedMalform || !strings.Contains(a.Detail, `"BLUE" is no value of shop.v1.Color`) {
+		t.Errorf("a name of no value: %+v", a)
+	}
+}
+
 func TestMappingRefuses(t *testing.T) {
 	for _, c := range []struct {
 		change      func(*whittle.RPC)
@@ -196,7 +234,7 @@ func FuzzMapped(f *testing.F) {
 	f.Add("/u/1", asText, []byte(`text`), uint8(3))
 	kinds := []*Transcoder{
 		mapped(f, func(r *whittle.RPC) {
-			r.Words, r.Query, r.Path = map[string]string{"RED": "red"}, map[string]string{"id": "inner.user_id"}, map[string]string{"id": "user_id"}
+			r.Words, r.Query, r.Path = map[string]string{"RED": "red", "COLOR_UNSPECIFIED": "none"}, map[string]string{"id": "inner.user_id"}, map[string]string{"id": "user_id"}
 			r.Nulls, r.Absent = []string{"$.inner.inner", "$.numbers"}, []string{"$.tags"}
 		}, Pattern("/u/{id}")),
 		mapped(f, func(r *whittle.RPC) { r.Body, r.Answer = "tags", "numbers" }),
@@ -217,10 +255,10 @@ func FuzzMapped(f *testing.F) {
 			return
 		}
 		a := tr.Answer(answer(200, "application/proto", string(call.Body)))
-		if a.Failure != "" || len(a.Body) > 2*maxRendered {
+		if a.Failure != "" && !strings.Contains(a.Detail, "no word of JSON") || len(a.Body) > 2*maxRendered {
 			t.Fatalf("%s %s, %d bytes", a.Failure, a.Detail, len(a.Body))
 		}
-		if isJSON(a.Header.Get("Content-Type")) && !json.Valid(a.Body) {
+		if a.Failure == "" && isJSON(a.Header.Get("Content-Type")) && !json.Valid(a.Body) {
 			t.Fatalf("not JSON: %q", a.Body)
 		}
 	})

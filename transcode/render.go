@@ -170,10 +170,8 @@ func (w *words) text(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return w.asMap(v.Message())
 	case protoreflect.EnumKind:
-		if e := f.Enum().Values().ByNumber(v.Enum()); e != nil {
-			return w.word(e.Name())
-		}
-		return strconv.Itoa(int(v.Enum()))
+		word, _ := w.word(f.Enum(), v.Enum())
+		return word
 	case protoreflect.BytesKind:
 		return base64.StdEncoding.EncodeToString(v.Bytes())
 	case protoreflect.FloatKind:

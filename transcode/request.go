@@ -166,7 +166,7 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 
 // readJSON reads what a user sent.
 func (t *Transcoder) readJSON(b []byte, m protoreflect.Message) error {
-	b, err := t.words.rewrite(b, m.Descriptor())
+	b, err := t.words.enums(b, m.Descriptor(), t.words.asked)
 	if err != nil {
 		return err
 	}
@@ -207,11 +207,11 @@ func (t *Transcoder) set(m protoreflect.Message, name string, values []string) e
 			if i > 0 {
 				doc = append(doc, ',')
 			}
-			doc = appendText(doc, field, v)
+			doc = t.appendText(doc, field, v)
 		}
 		doc = append(doc, ']')
 	} else {
-		doc = appendText(doc, field, values[len(values)-1])
+		doc = t.appendText(doc, field, values[len(values)-1])
 	}
 	for range parts {
 		doc = append(doc, '}')
@@ -225,15 +225,15 @@ func (t *Transcoder) set(m protoreflect.Message, name string, values []string) e
 }
 
 // appendText writes a text as the JSON from which the field can be read: bools
-// and the numbers of enums bare, all else as a string.
-func appendText(b []byte, f protoreflect.FieldDescriptor, s string) []byte {
+// and the numbers of enums without words bare, all else as a string.
+func (t *Transcoder) appendText(b []byte, f protoreflect.FieldDescriptor, s string) []byte {
 	switch f.Kind() {
 	case protoreflect.BoolKind:
 		if s == "true" || s == "false" {
 			return append(b, s...)
 		}
 	case protoreflect.EnumKind:
-		if _, err := strconv.ParseInt(s, 10, 32); err == nil {
+		if _, err := strconv.ParseInt(s, 10, 32); err == nil && !t.words.has(f.Enum()) {
 			return append(b, s...)
 		}
 	}

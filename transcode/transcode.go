@@ -15,9 +15,10 @@
 // RPC.Strict an unknown name is an error and not left out, for candidates that
 // ask the monolith, which may know it. RPC.Body names the field that is
 // the whole body: a list, a number, a text. RPC.Words are what enum values are
-// called in JSON. What does not fit (a fraction for an
-// integer, null, an array, a body that is not declared to be JSON) is an error,
-// so that the monolith answers it in its own way.
+// called in JSON; an enum with words is read from these alone, and not from
+// names, numbers or null. What does not fit (a word that an enum does not have,
+// a fraction for an integer, null, an array, a body that is not declared to be
+// JSON) is an error, so that the monolith answers it in its own way.
 //
 // All end-to-end headers go along (authorization, cookies, trace context, what
 // a user is kept by) but those that describe the body, negotiate the answer, or
@@ -30,9 +31,12 @@
 // as doubles loses what is beyond 2^53, as it would with the monolith. Fields
 // that are zero are present, in the order of the contract; unset fields that
 // can tell unset from zero (messages, optional) are left out. A template sees
-// fields by their proto and their JSON names; enums as names, bytes as base64,
-// messages as maps, unset ones as nil. It does not escape: in HTML, write
-// {{html .Name}} for a text.
+// fields by their proto and their JSON names; enums as words, or as names where
+// they have none, bytes as base64, messages as maps, unset ones as nil. It does
+// not escape: in HTML, write {{html .Name}} for a text.
+//
+// A value of an enum with words that has none itself (the unset one, a number of
+// a later contract) makes no answer but a failure, which names the field.
 //
 // RPC.Answer names the field that is the whole body: a list, a scalar, a text.
 // RPC.Nulls and RPC.Absent are the fields whose absence is written otherwise.

@@ -1,26 +1,27 @@
 package transcode
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// words are what enum values are called in JSON where that is not their name,
-// since names of proto are unique in a package and words of JSON are not.
+// words are what enum values are called in JSON: their own words where the
+// route gives any to a value of the enum (names of proto are unique in a
+// package and words of JSON are not), else their proto names. An enum with
+// words has no others: neither a name nor a number is read for one, and a value
+// without a word cannot be written.
 type words struct {
 	of    map[string]string                           // JSON by proto name
 	names map[protoreflect.FullName]map[string]string // proto name by JSON, of each enum with words
-	reach map[protoreflect.FullName]bool              // messages that reach such an enum
+	reach map[protoreflect.FullName]bool              // messages that reach an enum
 }
 
-// newWords gives nil where nothing has a word of its own.
 func newWords(of map[string]string, roots ...protoreflect.MessageDescriptor) *words {
-	if len(of) == 0 {
-		return nil
-	}
 	w := &words{of: of, names: map[protoreflect.FullName]map[string]string{}, reach: map[protoreflect.FullName]bool{}}
 	// A message may reach itself, so marks are made until none is new; each
 	// round marks at least one of finitely many.
@@ -34,9 +35,10 @@ func newWords(of map[string]string, roots ...protoreflect.MessageDescriptor) *wo
 	return w
 }
 
-// mark notes what md reaches and reports whether any of it is new.
+// mark notes what md reaches and reports whether any of it is new. The messages
+// of google.protobuf have a JSON of their own.
 func (w *words) mark(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) (changed bool) {
-	if seen[md.FullName()] {
+	if seen[md.FullName()] || md.FullName().Parent() == "google.protobuf" {
 		return false
 	}
 	seen[md.FullName()] = true
@@ -49,30 +51,25 @@ func (w *words) mark(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 			if w.reach[f.Message().FullName()] {
 				w.reach[md.FullName()] = true
 			}
-		case f.Enum() != nil && w.note(f.Enum()):
+		case f.Enum() != nil:
+			w.note(f.Enum())
 			w.reach[md.FullName()] = true
 		}
 	}
 	return changed || w.reach[md.FullName()] != was
 }
 
-// note reports whether an enum has words.
-func (w *words) note(e protoreflect.EnumDescriptor) bool {
-	if w.names[e.FullName()] != nil {
-		return true
-	}
-	names := map[string]string{}
+// note keeps the words of an enum that has some.
+func (w *words) note(e protoreflect.EnumDescriptor) {
 	for i := range e.Values().Len() {
 		name := string(e.Values().Get(i).Name())
 		if word, ok := w.of[name]; ok {
-			names[word] = name
+			if w.names[e.FullName()] == nil {
+				w.names[e.FullName()] = map[string]string{}
+			}
+			w.names[e.FullName()][word] = name
 		}
 	}
-	if len(names) == 0 {
-		return false
-	}
-	w.names[e.FullName()] = names
-	return true
 }
 
 // valueOf gives the field that carries a map's values, and any other itself.
@@ -83,106 +80,73 @@ func valueOf(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	return f
 }
 
-// word is what JSON has for an enum's value.
-func (w *words) word(name protoreflect.Name) string {
-	if w != nil {
-		if word, ok := w.of[string(name)]; ok {
-			return word
-		}
-	}
-	return string(name)
+// has reports whether an enum has words; a nil w has none.
+func (w *words) has(e protoreflect.EnumDescriptor) bool {
+	return w != nil && w.names[e.FullName()] != nil
 }
 
-// name is the proto name of a word of e; false: e has words and this is none.
-func (w *words) name(e protoreflect.EnumDescriptor, word string) (string, bool) {
-	if w == nil || w.names[e.FullName()] == nil {
+// word is what JSON has for a value of an enum, and what a template sees: a
+// value without a name is its number.
+func (w *words) word(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber) (word string, ok bool) {
+	v := e.Values().ByNumber(n)
+	if v == nil {
+		return strconv.Itoa(int(n)), false
+	}
+	if !w.has(e) {
+		return string(v.Name()), true
+	}
+	if word, ok := w.of[string(v.Name())]; ok {
 		return word, true
 	}
-	name, ok := w.names[e.FullName()][word]
-	return name, ok
+	return string(v.Name()), false
 }
 
-// rewrite puts proto's names for the words into a JSON text of message md, so
-// that protojson can read it. A word that nobody knows is an error: protojson
-// would leave it out.
-func (w *words) rewrite(text []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
-	if w == nil || !w.reach[md.FullName()] {
-		return text, nil
-	}
-	if !json.Valid(text) {
-		return text, nil // protojson says better what is wrong
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if err := w.object(v, md, 0); err != nil {
-		return nil, err
-	}
-	return json.Marshal(v)
+// wordless says that a candidate gave a value which no word of JSON stands for.
+func wordless(f protoreflect.FieldDescriptor, name string) error {
+	return fmt.Errorf("%s is %s, which no word of JSON stands for", f.FullName(), name)
 }
 
-func (w *words) object(v any, md protoreflect.MessageDescriptor, depth int) error {
-	members, ok := v.(map[string]any)
-	if !ok || !w.reach[md.FullName()] {
-		return nil
+// asked gives the JSON from which protojson reads what a user wrote for an enum.
+func (w *words) asked(f protoreflect.FieldDescriptor, token []byte) ([]byte, error) {
+	e := f.Enum()
+	if !w.has(e) {
+		return known(f, token)
 	}
-	if depth > maxDepth {
-		return errTooDeep
+	if string(token) == "null" && f.HasPresence() {
+		return token, nil
 	}
-	for key, value := range members {
-		f := fieldByName(md, key)
-		if f == nil {
-			continue
-		}
-		changed, err := w.value(value, f, depth)
-		if err != nil {
-			return err
-		}
-		members[key] = changed
+	text, ok := textOf(token)
+	if ok {
+		text, ok = w.names[e.FullName()][text]
 	}
-	return nil
-}
-
-func (w *words) value(v any, f protoreflect.FieldDescriptor, depth int) (any, error) {
-	switch {
-	case f.IsList():
-		items, _ := v.([]any)
-		for i := range items {
-			changed, err := w.single(items[i], f, depth)
-			if err != nil {
-				return nil, err
-			}
-			items[i] = changed
-		}
-		return v, nil
-	case f.IsMap():
-		members, _ := v.(map[string]any)
-		for k := range members {
-			changed, err := w.single(members[k], f.MapValue(), depth)
-			if err != nil {
-				return nil, err
-			}
-			members[k] = changed
-		}
-		return v, nil
-	}
-	return w.single(v, f, depth)
-}
-
-func (w *words) single(v any, f protoreflect.FieldDescriptor, depth int) (any, error) {
-	if f.Message() != nil {
-		return v, w.object(v, f.Message(), depth+1)
-	}
-	text, ok := v.(string)
-	if f.Enum() == nil || !ok {
-		return v, nil
-	}
-	name, ok := w.name(f.Enum(), text)
 	if !ok {
-		return nil, fmt.Errorf("%.60q is no value of %s", text, f.Enum().FullName())
+		return nil, fmt.Errorf("%.60s is no word of %s", token, e.FullName())
 	}
-	return name, nil
+	return strconv.AppendQuote(nil, text), nil
+}
+
+// known refuses a name that an enum does not have: protojson, which leaves
+// unknown fields out, would leave it out too.
+func known(f protoreflect.FieldDescriptor, token []byte) ([]byte, error) {
+	if token[0] != '"' {
+		return token, nil
+	}
+	if text, ok := textOf(token); !ok || f.Enum().Values().ByName(protoreflect.Name(text)) == nil {
+		return nil, fmt.Errorf("%.60s is no value of %s", token, f.Enum().FullName())
+	}
+	return token, nil
+}
+
+// textOf reads a string of JSON. What stands for no text (bytes that are no
+// UTF-8, half of a surrogate pair) is not read as another one.
+func textOf(token []byte) (text string, ok bool) {
+	if token[0] != '"' {
+		return "", false
+	}
+	if text = string(token[1 : len(token)-1]); strings.IndexByte(text, '\\') >= 0 {
+		if json.Unmarshal(token, &text) != nil {
+			return "", false
+		}
+	}
+	return text, utf8.ValidString(text) && !strings.ContainsRune(text, utf8.RuneError)
 }
