@@ -182,7 +182,7 @@ func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	t.Parallel()
 	srv := newFrozenServer(100*time.Millisecond, 400*time.Millisecond)
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 800 * time.Millisecond})
+	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 1500 * time.Millisecond})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	if r.Latency.Corrected == nil || len(r.Paces) != 1 {
 		t.Fatalf("no corrected view: %+v", r.Paces)

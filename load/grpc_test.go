@@ -52,7 +52,7 @@ func TestUnaryGRPC(t *testing.T) {
 	url := startHealth(t)
 	for _, pool := range []int{0, 2} {
 		p := parsed(t, `
-config: {phases: [{duration: 0.2, arrivalCount: 20}]}
+config: {phases: [{duration: 0.2, arrivalCount: 20}], http: {timeout: 60}}
 scenarios:
 - flow:
   - post: {url: /grpc.health.v1.Health/Check, name: up, json: {service: "up"}, capture: {json: $.status, as: status}, expect: {statusCode: 200, equals: ["{{ status }}", SERVING]}}

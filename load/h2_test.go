@@ -60,7 +60,7 @@ func TestHTTP2(t *testing.T) {
 					fmt.Fprint(w, `{"id":"x7"}`)
 				})
 				p := parsed(t, `
-config: {phases: [{duration: 0.3, arrivalCount: 30}], tls: {rejectUnauthorized: false}}
+config: {phases: [{duration: 0.3, arrivalCount: 30}], tls: {rejectUnauthorized: false}, http: {timeout: 60}}
 scenarios:
 - flow:
   - get: {url: /first?a=1, capture: {json: $.id, as: id}, expect: {statusCode: 200, contentType: json}}
@@ -92,7 +92,7 @@ func TestHTTP2GoesOnAfterAConnectionEnded(t *testing.T) {
 			}
 		})
 		p := parsed(t, `
-config: {phases: [{duration: 0.1, arrivalCount: 3}]}
+config: {phases: [{duration: 0.1, arrivalCount: 3}], http: {timeout: 60}}
 scenarios: [{flow: [{get: {url: /last}}, {think: 0.2}, {get: {url: /next}}]}]`)
 		r := run(t, p, Options{Target: url, Protocol: HTTP2, Pool: pool})
 		if r.Completed != 6 || r.Failed != 0 || opened.Load() < 2 {

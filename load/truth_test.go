@@ -10,13 +10,11 @@ import (
 	"time"
 )
 
-// frozenServer answers at once, except that from the first request after
-// `from` on it holds all answers for `freeze`, as a process does in a long
-// pause.
+// frozenServer answers at once, except that from `from` after its first request
+// on it holds all answers for `freeze`, as a process does in a long pause.
 type frozenServer struct {
 	*httptest.Server
 	once       sync.Once
-	from       time.Time
 	freeze     time.Duration
 	thawed     chan struct{}
 	began, end time.Time // of the freeze
@@ -27,9 +25,10 @@ type frozenServer struct {
 }
 
 func newFrozenServer(from, freeze time.Duration) *frozenServer {
-	f := &frozenServer{from: time.Now().Add(from), freeze: freeze, thawed: make(chan struct{})}
+	f := &frozenServer{freeze: freeze, thawed: make(chan struct{})}
+	first := sync.OnceValue(time.Now)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if time.Now().Before(f.from) {
+		if time.Since(first()) < from {
 			return
 		}
 		f.once.Do(func() {
