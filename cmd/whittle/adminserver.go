@@ -61,7 +61,7 @@ func newAdminServer(ctx context.Context, d *deployment) (*adminServer, error) {
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelError), // panics, mostly
 	}
 	return a, nil
 }
@@ -82,17 +82,19 @@ func metricsOf(d *deployment) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
 }
 
-// serve runs until ctx ends.
-func (a *adminServer) serve(ctx context.Context) error {
+// serve runs until ctx ends. It says that whittle is ready until leaving ends:
+// between the two the last requests are answered, and health, metrics and the
+// page can still be looked at.
+func (a *adminServer) serve(ctx, leaving context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- a.server.Serve(a.listener) }()
 	a.ready.Store(true)
+	defer context.AfterFunc(leaving, func() { a.ready.Store(false) })()
 	select {
 	case err := <-served:
 		return whittle.Errorf(whittle.Unavailable, "serve admin API: %w", err)
 	case <-ctx.Done():
 	}
-	a.ready.Store(false)
 	close(a.ending)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -218,11 +218,15 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	ready()
 
 	group, serving := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.gateway.Serve(serving, d.public) })
+	watched, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error {
+		defer stopWatching() // the last request has its answer
+		return d.gateway.Serve(serving, d.public)
+	})
 	group.Go(func() error { return d.watchConfig(serving, hup) })
 	group.Go(func() error { return (&cpuWatch{d: d, silent: map[string]bool{}}).run(serving) })
 	if d.admin != nil {
-		group.Go(func() error { return d.admin.serve(serving) })
+		group.Go(func() error { return d.admin.serve(watched, serving) })
 	}
 	err := group.Wait()
 

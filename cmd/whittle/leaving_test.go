@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"whittle/config"
+)
+
+// TestTheLastRequestsAreWatched asks for health and metrics between the order
+// to end and the last answer.
+func TestTheLastRequestsAreWatched(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-leave
+		_, _ = io.WriteString(w, "done")
+	}))
+	defer monolith.Close()
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: %s\nstate: %s.db\n", monolith.URL, path)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := open(t.Context(), f, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ready, served := make(chan struct{}), make(chan error, 1)
+	go func() { served <- d.serve(ctx, func() { close(ready) }) }()
+	<-ready
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	answered := make(chan string, 1)
+	go func() {
+		resp, err := client.Get("http://" + d.public.Addr().String() + "/")
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		answered <- string(b)
+	}()
+	<-entered
+	status := func(what string) int {
+		t.Helper()
+		resp, err := client.Get("http://" + d.adminAddr() + what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	end()
+	for deadline := time.Now().Add(time.Minute); status("/readyz") != http.StatusServiceUnavailable; {
+		if time.Now().After(deadline) {
+			t.Fatal("it is ready still")
+		}
+	}
+	for _, what := range []string{"/livez", "/metrics", "/api/v1/status"} {
+		if got := status(what); got != http.StatusOK {
+			t.Errorf("%s: %d while the last request is under way", what, got)
+		}
+	}
+	close(leave)
+	if got := <-answered; got != "done" {
+		t.Errorf("the last request: %s", got)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
