@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -112,7 +114,7 @@ func (g *Gateway) server(plain bool) *http.Server {
 		MaxHeaderBytes:               l.HeaderBytes,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the monolith's to answer
 		Protocols:                    &p,
-		ErrorLog:                     slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     log.New(remarks{g.log}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: l.Streams,
 			SendPingTimeout:      l.StallTimeout / 2,
@@ -242,3 +244,16 @@ func (l *channel) Close() error { return nil }
 
 // Addr implements net.Listener.
 func (l *channel) Addr() net.Addr { return l.addr }
+
+// remarks are what net/http's server says. Nearly all is about a client that
+// speaks badly, which is that client's affair; a panic is ours.
+type remarks struct{ log *slog.Logger }
+
+func (r remarks) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.Contains(line, []byte("panic serving")) {
+		level = slog.LevelError
+	}
+	r.log.Log(context.Background(), level, string(bytes.TrimRight(line, "\n")))
+	return len(line), nil
+}
