@@ -271,15 +271,18 @@ func prefixes(t *testing.T, list string) []netip.Prefix {
 }
 
 // hang sends bytes, leaves the connection open, and gives what comes back.
+// It may be called from any goroutine.
 func (s *site) hang(text string) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
-		s.Fatal(err)
+		s.Error(err)
+		return ""
 	}
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
-		s.Fatal(err)
+		s.Error(err)
+		return ""
 	}
 	back, _ := io.ReadAll(conn)
 	return string(back)
