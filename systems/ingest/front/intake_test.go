@@ -94,6 +94,16 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 		o.Limits.Wait = time.Minute
 	})
 	slow := s.stall(5, fmt.Sprintf(slowBody, "", "Content-Length: 200000\r\n"), s.front.reading, 400_000)
+	// Whoever waits looks twice for the slow, a millisecond apart.
+	s.eventually("all that have room are being read", func() bool {
+		s.front.reading.mu.Lock()
+		defer s.front.reading.mu.Unlock()
+		n := 0
+		for p := s.front.reading.oldest; p != nil; p = p.newer {
+			n++
+		}
+		return n == len(slow)
+	})
 	for i := range 20 {
 		body := batchOf(eventOf(fmt.Sprint(i)), strings.Repeat(" ", 400_000)+eventOf(fmt.Sprint("b", i)))
 		if a := s.post("/v1/batch", body); a.code != 200 {
