@@ -33,6 +33,8 @@ var layout = []struct {
 	{"binding.go.tmpl", "internal/binding/binding.go", true},
 	{"write.go.tmpl", "internal/binding/write.go", true},
 	{"read.go.tmpl", "internal/binding/read.go", true},
+	{"words.go.tmpl", "internal/binding/words.go", true},
+	{"words_test.go.tmpl", "internal/binding/words_test.go", true},
 	{"request.go.tmpl", "internal/binding/request.go", true},
 	{"answer_text.go.tmpl", "internal/binding/answer.go", true},
 	{"answer.go.tmpl", "internal/answer/answer.go", false},

@@ -36,7 +36,9 @@ func (v *view) Schema() map[string]any {
 	for _, e := range v.Contract.Enums {
 		words := map[string]string{}
 		for _, value := range e.Values {
-			words[value.Name] = wordOf(value)
+			if value.JSON != "" {
+				words[value.Name] = value.JSON
+			}
 		}
 		enums[e.Name] = words
 	}
@@ -45,13 +47,6 @@ func (v *view) Schema() map[string]any {
 		methods[m.JS()] = map[string]string{"procedure": m.Proto, "input": m.Input, "output": m.Output}
 	}
 	return map[string]any{"service": v.Package + "." + v.Contract.Service, "methods": methods, "messages": messages, "enums": enums}
-}
-
-func wordOf(v contract.EnumValue) string {
-	if v.JSON != "" {
-		return v.JSON
-	}
-	return v.Name
 }
 
 func nodeField(f *contract.Field) NodeField {
@@ -79,8 +74,8 @@ func (v *view) Types() string {
 	var b strings.Builder
 	for _, e := range v.Contract.Enums {
 		words := []string{}
-		for _, value := range e.Values {
-			text, _ := jsonText(wordOf(value))
+		for _, word := range e.Words() {
+			text, _ := jsonText(word)
 			words = append(words, text)
 		}
 		fmt.Fprintf(&b, "export type %s = %s;\n\n", e.Name, strings.Join(words, " | "))

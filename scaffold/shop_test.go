@@ -157,6 +157,10 @@ func shopLog() iter.Seq2[*capture.Entry, error] {
 
 		recorded("GET", "/events", "", 200, asJSON, `[{"id":"5","at":"2026-01-02T03:04:05Z","kind":"open","by":null},{"id":"6","at":"x","kind":"in work","by":{"wrap":true}}]`),
 		recorded("GET", "/events?limit=0", "", 200, asJSON, `[]`),
+		// Words that no exchange had before, one of them a name of proto's.
+		recorded("GET", "/events?limit=1", "", 200, asJSON, `[{"id":"7","at":"x","kind":"paused","by":null}]`),
+		recorded("GET", "/events?limit=2", "", 200, asJSON, `[{"id":"8","at":"x","kind":"STATE_OPEN","by":null}]`),
+		recorded("GET", "/events?limit=3", "", 200, asJSON, `[{"id":"9","at":"x","kind":1,"by":null}]`),
 		recorded("GET", "/other", "", 200, asText, "no endpoint of ours"),
 	}
 	for i := range 20 {

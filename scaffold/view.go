@@ -23,7 +23,7 @@ type view struct {
 	// GoImport and GoAlias are the generated code's import.
 	GoImport, GoAlias string
 	Methods           []method
-	// Words are the enum values that JSON calls otherwise.
+	// Words are the values of the enums that JSON calls otherwise.
 	Words []contract.EnumValue
 
 	request *pluginpb.CodeGeneratorRequest
@@ -94,11 +94,15 @@ func newView(c *contract.Contract, o Options) (*view, error) {
 	return v, v.checkPatterns()
 }
 
-// wordsOf are the values of some enums that are not called in JSON as in proto.
+// wordsOf are the words of some enums, but of such as are called in JSON as in
+// proto.
 func wordsOf(c *contract.Contract, enums map[string]bool) (out []contract.EnumValue) {
 	for _, e := range c.Enums {
+		if !enums[e.Name] || !slices.ContainsFunc(e.Values, func(v contract.EnumValue) bool { return v.JSON != v.Name }) {
+			continue
+		}
 		for _, value := range e.Values {
-			if enums[e.Name] && value.JSON != "" && value.JSON != value.Name {
+			if value.JSON != "" {
 				out = append(out, value)
 			}
 		}
