@@ -190,7 +190,7 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	if values {
 		b.redacted.Values++
 	}
-	if b.o.Redact == nil && bytes.Contains(e.Answer.Body, []byte(tokenMark)) {
+	if b.o.hides(e.Answer.Body, it.answer.Body) {
 		b.redacted.Answers++
 		why = skipNoKey
 	}

@@ -80,6 +80,11 @@ type Options struct {
 	// what becomes tests: an archive is not redacted, and without a key neither
 	// is the candidate's answer. Nil: all is shown as it is.
 	Show compare.Redactor
+	// HasTokens says that the log was redacted, so that without Redact a number
+	// in it may stand for another one.
+	HasTokens bool
+	// Notes are told in the report before its own.
+	Notes []string
 
 	// OnProgress is called now and then, and at the end. Nil: nobody looks.
 	OnProgress func(Progress)

@@ -185,6 +185,7 @@ func (b *book) sumShapes() Shapes {
 }
 
 func (r *Report) notes(b *book, log Log) {
+	r.Notes = append(r.Notes, b.o.Notes...)
 	if b.redacted.Denied > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
 			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))

@@ -2,6 +2,7 @@ package har
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -35,6 +36,13 @@ const (
 	opening = `{"log":{"version":"1.2","creator":{"name":"whittle","version":"1"},"pages":[],"entries":[` + "\n"
 	closing = "]}}\n"
 )
+
+// Exported reports whether an archive that begins with b was written by a Writer:
+// what was redacted in a log is so in it.
+func Exported(b []byte) bool { return bytes.HasPrefix(b, []byte(strings.TrimSpace(opening))) }
+
+// ExportedLen is how many bytes of an archive Exported needs.
+const ExportedLen = len(opening)
 
 // Write adds an exchange. What was redacted stays so.
 func (w *Writer) Write(e *capture.Entry) error {

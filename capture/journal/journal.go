@@ -26,6 +26,9 @@ type Options struct {
 	// machine's clock leaps ahead, or the log has not been written to for long,
 	// an hour passes before anything is removed, or a tenth of the age.
 	MaxAge time.Duration
+	// About says of the entries what a reader should know beside them, in at
+	// most MaxAbout bytes of a form that readers know; see Writer.Describe.
+	About []byte
 
 	now     func() time.Time
 	elapsed func() time.Duration

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,9 +26,21 @@ type Listing struct {
 	First, Last time.Time
 	// Rows count the entries by route, method and path: the routes by name,
 	// and of each the most frequent first.
-	Rows    []capture.Row
+	Rows []capture.Row
+	// Parts are the entries by what their writer said of them, oldest first.
+	Parts   []Part
 	Damages []Damage
 }
+
+// Part is entries of which their writer said the same.
+type Part struct {
+	// About is nil where nothing was said, or it is damaged.
+	About   []byte
+	Entries int64
+}
+
+// maxParts bounds the parts of a listing; more go to the last one's.
+const maxParts = 100
 
 // Progress hears how many of how many bytes are done.
 type Progress func(done, total int64)
@@ -139,6 +152,7 @@ func (l *lister) take(s *scan, h *capture.Header) {
 		l.row(&rows[i])
 	}
 	l.l.Entries += int64(h.Count)
+	l.part(s.about).Entries += int64(h.Count)
 	l.l.Unpacked += h.Unpacked()
 	if l.l.First.IsZero() || h.First().Before(l.l.First) {
 		l.l.First = h.First()
@@ -147,6 +161,18 @@ func (l *lister) take(s *scan, h *capture.Header) {
 		l.l.Last = h.Last()
 	}
 	s.step(h)
+}
+
+func (l *lister) part(about []byte) *Part {
+	for i := range l.l.Parts {
+		if bytes.Equal(l.l.Parts[i].About, about) {
+			return &l.l.Parts[i]
+		}
+	}
+	if len(l.l.Parts) < maxParts {
+		l.l.Parts = append(l.l.Parts, Part{About: about})
+	}
+	return &l.l.Parts[len(l.l.Parts)-1]
 }
 
 // read sees that every entry of a block is one.

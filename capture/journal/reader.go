@@ -124,6 +124,15 @@ func (r *Reader) pass(h *capture.Header) {
 // can be read, whatever the filter lets through.
 func (r *Reader) Number() int64 { return r.number }
 
+// About is what the writer said of the last entry of Next; nil: nothing, or it
+// is damaged.
+func (r *Reader) About() []byte {
+	if r.seg == nil {
+		return nil
+	}
+	return r.seg.about
+}
+
 // end is at the end of a segment. A writer goes on to a new one only when it
 // has finished the one before, so what is there once a newer one has been seen
 // is all.

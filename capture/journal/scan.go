@@ -21,6 +21,8 @@ type scan struct {
 	// damaged, from the first block.
 	id    uint64
 	known bool
+	// about is what the writer says of the segment's entries; nil: nothing.
+	about []byte
 	// note takes what is skipped.
 	note func(Damage)
 }
@@ -79,8 +81,12 @@ func (s *scan) label() {
 	if _, err := s.f.ReadAt(b[:], 0); err != nil {
 		return
 	}
-	if s.id, s.known = parseLabel(b[:]); s.known {
-		s.off = labelLen
+	if s.id, s.known = parseLabel(b[:]); !s.known {
+		return
+	}
+	s.off = labelLen
+	if s.about = readAbout(b[:], s.f); s.about != nil {
+		s.off += int64(len(s.about)) + sumLen
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +20,16 @@ import (
 //	magic    8
 //	segment  8   random; every block of the segment repeats it
 //	sum      4   CRC-32C of the 16 bytes before it
-//	zeros    4
+//	about    4   bytes of what the writer says of its entries; 0: nothing
+//	         ?   that, and the CRC-32C of it where there is anything
 const (
 	suffix     = ".wcap"
 	labelLen   = 24
 	labelMagic = "WCAPSEG1"
+	sumLen     = 4
+
+	// MaxAbout bounds what a writer may say of its entries, in bytes.
+	MaxAbout = 64 << 10
 )
 
 var (
@@ -32,12 +38,31 @@ var (
 )
 
 // newLabel makes a label with a random number.
-func newLabel() (label []byte, segment uint64) {
-	label = make([]byte, labelLen)
+func newLabel(about []byte) (label []byte, segment uint64) {
+	label = make([]byte, labelLen, labelLen+len(about)+sumLen)
 	copy(label, labelMagic)
 	rand.Read(label[8:16])
 	le.PutUint32(label[16:], crc32.Checksum(label[:16], castagnoli))
-	return label, le.Uint64(label[8:])
+	segment = le.Uint64(label[8:])
+	if len(about) > 0 {
+		le.PutUint32(label[20:], uint32(len(about)))
+		label = le.AppendUint32(append(label, about...), crc32.Checksum(about, castagnoli))
+	}
+	return label, segment
+}
+
+// readAbout reads what follows a label that says that it has something; nil
+// where that is damaged.
+func readAbout(label []byte, f io.ReaderAt) []byte {
+	n := int64(le.Uint32(label[20:]))
+	if n == 0 || n > MaxAbout {
+		return nil
+	}
+	b := make([]byte, n+sumLen)
+	if _, err := f.ReadAt(b, labelLen); err != nil || le.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil
+	}
+	return b[:n:n]
 }
 
 func parseLabel(b []byte) (segment uint64, ok bool) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -103,6 +104,26 @@ func (w *Writer) Flush() error {
 	return w.retain()
 }
 
+// Describe says of the entries that follow what a reader should know beside
+// them, in at most MaxAbout bytes. Where it is not what was said before, they
+// go to a new segment. An error is Flush's.
+func (w *Writer) Describe(about []byte) error {
+	if len(about) > MaxAbout {
+		return whittle.Errorf(whittle.Internal, "write log: %d bytes about its entries are more than %d", len(about), MaxAbout)
+	}
+	if bytes.Equal(about, w.o.About) {
+		return nil
+	}
+	err := w.Flush()
+	if w.seg != nil {
+		if failed := w.finish(); failed != nil && err == nil {
+			err = coded(failed, "write log")
+		}
+	}
+	w.o.About = bytes.Clone(about)
+	return err
+}
+
 // Lost counts the entries that were appended and could not be written.
 func (w *Writer) Lost() uint64 { return w.lost }
 
@@ -134,13 +155,13 @@ func (w *Writer) open() error {
 	if err != nil {
 		return err
 	}
-	label, id := newLabel()
+	label, id := newLabel(w.o.About)
 	if _, err := f.Write(label); err != nil {
 		f.Close()
 		_ = os.Remove(path) // the first error says more
 		return err
 	}
-	w.seg = &segment{f: f, id: id, size: labelLen, closed: closed{path: path}}
+	w.seg = &segment{f: f, id: id, size: int64(len(label)), closed: closed{path: path}}
 	return nil
 }
 

@@ -43,6 +43,7 @@ type Options struct {
 // sink is the part of *journal.Writer that is used.
 type sink interface {
 	Append(e *capture.Entry) error
+	Describe(about []byte) error
 	Flush() error
 	Lost() uint64
 	Close() error
@@ -206,6 +207,8 @@ func (r *Recorder) write(to sink) error {
 type writing struct {
 	r  *Recorder
 	to sink
+	// by is the redactor of the last exchange, which the journal tells of.
+	by *redact.Redactor
 	// pending is what was appended since the last write.
 	pending int
 	// lost is what the journal has lost so far; failing says that the last
@@ -218,11 +221,18 @@ type writing struct {
 func (w *writing) keep(it item) {
 	r := w.r
 	defer r.held.Add(-it.size)
-	e, err := r.entry(it.x)
+	by := r.redactor.Load()
+	e, err := r.entry(it.x, by)
 	if err != nil {
 		r.counts.dropped.Add(1)
 		r.o.Log.Error("an exchange was not recorded", "err", err)
 		return
+	}
+	if by != w.by {
+		w.by = by
+		if err := w.to.Describe(by.Describe().JSON()); err != nil {
+			w.settle(err)
+		}
 	}
 	if err = w.to.Append(e); errors.Is(err, capture.ErrEntry) {
 		r.counts.dropped.Add(1)
@@ -241,7 +251,7 @@ func (w *writing) keep(it item) {
 
 // entry is what is written of an exchange. A redactor that panics has written
 // nothing.
-func (r *Recorder) entry(x *whittle.Exchange) (e *capture.Entry, err error) {
+func (r *Recorder) entry(x *whittle.Exchange, by *redact.Redactor) (e *capture.Entry, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("redacting panicked: %v\n%s", p, debug.Stack())
@@ -251,9 +261,8 @@ func (r *Recorder) entry(x *whittle.Exchange) (e *capture.Entry, err error) {
 	if x.Conn != 0 {
 		e.Conn = r.run | x.Conn&(1<<32-1)
 	}
-	red := r.redactor.Load()
-	red.Request(&e.Request)
-	red.Answer(&e.Answer)
+	by.Request(&e.Request)
+	by.Answer(&e.Answer)
 	fit(&e.Request.Body, &e.Request.Truncated)
 	fit(&e.Answer.Body, &e.Answer.Truncated)
 	return e, nil

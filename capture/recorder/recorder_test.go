@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +151,8 @@ func (f *flaky) Flush() error {
 	return nil
 }
 
+func (f *flaky) Describe([]byte) error { return nil }
+
 func (f *flaky) Lost() uint64 { return f.lost }
 func (f *flaky) Close() error { return f.Flush() }
 
@@ -262,6 +265,39 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 	if c := r.Counts(); c.Recorded+c.Shed != 2000 || int64(disk.written) != c.Recorded {
 		t.Errorf("%+v, %d written", c, disk.written)
+	}
+}
+
+// TestTheRulesAreKept with what was written by them, and new ones from then on.
+func TestTheRulesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	first := redactor(t)
+	second, err := redact.New(redact.Rules{Fields: []string{"n"}}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(Options{Dir: dir, Redactor: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Offer(exchange("/1"))
+	r.Offer(exchange("/2"))
+	for r.Counts().Recorded < 2 { // written by the first rules
+		runtime.Gosched()
+	}
+	r.Redact(second)
+	r.Offer(exchange("/3"))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := journal.List(t.Context(), dir)
+	if err != nil || len(l.Parts) != 2 || l.Parts[0].Entries != 2 || l.Parts[1].Entries != 1 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for i, by := range []*redact.Redactor{first, second} {
+		if got, ok := redact.ParseDescription(l.Parts[i].About); !ok || !got.SameRules(by.Describe()) {
+			t.Errorf("part %d says %s", i, l.Parts[i].About)
+		}
 	}
 }
 

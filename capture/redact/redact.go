@@ -60,6 +60,7 @@ type Rules struct {
 
 // Redactor takes secrets out. It is immutable and safe for concurrent use.
 type Redactor struct {
+	rules                 Rules // as they were given
 	headers, fields, kept map[string]bool
 	paths                 []jsonpath.Path
 	patterns              []*regexp.Regexp
@@ -87,6 +88,7 @@ func New(rules Rules, key []byte) (*Redactor, error) {
 			WithField("key")
 	}
 	r := &Redactor{
+		rules:   rules,
 		headers: map[string]bool{}, fields: map[string]bool{}, kept: map[string]bool{},
 		email: true, card: true, credential: true, other: true,
 	}

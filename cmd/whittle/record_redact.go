@@ -39,16 +39,17 @@ func (r *redacting) rules(of redact.Rules) redact.Rules {
 // newRedactor names the flag where a rule of one is wrong.
 func newRedactor(rules redact.Rules, key []byte) (*redact.Redactor, error) {
 	made, err := redact.New(rules, key)
-	if err == nil {
-		return made, nil
-	}
+	return made, ofFlag(err)
+}
+
+func ofFlag(err error) error {
 	e, ok := errors.AsType[*whittle.Error](err)
 	if !ok {
-		return nil, err
+		return err
 	}
 	named := *e
 	named.Message = flagOf(e.Field) + e.Message
-	return nil, &named
+	return &named
 }
 
 var ruleField = regexp.MustCompile(`^(header|field|path|pattern|keep)s?\[`)

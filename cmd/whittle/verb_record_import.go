@@ -70,7 +70,7 @@ func (v *recordImport) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	// A file of long ago is imported to be kept.
-	w, err := journal.Create(v.Dir, journal.Options{MaxAge: -1, MaxBytes: -1})
+	w, err := journal.Create(v.Dir, journal.Options{MaxAge: -1, MaxBytes: -1, About: redact.Describe().JSON()})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/capture"
 	"whittle/capture/journal"
+	"whittle/capture/redact"
 )
 
 type recordLs struct {
@@ -38,6 +39,7 @@ type recordListing struct {
 	Segments int            `json:"segments"`
 	Bytes    int64          `json:"bytes"`
 	Unpacked int64          `json:"unpacked_bytes"`
+	Redacted []recordPart   `json:"redacted"`
 	Routes   []recordRoute  `json:"routes"`
 	Damages  []recordDamage `json:"damages"`
 }
@@ -51,6 +53,13 @@ type recordRoute struct {
 	Statuses map[int]int64 `json:"statuses"` // 0: failed
 	Targets  []recordRoute `json:"targets,omitempty"`
 	row      capture.Row   // the sums
+}
+
+// recordPart is exchanges that were redacted by the same rules.
+type recordPart struct {
+	Count int64 `json:"exchanges"`
+	// Rules are missing where the log does not say them.
+	Rules *redact.Description `json:"rules,omitempty"`
 }
 
 type recordDamage struct {
@@ -85,10 +94,13 @@ func (v *recordLs) Run(ctx context.Context, s streams) error {
 func listed(l *journal.Listing) *recordListing {
 	r := &recordListing{
 		Format: "whittle.record/1", Entries: l.Entries, Segments: l.Segments, Bytes: l.Bytes, Unpacked: l.Unpacked,
-		Routes: []recordRoute{}, Damages: []recordDamage{},
+		Redacted: []recordPart{}, Routes: []recordRoute{}, Damages: []recordDamage{},
 	}
 	if l.Entries > 0 {
 		r.First, r.Last = &l.First, &l.Last
+	}
+	for _, p := range l.Parts {
+		r.Redacted = append(r.Redacted, recordPart{Count: p.Entries, Rules: rulesOf(p.About)})
 	}
 	for _, d := range l.Damages {
 		r.Damages = append(r.Damages, recordDamage(d))
@@ -112,9 +124,16 @@ func showListing(w io.Writer, r *recordListing, limit int) {
 		fmt.Fprintln(w, "Nothing has been recorded.")
 		return
 	}
-	fmt.Fprintf(w, "%s from %s to %s, in %s of %s (%s unpacked)\n\n",
+	fmt.Fprintf(w, "%s from %s to %s, in %s of %s (%s unpacked)\n",
 		counted(r.Entries, "exchange"), clock(*r.First), clock(*r.Last), counted(r.Segments, "segment"), sized(r.Bytes), sized(r.Unpacked))
-	fmt.Fprintf(w, "  %-48s %10s %9s  %s\n", "route, and its targets", "exchanges", "bodies", "answers")
+	for _, p := range r.Redacted {
+		of := ""
+		if len(r.Redacted) > 1 {
+			of = fmt.Sprintf(" (%s)", counted(p.Count, "exchange"))
+		}
+		fmt.Fprintf(w, "redacted by %s%s\n", redactedBy(p.Rules), of)
+	}
+	fmt.Fprintf(w, "\n  %-48s %10s %9s  %s\n", "route, and its targets", "exchanges", "bodies", "answers")
 	for _, route := range r.Routes {
 		name := route.Route
 		if name == "" {
@@ -129,6 +148,21 @@ func showListing(w io.Writer, r *recordListing, limit int) {
 			showRow(w, "      ", cmp.Or(t.Target, "(others)"), &t)
 		}
 	}
+}
+
+// rulesOf reads what a log says of its redaction; nil where it says nothing.
+func rulesOf(about []byte) *redact.Description {
+	if d, ok := redact.ParseDescription(about); ok {
+		return &d
+	}
+	return nil
+}
+
+func redactedBy(d *redact.Description) string {
+	if d == nil {
+		return "rules that the log does not name"
+	}
+	return harmless(d.String()) + ", with key " + harmless(d.Key)
 }
 
 func showRow(w io.Writer, indent, name string, r *recordRoute) {

@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/capture"
 	"whittle/capture/journal"
+	"whittle/capture/redact"
 )
 
 // followEvery is how often a log that is written to is looked at again.
@@ -103,7 +104,7 @@ func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journa
 		case v.JSON != "":
 			err = writeExchange(w, n, e)
 		case v.Number != 0:
-			showExchange(w, n, e)
+			showExchange(w, n, e, rulesOf(r.About()))
 		default:
 			showLine(w, n, e)
 		}
@@ -133,7 +134,7 @@ func showLine(w io.Writer, n int64, e *capture.Entry) {
 		e.Answer.Latency.Round(10*time.Microsecond), sized(int64(len(e.Answer.Body))), requestLine(e), route)
 }
 
-func showExchange(w io.Writer, n int64, e *capture.Entry) {
+func showExchange(w io.Writer, n int64, e *capture.Entry, by *redact.Description) {
 	fmt.Fprintf(w, "exchange %d at %s, answered by the %s in %s\n", n, e.At.Local().Format(time.RFC3339Nano), e.Served, e.Answer.Latency)
 	if e.Route != "" {
 		fmt.Fprintf(w, "route %s\n", harmless(e.Route))
@@ -141,6 +142,7 @@ func showExchange(w io.Writer, n int64, e *capture.Entry) {
 	if e.Conn != 0 {
 		fmt.Fprintf(w, "connection %d\n", e.Conn)
 	}
+	fmt.Fprintf(w, "redacted by %s\n", redactedBy(by))
 	fmt.Fprintf(w, "\n%s\n", requestLine(e))
 	showHeader(w, "Host: "+e.Request.Host, e.Request.Header)
 	showBody(w, e.Request.Body, e.Request.Truncated)

@@ -67,13 +67,20 @@ Examples:
 
 // Run replays the log and prints the report.
 func (v *replayVerb) Run(ctx context.Context, s streams) error {
-	o, err := v.options()
+	o, rules, err := v.options()
 	if err != nil {
 		return err
 	}
 	log, err := replay.OpenLog(v.Log)
 	if err != nil {
 		return err
+	}
+	key, err := v.key()
+	if err != nil {
+		return err
+	}
+	if err := o.RedactLike(ctx, log, rules, key); err != nil {
+		return ofFlag(err)
 	}
 	screen := newScreen(s)
 	if v.JSON == "-" {
@@ -91,30 +98,30 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	return r.Err(v.FailIf)
 }
 
-func (v *replayVerb) options() (replay.Options, error) {
+func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 	o := replay.Options{
 		Against: v.Against, Only: v.Route, Timeout: v.Timeout, Insecure: v.Insecure, Connections: v.Connections,
 		AllowWrites: v.AllowWrites, Ignore: v.Ignore, Unordered: v.Unordered, Monolith: v.Monolith, RepeatEvery: v.RepeatEvery,
 		Header: whittle.Header{},
 	}
 	if v.Cover && v.ToTests == "" {
-		return o, whittle.Errorf(whittle.Invalid, "--cover goes with --to-tests DIR")
+		return o, redact.Rules{}, whittle.Errorf(whittle.Invalid, "--cover goes with --to-tests DIR")
 	}
 	if v.ToTests != "" {
 		o.Cases = replay.NewCases(v.Cover)
 	}
 	var err error
 	if o.Speed, err = parseSpeed(v.Speed); err != nil {
-		return o, err
+		return o, redact.Rules{}, err
 	}
 	if o.Key, err = replay.ParseKey(v.Key); err != nil {
-		return o, err
+		return o, redact.Rules{}, err
 	}
 	for _, line := range v.Header {
 		name, value, ok := strings.Cut(line, ":")
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		if !ok || name == "" || strings.ContainsAny(value, "\r\n") {
-			return o, whittle.Errorf(whittle.Invalid, "--header %q is none", line).WithHint("write NAME:VALUE")
+			return o, redact.Rules{}, whittle.Errorf(whittle.Invalid, "--header %q is none", line).WithHint("write NAME:VALUE")
 		}
 		o.Header[name] = append(o.Header[name], strings.TrimSpace(value))
 	}
@@ -122,42 +129,30 @@ func (v *replayVerb) options() (replay.Options, error) {
 	if v.Config != "" {
 		f, err := readConfig(v.Config)
 		if err != nil {
-			return o, err
+			return o, redact.Rules{}, err
 		}
 		o.Routes, rules = f.Routes, redact.Rules(f.Redact)
 	}
-	return o, v.redact(&o, v.rules(rules))
+	return o, v.rules(rules), nil
 }
 
-// redact makes of the candidate's answers what recording made of the
-// monolith's. Where the log has no key, only what is shown is redacted.
-func (v *replayVerb) redact(o *replay.Options, rules redact.Rules) error {
-	path := v.RedactKey
-	if path == "" && !strings.EqualFold(filepath.Ext(v.Log), ".har") { // an archive has no key of its own
-		folder := v.Log
-		if st, err := os.Stat(folder); err == nil && !st.IsDir() {
-			folder = filepath.Dir(folder) // a segment
-		}
-		path = recorder.KeyPath(folder)
+// key reads the key of the log's tokens; nil where there is none.
+func (v *replayVerb) key() ([]byte, error) {
+	if v.RedactKey != "" {
+		return recorder.LoadKey(v.RedactKey)
 	}
-	key, known := redact.NewKey(), false
-	if path != "" {
-		of, err := recorder.LoadKey(path)
-		if known = v.RedactKey != "" || whittle.CodeOf(err) != whittle.NotFound; known {
-			if err != nil {
-				return err
-			}
-			key = of
-		}
+	if strings.EqualFold(filepath.Ext(v.Log), ".har") { // an archive has no key of its own
+		return nil, nil
 	}
-	r, err := newRedactor(rules, key)
-	if err != nil {
-		return err
+	folder := v.Log
+	if st, err := os.Stat(folder); err == nil && !st.IsDir() {
+		folder = filepath.Dir(folder) // a segment
 	}
-	if o.Show = r; known {
-		o.Redact = r.Answer
+	key, err := recorder.LoadKey(recorder.KeyPath(folder))
+	if whittle.CodeOf(err) == whittle.NotFound {
+		return nil, nil
 	}
-	return nil
+	return key, err
 }
 
 // parseSpeed reads "10x", "0.5x" or "max", which is 0.

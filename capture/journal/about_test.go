@@ -1,0 +1,86 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"whittle"
+)
+
+// What a writer says of its entries stays with them, whatever is said later.
+func TestWhatIsSaidOfEntries(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{About: []byte("one")})
+	appendAll(t, w, 0, 3)
+	for _, say := range []string{"one", "two", "two"} { // the same begins nothing
+		if err := w.Describe([]byte(say)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendAll(t, w, 3, 5)
+	if err := w.Describe(make([]byte, MaxAbout+1)); whittle.CodeOf(err) != whittle.Internal {
+		t.Errorf("too long: %v", err)
+	}
+	finish(t, w)
+	w = create(t, dir, Options{})
+	appendAll(t, w, 5, 6)
+	finish(t, w)
+	w = create(t, dir, Options{About: []byte("one")})
+	appendAll(t, w, 6, 7)
+	finish(t, w)
+
+	if got, damages := numbers(t, dir, Filter{}); len(got) != 7 || damages != nil {
+		t.Errorf("%v, %+v", got, damages)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	said := ""
+	for {
+		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		said += string(r.About()) + "."
+	}
+	if said != "one.one.one.two.two..one." {
+		t.Error(said)
+	}
+	l, err := List(context.Background(), dir)
+	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// A flipped bit in what is said costs no entry.
+func TestWhatIsSaidIsDamaged(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{About: []byte("said of all")})
+	appendAll(t, w, 0, 20)
+	finish(t, w)
+	whole, err := os.ReadFile(segmentPath(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 20; at < labelLen+len("said of all")+sumLen; at++ {
+		for _, bit := range []byte{1, 0x80} {
+			b := bytes.Clone(whole)
+			b[at] ^= bit
+			if err := os.WriteFile(segmentPath(dir, 1), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, damages := numbers(t, dir, Filter{})
+			l, err := List(context.Background(), dir)
+			if len(got) != 20 || len(damages) != 1 || err != nil || l.Parts[0].About != nil {
+				t.Fatalf("byte %d: %d entries, %+v, %+v, %v", at, len(got), damages, l, err)
+			}
+		}
+	}
+}

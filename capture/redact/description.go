@@ -1,0 +1,197 @@
+package redact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Description says by which rules, and by which key, a log was redacted, so that
+// who reads it can tell what is in it and whether it can be compared. Nothing in
+// it is secret: a pattern, which may be a secret itself, is there as a token,
+// and so is what looks like one in a name or a path.
+type Description struct {
+	// Format is "whittle.redaction/1".
+	Format string `json:"format"`
+	// Key tells keys apart, and whether one is the one.
+	Key string `json:"key"`
+	// Defaults tells apart what versions of whittle redact by themselves.
+	Defaults string `json:"defaults"`
+	// The rules beside the defaults; see Rules. Names are in the form in which
+	// they are compared, all are sorted.
+	Headers  []string `json:"headers,omitempty"`
+	Fields   []string `json:"fields,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	Patterns []string `json:"patterns,omitempty"`
+	Keep     []string `json:"keep,omitempty"`
+	// Rules is a digest of all of them.
+	Rules string `json:"rules"`
+	// Cut says that there were too many rules to name, so that none is.
+	Cut bool `json:"cut,omitempty"`
+}
+
+const descriptionFormat = "whittle.redaction/1"
+
+// MaxDescription bounds a description as JSON, in bytes.
+const MaxDescription = 32 << 10
+
+// Describe says by which rules r works.
+func (r *Redactor) Describe() Description {
+	d := Description{Format: descriptionFormat, Defaults: defaults(), Key: r.fingerprint("key", "")}
+	names := func(list []string) []string {
+		return distinct(list, func(s string) string {
+			if strings.HasPrefix(s, "shape-") {
+				return s
+			}
+			return string(r.Text(normal(nil, []byte(s))))
+		})
+	}
+	d.Headers, d.Fields, d.Keep = names(r.rules.Headers), names(r.rules.Fields), names(r.rules.Keep)
+	d.Paths = distinct(r.rules.Paths, func(s string) string { return string(r.Text([]byte(s))) })
+	d.Patterns = distinct(r.rules.Patterns, func(s string) string { return tokenPrefix + r.fingerprint("pattern", s) })
+	all, _ := json.Marshal(d) // texts alone
+	d.Rules = digest(all)
+	return d
+}
+
+// distinct sorts what a list's members become, each once.
+func distinct(list []string, of func(string) string) []string {
+	var all []string
+	for _, s := range list {
+		all = append(all, of(s))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// fingerprint is a keyed hash of no secret's: those are hashed without the word.
+func (r *Redactor) fingerprint(word, s string) string {
+	sum := r.mac([]byte("whittle\x00" + word + "\x00" + s))
+	return hex.EncodeToString(sum[:tokenDigits/2])
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:tokenDigits/2])
+}
+
+// defaults is a digest of the names that are secret without a rule.
+var defaults = sync.OnceValue(func() string {
+	var all []string
+	for name := range exactNames {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return digest([]byte(strings.Join(slices.Concat(all, []string{"|"}, secretParts, []string{"|"}, secretEnds), " ")))
+})
+
+// JSON is the description as it stands in a log.
+func (d Description) JSON() []byte {
+	b, _ := json.Marshal(d) // texts alone
+	if len(b) <= MaxDescription {
+		return b
+	}
+	b, _ = json.Marshal(Description{Format: d.Format, Key: d.Key, Defaults: d.Defaults, Rules: d.Rules, Cut: true})
+	return b
+}
+
+// ParseDescription reads one; false where it is none, or one of a form to come.
+func ParseDescription(b []byte) (d Description, ok bool) {
+	if len(b) > MaxDescription || json.Unmarshal(b, &d) != nil || d.Format != descriptionFormat {
+		return Description{}, false
+	}
+	return d, true
+}
+
+// String is the rules in words, on one line.
+func (d Description) String() string {
+	var b bytes.Buffer
+	b.WriteString("the defaults")
+	for _, list := range d.lists() {
+		if len(list.of) > 0 && list.what != "keep" && list.what != "patterns" {
+			fmt.Fprintf(&b, ", %s %s", list.what, strings.Join(list.of, ", "))
+		}
+	}
+	if n := len(d.Patterns); n > 0 {
+		fmt.Fprintf(&b, ", %d of patterns", n)
+	}
+	if d.Cut {
+		b.WriteString(", and more rules than are listed")
+	}
+	if len(d.Keep) > 0 {
+		b.WriteString("; but not " + strings.Join(d.Keep, ", "))
+	}
+	return b.String()
+}
+
+type ruleList struct {
+	what string
+	of   []string
+}
+
+func (d *Description) lists() []ruleList {
+	return []ruleList{{"headers", d.Headers}, {"fields", d.Fields}, {"paths", d.Paths}, {"patterns", d.Patterns}, {"keep", d.Keep}}
+}
+
+// SameRules reports whether two descriptions are of the same rules; the keys may
+// be others, and then patterns cannot be told apart but by their number.
+func (d Description) SameRules(as Description) bool {
+	if d.Key == as.Key {
+		return d.Rules == as.Rules
+	}
+	if d.Cut || as.Cut || d.Defaults != as.Defaults || len(d.Patterns) != len(as.Patterns) {
+		return false
+	}
+	of, other := d.lists(), as.lists()
+	for i := range of {
+		if of[i].what != "patterns" && !slices.Equal(of[i].of, other[i].of) {
+			return false
+		}
+	}
+	return true
+}
+
+// Under gives rules that redact what both rules and those of the description do,
+// so that what was recorded under the ones can be compared under the others.
+// What it does not know is the description's patterns, and rules that are not
+// listed: complete is false where one of them is not among rules.
+func (r *Redactor) Under(d Description) (_ Rules, complete bool) {
+	rules, mine := r.rules, r.Describe()
+	complete = !d.Cut && d.Defaults == mine.Defaults
+	known := func(s string) bool {
+		listed := !strings.Contains(s, tokenPrefix)
+		complete = complete && listed
+		return listed
+	}
+	add := func(to, more, have []string) []string {
+		for _, s := range more {
+			if !slices.Contains(have, s) && known(s) {
+				to = append(slices.Clip(to), s)
+			}
+		}
+		return to
+	}
+	rules.Headers = add(rules.Headers, d.Headers, mine.Headers)
+	rules.Fields = add(rules.Fields, d.Fields, mine.Fields)
+	rules.Paths = add(rules.Paths, d.Paths, mine.Paths)
+	for _, p := range d.Patterns {
+		complete = complete && slices.Contains(mine.Patterns, p)
+	}
+	var keep []string
+	for _, s := range rules.Keep {
+		plain := s
+		if !strings.HasPrefix(s, "shape-") {
+			plain = string(r.Text(normal(nil, []byte(s))))
+		}
+		if slices.Contains(d.Keep, plain) {
+			keep = append(keep, s)
+		}
+	}
+	rules.Keep = keep
+	return rules, complete
+}
