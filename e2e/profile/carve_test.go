@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"whittle/e2e/process"
 	"whittle/profile/report"
 )
 
 // line gives file:line of the one line of a file that has some words in it.
 func line(t *testing.T, file, words string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(repository, file))
+	b, err := os.ReadFile(filepath.Join(process.Repository, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,9 @@ func line(t *testing.T, file, words string) string {
 func TestTheCarveIsTold(t *testing.T) {
 	before, after := t.TempDir(), t.TempDir()
 
-	node := monolith(t)
-	inspectors := listeningOn(t, node.cmd.Process.Pid)
-	out := must(t, "profile", node.pid(), "--during", counting(t, "/Count"), "--target", "http://"+node.public,
+	node := process.Monolith(t)
+	inspectors := listeningOn(t, node.Pid())
+	out := must(t, "profile", pid(node), "--during", counting(t, "/Count"), "--target", "http://"+node.Public,
 		"--save", before, "--json", filepath.Join(before, "report.json"), "--html", filepath.Join(before, "report.html"))
 	r := reads[report.Report](t, filepath.Join(before, "report.json"))
 	random := line(t, "systems/count/monolith/app.js", "Math.random")
@@ -59,12 +60,12 @@ func TestTheCarveIsTold(t *testing.T) {
 		t.Errorf("phases: %+v", r.Phases)
 	}
 	until(t, "the inspector is closed again", func() bool {
-		return fmt.Sprint(listeningOn(t, node.cmd.Process.Pid)) == fmt.Sprint(inspectors)
+		return fmt.Sprint(listeningOn(t, node.Pid())) == fmt.Sprint(inspectors)
 	})
-	node.kill()
+	node.Kill()
 
-	published := start(t, filepath.Join(built, "count-as-published"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
-	must(t, "profile", "http://"+published.admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count"), "--target", "http://"+published.public,
+	published := counter(t, "count-as-published")
+	must(t, "profile", "http://"+published.Admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count"), "--target", "http://"+published.Public,
 		"--save", after, "--json", filepath.Join(after, "report.json"))
 	r = reads[report.Report](t, filepath.Join(after, "report.json"))
 	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
@@ -95,14 +96,14 @@ func TestTheCarveIsTold(t *testing.T) {
 
 // TestAProfilingPortForAllIsPointedOut takes Node's inspector on every address.
 func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
-	node := monolith(t, "--inspect-port=0.0.0.0:0")
+	node := process.Monolith(t, "--inspect-port=0.0.0.0:0")
 	ask(t, node)
-	if out := must(t, "profile", node.pid(), "--duration", "1s"); !strings.Contains(out, "can be reached from other machines") {
+	if out := must(t, "profile", pid(node), "--duration", "1s"); !strings.Contains(out, "can be reached from other machines") {
 		t.Error("it is not pointed out")
 	}
-	shut := monolith(t, "--inspect-port=127.0.0.1:0")
+	shut := process.Monolith(t, "--inspect-port=127.0.0.1:0")
 	ask(t, shut)
-	if out := must(t, "profile", shut.pid(), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
+	if out := must(t, "profile", pid(shut), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
 		t.Error("one on loopback is pointed out")
 	}
 }
@@ -110,21 +111,21 @@ func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
 // until waits for a condition.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(process.Patience)
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v until %s", patience, what)
+			t.Fatalf("waited %v until %s", process.Patience, what)
 		}
 		<-poll.C
 	}
 }
 
 // ask looks whether a server answers.
-func ask(t *testing.T, p *process) {
+func ask(t *testing.T, p *process.Process) {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", p.public, patience)
+	c, err := net.DialTimeout("tcp", p.Public, process.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"whittle/e2e/process"
 )
 
 // ranking is the part of find's JSON that is looked at.
@@ -24,13 +26,13 @@ type ranking struct {
 
 // TestFindSaysWhatToCarveFirst ranks the Node monolith's endpoints.
 func TestFindSaysWhatToCarveFirst(t *testing.T) {
-	first, second := monolith(t, "--inspect-port=0"), monolith(t, "--inspect-port=0")
-	config := write(t, "whittle.yaml", "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.public+"\n")
+	first, second := process.Monolith(t, "--inspect-port=0"), process.Monolith(t, "--inspect-port=0")
+	config := write(t, "whittle.yaml", "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.Public+"\n")
 	list := []string{"--endpoint", `POST /Count {"times": 8000000}`, "--endpoint", "GET /", "--rate", "10", "--duration", "4s"}
 	for name, target := range map[string][]string{
 		"a config":          {"-c", config},
-		"a process":         {first.pid(), "--target", "http://" + first.public},
-		"several processes": {first.pid(), second.pid(), "--target", "http://" + first.public},
+		"a process":         {pid(first), "--target", "http://" + first.Public},
+		"several processes": {pid(first), pid(second), "--target", "http://" + first.Public},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := filepath.Join(t.TempDir(), "find.json")
@@ -54,7 +56,7 @@ func TestFindSaysWhatToCarveFirst(t *testing.T) {
 }
 
 func TestFindSaysWhatItNeeds(t *testing.T) {
-	idle := monolith(t, "--inspect-port=0")
+	idle := process.Monolith(t, "--inspect-port=0")
 	nobody := write(t, "whittle.yaml", "monolith: http://127.0.0.1:1\n")
 	for _, c := range []struct {
 		args   []string
@@ -63,13 +65,13 @@ func TestFindSaysWhatItNeeds(t *testing.T) {
 	}{
 		{[]string{}, 2, "give a process id, a URL, or -c whittle.yaml"},
 		{[]string{"-c", nobody}, 2, "give the process's id"},
-		{[]string{idle.pid(), "--endpoint", "GET /"}, 2, "give --target URL"},
-		{[]string{idle.pid(), "--endpoint", "/", "--target", "http://" + idle.public}, 2, `write "GET /path"`},
-		{[]string{idle.pid(), "--endpoint", "POST / {", "--target", "http://" + idle.public}, 2, "is not JSON"},
-		{[]string{idle.pid(), "--endpoint", "GET /", "--during", "plan.yml"}, 2, "either --during or --endpoint"},
-		{[]string{idle.pid(), "--duration", "1s"}, 1, "put load on the monolith"},
+		{[]string{pid(idle), "--endpoint", "GET /"}, 2, "give --target URL"},
+		{[]string{pid(idle), "--endpoint", "/", "--target", "http://" + idle.Public}, 2, `write "GET /path"`},
+		{[]string{pid(idle), "--endpoint", "POST / {", "--target", "http://" + idle.Public}, 2, "is not JSON"},
+		{[]string{pid(idle), "--endpoint", "GET /", "--during", "plan.yml"}, 2, "either --during or --endpoint"},
+		{[]string{pid(idle), "--duration", "1s"}, 1, "put load on the monolith"},
 	} {
-		out, errs, status := whittle(t, append([]string{"find"}, c.args...)...)
+		out, errs, status := command(t, append([]string{"find"}, c.args...)...)
 		if status != c.status || !strings.Contains(out+errs, c.says) {
 			t.Errorf("find %q: exit status %d, want %d with %q", c.args, status, c.status, c.says)
 		}

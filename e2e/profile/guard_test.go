@@ -15,19 +15,20 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/e2e/process"
 	"whittle/profile/guard"
 )
 
 // emojify starts the whole system in one process.
-func emojify(t *testing.T, folder string, flags ...string) *process {
+func emojify(t *testing.T, folder string, flags ...string) *process.Process {
 	t.Helper()
 	argv := []string{filepath.Join(built, "emojify"), "all", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--dir", folder, "--log-level", "ERROR"}
-	return start(t, append(argv, flags...)...)
+	return process.Start(t, append(argv, flags...)...)
 }
 
 // finished sends a picture through, and gives the path where it is served from
 // the cache.
-func finished(t *testing.T, p *process) string {
+func finished(t *testing.T, p *process.Process) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	img := image.NewGray(image.Rect(0, 0, 320, 240))
@@ -39,7 +40,7 @@ func finished(t *testing.T, p *process) string {
 	if err := png.Encode(&picture, img); err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.Post("http://"+p.public+"/emojify/", "image/png", &picture)
+	resp, err := client.Post("http://"+p.Public+"/emojify/", "image/png", &picture)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func finished(t *testing.T, p *process) string {
 		t.Fatalf("status %s, job %+v, %v", resp.Status, job, err)
 	}
 	until(t, "the picture is finished", func() bool {
-		resp, err := client.Get("http://" + p.public + "/cache/" + job.ID)
+		resp, err := client.Get("http://" + p.Public + "/cache/" + job.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,9 +74,9 @@ func TestTheGuardSeesTheLineComeBack(t *testing.T) {
 config: {target: "http://127.0.0.1:1", phases: [{duration: 2, arrivalRate: 20}]}
 scenarios: [{flow: [{get: {url: "`+path+`"}}]}]
 `)
-	check := func(p *process, more ...string) (string, int) {
-		args := append([]string{"profile", "guard", "http://" + p.admin, "--during", plan, "--target", "http://" + p.public, "--baseline", baseline, "--runs", "5"}, more...)
-		out, errs, status := whittle(t, args...)
+	check := func(p *process.Process, more ...string) (string, int) {
+		args := append([]string{"profile", "guard", "http://" + p.Admin, "--during", plan, "--target", "http://" + p.Public, "--baseline", baseline, "--runs", "5"}, more...)
+		out, errs, status := command(t, args...)
 		return out + errs, status
 	}
 	if said, status := check(clean); status != 2 || !strings.Contains(said, "make one with --update") {
@@ -89,7 +90,7 @@ scenarios: [{flow: [{get: {url: "`+path+`"}}]}]
 	if said, status := check(clean, "--max-cpu-per-request", "+100%"); status != 0 {
 		t.Errorf("the same service: exit status %d, %q", status, said)
 	}
-	clean.kill()
+	clean.Kill()
 
 	printing := emojify(t, folder, "--debug-print")
 	verdict := filepath.Join(kept, "verdict.json")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"whittle/e2e/process"
 )
 
 // profiled says whether V8's profiler runs in a process: it has a thread then.
@@ -39,10 +41,10 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 		{"one that was open", "--inspect=127.0.0.1:0", true},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			node := monolith(t, way.flag)
-			pid := node.cmd.Process.Pid
-			before := fmt.Sprint(listeningOn(t, pid))
-			cmd := exec.Command(filepath.Join(built, "whittle"), "profile", node.pid(), "--duration", "1h")
+			node := process.Monolith(t, way.flag)
+			id := node.Pid()
+			before := fmt.Sprint(listeningOn(t, id))
+			cmd := exec.Command(filepath.Join(built, "whittle"), "profile", pid(node), "--duration", "1h")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -55,8 +57,8 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 				}
 			}
 			t.Cleanup(kill)
-			until(t, "the profiler runs", func() bool { return profiled(t, pid) })
-			if during := fmt.Sprint(listeningOn(t, pid)); (during == before) != way.open {
+			until(t, "the profiler runs", func() bool { return profiled(t, id) })
+			if during := fmt.Sprint(listeningOn(t, id)); (during == before) != way.open {
 				t.Fatalf("it listened on %s before, on %s now", before, during)
 			}
 			// Whittle at rest keeps nobody waiting, and closes nothing.
@@ -64,12 +66,12 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 				t.Fatal(err)
 			}
 			count(t, node)
-			if !profiled(t, pid) {
+			if !profiled(t, id) {
 				t.Error("the profile ended with a whittle that was only stopped")
 			}
 			kill()
 			until(t, "the profiler is off and the inspector as it was", func() bool {
-				return !profiled(t, pid) && fmt.Sprint(listeningOn(t, pid)) == before
+				return !profiled(t, id) && fmt.Sprint(listeningOn(t, id)) == before
 			})
 			count(t, node)
 		})
@@ -77,10 +79,10 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 }
 
 // count has the monolith answer a request.
-func count(t *testing.T, p *process) {
+func count(t *testing.T, p *process.Process) {
 	t.Helper()
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Post("http://"+p.public+"/Count", "application/json", strings.NewReader(`{"times": 1000}`))
+	client := &http.Client{Timeout: process.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Post("http://"+p.Public+"/Count", "application/json", strings.NewReader(`{"times": 1000}`))
 	if err != nil {
 		t.Fatal(err)
 	}

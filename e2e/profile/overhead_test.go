@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle/bench/cputime"
+	"whittle/e2e/process"
 	"whittle/paired"
 )
 
@@ -26,12 +27,12 @@ import (
 func BenchmarkOverhead(b *testing.B) {
 	for name, run := range map[string]func(b *testing.B) (target, url string, pid int){
 		"Node": func(b *testing.B) (string, string, int) {
-			p := monolith(b)
-			return p.pid(), "http://" + p.public + "/Count", p.cmd.Process.Pid
+			p := process.Monolith(b)
+			return pid(p), "http://" + p.Public + "/Count", p.Pid()
 		},
 		"Go": func(b *testing.B) (string, string, int) {
-			p := start(b, filepath.Join(built, "count-as-published"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
-			return "http://" + p.admin, "http://" + p.public + "/twirp/twirp.carved.Carved/Count", p.cmd.Process.Pid
+			p := counter(b, "count-as-published")
+			return "http://" + p.Admin, "http://" + p.Public + "/twirp/twirp.carved.Carved/Count", p.Pid()
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
