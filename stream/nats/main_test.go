@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -47,7 +46,7 @@ func serveForever() {
 	if !s.ReadyForConnections(30 * time.Second) {
 		panic("not ready")
 	}
-	fmt.Println("ready")
+	fmt.Println("ready", s.Addr().(*net.TCPAddr).Port)
 	io.Copy(io.Discard, os.Stdin)
 }
 
@@ -63,12 +62,7 @@ type remote struct {
 // startRemote starts one, on a free port, that ends with the test.
 func startRemote(t *testing.T) *remote {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &remote{t: t, port: l.Addr().(*net.TCPAddr).Port, dir: t.TempDir()}
-	l.Close()
+	r := &remote{t: t, port: server.RANDOM_PORT, dir: t.TempDir()}
 	r.start()
 	t.Cleanup(r.kill)
 	return r
@@ -94,8 +88,8 @@ func (r *remote) start() {
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		r.t.Fatal(line, err)
+	if _, err := fmt.Fscanf(out, "ready %d\n", &r.port); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
