@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -169,18 +170,30 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			for _, name := range []string{"PORT1", "PORT2"} {
-				l, err := net.Listen("tcp", "127.0.0.1:0")
+				address, err := unused()
 				if err != nil {
 					return err
 				}
-				_, port, _ := net.SplitHostPort(l.Addr().String())
+				_, port, _ := net.SplitHostPort(address)
 				e.Setenv(name, port)
-				l.Close()
 			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "post": postCmd},
 	})
+}
+
+// unused gives an address at which nobody listens, for a process that is yet to
+// start. Systems give their own ports from 32,768 on, so that no socket of
+// another test is there by then.
+func unused() (string, error) {
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+	}
+	return "", errors.New("a hundred ports from 20,000 to 32,000 are taken")
 }
 
 // exits runs a command that must end with a status: exits STATUS COMMAND...

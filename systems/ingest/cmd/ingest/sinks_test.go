@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -60,14 +59,13 @@ func TestLogFirst(t *testing.T) {
 // TestLogFirstWithoutItsSink starts, is ready and answers while the sink cannot
 // be reached.
 func TestLogFirstWithoutItsSink(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	nobody, err := unused()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody is there
 	p := start(t, t.TempDir(), nil,
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
-		"--sink", "nats", "--nats-url", "nats://"+l.Addr().String(), "--log-first", "first")
+		"--sink", "nats", "--nats-url", "nats://"+nobody, "--log-first", "first")
 	a, err := post(http.DefaultClient, p.public+"/import", "", "text/plain", "x")
 	if err != nil || a.code != 200 || a.Durability != "local-fsync" {
 		t.Errorf("%+v, %v", a, err)
