@@ -57,14 +57,26 @@ func setupGateway(e *testscript.Env) error {
 		e.Setenv(name, srv.Listener.Addr().String())
 	}
 	for _, name := range []string{"PUBLIC", "ADMIN"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		address, err := unused()
 		if err != nil {
 			return err
 		}
-		e.Setenv(name, l.Addr().String())
-		l.Close()
+		e.Setenv(name, address)
 	}
 	return nil
+}
+
+// unused gives an address at which nobody listens, for a process that is yet to
+// start. Systems give their own ports from 32,768 on, so that no socket of
+// another test is there by then.
+func unused() (string, error) {
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+	}
+	return "", errors.New("a hundred ports from 20,000 to 32,000 are taken")
 }
 
 func honest(times int) int {
