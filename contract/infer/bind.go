@@ -14,13 +14,13 @@ import (
 func (i *inference) bind(m *method) {
 	was := i.before.message(m.m.Input)
 	m.input = i.parameters(m, was)
-	m.input = append(m.input, m.request.fields(was)...)
+	m.input = append(m.input, i.fields(m, m.request, was)...)
 	m.input = append(m.input, unused(was, m.input)...)
 	was = i.before.message(m.m.Output)
 	if pieces := m.answer.pieces(); pieces != nil {
 		m.output = holes(pieces, m.was, was)
 	} else {
-		m.output = m.answer.fields(was)
+		m.output = i.fields(m, m.answer, was)
 	}
 	m.output = append(m.output, unused(was, m.output)...)
 }
@@ -39,13 +39,13 @@ func (i *inference) parameters(m *method, was *contract.Message) []planned {
 		if j < len(wasPath) {
 			f.was = namedField(was, wasPath[j].Field)
 		}
-		f.param(p, p.seen, "Of the path")
+		i.param(&f, p, p.seen, m, "Of the path")
 		out = append(out, f)
 	}
 	for _, name := range e.query.names {
 		f := planned{name: contract.FieldName(name), from: fromQuery, http: name}
 		f.was = parameterField(was, wasQuery, name)
-		f.param(e.query.by[name], m.m.Seen, "Of the query")
+		i.param(&f, e.query.by[name], m.m.Seen, m, "Of the query")
 		out = append(out, f)
 	}
 	return out
@@ -62,7 +62,7 @@ func parameterField(was *contract.Message, list []contract.Parameter, name strin
 
 // param gives the field its type by what was seen of a text; of counts the
 // exchanges that could have had it.
-func (p *planned) param(seen *param, of int, about string) {
+func (i *inference) param(p *planned, seen *param, of int, m *method, about string) {
 	t := typed{typ: contract.String, repeated: seen.repeated > 0}
 	switch {
 	case seen.n == 0:
@@ -73,9 +73,16 @@ func (p *planned) param(seen *param, of int, about string) {
 	case seen.bools == seen.n:
 		t.typ = contract.Bool
 	}
+	if p.from != fromPath {
+		t = i.asEnum(t, p.http, m.m.Name, &seen.text, p.was)
+		i.settle(t.enum)
+	}
 	p.optional = seen.seen < of || p.from != fromPath && of < believed
 	if p.was != nil {
-		t = joinText(p.was, t)
+		e := t.enum
+		if t = joinText(p.was, t); t.typ == contract.EnumType {
+			t.enum = e
+		}
 		p.moved = !sameWire(p.was, t)
 	}
 	p.typed = t
@@ -102,6 +109,8 @@ func (p *param) says(t contract.Type) []string {
 	switch {
 	case t == contract.Int32 || t == contract.Int64:
 		return []string{fmt.Sprintf("Seen from %d to %d", p.low, p.high)}
+	case t == contract.EnumType:
+		return p.text.says()
 	case t == contract.String && p.ints > 0 && p.ints < p.n:
 		return append(p.text.says(), fmt.Sprintf("%s of %s values are integers", group(p.ints), group(p.n)))
 	case t == contract.String:
@@ -111,7 +120,7 @@ func (p *param) says(t contract.Type) []string {
 }
 
 // fields are those of the body.
-func (b *body) fields(was *contract.Message) []planned {
+func (i *inference) fields(m *method, b *body, was *contract.Message) []planned {
 	switch c := b.own(); {
 	case c != nil:
 		out := slices.Clone(c.fields)
@@ -128,7 +137,7 @@ func (b *body) fields(was *contract.Message) []planned {
 		for _, name := range b.seen.pairs.names {
 			f := planned{name: contract.FieldName(name), from: fromForm, http: name}
 			f.was = namedField(was, f.name)
-			f.param(b.seen.pairs.by[name], b.seen.n, "Of the form")
+			i.param(&f, b.seen.pairs.by[name], b.seen.n, m, "Of the form")
 			out = append(out, f)
 		}
 		return out

@@ -18,6 +18,8 @@ type inference struct {
 	classes *classes
 	c       *contract.Contract
 	done    map[string]bool // messages that are in c
+	taken   map[string]bool // names of anything
+	enums   enums
 }
 
 func (i *inference) build() *contract.Contract {
@@ -33,6 +35,7 @@ func (i *inference) build() *contract.Contract {
 		i.c.Package = packageName(i.c.Service)
 	}
 	taken := i.takenNames()
+	i.taken = taken
 	for _, e := range endpoints {
 		e.settle()
 		m := newMethod(e, i.before, taken)
@@ -43,6 +46,7 @@ func (i *inference) build() *contract.Contract {
 	}
 	i.plan()
 	i.nameClasses(taken)
+	i.nameEnums()
 	for _, m := range i.methods {
 		i.bind(m)
 	}
@@ -78,6 +82,9 @@ func (i *inference) takenNames() map[string]bool {
 		}
 		for _, e := range i.before.c.Enums {
 			taken[e.Name] = true
+			for _, v := range e.Values {
+				taken[v.Name] = true
+			}
 		}
 		for _, m := range i.before.c.Methods {
 			taken[m.Name] = true
@@ -102,6 +109,32 @@ func (i *inference) nameClasses(taken map[string]bool) {
 			c.name = contract.Unique(c.name, "", func(n string) bool { return taken[n] })
 		}
 		taken[c.name] = true
+	}
+}
+
+// nameEnums names the enums of JSON's members; those of parameters follow when
+// their fields are planned.
+func (i *inference) nameEnums() {
+	for _, c := range i.classes.all {
+		i.settleAll(c)
+	}
+	for _, b := range i.bodies {
+		if b.wrapper != nil && b.opaque == "" {
+			i.settleAll(b.wrapper)
+		}
+	}
+}
+
+func (i *inference) settleAll(c *class) {
+	above := c.name
+	if above == "" {
+		above = c.hint // around a whole body
+	}
+	for j := range c.fields {
+		if e := c.fields[j].typed.enum; e != nil {
+			e.above = above
+			i.settle(e)
+		}
 	}
 }
 
@@ -140,6 +173,8 @@ func (i *inference) addBelow(fields []planned) {
 			m.Doc = c.doc()
 			i.add(m)
 			i.addBelow(c.fields)
+		case p.typed.enum != nil:
+			i.addEnum(&p.typed.enum.made.Enum)
 		case c == nil && p.was != nil && !p.moved:
 			i.keepRef(p.was)
 		}
@@ -149,11 +184,7 @@ func (i *inference) addBelow(fields []planned) {
 // keepRef adds what a field of the earlier run refers to.
 func (i *inference) keepRef(f *contract.Field) {
 	if f.Type == contract.EnumType {
-		for _, e := range i.before.c.Enums {
-			if e.Name == f.Ref && !slices.ContainsFunc(i.c.Enums, func(o contract.Enum) bool { return o.Name == e.Name }) {
-				i.c.Enums = append(i.c.Enums, e)
-			}
-		}
+		i.keepEnum(f.Ref)
 	}
 	m := i.before.message(f.Ref)
 	if f.Type != contract.MessageType || m == nil || i.done[m.Name] {

@@ -131,7 +131,7 @@ func (s *texts) says() []string {
 // fewWords says that the strings look like a set of words: at least 20 of them,
 // each word seen five times in the mean, none only once.
 func (s *texts) fewWords() bool {
-	return !s.many && s.n >= 20 && len(s.words) > 0 && s.n >= 5*len(s.words) && s.once() == 0
+	return !s.many && s.n >= 20 && len(s.words) > 0 && len(s.words) <= mostWords && s.n >= 5*len(s.words) && s.once() == 0
 }
 
 // typeName is a type as the .proto file has it.
@@ -140,6 +140,8 @@ func typeName(t typed) string {
 	switch {
 	case t.child != nil && t.child.name != "":
 		name = t.child.name
+	case t.enum.name() != "":
+		name = t.enum.name()
 	}
 	switch {
 	case t.isMap:

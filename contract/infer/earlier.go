@@ -142,7 +142,7 @@ func join(was *contract.Field, now typed, s *shape) typed {
 	case now.typ == contract.Value && now.singular():
 		return now
 	case !now.singular():
-		now.typ, now.child = contract.Value, nil
+		now.typ, now.child, now.enum = contract.Value, nil, nil
 		return now
 	}
 	return anyValue

@@ -85,9 +85,10 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 	}
 	wilds := e.wildcards(path)
 	for i, v := range wilds {
-		e.path[i].see(v)
+		e.path[i].see(nil, v)
 	}
-	seeValues(&e.query, query)
+	b.around = stir(textHash(x.Request.Target) + stir(textHash(string(x.Request.Body))))
+	seeValues(&e.query, query, b)
 	request := e.body.see(x.Request.Header, x.Request.Body, b)
 	answer := a.see(x.Answer.Header, x.Answer.Body, b)
 	for name := range x.Answer.Header {
@@ -160,7 +161,7 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 		switch {
 		case i == at && !s.wild:
 			for range o.successes() {
-				e.path[wild].see(s.literal)
+				e.path[wild].see(nil, s.literal)
 			}
 			wild++
 		case s.wild:

@@ -20,7 +20,9 @@ type Options struct {
 	// Before is the contract of an earlier run: names and numbers stay as they
 	// are in it, and so do its package and its service. Nil: there is none.
 	Before *contract.Contract
-	Limits Limits
+	// KeepWords keeps strings what they are: none becomes an enum.
+	KeepWords bool
+	Limits    Limits
 
 	// opaque are bodies ("GetUser response") that are not looked into.
 	opaque map[string]bool
@@ -61,7 +63,7 @@ func Infer(entries iter.Seq2[*capture.Entry, error], o Options) (*contract.Contr
 		}
 		l.see(x)
 	}
-	i := &inference{o: o, log: l, before: newEarlier(o.Before), done: map[string]bool{}}
+	i := &inference{o: o, log: l, before: newEarlier(o.Before), done: map[string]bool{}, enums: enums{by: map[string]*madeEnum{}}}
 	c := i.build()
 	if len(c.Methods) == 0 {
 		return nil, l.nothing()

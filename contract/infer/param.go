@@ -13,14 +13,16 @@ type param struct {
 	text              texts
 }
 
-func (p *param) see(values ...string) {
+// see takes the values of one exchange, of which b knows which it is; nil: it
+// does not matter.
+func (p *param) see(b *bounds, values ...string) {
 	p.seen++
 	if len(values) > 1 {
 		p.repeated++
 	}
 	for _, v := range values {
 		p.n++
-		p.text.see(v)
+		p.text.see(v, b)
 		if i, ok := plainInt(v); ok {
 			if p.ints == 0 {
 				p.low, p.high = math.MaxInt64, math.MinInt64
@@ -60,7 +62,7 @@ type params struct {
 // maxParams bounds the names of an endpoint's query, and of its form.
 const maxParams = 64
 
-func (p *params) see(name string, values []string) {
+func (p *params) see(b *bounds, name string, values []string) {
 	q := p.by[name]
 	if q == nil {
 		if len(p.names) == maxParams || oddKey(name) {
@@ -70,7 +72,7 @@ func (p *params) see(name string, values []string) {
 		q = &param{}
 		p.add(name, q)
 	}
-	q.see(values...)
+	q.see(b, values...)
 }
 
 func (p *params) add(name string, q *param) {

@@ -53,14 +53,17 @@ const believed = 20
 
 // plan decides the class's fields. It gives the bodies whose numbers no field
 // can carry.
-func (c *class) plan(before *earlier) (broken []*body) {
-	was := before.message(c.before)
+func (c *class) plan(i *inference) (broken []*body) {
+	was := i.before.message(c.before)
 	c.fields = nil
 	for _, k := range c.shape.keys {
 		f := c.shape.fields[k]
 		p := planned{key: k, shape: f, typed: typeOf(f, c.children[k], c.clash[k]), was: fieldOf(was, k)}
 		if p.typed.typ == contract.Int32 && isIDName(k) {
 			p.typed.typ = contract.Int64
+		}
+		if in := inside(f, p.typed); in != nil {
+			p.typed = i.asEnum(p.typed, k, "", &in.text, p.was)
 		}
 		c.widen(&p)
 		for _, m := range c.members {
@@ -130,11 +133,11 @@ func (i *inference) plan() {
 		i.classify()
 		var broken []*body
 		for _, c := range i.classes.all {
-			broken = append(broken, c.plan(i.before)...)
+			broken = append(broken, c.plan(i)...)
 		}
 		for _, b := range i.bodies {
 			if b.wrapper != nil && b.opaque == "" {
-				broken = append(broken, b.wrapper.plan(i.before)...)
+				broken = append(broken, b.wrapper.plan(i)...)
 			}
 		}
 		if len(broken) == 0 {

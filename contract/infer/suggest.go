@@ -82,7 +82,15 @@ func (g *guesser) query(m *method) {
 		if f.optional && f.typed.singular() {
 			chosen = "optional " + chosen
 		}
-		g.add(label+f.http, chosen, "string", evidence)
+		against := "string"
+		switch {
+		case f.typed.enum != nil:
+			evidence += "; " + f.typed.enum.evidence(&p.text)
+		case f.typed.typ == contract.String && p.text.fewWords():
+			against = "enum"
+			evidence += "; " + (&planned{key: f.http, was: f.was}).doubt(&p.text)
+		}
+		g.add(label+f.http, chosen, against, evidence)
 	}
 	if more := m.e.query.more; more > 0 {
 		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", group(more), maxParams))

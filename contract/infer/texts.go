@@ -1,15 +1,17 @@
 package infer
 
 import (
+	"maps"
 	"net/mail"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	maxWords     = 16
+	maxWords     = 32
 	maxWordBytes = 32
 )
 
@@ -48,9 +50,12 @@ type texts struct {
 	// many or one was no word.
 	words map[string]int
 	many  bool
+	// objects are those in which the words were.
+	objects objects
 }
 
-func (s *texts) see(t string) {
+// see takes one string. b knows what is around it; nil: nothing is.
+func (s *texts) see(t string, b *bounds) {
 	for f := range s.is {
 		if s.is[f] == s.n && formatTests[f](t) {
 			s.is[f]++
@@ -61,7 +66,13 @@ func (s *texts) see(t string) {
 	}
 	s.longer = max(s.longer, len(t))
 	s.n++
-	s.word(t, 1)
+	kept := s.objects
+	if s.word(t, 1); !s.many {
+		s.objects.see(t, b)
+	} else if b != nil {
+		n, _, _ := kept.all()
+		b.objects -= n
+	}
 }
 
 func (s *texts) word(t string, n int) {
@@ -72,7 +83,7 @@ func (s *texts) word(t string, n int) {
 		s.words = map[string]int{}
 	}
 	if _, known := s.words[t]; !known && (!isWord(t) || len(s.words) == maxWords) {
-		s.words, s.many = nil, true
+		s.words, s.objects, s.many = nil, nil, true
 		return
 	}
 	s.words[t] += n
@@ -93,10 +104,18 @@ func (s *texts) absorb(o *texts) {
 	s.longer = max(s.longer, o.longer)
 	s.n += o.n
 	if o.many {
-		s.words, s.many = nil, true
+		s.words, s.objects, s.many = nil, nil, true
 	}
 	for w, n := range o.words {
 		s.word(w, n)
+	}
+	if s.many {
+		return
+	}
+	for w, set := range o.objects {
+		for _, object := range slices.Sorted(maps.Keys(set)) {
+			s.objects.add(w, object)
+		}
 	}
 }
 

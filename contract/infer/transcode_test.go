@@ -46,6 +46,19 @@ func TestTheGatewayGivesTheSameAnswers(t *testing.T) {
 	}
 }
 
+// wordsOf are a contract's words as whittle new writes them for the gateway.
+func wordsOf(c *contract.Contract) map[string]string {
+	out := map[string]string{}
+	for _, e := range c.Enums {
+		for _, v := range e.Values {
+			if v.JSON != "" {
+				out[v.Name] = v.JSON
+			}
+		}
+	}
+	return out
+}
+
 func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []byte {
 	t.Helper()
 	c := k.mapping.c
@@ -60,7 +73,7 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	a := m.HTTP.Answer
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
-		Answer: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status,
+		Answer: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status, Words: wordsOf(c),
 	})
 	if err != nil {
 		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())

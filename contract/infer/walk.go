@@ -88,7 +88,7 @@ func (g *guesser) field(path string, f *shape, p *planned, m *member) {
 	case in.number.n > 0:
 		g.number(path, chosen, in, p)
 	case in.text.n > 0:
-		g.text(path, chosen, in)
+		g.text(path, chosen, in, p)
 	case in.bools > 0:
 		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", group(in.bools)))
 	case p.typed.isMap:
@@ -121,21 +121,35 @@ func (g *guesser) number(path, chosen string, in *shape, p *planned) {
 	g.add(path, chosen, against, evidence)
 }
 
-func (g *guesser) text(path, chosen string, in *shape) {
+func (g *guesser) text(path, chosen string, in *shape, p *planned) {
 	t := &in.text
 	switch says := t.says(); {
+	case p.typed.enum != nil:
+		evidence := p.typed.enum.evidence(t)
+		if len(says) > 0 {
+			evidence = says[0] + "; " + evidence
+		}
+		g.add(path, chosen, "string", evidence)
 	case t.fewWords():
-		// Good and Turing: of words seen n times, the next one is new with
-		// about the share of those that were seen once; none was, so the bound
-		// is that of no event in n trials (3/n at 95 %).
-		g.add(path, chosen, "enum", fmt.Sprintf(
-			"%s; none of them was seen only once, so less than %s of further values should be others; an enum would lose such a one, a string does not",
-			says[0], contract.Percent(3/float64(t.n))))
+		g.add(path, chosen, "enum", says[0]+"; "+p.doubt(t))
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:
 		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", group(t.n), t.shortest, t.longer))
 	}
+}
+
+// doubt says why words that could be an enum are none.
+func (p *planned) doubt(t *texts) string {
+	why := t.doubt(p.key)
+	switch {
+	case why != "":
+	case p.was != nil:
+		why = "it was one before"
+	default:
+		why = "so it was asked for"
+	}
+	return why + ", so it stays a string"
 }
 
 // presence says how a field is left out, where it is.
