@@ -57,7 +57,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	progress := 0
 	c, err := Duel{
 		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
-		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: 3, MaxLate: time.Second},
+		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: 3, MaxLate: time.Minute},
 		OnProgress: func(p Progress) {
 			if p.Pairs != 12 || p.Done != progress {
 				t.Errorf("progress %+v", p)
@@ -121,7 +121,7 @@ func TestADuelOfAServerWithItself(t *testing.T) {
 	for seed := range uint64(3) {
 		c, err := Duel{
 			Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
-			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: seed + 1, MaxLate: time.Second},
+			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: seed + 1, MaxLate: time.Minute},
 		}.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ config: {phases: [{duration: 0.4, arrivalRate: 50, rampTo: 100}, {duration: 0.3,
 scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 	c, err := Duel{
 		Plan: p, A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
-		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second},
+		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 	defer cancel()
 	c, err := Duel{
 		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
-		Block: 3600 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second, Grace: 10 * time.Millisecond},
+		Block: 3600 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute, Grace: 10 * time.Millisecond},
 		OnProgress: func(p Progress) {
 			if p.Done == 0 {
 				cancel()
@@ -206,7 +206,7 @@ func TestADuelOfClosedUsers(t *testing.T) {
 	}
 	c, err := Duel{
 		Plan: p, A: Contender{Target: quick.URL}, B: Contender{Target: slow.URL},
-		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Second},
+		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
