@@ -39,10 +39,8 @@ func TestComplaintsAreBounded(t *testing.T) {
 }
 
 func TestADeadMonolithIsTold(t *testing.T) {
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
 	var log bytes.Buffer
-	g, err := New(Options{Monolith: whittle.Upstream{URL: dead.URL}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,13 +61,13 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 	t.Helper()
 	s := &stage{t: t, route: spec.Name}
 	at := func(h http.Handler) whittle.Upstream {
+		if h == nil {
+			return upstreamAt(nobody)
+		}
 		srv := httptest.NewUnstartedServer(h)
 		srv.Config.ErrorLog = quietLog
 		srv.Start()
 		t.Cleanup(srv.Close)
-		if h == nil {
-			srv.Close()
-		}
 		return upstreamAt(srv.URL)
 	}
 	if spec.Candidate == nil {

@@ -113,9 +113,7 @@ func FuzzStrict(f *testing.F) {
 // What follows a request to change protocols was not checked for framing, so a
 // connection on which the change did not come about is not used again.
 func TestFailedUpgradeEndsTheConnection(t *testing.T) {
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
-	g, err := New(Options{Monolith: whittle.Upstream{URL: dead.URL}})
+	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,14 +66,9 @@ config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 30}}
 scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
 
 func TestFailuresAreCountedByKind(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	patient := parsed(t, fivePlan)
 	for kind, url := range map[string]string{
-		report.ErrorConnect:     "http://" + closed.Addr().String(),
+		report.ErrorConnect:     "http://127.0.0.1:1", // nobody listens there
 		report.ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
 		report.ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
 		report.ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
