@@ -21,9 +21,13 @@ import (
 	"whittle/capture/journal"
 )
 
+// later says that the recording is over: from then on there are words that
+// nobody recorded, in requests and in answers.
+var later atomic.Bool
+
 // shop is a monolith of three endpoints: an order with members that may be
 // missing, null or lists, a path with a plain text, and a list whose ids and
-// times are new at each call.
+// times are new at each call. The first and the last have words of a set.
 func shop() http.Handler {
 	var ids atomic.Int64
 	reply := func(w http.ResponseWriter, status int, v any) {
@@ -36,7 +40,7 @@ func shop() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /quotes", func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
-			Customer string
+			Reference, Speed, Customer string
 			Items    []struct {
 				SKU   string
 				Count int
@@ -64,7 +68,7 @@ func shop() http.Handler {
 			lines = append(lines, line)
 			total += 250 * item.Count
 		}
-		answer := map[string]any{"customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
+		answer := map[string]any{"reference": q.Reference, "speed": q.Speed, "customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
 		if total > 1000 {
 			answer["shipping"] = "free"
 		}
@@ -84,10 +88,13 @@ func shop() http.Handler {
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-		list := []any{}
+		list, kinds := []any{}, []string{"open", "closed"}
+		if later.Load() {
+			kinds = append(kinds, "paused")
+		}
 		for i := range n {
 			list = append(list, map[string]any{
-				"id": ids.Add(1) + 1_000_000, "at": time.Now().UTC().Format(time.RFC3339Nano), "kind": []string{"open", "closed"}[i%2], "rank": i,
+				"id": ids.Add(1) + 1_000_000, "at": time.Now().UTC().Format(time.RFC3339Nano), "kind": kinds[i%len(kinds)], "rank": i,
 			})
 		}
 		reply(w, 200, list)
@@ -104,7 +111,11 @@ var shopRequests = map[string]func(i int) request{
 		name := []string{"ann", "bob", "charlotte", "", "dorothea"}[i%5]
 		items := []string{`[]`, `[{"sku":"a","count":1}]`, `[{"sku":"a","count":3,"note":"gift"},{"sku":"b","count":2,"note":null}]`, `[{"sku":"c","count":9},{"sku":"d","count":1},{"sku":"e","count":4}]`}[i%4]
 		coupon := []string{"", `,"coupon":"C` + strconv.Itoa(i%3) + `"`, `,"coupon":null`}[i%3]
-		return request{"POST", "/quotes", fmt.Sprintf(`{"customer":%q,"items":%s%s}`, name, items, coupon)}
+		speed := []string{"standard", "express"}[i%2]
+		if later.Load() && i%13 == 0 {
+			speed = "by balloon"
+		}
+		return request{"POST", "/quotes", fmt.Sprintf(`{"reference":"q-%d","speed":%q,"customer":%q,"items":%s%s}`, i, speed, name, items, coupon)}
 	},
 	"GET /greetings/{name}": func(i int) request {
 		return request{"GET", "/greetings/" + []string{"ann", "bob%20b", "%C3%A9va", "nobody", "user-" + strconv.Itoa(i*i%997)}[i%5] + []string{"", "?lang=de", "?lang=en"}[i%3], ""}

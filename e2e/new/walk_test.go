@@ -28,13 +28,13 @@ type made struct {
 	Tested    bool
 }
 
-// newProject records the monolith and makes a project of it, built and tested
-// by whittle itself.
-func newProject(t *testing.T, monolith string, next func(i int) request, args ...string) (dir string, m made) {
+// newProject records n exchanges with the monolith and makes a project of them,
+// built and tested by whittle itself.
+func newProject(t *testing.T, monolith string, n int, next func(i int) request, args ...string) (dir string, m made) {
 	t.Helper()
 	work := t.TempDir()
 	dir = filepath.Join(work, "carved")
-	record(t, monolith, filepath.Join(work, "recorded"), 400, next)
+	record(t, monolith, filepath.Join(work, "recorded"), n, next)
 	report := filepath.Join(work, "new.json")
 	said := run(t, work, 0, append([]string{whittled, "new", "recorded", "--to", "carved", "--monolith", monolith, "--json", report}, args...)...)
 	b, err := os.ReadFile(report)
@@ -60,9 +60,15 @@ var hurry = strings.NewReplacer(
 	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n",
 )
 
+// walked is what the gateway and the service say at the end of a walk.
+type walked struct {
+	routes           map[string]whittle.RouteStatus
+	service, metrics string
+}
+
 // walk runs the made service behind the gateway until the routes are live, or,
 // where it is not equivalent, refused, with users who know what is right.
-func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request, equivalent bool) {
+func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request, equivalent bool) walked {
 	t.Helper()
 	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
 	service := start(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
@@ -121,13 +127,20 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	}
 	defer users.Wait()
 	defer close(home)
+	out := walked{routes: map[string]whittle.RouteStatus{}}
 	for route := range routes {
-		await(t, client, gateway, service, route, equivalent)
+		out.routes[route] = await(t, client, gateway, service, route, equivalent)
 	}
+	a, err := ask(c, "http://"+service.admin, request{"GET", "/metrics", ""}, "operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.service, out.metrics = service.said.String(), string(a.Body)
+	return out
 }
 
 // await waits until a route's candidate has all users, or is refused.
-func await(t *testing.T, client *admin.Client, gateway, service *process, route string, equivalent bool) {
+func await(t *testing.T, client *admin.Client, gateway, service *process, route string, equivalent bool) whittle.RouteStatus {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -139,14 +152,14 @@ func await(t *testing.T, client *admin.Client, gateway, service *process, route 
 			t.Fatalf("%s: %v\n%s", route, err, gateway.said)
 		case !equivalent && r.Verdict.State == whittle.Different && r.Percent == 0:
 			t.Logf("%s is refused after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
-			return
+			return r
 		case !equivalent && r.Phase == whittle.PhaseLive:
 			t.Fatalf("%s is live: %s", route, r.Verdict.Summary)
 		case r.Phase == whittle.PhaseRolledBack || r.Verdict.State == whittle.Different:
 			t.Fatalf("%s: %s %s %+v\n%s\n%s", route, r.Phase, r.Verdict.Summary, r.Verdict.Findings, gateway.said, service.said)
 		case r.Phase == whittle.PhaseLive:
 			t.Logf("%s is live after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
-			return
+			return r
 		case time.Now().After(deadline):
 			t.Fatalf("%s is not live: %+v\n%s\n%s", route, r, gateway.said, service.said)
 		}
@@ -158,7 +171,7 @@ func await(t *testing.T, client *admin.Client, gateway, service *process, route 
 // nothing but its traffic.
 func TestCount(t *testing.T) {
 	monolith := countMonolith(t)
-	dir, m := newProject(t, monolith, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
+	dir, m := newProject(t, monolith, 400, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
 	for _, want := range []string{"package count.v1;", "service CountService {", "int64 "} {
 		if !strings.Contains(m.Proto, want) {
 			t.Errorf("the contract has no %q:\n%s", want, m.Proto)
@@ -175,7 +188,7 @@ func TestCount(t *testing.T) {
 // the published carve's mistake it is refused, mended it gets every user.
 func TestOwnLogic(t *testing.T) {
 	monolith := countMonolith(t)
-	dir, m := newProject(t, monolith, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
+	dir, m := newProject(t, monolith, 400, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
 	_, after, _ := strings.Cut(m.Proto, "message CountResponse {")
 	_, after, _ = strings.Cut(after, "int64 ")
 	field, _, _ := strings.Cut(after, " =")
@@ -225,10 +238,28 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 func TestShop(t *testing.T) {
 	monolith := shopMonolith(t)
 	all := []string{"POST /quotes", "GET /greetings/{name}", "GET /events"}
-	dir, m := newProject(t, monolith, func(i int) request { return shopRequests[all[i%3]](i / 3) }, "--safe", "POST /quotes",
+	dir, m := newProject(t, monolith, 1200, func(i int) request { return shopRequests[all[i%3]](i / 3) }, "--safe", "POST /quotes",
 		"--route", all[0], "--route", all[1], "--route", all[2])
 	if len(m.Methods) != 3 {
 		t.Errorf("endpoints: %+v", m.Methods)
 	}
-	walk(t, monolith, dir, shopRequests, true)
+	for _, want := range []string{
+		"  CreateQuoteSpeed speed = ", "  // \"express\"\n  CREATE_QUOTE_SPEED_EXPRESS = 1;\n  // \"standard\"\n  CREATE_QUOTE_SPEED_STANDARD = 2;",
+		"  EventKind kind = ", "EVENT_KIND_UNSPECIFIED = 0;\n  // \"closed\"\n  EVENT_KIND_CLOSED = 1;\n  // \"open\"\n  EVENT_KIND_OPEN = 2;\n}",
+	} {
+		if !strings.Contains(m.Proto, want) {
+			t.Errorf("the contract has no %q", want)
+		}
+	}
+	// Now come words that are in no enum. Users feel nothing of it, and the
+	// candidate gets them all.
+	later.Store(true)
+	defer later.Store(false)
+	said := walk(t, monolith, dir, shopRequests, true)
+	if said.routes["POST /quotes"].Ledger.Skipped[whittle.SkipUntranslated] == 0 {
+		t.Errorf("no request with a word of no enum was left to the monolith: %+v", said.routes["POST /quotes"].Ledger)
+	}
+	if !strings.Contains(said.metrics, `carved_delegated_total{endpoint="GET /events",outcome="verbatim"}`) || !strings.Contains(said.service, "is no value of EventKind") {
+		t.Errorf("the service does not say that an answer had a word of no enum:\n%s\n%s", said.service, said.metrics)
+	}
 }
