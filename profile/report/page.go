@@ -42,6 +42,11 @@ func (r *Report) tables() []chart.Table {
 		rows = append(rows, []string{s.Where(), percent(s.Share), cost(s.CPUPerRequest), short(s.Function)})
 	}
 	add("Lines of your own code, with all that they asked of libraries and runtime", []string{"line", "CPU", "per request", "in"}, rows)
+	rows = nil
+	for _, c := range r.SystemCalls {
+		rows = append(rows, []string{c.Call, percent(c.Share), cost(c.CPUPerRequest), c.By})
+	}
+	add("System calls, the runtime's own among them", []string{"call", "CPU", "per request", "by"}, rows)
 	list := func(all []Function) (rows [][]string) {
 		for _, f := range all {
 			own := ""

@@ -17,7 +17,11 @@ const Format = "whittle.profile/1"
 const (
 	hotRows  = 15
 	siteRows = 8
+	callRows = 8
 )
+
+// leastCall is the share below which a system call is not shown.
+const leastCall = 0.005
 
 // Report is what profiles of one service, taken over the same time, show.
 type Report struct {
@@ -38,6 +42,7 @@ type Report struct {
 	Sites         []Site        `json:"own_lines"`
 	Self          []Function    `json:"by_self"`
 	Total         []Function    `json:"by_total"`
+	SystemCalls   []SystemCall  `json:"system_calls,omitempty"`
 	Phases        []Phase       `json:"phases,omitempty"`
 	Others        []Other       `json:"other_kinds,omitempty"`
 	Smells        []smell.Smell `json:"smells"`
@@ -50,6 +55,15 @@ type Report struct {
 type Part struct {
 	Kind  string  `json:"kind"`
 	Share float64 `json:"share"`
+}
+
+// SystemCall is what the kernel did for one asker: a line of the service's own
+// code where one is on the stack, else a package.
+type SystemCall struct {
+	Call          string  `json:"call"` // "write, socket"
+	Share         float64 `json:"share"`
+	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	By            string  `json:"by"`
 }
 
 // Endpoint is what one endpoint's requests cost.
@@ -152,6 +166,7 @@ func (r *Report) describe(p *profile.Profile) {
 	for _, e := range p.ByEndpoint() {
 		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Requests, e.PerRequest / 1e6})
 	}
+	r.SystemCalls = systemCalls(p, r.Requests)
 	r.Sites = sites(p, r.Requests)
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
 	if n := samplesOf(p); n < 100 {
@@ -196,6 +211,24 @@ func sites(p *profile.Profile, requests int64) []Site {
 			site.Chain = append(site.Chain, frame(p, f))
 		}
 		out = append(out, site)
+	}
+	return out
+}
+
+func systemCalls(p *profile.Profile, requests int64) (out []SystemCall) {
+	for _, c := range p.SystemCalls() {
+		if len(out) == callRows || c.Share < leastCall {
+			break
+		}
+		call := SystemCall{Call: c.Name, Share: c.Share, CPUPerRequest: perRequest(c.Value, requests), By: c.For}
+		if c.On != "" {
+			call.Call += ", " + c.On
+		}
+		if c.By >= 0 {
+			f := frame(p, profile.Frame{Function: c.By, Line: c.Line})
+			call.By = short(f.Function) + ", " + f.Where()
+		}
+		out = append(out, call)
 	}
 	return out
 }

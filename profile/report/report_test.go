@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +158,40 @@ func TestAComparisonIsTold(t *testing.T) {
 	unknown.Requests = nil
 	if c := Compare(monolith(), unknown, nil); c.PerRequest || !strings.Contains(c.Sentence(), "a second before in Node.js") {
 		t.Errorf("without requests: %q", c.Sentence())
+	}
+}
+
+// TestSystemCallsAreNamed reads which ones a share is of, and whose.
+func TestSystemCallsAreNamed(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Duration: time.Second, Functions: []profile.Function{
+		{Name: "shop/api.send", File: "api/send.go"},
+		{Name: "syscall.write", Owner: profile.Standard, Category: profile.Syscall},
+		{Name: "syscall.read", Owner: profile.Standard, Category: profile.Syscall},
+		{Name: "net.(*conn).Read", Owner: profile.Standard},
+		{Name: "google.golang.org/grpc/transport.loop", Owner: profile.Library},
+		{Name: "runtime.futex", Owner: profile.System, Category: profile.Scheduling},
+	}}
+	add := func(ms int64, stack ...profile.Frame) {
+		p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: ms * 1e6, Objects: ms / 10, At: -1})
+	}
+	add(300, profile.Frame{Function: 1}, profile.Frame{Function: 0, Line: 7})
+	add(100, profile.Frame{Function: 2}, profile.Frame{Function: 3}, profile.Frame{Function: 4})
+	add(400, profile.Frame{Function: 0, Line: 8})
+	add(200, profile.Frame{Function: 5})
+	var text bytes.Buffer
+	r := New([]*profile.Profile{p})
+	if err := r.WriteSummary(&text); err != nil {
+		t.Fatal(err)
+	}
+	if want := "work 40 %, system calls 40 % (write 30 %, read 10 %), scheduling 20 %"; !strings.Contains(text.String(), want) {
+		t.Errorf("not among the words: %q\n%s", want, text.String())
+	}
+	want := []SystemCall{
+		{Call: "write", Share: 0.3, By: "api.send, api/send.go:7"},
+		{Call: "futex", Share: 0.2, By: "scheduler"},
+		{Call: "read, socket", Share: 0.1, By: "google.golang.org/grpc/transport"},
+	}
+	if !slices.Equal(r.SystemCalls, want) {
+		t.Errorf("%+v, want %+v", r.SystemCalls, want)
 	}
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -63,6 +65,9 @@ func (r *Report) WriteSummary(w io.Writer) error {
 		parts := make([]string, len(r.Parts))
 		for i, p := range r.Parts {
 			parts[i] = p.Kind + " " + percent(p.Share)
+			if p.Kind == profile.Syscall.String() {
+				parts[i] += r.calls()
+			}
 		}
 		fmt.Fprintf(&b, "%s\n", strings.Join(parts, ", "))
 	}
@@ -76,6 +81,30 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// calls names the dearest of the service's system calls, in brackets.
+func (r *Report) calls() string {
+	const most = 3
+	names, shares := []string{}, map[string]float64{}
+	for _, c := range r.cpu.SystemCalls() {
+		if c.Category != profile.Syscall {
+			continue
+		}
+		if _, ok := shares[c.Name]; !ok {
+			names = append(names, c.Name)
+		}
+		shares[c.Name] += c.Share
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b], shares[a]) })
+	var said []string
+	for _, name := range names[:min(most, len(names))] {
+		said = append(said, name+" "+percent(shares[name]))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(said, ", ") + ")"
 }
 
 func (r *Report) findings(b *strings.Builder) {
