@@ -41,7 +41,7 @@ func shop() http.Handler {
 	mux.HandleFunc("POST /quotes", func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
 			Reference, Speed, Customer string
-			Items    []struct {
+			Items                      []struct {
 				SKU   string
 				Count int
 				Note  *string

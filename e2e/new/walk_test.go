@@ -45,6 +45,7 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 		t.Fatalf("%+v, %v\n%s", m, err, said)
 	}
 	t.Logf("%s\n%s", said, m.Proto)
+	run(t, filepath.Join(dir, "clients", "node"), 0, "node", "--test")
 	for _, one := range m.Methods {
 		if one.Seen == 0 || one.Novelty < 0 || one.Novelty >= 1 {
 			t.Errorf("%s: seen %d times, novelty %g", one.Endpoint, one.Seen, one.Novelty)
