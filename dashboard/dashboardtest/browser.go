@@ -200,8 +200,16 @@ func (b *Tab) UntilText(text string) {
 func (b *Tab) Click(selector, text string) {
 	b.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll(%s)].find(e => e.textContent.trim().startsWith(%s))`, Quote(selector), Quote(text))
-	b.Until(find + ` !== undefined`)
-	b.JS(find + `.click()`)
+	for end := time.Now().Add(Patience); ; {
+		b.Until(find + ` !== undefined`)
+		// The page may be drawn anew in between.
+		if b.JS(`(e => { e?.click(); return !!e; })(`+find+`)`) == "true" {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("%s %q comes and goes", selector, text)
+		}
+	}
 }
 
 // Type puts a text into a field, as a person would.
