@@ -161,6 +161,10 @@ bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -
 story-count: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/story
 
+.PHONY: bench-drain
+bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, beside what they take without it
+	@go test ./e2e/ingest -run '^$$' -bench CatchUp -benchtime 1x -timeout 15m | grep -E '^(Benchmark|FAIL|ok|cpu)'
+
 .PHONY: audit-ingest
 audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
 	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'

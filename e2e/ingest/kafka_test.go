@@ -17,7 +17,7 @@ import (
 )
 
 // broker starts a real Apache Kafka, or says loudly that nothing was tested.
-func broker(t *testing.T) *kafkatest.Broker {
+func broker(t testing.TB) *kafkatest.Broker {
 	t.Helper()
 	if err := kafkatest.Missing(); err != nil {
 		t.Skipf("NOT TESTED against Apache Kafka: %v", err)
@@ -47,23 +47,31 @@ func run(t *testing.T, argv ...string) (string, error) {
 	return out.String(), err
 }
 
-// figure reads a metric without labels; -1 where it is not there.
-func (s *service) figure(name string) float64 {
+// figures reads metrics without labels, all at one moment.
+func (s *service) figures() map[string]float64 {
 	r, err := http.Get(s.admin + "/metrics")
 	if err != nil {
-		return -1
+		return nil
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return -1
+		return nil
 	}
+	all := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			if v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64); err == nil {
-				return v
-			}
+		name, rest, _ := strings.Cut(line, " ")
+		if v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64); err == nil {
+			all[name] = v
 		}
+	}
+	return all
+}
+
+// figure reads one; -1 where it is not there.
+func (s *service) figure(name string) float64 {
+	if v, ok := s.figures()[name]; ok {
+		return v
 	}
 	return -1
 }
@@ -127,6 +135,72 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 		}
 	}
 	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %d acknowledged, %d refused, %d doubled in the sink", len(l.kept), l.refused.Load(), doubled)
+}
+
+// TestDrainCatchesUp kills Kafka until there is a backlog, with producers that go
+// on all the time. From its return until the backlog is gone, three times as
+// many events reach it as come in.
+func TestDrainCatchesUp(t *testing.T) {
+	const backlog = 20_000
+	b := broker(t)
+	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
+		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "--kafka-create")
+	// stand is how many events are in the log, and how many of them are drained.
+	stand := func() (logged, drained float64) {
+		f := s.figures()
+		return f["ingest_log_records_total"], f["ingest_log_records_total"] - f["ingest_drain_lag_events"]
+	}
+	l := newLedger()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	for p := range 4 {
+		all.Go(func() { l.produce(ctx, func() string { return s.public }, 0, p) })
+	}
+	within(t, "the drain began", func() bool { _, drained := stand(); return drained > 100 })
+	b.Kill()
+	for n := range backlog / 500 {
+		batch(t, s, n, 500)
+	}
+	if err := b.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	logged, drained := stand()
+	if logged-drained < backlog {
+		t.Fatalf("%.0f events wait for a broker that is dead, of %d", logged-drained, backlog)
+	}
+	var nowLogged, nowDrained float64
+	within(t, "the drain caught up", func() bool {
+		nowLogged, nowDrained = stand()
+		if nowDrained == drained { // it has not begun
+			logged = nowLogged
+		}
+		return nowLogged-nowDrained < backlog/100
+	})
+	in, out := nowLogged-logged, nowDrained-drained
+	if in == 0 || out < 3*in {
+		t.Errorf("%.0f events came in while %.0f were drained", in, out)
+	}
+	t.Logf("AUDIT catching up with Kafka: %.0f events drained while %.0f came in", out, in)
+}
+
+// batch sends events of many users at once.
+func batch(t *testing.T, s *service, n, events int) {
+	t.Helper()
+	all := make([]string, events)
+	for i := range all {
+		all[i] = fmt.Sprintf(`{"type":"track","event":"e","userId":"user%d","messageId":"b%d-%d"}`, i, n, i)
+	}
+	r, err := http.Post(s.public+"/v1/batch", "application/json", strings.NewReader(`{"batch":[`+strings.Join(all, ",")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if said, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s %v", r.StatusCode, said, err)
+	}
 }
 
 // TestMoveToKafka moves an embedded log to Kafka, sends the move a -9 once

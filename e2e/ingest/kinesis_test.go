@@ -18,9 +18,8 @@ import (
 	"whittle/stream/kinesis/kinesistest"
 )
 
-// kinesisAPI starts an API with a stream, behind a proxy that can make it fail,
-// and gives the binary's environment for it.
-func kinesisAPI(t *testing.T, name string) *kinesistest.Proxy {
+// startKinesis starts an API with a stream, or says loudly that nothing was tested.
+func startKinesis(t testing.TB, name string, shards int) *kinesistest.API {
 	t.Helper()
 	api, err := kinesistest.Start(t.Context(), kinesistest.Options{})
 	if whittle.CodeOf(err) == whittle.Unsupported {
@@ -30,9 +29,17 @@ func kinesisAPI(t *testing.T, name string) *kinesistest.Proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Close() })
-	if err := api.CreateStream(t.Context(), name, 2); err != nil {
+	if err := api.CreateStream(t.Context(), name, shards); err != nil {
 		t.Fatal(err)
 	}
+	return api
+}
+
+// kinesisAPI starts an API with a stream, behind a proxy that can make it fail,
+// and gives the binary's environment for it.
+func kinesisAPI(t *testing.T, name string) *kinesistest.Proxy {
+	t.Helper()
+	api := startKinesis(t, name, 2)
 	proxy, err := kinesistest.NewProxy(t.Context(), api.URL, 1)
 	if err != nil {
 		t.Fatal(err)
