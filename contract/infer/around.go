@@ -1,5 +1,7 @@
 package infer
 
+import "strconv"
+
 // Counting values would take one thing that is answered again and again for
 // many: a list of the same ten orders, asked for a hundred times, says of ten
 // orders which states there are and not of a thousand. So a word's evidence is
@@ -49,19 +51,33 @@ func (o objects) all() (all int, rarest string, fewest int) {
 	return all, rarest, fewest
 }
 
-// around tells an object from others by the scalars that it has itself. With
-// fewer than two of them, which may be the word alone, it is told apart by what
-// lies around it, too.
+// around tells an object from others by the scalars that it has itself, but for
+// times: that of the answer would make another object of the same one each time.
+// With fewer than two scalars, of which one may be the word, it is told apart by
+// what lies around it, too.
 func around(v *value, outer uint64) uint64 {
 	h, scalars := uint64(len(v.keys)), 0
 	for i, k := range v.keys {
-		if in := &v.items[i]; in.kind == kindBool || in.kind == kindNumber || in.kind == kindText {
-			scalars++
-			h += stir(textHash(k) + stir(textHash(in.text)+uint64(in.kind)))
+		switch in := &v.items[i]; in.kind {
+		case kindBool, kindNumber, kindText:
+			if !in.moment(k) {
+				scalars++
+				h += stir(textHash(k) + stir(textHash(in.text)+uint64(in.kind)))
+			}
 		}
 	}
 	if scalars < 2 {
 		h += outer
 	}
 	return stir(h)
+}
+
+// moment says that a member is a time, or may be one: the same digits are an id
+// where they are called one.
+func (v *value) moment(key string) bool {
+	if v.kind == kindText {
+		return isTime(v.text)
+	}
+	f, err := strconv.ParseFloat(v.text, 64)
+	return v.kind == kindNumber && err == nil && isEpoch(f) && !isIDName(key)
 }

@@ -64,6 +64,16 @@ func TestWordsAreEnums(t *testing.T) {
 		{"a rare word, seen too seldom", orders(100, 10, rare(9)), "string lost was in 9 different objects"},
 		{"too few of them", orders(29, 10, cycle("state", states...)), "string they were in 290 different objects"},
 		{"the same orders again and again", slices.Repeat(orders(20, 10, cycle("state", states...)), 10), "string they were in 200 different objects"},
+		{"the same ones at other times", slices.Concat(orders(20, 10, func(i int) string {
+			return fmt.Sprintf(`"at":"2026-01-02T03:04:05.%03dZ",%s`, i, cycle("state", states...)(i))
+		}), orders(20, 10, func(i int) string {
+			return fmt.Sprintf(`"at":"2026-01-02T03:04:06.%03dZ",%s`, i, cycle("state", states...)(i))
+		})), "string they were in 200 different objects"},
+		{"the same ones at other milliseconds", slices.Concat(orders(20, 10, func(i int) string {
+			return fmt.Sprintf(`"at":%d,%s`, 1_763_776_000_000+i, cycle("state", states...)(i))
+		}), orders(20, 10, func(i int) string {
+			return fmt.Sprintf(`"at":%d,%s`, 1_763_777_000_000+i, cycle("state", states...)(i))
+		})), "string they were in 200 different objects"},
 		{"a constant", orders(40, 10, cycle("state", "open")), "string it may be a constant"},
 		{"numbered", orders(40, 10, cycle("state", "p1", "p2", "p3")), "string they are numbered"},
 		{"ids", orders(40, 10, cycle("state", "a7731", "b9112")), "string one of them looks like an id"},
