@@ -60,7 +60,7 @@ func (c *call) refused(no refusal) reply {
 	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
 	a := reply{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
 	s := rejected
-	if no.status == http.StatusTooManyRequests || no.status >= 500 {
+	if no.status == http.StatusTooManyRequests || no.status == http.StatusRequestTimeout || no.status >= 500 {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
 	}

@@ -14,12 +14,12 @@ const slowly = "the body came slowly, and others waited: come back later"
 
 // read takes the body in as it comes over the wire, within the bounds. It may be
 // cut off meanwhile.
-func (c *call) read(r *http.Request) *refusal {
+func (c *call) read(w http.ResponseWriter, r *http.Request) *refusal {
 	c.f.reading.sit(&c.inReading, r.RemoteAddr, c.reading, c.began)
 	if c.stranger {
 		c.f.strangers.sit(&c.asStranger, r.RemoteAddr, c.strange, c.began)
 	}
-	no := c.fill(r)
+	no := c.fill(w, r)
 	isCut := c.f.reading.rise(&c.inReading)
 	if c.stranger {
 		isCut = c.f.strangers.rise(&c.asStranger) || isCut
@@ -41,28 +41,29 @@ func (c *call) came(n int) {
 	}
 }
 
-func (c *call) fill(r *http.Request) *refusal {
+func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 	if n := int(r.ContentLength); n > 0 {
 		c.wire = slices.Grow(c.wire, n)[:n]
-		return badBody(c.fillWhole(r.Body))
+		return badBody(c.fillWhole(r.Body), n)
 	}
 	most := c.mostWire()
+	// Beyond it, net/http is told to leave the client time to read the answer:
+	// after a 100 Continue it would not by itself, and reset the connection.
+	body := http.MaxBytesReader(w, r.Body, int64(most))
 	for {
 		c.wire = slices.Grow(c.wire, chunk/2)
-		n, err := r.Body.Read(c.wire[len(c.wire):cap(c.wire)])
+		n, err := body.Read(c.wire[len(c.wire):cap(c.wire)])
 		c.wire = c.wire[:len(c.wire)+n]
 		c.came(len(c.wire))
 		switch {
-		case len(c.wire) > most:
-			return tooLarge(most)
 		case errors.Is(err, io.EOF) && len(c.wire) == 0:
 			return &refusal{http.StatusBadRequest, "the body is empty"}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return badBody(err)
+			return badBody(err, most)
 		}
-		if more := c.cost(min(len(c.wire)+chunk, most+1)) - c.reading; more > 0 {
+		if more := c.cost(min(len(c.wire)+chunk, most)) - c.reading; more > 0 {
 			if !c.grow(more) {
 				return &refusal{http.StatusTooManyRequests, busy}
 			}
@@ -101,9 +102,12 @@ func (c *call) grow(n int64) bool {
 }
 
 // badBody says what was wrong with a body that did not come in whole.
-func badBody(err error) *refusal {
+func badBody(err error, most int) *refusal {
 	if err == nil {
 		return nil
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(most)
 	}
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
 		return &refusal{http.StatusRequestTimeout, "the body took too long"}

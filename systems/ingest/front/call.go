@@ -115,11 +115,11 @@ type refusal struct {
 }
 
 // take does all of a request but the writing of its answer.
-func (c *call) take(r *http.Request) reply {
+func (c *call) take(w http.ResponseWriter, r *http.Request) reply {
 	if no := c.admit(r); no != nil {
 		return c.refused(*no)
 	}
-	if no := c.read(r); no != nil {
+	if no := c.read(w, r); no != nil {
 		return c.refused(*no)
 	}
 	if no := c.understand(r); no != nil {

@@ -203,7 +203,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer f.underWay.Add(-1)
 		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r)}
 		defer c.done()
-		c.reply(w, c.take(r))
+		c.reply(w, c.take(w, r))
 		c.answered = true
 	}
 }

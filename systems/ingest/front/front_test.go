@@ -197,6 +197,12 @@ func TestChunkedBodies(t *testing.T) {
 			t.Error("a chunked body was kept as another")
 		}
 	}
+	// After 100 Continue as well, and every time.
+	for range 20 {
+		if a := s.send("POST", "/import", noLength(5_000_000), "Expect: 100-continue"); a.code != 413 {
+			t.Errorf("5,000,000 bytes after 100 Continue: %d %s", a.code, a.text)
+		}
+	}
 	broken := "POST /import HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
 	if got := s.wire(broken); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
 		t.Errorf("a body that breaks off: %q", got)

@@ -272,7 +272,7 @@ func TestSlowBodies(t *testing.T) {
 	})
 	var both sync.WaitGroup
 	both.Go(func() {
-		if got := s.hang("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "Connection: close") {
+		if got := s.hang("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "Connection: close") || !strings.Contains(got, `"status":"unavailable"`) {
 			t.Errorf("a slow body: %q", got)
 		}
 	})
