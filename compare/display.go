@@ -74,7 +74,12 @@ func (d *display) sample(x *whittle.Exchange) whittle.Sample {
 	}
 }
 
+// answer is its body; where there is none, why not, which names no text of it
+// that is secret.
 func (d *display) answer(a whittle.Answer) string {
+	if a.Failure != whittle.NoFailure && a.Detail != "" {
+		return failureWord(&a) + ": " + snippet([]byte(d.kept(nil, a.Detail)), bodyShown)
+	}
 	size := len(a.Body)
 	if d != nil && d.redactor != nil {
 		d.redactor.Answer(&a)

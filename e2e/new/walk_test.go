@@ -264,3 +264,42 @@ func TestShop(t *testing.T) {
 		t.Errorf("the service does not say that an answer had a word of no enum:\n%s\n%s", said.service, said.metrics)
 	}
 }
+
+// TestOwnLogicWithoutAWord: logic that sets no word of an enum gives no answer
+// that could be taken for another one. The candidate is refused, and what is
+// said names the field.
+func TestOwnLogicWithoutAWord(t *testing.T) {
+	monolith := shopMonolith(t)
+	const route = "GET /events"
+	dir, m := newProject(t, monolith, 400, shopRequests[route], "--route", route, "--package", "events.v1", "--service", "EventsService")
+	if !strings.Contains(m.Proto, "  EventKind kind = ") {
+		t.Fatalf("there is no enum in\n%s", m.Proto)
+	}
+	const logic = `package service
+
+import (
+	"context"
+
+	eventsv1pb "carved/internal/gen/events/v1"
+)
+
+// ListEvents forgets a word.
+func (s *EventsService) ListEvents(ctx context.Context, in *eventsv1pb.ListEventsRequest) (*eventsv1pb.ListEventsResponse, error) {
+	out, err := s.delegateListEvents(ctx, in)
+	for i, e := range out.GetEvents() {
+		if i == 1 {
+			e.Kind = 0
+		}
+	}
+	return out, err
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "internal/service/listevents.go"), []byte(logic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := walk(t, monolith, dir, map[string]func(int) request{route: shopRequests[route]}, false)
+	findings := fmt.Sprintf("%+v", said.routes[route].Verdict.Findings)
+	if !strings.Contains(findings, "events.v1.Event.kind is EVENT_KIND_UNSPECIFIED, which no word of JSON stands for") {
+		t.Errorf("what is said does not name the field: %s", findings)
+	}
+}

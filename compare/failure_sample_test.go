@@ -1,0 +1,33 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// TestAFailureIsShownWithItsReason: the sample of an answer that never came says
+// why, without what is secret.
+func TestAFailureIsShownWithItsReason(t *testing.T) {
+	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		j.Observe(&whittle.Exchange{
+			Request:   whittle.Request{Method: "GET", Target: "/orders"},
+			Monolith:  whittle.Answer{Status: 200, Body: []byte(`{"state":"open"}`)},
+			Candidate: whittle.Answer{Failure: whittle.FailedMalform, Detail: "twirp: shop.v1.Order.state is 7, which no word of JSON stands for"},
+		})
+	}
+	for _, f := range j.Verdict().Findings {
+		if f.Kind == whittle.FoundFailure && len(f.Samples) > 0 {
+			if s := f.Samples[0]; !strings.HasPrefix(s.Candidate, "no answer (malformed): twirp: shop.v1.Order.state is 7") || s.Monolith != `{"state":"open"}` {
+				t.Errorf("%+v", s)
+			}
+			return
+		}
+	}
+	t.Errorf("no finding has a sample: %+v", j.Verdict())
+}
