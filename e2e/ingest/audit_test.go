@@ -310,8 +310,8 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 // 503 and a time to come back, before anything is lost; what was acknowledged
 // is there; and the service is not ready, but alive.
 func TestAFullDisk(t *testing.T) {
-	data := t.TempDir()
 	const room = 192 << 20 // some segments, which are allocated before they are filled
+	data := quietDisk(t, room)
 	s := serve(t, data, "--reserve", fmt.Sprint(freeOf(t, data)-room))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()

@@ -1,9 +1,25 @@
 package ingest
 
 import (
+	"os"
 	"syscall"
 	"testing"
 )
+
+// quietDisk gives a folder where so many bytes are free and hardly anybody else
+// writes or deletes meanwhile: in memory, where there is enough of it.
+func quietDisk(t *testing.T, room int64) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "whittle-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if freeOf(t, dir) < 2*room {
+		return t.TempDir()
+	}
+	return dir
+}
 
 // freeOf gives the bytes that are free where a folder is.
 func freeOf(t *testing.T, dir string) int64 {

@@ -11,6 +11,10 @@ import (
 // cors answers browsers that ask whether a page may see the answer. Events are
 // taken from any page that has a write key: this is about reading answers and
 // sending the headers that make a preflight.
+//
+// Browsers send a beacon with credentials, and one of JSON after a preflight
+// that has to allow them and to name the origin, for which "*" does not stand.
+// There is nothing here that a credential of the browser's would open.
 type cors struct {
 	any     bool
 	origins map[string]bool
@@ -33,31 +37,25 @@ func newCORS(origins []string) (cors, error) {
 }
 
 var (
-	anyOrigin = []string{"*"}
-	varyOn    = []string{"Origin"}
-	exposed   = []string{"Retry-After, X-Request-Id"}
-	methods   = []string{"POST"}
-	headers   = []string{"Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id"}
-	aDay      = []string{"86400"}
+	yes     = []string{"true"}
+	varyOn  = []string{"Origin"}
+	exposed = []string{"Retry-After, X-Request-Id"}
+	methods = []string{"POST"}
+	headers = []string{"Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id"}
+	aDay    = []string{"86400"}
 )
 
 // mark adds what lets the page behind the request read the answer.
 func (c cors) mark(h, request http.Header) {
-	if !c.any {
+	origin := request["Origin"]
+	if !c.any || len(origin) > 0 {
 		h["Vary"] = varyOn
 	}
-	origin := request["Origin"]
-	if len(origin) == 0 {
+	if len(origin) == 0 || !c.any && !c.origins[origin[0]] {
 		return
 	}
-	switch {
-	case c.any:
-		h["Access-Control-Allow-Origin"] = anyOrigin
-	case c.origins[origin[0]]:
-		h["Access-Control-Allow-Origin"] = origin[:1]
-	default:
-		return
-	}
+	h["Access-Control-Allow-Origin"] = origin[:1]
+	h["Access-Control-Allow-Credentials"] = yes
 	h["Access-Control-Expose-Headers"] = exposed
 }
 

@@ -330,16 +330,17 @@ func TestKeysFile(t *testing.T) {
 func TestCORS(t *testing.T) {
 	s := serve(t, nil)
 	a := s.send("OPTIONS", "/v1/batch", nil, "Origin: https://a.example", "Access-Control-Request-Method: POST")
-	if a.code != 204 || a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
+	if a.code != 204 || a.header.Get("Access-Control-Allow-Origin") != "https://a.example" ||
+		a.header.Get("Access-Control-Allow-Credentials") != "true" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("preflight: %d %v", a.code, a.header)
 	}
-	if a := s.post("/v1/track", track, "Origin: https://a.example"); a.header.Get("Access-Control-Allow-Origin") != "*" {
+	if a := s.post("/v1/track", track, "Origin: https://a.example"); a.header.Get("Access-Control-Allow-Origin") != "https://a.example" {
 		t.Errorf("post: %v", a.header)
 	}
 	only := serve(t, func(o *Options) { o.Origins = []string{"https://a.example"} })
 	for origin, want := range map[string]string{"https://a.example": "https://a.example", "https://b.example": "", "null": ""} {
 		pre := only.send("OPTIONS", "/v1/t", nil, "Origin: "+origin, "Access-Control-Request-Method: POST")
-		if pre.code != 204 || pre.header.Get("Access-Control-Allow-Origin") != want || (pre.header.Get("Access-Control-Allow-Methods") != "") != (want != "") {
+		if pre.code != 204 || pre.header.Get("Access-Control-Allow-Origin") != want || (pre.header.Get("Access-Control-Allow-Methods") != "") != (want != "") || (pre.header.Get("Access-Control-Allow-Credentials") != "") != (want != "") {
 			t.Errorf("preflight from %s: %v", origin, pre.header)
 		}
 		if a := only.post("/v1/t", track, "Origin: "+origin); a.code != 200 || a.header.Get("Access-Control-Allow-Origin") != want || a.header.Get("Vary") != "Origin" {
