@@ -18,7 +18,11 @@ const (
 // chunk is by how much the room for a body of unknown length grows.
 const chunk = 32 << 10
 
-const busy = "too much is under way: come back later"
+// crowd sends the call away for want of room in memory.
+func (c *call) crowd() *refusal {
+	c.crowded = true
+	return &refusal{http.StatusTooManyRequests, "too much is under way: come back later"}
+}
 
 // admit decides what can be decided before the body is read, and takes the
 // body's part of what may be in memory.
@@ -48,7 +52,7 @@ func (c *call) admit(r *http.Request) *refusal {
 		return no
 	}
 	if !c.enter(r, c.cost(int(need))) {
-		return &refusal{http.StatusTooManyRequests, busy}
+		return c.crowd()
 	}
 	c.hold(need)
 	c.equip()

@@ -45,14 +45,22 @@ const (
 // is missing by the rate at which room comes.
 func (f *Front) retryAfter(need int64) int {
 	room := f.o.Stream.Room()
-	missing := float64(need + slack + f.held.Load() - room.Free)
+	return seconds(need+slack+f.held.Load()-room.Free, room.Rate)
+}
+
+// retryCrowd is the same for room in memory, for which others wait as well.
+func (f *Front) retryCrowd(need int64) int {
+	return seconds(need+f.reading.waited()+f.strangers.waited(), f.throughput.rate(f.o.Now()))
+}
+
+func seconds(missing int64, rate float64) int {
 	switch {
-	case room.Rate <= 0:
+	case rate <= 0:
 		return retryUnknown
 	case missing <= 0:
 		return retryLeast
 	}
-	return int(max(retryLeast, min(retryMost, math.Ceil(missing/room.Rate))))
+	return int(max(retryLeast, min(retryMost, math.Ceil(float64(missing)/rate))))
 }
 
 // refused is the answer to a request of which nothing was kept.
@@ -63,6 +71,9 @@ func (c *call) refused(no refusal) reply {
 	if no.status == http.StatusTooManyRequests || no.status == http.StatusRequestTimeout || no.status >= 500 {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
+		if c.crowded {
+			a.retry = c.f.retryCrowd(c.cost(int(c.need)))
+		}
 	}
 	c.out = appendRefusal(nil, s, no.reason, c.id)
 	return a

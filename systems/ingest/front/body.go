@@ -27,6 +27,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request) *refusal {
 	}
 	if isCut {
 		c.f.metrics.cut.Inc()
+		c.crowded = true
 		c.last = true // nothing can be read from the connection any more
 		return &refusal{http.StatusTooManyRequests, slowly}
 	}
@@ -65,7 +66,7 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		}
 		if more := c.cost(min(len(c.wire)+chunk, most)) - c.reading; more > 0 {
 			if !c.grow(more) {
-				return &refusal{http.StatusTooManyRequests, busy}
+				return c.crowd()
 			}
 			c.hold(int64(len(c.wire) + chunk))
 		}

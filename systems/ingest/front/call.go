@@ -35,6 +35,7 @@ type call struct {
 	// wait to be let in have none.
 	*scratch
 	answered bool         // the handler came to its end
+	crowded  bool         // there was no room for it in memory
 	last     bool         // no other request can come over the connection
 	items    []event.Item // the parser's, or raw
 	out      []byte       // the answer's body
@@ -83,6 +84,7 @@ func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identi
 // has returned; where it panicked, nobody knows who has it.
 func (c *call) done() {
 	if c.reading > 0 {
+		c.f.throughput.done.Add(c.reading)
 		c.f.reading.free.Release(c.reading)
 	}
 	c.known()
@@ -135,7 +137,7 @@ func (c *call) take(w http.ResponseWriter, r *http.Request) reply {
 // would lie idle for longer than it took to write.
 func (c *call) understand(r *http.Request) *refusal {
 	if !c.work(c.cost(c.mostContent())) {
-		return &refusal{http.StatusTooManyRequests, busy}
+		return c.crowd()
 	}
 	if !c.isSmall() {
 		c.f.cores <- struct{}{}
@@ -183,7 +185,7 @@ func (c *call) reserveRecords(counted int) *refusal {
 		return nil
 	}
 	if !c.f.working.TryAcquire(extra) {
-		return &refusal{http.StatusTooManyRequests, busy}
+		return c.crowd()
 	}
 	c.working += extra
 	return nil

@@ -131,6 +131,7 @@ type Front struct {
 	// held is the bytes on their way to the stream, which it does not know of
 	// yet; underWay is the requests.
 	held, underWay atomic.Int64
+	throughput     throughput
 	complaint      complaint
 	patience       patience
 }
@@ -217,8 +218,9 @@ var (
 // or why not.
 func (f *Front) Ready() error {
 	room := f.o.Stream.Room()
-	if room.Err == nil && room.Free < int64(f.o.Limits.Import) {
-		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", room.Free, f.o.Limits.Import)
+	largest := max(f.limits.Import, f.limits.Event.Event)
+	if room.Err == nil && room.Free < int64(largest) {
+		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", room.Free, largest)
 	}
 	return room.Err
 }

@@ -66,6 +66,13 @@ func (in *intake) want(n int64) {
 	in.wanted += n
 }
 
+// waited is how many bytes others wait for.
+func (in *intake) waited() int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.wanted
+}
+
 // giveWay cuts off as many of the slow as others want room for.
 func (in *intake) giveWay() {
 	in.mu.Lock()

@@ -354,6 +354,34 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestRetryAfterACrowd has bodies be done with at a known rate while others wait
+// for room in memory.
+func TestRetryAfterACrowd(t *testing.T) {
+	now := time.Unix(1000, 0)
+	f, err := New(Options{Stream: newDouble(), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(what string, after time.Duration, done, waiting, need int64, want int) {
+		t.Helper()
+		now = now.Add(after)
+		f.throughput.done.Add(done)
+		f.reading.want(waiting)
+		defer f.reading.want(-waiting)
+		if got := f.retryCrowd(need); got != want {
+			t.Errorf("%s: %d s, want %d", what, got, want)
+		}
+	}
+	step("nothing is known", 0, 1e6, 0, 1e6, retryUnknown)
+	step("not yet", reckonLeast/2, 1e6, 0, 1e6, retryUnknown)
+	step("a megabyte a second", reckonLeast/2, 0, 0, 1e6, 1)
+	step("others wait", reckonLeast, 1e6, 5e6, 1e6, 6)
+	step("in between it stays", reckonLeast/4, 0, 5e6, 1e6, 6)
+	step("nothing moves", reckonLeast, 0, 5e6, 1e6, retryUnknown)
+	step("slowly", 2*reckonLeast, 2e4, 5e6, 1e6, retryMost)
+	step("long ago", 2*reckonMost, 1e9, 0, 1e6, retryUnknown)
+}
+
 // TestAcceptedIsKept is the promise: whatever is sent from many connections,
 // over a stream that fails at random, every event that was answered accepted is
 // in the stream exactly once, byte for byte, with the id and at the position
