@@ -419,7 +419,7 @@ func TestPluginsLeaveTheirMark(t *testing.T) {
 config:
   plugins: {expect: {expectDefault200: true, outputFormat: silent}, publish-metrics: [{type: x}], apdex: {threshold: 60000}}
 scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: false, expect: {statusCode: 302}}}, {get: {url: /broken}}]}]`)
-	r := run(t, once(p), Options{Target: d.URL})
+	r := run(t, once(p), Options{Target: d.URL, MaxLate: time.Minute})
 	if r.Errors[report.ErrorExpectation] != 1 || whittle.CodeOf(r.Err()) != whittle.FallsShort {
 		t.Errorf("%v, %v", r.Errors, r.Err())
 	}
