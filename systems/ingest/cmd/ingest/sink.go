@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
+	"os"
 	"time"
 
 	"whittle"
@@ -91,6 +93,36 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return opened(kafka.Open(ctx, o))
+}
+
+// describe names a stream as an operator would.
+func (f *streamFlags) describe() string {
+	switch f.Sink {
+	case "kafka":
+		return fmt.Sprintf("kafka:%v/%s", f.KafkaBrokers, f.KafkaTopic)
+	case "kinesis":
+		return fmt.Sprintf("kinesis:%s%s/%s", f.KinesisEndpoint, f.KinesisRegion, f.KinesisStream)
+	case "nats":
+		return fmt.Sprintf("nats:%s%s", f.NatsURL, f.NatsStream)
+	}
+	return "embedded:" + f.Data
+}
+
+// isSame reports whether two sets of flags name one stream, as far as names
+// tell; a folder has many.
+func (f *streamFlags) isSame(other *streamFlags) bool {
+	if f.describe() == other.describe() {
+		return true
+	}
+	if f.Sink != "embedded" || other.Sink != "embedded" {
+		return false
+	}
+	a, err := os.Stat(f.Data)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(other.Data)
+	return err == nil && os.SameFile(a, b)
 }
 
 func missing(flag, variables string) error {

@@ -28,7 +28,7 @@ Examples:
 
 // Run moves and proves.
 func (v *moveVerb) Run(ctx context.Context, s streams) error {
-	if v.describe() == v.To.describe() {
+	if v.isSame(&v.To) {
 		return whittle.Errorf(whittle.Invalid, "the --to flags name the stream that is to be moved").
 			WithHint("for example --to-sink kafka --to-kafka-brokers localhost:9092")
 	}
@@ -61,19 +61,6 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 	}
 	tellMoved(s, moved, time.Since(begun))
 	return err
-}
-
-// describe names a stream as an operator would.
-func (f *streamFlags) describe() string {
-	switch f.Sink {
-	case "kafka":
-		return fmt.Sprintf("kafka:%v/%s", f.KafkaBrokers, f.KafkaTopic)
-	case "kinesis":
-		return fmt.Sprintf("kinesis:%s%s/%s", f.KinesisEndpoint, f.KinesisRegion, f.KinesisStream)
-	case "nats":
-		return fmt.Sprintf("nats:%s%s", f.NatsURL, f.NatsStream)
-	}
-	return "embedded:" + f.Data
 }
 
 func tellProgress(s streams, p relay.Progress) {

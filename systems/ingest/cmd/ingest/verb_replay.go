@@ -45,6 +45,10 @@ type rejection struct {
 
 // Run sends until the end.
 func (v *replayVerb) Run(ctx context.Context, s streams) error {
+	if v.URL == "" && v.isSame(&v.To) {
+		return whittle.Errorf(whittle.Invalid, "the --to flags name the stream that is to be replayed: every event would be in it twice").
+			WithHint("say where to: --url http://localhost:3000/import, or for example --to-sink kafka --to-kafka-brokers localhost:9092")
+	}
 	src, err := v.openForReading(ctx)
 	if err != nil {
 		return err
