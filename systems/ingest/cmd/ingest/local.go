@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"whittle"
 	"whittle/stream"
 	"whittle/stream/embedded"
 )
@@ -30,7 +33,12 @@ func (f *streamFlags) openForReading(ctx context.Context) (stream.Stream, error)
 	if f.Sink != "embedded" {
 		return f.openSink(ctx)
 	}
-	return opened(embedded.Open(f.Data, embedded.Options{ReadOnly: true}))
+	log, err := embedded.Open(f.Data, embedded.Options{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, whittle.Errorf(whittle.NotFound, "there is no log in %s", f.Data).
+			WithHint("name the server's folder by --data, or another stream by --sink; with --log-first DIR the log is in DIR/log")
+	}
+	return opened(log, err)
 }
 
 // open opens what replay and move write to.
