@@ -151,7 +151,7 @@ type asking struct {
 	rescuable bool
 
 	ctx    context.Context //nolint:containedctx // asking is one call, and lives as long
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	stops  []func() bool
 	held   *holder
 	// watched says that the monolith is to be asked as well, later.
@@ -172,7 +172,7 @@ type asking struct {
 // begin sets the bounds within which an answer can still be given up.
 func (c *asking) begin() {
 	rt := c.rt
-	c.ctx, c.cancel = context.WithCancelCause(c.user.r.Context())
+	c.ctx, c.cancel = context.WithCancel(c.user.r.Context())
 	c.held = &holder{w: c.user.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
 	if c.user.r.ProtoMajor == 2 {
 		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
@@ -180,8 +180,8 @@ func (c *asking) begin() {
 	if c.rescuable {
 		giveUp := func(why error) func() {
 			return func() {
-				if c.held.giveUp() {
-					c.cancel(why)
+				if c.held.giveUp(why) {
+					c.cancel()
 				}
 			}
 		}
@@ -199,7 +199,7 @@ func (c *asking) end() {
 	for _, stop := range c.stops {
 		stop()
 	}
-	c.cancel(nil)
+	c.cancel()
 	c.held.drop()
 }
 
@@ -253,8 +253,9 @@ func (c *asking) call(out *whittle.Request) {
 // judge says what the candidate did, and tells the breaker.
 func (c *asking) judge() {
 	res := &c.res
-	if why := context.Cause(c.ctx); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
-		// It was not the user who went.
+	if why := c.held.givenUp(); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
+		// It was not the user who went. (The call may not even be canceled yet: what
+		// outgrows the bound just then meets a holder that takes no more.)
 		res.failure, res.detail, res.abort = whittle.FailedTimeout, why.Error(), false
 	}
 	res.side = whittle.Candidate

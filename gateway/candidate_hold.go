@@ -30,8 +30,8 @@ type holder struct {
 	mu sync.Mutex // guards the following
 	// through says that everything goes on to w at once.
 	through bool
-	gone    bool // given up: nothing may be written any more
-	began   bool // something has been written to w
+	why     error // why it was given up: nothing may be written any more; nil: it was not
+	began   bool  // something has been written to w
 }
 
 func (h *holder) passes() bool {
@@ -49,24 +49,31 @@ func (h *holder) committed() bool {
 
 // giveUp ends an answer of which nothing has been written; false: it is too
 // late for that.
-func (h *holder) giveUp() bool {
+func (h *holder) giveUp(why error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.through {
 		return false
 	}
-	h.gone = true
+	h.why = why
 	return true
+}
+
+// givenUp gives why the answer was given up, nil where it was not.
+func (h *holder) givenUp() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why
 }
 
 // commit lets everything through from now on; false: it has been given up.
 func (h *holder) commit() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.gone {
+	if h.why == nil {
 		h.through, h.began = true, true
 	}
-	return !h.gone
+	return h.why == nil
 }
 
 // Header implements http.ResponseWriter.
@@ -127,7 +134,7 @@ func (h *holder) SetWriteDeadline(t time.Time) error {
 // release writes the head and what is held of the body.
 func (h *holder) release() error {
 	if !h.commit() {
-		return errLetDown
+		return h.givenUp()
 	}
 	return h.emit()
 }
@@ -144,7 +151,7 @@ func (h *holder) emit() error {
 func (h *holder) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.gone, h.through, h.began = false, true, true
+	h.why, h.through, h.began = nil, true, true
 }
 
 // bound sets the stall's deadline and gives what lifts it.

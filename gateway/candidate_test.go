@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -446,7 +447,7 @@ func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
 		_, _ = h.Write([]byte("0123456789"))
 		var gaveUp bool
 		var wg sync.WaitGroup
-		wg.Go(func() { gaveUp = h.giveUp() })
+		wg.Go(func() { gaveUp = h.giveUp(errPatience) })
 		_, err := h.Write([]byte("more"))
 		wg.Wait()
 		if gaveUp != (err != nil) || gaveUp != (rec.b.Len() == 0) {
@@ -466,12 +467,43 @@ func TestAWholeAnswerIsNotGivenUp(t *testing.T) {
 	h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
 	h.WriteHeader(200)
 	_, _ = h.Write([]byte("all of it"))
-	if !h.giveUp() {
+	if !h.giveUp(errLetDown) {
 		t.Fatal("the answer could not be given up")
 	}
 	h.finish()
 	if !h.committed() || rec.b.String() != "all of it" {
 		t.Errorf("committed %v, written %q", h.committed(), rec.b.String())
+	}
+}
+
+// An answer is given up a moment before its call is canceled, and may outgrow
+// what is held in between: its user has not gone, and gets the monolith's.
+func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
+	spec := everything()
+	s := open(t, spec, says(200, "monolith"), says(200, strings.Repeat("x", 4*int(spec.Mirror.MaxBody))))
+	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
+	rt := s.g.table.Load().routes["/work"]
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
+	v := newVisit(rt, r)
+	rt.book.open(&v.ticket)
+	defer v.leave()
+	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
+	if !ok {
+		t.Fatal("not admitted")
+	}
+	c := asking{rt: rt, v: v, user: user{w: w, r: r}, leave: leave, rescuable: true}
+	c.begin()
+	defer c.end()
+	c.held.giveUp(errPatience)
+	c.pass()
+	c.judge()
+	if c.first.Failure != whittle.FailedTimeout || !c.rescues() {
+		t.Fatalf("the candidate's outcome is %+v, the result %+v", c.first, c.res)
+	}
+	rt.rescue(&c)
+	c.account()
+	if w.Code != 200 || w.Body.String() != "monolith" || c.res.abort {
+		t.Errorf("the user got %d %.40q, aborted %v", w.Code, w.Body, c.res.abort)
 	}
 }
 
