@@ -180,9 +180,10 @@ func TestCorrectionByBucketsIsTheSame(t *testing.T) {
 
 func TestAClosedReportCarriesTheCorrection(t *testing.T) {
 	t.Parallel()
-	srv := newFrozenServer(100*time.Millisecond, 400*time.Millisecond)
+	// Long beside the users' pace, on a busy machine, too.
+	srv := newFrozenServer(100*time.Millisecond, 2*time.Second)
 	defer srv.Close()
-	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 1500 * time.Millisecond})
+	p := users(t, "{get: {url: /}}, {think: 0.01}", plan.Closed{Users: 2, Duration: 5 * time.Second})
 	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
 	if r.Latency.Corrected == nil || len(r.Paces) != 1 {
 		t.Fatalf("no corrected view: %+v", r.Paces)
