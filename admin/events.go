@@ -31,10 +31,37 @@ const (
 // the others, Partial, have those that changed. To be small, a route in it has
 // its findings without samples and the last decision of its time line only.
 type Update struct {
-	Version string                `json:"version"`
-	At      time.Time             `json:"at"`
-	Partial bool                  `json:"partial"`
-	Routes  []whittle.RouteStatus `json:"routes"`
+	Version string         `json:"version"`
+	At      time.Time      `json:"at"`
+	Partial bool           `json:"partial"`
+	Routes  []UpdatedRoute `json:"routes"`
+}
+
+// UpdatedRoute is a route in an update.
+type UpdatedRoute struct {
+	whittle.RouteStatus
+	Found Found `json:"found"`
+}
+
+// Found counts all of a route's findings.
+type Found struct {
+	Total int `json:"total"`
+	// Shown are decided and not declared as intended, Intended declared.
+	Shown    int `json:"shown"`
+	Intended int `json:"intended"`
+}
+
+func count(all []whittle.Finding) Found {
+	n := Found{Total: len(all)}
+	for i := range all {
+		switch {
+		case all[i].Expected != "":
+			n.Intended++
+		case all[i].Decided:
+			n.Shown++
+		}
+	}
+	return n
 }
 
 // board is the latest picture of all routes, made at most once an eventEvery
@@ -71,8 +98,9 @@ func (b *board) look(now time.Time, status func() []whittle.RouteStatus) []poste
 }
 
 // brief leaves out what only a route's own page shows.
-func brief(s whittle.RouteStatus) whittle.RouteStatus {
+func brief(s whittle.RouteStatus) UpdatedRoute {
 	const findings = 5
+	found := count(s.Verdict.Findings)
 	short := make([]whittle.Finding, 0, findings)
 	for _, f := range s.Verdict.Findings {
 		if len(short) == findings {
@@ -83,7 +111,7 @@ func brief(s whittle.RouteStatus) whittle.RouteStatus {
 	}
 	s.Verdict.Findings = short
 	s.Timeline = s.Timeline[max(0, len(s.Timeline)-1):]
-	return s
+	return UpdatedRoute{s, found}
 }
 
 // events streams what changes until the page goes away or whittle ends.

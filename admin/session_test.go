@@ -159,10 +159,19 @@ func TestAPageIsTold(t *testing.T) {
 		t.Errorf("an update carries samples: %+v", f)
 	}
 
-	l.change(func(d *desk) { d.routes[1].Verdict.Compared = 7 })
+	l.change(func(d *desk) {
+		d.routes[1].Verdict.Compared = 7
+		d.routes[1].Verdict.Findings = nil
+		for i := range 30 {
+			d.routes[1].Verdict.Findings = append(d.routes[1].Verdict.Findings, whittle.Finding{Decided: i >= 10, Expected: strings.Repeat("known", i%2)})
+		}
+	})
 	second := r.next(t)
 	if !second.Partial || len(second.Routes) != 1 || second.Routes[0].Verdict.Compared != 7 {
 		t.Errorf("second: %+v", second)
+	}
+	if r := second.Routes[0]; r.Found != (admin.Found{Total: 30, Shown: 10, Intended: 15}) || len(r.Verdict.Findings) != 5 {
+		t.Errorf("of 30 findings %d are sent and %+v counted", len(r.Verdict.Findings), r.Found)
 	}
 
 	l.change(func(d *desk) { d.routes = d.routes[:2] })

@@ -73,10 +73,10 @@ func TestContrast(t *testing.T) {
 func TestWidths(t *testing.T) {
 	g := varied(t)
 	b := open(t, g, "")
-	for _, width := range []int64{360, 390, 768, 1024, 1240, 1280} {
+	for _, width := range []int64{360, 390, 768, 1024, 1259, 1260, 1280} {
 		b.Size(width, 740)
 		everywhere(b, g, func(place string) {
-			wide := fmt.Sprintf(`[document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > %d && !e.closest('.scroll, .chips, .unseen, pre') && !(innerWidth < 1240 && e.closest('thead'))).map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`, width+1)
+			wide := fmt.Sprintf(`[document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > %d && !e.closest('.scroll, .chips, .unseen, pre') && !(innerWidth < 1260 && e.closest('thead'))).map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`, width+1)
 			if got := b.JS(wide); got != strconv.FormatInt(width, 10) {
 				t.Errorf("%s is wider than %d pixels: %s", place, width, got)
 			}

@@ -21,7 +21,7 @@ func TestShots(t *testing.T) {
 		for _, size := range []struct {
 			name          string
 			width, height int64
-		}{{"wide", 1280, 900}, {"narrow", 390, 844}, {"middle", 1024, 800}} {
+		}{{"wide", 1280, 900}, {"narrow", 360, 800}, {"middle", 768, 1024}} {
 			b.Size(size.width, size.height)
 			shoot := func(name string) { b.Shoot(scheme + "-" + size.name + "-" + name) }
 			b.Go(g.url + "#/")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -29,6 +31,8 @@ const Patience = time.Minute
 type Tab struct {
 	t   testing.TB
 	ctx context.Context //nolint:containedctx // the browser's own life
+
+	width, height int64 // as Size made it; 0: as it was opened
 
 	mu       sync.Mutex // guards the following
 	expected []string
@@ -227,6 +231,7 @@ func (b *Tab) Key(key string) {
 // Size makes the window so large, a phone where it is narrow.
 func (b *Tab) Size(width, height int64) {
 	b.t.Helper()
+	b.width, b.height = width, height
 	var options []chromedp.EmulateViewportOption
 	if width < 500 {
 		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
@@ -243,6 +248,28 @@ func (b *Tab) Prefer(feature, value string) {
 		})
 		return chromedp.Void{}, err
 	})
+}
+
+// Spent gives what the page's main thread has spent so far, in ms of its own
+// processor time: on scripts, and on everything.
+func (b *Tab) Spent() (script, all float64) {
+	b.t.Helper()
+	b.Do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		if _, err := cdp.Call(ctx, t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+			return chromedp.Void{}, err
+		}
+		got, err := cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
+		for _, m := range got.Metrics {
+			switch m.Name {
+			case "ScriptDuration":
+				script = m.Value * 1000
+			case "TaskDuration":
+				all = m.Value * 1000
+			}
+		}
+		return chromedp.Void{}, err
+	})
+	return script, all
 }
 
 // Picture is the window as a PNG.
@@ -263,7 +290,20 @@ func (b *Tab) Shoot(name string) {
 	if dir == "" {
 		return
 	}
-	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	// What is out of sight is not laid out before it comes into it, so the
+	// window is made as long as the page.
+	width, height := b.width, b.height
+	if width == 0 {
+		width, height = 1280, 900
+	}
+	long, err := strconv.ParseInt(b.JS(`document.documentElement.scrollHeight`), 10, 64)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.Size(width, max(height, long))
+	defer b.Size(width, height)
+	b.JS(`new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(seen, 100))))`)
+	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600)
 	}

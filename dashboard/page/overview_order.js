@@ -1,6 +1,8 @@
 // Which routes the overview shows, and in which order. Pure.
 const bad = r => r.guards.some(g => g.breached);
-const found = r => r.evidence.findings.filter(f => f.decided && !f.expected).length;
+
+// shown is how many findings count against the candidate.
+export const shown = r => r.found.shown;
 
 // attention is how urgently somebody should look, 0 first.
 export function attention(r) {
@@ -35,7 +37,7 @@ export const sorts = {
   name: { label: 'Name', by: () => 0 },
   share: { label: 'Share', by: r => r.share_bp, down: true },
   verdict: { label: 'Verdict', by: r => verdictRank.indexOf(r.evidence.verdict) },
-  findings: { label: 'Findings', by: found, down: true },
+  findings: { label: 'Findings', by: shown, down: true },
   requests: { label: 'Requests per second', by: traffic, down: true },
   errors: { label: 'Candidate’s errors', by: r => r.candidate.errors, down: true },
   p99: { label: 'Candidate’s p99', by: r => r.candidate.p99_ms, down: true },

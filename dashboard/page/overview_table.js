@@ -1,7 +1,9 @@
-import { html, useMemo } from './dom.js';
-import { basis, count, digits, percent, rate, visible } from './format.js';
+import { html, useMemo, useRef } from './dom.js';
+import { basis, count, digits, percent, plural, rate, visible } from './format.js';
 import { LedgerLine } from './ledger.js';
+import { shown } from './overview_order.js';
 import { routeHref } from './router.js';
+import { useTurn } from './turns.js';
 import { Name, Phase, Side, Verdict } from './words.js';
 
 // pairs are the figures that both sides have, always the monolith's first.
@@ -43,11 +45,12 @@ function Head({ by, sort, reverse, onSort, rows, pair, title, children }) {
     : children}</th>`;
 }
 
-// Row is drawn again only when its route has changed: the same element is the
-// sign to leave it alone.
-function Row({ route: r }) {
+// Row is drawn again only when its route has changed, and in its turn: the same
+// element is the sign to leave it alone.
+function Row({ route }) {
+  const at = useRef(null), r = useTurn(route, at);
   const silent = !asked(r.monolith) && !asked(r.candidate);
-  return useMemo(() => html`<tr role="row" class=${silent ? 'silent' : ''}>
+  return useMemo(() => html`<tr role="row" ref=${at} class=${silent ? 'silent' : ''}>
     <th role="rowheader" scope="row" class="name"><a href=${routeHref(r.route)} title=${visible(r.route)}><${Name} of=${r.route} /></a><span class="next" title=${r.next}>${r.next}</span></th>
     <td role="cell" class="share"><span class="share-line"><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span>${basis(r.share_bp)}</span><${Phase} route=${r} /></td>
     <td role="cell" class="verdict-cell"><${Verdict} state=${r.evidence.verdict} /><${Grounds} route=${r} /></td>
@@ -56,15 +59,12 @@ function Row({ route: r }) {
   </tr>`, [r]);
 }
 
-// sent is how many findings of a route the live status has at most.
-const sent = 5;
-
 // Grounds says in few words what to look at.
 function Grounds({ route: r }) {
   const breached = r.guards.filter(g => g.breached).map(g => g.name);
-  const found = r.evidence.findings.filter(f => f.decided && !f.expected).length;
+  const found = shown(r);
   if (breached.length) return html`<span class="grounds bad">guard: ${breached.join(', ')}</span>`;
-  if (found) return html`<span class="grounds bad">${found === sent ? `${found} or more` : found} ${found === 1 ? 'finding' : 'findings'}</span>`;
+  if (found) return html`<span class="grounds bad">${plural(found, 'finding')}</span>`;
   if (r.evidence.verdict === 'UNDECIDED' && r.evidence.more_needed > 0) return html`<span class="grounds">${count(r.evidence.more_needed)} more needed</span>`;
   return null;
 }

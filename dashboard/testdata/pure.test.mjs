@@ -88,14 +88,15 @@ test('figures', () => {
 });
 
 test('routes in order', () => {
-  const route = (name, part) => ({ route: name, phase: 'shadow', share_bp: 0, guards: [], evidence: { verdict: 'UNDECIDED', findings: [], compared: 0 }, monolith: { per_second: 0 }, candidate: { per_second: 0 }, ...part });
+  const route = (name, part) => ({ route: name, phase: 'shadow', share_bp: 0, guards: [], evidence: { verdict: 'UNDECIDED', findings: [], compared: 0 }, found: { total: 0, shown: 0, intended: 0 }, monolith: { per_second: 0 }, candidate: { per_second: 0 }, ...part });
   const list = [route('GET /b'), route('GET /a'), route('GET /off', { phase: 'off' }), route('POST /c', { phase: 'rolled_back' }),
-    route('GET /d', { evidence: { verdict: 'DIFFERENT', findings: [], compared: 9 } }), route('GET /e', { phase: 'shift', share_bp: 100, guards: [{ breached: true }] })];
+    route('GET /d', { found: { total: 9, shown: 8, intended: 1 }, evidence: { verdict: 'DIFFERENT', findings: [], compared: 9 } }), route('GET /e', { phase: 'shift', share_bp: 100, guards: [{ breached: true }] })];
   const names = chosen => arrange(list, { filter: 'all', search: '', sort: 'attention', reverse: false, ...chosen });
   assert.deepEqual(names({}), ['GET /e', 'POST /c', 'GET /d', 'GET /a', 'GET /b', 'GET /off']);
   assert.deepEqual(names({ sort: 'name', reverse: true }), ['POST /c', 'GET /off', 'GET /e', 'GET /d', 'GET /b', 'GET /a']);
   assert.equal(names({ sort: 'share' })[0], 'GET /e');
   assert.equal(names({ sort: 'share', reverse: true }).at(-1), 'GET /e');
+  assert.equal(names({ sort: 'findings' })[0], 'GET /d');
   assert.deepEqual(names({ search: 'get  /E' }), ['GET /e']);
   assert.deepEqual(names({ filter: 'attention' }), ['GET /e', 'POST /c', 'GET /d']);
   assert.equal(attention(list[0]), 3);
