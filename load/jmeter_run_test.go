@@ -315,15 +315,15 @@ func TestSerialGroupsFollowEachOther(t *testing.T) {
 
 func TestDelayAndDurationBoundAGroup(t *testing.T) {
 	srv := newAsked(t, nil)
-	scheduled := func(loops int) string {
+	scheduled := func(loops int, duration string) string {
 		return strings.Replace(threads(2, loops, get("/", `<ConstantTimer>`+prop("ConstantTimer.delay", "20")+`</ConstantTimer><hashTree/>`)), "<elementProp",
-			prop("ThreadGroup.scheduler", "true")+prop("ThreadGroup.duration", "0.3")+prop("ThreadGroup.delay", "0.1")+"<elementProp", 1)
+			prop("ThreadGroup.scheduler", "true")+prop("ThreadGroup.duration", duration)+prop("ThreadGroup.delay", "0.1")+"<elementProp", 1)
 	}
-	r := runJMX(t, jmx(scheduled(-1)), nil, Options{Target: srv.URL})
-	if r.Seconds < .4 || r.Requests == 0 || r.Early || r.Failed != 0 {
+	r := runJMX(t, jmx(scheduled(-1, "1")), nil, Options{Target: srv.URL})
+	if r.Seconds < 1.1 || r.Requests == 0 || r.Early || r.Failed != 0 {
 		t.Errorf("%v s, %d requests, early %v", r.Seconds, r.Requests, r.Early)
 	}
-	if r := runJMX(t, jmx(scheduled(1)), nil, Options{Target: srv.URL}); r.Requests != 2 || r.Seconds < .12 {
+	if r := runJMX(t, jmx(scheduled(1, "60")), nil, Options{Target: srv.URL}); r.Requests != 2 || r.Seconds < .12 {
 		t.Errorf("%v s, %d requests", r.Seconds, r.Requests)
 	}
 }
