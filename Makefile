@@ -142,7 +142,7 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 	@go run ./bench/count
 
 .PHONY: bench-gateway
-bench-gateway: build ## pass-through and shadowing beside nginx, HAProxy, Envoy, Caddy
+bench-gateway: build ## pass-through, shadowing and recording beside nginx, HAProxy, Envoy, Caddy
 	@go run ./bench/gateway
 
 .PHONY: bench-load

@@ -1,6 +1,6 @@
 // Gateway compares what passing a request on costs: through whittle and through
 // the proxies that are installed, in turn, for several rounds; and what a user
-// waits for 100 % shadowing with comparison.
+// waits for 100 % shadowing with comparison, and for recording of everything.
 package main
 
 import (

@@ -16,6 +16,7 @@ const (
 	direct      = "direct"
 	ours        = "whittle"
 	oursShadow  = "whittle-shadow"
+	oursRecord  = "whittle-record"
 	cpuMetric   = "cpu_per_request"
 	pacedMetric = "paced_p50"
 )
@@ -51,7 +52,7 @@ func passThrough(ctx context.Context, t *table.T, conclude adder, s settings, wr
 			x.Stop()
 		}
 	}()
-	w, err := startWhittle(ctx, s, ours, up.Addr, "")
+	w, err := startWhittle(ctx, s, ours, up.Addr, setup{})
 	if err != nil {
 		return err
 	}

@@ -171,15 +171,26 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 
 func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 
-// startWhittle runs the real binary. candidate empty: everything passes
-// through. Otherwise every request is mirrored there and compared.
-func startWhittle(ctx context.Context, s settings, name, upstream, candidate string) (*server.Server, error) {
+// setup is what whittle does beside passing everything on. The zero value:
+// nothing.
+type setup struct {
+	// candidate gets every request as well, and is compared.
+	candidate string
+	// log is the folder into which every exchange is recorded.
+	log string
+}
+
+// startWhittle runs the real binary.
+func startWhittle(ctx context.Context, s settings, name, upstream string, with setup) (*server.Server, error) {
 	config := filepath.Join(s.folder, name+".yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: off\nmonolith: http://%s\nstate: %s\nlog: {level: error}\n",
 		upstream, filepath.Join(s.folder, name+".db"))
-	if candidate != "" {
+	if with.log != "" {
+		text += fmt.Sprintf("record: {dir: %s, sample: 100%%}\n", with.log)
+	}
+	if with.candidate != "" {
 		text += fmt.Sprintf("routes:\n  - match: GET /api/small\n    candidate: http://%s\n    compare: json\n"+
-			"    mirror: {sample: 100%%, repeat_every: 0, shed_above: off}\n    rollout: {auto: false}\n", candidate)
+			"    mirror: {sample: 100%%, repeat_every: 0, shed_above: off}\n    rollout: {auto: false}\n", with.candidate)
 	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of whittle: %w", err)

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"whittle/bench/server"
 	"whittle/bench/table"
+	"whittle/capture/journal"
 )
 
 // shadow measures what a user waits when every request is also sent to a
 // candidate and compared: one connection, paced well below saturation, in
-// turn with the same gateway without it and with no gateway.
+// turn with the same gateway without it, with no gateway, and with one that
+// records every request instead.
 func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	monolith, err := server.Start(ctx, nil, server.Self(), upstreamRole)
 	if err != nil {
@@ -24,17 +27,23 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 		return err
 	}
 	defer candidate.Stop()
-	pass, err := startWhittle(ctx, s, "pass", monolith.Addr, "")
+	pass, err := startWhittle(ctx, s, "pass", monolith.Addr, setup{})
 	if err != nil {
 		return err
 	}
 	defer pass.Stop()
-	mirror, err := startWhittle(ctx, s, "mirror", monolith.Addr, candidate.Addr)
+	mirror, err := startWhittle(ctx, s, "mirror", monolith.Addr, setup{candidate: candidate.Addr})
 	if err != nil {
 		return err
 	}
 	defer mirror.Stop()
-	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}}
+	log := filepath.Join(s.folder, "recorded")
+	record, err := startWhittle(ctx, s, "record", monolith.Addr, setup{log: log})
+	if err != nil {
+		return err
+	}
+	defer record.Stop()
+	subjects := []subject{{direct, monolith}, {ours, pass}, {oursShadow, mirror}, {oursRecord, record}}
 	all := table.Rounds{}
 	for round := range s.rounds + 1 {
 		for _, x := range subjects {
@@ -46,10 +55,29 @@ func shadow(ctx context.Context, t *table.T, conclude adder, s settings) error {
 	if err := mirrored(ctx, candidate.Addr, len(all[[2]string{oursShadow, pacedMetric}]), s); err != nil {
 		return err
 	}
+	record.Stop() // which writes what waits
+	if err := recorded(ctx, log, len(all[[2]string{oursRecord, pacedMetric}]), s); err != nil {
+		return err
+	}
 	concludeMedians(conclude, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", "paced_" + cpuMetric: "us"})
 	conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")
 	conclude(oursShadow, pacedMetric+"_added_by_shadow", all.Difference(pacedMetric, oursShadow, ours), "us")
 	conclude(oursShadow, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursShadow, ours), "x")
+	conclude(oursRecord, pacedMetric+"_added_by_recording", all.Difference(pacedMetric, oursRecord, ours), "us")
+	conclude(oursRecord, "paced_"+cpuMetric+"_to_whittle", all.Ratio("paced_"+cpuMetric, oursRecord, ours), "x")
+	return nil
+}
+
+// recorded makes sure, as mirrored does, that nearly every request is in the
+// log.
+func recorded(ctx context.Context, log string, rounds int, s settings) error {
+	l, err := journal.List(ctx, log)
+	if err != nil {
+		return fmt.Errorf("look at what was recorded: %w", err)
+	}
+	if sent := float64(rounds*s.rate) * s.duration.Seconds(); float64(l.Entries) < 0.95*sent {
+		return fmt.Errorf("%d of %.0f requests were recorded: the figures would not be of recording", l.Entries, sent)
+	}
 	return nil
 }
 
