@@ -73,14 +73,14 @@ func TestADurationEndsTheUsers(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	for _, flow := range []string{"{get: {url: /}}", "{get: {url: /}}, {think: 3600}"} {
-		p := users(t, flow, plan.Closed{Users: 3, Duration: 300 * time.Millisecond})
+		p := users(t, flow, plan.Closed{Users: 3, Duration: time.Second})
 		r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
-		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < .3 || r.Users != (report.Users{Planned: 3, Started: 3, Finished: 3}) {
+		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < 1 || r.Users != (report.Users{Planned: 3, Started: 3, Finished: 3}) {
 			t.Errorf("%s: early %v, %d requests, %d completed in %v s, %+v", flow, r.Early, r.Requests, r.Completed, r.Seconds, r.Users)
 		}
 	}
 	// Whoever would start after the end does not.
-	p := users(t, "{get: {url: /}}, {think: 3600}", plan.Closed{Users: 10, Ramp: time.Hour, Duration: 50 * time.Millisecond})
+	p := users(t, "{get: {url: /}}, {think: 3600}", plan.Closed{Users: 10, Ramp: time.Hour, Duration: time.Second})
 	if r := run(t, p, Options{Target: srv.URL}); r.Users.Started != 1 || r.Early {
 		t.Errorf("%+v, early %v", r.Users, r.Early)
 	}

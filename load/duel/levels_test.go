@@ -22,7 +22,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	seen := map[string]bool{}
 	r, err := Levels{
 		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL}, B: Contender{Target: quick.URL},
-		Users: []int{1, 5}, Runs: 3, Closed: plan.Closed{Duration: 150 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
+		Users: []int{1, 5}, Runs: 3, Closed: plan.Closed{Duration: 400 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
 		OnProgress: func(run string, _ report.Progress) { seen[run] = true },
 	}.Run(t.Context())
 	if err != nil {
