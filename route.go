@@ -90,6 +90,14 @@ type RPC struct {
 	// Strict refuses requests that name what the message has no field for, so
 	// that the monolith answers them. False: such names are left out.
 	Strict bool
+	// Lossless refuses requests that the message cannot hold: written as a
+	// request again it would be another one, with a zero where nothing stood or
+	// nothing where null stood. For candidates that ask the monolith themselves;
+	// it includes Strict.
+	Lossless bool
+	// AskedNulls and AskedAbsent are as Nulls and Absent are, of the request's
+	// body, as such a candidate writes it.
+	AskedNulls, AskedAbsent []string
 	// Content is what a request's body is. Empty: JSON.
 	Content BodyContent
 	// Body names the field that is the whole body: JSON that is no object, or

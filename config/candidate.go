@@ -137,5 +137,15 @@ func (r *reader) request(o *object, rpc *whittle.RPC) {
 	unknown := ""
 	o.oneOf("unknown", &unknown, "leave out", "refuse")
 	rpc.Strict = unknown == "refuse"
+	loss := ""
+	o.oneOf("loss", &loss, "allow", "refuse")
+	rpc.Lossless = loss == "refuse"
+	o.texts("nulls", "[$.owner.phone]", &rpc.AskedNulls, jsonPath)
+	o.texts("absent", "[$.tags]", &rpc.AskedAbsent, jsonPath)
+	for _, key := range []string{"nulls", "absent"} {
+		if at, given := r.where[o.sub(key)]; given && !rpc.Lossless {
+			r.fail(at, o.sub(key), "has no effect without loss: refuse")
+		}
+	}
 	o.done()
 }

@@ -142,6 +142,9 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	if rpc.Strict {
 		line(b, "unknown", "requests with names that the message has no field for are the monolith's")
 	}
+	if rpc.Lossless {
+		line(b, "loss", "requests that the message cannot hold as they are are the monolith's")
+	}
 	answer := "JSON"
 	switch {
 	case rpc.Template != "":

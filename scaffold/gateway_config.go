@@ -76,7 +76,8 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	}
 	// What the contract has no field for would not reach the monolith through
 	// the service.
-	b.WriteString("      request:\n" + s.String() + "        unknown: refuse\n")
+	b.WriteString("      request:\n" + s.String() + "        unknown: refuse\n        loss: refuse\n")
+	writeUnset(b, &m.HTTP.Body.Unset)
 }
 
 func (v *view) response(b *strings.Builder, m *method) {
@@ -97,15 +98,19 @@ func (v *view) response(b *strings.Builder, m *method) {
 	if a.Status != 0 && a.Status != 200 {
 		fmt.Fprintf(b, "        status: %d\n", a.Status)
 	}
+	writeUnset(b, &a.Unset)
+	b.WriteString("        failures: verbatim\n")
+}
+
+func writeUnset(b *strings.Builder, u *contract.Unset) {
 	for _, l := range []struct {
 		key   string
 		paths []string
-	}{{"nulls", a.Unset.Nulls}, {"absent", a.Unset.Omits}} {
+	}{{"nulls", u.Nulls}, {"absent", u.Omits}} {
 		if len(l.paths) > 0 {
 			fmt.Fprintf(b, "        %s: [%s]\n", l.key, quotedAll(l.paths))
 		}
 	}
-	b.WriteString("        failures: verbatim\n")
 }
 
 // promises are what the gateway may do and what it holds the service to.

@@ -34,7 +34,7 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 	for _, want := range []string{
 		`- match: "POST /send:"` + "\n",
 		"        query:\n          \"Null\": \"null\"\n",
-		"        form:\n          \"b c\": \"b_c\"\n        unknown: refuse\n",
+		"        form:\n          \"b c\": \"b_c\"\n        unknown: refuse\n        loss: refuse\n",
 		`template: '{{""}}'`,
 		`template: "\u007f\u0085 $${HOME} {{\"{{\"}} \n# {{.null}}"` + "\n",
 	} {

@@ -10,7 +10,7 @@ import (
 )
 
 // absence says what stands in JSON for a field that is unset or empty, as a
-// tree over the answer's fields. Nil: the rules of the package's documentation.
+// tree over the body's fields. Nil: the rules of the package's documentation.
 type absence struct {
 	null   bool
 	absent bool
@@ -27,10 +27,10 @@ func (a *absence) at(f protoreflect.FieldDescriptor) *absence {
 func (a *absence) isNull() bool   { return a != nil && a.null }
 func (a *absence) isAbsent() bool { return a != nil && a.absent }
 
-// newAbsence reads the paths of both kinds from the root of the answer's JSON:
-// the message, or the field that is the whole body.
-func newAbsence(rpc *whittle.RPC, out protoreflect.MessageDescriptor, whole protoreflect.FieldDescriptor) (*absence, error) {
-	if len(rpc.Nulls) == 0 && len(rpc.Absent) == 0 {
+// newAbsence reads the paths of both kinds from the root of a body's JSON: the
+// message, or the field that is the whole body. at is "request" or "response".
+func newAbsence(nulls, absent []string, at string, md protoreflect.MessageDescriptor, whole protoreflect.FieldDescriptor) (*absence, error) {
+	if len(nulls) == 0 && len(absent) == 0 {
 		return nil, nil
 	}
 	root := &absence{}
@@ -39,14 +39,14 @@ func newAbsence(rpc *whittle.RPC, out protoreflect.MessageDescriptor, whole prot
 		paths []string
 		set   func(*absence)
 	}{
-		{"nulls", rpc.Nulls, func(a *absence) { a.null = true }},
-		{"absent", rpc.Absent, func(a *absence) { a.absent = true }},
+		{"nulls", nulls, func(a *absence) { a.null = true }},
+		{"absent", absent, func(a *absence) { a.absent = true }},
 	} {
 		for i, path := range kind.paths {
-			node, err := root.walk(path, out, whole)
+			node, err := root.walk(path, md, whole)
 			if err != nil {
 				return nil, whittle.Errorf(whittle.Invalid, "path %q: %w", path, err).
-					WithField(fmt.Sprintf("candidate.response.%s[%d]", kind.name, i))
+					WithField(fmt.Sprintf("candidate.%s.%s[%d]", at, kind.name, i))
 			}
 			kind.set(node)
 		}

@@ -15,6 +15,7 @@ import (
 type flat struct {
 	fields map[string]flatField // by proto name and by JSON name
 	strict bool                 // leave messages with unknown fields to protojson
+	needed uint64               // bits of fields without which a message is left to protojson
 }
 
 type flatField struct {
@@ -25,7 +26,7 @@ type flatField struct {
 }
 
 // newFlat gives nil where the message has fields of other kinds.
-func newFlat(md protoreflect.MessageDescriptor, strict bool) *flat {
+func newFlat(md protoreflect.MessageDescriptor, strict, lossless bool) *flat {
 	fields := md.Fields()
 	if fields.Len() > 64 || md.FullName().Parent() == "google.protobuf" {
 		return nil
@@ -44,8 +45,13 @@ func newFlat(md protoreflect.MessageDescriptor, strict bool) *flat {
 			return nil
 		}
 		field := flatField{fd.Number(), fd.Kind(), fd.HasPresence(), 1 << i}
-		f.fields[string(fd.Name())] = field
 		f.fields[fd.JSONName()] = field
+		switch {
+		case !lossless:
+			f.fields[string(fd.Name())] = field
+		case !field.presence:
+			f.needed |= field.bit
+		}
 	}
 	return f
 }
@@ -59,7 +65,7 @@ func (f *flat) encode(body []byte, free int) ([]byte, bool) {
 		return nil, false
 	}
 	if s.sign('}') {
-		return out, s.end()
+		return out, s.end() && f.needed == 0
 	}
 	var seen uint64
 	for {
@@ -82,7 +88,7 @@ func (f *flat) encode(body []byte, free int) ([]byte, bool) {
 			return nil, false
 		case s.sign(','):
 		case s.sign('}'):
-			return out, s.end()
+			return out, s.end() && seen&f.needed == f.needed
 		default:
 			return nil, false
 		}

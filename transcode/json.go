@@ -30,6 +30,10 @@ type jsonWriter struct {
 	b     []byte
 	types *dynamicpb.Types
 	words *words
+	// asks says that a request is written, as a candidate writes it: what is
+	// unset and has no word is left out, and so are the fields beside the body.
+	asks   bool
+	beside map[protoreflect.FieldNumber]bool
 }
 
 func (w *jsonWriter) message(m protoreflect.Message, depth int, unset *absence) error {
@@ -50,7 +54,10 @@ func (w *jsonWriter) message(m protoreflect.Message, depth int, unset *absence) 
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		below := unset.at(f)
-		if !m.Has(f) && !below.isNull() && (f.HasPresence() || below.isAbsent()) {
+		if depth == 0 && w.beside[f.Number()] {
+			continue
+		}
+		if !m.Has(f) && !below.isNull() && (f.HasPresence() || below.isAbsent() || w.asks && w.words.unsaid(f)) {
 			continue
 		}
 		if !first {

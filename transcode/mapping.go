@@ -36,7 +36,7 @@ func (t *Transcoder) mapping() error {
 	if t.answer, err = whole(out, t.rpc.Answer, "candidate.response.body"); err != nil {
 		return err
 	}
-	if t.unset, err = newAbsence(&t.rpc, out, t.answer); err != nil {
+	if t.unset, err = newAbsence(t.rpc.Nulls, t.rpc.Absent, "response", out, t.answer); err != nil {
 		return err
 	}
 	switch t.rpc.Content {
@@ -45,7 +45,7 @@ func (t *Transcoder) mapping() error {
 		return whittle.Errorf(whittle.Invalid, "unknown content %q of a body", t.rpc.Content).WithField("candidate.request.content")
 	}
 	if t.rpc.Protocol != whittle.TwirpJSON && t.rpc.Content == whittle.BodyJSON && t.body == nil && len(t.rpc.Query) == 0 {
-		t.flat = newFlat(in, t.rpc.Strict)
+		t.flat = newFlat(in, t.rpc.Strict, t.rpc.Lossless)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func encoding(r *whittle.Request) string {
 }
 
 // fillBody reads a body that is not empty.
-func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request) error {
+func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request, given givens) error {
 	contentType := r.Header.Get("Content-Type")
 	if e := encoding(r); e != "" {
 		return fmt.Errorf("the body is encoded with %.60q", e)
@@ -107,16 +107,20 @@ func (t *Transcoder) fillBody(m protoreflect.Message, r *whittle.Request) error 
 		if !isMediaType(contentType, "application/x-www-form-urlencoded") {
 			return fmt.Errorf("the body is declared as %.60q and not as a form", contentType)
 		}
-		return t.fillForm(m, string(r.Body))
+		return t.fillForm(m, string(r.Body), given)
 	case t.body != nil:
+		given.note(t.body)
 		return t.fillWhole(m, r.Body, contentType)
 	case !isJSON(contentType):
 		return fmt.Errorf("the body is declared as %.60q and not as JSON", contentType)
 	}
-	return t.readJSON(r.Body, m)
+	if err := t.readJSON(r.Body, m); err != nil {
+		return err
+	}
+	return t.keeps.holdsObject(m, r.Body)
 }
 
-func (t *Transcoder) fillForm(m protoreflect.Message, body string) error {
+func (t *Transcoder) fillForm(m protoreflect.Message, body string, given givens) error {
 	values, err := url.ParseQuery(body)
 	if err != nil {
 		return fmt.Errorf("read form: %w", err)
@@ -126,7 +130,7 @@ func (t *Transcoder) fillForm(m protoreflect.Message, body string) error {
 		if !named {
 			field = name
 		}
-		if err := t.set(m, field, vs); err != nil {
+		if err := t.set(m, field, vs, given); err != nil {
 			return fmt.Errorf("form value %.60q: %w", name, err)
 		}
 	}
@@ -154,7 +158,13 @@ func (t *Transcoder) fillWhole(m protoreflect.Message, body []byte, contentType 
 	default:
 		doc = t.appendText(doc, f, string(body))
 	}
-	return t.readJSON(append(doc, '}'), m)
+	if err := t.readJSON(append(doc, '}'), m); err != nil {
+		return err
+	}
+	if isJSON(contentType) {
+		return t.keeps.holdsValue(m, f, body)
+	}
+	return t.keeps.holdsText(m, f, string(body))
 }
 
 // whole writes an answer's body: the message, or the one field that it is.

@@ -128,8 +128,9 @@ func (t *Transcoder) frame(b []byte) ([]byte, error) {
 func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 	path, query, _ := strings.Cut(r.Target, "?")
 	hasBody := len(r.Body) > 0 && t.rpc.Content != whittle.BodyIgnored
+	given := t.keeps.givens()
 	if hasBody {
-		if err := t.fillBody(m, r); err != nil {
+		if err := t.fillBody(m, r, given); err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 		}
 	}
@@ -147,7 +148,7 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 					continue
 				}
 			}
-			if err := t.set(m, field, vs); err != nil {
+			if err := t.set(m, field, vs, given); err != nil {
 				return whittle.Errorf(whittle.Invalid, "translate request: query parameter %.60q: %w", name, err)
 			}
 		}
@@ -157,9 +158,12 @@ func (t *Transcoder) fill(m protoreflect.Message, r *whittle.Request) error {
 		if err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
 		}
-		if err := t.set(m, w.field, []string{v}); err != nil {
+		if err := t.set(m, w.field, []string{v}, given); err != nil {
 			return whittle.Errorf(whittle.Invalid, "translate request: path: %w", err)
 		}
+	}
+	if err := t.keeps.holdsAll(m, given, hasBody && t.rpc.Content == whittle.BodyJSON && t.body == nil); err != nil {
+		return whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 	}
 	return nil
 }
@@ -183,8 +187,8 @@ func (t *Transcoder) unmarshalJSON(b []byte, m protoreflect.Message) error {
 // set gives a field, by a name that may be dotted, what a query or a path says.
 // An unknown name is left out, as the monolith leaves it, or refused where the
 // route is strict. The texts go through the JSON mapping, which reads numbers,
-// enums, bytes and times from strings.
-func (t *Transcoder) set(m protoreflect.Message, name string, values []string) error {
+// enums, bytes and times from strings. given notes the field at the top.
+func (t *Transcoder) set(m protoreflect.Message, name string, values []string, given givens) error {
 	parts := strings.Split(name, ".")
 	field := dotted(m.Descriptor(), name)
 	if field == nil || len(parts) > maxDepth {
@@ -218,6 +222,14 @@ func (t *Transcoder) set(m protoreflect.Message, name string, values []string) e
 	}
 	one := t.in.New()
 	if err := t.readJSON(doc, one); err != nil {
+		return err
+	}
+	given.note(fieldByName(m.Descriptor(), parts[0]))
+	holder := one
+	for _, p := range parts[:len(parts)-1] {
+		holder = holder.Get(fieldByName(holder.Descriptor(), p)).Message()
+	}
+	if err := t.keeps.holdsText(holder, field, values...); err != nil {
 		return err
 	}
 	proto.Merge(m.Interface(), one.Interface())

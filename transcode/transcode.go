@@ -20,6 +20,11 @@
 // a fraction for an integer, null, an array, a body that is not declared to be
 // JSON) is an error, so that the monolith answers it in its own way.
 //
+// A candidate that asks the monolith itself has nothing to ask it with but the
+// message. With RPC.Lossless a request is an error, too, of which the message
+// does not hold all: one that, written from the message again, would have a zero
+// where nothing stood, nothing where null stood, or 7 where 007 stood.
+//
 // All end-to-end headers go along (authorization, cookies, trace context, what
 // a user is kept by) but those that describe the body, negotiate the answer, or
 // belong to the RPC protocols themselves.
@@ -97,6 +102,7 @@ type Transcoder struct {
 	// body and answer are the fields that are a whole body. Nil: the message is.
 	body, answer protoreflect.FieldDescriptor
 	unset        *absence
+	keeps        *keeping // nil: a request may lose something
 }
 
 // Option adds what is known of the route beyond its RPC.
@@ -148,6 +154,9 @@ func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
 	default:
 		return nil, whittle.Errorf(whittle.Unsupported, "unknown RPC protocol %q", rpc.Protocol).WithField("candidate.rpc.protocol")
 	}
+	if rpc.Lossless {
+		t.rpc.Strict = true
+	}
 	if rpc.Status == 0 {
 		t.rpc.Status = 200
 	}
@@ -166,7 +175,8 @@ func New(rpc whittle.RPC, options ...Option) (*Transcoder, error) {
 			return nil, err
 		}
 	}
-	return t, nil
+	t.keeps, err = newKeeping(t)
+	return t, err
 }
 
 func readDescriptor(set []byte) (*protoregistry.Files, error) {

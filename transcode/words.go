@@ -101,6 +101,15 @@ func (w *words) word(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber) (
 	return string(v.Name()), false
 }
 
+// unsaid reports whether a field that is not set has no word for that.
+func (w *words) unsaid(f protoreflect.FieldDescriptor) bool {
+	if f.Enum() == nil || f.IsList() || f.IsMap() {
+		return false
+	}
+	_, ok := w.word(f.Enum(), f.Default().Enum())
+	return !ok
+}
+
 // wordless says that a candidate gave a value which no word of JSON stands for.
 func wordless(f protoreflect.FieldDescriptor, name string) error {
 	return fmt.Errorf("%s is %s, which no word of JSON stands for", f.FullName(), name)

@@ -172,10 +172,11 @@ func gatewayOf(t *testing.T, c *contract.Contract, m *contract.Method) *transcod
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := m.HTTP.Answer.Unset
+	u, asked := m.HTTP.Answer.Unset, m.HTTP.Body.Unset
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
-		Words: wordsOf(c), Strict: true, Nulls: u.Nulls, Absent: u.Omits,
+		Words: wordsOf(c), Nulls: u.Nulls, Absent: u.Omits,
+		Lossless: true, AskedNulls: asked.Nulls, AskedAbsent: asked.Omits,
 	})
 	if err != nil {
 		t.Fatal(err)
