@@ -3,14 +3,11 @@
 package profile
 
 import (
-	"bytes"
-	"context"
+	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,33 +17,41 @@ import (
 )
 
 // BenchmarkOverhead reports what whittle profile costs its target: the CPU time
-// of the same number of requests with the profiler on, over that without, in
-// turns. The first of both is thrown away. Run it by hand, alone on a machine:
+// of a request while it profiles, from its start to its end, over that without
+// it, in turns. The process has been hot for a while before. Run it by hand,
+// alone on a machine:
 //
 //	go test ./e2e/profile -run - -bench Overhead -benchtime 1x
 func BenchmarkOverhead(b *testing.B) {
-	for name, run := range map[string]func(b *testing.B) (target, url string, pid int){
-		"Node": func(b *testing.B) (string, string, int) {
-			p := process.Monolith(b)
-			return pid(p), "http://" + p.Public + "/Count", p.Pid()
-		},
-		"Go": func(b *testing.B) (string, string, int) {
+	for _, c := range []struct {
+		name, method, path string
+		start              func(b *testing.B) (p *process.Process, target string)
+	}{
+		{"Node/counts", http.MethodPost, "/Count", hotNode},
+		{"Node/short answers", http.MethodGet, "/", hotNode},
+		{"Go/counts", http.MethodPost, countPath, func(b *testing.B) (*process.Process, string) {
 			p := counter(b, "count-as-published")
-			return "http://" + p.Admin, "http://" + p.Public + "/twirp/twirp.carved.Carved/Count", p.Pid()
-		},
+			return p, "http://" + p.Admin
+		}},
 	} {
-		b.Run(name, func(b *testing.B) {
-			target, url, pid := run(b)
-			const rounds, requests = 10, 100
+		b.Run(c.name, func(b *testing.B) {
+			p, target := c.start(b)
+			u := user{client: &http.Client{Transport: &http.Transport{}}, method: c.method, url: "http://" + p.Public + c.path}
+			defer u.client.CloseIdleConnections()
+			// A profile of five seconds has twice the share of its beginning
+			// that one of the default length has.
+			const rounds, length = 10, 5 * time.Second
 			var off, on []float64
 			for b.Loop() {
-				for i := range rounds + 1 {
-					without := cost(b, pid, url, requests)
-					stop := profiling(b, target)
-					with := cost(b, pid, url, requests)
-					stop()
-					if i > 0 {
-						off, on = append(off, without), append(on, with)
+				u.cost(b, p.Pid(), time.After(length))
+				for i := range rounds {
+					without := func() { off = append(off, u.cost(b, p.Pid(), time.After(length))) }
+					if i%2 == 0 {
+						without()
+					}
+					on = append(on, u.cost(b, p.Pid(), profiling(b, target, length)))
+					if i%2 == 1 {
+						without()
 					}
 				}
 			}
@@ -58,47 +63,70 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// cost is the CPU time that a process needs to answer some counts.
-func cost(b *testing.B, pid int, url string, requests int) float64 {
+func hotNode(b *testing.B) (*process.Process, string) {
+	p := process.Monolith(b, "--inspect-port=0")
+	return p, pid(p)
+}
+
+// user asks for one thing, again and again.
+type user struct {
+	client      *http.Client
+	method, url string
+}
+
+// cost is the CPU time that a process needs for one of the requests that are
+// sent, one after the other, until over.
+func (u *user) cost(b *testing.B, pid int, over <-chan time.Time) float64 {
 	b.Helper()
-	before, err := cputime.Of(pid)
-	if err != nil {
-		b.Fatal(err)
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	for range requests {
-		resp, err := client.Post(url, "application/json", strings.NewReader(`{"times": 1000000}`))
+	used := func() time.Duration {
+		d, err := cputime.Of(pid)
 		if err != nil {
 			b.Fatal(err)
 		}
-		resp.Body.Close()
+		return d
 	}
-	after, err := cputime.Of(pid)
-	if err != nil {
-		b.Fatal(err)
+	before, n := used(), 0
+	for {
+		select {
+		case <-over:
+			return float64(used()-before) / float64(n)
+		default:
+		}
+		n++
+		if err := u.ask(); err != nil {
+			b.Fatal(err)
+		}
 	}
-	return float64(after - before)
 }
 
-// profiling runs whittle profile until it is stopped: by then it has been on
-// for as long as the requests took, because it profiles for an hour.
-func profiling(b *testing.B, target string) (stop func()) {
+func (u *user) ask() error {
+	req, err := http.NewRequest(u.method, u.url, strings.NewReader(`{"times": 200000}`))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// profiling runs whittle profile as it is by default, and says when it has ended.
+func profiling(b *testing.B, target string, length time.Duration) <-chan time.Time {
 	b.Helper()
-	ctx, cancel := context.WithCancel(b.Context())
-	cmd := exec.CommandContext(ctx, filepath.Join(built, "whittle"), "profile", target, "--duration", "1h", "--kinds", "cpu")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it closes what it opened
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd := exec.Command(filepath.Join(built, "whittle"), "profile", target, "--duration", length.String())
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = cmd.Wait() })
-	settle := time.NewTimer(time.Second) // the profiler is on by then
-	<-settle.C
-	return func() {
-		cancel()
-		wg.Wait()
-	}
+	over := make(chan time.Time, 1)
+	go func() {
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("whittle profile: %v", err)
+		}
+		over <- time.Now()
+	}()
+	return over
 }

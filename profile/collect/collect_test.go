@@ -159,6 +159,30 @@ func TestNodeByProcessID(t *testing.T) {
 	}
 }
 
+// What V8 optimized long before the profiler came is told by function, line and
+// endpoint all the same.
+func TestNodeThatHasBeenHot(t *testing.T) {
+	pid, base := node(t)
+	count, list := request("POST", base+"/Count"), request("GET", base+"/things")
+	for range 300 {
+		for _, ask := range []func(context.Context) error{count, list} {
+			if err := ask(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	busy(t, count, list)
+	p := take(t, strconv.Itoa(pid), profile.CPU)
+	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
+		t.Errorf("endpoints %v", got)
+	}
+	for name, line := range map[string]int32{"draw": 11, "list": 18} { // its sum, its JSON
+		if !slices.ContainsFunc(p.Sites(5), func(s profile.Site) bool { return p.Functions[s.Function].Name == name && s.Line == line }) {
+			t.Errorf("line %d, in %s, is not among the dearest: %+v", line, name, p.Sites(5))
+		}
+	}
+}
+
 // untilListening waits until a process listens on these addresses, and no other.
 func untilListening(t *testing.T, pid int, want []string) {
 	t.Helper()
