@@ -117,7 +117,7 @@ func (w *worker) converse(ctx context.Context, q *prepared, deadline time.Time, 
 			return err
 		}
 		err = w.call(ctx, c, call, w.run.keep(q), o)
-		broken := c.stream.(*duplex).client.Err() != nil
+		broken := c.stream.(*duplex).gone()
 		if broken && w.own != nil {
 			w.run.dialer.close(c)
 			w.own[q.slot] = nil
@@ -126,6 +126,12 @@ func (w *worker) converse(ctx context.Context, q *prepared, deadline time.Time, 
 			return err
 		}
 	}
+}
+
+// gone says that a connection takes no more requests: it is closed, or its server
+// has said that it will be (GOAWAY), which may come after the last answer.
+func (x *duplex) gone() bool {
+	return x.client.Err() != nil || x.client.Available() <= 0 && x.client.InFlight() == 0
 }
 
 // connection gives one to send on; fresh says that it was opened for that.
@@ -150,7 +156,11 @@ func (w *worker) connection(ctx context.Context, q *prepared, deadline time.Time
 	for len(w.own) <= q.slot { // a server that a redirect led to
 		w.own = append(w.own, nil)
 	}
-	if c = w.own[q.slot]; c == nil {
+	if c = w.own[q.slot]; c != nil && c.stream.(*duplex).gone() {
+		w.run.dialer.close(c)
+		c = nil
+	}
+	if c == nil {
 		c, err = dial()
 		w.own[q.slot] = c
 	}

@@ -29,7 +29,7 @@ func (d *dialer) shared(ctx context.Context, e *endpoint, i int64, dial func() (
 	}
 	defer func() { <-b.turn }()
 	if b.conn != nil {
-		if b.conn.stream.(*duplex).client.Err() == nil {
+		if !b.conn.stream.(*duplex).gone() {
 			return b.conn, nil
 		}
 		d.close(b.conn)

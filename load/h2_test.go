@@ -101,6 +101,26 @@ scenarios: [{flow: [{get: {url: /last}}, {think: 0.2}, {get: {url: /next}}]}]`)
 	}
 }
 
+// A server that says goodbye to an idle connection takes no more requests on it,
+// a while before it closes it: users come back over a new one.
+func TestHTTP2GoesOnAfterAGoodbye(t *testing.T) {
+	for _, pool := range []int{0, 1} {
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		srv.Config.IdleTimeout = 50 * time.Millisecond // it closes 250 ms later
+		srv.Config.Protocols = new(http.Protocols)
+		srv.Config.Protocols.SetUnencryptedHTTP2(true)
+		srv.Start()
+		p := parsed(t, `
+config: {phases: [{duration: 0.01, arrivalCount: 1}], http: {timeout: 60}}
+scenarios: [{flow: [{get: {url: /}}, {think: 0.15}, {get: {url: /}}]}]`)
+		r := run(t, p, Options{Target: srv.URL, Protocol: HTTP2, Pool: pool})
+		if r.Completed != 2 || r.Failed != 0 {
+			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, r.Latency.Connect.Count)
+		}
+		srv.Close()
+	}
+}
+
 func TestAServerThatHasNoHTTP2(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer plain.Close()
