@@ -130,8 +130,8 @@ func (w *worker) converse(ctx context.Context, q *prepared, deadline time.Time, 
 
 // gone says that a connection takes no more requests: it is closed, or its server
 // has said that it will be (GOAWAY), which may come after the last answer.
-func (x *duplex) gone() bool {
-	return x.client.Err() != nil || x.client.Available() <= 0 && x.client.InFlight() == 0
+func (d *duplex) gone() bool {
+	return d.client.Err() != nil || d.client.Available() <= 0 && d.client.InFlight() == 0
 }
 
 // connection gives one to send on; fresh says that it was opened for that.
