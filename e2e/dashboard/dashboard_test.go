@@ -41,7 +41,7 @@ const threeRoutes = `routes:
 `
 
 func everybody(t *testing.T, g *gateway) {
-	users(t, g.public, 3, func(client *http.Client, base string, i int) error {
+	users(t, g.Public, 3, func(client *http.Client, base string, i int) error {
 		switch i % 3 {
 		case 0:
 			return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{1000, 5000, 20_000}[i/3%3]), i)
@@ -148,8 +148,8 @@ func TestAWalk(t *testing.T) {
 	b.Until(`!document.querySelector('dialog')`)
 
 	// whittle dies, and comes back with what was on disk; sessions do not.
-	public, admin := g.public, g.admin
-	g.kill()
+	public, admin := g.Public, g.Admin
+	g.Kill()
 	b.UntilText("Connection lost since ")
 	b.UntilText("What you see is as of ")
 	g.run(t, public, admin)
@@ -174,8 +174,8 @@ func TestWithoutTokens(t *testing.T) {
 	b.Go(g.url())
 	b.Until(live)
 	b.Until(compared("GET /") + ` > 0`)
-	public, admin := g.public, g.admin
-	g.kill()
+	public, admin := g.Public, g.Admin
+	g.Kill()
 	b.UntilText("Connection lost since ")
 	g.run(t, public, admin)
 	b.Until(live)

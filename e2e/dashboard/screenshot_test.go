@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle/dashboard/dashboardtest"
+	"whittle/e2e/process"
 )
 
 var update = flag.Bool("update", false, "take docs/images/dashboard.png anew")
@@ -37,7 +38,7 @@ func TestScreenshot(t *testing.T) {
 	}
 	b := dashboardtest.Open(t)
 	g := serve(t, shifting, false)
-	users(t, g.public, 4, func(client *http.Client, base string, i int) error {
+	users(t, g.Public, 4, func(client *http.Client, base string, i int) error {
 		return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{20_000, 5000, 50_000}[i%3]), i)
 	})
 	b.Size(1280, 1126)
@@ -50,7 +51,7 @@ func TestScreenshot(t *testing.T) {
 	if len(picture) > maxPicture {
 		t.Fatalf("the picture has %d bytes; %d are the limit", len(picture), maxPicture)
 	}
-	if err := os.WriteFile(filepath.Join(repository, "docs/images/dashboard.png"), picture, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(process.Repository, "docs/images/dashboard.png"), picture, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b.Clean(g.url())

@@ -19,6 +19,7 @@ import (
 	"whittle"
 	"whittle/capture"
 	"whittle/capture/journal"
+	"whittle/e2e/process"
 )
 
 // later says that the recording is over: from then on there are words that
@@ -134,11 +135,11 @@ func countMonolith(t *testing.T) string {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Fatal("node is not installed: `make deps` says how to get it")
 	}
-	if _, err := os.Stat(filepath.Join(repository, "systems/count/monolith/node_modules")); err != nil {
+	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/monolith/node_modules")); err != nil {
 		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
 	}
 	t.Setenv("NODE_ENV", "production")
-	return "http://" + start(t, repository, "node", "systems/count/monolith/server.js", "--port", "0").public
+	return "http://" + process.StartIn(t, process.Repository, "node", "systems/count/monolith/server.js", "--port", "0").Public
 }
 
 func shopMonolith(t *testing.T) string {

@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/admin"
+	"whittle/e2e/process"
 )
 
 // made is what whittle new says as JSON.
@@ -72,7 +73,7 @@ type walked struct {
 func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request, equivalent bool) walked {
 	t.Helper()
 	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
-	service := start(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
+	service := process.StartIn(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
 	path := filepath.Join(dir, "whittle.yaml")
 	pristine := path + ".made"
 	if _, err := os.Stat(pristine); err != nil {
@@ -84,13 +85,13 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:6666", service.public)
+	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:6666", service.Public)
 	config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	gateway := start(t, dir, whittled, "run", "-c", "whittle.yaml")
-	client, err := admin.Dial(gateway.admin, "")
+	gateway := process.StartIn(t, dir, whittled, "run", "-c", "whittle.yaml")
+	client, err := admin.Dial(gateway.Admin, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 					default:
 					}
 					q := next(i)
-					a, err := ask(c, "http://"+gateway.public, q, fmt.Sprintf("user-%d", i%400))
+					a, err := ask(c, "http://"+gateway.Public, q, fmt.Sprintf("user-%d", i%400))
 					if err == nil && i%7 == 0 {
 						err = right(c, monolith, q, a)
 					}
@@ -132,37 +133,37 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	for route := range routes {
 		out.routes[route] = await(t, client, gateway, service, route, equivalent)
 	}
-	a, err := ask(c, "http://"+service.admin, request{"GET", "/metrics", ""}, "operator")
+	a, err := ask(c, "http://"+service.Admin, request{"GET", "/metrics", ""}, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.service, out.metrics = service.said.String(), string(a.Body)
+	out.service, out.metrics = service.Said(), string(a.Body)
 	return out
 }
 
 // await waits until a route's candidate has all users, or is refused.
-func await(t *testing.T, client *admin.Client, gateway, service *process, route string, equivalent bool) whittle.RouteStatus {
+func await(t *testing.T, client *admin.Client, gateway, service *process.Process, route string, equivalent bool) whittle.RouteStatus {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(process.Patience)
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
 		r, err := client.Route(t.Context(), route)
 		switch {
 		case err != nil:
-			t.Fatalf("%s: %v\n%s", route, err, gateway.said)
+			t.Fatalf("%s: %v\n%s", route, err, gateway.Said())
 		case !equivalent && r.Verdict.State == whittle.Different && r.Percent == 0:
 			t.Logf("%s is refused after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
 			return r
 		case !equivalent && r.Phase == whittle.PhaseLive:
 			t.Fatalf("%s is live: %s", route, r.Verdict.Summary)
 		case r.Phase == whittle.PhaseRolledBack || r.Verdict.State == whittle.Different:
-			t.Fatalf("%s: %s %s %+v\n%s\n%s", route, r.Phase, r.Verdict.Summary, r.Verdict.Findings, gateway.said, service.said)
+			t.Fatalf("%s: %s %s %+v\n%s\n%s", route, r.Phase, r.Verdict.Summary, r.Verdict.Findings, gateway.Said(), service.Said())
 		case r.Phase == whittle.PhaseLive:
 			t.Logf("%s is live after %d compared: %s", route, r.Verdict.Compared, r.Verdict.Summary)
 			return r
 		case time.Now().After(deadline):
-			t.Fatalf("%s is not live: %+v\n%s\n%s", route, r, gateway.said, service.said)
+			t.Fatalf("%s is not live: %+v\n%s\n%s", route, r, gateway.Said(), service.Said())
 		}
 		<-poll.C
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,9 +38,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// Start runs a server until the test ends, and waits for the line "listening
-// public=ADDR admin=ADDR" in which it says where. A test whose server panicked,
-// or saw a data race, fails.
+// Start runs a server until the test ends, and waits for the line in which it
+// says where it listens, such as "listening public=ADDR admin=ADDR". A test whose
+// server panicked, or saw a data race, fails.
 func Start(t testing.TB, argv ...string) *Process {
 	t.Helper()
 	return StartIn(t, "", argv...)
@@ -87,7 +88,7 @@ func (p *Process) follow(stdout io.Reader, line chan<- string) {
 	r := bufio.NewReader(stdout)
 	for {
 		said, err := r.ReadString('\n')
-		if err != nil || strings.HasPrefix(said, listeningPrefix) {
+		if err != nil || strings.Contains(said, publicField) {
 			line <- said
 			break
 		}
@@ -96,18 +97,18 @@ func (p *Process) follow(stdout io.Reader, line chan<- string) {
 	p.err = p.cmd.Wait()
 }
 
-const listeningPrefix = "listening "
+const publicField = "public="
 
 func (p *Process) listening(line string) bool {
 	for field := range strings.FieldsSeq(line) {
-		if v, ok := strings.CutPrefix(field, "public="); ok {
+		if v, ok := strings.CutPrefix(field, publicField); ok {
 			p.Public = v
 		}
 		if v, ok := strings.CutPrefix(field, "admin="); ok {
 			p.Admin = v
 		}
 	}
-	return strings.HasPrefix(line, listeningPrefix) && p.Public != ""
+	return p.Public != ""
 }
 
 // Said is what it has said on standard error.
@@ -121,7 +122,7 @@ func (p *Process) Said() string {
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Signal gives a process that is there a signal.
-func (p *Process) Signal(t testing.TB, s syscall.Signal) {
+func (p *Process) Signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
 		t.Fatalf("signal %v: %v", s, err)

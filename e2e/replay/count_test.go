@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 const countConfig = `listen: 127.0.0.1:0
@@ -25,11 +26,11 @@ routes:
 // TestCount records the Node monolith and replays it against the service as
 // published, which it must call DIFFERENT, and the mended one.
 func TestCount(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(repository, "systems/count/monolith/node_modules")); err != nil {
+	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/monolith/node_modules")); err != nil {
 		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
 	}
 	t.Setenv("NODE_ENV", "production")
-	monolith := start(t, "node", filepath.Join(repository, "systems/count/monolith/server.js"), "--port", "0")
+	monolith := start(t, "node", filepath.Join(process.Repository, "systems/count/monolith/server.js"), "--port", "0")
 	sizes := []int{1000, 10_000, 1000, 150_000, 2000, 1000, 1000, 2000}
 	const n = 5000
 	dir := record(t, monolith, "POST /Count", n, func(i int) whittle.Request {
@@ -38,7 +39,7 @@ func TestCount(t *testing.T) {
 			Body: fmt.Appendf(nil, `{"times":%d}`, sizes[i%len(sizes)]),
 		}
 	})
-	descriptor, err := filepath.Abs(filepath.Join(repository, "systems/count/count.binpb"))
+	descriptor, err := filepath.Abs(filepath.Join(process.Repository, "systems/count/count.binpb"))
 	if err != nil {
 		t.Fatal(err)
 	}

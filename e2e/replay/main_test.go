@@ -4,118 +4,41 @@
 package replay
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"whittle"
 	"whittle/capture"
 	"whittle/capture/journal"
+	"whittle/e2e/process"
 	"whittle/replay"
-)
-
-const (
-	// patience bounds every wait.
-	patience   = time.Minute
-	repository = "../.."
 )
 
 // built is where the commands are.
 var built string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "whittle-replay-")
-	if err == nil {
-		err = build(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	built = dir
-	status := m.Run()
-	if status == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
-	}
-	_ = os.RemoveAll(dir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { process.Main(m, build) }
 
 func build(dir string) error {
-	if _, err := exec.LookPath("node"); err != nil {
-		return errors.New("node is not installed: `make deps` says how to get it")
+	built = dir
+	if err := process.NeedMonolith(); err != nil {
+		return err
 	}
-	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/whittle", "./systems/count/cmd/...")
-	cmd.Dir = repository
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the commands: %w\n%s", err, out)
-	}
-	return nil
+	return process.Build(dir, "./cmd/whittle", "./systems/count/cmd/...")
 }
 
 // start runs a server until the test ends, and gives where it listens.
 func start(t *testing.T, argv ...string) string {
 	t.Helper()
-	url, _ := open(t, argv...)
-	return url
-}
-
-// open is start with a way to end the server as asked, before the test does.
-func open(t *testing.T, argv ...string) (url string, end func()) {
-	t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, ended := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		r := bufio.NewReader(stdout)
-		first, _ := r.ReadString('\n') // empty where it ended before it listened
-		line <- first
-		_, _ = io.Copy(io.Discard, r)
-		_ = cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		<-ended
-	})
-	select {
-	case first := <-line:
-		for field := range strings.FieldsSeq(first) {
-			if public, ok := strings.CutPrefix(field, "public="); ok {
-				return "http://" + public, func() {
-					_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
-					<-ended
-				}
-			}
-		}
-		t.Fatalf("%s does not listen: %q", argv[0], first)
-	case <-time.After(patience):
-		t.Fatalf("%s did not say where it listens", argv[0])
-	}
-	return "", nil
+	return "http://" + process.Start(t, argv...).Public
 }
 
 // record asks a monolith and keeps what it answers in a journal's folder.
@@ -126,7 +49,7 @@ func record(t *testing.T, monolith, route string, n int, request func(i int) whi
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Timeout: patience}
+	client := &http.Client{Timeout: process.Patience}
 	defer client.CloseIdleConnections()
 	for i := range n {
 		q := request(i)

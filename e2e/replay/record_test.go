@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // people answers with what is secret, each user's own, to those who log in.
@@ -33,14 +34,14 @@ func TestWhatIsRecordedIsReplayed(t *testing.T) {
 	defer monolith.Close()
 	defer other.Close()
 	dir := filepath.Join(t.TempDir(), "recorded")
-	front, end := open(t, filepath.Join(built, "whittle"), "record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir)
+	front := process.Start(t, filepath.Join(built, "whittle"), "record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir)
 	var users sync.WaitGroup
 	for u := range 4 {
 		users.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: process.Patience}
 			defer client.CloseIdleConnections()
 			for i := range 150 {
-				q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/people/%d", front, 150*u+i), http.NoBody)
+				q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s/people/%d", front.Public, 150*u+i), http.NoBody)
 				if err != nil {
 					t.Error(err)
 					return
@@ -57,7 +58,10 @@ func TestWhatIsRecordedIsReplayed(t *testing.T) {
 		})
 	}
 	users.Wait()
-	end()
+	front.Signal(t, os.Interrupt)
+	if err := front.Wait(); err != nil {
+		t.Errorf("it ended with %v\n%s", err, front.Said())
+	}
 
 	login := []string{dir, "--speed", "max", "--header", "Authorization: Bearer real"}
 	status, r := replayed(t, append(login, "--against", monolith.URL)...)
