@@ -4,6 +4,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +50,7 @@ func Main(m *testing.M, build func(dir string) error) {
 // Build makes commands of the repository in dir: args are flags of go build,
 // and packages.
 func Build(dir string, args ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", dir + "/"}, args...)...)
+	cmd := exec.CommandContext(context.Background(), "go", append([]string{"build", "-trimpath", "-o", dir + "/"}, args...)...)
 	cmd.Dir = Repository
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the commands: %w\n%s", err, out)

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -50,7 +51,9 @@ func Start(t testing.TB, argv ...string) *Process {
 func StartIn(t testing.TB, dir string, argv ...string) *Process {
 	t.Helper()
 	name := filepath.Base(argv[0])
-	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	// It outlives what the test still does when its context has ended.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...)
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stderr = dir, &p.said
 	// In a group of its own an interrupt from the keyboard is the test's alone.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
