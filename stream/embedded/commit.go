@@ -76,7 +76,7 @@ func (w *writer) commit(b *batch) (answer, err error) {
 	w.at += int64(len(bytes))
 	b.ticket.base = f.base
 	w.publish(&f)
-	w.pace.committed(took, b.appends)
+	w.pace.committed(written, took, b.appends, int64(len(bytes)))
 	l.syncs.add(b, int64(len(bytes)), took)
 	if w.spare == nil && w.at > w.seg.size/2 {
 		w.prepare()

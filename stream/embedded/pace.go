@@ -1,18 +1,36 @@
 package embedded
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // pace decides how long to gather before a commit. Pure: it is told the times.
 type pace struct {
-	target time.Duration
+	target time.Duration // 0: none was given
 	slow   time.Duration // what nearly every commit stays below
+	took   time.Duration // by the last commit's sync
 	last   int           // appends that the last commit answered
+	rate   float64       // bytes a second that were committed of late
+	began  time.Time     // the last commit
 }
 
+// A commit costs the processors the same whether it is for one append or for
+// fifty. Where nobody gave a target and more than busyRate bytes a second come,
+// commits begin at most every busyEvery: a third of what they cost is left, and
+// nobody waits for longer than that. Below, the processors have time enough.
+const (
+	busyRate  = 8 << 20 // bytes a second
+	busyEvery = 2 * time.Millisecond
+	busyOver  = 100 * time.Millisecond // that the rate is taken over
+)
+
 // committed learns from a commit.
-func (p *pace) committed(took time.Duration, appends int) {
+func (p *pace) committed(began time.Time, took time.Duration, appends int, bytes int64) {
 	p.slow = max(took, p.slow-(p.slow-took)/100)
-	p.last = appends
+	p.took, p.last = took, appends
+	p.rate = p.rate*math.Exp(-max(0, began.Sub(p.began).Seconds())/busyOver.Seconds()) + float64(bytes)/busyOver.Seconds()
+	p.began = began
 }
 
 // gather says how long to wait for how many appends in all, given how many are
@@ -22,6 +40,9 @@ func (p *pace) committed(took time.Duration, appends int) {
 // are the ones likely to come again.
 func (p *pace) gather(waiting int) (time.Duration, int) {
 	budget := min(p.target-2*p.slow, p.target/2)
+	if p.target == 0 && p.rate > busyRate {
+		budget = busyEvery - p.took
+	}
 	if budget <= 0 {
 		return 0, 0
 	}

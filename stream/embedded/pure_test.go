@@ -29,6 +29,7 @@ func TestPlace(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
+	at := func(i int) time.Time { return time.Unix(1_800_000_000, 0).Add(time.Duration(i) * 10 * ms) }
 	for name, c := range map[string]struct {
 		target  time.Duration
 		commits []time.Duration
@@ -45,8 +46,8 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pace{target: c.target}
-			for _, took := range c.commits {
-				p.committed(took, 10)
+			for i, took := range c.commits {
+				p.committed(at(i), took, 10, 1000)
 			}
 			if got, appends := p.gather(c.waiting); got != c.want || appends != c.appends {
 				t.Errorf("%v for %d appends, want %v for %d", got, appends, c.want, c.appends)
@@ -54,13 +55,44 @@ func TestPace(t *testing.T) {
 		})
 	}
 	p := pace{target: 10 * ms}
-	p.committed(time.Second, 1)
-	for range 1000 {
-		p.committed(ms, 1)
+	p.committed(at(0), time.Second, 1, 1000)
+	for i := range 1000 {
+		p.committed(at(i+1), ms, 1, 1000)
 	}
 	if got, _ := p.gather(0); got != 5*ms {
 		t.Errorf("one slow commit of a thousand is remembered: %v", got)
 	}
+}
+
+// TestPaceWithoutATarget spares commits only while so much comes that they are
+// felt, and no lone sender waits for others who are not there.
+func TestPaceWithoutATarget(t *testing.T) {
+	const ms = time.Millisecond
+	now := time.Unix(1_800_000_000, 0)
+	var p pace
+	commits := func(n int, every, took time.Duration, appends int, bytes int64) {
+		for range n {
+			now = now.Add(every)
+			p.committed(now, took, appends, bytes)
+		}
+	}
+	want := func(what string, waiting int, budget time.Duration, appends int) {
+		t.Helper()
+		if got, n := p.gather(waiting); got != budget || n != appends {
+			t.Errorf("%s: %v for %d appends, want %v for %d", what, got, n, budget, appends)
+		}
+	}
+	want("nothing known", 0, 0, 0)
+	commits(1000, ms, ms/2, 4, 4<<10) // 4 MiB a second
+	want("not busy", 2, 0, 0)
+	commits(1000, ms, ms/2, 16, 16<<10)
+	want("busy", 5, 3*ms/2, 21)
+	commits(1000, 4*ms, 4*ms, 64, 64<<10)
+	want("the disk is slower than that", 5, 0, 0)
+	commits(1000, ms, ms, 1, 1<<20)
+	want("a lone sender of much", 0, ms, 1)
+	commits(1, time.Second, ms, 1, 1<<10)
+	want("a second later", 0, 0, 0)
 }
 
 func TestMeter(t *testing.T) {
