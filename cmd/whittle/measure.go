@@ -113,6 +113,7 @@ func (m *measuring) live(ctx context.Context, subjects []*subject, screen *scree
 	for _, s := range subjects {
 		screen.progress("profiling %s for %s", s.target, m.Duration)
 	}
+	began := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range subjects {
 		g.Go(func() (err error) {
@@ -123,19 +124,32 @@ func (m *measuring) live(ctx context.Context, subjects []*subject, screen *scree
 			if err != nil {
 				return err
 			}
-			between := map[string]int64{}
+			whole, between := time.Since(began), map[string]int64{}
 			for e, n := range after {
 				if d := n - s.before[e]; d > 0 {
 					between[e] = d
 				}
 			}
 			for _, t := range s.got.taken {
-				t.CountRequests(between)
+				t.CountRequests(portion(between, t.Duration, whole))
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// portion gives a part's requests of those of the whole time. Node's profiles
+// are of parts of it; one that took no time, such as a heap's, is of all.
+func portion(counts map[string]int64, part, whole time.Duration) map[string]int64 {
+	if part <= 0 || part >= whole {
+		return counts
+	}
+	out := make(map[string]int64, len(counts))
+	for name, n := range counts {
+		out[name] = int64(float64(n)*part.Seconds()/whole.Seconds() + 0.5)
+	}
+	return out
 }
 
 // underLoad runs the plan and profiles meanwhile.
@@ -188,6 +202,7 @@ func (m *measuring) during(ended context.Context, source collect.Source, under *
 		whole = m.Duration // a closed plan's length is not known beforehand
 	}
 	if !slices.Contains(source.Kinds(), profile.Mutex) { // Node: ends with the load
+		collect.Exact(source)
 		return collect.All(ended, source, kinds, whole)
 	}
 	g, ctx := errgroup.WithContext(context.WithoutCancel(ended))

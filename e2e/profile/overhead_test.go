@@ -3,6 +3,7 @@
 package profile
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
@@ -36,7 +37,7 @@ func BenchmarkOverhead(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p, target := c.start(b)
-			u := user{client: &http.Client{Transport: &http.Transport{}}, method: c.method, url: "http://" + p.Public + c.path}
+			u := user{client: &http.Client{Transport: &http.Transport{}}, method: c.method, url: "http://" + p.Public + c.path, times: 200_000}
 			defer u.client.CloseIdleConnections()
 			// A profile of five seconds has twice the share of its beginning
 			// that one of the default length has.
@@ -72,6 +73,7 @@ func hotNode(b *testing.B) (*process.Process, string) {
 type user struct {
 	client      *http.Client
 	method, url string
+	times       int // that a count draws
 }
 
 // cost is the CPU time that a process needs for one of the requests that are
@@ -100,7 +102,7 @@ func (u *user) cost(b *testing.B, pid int, over <-chan time.Time) float64 {
 }
 
 func (u *user) ask() error {
-	req, err := http.NewRequest(u.method, u.url, strings.NewReader(`{"times": 200000}`))
+	req, err := http.NewRequest(u.method, u.url, strings.NewReader(fmt.Sprintf(`{"times": %d}`, u.times)))
 	if err != nil {
 		return err
 	}

@@ -183,6 +183,32 @@ func TestNodeThatHasBeenHot(t *testing.T) {
 	}
 }
 
+// A look at a process that does nothing tells nothing; one that is broken off is
+// no reason to begin anew.
+func TestALookNeedsSomethingToSee(t *testing.T) {
+	pid, _ := node(t)
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	i := s.(*inspector)
+	if _, err := i.startCPU(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if i.tellsInlined(t.Context(), 100*time.Millisecond) || i.look == nil {
+		t.Errorf("it saw %d bytes of nothing", len(i.look))
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if !i.tellsInlined(ended, time.Hour) {
+		t.Error("it was broken off")
+	}
+	if raw, err := i.stop(t.Context(), 0, "Profiler"); err != nil || len(raw) == 0 {
+		t.Errorf("the profile itself went on to its end: %v", err)
+	}
+}
+
 // untilListening waits until a process listens on these addresses, and no other.
 func untilListening(t *testing.T, pid int, want []string) {
 	t.Helper()

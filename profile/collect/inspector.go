@@ -15,11 +15,6 @@ import (
 	"whittle/profile"
 )
 
-// sampleEvery is how often V8's profiler looks. --cpu-prof has it look every
-// millisecond, which costs a busy process a few percent; a fifth of that is
-// enough to see stretches of 50 ms, and still twice as often as Go looks.
-const sampleEvery = 5 * time.Millisecond
-
 // allocatedEvery is how many bytes there are between two samples of the heap.
 const allocatedEvery = 64 << 10
 
@@ -34,6 +29,8 @@ type inspector struct {
 	last int
 	// lease is on what whittle opened. nil: it was open, and stays so.
 	lease *lease
+	exact bool            // see Exact
+	look  json.RawMessage // the last console.profile that has ended
 }
 
 // inspectorAt asks for the WebSocket URL of the inspector that listens at base.
@@ -110,80 +107,24 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	if !slices.Contains(i.Kinds(), kind) {
 		return nil, whittle.Errorf(whittle.Unsupported, "take profile: Node has no %q", kind)
 	}
-	began, used := time.Now(), i.cpuUsed(ctx)
-	take := i.takeCPU
-	if kind != profile.CPU {
-		take = i.takeHeap
-	}
-	raw, err := take(ctx, kind, d)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: %w", kind, i.name, err)
-	}
-	t := &Taken{Raw: raw, Ext: ".cpuprofile"}
+	take := i.takeHeap
 	if kind == profile.CPU {
-		used = i.cpuUsed(ctx) - used
-		if t.Profile, err = profile.ReadV8CPU(raw, began); err == nil {
-			t.CapTotal(used)
-		}
-	} else {
-		t.Ext = ".heapprofile"
-		t.Profile, err = profile.ReadV8Heap(raw, kind, began)
+		take = i.takeCPU
+	}
+	t, err := take(ctx, kind, d)
+	if _, coded := errors.AsType[*whittle.Error](err); err != nil && !coded {
+		err = whittle.Errorf(whittle.Unavailable, "take %s profile of %s: %w", kind, i.name, err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if t.Duration == 0 {
-		t.Duration = time.Since(began)
 	}
 	t.Service = i.name
 	ReadSources(t.Profile)
 	return t, nil
 }
 
-// cpuUsed gives the CPU time that the process has used. 0: it does not tell.
-func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
-	defer cancel()
-	var microseconds float64
-	if i.evaluate(ctx, "(u => u.user + u.system)(process.cpuUsage())", &microseconds) != nil {
-		return 0
-	}
-	return time.Duration(microseconds) * time.Microsecond
-}
-
-func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) ([]byte, error) {
-	open, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	if err := i.call(open, "Profiler.enable", nil, nil); err != nil {
-		return nil, err
-	}
-	if err := i.call(open, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil); err != nil {
-		return nil, err
-	}
-	if err := i.call(open, "Profiler.start", nil, nil); err != nil {
-		return nil, err
-	}
-	if err := i.forgetOptimized(open); err != nil {
-		return nil, err
-	}
-	return i.stop(ctx, d, "Profiler")
-}
-
-// forgetOptimized lets V8 throw its optimized code away. What it optimized
-// before a profiler ran has no source positions, so that an inlined function
-// counts for the one that it was inlined into: on a process that has been hot
-// for a while, a library's. V8 does so when precise coverage begins; the code is
-// optimized anew, with positions, as it gets hot again. That is the dearest part
-// of a profile where an application's work is spread over many functions: its
-// requests cost half as much again at first, and more for thousands of them.
-func (i *inspector) forgetOptimized(ctx context.Context) error {
-	if err := i.call(ctx, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil); err != nil {
-		return err
-	}
-	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
-}
-
-func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) ([]byte, error) {
+func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
+	began := time.Now()
 	open, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	all := kind == profile.Allocations
@@ -197,7 +138,16 @@ func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Dura
 	if err := i.call(open, "HeapProfiler.startSampling", start, nil); err != nil {
 		return nil, err
 	}
-	return i.stop(ctx, d, "HeapProfiler")
+	raw, err := i.stop(ctx, d, "HeapProfiler")
+	if err != nil {
+		return nil, err
+	}
+	t := &Taken{Raw: raw, Ext: ".heapprofile"}
+	if t.Profile, err = profile.ReadV8Heap(raw, kind, began); err != nil {
+		return nil, err
+	}
+	t.Duration = time.Since(began)
+	return t, nil
 }
 
 // stop waits out a profile's time, ends it and gives it. It must come to its
@@ -262,7 +212,8 @@ func (i *inspector) evaluate(ctx context.Context, expression string, into any) e
 	return json.Unmarshal(r.Result.Value, into)
 }
 
-// call sends one command and reads until its answer; events are passed over.
+// call sends one command and reads until its answer. Events are passed over, but
+// for the profile of a console.profile that has ended.
 func (i *inspector) call(ctx context.Context, method string, params, into any) error {
 	i.last++
 	b, err := json.Marshal(map[string]any{"id": i.last, "method": method, "params": params})
@@ -280,7 +231,11 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 		var m struct {
 			ID     int             `json:"id"`
 			Result json.RawMessage `json:"result"`
-			Error  *struct {
+			Method string          `json:"method"`
+			Params struct {
+				Profile json.RawMessage `json:"profile"`
+			} `json:"params"`
+			Error *struct {
 				Message string `json:"message"`
 			} `json:"error"`
 		}
@@ -288,6 +243,9 @@ func (i *inspector) call(ctx context.Context, method string, params, into any) e
 			return err
 		}
 		switch {
+		case m.Method == "Profiler.consoleProfileFinished":
+			i.look = m.Params.Profile
+			continue
 		case m.ID != i.last:
 			continue
 		case m.Error != nil:

@@ -1,0 +1,141 @@
+package collect
+
+import (
+	"context"
+	"time"
+
+	"whittle/profile"
+)
+
+// sampleEvery is how often V8's profiler looks: as often as Go's. Each look
+// costs about a tenth of a millisecond, so that --cpu-prof's every millisecond
+// would cost a busy process a tenth of its core. It is enough to see stretches
+// of 50 ms.
+const sampleEvery = 10 * time.Millisecond
+
+// lookFor is how long a profile is looked at before code is forgotten for it,
+// and lookShare how much of it at most: what was seen until then is dropped.
+const (
+	lookFor   = time.Second
+	lookShare = 5
+)
+
+// Exact has a Node process's CPU profiles tell inlined functions from the start,
+// without a look at whether they do anyway: for a load that is there to be
+// measured, and that may turn to other endpoints later.
+func Exact(s Source) {
+	if i, ok := s.(*inspector); ok {
+		i.exact = true
+	}
+}
+
+// running is a CPU profile that has begun.
+type running struct {
+	began time.Time
+	used  time.Duration // by the process until then
+}
+
+// takeCPU takes a CPU profile, and has V8 forget its optimized code where the
+// profile would not tell inlined functions otherwise.
+func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Taken, error) {
+	run, err := i.startCPU(ctx, i.exact)
+	if err != nil {
+		return nil, err
+	}
+	rest := d
+	if !i.exact {
+		rest -= min(d/lookShare, lookFor)
+	}
+	if !i.exact && !i.tellsInlined(ctx, d-rest) {
+		if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
+			return nil, err
+		}
+		if run, err = i.startCPU(context.WithoutCancel(ctx), true); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := i.stop(ctx, rest, "Profiler")
+	if err != nil {
+		return nil, err
+	}
+	used := i.cpuUsed(ctx) - run.used
+	t := &Taken{Raw: raw, Ext: ".cpuprofile"}
+	if t.Profile, err = profile.ReadV8CPU(raw, run.began); err != nil {
+		return nil, err
+	}
+	t.CapTotal(used)
+	return t, nil
+}
+
+// startCPU begins a profile, with optimized code or without.
+func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) {
+	r := running{began: time.Now(), used: i.cpuUsed(ctx)}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := i.call(ctx, "Profiler.enable", nil, nil); err != nil {
+		return r, err
+	}
+	if err := i.call(ctx, "Profiler.setSamplingInterval", map[string]any{"interval": sampleEvery.Microseconds()}, nil); err != nil {
+		return r, err
+	}
+	if err := i.call(ctx, "Profiler.start", nil, nil); err != nil || !forget {
+		return r, err
+	}
+	return r, i.forgetOptimized(ctx)
+}
+
+// tellsInlined looks at what a running profile sees for a while, by a second one
+// beside it: V8 gives a profile only when it ends, and to begin another one anew
+// costs more than to have two. A profile that ctx ends is as good as it gets.
+func (i *inspector) tellsInlined(ctx context.Context, d time.Duration) bool {
+	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+answerWithin)
+	defer cancel()
+	i.look = nil
+	if i.evaluate(open, "console.profile('whittle')", nil) != nil {
+		return false
+	}
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	if i.evaluate(open, "console.profileEnd('whittle')", nil) != nil {
+		return false
+	}
+	if ctx.Err() != nil {
+		return true
+	}
+	p, err := profile.ReadV8CPU(i.look, time.Time{})
+	if err != nil {
+		return false
+	}
+	r := newRoutes()
+	p.LabelEndpoints(r.of)
+	return p.TellsInlined(r.calls)
+}
+
+// forgetOptimized lets V8 throw its optimized code away. What it optimized
+// before a profiler ran has no source positions, so that an inlined function
+// counts for the one that it was inlined into: on a process that has been hot
+// for a while, a library's. V8 does so when precise coverage begins; the code is
+// optimized anew, with positions, as it gets hot again. That is the dearest part
+// of a profile where an application's work is spread over many functions: its
+// requests cost half as much again at first, and more for thousands of them.
+func (i *inspector) forgetOptimized(ctx context.Context) error {
+	if err := i.call(ctx, "Profiler.startPreciseCoverage", map[string]any{"callCount": true, "detailed": false}, nil); err != nil {
+		return err
+	}
+	return i.call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
+}
+
+// cpuUsed gives the CPU time that the process has used. 0: it does not tell.
+func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	defer cancel()
+	var microseconds float64
+	if i.evaluate(ctx, "(u => u.user + u.system)(process.cpuUsage())", &microseconds) != nil {
+		return 0
+	}
+	return time.Duration(microseconds) * time.Microsecond
+}

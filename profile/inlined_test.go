@@ -1,0 +1,89 @@
+package profile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// look reads a profile of the count monolith, under Node.js 20, one second long
+// or so, with its endpoints.
+func look(t *testing.T, name string) *Profile {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "inlined", name+".cpuprofile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadV8CPU(b, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.LabelEndpoints(func(f *Function) string {
+		if f.File != "/srv/shop/app.js" {
+			return ""
+		}
+		return map[int]string{13: "GET /", 17: "POST /Count"}[f.Line]
+	})
+	return p
+}
+
+// nativeBelow puts native code onto the stacks that end in functions of somebody's.
+func nativeBelow(p *Profile, owner Owner) *Profile {
+	native := Frame{Function: int32(len(p.Functions))}
+	p.Functions = append(p.Functions, Function{Name: "run", Owner: System})
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if p.Functions[s.Stack[0].Function].Owner == owner {
+			s.Stack[0].Line = 0 // V8 knows the lines of leaves only
+			s.Stack = append([]Frame{native}, s.Stack...)
+		}
+	}
+	return p
+}
+
+func TestTellsInlined(t *testing.T) {
+	never := func(*Function, int32) bool { return false }
+	ever := func(*Function, int32) bool { return true }
+	for _, c := range []struct {
+		name  string
+		p     *Profile
+		calls func(*Function, int32) bool
+		want  bool
+	}{
+		{"a handler that was inlined into its router", look(t, "hidden"), never, false},
+		{"a handler that is on its stacks", look(t, "told"), never, true},
+		{"a handler whose hot line calls", look(t, "told"), ever, false},
+		{"many short answers", look(t, "short"), ever, true},
+		{"native code that a handler called by itself", nativeBelow(look(t, "told"), Own), func(_ *Function, line int32) bool { return line == 0 }, false},
+		{"native code that a module of Node's called", nativeBelow(look(t, "short"), Standard), never, true},
+		{"too few samples", look(t, "told").Between(0, 50*time.Millisecond), never, false},
+		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, false},
+	} {
+		if got := c.p.TellsInlined(c.calls); got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// Only the line that is hot is asked for, and endpoints that no source tells are
+// no better than such that were lost.
+func TestTellsInlinedAsksForTheHotLine(t *testing.T) {
+	p := look(t, "told")
+	asked := 0
+	p.TellsInlined(func(f *Function, line int32) bool {
+		if asked++; f.File != "/srv/shop/app.js" || line != 21 {
+			t.Errorf("asked for %s:%d", f.File, line)
+		}
+		return false
+	})
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	for i := range p.Samples {
+		p.Samples[i].Endpoint = ""
+	}
+	if p.TellsInlined(func(*Function, int32) bool { return false }) {
+		t.Error("no endpoint is known")
+	}
+}
