@@ -7,10 +7,9 @@ import (
 	"whittle/profile"
 )
 
-// sampleEvery is how often V8's profiler looks: as often as Go's. Each look
-// costs about a tenth of a millisecond, so that --cpu-prof's every millisecond
-// would cost a busy process a tenth of its core. It is enough to see stretches
-// of 50 ms.
+// sampleEvery is how often V8's profiler looks: as often as Go's. Each look is a
+// signal that interrupts the process, busy or not; --cpu-prof looks ten times as
+// often. It is enough to see stretches of 50 ms.
 const sampleEvery = 10 * time.Millisecond
 
 // lookFor is how long a profile is looked at before code is forgotten for it,
