@@ -221,26 +221,23 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 	g.Go(func() error {
 		defer cancel()
 		m := measuring{Duration: emojifyRunTime}
-		for range d.times.runs {
+		var err error
+		out, err = guard.Take(d.times.runs, func(int) (guard.Run, error) {
 			before, err := cputime.Of(d.api.pid())
 			if err != nil {
-				return whittle.Errorf(whittle.Unavailable, "%w", err)
+				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
 			taken, err := m.measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen)
 			if err != nil {
-				return err
+				return guard.Run{}, err
 			}
 			after, err := cputime.Of(d.api.pid())
 			if err != nil {
-				return whittle.Errorf(whittle.Unavailable, "%w", err)
+				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			run, err := guard.NewRun(taken.taken[0].Profile, after-before)
-			if err != nil {
-				return err
-			}
-			out = append(out, run)
-		}
-		return nil
+			return guard.NewRun(taken.taken[0].Profile, after-before)
+		})
+		return err
 	})
 	g.Go(func() error {
 		_, err := d.traffic(ctx, time.Minute)
@@ -249,7 +246,8 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 		}
 		return nil // the runs are done
 	})
-	return out, g.Wait()
+	err = g.Wait()
+	return out, err
 }
 
 // traffic asks for the finished picture, at the demo's rate.

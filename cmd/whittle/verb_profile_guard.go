@@ -92,11 +92,11 @@ func printBlame(w io.Writer, heading string, all []guard.Blame) {
 
 // runs measures several times.
 func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run, service string, err error) {
-	for i := range v.Runs {
-		screen.progress("run %d of %d", i+1, v.Runs)
+	runs, err = guard.Take(v.Runs, func(done int) (guard.Run, error) {
+		screen.progress("run %d of %d", done+1, v.Runs)
 		m, err := v.measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen)
 		if err != nil {
-			return nil, "", err
+			return guard.Run{}, err
 		}
 		p := m.taken[0].Profile
 		relative(p)
@@ -104,13 +104,10 @@ func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run,
 		if m.load != nil && m.load.CPUPerRequest > 0 {
 			used = time.Duration(m.load.CPUPerRequest * float64(p.AllRequests()) * float64(time.Millisecond))
 		}
-		r, err := guard.NewRun(p, used)
-		if err != nil {
-			return nil, "", err
-		}
-		runs, service = append(runs, r), p.Service
-	}
-	return runs, service, nil
+		service = p.Service
+		return guard.NewRun(p, used)
+	})
+	return runs, service, err
 }
 
 func readBaseline(path string) (*guard.Baseline, error) {

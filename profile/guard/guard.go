@@ -5,6 +5,7 @@ package guard
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -41,14 +42,16 @@ type Run struct {
 	Own map[string]float64 `json:"own_functions,omitempty"`
 }
 
+var errEmpty = whittle.Errorf(whittle.FailedPrecondition, "guard: no request was answered during a run").
+	WithHint("put load on the service: --during PLAN, or a longer --duration")
+
 // NewRun makes a run of a profile that knows its requests, and of the CPU time
 // that the process's own clock counted meanwhile, which is finer than samples.
 // used 0: the samples have to do.
 func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
 	requests := p.AllRequests()
 	if requests == 0 {
-		return Run{}, whittle.Errorf(whittle.FailedPrecondition, "guard: no request was answered during a run").
-			WithHint("put load on the service: --during PLAN, or a longer --duration")
+		return Run{}, errEmpty
 	}
 	total := float64(p.Total())
 	if used > 0 {
@@ -68,6 +71,27 @@ func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
 		r.Own[short(f.Name)+" ("+f.File+")"] += float64(s.Value) * scale / float64(requests)
 	}
 	return r, nil
+}
+
+// mostEmpty is how many runs may go by in which nothing was answered: a machine
+// may stand still for as long as a short run takes.
+const mostEmpty = 3
+
+// Take takes n runs. One in which nothing was answered says nothing of what an
+// answer costs, and is taken again.
+func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
+	for empty := 0; len(runs) < n; {
+		r, err := take(len(runs))
+		switch {
+		case errors.Is(err, errEmpty) && empty < mostEmpty:
+			empty++
+		case err != nil:
+			return nil, err
+		default:
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
 }
 
 // short drops the path of a Go function's package.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,5 +146,29 @@ func TestARunIsOfItsRequests(t *testing.T) {
 	}
 	if err != nil || r.CPU != 80 || r.Functions["own.work"] != 60 || r.Functions["draw (/srv/a.js)"] != 20 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestEmptyRunsAreTakenAgain, but not for ever.
+func TestEmptyRunsAreTakenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		empty []int // of the tries
+		want  int   // runs; 0: it fails
+	}{
+		"none":     {nil, 3},
+		"a few":    {[]int{0, 2, 4}, 3},
+		"too many": {[]int{0, 1, 3, 5}, 0},
+	} {
+		tried := 0
+		runs, err := Take(3, func(int) (Run, error) {
+			tried++
+			if slices.Contains(c.empty, tried-1) {
+				return NewRun(&profile.Profile{}, 0)
+			}
+			return Run{Requests: 1}, nil
+		})
+		if len(runs) != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%s: %d runs in %d tries, %v", name, len(runs), tried, err)
+		}
 	}
 }
