@@ -52,8 +52,8 @@ func (o *outcome) weigh(items []*item, results []stream.Result) {
 
 // apply settles what is settled and decides who waits, and how long: the whole
 // worker where nothing went through, else the lanes in which something failed.
-// mu is held.
-func (d *drain) apply(w int, o *outcome) {
+// It returns what to say of it once mu, which is held, is let go.
+func (d *drain) apply(ctx context.Context, w int, at site, o *outcome) turn {
 	now := time.Now()
 	var went, stuck [lanes]bool
 	for _, it := range o.settled {
@@ -86,23 +86,19 @@ func (d *drain) apply(w int, o *outcome) {
 	if len(o.settled) > 0 {
 		d.moved(len(o.settled))
 	}
-}
-
-// report keeps the trouble with a place up to date: it ends when nothing waits
-// any more. A call that was given up because the drain ends is none.
-func (d *drain) report(ctx context.Context, at site, o *outcome) {
+	// Trouble ends when nothing waits any more. A call that was given up because
+	// the drain ends is none.
 	switch {
 	case len(o.failed) > 0 && ctx.Err() == nil:
-		d.trouble.begin(at, o.err, time.Now())
+		return d.trouble.failed(at, o.err, now)
 	case len(o.failed) == 0 && len(o.settled) > 0 && d.waiting() == 0:
-		d.trouble.end(at, time.Now())
+		return d.trouble.worked(at, now)
 	}
+	return turn{}
 }
 
-// waiting is how many lanes wait to be tried again.
+// waiting is how many lanes wait to be tried again. mu is held.
 func (d *drain) waiting() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	n := 0
 	for i := range lanes {
 		l := &d.win.lanes[i]

@@ -59,10 +59,11 @@ func (d *drain) offered() uint64 {
 }
 
 func (d *drain) status(now time.Time) Status {
-	s := Status{Ready: d.isReady(), Waiting: d.waiting(), Troubles: d.trouble.list()}
+	s := Status{Ready: d.isReady()}
 	s.Records, s.Bytes = d.rate.rate(now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	s.Waiting, s.Troubles = d.waiting(), d.trouble.list()
 	s.Drained, s.LagBytes = d.win.low(), int64(d.win.bytes)
 	if len(d.win.order) > 0 {
 		s.LagAge = max(0, now.Sub(d.win.order[0].record.Time))
@@ -107,30 +108,49 @@ type Trouble struct {
 	Failures uint64
 }
 
-func (t *troubles) begin(at site, err error, now time.Time) {
+// turn is a place where trouble began or ended. Zero: neither did.
+type turn struct {
+	Trouble
+	after time.Duration // since it began; where it ended
+	over  bool
+}
+
+// failed counts a failure, worked ends the trouble with a place; say tells the
+// operator what came of it, outside any lock that work waits for.
+func (t *troubles) failed(at site, err error, now time.Time) turn {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	s := &t.now[at]
-	first := s.Failures == 0
-	if first {
-		s.At, s.Since = siteNames[at], now
-	}
 	s.Err = err
 	s.Failures++
-	t.mu.Unlock()
-	if first {
-		t.log.Warn("the relay is held up and tries again", "at", siteNames[at], "error", err)
+	if s.Failures > 1 {
+		return turn{}
+	}
+	s.At, s.Since = siteNames[at], now
+	return turn{Trouble: *s}
+}
+
+func (t *troubles) worked(at site, now time.Time) turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.now[at]
+	t.now[at] = Trouble{}
+	return turn{Trouble: was, after: now.Sub(was.Since), over: true}
+}
+
+func (t *troubles) say(n turn) {
+	switch {
+	case n.Failures == 0:
+	case n.over:
+		t.log.Info("the relay goes on", "at", n.At, "after", n.after, "failures", n.Failures)
+	default:
+		t.log.Warn("the relay is held up and tries again", "at", n.At, "error", n.Err)
 	}
 }
 
-func (t *troubles) end(at site, now time.Time) {
-	t.mu.Lock()
-	was := t.now[at]
-	t.now[at] = Trouble{}
-	t.mu.Unlock()
-	if was.Failures > 0 {
-		t.log.Info("the relay goes on", "at", was.At, "after", now.Sub(was.Since), "failures", was.Failures)
-	}
-}
+func (t *troubles) begin(at site, err error, now time.Time) { t.say(t.failed(at, err, now)) }
+
+func (t *troubles) end(at site, now time.Time) { t.say(t.worked(at, now)) }
 
 func (t *troubles) list() []Trouble {
 	t.mu.Lock()

@@ -97,9 +97,9 @@ func (d *drain) send(ctx context.Context, w int, items []*item, records []stream
 	}
 	d.place.Sent += uint64(len(o.settled))
 	d.tally.passed += uint64(o.passed)
-	d.apply(w, &o)
+	news := d.apply(ctx, w, atSink, &o)
 	d.mu.Unlock()
-	d.report(ctx, atSink, &o)
+	d.trouble.say(news)
 	d.bury(ctx, w, o.poisoned)
 	return records
 }
@@ -152,9 +152,9 @@ func (d *drain) bury(ctx context.Context, w int, items []*item) {
 func (d *drain) conclude(ctx context.Context, w int, o *outcome) {
 	d.mu.Lock()
 	d.place.Dead += uint64(len(o.settled))
-	d.apply(w, o)
+	news := d.apply(ctx, w, atDead, o)
 	d.mu.Unlock()
-	d.report(ctx, atDead, o)
+	d.trouble.say(news)
 }
 
 // resolve asks the sink which of the items it has after all.
@@ -189,7 +189,7 @@ func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 	}
 	d.place.Sent += uint64(len(o.settled))
 	d.tally.spared += uint64(len(o.settled))
-	d.apply(w, &o)
+	news := d.apply(ctx, w, atSink, &o)
 	d.mu.Unlock()
-	d.report(ctx, atSink, &o)
+	d.trouble.say(news)
 }
