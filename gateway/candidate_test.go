@@ -158,9 +158,7 @@ func TestRescue(t *testing.T) {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
 				}
-				if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
-					t.Errorf("%d bytes still reserved", n)
-				}
+				s.holdsNothing()
 			})
 		}
 	}

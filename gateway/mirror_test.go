@@ -123,7 +123,7 @@ func TestLedgerUnderAStorm(t *testing.T) {
 			t.Errorf("the storm has shown no request that was %s: %+v", name, l)
 		}
 	}
-	waits(t, 10*time.Second, func() bool { return s.g.table.Load().routes["/work"].held.Load() == 0 })
+	s.holdsNothing()
 	t.Logf("%+v", l)
 }
 
@@ -336,9 +336,7 @@ func TestTheMonolithsFailuresAreShown(t *testing.T) {
 			if seen := s.seen(); len(seen) != 1 || seen[0].Monolith.Failure == whittle.NoFailure || !seen[0].Candidate.OK() {
 				t.Errorf("the judge saw %+v", seen)
 			}
-			if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
-				t.Errorf("%d bytes still reserved", n)
-			}
+			s.holdsNothing()
 		})
 	}
 }

@@ -89,9 +89,7 @@ func TestTranscodedCandidate(t *testing.T) {
 			if string(x.Request.Body) != tt.body || string(x.Monolith.Body) != "monolith: "+tt.body {
 				t.Errorf("request %q, monolith %q", x.Request.Body, x.Monolith.Body)
 			}
-			if n := s.g.table.Load().routes["/work"].held.Load(); n != 0 {
-				t.Errorf("%d bytes still reserved", n)
-			}
+			s.holdsNothing()
 		})
 	}
 }
