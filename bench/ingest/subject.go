@@ -109,7 +109,7 @@ func (h *house) openKinesis(ctx context.Context, s settings) error {
 			return err
 		}
 	}
-	p, err := server.Start(ctx, append(env, "STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
+	p, err := server.Start(ctx, append(env, "KINESIS_STREAM="+node, "PORT=0", "NODE_ENV=production"), binary, "systems/ingest/node/server.js")
 	if err := h.add(node, p, err); err != nil {
 		return err
 	}

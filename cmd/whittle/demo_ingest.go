@@ -137,7 +137,7 @@ func (d *ingestDemo) startNode(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := append(d.aws(), "STREAM=node", "PORT=0", "NODE_ENV=production")
+	env := append(d.aws(), "KINESIS_STREAM=node", "PORT=0", "NODE_ENV=production")
 	return d.start(ctx, "node", []string{node, d.house.path("systems/ingest/node/server.js")}, env)
 }
 

@@ -14,16 +14,20 @@ function integer(env, name, fallback, low, high) {
   return n;
 }
 
-// settings reads what the server needs from the environment. The AWS SDK reads
-// AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL itself.
+// settings reads what the server needs from the environment. Port, stream and keys
+// have the names that the ingest binary reads, so that one .env serves both. The AWS
+// SDK reads AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL
+// itself.
 function settings(env) {
-  for (const name of ['STREAM', 'AWS_REGION']) {
-    if (!env[name]) {
-      throw new Error(`${name} is not set: see .env.example`);
-    }
+  const stream = env.KINESIS_STREAM || env.STREAM_NAME;
+  if (!stream) {
+    throw new Error('KINESIS_STREAM is not set: see .env.example');
+  }
+  if (!env.AWS_REGION) {
+    throw new Error('AWS_REGION is not set: see .env.example');
   }
   return {
-    stream: env.STREAM,
+    stream,
     host: env.HOST || '127.0.0.1',
     port: integer(env, 'PORT', 3000, 0, 65535),
     workers: integer(env, 'WORKERS', os.availableParallelism(), 1, 1024),

@@ -108,11 +108,12 @@ describe('POST /import', () => {
 });
 
 test('settings say what is wrong', () => {
-  const env = { STREAM: 's', AWS_REGION: 'r' };
+  const env = { KINESIS_STREAM: 's', AWS_REGION: 'r' };
   assert.equal(settings(env).port, 3000);
+  assert.equal(settings({ STREAM_NAME: 't', AWS_REGION: 'r' }).stream, 't');
   assert.equal(settings({ ...env, PORT: '0', WORKERS: '2' }).workers, 2);
-  assert.throws(() => settings({ AWS_REGION: 'r' }), /STREAM is not set/);
-  assert.throws(() => settings({ STREAM: 's' }), /AWS_REGION is not set/);
+  assert.throws(() => settings({ AWS_REGION: 'r' }), /KINESIS_STREAM is not set/);
+  assert.throws(() => settings({ KINESIS_STREAM: 's' }), /AWS_REGION is not set/);
   for (const bad of ['x', '-1', '65536', '1e3', '3000 ']) {
     assert.throws(() => settings({ ...env, PORT: bad }), /PORT is/);
   }

@@ -37,7 +37,7 @@ describe('the server on all cores', () => {
     dir = await fs.mkdtemp(path.join(os.tmpdir(), 'ingest-node-'));
     await fs.writeFile(
       path.join(dir, '.env'),
-      `STREAM=clicks\nAWS_REGION=us-east-1\nAWS_ACCESS_KEY_ID=a\nAWS_SECRET_ACCESS_KEY=b\nAWS_ENDPOINT_URL=${kinesis.url}\nWORKERS=7\n`,
+      `KINESIS_STREAM=clicks\nAWS_REGION=us-east-1\nAWS_ACCESS_KEY_ID=a\nAWS_SECRET_ACCESS_KEY=b\nAWS_ENDPOINT_URL=${kinesis.url}\nWORKERS=7\n`,
     );
   });
   after(async () => {
