@@ -1,9 +1,43 @@
 package expr
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 )
+
+// TestUsersShareAnExpression lets many users take from answers of their own by
+// one compiled expression of each kind.
+func TestUsersShareAnExpression(t *testing.T) {
+	t.Parallel()
+	for from, expr := range map[string]string{
+		"json": "$.page[?(@.last)].id", "xpath": "//page/line[@last]/@id", "selector": "line[last] i", "regexp": "[1-9][0-9]*",
+	} {
+		x, err := CompileExtractor(Extraction{From: from}, expr)
+		if err != nil {
+			t.Fatalf("%s %q: %v", from, expr, err)
+		}
+		var users sync.WaitGroup
+		for user := range 8 {
+			users.Go(func() {
+				for n := range 200 {
+					want := fmt.Sprint(user*1000 + n + 1)
+					body := `<page>` + strings.Repeat(`<line id="0"><i>0</i></line>`, n%7) + `<line id="` + want + `" last=""><i>` + want + `</i></line></page>`
+					if from == "json" {
+						body = `{"page":[` + strings.Repeat(`{"id":0},`, n%7) + `{"id":` + want + `,"last":true}]}`
+					}
+					if v, ok := x(answered(body)); !ok || v.Text != want {
+						t.Errorf("%s took %q of %s", from, v.Text, body)
+						return
+					}
+				}
+			})
+		}
+		users.Wait()
+	}
+}
 
 // FuzzCapture checks that no expression of a capture makes reading or using it
 // crash, and that what it takes keeps to its bounds.

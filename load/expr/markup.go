@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/andybalholm/cascadia"
 	"github.com/antchfx/xpath"
@@ -179,7 +180,8 @@ func (c *cursor) MoveTo(other xpath.NodeNavigator) bool {
 }
 
 // compileXPath reads an XPath 1.0 expression. The library panics on some that
-// it does not understand.
+// it does not understand, and keeps its place within the compiled expression,
+// so each that evaluates it has one to itself for the time.
 func compileXPath(expr string) (x Extractor, err error) {
 	if len(expr) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
@@ -193,7 +195,13 @@ func compileXPath(expr string) (x Extractor, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(a *Answer) (Value, bool) { return evaluateXPath(compiled, a) }, nil
+	free := sync.Pool{New: func() any { return xpath.MustCompile(expr) }}
+	free.Put(compiled)
+	return func(a *Answer) (Value, bool) {
+		own := free.Get().(*xpath.Expr)
+		defer free.Put(own)
+		return evaluateXPath(own, a)
+	}, nil
 }
 
 func evaluateXPath(x *xpath.Expr, a *Answer) (v Value, ok bool) {
