@@ -4,7 +4,11 @@
 // each of it is believed. It is data, and the .proto file made of it.
 package contract
 
-import "whittle"
+import (
+	"slices"
+
+	"whittle"
+)
 
 // Contract is one service.
 type Contract struct {
@@ -54,7 +58,14 @@ type Compare struct {
 	// Ignore lists JSON paths that differ between two answers to the same
 	// request, Unordered the arrays that come in another order.
 	Ignore, Unordered []string
+	// Varies lists further JSON paths that differ between two answers to the
+	// same request. A comparison learns what of them is noise; what was recorded
+	// says nothing of them.
+	Varies []string
 }
+
+// Unheld lists the JSON paths to whose recorded values no service can be held.
+func (c *Compare) Unheld() []string { return slices.Concat(c.Ignore, c.Varies) }
 
 // Binding maps an endpoint's HTTP on its messages.
 type Binding struct {

@@ -26,7 +26,7 @@ type routeSurvey struct {
 // look reads the log once.
 func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 	s := &survey{routes: map[*subject]*routeSurvey{}}
-	known := make(map[requestKey]struct{})
+	known := make(map[capture.RequestKey]struct{})
 	for e, err := range log.Entries(ctx) {
 		if ctx.Err() != nil {
 			return nil, whittle.Errorf(whittle.Canceled, "read the log: %w", ctx.Err())
@@ -56,7 +56,7 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		if isJSON(&e.Answer) {
 			r.json++
 		}
-		if k := keyOf(&e.Request); len(known) < seenMost {
+		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
 			if _, again := known[k]; again {
 				r.again++
 			}

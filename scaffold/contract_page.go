@@ -37,7 +37,7 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		{"compare", string(m.Compare.Kind)},
 		{"value", m.Compare.Value},
 		{"per", m.Compare.Per},
-		{"differs by itself", strings.Join(m.Compare.Ignore, ", ")},
+		{"differs by itself", strings.Join(m.Compare.Unheld(), ", ")},
 		{"in any order", strings.Join(m.Compare.Unordered, ", ")},
 	} {
 		if l.text != "" {

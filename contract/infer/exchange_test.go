@@ -223,6 +223,50 @@ func TestComparisonsAreSuggested(t *testing.T) {
 	}
 }
 
+// TestNoComparisonIsSuggestedThatLetsAnythingPass: what differs between repeats
+// and does not look made is no reason to leave it out, and a comparison of laws
+// reads one number and nothing beside it.
+func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
+	sequence := func(target string, bodies ...string) []*capture.Entry {
+		var log []*capture.Entry
+		for i := range 40 {
+			log = append(log, entry("GET", target, "", bodies[i%len(bodies)]))
+		}
+		return log
+	}
+	var users, views, counted, first []*capture.Entry
+	for i := range 40 {
+		x := entry("GET", "/me", "", fmt.Sprintf(`{"id":%d,"name":"%c"}`, i%2, 'a'+i%2))
+		x.Request.Header = whittle.Header{"Authorization": {fmt.Sprint("Bearer ", i%2)}}
+		users = append(users, x)
+		views = append(views, entry("GET", "/page", "", fmt.Sprintf(`{"title":"x","views":%d}`, i)))
+		counted = append(counted, entry("GET", "/total", "", fmt.Sprintf(`{"total":%d}`, i*7919%1000)))
+		first = append(first, text("GET", "/text", fmt.Sprintf("page 1 of %d", i)))
+	}
+	for _, tc := range []struct {
+		name   string
+		log    []*capture.Entry
+		varies []string
+		want   contract.Compare
+	}{
+		{"users", users, nil, contract.Compare{}},
+		{"a list that grows", sequence("/orders", `[{"id":1}]`, `[{"id":1},{"id":2}]`), []string{"$"}, contract.Compare{}},
+		{"a state", sequence("/order", `{"status":"new"}`, `{"status":"paid"}`), []string{"$.status"}, contract.Compare{}},
+		{"a text or null", sequence("/order", `{"note":"x"}`, `{"note":null}`), []string{"$.note"}, contract.Compare{}},
+		{"an address", sequence("/owner", `{"email":"a@example.com"}`, `{"email":"b@example.com"}`), []string{"$.email"}, contract.Compare{}},
+		{"the whole answer", sequence("/id", `"9f8e7d6c01"`, `"9f8e7d6c02"`), []string{"$"}, contract.Compare{}},
+		{"a counter beside a title", views, []string{"$.views"}, contract.Compare{}},
+		{"a second number", first, nil, contract.Compare{}},
+		{"one change", append(sequence("/one", `{"id":"9f8e7d6c01"}`)[:2], entry("GET", "/one", "", `{"id":"9f8e7d6c02"}`)), nil, contract.Compare{}},
+		{"a number alone", counted, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total"}},
+	} {
+		tc.want.Varies = tc.varies
+		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: got %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
 func TestFailuresAndNovelty(t *testing.T) {
 	log := []*capture.Entry{entry("GET", "/a", "", `{"a":1}`), entry("GET", "/a", "", `{"a":2}`), entry("GET", "/a", "", `{"b":2}`)}
 	log = append(log, status(entry("GET", "/a", "", `{"error":"x"}`), 404), status(entry("GET", "/a", "", `{"error":"y"}`), 404))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"whittle/capture"
 )
@@ -16,6 +17,9 @@ const (
 	maxKept = 8 << 10
 	// maxDiffering bounds the paths at which answers differed.
 	maxDiffering = 64
+	// leastDiffering is how many repeats must have differed before it is more than a
+	// change of state that happened in between.
+	leastDiffering = 3
 )
 
 // repeats watches for requests that come again, and for what in their answers
@@ -26,12 +30,15 @@ type repeats struct {
 	// the same.
 	pairs, same int
 	paths       map[string]*difference
-	// numbers counts the texts that differ in integers only, texts the others.
+	// numbers counts the texts that differ in their first number only, texts
+	// the others.
 	numbers, texts int
+	// leaves is the most values that an answer's JSON had, up to 2.
+	leaves int
 }
 
 type keptAnswer struct {
-	request uint64
+	request capture.RequestKey
 	body    []byte
 }
 
@@ -47,8 +54,11 @@ func (r *repeats) see(x *capture.Entry, answer *value) {
 	if len(x.Answer.Body) > maxKept {
 		return
 	}
-	request := stir(textHash(x.Request.Method+" "+x.Request.Target+"\x00") + stir(textHash(string(x.Request.Body))))
-	slot := &r.kept[request%slots]
+	if answer != nil && r.leaves < 2 {
+		r.leaves = min(2, max(r.leaves, leaves(answer)))
+	}
+	request := capture.KeyOf(&x.Request)
+	slot := &r.kept[request[0]%slots]
 	was := *slot
 	*slot = &keptAnswer{request: request, body: x.Answer.Body}
 	if was == nil || was.request != request {
@@ -63,7 +73,7 @@ func (r *repeats) see(x *capture.Entry, answer *value) {
 	}
 	(*slot).body = slices.Clone(x.Answer.Body)
 	if answer == nil {
-		if onlyIntegersDiffer(cut(string(was.body)), cut(string(x.Answer.Body))) {
+		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))) {
 			r.numbers++
 		} else {
 			r.texts++
@@ -107,21 +117,36 @@ func (r *repeats) absorb(o *repeats) {
 	r.same += o.same
 	r.numbers += o.numbers
 	r.texts += o.texts
+	r.leaves = max(r.leaves, o.leaves)
 	for _, path := range slices.Sorted(maps.Keys(o.paths)) {
 		r.add(path, *o.paths[path])
 	}
 }
 
-func onlyIntegersDiffer(a, b []string) bool {
+// onlyFirstNumberDiffers reports whether two texts differ in an integer before
+// which there is no number, and in nothing else: that is the one number that a
+// comparison reads.
+func onlyFirstNumberDiffers(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	for i := range a {
-		if a[i] != b[i] && (!isInteger(a[i]) || !isInteger(b[i])) {
-			return false
-		}
+	i := 0
+	for i < len(a) && a[i] == b[i] && !strings.ContainsAny(a[i], "0123456789") {
+		i++
 	}
-	return true
+	return i < len(a) && isInteger(a[i]) && isInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
+}
+
+// leaves counts the values of an answer that hold no others.
+func leaves(v *value) int {
+	if len(v.items) == 0 {
+		return 1
+	}
+	n := 0
+	for i := range v.items {
+		n += leaves(&v.items[i])
+	}
+	return n
 }
 
 // differences notes the paths at which two answers differ, each once.
@@ -166,11 +191,11 @@ func differences(a, b *value, path string, found map[string]difference) {
 }
 
 // isMade says that a value looks like one that is made anew for each answer: a
-// time, an id.
+// time, an id that counts nothing. A date or an address is somebody's.
 func isMade(v *value) bool {
 	switch v.kind {
 	case kindText:
-		return isTime(v.text) || isUUID(v.text) || isID(v.text)
+		return isTime(v.text) || isID(v.text) && !isInteger(v.text) && !isDate(v.text) && !isEmail(v.text)
 	case kindNumber:
 		var n numbers
 		n.see(v.text)

@@ -147,15 +147,22 @@ func (g *guesser) headers(m *method) {
 // that differs by itself.
 const often = 0.5
 
-// noisy lists the paths that are to be ignored, and those whose order is.
+// byItself says that so many repeats that differ are no change of state.
+func (r *repeats) byItself(n int) bool {
+	return n >= leastDiffering && float64(n) >= often*float64(r.pairs)
+}
+
+// noisy lists the paths that are to be ignored, and those whose order is. What
+// differs and does not look made is not among them: to ignore it would let any
+// value pass, while the noise that a comparison learns by itself excuses what
+// the monolith changes and nothing else.
 func (r *repeats) noisy() (ignore, unordered []string) {
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
-		d := r.paths[path]
-		switch share := float64(d.n) / float64(r.pairs); {
-		case share < often || r.pairs < 2:
+		switch d := r.paths[path]; {
+		case !r.byItself(d.n):
 		case d.reordered == d.n:
 			unordered = append(unordered, path)
-		case d.made == d.n, d.numbers < d.n:
+		case d.made == d.n && path != "$":
 			ignore = append(ignore, path)
 		}
 	}
@@ -167,12 +174,25 @@ func (r *repeats) noisy() (ignore, unordered []string) {
 func (r *repeats) random() []string {
 	var out []string
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
-		if d := r.paths[path]; r.pairs >= 2 && float64(d.n) >= often*float64(r.pairs) && d.numbers == d.n && d.made < d.n {
+		if d := r.paths[path]; r.byItself(d.n) && d.numbers == d.n && d.made < d.n {
 			out = append(out, path)
 		}
 	}
 	return out
 }
+
+// lawful gives the path of the number by whose law answers can be compared;
+// empty: none. A comparison of laws reads one number and nothing else, so there
+// must be nothing else.
+func (r *repeats) lawful() string {
+	if random := r.random(); r.leaves == 1 && len(random) == 1 && !strings.Contains(random[0], "*") {
+		return random[0]
+	}
+	return ""
+}
+
+// textLaw says that answers are texts with one number, which is random.
+func (r *repeats) textLaw() bool { return r.texts == 0 && r.byItself(r.numbers) }
 
 func (g *guesser) repeats(m *method) {
 	r := &m.e.repeats
@@ -180,7 +200,7 @@ func (g *guesser) repeats(m *method) {
 		return
 	}
 	ignore, unordered := r.noisy()
-	random := r.random()
+	random, lawful := r.random(), r.lawful()
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
 		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", group(r.paths[path].n), group(r.pairs))
 		chosen := "compared"
@@ -189,13 +209,24 @@ func (g *guesser) repeats(m *method) {
 			chosen = "ignored in comparisons"
 		case slices.Contains(unordered, path):
 			chosen = "compared without regard to order"
+		case path == lawful:
+			chosen = "random by nature, compared by its law"
 		case slices.Contains(random, path):
-			chosen = "random by nature"
+			chosen = "random by nature, what differs is learned"
+			evidence += "; it is not the answer's only value"
 		}
 		g.add("response "+path, chosen, "a change of state", evidence)
 	}
-	if r.numbers > 0 {
-		g.add("response", "random by nature", "a change of state", fmt.Sprintf("only integers differed in %s of %s repeats of the same request", group(r.numbers), group(r.pairs)))
+	if r.numbers+r.texts > 0 {
+		chosen := "compared"
+		if r.textLaw() {
+			chosen = "random by nature, compared by its law"
+		}
+		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", group(r.numbers), group(r.pairs))
+		if r.texts > 0 {
+			evidence += fmt.Sprintf(", something else in %s", group(r.texts))
+		}
+		g.add("response", chosen, "a change of state", evidence)
 	}
 }
 
@@ -204,19 +235,19 @@ func (e *endpoint) compare() contract.Compare {
 	r := &e.repeats
 	var c contract.Compare
 	c.Ignore, c.Unordered = r.noisy()
-	random := r.random()
+	lawful := r.lawful()
+	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
+		if r.byItself(r.paths[path].n) && path != lawful && !slices.Contains(c.Ignore, path) && !slices.Contains(c.Unordered, path) {
+			c.Varies = append(c.Varies, path)
+		}
+	}
 	switch {
-	case float64(r.numbers) >= often*float64(r.pairs) && r.numbers >= 2:
+	case r.textLaw():
 		c.Kind, c.Value = whittle.Statistical, numberInBody
 		c.Per = e.echoes.per("response", numberInBody)
-	case len(random) == 1 && !strings.Contains(random[0], "*"):
-		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(random[0], "$")
-		c.Per = e.echoes.per("response "+random[0], c.Value)
-	case len(random) > 0:
-		// Several numbers that are random: a comparison reads one only.
-		c.Kind = whittle.JSON
-		c.Ignore = append(c.Ignore, random...)
-		slices.Sort(c.Ignore)
+	case lawful != "":
+		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(lawful, "$")
+		c.Per = e.echoes.per("response "+lawful, c.Value)
 	case len(c.Ignore)+len(c.Unordered) > 0:
 		c.Kind = whittle.JSON
 	}
