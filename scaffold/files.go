@@ -113,7 +113,7 @@ func (v *view) files() ([]file, error) {
 		file{"proto/" + v.Contract.FileName(), v.Contract.Proto(), true},
 		file{v.Name + ".binpb", descriptor, true},
 		file{"CONTRACT.md", v.contractPage(), true},
-		file{"whittle.yaml", v.gatewayConfig(), false},
+		file{configName, v.gatewayConfig(), false},
 		file{"load.yaml", v.loadPlan(), false},
 	), nil
 }

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"whittle"
@@ -170,10 +171,14 @@ func templateOf(parts []contract.Part) string {
 			b.WriteString("{{." + p.Field + "}}")
 			continue
 		}
-		b.WriteString(strings.ReplaceAll(p.Literal, "{{", `{{"{{"}}`))
+		b.WriteString(opening.ReplaceAllString(p.Literal, `{{"$0"}}`))
 	}
 	return b.String()
 }
+
+// opening finds the braces of a literal that would begin an action, or would
+// together with those of the action behind it.
+var opening = regexp.MustCompile(`\{\{+|\{$`)
 
 // quoted is a value of the config: JSON's strings are YAML's, and a dollar
 // before a brace is doubled, since it would name a variable.

@@ -96,6 +96,9 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if err := p.write(files, before, &after); err != nil {
 		return nil, err
 	}
+	if err := p.holdConfig(); err != nil {
+		return nil, err
+	}
 	generated, err := generate(ctx, v, o.Dir)
 	if err != nil {
 		return nil, err
