@@ -137,6 +137,9 @@ func (w *writer) prepare() {
 		if s.err = checkRoom(w.l.disk, w.l.o.SegmentBytes, w.l.o.Reserve); s.err == nil {
 			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.o.SegmentBytes)
 		}
+		if s.err == nil {
+			w.l.space.prepared(s.seg.size)
+		}
 		made <- s
 	})
 }
@@ -163,6 +166,7 @@ func (w *writer) rotate() error {
 	w.seg.base, w.seg.next = l.next, l.next
 	l.mu.Unlock()
 	l.space.active(w.seg.size - w.at)
+	l.space.prepared(0) // afterwards: there is always room in one of the two
 	return nil
 }
 
@@ -202,6 +206,7 @@ func (w *writer) drop() {
 	if s := <-w.spare; s.err == nil {
 		s.file.Close()
 		w.l.remove(s.seg.number)
+		w.l.space.prepared(0)
 	}
 	w.spare = nil
 }

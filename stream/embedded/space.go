@@ -13,6 +13,7 @@ import (
 // space knows how much the disk can take, at little cost.
 type space struct {
 	left    atomic.Int64 // bytes of the segment in use
+	spare   atomic.Int64 // bytes of the segment made beforehand, which the disk no longer counts as free
 	checked atomic.Int64 // when free was asked for, Unix nanoseconds
 	free    atomic.Int64 // what the disk said, without the reserve; below 0: none
 
@@ -22,11 +23,18 @@ type space struct {
 
 func (s *space) active(left int64) { s.left.Store(left) }
 
+// prepared says that a segment of so many bytes was made beforehand, or with 0
+// that there is none any more. The disk has to be asked again.
+func (s *space) prepared(bytes int64) {
+	s.spare.Store(bytes)
+	s.checked.Store(0)
+}
+
 // spaceFresh is for how long an answer of the disk is good.
 const spaceFresh = 200 * time.Millisecond
 
-// Room says how much fits into the segment in use and into those that the disk
-// has room for, and how fast the log gives room back.
+// Room says how much fits into the segment in use, the one made beforehand and
+// those that the disk has room for, and how fast the log gives room back.
 func (l *Log) Room() stream.Room {
 	s := &l.space
 	now := l.o.now()
@@ -45,7 +53,7 @@ func (l *Log) Room() stream.Room {
 		return room
 	}
 	size := l.o.SegmentBytes
-	if room.Free = s.left.Load() + max(0, s.free.Load()/size*size); room.Free == 0 {
+	if room.Free = s.left.Load() + s.spare.Load() + max(0, s.free.Load()/size*size); room.Free == 0 {
 		room.Err = errNoRoom
 	}
 	return room
