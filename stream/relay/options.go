@@ -50,9 +50,15 @@ type Options struct {
 	// ReadLetter. Needed.
 	Dead stream.Stream
 	// Keep is how long a drained record stays in the log, for those who still
-	// read it (a window of ids). It gives way where the log is full. 0: it goes
-	// at once. Negative: the relay trims nothing by itself.
+	// read it (a window of ids). It gives way where the log is short of room. 0:
+	// it goes at once. Negative: the relay trims nothing by itself.
 	Keep time.Duration
+	// Low is below how many bytes of free room the log counts as short of it, so
+	// that drained records leave however young they are, the oldest first. It is
+	// at least two of the log's segments and what comes in between two saves: a
+	// log gives room back by whole segments, and refuses nothing until the last
+	// byte of the last one is used (0: 256 MiB).
+	Low int64
 	// Log gets what an operator should know. Nil: nobody.
 	Log *slog.Logger
 }

@@ -64,6 +64,8 @@ func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case o.Low < 0:
+		return nil, whittle.Errorf(whittle.Invalid, "open relay: a low-water mark of %d bytes", o.Low)
 	case log == nil || sink == nil:
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: a log and a sink are needed")
 	case o.Dead == nil:
@@ -71,6 +73,7 @@ func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 			WithHint("records that the sink refuses for good must go somewhere: give a second embedded log")
 	}
 	o.Pace = pace
+	set(&o.Low, 256<<20)
 	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-letterLen)
 	if limit <= 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: the sink takes %d bytes and the dead letters %d: too few", sink.Limit(), o.Dead.Limit())

@@ -8,8 +8,9 @@ import (
 
 // past remembers when the drain had come how far, to let go of records by age.
 type past struct {
-	mu    sync.Mutex // guards the following
-	marks []pastMark // oldest first, at most pastMarks and one
+	mu    sync.Mutex    // guards the following
+	marks []pastMark    // oldest first, at most twice pastMarks
+	every time.Duration // how far apart, at least
 }
 
 type pastMark struct {
@@ -17,15 +18,24 @@ type pastMark struct {
 	low uint64
 }
 
+// pastMarks is into how many parts that which is kept is divided, at least,
+// however little time of it the log has room for.
 const pastMarks = 64
 
-// note adds a mark where the last one is a part of keep old, and gives the
-// newest number that was drained before the time of keep.
+// note adds a mark where the last one is old enough, and gives the newest number
+// that was drained before the time of keep.
 func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.marks); n == 0 || now.Sub(p.marks[n-1].at) >= keep/pastMarks {
+	if n := len(p.marks); n == 0 || now.Sub(p.marks[n-1].at) >= p.every {
 		p.marks = append(p.marks, pastMark{now, low})
+	}
+	if n := len(p.marks); n == 2*pastMarks {
+		p.every = now.Sub(p.marks[0].at) / pastMarks
+		for i := range pastMarks {
+			p.marks[i] = p.marks[2*i+1]
+		}
+		p.marks = p.marks[:pastMarks]
 	}
 	old := 0
 	for old < len(p.marks) && now.Sub(p.marks[old].at) >= keep {
@@ -39,8 +49,22 @@ func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
 	return before
 }
 
+// hurry forgets the oldest mark and gives the number that was drained by then.
+// It is false where there is none.
+func (p *past) hurry() (low uint64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.marks) == 0 {
+		return 0, false
+	}
+	low = p.marks[0].low
+	p.marks = append(p.marks[:0], p.marks[1:]...)
+	return low, true
+}
+
 // letGo is called after each save: what is drained, saved and old enough may
-// leave the log. Where the log is full, age does not count.
+// leave the log. Where the log is short of room age does not count, and as much
+// of the oldest leaves as there is need.
 func (r *Relay) letGo(ctx context.Context, p place) {
 	if err := r.hold(p.Next); err != nil {
 		r.drain.trouble.begin(atTrim, err, time.Now())
@@ -49,21 +73,38 @@ func (r *Relay) letGo(ctx context.Context, p place) {
 	if r.o.Keep < 0 {
 		return
 	}
-	before := r.past.note(time.Now(), p.Next, r.o.Keep)
-	if room := r.log.Room(); room.Err != nil || room.Free <= 0 {
-		before = p.Next
+	ok := r.trim(ctx, r.past.note(time.Now(), p.Next, r.o.Keep))
+	for ok && r.trimmed < p.Next && r.isShort() {
+		before, more := r.past.hurry()
+		if !more {
+			before = p.Next
+		}
+		ok = r.trim(ctx, before)
 	}
-	if before == 0 || before <= r.trimmed {
-		return
+}
+
+// isShort says whether the log needs the room of what is drained. It does so
+// before it is full: its clients are refused as soon as they ask for more than
+// is free.
+func (r *Relay) isShort() bool {
+	room := r.log.Room()
+	return room.Err != nil || room.Free < r.o.Low
+}
+
+// trim reports false where the log did not let go.
+func (r *Relay) trim(ctx context.Context, before uint64) bool {
+	if before <= r.trimmed {
+		return true
 	}
 	if err := r.log.Trim(ctx, r.at(before)); err != nil {
 		if ctx.Err() == nil {
 			r.drain.trouble.begin(atTrim, err, time.Now())
 		}
-		return
+		return false
 	}
 	r.trimmed = before
 	r.drain.trouble.end(atTrim, time.Now())
+	return true
 }
 
 // hold keeps the log's own retention away from what is not drained.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,10 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	if v.Sink == "embedded" {
 		return nil, whittle.Errorf(whittle.Invalid, "--log-first is for a sink that is elsewhere, and --sink is embedded").
 			WithHint("name it: --sink kafka, kinesis or nats")
+	}
+	keep, err := v.keepDrained()
+	if err != nil {
+		return nil, err
 	}
 	var opened []stream.Stream
 	defer func() {
@@ -46,7 +51,7 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	}
 	opened = append(opened, dead)
 	r, err := relay.Open(local, sink, relay.Options{
-		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: v.DedupAge, Log: log,
+		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: keep, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -54,4 +59,16 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	registerLog(registry, local.Stats)
 	registerDrain(registry, r.Status)
 	return &keeping{stream: r, log: local, closing: drainPatience}, nil
+}
+
+// keepDrained is how long the window of ids needs what the sink has already.
+func (v *serveVerb) keepDrained() (time.Duration, error) {
+	switch {
+	case v.DedupAge < 0:
+		return 0, whittle.Errorf(whittle.Invalid, "--dedup-age is %v: it cannot be below 0", v.DedupAge).
+			WithHint("0 keeps no ids, and nothing of what the sink has")
+	case v.DedupEntries <= 0:
+		return 0, nil
+	}
+	return v.DedupAge, nil
 }
