@@ -3,6 +3,7 @@ package scaffold
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -12,14 +13,14 @@ const maxPlanned = 8
 // loadPlan is an Artillery plan of what was recorded: a scenario for each
 // method, as often as it was asked.
 func (v *view) loadPlan() []byte {
-	var b strings.Builder
-	b.WriteString(`# Users as they were recorded, against the gateway: whittle load load.yaml
+	const head = `# Users as they were recorded, against the gateway: whittle load load.yaml
 config:
   target: http://127.0.0.1:8080
   phases:
     - {duration: 120, arrivalRate: 30}
-scenarios:
-`)
+`
+	var b strings.Builder
+	b.WriteString("scenarios:\n")
 	for i := range v.Methods {
 		m := &v.Methods[i]
 		weight := 1
@@ -38,7 +39,10 @@ scenarios:
 			v.planned(&b, m, &exchange{Method: m.HTTP.Method, Target: placeholders(m.HTTP.Pattern)})
 		}
 	}
-	return []byte(b.String())
+	if strings.Contains(b.String(), brace) {
+		return []byte(head + "  variables: {brace: \"{\"}   # two of them, as they are, would begin an expression\n" + b.String())
+	}
+	return []byte(head + b.String())
 }
 
 func (v *view) planned(b *strings.Builder, m *method, x *exchange) {
@@ -70,11 +74,17 @@ func placeholders(pattern string) string {
 	return strings.Join(segments, "/")
 }
 
-// quotedPlan is a string of the plan; two braces would begin a template.
+// brace is an expression that stands for one.
+const brace = "{{ brace }}"
+
+// quotedPlan is a string of the plan in which nothing is an expression.
 func quotedPlan(s string) string {
-	text, err := jsonText(s)
+	text, err := jsonText(braces.ReplaceAllStringFunc(s, func(run string) string { return strings.Repeat(brace, len(run)) }))
 	if err != nil {
 		return `""`
 	}
-	return strings.ReplaceAll(printable(text), "{{", `{\u007b`)
+	return printable(text)
 }
+
+// braces finds those that would begin an expression.
+var braces = regexp.MustCompile(`\{\{+`)
