@@ -52,6 +52,27 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 	}
 }
 
+// TestARouteThatNeverAnswersIsNotLeftOut: one that answers all its requests the
+// same does not speak for one that answers none.
+func TestARouteThatNeverAnswersIsNotLeftOut(t *testing.T) {
+	url := serve(t, func(r *http.Request) string {
+		if r.URL.Path == "/report" {
+			panic(http.ErrAbortHandler)
+		}
+		return numberOf(r)
+	})
+	log := made{2003, func(i int) *capture.Entry {
+		if i >= 2000 {
+			return get(i, "/report", `{}`)
+		}
+		return get(i, fmt.Sprintf("/n?i=%d", i), number(i))
+	}}
+	r := run(t, log, Options{Against: url, Key: Key{by: byNothing}})
+	if r.Verdict != whittle.Undecided || r.Ledger.Failed != 3 || whittle.CodeOf(r.Err([]string{"undecided"})) != whittle.FallsShort {
+		t.Errorf("got %s, %+v: %s", r.Verdict, r.Ledger, r.Summary)
+	}
+}
+
 func TestAnotherFieldIsDifferentAndExplained(t *testing.T) {
 	url := serve(t, func(r *http.Request) string { return strings.Replace(numberOf(r), "7", "8", 1) })
 	r := run(t, numbers(1000), Options{Against: url, Key: Key{by: byNothing}})

@@ -221,8 +221,8 @@ func (r *Report) judge() {
 		if v.State == whittle.Different {
 			r.Verdict = whittle.Different
 		}
-		if v.Compared == 0 && v.State != whittle.Different {
-			continue
+		if v.Compared == 0 && v.State != whittle.Different && r.Routes[i].Ledger.Failed == 0 {
+			continue // nothing was asked of it; one that never answers is not left out
 		}
 		compared++
 		count[v.State]++
