@@ -284,6 +284,7 @@ func TestNewRefuses(t *testing.T) {
 		"public":        {Address: "10.0.0.1:8081"},
 		"a public name": {Address: "gateway.example:8081"},
 		"short token":   {Address: "10.0.0.1:8081", Token: "secret"},
+		"short here":    {Address: "127.0.0.1:8081", Token: "secret"},
 		"odd token":     {Address: "127.0.0.1:8081", Token: "two words"},
 		"viewers only":  {Address: "127.0.0.1:8081", ViewerToken: viewerToken},
 		"one token":     {Address: "127.0.0.1:8081", Token: token, ViewerToken: token},

@@ -114,7 +114,8 @@ func brief(s whittle.RouteStatus) UpdatedRoute {
 	return UpdatedRoute{s, found}
 }
 
-// events streams what changes until the page goes away or whittle ends.
+// events streams what changes until the page goes away, its session is over or
+// whittle ends.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if s.streams.Add(1) > maxStreams {
 		s.streams.Add(-1)
@@ -150,6 +151,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		last = now
+		if s.roleOf(r) == Nobody {
+			return nil // logged out, or too long ago
+		}
 		select {
 		case <-r.Context().Done():
 			return nil

@@ -64,7 +64,8 @@ const (
 	maxBody = 16 << 10
 	// maxToken bounds the token, in bytes, on both sides.
 	maxToken = 4096
-	// minToken is what a token needs at least where others can reach it.
+	// minToken is what a token needs at least: its length is what keeps it from
+	// being guessed, since a right one is always heard.
 	minToken = 16
 	// orderTime bounds an order, which waits for its place on disk.
 	orderTime = 10 * time.Second
@@ -100,15 +101,14 @@ func New(o Options) (http.Handler, error) {
 			WithHint("set token_file or token_env too")
 	case o.ViewerToken != "" && o.ViewerToken == o.Token:
 		return nil, whittle.Errorf(whittle.Invalid, "viewers and operators have the same token").WithField("admin.viewer_token")
-	case s.loopback:
-	case o.Token == "":
+	case o.Token == "" && !s.loopback:
 		return nil, whittle.Errorf(whittle.Invalid, "the admin address %s can be reached by others and no token is set", o.Address).WithField("admin").
 			WithHint("listen on 127.0.0.1, or set a token")
-	case len(o.Token) < minToken:
-		return nil, whittle.Errorf(whittle.Invalid, "the admin token has %d characters; an address that others can reach needs %d", len(o.Token), minToken).
+	case o.Token != "" && len(o.Token) < minToken:
+		return nil, whittle.Errorf(whittle.Invalid, "the admin token has %d characters; it needs %d", len(o.Token), minToken).
 			WithField("admin_token").WithHint("make one with: openssl rand -hex 32")
 	case o.ViewerToken != "" && len(o.ViewerToken) < minToken:
-		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token has %d characters; an address that others can reach needs %d", len(o.ViewerToken), minToken).
+		return nil, whittle.Errorf(whittle.Invalid, "the viewer's token has %d characters; it needs %d", len(o.ViewerToken), minToken).
 			WithField("admin.viewer_token").WithHint("make one with: openssl rand -hex 32")
 	}
 	if o.Controller == nil {

@@ -109,12 +109,15 @@ type reading struct {
 	end   func()
 }
 
-func follow(t *testing.T, url string) *reading {
+func follow(t *testing.T, url string, change ...func(*http.Request)) *reading {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/events", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(req)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -184,6 +187,23 @@ func TestAPageIsTold(t *testing.T) {
 	}
 	if err := r.lines.Err(); err != nil {
 		t.Errorf("the end was no end but %v", err)
+	}
+}
+
+// TestALivePageEndsWithItsSession logs out in one tab while another is live.
+func TestALivePageEndsWithItsSession(t *testing.T) {
+	h := handler(t, admin.Options{Controller: newDesk(), Token: token})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	c := login(t, h, token)
+	cookie := func(r *http.Request) { r.AddCookie(c) }
+	r := follow(t, server.URL, cookie)
+	r.next(t)
+	ask(h, "DELETE", "/api/v1/session", "", cookie)
+	for r.lines.Scan() {
+	}
+	if err := r.lines.Err(); err != nil {
+		t.Errorf("the stream went on: %v", err)
 	}
 }
 
