@@ -27,5 +27,6 @@ export function entry({ kind, path, from, to, reason }) {
   return `- {${[`kind: ${kind}`, ...quoted].join(', ')}}`;
 }
 
-// quote escapes what some YAML readers take for an end of line, too.
-const quote = text => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, c => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+// quote escapes what some YAML readers take for an end of line, too, and what the
+// config would take for an environment variable.
+const quote = text => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, c => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).replaceAll('${', '$$${');
