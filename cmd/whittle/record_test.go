@@ -127,12 +127,12 @@ func TestShowFollows(t *testing.T) {
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		v := recordShow{Log: dir, Follow: true, Limit: 50}
+		v := recordShow{Log: dir, Follow: true}
 		done <- v.Run(ctx, streams{out: in, err: io.Discard})
 		in.Close()
 	}()
 	lines := bufio.NewScanner(out)
-	for i := range 3 {
+	for i := range defaultShown + 2 {
 		write(fmt.Sprintf("/now/%d", i), time.Now().Add(time.Hour))
 		if !lines.Scan() || !strings.HasSuffix(lines.Text(), fmt.Sprintf("GET /now/%d", i)) || !strings.HasPrefix(lines.Text(), fmt.Sprintf("  %6d  ", i+2)) {
 			t.Fatalf("exchange %d is shown as %q", i, lines.Text())

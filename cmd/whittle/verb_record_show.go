@@ -21,6 +21,9 @@ import (
 // followEvery is how often a log that is written to is looked at again.
 const followEvery = 200 * time.Millisecond
 
+// defaultShown is how many exchanges are listed unless another number is given.
+const defaultShown = 50
+
 // maxShown bounds how much of a body is printed; JSON has all of it.
 const maxShown = 64 << 10
 
@@ -28,7 +31,7 @@ type recordShow struct {
 	Log    string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
 	Number int64  `arg:"" optional:"" name:"n" placeholder:"N" help:"Show this exchange whole, by its number in the list."`
 	chosen
-	Limit  int64  `default:"50" help:"How many (${default}); 0: all."`
+	Limit  *int64 `placeholder:"N" help:"How many (50; with --follow all); 0: all."`
 	Follow bool   `short:"f" help:"Show exchanges as they are recorded, from now on."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write them as JSON, one a line, with headers and bodies (\"-\": standard output)."`
 }
@@ -72,7 +75,7 @@ func (v *recordShow) Run(ctx context.Context, s streams) error {
 }
 
 func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journal.Reader, filter journal.Filter) error {
-	shown := int64(0)
+	shown, limit := int64(0), v.limit()
 	for {
 		e, err := r.Next(ctx, filter)
 		if errors.Is(err, io.EOF) && v.Follow {
@@ -93,7 +96,7 @@ func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journa
 		if v.Number != 0 && n != v.Number || !v.takes(&e.Answer) {
 			continue
 		}
-		if v.Limit > 0 && shown == v.Limit {
+		if limit > 0 && shown == limit {
 			if v.JSON == "" {
 				fmt.Fprintf(w, "  … more: --limit 0 shows all\n")
 			}
@@ -123,6 +126,17 @@ func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journa
 		fmt.Fprintln(w, "No exchange is like that.")
 	}
 	return nil
+}
+
+// limit is how many exchanges are shown; 0: all.
+func (v *recordShow) limit() int64 {
+	switch {
+	case v.Limit != nil:
+		return *v.Limit
+	case v.Follow:
+		return 0
+	}
+	return defaultShown
 }
 
 func showLine(w io.Writer, n int64, e *capture.Entry) {
