@@ -14,9 +14,15 @@ type window struct {
 	// forgive takes bytes that the disk cannot read as zeros: their checksums
 	// will name them.
 	forgive bool
+	// note has what was forgiven be remembered in unread.
+	note   bool
+	unread []extent
 	// frozen keeps what was read: no other read takes its place.
 	frozen bool
 }
+
+// extent is a part of a file, to exclusive.
+type extent struct{ from, to int64 }
 
 var errFrozen = errors.New("a read that would take the place of bytes in use")
 
@@ -75,8 +81,31 @@ func (w *window) sectors(got int, err error) {
 		piece := w.buf[i:min(i+sector, len(w.buf))]
 		if _, err := w.file.ReadAt(piece, w.from+int64(i)); err != nil && !errors.Is(err, io.EOF) {
 			clear(piece)
+			w.forgave(w.from+int64(i), w.from+int64(i+len(piece)))
 		}
 	}
+}
+
+func (w *window) forgave(from, to int64) {
+	if !w.note {
+		return
+	}
+	if n := len(w.unread); n > 0 && w.unread[n-1].to == from {
+		w.unread[n-1].to = to
+		return
+	}
+	w.unread = append(w.unread, extent{from, to})
+}
+
+// hides says whether something between two places could not be read, and the
+// first such place that was met.
+func (w *window) hides(from, to int64) (at int64, ok bool) {
+	for _, e := range w.unread {
+		if e.from < to && from < e.to {
+			return max(e.from, from), true
+		}
+	}
+	return 0, false
 }
 
 // scan finds the batches of one segment, in order.

@@ -151,7 +151,7 @@ func (s *survey) readLast(d disk, number uint64) error {
 		}
 		seg = &segment{number: number, size: size}
 	}
-	walk := scan{window: window{file: f, chunk: 64 << 10, forgive: true}, segment: seg.id, at: sector}
+	walk := scan{window: window{file: f, chunk: 64 << 10, forgive: true, note: true}, segment: seg.id, at: sector}
 	seg.end = sector
 	for {
 		found, at, ok, err := walk.find(seg.size)
@@ -168,20 +168,39 @@ func (s *survey) readLast(d disk, number uint64) error {
 		walk.pass(&found, at)
 		seg.end, seg.next = walk.at, found.next()
 	}
+	behind, cut, closed := seg.end, false, seg.end == seg.size
 	if seg.next > seg.base {
 		b, err := walk.slice(s.lastAt, int(s.last.size()), seg.size)
 		if err != nil {
 			return codedf(err, "read segment")
 		}
 		// A file that ends with its last batch was closed or recovered: that
-		// batch was whole once.
-		if c, _, _ := examine(&s.last, b); c == torn && seg.end < seg.size {
+		// batch was whole once, and came to the disk before the file ended there.
+		if closed {
+			s.last = frame{}
+		} else if at, ok := walk.hides(s.lastAt, seg.end); ok {
+			return unreadable(number, at)
+		} else if c, _, _ := examine(&s.last, b); c == torn {
+			cut = true
 			s.tail.torn += s.last.size()
 			seg.end, seg.next = s.lastAt, s.last.base
 			s.last = frame{}
 		}
 	}
-	stray, strange := rest(&walk.window, seg.end+s.tail.torn, seg.size)
+	stray, strange := rest(&walk.window, behind, seg.size)
+	// A batch that was acknowledged came to the disk as a whole and begins where
+	// the last one ends. So where nothing was written there, or that last one is
+	// torn itself, what cannot be read behind it does not count.
+	to := behind
+	switch {
+	case strange > 0:
+		to = seg.size
+	case !cut:
+		to += sector
+	}
+	if at, ok := walk.hides(behind, to); ok {
+		return unreadable(number, at)
+	}
 	s.tail.torn += stray
 	s.tail.strange += strange
 	switch {
@@ -193,6 +212,14 @@ func (s *survey) readLast(d disk, number uint64) error {
 		s.empty = append(s.empty, number)
 	}
 	return nil
+}
+
+// unreadable is the error of a segment whose last records may lie where the disk
+// gives nothing back. Its zeros are none: what was never written is told by
+// zeros, and these records may have been acknowledged.
+func unreadable(number uint64, at int64) error {
+	return whittle.Errorf(whittle.Unavailable, "open log: the disk cannot read %s at byte %d, where the last records may be", segmentName(number), at).
+		WithHint("nothing was changed: try again, for it may pass. If it does not, put a copy in the file's place that has zeros for what cannot be read (ddrescue makes one): the log opens then, without those records")
 }
 
 // rest looks at what lies behind the last frame. A batch whose head never came
