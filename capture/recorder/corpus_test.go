@@ -220,9 +220,34 @@ type planted struct {
 	sent
 }
 
-func corpus() (list []planted) {
+// underRules are rules that somebody might write, and ruled the places that are
+// secret by them alone.
+var underRules = redact.Rules{Patterns: []string{`/reset/([\w.@+-]+)`, `ref=(\w+)`}}
+
+func ruled() (list []plant) {
+	add := func(name string, put func(string, *sent)) { list = append(list, plant{name, put, ""}) }
+	for _, f := range []string{
+		"/reset/%s", "/reset/%s/confirm?a=b", "/%%72eset/%s", "/a%%2Freset%%2F%s", "/x?ref=%s", "/x?a=b&r%%65f=%s&c=d", "/x?next=%%2Freset%%2F%s", "/x?next=%%252Freset%%252F%s",
+	} {
+		add("target "+f, func(s string, r *sent) { r.target = fmt.Sprintf(f, url.QueryEscape(s)) })
+		add("redirect to "+f, func(s string, r *sent) {
+			r.header.Set("Referer", "https://example.com"+fmt.Sprintf(f, url.QueryEscape(s)))
+			r.answer.Set("Location", fmt.Sprintf(f, url.QueryEscape(s)))
+			r.status = http.StatusFound
+		})
+	}
+	add("first letter encoded", func(s string, r *sent) { r.target = fmt.Sprintf("/reset/%%%02X%s", s[0], s[1:]) })
+	add("form", func(s string, r *sent) {
+		r.both("application/x-www-form-urlencoded", "a=b&ref="+s+"&to=%2Freset%2F"+s)
+	})
+	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.answer.Set("X-Note", "ref="+s) })
+	add("JSON", func(s string, r *sent) { r.both("application/json", `{"see":"\/reset\/`+s+`","q":"?ref=`+s+`"}`) })
+	return list
+}
+
+func corpus(plants []plant) (list []planted) {
 	n := 0
-	for _, p := range plants() {
+	for _, p := range plants {
 		var secrets []string
 		kinds := byName
 		if p.shape == byItsShape {
@@ -253,11 +278,24 @@ func forms(secret string) []string {
 // TestCorpus takes every planted secret through the redactor alone, and says
 // which place leaks.
 func TestCorpus(t *testing.T) {
-	r := redactor(t)
-	list := corpus()
+	list := corpus(plants())
 	if len(list) < 500 {
 		t.Errorf("only %d secrets are planted", len(list))
 	}
+	throughTheRedactor(t, list, redactor(t))
+}
+
+// TestCorpusUnderRules is TestCorpus for what rules say is secret.
+func TestCorpusUnderRules(t *testing.T) {
+	r, err := redact.New(underRules, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	throughTheRedactor(t, corpus(ruled()), r)
+}
+
+func throughTheRedactor(t *testing.T, list []planted, r *redact.Redactor) {
+	t.Helper()
 	there := 0
 	for _, c := range list {
 		before := fmt.Sprint(c.target, c.header, string(c.body), c.answer, string(c.content))
@@ -290,7 +328,12 @@ func TestCorpus(t *testing.T) {
 // TestCorpusThroughTheGateway records the corpus end to end and looks for the
 // secrets in the files themselves, decompressed.
 func TestCorpusThroughTheGateway(t *testing.T) {
-	list := corpus()
+	t.Run("by the defaults", func(t *testing.T) { throughTheGateway(t, corpus(plants()), redact.Rules{}) })
+	t.Run("by rules", func(t *testing.T) { throughTheGateway(t, corpus(ruled()), underRules) })
+}
+
+func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
+	t.Helper()
 	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		var n int
@@ -308,7 +351,7 @@ func TestCorpusThroughTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := redact.New(redact.Rules{}, key)
+	rules, err := redact.New(by, key)
 	if err != nil {
 		t.Fatal(err)
 	}

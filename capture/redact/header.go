@@ -30,12 +30,14 @@ func (w *work) field(name, value string) string {
 	}
 	w.name = normal(w.name[:0], []byte(name))
 	plain := string(w.name)
-	if w.r.kept[plain] || plain == "contenttype" && !w.r.headers[plain] {
+	if plain == "contenttype" && (w.r.kept[plain] || !w.r.headers[plain]) {
 		return value // a boundary must stay what it is
 	}
 	v := []byte(value)
 	changed := true
 	switch {
+	case w.r.kept[plain]:
+		v, changed = w.patterns(v)
 	case w.r.headers[plain]:
 		v = w.r.appendToken(nil, v)
 	case plain == "cookie":
@@ -93,10 +95,11 @@ func (w *work) cookie(out, part []byte) []byte {
 		lead := len(part) - len(bytes.TrimLeft(part, " \t"))
 		return w.r.appendToken(append(out, part[:lead]...), bytes.TrimSpace(part))
 	}
-	out = append(append(out, name...), '=')
 	if w.r.kept[string(normal(nil, trimmed))] {
-		return append(out, value...)
+		clean, _ := w.patterns(part)
+		return append(out, clean...)
 	}
+	out = append(append(out, name...), '=')
 	return w.r.appendToken(out, bytes.Trim(value, " \t\""))
 }
 

@@ -51,7 +51,9 @@ type Rules struct {
 	// answers.
 	Paths []string
 	// Patterns are regular expressions (RE2). What the first group matches is
-	// secret; without a group, the whole match.
+	// secret; without a group, the whole match. Each string of JSON, header's value,
+	// target and other body is matched by itself; a target and a form as they stand
+	// and decoded.
 	Patterns []string
 	// Keep lists names that are no secret after all, and shapes (ShapeEmail and
 	// so on) that are let through. A path or a pattern is stronger.

@@ -3,12 +3,9 @@ package redact
 // inner takes secrets out of a text of unknown kind that may be JSON itself,
 // and reports whether there were any. depth is in how many strings it lies.
 func (w *work) inner(b []byte, depth int) ([]byte, bool) {
+	b, found := w.patterns(b)
 	if len(b) < 3 {
-		return b, false
-	}
-	found := false
-	if len(w.r.patterns) > 0 {
-		b, found = w.patterns(b)
+		return b, found
 	}
 	if c := b[0]; (c == '{' || c == '[') && depth <= maxInner {
 		j := rewriter{w: w, src: b, inner: depth}
@@ -19,38 +16,6 @@ func (w *work) inner(b []byte, depth int) ([]byte, bool) {
 	t := scan{w: w, src: b, depth: depth}
 	out, changed := t.run()
 	return out, changed || found
-}
-
-// patterns replaces what the rules' patterns match.
-func (w *work) patterns(b []byte) (_ []byte, found bool) {
-	for _, p := range w.r.patterns {
-		from := 0
-		var out []byte
-		for _, m := range p.FindAllSubmatchIndex(b, -1) {
-			if len(m) > 2 {
-				m = m[2:]
-			}
-			if m[0] < from || m[1] <= m[0] || isToken(b[m[0]:m[1]]) {
-				continue
-			}
-			out = w.r.appendToken(append(out, b[from:m[0]]...), b[m[0]:m[1]])
-			from = m[1]
-		}
-		if from > 0 {
-			b, found = append(out, b[from:]...), true
-		}
-	}
-	return b, found
-}
-
-// matches reports whether a pattern matches.
-func (r *Redactor) matches(b []byte) bool {
-	for _, p := range r.patterns {
-		if p.Match(b) {
-			return true
-		}
-	}
-	return false
 }
 
 // stops marks the bytes at which a scan looks closer.

@@ -3,14 +3,14 @@ package redact
 import "bytes"
 
 // target takes secrets out of a request target or a URL: out of the user, each
-// segment of the path, and the query's and the fragment's fields.
+// segment of the path, and the query's and the fragment's fields. What the rules'
+// patterns match may reach over several of them.
 func (w *work) target(s []byte) ([]byte, bool) {
-	path, rest := s, []byte(nil)
-	if i := bytes.IndexAny(s, "?#"); i >= 0 {
-		path, rest = s[:i], s[i:]
-	}
+	s, found := w.encoded(s, pathLen(s))
+	n := pathLen(s)
+	path, rest := s[:n], s[n:]
 	path, changed := w.path(path)
-	if len(rest) == 0 {
+	if changed = changed || found; len(rest) == 0 {
 		return path, changed
 	}
 	out := append(make([]byte, 0, len(s)+64), path...)
@@ -19,7 +19,7 @@ func (w *work) target(s []byte) ([]byte, bool) {
 		if end == 0 {
 			end = len(rest)
 		}
-		part, c := w.form(rest[1:end])
+		part, c := w.fields(rest[1:end])
 		out = append(append(out, rest[0]), part...)
 		changed, rest = changed || c, rest[end:]
 	}
@@ -27,6 +27,14 @@ func (w *work) target(s []byte) ([]byte, bool) {
 		return s, false
 	}
 	return out, true
+}
+
+// pathLen is the length of a target's path.
+func pathLen(s []byte) int {
+	if i := bytes.IndexAny(s, "?#"); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 // path takes secrets out of a path, segment by segment. A URL's beginning goes
@@ -73,9 +81,16 @@ func (w *work) segment(s []byte) ([]byte, bool) {
 	return appendPercent(nil, out), true
 }
 
-// form takes secrets out of a query or a form: name=value pairs with "&"
+// form takes secrets out of a form as a whole, and then out of its fields.
+func (w *work) form(s []byte) ([]byte, bool) {
+	s, found := w.encoded(s, 0)
+	out, changed := w.fields(s)
+	return out, changed || found
+}
+
+// fields takes secrets out of a query or a form: name=value pairs with "&"
 // between them.
-func (w *work) form(s []byte) (_ []byte, changed bool) {
+func (w *work) fields(s []byte) (_ []byte, changed bool) {
 	var out []byte
 	oauth := bytes.Contains(s, []byte("state=")) || bytes.Contains(s, []byte("grant_type="))
 	for rest := s; ; {
