@@ -5,10 +5,19 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"whittle/contract"
+	"whittle/load/plan"
 )
 
-// maxPlanned bounds the requests of one method in the plan.
-const maxPlanned = 8
+// maxPlanned bounds the requests of one method in the plan, and maxPlan all of
+// them, in bytes: what is left of a plan's own bound is for the rest of it. With
+// maxBraces expressions a request is read in no time, with many more in minutes.
+const (
+	maxPlanned = 8
+	maxPlan    = plan.MaxBytes / 4 * 3
+	maxBraces  = 1000
+)
 
 // loadPlan is an Artillery plan of what was recorded: a scenario for each
 // method, as often as it was asked.
@@ -21,22 +30,25 @@ config:
 `
 	var b strings.Builder
 	b.WriteString("scenarios:\n")
+	requests, left := v.plannedRequests()
 	for i := range v.Methods {
 		m := &v.Methods[i]
+		if left[i] > 0 {
+			fmt.Fprintf(&b, "  # %s: left out %s that a plan has no room for (1 MiB for all, %d doubled braces in each)\n", m.Name, contract.Count(left[i], "recorded request"), maxBraces)
+			if len(requests[i]) == 0 {
+				continue
+			}
+		}
 		weight := 1
 		if s := v.samples[m.Proto]; s != nil {
 			weight = max(1, s.asked)
 		}
 		fmt.Fprintf(&b, "  - name: %s\n    weight: %d\n    flow:\n", quotedPlan(m.Name), weight)
-		n := 0
-		for _, x := range v.exchangesOf(m) {
-			if n < maxPlanned && x.Answer.Status < 400 && x.Base64 == nil {
-				v.planned(&b, m, &x)
-				n++
-			}
+		for _, text := range requests[i] {
+			b.WriteString(text)
 		}
-		if n == 0 {
-			v.planned(&b, m, &exchange{Method: m.HTTP.Method, Target: placeholders(m.HTTP.Pattern)})
+		if len(requests[i]) == 0 {
+			b.WriteString(v.planned(m, &exchange{Method: m.HTTP.Method, Target: placeholders(m.HTTP.Pattern)}))
 		}
 	}
 	if strings.Contains(b.String(), brace) {
@@ -45,19 +57,51 @@ config:
 	return []byte(head + b.String())
 }
 
-func (v *view) planned(b *strings.Builder, m *method, x *exchange) {
-	fmt.Fprintf(b, "      - %s:\n          url: %s\n", strings.ToLower(x.Method), quotedPlan(x.Target))
+// plannedRequests are the recorded ones by method, as the plan has them, and how
+// many there was no room for. Each method's first has room before any second.
+func (v *view) plannedRequests() (requests [][]string, left []int) {
+	requests, left = make([][]string, len(v.Methods)), make([]int, len(v.Methods))
+	fit := make([][]exchange, len(v.Methods))
+	for i := range v.Methods {
+		for _, x := range v.exchangesOf(&v.Methods[i]) {
+			if len(fit[i]) < maxPlanned && x.Answer.Status < 400 && x.Base64 == nil {
+				fit[i] = append(fit[i], x)
+			}
+		}
+	}
+	room := maxPlan
+	for n := range maxPlanned {
+		for i := range fit {
+			if n >= len(fit[i]) {
+				continue
+			}
+			text := v.planned(&v.Methods[i], &fit[i][n])
+			if len(text) > room || strings.Count(text, brace) > maxBraces {
+				left[i]++
+				continue
+			}
+			room -= len(text)
+			requests[i] = append(requests[i], text)
+		}
+	}
+	return requests, left
+}
+
+func (v *view) planned(m *method, x *exchange) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "      - %s:\n          url: %s\n", strings.ToLower(x.Method), quotedPlan(x.Target))
 	headers := `x-user: "user-{{ $randomNumber(1, 1000) }}"`
 	if x.Body != nil {
 		headers += ", content-type: " + quotedPlan(cmp.Or(x.Type, m.ContentType))
 	}
-	fmt.Fprintf(b, "          headers: {%s}\n", headers)
+	fmt.Fprintf(&b, "          headers: {%s}\n", headers)
 	if x.Body != nil {
-		fmt.Fprintf(b, "          body: %s\n", quotedPlan(*x.Body))
+		fmt.Fprintf(&b, "          body: %s\n", quotedPlan(*x.Body))
 	}
 	if status := cmp.Or(x.Answer.Status, m.HTTP.Answer.Status); status != 0 {
-		fmt.Fprintf(b, "          expect: {statusCode: %d}\n", status)
+		fmt.Fprintf(&b, "          expect: {statusCode: %d}\n", status)
 	}
+	return b.String()
 }
 
 // placeholders fills a pattern's wildcards, for a contract without exchanges.

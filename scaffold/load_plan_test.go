@@ -69,3 +69,41 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestThePlanIsShortEnough: however long the recorded bodies are, the plan can
+// be read, has a request of each endpoint that there is room for, and says what
+// it left out.
+func TestThePlanIsShortEnough(t *testing.T) {
+	c := textContract(contract.Part{Field: "id"})
+	body, braced := strings.Repeat("\x01", maxSample), strings.Repeat("{", maxBraces+1)
+	for _, name := range []string{"Tell", "Show"} {
+		m := c.Methods[0]
+		m.Name, m.HTTP.Method, m.HTTP.Pattern = name, "POST", "/"+name
+		c.Methods = append(c.Methods, m)
+	}
+	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := "{}"
+	for name, bodies := range map[string][]*string{"Ask": {&body, &body, &short, &braced}, "Tell": {&short, &body}, "Show": {&body}} {
+		s := &samples{asked: 1}
+		for _, b := range bodies {
+			s.exchanges = append(s.exchanges, exchange{Method: "POST", Target: "/" + name, Body: b, Answer: answer{Status: 200}})
+		}
+		v.samples[name] = s
+	}
+	p, text := planOf(t, v)
+	if len(p.Requests()) != 3 || len(p.Scenarios) != 2 {
+		t.Errorf("%d requests in %d scenarios", len(p.Requests()), len(p.Scenarios))
+	}
+	for _, want := range []string{
+		"  # Ask: left out 2 recorded requests that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
+		"  # Tell: left out 1 recorded request that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
+		"  # Show: left out 1 recorded request that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan does not say %q", want)
+		}
+	}
+}
