@@ -204,7 +204,7 @@ func (d *emojifyDemo) guard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := guard.Check(base, back, 0.10)
+	v := guard.Check(base, &guard.Baseline{Service: base.Service, Machine: base.Machine, Runs: back}, 0.10)
 	d.story.Guard = &v
 	d.screen.say("%s", v.Sentence())
 	if v.Outcome != guard.Broken {
@@ -235,7 +235,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			return guard.NewRun(taken.taken[0].Profile, after-before)
+			return guard.NewRun(taken.taken[0].Profile, guard.Beside{CPU: after - before})
 		})
 		return err
 	})

@@ -25,10 +25,13 @@ const windowOf = 5 * time.Second
 
 // measured is what a measurement gave of one process.
 type measured struct {
-	taken   []*collect.Taken
-	plan    *plan.Plan     // nil: what was live was profiled
-	load    *loaded.Report // of the plan
-	exposed bool           // its profiling port, to other machines
+	taken []*collect.Taken
+	plan  *plan.Plan     // nil: what was live was profiled
+	load  *loaded.Report // of the plan
+	// classes counts the answers of what was live by the first digit of their
+	// status, as far as a metrics page tells.
+	classes map[string]int64
+	exposed bool // its profiling port, to other machines
 }
 
 // subject is a process while it is measured.
@@ -36,8 +39,8 @@ type subject struct {
 	target string
 	source collect.Source
 	kinds  []profile.Kind
-	page   string           // its metrics page; "": none
-	before map[string]int64 // the page's requests when it began
+	page   string        // its metrics page; "": none
+	before collect.Count // the page's when it began
 	got    *measured
 }
 
@@ -94,18 +97,18 @@ func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []pr
 }
 
 // page is the metrics page that requests are counted by. "": there is none.
-func (m *measuring) page(ctx context.Context, target string) (page string, counts map[string]int64, err error) {
+func (m *measuring) page(ctx context.Context, target string) (page string, count collect.Count, err error) {
 	if page = m.Metrics; page == "" {
 		page = collect.MetricsOf(target)
 	}
 	if page == "" {
-		return "", nil, nil
+		return "", collect.Count{}, nil
 	}
-	counts, err = collect.Requests(ctx, page)
+	count, err = collect.Requests(ctx, page)
 	if err != nil && m.Metrics == "" { // it was only a guess
-		return "", nil, nil
+		return "", collect.Count{}, nil
 	}
-	return page, counts, err
+	return page, count, err
 }
 
 // live profiles what is.
@@ -124,15 +127,11 @@ func (m *measuring) live(ctx context.Context, subjects []*subject, screen *scree
 			if err != nil {
 				return err
 			}
-			whole, between := time.Since(began), map[string]int64{}
-			for e, n := range after {
-				if d := n - s.before[e]; d > 0 {
-					between[e] = d
-				}
-			}
+			whole, between := time.Since(began), after.Since(s.before)
 			for _, t := range s.got.taken {
-				t.CountRequests(portion(between, t.Duration, whole))
+				t.CountRequests(portion(between.Endpoints, t.Duration, whole))
 			}
+			s.got.classes = between.Classes
 			return nil
 		})
 	}
@@ -154,7 +153,7 @@ func portion(counts map[string]int64, part, whole time.Duration) map[string]int6
 
 // underLoad runs the plan and profiles meanwhile.
 func (m *measuring) underLoad(ctx context.Context, subjects []*subject, under *plan.Plan, screen *screen) error {
-	o := load.Options{Target: m.Target, OnProgress: func(p loaded.Progress) { screen.progress("%s", p) }}
+	o := load.Options{Target: m.Target, MaxLate: m.MaxLate, OnProgress: func(p loaded.Progress) { screen.progress("%s", p) }}
 	for _, s := range subjects {
 		if pid, err := strconv.Atoi(s.target); err == nil {
 			o.Watch = append(o.Watch, load.Process{Name: "process " + s.target, PID: pid})
@@ -183,6 +182,10 @@ func (m *measuring) underLoad(ctx context.Context, subjects []*subject, under *p
 		return err
 	}
 	for _, s := range subjects {
+		if len(s.got.taken) == 0 {
+			return whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
+				WithHint("a load that lasts for a second or more")
+		}
 		s.got.load = ran
 		for _, t := range s.got.taken {
 			from := t.Began.Sub(ran.Started)

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/bench/table"
+	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/guard"
 	"whittle/profile/report"
@@ -28,6 +29,8 @@ type guardVerb struct {
 // Help gives the examples.
 func (guardVerb) Help() string {
 	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. Where the interval holds the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
+
+A service that fails cheaply costs little a request. So exit status 1 also means that the answers are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time, without answers, or whose load was void is taken again, three times at most.
 
 Examples:
   whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --update
@@ -53,20 +56,15 @@ func (v *guardVerb) Run(ctx context.Context, s streams) error {
 	if v.JSON == "-" {
 		screen.w, screen.tty = s.err, false
 	}
-	runs, service, err := v.runs(ctx, screen)
+	now, err := v.runs(ctx, screen)
 	if err != nil {
 		return err
 	}
 	screen.clear()
 	if v.Update {
-		b := guard.Baseline{Service: service, Taken: time.Now().UTC(), Machine: table.ThisMachine(), Runs: runs}
-		if err := writeFile(v.Baseline, b.Write); err != nil {
-			return err
-		}
-		screen.say("kept %d runs of %s in %s", len(runs), service, v.Baseline)
-		return nil
+		return v.keep(now, screen)
 	}
-	verdict := guard.Check(base, runs, limit)
+	verdict := guard.Check(base, now, limit)
 	if v.JSON != "" {
 		if err := writeJSON(s, v.JSON, verdict); err != nil {
 			return err
@@ -76,8 +74,26 @@ func (v *guardVerb) Run(ctx context.Context, s streams) error {
 		fmt.Fprintln(s.out, verdict.Sentence())
 		printBlame(s.out, "own functions, with what they ask for", verdict.Blame)
 		printBlame(s.out, "any functions, by themselves", verdict.Within)
+		for _, w := range verdict.Warnings {
+			fmt.Fprintf(s.out, "note: %s\n", w)
+		}
 	}
 	return verdict.Err()
+}
+
+// keep writes the baseline.
+func (v *guardVerb) keep(b *guard.Baseline, screen *screen) error {
+	if err := writeFile(v.Baseline, b.Write); err != nil {
+		return err
+	}
+	screen.say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)
+	switch failed, known := b.Failed(); {
+	case !known:
+		screen.say("note: what was answered is not known, so that a service that fails cheaply will not be seen")
+	case failed > 0:
+		screen.say("note: %.3g %% of the requests failed; a baseline is of a service that was found good", 100*failed)
+	}
+	return nil
 }
 
 func printBlame(w io.Writer, heading string, all []guard.Blame) {
@@ -91,8 +107,10 @@ func printBlame(w io.Writer, heading string, all []guard.Blame) {
 }
 
 // runs measures several times.
-func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run, service string, err error) {
-	runs, err = guard.Take(v.Runs, func(done int) (guard.Run, error) {
+func (v *guardVerb) runs(ctx context.Context, screen *screen) (*guard.Baseline, error) {
+	b := &guard.Baseline{Taken: time.Now().UTC(), Machine: table.ThisMachine()}
+	var err error
+	b.Runs, err = guard.Take(v.Runs, func(done int) (guard.Run, error) {
 		screen.progress("run %d of %d", done+1, v.Runs)
 		m, err := v.measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen)
 		if err != nil {
@@ -100,14 +118,38 @@ func (v *guardVerb) runs(ctx context.Context, screen *screen) (runs []guard.Run,
 		}
 		p := m.taken[0].Profile
 		relative(p)
-		var used time.Duration
-		if m.load != nil && m.load.CPUPerRequest > 0 {
-			used = time.Duration(m.load.CPUPerRequest * float64(p.AllRequests()) * float64(time.Millisecond))
-		}
-		service = p.Service
-		return guard.NewRun(p, used)
+		b.Service = p.Service
+		return guard.NewRun(p, m.beside())
 	})
-	return runs, service, err
+	return b, err
+}
+
+// beside is what is known of a measurement besides its profile.
+func (m *measured) beside() guard.Beside {
+	if m.load == nil {
+		if len(m.classes) == 0 {
+			return guard.Beside{}
+		}
+		return guard.Beside{Answers: &guard.Answers{Classes: m.classes, Failed: m.classes["5xx"]}}
+	}
+	requests := m.taken[0].AllRequests()
+	return guard.Beside{
+		CPU:  time.Duration(m.load.CPUPerRequest * float64(requests) * float64(time.Millisecond)),
+		Void: m.load.Void, Answers: answersOf(m.load),
+	}
+}
+
+// answersOf is what came of a load's requests. Those that its end cut off are
+// nobody's.
+func answersOf(r *loaded.Report) *guard.Answers {
+	a := &guard.Answers{Classes: map[string]int64{}, Failed: r.Failed}
+	for code, n := range r.Codes {
+		a.Classes[code[:1]+"xx"] += n
+	}
+	if none := r.Requests - r.Completed - r.Unfinished; none > 0 {
+		a.Classes[guard.None] = none
+	}
+	return a
 }
 
 func readBaseline(path string) (*guard.Baseline, error) {

@@ -75,7 +75,7 @@ config: {target: "http://127.0.0.1:1", phases: [{duration: 2, arrivalRate: 20}]}
 scenarios: [{flow: [{get: {url: "`+path+`"}}]}]
 `)
 	check := func(p *process.Process, more ...string) (string, int) {
-		args := append([]string{"profile", "guard", "http://" + p.Admin, "--during", plan, "--target", "http://" + p.Public, "--baseline", baseline, "--runs", "5"}, more...)
+		args := append([]string{"profile", "guard", "http://" + p.Admin, "--during", plan, "--target", "http://" + p.Public, "--baseline", baseline, "--runs", "5", "--max-late", "1s"}, more...)
 		out, errs, status := command(t, args...)
 		return out + errs, status
 	}

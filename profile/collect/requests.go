@@ -17,20 +17,46 @@ import (
 // maxMetrics bounds a metrics page.
 const maxMetrics = 8 << 20
 
-// routeLabels are the names under which services tell their endpoints, the
-// first that a metric has.
-var routeLabels = []string{"endpoint", "route", "handler", "path", "uri"}
+// routeLabels are the names under which services tell their endpoints, and
+// codeLabels those of the status, the first that a metric has.
+var (
+	routeLabels = []string{"endpoint", "route", "handler", "path", "uri"}
+	codeLabels  = []string{"code", "status", "status_code"}
+)
 
-// Requests reads how many requests a process has answered, by endpoint, from
-// its metrics page: the first counter or histogram whose name says requests or
-// calls, such as http_requests_total or http_request_duration_seconds. Two
-// readings' difference is what there was between them.
-func Requests(ctx context.Context, page string) (map[string]int64, error) {
+// Count is how many requests a process has answered since it began.
+type Count struct {
+	Endpoints map[string]int64 // "": all of those that are not told apart
+	// Classes counts them by the first digit of their status, as "2xx". Those
+	// whose status the page does not tell are not in it.
+	Classes map[string]int64
+}
+
+// Requests reads how many requests a process has answered from its metrics
+// page: the first counter or histogram whose name says requests or calls, such
+// as http_requests_total or http_request_duration_seconds. Two readings'
+// difference is what there was between them.
+func Requests(ctx context.Context, page string) (Count, error) {
 	families, err := metrics(ctx, page)
 	if err != nil {
-		return nil, err
+		return Count{}, err
 	}
 	return requestsOf(families, page)
+}
+
+// Since is what was answered after an earlier reading of the same page.
+func (c Count) Since(before Count) Count {
+	return Count{Endpoints: risen(before.Endpoints, c.Endpoints), Classes: risen(before.Classes, c.Classes)}
+}
+
+func risen(before, after map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range after {
+		if d := n - before[name]; d > 0 {
+			out[name] = d
+		}
+	}
+	return out
 }
 
 // Usage reads what a process has used since it began: its CPU time, by
@@ -58,7 +84,7 @@ func Usage(ctx context.Context, page string) (whittle.CPUUse, error) {
 		}
 		use.CPU += time.Duration(seconds * float64(time.Second))
 	}
-	for _, n := range requests {
+	for _, n := range requests.Endpoints {
 		use.Requests += n
 	}
 	return use, nil
@@ -83,7 +109,7 @@ func metrics(ctx context.Context, page string) (map[string]*dto.MetricFamily, er
 	return families, nil
 }
 
-func requestsOf(families map[string]*dto.MetricFamily, page string) (map[string]int64, error) {
+func requestsOf(families map[string]*dto.MetricFamily, page string) (Count, error) {
 	best, rank := (*dto.MetricFamily)(nil), 0
 	for _, f := range families {
 		if r := rankOf(f); r > rank || r == rank && r > 0 && f.GetName() < best.GetName() {
@@ -91,12 +117,16 @@ func requestsOf(families map[string]*dto.MetricFamily, page string) (map[string]
 		}
 	}
 	if best == nil {
-		return nil, whittle.Errorf(whittle.NotFound, "read metrics of %s: no counter of requests", page).
+		return Count{}, whittle.Errorf(whittle.NotFound, "read metrics of %s: no counter of requests", page).
 			WithHint("a counter such as http_requests_total{route=…} makes CPU per request known; or put load on it with --during")
 	}
-	out := map[string]int64{}
+	out := Count{Endpoints: map[string]int64{}, Classes: map[string]int64{}}
 	for _, m := range best.GetMetric() {
-		out[endpointOf(m)] += valueOf(m)
+		labels, n := labelsOf(m), valueOf(m)
+		out.Endpoints[endpointOf(labels)] += n
+		if class := classOf(labels); class != "" {
+			out.Classes[class] += n
+		}
 	}
 	return out, nil
 }
@@ -120,17 +150,31 @@ func rankOf(f *dto.MetricFamily) int {
 	return 0
 }
 
-func endpointOf(m *dto.Metric) string {
+func labelsOf(m *dto.Metric) map[string]string {
 	labels := map[string]string{}
 	for _, l := range m.GetLabel() {
 		labels[strings.ToLower(l.GetName())] = l.GetValue()
 	}
+	return labels
+}
+
+func endpointOf(labels map[string]string) string {
 	for _, name := range routeLabels {
 		if route := labels[name]; route != "" {
 			if method := labels["method"]; method != "" && !strings.Contains(route, " ") {
 				return strings.ToUpper(method) + " " + route
 			}
 			return route
+		}
+	}
+	return ""
+}
+
+// classOf knows "404" and "4xx". "": no status is told.
+func classOf(labels map[string]string) string {
+	for _, name := range codeLabels {
+		if code := labels[name]; len(code) == 3 && '1' <= code[0] && code[0] <= '5' {
+			return code[:1] + "xx"
 		}
 	}
 	return ""

@@ -17,6 +17,8 @@ func TestRequests(t *testing.T) {
 		page string
 		want map[string]int64
 		code whittle.Code
+
+		classes map[string]int64
 	}{
 		"by route": {page: `
 # TYPE http_requests_total counter
@@ -25,7 +27,7 @@ http_requests_total{route="/a",method="get",code="500"} 1
 http_requests_total{route="/b",method="post",code="200"} 5
 # TYPE promhttp_metric_handler_requests_total counter
 promhttp_metric_handler_requests_total{code="200"} 99
-`, want: map[string]int64{"GET /a": 8, "POST /b": 5}},
+`, want: map[string]int64{"GET /a": 8, "POST /b": 5}, classes: map[string]int64{"2xx": 12, "5xx": 1}},
 		"a histogram": {page: `
 # TYPE http_request_duration_seconds histogram
 http_request_duration_seconds_bucket{handler="GET /a",le="+Inf"} 4
@@ -42,7 +44,7 @@ http_request_duration_seconds_count{handler="GET /a"} 4
 			defer srv.Close()
 			defer client.CloseIdleConnections()
 			got, err := Requests(t.Context(), MetricsOf(srv.URL+"/debug/pprof"))
-			if c.want != nil && (err != nil || !maps.Equal(got, c.want)) {
+			if c.want != nil && (err != nil || !maps.Equal(got.Endpoints, c.want) || !maps.Equal(got.Classes, c.classes)) {
 				t.Errorf("%v, %v; want %v", got, err, c.want)
 			}
 			if c.want == nil && whittle.CodeOf(err) != c.code {

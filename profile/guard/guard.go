@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/bench/table"
 	"whittle/paired"
 	"whittle/profile"
 )
@@ -40,24 +41,52 @@ type Run struct {
 	// Own is what functions of the service's own asked for, in libraries and the
 	// runtime too.
 	Own map[string]float64 `json:"own_functions,omitempty"`
+	// Answers is what came of the requests. Nil: not known, as in an older
+	// whittle's baseline.
+	Answers *Answers `json:"answers,omitempty"`
 }
 
-var errEmpty = whittle.Errorf(whittle.FailedPrecondition, "guard: no request was answered during a run").
-	WithHint("put load on the service: --during PLAN, or a longer --duration")
+// useless is the error of a run that says nothing of what an answer costs.
+type useless struct{ error }
 
-// NewRun makes a run of a profile that knows its requests, and of the CPU time
-// that the process's own clock counted meanwhile, which is finer than samples.
-// used 0: the samples have to do.
-func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
+func (u useless) Unwrap() error { return u.error }
+
+func ofNoUse(text, hint string) error {
+	return useless{whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint)}
+}
+
+// Beside is what is known of a run besides its profile.
+type Beside struct {
+	// CPU is what the process's own clock counted meanwhile, which is finer than
+	// samples. 0: the samples have to do.
+	CPU time.Duration
+	// Void says why the load was not what its plan says. "": it was, or there was
+	// none.
+	Void string
+	// Answers is what came of the requests. Nil: not known.
+	Answers *Answers
+}
+
+// NewRun makes a run of a profile that knows its requests. FailedPrecondition:
+// it says nothing of what an answer costs, because nothing was answered, no CPU
+// time was seen, or the load is void.
+func NewRun(p *profile.Profile, beside Beside) (Run, error) {
 	requests := p.AllRequests()
-	if requests == 0 {
-		return Run{}, errEmpty
-	}
 	total := float64(p.Total())
-	if used > 0 {
-		total = float64(used)
+	if beside.CPU > 0 {
+		total = float64(beside.CPU)
 	}
-	r := Run{Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}}
+	switch {
+	case requests == 0:
+		return Run{}, ofNoUse("no request was answered during a run", "put load on the service: --during PLAN, or a longer --duration")
+	case beside.Void != "":
+		return Run{}, ofNoUse("the load of a run is void: "+beside.Void, "or say with --max-late how late it may be")
+	case !(total > 0):
+		return Run{}, ofNoUse("no CPU time was seen during a run", "put more load on the service, or measure it for longer: a profile looks a hundred times a second")
+	}
+	r := Run{
+		Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}, Answers: beside.Answers,
+	}
 	scale := total / max(float64(p.Total()), 1)
 	for _, c := range p.Hot(profile.BySelf) {
 		if len(r.Functions) == keptPerRun || c.Self == 0 {
@@ -73,18 +102,19 @@ func NewRun(p *profile.Profile, used time.Duration) (Run, error) {
 	return r, nil
 }
 
-// mostEmpty is how many runs may go by in which nothing was answered: a machine
-// may stand still for as long as a short run takes.
-const mostEmpty = 3
+// mostUseless is how many runs may go by of which NewRun makes nothing: a
+// machine may stand still for as long as a short run takes.
+const mostUseless = 3
 
-// Take takes n runs. One in which nothing was answered says nothing of what an
-// answer costs, and is taken again.
+// Take takes n runs. One that says nothing of what an answer costs is taken
+// again.
 func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
-	for empty := 0; len(runs) < n; {
+	for again := 0; len(runs) < n; {
 		r, err := take(len(runs))
+		_, no := errors.AsType[useless](err)
 		switch {
-		case errors.Is(err, errEmpty) && empty < mostEmpty:
-			empty++
+		case no && again < mostUseless:
+			again++
 		case err != nil:
 			return nil, err
 		default:
@@ -110,13 +140,24 @@ func nameOf(f *profile.Function) string {
 	return f.Name + " (" + f.File + ")"
 }
 
-// Baseline is what a service cost when it was found good.
+// Baseline is what a service cost, when it was found good or now.
 type Baseline struct {
 	Format  string    `json:"format"`
 	Service string    `json:"service"`
 	Taken   time.Time `json:"taken_at"`
-	Machine any       `json:"machine,omitempty"`
-	Runs    []Run     `json:"runs"`
+	// Machine is the one that whittle ran on.
+	Machine table.Machine `json:"machine,omitzero"`
+	Runs    []Run         `json:"runs"`
+}
+
+// Failed is the share of the requests that failed; known says whether any run
+// knows.
+func (b *Baseline) Failed() (share float64, known bool) {
+	m := mixed(b.Runs)
+	if !m.known() {
+		return 0, false
+	}
+	return m.failing(), true
 }
 
 // Write writes a baseline as JSON.
@@ -146,7 +187,11 @@ func Read(r io.Reader) (*Baseline, error) {
 	}
 	for _, run := range b.Runs {
 		if !(run.CPU > 0) || math.IsInf(run.CPU, 1) {
-			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run without CPU time a request")
+			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run without CPU time a request").
+				WithHint("make one with --update")
+		}
+		if run.Answers != nil && !run.Answers.valid() {
+			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run with fewer than no answers")
 		}
 	}
 	return &b, nil
@@ -193,14 +238,19 @@ const (
 	Held      Outcome = "held"      // the limit is kept, or nothing says otherwise
 	Broken    Outcome = "broken"    // surely above the limit
 	Undecided Outcome = "undecided" // the interval holds the limit: more runs would tell
+	// Incomparable: what was answered is not what the baseline was, so that the
+	// costs say nothing of each other.
+	Incomparable Outcome = "incomparable"
 )
 
 // Verdict is the comparison of runs with a baseline.
 type Verdict struct {
 	Outcome Outcome `json:"outcome"`
-	Limit   float64 `json:"limit"` // 0.10: ten percent dearer
-	Before  float64 `json:"before_ns_per_request"`
-	After   float64 `json:"after_ns_per_request"`
+	// Reason is why they are Incomparable, "" of other outcomes.
+	Reason string  `json:"reason,omitempty"`
+	Limit  float64 `json:"limit"` // 0.10: ten percent dearer
+	Before float64 `json:"before_ns_per_request"`
+	After  float64 `json:"after_ns_per_request"`
 	// Ratio is After over Before, Low and High its 95 % interval.
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"ratio_low"`
@@ -210,9 +260,12 @@ type Verdict struct {
 	Blame []Blame `json:"blame"`
 	// Within is by functions of any kind, by their own part alone.
 	Within []Blame `json:"within"`
+	// Warnings say what a reader should know of the comparison.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Check holds runs against a baseline.
+// Check holds what a service costs now against a baseline. Both have two runs or
+// more, as NewRun makes them.
 //
 // Hypothesis: the cost per request is at most (1+limit) of the baseline's. It is
 // rejected (Broken) when the lower end of the ratio's 95 % interval is above
@@ -221,31 +274,69 @@ type Verdict struct {
 // baseline with the first of now and so on (paired.Runs). Runs are taken as
 // independent, so what made the machine another between baseline and check is
 // in no interval: keep a baseline for each machine.
-func Check(base *Baseline, now []Run, limit float64) Verdict {
+//
+// Answers that are clearly not the baseline's (see Answers) are Incomparable,
+// whatever they cost: a service that fails cheaply, or that answers 401 to all,
+// is within any limit.
+func Check(base, now *Baseline, limit float64) Verdict {
 	cost := func(runs []Run) (out []float64) {
 		for _, r := range runs {
 			out = append(out, r.CPU)
 		}
 		return out
 	}
-	r := paired.Runs(cost(base.Runs), cost(now))
-	v := Verdict{Limit: limit, Before: r.A, After: r.B, Ratio: r.Ratio, Low: r.Low, High: r.High}
+	r := paired.Runs(cost(base.Runs), cost(now.Runs))
+	v := Verdict{
+		Limit: limit, Before: finite(r.A), After: finite(r.B), Ratio: finite(r.Ratio), Low: finite(r.Low), High: finite(r.High),
+		Warnings: warnings(base, now),
+	}
+	v.Reason = mixed(now.Runs).differs(mixed(base.Runs))
 	switch {
+	case v.Reason != "":
+		v.Outcome = Incomparable
 	case r.Low > 1+limit:
 		v.Outcome = Broken
-	case r.High > 1+limit:
-		v.Outcome = Undecided
-	default:
+	case r.High <= 1+limit:
 		v.Outcome = Held
+	default:
+		v.Outcome = Undecided
 	}
-	v.Within = blame(base.Runs, now, func(r Run) map[string]float64 { return r.Functions })
+	v.Within = blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Functions })
 	v.Blame = v.Within
 	if base.Runs[0].Own != nil { // an older whittle's has none
-		if own := blame(base.Runs, now, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
+		if own := blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
 			v.Blame = own
 		}
 	}
 	return v
+}
+
+// finite is what JSON can say of a figure: an interval of two runs that have
+// nothing in common is beyond all numbers.
+func finite(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return min(x, math.MaxFloat64)
+}
+
+// warnings say in which way the two are of different things.
+func warnings(base, now *Baseline) (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if base.Service != "" && now.Service != "" && base.Service != now.Service {
+		add("the baseline is of %q, and this is %q", base.Service, now.Service)
+	}
+	if a, b := base.Machine, now.Machine; a != (table.Machine{}) && (a.Cores != b.Cores || a.CPU != b.CPU || a.OS != b.OS || a.Arch != b.Arch) {
+		add("the baseline is of another machine (%d cores of %s, %s/%s; here %d of %s, %s/%s): keep one for each",
+			a.Cores, a.CPU, a.OS, a.Arch, b.Cores, b.CPU, b.OS, b.Arch)
+	}
+	switch known := mixed(now.Runs).known(); {
+	case known && !mixed(base.Runs).known():
+		add("the baseline does not know what was answered, so it is held only that few requests fail: make a new one with --update")
+	case !known:
+		add("what was answered is not known, so that a service that fails cheaply is not seen: put load on it by --during, or give a metrics page that counts requests by code")
+	}
+	return out
 }
 
 // blame gives the functions by what they became dearer, the most first.
@@ -277,6 +368,9 @@ func blame(before, after []Run, part func(Run) map[string]float64) []Blame {
 
 // Sentence says it in words.
 func (v *Verdict) Sentence() string {
+	if v.Outcome == Incomparable {
+		return "The runs cannot be held against the baseline: " + v.Reason + "."
+	}
 	s := fmt.Sprintf("CPU per request %s, %s in the baseline: %s (%s to %s, 95 %%), limit +%.0f %%: %s.",
 		micros(v.After), micros(v.Before), change(v.Ratio), change(v.Low), change(v.High), 100*v.Limit, v.Outcome)
 	if v.Outcome != Held && len(v.Blame) > 0 {
@@ -290,7 +384,7 @@ func (v *Verdict) Sentence() string {
 }
 
 func micros(ns float64) string {
-	if ns >= 1e6 {
+	if ns >= 999.5e3 {
 		return fmt.Sprintf("%.3g ms", ns/1e6)
 	}
 	return fmt.Sprintf("%.3g µs", ns/1e3)
@@ -298,7 +392,7 @@ func micros(ns float64) string {
 
 func change(ratio float64) string {
 	switch {
-	case math.IsInf(ratio, 1):
+	case ratio == math.MaxFloat64:
 		return "+∞"
 	case ratio >= 2:
 		return fmt.Sprintf("%.3g times as much", ratio)
@@ -306,10 +400,15 @@ func change(ratio float64) string {
 	return strings.Replace(fmt.Sprintf("%+.1f %%", 100*(ratio-1)), "-", "−", 1)
 }
 
-// Err is nil unless the limit is surely broken.
+// Err is nil unless the limit is surely broken, which is FallsShort, or the
+// costs cannot be compared, which is FailedPrecondition.
 func (v *Verdict) Err() error {
-	if v.Outcome != Broken {
-		return nil
+	switch v.Outcome {
+	case Broken:
+		return whittle.Errorf(whittle.FallsShort, "guard: %s", v.Sentence())
+	case Incomparable:
+		return whittle.Errorf(whittle.FailedPrecondition, "guard: %s", v.Sentence()).
+			WithHint("look at what the service answers; where that is as it should be, make a new baseline with --update")
 	}
-	return whittle.Errorf(whittle.FallsShort, "guard: %s", v.Sentence())
+	return nil
 }

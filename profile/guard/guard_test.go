@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,7 +32,7 @@ func TestRates(t *testing.T) {
 	broken := func(factor float64) (share float64) {
 		for range checks {
 			base := &Baseline{Runs: runs(r, 5, 1e5, noise)}
-			v := Check(base, runs(r, 5, 1e5*factor, noise), 0.10)
+			v := Check(base, &Baseline{Runs: runs(r, 5, 1e5*factor, noise)}, 0.10)
 			if v.Outcome == Broken {
 				share += 1.0 / checks
 			}
@@ -61,7 +62,7 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 		dear[i].CPU += 9e5
 		dear[i].Functions["prototext.Marshal"] = 9e5
 	}
-	v := Check(base, dear, 0.10)
+	v := Check(base, &Baseline{Runs: dear}, 0.10)
 	if v.Outcome != Broken || v.Blame[0].Function != "prototext.Marshal" || whittle.CodeOf(v.Err()) != whittle.FallsShort {
 		t.Errorf("verdict %+v", v)
 	}
@@ -73,14 +74,14 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 	for i := range base.Runs {
 		base.Runs[i].Own, dear[i].Own = map[string]float64{"api.get (api.go)": 1e5}, map[string]float64{"api.get (api.go)": 9e5}
 	}
-	if v := Check(base, dear, 0.10); v.Blame[0].Function != "api.get (api.go)" || v.Within[0].Function != "prototext.Marshal" {
+	if v := Check(base, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" || v.Within[0].Function != "prototext.Marshal" {
 		t.Errorf("own functions come first: %+v", v)
 	}
-	if v := Check(base, base.Runs, 0.10); v.Outcome != Held || v.Err() != nil {
+	if v := Check(base, base, 0.10); v.Outcome != Held || v.Err() != nil {
 		t.Errorf("against itself: %+v", v)
 	}
 	noisy := &Baseline{Runs: runs(r, 2, 1e5, 0.3)}
-	if v := Check(noisy, runs(r, 2, 1e5, 0.3), 0.10); v.Outcome != Undecided || v.Err() != nil {
+	if v := Check(noisy, &Baseline{Runs: runs(r, 2, 1e5, 0.3)}, 0.10); v.Outcome != Undecided || v.Err() != nil {
 		t.Errorf("two runs of noise: %+v", v)
 	}
 }
@@ -107,14 +108,18 @@ func TestBaselinesComeBack(t *testing.T) {
 
 func FuzzBaseline(f *testing.F) {
 	f.Add(`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1},{"cpu_ns_per_request":2,"functions":{"a":1}}]}`)
+	f.Add(`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1e308,"answers":{"classes":{"2xx":3},"failed":1}},{"cpu_ns_per_request":1e-308,"answers":{"classes":{"5xx":1}}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		b, err := Read(strings.NewReader(text))
 		if err != nil {
 			return
 		}
-		v := Check(b, b.Runs, 0.1)
-		if v.Outcome == Broken {
+		v := Check(b, b, 0.1)
+		if v.Outcome == Broken || v.Outcome == Incomparable {
 			t.Errorf("against itself: %s", v.Sentence())
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Errorf("%+v: %v", v, err)
 		}
 	})
 }
@@ -136,11 +141,11 @@ func TestARunIsOfItsRequests(t *testing.T) {
 	p := &profile.Profile{Functions: []profile.Function{{Name: "own.work"}, {Name: "draw", File: "/srv/a.js"}}, Samples: []profile.Sample{
 		{Value: 300, Stack: []profile.Frame{{Function: 0}}}, {Value: 100, Stack: []profile.Frame{{Function: 1}, {Function: 0}}},
 	}}
-	if _, err := NewRun(p, 0); whittle.CodeOf(err) != whittle.FailedPrecondition {
+	if _, err := NewRun(p, Beside{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("no requests: %v", err)
 	}
 	p.Requests = map[string]int64{"": 10}
-	r, err := NewRun(p, 800)
+	r, err := NewRun(p, Beside{CPU: 800})
 	if r.Own["draw (/srv/a.js)"] != 20 || r.Own["own.work ()"] != 60 {
 		t.Errorf("own functions: %v", r.Own)
 	}
@@ -163,7 +168,7 @@ func TestEmptyRunsAreTakenAgain(t *testing.T) {
 		runs, err := Take(3, func(int) (Run, error) {
 			tried++
 			if slices.Contains(c.empty, tried-1) {
-				return NewRun(&profile.Profile{}, 0)
+				return NewRun(&profile.Profile{}, Beside{})
 			}
 			return Run{Requests: 1}, nil
 		})

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"whittle/profile/guard"
+)
+
+// goService is a Go service as whittle profile sees one: its pprof, its metrics
+// page, and what it answers.
+type goService struct {
+	*httptest.Server
+	// The following may be changed between measurements.
+	status atomic.Int64 // of every answer; 0: 200
+	cost   atomic.Int64 // CPU time of an answer, in microseconds
+	others atomic.Int64 // requests that others send during a profile
+	name   atomic.Value // of its program
+	codes  atomic.Bool  // the metrics page has them
+
+	answered, used atomic.Int64
+	read           atomic.Int64 // how often the metrics page was
+}
+
+func startGoService(t *testing.T) *goService {
+	t.Helper()
+	s := &goService{}
+	s.cost.Store(1000)
+	s.name.Store("/srv/api")
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/cmdline", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) {
+		s.answered.Add(s.others.Load())
+		if err := s.profile().Write(w); err != nil {
+			t.Error(err)
+		}
+	})
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		s.read.Add(1)
+		code := ""
+		if s.codes.Load() {
+			code = fmt.Sprintf(",code=%q", fmt.Sprint(s.code()))
+		}
+		fmt.Fprintf(w, "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %f\n", float64(s.used.Load())/1e6)
+		fmt.Fprintf(w, "# TYPE http_requests_total counter\nhttp_requests_total{route=\"GET /work\"%s} %d\n", code, s.answered.Load())
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		s.answered.Add(1)
+		s.used.Add(s.cost.Load())
+		w.WriteHeader(s.code())
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *goService) code() int {
+	if code := s.status.Load(); code != 0 {
+		return int(code)
+	}
+	return http.StatusOK
+}
+
+// profile has one sample where answers cost something.
+func (s *goService) profile() *pprof.Profile {
+	f := &pprof.Function{ID: 1, Name: "main.work", Filename: "/srv/main.go"}
+	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 7}}}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Function:   []*pprof.Function{f}, Location: []*pprof.Location{at},
+		Mapping: []*pprof.Mapping{{ID: 1, File: s.name.Load().(string)}},
+	}
+	if s.cost.Load() > 0 {
+		p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1, 1e7}, Label: map[string][]string{"endpoint": {"GET /work"}}}}
+	}
+	return p
+}
+
+// guarding holds the service against a baseline in the folder, by two runs of a
+// plan.
+func guarding(t *testing.T, s *goService, folder string, more ...string) (status int, out string) {
+	t.Helper()
+	plan := filepath.Join(folder, "plan.yml")
+	text := `{config: {target: "http://127.0.0.1:1", phases: [{duration: 0.4, arrivalRate: 100}]}, scenarios: [{flow: [{get: {url: /work}}]}]}`
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"profile", "guard", s.URL, "--during", plan, "--target", s.URL, "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2", "--max-late", "10s"}
+	status, stdout, stderr := whittleOnce(t, append(args, more...)...)
+	return status, stdout + stderr
+}
+
+func TestTheGuardIsNotPassedByFailing(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	kept := filepath.Join(folder, "verdict.json")
+	if status, said := guarding(t, s, folder, "--update"); status != 0 || !strings.Contains(said, "kept 2 runs") {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	for _, c := range []struct {
+		name   string
+		status int64 // of the answers
+		cost   int64
+		want   int
+		says   string
+		is     guard.Outcome
+	}{
+		{"as it was", 200, 1000, 0, "held", guard.Held},
+		{"fails cheaply", 500, 100, 1, "100 % of the requests failed, 0 % in the baseline", guard.Incomparable},
+		{"knows nobody any more", 401, 100, 1, "100 % of the answers are 4xx, 0 % in the baseline", guard.Incomparable},
+		{"dearer", 200, 3000, 1, "broken", guard.Broken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.status.Store(c.status)
+			s.cost.Store(c.cost)
+			status, said := guarding(t, s, folder, "--json", kept)
+			if status != c.want || !strings.Contains(said, c.says) {
+				t.Errorf("status %d, want %d with %q: %s", status, c.want, c.says, said)
+			}
+			var v guard.Verdict
+			b, err := os.ReadFile(kept)
+			if err == nil {
+				err = json.Unmarshal(b, &v)
+			}
+			if err != nil || v.Outcome != c.is {
+				t.Errorf("verdict %+v, %v: %s", v, err, b)
+			}
+		})
+	}
+}
+
+func TestTheGuardNeedsCPUTime(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	s.cost.Store(0)
+	status, said := guarding(t, s, folder, "--update")
+	if status != 1 || !strings.Contains(said, "no CPU time was seen") {
+		t.Errorf("status %d: %s", status, said)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "cost.json")); err == nil {
+		t.Error("a baseline was kept all the same")
+	}
+	s.cost.Store(1000)
+	if status, said := guarding(t, s, folder, "--update"); status != 0 {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	s.cost.Store(0)
+	if status, said := guarding(t, s, folder, "--json", "-"); status != 1 || strings.Contains(said, "NaN") {
+		t.Errorf("status %d: %s", status, said)
+	}
+}
+
+func TestTheGuardNamesAnotherService(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	if status, said := guarding(t, s, folder, "--update"); status != 0 {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	path := filepath.Join(folder, "cost.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"cores": `), []byte(`"cores": 9`), 1)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.name.Store("/srv/other")
+	status, said := guarding(t, s, folder)
+	if status != 0 || !strings.Contains(said, `the baseline is of "api"`) || !strings.Contains(said, "another machine") {
+		t.Errorf("status %d: %s", status, said)
+	}
+}
+
+// Without a plan a metrics page tells what was answered, if it counts by code.
+func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	s.others.Store(50)
+	args := []string{"profile", "guard", s.URL, "--duration", "1s", "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2"}
+	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || !strings.Contains(out, "what was answered is not known") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+	s.codes.Store(true)
+	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || strings.Contains(out, "note") {
+		t.Fatalf("status %d: %s%s", status, out, errs)
+	}
+	s.status.Store(503)
+	if status, out, errs := whittleOnce(t, args...); status != 1 || !strings.Contains(out, "of the requests failed, 0 % in the baseline") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}
+
+func TestAVoidLoadIsNoMeasurement(t *testing.T) {
+	s, folder := startGoService(t), t.TempDir()
+	status, said := guarding(t, s, folder, "--update", "--max-late", "1ns")
+	if status != 1 || !strings.Contains(said, "the load of a run is void") || !strings.Contains(said, "--max-late") {
+		t.Errorf("status %d: %s", status, said)
+	}
+}

@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// None is the class of requests that had no whole answer.
+const None = "none"
+
+// Answers is what came of a run's requests.
+type Answers struct {
+	// Classes counts them by the first digit of their status, as "2xx", and by
+	// None.
+	Classes map[string]int64 `json:"classes"`
+	// Failed counts those that had no whole answer, a 5xx, or another answer
+	// than was expected.
+	Failed int64 `json:"failed"`
+}
+
+func (a *Answers) valid() bool {
+	for _, n := range a.Classes {
+		if n < 0 {
+			return false
+		}
+	}
+	return a.Failed >= 0
+}
+
+// What is clearly another service's answers: a part that differs by more than
+// chance and by so much. Answers of another class cost something else, so the
+// part that they are is what they may hide of a cost, or feign; of failures
+// nobody wants more, whatever they cost.
+const (
+	otherClasses = 0.05
+	moreFailures = 0.01
+	beyondChance = 3 // standard errors
+)
+
+// mix is the answers of several runs. The zero value: they are not known.
+type mix struct {
+	all, failed float64
+	classes     map[string]float64
+}
+
+// mixed adds up the answers of runs. They are not known where those of one run
+// are not.
+func mixed(runs []Run) mix {
+	out := mix{classes: map[string]float64{}}
+	for _, r := range runs {
+		if r.Answers == nil {
+			return mix{}
+		}
+		for class, n := range r.Answers.Classes {
+			out.classes[class] += float64(n)
+			out.all += float64(n)
+		}
+		out.failed += float64(r.Answers.Failed)
+	}
+	return out
+}
+
+func (m mix) known() bool { return m.all > 0 }
+
+// differs says how the answers are clearly not those of before, "" where they
+// may be the same. Where those of before are not known they are taken to have
+// been good: that is what a baseline is kept of.
+func (m mix) differs(before mix) string {
+	if !m.known() {
+		return ""
+	}
+	good := before
+	if !before.known() {
+		good = mix{all: m.all}
+	}
+	if m.failsMore(good) {
+		return shares("of the requests failed", m.failing(), good.failing())
+	}
+	if !before.known() {
+		return ""
+	}
+	switch class := m.otherClass(before); class {
+	case "":
+		return ""
+	case None:
+		return shares("of the requests had no answer", m.part(None), before.part(None))
+	default:
+		return shares("of the answers are "+class, m.part(class), before.part(class))
+	}
+}
+
+func shares(of string, now, before float64) string {
+	return fmt.Sprintf("%.3g %% %s, %.3g %% in the baseline", 100*now, of, 100*before)
+}
+
+func (m mix) failsMore(before mix) bool {
+	return m.failing()-before.failing() > moreFailures && apart(m.failing(), m.all, before.failing(), before.all)
+}
+
+// otherClass is the class whose part grew most, of those that differ clearly.
+func (m mix) otherClass(before mix) (class string) {
+	most := otherClasses
+	for _, c := range slices.Sorted(maps.Keys(m.classes)) {
+		if grew := m.part(c) - before.part(c); grew > most && apart(m.part(c), m.all, before.part(c), before.all) {
+			class, most = c, grew
+		}
+	}
+	return class
+}
+
+func (m mix) part(class string) float64 { return m.classes[class] / m.all }
+
+func (m mix) failing() float64 { return min(m.failed/m.all, 1) }
+
+// apart says that two shares differ by more than chance: by so many standard
+// errors of the difference, with the share of both together for either's.
+func apart(a, ofA, b, ofB float64) bool {
+	p := (a*ofA + b*ofB) / (ofA + ofB)
+	return math.Abs(a-b) > beyondChance*math.Sqrt(p*(1-p)*(1/ofA+1/ofB))
+}
