@@ -222,7 +222,7 @@ type planted struct {
 
 // underRules are rules that somebody might write, and ruled the places that are
 // secret by them alone.
-var underRules = redact.Rules{Patterns: []string{`/reset/([\w.@+-]+)`, `ref=(\w+)`}}
+var underRules = redact.Rules{Patterns: []string{`/reset/([\w.@+-]+)`, `ref=(\w+)`}, Paths: []string{"$..address"}}
 
 func ruled() (list []plant) {
 	add := func(name string, put func(string, *sent)) { list = append(list, plant{name, put, ""}) }
@@ -242,6 +242,14 @@ func ruled() (list []plant) {
 	})
 	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.answer.Set("X-Note", "ref="+s) })
 	add("JSON", func(s string, r *sent) { r.both("application/json", `{"see":"\/reset\/`+s+`","q":"?ref=`+s+`"}`) })
+	for name, f := range map[string]string{
+		"whole": `{"a":{"address":"%s"}}`, "not quite": `{"a":{"address":"%s"},"b":NaN}`, "guarded": ")]}',\n{\"address\":\"%s\"}",
+		"guarded, and not quite": `while(1);{"address":"%s",}`, "a bad line": "{\"address\":\"%s\"}\noops\n", "JSONP": `cb({"address":["%s"]});`, "a sequence": "\x1e{\"address\":\"%s\"}\n",
+	} {
+		for _, kind := range []string{"application/json", "text/plain", ""} {
+			add("path in JSON, "+name+", as "+kind, func(s string, r *sent) { r.both(kind, fmt.Sprintf(f, s)) })
+		}
+	}
 	return list
 }
 

@@ -3,6 +3,8 @@ package redact
 import (
 	"bytes"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +24,7 @@ const (
 	leftLarge    = "it is too large once decompressed"
 	leftParts    = "its parts cannot be told apart"
 	leftDeep     = "it is nested too deep"
+	leftPaths    = "it is not the JSON that it says or seems to be, so no path can be followed in it"
 )
 
 // content redacts a body by what its header says of it. left says why it was
@@ -64,24 +67,31 @@ func (w *work) plain(contentType string, b []byte, depth int) (out []byte, chang
 	return w.written(kind, b)
 }
 
-// written redacts a text: as JSON where it is JSON, whatever its type says.
+// written redacts a text: as JSON where it is JSON, whatever its type says. The
+// rules' paths are known in JSON alone, so with them a text that only seems to
+// be JSON is left out.
 func (w *work) written(kind string, b []byte) (out []byte, changed bool, left string) {
-	start := space(b, len(b)-len(bytes.TrimPrefix(b, []byte("\ufeff"))))
-	says := strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "json-seq") || strings.HasSuffix(kind, "csp-report")
-	if says || start < len(b) && (b[start] == '{' || b[start] == '[' || b[start] == '"') {
-		j := rewriter{w: w, src: b[start:]}
+	start, end := envelope(b)
+	says := strings.Contains(kind, "json") || strings.HasSuffix(kind, "csp-report")
+	looks := start < end && (b[start] == '{' || b[start] == '[')
+	if start < end && (says || looks || b[start] == '"') {
+		j := rewriter{w: w, src: b[start:end]}
 		out, changed, err := j.all(false)
 		switch {
-		case err == nil && start > 0 && changed:
-			return append(append([]byte(nil), b[:start]...), out...), true, ""
-		case err == nil && !changed:
-			return b, false, ""
+		case err == nil && start == 0 && end == len(b):
+			return out, changed, ""
 		case err == nil:
-			return out, true, ""
-		case errors.Is(err, errCut) && start < len(b) && b[start] != '"':
+			head, found := w.inner(b[:start], 0)
+			if !changed && !found {
+				return b, false, ""
+			}
+			return slices.Concat(head, out, b[end:]), true, ""
+		case errors.Is(err, errCut) && b[start] != '"':
 			return nil, true, leftCut // half a value may be half a secret
 		case errors.Is(err, errDeep):
 			return nil, true, leftDeep
+		case len(w.r.paths) > 0 && (says || looks):
+			return nil, true, leftPaths
 		}
 	}
 	if kind == "" && looksLikeForm(b) {
@@ -90,6 +100,32 @@ func (w *work) written(kind string, b []byte) (out []byte, changed bool, left st
 	}
 	out, changed = w.inner(b, 0)
 	return out, changed, ""
+}
+
+// guard is what services write before JSON so that no page of another site can
+// run it as a script: Angular's, Google's, Facebook's and Spring's ways.
+var guard = regexp.MustCompile(`^(?:\)\]\}'?,?|while ?\(1\);|for ?\(;;\);|throw 1; ?(?:<[^<>]{0,40}>)?|\{\} ?&&)`)
+
+// callback is what stands before the JSON of JSONP.
+var callback = regexp.MustCompile(`^(?:/\*\*/)?[ \r\n\t]*[A-Za-z_$][\w$.]{0,100}\([ \r\n\t]*[{\[]`)
+
+// envelope gives where the JSON of a body begins and ends, if there is any:
+// behind a byte order mark, a record separator (RFC 7464), a guard, or within
+// the call of JSONP.
+func envelope(b []byte) (start, end int) {
+	start = between(b, len(b)-len(bytes.TrimPrefix(b, []byte("\ufeff"))))
+	if start == len(b) {
+		return start, start
+	}
+	if m := guard.Find(b[start:]); m != nil {
+		return between(b, start+len(m)), len(b)
+	}
+	if m := callback.Find(b[start:]); m != nil {
+		if body := bytes.TrimRight(b, "; \r\n\t"); body[len(body)-1] == ')' {
+			return start + len(m) - 1, len(body) - 1
+		}
+	}
+	return start, len(b)
 }
 
 // isText reports whether a body is text in an encoding of which ASCII is a

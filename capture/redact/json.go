@@ -37,19 +37,33 @@ type rewriter struct {
 // all rewrites every value of a text (there may be several, one after the
 // other) and reports whether anything was replaced.
 func (j *rewriter) all(secret bool) (out []byte, changed bool, err error) {
-	i := space(j.src, 0)
-	for {
-		if i, err = j.value(i, secret); err != nil {
-			return nil, false, err
-		}
-		if i = space(j.src, i); i == len(j.src) {
-			break
-		}
+	if _, err = j.each(secret); err != nil {
+		return nil, false, err
 	}
 	if j.out == nil {
 		return j.src, false, nil
 	}
 	return append(j.out, j.src[j.from:]...), true, nil
+}
+
+// each rewrites value after value. Where one is no JSON, it gives up to where
+// all is told apart.
+func (j *rewriter) each(secret bool) (i int, err error) {
+	for i = between(j.src, 0); ; {
+		if i, err = j.value(i, secret); err != nil {
+			return i, err
+		}
+		if i = between(j.src, i); i == len(j.src) {
+			return i, nil
+		}
+	}
+}
+
+// begun gives a text that each could tell apart up to end. What is beyond may lie
+// on any path, so it becomes a token.
+func (j *rewriter) begun(end int) []byte {
+	end = max(end, j.from)
+	return j.w.r.appendToken(append(j.out, j.src[j.from:end]...), j.src[end:])
 }
 
 // open makes room for a replacement that begins at start; the caller appends it
@@ -65,6 +79,15 @@ func (j *rewriter) open(start, end int) {
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
+	}
+	return i
+}
+
+// between passes what may stand between two values: space, and the record
+// separator of a JSON text sequence (RFC 7464).
+func between(b []byte, i int) int {
+	for i = space(b, i); i < len(b) && b[i] == 0x1e; {
+		i = space(b, i+1)
 	}
 	return i
 }
@@ -174,9 +197,9 @@ func (j *rewriter) number(start int, secret bool) (int, error) {
 	whole := digits(b, i)
 	switch {
 	case whole == i && i == len(b):
-		return i, errCut
+		return start, errCut
 	case whole == i, b[i] == '0' && whole > i+1:
-		return i, errSyntax
+		return start, errSyntax
 	}
 	n, i := whole-i, whole
 	for _, part := range []string{".", "eE"} {
@@ -191,9 +214,9 @@ func (j *rewriter) number(start int, secret bool) (int, error) {
 		last := digits(b, i)
 		switch {
 		case last == i && i == len(b):
-			return i, errCut
+			return start, errCut
 		case last == i:
-			return i, errSyntax
+			return start, errSyntax
 		}
 		i = last
 	}

@@ -48,7 +48,7 @@ type Rules struct {
 	// cardNo and Card-No.
 	Fields []string
 	// Paths are JSON paths of values ($.user.phone, $..lat), in requests and
-	// answers.
+	// answers. With one, a body that seems to be JSON and is not is left out.
 	Paths []string
 	// Patterns are regular expressions (RE2). What the first group matches is
 	// secret; without a group, the whole match. Each string of JSON, header's value,
@@ -215,11 +215,16 @@ func (r *Redactor) Value(place []jsonpath.Place, v []byte) []byte {
 		secret = secret || w.secretPath(place[i].Key)
 	}
 	j := rewriter{w: w, src: v, out: nil, trail: append([]jsonpath.Place(nil), place...)}
-	if out, _, err := j.all(secret); err == nil {
-		return out
-	}
-	if secret {
+	end, err := j.each(secret)
+	switch {
+	case err == nil && j.out == nil:
+		return v
+	case err == nil:
+		return append(j.out, v[j.from:]...)
+	case secret:
 		return r.appendToken(nil, v)
+	case len(r.paths) > 0 && looksLikeJSON(v):
+		return j.begun(end)
 	}
 	out, _ := w.inner(v, 0)
 	return out
