@@ -31,7 +31,10 @@ type measured struct {
 	// classes counts the answers of what was live by the first digit of their
 	// status, as far as a metrics page tells.
 	classes map[string]int64
-	exposed bool // its profiling port, to other machines
+	// together says that the requests are of all that was measured with it, not
+	// of this process alone: a load's, or those of a page that all share.
+	together bool
+	exposed  bool // its profiling port, to other machines
 }
 
 // subject is a process while it is measured.
@@ -39,9 +42,20 @@ type subject struct {
 	target string
 	source collect.Source
 	kinds  []profile.Kind
-	page   string        // its metrics page; "": none
-	before collect.Count // the page's when it began
 	got    *measured
+}
+
+// pid is the id of a process that was named by it. 0: it was named by a URL.
+func (s *subject) pid() int {
+	pid, _ := strconv.Atoi(s.target)
+	return pid
+}
+
+// requestPage is a metrics page, and counts the requests of some of the processes.
+type requestPage struct {
+	url    string
+	of     []*subject
+	before collect.Count // when the measurement began
 }
 
 // measure profiles a running process: while a plan loads it, or as it is.
@@ -86,56 +100,77 @@ func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []pr
 					WithHint("a Go service has cpu, allocations, heap, mutex, block and goroutines; Node has cpu, allocations and heap")
 			}
 		}
-		if s.page, s.before, err = m.page(ctx, target); err != nil {
-			return nil, err
-		}
+	}
+	pages, err := m.pages(ctx, subjects)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range subjects {
+		s.got.together = under != nil || m.Metrics != ""
 	}
 	if under != nil {
-		return all, m.underLoad(ctx, subjects, under, screen)
+		return all, m.underLoad(ctx, subjects, pages, under, screen)
 	}
-	return all, m.live(ctx, subjects, screen)
+	return all, m.live(ctx, subjects, pages, screen)
 }
 
-// page is the metrics page that requests are counted by. "": there is none.
-func (m *measuring) page(ctx context.Context, target string) (page string, count collect.Count, err error) {
-	if page = m.Metrics; page == "" {
-		page = collect.MetricsOf(target)
+// pages are the metrics pages that requests are counted by: the one that was
+// given counts those of all processes, one beside a process's pprof its own.
+func (m *measuring) pages(ctx context.Context, subjects []*subject) (pages []*requestPage, err error) {
+	if m.Metrics != "" {
+		p := &requestPage{url: m.Metrics, of: subjects}
+		p.before, err = collect.Requests(ctx, p.url)
+		return []*requestPage{p}, err
 	}
-	if page == "" {
-		return "", collect.Count{}, nil
+	for _, s := range subjects {
+		p := &requestPage{url: collect.MetricsOf(s.target), of: []*subject{s}}
+		if p.url == "" {
+			continue
+		}
+		if p.before, err = collect.Requests(ctx, p.url); err == nil { // it was only a guess
+			pages = append(pages, p)
+		}
 	}
-	count, err = collect.Requests(ctx, page)
-	if err != nil && m.Metrics == "" { // it was only a guess
-		return "", collect.Count{}, nil
-	}
-	return page, count, err
+	return pages, nil
 }
 
 // live profiles what is.
-func (m *measuring) live(ctx context.Context, subjects []*subject, screen *screen) error {
+func (m *measuring) live(ctx context.Context, subjects []*subject, pages []*requestPage, screen *screen) error {
 	for _, s := range subjects {
 		screen.progress("profiling %s for %s", s.target, m.Duration)
 	}
 	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
+	profiled, profiling := errgroup.WithContext(ctx)
 	for _, s := range subjects {
-		g.Go(func() (err error) {
-			if s.got.taken, err = collect.All(ctx, s.source, s.kinds, m.Duration); err != nil || s.page == "" {
-				return err
-			}
-			after, err := collect.Requests(ctx, s.page)
-			if err != nil {
-				return err
-			}
-			whole, between := time.Since(began), after.Since(s.before)
-			for _, t := range s.got.taken {
-				t.CountRequests(portion(between.Endpoints, t.Duration, whole))
-			}
-			s.got.classes = between.Classes
-			return nil
+		profiled.Go(func() (err error) {
+			s.got.taken, err = collect.All(profiling, s.source, s.kinds, m.Duration)
+			return err
 		})
 	}
-	return g.Wait()
+	if err := profiled.Wait(); err != nil {
+		return err
+	}
+	counted, counting := errgroup.WithContext(ctx)
+	for _, p := range pages {
+		counted.Go(func() error { return p.count(counting, began) })
+	}
+	return counted.Wait()
+}
+
+// count gives the processes the requests since a measurement began.
+func (p *requestPage) count(ctx context.Context, began time.Time) error {
+	after, err := collect.Requests(ctx, p.url)
+	if err != nil {
+		return err
+	}
+	whole, between := time.Since(began), after.Since(p.before)
+	for _, s := range p.of {
+		for _, t := range s.got.taken {
+			t.CountRequests(portion(between.Endpoints, t.Duration, whole))
+		}
+		s.got.classes = between.Classes
+	}
+	return nil
 }
 
 // portion gives a part's requests of those of the whole time. Node's profiles
@@ -152,13 +187,16 @@ func portion(counts map[string]int64, part, whole time.Duration) map[string]int6
 }
 
 // underLoad runs the plan and profiles meanwhile.
-func (m *measuring) underLoad(ctx context.Context, subjects []*subject, under *plan.Plan, screen *screen) error {
+func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []*requestPage, under *plan.Plan, screen *screen) error {
 	o := load.Options{Target: m.Target, MaxLate: m.MaxLate, OnProgress: func(p loaded.Progress) { screen.progress("%s", p) }}
 	for _, s := range subjects {
-		if pid, err := strconv.Atoi(s.target); err == nil {
+		if pid := s.pid(); pid != 0 {
 			o.Watch = append(o.Watch, load.Process{Name: "process " + s.target, PID: pid})
-		} else if s.page != "" {
-			o.WatchURLs = append(o.WatchURLs, s.page)
+		}
+	}
+	for _, p := range pages {
+		if !slices.ContainsFunc(p.of, func(s *subject) bool { return s.pid() != 0 }) { // else it would count twice
+			o.WatchURLs = append(o.WatchURLs, p.url)
 		}
 	}
 	var ran *loaded.Report

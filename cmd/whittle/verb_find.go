@@ -216,10 +216,10 @@ func rank(all []*measured) *ranking {
 				rows[e.Endpoint] = c
 			}
 			c.cpu += time.Duration(e.Value)
-			if m.load == nil {
-				c.Requests += e.Requests
+			if m.together {
+				c.Requests = max(c.Requests, e.Requests)
 			} else {
-				c.Requests = e.Requests // the load is one for all
+				c.Requests += e.Requests
 			}
 		}
 		for _, b := range p.Blocked() {

@@ -24,7 +24,7 @@ type measuring struct {
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
 	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
 	MaxLate  time.Duration `group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
-	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page. Beside the pprof port's, unless given."`
+	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. The one beside each pprof port, unless given."`
 }
 
 type takeVerb struct {

@@ -21,6 +21,7 @@ import (
 // page, and what it answers.
 type goService struct {
 	*httptest.Server
+	page *goService // whose metrics page counts the others' requests
 	// The following may be changed between measurements.
 	status atomic.Int64 // of every answer; 0: 200
 	cost   atomic.Int64 // CPU time of an answer, in microseconds
@@ -35,12 +36,13 @@ type goService struct {
 func startGoService(t *testing.T) *goService {
 	t.Helper()
 	s := &goService{}
+	s.page = s
 	s.cost.Store(1000)
 	s.name.Store("/srv/api")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/cmdline", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) {
-		s.answered.Add(s.others.Load())
+		s.page.answered.Add(s.others.Load())
 		if err := s.profile().Write(w); err != nil {
 			t.Error(err)
 		}
@@ -54,7 +56,7 @@ func startGoService(t *testing.T) *goService {
 		fmt.Fprintf(w, "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %f\n", float64(s.used.Load())/1e6)
 		fmt.Fprintf(w, "# TYPE http_requests_total counter\nhttp_requests_total{route=\"GET /work\"%s} %d\n", code, s.answered.Load())
 	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
 		s.answered.Add(1)
 		s.used.Add(s.cost.Load())
 		w.WriteHeader(s.code())
@@ -126,13 +128,8 @@ func TestTheGuardIsNotPassedByFailing(t *testing.T) {
 			if status != c.want || !strings.Contains(said, c.says) {
 				t.Errorf("status %d, want %d with %q: %s", status, c.want, c.says, said)
 			}
-			var v guard.Verdict
-			b, err := os.ReadFile(kept)
-			if err == nil {
-				err = json.Unmarshal(b, &v)
-			}
-			if err != nil || v.Outcome != c.is {
-				t.Errorf("verdict %+v, %v: %s", v, err, b)
+			if v := readJSON[guard.Verdict](t, kept); v.Outcome != c.is {
+				t.Errorf("verdict %+v", v)
 			}
 		})
 	}
@@ -203,4 +200,17 @@ func TestAVoidLoadIsNoMeasurement(t *testing.T) {
 	if status != 1 || !strings.Contains(said, "the load of a run is void") || !strings.Contains(said, "--max-late") {
 		t.Errorf("status %d: %s", status, said)
 	}
+}
+
+// readJSON decodes a file that a verb wrote.
+func readJSON[T any](t *testing.T, path string) (v T) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
