@@ -179,7 +179,7 @@ type Comparison struct {
 	Kind CompareKind
 
 	// Ignore lists JSON paths that are not compared: "$.id",
-	// "$.items[*].at", "$..etag".
+	// "$.items[*].at", "$..etag". For JSON, and beside the number of Statistical.
 	Ignore []string
 	// Unordered lists JSON paths of arrays that are compared as multisets.
 	Unordered []string

@@ -19,7 +19,7 @@ type FindingKind string
 const (
 	FoundStatus       FindingKind = "status"       // another status code
 	FoundContentType  FindingKind = "content_type" // another media type
-	FoundBody         FindingKind = "body"         // other bytes (exact)
+	FoundBody         FindingKind = "body"         // other bytes (exact), or another text around the number (statistical)
 	FoundField        FindingKind = "field"        // another JSON field (json)
 	FoundMean         FindingKind = "mean"         // another average
 	FoundSpread       FindingKind = "spread"       // wider or narrower

@@ -53,11 +53,13 @@ func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: new
 // headPair is one exchange for a head.
 type headPair struct {
 	from, to string // equal: no difference
-	repeat   string // the monolith's second answer; empty: none
-	shape    uint64
-	reason   string // the declared reason of this change
-	exchange *whittle.Exchange
-	show     *display
+	// again says that the monolith was asked twice, self that it then gave
+	// another answer than before.
+	again, self bool
+	shape       uint64
+	reason      string // the declared reason of this change
+	exchange    *whittle.Exchange
+	show        *display
 }
 
 // quiet settles one exchange in which nothing differed and nobody was asked
@@ -80,12 +82,11 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 		t.lean(o, alpha, n)
 	}
 	t.Share.see(open, limit, alpha, n)
-	if o.repeat != "" {
-		self := o.repeat != o.from
-		if self {
+	if o.again {
+		if o.self {
 			t.SelfCount++
 		}
-		t.Self.bet(oneIf(open)-oneIf(self), alpha, n)
+		t.Self.bet(oneIf(open)-oneIf(o.self), alpha, n)
 	}
 	return open
 }

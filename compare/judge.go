@@ -27,7 +27,8 @@ type Judge struct {
 	// compared counts the exchanges with both answers; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
 	// undeclared in status, content type or by giving no answer; of random
-	// answers also those that were wrong or unreadable by themselves.
+	// answers also those that were wrong or unreadable by themselves, or said
+	// something else around the number.
 	compared, asked, loose int
 
 	status, kind, failure head
@@ -119,7 +120,7 @@ func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, 
 	}
 	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x, show: j.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
-		o.repeat = word(x.Repeat)
+		o.again, o.self = true, word(x.Repeat) != o.from
 	}
 	if o.from != o.to {
 		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
@@ -190,7 +191,10 @@ func mediaType(a *whittle.Answer) string {
 // the statistical kind does not ask for more than one in two hundred.
 func (j *Judge) limit() float64 {
 	if j.c.Kind == whittle.Statistical {
-		return max(j.c.MaxDiffer, 0.005)
+		return max(j.c.MaxDiffer, statisticalLimit)
 	}
 	return j.c.MaxDiffer
 }
+
+// statisticalLimit is that share for answers that are random by nature.
+const statisticalLimit = 0.005

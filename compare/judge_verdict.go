@@ -51,7 +51,7 @@ func (j *Judge) looseBound() whittle.Bound {
 	}
 	what := "another status or content type, or no answer"
 	if j.c.Kind == whittle.Statistical {
-		what = "another status or content type, a wrong value, or no answer"
+		what = "another status, content type or text, a wrong value, or no answer"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
 		commas(fmt.Sprint(j.loose)), commas(fmt.Sprint(j.asked)), what, inPercent(high))

@@ -252,36 +252,36 @@ func firstOf(m map[string][]string) map[string]string {
 	return out
 }
 
-// firstNumber reads the first number of a text: digits, with a sign where one
-// stands directly before them and not behind a letter or digit, decimals and
-// an exponent. Integers of 64 bits are exact.
-func firstNumber(b []byte) (number, bool) {
+// numberAt is where a text's first number stands: digits, with a sign where one
+// stands directly before them and not behind a letter or digit, decimals and an
+// exponent. Without one both are the text's length.
+func numberAt(b []byte) (start, end int, ok bool) {
 	at := 0
 	for at < len(b) && !isDigit(b[at]) {
 		at++
 	}
 	if at == len(b) {
-		return number{}, false
+		return at, at, false
 	}
-	start := at
+	start = at
 	if start > 0 && (b[start-1] == '-' || b[start-1] == '+') && (start == 1 || !isWord(b[start-2])) {
 		start--
 	}
-	end := digitsFrom(b, at)
-	whole := true
+	end = digitsFrom(b, at)
 	if end+1 < len(b) && b[end] == '.' && isDigit(b[end+1]) {
-		whole = false
 		end = digitsFrom(b, end+1)
 	}
-	if e := exponentEnd(b, end); e > end {
-		whole = false
-		end = e
-	}
-	if end-start > maxDigits {
+	return start, exponentEnd(b, end), true
+}
+
+// firstNumber reads the first number of a text. Integers of 64 bits are exact.
+func firstNumber(b []byte) (number, bool) {
+	start, end, ok := numberAt(b)
+	if !ok || end-start > maxDigits {
 		return number{}, false
 	}
 	text := string(b[start:end])
-	if whole {
+	if !strings.ContainsAny(text, ".eE") {
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return number{f: float64(i), i: i, whole: true}, true
 		}

@@ -16,7 +16,8 @@ const (
 	partLaw        = 0.20
 	partRepeats    = 0.15
 	partWrong      = 0.20
-	partUnreadable = 0.05
+	partUnreadable = 0.025
+	partWording    = 0.025
 )
 
 // statistical compares answers that are random by nature: it tests whether
@@ -26,6 +27,7 @@ const (
 type statistical struct {
 	c     whittle.Comparison
 	read  *reader
+	words wording
 	alpha float64
 	show  *display
 	statisticalState
@@ -43,6 +45,8 @@ type statisticalState struct {
 	Repeats repeatsWitness `json:"repeats"`
 	Wrong   wrongWitness   `json:"wrong"`
 	Blank   blankWitness   `json:"blank"`
+	// Wording compares what stands around the numbers.
+	Wording head `json:"wording"`
 	// Again compares the monolith with itself.
 	Again meanWitness `json:"again"`
 
@@ -67,8 +71,12 @@ func newStatistical(c whittle.Comparison) (*statistical, error) {
 	if err != nil {
 		return nil, err
 	}
+	words, err := newWording(c, r)
+	if err != nil {
+		return nil, err
+	}
 	c.Margin = marginOf(c.Margin)
-	s := &statistical{c: c, read: r, alpha: methodAlpha(c)}
+	s := &statistical{c: c, read: r, words: words, alpha: methodAlpha(c)}
 	s.statisticalState = freshState()
 	return s, nil
 }
@@ -95,12 +103,16 @@ func freshState() statisticalState {
 		Repeats: repeatsWitness{Bets: newBets(), Own: newBets()},
 		Wrong:   wrongWitness{Bets: newBets()},
 		Blank:   blankWitness{Bets: newBets()},
+		Wording: newHead(),
 		Again:   meanWitness{Bets: newBets()},
 	}
 }
 
 // showBy implements redactable.
-func (s *statistical) showBy(d *display) { s.show = d }
+func (s *statistical) showBy(d *display) {
+	s.show = d
+	s.words.showBy(d)
+}
 
 // showAgain implements redactable.
 func (s *statistical) showAgain() {
@@ -114,6 +126,11 @@ func (s *statistical) showAgain() {
 			s.show.again(all)
 			*one = all[0]
 		}
+	}
+	for i := range s.Wording.Changes {
+		c := &s.Wording.Changes[i]
+		c.From, c.To = s.show.kept(nil, c.From), s.show.kept(nil, c.To)
+		s.show.again(c.Samples)
 	}
 }
 
@@ -131,7 +148,30 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 	if !aOK || !bOK {
 		return s.unread(x, aOK, bOK)
 	}
-	return s.weigh(x, per, a, b)
+	o := s.weigh(x, per, a, b)
+	o.Differs = s.compareWording(x) || o.Differs
+	return o
+}
+
+// compareWording takes what stands around the two numbers to its head; it
+// reports whether it differs undeclared.
+func (s *statistical) compareWording(x *whittle.Exchange) bool {
+	alpha := s.alpha * partWording
+	from, to, differs := s.words.differ(&x.Monolith, &x.Candidate)
+	again := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
+	if !differs && !again {
+		s.Wording.quiet(statisticalLimit, alpha, s.N)
+		return false
+	}
+	o := headPair{from: from, to: to, shape: shapeOf(&x.Request), exchange: x, show: s.show}
+	if differs {
+		o.reason = reasonFor(s.c.Expect, whittle.FoundBody, from, to)
+	}
+	if again {
+		o.again = true
+		_, _, o.self = s.words.differ(&x.Monolith, x.Repeat)
+	}
+	return s.Wording.see(&o, statisticalLimit, alpha, s.N)
 }
 
 // unread settles an exchange in which a side gave no number.

@@ -37,7 +37,7 @@ func (s *statistical) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. What could not have
 // been written is refused, and leaves the state as it was.
 func (s *statistical) UnmarshalBinary(b []byte) error {
-	var k keptStatistical
+	k := keptStatistical{statisticalState: statisticalState{Wording: newHead()}} // earlier states have none
 	if err := json.Unmarshal(b, &k); err != nil {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
 	}
@@ -72,7 +72,7 @@ func (k *keptStatistical) valid() bool {
 			return false
 		}
 	}
-	return k.N >= 0 && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
+	return k.N >= 0 && k.Wording.valid() && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
 		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
 		k.MeanSums.valid() && k.SpreadSums.valid() && k.LawSums.valid()
 }

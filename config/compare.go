@@ -54,7 +54,7 @@ var kindsOf = []struct {
 	key   string
 	kinds []whittle.CompareKind
 }{
-	{"ignore", []whittle.CompareKind{whittle.JSON}},
+	{"ignore", []whittle.CompareKind{whittle.JSON, whittle.Statistical}},
 	{"unordered", []whittle.CompareKind{whittle.JSON}},
 	{"tolerance", []whittle.CompareKind{whittle.JSON}},
 	{"learn_noise", []whittle.CompareKind{whittle.JSON}},

@@ -1,0 +1,131 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"whittle"
+)
+
+func TestWhatStandsAroundTheNumber(t *testing.T) {
+	text := func(body string) whittle.Answer { return whittle.Answer{Status: 200, Header: plainText, Body: []byte(body)} }
+	json := func(body string) whittle.Answer {
+		return whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+	}
+	for _, tc := range []struct {
+		value    string
+		ignore   []string
+		a, b     whittle.Answer
+		from, to string // empty: the same
+	}{
+		{"", nil, text("Counted to 50 \n"), text("Counted to -7.5e3 \n"), "", ""},
+		{"", nil, text("Counted to 50 \n"), text("Counted to 51\n"), "Counted to #  ", "Counted to # "},
+		{"", nil, text("Counted to 50 \n"), text("Counted 50 \n"), "Counted to #  ", "Counted #  "},
+		{"", nil, text("50 of 100"), text("51 of 100"), "", ""},
+		{"", nil, text("50 of 100"), text("50 of 99"), "# of 100", "# of 99"},
+		{"", nil, json(`{"a": 1, "b": "x"}`), json(`{"b":"x","a":2}`), "", ""},
+		{"", nil, json(`{"a":1,"b":"x"}`), json(`{"a":1,"b":"y"}`), `$.b: "x"`, `$.b: "y"`},
+		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":5}`), "", ""},
+		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n: 5", "$.n: 6"},
+		{`double(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
+		{"json.a", []string{"$.id"}, json(`{"a":1,"id":"x"}`), json(`{"a":2,"id":"y"}`), "", ""},
+		{"json.a", nil, json(`{"a":1}`), json(`{"a":2,"error":null}`), "$.error: missing", "$.error: null"},
+		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"x"}`), "", ""},
+		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"y"}`), `$.c: "x"`, `$.c: "y"`},
+		{"size(body)", nil, text("a 1 b 2"), text("a 3 b 4"), "", ""},
+		{"size(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "a # b #", "a # c #"},
+	} {
+		m, err := newStatistical(whittle.Comparison{Kind: whittle.Statistical, Value: tc.value, Ignore: tc.ignore})
+		if err != nil {
+			t.Fatalf("%s: %v", tc.value, err)
+		}
+		from, to, differs := m.words.differ(&tc.a, &tc.b)
+		if from != tc.from || to != tc.to || differs != (tc.from != "") {
+			t.Errorf("%s: %s and %s differ %v: %s, %s", tc.value, tc.a.Body, tc.b.Body, differs, from, to)
+		}
+	}
+}
+
+// says changes the words of a candidate that counts as the monolith does.
+func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*whittle.Exchange) *whittle.Answer) func(int, *whittle.Exchange) {
+	r := rand.New(rand.NewPCG(5, 5))
+	return func(i int, x *whittle.Exchange) {
+		for _, side := range sides {
+			a := side(x)
+			n, end, _ := numberAt(a.Body)
+			a.Body = []byte(body(r, i, string(a.Body[n:end])))
+		}
+	}
+}
+
+func theMonolith(x *whittle.Exchange) *whittle.Answer  { return &x.Monolith }
+func theCandidate(x *whittle.Exchange) *whittle.Answer { return &x.Candidate }
+
+// TestOtherWordsAreShown: a candidate whose numbers are right and whose words are
+// not is DIFFERENT; one that errs seldom is not EQUIVALENT.
+func TestOtherWordsAreShown(t *testing.T) {
+	always := says(func(_ *rand.Rand, _ int, n string) string { return "Counted to " + n + "\n" }, theCandidate)
+	seldom := says(func(_ *rand.Rand, i int, n string) string {
+		if i%50 == 7 {
+			return "counted " + n
+		}
+		return "Counted to " + n + " \n"
+	}, theCandidate)
+
+	j := newCountJudge(t, countRoute())
+	drive(j, 3, 40, flaws{}, always)
+	v := j.Verdict()
+	list := findingsOf(&v, whittle.FoundBody)
+	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to # " || list[0].Count != 40 {
+		t.Errorf("%s: %+v", v.Summary, list)
+	}
+
+	j = newCountJudge(t, countRoute())
+	drive(j, 3, 4000, flaws{}, seldom)
+	if v = j.Verdict(); v.State == whittle.Equivalent || len(findingsOf(&v, whittle.FoundBody)) == 0 {
+		t.Errorf("words that are wrong in 2 %%: %s", v.Summary)
+	}
+
+	c := countRoute()
+	c.Expect = []whittle.Expectation{{Kind: whittle.FoundBody, Reason: "the blank at the end is gone"}}
+	j = newCountJudge(t, c)
+	drive(j, 3, 4000, flaws{}, always)
+	v = j.Verdict()
+	if list = findingsOf(&v, whittle.FoundBody); v.State != whittle.Equivalent || len(list) != 1 || list[0].Expected == "" {
+		t.Errorf("a declared difference: %s %+v", v.Summary, list)
+	}
+}
+
+// TestWordsRaiseNoFalseAlarm holds the error rate where the words are random on
+// both sides alike: one of two, a rare one, another each time. The hypothesis is
+// that both sides draw words by one law; at most 1 run in 100 may be called
+// DIFFERENT, looked at after each exchange (Ville's inequality).
+func TestWordsRaiseNoFalseAlarm(t *testing.T) {
+	const runs, exchanges = 400, 300
+	for name, words := range map[string]func(r *rand.Rand) string{
+		"one of two": func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(2)] },
+		"seldom":     func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(20)/19] },
+		"ever new":   func(r *rand.Rand) string { return fmt.Sprintf("%x", r.Uint64()) },
+	} {
+		alarms := 0
+		for run := range runs {
+			r := rand.New(rand.NewPCG(uint64(run), 9))
+			j := newCountJudge(t, countRoute())
+			for i := range exchanges {
+				x := countExchange(i, 1000, 50_000, 50_000)
+				for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+					a.Body = fmt.Appendf(nil, "%.0f %s", sumOf(r, 1000, monolithMean, monolithVariance, nil), words(r))
+				}
+				j.Observe(x)
+			}
+			if v := j.Verdict(); v.State == whittle.Different {
+				alarms++
+			}
+		}
+		t.Logf("%s: %d of %d runs", name, alarms, runs)
+		if alarms > runs/100+4 { // 1 % and three standard errors
+			t.Errorf("%s: %d of %d runs are called different", name, alarms, runs)
+		}
+	}
+}
