@@ -225,7 +225,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 
 // TestNoComparisonIsSuggestedThatLetsAnythingPass: what differs between repeats
 // and does not look made is no reason to leave it out, and a comparison of laws
-// reads one number and nothing beside it.
+// wants all that is beside its number to stay.
 func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 	sequence := func(target string, bodies ...string) []*capture.Entry {
 		var log []*capture.Entry
@@ -234,14 +234,18 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		}
 		return log
 	}
-	var users, views, counted, first []*capture.Entry
+	var users, views, counted, first, visits, hits, dice, beside []*capture.Entry
 	for i := range 40 {
 		x := entry("GET", "/me", "", fmt.Sprintf(`{"id":%d,"name":"%c"}`, i%2, 'a'+i%2))
 		x.Request.Header = whittle.Header{"Authorization": {fmt.Sprint("Bearer ", i%2)}}
 		users = append(users, x)
 		views = append(views, entry("GET", "/page", "", fmt.Sprintf(`{"title":"x","views":%d}`, i)))
 		counted = append(counted, entry("GET", "/total", "", fmt.Sprintf(`{"total":%d}`, i*7919%1000)))
-		first = append(first, text("GET", "/text", fmt.Sprintf("page 1 of %d", i)))
+		first = append(first, text("GET", "/text", fmt.Sprintf("page 1 of %d", i*7919%1000)))
+		visits = append(visits, entry("GET", "/visits", "", fmt.Sprintf(`{"visits":%d}`, i)))
+		hits = append(hits, text("GET", "/hits", fmt.Sprintf("hit %d", i)))
+		dice = append(dice, entry("GET", "/dice", "", fmt.Sprintf(`{"a":%d,"b":%d}`, i*7919%1000, i*7907%1000)))
+		beside = append(beside, entry("GET", "/both", "", fmt.Sprintf(`{"times":5,"total":%d,"at":"2024-01-01T00:00:%02dZ"}`, i*7919%1000, i)))
 	}
 	for _, tc := range []struct {
 		name   string
@@ -258,7 +262,11 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		{"a counter beside a title", views, []string{"$.views"}, contract.Compare{}},
 		{"a second number", first, nil, contract.Compare{}},
 		{"one change", append(sequence("/one", `{"id":"9f8e7d6c01"}`)[:2], entry("GET", "/one", "", `{"id":"9f8e7d6c02"}`)), nil, contract.Compare{}},
+		{"a counter alone", visits, []string{"$.visits"}, contract.Compare{}},
+		{"a counter in a text", hits, nil, contract.Compare{}},
+		{"two random numbers", dice, []string{"$.a", "$.b"}, contract.Compare{}},
 		{"a number alone", counted, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total"}},
+		{"a number beside others", beside, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total", Ignore: []string{"$.at"}}},
 	} {
 		tc.want.Varies = tc.varies
 		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {

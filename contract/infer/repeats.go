@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle/capture"
@@ -30,11 +31,9 @@ type repeats struct {
 	// the same.
 	pairs, same int
 	paths       map[string]*difference
-	// numbers counts the texts that differ in their first number only, texts
-	// the others.
-	numbers, texts int
-	// leaves is the most values that an answer's JSON had, up to 2.
-	leaves int
+	// numbers counts the texts that differ in their first number only, rising
+	// those of them in which it grew, texts the others.
+	numbers, rising, texts int
 }
 
 type keptAnswer struct {
@@ -45,17 +44,15 @@ type keptAnswer struct {
 // difference is what differed at one path, over all pairs.
 type difference struct {
 	n int
-	// numbers counts pairs of numbers, made those of strings that look like
-	// times or ids, reordered those of arrays with the same elements.
-	numbers, made, reordered int
+	// numbers counts pairs of numbers, rising those that grew, made those of
+	// strings that look like times or ids, reordered those of arrays with the
+	// same elements.
+	numbers, rising, made, reordered int
 }
 
 func (r *repeats) see(x *capture.Entry, answer *value) {
 	if len(x.Answer.Body) > maxKept {
 		return
-	}
-	if answer != nil && r.leaves < 2 {
-		r.leaves = min(2, max(r.leaves, leaves(answer)))
 	}
 	request := capture.KeyOf(&x.Request)
 	slot := &r.kept[request[0]%slots]
@@ -73,8 +70,9 @@ func (r *repeats) see(x *capture.Entry, answer *value) {
 	}
 	(*slot).body = slices.Clone(x.Answer.Body)
 	if answer == nil {
-		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))) {
+		if before, after, ok := onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))); ok {
 			r.numbers++
+			r.rising += grew(before, after)
 		} else {
 			r.texts++
 		}
@@ -108,6 +106,7 @@ func (r *repeats) add(path string, d difference) {
 	}
 	p.n += d.n
 	p.numbers += d.numbers
+	p.rising += d.rising
 	p.made += d.made
 	p.reordered += d.reordered
 }
@@ -116,37 +115,37 @@ func (r *repeats) absorb(o *repeats) {
 	r.pairs += o.pairs
 	r.same += o.same
 	r.numbers += o.numbers
+	r.rising += o.rising
 	r.texts += o.texts
-	r.leaves = max(r.leaves, o.leaves)
 	for _, path := range slices.Sorted(maps.Keys(o.paths)) {
 		r.add(path, *o.paths[path])
 	}
 }
 
-// onlyFirstNumberDiffers reports whether two texts differ in an integer before
-// which there is no number, and in nothing else: that is the one number that a
-// comparison reads.
-func onlyFirstNumberDiffers(a, b []string) bool {
+// onlyFirstNumberDiffers gives the integers in which two texts differ, before
+// which there is no number: that is the one number that a comparison reads. ok is
+// false where they differ in anything else.
+func onlyFirstNumberDiffers(a, b []string) (before, after string, ok bool) {
 	if len(a) != len(b) {
-		return false
+		return "", "", false
 	}
 	i := 0
 	for i < len(a) && a[i] == b[i] && !strings.ContainsAny(a[i], "0123456789") {
 		i++
 	}
-	return i < len(a) && isInteger(a[i]) && isInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
+	if i == len(a) || !isInteger(a[i]) || !isInteger(b[i]) || !slices.Equal(a[i+1:], b[i+1:]) {
+		return "", "", false
+	}
+	return a[i], b[i], true
 }
 
-// leaves counts the values of an answer that hold no others.
-func leaves(v *value) int {
-	if len(v.items) == 0 {
+// grew is 1 where the second number is the larger one.
+func grew(before, after string) int {
+	x, _ := strconv.ParseFloat(before, 64)
+	if y, _ := strconv.ParseFloat(after, 64); y > x {
 		return 1
 	}
-	n := 0
-	for i := range v.items {
-		n += leaves(&v.items[i])
-	}
-	return n
+	return 0
 }
 
 // differences notes the paths at which two answers differ, each once.
@@ -181,7 +180,7 @@ func differences(a, b *value, path string, found map[string]difference) {
 	case !same(a, b):
 		d := difference{n: 1}
 		if a.kind == kindNumber && b.kind == kindNumber {
-			d.numbers = 1
+			d.numbers, d.rising = 1, grew(a.text, b.text)
 		}
 		if isMade(a) && isMade(b) {
 			d.made = 1

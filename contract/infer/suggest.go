@@ -182,17 +182,29 @@ func (r *repeats) random() []string {
 }
 
 // lawful gives the path of the number by whose law answers can be compared;
-// empty: none. A comparison of laws reads one number and nothing else, so there
-// must be nothing else.
-func (r *repeats) lawful() string {
-	if random := r.random(); r.leaves == 1 && len(random) == 1 && !strings.Contains(random[0], "*") {
-		return random[0]
+// empty: none. Such a comparison reads one number and wants the same of all else
+// that is not ignored, so nothing else may vary.
+func (r *repeats) lawful(ignore []string) string {
+	random := r.random()
+	if len(random) != 1 || strings.Contains(random[0], "*") {
+		return ""
 	}
-	return ""
+	for path, d := range r.paths {
+		if path != random[0] && !slices.Contains(ignore, path) || path == random[0] && counts(d.rising, d.n) {
+			return ""
+		}
+	}
+	return random[0]
 }
 
 // textLaw says that answers are texts with one number, which is random.
-func (r *repeats) textLaw() bool { return r.texts == 0 && r.byItself(r.numbers) }
+func (r *repeats) textLaw() bool {
+	return r.texts == 0 && r.byItself(r.numbers) && !counts(r.rising, r.numbers)
+}
+
+// counts says that a number only ever grew, or fell, from one repeat to the next:
+// a counter, or a state, has no law that a second answer follows.
+func counts(rising, n int) bool { return rising == 0 || rising == n }
 
 func (g *guesser) repeats(m *method) {
 	r := &m.e.repeats
@@ -200,7 +212,7 @@ func (g *guesser) repeats(m *method) {
 		return
 	}
 	ignore, unordered := r.noisy()
-	random, lawful := r.random(), r.lawful()
+	random, lawful := r.random(), r.lawful(ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
 		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", group(r.paths[path].n), group(r.pairs))
 		chosen := "compared"
@@ -213,7 +225,7 @@ func (g *guesser) repeats(m *method) {
 			chosen = "random by nature, compared by its law"
 		case slices.Contains(random, path):
 			chosen = "random by nature, what differs is learned"
-			evidence += "; it is not the answer's only value"
+			evidence += "; it only ever grows or falls, or is not all that varies"
 		}
 		g.add("response "+path, chosen, "a change of state", evidence)
 	}
@@ -235,7 +247,7 @@ func (e *endpoint) compare() contract.Compare {
 	r := &e.repeats
 	var c contract.Compare
 	c.Ignore, c.Unordered = r.noisy()
-	lawful := r.lawful()
+	lawful := r.lawful(c.Ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
 		if r.byItself(r.paths[path].n) && path != lawful && !slices.Contains(c.Ignore, path) && !slices.Contains(c.Unordered, path) {
 			c.Varies = append(c.Varies, path)
@@ -246,6 +258,7 @@ func (e *endpoint) compare() contract.Compare {
 		c.Kind, c.Value = whittle.Statistical, numberInBody
 		c.Per = e.echoes.per("response", numberInBody)
 	case lawful != "":
+		// What is ignored of JSON is left out beside the number as well.
 		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(lawful, "$")
 		c.Per = e.echoes.per("response "+lawful, c.Value)
 	case len(c.Ignore)+len(c.Unordered) > 0:
