@@ -143,7 +143,7 @@ func (v *view) promises(b *strings.Builder, m *method) {
 			fmt.Fprintf(b, "      per: %s\n", quoted(c.Per))
 		}
 	}
-	if c.Kind == whittle.JSON && len(c.Ignore) > 0 {
+	if len(c.Ignore) > 0 {
 		fmt.Fprintf(b, "      ignore: [%s]   # they differed between answers to one request\n", quotedAll(c.Ignore))
 	}
 	if c.Kind == whittle.JSON && len(c.Unordered) > 0 {
