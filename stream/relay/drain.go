@@ -19,6 +19,7 @@ type drain struct {
 	store      *positions
 	rate       meter
 	trouble    troubles
+	values     packer // of the one that offers
 	// digest makes the third part of an origin; nil: there is none, and a
 	// record without room for its origin goes without.
 	digest func(*stream.Record) string
@@ -100,14 +101,20 @@ func (d *drain) run(ctx context.Context) {
 	d.tasks.Wait()
 }
 
-// offer puts a record into the window, and waits while that is full. Its bytes
-// must be the drain's to keep.
+// offer puts a record into the window, and waits while that is full. The
+// record's memory is the caller's again. One goroutine offers.
 func (d *drain) offer(ctx context.Context, seq uint64, e *stream.Entry) error {
 	it := d.newItem(seq, e)
+	return d.enter(ctx, it.size, func() { d.admit(it) })
+}
+
+// enter calls add with mu held, once there is room in the window for an item of
+// so many bytes.
+func (d *drain) enter(ctx context.Context, size int, add func()) error {
 	for {
 		d.mu.Lock()
-		if d.win.open == 0 || d.win.open < d.pace.Window && d.win.bytes+it.size <= d.pace.WindowBytes {
-			d.admit(it)
+		if d.win.open == 0 || d.win.open < d.pace.Window && d.win.span() < 2*d.pace.Window && d.win.bytes+size <= d.pace.WindowBytes {
+			add()
 			d.mu.Unlock()
 			return nil
 		}
@@ -125,9 +132,9 @@ func (d *drain) admit(it *item) {
 	sum, had := d.found[it.seq]
 	switch {
 	case it.seq < d.place.Lanes[it.lane]:
-		it.settled = true
+		it.settle()
 	case had && sum == it.record.Sum:
-		it.settled = true
+		it.settle()
 		d.tally.spared++
 		d.place.Sent++
 	}
@@ -139,13 +146,14 @@ func (d *drain) admit(it *item) {
 	ring(d.wake[it.lane%len(d.wake)])
 }
 
-// pass moves the window over a number that has no record to send.
-func (d *drain) pass(seq uint64, at stream.Position, count func(*place)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	count(&d.place)
-	d.win.add(&item{seq: seq, at: at, settled: true})
-	d.moved(1)
+// pass moves the window over a number that has no record to send, and waits
+// while that is full.
+func (d *drain) pass(ctx context.Context, seq uint64, at stream.Position, count func(*place)) error {
+	return d.enter(ctx, 0, func() {
+		count(&d.place)
+		d.win.add(&item{seq: seq, at: at, settled: true})
+		d.moved(1)
+	})
 }
 
 // moved is called with mu held when n more items are settled.

@@ -40,7 +40,6 @@ func (r *Relay) pump(ctx context.Context, next *uint64) (err error) {
 	entries := make([]stream.Entry, readBatch)
 	for {
 		n, err := reader.Next(ctx, entries)
-		own(entries[:n])
 		for i := range entries[:n] {
 			if err := r.feedOne(ctx, &entries[i], next); err != nil {
 				return err
@@ -54,7 +53,7 @@ func (r *Relay) pump(ctx context.Context, next *uint64) (err error) {
 		if !corrupt {
 			return err
 		}
-		if err := r.feedCorrupt(bad, next); err != nil {
+		if err := r.feedCorrupt(ctx, bad, next); err != nil {
 			return err
 		}
 	}
@@ -71,7 +70,7 @@ func (r *Relay) feedOne(ctx context.Context, e *stream.Entry, next *uint64) erro
 		r.drain.gap(*next, seq)
 	}
 	if !e.Intact() {
-		return r.feedCorrupt(&stream.CorruptError{Position: e.Position, Reason: "the checksum does not match"}, next)
+		return r.feedCorrupt(ctx, &stream.CorruptError{Position: e.Position, Reason: "the checksum does not match"}, next)
 	}
 	r.raise(seq + 1)
 	r.read.records.Add(1)
@@ -84,7 +83,7 @@ func (r *Relay) feedOne(ctx context.Context, e *stream.Entry, next *uint64) erro
 }
 
 // feedCorrupt reports what cannot be read, and goes on behind it.
-func (r *Relay) feedCorrupt(bad *stream.CorruptError, next *uint64) error {
+func (r *Relay) feedCorrupt(ctx context.Context, bad *stream.CorruptError, next *uint64) error {
 	seq, err := number(bad.Position)
 	if err != nil || seq < *next {
 		return whittle.Errorf(whittle.Internal, "read log: no way past: %w", bad)
@@ -93,28 +92,17 @@ func (r *Relay) feedCorrupt(bad *stream.CorruptError, next *uint64) error {
 		r.drain.gap(*next, seq)
 	}
 	r.drain.trouble.log.Error("a record of the log is corrupt and is not drained", "error", bad)
-	r.drain.pass(seq, bad.Position, func(p *place) {
+	err = r.drain.pass(ctx, seq, bad.Position, func(p *place) {
 		if seq >= p.CorruptTo {
 			p.Corrupt++
 			p.CorruptTo = seq + 1
 		}
 	})
+	if err != nil {
+		return err
+	}
 	*next = seq + 1
 	return nil
-}
-
-// own copies the values, which are the reader's, into memory of our own.
-func own(entries []stream.Entry) {
-	total := 0
-	for i := range entries {
-		total += len(entries[i].Value)
-	}
-	all := make([]byte, 0, total)
-	for i := range entries {
-		at := len(all)
-		all = append(all, entries[i].Value...)
-		entries[i].Value = all[at:len(all):len(all)]
-	}
 }
 
 // gap says that the numbers from first to next (exclusive) are not in the log.

@@ -1,13 +1,37 @@
 package relay
 
 import (
+	"bytes"
+
 	"whittle"
 	"whittle/stream"
 )
 
-// newItem stamps the record with its origin, where there is room for that.
+// sharedLen is how much memory small values share, each at most a quarter of it.
+// One that waits for long keeps those alive that it shares with, so it is little;
+// a piece of memory for each of them would cost a drain a tenth of its speed.
+const sharedLen = 16 << 10
+
+// packer copies values into memory of its own.
+type packer struct{ shared []byte }
+
+func (p *packer) copy(value []byte) []byte {
+	if len(value) > sharedLen/4 {
+		return bytes.Clone(value)
+	}
+	if cap(p.shared)-len(p.shared) < len(value) {
+		p.shared = make([]byte, 0, sharedLen)
+	}
+	at := len(p.shared)
+	p.shared = append(p.shared, value...)
+	return p.shared[at:len(p.shared):len(p.shared)]
+}
+
+// newItem copies a record whose memory is lent, and stamps it with its origin,
+// where there is room for that.
 func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
 	it := &item{seq: seq, at: e.Position, record: e.Record, lane: laneOf(e.Key, seq)}
+	it.record.Value = d.values.copy(e.Value)
 	plain := make([]stream.Header, len(e.Header), len(e.Header)+1)
 	copy(plain, e.Header)
 	it.record.Header = plain

@@ -305,13 +305,11 @@ func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, quiet
 		}
 		if bad != nil || !e.Intact() {
 			f.drain.trouble.log.Error("a record of the source is corrupt and is not moved", "partition", at.Partition, "offset", at.Offset)
-			f.drain.pass(f.seq, at, func(p *place) { p.Corrupt++ })
-		} else {
-			mine := []stream.Entry{*e}
-			own(mine)
-			if err := f.drain.offer(ctx, f.seq, &mine[0]); err != nil {
+			if err := f.drain.pass(ctx, f.seq, at, func(p *place) { p.Corrupt++ }); err != nil {
 				return err
 			}
+		} else if err := f.drain.offer(ctx, f.seq, e); err != nil {
+			return err
 		}
 		f.seq++
 		f.last, f.skip = at.Offset, true

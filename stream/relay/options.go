@@ -20,7 +20,8 @@ type Pace struct {
 	Inflight int
 	// Window and WindowBytes bound what has been read and is not settled yet,
 	// in records (0: 65,536) and bytes (0: 64 MiB). Window also bounds how many
-	// records are settled without the position being on disk.
+	// records are settled without the position being on disk, and twice Window
+	// how many are read from the oldest one on that is not settled.
 	Window, WindowBytes int
 	// Timeout bounds one call of the sink (0: one minute). It is longer than the
 	// sink's own patience, so that the sink itself says what became of a record.

@@ -24,8 +24,8 @@ func laneOf(key string, seq uint64) int {
 	return int((sum ^ sum>>32) % lanes)
 }
 
-// item is a record that has been read and not yet settled: neither the sink nor
-// the dead letters have surely got it.
+// item is a record that has been read. Once it is settled, which is when the
+// sink or the dead letters have surely got it, only its place counts.
 type item struct {
 	seq    uint64
 	at     stream.Position
@@ -38,6 +38,14 @@ type item struct {
 	unknown bool  // an attempt's outcome is not known
 	poison  error // the sink refused it for good
 	mark    *mark // where the sink's ends were when it was first sent
+}
+
+// settle lets go of what a settled item needs no more: it may have to stay for
+// as long as an older one is not settled.
+func (it *item) settle() {
+	it.settled = true
+	it.release()
+	it.record, it.poison = stream.Record{}, nil
 }
 
 type lane struct {
@@ -56,6 +64,9 @@ type window struct {
 	open  int // items not settled
 	bytes int
 }
+
+// span is how many numbers there are from the oldest item that is not settled on.
+func (w *window) span() int { return int(w.next - w.low()) }
 
 // low is the number below which all is settled.
 func (w *window) low() uint64 {
@@ -98,11 +109,9 @@ func (w *window) settle(items []*item) {
 		if it.settled {
 			continue
 		}
-		it.settled = true
-		it.release()
+		it.settle()
 		w.open--
 		w.bytes -= it.size
-		it.record = stream.Record{Key: it.record.Key}
 		touched[it.lane]++
 	}
 	for i, n := range touched {
