@@ -91,8 +91,8 @@ func (v *view) planned(m *method, x *exchange) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "      - %s:\n          url: %s\n", strings.ToLower(x.Method), quotedPlan(x.Target))
 	headers := `x-user: "user-{{ $randomNumber(1, 1000) }}"`
-	if x.Body != nil {
-		headers += ", content-type: " + quotedPlan(cmp.Or(x.Type, m.ContentType))
+	if t := cmp.Or(x.Type, m.HTTP.Body.ContentType); x.Body != nil && t != "" {
+		headers += ", content-type: " + quotedPlan(t)
 	}
 	fmt.Fprintf(&b, "          headers: {%s}\n", headers)
 	if x.Body != nil {

@@ -42,7 +42,7 @@ func shopContract() *contract.Contract {
 				Name: "CreateOrder", Input: "CreateOrderRequest", Output: "CreateOrderResponse", Seen: 20,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/orders", Query: []contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
-					Body: contract.Body{Form: contract.Object, ContentType: "application/json"},
+					Body: contract.Body{Form: contract.Object, ContentType: "application/json", Unset: contract.Unset{Omits: []string{"$.items[*].tags"}}},
 					Answer: answers(contract.Answer{
 						Status: 201, ContentType: asJSON, Form: contract.Object,
 						Unset: contract.Unset{Nulls: []string{"$.note", "$.items[*].gift.card"}, Omits: []string{"$.items[*].tags", "$.byId"}},

@@ -39,8 +39,6 @@ type method struct {
 	// Var is the binding, Delegate the function that asks the monolith, File
 	// the handler's.
 	Var, Delegate, File string
-	// ContentType of a request's body.
-	ContentType string
 	// Words are those of the service that the method's messages can hold.
 	Words []contract.EnumValue
 }
@@ -144,13 +142,6 @@ func (v *view) goNames() error {
 	taken := []string{"service", "zz_bindings"}
 	for i, m := range service.Methods {
 		of := &v.Contract.Methods[i]
-		contentType := of.HTTP.Body.ContentType
-		if contentType == "" {
-			contentType = map[contract.BodyForm]string{
-				contract.Object: "application/json", contract.Whole: "application/json",
-				contract.Form: "application/x-www-form-urlencoded", contract.Text: "text/plain",
-			}[of.HTTP.Body.Form]
-		}
 		// Without an underscore a file's name says nothing of systems or tests.
 		file := contract.Unique(strings.ToLower(strings.ReplaceAll(m.GoName, "_", "")), "", func(s string) bool {
 			return slices.Contains(taken, s)
@@ -158,7 +149,7 @@ func (v *view) goNames() error {
 		taken = append(taken, file)
 		v.Methods = append(v.Methods, method{
 			Method: of, Name: m.GoName, Proto: of.Name, InputGo: m.Input.GoIdent.GoName, OutputGo: m.Output.GoIdent.GoName,
-			Var: "bind" + m.GoName, Delegate: "delegate" + m.GoName, File: file, ContentType: contentType,
+			Var: "bind" + m.GoName, Delegate: "delegate" + m.GoName, File: file,
 		})
 	}
 	return nil
