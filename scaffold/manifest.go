@@ -137,17 +137,15 @@ func (p *Project) write(files []file, before, after *manifest) error {
 	return nil
 }
 
-// freeze notes whether a person has changed the .proto file. It is theirs from
-// then on, with all that is generated from it.
-func (p *Project) freeze(before *manifest) error {
-	path := "proto/" + p.Contract.FileName()
-	was, known := before.Files[path]
-	there, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(path)))
+// isTheirs reports whether a person has changed the .proto file. It is theirs
+// from then on, with all that is generated from it.
+func (m *manifest) isTheirs(dir, proto string) (bool, error) {
+	there, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(proto)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return whittle.Errorf(whittle.Unavailable, "write project: %w", err)
+		return false, whittle.Errorf(whittle.Unavailable, "write project: %w", err)
 	}
-	p.Frozen = known && (err != nil || sum(there) != was)
-	return nil
+	was, known := m.Files[proto]
+	return known && (err != nil || sum(there) != was), nil
 }
 
 // dropOld removes what an earlier run wrote and this one does not, unless a

@@ -39,7 +39,7 @@ type Project struct {
 	// and files that were as they should be.
 	Written, Kept, Same []string
 	// Frozen says that a person has changed the .proto file: it and all that
-	// is generated was kept.
+	// is generated was kept, and Contract is the one before.
 	Frozen bool
 	// Exchanges is how many recorded exchanges became tests.
 	Exchanges int
@@ -62,6 +62,15 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if o.Monolith == "" {
 		o.Monolith = "http://127.0.0.1:3000"
 	}
+	frozen, err := before.isTheirs(o.Dir, "proto/"+c.FileName())
+	if err != nil {
+		return nil, err
+	}
+	if frozen {
+		// The other files are of that contract, too: of a newer one they would
+		// name methods and fields that the generated code does not have.
+		c = before.Contract
+	}
 	v, err := newView(c, o)
 	if err != nil {
 		return nil, err
@@ -75,17 +84,11 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Dir: o.Dir, Module: v.Module, Name: v.Name, Contract: c}
+	p := &Project{Dir: o.Dir, Module: v.Module, Name: v.Name, Contract: c, Frozen: frozen}
 	for _, s := range v.samples {
 		p.Exchanges += len(s.exchanges)
 	}
-	if err := p.freeze(before); err != nil {
-		return nil, err
-	}
 	after := manifest{Format: manifestFormat, Module: v.Module, Contract: withoutExamples(c), Files: map[string]string{}}
-	if p.Frozen {
-		after.Contract = before.Contract
-	}
 	defer func() {
 		if err != nil {
 			// What was written until then is known, so that the next run goes on.

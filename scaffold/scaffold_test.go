@@ -164,6 +164,13 @@ func TestAgain(t *testing.T) {
 	if !p.Frozen || slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") || !strings.HasPrefix(read(t, dir, "proto/shop/v1/shop.proto"), "// mine\n") {
 		t.Errorf("frozen %v, wrote %v", p.Frozen, p.Written)
 	}
+	// No other file is of another contract than theirs: it still builds.
+	if _, err := os.Stat(filepath.Join(dir, "internal/service/listevents.go")); err == nil || len(p.Contract.Methods) != 3 {
+		t.Errorf("there is a method that their contract does not have: %v, %d methods", err, len(p.Contract.Methods))
+	}
+	if out, err := goTool(t.Context(), dir, nil, "vet", "./..."); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestMakeRefuses(t *testing.T) {
