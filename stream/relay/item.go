@@ -37,7 +37,7 @@ func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
 	it.record.Header = plain
 	it.size = stream.EncodedLen(&it.record)
 	limit := d.sink.Limit()
-	if len(plain) < stream.MaxHeaders {
+	if len(plain) < stream.MaxHeaders && !d.looker.noHeaders {
 		digest := ""
 		if d.digest != nil {
 			digest = d.digest(&it.record)

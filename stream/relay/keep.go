@@ -45,6 +45,7 @@ func (d *drain) learn(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errBlind):
 		blind = err.Error()
+		d.trouble.log.Warn("what the sink has of the last records is not known: they may arrive twice", "error", err)
 	case errors.Is(err, errTooFar):
 		d.trouble.log.Warn("what the sink has could not be read to its end: records may arrive twice", "error", err)
 	case err != nil:

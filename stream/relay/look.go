@@ -15,7 +15,7 @@ import (
 
 // Why a look at the sink gave no answer, and will give none.
 var (
-	errBlind  = errors.New("the sink cannot be read")
+	errBlind  = errors.New("the sink cannot be asked what it has")
 	errTooFar = errors.New("too much to read at the sink")
 )
 
@@ -28,6 +28,8 @@ type looker struct {
 	id    string
 	limit int
 	quiet time.Duration
+	// noHeaders says that the sink keeps none, so that there is nothing to find.
+	noHeaders bool
 }
 
 // ends is where the sink's partitions end now.
@@ -44,6 +46,9 @@ func (l *looker) ends(ctx context.Context) (map[string]string, error) {
 }
 
 func (l *looker) partitions(ctx context.Context) ([]stream.Partition, error) {
+	if l.noHeaders {
+		return nil, fmt.Errorf("%w: it keeps no headers", errBlind)
+	}
 	parts, err := l.sink.Partitions(ctx)
 	if whittle.CodeOf(err) == whittle.Unsupported && err != nil {
 		return nil, fmt.Errorf("%w: %w", errBlind, err)

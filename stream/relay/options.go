@@ -60,6 +60,10 @@ type Options struct {
 	// log gives room back by whole segments, and refuses nothing until the last
 	// byte of the last one is used (0: 256 MiB).
 	Low int64
+	// NoHeaders says that the sink keeps no headers: nothing tells there which
+	// record is which. None gets its origin, and after an outcome that is not
+	// known and after a crash records are sent again without looking.
+	NoHeaders bool
 	// Log gets what an operator should know. Nil: nobody.
 	Log *slog.Logger
 }

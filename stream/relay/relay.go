@@ -116,6 +116,7 @@ func (r *Relay) begin(sink stream.Stream) error {
 	r.partition = parts[0].Name
 	r.end.Store(end)
 	r.drain = newDrain(sink, r.o.Dead, r.o.Pace, at, r.store, r.o.Log)
+	r.drain.looker.noHeaders = r.o.NoHeaders
 	r.drain.saved = r.letGo
 	if first > at.Next {
 		r.drain.gap(at.Next, first)

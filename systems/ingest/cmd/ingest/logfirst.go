@@ -50,8 +50,11 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 		return nil, err
 	}
 	opened = append(opened, dead)
+	if v.keepsNoHeaders() {
+		log.Warn("bare bodies cannot be told apart at the sink: after a failure of it or of this machine events may arrive there twice")
+	}
 	r, err := relay.Open(local, sink, relay.Options{
-		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: keep, Log: log,
+		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: keep, NoHeaders: v.keepsNoHeaders(), Log: log,
 	})
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type streamFlags struct {
 	KinesisStream    string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
 	KinesisRegion    string `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
 	KinesisEndpoint  string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
-	KinesisRaw       bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive."`
+	KinesisRaw       bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
 	KinesisAggregate size   `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
 
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
@@ -94,6 +94,10 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 	}
 	return opened(kafka.Open(ctx, o))
 }
+
+// keepsNoHeaders says whether the stream holds bare bodies, so that nothing
+// there tells which event is which.
+func (f *streamFlags) keepsNoHeaders() bool { return f.Sink == "kinesis" && f.KinesisRaw }
 
 // describe names a stream as an operator would.
 func (f *streamFlags) describe() string {

@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
 	"whittle/stream"
+	"whittle/systems/ingest/front"
 )
 
 // Waits between two attempts.
@@ -132,6 +134,11 @@ func (p *poster) send(ctx context.Context, batch []stream.Entry) ([]rejection, e
 
 // one posts an event until it is taken, or rejected with a reason.
 func (p *poster) one(ctx context.Context, e *stream.Entry) (reason string, err error) {
+	for _, h := range e.Header {
+		if h.Name == "content-type" && !httpguts.ValidHeaderFieldValue(h.Value) {
+			return fmt.Sprintf("its content-type %.60q cannot be sent", h.Value), nil
+		}
+	}
 	for attempt := 0; ; attempt++ {
 		status, wait, said, err := p.post(ctx, e)
 		switch {
@@ -159,7 +166,7 @@ func (p *poster) post(ctx context.Context, e *stream.Entry) (status int, wait ti
 		}
 	}
 	if e.ID != "" {
-		req.Header.Set("Idempotency-Key", e.ID)
+		req.Header.Set("Idempotency-Key", front.IdempotencyKey(e.ID))
 	}
 	if p.key != "" {
 		req.SetBasicAuth(p.key, "")

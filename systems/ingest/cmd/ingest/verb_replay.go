@@ -12,7 +12,7 @@ import (
 type replayVerb struct {
 	streamFlags
 	To     streamFlags   `embed:"" prefix:"to-" envprefix:"TO_"`
-	URL    string        `placeholder:"URL" help:"Where to post each event: its bytes as the body, its id as Idempotency-Key. Without it they go onto the stream that the --to flags name."`
+	URL    string        `placeholder:"URL" help:"Where to post each event: its bytes as the body, its id as Idempotency-Key (as a Display String of RFC 9651 where it is not visible ASCII). Without it they go onto the stream that the --to flags name."`
 	Key    string        `name:"write-key" env:"INGEST_WRITE_KEY" placeholder:"KEY" help:"Write key to post with."`
 	From   string        `placeholder:"POSITION" help:"Begin at a position, such as 0/123, in place of the beginning."`
 	Limit  uint64        `placeholder:"N" help:"End after so many events. 0: all."`
