@@ -55,10 +55,6 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 		fmt.Fprintf(&s, "        body: %s\n", quoted(m.HTTP.Body.Field))
 	case contract.Form:
 		s.WriteString("        content: form\n")
-	case contract.NoBody:
-		if !isReading(m.HTTP.Method) {
-			s.WriteString("        content: ignored\n")
-		}
 	}
 	for _, names := range []struct {
 		key string
@@ -66,8 +62,8 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	}{{"query", m.HTTP.Query}, {"path", m.HTTP.Path}, {"form", m.HTTP.Body.Pairs}} {
 		lines := ""
 		for _, p := range names.of {
-			// A named parameter is read beside a body too.
-			if p.Name != p.Field || names.key == "query" && m.HTTP.Body.Form != contract.NoBody {
+			// A named parameter is read beside a body too, and no body says it.
+			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !isReading(m.HTTP.Method)) {
 				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), quoted(p.Field))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"whittle"
 	"whittle/capture"
@@ -69,7 +70,7 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if frozen {
 		// The other files are of that contract, too: of a newer one they would
 		// name methods and fields that the generated code does not have.
-		c = before.Contract
+		c = theirs(before.Contract, c)
 	}
 	v, err := newView(c, o)
 	if err != nil {
@@ -113,6 +114,16 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 		return nil, err
 	}
 	return p, after.save(o.Dir)
+}
+
+// theirs is the contract of the project, with what a person has said of endpoints
+// this time.
+func theirs(before, now *contract.Contract) *contract.Contract {
+	for i := range before.Methods {
+		m := &before.Methods[i]
+		m.Safe = m.Safe || slices.ContainsFunc(now.Methods, func(n contract.Method) bool { return n.Name == m.Name && n.Safe })
+	}
+	return before
 }
 
 // Before is the contract of the project in dir, so that inference keeps its

@@ -160,8 +160,10 @@ func TestAgain(t *testing.T) {
 	if err := os.WriteFile(proto, []byte("// mine\n"+read(t, dir, "proto/shop/v1/shop.proto")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p = makeShop(t, dir, shopContract())
-	if !p.Frozen || slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") || !strings.HasPrefix(read(t, dir, "proto/shop/v1/shop.proto"), "// mine\n") {
+	newer := shopContract()
+	newer.Methods[1].Safe = true
+	p = makeShop(t, dir, newer)
+	if !p.Frozen || !p.Contract.Methods[1].Safe || slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") || !strings.HasPrefix(read(t, dir, "proto/shop/v1/shop.proto"), "// mine\n") {
 		t.Errorf("frozen %v, wrote %v", p.Frozen, p.Written)
 	}
 	// No other file is of another contract than theirs: it still builds.

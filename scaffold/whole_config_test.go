@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/transcode"
 )
 
 // textContract has one endpoint that answers with a text of parts, in which
@@ -91,5 +92,47 @@ func TestAConfigThatDoesNotLoadIsNoSuccess(t *testing.T) {
 	mine := &Project{Dir: dir, Kept: []string{"Makefile", configName}}
 	if err := mine.holdConfig(); err != nil {
 		t.Errorf("a person's config: %v", err)
+	}
+}
+
+// TestABodyThatNobodyRecordedIsRefused: an endpoint without a body has no place
+// for one, not even for one that says what the query says.
+func TestABodyThatNobodyRecordedIsRefused(t *testing.T) {
+	c := textContract(contract.Part{Field: "name"})
+	c.Methods[0].Input = "Out"
+	h := &c.Methods[0].HTTP
+	h.Method, h.Pattern = "POST", "/ask/{id}"
+	h.Path, h.Query = []contract.Parameter{{Name: "id", Field: "id"}}, []contract.Parameter{{Name: "name", Field: "name"}}
+	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := v.files()
+	if err == nil {
+		p := Project{Dir: v.Dir}
+		err = p.write(files, &manifest{}, &manifest{Files: map[string]string{}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := readConfig(v.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway, err := transcode.New(*f.Routes[0].RPC, transcode.Pattern(h.Pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, taken := range map[string]bool{
+		"": true, `{"force":true}`: false, `{"name":"a"}`: false, `{"id":"7"}`: false, "force=1": false,
+	} {
+		for _, contentType := range []string{"application/json", "application/x-www-form-urlencoded"} {
+			_, err := gateway.Request(&whittle.Request{
+				Method: "POST", Target: "/ask/7?name=a", Header: whittle.Header{"Content-Type": {contentType}}, Body: []byte(body),
+			})
+			if (err == nil) != taken {
+				t.Errorf("%s %q: %v", contentType, body, err)
+			}
+		}
 	}
 }

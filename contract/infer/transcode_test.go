@@ -109,8 +109,6 @@ func askedThrough(t *testing.T, c *contract.Contract, m *contract.Method) *trans
 		rpc.Body = m.HTTP.Body.Field
 	case contract.Form:
 		rpc.Content = whittle.BodyForm
-	case contract.NoBody:
-		rpc.Content = whittle.BodyIgnored
 	}
 	named := func(ps []contract.Parameter) map[string]string {
 		out := map[string]string{}
