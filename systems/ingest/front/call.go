@@ -198,8 +198,9 @@ func (c *call) asIs(r *http.Request, body []byte) *refusal {
 	}
 	id := newID()
 	if given := r.Header["Idempotency-Key"]; len(given) > 0 {
-		if id = given[0]; len(given) > 1 || !plain(id, stream.MaxID) {
-			return &refusal{http.StatusBadRequest, "the Idempotency-Key is not 1 to 256 visible ASCII characters"}
+		var ok bool
+		if id, ok = idOf(given[0]); !ok || len(given) > 1 {
+			return &refusal{http.StatusBadRequest, "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
 		}
 	}
 	c.raw[0].Record = stream.Record{ID: id, Time: c.received, Header: c.metadata(r), Value: body}
