@@ -299,8 +299,8 @@ func (g *Guard) p99Meter() whittle.Meter {
 	m := g.meter(meterP99, &g.slow, g.threshold(), g.neededSlow())
 	m.Monolith, m.Candidate = millis(g.past.p99()), millis(g.recent.p99())
 	m.Limit = m.Monolith * g.cfg.P99
-	m.Summary = fmt.Sprintf("%s of %s candidate answers slower than %.4g ms (%s), monolith's p99 %.4g ms",
-		grouped(g.slow.Bad), grouped(g.slow.Count), m.Limit, percent(g.slow.rate()), m.Monolith) + g.grounds(&m)
+	m.Summary = fmt.Sprintf("%s of %s candidate answers slower than %s ms (%s), monolith's p99 %s ms",
+		grouped(g.slow.Bad), grouped(g.slow.Count), figure(m.Limit), percent(g.slow.rate()), figure(m.Monolith)) + g.grounds(&m)
 	if m.Monolith == 0 {
 		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its answers", minWindow)
 	}
@@ -323,8 +323,8 @@ func (g *Guard) grounds(m *whittle.Meter) string {
 	case m.Needed < 0:
 		return "; it cannot speak before the monolith has answered"
 	}
-	return fmt.Sprintf("; evidence %.3g of %.4g, the least that could decide is %s bad answers in a row",
-		m.EValue, m.Threshold, grouped(m.Needed))
+	return fmt.Sprintf("; evidence %s of %s, the least that could decide is %s bad answers in a row",
+		figure(m.EValue), figure(m.Threshold), grouped(m.Needed))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

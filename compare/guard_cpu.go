@@ -127,13 +127,13 @@ func (g *Guard) cpuMeter() whittle.Meter {
 	}
 	m.Monolith, m.Candidate = sum.Monolith.PerRequest(), sum.Candidate.PerRequest()
 	m.Limit = m.Monolith * g.cfg.CPU
-	m.Summary = fmt.Sprintf("candidate %.4g µs of CPU a request, monolith %.4g µs, limit %.4g µs; above it in %s of %s intervals while users were on it",
-		m.Candidate, m.Monolith, m.Limit, grouped(c.Above), grouped(c.Intervals))
+	m.Summary = fmt.Sprintf("candidate %s µs of CPU a request, monolith %s µs, limit %s µs; above it in %s of %s intervals while users were on it",
+		figure(m.Candidate), figure(m.Monolith), figure(m.Limit), grouped(c.Above), grouped(c.Intervals))
 	if m.Breached {
 		m.Summary += ": breached"
 		return m
 	}
-	m.Summary += fmt.Sprintf("; evidence %.3g of %.4g, the least that could decide is %s intervals above it in a row", m.EValue, m.Threshold, grouped(m.Needed))
+	m.Summary += fmt.Sprintf("; evidence %s of %s, the least that could decide is %s intervals above it in a row", figure(m.EValue), figure(m.Threshold), grouped(m.Needed))
 	return m
 }
 

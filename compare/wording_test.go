@@ -9,7 +9,9 @@ import (
 )
 
 func TestWhatStandsAroundTheNumber(t *testing.T) {
-	text := func(body string) whittle.Answer { return whittle.Answer{Status: 200, Header: plainText, Body: []byte(body)} }
+	text := func(body string) whittle.Answer {
+		return whittle.Answer{Status: 200, Header: plainText, Body: []byte(body)}
+	}
 	json := func(body string) whittle.Answer {
 		return whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 	}
