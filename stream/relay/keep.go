@@ -10,8 +10,9 @@ import (
 // takes, and has the place on disk before the first record is sent. It reports
 // false when ctx ended before.
 func (d *drain) prime(ctx context.Context) bool {
+	silent := 0
 	for attempt := 0; ; attempt++ {
-		at, err := atSink, d.learn(ctx)
+		at, err := atSink, d.learn(ctx, silent)
 		if err == nil {
 			d.trouble.end(atSink, time.Now())
 			at, err = atPosition, d.save(false)
@@ -23,6 +24,9 @@ func (d *drain) prime(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
+		if errors.Is(err, errSilent) {
+			silent++
+		}
 		d.trouble.begin(at, err, time.Now())
 		if !sleep(ctx, d.pace.backoff(attempt)) {
 			return false
@@ -31,8 +35,9 @@ func (d *drain) prime(ctx context.Context) bool {
 }
 
 // learn reads the sink from where an earlier run may have sent something that
-// it did not save, or, where there is no such thing, only asks for its ends.
-func (d *drain) learn(ctx context.Context) error {
+// it did not save, or, where there is no such thing, only asks for its ends. It
+// was tried so many times already with a sink that stayed silent.
+func (d *drain) learn(ctx context.Context, silent int) error {
 	d.mu.Lock()
 	clean, ends, low := d.place.Clean, d.place.Ends, d.place.Next
 	d.mu.Unlock()
@@ -46,7 +51,7 @@ func (d *drain) learn(ctx context.Context) error {
 	case errors.Is(err, errBlind):
 		blind = err.Error()
 		d.trouble.log.Warn("what the sink has of the last records is not known: they may arrive twice", "error", err)
-	case errors.Is(err, errTooFar):
+	case errors.Is(err, errTooFar), errors.Is(err, errSilent) && silent >= silentLooks:
 		d.trouble.log.Warn("what the sink has could not be read to its end: records may arrive twice", "error", err)
 	case err != nil:
 		return err

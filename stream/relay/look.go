@@ -19,6 +19,11 @@ var (
 	errTooFar = errors.New("too much to read at the sink")
 )
 
+// silentLooks is after how many looks in turn, each ended by errSilent, a sink is
+// taken not to have what was looked for: there may be nothing in it that could
+// be read. With the waits between them that is about ten minutes.
+const silentLooks = 10
+
 // readers is how many partitions are read at once.
 const readers = 8
 

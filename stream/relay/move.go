@@ -261,6 +261,9 @@ func (m *move) feed(ctx context.Context) (uint64, error) {
 			err := f.read(ctx, m.from, s, m.o.Quiet)
 			if err == nil {
 				m.drain.trouble.end(atLog, time.Now())
+				if behind := following(f.last); s.End != "" && f.skip && compareOffsets(behind, s.End) < 0 {
+					m.drain.trouble.log.Info("the last places of a partition have no records", "partition", s.Partition, "from", behind, "to", s.End)
+				}
 				break
 			}
 			switch code := whittle.CodeOf(err); {

@@ -36,7 +36,8 @@ type Pace struct {
 	// it already has (0: 2,000,000).
 	Lookback int
 	// Quiet is how long a sink that does not tell its end must be silent to be
-	// taken as read to the end (0: 10 seconds).
+	// taken as read to the end, and one that tells it must be until another
+	// reader is tried (0: 10 seconds).
 	Quiet time.Duration
 
 	random func() float64 // in [0, 1); tests replace it

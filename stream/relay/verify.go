@@ -130,13 +130,17 @@ func (v *verification) readSource(ctx context.Context) error {
 		}
 		err := part.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
 			if seq >= v.state.Total {
-				return errBeyond // an end that silence told: more has come since
+				return errBeyond
 			}
 			v.weigh(seq, e, bad)
 			seq++
 			return nil
 		})
-		if err != nil && !errors.Is(err, errBeyond) {
+		switch {
+		case errors.Is(err, errBeyond) && s.End == "": // an end that silence told: more has come since
+		case errors.Is(err, errBeyond):
+			return whittle.Errorf(whittle.FallsShort, "the source had %d records, and more are read before the same ends", v.state.Total)
+		case err != nil:
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ type item struct {
 
 	settled bool
 	unknown bool  // an attempt's outcome is not known
+	silent  int   // how often the sink stayed silent when it was asked for it
 	poison  error // the sink refused it for good
 	mark    *mark // where the sink's ends were when it was first sent
 }

@@ -180,10 +180,13 @@ func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 			o.settled = append(o.settled, it)
 		case err == nil:
 			it.unknown = false
-		case blind || errors.Is(err, errTooFar):
-			it.unknown = false
+		case blind, errors.Is(err, errTooFar), errors.Is(err, errSilent) && it.silent >= silentLooks:
+			it.unknown, it.silent = false, 0
 			d.tally.repeated++
 		default:
+			if errors.Is(err, errSilent) {
+				it.silent++
+			}
 			o.fail(it, err)
 		}
 	}
