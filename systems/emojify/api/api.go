@@ -40,8 +40,8 @@ type Options struct {
 	JobTimeout time.Duration
 	// MaxUpload bounds a picture that is sent here, in bytes. 0: 8 MiB.
 	MaxUpload int64
-	// MaxUploads bounds all of those that wait or are worked on, in bytes. 0:
-	// eight of the largest.
+	// MaxUploads bounds what has come of all of those together, until they were
+	// worked on, in bytes. 0: eight of the largest.
 	MaxUploads int64
 	// Origins are those of the pages that may call; "*": all. Empty: none but
 	// the API's own.

@@ -118,39 +118,34 @@ func idOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// upload reads a picture that is sent, once there is room for the largest.
+// upload reads a picture that is sent, while there is room for it.
 func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Request) (io.Reader, error)) (*job, error) {
-	size := a.o.MaxUpload
-	if r.ContentLength > size+formRoom {
+	whole := a.o.MaxUpload + formRoom
+	if r.ContentLength > whole {
 		return nil, tooLarge()
 	}
-	if !a.uploads.TryAcquire(size) {
-		return nil, busy("too many pictures are being sent")
-	}
-	release := func() { a.uploads.Release(size) }
 	// Not every connection has deadlines; those of a server do.
 	_ = http.NewResponseController(w).SetReadDeadline(a.o.now().Add(uploadWithin))
-	r.Body = http.MaxBytesReader(w, r.Body, size+formRoom)
-	picture, err := a.readPicture(r, find)
+	r.Body = http.MaxBytesReader(w, r.Body, whole)
+	taken := &room{of: a.uploads}
+	picture, err := a.readPicture(r, find, taken)
 	if err != nil {
-		release()
+		taken.release()
 		return nil, err
 	}
-	return &job{id: idOf(picture), picture: picture, release: release}, nil
+	return &job{id: idOf(picture), picture: picture, release: taken.release}, nil
 }
 
-func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error)) ([]byte, error) {
+func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error), taken *room) ([]byte, error) {
 	from, err := find(r)
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	picture, err := io.ReadAll(io.LimitReader(from, a.o.MaxUpload+1))
-	switch {
-	case err != nil:
-		return nil, unreadable(err)
-	case int64(len(picture)) > a.o.MaxUpload:
-		return nil, tooLarge()
-	case !strings.HasPrefix(http.DetectContentType(picture), "image/"):
+	picture, err := taken.read(from, a.o.MaxUpload)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(http.DetectContentType(picture), "image/") {
 		return nil, whittle.Errorf(whittle.Invalid, "what was sent is not a picture")
 	}
 	return picture, nil
