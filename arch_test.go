@@ -51,6 +51,7 @@ var rooms = map[string]int{
 	"whittle/dashboard/dashboardtest": 1,
 
 	"whittle/stream/conformance":         2,
+	"whittle/stream/durable":             1,
 	"whittle/stream/embedded":            2,
 	"whittle/stream/inflight":            2,
 	"whittle/stream/kafka":               3,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"whittle"
+	"whittle/stream/durable"
 )
 
 // folder is the disk of a log that is not a test's.
@@ -22,11 +23,7 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 		return "", whittle.Errorf(whittle.Invalid, "open log: no folder is given")
 	}
 	if !readOnly {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", codedf(err, "open log")
-		}
-		// The folder itself must be there after a crash.
-		if err := folder(filepath.Dir(filepath.Clean(dir))).Sync(); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := durable.MkdirAll(dir); err != nil {
 			return "", codedf(err, "open log")
 		}
 		return folder(dir), nil

@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/stream"
+	"whittle/stream/durable"
 )
 
 // place is where a drain stands.
@@ -108,7 +109,7 @@ func openPositions(dir string) (*positions, error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open position: no folder is given")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
 	p := &positions{}
