@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -180,6 +181,34 @@ func plants() (list []plant) {
 				fmt.Fprintf(&esc, `\u%04x`, c)
 			}
 			r.both("application/json", strings.ReplaceAll(body, "%u", esc.String()))
+		})
+	}
+	for name, f := range map[string]string{
+		"several words":      "user: bob\npassphrase: correct %s battery staple\n",
+		"an ampersand":       "password: Tr0ub&%s\n",
+		"an apostrophe":      "password: it's %s\n",
+		"a key":              "private_key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  %s==\n\n  %s\n  -----END RSA PRIVATE KEY-----\nuser: bob\n",
+		"a folded text":      "a:\n  - api_key: >-\n      abc\n      %s\n  - b\n",
+		"a list":             "tokens:\n  - abc\n  - %s\nuser: bob\n",
+		"a list as deep":     "tokens:\n- abc: %s\n  d: %s\n- \"%s\"\nuser: bob\n",
+		"a mapping":          "credentials:\n  \"a\": b\n  c:\n    d: %s\nuser: bob\n",
+		"two lines":          "passphrase: correct horse\n  %s staple\nuser: bob\n",
+		"a pair":             "env:\n  - name: DB_PASSWORD\n    value: a %s\n",
+		"the line below":     "Password:\ncorrect %s\n",
+		"columns":            "password:                 %s\nuser:                     bob\n",
+		"an unindented key":  "PRIVATE_KEY=-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n",
+		"a folded header":    "GET / HTTP/1.1\r\nX-Api-Key: abc\r\n %s\r\n\r\n",
+		"a name below names": "password=\ntoken:\n  secret: |\n    %s\n",
+	} {
+		for _, kind := range []string{"application/yaml", "text/plain", ""} {
+			add("lines, "+name+", as "+kind, "", func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
+		}
+		add("lines in JSON, "+name, "", func(s string, r *sent) {
+			b, _ := json.Marshal(map[string]string{"file": strings.ReplaceAll(f, "%s", s)})
+			r.both("application/json", string(b))
+		})
+		add("lines in a form, "+name, "", func(s string, r *sent) {
+			r.both("application/x-www-form-urlencoded", "a=b&file="+url.QueryEscape(strings.ReplaceAll(f, "%s", s)))
 		})
 	}
 	for coding, w := range map[string]func(io.Writer) io.WriteCloser{

@@ -80,6 +80,10 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:tokenDigits/2])
 }
 
+// manner counts the ways in which versions of whittle tell where a secret ends: as
+// long as it is the same, so are tokens. 2 heeds lines and blocks; see lines.go.
+const manner = "2"
+
 // defaults is a digest of the names that are secret without a rule.
 var defaults = sync.OnceValue(func() string {
 	var all []string
@@ -87,7 +91,7 @@ var defaults = sync.OnceValue(func() string {
 		all = append(all, name)
 	}
 	slices.Sort(all)
-	return digest([]byte(strings.Join(slices.Concat(all, []string{"|"}, secretParts, []string{"|"}, secretEnds), " ")))
+	return digest([]byte(strings.Join(slices.Concat(all, []string{"|"}, secretParts, []string{"|"}, secretEnds, []string{"|", manner}), " ")))
 })
 
 // JSON is the description as it stands in a log.

@@ -91,6 +91,8 @@ func FuzzPlanted(f *testing.F) {
 		for _, planted := range []string{
 			` password=` + secret + ` `, ` "password": "` + secret + `" `, `<password>` + secret + `</password>`,
 			` Authorization: Bearer ` + secret + "\n", ` bob.` + secret + `@example.com `,
+			"\npassphrase: correct " + secret + " staple\n", "\nprivate_key: |\n  --\n\n  " + secret + "\n", "\r\n  tokens:\r\n  - a b\r\n  - " + secret + "\r\n",
+			"\n- name: db_password\n  value: a " + secret + "\n", "\nPIN: it's " + secret,
 		} {
 			body := append(append(bytes.Clone(before), planted...), after...)
 			a := whittle.Answer{Header: whittle.Header{"Content-Type": {kind}, "Content-Encoding": {coding}}, Body: body}

@@ -53,7 +53,7 @@ func (w *work) field(name, value string) string {
 	case isAddress(plain):
 		v, changed = w.target(v)
 	default:
-		v, changed = w.inner(v, 0)
+		v, changed = w.word(v)
 	}
 	if !changed {
 		return value
@@ -108,7 +108,7 @@ func (w *work) setCookie(v []byte) []byte {
 	first, rest, more := bytes.Cut(v, []byte(";"))
 	out := w.cookie(nil, first)
 	if more {
-		attributes, _ := w.inner(rest, 0)
+		attributes, _ := w.word(rest)
 		out = append(append(out, ';'), attributes...)
 	}
 	return out

@@ -19,6 +19,8 @@ var hostile = []string{
 	"%3D", "%22%3D", "a%3D", "a.b.c%3A", `"=`, `a"=`, "a.b.", "=", ":", "a:", `\"a\":`, `\u003d`, "&#64;", "a@", "%40", "a@b.", "://", "://a:", "a://b", "eyJ", "eyJ.", "eyJa.b ",
 	"basic+", "basic YTpi ", "basic a ", "bearer ", "Bearer+", "4111-", "41 ", "411111111111 ", "5%20", "password=", "password=a,", `password="`, `password='\`, `password="a\"`,
 	"password={", "password=[1,", `{"value":`, `{"value":1,"x":`, `[{"value":1,"n":{"value":[`, `"{\"`, `{"a":"`, "cookie:", "cookie: a\n", "a;b=", "/a@b.cd",
+	"pin:\n", "pin: a\n", " pin: a\n", "pin: a\n\n\n", "pin:\n ", "pin: |\n  a\n", "pin:\n- a\n", "- ", "- pin: a\n", "pin: 'a\n", "pin='\n", "pin='\npin=\"\n", "pin='a''\n", "pin: 'a b\npin: \"a b\n", "pin: ''\n", "pin: 'a'' b\n",
+	"pin: `a b\npin: \\'a b\n", "pin: a <\n", "<a>\n pin: a <\n", "\n pin: <", "name: a\n", "name: pin\nvalue: a\n", "name:", "\n\n", " ", "=      ", "pin:       ", "-----BEGIN ", "pin=-----BEGIN ", "pin: -----BEGIN \n", "pin:\n\n\n\n",
 }
 
 // Twice the text may take twice the reading: what a client or a service sends
@@ -28,11 +30,13 @@ func TestHostileTextsAreReadInLinearTime(t *testing.T) {
 	for _, unit := range hostile {
 		for _, last := range []string{"", ">", `"'>`, "=x", ".", " "} {
 			for _, size := range []int{1 << 10, 1 << 12, 1 << 15} {
-				body := strings.Repeat(unit, size/len(unit)) + last
-				w := work{r: r}
-				w.inner([]byte(body), 0)
-				if most := mostLooked * len(body); w.looked > most {
-					t.Errorf("%d bytes of %q and %q: %d were read besides, %d for each", len(body), unit, last, w.looked, w.looked/len(body))
+				repeated := strings.Repeat(unit, size/len(unit)) + last
+				for _, body := range []string{repeated, "<a>\n" + repeated} {
+					w := work{r: r}
+					w.inner([]byte(body), 0)
+					if most := mostLooked * len(body); w.looked > most {
+						t.Errorf("%d bytes of %q and %q: %d were read besides, %d for each", len(body), unit, last, w.looked, w.looked/len(body))
+					}
 				}
 			}
 		}

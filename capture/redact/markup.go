@@ -5,6 +5,9 @@ import "bytes"
 // longestTag bounds how far a tag is read.
 const longestTag = 64 << 10
 
+// longestLead bounds what stands before the first tag of a text that is markup.
+const longestLead = 64
+
 // tag looks at a "<" of XML or HTML: an element with a secret's name loses its
 // content, and a tag that names something secret in an attribute, as in
 // <input name="csrf" value="x">, its value.
@@ -15,6 +18,9 @@ func (t *scan) tag(i int) int {
 		end++
 	}
 	name, torn := b[i+1:end], i > 0 && i == t.torn
+	if i < longestLead && end < len(b) && (len(name) > 0 || b[end] == '!' || b[end] == '?') && len(bytes.Trim(b[:i], "\ufeff \t\r\n")) == 0 {
+		t.markup = true
+	}
 	if !torn && (len(name) == 0 || !isLetter(name[0])) {
 		return 0
 	}

@@ -6,7 +6,7 @@ import "bytes"
 // it, what is after it is replaced. It gives where to go on, 0 for the next
 // byte.
 func (t *scan) named(i, n int) int {
-	name := t.nameBefore(i)
+	name, at := t.nameBefore(i)
 	if len(name) == 0 {
 		return 0
 	}
@@ -16,10 +16,17 @@ func (t *scan) named(i, n int) int {
 	if bytes.IndexByte(name, '%') >= 0 {
 		name = unpercent(nil, name, false)
 	}
-	if !t.w.secretPath(name) && (i >= t.tagEnd || roleOf(name) != roleValue) {
+	secret, colon := t.w.secretPath(name), t.src[i] == ':'
+	header := colon && secret && isHeader(t.w, name)
+	if t.lines && colon && (secret || roleOf(name) != roleNone) {
+		if of, ok := t.lineOf(at); ok && (secret || t.paired(name, of, i)) {
+			return t.lineValue(of, i+n, header)
+		}
+	}
+	if !secret && (i >= t.tagEnd || roleOf(name) != roleValue) {
 		return 0
 	}
-	return t.valueAfter(i+n, isHeader(t.w, name) && t.src[i] == ':')
+	return t.valueAfter(i+n, header)
 }
 
 // isHeader reports whether a name is a header's whose value is a whole line.
@@ -58,15 +65,16 @@ func inName(c byte) bool {
 	return isLetter(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '[' || c == ']' || c == '%'
 }
 
-// nameBefore gives the name that ends before the separator at i; nil for none.
-func (t *scan) nameBefore(i int) []byte {
+// nameBefore gives the name that ends before the separator at i, and where it
+// begins, with its quotes; nil for none.
+func (t *scan) nameBefore(i int) (name []byte, at int) {
 	b, end := t.src, i
-	for end > 0 && i-end < 8 && (b[end-1] == ' ' || b[end-1] == '\t') {
+	for end > 0 && i-end < maxName && isBlank(b[end-1]) {
 		end--
 	}
 	least := max(0, end-maxName)
 	if end == 0 {
-		return nil
+		return nil, 0
 	}
 	if c := b[end-1]; c == '"' || c == '\'' || c == '`' || c == ';' || c == '2' || c == '7' {
 		if q := quoteBefore(b, end); q != "" {
@@ -74,7 +82,7 @@ func (t *scan) nameBefore(i int) []byte {
 			start := bytes.LastIndex(b[least:end], []byte(q))
 			t.w.looked += end - max(least, least+start)
 			if start >= 0 {
-				return b[least+start+len(q) : end]
+				return b[least+start+len(q) : end], least + start
 			}
 		}
 	}
@@ -83,11 +91,11 @@ func (t *scan) nameBefore(i int) []byte {
 		start--
 		if isSeparator(b[start:end]) { // of the field before
 			t.w.looked += end - start
-			return b[start+len("%3D") : end]
+			return b[start+len("%3D") : end], start
 		}
 	}
 	t.w.looked += end - start
-	return b[start:end]
+	return b[start:end], start
 }
 
 // isSeparator reports whether b begins with what separates fields, as URLs
@@ -106,7 +114,10 @@ func isSeparator(b []byte) bool {
 // valueAfter replaces the value that begins at i, and gives where it ended. line
 // says that it goes on to the end of the line.
 func (t *scan) valueAfter(i int, line bool) int {
-	b := t.src
+	b, from := t.src, i
+	for last := i + maxName; i < len(b) && i < last && isBlank(b[i]); {
+		i++
+	}
 	for last := i + 8; i < len(b) && i < last && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r'); i++ {
 	}
 	if i >= len(b) {
@@ -116,20 +127,10 @@ func (t *scan) valueAfter(i int, line bool) int {
 		return t.nested(i)
 	}
 	if q := quoteAt(b, i); q != "" {
-		start := i + len(q)
-		end := bytes.Index(b[start:], []byte(q))
-		for len(q) == 1 && end > 0 && b[start+end-1] == '\\' { // an escaped quote
-			more := bytes.Index(b[start+end+1:], []byte(q))
-			if more < 0 {
-				end = -1
-				break
-			}
-			end += 1 + more
-		}
-		if end < 0 {
-			return t.replace(start, len(b)) // cut off: all of it may be the secret
-		}
-		return t.replace(start, start+end)
+		return t.quotedValue(i, q)
+	}
+	if bytes.HasPrefix(b[i:], []byte(pemBegin)) {
+		return t.replace(i, pemEnd(b, i))
 	}
 	if n := schemeLen(b[i:]); n > 0 {
 		i += n
@@ -144,7 +145,50 @@ func (t *scan) valueAfter(i int, line bool) int {
 	if w := literal(b[i:]); w > 0 {
 		return i + w
 	}
-	return t.replace(i, wordEnd(b, i))
+	end := wordEnd(b, i)
+	if i > from && end > i && (b[end-1] == ':' || b[end-1] == '=') && t.w.secretPath(b[i:end-1]) {
+		return i // no value, but the next name
+	}
+	return t.replace(i, end)
+}
+
+// quotedValue replaces what is between the quote at i and the next one. Over a
+// line's end the quote may be an apostrophe, so names that stand there are heeded
+// all the same.
+func (t *scan) quotedValue(i int, q string) int {
+	start := i + len(q)
+	end := quoteEnd(t.src, start, q)
+	if end < 0 {
+		return t.replace(start, len(t.src)) // cut off: all of it may be the secret
+	}
+	if t.replace(start, end); t.from < end || bytes.IndexByte(t.src[start:end], '\n') < 0 {
+		return end
+	}
+	t.w.looked += end - start
+	if t.from == end {
+		t.out, t.from = append(t.out, q...), end+len(q)
+	}
+	return start
+}
+
+// quoteEnd gives where what a quote opens before i ends, -1 where it does not.
+// One that is doubled as in YAML's 'it”s', or escaped, does not end it.
+func quoteEnd(b []byte, i int, q string) int {
+	for at := i; ; {
+		n := bytes.Index(b[at:], []byte(q))
+		if n < 0 {
+			return -1
+		}
+		at += n
+		switch {
+		case len(q) == 1 && at > i && b[at-1] == '\\':
+			at++
+		case q == "'" && at > i && at+1 < len(b) && b[at+1] == '\'':
+			at += 2
+		default:
+			return at
+		}
+	}
 }
 
 // nested replaces the scalars of a JSON value in a text that is not JSON as a
@@ -152,8 +196,11 @@ func (t *scan) valueAfter(i int, line bool) int {
 func (t *scan) nested(i int) int {
 	j := rewriter{w: t.w, src: t.src, from: i, inner: t.depth}
 	end, err := j.value(i, true)
-	if err != nil {
+	switch {
+	case err != nil:
 		return t.replace(i+1, len(t.src))
+	case i < t.from: // a part of it is replaced already
+		return t.replace(i, end)
 	}
 	if j.out != nil {
 		t.out = append(t.out, t.src[t.from:i]...)

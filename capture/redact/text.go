@@ -1,8 +1,18 @@
 package redact
 
+import "bytes"
+
 // inner takes secrets out of a text of unknown kind that may be JSON itself,
 // and reports whether there were any. depth is in how many strings it lies.
-func (w *work) inner(b []byte, depth int) ([]byte, bool) {
+func (w *work) inner(b []byte, depth int) ([]byte, bool) { return w.text(b, depth, true) }
+
+// word is inner for a segment, a field's value and the like, which have no lines
+// unless there is a line's end in them.
+func (w *work) word(b []byte) ([]byte, bool) {
+	return w.text(b, 0, bytes.IndexByte(b, '\n') >= 0)
+}
+
+func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 	b, found := w.patterns(b)
 	if len(b) < 3 {
 		return b, found
@@ -13,7 +23,7 @@ func (w *work) inner(b []byte, depth int) ([]byte, bool) {
 			return out, changed || found
 		}
 	}
-	t := scan{w: w, src: b, depth: depth}
+	t := scan{w: w, src: b, depth: depth, lines: lines}
 	out, changed := t.run()
 	return out, changed || found
 }
@@ -35,6 +45,11 @@ type scan struct {
 	out   []byte
 	from  int // src before it is in out
 	depth int
+	// lines says that the text has lines, markup that it begins with a tag.
+	lines, markup bool
+	// pair is the last line that said what another one gives the value of, if that
+	// is secret.
+	pair *line
 	// tagEnd is where a markup tag ends that names something secret, as in
 	// <input name="csrf" value="x">.
 	tagEnd int

@@ -74,7 +74,7 @@ func (w *work) segment(s []byte) ([]byte, bool) {
 	if bytes.IndexByte(s, '%') >= 0 {
 		plain = unpercent(nil, s, false)
 	}
-	out, changed := w.inner(plain, 0)
+	out, changed := w.word(plain)
 	if !changed {
 		return s, false
 	}
@@ -121,7 +121,7 @@ func (w *work) pair(s []byte, oauth bool) ([]byte, bool) {
 	changed := false
 	if len(name) > 0 {
 		plain := unpercent(nil, name, true)
-		if clean, c := w.inner(plain, 0); c {
+		if clean, c := w.word(plain); c {
 			out, changed = appendPercent(nil, clean), true
 		} else {
 			out = append(out, name...)
@@ -135,9 +135,9 @@ func (w *work) pair(s []byte, oauth bool) ([]byte, bool) {
 		out = append(out, '=')
 	}
 	plain := unpercent(nil, value, true)
-	clean, c := w.inner(plain, 0)
+	clean, c := w.word(plain)
 	if !c && bytes.IndexByte(plain, '%') >= 0 { // encoded twice
-		clean, c = w.inner(unpercent(nil, plain, true), 0)
+		clean, c = w.word(unpercent(nil, plain, true))
 	}
 	if !c {
 		return append(out, value...), changed
