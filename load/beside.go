@@ -13,9 +13,6 @@ import (
 // starts with. Its requests are not in the report. An error is the failure that
 // ended it: nothing that follows would mean what the plan says.
 func (s *session) before(ctx context.Context) error {
-	if len(s.plan.Before) == 0 {
-		return nil
-	}
 	w, failure := s.alone(ctx, s.plan.Before)
 	if failure != "" {
 		return whittle.Errorf(whittle.Unavailable, "run plan %s: the flow before the run failed: %s", s.plan.Name, failure)

@@ -12,7 +12,8 @@ import (
 
 // Blocks sends a plan to one target piece by piece, as one side of a
 // comparison: users are numbered on from block to block, and connections stay
-// open. It is not for several goroutines at once.
+// open. The plan's flow before the run is ahead of the first block. It is not for
+// several goroutines at once.
 type Blocks struct {
 	plan    *plan.Plan
 	options Options
@@ -25,8 +26,10 @@ type Blocks struct {
 	ran      *session
 	report   *report.Report
 
-	// first is the first block, whose connections all use.
+	// first is the first block, whose connections all use, and what the flow
+	// before it left.
 	first *session
+	after func() // the flow after the last block; nil: none was sent
 	// users is how many virtual users the target has had.
 	users int64
 
@@ -64,6 +67,7 @@ func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64
 	if err != nil {
 		return nil, err
 	}
+	b.after = func() { b.first.after(ctx) }
 	r.Users.Planned = int64(len(arrivals))
 	if len(b.plan.Groups) > 0 {
 		r.Users.Planned = b.plan.Planned()
@@ -104,7 +108,7 @@ func (b *Blocks) join(s *session) {
 		b.first = s
 		return
 	}
-	s.prepared, s.origins, s.dialer = b.first.prepared, b.first.origins, b.first.dialer
+	s.prepared, s.origins, s.dialer, s.base = b.first.prepared, b.first.origins, b.first.dialer, b.first.base
 }
 
 // next gives the block's arrivals one by one.
@@ -180,8 +184,12 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	return &r
 }
 
-// Close ends the connections that the blocks shared.
+// Close runs the plan's flow after the run, unless the last block's context has
+// ended, and ends the connections that the blocks shared.
 func (b *Blocks) Close() {
+	if b.after != nil {
+		b.after()
+	}
 	if b.first != nil {
 		b.first.dialer.closeIdle()
 	}

@@ -14,11 +14,13 @@ import (
 type cpuSource interface {
 	// open takes a first reading, or says why there is none.
 	open(ctx context.Context) error
+	// again takes the first reading anew, where much came between it and follow.
+	again(ctx context.Context) error
 	// follow begins to read in the background; end takes the last reading. Each
 	// is called once.
 	follow(ctx context.Context)
 	end()
-	// used is since follow; gone: the last reading failed.
+	// used is since the first reading; gone: the last one failed.
 	used() (d time.Duration, gone bool)
 	name() string
 	// note is what to know of the figure before using it, or empty.
@@ -60,6 +62,17 @@ func openPages(ctx context.Context, urls []string) ([]cpuSource, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// watchAgain takes the first readings anew: the flow before a run has cost the
+// target what is not the run's.
+func watchAgain(ctx context.Context, ps []Process, pages []cpuSource) ([]*processWatch, error) {
+	for _, p := range pages {
+		if err := p.again(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return watch(ps)
 }
 
 // pageClient has a connection of its own for each reading: one that is kept

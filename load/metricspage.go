@@ -52,6 +52,8 @@ func (p *metricsPage) open(ctx context.Context) (err error) {
 	return err
 }
 
+func (p *metricsPage) again(ctx context.Context) error { return p.open(ctx) }
+
 // follow reads the page once a second until end. A server that is stuck keeps
 // only this goroutine waiting.
 func (p *metricsPage) follow(ctx context.Context) {

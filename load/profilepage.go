@@ -59,6 +59,9 @@ func (p *profilePage) open(ctx context.Context) error {
 	return err
 }
 
+// again has nothing to do: what is counted begins with follow.
+func (*profilePage) again(context.Context) error { return nil }
+
 func (p *profilePage) follow(ctx context.Context) {
 	p.began = time.Now()
 	ctx = context.WithoutCancel(ctx)

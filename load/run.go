@@ -147,11 +147,18 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	defer timer.close()
-	defer s.dialer.closeIdle()
-	if err := s.before(ctx); err != nil {
-		return nil, err
+	if o.block == nil {
+		defer s.dialer.closeIdle()
 	}
 	o.block.join(s)
+	if len(p.Before) > 0 && s.base == nil {
+		if err := s.before(ctx); err != nil {
+			return nil, err
+		}
+		if cpu, err = watchAgain(ctx, o.Watch, pages); err != nil {
+			return nil, err
+		}
+	}
 	if s.lanes, err = newLanes(s); err != nil {
 		return nil, err
 	}
@@ -181,6 +188,9 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	s.finish(ctx)
 	m.end()
 	r := m.report(target, early || s.halting.Load())
+	if o.block != nil {
+		return r, nil // the flow after the run is behind the last of them
+	}
 	if warning := s.after(ctx); warning != "" {
 		r.Warnings = append(r.Warnings, warning)
 	}

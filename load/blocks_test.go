@@ -1,0 +1,113 @@
+package load
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle/load/plan"
+)
+
+// sendBlocks sends so many blocks of a plan, keeps each, and ends them.
+func sendBlocks(t *testing.T, p *plan.Plan, o Options, n int, arrivals ...plan.Arrival) *Blocks {
+	t.Helper()
+	o.MaxLate = time.Minute
+	b := NewBlocks(p, o, 50*time.Millisecond)
+	defer b.Close()
+	for i := range n {
+		if _, err := b.Run(t.Context(), arrivals, uint64(i), func(Answer) {}); err != nil {
+			t.Fatal(err)
+		}
+		b.Keep()
+	}
+	return b
+}
+
+func TestBlocksRunTheFlowsAroundARunOnce(t *testing.T) {
+	d := newDiary(t, shop)
+	p := parsed(t, `
+config: {target: '`+d.URL+`', phases: [{duration: 1, arrivalCount: 1}]}
+before: {flow: [{get: {url: /login, capture: {json: $.token, as: t}}}]}
+after: {flow: [{get: {url: '/bye/{{ t }}'}}]}
+scenarios: [{flow: [{get: {url: '/{{ t }}'}}]}]`)
+	sendBlocks(t, p, Options{}, 3, plan.Arrival{})
+	if got := strings.Join(d.read(), "|"); got != "GET /login|GET /t0p|GET /t0p|GET /t0p|GET /bye/t0p" {
+		t.Errorf("asked %s", got)
+	}
+}
+
+func TestBlocksWhoseBeforeFailsRunNothingElse(t *testing.T) {
+	d := newDiary(t, shop)
+	p := parsed(t, `
+config: {target: '`+d.URL+`', phases: [{duration: 1, arrivalCount: 1}]}
+before: {flow: [{get: {url: /login, expect: {statusCode: 404}}}]}
+after: {flow: [{get: {url: /bye}}]}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	b := NewBlocks(p, Options{}, 50*time.Millisecond)
+	if _, err := b.Run(t.Context(), []plan.Arrival{{}}, 0, nil); err == nil || !strings.Contains(err.Error(), "before the run failed") {
+		t.Errorf("%v", err)
+	}
+	b.Close()
+	if got := d.read(); !slices.Equal(got, []string{"GET /login"}) {
+		t.Errorf("asked %q", got)
+	}
+}
+
+// A server whose page counts what one request has cost it.
+func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedPage(t *testing.T) {
+	var seconds atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/prepare":
+			seconds.Add(100)
+		case "/metrics":
+			fmt.Fprintf(w, "process_cpu_seconds_total %d\n", seconds.Load())
+		default:
+			seconds.Add(1)
+		}
+	}))
+	defer srv.Close()
+	p := parsed(t, `
+config: {phases: [{duration: 0.05, arrivalCount: 2}]}
+before: {flow: [{post: {url: /prepare}}]}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	r := run(t, p, Options{Target: srv.URL, WatchURLs: []string{srv.URL}})
+	if r.Processes[0].CPU != 2000 || r.CPUPerRequest != 1000 {
+		t.Errorf("%v ms of CPU, want 2000; %v per request", r.Processes[0].CPU, r.CPUPerRequest)
+	}
+	seconds.Store(0)
+	b := sendBlocks(t, p, Options{Target: srv.URL, WatchURLs: []string{srv.URL}}, 3, plan.Arrival{})
+	if got := b.Report(time.Now(), false).Processes[0].CPU; got != 3000 {
+		t.Errorf("%v ms of CPU in three blocks of a request each, want 3000", got)
+	}
+}
+
+func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc is Linux's")
+	}
+	const burnt = 500 * time.Millisecond
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/prepare" {
+			for began := OwnCPU(); OwnCPU()-began < burnt; {
+				_ = strings.Repeat("work", 1000)
+			}
+		}
+	}))
+	defer srv.Close()
+	p := parsed(t, `
+before: {flow: [{post: {url: /prepare}}]}
+scenarios: [{flow: [{get: {url: /}}]}]`)
+	r := run(t, once(p), Options{Target: srv.URL, Watch: []Process{{"own", os.Getpid()}}})
+	// The server is this process. Half of it leaves room for what else it does.
+	if got := r.Processes[0].CPU; got > float64(burnt.Milliseconds())/2 {
+		t.Errorf("%v ms of CPU for one request, and %v before it", got, burnt)
+	}
+}
