@@ -154,7 +154,10 @@ type asking struct {
 	cancel context.CancelFunc
 	stops  []func() bool
 	held   *holder
-	// watched says that the monolith is to be asked as well, later.
+	// watched says that the exchange is to be compared, so that the monolith is
+	// asked as well, later. It is settled before the candidate is asked: were
+	// what it fails at compared more often than what it answers, it would seem
+	// to fail more often than it does.
 	watched bool
 
 	res result
@@ -297,7 +300,11 @@ func (rt *route) rescue(c *asking) {
 	v.noAnswer(whittle.Answer{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
-	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: v})
+	how := passing{}
+	if c.watched {
+		how.tap = v
+	}
+	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, how)
 	c.res.side = whittle.Monolith
 	rt.felt(v, &c.res)
 	if c.starved {
@@ -338,7 +345,9 @@ func (c *asking) account() {
 	switch {
 	case c.starved:
 		v.shed()
-	case v.broken != nil:
+	case v.broken != nil && c.watched && rt.strain.sheds(v.at):
+		v.shed()
+	case v.broken != nil && c.watched:
 		rt.mirror(v, res)
 	case c.first.Failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)

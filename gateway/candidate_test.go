@@ -149,6 +149,10 @@ func TestRescue(t *testing.T) {
 				}
 				l := s.rests()
 				switch {
+				case rescued && method != "GET": // only what is safe is watched
+					if x := s.seen(); len(x) != 0 || l.Failed+l.Skipped[whittle.SkipNotSafe] != 1 {
+						t.Errorf("ledger %+v, exchanges %+v", l, x)
+					}
 				case rescued && b.want == whittle.NoFailure:
 					if x := s.seen(); l.Compared != 1 || len(x) != 1 || x[0].Candidate.Status < 500 || !x[0].Candidate.Truncated {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
@@ -161,6 +165,64 @@ func TestRescue(t *testing.T) {
 				s.holdsNothing()
 			})
 		}
+	}
+}
+
+// What the candidate fails at is compared as often as what it answers. Were all
+// of it compared, a candidate that fails in one of two hundred would seem to
+// fail in one of eleven where one answer in twenty is watched.
+func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
+	for _, tt := range []struct {
+		name, fails, want string
+		watch             whittle.Share
+	}{
+		{"no answer", "reset", "failed", 0},
+		{"an error", "500", whittle.SkipServed, 0},
+		{"no answer, watched", "reset", "failed", whittle.All},
+		{"an error, watched", "500", "compared", whittle.All},
+		{"an error, half of them watched", "500", "half", 5000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const n = 40
+			spec := everything()
+			spec.Mirror.Watch, spec.Guard.Consecutive = tt.watch, n+1
+			s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tt.fails == "reset" {
+					reset(w, r)
+					return
+				}
+				w.WriteHeader(500)
+			}))
+			s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+			for range n {
+				if status, body := s.gets(s.sends("GET", "")); status != 200 || body != "monolith" {
+					t.Fatalf("the user got %d %q", status, body)
+				}
+			}
+			l := s.rests()
+			got := map[string]int64{
+				"failed": l.Failed, "compared": l.Compared, whittle.SkipServed: l.Skipped[whittle.SkipServed],
+			}
+			seen := int64(len(s.seen()))
+			switch {
+			case tt.want == "half":
+				if got["compared"] != n/2 || got[whittle.SkipServed] != n/2 || seen != n/2 {
+					t.Errorf("ledger %+v, %d exchanges seen", l, seen)
+				}
+			case got[tt.want] != n || seen != n*int64(tt.watch/whittle.All):
+				t.Errorf("ledger %+v, want %d %s; %d exchanges seen", l, n, tt.want, seen)
+			}
+			bad := 0
+			for _, o := range s.told() {
+				if o.Side == whittle.Candidate && o.Bad() && o.Rescued {
+					bad++
+				}
+			}
+			if bad != n {
+				t.Errorf("the guards were told of %d failures, want all %d", bad, n)
+			}
+			s.holdsNothing()
+		})
 	}
 }
 
