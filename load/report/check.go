@@ -16,6 +16,9 @@ type Check struct {
 	Max    float64 `json:"max"`
 	Value  float64 `json:"value"`
 	Passed bool    `json:"passed"`
+	// Missing says why there is no value, which is then 0 and not within the
+	// bound: "nothing was answered". Empty where there is one.
+	Missing string `json:"missing,omitempty"`
 	// Expression is a condition over metrics; Max and Value are then 0.
 	Expression string `json:"expression,omitempty"`
 	// Optional checks do not decide whether the run is a success.
@@ -25,17 +28,22 @@ type Check struct {
 // String is the check with its outcome, on one line.
 func (c Check) String() string {
 	word, optional := "held", ""
-	if !c.Passed {
+	switch {
+	case c.Missing != "":
+		word = c.Missing + ", NOT MET"
+	case !c.Passed && c.Expression != "":
+		word = "NOT MET"
+	case !c.Passed:
 		word = "EXCEEDED"
 	}
 	if c.Optional {
 		optional = " (optional)"
 	}
-	if c.Expression != "" {
-		if !c.Passed {
-			word = "NOT MET"
-		}
+	switch {
+	case c.Expression != "":
 		return "condition " + c.Expression + ": " + word + optional
+	case c.Missing != "":
+		return "bound on " + c.Metric + " of at most " + plain(c.Max) + ": " + word + optional
 	}
 	return "bound on " + c.Metric + ": " + plain(c.Value) + " of at most " + plain(c.Max) + ", " + word + optional
 }
@@ -52,8 +60,12 @@ func (r *Report) Err() error {
 	for _, c := range r.Ensure {
 		switch {
 		case c.Passed || c.Optional:
+		case c.Expression != "" && c.Missing != "":
+			failed = append(failed, "the condition "+c.Expression+" is not met: "+c.Missing)
 		case c.Expression != "":
 			failed = append(failed, "the condition "+c.Expression+" is not met")
+		case c.Missing != "":
+			failed = append(failed, c.Metric+" has no value: "+c.Missing)
 		default:
 			failed = append(failed, c.Metric+" is "+plain(c.Value)+", at most "+plain(c.Max)+" is allowed")
 		}

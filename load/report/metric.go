@@ -15,13 +15,18 @@ var latencyNames = map[string]float64{
 	"min": 0, "max": 1, "median": .5, "p50": .5, "p75": .75, "p90": .9, "p95": .95, "p99": .99, "p999": .999,
 }
 
+// mean is the summary that is no quantile.
+const mean = "mean"
+
 const responseTime = "http.response_time."
 
 const MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, http.requests, http.responses, " +
 	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.KIND, apdex, " +
 	byEndpoint + "NAME.{min,…,p999}"
 
-// Metric gives a figure by its Artillery name.
+// Metric gives a figure by its Artillery name. It is false, and the figure not
+// a number, for a name that is none, and for latencies where nothing was
+// answered: 0 ms would keep any bound.
 func (r *Report) Metric(name string) (float64, bool) {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
 		return r.responseTime(rest)
@@ -66,28 +71,45 @@ func (r *Report) Metric(name string) (float64, bool) {
 	return 0, false
 }
 
-func (r *Report) responseTime(name string) (float64, bool) {
-	if name == "mean" {
-		return latency.Milliseconds(r.Histograms.Intended.Mean()), true
+// responseTime gives a summary of all latencies. Timeouts are among these, and
+// by themselves are no answers.
+func (r *Report) responseTime(summary string) (float64, bool) {
+	h := r.Histograms.Intended
+	q, ok := latencyNames[summary]
+	switch {
+	case r.Completed == 0 || h.Count() == 0 || !ok && summary != mean:
+		return math.NaN(), false
+	case summary == mean:
+		return latency.Milliseconds(h.Mean()), true
 	}
-	q, ok := latencyNames[name]
-	return latency.Milliseconds(r.Histograms.Intended.Quantile(q)), ok
+	return latency.Milliseconds(h.Quantile(q)), true
 }
 
 // byEndpoint is the prefix of what Artillery's plugin metrics-by-endpoint
 // measures: the latency of one request's name, or of one path.
 const byEndpoint = "plugins.metrics-by-endpoint.response_time."
 
+// endpoint parts NAME.p99 into the name of a request and the summary; false
+// where it is not of that shape.
+func endpoint(rest string) (name, summary string, ok bool) {
+	i := strings.LastIndexByte(rest, '.')
+	if i <= 0 {
+		return "", "", false
+	}
+	name, summary = rest[:i], rest[i+1:]
+	if j := strings.LastIndex(name, " ("); j >= 0 && strings.HasSuffix(name, ")") {
+		name = name[j+2 : len(name)-1]
+	}
+	_, ok = latencyNames[summary]
+	return name, summary, ok || summary == mean
+}
+
 // endpointTime gives NAME.p99, where NAME is a request's name in the report,
 // its path, or Artillery's "path (name)".
 func (r *Report) endpointTime(rest string) (float64, bool) {
-	i := strings.LastIndexByte(rest, '.')
-	if i < 0 {
-		return 0, false
-	}
-	name, summary := rest[:i], rest[i+1:]
-	if j := strings.LastIndex(name, " ("); j >= 0 && strings.HasSuffix(name, ")") {
-		name = name[j+2 : len(name)-1]
+	name, summary, ok := endpoint(rest)
+	if !ok {
+		return math.NaN(), false
 	}
 	for i := range r.Names {
 		n := &r.Names[i]
@@ -95,8 +117,11 @@ func (r *Report) endpointTime(rest string) (float64, bool) {
 		if n.Name != name && path != name {
 			continue
 		}
+		if n.Completed == 0 || n.Intended.Count == 0 {
+			break
+		}
 		d, ok := map[string]time.Duration{
-			"min": n.Intended.Min, "mean": n.Intended.Mean, "median": n.Intended.P50, "p50": n.Intended.P50,
+			"min": n.Intended.Min, mean: n.Intended.Mean, "median": n.Intended.P50, "p50": n.Intended.P50,
 			"p75": n.Intended.P75, "p90": n.Intended.P90, "p95": n.Intended.P95, "p99": n.Intended.P99,
 			"p999": n.Intended.P999, "max": n.Intended.Max,
 		}[summary]
@@ -105,8 +130,17 @@ func (r *Report) endpointTime(rest string) (float64, bool) {
 	return math.NaN(), false
 }
 
-// KnownMetric says whether a report can have a metric of that name.
+// KnownMetric says whether a report can have a metric of that name, be it only
+// once something was answered.
 func KnownMetric(name string) bool {
-	_, ok := (&Report{Histograms: Histograms{Intended: new(latency.Histogram)}}).Metric(name)
-	return ok || strings.HasPrefix(name, byEndpoint)
+	if rest, ok := strings.CutPrefix(name, responseTime); ok {
+		_, quantile := latencyNames[rest]
+		return quantile || rest == mean
+	}
+	if rest, ok := strings.CutPrefix(name, byEndpoint); ok {
+		_, _, ok = endpoint(rest)
+		return ok
+	}
+	_, ok := new(Report).Metric(name)
+	return ok
 }

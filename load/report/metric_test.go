@@ -1,0 +1,54 @@
+package report
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"whittle/latency"
+)
+
+// What no request was answered for has no latency: not even one of 0 ms, which
+// would be below any bound. Timeouts alone are no answers either: the latency
+// that they count with is where the run stopped looking.
+func TestLatencyOfNothingIsNoFigure(t *testing.T) {
+	timedOut := new(latency.Histogram)
+	timedOut.Record(100 * time.Millisecond)
+	name := func(completed int64, h *latency.Histogram) []NameReport {
+		return []NameReport{{Name: "GET /a.b", Completed: completed, Intended: h.Snapshot()}}
+	}
+	none := new(latency.Histogram)
+	for what, r := range map[string]*Report{
+		"nothing":  {Histograms: Histograms{Intended: none}, Names: name(0, none)},
+		"timeouts": {Histograms: Histograms{Intended: timedOut}, Names: name(0, timedOut)},
+	} {
+		for _, m := range []string{responseTime + "p99", responseTime + "min", responseTime + "mean", byEndpoint + "/a.b.p99", byEndpoint + "GET /a.b.mean"} {
+			if v, ok := r.Metric(m); ok || !math.IsNaN(v) {
+				t.Errorf("%s: %s is %v, %v", what, m, v, ok)
+			}
+			if !KnownMetric(m) {
+				t.Errorf("%s is not known", m)
+			}
+		}
+	}
+	r := &Report{Completed: 1, Histograms: Histograms{Intended: timedOut}, Names: name(1, timedOut)}
+	for _, m := range []string{responseTime + "p99", responseTime + "mean", byEndpoint + "/a.b.p99", byEndpoint + "/x (GET /a.b).p99"} {
+		if v, ok := r.Metric(m); !ok || math.Abs(v-100) > 1 {
+			t.Errorf("%s is %v, %v", m, v, ok)
+		}
+	}
+}
+
+func TestMetricsThatAreNone(t *testing.T) {
+	for _, m := range []string{
+		"", "http", "http.codes.x", "http.codes.", "errors.", responseTime, responseTime + "p98", responseTime + "sum",
+		byEndpoint, byEndpoint + "p99", byEndpoint + ".p99", byEndpoint + "/a.p98", "vusers",
+	} {
+		if KnownMetric(m) {
+			t.Errorf("%q is known", m)
+		}
+		if _, ok := (&Report{Histograms: Histograms{Intended: new(latency.Histogram)}}).Metric(m); ok {
+			t.Errorf("%q is a figure", m)
+		}
+	}
+}
