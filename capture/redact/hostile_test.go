@@ -31,7 +31,11 @@ func TestHostileTextsAreReadInLinearTime(t *testing.T) {
 		for _, last := range []string{"", ">", `"'>`, "=x", ".", " "} {
 			for _, size := range []int{1 << 10, 1 << 12, 1 << 15} {
 				repeated := strings.Repeat(unit, size/len(unit)) + last
-				for _, body := range []string{repeated, "<a>\n" + repeated} {
+				bodies := []string{repeated}
+				if last == "" {
+					bodies = append(bodies, "<a>\n"+repeated) // read as markup
+				}
+				for _, body := range bodies {
 					w := work{r: r}
 					w.inner([]byte(body), 0)
 					if most := mostLooked * len(body); w.looked > most {
