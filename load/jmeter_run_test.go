@@ -102,6 +102,34 @@ func TestDataSetsDealTheirRows(t *testing.T) {
 	}
 }
 
+// What the first line of a file names is known before anything that uses it,
+// wherever the data set stands, and takes the place of a variable by that name.
+func TestTheFirstLineOfAFileNamesVariablesEverywhere(t *testing.T) {
+	files := map[string]string{"data/u.csv": "name;n\nann;1\nbob;2\n"}
+	variables := `<Arguments><collectionProp name="Arguments.arguments">` +
+		`<elementProp name="">` + prop("Argument.name", "dir") + prop("Argument.value", "data") + `</elementProp>` +
+		`<elementProp name="">` + prop("Argument.name", "n") + prop("Argument.value", "unset") + `</elementProp></collectionProp></Arguments><hashTree/>`
+	headers := `<HeaderManager><collectionProp name="HeaderManager.headers"><elementProp name="">` + prop("Header.name", "cookie") +
+		prop("Header.value", "who=${name}") + `</elementProp></collectionProp></HeaderManager><hashTree/>`
+	set := `<CSVDataSet testname="rows">` + prop("filename", "${dir}/u.csv") + prop("delimiter", ";") + `</CSVDataSet><hashTree/>`
+	for name, flow := range map[string]string{
+		"above":   headers + set + get("/${n}", ""),
+		"below":   headers + get("/${n}", "") + set,
+		"outside": get("/first/${n}", "") + `<GenericController/><hashTree>` + set + `</hashTree>` + headers + get("/${n}", ""),
+	} {
+		srv := newAsked(t, nil)
+		runJMX(t, jmx(variables+threads(1, 2, flow)), files, Options{Target: srv.URL})
+		want := map[string]int{"GET /1 [who=ann]": 1, "GET /2 [who=bob]": 1}
+		if name == "outside" {
+			want["GET /first/unset [who=${name}]"], want["GET /first/1 [who=ann]"] = 1, 1
+		}
+		srv.want(t, want)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
 func TestControllersLeadUsers(t *testing.T) {
 	loop := func(n, inner string) string {
 		return `<LoopController>` + prop("LoopController.loops", n) + `</LoopController><hashTree>` + inner + `</hashTree>`

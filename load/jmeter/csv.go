@@ -36,7 +36,7 @@ func (j *reader) prelude(e *element) (plan.Action, error) {
 }
 
 func (j *reader) dataSet(e *element) (plan.Action, error) {
-	err := j.only(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
+	names, rows, err := j.table(e)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,31 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 	default:
 		return nil, e.where("shareMode").Errorf(whittle.Unsupported, "the sharing mode %s is not supported", e.value("shareMode"))
 	}
+	if len(rows) == 0 {
+		return nil, e.where("filename").Invalid("%s has no rows", e.value("filename"))
+	}
+	for _, n := range names {
+		d.slots = append(d.slots, j.Define(n))
+	}
+	d.rows = rows
+	return d, nil
+}
+
+// table reads a data set's file: the variables that its columns fill, and its
+// rows.
+func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err error) {
+	err = j.only(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
+	if err != nil {
+		return nil, nil, err
+	}
 	switch strings.ToUpper(e.value("fileEncoding")) {
 	case "", "UTF-8", "UTF8", "US-ASCII":
 	default:
-		return nil, e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding"))
+		return nil, nil, e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding"))
 	}
 	name, err := j.fixed(e.tag, "filename")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	delimiter := e.value("delimiter")
 	switch delimiter {
@@ -65,30 +82,54 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 		delimiter = "\t"
 	}
 	if len(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n") {
-		return nil, e.where("delimiter").Invalid("a delimiter is one character other than a quote")
+		return nil, nil, e.where("delimiter").Invalid("a delimiter is one character other than a quote")
 	}
-	records, err := j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
-	if err != nil {
-		return nil, err
+	rows, err = j.open(e.where("filename"), name, delimiter[0], e.is("quotedData"))
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
 	}
-	names := strings.Split(e.value("variableNames"), ",")
-	named := strings.TrimSpace(e.value("variableNames")) != ""
-	if !named && len(records) > 0 {
-		names = texts(records[0])
+	names = strings.Split(e.value("variableNames"), ",")
+	if headed(e) {
+		names = texts(rows[0])
 	}
-	if (!named || e.is("ignoreFirstLine")) && len(records) > 0 {
-		records = records[1:]
+	if headed(e) || e.is("ignoreFirstLine") {
+		rows = rows[1:]
 	}
-	for _, n := range names {
-		n = strings.TrimSpace(n)
-		j.runtime[n] = true
-		d.slots = append(d.slots, j.Define(n))
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
 	}
-	if len(records) == 0 {
-		return nil, e.where("filename").Invalid("%s has no rows", name)
+	return names, rows, nil
+}
+
+// headed says that the first line of a data set's file names its variables.
+func headed(e *element) bool { return strings.TrimSpace(e.value("variableNames")) == "" }
+
+// findColumns lists the variables that the first lines of files name. What the
+// plan's own variables say is known by then: a file's name may be made of them.
+func (j *reader) findColumns(e *element) error {
+	if e.name == "CSVDataSet" && headed(e) {
+		names, _, err := j.table(e)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if n == "" {
+				continue
+			}
+			j.runtime[n] = true
+			if fixed, ok := j.constants[n]; ok {
+				// It holds that until the first row is dealt.
+				delete(j.constants, n)
+				j.setup = append(j.setup, plan.Assignment{Slot: j.Define(n), Value: expr.Template(nil).Literal(fixed)})
+			}
+		}
 	}
-	d.rows = records
-	return d, nil
+	for _, c := range e.below {
+		if err := j.findColumns(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func texts(row []expr.Value) []string {

@@ -100,6 +100,9 @@ func (j *reader) testPlan(e *element) error {
 	if err := j.userVariables(e); err != nil {
 		return err
 	}
+	if err := j.findColumns(e); err != nil {
+		return err
+	}
 	env, err := surroundings{}.with(j, e.below)
 	if err != nil {
 		return err
