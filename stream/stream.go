@@ -148,6 +148,8 @@ type Reader interface {
 	// until ctx ends. The entries' memory is theirs until the next call. A
 	// record whose bytes are not what was appended gives a *CorruptError, and
 	// the call after it goes on behind it.
+	// At the end of a partition that takes no records any more (a shard of
+	// Kinesis that was split) the error wraps io.EOF.
 	Next(ctx context.Context, into []Entry) (int, error)
 	Close() error
 }

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"whittle"
@@ -85,7 +86,7 @@ func (r *reading) pass(ctx context.Context) (again bool, err error) {
 		for i := range entries[:n] {
 			e := &entries[i]
 			again = again || e.Position.Offset == before
-			if over, err := r.visit(e.Position.Offset, e, nil); over || err != nil {
+			if over, err := r.visit(before, e.Position.Offset, e, nil); over || err != nil {
 				return again, err
 			}
 		}
@@ -93,21 +94,24 @@ func (r *reading) pass(ctx context.Context) (again bool, err error) {
 		switch {
 		case corrupt:
 			again = again || bad.Position.Offset == before
-			if over, err := r.visit(bad.Position.Offset, nil, bad); over || err != nil {
+			if over, err := r.visit(before, bad.Position.Offset, nil, bad); over || err != nil {
 				return again, err
 			}
+		case errors.Is(err, io.EOF): // a shard that is closed for good
+			return again, nil
 		case err != nil:
 			return again, err
 		}
 	}
 }
 
-// visit reports whether the span is over.
-func (r *reading) visit(offset string, e *stream.Entry, bad *stream.CorruptError) (over bool, err error) {
+// visit reports whether the span is over. What an earlier reader gave, up to
+// before, is passed over.
+func (r *reading) visit(before, offset string, e *stream.Entry, bad *stream.CorruptError) (over bool, err error) {
 	switch {
 	case r.isBehind(offset), r.end.Offset == "" && e != nil && e.Time.After(r.late):
 		return true, nil
-	case r.last != "" && compareOffsets(offset, r.last) <= 0:
+	case before != "" && compareOffsets(offset, before) <= 0:
 		return false, nil
 	}
 	if err := r.each(e, bad); err != nil {

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,4 +230,56 @@ func (u *unanswered) Append(ctx context.Context, records []stream.Record) []stre
 	}
 	u.answered = true
 	return results
+}
+
+// closedShard is a stream whose partitions tell no end and are closed, as those
+// that a resharding of Kinesis leaves behind.
+type closedShard struct{ *double }
+
+func (s closedShard) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
+	r, err := s.double.Read(ctx, from)
+	return closedReader{r, s.double}, err
+}
+
+type closedReader struct {
+	stream.Reader
+	of *double
+}
+
+func (r closedReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
+	at := r.Reader.(*doubleReader)
+	r.of.shelf.mu.Lock()
+	over := at.next >= len(r.of.parts[at.p])
+	r.of.shelf.mu.Unlock()
+	if over {
+		return 0, whittle.Errorf(whittle.FailedPrecondition, "a resharding closed it: %w", io.EOF)
+	}
+	return r.Reader.Next(ctx, into)
+}
+
+// TestAClosedShardIsReadToItsEnd at a sink after a crash, and by a move.
+func TestAClosedShardIsReadToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Pace: quick(), Dir: folder(t)}
+		g := openOver(t, o, func(d *double) stream.Stream {
+			d.bare = true
+			return closedShard{d}
+		}, event("k", 0), event("j", 0))
+		time.Sleep(time.Minute)
+		g.crash()
+		g.again(t, o)
+		time.Sleep(time.Minute)
+		if s := g.Status(); !s.Ready || len(s.Troubles) != 0 {
+			t.Errorf("%+v", s)
+		}
+		g.close(t)
+		source := newDouble(filled(100, 3, 5), 0, faults{})
+		source.bare = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		m, err := Move(ctx, closedShard{source}, newDouble(newShelf(2), 0, faults{}), MoveOptions{Pace: quick(), Dir: folder(t)})
+		if err != nil || m.Source.Records != 100 || m.Source != m.Target {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
 }
