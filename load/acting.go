@@ -54,9 +54,9 @@ func (m *member) Own(key any, fresh func() any) any {
 }
 
 func (m *member) Shared(key any, fresh func() any) any {
-	if v, ok := m.run.shared.Load(key); ok {
+	if v, ok := m.run.common.kept.Load(key); ok {
 		return v
 	}
-	v, _ := m.run.shared.LoadOrStore(key, fresh())
+	v, _ := m.run.common.kept.LoadOrStore(key, fresh())
 	return v
 }

@@ -26,8 +26,8 @@ type Blocks struct {
 	ran      *session
 	report   *report.Report
 
-	// first is the first block, whose connections all use, and what the flow
-	// before it left.
+	// first is the first block, whose connections all use, with what the flow
+	// before it left and what users have in common.
 	first *session
 	after func() // the flow after the last block; nil: none was sent
 	// users is how many virtual users the target has had.
@@ -108,7 +108,8 @@ func (b *Blocks) join(s *session) {
 		b.first = s
 		return
 	}
-	s.prepared, s.origins, s.dialer, s.base = b.first.prepared, b.first.origins, b.first.dialer, b.first.base
+	s.prepared, s.origins, s.dialer = b.first.prepared, b.first.origins, b.first.dialer
+	s.base, s.common = b.first.base, b.first.common
 }
 
 // next gives the block's arrivals one by one.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -109,5 +110,76 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 	// The server is this process. Half of it leaves room for what else it does.
 	if got := r.Processes[0].CPU; got > float64(burnt.Milliseconds())/2 {
 		t.Errorf("%v ms of CPU for one request, and %v before it", got, burnt)
+	}
+}
+
+// deals counts who was asked about, in all blocks of two users without pauses.
+func deals(t *testing.T, d *diary) map[string]int {
+	t.Helper()
+	n := map[string]int{}
+	for _, line := range d.read() {
+		n[strings.Fields(line)[1]]++
+	}
+	return n
+}
+
+func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
+	d := newDiary(t, nil)
+	var rows strings.Builder
+	rows.WriteString("name\n")
+	for i := range 50_000 {
+		fmt.Fprintf(&rows, "u%d\n", i)
+	}
+	counter := `<CounterConfig>` + prop("CounterConfig.name", "i") + prop("CounterConfig.incr", "1") + `</CounterConfig><hashTree/>`
+	set := `<CSVDataSet>` + prop("filename", "u.csv") + `</CSVDataSet><hashTree/>`
+	p, err := readJMX(t, jmx(threads(2, 1, set+counter+get("/${name}", "")+get("/i${i}", ""))), map[string]string{"u.csv": rows.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sendBlocks(t, p, Options{Target: d.URL}, 3)
+	got := deals(t, d)
+	for name, n := range got {
+		if n != 1 {
+			t.Fatalf("%s was dealt %d times, each row and number is there once; %d in all", name, n, len(got))
+		}
+	}
+	if got["/u0"] != 1 || got["/i0"] != 1 {
+		t.Errorf("the first row and number are missing among %d", len(got))
+	}
+}
+
+func TestClosedUsersGoThroughAPayloadInSequence(t *testing.T) {
+	var rows strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&rows, "u%d\n", i)
+	}
+	p, err := Parse("p.yml", []byte(`
+config: {payload: {path: rows.csv, fields: [name], order: sequence}}
+scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText(rows.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = p.WithUsers(plan.Closed{Users: 3, Loops: 4}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for i := range 12 {
+		want[fmt.Sprintf("/u%d", i)] = 1
+	}
+	d := newDiary(t, nil)
+	run(t, p, Options{Target: d.URL})
+	if got := deals(t, d); !maps.Equal(got, want) {
+		t.Errorf("asked %v, want the first 12 rows", got)
+	}
+	blocks := newDiary(t, nil)
+	sendBlocks(t, p, Options{Target: blocks.URL}, 3)
+	got := deals(t, blocks)
+	for name, n := range got {
+		if n != 1 {
+			t.Fatalf("%s was dealt %d times; %d in all", name, n, len(got))
+		}
+	}
+	if len(got) < 9 || got["/u0"] != 1 {
+		t.Errorf("only %d rows", len(got))
 	}
 }

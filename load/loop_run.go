@@ -73,11 +73,19 @@ func elements(v expr.Value) []expr.Value {
 	return out
 }
 
-// deal gives virtual user i its rows.
+// deal gives virtual user i its rows. Users of a closed plan go through it again
+// and again: each round takes the rows after those of the round that began last.
 func (w *worker) deal() {
+	if len(w.run.plan.Payloads) == 0 {
+		return
+	}
+	turn := w.index
+	if w.member != nil {
+		turn = w.run.common.dealt.Add(1) - 1
+	}
 	for i := range w.run.plan.Payloads {
 		p := &w.run.plan.Payloads[i]
-		at := int(w.index % int64(len(p.Rows)))
+		at := int(turn % int64(len(p.Rows)))
 		if !p.Sequence {
 			at = w.scope.RNG.IntN(len(p.Rows))
 		}

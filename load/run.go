@@ -132,7 +132,7 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	defer stop()
 	s := &session{
 		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, shards: newShards(len(p.Names)), calls: contract,
+		seed: o.Seed, shards: newShards(len(p.Names)), calls: contract, common: new(common),
 	}
 	cpu, err := watch(o.Watch)
 	if err != nil {

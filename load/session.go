@@ -34,7 +34,7 @@ type session struct {
 	halt    func()
 	halting atomic.Bool
 	cut     func()
-	shared  sync.Map // what users have in common, by the step that keeps it
+	common  *common
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 
@@ -50,6 +50,12 @@ type session struct {
 	parked  []*worker // waiting for an arrival, most recently used last
 	closing bool
 	workers int
+}
+
+// common is what all users of a plan have in common, in all blocks of it.
+type common struct {
+	kept  sync.Map     // by the step that keeps it
+	dealt atomic.Int64 // rounds of a closed plan's users that began with rows
 }
 
 func (s *session) now() time.Time { return s.options.Now() }

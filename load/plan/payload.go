@@ -8,7 +8,7 @@ import (
 type Payload struct {
 	Slots    []int // of the fields, in column order
 	Rows     [][]expr.Value
-	Sequence bool // row i mod n for user i; else at random
+	Sequence bool // row i mod n for user i, of a closed plan for the ith round of any; else at random
 }
 
 // Bounds on a CSV file.
