@@ -54,6 +54,8 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"config:\n  processor: ./f.js\n" + smallest, "2:3", "processor is not supported: it is JavaScript", whittle.Unsupported},
 		{"config:\n  plugins:\n    fake-data: {}\n" + smallest, "3:5", "fake-data is not supported: it is a JavaScript package", whittle.Unsupported},
 		{"config:\n  ensure:\n    thresholds: [{http.response_time.p98: 5}]\n" + smallest, "3:19", "a threshold on http.response_time.p98 is not supported", whittle.Unsupported},
+		{"config:\n  ensure:\n    thresholds: [{errors.EPROTO: 0}]\n" + smallest, "3:19", "a threshold on errors.EPROTO is not supported: known are", whittle.Unsupported},
+		{"config:\n  ensure:\n    conditions:\n    - expression: errors.timeouts == 0\n" + smallest, "4:7", "errors.timeouts is not supported: known are", whittle.Invalid},
 		{"config:\n  ensure:\n    conditions:\n    - expression: http.nothing < 5\n" + smallest, "4:7", "http.nothing is not supported: known are", whittle.Invalid},
 		{"config:\n  phasess: []\n" + smallest, "2:3", "phasess is not known in config; known are", whittle.Invalid},
 		{"config:\n  phases:\n    - duration: 10\n      arrivalRate: fast\n" + smallest, "4:20", `a number is wanted here, not "fast"`, whittle.Invalid},

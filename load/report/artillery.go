@@ -60,10 +60,6 @@ func summaryOf(s latency.Snapshot) artillerySummary {
 	}
 }
 
-// artilleryErrors are the names that Artillery's users know; other kinds keep
-// their own.
-var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorConnect: "ECONNREFUSED", ErrorReset: "ECONNRESET"}
-
 // WriteArtillery writes the report in the shape of Artillery 2's JSON reports.
 // http.response_time counts from the intended send time to the last byte,
 // where Artillery's own counts from the actual one to the first;

@@ -1,5 +1,11 @@
 package report
 
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
 // The models of a run, as reports name them.
 const (
 	ModelOpen   = "open"   // arrivals come at their times, whatever the target does
@@ -19,3 +25,29 @@ const (
 	ErrorCapture     = "capture"      // an answer without what the plan captures
 	ErrorRedirect    = "redirect"     // a redirect to nowhere, or one too many
 )
+
+// kinds are all of them, in the order in which they are listed to people.
+var kinds = []string{
+	ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect,
+}
+
+// artilleryErrors are the names that Artillery's users know; other kinds keep
+// their own.
+var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorConnect: "ECONNREFUSED", ErrorReset: "ECONNRESET"}
+
+// kindOf gives the kind of errors that a plan means, by whittle's name or by
+// Artillery's; false where it is neither.
+func kindOf(name string) (string, bool) {
+	for _, kind := range kinds {
+		if name == kind || name == artilleryErrors[kind] && name != "" {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
+// kindNames lists all names of kinds, Artillery's after whittle's.
+func kindNames() string {
+	names := slices.Concat(kinds, slices.Sorted(maps.Values(artilleryErrors)))
+	return strings.Join(names, ",")
+}

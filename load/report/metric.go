@@ -20,8 +20,9 @@ const mean = "mean"
 
 const responseTime = "http.response_time."
 
-const MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, http.requests, http.responses, " +
-	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.KIND, apdex, " +
+// MetricNames lists the metrics that a plan may put a bound on.
+var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, http.requests, http.responses, " +
+	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" + kindNames() + "}, apdex, " +
 	byEndpoint + "NAME.{min,…,p999}"
 
 // Metric gives a figure by its Artillery name. It is false, and the figure not
@@ -39,7 +40,8 @@ func (r *Report) Metric(name string) (float64, bool) {
 		return float64(r.Codes[code]), err == nil
 	}
 	if kind, ok := strings.CutPrefix(name, "errors."); ok {
-		return float64(r.Errors[kind]), kind != ""
+		kind, ok := kindOf(kind)
+		return float64(r.Errors[kind]), ok
 	}
 	switch name {
 	case "http.requests":

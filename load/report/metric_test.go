@@ -2,6 +2,9 @@ package report
 
 import (
 	"math"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +52,44 @@ func TestMetricsThatAreNone(t *testing.T) {
 		}
 		if _, ok := (&Report{Histograms: Histograms{Intended: new(latency.Histogram)}}).Metric(m); ok {
 			t.Errorf("%q is a figure", m)
+		}
+	}
+}
+
+// A plan written for Artillery bounds Artillery's names of errors, which the
+// report counts under whittle's.
+func TestErrorsGoByArtillerysNamesToo(t *testing.T) {
+	r := &Report{Errors: map[string]int64{ErrorTimeout: 3, ErrorConnect: 4, ErrorReset: 5, ErrorServer: 6}}
+	for name, want := range map[string]float64{
+		"ETIMEDOUT": 3, "ECONNREFUSED": 4, "ECONNRESET": 5, ErrorTimeout: 3, ErrorConnect: 4, ErrorReset: 5, ErrorServer: 6, ErrorCapture: 0,
+	} {
+		if v, ok := r.Metric("errors." + name); v != want || !ok || !KnownMetric("errors."+name) {
+			t.Errorf("errors.%s is %v, %v, want %v", name, v, ok, want)
+		}
+		if !strings.Contains(MetricNames, name) {
+			t.Errorf("%s is not in the list of names", name)
+		}
+	}
+	for _, name := range []string{"", "EPROTO", "timeouts", "Timeout"} {
+		if KnownMetric("errors." + name) {
+			t.Errorf("errors.%s is known", name)
+		}
+	}
+}
+
+// Every kind that the constants name can be bounded.
+func TestKindsAreComplete(t *testing.T) {
+	src, err := os.ReadFile("kinds.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`Error\w+\s+= "(\w+)"`).FindAllStringSubmatch(string(src), -1)
+	if len(named) < 10 {
+		t.Fatalf("%d kinds found in kinds.go", len(named))
+	}
+	for _, m := range named {
+		if !KnownMetric("errors." + m[1]) {
+			t.Errorf("errors.%s is not known", m[1])
 		}
 	}
 }
