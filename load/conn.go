@@ -257,11 +257,12 @@ func (c *conn) closedByPeer() bool {
 		return true
 	}
 	gone := false
-	err = raw.Read(func(fd uintptr) bool {
+	// Not raw.Read: it looks at the deadline first, which is that of the request
+	// before.
+	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		gone = n >= 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN)
-		return true
 	})
 	return gone || err != nil
 }
