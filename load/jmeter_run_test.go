@@ -130,6 +130,39 @@ func TestTheFirstLineOfAFileNamesVariablesEverywhere(t *testing.T) {
 	}
 }
 
+// argument is one of a sampler's, encoded only where that is asked for.
+func argument(name, value string) string {
+	return `<elementProp name="">` + prop("Argument.name", name) + prop("Argument.value", value) + `</elementProp>`
+}
+
+func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
+	send := func(method string, arguments ...string) string {
+		return `<HTTPSamplerProxy>` + prop("HTTPSampler.path", "/q") + prop("HTTPSampler.method", method) +
+			`<elementProp name="HTTPsampler.Arguments"><collectionProp name="Arguments.arguments">` + strings.Join(arguments, "") +
+			`</collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`
+	}
+	capture := `<RegexExtractor>` + prop("RegexExtractor.refname", "v") + prop("RegexExtractor.regex", "(?s)(.*)") +
+		prop("RegexExtractor.template", "$1$") + prop("RegexExtractor.match_number", "1") + `</RegexExtractor><hashTree/>`
+	for value, want := range map[string]string{
+		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled": "%20HTTP/1.1%0D%0Ahost:%20x%0D%0A%0D%0AGET%20/smuggled",
+		"a b\u00e9#":        "a%20b%C3%A9%23",
+		"1%2C+2;&c=d/?,'[]": "1%2C+2;&c=d/?,'[]", // as JMeter sends it
+	} {
+		srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/value" {
+				fmt.Fprint(w, value)
+			}
+		})
+		flow := get("/value", capture) + send("GET", argument("${v}", "a ${v}"), argument("end", "")) + send("POST", argument("v", "${v}"))
+		runJMX(t, jmx(threads(1, 1, flow)), nil, Options{Target: srv.URL})
+		srv.want(t, map[string]int{
+			"GET /value": 1,
+			"GET /q?" + want + "=a%20" + want + "&end=":            1,
+			"POST /q application/x-www-form-urlencoded v=" + value: 1,
+		})
+	}
+}
+
 func TestControllersLeadUsers(t *testing.T) {
 	loop := func(n, inner string) string {
 		return `<LoopController>` + prop("LoopController.loops", n) + `</LoopController><hashTree>` + inner + `</hashTree>`

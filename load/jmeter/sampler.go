@@ -159,7 +159,7 @@ func (j *reader) content(s *sample, q *plan.Request) error {
 		}
 		q.HasBody = len(q.Body) > 0
 	case hasBody:
-		if q.Body, err = j.pairs(arguments); err != nil {
+		if q.Body, err = j.pairs(arguments, expr.AsText); err != nil {
 			return err
 		}
 		q.HasBody = len(arguments) > 0
@@ -167,18 +167,19 @@ func (j *reader) content(s *sample, q *plan.Request) error {
 			q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/x-www-form-urlencoded")}})
 		}
 	default:
-		if query, err = j.pairs(arguments); err != nil {
+		if query, err = j.pairs(arguments, expr.InTarget); err != nil {
 			return err
 		}
 	}
 	return j.address(s, q, query)
 }
 
-// pairs writes arguments as a query or a form.
-func (j *reader) pairs(arguments []*tag) (expr.Template, error) {
+// pairs writes arguments as a query or a form. As in JMeter, those that do not
+// ask to be encoded are sent as they are, as far as their place allows.
+func (j *reader) pairs(arguments []*tag, place expr.Encoding) (expr.Template, error) {
 	var t expr.Template
 	for _, a := range arguments {
-		enc := expr.AsText
+		enc := place
 		if a.is("HTTPArgument.always_encode") {
 			enc = expr.InQuery
 		}
