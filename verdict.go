@@ -70,7 +70,7 @@ type Sample struct {
 
 // Bound is what could still differ without having been seen.
 type Bound struct {
-	// What is "mean", "spread", "distribution" or "share of answers".
+	// What is "mean", "spread", "distribution", "noise" or "share of answers".
 	What string `json:"what"`
 	// Estimate with its interval Low..High at the promised confidence, in
 	// units of the margin (relative mean, ratio of spreads, distance, share).

@@ -40,6 +40,8 @@ type head struct {
 
 // changeOf is one change of value with its count.
 type changeOf struct {
+	// Path is the JSON path of the field that changed; empty: the whole.
+	Path  string `json:"path,omitempty"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Count int    `json:"count"`
@@ -52,7 +54,7 @@ func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: new
 
 // headPair is one exchange for a head.
 type headPair struct {
-	from, to string // equal: no difference
+	path, from, to string // from and to equal: no difference
 	// again says that the monolith was asked twice, self that it then gave
 	// another answer than before.
 	again, self bool
@@ -98,6 +100,7 @@ func (t *head) lean(o *headPair, alpha float64, n int) {
 		side, low, high = -1, high, low
 	}
 	h := hasher(o.shape)
+	h.text(o.path)
 	h.text(low)
 	h.text(high)
 	slot := &t.Lean[mix(uint64(h))%leanSlots]
@@ -125,7 +128,7 @@ func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 func (t *head) keep(o *headPair) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.From == o.from && c.To == o.to && c.Expected == o.reason {
+		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Expected == o.reason {
 			c.Count++
 			if len(c.Samples) < maxSamples {
 				c.Samples = append(c.Samples, o.show.sample(o.exchange))
@@ -134,7 +137,7 @@ func (t *head) keep(o *headPair) {
 		}
 	}
 	if len(t.Changes) < changesMost {
-		t.Changes = append(t.Changes, changeOf{o.from, o.to, 1, o.reason, []whittle.Sample{o.show.sample(o.exchange)}})
+		t.Changes = append(t.Changes, changeOf{o.path, o.from, o.to, 1, o.reason, []whittle.Sample{o.show.sample(o.exchange)}})
 	}
 }
 
@@ -150,19 +153,23 @@ func (t *head) decidedAt() int {
 	return at
 }
 
-// findings gives one finding per change of value. what names it in a sentence:
-// "status".
+// findings gives one finding per change of value, as one of a field where it has
+// a path. what names it in a sentence: "status".
 func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding {
 	at := t.decidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
+		what := what
 		f := whittle.Finding{
-			Kind: kind, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N,
+			Kind: kind, Path: c.Path, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N,
 			Expected: c.Expected, Samples: c.Samples,
 		}
 		if c.Expected == "" {
 			f.Decided, f.DecidedAt = at > 0, at
 			f.EValue = min(t.Same.eValue(), t.Share.eValue())
+		}
+		if c.Path != "" {
+			f.Kind, what = whittle.FoundField, what+" "+c.Path
 		}
 		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
 		list = append(list, f)

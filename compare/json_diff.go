@@ -135,7 +135,7 @@ func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords stri
 	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
-	if j.found = true; j.quiet > 0 || len(j.out) >= maxPerBody {
+	if j.found = true; j.quiet > 0 || len(j.out) > maxPerBody {
 		return
 	}
 	j.pattern = appendPattern(j.pattern[:0], j.trail)
@@ -157,6 +157,10 @@ func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords stri
 		if o := &j.out[i]; o.path == string(j.pattern) && o.how == how && o.expect == d.expect {
 			return
 		}
+	}
+	if len(j.out) == maxPerBody { // which of the further ones are left out must not pass for noise
+		j.out = append(j.out, difference{path: manyPaths, how: howMore, from: "differs", to: "differs", expect: -1})
+		return
 	}
 	d.path = string(j.pattern)
 	j.out = append(j.out, d)

@@ -9,14 +9,15 @@ import (
 
 // Bounds of what a match keeps.
 const (
-	maxMarks   = 160  // different differences
-	maxExpect  = 32   // declared differences
-	reserved   = 44   // marks kept free for what no longer fits: one per way to differ and per declaration
-	maxCombos  = 1024 // different sets of them seen in one exchange
-	maxCombo   = 16   // differences remembered of one exchange
-	maxPerBody = 64   // differences listed of one pair of bodies
-	maxKept    = 100  // samples in all marks
-	maxShown   = 20   // findings in a report
+	maxMarks   = 160      // different differences
+	maxExpect  = 32       // declared differences
+	reserved   = 44       // marks kept free for what no longer fits: one per way to differ and per declaration
+	maxCombos  = 1024     // different sets of them seen in one exchange
+	maxCombo   = 16       // differences remembered of one exchange
+	beyond     = maxMarks // stands for more of them than are remembered
+	maxPerBody = 64       // differences listed of one pair of bodies
+	maxKept    = 100      // samples in all marks
+	maxShown   = 20       // findings in a report
 	manyPaths  = "$..*"
 )
 
@@ -200,6 +201,9 @@ func (m *match) mark(d *difference) int {
 // open reports whether a mark counts as a difference: not declared, and not
 // the monolith's own noise, unless the candidate was shown to do it more often.
 func (m *match) open(i int) bool {
+	if i == beyond {
+		return true
+	}
 	mk := m.marks[i]
 	return mk.key.expect < 0 && (mk.decided() || !m.learnt[mk.key.noise()])
 }
@@ -252,7 +256,7 @@ func (m *match) markAlpha(i int) float64 {
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
-		if k := m.marks[i].key.noise(); !m.learnt[k] {
+		if k := m.marks[i].key.noise(); m.marks[i].key.learnable() && !m.learnt[k] {
 			m.learnt[k] = true
 			m.recount()
 		}
@@ -268,9 +272,9 @@ func (m *match) account() {
 	if len(list) == 0 {
 		return
 	}
-	key := comboKey(list[:min(len(list), maxCombo)])
+	key := comboKey(m.worthKeeping(list))
 	if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos {
-		key = comboKey(list[:1])
+		key = comboKey(m.worthKeeping(list)[:1])
 		if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos+maxMarks {
 			return
 		}
@@ -285,6 +289,20 @@ func (m *match) account() {
 			m.recount()
 		}
 	}
+}
+
+// worthKeeping is what is remembered of an exchange's marks: all, or as many as
+// are kept with those first that count as differences, and beyond for the rest
+// where there are more of these.
+func (m *match) worthKeeping(list []int) []int {
+	if len(list) <= maxCombo {
+		return list
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return int(oneIf(m.open(b))) - int(oneIf(m.open(a))) })
+	if m.open(list[maxCombo-1]) {
+		return append(list[:maxCombo-1:maxCombo-1], beyond)
+	}
+	return list[:maxCombo]
 }
 
 // recount brings the share up to date after what counts as noise has changed.

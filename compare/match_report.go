@@ -38,11 +38,20 @@ func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
-	more := m.share.moreUntil(alpha, limit)
+	bounds, more := []whittle.Bound{b}, m.share.moreUntil(alpha, limit)
+	if noise, left, ok := m.noiseBound(alpha); ok {
+		bounds = append(bounds, noise)
+		if more >= 0 {
+			more = max(more, left)
+		}
+		if left < 0 {
+			more = -1
+		}
+	}
 	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
 		more = 0
 	}
-	return findings, []whittle.Bound{b}, more
+	return findings, bounds, more
 }
 
 // findings lists open and declared differences, decided ones first, then by
@@ -148,11 +157,14 @@ var waysInWords = map[string]string{
 	howDuplicate: "%s is given a different number of times",
 	howSyntax:    "%s is not JSON on one side or both",
 	howLimit:     "%s is too deep or too large to be compared in full",
+	howMore:      "%s differ beyond the first 64",
 	howExpected:  "%s differ as declared",
 }
 
 func (m *match) cause(k *mark) string {
 	switch {
+	case m.learn && k.key.path == manyPaths:
+		return "more places differ than are told apart, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.key.how == howBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own answer changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
 			grouped(k.Self), grouped(m.repeats))
@@ -190,6 +202,9 @@ func percent(p float64) string {
 // percentUp rounds up, so that a bound stays one.
 func percentUp(p float64) string {
 	const ulp = 1e-12
+	if p <= 0 {
+		return percent(0)
+	}
 	for digits, scale := 1, 1e3; digits < 8; digits, scale = digits+1, scale*10 {
 		up := math.Ceil(p*scale-ulp) / scale
 		if up <= p*1.05 || up >= 1 {

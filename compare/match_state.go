@@ -123,7 +123,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 	total := 0
 	for _, c := range s.Combos {
 		for _, i := range c.Marks {
-			if i < 0 || i >= len(f.marks) {
+			if i != beyond && (i < 0 || i >= len(f.marks)) {
 				return nil, errMatchState
 			}
 		}

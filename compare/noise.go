@@ -18,6 +18,7 @@ const (
 	howDuplicate = "duplicate"
 	howSyntax    = "syntax"
 	howLimit     = "limit"
+	howMore      = "more"
 	howExpected  = "expected"
 	wayPresence  = "presence"
 )
@@ -42,6 +43,10 @@ type markKey struct {
 type noiseKey struct{ path, way string }
 
 func (k markKey) noise() noiseKey { return noiseKey{k.path, way(k.how)} }
+
+// learnable reports whether what the monolith changes by itself there can be
+// told from what it does not: one name for many places says nothing of each.
+func (k markKey) learnable() bool { return k.path != manyPaths && k.how != howLimit }
 
 const (
 	maxChanges = 4 // values from → to of one mark

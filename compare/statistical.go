@@ -138,9 +138,8 @@ func (s *statistical) showAgain() {
 func (s *statistical) observe(x *whittle.Exchange) Observation {
 	per, ok := s.read.divisor(&x.Request)
 	if !ok || math.Abs(per) > largest {
-		if bytes.Equal(x.Monolith.Body, x.Candidate.Body) {
-			return Observation{}
-		}
+		// Whether it is left out must not depend on what was answered.
+		s.compareWording(x)
 		return Observation{Skip: whittle.SkipUntranslated}
 	}
 	a, aOK := s.read.read(&x.Monolith)
@@ -157,19 +156,22 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 // reports whether it differs undeclared.
 func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	alpha := s.alpha * partWording
-	from, to, differs := s.words.differ(&x.Monolith, &x.Candidate)
+	d := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
-	if !differs && !again {
+	if d == nil && !again {
 		s.Wording.quiet(statisticalLimit, alpha, s.N)
 		return false
 	}
-	o := headPair{from: from, to: to, shape: shapeOf(&x.Request), exchange: x, show: s.show}
-	if differs {
-		o.reason = reasonFor(s.c.Expect, whittle.FoundBody, from, to)
+	o := headPair{shape: shapeOf(&x.Request), exchange: x, show: s.show}
+	if d != nil {
+		o.path, o.from, o.to = d.path, d.from, d.to
+		if d.expect >= 0 {
+			o.reason = reasonOf(s.c.Expect[d.expect])
+		}
 	}
 	if again {
-		o.again = true
-		_, _, o.self = s.words.differ(&x.Monolith, x.Repeat)
+		self := s.words.differ(&x.Monolith, x.Repeat)
+		o.again, o.self = true, self != nil && self.expect < 0
 	}
 	return s.Wording.see(&o, statisticalLimit, alpha, s.N)
 }

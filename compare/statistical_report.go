@@ -23,7 +23,7 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 	for i := range list {
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
-	list = append(list, s.Wording.findings(whittle.FoundBody, "beside the number the answer says")...)
+	list = append(list, s.Wording.findings(whittle.FoundBody, "around the number:")...)
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return int(oneIf(b.Decided) - oneIf(a.Decided))
 	})

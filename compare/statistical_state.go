@@ -8,7 +8,7 @@ import (
 )
 
 // statisticalVersion is that of the kept state.
-const statisticalVersion = 1
+const statisticalVersion = 2
 
 // keptStatistical is the state as it is written: JSON, which is bounded by the
 // bounds of its parts and never holds a number that is not finite.
@@ -37,7 +37,7 @@ func (s *statistical) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. What could not have
 // been written is refused, and leaves the state as it was.
 func (s *statistical) UnmarshalBinary(b []byte) error {
-	k := keptStatistical{statisticalState: statisticalState{Wording: newHead()}} // earlier states have none
+	var k keptStatistical
 	if err := json.Unmarshal(b, &k); err != nil {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
 	}

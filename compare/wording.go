@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -24,25 +25,34 @@ type wording struct {
 var aPath = regexp.MustCompile(`^(?:double\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
 
 func newWording(c whittle.Comparison, r *reader) (wording, error) {
+	expect, err := newExpectations(c, whittle.FoundBody)
+	if err != nil {
+		return wording{}, err
+	}
+	fields, err := newExpectations(c, whittle.FoundField)
+	if err != nil {
+		return wording{}, err
+	}
 	rules := whittle.Comparison{Ignore: c.Ignore}
 	found := aPath.FindStringSubmatch(strings.TrimSpace(c.Value))
 	if found != nil {
 		rules.Ignore = append(rules.Ignore[:len(rules.Ignore):len(rules.Ignore)], "$"+found[1])
 	}
-	j, err := newJSONDiffer(rules, nil)
+	j, err := newJSONDiffer(rules, append(fields, expect...))
 	if err != nil {
 		return wording{}, err
 	}
 	j.anyNumber = found == nil
-	return wording{json: j, asJSON: r.valueReads["json"], first: r.value == nil}, nil
+	return wording{text: exact{expect: expect}, json: j, asJSON: r.valueReads["json"], first: r.value == nil}, nil
 }
 
 func (w *wording) showBy(d *display) { w.text.show, w.json.show = d, d }
 
-// differ gives what the two sides say where they first differ.
-func (w *wording) differ(a, b *whittle.Answer) (from, to string, differs bool) {
+// differ gives the first difference that nobody declared, or the first one where
+// all are declared; nil where the two sides say the same.
+func (w *wording) differ(a, b *whittle.Answer) *difference {
 	if bytes.Equal(a.Body, b.Body) {
-		return "", "", false
+		return nil
 	}
 	var list []difference
 	if w.asJSON || saysJSON(a) && saysJSON(b) {
@@ -51,17 +61,13 @@ func (w *wording) differ(a, b *whittle.Answer) (from, to string, differs bool) {
 		list = w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
 	}
 	if len(list) == 0 {
-		return "", "", false
+		return nil
 	}
-	d := &list[0]
-	from, to = d.from, d.to
-	if d.path != "" {
-		from, to = d.path+": "+from, d.path+": "+to
+	d := &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
+	if d.from == d.to { // they differ in what may not be shown
+		d.to += " (another)"
 	}
-	if from == to { // they differ in what may not be shown
-		to += " (another)"
-	}
-	return from, to, true
+	return d
 }
 
 // sameText is the quick look at texts that differ in their first number only.

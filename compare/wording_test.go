@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"whittle"
@@ -27,14 +28,14 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		{"", nil, text("50 of 100"), text("51 of 100"), "", ""},
 		{"", nil, text("50 of 100"), text("50 of 99"), "# of 100", "# of 99"},
 		{"", nil, json(`{"a": 1, "b": "x"}`), json(`{"b":"x","a":2}`), "", ""},
-		{"", nil, json(`{"a":1,"b":"x"}`), json(`{"a":1,"b":"y"}`), `$.b: "x"`, `$.b: "y"`},
+		{"", nil, json(`{"a":1,"b":"x"}`), json(`{"a":1,"b":"y"}`), `$.b"x"`, `$.b"y"`},
 		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":5}`), "", ""},
-		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n: 5", "$.n: 6"},
+		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n5", "$.n6"},
 		{`double(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
 		{"json.a", []string{"$.id"}, json(`{"a":1,"id":"x"}`), json(`{"a":2,"id":"y"}`), "", ""},
-		{"json.a", nil, json(`{"a":1}`), json(`{"a":2,"error":null}`), "$.error: missing", "$.error: null"},
+		{"json.a", nil, json(`{"a":1}`), json(`{"a":2,"error":null}`), "$.errormissing", "$.errornull"},
 		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"x"}`), "", ""},
-		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"y"}`), `$.c: "x"`, `$.c: "y"`},
+		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"y"}`), `$.c"x"`, `$.c"y"`},
 		{"size(body)", nil, text("a 1 b 2"), text("a 3 b 4"), "", ""},
 		{"size(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "a # b #", "a # c #"},
 	} {
@@ -42,9 +43,12 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tc.value, err)
 		}
-		from, to, differs := m.words.differ(&tc.a, &tc.b)
-		if from != tc.from || to != tc.to || differs != (tc.from != "") {
-			t.Errorf("%s: %s and %s differ %v: %s, %s", tc.value, tc.a.Body, tc.b.Body, differs, from, to)
+		var from, to string
+		if d := m.words.differ(&tc.a, &tc.b); d != nil {
+			from, to = d.path+d.from, d.path+d.to
+		}
+		if from != tc.from || to != tc.to {
+			t.Errorf("%s: %s and %s differ: %s, %s", tc.value, tc.a.Body, tc.b.Body, from, to)
 		}
 	}
 }
@@ -96,6 +100,56 @@ func TestOtherWordsAreShown(t *testing.T) {
 	v = j.Verdict()
 	if list = findingsOf(&v, whittle.FoundBody); v.State != whittle.Equivalent || len(list) != 1 || list[0].Expected == "" {
 		t.Errorf("a declared difference: %s %+v", v.Summary, list)
+	}
+}
+
+// TestADeclaredFieldHidesNoOther: what is declared of one field excuses neither
+// another one beside it nor another value.
+func TestADeclaredFieldHidesNoOther(t *testing.T) {
+	for _, tc := range []struct {
+		expect whittle.Expectation
+		body   string
+		want   whittle.State
+	}{
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Equivalent},
+		{whittle.Expectation{Kind: whittle.FoundBody, Path: "$.state"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Equivalent},
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state", From: "open", To: "OPEN"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Equivalent},
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state", From: "open", To: "OPEN"}, `{"n":%s,"state":"shut","to":"x"}`, whittle.Different},
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state"}, `{"n":%s,"state":"OPEN"}`, whittle.Different},
+		{whittle.Expectation{Kind: whittle.FoundBody, Path: "$.to"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Different},
+	} {
+		c := countRoute()
+		c.Value = "json.n"
+		c.Expect = []whittle.Expectation{tc.expect}
+		j := newCountJudge(t, c)
+		monolith := says(func(_ *rand.Rand, _ int, n string) string { return `{"n":` + n + `,"state":"open","to":"x"}` }, theMonolith)
+		candidate := says(func(_ *rand.Rand, _ int, n string) string { return fmt.Sprintf(tc.body, n) }, theCandidate)
+		drive(j, 3, 3000, flaws{}, func(i int, x *whittle.Exchange) { monolith(i, x); candidate(i, x) })
+		v := j.Verdict()
+		if v.State != tc.want {
+			t.Errorf("%+v, %s: %s", tc.expect, tc.body, v.Summary)
+		}
+		for _, f := range v.Findings {
+			if f.Kind != whittle.FoundField || !strings.HasPrefix(f.Path, "$.") {
+				t.Errorf("%s: %+v", tc.body, f)
+			}
+		}
+	}
+}
+
+// TestARequestWithoutASizeIsLeftOutWhateverCame: chance agreement counts for
+// nothing where a difference would not have counted either.
+func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
+	j := newCountJudge(t, countRoute())
+	for i := range 100 {
+		x := countExchange(i, 1000, 0, float64(i%2))
+		x.Request.Body = []byte(`{}`)
+		if o := j.Observe(x); o.Skip != whittle.SkipUntranslated {
+			t.Fatalf("answers 0 and %d: %+v", i%2, o)
+		}
+	}
+	if v := j.Verdict(); v.Compared != 0 {
+		t.Errorf("%d were compared", v.Compared)
 	}
 }
 

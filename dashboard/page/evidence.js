@@ -22,7 +22,7 @@ export function Evidence({ evidence: e, past }) {
   </section>`;
 }
 
-const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers' };
+const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers', noise: 'Noise' };
 
 function Bound({ bound: b, points, by }) {
   const series = useMemo(() => points.flatMap(p => {

@@ -1,0 +1,159 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// fields is a body in which the named fields have another value.
+func fields(changed ...string) string {
+	values := map[string]int{"stock": 1, "total": 5}
+	for _, name := range changed {
+		values[name] += 7
+	}
+	return fmt.Sprintf(`{"stock":%d,"total":%d}`, values["stock"], values["total"])
+}
+
+// TestNoiseExcusesNoMoreThanItExplains: that the monolith changed a field between
+// its own two answers now and then makes no candidate EQUIVALENT that is wrong
+// there far more often; one that changes it as often becomes so.
+func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
+	for _, tc := range []struct {
+		name                string
+		monolith, candidate float64 // share of answers in which the field has changed
+		n                   int
+		inside              bool
+	}{
+		{"a field wrong in 5 %", 0.002, 0.05, 4000, false},
+		{"a field wrong in 20 %, noisy in 5 %", 0.05, 0.2, 8000, false},
+		{"a field that changes seldom", 0.002, 0.002, 3000, true},
+		{"a field that changes now and then", 0.1, 0.1, 30_000, true},
+		{"a field that changes often", 0.5, 0.5, 3000, true},
+		{"a field that changes always", 1, 1, 3000, true},
+	} {
+		r := rand.New(rand.NewPCG(3, 4))
+		m := matchOf(t, testMatch)
+		draw := func(p float64) string {
+			if r.Float64() < p {
+				return fields("stock")
+			}
+			return fields()
+		}
+		m.observe(repeated(exchange(fields(), fields()), fields("stock"))) // so it is noise from the first exchange on
+		for i := range tc.n {
+			x := exchange(fields(), draw(tc.candidate))
+			if i%20 == 0 {
+				repeated(x, draw(tc.monolith))
+			}
+			m.observe(x)
+		}
+		findings, bounds, more := m.report(0.01)
+		if len(bounds) == 1 && len(findings) == 1 && findings[0].Decided && !tc.inside {
+			continue // shown to be no noise: better still
+		}
+		b := bounds[len(bounds)-1]
+		t.Logf("%s after %d: %s", tc.name, tc.n, b.Summary)
+		if b.What != boundNoise || b.Inside != tc.inside || tc.inside && !bounds[0].Inside || !strings.HasPrefix(b.Summary, "$.stock differs in ") || tc.inside != (more == 0) {
+			t.Errorf("%s: %+v, %d more", tc.name, bounds, more)
+		}
+	}
+}
+
+// TestTheNoiseBoundHolds: a candidate that changes a place just as often as the
+// margin allows is called inside it in at most 1 of 100 whole runs, read after
+// every 100th exchange (the bound is time-uniform: Ville's inequality).
+func TestTheNoiseBoundHolds(t *testing.T) {
+	const runs, length = 200, 6000
+	r := rand.New(rand.NewPCG(5, 6))
+	wrong := 0
+	for range runs {
+		m := &match{c: testMatch, n: 0, share: newShare(testMatch.MaxDiffer), learnt: map[noiseKey]bool{{"$.a", howValue}: true}}
+		k := newMark(markKey{path: "$.a", how: howValue, expect: -1}, 0)
+		m.marks = []*mark{&k}
+		for i := range length {
+			m.n++
+			if r.Float64() < 0.01+noiseSlack {
+				k.Count++
+			}
+			if i%20 != 0 {
+				continue
+			}
+			if m.repeats++; r.Float64() < 0.01 {
+				k.Self++
+			}
+			if i%100 != 0 {
+				continue
+			}
+			if b, _, _ := m.noiseBound(0.01); b.Inside {
+				wrong++
+				break
+			}
+		}
+	}
+	t.Logf("%d of %d runs", wrong, runs)
+	if wrong > runs/100+4 { // 1 % and three standard errors
+		t.Errorf("%d of %d runs were called inside", wrong, runs)
+	}
+}
+
+// prices is an answer with more places that change by themselves than are told
+// apart.
+func prices(r *rand.Rand, n, total int) string {
+	var b strings.Builder
+	b.WriteString(`{"prices":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"T%c%c":{"at":%d},`, 'a'+i/26, 'a'+i%26, r.Uint32())
+	}
+	fmt.Fprintf(&b, `"end":{}},"total":%d}`, total)
+	return b.String()
+}
+
+// TestManyNoisyPlacesHideNothing: what lies beyond the places that are told apart,
+// or that are remembered of an exchange, is not taken for the same.
+func TestManyNoisyPlacesHideNothing(t *testing.T) {
+	for _, n := range []int{20, 60, 100, 200} {
+		r := rand.New(rand.NewPCG(7, 8))
+		m := matchOf(t, testMatch)
+		for i := range 600 {
+			x := exchange(prices(r, n, 5), prices(r, n, 5+i%2))
+			if i%5 == 0 {
+				repeated(x, prices(r, n, 5))
+			}
+			m.observe(x)
+		}
+		for _, at := range []string{"there", "put away"} {
+			findings, bounds, _ := m.report(0.01)
+			if bounds[0].Inside || bounds[0].Estimate < 0.4 || len(findings) == 0 {
+				t.Errorf("%d places, %s: %+v %+v", n, at, bounds, findings)
+			}
+			m = revived(t, m, testMatch)
+		}
+	}
+}
+
+// TestManyPlacesOfAnEqualCandidate: where they are not told apart it stays
+// undecided and says what to do, and ignoring them decides.
+func TestManyPlacesOfAnEqualCandidate(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	c := testMatch
+	for _, ignored := range []bool{false, true} {
+		if ignored {
+			c.Ignore = []string{"$.prices.*.at"}
+		}
+		m := matchOf(t, c)
+		for i := range 3000 {
+			x := exchange(prices(r, 100, 5), prices(r, 100, 5))
+			if i%10 == 0 {
+				repeated(x, prices(r, 100, 5))
+			}
+			m.observe(x)
+		}
+		findings, bounds, _ := m.report(0.01)
+		said := len(findings) > 0 && !findings[0].Decided && strings.Contains(findings[0].Cause, "ignore those")
+		if bounds[0].Inside != ignored || said == ignored {
+			t.Errorf("ignored %v: %+v %+v", ignored, bounds, findings)
+		}
+	}
+}
