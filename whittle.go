@@ -98,6 +98,9 @@ type Exchange struct {
 	At time.Time
 	// Served says whose answer the user got.
 	Served Side
+	// Rescued says that the candidate was asked first and failed, so that both
+	// answers were asked for the user's sake.
+	Rescued bool
 	// Request is what the user sent, not what transcoding made of it.
 	Request Request
 	// Monolith and Candidate are the answers, the candidate's already mapped

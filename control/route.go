@@ -213,8 +213,10 @@ func (r *route) observe(x *whittle.Exchange) string {
 		return whittle.SkipStale
 	}
 	r.besides(x)
-	if x.Served == whittle.Candidate {
-		// At a full share these are the monolith's only answers of this time.
+	if x.Served == whittle.Candidate || x.Rescued {
+		// At a full share these are the monolith's only answers of this time. Those
+		// by which it rescued belong to them: without them it would seem never to
+		// fail at what the candidate fails at.
 		r.guard.Outcome(whittle.Outcome{
 			Route: r.name, At: x.At, Side: whittle.Monolith,
 			Status: x.Monolith.Status, Failure: x.Monolith.Failure, Latency: x.Monolith.Latency,
@@ -243,10 +245,10 @@ func (r *route) observe(x *whittle.Exchange) string {
 	return ""
 }
 
-// besides counts the call that was made beside the user's request. The caller
+// besides counts the call that was made beside the user's first one. The caller
 // holds mu.
 func (r *route) besides(x *whittle.Exchange) {
-	if x.Served == whittle.Candidate {
+	if x.Served == whittle.Candidate || x.Rescued {
 		r.sides[whittle.Monolith].mirrored(&x.Monolith, r.c.o.Now())
 		return
 	}

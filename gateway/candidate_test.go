@@ -158,7 +158,7 @@ func TestRescue(t *testing.T) {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
 				case rescued:
-					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith {
+					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith || !x[0].Rescued {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
 				}
@@ -224,6 +224,23 @@ func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
 			s.holdsNothing()
 		})
 	}
+}
+
+// The guards hold the candidate's failures against the monolith's own: they are
+// told of those to which the monolith had no answer either.
+func TestBothFail(t *testing.T) {
+	spec := everything()
+	s := open(t, spec, http.HandlerFunc(reset), says(500, "broken"))
+	s.g.Apply("/work", whittle.All, whittle.PhaseLive)
+	if status, _ := s.gets(s.sends("GET", "")); status != 502 {
+		t.Errorf("the user got %d", status)
+	}
+	l := s.rests()
+	x := s.seen()
+	if l.Skipped[whittle.SkipMonolith] != 1 || len(x) != 1 || !x[0].Rescued || x[0].Monolith.Failure != whittle.FailedReset || x[0].Candidate.Status != 500 {
+		t.Errorf("ledger %+v, exchanges %+v", l, x)
+	}
+	s.holdsNothing()
 }
 
 func waitOutcome(t *testing.T, s *stage) whittle.Outcome {

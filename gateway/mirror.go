@@ -21,9 +21,6 @@ func (rt *route) mirror(v *visit, res *result) {
 	case res.streamed:
 		v.skip(whittle.SkipStreaming)
 		return
-	case res.failure != whittle.NoFailure && v.broken != nil:
-		v.skip(whittle.SkipMonolith) // neither side has answered
-		return
 	case res.failure != whittle.NoFailure:
 		// The candidate is asked all the same: were only those requests counted
 		// to which the monolith answers, two sides that fail alike would seem to

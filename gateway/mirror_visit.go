@@ -180,7 +180,7 @@ func (v *visit) exchange() (*whittle.Exchange, bool) {
 		x.Monolith = served
 	}
 	if v.broken != nil {
-		x.Candidate = *v.broken
+		x.Candidate, x.Rescued = *v.broken, true
 	}
 	return x, true
 }
