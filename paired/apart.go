@@ -28,15 +28,13 @@ const resamples = 1000
 // square root of the windows' number, which keeps the correlation of near
 // seconds; the interval is Student's on the number of blocks. What made the
 // machine another between the runs is in no interval: that is what pairing is
-// for. Fewer than 8 windows of a side give no interval.
+// for. Fewer than 8 windows of a side give no interval, and neither does a figure
+// that is zero on one side: its ratio is infinite where that is A's, 0 where it
+// is B's.
 func Unpaired(a, b float64, as, bs []Window, rng *rand.Rand) Ratio {
 	as, bs = whole(as), whole(bs)
-	r := Ratio{A: a, B: b, Ratio: b / a, Low: 0, High: math.Inf(1), P: math.NaN(), Pairs: min(len(as), len(bs))}
-	if !(a > 0) || !(b > 0) {
-		r.Ratio = math.NaN()
-		return r
-	}
-	if r.Pairs < leastWindows {
+	r := Ratio{A: a, B: b, Ratio: over(b, a), Low: 0, High: math.Inf(1), P: math.NaN(), Pairs: min(len(as), len(bs))}
+	if !(a > 0) || !(b > 0) || r.Pairs < leastWindows {
 		return r
 	}
 	deviation := math.Hypot(wander(as, rng), wander(bs, rng))

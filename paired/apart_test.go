@@ -53,8 +53,13 @@ func TestUnpaired(t *testing.T) {
 	if r := Unpaired(a, b, as[:7], bs, rng); !math.IsInf(r.High, 1) || !math.IsNaN(r.P) || r.Ratio != b/a {
 		t.Errorf("seven windows: %+v", r)
 	}
-	if r := Unpaired(0, b, as, bs, rng); !math.IsNaN(r.Ratio) {
-		t.Errorf("nothing on one side: %+v", r)
+	for _, c := range []struct{ a, b, want float64 }{
+		{0, b, math.Inf(1)}, {a, 0, 0}, {0, 0, math.NaN()}, {math.NaN(), b, math.NaN()}, {a, math.NaN(), math.NaN()}, {-1, b, math.NaN()}, {a, -1, math.NaN()},
+	} {
+		r := Unpaired(c.a, c.b, as, bs, rng)
+		if r.Ratio != c.want && !(math.IsNaN(r.Ratio) && math.IsNaN(c.want)) || r.Low != 0 || !math.IsInf(r.High, 1) || !math.IsNaN(r.P) {
+			t.Errorf("%v and %v: %+v, want a ratio of %v", c.a, c.b, r, c.want)
+		}
 	}
 	holes := slices.Concat(as, []Window{{0, 5}, {3, 0}, {math.Inf(1), 1}})
 	if r := Unpaired(a, b, holes, bs, rng); r.Pairs != 60 {

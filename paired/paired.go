@@ -45,8 +45,9 @@ const (
 type Ratio struct {
 	// A and B are the two sides' own figures, over all blocks.
 	A, B float64
-	// Ratio is B/A with its 95 % interval. Not a number where A is zero or one
-	// side is empty; Low is 0 and High infinite where the data cannot bound it.
+	// Ratio is B/A with its 95 % interval. Infinite where only A is zero, not a
+	// number where both are or one side is empty; Low is 0 and High infinite where
+	// the data cannot bound it.
 	Ratio, Low, High float64
 	// P is the chance of a difference at least as great between equals.
 	P float64
@@ -120,26 +121,26 @@ func NewTest(pairs int, rng *rand.Rand) *Test {
 // Compare gives the ratio of a figure with its interval and p-value.
 func (t *Test) Compare(f Figure) Ratio {
 	a, b := f.Sides()
-	r := Ratio{A: a, B: b, Ratio: math.NaN(), Low: 0, High: math.Inf(1), P: 1, Pairs: t.pairs}
+	r := Ratio{A: a, B: b, Ratio: over(b, a), Low: 0, High: math.Inf(1), P: 1, Pairs: t.pairs}
 	if t.pairs == 0 || math.IsNaN(a) || math.IsNaN(b) {
 		return r
 	}
 	r.P = t.p(f, 1)
-	if !(a > 0) || !(b > 0) {
-		if a > 0 {
-			r.Ratio = 0
-		} else if b > 0 {
-			r.Ratio = math.Inf(1)
-		}
-		return r
-	}
-	r.Ratio = b / a
-	if t.least() > Alpha {
+	if !(a > 0) || !(b > 0) || t.least() > Alpha {
 		return r
 	}
 	r.Low = r.Ratio * math.Exp(-t.reach(f, r.Ratio, -1))
 	r.High = r.Ratio * math.Exp(t.reach(f, r.Ratio, 1))
 	return r
+}
+
+// over is b/a: infinite where only a is zero, not a number where both are or
+// one is below zero or none.
+func over(b, a float64) float64 {
+	if !(a >= 0) || !(b >= 0) {
+		return math.NaN()
+	}
+	return b / a
 }
 
 // least is the smallest p-value that so many pairs can give.

@@ -53,6 +53,57 @@ func TestSavedReportsAreCompared(t *testing.T) {
 	}
 }
 
+// A run without errors and one in which everything failed: the ratio is without
+// bound, not unknown, and a condition on it must see that.
+func TestErrorsOfOneSavedReportOnly(t *testing.T) {
+	clean, broken := saved(t, 1), saved(t, 1)
+	clean.Failed, broken.Failed = 0, broken.Requests
+	gate := func(s string) []Gate {
+		g, err := ParseGate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Gate{g}
+	}
+	for _, c := range []struct {
+		a, b  *report.Report
+		fails string
+		holds string
+	}{
+		{clean, broken, "errors ratio > 1", "errors ratio < 1"},
+		{broken, clean, "errors ratio < 1", "errors ratio > 1"},
+	} {
+		got, err := CompareReports(c.a, c.b, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Err(gate(c.fails)); whittle.CodeOf(err) != whittle.FallsShort {
+			t.Errorf("%s: %v of %+v", c.fails, err, compared(t, got, "errors"))
+		}
+		if err := got.Err(gate(c.holds)); err != nil {
+			t.Errorf("%s: %v", c.holds, err)
+		}
+		var text, page strings.Builder
+		if err := got.WriteSummary(&text); err != nil || strings.Contains(text.String(), "NaN") {
+			t.Errorf("%v:\n%s", err, text.String())
+		}
+		if err := got.WriteHTML(&page); err != nil {
+			t.Fatal(err)
+		}
+		needsNothing(t, page.String())
+		if b, err := json.Marshal(got); err != nil || !json.Valid(b) {
+			t.Errorf("as JSON: %v", err)
+		}
+	}
+	both, err := CompareReports(clean, clean, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := both.Err(gate("errors ratio > 1")); err != nil {
+		t.Errorf("no errors on either side: %v", err)
+	}
+}
+
 var updateGolden = flag.Bool("update", false, "write the golden files anew")
 
 // matchesGolden compares with a file in testdata.
