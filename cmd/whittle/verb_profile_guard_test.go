@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,9 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	loaded "whittle/load/report"
+	"whittle/profile"
+	"whittle/profile/collect"
 	"whittle/profile/guard"
 )
 
@@ -194,11 +198,20 @@ func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 	}
 }
 
-func TestAVoidLoadIsNoMeasurement(t *testing.T) {
-	s, folder := startGoService(t), t.TempDir()
-	status, said := guarding(t, s, folder, "--update", "--max-late", "1ns")
-	if status != 1 || !strings.Contains(said, "the load of a run is void") || !strings.Contains(said, "--max-late") {
-		t.Errorf("status %d: %s", status, said)
+func TestWhatTheGuardTakesFromALoad(t *testing.T) {
+	p := &profile.Profile{Requests: map[string]int64{"": 10}}
+	m := &measured{taken: []*collect.Taken{{Profile: p}}, load: &loaded.Report{
+		Requests: 25, Completed: 20, Failed: 7, Unfinished: 2, CPUPerRequest: 3,
+		Codes: map[string]int64{"200": 12, "204": 3, "404": 1, "503": 4},
+	}}
+	run, err := guard.NewRun(p, m.beside())
+	want := map[string]int64{"2xx": 15, "4xx": 1, "5xx": 4, guard.None: 3}
+	if err != nil || run.CPU != 3e6 || !maps.Equal(run.Answers.Classes, want) || run.Answers.Failed != 7 {
+		t.Errorf("%+v of %+v, %v", run, run.Answers, err)
+	}
+	m.load.Void = "the generator was late"
+	if _, err := guard.NewRun(p, m.beside()); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {
+		t.Errorf("a void load: %v", err)
 	}
 }
 
