@@ -130,6 +130,26 @@ func TestTheFirstLineOfAFileNamesVariablesEverywhere(t *testing.T) {
 	}
 }
 
+func TestSamplersOutsideACookieManagersScopeSendNoCookies(t *testing.T) {
+	srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/login":
+			http.SetCookie(w, &http.Cookie{Name: "sid", Value: "1", Path: "/"})
+		case "/moved":
+			http.Redirect(w, r, "/landed", http.StatusFound)
+		}
+	})
+	within := `<GenericController/><hashTree><CookieManager/><hashTree/>` + get("/login", "") + get("/in", "") + `</hashTree>`
+	own := `<HeaderManager><collectionProp name="HeaderManager.headers"><elementProp name="">` + prop("Header.name", "Cookie") +
+		prop("Header.value", "own=2") + `</elementProp></collectionProp></HeaderManager><hashTree/>`
+	moved := strings.Replace(get("/moved", ""), "<stringProp", `<boolProp name="HTTPSampler.follow_redirects">true</boolProp><stringProp`, 1)
+	runJMX(t, jmx(threads(1, 2, within+get("/out", "")+get("/own", own)+moved)), nil, Options{Target: srv.URL})
+	srv.want(t, map[string]int{
+		"GET /login": 1, "GET /login [sid=1]": 1, "GET /in [sid=1]": 2,
+		"GET /out": 2, "GET /own [own=2]": 2, "GET /moved": 2, "GET /landed": 2,
+	})
+}
+
 // argument is one of a sampler's, encoded only where that is asked for.
 func argument(name, value string) string {
 	return `<elementProp name="">` + prop("Argument.name", name) + prop("Argument.value", value) + `</elementProp>`

@@ -98,6 +98,9 @@ func appendLength(b []byte, n int) []byte {
 // render writes the request for one virtual user. extra are headers of the
 // caller's; scratch is for the body; cookies are the user's, nil for none.
 func (q *prepared) render(dst, scratch []byte, s *expr.Scope, extra []string, cookies *jar, now time.Time) (request, body []byte) {
+	if q.Bare {
+		cookies = nil
+	}
 	if q.whole != nil && len(extra) == 0 && cookies == nil {
 		return append(dst, q.whole...), scratch
 	}
