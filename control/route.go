@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,6 +45,9 @@ type route struct {
 	rise *rise
 	// frozen keeps every user on the monolith while the config is reloaded.
 	frozen bool
+	// trip is why the breaker tripped, kept until the share is 0: an order and a
+	// rise that ends read it as well, and neither of them makes the fall.
+	trip string
 	// served counts good answers of the candidate to users in this step.
 	served int
 	// compared is the ledger's count, kept beside the evidence so that both
@@ -151,16 +155,18 @@ func (r *route) evidence() rollout.Input {
 		r.eat(&outcomes[i])
 	}
 	r.spare = outcomes
+	r.trip = cmp.Or(r.trip, tripped)
 	in := rollout.Input{StepServed: r.served}
 	in.Verdict, in.Summary = r.judged().State, r.judged().Summary
 	if r.st.Share == 0 {
-		if tripped != "" {
+		if r.trip != "" {
 			r.apply() // the gateway holds a trip against the route until it is told 0
+			r.trip = ""
 		}
 		return in // whatever a guard still says is about users of the past
 	}
-	if tripped != "" {
-		in.Breach = &rollout.Breach{Guard: "breaker", Hard: true, Reason: tripped}
+	if r.trip != "" {
+		in.Breach = &rollout.Breach{Guard: "breaker", Hard: true, Reason: r.trip}
 		return in
 	}
 	for _, m := range r.guard.Meters() {
@@ -279,6 +285,9 @@ func (r *route) settle(next rollout.State, d whittle.Decision) {
 func (r *route) adopt(next rollout.State, d whittle.Decision) {
 	if !next.Since.Equal(r.st.Since) {
 		r.served = 0
+	}
+	if next.Share == 0 {
+		r.trip = "" // this is the fall, and whoever adopts it applies it
 	}
 	r.st = next
 	r.timeline = appendTimeline(r.timeline, d)
