@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -72,6 +73,9 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 				return nil
 			}
 			continue
+		}
+		if errors.Is(err, io.EOF) { // a shard that was closed for good
+			return nil
 		}
 		if err != nil || n == 0 {
 			return err
