@@ -41,8 +41,10 @@ type breaker struct {
 	unproven, forgiven int
 	// row is how many answers in a row were bad.
 	row int
-	// sinceGood is how many requests have started since the last good answer.
+	// sinceGood is how many requests have started since the last good answer,
+	// and goods how many of those there were.
 	sinceGood int
+	goods     uint64
 	// waiting is since when Consecutive requests have been in flight without a
 	// good answer; zero while fewer are.
 	waiting time.Time
@@ -80,7 +82,9 @@ func newBreaker(trip func(reason string)) *breaker { return &breaker{trip: trip}
 type pass struct {
 	era uint64
 	// seen is how many unproven answers there were at the start.
-	seen  int
+	seen int
+	// goods is how many good answers there were at the start.
+	goods uint64
 	start time.Time
 	// fallen ends when the breaker trips while the request is under way.
 	fallen context.Context //nolint:containedctx // the share's own life, not a call's
@@ -93,6 +97,7 @@ const (
 	unknown proof = iota // the client went away before an answer showed anything
 	good
 	bad
+	void // whittle itself had no room for an answer: as if nobody had asked
 )
 
 // set opens the breaker for a shift or for live service, or closes it.
@@ -149,7 +154,7 @@ func (b *breaker) admit(now time.Time, within bounds) (pass, bool) {
 		b.waiting = now
 		b.startWatch(now)
 	}
-	p := pass{era: b.era, seen: b.unproven, start: now, fallen: b.fallen}
+	p := pass{era: b.era, seen: b.unproven, goods: b.goods, start: now, fallen: b.fallen}
 	b.mu.Unlock()
 	return p, true
 }
@@ -165,19 +170,22 @@ func (b *breaker) done(p pass, how proof, now time.Time) {
 		b.mu.Unlock()
 		return
 	}
-	if how == good {
+	switch how {
+	case good:
+		b.goods++
 		b.forgiven = max(b.forgiven, p.seen)
 		b.row, b.sinceGood = 0, 0
 		b.learn(now.Sub(p.start))
-		if !b.waiting.IsZero() {
-			b.waiting = now
-			b.startWatch(now)
+		b.restartWatch(now)
+	case void:
+		b.restartWatch(now)     // it is not silent
+		if p.goods == b.goods { // else it is not among them any more
+			b.sinceGood--
 		}
-		b.mu.Unlock()
-		return
-	}
-	b.unproven++
-	if how == bad {
+	case unknown:
+		b.unproven++
+	case bad:
+		b.unproven++
 		b.row++
 		if b.row >= b.bounds.consecutive {
 			b.fall(fmt.Sprintf("%d bad answers of the candidate in a row", b.row))
@@ -214,6 +222,15 @@ func (b *breaker) startWatch(now time.Time) {
 	}
 	era := b.era
 	b.watch = time.AfterFunc(b.waiting.Add(patience).Sub(now), func() { b.look(era) })
+}
+
+// restartWatch puts the stall rule off, since something of an answer has come.
+// The caller holds mu.
+func (b *breaker) restartWatch(now time.Time) {
+	if !b.waiting.IsZero() {
+		b.waiting = now
+		b.startWatch(now)
+	}
 }
 
 // look is the stall rule: it trips, or looks again later, or rests.

@@ -33,6 +33,9 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 		{"a good one between", "bbbbgbbbb", false},
 		{"a canceled one between proves nothing", "bbbbcb", true},
 		{"canceled alone are not bad", strings.Repeat("c", 49), false},
+		{"void ones between prove nothing", "bbvbvvbb", true},
+		{"void ones alone are nothing", strings.Repeat("v", 500), false},
+		{"void ones leave what counts", strings.Repeat("c", 49) + strings.Repeat("v", 500), false},
 		{"long good, then five bad", strings.Repeat("g", 1000) + "bbbbb", true},
 	}
 	for _, tt := range tests {
@@ -44,7 +47,7 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 				if !ok {
 					t.Fatalf("not admitted before the end of %q", tt.answers)
 				}
-				b.done(p, map[rune]proof{'g': good, 'b': bad, 'c': unknown}[a], now)
+				b.done(p, map[rune]proof{'g': good, 'b': bad, 'c': unknown, 'v': void}[a], now)
 			}
 			if (len(got.reasons) == 1) != tt.trips || len(got.reasons) > 1 {
 				t.Fatalf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
@@ -107,6 +110,9 @@ func TestBreakerBoundsExposure(t *testing.T) {
 					f.fate = bad
 				}
 			}
+			if rng.IntN(10) == 0 && f.fate == good {
+				f.fate = void
+			}
 			if broken && f.fate == bad {
 				touched++
 			}
@@ -154,6 +160,60 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
 	if _, ok := b.admit(now, tight); ok || len(got.reasons) != 1 {
 		t.Errorf("exposure used up with nothing under way: tripped for %q", got.reasons)
 	}
+}
+
+// A void answer takes its own request out of the bound, and no other: one that
+// started before the last good answer is out of it already.
+func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
+	b, got := opened(true)
+	now := time.Unix(0, 0)
+	admit := func() pass {
+		t.Helper()
+		p, ok := b.admit(now, tight)
+		if !ok {
+			t.Fatalf("not admitted; tripped for %q", got.reasons)
+		}
+		return p
+	}
+	for range 10 * tight.exposure {
+		b.done(admit(), void, now)
+	}
+	old, fine := admit(), admit()
+	b.done(fine, good, now)
+	for range tight.exposure {
+		admit()
+	}
+	b.done(old, void, now)
+	if _, ok := b.admit(now, tight); ok || len(got.reasons) > 0 {
+		t.Errorf("one more than the bound was admitted; tripped for %q", got.reasons)
+	}
+}
+
+// Requests of which each ends for want of room do not wait for the candidate,
+// though there are always enough of them.
+func TestBreakerDoesNotTakeWantOfRoomForSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := opened(false)
+		defer b.stop()
+		b.paced(time.Millisecond)
+		var passes []pass
+		for range 20 {
+			p, _ := b.admit(time.Now(), tight)
+			passes = append(passes, p)
+		}
+		for range 100 {
+			time.Sleep(minPatience / 2)
+			b.done(passes[0], void, time.Now())
+			p, ok := b.admit(time.Now(), tight)
+			if !ok {
+				t.Fatalf("not admitted; tripped for %q", got.reasons)
+			}
+			passes = append(passes[1:], p)
+		}
+		if len(got.reasons) > 0 {
+			t.Errorf("tripped for %q", got.reasons)
+		}
+	})
 }
 
 func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {

@@ -268,6 +268,8 @@ func (c *asking) judge() {
 	}
 	how := good
 	switch {
+	case c.starved:
+		how = void
 	case c.first.Bad():
 		how = bad
 	case res.failure != whittle.NoFailure && !c.held.committed():
