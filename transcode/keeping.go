@@ -119,7 +119,10 @@ func (k *keeping) holdsText(m protoreflect.Message, f protoreflect.FieldDescript
 			v = v.List().Get(i)
 		}
 		if f.Kind() == protoreflect.StringKind {
-			continue // it is held as it came
+			if v.String() != text { // it was no UTF-8
+				return fmt.Errorf("%.60q is no text: %w", text, errLoss)
+			}
+			continue
 		}
 		w := k.writer()
 		if err := w.single(f, v, 0, nil); err != nil {
