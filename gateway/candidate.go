@@ -212,6 +212,7 @@ func (c *asking) pass() {
 	how := passing{accept: c.accept}
 	if c.watched {
 		how.tap = c.v
+		c.v.answerCopy.limit = c.rt.mostCompared(c.rt.env.monolith)
 	}
 	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
 	if c.res.wrote && !c.res.abort {

@@ -141,6 +141,13 @@ func (rt *route) mostAnswer(u *upstream) int64 {
 	return min(u.maxAnswer(), max(rt.spec.Mirror.MaxMemory/4, 1))
 }
 
+// mostCompared bounds the copy of an answer that a user got, where the other
+// side is asked as well. An answer that is too long to be taken from that one is
+// left out for both: it would be a failure of the one and none of the other.
+func (rt *route) mostCompared(other *upstream) int64 {
+	return min(rt.spec.Mirror.MaxBody, rt.mostAnswer(other))
+}
+
 // toMonolith is the user's request for the monolith.
 func (rt *route) toMonolith(v *visit, x *whittle.Exchange) *whittle.Request {
 	out := x.Request

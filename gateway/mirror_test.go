@@ -274,6 +274,47 @@ func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 // BenchmarkShadow puts a request through the gateway with and without a copy
 // to a candidate; the difference is what the user's goroutine pays.
+// Two equal answers are left out for both sides where the side that is asked
+// beside the user could not give its own whole.
+func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
+	const bound = 64 << 10 // of an answer, in upstreamAt
+	for _, tt := range []struct {
+		name  string
+		size  int
+		share whittle.Share
+		rpc   bool
+		want  string
+	}{
+		{"shadowed, at the bound", bound, 0, false, "compared"},
+		{"shadowed, above it", bound + 1, 0, false, whittle.SkipTooLarge},
+		{"watched, at the bound", bound, whittle.All, false, "compared"},
+		{"watched, above it", bound + 1, whittle.All, false, whittle.SkipTooLarge},
+		{"rescued, above it", bound + 1, whittle.All, true, whittle.SkipTooLarge},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := everything()
+			spec.Mirror.MaxBody = 4 * bound
+			answer := strings.Repeat("x", tt.size)
+			s := open(t, spec, says(200, answer), says(200, answer))
+			if tt.rpc {
+				s.g.table.Load().routes["/work"].rpc = shouting{}
+			}
+			s.g.Apply("/work", tt.share, whittle.PhaseLive)
+			if status, body := s.gets(s.sends("GET", "")); status != 200 || body != answer {
+				t.Fatalf("the user got %d and %d bytes", status, len(body))
+			}
+			l := s.rests()
+			if got := map[string]int64{"compared": l.Compared, whittle.SkipTooLarge: l.Skipped[whittle.SkipTooLarge]}; got[tt.want] != 1 {
+				t.Errorf("ledger %+v, want one %s", l, tt.want)
+			}
+			if n := len(s.seen()); (n == 1) != (tt.want == "compared") {
+				t.Errorf("%d exchanges were seen", n)
+			}
+			s.holdsNothing()
+		})
+	}
+}
+
 func BenchmarkShadow(b *testing.B) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
 	upstream := httptest.NewServer(answer)

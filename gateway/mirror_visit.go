@@ -57,7 +57,7 @@ func newVisit(rt *route, r *http.Request) *visit {
 		v.length = 0
 	}
 	v.requestCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
-	v.answerCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
+	v.answerCopy = capture{limit: rt.mostCompared(rt.env.candidate), budget: &rt.budget}
 	return v
 }
 
@@ -99,11 +99,12 @@ func (v *visit) answerHead(status int, h whittle.Header) {
 func (v *visit) answerBody(p []byte)            { v.answerCopy.add(p) }
 func (v *visit) answerTrailer(h whittle.Header) { v.answer.Trailer = h }
 
-// noAnswer puts a failure in the place of what was copied of an answer.
+// noAnswer puts a failure in the place of what was copied of an answer; if one
+// follows, it is the monolith's.
 func (v *visit) noAnswer(a whittle.Answer) {
 	v.answer = a
 	v.answerCopy.drop()
-	v.answerCopy = capture{limit: v.rt.spec.Mirror.MaxBody, budget: &v.rt.budget}
+	v.answerCopy = capture{limit: v.rt.mostCompared(v.rt.env.candidate), budget: &v.rt.budget}
 }
 
 // incomplete says why the copies cannot be compared: a reason to skip, or that
