@@ -171,7 +171,9 @@ type mean struct {
 
 // Mean is the figure "sum over all blocks, per what it is of", of as many
 // blocks of each side.
-func Mean(a, b []Share) Figure {
+func Mean(a, b []Share) Figure { return meanOf(a, b) }
+
+func meanOf(a, b []Share) *mean {
 	add := func(all []Share) (sum Share) {
 		for _, s := range all {
 			sum.Sum += s.Sum

@@ -126,7 +126,13 @@ func (t *Test) Compare(f Figure) Ratio {
 		return r
 	}
 	r.P = t.p(f, 1)
-	if !(a > 0) || !(b > 0) || t.least() > Alpha {
+	if !(a > 0) || !(b > 0) {
+		if c, ok := f.(counted); ok && r.P <= Alpha {
+			r.Low, r.High = c.bound(t)
+		}
+		return r
+	}
+	if t.least() > Alpha {
 		return r
 	}
 	r.Low = r.Ratio * math.Exp(-t.reach(f, r.Ratio, -1))

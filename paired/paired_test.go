@@ -97,14 +97,45 @@ func TestErrorsOfOneSideOnly(t *testing.T) {
 		clean[i], broken[i] = Share{0, 100}, Share{float64(1 + i%3), 100}
 	}
 	test := NewTest(12, source())
-	if r := test.Compare(Mean(clean, broken)); !math.IsInf(r.Ratio, 1) || r.P > 0.001 {
+	r := test.Compare(Counted(clean, broken))
+	if !math.IsInf(r.Ratio, 1) || r.P > 0.001 || !(r.Low > 1) || !math.IsInf(r.High, 1) {
 		t.Errorf("A without errors, B with: %+v", r)
 	}
-	if r := test.Compare(Mean(broken, clean)); r.Ratio != 0 || r.P > 0.001 {
-		t.Errorf("A with errors, B without: %+v", r)
+	if s := test.Compare(Counted(broken, clean)); s.Ratio != 0 || s.P != r.P || s.Low != 0 || s.High != 1/r.Low {
+		t.Errorf("A with errors, B without: %+v, and its mirror %+v", s, r)
 	}
-	if r := test.Compare(Mean(clean, clean)); !math.IsNaN(r.Ratio) || r.P != 1 {
+	if r := test.Compare(Counted(clean, clean)); !math.IsNaN(r.Ratio) || r.P != 1 || r.Low != 0 || !math.IsInf(r.High, 1) {
 		t.Errorf("none on either side: %+v", r)
+	}
+	// One burst, however great, is one event.
+	burst := make([]Share, 12)
+	for i := range burst {
+		burst[i] = Share{0, 100}
+	}
+	burst[4].Sum = 100
+	if r := test.Compare(Counted(clean, burst)); r.P != 1 || r.Low != 0 {
+		t.Errorf("one burst: %+v", r)
+	}
+	// What is measured is not counted: there is no least of it.
+	if r := test.Compare(Mean(clean, broken)); !math.IsInf(r.Ratio, 1) || r.Low != 0 {
+		t.Errorf("a mean: %+v", r)
+	}
+}
+
+// Everything failed on one side, and nothing in twelve stretches of the other:
+// the rule of three on those.
+func TestRuleOfThree(t *testing.T) {
+	clean, broken, few := make([]Share, 12), make([]Share, 12), make([]Share, 12)
+	for i := range clean {
+		clean[i], broken[i], few[i] = Share{0, 100}, Share{100, 100}, Share{0, 50}
+	}
+	test := NewTest(12, source())
+	want := 12 / -math.Log(0.025)
+	if r := test.Compare(Counted(clean, broken)); math.Abs(r.Low-want) > 1e-9 {
+		t.Errorf("%+v, want a low end of %v", r, want)
+	}
+	if r := test.Compare(Counted(few, broken)); math.Abs(r.Low-want/2) > 1e-9 {
+		t.Errorf("A was asked half as much: %+v, want a low end of %v", r, want/2)
 	}
 }
 

@@ -174,7 +174,7 @@ func TestMeansOfEqualsAreSeldomCalledDifferent(t *testing.T) {
 			}
 		}
 		test := NewTest(pairs, rng)
-		for name, f := range map[string]Figure{"cpu": Mean(cpu[0], cpu[1]), "errors": Mean(errs[0], errs[1])} {
+		for name, f := range map[string]Figure{"cpu": Mean(cpu[0], cpu[1]), "errors": Counted(errs[0], errs[1])} {
 			if test.p(f, 1) <= Alpha {
 				wrong[name]++
 			}
@@ -184,5 +184,89 @@ func TestMeansOfEqualsAreSeldomCalledDifferent(t *testing.T) {
 		if n > runs*9/100 {
 			t.Errorf("%s: %d of %d called different", name, n, runs)
 		}
+	}
+}
+
+// errorLaws are how errors come: each begins in a block drawn evenly and hits
+// requests of it and, where they last, of the blocks after it.
+var errorLaws = map[string]func(rng *rand.Rand) (blocks, each int){
+	"one by one":       func(*rand.Rand) (int, int) { return 1, 1 },
+	"bursts":           func(rng *rand.Rand) (int, int) { return 1, 1 + int(10*rng.ExpFloat64()) },
+	"outages":          func(*rand.Rand) (int, int) { return 2, 30 },
+	"now one now many": func(rng *rand.Rand) (int, int) { return 1, []int{1, 1, 1, 40}[rng.IntN(4)] },
+}
+
+// poisson draws a number of events (Knuth).
+func poisson(rng *rand.Rand, mean float64) (n int) {
+	for at := rng.ExpFloat64(); at < mean; at += rng.ExpFloat64() {
+		n++
+	}
+	return n
+}
+
+// failing is a side that has so many events on average in the whole run.
+func failing(rng *rand.Rand, pairs int, events float64, law func(*rand.Rand) (int, int)) (out []Share, sum float64) {
+	const requests = 100
+	for range pairs {
+		out = append(out, Share{0, requests})
+	}
+	for range poisson(rng, events) {
+		at := rng.IntN(pairs)
+		blocks, each := law(rng)
+		for k := at; k < min(at+blocks, pairs); k++ {
+			out[k].Sum = min(out[k].Sum+float64(each), requests)
+		}
+	}
+	for _, s := range out {
+		sum += s.Sum
+	}
+	return out, sum
+}
+
+// A side that happens to have had no error is shown to be better by more than it
+// is in at most 2.5 % of comparisons, however errors come: one by one, in
+// bursts, or in so many that nothing else is left.
+func TestTheBoundOnASideWithoutErrorsHolds(t *testing.T) {
+	const runs = 400
+	for name, law := range errorLaws {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(17, 4))
+			for _, pairs := range []int{12, 60} {
+				test := NewTest(pairs, rng)
+				for _, ratio := range []float64{1, 2, 5, 20, 200} {
+					for _, events := range []float64{0.5, 1, 2, 3, 3.5} {
+						var allA, allB float64
+						var lows []float64
+						for range runs {
+							a, sumA := failing(rng, pairs, events, law)
+							b, sumB := failing(rng, pairs, events*ratio, law)
+							allA, allB = allA+sumA, allB+sumB
+							if sumA > 0 {
+								continue
+							}
+							low := test.Compare(Counted(a, b)).Low
+							if high := test.Compare(Counted(b, a)).High; low > 0 && math.Abs(low*high-1) > 1e-9 {
+								t.Fatalf("a low end of %v, and %v of the mirror's high one", low, high)
+							}
+							lows = append(lows, low)
+						}
+						wrong, shown := 0, 0
+						for _, low := range lows {
+							if low > allB/allA { // what the law comes to, blocks that cannot fail more than wholly included
+								wrong++
+							}
+							if low > 1 {
+								shown++
+							}
+						}
+						t.Logf("%d pairs, %v events to %v: %d wrong, %d shown above 1", pairs, events, events*ratio, wrong, shown)
+						if wrong > runs*45/1000 { // 2.5 % of 400, and 2.6 standard deviations
+							t.Errorf("%d pairs, %v events of A in a run and %v of B: the interval leaves out the true ratio in %d of %d", pairs, events, events*ratio, wrong, runs)
+						}
+					}
+				}
+			}
+		})
 	}
 }

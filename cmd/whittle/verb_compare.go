@@ -85,6 +85,11 @@ func (v *compareVerb) Run(ctx context.Context, s streams) error {
 	if v.JSON == "-" {
 		screen.w, screen.tty = s.err, false
 	}
+	if !v.paired() {
+		if err := duel.CheckUnpaired(gates); err != nil {
+			return err
+		}
+	}
 	c, err := v.compare(ctx, screen)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	a := duel.Contender{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
 	b := duel.Contender{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
 	o := load.Options{Seed: v.Seed, MaxLate: v.MaxLate}
-	if len(v.Users) > 1 || v.Runs > 0 {
+	if !v.paired() {
 		return duel.Levels{
 			Plan: p, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
 			Closed:     plan.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
@@ -139,6 +144,10 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 		},
 	}.Run(ctx)
 }
+
+// paired says that blocks of two targets are compared, not whole runs or saved
+// reports.
+func (v *compareVerb) paired() bool { return isURL(v.A) && len(v.Users) <= 1 && v.Runs == 0 }
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")

@@ -33,6 +33,8 @@ func TestCompareFromTheCommandLine(t *testing.T) {
 		{"a condition met", append([]string{srv.URL, srv.URL, "--fail-if", "median ratio > 0.000001"}, quick...), 1, "median ratio > 0.000001"},
 		{"a condition not met", append([]string{srv.URL, srv.URL, "--fail-if", "median ratio surely > 1000000"}, quick...), 0, "median"},
 		{"no condition", append([]string{srv.URL, srv.URL, "--fail-if", "p98 > 2"}, quick...), 2, "condition"},
+		{"a condition on no interval, of whole runs", []string{srv.URL, srv.URL, "--users", "1,2", "--fail-if", "errors ratio surely > 1"}, 2, `write "errors ratio > 1"`},
+		{"a condition on no interval, of reports", []string{file("none.json"), file("none.json"), "--fail-if", "errors ratio possibly > 1"}, 2, `write "errors ratio > 1"`},
 		{"other paths", append([]string{srv.URL + "/x", srv.URL + "/y"}, quick...), 2, "same path"},
 		{"nothing to send", []string{srv.URL, srv.URL}, 2, "how much"},
 		{"users and a rate", append([]string{srv.URL, srv.URL, "--users", "2"}, quick...), 2, "either"},

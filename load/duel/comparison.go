@@ -196,9 +196,10 @@ func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *ra
 			return paired.Share{Sum: used, Of: float64(r.report.Completed)}
 		})})
 	}
-	figures = append(figures, figure{"errors", "error rate", "", mean(func(r *blockResult) paired.Share {
+	failed := func(r *blockResult) paired.Share {
 		return paired.Share{Sum: float64(r.report.Failed), Of: float64(r.report.Requests)}
-	})})
+	}
+	figures = append(figures, figure{"errors", "error rate", "", test.Compare(paired.Counted(a.shares(failed), b.shares(failed)))})
 	c.judge(figures)
 	if spent := c.A.Seconds + c.B.Seconds; spent > 2*2*d.Block.Seconds()*float64(len(a.blocks)) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("blocks of %v took %.1f times as long until their last user was done: the targets did not keep up, or users live long; latencies are those of such short bursts, and a longer --block shows what a queue does",

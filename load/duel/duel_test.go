@@ -110,6 +110,45 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	}
 }
 
+// A answers all, B fails all: what is shown of that is a finite number that a
+// gate can be beyond, and the same the other way round.
+func TestADuelShowsErrorsOfOneSideOnly(t *testing.T) {
+	t.Parallel()
+	sound := slowed(0)
+	defer sound.Close()
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer broken.Close()
+	for _, c := range []struct{ a, b, fails, holds string }{
+		{sound.URL, broken.URL, "errors ratio surely > 2", "errors ratio surely > 4"},
+		{broken.URL, sound.URL, "errors ratio surely < 0.5", "errors ratio surely < 0.25"},
+	} {
+		got, err := Duel{
+			Plan: parsed(t, duelPlan), A: Contender{Target: c.a}, B: Contender{Target: c.b},
+			Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{Seed: 3, MaxLate: time.Minute},
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, fails := range map[string]bool{c.fails: true, c.holds: false} {
+			g, err := ParseGate(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.Err([]Gate{g}); (err != nil) != fails || fails && whittle.CodeOf(err) != whittle.FallsShort {
+				t.Errorf("%s: %v of %+v", text, err, compared(t, got, "errors"))
+			}
+		}
+		var page strings.Builder
+		if err := got.WriteHTML(&page); err != nil {
+			t.Fatal(err)
+		}
+		needsNothing(t, page.String())
+		if _, err := json.Marshal(got); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // One process on both sides. By chance one comparison in 33 may call it
 // different, one in 1000 with a p-value of a thousandth: three of those in a
 // row are no chance.

@@ -99,10 +99,24 @@ func (g Gate) holds(f *Compared) bool {
 	return g.beyond(float64(f.Ratio))
 }
 
+// CheckUnpaired refuses gates that whole runs and saved reports cannot decide: on
+// the interval of errors, which only blocks have. The error has the code
+// whittle.Invalid.
+func CheckUnpaired(gates []Gate) error {
+	for _, g := range gates {
+		if g.key == "errors" && g.sure != "" {
+			return whittle.Errorf(whittle.Invalid, "the condition %q is on an interval, and errors of whole runs and of saved reports have none", g).
+				WithHint(fmt.Sprintf(`write "errors ratio %s %v", which looks at the ratio itself, or compare two targets in turns, without --runs and with at most one number of --users`, g.op, g.value))
+		}
+	}
+	return nil
+}
+
 // Err says whether the comparison is to be taken as a success: nil, or an error
 // with the code whittle.Unavailable (exit status 3) where it is void,
 // whittle.FallsShort (exit status 1) where a gate's condition is met, and
-// whittle.Invalid (exit status 2) where a gate is on what was not measured.
+// whittle.Invalid (exit status 2) where a gate is on what was not measured or
+// on an interval of errors where there is none.
 func (c *Comparison) Err(gates []Gate) error {
 	if c.Void != "" {
 		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", c.Void)
@@ -114,7 +128,13 @@ func (c *Comparison) Err(gates []Gate) error {
 			return whittle.Errorf(whittle.Invalid, "the condition %q is on a figure that was not measured", g).
 				WithHint("CPU per request needs a process or a metrics page of both targets to watch")
 		}
-		if f := &c.Figures[i]; g.holds(f) {
+		f := &c.Figures[i]
+		if math.IsNaN(float64(f.P)) {
+			if err := CheckUnpaired([]Gate{g}); err != nil {
+				return err
+			}
+		}
+		if g.holds(f) {
 			met = append(met, fmt.Sprintf("%s: the ratio is %s (%s to %s)", g, ratioText(f.Ratio), ratioText(f.Low), ratioText(f.High)))
 		}
 	}

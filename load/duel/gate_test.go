@@ -1,6 +1,7 @@
 package duel
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -57,6 +58,30 @@ func TestGatesOnWhatCannotBeSaid(t *testing.T) {
 	void := &Comparison{Void: "late"}
 	if err := void.Err(gate("cpu ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("void: %v", err)
+	}
+}
+
+// Whole runs and saved reports have no interval of errors: surely would never
+// stop anything, possibly always.
+func TestGatesOnAnIntervalThatThereIsNone(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"errors ratio surely > 1": true, "errors ratio possibly > 1": true, "errors ratio > 1": false, "p99 ratio surely > 1": false,
+	} {
+		g, err := ParseGate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := CompareReports(saved(t, 1), saved(t, 1), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &LevelsReport{Levels: []Level{{Users: 1, Figures: c.Figures}}}
+		for _, err := range []error{c.Err([]Gate{g}), l.Err([]Gate{g}), CheckUnpaired([]Gate{g})} {
+			coded, _ := errors.AsType[*whittle.Error](err)
+			if (err != nil) != refused || refused && (coded.Code.ExitStatus() != 2 || !strings.Contains(coded.Hint, "errors ratio > 1")) {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
 	}
 }
 

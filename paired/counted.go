@@ -1,0 +1,53 @@
+package paired
+
+import "math"
+
+// counted is a mean whose sums are counts.
+type counted struct{ *mean }
+
+// Counted is Mean of what is counted one by one, as the errors of requests. It
+// has an interval where one side has none of it too: for how long that side was
+// asked says how often it can have it at most.
+func Counted(a, b []Share) Figure { return counted{meanOf(a, b)} }
+
+// bound gives the interval where one side has none and the test has rejected
+// that the two are equal.
+func (f counted) bound(t *Test) (low, high float64) {
+	if f.allA.Sum > 0 {
+		return 0, 1 / t.leastOver(f.b, f.a)
+	}
+	return t.leastOver(f.a, f.b), math.Inf(1)
+}
+
+// leastOver is the low end of the ratio of some's rate to none's, which has no
+// count at all. Flipping signs cannot give it: no factor but 0 makes nothing of
+// something. It is the rule of three (Hanley and Lippman-Hand 1983): what was
+// not seen in n independent trials is, at an error rate of α, no more often than
+// −ln α in n.
+//
+// The trials are none's stretches, not its requests: errors come in bursts, and
+// where some fails all the time nothing tells how long none's bursts are. So
+// what is shown is at most 24/3.7, a factor of 6.5, however great the difference
+// is. It takes it that none's bursts are no greater than some's. For a side that
+// was asked more than the other no more is claimed than for one that was asked
+// as much: bursts may come by the time, not by the request.
+//
+// As the test has rejected 1 itself, the end is never below it.
+func (t *Test) leastOver(none, some []Share) float64 {
+	hit := make([]bool, t.stretches)
+	asked, all := 0.0, 0.0
+	for i := range some {
+		if some[i].Sum > 0 {
+			hit[i*t.stretches/t.pairs] = true
+		}
+		asked += none[i].Of
+		all += some[i].Of
+	}
+	stretches := 0.0
+	for _, h := range hit {
+		if h {
+			stretches++
+		}
+	}
+	return max(stretches/-math.Log(Alpha/2)*min(asked/all, 1), 1)
+}
