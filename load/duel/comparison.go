@@ -151,10 +151,17 @@ func (c *Comparison) judge(figures []figure) {
 	if c.Void != "" {
 		c.Verdict = "Void: " + c.Void + "."
 	}
-	if a, b := failedPart(c.A), failedPart(c.B); math.Abs(a-b) > 0.01 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("A failed %.1f %% of its requests and B %.1f %%: an error may be quicker than an answer, so the latencies are not of the same work",
-			100*a, 100*b))
+	if a, b := failedPart(c.A), failedPart(c.B); unlike(a, b) {
+		c.Warnings = append(c.Warnings, otherWork(a, b))
 	}
+}
+
+// unlike says of the parts of requests that failed that they make latencies
+// those of other work.
+func unlike(a, b float64) bool { return math.Abs(a-b) > 0.01 }
+
+func otherWork(a, b float64) string {
+	return fmt.Sprintf("A failed %.1f %% of its requests and B %.1f %%: an error may be quicker than an answer, so the latencies are not of the same work", 100*a, 100*b)
 }
 
 func failedPart(r *report.Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }

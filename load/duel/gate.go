@@ -113,7 +113,8 @@ func CheckUnpaired(gates []Gate) error {
 }
 
 // Err says whether the comparison is to be taken as a success: nil, or an error
-// with the code whittle.Unavailable (exit status 3) where it is void,
+// with the code whittle.Unavailable (exit status 3) where it is void or where a
+// gate's ratio is not known (but of errors, which neither may have),
 // whittle.FallsShort (exit status 1) where a gate's condition is met, and
 // whittle.Invalid (exit status 2) where a gate is on what was not measured or
 // on an interval of errors where there is none.
@@ -133,6 +134,10 @@ func (c *Comparison) Err(gates []Gate) error {
 			if err := CheckUnpaired([]Gate{g}); err != nil {
 				return err
 			}
+		}
+		if math.IsNaN(float64(f.Ratio)) && !(f.Key == "errors" && f.A == 0 && f.B == 0) {
+			return whittle.Errorf(whittle.Unavailable, "the condition %q cannot be decided: A's %s is %s and B's %s", g, f.Name, f.value(f.A), f.value(f.B)).
+				WithHint("a longer comparison, or more requests, may measure it")
 		}
 		if g.holds(f) {
 			met = append(met, fmt.Sprintf("%s: the ratio is %s (%s to %s)", g, ratioText(f.Ratio), ratioText(f.Low), ratioText(f.High)))

@@ -55,6 +55,15 @@ func TestGatesOnWhatCannotBeSaid(t *testing.T) {
 	if err := open.Err(gate("cpu ratio > 1")); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("CPU was not measured: %v", err)
 	}
+	unknown := comparisonOf(Compared{Key: "p99", Ratio: nan, Low: 0, High: inf, P: nan})
+	for _, text := range []string{"p99 ratio > 1", "p99 ratio < 1", "p99 ratio surely > 1", "p99 ratio possibly > 1"} {
+		if err := unknown.Err(gate(text)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "cannot be decided") {
+			t.Errorf("%s of a ratio that is not known: %v", text, err)
+		}
+	}
+	if err := comparisonOf(Compared{Key: "errors", A: nan, Ratio: nan, P: 1, High: inf}).Err(gate("errors ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("errors of no requests: %v", err)
+	}
 	void := &Comparison{Void: "late"}
 	if err := void.Err(gate("cpu ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("void: %v", err)

@@ -178,6 +178,34 @@ func (l *Level) side(side string, of func(*LevelRun) float64) []float64 {
 	return out
 }
 
+// failed is the part of one target's requests that failed.
+func (l *Level) failed(side string) float64 {
+	var n, of int64
+	for i := range l.Runs {
+		if l.Runs[i].Side == side {
+			n, of = n+l.Runs[i].Failed, of+l.Runs[i].Requests
+		}
+	}
+	return float64(n) / float64(max(of, 1))
+}
+
+// void says why the level's figures may not be used, empty where they may. A
+// run without answers has no figures, and the means over the other runs would
+// not show that it was there.
+func (l *Level) void() string {
+	for i := range l.Runs {
+		r := &l.Runs[i]
+		which := fmt.Sprintf("run %d of target %s with %s", r.Run, strings.ToUpper(r.Side), userCount(l.Users))
+		switch {
+		case r.Void != "":
+			return which + ": " + r.Void
+		case r.Completed == 0:
+			return fmt.Sprintf("%s answered none of its %d requests", which, r.Requests)
+		}
+	}
+	return ""
+}
+
 // figures compares one level's runs.
 func (l *Level) figures() []figure {
 	var out []figure
@@ -197,16 +225,7 @@ func (l *Level) figures() []figure {
 		}
 		out = append(out, figure{f.key, f.name, f.unit, r})
 	}
-	failed := func(side string) (part float64) {
-		var n, of int64
-		for i := range l.Runs {
-			if l.Runs[i].Side == side {
-				n, of = n+l.Runs[i].Failed, of+l.Runs[i].Requests
-			}
-		}
-		return float64(n) / float64(max(of, 1))
-	}
-	a, b := failed("a"), failed("b")
+	a, b := l.failed("a"), l.failed("b")
 	return append(out, figure{"errors", "error rate", "", paired.Ratio{
 		A: a, B: b, Ratio: b / a, High: math.Inf(1), P: math.NaN(),
 	}})
@@ -226,10 +245,11 @@ func (r *LevelsReport) judge(runs int) {
 				tested++
 			}
 		}
-		for k := range r.Levels[i].Runs {
-			if run := &r.Levels[i].Runs[k]; run.Void != "" && r.Void == "" {
-				r.Void = fmt.Sprintf("run %d of target %s with %s: %s", run.Run, strings.ToUpper(run.Side), userCount(r.Levels[i].Users), run.Void)
-			}
+		if r.Void == "" {
+			r.Void = r.Levels[i].void()
+		}
+		if a, b := r.Levels[i].failed("a"), r.Levels[i].failed("b"); unlike(a, b) {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(r.Levels[i].Users), otherWork(a, b)))
 		}
 	}
 	paired.Judge(all)

@@ -72,6 +72,73 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	}
 }
 
+// Whoever answers nothing has no figures: there is nothing to compare, and no
+// condition is passed by that.
+func TestLevelsAgainstATargetThatAnswersNothing(t *testing.T) {
+	t.Parallel()
+	srv, gone := slowed(0), slowed(0)
+	defer srv.Close()
+	gone.Close()
+	r, err := Levels{
+		Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: gone.URL}, Users: []int{2}, Runs: 2,
+		Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := ParseGate("p99 ratio > 1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gates := range [][]Gate{nil, {g}} {
+		if err := r.Err(gates); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "of target B with 2 users answered none of its") {
+			t.Errorf("%d conditions: %v", len(gates), err)
+		}
+	}
+}
+
+// levelOf is a level whose runs are all alike, but for what change does to them.
+func levelOf(runs int, change func(*LevelRun)) Level {
+	l := Level{Users: 5}
+	for run := 1; run <= runs; run++ {
+		for _, side := range []string{"a", "b"} {
+			r := LevelRun{Side: side, Run: run, Rate: 100 + float64(run), Requests: 1000, Completed: 1000, Median: 10, P95: 20, P99: 30 + float64(run)}
+			change(&r)
+			l.Runs = append(l.Runs, r)
+		}
+	}
+	return l
+}
+
+func TestOneRunWithoutAnswersVoidsTheLevels(t *testing.T) {
+	r := &LevelsReport{Levels: []Level{
+		levelOf(3, func(*LevelRun) {}),
+		levelOf(3, func(r *LevelRun) {
+			if r.Side == "a" && r.Run == 2 {
+				r.Completed, r.Failed, r.Rate = 0, 1000, 0
+			}
+		}),
+	}}
+	r.judge(3)
+	if r.Void != "run 2 of target A with 5 users answered none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
+		t.Errorf("void %q, %v", r.Void, r.Err(nil))
+	}
+}
+
+func TestLevelsSayThatErrorsAreNotTheSameWork(t *testing.T) {
+	for failed, warned := range map[int64]bool{0: false, 10: false, 200: true} {
+		r := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) {
+			if r.Side == "b" {
+				r.Failed = failed
+			}
+		})}}
+		r.judge(3)
+		if got := strings.Contains(strings.Join(r.Warnings, " "), "with 5 users, A failed 0.0 % of its requests and B 20.0 %"); got != warned || r.Void != "" {
+			t.Errorf("%d of 1000 failed: %v, void %q", failed, r.Warnings, r.Void)
+		}
+	}
+}
+
 func TestLevelsEndEarly(t *testing.T) {
 	srv := slowed(0)
 	defer srv.Close()
