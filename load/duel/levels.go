@@ -284,14 +284,14 @@ func userCount(n int) string {
 // Err says whether the comparison is to be taken as a success, as
 // Comparison.Err; a gate's condition is looked at on every level.
 func (r *LevelsReport) Err(gates []Gate) error {
+	if r.Void != "" {
+		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", r.Void)
+	}
 	for i := range r.Levels {
-		c := &Comparison{Void: r.Void, Figures: r.Levels[i].Figures}
+		c := &Comparison{Figures: r.Levels[i].Figures}
 		if err := c.Err(gates); err != nil {
 			return fmt.Errorf("with %s: %w", userCount(r.Levels[i].Users), err)
 		}
-	}
-	if r.Void != "" {
-		return whittle.Errorf(whittle.Unavailable, "the comparison is void: %s", r.Void)
 	}
 	return nil
 }

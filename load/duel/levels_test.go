@@ -120,7 +120,8 @@ func TestOneRunWithoutAnswersVoidsTheLevels(t *testing.T) {
 		}),
 	}}
 	r.judge(3)
-	if r.Void != "run 2 of target A with 5 users answered none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
+	if r.Void != "run 2 of target A with 5 users answered none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable ||
+		strings.Count(r.Err(nil).Error(), "users") != 1 {
 		t.Errorf("void %q, %v", r.Void, r.Err(nil))
 	}
 }
