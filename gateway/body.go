@@ -23,6 +23,8 @@ type inBody struct {
 	mu       sync.Mutex // guards the following
 	left     int64      // bytes still allowed; negative from the start: any number
 	reading  bool
+	since    time.Time     // when the last read began
+	waited   time.Duration // in the reads before it
 	detached bool
 	done     bool // the body's end has been read
 	err      error
@@ -38,7 +40,7 @@ func (b *inBody) Read(p []byte) (int, error) {
 	if bounded > 0 {
 		p = p[:bounded]
 	}
-	b.deadline(time.Now().Add(b.stall))
+	b.deadline(b.since.Add(b.stall))
 	n, err := b.rc.Read(p)
 	return b.leave(p, n, err)
 }
@@ -52,7 +54,7 @@ func (b *inBody) enter(room int) (bounded int, err error) {
 	case b.err != nil:
 		return 0, b.err
 	}
-	b.reading = true
+	b.reading, b.since = true, time.Now()
 	if b.left >= 0 && int64(room) > b.left+1 {
 		return int(b.left + 1), nil
 	}
@@ -63,6 +65,7 @@ func (b *inBody) leave(p []byte, n int, err error) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = false
+	b.waited += time.Since(b.since)
 	if b.detached {
 		return 0, errDetached
 	}
@@ -113,6 +116,16 @@ func (b *inBody) detach() {
 	if b.reading {
 		b.deadline(time.Now())
 	}
+}
+
+// waiting is how long the client has been waited for so far.
+func (b *inBody) waiting() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reading {
+		return b.waited + time.Since(b.since)
+	}
+	return b.waited
 }
 
 // ended reports whether all of the body has been read.

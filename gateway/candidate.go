@@ -216,6 +216,9 @@ func (c *asking) pass() {
 	}
 	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
 	if c.res.wrote && !c.res.abort {
+		if c.res.failure == whittle.NoFailure && !c.held.passes() {
+			c.giveBack(good) // what its user takes to read it is no wait for the candidate
+		}
 		c.held.finish()
 	}
 	if c.res.wrote = c.held.committed(); !c.res.wrote {
@@ -249,6 +252,9 @@ func (c *asking) call(out *whittle.Request) {
 		c.res.refused = true
 	default:
 		c.v.answer = a
+		if a.Status < http.StatusInternalServerError {
+			c.giveBack(good) // as in pass
+		}
 		c.held.answer(&a)
 		c.res.sent, c.res.wrote = a.Status, true
 	}

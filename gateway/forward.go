@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -38,8 +39,13 @@ type forwarding struct {
 	passing
 	body    *inBody // nil where the request has none
 	started time.Time
-	res     result
+	// away is for how long since then it was the client that was waited for.
+	away time.Duration
+	res  result
 }
+
+// stop takes the latency, at the last that is heard of the upstream.
+func (f *forwarding) stop() { f.res.latency = time.Since(f.started) - f.away }
 
 func (f *forwarding) plain() {
 	f.started = time.Now()
@@ -107,6 +113,9 @@ func (f *forwarding) askTransport(t *http.Transport, extra http.Header) (*reply,
 	ctx := httptrace.WithClientTrace(f.r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.pass})
 	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	hints.mute()
+	if f.body != nil {
+		f.away = f.body.waiting() // what comes later is beside the answer
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +162,7 @@ func (f *forwarding) answer(a *reply) {
 	f.res.status = a.status
 	if f.accept != nil && !f.accept(a.status, a.head()) {
 		f.res.refused = true
-		f.res.latency = time.Since(f.started)
+		f.stop()
 		return
 	}
 	if f.tap != nil {
@@ -167,9 +176,7 @@ func (f *forwarding) answer(a *reply) {
 	f.res.streamed = isStream(h)
 	f.res.wrote, f.res.sent = true, a.status
 	f.w.WriteHeader(a.status)
-	err := f.copyBody(a)
-	f.res.latency = time.Since(f.started)
-	if err != nil {
+	if err := f.copyBody(a); err != nil {
 		f.broke(err)
 		return
 	}
@@ -186,7 +193,8 @@ func isStream(h http.Header) bool {
 }
 
 // copyBody passes pieces on as they come: whatever has been written is flushed
-// before waiting for more.
+// before waiting for more. It stops the clock with the last of them, and keeps
+// what the client takes for the others out of it.
 func (f *forwarding) copyBody(a *reply) error {
 	if len(a.announced()) > 0 {
 		f.flush() // the trailer needs a chunked answer, settled at the first flush
@@ -196,23 +204,36 @@ func (f *forwarding) copyBody(a *reply) error {
 	pending := a.length < 0
 	for {
 		if pending && !a.body.ready() {
+			at := time.Now()
 			f.flush()
+			f.away += time.Since(at)
 			pending = false
 		}
 		p, err := a.body.next()
-		if len(p) > 0 {
-			if f.tap != nil {
-				f.tap.answerBody(p)
-			}
-			if err := f.write(p); err != nil {
-				return err
-			}
-			pending = true
-		}
 		if err != nil {
-			return ended(err)
+			f.stop()
+			return cmp.Or(f.pass(p), ended(err))
 		}
+		at := time.Now()
+		err = f.pass(p)
+		f.away += time.Since(at)
+		if err != nil {
+			f.stop()
+			return err
+		}
+		pending = pending || len(p) > 0
 	}
+}
+
+// pass shows a piece to the tap and gives it to the client.
+func (f *forwarding) pass(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if f.tap != nil {
+		f.tap.answerBody(p)
+	}
+	return f.write(p)
 }
 
 // write bounds the wait for an HTTP/2 client that gives no window for more. An
@@ -258,7 +279,7 @@ func (f *forwarding) trailer(a *reply) {
 
 // failed is the end of a request that has no answer.
 func (f *forwarding) failed(err error) {
-	f.res.latency = time.Since(f.started)
+	f.stop()
 	f.res.failure, f.res.detail = f.blame(err), err.Error()
 	if f.accept != nil && f.res.failure != whittle.FailedCanceled {
 		return

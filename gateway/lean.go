@@ -32,6 +32,9 @@ func (f *forwarding) askLean() (*reply, error) {
 	if *buf, err = f.compose((*buf)[:0]); err != nil {
 		return nil, err
 	}
+	if f.body != nil {
+		f.started = time.Now() // the client's part is over
+	}
 	call := leanCall{request: *buf, method: f.r.Method, again: replayable(f.r), limit: f.u.timeout}
 	if f.accept == nil && f.r.ProtoAtLeast(1, 1) {
 		call.inform = func(h *answerHead) {

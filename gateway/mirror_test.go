@@ -272,8 +272,6 @@ func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// BenchmarkShadow puts a request through the gateway with and without a copy
-// to a candidate; the difference is what the user's goroutine pays.
 // Two equal answers are left out for both sides where the side that is asked
 // beside the user could not give its own whole.
 func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
@@ -315,6 +313,8 @@ func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
 	}
 }
 
+// BenchmarkShadow puts a request through the gateway with and without a copy
+// to a candidate; the difference is what the user's goroutine pays.
 func BenchmarkShadow(b *testing.B) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
 	upstream := httptest.NewServer(answer)

@@ -26,7 +26,9 @@ type result struct {
 	failure whittle.Failure
 	// detail explains the failure to an operator; never sent to a client.
 	detail string
-	// latency is from the first byte sent upstream to the last byte read.
+	// latency is from turning to the upstream to the last byte read of it, without
+	// the time in which the client was waited for: for the request's body, and to
+	// take the answer.
 	latency time.Duration
 	// wrote says that something of a final answer has reached the
 	// ResponseWriter: from then on nobody else can answer instead.
