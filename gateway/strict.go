@@ -312,7 +312,7 @@ func (g *strictConn) headerLine(line []byte) bool {
 		g.hosts++
 		g.host = string(value)
 	case equalFold(name, "upgrade"):
-		g.upgrade = g.upgrade || !equalFold(value, "h2c")
+		g.upgrade = g.upgrade || len(value) > 0 && !equalFold(value, "h2c")
 	case equalFold(name, "connection") && !equalFold(value, "keep-alive"):
 		g.asks = g.asks || hasToken([]string{string(value)}, "upgrade")
 	}

@@ -53,6 +53,8 @@ func TestStrictPassesPrefix(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\n\n\x00frames", true}, // nobody will leave HTTP for this
 		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + good, false},
 		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: H2C\r\n\r\n\n\x00frames", true},
+		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: \r\n\r\n" + good, false},
+		{"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade:\t \r\n\r\nGET / HTTP/1.1\nHost: h\n\n", true},
 		{good + "GET / HTTP/1.1\r\nHost: h\n\r\n", true},
 		{good + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", true},
 		{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", true},
@@ -63,6 +65,44 @@ func TestStrictPassesPrefix(t *testing.T) {
 				t.Errorf("%q by %d: refused %v after %q", tc.text, step, refused, passed)
 			}
 		}
+	}
+}
+
+// TestNothingIsFreeButWhatIsUpgraded: whatever is not checked any more is
+// treated as an upgrade, after which the connection takes no other request.
+func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {
+	lines := []string{"", "Upgrade:", "Upgrade: h2c", "Upgrade: x", "Upgrade: \t", "Upgrade: ,"}
+	asks := []string{"", "Connection: upgrade", "Connection: keep-alive", "Connection: close, UPGRADE", "Connection:"}
+	free := 0
+	for _, a := range lines {
+		for _, b := range lines {
+			for _, c := range asks {
+				for _, proto := range []string{"HTTP/1.0", "HTTP/1.1"} {
+					text := "GET / " + proto + "\r\nHost: h\r\n"
+					for _, line := range []string{a, b, c} {
+						if line != "" {
+							text += line + "\r\n"
+						}
+					}
+					text += "\r\n"
+					var malformed atomic.Int64
+					g := newStrictConn(&bytesConn{rest: []byte(text), step: len(text)}, 64<<10, &malformed)
+					r, err := http.ReadRequest(bufio.NewReader(g))
+					if err != nil {
+						t.Fatalf("%q: %v", text, err)
+					}
+					if g.phase == guardFree {
+						free++
+						if upgradeOf(r) == "" {
+							t.Errorf("%q is passed on as plain, and nothing behind it is checked", text)
+						}
+					}
+				}
+			}
+		}
+	}
+	if free == 0 {
+		t.Error("no upgrade was recognised")
 	}
 }
 
