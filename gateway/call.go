@@ -127,13 +127,17 @@ func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Answer{}, err
 	}
 	*buf = append(*buf, q.Body...)
-	again := replayable(&http.Request{Method: q.Method, Header: http.Header(q.Header)})
-	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again, limit: u.timeout, total: true})
+	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true})
 	if err != nil {
 		return whittle.Answer{}, err
 	}
 	defer c.finish()
 	return c.answer(hold)
+}
+
+// again reports whether a call may be sent a second time without asking.
+func again(q *whittle.Request) bool {
+	return replayable(&http.Request{Method: q.Method, Header: http.Header(q.Header)})
 }
 
 // hasBody reports whether a method is expected to carry a body, so that its
@@ -165,7 +169,11 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		out.Body = io.NopCloser(bytes.NewReader(q.Body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
 	}
-	resp, err := u.transport.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
+	t := u.transport
+	if !again(q) {
+		t = u.once
+	}
+	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	if err != nil {
 		return whittle.Answer{}, err
 	}
@@ -179,8 +187,8 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		return w, err
 	}
 	w.Body = hold.body
-	if t := a.trailer(); len(t) > 0 {
-		w.Trailer = whittle.Header(t)
+	if fields := a.trailer(); len(fields) > 0 {
+		w.Trailer = whittle.Header(fields)
 	}
 	return w, nil
 }

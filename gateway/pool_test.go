@@ -3,9 +3,11 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -101,6 +103,40 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 		}
 		if idle := p.age(0); idle != 1 {
 			t.Errorf("step %d: %d idle connections, want 1: the new one takes the oldest's place", i, idle)
+		}
+	}
+}
+
+// TestOnlyOnceGoesOverTrustedConnectionsByTLSToo: a call for a user, and not
+// only a request that is passed on, does not meet a connection that was idle
+// for long. Here those of the transport that keeps them cannot be had at all.
+func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
+	srv := httptest.NewTLSServer(says(200, "fine"))
+	t.Cleanup(srv.Close)
+	u, err := newUpstream(whittle.Upstream{URL: srv.URL, Insecure: true}, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.close)
+	u.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("this is the transport that keeps connections")
+	}
+	for _, tt := range []struct {
+		method string
+		key    []string
+		once   bool
+	}{
+		{http.MethodPost, nil, true},
+		{http.MethodDelete, nil, true},
+		{http.MethodGet, nil, false},
+		{http.MethodPost, noValues, false}, // of a route that is safe
+	} {
+		q := &whittle.Request{Method: tt.method, Target: "/", Host: "h", Header: whittle.Header{}, Body: []byte("x")}
+		if tt.key != nil {
+			q.Header["X-Idempotency-Key"] = tt.key
+		}
+		if a := u.call(t.Context(), q, 0, nil); (a.Failure == whittle.NoFailure) != tt.once {
+			t.Errorf("%s with key %v: %d %s", tt.method, tt.key, a.Status, a.Detail)
 		}
 	}
 }
