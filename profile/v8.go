@@ -1,7 +1,9 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,16 +19,20 @@ type callFrame struct {
 
 // cpuNode is a stack: the function, and by Children the stacks below it.
 type cpuNode struct {
-	ID            int64     `json:"id"`
-	CallFrame     callFrame `json:"callFrame"`
-	Children      []int64   `json:"children"`
-	PositionTicks []struct {
-		Line  int32 `json:"line"`
-		Ticks int64 `json:"ticks"`
-	} `json:"positionTicks"`
+	ID        int64     `json:"id"`
+	CallFrame callFrame `json:"callFrame"`
+	Children  []int64   `json:"children"`
+	// PositionTicks are the lines of the node's samples, with the number of each.
+	PositionTicks []lineTicks `json:"positionTicks"`
 
 	parent int // index; -1 at the root
-	ticked int // how many of PositionTicks are used up
+}
+
+type lineTicks struct {
+	Line  int32 `json:"line"`
+	Ticks int64 `json:"ticks"`
+
+	given, due int64
 }
 
 // cpuFile is what V8's profiler and --cpu-prof write; times in microseconds.
@@ -131,18 +137,35 @@ func linkNodes(nodes []cpuNode) (map[int64]int, error) {
 	return at, nil
 }
 
-// nextLine gives the line of the node's next sample: V8 tells how many samples
-// each line had, not which.
+// maxSpread bounds the lines of a node, those with the most samples.
+const maxSpread = 256
+
+// nextLine gives the line of the node's next sample, 0 where there is none. V8
+// tells how many samples each line had, not which, so each line's are spread
+// evenly over the node's: a part of the time has the lines in the proportion of
+// the whole. Each sample goes to the line to which most is due (smooth weighted
+// round robin).
 func (n *cpuNode) nextLine() int32 {
-	for n.ticked < len(n.PositionTicks) {
-		t := &n.PositionTicks[n.ticked]
-		if t.Ticks > 0 {
-			t.Ticks--
-			return t.Line
-		}
-		n.ticked++
+	if len(n.PositionTicks) > maxSpread {
+		slices.SortStableFunc(n.PositionTicks, func(a, b lineTicks) int { return cmp.Compare(b.Ticks, a.Ticks) })
+		n.PositionTicks = n.PositionTicks[:maxSpread]
 	}
-	return 0
+	var next *lineTicks
+	total := int64(0)
+	for i := range n.PositionTicks {
+		t := &n.PositionTicks[i]
+		ticks := min(max(t.Ticks, 0), maxSamples)
+		t.due, total = t.due+ticks, total+ticks
+		if t.given < ticks && (next == nil || t.due > next.due) {
+			next = t
+		}
+	}
+	if next == nil {
+		return 0
+	}
+	next.due -= total
+	next.given++
+	return next.Line
 }
 
 // heapNode is a stack with the bytes that were allocated there and still live.
