@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"whittle/load/expr"
@@ -54,9 +55,17 @@ func (m *member) Own(key any, fresh func() any) any {
 }
 
 func (m *member) Shared(key any, fresh func() any) any {
-	if v, ok := m.run.common.kept.Load(key); ok {
+	return held(&m.run.common.kept, key, fresh)
+}
+
+func (m *member) SharedInBlock(key any, fresh func() any) any {
+	return held(&m.run.kept, key, fresh)
+}
+
+func held(all *sync.Map, key any, fresh func() any) any {
+	if v, ok := all.Load(key); ok {
 		return v
 	}
-	v, _ := m.run.common.kept.LoadOrStore(key, fresh())
+	v, _ := all.LoadOrStore(key, fresh())
 	return v
 }

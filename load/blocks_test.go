@@ -148,6 +148,30 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 	}
 }
 
+// Users who take turns reserve them far beyond a block's end; the next block's
+// begin anew, or nobody would ask again.
+func TestTurnsOfOneBlockAreNotKeptForTheNext(t *testing.T) {
+	for _, mode := range []string{"3", "4"} {
+		d := newDiary(t, nil)
+		timer := `<ConstantThroughputTimer>` + prop("throughput", "60") + prop("calcMode", mode) + `</ConstantThroughputTimer><hashTree/>`
+		p, err := readJMX(t, jmx(threads(100, 1, timer+get("/", ""))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := NewBlocks(p, Options{Target: d.URL, MaxLate: time.Minute}, 200*time.Millisecond)
+		defer b.Close()
+		for i := range 3 {
+			r, err := b.Run(t.Context(), nil, uint64(i), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Requests == 0 {
+				t.Errorf("calcMode %s: block %d has no requests", mode, i)
+			}
+		}
+	}
+}
+
 func TestClosedUsersGoThroughAPayloadInSequence(t *testing.T) {
 	var rows strings.Builder
 	for i := range 50_000 {

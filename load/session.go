@@ -35,6 +35,7 @@ type session struct {
 	halting atomic.Bool
 	cut     func()
 	common  *common
+	kept    sync.Map // what its users alone have in common, by the step that keeps it
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 

@@ -12,8 +12,11 @@ type User interface {
 	Group() string
 	// Failed says that the user's last request did.
 	Failed() bool
-	// Own keeps something for the user alone, and Shared for all users of the
-	// run: what is not there under the key yet is made by fresh.
+	// Own keeps something for the user alone, Shared for all users of the run,
+	// in all its blocks where it is one side of a comparison, and SharedInBlock
+	// for those of one block: what is not there under the key yet is made by
+	// fresh.
 	Own(key any, fresh func() any) any
 	Shared(key any, fresh func() any) any
+	SharedInBlock(key any, fresh func() any) any
 }

@@ -144,6 +144,12 @@ func (t *nextTurn) take(now time.Time, interval time.Duration) time.Time {
 	return at
 }
 
+// turns gives those that users take under a key. They are of one block: who
+// waited when it was over had reserved turns far beyond its end.
+func turns(u expr.User, key any) *nextTurn {
+	return u.SharedInBlock(key, func() any { return new(nextTurn) }).(*nextTurn)
+}
+
 // Act waits until the user's turn. The first sampler is sent at once, and one
 // that is late does not make the next come sooner.
 func (p *pacing) Act(ctx context.Context, u plan.User) bool {
@@ -151,9 +157,9 @@ func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 	var turn *nextTurn
 	switch p.mode {
 	case paceAllShared:
-		turn = shared[nextTurn](user, p)
+		turn = turns(user, p)
 	case paceGroupShared:
-		turn = shared[nextTurn](user, [2]any{p, u.GroupIndex()})
+		turn = turns(user, [2]any{p, u.GroupIndex()})
 	default:
 		turn = own[nextTurn](user, p)
 	}

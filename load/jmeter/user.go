@@ -12,11 +12,6 @@ func own[T any](u expr.User, key any) *T {
 	return u.Own(key, func() any { return new(T) }).(*T)
 }
 
-// shared gives what all users of one run have in common under a key.
-func shared[T any](u expr.User, key any) *T {
-	return u.Shared(key, func() any { return new(T) }).(*T)
-}
-
 // countOwn adds one to a number of the user's own, and gives it; countAll does so
 // with a number of all users.
 func countOwn(u expr.User, key any) int64 {
@@ -25,7 +20,9 @@ func countOwn(u expr.User, key any) int64 {
 	return *n
 }
 
-func countAll(u expr.User, key any) int64 { return shared[atomic.Int64](u, key).Add(1) }
+func countAll(u expr.User, key any) int64 {
+	return u.Shared(key, func() any { return new(atomic.Int64) }).(*atomic.Int64).Add(1)
+}
 
 // clock is that of the scope's run; outside one, the machine's.
 func clock(s *expr.Scope) time.Time {
