@@ -6,6 +6,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"hash/crc32"
 	"time"
 )
@@ -142,6 +143,10 @@ type Stream interface {
 	Close(ctx context.Context) error
 }
 
+// ErrEnded is at the end of a partition that takes no records any more. It is
+// not io.EOF, which clients of sinks have as the cause of a dropped connection.
+var ErrEnded = errors.New("the partition has ended")
+
 // Reader reads one partition. It belongs to one goroutine.
 type Reader interface {
 	// Next fills into with the next records, at least one, and waits for it
@@ -149,7 +154,7 @@ type Reader interface {
 	// record whose bytes are not what was appended gives a *CorruptError, and
 	// the call after it goes on behind it.
 	// At the end of a partition that takes no records any more (a shard of
-	// Kinesis that was split) the error wraps io.EOF.
+	// Kinesis that was split) the error wraps ErrEnded, and no other error does.
 	Next(ctx context.Context, into []Entry) (int, error)
 	Close() error
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -136,7 +135,7 @@ func readShard(ctx context.Context, t *testing.T, s *Stream, shard string) []str
 			}
 			all = append(all, e)
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, stream.ErrEnded) {
 			if !strings.Contains(err.Error(), "goes on in shardId-0") {
 				t.Errorf("a closed shard ends with %v", err)
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -78,7 +77,7 @@ func (s *Stream) Partitions(ctx context.Context) ([]stream.Partition, error) {
 }
 
 // Read reads a shard. At the end of one that a resharding has closed, Next
-// gives an error that wraps io.EOF and names the shards where it goes on.
+// gives an error that wraps stream.ErrEnded and names the shards where it goes on.
 func (s *Stream) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
 	sequence, _, err := splitOffset(from.Offset)
 	if err != nil {
@@ -208,7 +207,7 @@ func (r *reader) ended(ctx context.Context) error {
 		}
 	}
 	return whittle.Errorf(whittle.FailedPrecondition, "read shard %s: a resharding closed it, and it goes on in %s: %w",
-		r.shard, strings.Join(r.children, " and "), io.EOF)
+		r.shard, strings.Join(r.children, " and "), stream.ErrEnded)
 }
 
 // fetch makes one read, no sooner than the pace allows.

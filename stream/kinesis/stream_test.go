@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
 
 	"whittle"
 	"whittle/stream"
@@ -271,6 +275,29 @@ func TestReadFromBehindARecord(t *testing.T) {
 			t.Fatalf("at %v: %v %v", res.Position, into[0].ID, err)
 		}
 		r.Close()
+	}
+}
+
+// TestADroppedConnectionIsNotTheEnd of a shard, though its error has io.EOF as
+// its cause.
+func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
+	dropping := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	}))
+	defer dropping.Close()
+	s := &Stream{o: Options{
+		Stream: "s", Endpoint: dropping.URL, Region: kinesistest.Region, AccessKeyID: "local", SecretAccessKey: "local",
+		CallTimeout: 30 * time.Second,
+	}}
+	if err := s.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.transport.CloseIdleConnections()
+	r := &reader{s: s, shard: "shardId-0", iterator: "i", pace: rate.NewLimiter(rate.Inf, 1)}
+	_, err := r.Next(t.Context(), make([]stream.Entry, 1))
+	if whittle.CodeOf(err) != whittle.Unavailable || !errors.Is(err, io.EOF) || errors.Is(err, stream.ErrEnded) {
+		t.Error(err)
 	}
 }
 

@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"whittle"
@@ -97,7 +96,7 @@ func (r *reading) pass(ctx context.Context) (again bool, err error) {
 			if over, err := r.visit(before, bad.Position.Offset, nil, bad); over || err != nil {
 				return again, err
 			}
-		case errors.Is(err, io.EOF): // a shard that is closed for good
+		case errors.Is(err, stream.ErrEnded): // a shard that is closed for good
 			return again, nil
 		case err != nil:
 			return again, err

@@ -252,7 +252,7 @@ func (r closedReader) Next(ctx context.Context, into []stream.Entry) (int, error
 	over := at.next >= len(r.of.parts[at.p])
 	r.of.shelf.mu.Unlock()
 	if over {
-		return 0, whittle.Errorf(whittle.FailedPrecondition, "a resharding closed it: %w", io.EOF)
+		return 0, whittle.Errorf(whittle.FailedPrecondition, "a resharding closed it: %w", stream.ErrEnded)
 	}
 	return r.Reader.Next(ctx, into)
 }
@@ -282,4 +282,51 @@ func TestAClosedShardIsReadToItsEnd(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 	})
+}
+
+// dropping loses the connection of its first readers, each behind so many
+// records, as the SDK of Kinesis tells it: with io.EOF as its cause.
+type dropping struct {
+	stream.Stream
+	drops int
+}
+
+func (s *dropping) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
+	r, err := s.Stream.Read(ctx, from)
+	if err != nil || s.drops == 0 {
+		return r, err
+	}
+	s.drops--
+	return &droppedReader{r, 10}, nil
+}
+
+type droppedReader struct {
+	stream.Reader
+	left int
+}
+
+func (r *droppedReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
+	if r.left == 0 {
+		return 0, whittle.Errorf(whittle.Unavailable, "read shard: %w", io.EOF)
+	}
+	n, err := r.Reader.Next(ctx, into[:min(len(into), r.left)])
+	r.left -= n
+	return n, err
+}
+
+// TestADroppedConnectionIsNotTheEnd of a partition, whether it tells its end or
+// not: the move reads on behind it.
+func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			source := newDouble(filled(100, 2, 5), 0, faults{})
+			source.bare = bare
+			var lines strings.Builder
+			m, err := Move(t.Context(), &dropping{source, 3}, newDouble(newShelf(2), 0, faults{}),
+				MoveOptions{Pace: quick(), Dir: folder(t), Log: textLog(&lines)})
+			if err != nil || m.Source.Records != 100 || m.Source != m.Target || !strings.Contains(lines.String(), "read shard: EOF") {
+				t.Errorf("end not told: %v: %+v, %v\n%s", bare, m, err, lines.String())
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"time"
 
@@ -74,7 +73,7 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 			}
 			continue
 		}
-		if errors.Is(err, io.EOF) { // a shard that was closed for good
+		if errors.Is(err, stream.ErrEnded) { // a shard that was closed for good
 			return nil
 		}
 		if err != nil || n == 0 {
