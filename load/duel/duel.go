@@ -110,6 +110,10 @@ func (d *Duel) measures() error {
 				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
 		}
 	}
+	if dry := d.Plan.RunsDry; dry != "" {
+		return whittle.Errorf(whittle.Invalid, "compare: %s deals each row once: the quicker target would come to its end first, and get other requests in the blocks behind", dry).
+			WithHint("set recycle to true in the plan, which changes nothing while there are rows left; or compare whole runs (--users N --runs 3), which begin with the first row each")
+	}
 	closed := d.Plan.Closed()
 	if d.Length == 0 {
 		d.Length = d.Plan.Length()

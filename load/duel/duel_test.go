@@ -268,6 +268,35 @@ func TestDuelsThatCannotBe(t *testing.T) {
 	}
 }
 
+// Rows that are dealt only once end sooner for the quicker target.
+func TestADuelRefusesRowsThatRunOut(t *testing.T) {
+	var asked atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer srv.Close()
+	for _, c := range []struct {
+		recycle string
+		refused bool
+	}{{"false", true}, {"true", false}, {"", false}} {
+		src := `<jmeterTestPlan version="1.2"><hashTree><TestPlan/><hashTree><ThreadGroup><stringProp name="ThreadGroup.num_threads">1</stringProp></ThreadGroup><hashTree>
+<CSVDataSet testname="Users"><stringProp name="filename">u.csv</stringProp><stringProp name="recycle">` + c.recycle + `</stringProp></CSVDataSet><hashTree/>
+<HTTPSamplerProxy><stringProp name="HTTPSampler.path">/${name}</stringProp></HTTPSamplerProxy></hashTree></hashTree></hashTree></jmeterTestPlan>`
+		p, err := load.Parse("p.jmx", []byte(src), plan.Source{Open: func(string) ([]byte, error) { return []byte("name\na\nb\n"), nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Duel{
+			Plan: p, A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+			Length: 20 * time.Millisecond, Block: 20 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
+		}.Run(t.Context())
+		if refused := whittle.CodeOf(err) == whittle.Invalid && strings.Contains(err.Error(), `CSVDataSet "Users"`); refused != c.refused || err != nil && !refused {
+			t.Errorf("recycle %q: %v", c.recycle, err)
+		}
+		if n := asked.Load(); c.refused && n > 0 {
+			t.Errorf("recycle %q: %d requests were sent all the same", c.recycle, n)
+		}
+	}
+}
+
 // parsed reads a plan or fails the test.
 func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()

@@ -55,6 +55,9 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 		d.slots = append(d.slots, j.Define(n))
 	}
 	d.rows = rows
+	if !d.recycle {
+		j.Plan.RunsDry = e.title()
+	}
 	return d, nil
 }
 

@@ -34,6 +34,9 @@ type Plan struct {
 	// before captures is carried, by slot, to every virtual user.
 	Before, After []Step
 	Carried       []int
+	// RunsDry names what deals its rows only once, such as a data set that is not
+	// recycled. Empty: nothing does.
+	RunsDry string
 	// Notes are about the plan, for the report's warnings.
 	Notes []string
 	// Apdex is the threshold of the index of that name; 0: it is not wanted.
