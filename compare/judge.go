@@ -53,6 +53,15 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	}, nil
 }
 
+// RepeatsAreChosen says that the requests that are repeated are not drawn by
+// chance from all, as those that a log has twice, so that what is seen of them
+// holds for them alone.
+func (j *Judge) RepeatsAreChosen() {
+	if m, ok := j.method.(*match); ok {
+		m.chosen = true
+	}
+}
+
 // Observe takes one exchange. One in which the monolith gave no answer, or a
 // body was cut off, is not compared; but a status that differs differs whatever
 // the bodies are, and a candidate's error that was not waited for is such a one.

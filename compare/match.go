@@ -13,8 +13,7 @@ const (
 	maxExpect  = 32       // declared differences
 	reserved   = 44       // marks kept free for what no longer fits: one per way to differ and per declaration
 	maxCombos  = 1024     // different sets of them seen in one exchange
-	maxCombo   = 16       // differences remembered of one exchange
-	beyond     = maxMarks // stands for more of them than are remembered
+	beyond     = maxMarks // stands for further ones of an exchange, of which it is not remembered which
 	maxPerBody = 64       // differences listed of one pair of bodies
 	maxKept    = 100      // samples in all marks
 	maxShown   = 20       // findings in a report
@@ -63,6 +62,9 @@ type match struct {
 	combos     map[string]int // marks of one exchange → exchanges
 	share      share
 	samples    int // in all marks
+
+	// chosen says that the requests that are repeated are no random ones.
+	chosen bool
 
 	cand, self []int // scratch: the marks of the present exchange
 }
@@ -124,12 +126,12 @@ func (m *match) showAgain() {
 // observe compares one exchange.
 func (m *match) observe(x *whittle.Exchange) Observation {
 	m.n++
-	m.cand = m.note(m.cand[:0], m.differ.diff(x.Monolith.Body, x.Candidate.Body), x)
 	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
+	m.cand = m.note(m.cand[:0], m.differ.diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
-		m.self = m.note(m.self, m.differ.diff(x.Monolith.Body, x.Repeat.Body), nil)
+		m.self = m.note(m.self, m.differ.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
 	m.test(candAny, selfAny, repeated)
@@ -154,7 +156,7 @@ func (m *match) learning() bool {
 
 // note turns differences into indices of marks, each once. With x they are the
 // candidate's, and the marks keep what they saw.
-func (m *match) note(list []int, ds []difference, x *whittle.Exchange) []int {
+func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated bool) []int {
 	for i := range ds {
 		j := m.mark(&ds[i])
 		if slices.Contains(list, j) {
@@ -164,6 +166,7 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange) []int {
 		if x != nil {
 			before := len(m.marks[j].Samples)
 			m.marks[j].saw(&ds[i], x, m.samples < maxKept, m.show)
+			m.marks[j].Again += int(oneIf(repeated))
 			m.samples += len(m.marks[j].Samples) - before
 		} else {
 			m.marks[j].Self++
@@ -272,12 +275,9 @@ func (m *match) account() {
 	if len(list) == 0 {
 		return
 	}
-	key := comboKey(m.worthKeeping(list))
+	key := comboKey(list)
 	if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos {
-		key = comboKey(m.worthKeeping(list)[:1])
-		if _, known := m.combos[key]; !known && len(m.combos) >= maxCombos+maxMarks {
-			return
-		}
+		key = comboKey(m.inShort(list))
 	}
 	m.combos[key]++
 	if m.anyOpen(list) {
@@ -291,18 +291,18 @@ func (m *match) account() {
 	}
 }
 
-// worthKeeping is what is remembered of an exchange's marks: all, or as many as
-// are kept with those first that count as differences, and beyond for the rest
-// where there are more of these.
-func (m *match) worthKeeping(list []int) []int {
-	if len(list) <= maxCombo {
-		return list
+// inShort is what is remembered of an exchange's marks where there are too many
+// different sets of them: the first that counts as a difference, and whether there
+// are others, which stay differences whatever is learned later.
+func (m *match) inShort(list []int) []int {
+	open := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.open(i) })
+	switch len(open) {
+	case 0:
+		return list[:1]
+	case 1:
+		return open
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return int(oneIf(m.open(b))) - int(oneIf(m.open(a))) })
-	if m.open(list[maxCombo-1]) {
-		return append(list[:maxCombo-1:maxCombo-1], beyond)
-	}
-	return list[:maxCombo]
+	return []int{open[0], beyond}
 }
 
 // recount brings the share up to date after what counts as noise has changed.

@@ -29,6 +29,7 @@ type markState struct {
 	Expect  int              `json:"x"`
 	Born    int              `json:"born"`
 	Count   int              `json:"n"`
+	Again   int              `json:"again,omitempty"`
 	Self    int              `json:"self,omitempty"`
 	Pair    bets             `json:"pair"`
 	Rate    arms             `json:"rate"`
@@ -84,7 +85,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	if err != nil {
 		return err
 	}
-	f.differ, f.show, f.c, f.kind, f.learn, f.alpha = m.differ, m.show, m.c, m.kind, m.learn, m.alpha
+	f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
 	m.recount()
 	return nil
@@ -95,7 +96,7 @@ var errMatchState = whittle.Errorf(whittle.Invalid, "match state contradicts its
 
 func (m *match) restored(s *matchState) (*match, error) {
 	if s.Kind != string(m.c.Kind) || s.N < 0 || s.Repeats < 0 || s.Repeats > s.N ||
-		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+maxMarks || len(s.Noise) > maxMarks {
+		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > maxMarks {
 		return nil, errMatchState
 	}
 	f := &match{
@@ -127,7 +128,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 				return nil, errMatchState
 			}
 		}
-		if total += c.Count; len(c.Marks) == 0 || len(c.Marks) > maxCombo || c.Count < 1 || total > s.N {
+		if total += c.Count; len(c.Marks) == 0 || len(c.Marks) > maxPerBody+1 || c.Count < 1 || total > s.N {
 			return nil, errMatchState
 		}
 		f.combos[comboKey(c.Marks)] += c.Count
@@ -144,7 +145,7 @@ func keyOf(k *mark) markKey {
 
 func (k *mark) state() markState {
 	return markState{
-		Path: k.key.path, How: k.key.how, Expect: k.key.expect, Born: k.Born, Count: k.Count, Self: k.Self,
+		Path: k.key.path, How: k.key.how, Expect: k.key.expect, Born: k.Born, Count: k.Count, Again: k.Again, Self: k.Self,
 		Pair: k.Pair, Rate: k.Rate, Settled: k.Settled, RateAt: k.RateAt,
 		First: k.At, Changes: k.Changes, Samples: k.Samples,
 	}
@@ -153,7 +154,7 @@ func (k *mark) state() markState {
 // mark gives what the state describes; ok is false where it is impossible.
 func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
 	within := func(n int) bool { return n >= 0 && n <= all.N }
-	ok = within(s.Born) && within(s.Count) && s.Self >= 0 && s.Self <= all.Repeats && within(s.Settled) &&
+	ok = within(s.Born) && within(s.Count) && upTo(s.Again, s.Count) && upTo(s.Again, all.Repeats) && upTo(s.Self, all.Repeats) && within(s.Settled) &&
 		within(s.RateAt) && within(s.Pair.At) && s.Expect >= -1 && s.Expect < len(m.c.Expect) &&
 		s.Pair.valid() && s.Rate.valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= maxSamples
 	if !ok {
@@ -165,7 +166,7 @@ func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
 		}
 	}
 	k = &mark{
-		key: markKey{s.Path, s.How, s.Expect}, Born: s.Born, Count: s.Count, Self: s.Self,
+		key: markKey{s.Path, s.How, s.Expect}, Born: s.Born, Count: s.Count, Again: s.Again, Self: s.Self,
 		Pair: s.Pair, Rate: s.Rate, Settled: s.Settled, RateAt: s.RateAt,
 		At: s.First, Changes: s.Changes, Samples: s.Samples,
 	}

@@ -382,7 +382,7 @@ func TestMatchIsBounded(t *testing.T) {
 	if err != nil || len(state) > 640<<10 {
 		t.Errorf("%d bytes, %v", len(state), err)
 	}
-	if m.share.s != 1500 || len(m.marks) > maxMarks || len(m.combos) > maxCombos+maxMarks {
+	if m.share.s != 1500 || len(m.marks) > maxMarks || len(m.combos) > maxCombos+2*maxMarks {
 		t.Errorf("%d differ, %d marks, %d combos", m.share.s, len(m.marks), len(m.combos))
 	}
 }

@@ -67,9 +67,9 @@ type mark struct {
 	key markKey
 	// Born is the exchange that first showed it; its tests begin after it.
 	Born int
-	// Count is in how many exchanges the candidate showed it, Self in how many
-	// repeats the monolith did.
-	Count, Self int
+	// Count is in how many exchanges the candidate showed it, Again in how many of
+	// those that were repeated, Self in how many repeats the monolith did.
+	Count, Again, Self int
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
 	// exchange that Rate has been told of, and RateAt when it decided.
 	Pair    bets

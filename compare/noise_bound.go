@@ -20,7 +20,7 @@ const (
 	noiseAim = 0.1
 )
 
-// changed counts how often one thing that counts as noise has changed: between
+// changed counts how often one difference that counts as noise came: between
 // the monolith's answer and the candidate's, in n exchanges, and between the
 // monolith's two, in so many repeats.
 type changed struct {
@@ -66,20 +66,15 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 // in which it was first seen.
 func (m *match) changedByNoise() []changed {
 	var list []changed
-	at := map[noiseKey]int{}
 	for _, k := range m.marks {
-		key := k.key.noise()
-		if !m.learnt[key] || k.key.expect >= 0 || k.decided() {
+		if !m.learnt[k.key.noise()] || k.key.expect >= 0 || k.decided() {
 			continue
 		}
-		i, known := at[key]
-		if !known {
-			i = len(list)
-			at[key], list = i, append(list, changed{path: k.key.path, n: m.n, repeats: m.repeats})
+		c := changed{path: k.key.path, candidate: k.Count, n: m.n, monolith: k.Self, repeats: m.repeats}
+		if m.chosen {
+			c.candidate, c.n = k.Again, m.repeats
 		}
-		// One thing may have two marks, as missing and as extra.
-		list[i].candidate = min(m.n, list[i].candidate+k.Count)
-		list[i].monolith = max(list[i].monolith, k.Self)
+		list = append(list, c)
 	}
 	return list
 }

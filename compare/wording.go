@@ -55,17 +55,24 @@ func (w *wording) differ(a, b *whittle.Answer) *difference {
 		return nil
 	}
 	var list []difference
+	if w.sameText(a.Body, b.Body) {
+		return nil
+	}
 	if w.asJSON || saysJSON(a) && saysJSON(b) {
 		list = w.json.diff(a.Body, b.Body)
-	} else if !w.sameText(a.Body, b.Body) {
+	} else {
 		list = w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
 	}
 	if len(list) == 0 {
 		return nil
 	}
 	d := &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
-	if d.from == d.to { // they differ in what may not be shown
-		d.to += " (another)"
+	// The bets are fair only if the words change places when the answers do.
+	if d.from == d.to || d.how == howOrder {
+		d.from, d.to = d.from+" (one)", d.from+" (another)"
+		if bytes.Compare(a.Body, b.Body) > 0 {
+			d.from, d.to = d.to, d.from
+		}
 	}
 	return d
 }

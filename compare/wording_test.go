@@ -29,6 +29,8 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		{"", nil, text("50 of 100"), text("50 of 99"), "# of 100", "# of 99"},
 		{"", nil, json(`{"a": 1, "b": "x"}`), json(`{"b":"x","a":2}`), "", ""},
 		{"", nil, json(`{"a":1,"b":"x"}`), json(`{"a":1,"b":"y"}`), `$.b"x"`, `$.b"y"`},
+		{"", nil, json(`{"total":"12345","b":"x"}`), json(`{"total":"12346","b":"x"}`), "", ""},
+		{"", nil, json(`{"a":1,"b":["x","y"]}`), json(`{"a":1,"b":["y","x"]}`), "$.b2 elements (one)", "$.b2 elements (another)"},
 		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":5}`), "", ""},
 		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n5", "$.n6"},
 		{`double(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
@@ -162,7 +164,15 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 	for name, words := range map[string]func(r *rand.Rand) string{
 		"one of two": func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(2)] },
 		"seldom":     func(r *rand.Rand) string { return []string{"Counted", "Summed"}[r.IntN(20)/19] },
-		"ever new":   func(r *rand.Rand) string { return fmt.Sprintf("%x", r.Uint64()) },
+		"a list in any order": func(r *rand.Rand) string {
+			list := []string{`"x"`, `"y"`, `"z"`}
+			r.Shuffle(3, func(i, k int) { list[i], list[k] = list[k], list[i] })
+			return "," + strings.Join(list, ",")
+		},
+		"long with one beginning": func(r *rand.Rand) string {
+			return `,"` + strings.Repeat("eyJhbGciOiJIUzI1NiJ9", 10) + fmt.Sprintf(`%x"`, r.Uint64())
+		},
+		"ever new": func(r *rand.Rand) string { return fmt.Sprintf("%x", r.Uint64()) },
 	} {
 		alarms := 0
 		for run := range runs {
@@ -172,6 +182,10 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 				x := countExchange(i, 1000, 50_000, 50_000)
 				for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
 					a.Body = fmt.Appendf(nil, "%.0f %s", sumOf(r, 1000, monolithMean, monolithVariance, nil), words(r))
+					if strings.Contains(string(a.Body), " ,") {
+						a.Header = whittle.Header{"Content-Type": {"application/json"}}
+						a.Body = append(append([]byte(`{"list":[`), a.Body...), "]}"...)
+					}
 				}
 				j.Observe(x)
 			}

@@ -214,6 +214,9 @@ func (d *directory) settle(o *Options, s *survey) error {
 		if o.Show != nil {
 			sub.judge.Redact(o.Show)
 		}
+		if d.monolith == nil {
+			sub.judge.RepeatsAreChosen() // by who asked twice while it was recorded
+		}
 	}
 	return nil
 }

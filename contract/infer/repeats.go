@@ -31,9 +31,9 @@ type repeats struct {
 	// the same.
 	pairs, same int
 	paths       map[string]*difference
-	// numbers counts the texts that differ in their first number only, rising
-	// those of them in which it grew, texts the others.
-	numbers, rising, texts int
+	// numbers counts the texts that differ in their first number only, texts
+	// the others.
+	numbers, texts int
 }
 
 type keptAnswer struct {
@@ -70,9 +70,8 @@ func (r *repeats) see(x *capture.Entry, answer *value) {
 	}
 	(*slot).body = slices.Clone(x.Answer.Body)
 	if answer == nil {
-		if before, after, ok := onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))); ok {
+		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))) {
 			r.numbers++
-			r.rising += grew(before, after)
 		} else {
 			r.texts++
 		}
@@ -115,28 +114,24 @@ func (r *repeats) absorb(o *repeats) {
 	r.pairs += o.pairs
 	r.same += o.same
 	r.numbers += o.numbers
-	r.rising += o.rising
 	r.texts += o.texts
 	for _, path := range slices.Sorted(maps.Keys(o.paths)) {
 		r.add(path, *o.paths[path])
 	}
 }
 
-// onlyFirstNumberDiffers gives the integers in which two texts differ, before
-// which there is no number: that is the one number that a comparison reads. ok is
-// false where they differ in anything else.
-func onlyFirstNumberDiffers(a, b []string) (before, after string, ok bool) {
+// onlyFirstNumberDiffers reports whether two texts differ in an integer before
+// which there is no number, and in nothing else: that is the one number that a
+// comparison reads.
+func onlyFirstNumberDiffers(a, b []string) bool {
 	if len(a) != len(b) {
-		return "", "", false
+		return false
 	}
 	i := 0
 	for i < len(a) && a[i] == b[i] && !strings.ContainsAny(a[i], "0123456789") {
 		i++
 	}
-	if i == len(a) || !isInteger(a[i]) || !isInteger(b[i]) || !slices.Equal(a[i+1:], b[i+1:]) {
-		return "", "", false
-	}
-	return a[i], b[i], true
+	return i < len(a) && isInteger(a[i]) && isInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
 }
 
 // grew is 1 where the second number is the larger one.
