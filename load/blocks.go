@@ -29,7 +29,7 @@ type Blocks struct {
 	// first is the first block, whose connections all use, with what the flow
 	// before it left and what users have in common.
 	first *session
-	after func() // the flow after the last block; nil: none was sent
+	after func() (warning string) // the flow after the last block; nil: none was sent, or it ran
 	// users is how many virtual users the target has had.
 	users int64
 
@@ -68,7 +68,7 @@ func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64
 	if err != nil {
 		return nil, err
 	}
-	b.after = func() { b.first.after(ctx) }
+	b.after = func() string { return b.first.after(ctx) }
 	r.Users.Planned = int64(len(arrivals))
 	if len(b.plan.Groups) > 0 {
 		r.Users.Planned = b.plan.Planned()
@@ -187,12 +187,15 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 }
 
 // Close runs the plan's flow after the run, unless the last block's context has
-// ended, and ends the connections that the blocks shared.
-func (b *Blocks) Close() {
+// ended, and ends the connections that the blocks shared. What fails in the flow
+// is a warning. A second Close does nothing.
+func (b *Blocks) Close() (warning string) {
 	if b.after != nil {
-		b.after()
+		warning = b.after()
+		b.after = nil
 	}
 	if b.first != nil {
 		b.first.dialer.closeIdle()
 	}
+	return warning
 }

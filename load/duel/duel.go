@@ -99,7 +99,16 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 			break
 		}
 	}
-	return d.comparison(turns, started, ctx.Err() != nil, rng), nil
+	early := ctx.Err() != nil
+	var failed []string
+	for i, t := range turns {
+		if warning := t.Close(); warning != "" {
+			failed = append(failed, "target "+"AB"[i:i+1]+": "+warning)
+		}
+	}
+	c := d.comparison(turns, started, early, rng)
+	c.Warnings = append(c.Warnings, failed...)
+	return c, nil
 }
 
 // measures settles how long everything takes.

@@ -268,6 +268,34 @@ func TestDuelsThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestADuelTellsOfAFailureAfterIt(t *testing.T) {
+	var asked [2]atomic.Int64
+	serve := func(i, status int) *httptest.Server {
+		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/bye" {
+				asked[i].Add(1)
+				w.WriteHeader(status)
+			}
+		}))
+	}
+	a, b := serve(0, http.StatusOK), serve(1, http.StatusInternalServerError)
+	defer a.Close()
+	defer b.Close()
+	c, err := Duel{
+		Plan: parsed(t, duelPlan+"\nafter: {flow: [{get: {url: /bye}}]}"), A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
+		Length: 100 * time.Millisecond, Block: 50 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
+	}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(c.Warnings, "\n"); !strings.Contains(text, "target B: the flow after the run failed: server_error") || strings.Contains(text, "target A: the flow") {
+		t.Errorf("warnings: %q", c.Warnings)
+	}
+	if asked[0].Load() != 1 || asked[1].Load() != 1 {
+		t.Errorf("A's flow after the run was sent %d times, B's %d", asked[0].Load(), asked[1].Load())
+	}
+}
+
 // Rows that are dealt only once end sooner for the quicker target.
 func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 	var asked atomic.Int64
