@@ -80,6 +80,7 @@ type double struct {
 	calls  int
 	blind  bool
 	full   error
+	holds  int // how many records there is room for, a byte each; 0: plenty
 }
 
 func newDouble(s *shelf, seed uint64, f faults) *double {
@@ -237,7 +238,12 @@ func (d *double) Room() stream.Room {
 	if d.closed {
 		return stream.Room{Err: whittle.Errorf(whittle.Unavailable, "closed")}
 	}
-	return stream.Room{Free: 1 << 30, Err: d.full}
+	if d.holds == 0 {
+		return stream.Room{Free: 1 << 30, Err: d.full}
+	}
+	d.shelf.mu.Lock()
+	defer d.shelf.mu.Unlock()
+	return stream.Room{Free: int64(d.holds - len(d.parts[0]) + d.first[0]), Err: d.full}
 }
 
 func (d *double) Close(context.Context) error {

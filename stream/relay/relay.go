@@ -36,7 +36,8 @@ type Relay struct {
 	// read is what the reader has seen, to estimate what it has not.
 	read struct{ records, bytes atomic.Uint64 }
 	past past
-	// trimmed is what the log was last trimmed to. It is the saver's.
+	// trimmed is what the log was last trimmed to, or where it began. It is the
+	// saver's.
 	trimmed uint64
 
 	mu     sync.Mutex // guards the following
@@ -114,6 +115,7 @@ func (r *Relay) begin(sink stream.Stream) error {
 			WithHint("this is another log, or it has lost its end; give it a position folder of its own")
 	}
 	r.partition = parts[0].Name
+	r.trimmed = first
 	r.end.Store(end)
 	r.drain = newDrain(sink, r.o.Dead, r.o.Pace, at, r.store, r.o.Log)
 	r.drain.looker.noHeaders = r.o.NoHeaders

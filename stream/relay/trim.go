@@ -18,9 +18,13 @@ type pastMark struct {
 	low uint64
 }
 
-// pastMarks is into how many parts that which is kept is divided, at least,
-// however little time of it the log has room for.
+// pastMarks is into how many parts the time is divided, at least, that drained
+// records are kept for.
 const pastMarks = 64
+
+// hurries is in how many steps all that is drained leaves a log that stays short
+// of room.
+const hurries = 64
 
 // note adds a mark where the last one is old enough, and gives the newest number
 // that was drained before the time of keep.
@@ -49,22 +53,9 @@ func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
 	return before
 }
 
-// hurry forgets the oldest mark and gives the number that was drained by then.
-// It is false where there is none.
-func (p *past) hurry() (low uint64, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.marks) == 0 {
-		return 0, false
-	}
-	low = p.marks[0].low
-	p.marks = append(p.marks[:0], p.marks[1:]...)
-	return low, true
-}
-
 // letGo is called after each save: what is drained, saved and old enough may
 // leave the log. Where the log is short of room age does not count, and as much
-// of the oldest leaves as there is need.
+// of the oldest leaves as there is need, to a step.
 func (r *Relay) letGo(ctx context.Context, p place) {
 	if err := r.hold(p.Next); err != nil {
 		r.drain.trouble.begin(atTrim, err, time.Now())
@@ -74,12 +65,11 @@ func (r *Relay) letGo(ctx context.Context, p place) {
 		return
 	}
 	ok := r.trim(ctx, r.past.note(time.Now(), p.Next, r.o.Keep))
+	// In equal steps by number: when they came is not known of those that an
+	// earlier run drained, and many may have come at once.
+	step := (p.Next-min(r.trimmed, p.Next))/hurries + 1
 	for ok && r.trimmed < p.Next && r.isShort() {
-		before, more := r.past.hurry()
-		if !more {
-			before = p.Next
-		}
-		ok = r.trim(ctx, before)
+		ok = r.trim(ctx, min(r.trimmed+step, p.Next))
 	}
 }
 
