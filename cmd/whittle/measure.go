@@ -15,6 +15,7 @@ import (
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
+	"whittle/profile/guard"
 	"whittle/profile/report"
 )
 
@@ -220,15 +221,24 @@ func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []
 		return err
 	}
 	for _, s := range subjects {
-		if len(s.got.taken) == 0 {
-			return whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
-				WithHint("a load that lasts for a second or more")
+		if err := s.loaded(ran); err != nil {
+			return err
 		}
-		s.got.load = ran
-		for _, t := range s.got.taken {
-			from := t.Began.Sub(ran.Started)
-			t.CountRequests(requestsBetween(ran, from, from+t.Duration))
-		}
+	}
+	return nil
+}
+
+// loaded gives the process's profiles their requests of the load that ran
+// meanwhile.
+func (s *subject) loaded(ran *loaded.Report) error {
+	if len(s.got.taken) == 0 {
+		return guard.OfNoUse(whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
+			WithHint("a load that lasts for a second or more"))
+	}
+	s.got.load = ran
+	for _, t := range s.got.taken {
+		from := t.Began.Sub(ran.Started)
+		t.CountRequests(requestsBetween(ran, from, from+t.Duration))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"whittle"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -212,6 +214,22 @@ func TestWhatTheGuardTakesFromALoad(t *testing.T) {
 	m.load.Void = "the generator was late"
 	if _, err := guard.NewRun(p, m.beside()); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {
 		t.Errorf("a void load: %v", err)
+	}
+}
+
+func TestTheGuardTakesAgainWhatHasNoProfile(t *testing.T) {
+	s, calls := &subject{target: "7", got: &measured{}}, 0
+	runs, err := guard.Take(1, func(int) (guard.Run, error) {
+		if calls++; calls == 1 {
+			return guard.Run{}, fmt.Errorf("measure: %w", s.loaded(&loaded.Report{}))
+		}
+		return guard.Run{Requests: 5}, nil
+	})
+	if err != nil || calls != 2 || len(runs) != 1 || runs[0].Requests != 5 {
+		t.Errorf("after %d calls %+v, %v", calls, runs, err)
+	}
+	if said, ok := errors.AsType[*whittle.Error](s.loaded(&loaded.Report{})); !ok || said.Code != whittle.FailedPrecondition || said.Hint == "" {
+		t.Errorf("it says %+v", said)
 	}
 }
 

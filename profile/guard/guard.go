@@ -51,8 +51,11 @@ type useless struct{ error }
 
 func (u useless) Unwrap() error { return u.error }
 
+// OfNoUse says of the error of a run that Take may take the run again.
+func OfNoUse(err error) error { return useless{err} }
+
 func ofNoUse(text, hint string) error {
-	return useless{whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint)}
+	return OfNoUse(whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint))
 }
 
 // Beside is what is known of a run besides its profile.
