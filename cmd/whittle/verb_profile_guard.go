@@ -30,7 +30,7 @@ type guardVerb struct {
 func (guardVerb) Help() string {
 	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. Where the interval holds the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
 
-A service that fails cheaply costs little a request. So exit status 1 also means that the answers are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time, without answers, whose load was void, or was over before a profile began is taken again, three times at most.
+A service that fails cheaply costs little a request. So exit status 1 also means that the answers are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time or answers, or whose load was void or over before a profile began, is taken again, three times at most.
 
 Examples:
   whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --update
