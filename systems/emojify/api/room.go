@@ -25,7 +25,8 @@ func (r *room) release() { r.of.Release(r.taken) }
 
 // read takes in a picture of up to most bytes, with room for it as it comes.
 // Where there is none left the upload is refused: one that waited, with what it
-// has, for others that do the same would wait for ever.
+// has, for others that do the same would wait for ever. Where more send than fit,
+// more may be refused than need be: those who ask at once fail at once.
 func (r *room) read(from io.Reader, most int64) ([]byte, error) {
 	var picture []byte
 	for {

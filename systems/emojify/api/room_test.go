@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -64,31 +63,44 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestACrowdGetsAllTheRoom there is: where more send than fit, as many as fit
-// come to their end, and none waits for the others.
-func TestACrowdGetsAllTheRoom(t *testing.T) {
+// TestACrowdStaysWithinTheRoom there is: where more send than fit, those who
+// find none are refused, though they may be more than need be, and none waits
+// for the others. Once they are gone, as many as fit come to their end.
+func TestACrowdStaysWithinTheRoom(t *testing.T) {
 	const most, fit = 1 << 20, 8
 	of := semaphore.NewWeighted(fit * most)
-	var there, refused atomic.Int64
-	var g sync.WaitGroup
-	for range 3 * fit {
-		g.Go(func() {
-			r := &room{of: of}
-			_, err := r.read(iotest.HalfReader(bytes.NewReader(make([]byte, most))), most)
-			switch {
-			case err == nil:
-				there.Add(1)
-				return // it keeps its room, as a picture that waits for a worker does
-			case whittle.CodeOf(err) == whittle.Unavailable:
-				refused.Add(1)
-			default:
-				t.Error(errors.Unwrap(err), err)
-			}
-			r.release()
-		})
+	crowd := func(senders int) (there, refused int64) {
+		var came, away atomic.Int64
+		var g sync.WaitGroup
+		for range senders {
+			g.Go(func() {
+				r := &room{of: of}
+				_, err := r.read(iotest.HalfReader(bytes.NewReader(make([]byte, most))), most)
+				switch {
+				case err == nil:
+					came.Add(1)
+					return // it keeps its room, as a picture that waits for a worker does
+				case whittle.CodeOf(err) == whittle.Unavailable:
+					away.Add(1)
+				default:
+					t.Error(err)
+				}
+				r.release()
+			})
+		}
+		g.Wait()
+		return came.Load(), away.Load()
 	}
-	g.Wait()
-	if there.Load() != fit || refused.Load() != 2*fit {
-		t.Errorf("%d came to their end and %d were refused, want %d and %d", there.Load(), refused.Load(), fit, 2*fit)
+	there, refused := crowd(3 * fit)
+	if there > fit || there+refused != 3*fit {
+		t.Errorf("%d came to their end and %d were refused, of %d; %d fit", there, refused, 3*fit, fit)
+	}
+	of.Release(there * most)
+	if there, refused = crowd(fit); there != fit || refused != 0 {
+		t.Errorf("%d came to their end and %d were refused, and all would fit", there, refused)
+	}
+	of.Release(there * most)
+	if !of.TryAcquire(fit * most) {
+		t.Error("room was not given back")
 	}
 }
