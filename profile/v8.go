@@ -25,7 +25,9 @@ type cpuNode struct {
 	// PositionTicks are the lines of the node's samples, with the number of each.
 	PositionTicks []lineTicks `json:"positionTicks"`
 
-	parent int // index; -1 at the root
+	parent  int   // index; -1 at the root
+	sampled int64 // how many samples it has
+	started bool  // nextLine has been asked
 }
 
 type lineTicks struct {
@@ -68,6 +70,11 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 	p := newNodeProfile(CPU, began)
 	p.Duration = time.Duration(in.EndTime-in.StartTime) * time.Microsecond
 	functions := p.interner()
+	for _, id := range in.Samples {
+		if n, ok := at[id]; ok {
+			in.Nodes[n].sampled++
+		}
+	}
 	now, frames := in.StartTime, 0
 	for i, id := range in.Samples {
 		n, ok := at[id]
@@ -140,15 +147,15 @@ func linkNodes(nodes []cpuNode) (map[int64]int, error) {
 // maxSpread bounds the lines of a node, those with the most samples.
 const maxSpread = 256
 
-// nextLine gives the line of the node's next sample, 0 where there is none. V8
-// tells how many samples each line had, not which, so each line's are spread
-// evenly over the node's: a part of the time has the lines in the proportion of
-// the whole. Each sample goes to the line to which most is due (smooth weighted
+// nextLine gives the line of the node's next sample, 0 where it is not known. V8
+// tells how many samples each line had, not which, so each line's, and those of
+// none, are spread evenly over the node's: a part of the time has the lines in the
+// proportion of the whole. Each sample goes to the line to which most is due (smooth weighted
 // round robin).
 func (n *cpuNode) nextLine() int32 {
-	if len(n.PositionTicks) > maxSpread {
-		slices.SortStableFunc(n.PositionTicks, func(a, b lineTicks) int { return cmp.Compare(b.Ticks, a.Ticks) })
-		n.PositionTicks = n.PositionTicks[:maxSpread]
+	if !n.started {
+		n.started = true
+		n.completeLines()
 	}
 	var next *lineTicks
 	total := int64(0)
@@ -166,6 +173,21 @@ func (n *cpuNode) nextLine() int32 {
 	next.due -= total
 	next.given++
 	return next.Line
+}
+
+// completeLines bounds the lines, and adds what none of them had.
+func (n *cpuNode) completeLines() {
+	if len(n.PositionTicks) > maxSpread {
+		slices.SortStableFunc(n.PositionTicks, func(a, b lineTicks) int { return cmp.Compare(b.Ticks, a.Ticks) })
+		n.PositionTicks = n.PositionTicks[:maxSpread]
+	}
+	left := n.sampled
+	for i := range n.PositionTicks {
+		left -= min(max(n.PositionTicks[i].Ticks, 0), maxSamples)
+	}
+	if left > 0 {
+		n.PositionTicks = append(n.PositionTicks, lineTicks{Ticks: left})
+	}
 }
 
 // heapNode is a stack with the bytes that were allocated there and still live.
