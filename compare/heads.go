@@ -159,7 +159,6 @@ func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding
 	at := t.decidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
-		what := what
 		f := whittle.Finding{
 			Kind: kind, Path: c.Path, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N,
 			Expected: c.Expected, Samples: c.Samples,
@@ -168,10 +167,11 @@ func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding
 			f.Decided, f.DecidedAt = at > 0, at
 			f.EValue = min(t.Same.eValue(), t.Share.eValue())
 		}
-		if c.Path != "" {
-			f.Kind, what = whittle.FoundField, what+" "+c.Path
-		}
 		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
+		if c.Path != "" {
+			f.Kind = whittle.FoundField
+			f.Summary = fmt.Sprintf("%s %s is %s instead of %s in %d of %d", what, c.Path, c.To, c.From, c.Count, t.N)
+		}
 		list = append(list, f)
 	}
 	return list

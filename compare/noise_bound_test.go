@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 )
@@ -99,6 +100,51 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 		t.Logf("%d of %d runs at %v", wrong, runs, tc.alpha)
 		if wrong < tc.least || wrong > tc.most {
 			t.Errorf("%d of %d runs were called inside at %v", wrong, runs, tc.alpha)
+		}
+	}
+}
+
+// TestHowManyRepeatsNoiseTakes measures after how many repeats an equal candidate
+// is known to change a noisy place no more than noise explains: the table of
+// docs/compare.md, by MATCH_TABLE=1 go test ./compare -run HowManyRepeats -v.
+func TestHowManyRepeatsNoiseTakes(t *testing.T) {
+	t.Parallel()
+	const every = 20
+	runs := 5
+	if os.Getenv("MATCH_TABLE") != "" {
+		runs = 30
+	}
+	for _, c := range []struct {
+		share float64
+		most  int // of the median
+	}{{0.001, 60}, {0.01, 900}, {0.02, 2000}, {0.05, 2400}, {0.1, 1500}, {0.2, 700}, {0.5, 300}, {1, 60}} {
+		r := rand.New(rand.NewPCG(21, uint64(1000*c.share)))
+		var took []int
+		for range runs {
+			m := matchOf(t, testMatch)
+			m.observe(repeated(exchange(fields(), fields()), fields("stock"))) // noise from the first exchange on
+			for inside := false; !inside && m.repeats < 2*c.most; {
+				x, again := exchange(fields(), fields()), fields()
+				if r.Float64() < c.share {
+					x.Candidate.Body = []byte(fields("stock"))
+				}
+				if m.n%every == 0 {
+					if r.Float64() < c.share {
+						again = fields("stock")
+					}
+					repeated(x, again)
+				}
+				if m.observe(x); x.Repeat != nil {
+					b, _, _ := m.noiseBound(0.01)
+					inside = b.Inside
+				}
+			}
+			took = append(took, m.repeats)
+		}
+		median, p95 := quantileOf(took, 0.5), quantileOf(took, 0.95)
+		t.Logf("| %v %% | %d (%d) |", 100*c.share, median, p95)
+		if median > c.most {
+			t.Errorf("a place that changes in %v of answers takes %d repeats", c.share, median)
 		}
 	}
 }

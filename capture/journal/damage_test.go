@@ -174,7 +174,7 @@ func TestABodyIsNotTakenForABlock(t *testing.T) {
 	whole, _ := os.ReadFile(path)
 	at := bytes.Index(whole[labelLen+4:], []byte(capture.Magic))
 	if at < 0 {
-		t.Skip("the body was compressed after all")
+		t.Fatal("the body was compressed after all, so nothing here is tried")
 	}
 	whole[labelLen+5] ^= 1
 	spoil(t, path, whole)

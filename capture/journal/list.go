@@ -67,12 +67,12 @@ func list(ctx context.Context, path string, deep bool, p Progress) (*Listing, er
 		return nil, coded(err, "list log")
 	}
 	l := lister{deep: deep, progress: p, rows: make(map[rowKey]*capture.Row)}
-	for _, s := range q.todo {
+	for _, s := range q.ahead {
 		if info, err := os.Stat(s.path); err == nil {
 			l.total += info.Size()
 		}
 	}
-	for _, s := range q.todo {
+	for _, s := range q.ahead {
 		if err := l.segment(ctx, s.path); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

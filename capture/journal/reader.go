@@ -184,7 +184,7 @@ func (r *Reader) Close() error {
 // queue is the segments to come.
 type queue struct {
 	dir  string // empty for a single file
-	todo []named
+	ahead []named
 	last uint64 // the number of the last one taken
 }
 
@@ -194,7 +194,7 @@ func enqueue(path string) (queue, error) {
 		return queue{}, coded(err, "open log").WithHint("name the folder that was recorded into, or one of its " + suffix + " files")
 	}
 	if !info.IsDir() {
-		return queue{todo: []named{{path: path}}}, nil
+		return queue{ahead: []named{{path: path}}}, nil
 	}
 	q := queue{dir: path}
 	more, err := q.more()
@@ -213,8 +213,8 @@ func enqueue(path string) (queue, error) {
 
 // more looks whether a segment is to come.
 func (q *queue) more() (bool, error) {
-	if len(q.todo) > 0 || q.dir == "" {
-		return len(q.todo) > 0, nil
+	if len(q.ahead) > 0 || q.dir == "" {
+		return len(q.ahead) > 0, nil
 	}
 	all, err := segments(q.dir)
 	if len(all) > 0 && all[len(all)-1].number < q.last {
@@ -222,11 +222,11 @@ func (q *queue) more() (bool, error) {
 	}
 	for i, s := range all {
 		if s.number > q.last {
-			q.todo = all[i:]
+			q.ahead = all[i:]
 			break
 		}
 	}
-	return len(q.todo) > 0, err
+	return len(q.ahead) > 0, err
 }
 
 // next gives the path of the next segment, or io.EOF.
@@ -237,7 +237,7 @@ func (q *queue) next() (string, error) {
 		}
 		return "", err
 	}
-	s := q.todo[0]
-	q.todo, q.last = q.todo[1:], s.number
+	s := q.ahead[0]
+	q.ahead, q.last = q.ahead[1:], s.number
 	return s.path, nil
 }
