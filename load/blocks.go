@@ -50,8 +50,8 @@ func NewBlocks(p *plan.Plan, o Options, length time.Duration) *Blocks {
 // at the arrivals, which count from the block's start; a closed plan's come all
 // at once and ask for the block's length. A user's random choices are those of
 // the same user in any block of the same number. Its rows and shared counters
-// are not: closed users take them as quickly as their target answers. each sees every request that ended, without its body, on
-// many goroutines at once.
+// are not: closed users take them as quickly as their target answers. each sees
+// every request that ended, without its body, on many goroutines at once.
 func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64, each func(Answer)) (*report.Report, error) {
 	b.arrivals, b.given, b.each = nil, 0, each
 	phase := plan.Phase{Duration: b.length}
