@@ -39,8 +39,9 @@ type Run struct {
 	// Functions is each one's own part of CPU, for those that have the most.
 	Functions map[string]float64 `json:"functions"`
 	// Own is what functions of the service's own asked for, in libraries and the
-	// runtime too.
-	Own map[string]float64 `json:"own_functions,omitempty"`
+	// runtime too; empty where no sample had one. Nil: not known, as in an older
+	// whittle's baseline.
+	Own map[string]float64 `json:"own_functions"`
 	// Answers is what came of the requests. Nil: not known, as in an older
 	// whittle's baseline.
 	Answers *Answers `json:"answers,omitempty"`
@@ -306,7 +307,7 @@ func Check(base, now *Baseline, limit float64) Verdict {
 	}
 	v.Within = blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Functions })
 	v.Blame = v.Within
-	if base.Runs[0].Own != nil { // an older whittle's has none
+	if slices.ContainsFunc(base.Runs, func(r Run) bool { return r.Own != nil }) {
 		if own := blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
 			v.Blame = own
 		}

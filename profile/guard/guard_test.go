@@ -77,6 +77,21 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 	if v := Check(base, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" || v.Within[0].Function != "prototext.Marshal" {
 		t.Errorf("own functions come first: %+v", v)
 	}
+	// Short runs of little load: no sample of the baseline's had an own function.
+	for i := range base.Runs {
+		base.Runs[i].Own = map[string]float64{}
+	}
+	var kept bytes.Buffer
+	if err := base.Write(&kept); err != nil {
+		t.Fatal(err)
+	}
+	quiet, err := Read(&kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := Check(quiet, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" {
+		t.Errorf("own functions come first where the baseline had none: %+v", v)
+	}
 	if v := Check(base, base, 0.10); v.Outcome != Held || v.Err() != nil {
 		t.Errorf("against itself: %+v", v)
 	}
