@@ -183,9 +183,9 @@ func (r *Reader) Close() error {
 
 // queue is the segments to come.
 type queue struct {
-	dir  string // empty for a single file
+	dir   string // empty for a single file
 	ahead []named
-	last uint64 // the number of the last one taken
+	last  uint64 // the number of the last one taken
 }
 
 func enqueue(path string) (queue, error) {
