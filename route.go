@@ -177,6 +177,9 @@ const (
 // are compared always.
 type Comparison struct {
 	Kind CompareKind
+	// Headers are the answer's that are compared, in canonical form, at most
+	// MaxHeaders; the content type always is.
+	Headers []string
 
 	// Ignore lists JSON paths that are not compared: "$.id",
 	// "$.items[*].at", "$..etag". For JSON, and beside the number of Statistical.
@@ -208,6 +211,18 @@ type Comparison struct {
 	MinCompared int
 	// Expect lists the differences that the team accepts on purpose.
 	Expect []Expectation
+}
+
+// MaxHeaders bounds Comparison.Headers.
+const MaxHeaders = 16
+
+// ClientHeaders are the headers of an answer by which a client acts and which an
+// endpoint sets, not its server: what Comparison.Headers is by default.
+func ClientHeaders() []string {
+	return []string{
+		"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
+		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
+	}
 }
 
 // Margin bounds the differences of law that do not matter.

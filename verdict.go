@@ -19,6 +19,7 @@ type FindingKind string
 const (
 	FoundStatus       FindingKind = "status"       // another status code
 	FoundContentType  FindingKind = "content_type" // another media type
+	FoundHeader       FindingKind = "header"       // another value of a header that is compared, or none
 	FoundBody         FindingKind = "body"         // other bytes (exact), or another text around the number (statistical)
 	FoundField        FindingKind = "field"        // another JSON field (json)
 	FoundMean         FindingKind = "mean"         // another average

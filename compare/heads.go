@@ -13,7 +13,7 @@ const (
 )
 
 // head counts the exchanges in which the two sides gave another status,
-// another content type, or no answer at all.
+// another content type, another header, or no answer at all.
 //
 // A difference is shown when both of two hypotheses are rejected: that the two
 // sides follow the same law (by bets on which side gives which of the two
@@ -76,7 +76,7 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	t.N++
 	differs := o.from != o.to
 	if differs {
-		t.keep(o)
+		t.keep(o, changesMost, maxSamples)
 	}
 	open := differs && o.reason == ""
 	if open {
@@ -125,18 +125,20 @@ func sign(v int32) int32 {
 
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
-func (t *head) keep(o *headPair) {
+// keep counts a change and keeps up to samples of it; of more than most changes
+// only the first are told apart.
+func (t *head) keep(o *headPair, most, samples int) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Expected == o.reason {
 			c.Count++
-			if len(c.Samples) < maxSamples {
+			if len(c.Samples) < samples {
 				c.Samples = append(c.Samples, o.show.sample(o.exchange))
 			}
 			return
 		}
 	}
-	if len(t.Changes) < changesMost {
+	if len(t.Changes) < most {
 		t.Changes = append(t.Changes, changeOf{o.path, o.from, o.to, 1, o.reason, []whittle.Sample{o.show.sample(o.exchange)}})
 	}
 }
@@ -153,8 +155,8 @@ func (t *head) decidedAt() int {
 	return at
 }
 
-// findings gives one finding per change of value, as one of a field where it has
-// a path. what names it in a sentence: "status".
+// findings gives one finding per change of value; one of a body that has a path
+// is one of a field. what names it in a sentence: "status".
 func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding {
 	at := t.decidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
@@ -169,7 +171,9 @@ func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding
 		}
 		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
 		if c.Path != "" {
-			f.Kind = whittle.FoundField
+			if kind == whittle.FoundBody {
+				f.Kind = whittle.FoundField
+			}
 			f.Summary = fmt.Sprintf("%s %s is %s instead of %s in %d of %d", what, c.Path, c.To, c.From, c.Count, t.N)
 		}
 		list = append(list, f)
@@ -177,12 +181,12 @@ func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding
 	return list
 }
 
-func (t *head) valid() bool {
+func (t *head) valid(most int) bool {
 	for _, c := range t.Changes {
 		if !upTo(c.Count, t.N) || len(c.Samples) > maxSamples {
 			return false
 		}
 	}
 	return t.Same.valid() && t.Self.valid() && t.Share.valid() && upTo(t.Count, t.N) &&
-		upTo(t.SelfCount, t.N) && len(t.Changes) <= changesMost
+		upTo(t.SelfCount, t.N) && len(t.Changes) <= most
 }

@@ -26,12 +26,13 @@ type Judge struct {
 
 	// compared counts the exchanges with both answers; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
-	// undeclared in status, content type or by giving no answer; of random
+	// undeclared in status, content type, headers or by giving no answer; of random
 	// answers also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
 	compared, asked, loose int
 
 	status, kind, failure head
+	headers               headers
 	novelty               novelty
 
 	verdict *whittle.Verdict // nil: something came since
@@ -49,7 +50,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	m.(redactable).showBy(show)
 	return &Judge{
 		c: c, alpha: headPart * alphaOf(c), method: m, show: show,
-		status: newHead(), kind: newHead(), failure: newHead(), novelty: newNovelty(),
+		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c), novelty: newNovelty(),
 	}, nil
 }
 
@@ -89,20 +90,23 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	}
 	j.compared++
 	differs, same := j.seeHead(&j.status, x, whittle.FoundStatus, shape, j.compared)
+	headers := false
 	if same {
 		differs, same = j.seeHead(&j.kind, x, whittle.FoundContentType, shape, j.compared)
+		headers = j.headers.see(x, j, shape)
 	}
 	if !same {
-		j.loose += int(oneIf(differs))
-		return Observation{Differs: differs}
+		j.loose += int(oneIf(differs || headers))
+		return Observation{Differs: differs || headers}
 	}
 	o := j.method.observe(x)
 	switch {
 	case o.Skip != "":
 		j.compared--
 		j.asked--
-	case o.Differs && j.c.Kind == whittle.Statistical:
+	case headers, o.Differs && j.c.Kind == whittle.Statistical:
 		j.loose++
+		o.Differs = true
 	}
 	return o
 }
@@ -132,7 +136,7 @@ func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, 
 		o.again, o.self = true, word(x.Repeat) != o.from
 	}
 	if o.from != o.to {
-		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
+		o.reason = reasonFor(j.c.Expect, kind, "", o.from, o.to)
 	}
 	return h.see(&o, j.limit(), j.alpha, n), o.from == o.to
 }
@@ -149,10 +153,10 @@ func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
 }
 
 // reasonFor gives the reason of the declaration that covers a change; empty:
-// none does.
-func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
+// none does. path is the header that changed; empty: none did.
+func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, path, from, to string) string {
 	for _, e := range list {
-		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
+		if e.Kind == kind && (e.Path == "" || path == "" || strings.EqualFold(e.Path, path)) && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
 			return reasonOf(e)
 		}
 	}

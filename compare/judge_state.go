@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	judgeVersion = 1
+	judgeVersion = 2
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 1 << 20
 )
@@ -24,6 +24,7 @@ type keptJudge struct {
 	Status   head                `json:"status"`
 	Type     head                `json:"type"`
 	Failure  head                `json:"failure"`
+	Headers  headers             `json:"headers"`
 	Novelty  []byte              `json:"novelty"`
 	Method   []byte              `json:"method"`
 }
@@ -36,7 +37,7 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	}
 	b, err := json.Marshal(&keptJudge{
 		Version: judgeVersion, Kind: j.c.Kind, Compared: j.compared, Asked: j.asked, Loose: j.loose,
-		Status: j.status, Type: j.kind, Failure: j.failure, Novelty: j.novelty.pack(), Method: m,
+		Status: j.status, Type: j.kind, Failure: j.failure, Headers: j.headers, Novelty: j.novelty.pack(), Method: m,
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -65,7 +66,8 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	var v novelty
 	if !upTo(k.Loose, k.Asked) || !upTo(k.Compared, k.Asked) ||
-		!k.Status.valid() || !k.Type.valid() || !k.Failure.valid() || !v.unpack(k.Novelty) {
+		!k.Status.valid(changesMost) || !k.Type.valid(changesMost) || !k.Failure.valid(changesMost) ||
+		!k.Headers.valid() || !v.unpack(k.Novelty) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
 	if err := j.method.UnmarshalBinary(k.Method); err != nil {
@@ -73,6 +75,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	j.compared, j.asked, j.loose = k.Compared, k.Asked, k.Loose
 	j.status, j.kind, j.failure, j.novelty = k.Status, k.Type, k.Failure, v
+	j.headers.head, j.headers.Noisy = k.Headers.head, k.Headers.Noisy
 	j.verdict = nil
 	j.showAgain()
 	return nil
@@ -81,10 +84,14 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // showAgain redacts what was restored: the state may be of a version that did
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
-	for _, h := range []*head{&j.status, &j.kind, &j.failure} {
+	for _, h := range []*head{&j.status, &j.kind, &j.failure, &j.headers.head} {
 		for i := range h.Changes {
 			j.show.again(h.Changes[i].Samples)
 		}
+	}
+	for i := range j.headers.Changes {
+		c := &j.headers.Changes[i]
+		c.From, c.To = j.show.header(c.Path, c.From), j.show.header(c.Path, c.To)
 	}
 	j.method.(redactable).showAgain()
 }

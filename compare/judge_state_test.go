@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -36,13 +37,21 @@ func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 
 // The state is bounded whatever comes: huge bodies, ever new shapes and sizes.
 func TestTheStateIsBounded(t *testing.T) {
-	j := newCountJudge(t, countRoute())
+	c := countRoute()
+	for i := range whittle.MaxHeaders {
+		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
+	}
+	j := newCountJudge(t, c)
 	long := strings.Repeat("\x00é", 3_000)
 	drive(j, 1, 6_000, flaws{true, true, true, false}, func(i int, x *whittle.Exchange) {
 		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
 		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
 		x.Monolith.Body = append(x.Monolith.Body, long...)
 		x.Candidate.Body = append(x.Candidate.Body, long...)
+		x.Candidate.Header = maps.Clone(x.Candidate.Header)
+		for k, name := range c.Headers {
+			x.Candidate.Header[name] = []string{fmt.Sprintf("%d%s", i*k, long)}
+		}
 		switch i % 11 {
 		case 1:
 			x.Candidate.Status = 400 + i%97
@@ -174,7 +183,7 @@ func TestGarbageIsNoState(t *testing.T) {
 	before := j.Verdict()
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
-		"version": []byte(strings.Replace(string(kept), `"version":1`, `"version":9`, 1)),
+		"version": []byte(strings.Replace(string(kept), `"version":2`, `"version":1`, 1)),
 		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
 		"counts":  []byte(strings.Replace(string(kept), `"compared":50`, `"compared":5000`, 1)),
 		"long":    make([]byte, stateMost),

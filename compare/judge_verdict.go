@@ -29,6 +29,7 @@ func (j *Judge) judge() whittle.Verdict {
 	v.Findings = append(v.Findings, j.failure.findings(whittle.FoundFailure, "the candidate gave")...)
 	v.Findings = append(v.Findings, j.status.findings(whittle.FoundStatus, "status")...)
 	v.Findings = append(v.Findings, j.kind.findings(whittle.FoundContentType, "content type")...)
+	v.Findings = append(v.Findings, j.headers.findings()...)
 	v.Findings = append(v.Findings, found...)
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
@@ -49,9 +50,9 @@ func (j *Judge) looseBound() whittle.Bound {
 		What: "share of answers", High: high, MarginHigh: j.limit(),
 		Estimate: float64(j.loose) / float64(max(1, j.asked)), Inside: high <= j.limit(),
 	}
-	what := "another status or content type, or no answer"
+	what := "another status, content type or header, or no answer"
 	if j.c.Kind == whittle.Statistical {
-		what = "another status, content type or text, a wrong value, or no answer"
+		what = "another status, content type, header or text, a wrong value, or no answer"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
 		commas(fmt.Sprint(j.loose)), commas(fmt.Sprint(j.asked)), what, inPercent(high))

@@ -24,6 +24,10 @@ func (j *Judge) Noise() []string {
 	return nil
 }
 
+// NoisyHeaders lists the compared headers that the monolith was seen to change by
+// itself. They count as a difference all the same.
+func (j *Judge) NoisyHeaders() []string { return slices.Clone(j.headers.Noisy) }
+
 // report implements method.
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	findings := m.findings()

@@ -72,7 +72,7 @@ func (k *keptStatistical) valid() bool {
 			return false
 		}
 	}
-	return k.N >= 0 && k.Wording.valid() && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
+	return k.N >= 0 && k.Wording.valid(changesMost) && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
 		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
 		k.MeanSums.valid() && k.SpreadSums.valid() && k.LawSums.valid()
 }

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"net/textproto"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -19,6 +22,7 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	}
 	m, _ := r.object(n, path, "")
 	read(m, "kind", "exact, json or statistical", &c.Kind, parseKind)
+	m.headers("headers", &c.Headers)
 	m.texts("ignore", "[$.id]", &c.Ignore, jsonPath)
 	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
 	m.fraction("tolerance", &c.Tolerance)
@@ -35,7 +39,7 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	m.percent("max_differ", &c.MaxDiffer)
 	m.count("min_compared", &c.MinCompared, 1, 1_000_000_000)
 	m.list("expect", "[{kind: status, reason: …}]", 1000, func(n *node, path string) {
-		if e, ok := r.expectation(n, path); ok {
+		if e, ok := r.expectation(n, path, c); ok {
 			c.Expect = append(c.Expect, e)
 		}
 	})
@@ -86,13 +90,58 @@ func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
 }
 
 var findingKinds = []string{
-	string(whittle.FoundStatus), string(whittle.FoundContentType), string(whittle.FoundBody),
+	string(whittle.FoundStatus), string(whittle.FoundContentType), string(whittle.FoundHeader), string(whittle.FoundBody),
 	string(whittle.FoundField), string(whittle.FoundMean), string(whittle.FoundSpread),
 	string(whittle.FoundDistribution), string(whittle.FoundRepeats), string(whittle.FoundWrongValue),
 	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
 }
 
-func (r *reader) expectation(n *node, path string) (whittle.Expectation, bool) {
+// headers reads names of headers in place of the default's.
+func (o *object) headers(key string, dst *[]string) {
+	if _, ok := o.get(key); !ok {
+		return
+	}
+	*dst = nil
+	o.list(key, "[Location, Set-Cookie]", whittle.MaxHeaders, func(n *node, path string) {
+		var name string
+		if readNode(o.r, n, path, "a header's name", &name, parseComparedHeader) && !slices.Contains(*dst, name) {
+			*dst = append(*dst, name)
+		}
+	})
+}
+
+// uncompared are headers of which a comparison would say nothing.
+var uncompared = map[string]string{
+	"Content-Type":      "it is compared always",
+	"Content-Encoding":  "bodies are compared without their coding",
+	"Content-Length":    "bodies are compared themselves",
+	"Transfer-Encoding": "it belongs to a connection", "Connection": "it belongs to a connection",
+	"Date": "it is another one in each answer",
+}
+
+// parseHeaderName gives a header's name in canonical form.
+func parseHeaderName(s string) (string, error) {
+	if !isToken(s) || len(s) > maxHeaderName {
+		return "", fmt.Errorf("%s is not a header's name; write one such as Location", quote(s))
+	}
+	return textproto.CanonicalMIMEHeaderKey(s), nil
+}
+
+// maxHeaderName bounds a header's name, in bytes.
+const maxHeaderName = 128
+
+func parseComparedHeader(s string) (string, error) {
+	name, err := parseHeaderName(s)
+	if err != nil {
+		return "", err
+	}
+	if why, no := uncompared[name]; no {
+		return "", fmt.Errorf("%s is not for this list: %s", name, why)
+	}
+	return name, nil
+}
+
+func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whittle.Expectation, bool) {
 	var e whittle.Expectation
 	o, ok := r.object(n, path, "{kind: status, reason: …}")
 	if !ok {
@@ -110,6 +159,16 @@ func (r *reader) expectation(n *node, path string) (whittle.Expectation, bool) {
 		r.fail(n.at, o.sub("reason"), "is missing; say in a sentence why this difference is accepted")
 	}
 	o.done()
+	if e.Kind == whittle.FoundHeader && e.Path != "" {
+		switch name, err := parseHeaderName(e.Path); {
+		case err != nil:
+			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
+		case !slices.Contains(c.Headers, name):
+			r.fail(r.where[o.sub("path")], o.sub("path"), "%s is not compared; the headers that are: %s", name, cmp.Or(strings.Join(c.Headers, ", "), "none"))
+		default:
+			e.Path = name
+		}
+	}
 	if e.Kind == whittle.FoundField && e.Path != "" {
 		if err := jsonPath(e.Path); err != nil {
 			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)

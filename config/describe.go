@@ -228,6 +228,9 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	default:
 		line(b, "compared", "exact: the same bytes")
 	}
+	if len(c.Headers) > 0 {
+		line(b, "", "headers: %s", comparedHeaders(c.Headers))
+	}
 	differ := ""
 	if c.Kind != whittle.Statistical {
 		differ = fmt.Sprintf(", fewer than %s of which may differ", percent(c.MaxDiffer))
@@ -236,6 +239,13 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	for _, e := range c.Expect {
 		line(b, "", "expected: %s", expected(e))
 	}
+}
+
+func comparedHeaders(list []string) string {
+	if slices.Equal(list, whittle.ClientHeaders()) {
+		return "those by which a client acts, such as Location, Set-Cookie and Cache-Control"
+	}
+	return strings.Join(list, ", ")
 }
 
 func jsonRules(c *whittle.Comparison) string {

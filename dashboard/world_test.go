@@ -40,7 +40,7 @@ func bounds(n int) []whittle.Bound {
 		},
 		{
 			What: "share of answers", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
-			Summary: "0 of 1,812 exchanges had another status or content type, a wrong value, or no answer: at most 0.26 % can",
+			Summary: "0 of 1,812 exchanges had another status, content type, header or text, a wrong value, or no answer: at most 0.26 % can",
 		},
 	}
 }

@@ -55,11 +55,14 @@ type caseRequest struct {
 type caseAnswer struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type,omitempty"`
+	// Header has those of caseRules.Headers that were sent.
+	Header whittle.Header `json:"header,omitempty"`
 	caseBody
 }
 
 type caseRules struct {
 	Kind      string   `json:"kind"`
+	Headers   []string `json:"headers,omitempty"`
 	Ignore    []string `json:"ignore,omitempty"`
 	Unordered []string `json:"unordered,omitempty"`
 	Tolerance float64  `json:"tolerance,omitempty"`
@@ -78,8 +81,9 @@ func bodyOf(b []byte) caseBody {
 	return caseBody{BodyBase64: base64.StdEncoding.EncodeToString(b)}
 }
 
-// see takes an exchange that was sent.
-func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool) {
+// see takes an exchange that was sent. told are the headers that are compared in
+// it.
+func (c *Cases) see(x *whittle.Exchange, to *subject, told []string, shape string, differs bool) {
 	most := casesPerShape
 	if c.cover {
 		most = 1
@@ -101,13 +105,14 @@ func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool
 	}
 	c.byShape[shape]++
 	c.bytes += size
+	rules := rulesOf(&to.spec.Compare, told, &a)
 	c.list = append(c.list, &testCase{
 		Shape: shape, route: to.spec.Name,
 		Request: caseRequest{
 			Method: q.Method, Target: q.Target, Host: q.Host, Header: c.header(q.Header), caseBody: bodyOf(q.Body),
 		},
-		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), caseBody: bodyOf(a.Body)},
-		Compare: rulesOf(&to.spec.Compare, &a),
+		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, rules.Headers), caseBody: bodyOf(a.Body)},
+		Compare: rules,
 	})
 }
 
@@ -129,8 +134,19 @@ func (c *Cases) header(h whittle.Header) whittle.Header {
 	return out
 }
 
-func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
-	r := caseRules{Kind: string(c.Kind), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
+// these are those headers of h that have one of the names.
+func these(h whittle.Header, names []string) whittle.Header {
+	out := whittle.Header{}
+	for _, name := range names {
+		if values := h[name]; len(values) > 0 {
+			out[name] = slices.Clone(values)
+		}
+	}
+	return out
+}
+
+func rulesOf(c *whittle.Comparison, headers []string, recorded *whittle.Answer) caseRules {
+	r := caseRules{Kind: string(c.Kind), Headers: slices.Clone(headers), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
 	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
 		r.Kind = "head" // a token is not what the service answers
 	}
@@ -143,14 +159,18 @@ func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
 			accept["status"] = true
 		case e.Kind == whittle.FoundContentType:
 			accept["content_type"] = true
+		case e.Kind == whittle.FoundHeader:
+			r.Headers = slices.DeleteFunc(r.Headers, func(name string) bool { return e.Path == "" || e.Path == name })
 		}
 	}
 	r.Accept = slices.Sorted(maps.Keys(accept))
 	return r
 }
 
-// learned adds what the monolith was seen to change by itself: "$.id (value)".
-func (r *caseRules) learned(noise []string) {
+// learned leaves out what the monolith was seen to change by itself: "$.id
+// (value)", and headers.
+func (r *caseRules) learned(noise, headers []string) {
+	r.Headers = slices.DeleteFunc(r.Headers, func(name string) bool { return slices.Contains(headers, name) })
 	if r.Kind != string(whittle.JSON) {
 		return
 	}

@@ -242,7 +242,7 @@ func (d *directory) learn(sub *subject, seen *routeSurvey) {
 // say by default, with the error rate split over the routes.
 func comparison(seen *routeSurvey, routes int) whittle.Comparison {
 	c := whittle.Comparison{
-		Kind: whittle.Exact, LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
+		Kind: whittle.Exact, Headers: whittle.ClientHeaders(), LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
 	}
 	if seen.json > 0 {
 		c.Kind = whittle.JSON

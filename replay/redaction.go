@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/capture/har"
@@ -109,6 +112,46 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 	head := make([]byte, har.ExportedLen)
 	n, _ := io.ReadFull(f, head) // a short one is none of ours
 	return nil, har.Exported(head[:n]), nil
+}
+
+// leaveOutUntold takes those headers out of an exchange's answers of which the log
+// does not tell what the monolith said: tokens without the key, and, in an
+// archive of a browser, cookies, which some leave out, and headers altogether. told
+// are the others of names.
+func (o *Options) leaveOutUntold(x *whittle.Exchange, names []string) (told []string) {
+	answers := []*whittle.Answer{&x.Monolith, &x.Candidate}
+	if x.Repeat != nil {
+		again := *x.Repeat
+		x.Repeat = &again
+		answers = append(answers, x.Repeat)
+	}
+	own := false // the answers' headers are copies
+	for _, name := range names {
+		if o.tells(name, x.Monolith.Header) && (x.Repeat == nil || o.tells(name, x.Repeat.Header)) {
+			told = append(told, name)
+			continue
+		}
+		for _, a := range answers {
+			if !own {
+				a.Header = maps.Clone(a.Header)
+			}
+			delete(a.Header, name)
+		}
+		own = true
+	}
+	return told
+}
+
+// tells reports whether a recorded header is known to be what was said.
+func (o *Options) tells(name string, recorded whittle.Header) bool {
+	values, ok := recorded[name]
+	switch {
+	case !o.HasTokens && !ok:
+		return name != "Set-Cookie" && len(recorded) > 0
+	case o.Redact == nil && name != "Set-Cookie": // of a cookie no value is compared
+		return !slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
+	}
+	return true
 }
 
 // hides reports whether a recorded answer has tokens in the place of secrets that

@@ -2,13 +2,16 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/capture"
 	"whittle/capture/har"
 	"whittle/capture/journal"
 	"whittle/capture/redact"
@@ -157,5 +160,78 @@ func TestNumbersOfAnArchive(t *testing.T) {
 	}
 	if r := like(t, browser, url, redact.Rules{}, nil); r.Differing != 50 {
 		t.Errorf("saved: %s, %v", r.Summary, r.Ledger.Skipped)
+	}
+}
+
+// TestHeadersOfALog: a header that is compared is held against the log's, unless
+// the log does not tell what it was.
+func TestHeadersOfALog(t *testing.T) {
+	key := redact.NewKey()
+	url := func(header http.Header) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			maps.Copy(w.Header(), header)
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = w.Write([]byte("ok"))
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	recorded := http.Header{"Location": {"/in?token=1234abcd"}, "Set-Cookie": {"sid=1; HttpOnly"}, "Cache-Control": {"no-store"}}
+	log := func(redacted bool) Log {
+		by, err := redact.New(redact.Rules{}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made{60, func(i int) *capture.Entry {
+			e := get(i, "/in", "ok")
+			e.Answer.Header = whittle.Header(recorded.Clone())
+			e.Answer.Header["Content-Type"] = []string{"text/plain"}
+			if redacted {
+				by.Answer(&e.Answer)
+			}
+			return e
+		}}
+	}
+	bare := made{60, func(i int) *capture.Entry {
+		e := get(i, "/in", "ok")
+		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}}
+		return e
+	}}
+	with := func(change http.Header) http.Header {
+		h := recorded.Clone()
+		maps.Copy(h, change)
+		return h
+	}
+	by, err := redact.New(redact.Rules{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name      string
+		log       Log
+		candidate http.Header
+		o         Options
+		found     string // empty: nothing
+	}{
+		{"the same, with the key", log(true), recorded, Options{Redact: by.Answer, HasTokens: true}, ""},
+		{"another token, with the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{Redact: by.Answer, HasTokens: true}, "Location"},
+		{"another token, without the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{HasTokens: true}, ""},
+		{"another cookie's value", log(true), with(http.Header{"Set-Cookie": {"sid=2; HttpOnly"}}), Options{HasTokens: true}, ""},
+		{"a cookie for scripts, without the key", log(true), with(http.Header{"Set-Cookie": {"sid=2"}}), Options{HasTokens: true}, "Set-Cookie"},
+		{"for any cache", log(true), with(http.Header{"Cache-Control": {"public"}}), Options{HasTokens: true}, "Cache-Control"},
+		{"an archive, the same", log(false), recorded, Options{}, ""},
+		{"an archive without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{}, ""},
+		{"an archive without a redirect", bare, http.Header{"Location": {"/"}}, Options{}, "Location"},
+		{"a log without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{HasTokens: true}, "Set-Cookie"},
+	} {
+		tc.o.Against = url(tc.candidate)
+		r := run(t, tc.log, tc.o)
+		found := ""
+		for _, f := range r.Routes[0].Verdict.Findings {
+			found += f.Path
+		}
+		if found != tc.found || r.Ledger.Compared != 60 || (r.Differing == 60) != (tc.found != "") {
+			t.Errorf("%s: found %q, %d of %d differ: %s", tc.name, found, r.Differing, r.Ledger.Compared, r.Summary)
+		}
 	}
 }

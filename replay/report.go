@@ -50,6 +50,8 @@ type Route struct {
 	Differing int64               `json:"differing"`
 	// Noise is what the monolith was seen to change by itself.
 	Noise []string `json:"noise,omitempty"`
+	// NoisyHeaders are those that it changes by itself; they count all the same.
+	NoisyHeaders []string `json:"noisy_headers,omitempty"`
 	// Recorded is how long the monolith took then, Now the candidate.
 	Recorded latency.Snapshot `json:"recorded"`
 	Now      latency.Snapshot `json:"now"`
@@ -118,7 +120,7 @@ func (b *book) report(log Log) *Report {
 			Recorded: p.recorded.Snapshot(), Now: p.service.Snapshot(),
 		}
 		if sub.judge != nil {
-			one.Verdict, one.Noise = sub.judge.Verdict(), sub.judge.Noise()
+			one.Verdict, one.Noise, one.NoisyHeaders = sub.judge.Verdict(), sub.judge.Noise(), sub.judge.NoisyHeaders()
 		}
 		r.Routes = append(r.Routes, one)
 		addLedger(&r.Ledger, &p.ledger)

@@ -35,9 +35,9 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 	fail := func(err error) (int, error) {
 		return 0, whittle.Errorf(whittle.Unavailable, "write tests: %w", err)
 	}
-	noise := map[string][]string{}
+	routes := map[string]*Route{}
 	for i := range r.Routes {
-		noise[r.Routes[i].Route] = r.Routes[i].Noise
+		routes[r.Routes[i].Route] = &r.Routes[i]
 	}
 	data := filepath.Join(dir, "testdata", "replay")
 	if err := os.MkdirAll(data, 0o755); err != nil {
@@ -53,7 +53,9 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 		}
 	}
 	for i, one := range c.list {
-		one.Compare.learned(noise[one.route])
+		if of := routes[one.route]; of != nil {
+			one.Compare.learned(of.Noise, of.NoisyHeaders)
+		}
 		b, err := json.MarshalIndent(one, "", "  ")
 		if err != nil {
 			return fail(err)

@@ -29,7 +29,7 @@ const scriptPatience = 30 * time.Second
 
 // TestGatewayScripts runs the verbs around a gateway as a shell would. In the
 // scripts $MONOLITH and $CANDIDATE are servers that count alike, $FLAWED is one
-// that does not, and $PUBLIC and $ADMIN are free addresses.
+// that does not, $CACHED one whose answers any cache may keep, and $PUBLIC and $ADMIN are free addresses.
 func TestGatewayScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/gateway",
@@ -43,13 +43,17 @@ func TestGatewayScripts(t *testing.T) {
 
 func setupGateway(e *testscript.Env) error {
 	for name, answer := range map[string]func(times int) int{
-		"MONOLITH": honest, "CANDIDATE": honest, "FLAWED": func(int) int { return 1 },
+		"MONOLITH": honest, "CANDIDATE": honest, "CACHED": honest, "FLAWED": func(int) int { return 1 },
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var q struct{ Times int }
 			if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Times < 0 || q.Times > 1e6 {
 				w.WriteHeader(http.StatusBadRequest)
 				return
+			}
+			w.Header().Set("Set-Cookie", fmt.Sprintf("visit=%d; HttpOnly", rand.Int64()))
+			if name != "CACHED" {
+				w.Header().Set("Cache-Control", "no-store")
 			}
 			_, _ = fmt.Fprintf(w, "Counted to %d \n", answer(q.Times))
 		}))

@@ -2,6 +2,8 @@ package infer
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 
 	"whittle/capture"
@@ -28,5 +30,31 @@ func TestShop(t *testing.T) {
 		for _, g := range m.Guesses {
 			t.Logf("   %s: %s, not %s: %s", g.Path, g.Chosen, g.Against, g.Evidence)
 		}
+	}
+}
+
+// TestHeadersOfAnswers are told, with which of them the gateway compares.
+func TestHeadersOfAnswers(t *testing.T) {
+	var log []*capture.Entry
+	for i := range 20 {
+		x := entry("GET", fmt.Sprintf("/users/%d", i), "", fmt.Sprintf(`{"id":%d}`, i))
+		x.Answer.Header["Etag"] = []string{"1"}
+		x.Answer.Header["X-Total-Count"] = []string{"7"}
+		if i%2 == 0 {
+			x.Answer.Header["Cache-Control"] = []string{"no-store"}
+		}
+		log = append(log, x)
+	}
+	got := map[string]string{}
+	for _, g := range learn(t, Options{}, log...).Methods[0].Guesses {
+		if strings.HasPrefix(g.Path, "response header ") {
+			got[g.Path] = g.Evidence
+		}
+	}
+	if want := map[string]string{
+		"response header Cache-Control": "10 of 20 answers have it; it is compared, so logic of your own has to set it",
+		"response header X-Total-Count": "20 of 20 answers have it",
+	}; !maps.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }

@@ -2,9 +2,9 @@
 // compare.expect, as docs/config.md has it.
 
 // changing are the kinds whose findings are about one change of value.
-const changing = ['status', 'content_type', 'field', 'body', 'failure'];
+const changing = ['status', 'content_type', 'header', 'field', 'body', 'failure'];
 // placed are the kinds of which the config can narrow a place.
-const placed = ['field', 'wrong_value'];
+const placed = ['field', 'header', 'wrong_value'];
 // anywhere is the path of findings at places too many to list.
 const anywhere = '$..*';
 

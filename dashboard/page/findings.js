@@ -40,7 +40,7 @@ export function Findings({ name, turn }) {
   </section>`;
 }
 
-const keyOf = f => [f.kind, f.path, f.expected ? 'expected' : '', f.cause && f.kind === 'wrong_value' ? f.cause : '', ['status', 'content_type', 'failure'].includes(f.kind) ? `${f.monolith}→${f.candidate}` : ''].join('\u0000');
+const keyOf = f => [f.kind, f.path, f.expected ? 'expected' : '', f.cause && f.kind === 'wrong_value' ? f.cause : '', ['status', 'content_type', 'header', 'failure'].includes(f.kind) ? `${f.monolith}→${f.candidate}` : ''].join('\u0000');
 
 function Filters({ filter, change }) {
   const wait = useRef(0);
