@@ -194,7 +194,11 @@ func TestDiskFails(t *testing.T) {
 	disk.mu.Unlock()
 	offer("/impossible")
 	offer("/b")
-	settled(func(c Counts) bool { return c.Recorded == 1 && c.Dropped == 1 })
+	settled(func(c Counts) bool {
+		disk.mu.Lock()
+		defer disk.mu.Unlock()
+		return c.Recorded == 1 && c.Dropped == 1 && disk.written == 1
+	})
 	offer("/stuck")
 	settled(func(c Counts) bool { return c.Recorded == 2 && c.Dropped == 1 })
 	if err := r.Close(); err != nil {
