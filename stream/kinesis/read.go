@@ -125,6 +125,8 @@ type reader struct {
 	children []string
 	pending  []fetched
 	misses   int // throttled reads in a row
+	answers  int64
+	atTip    bool // as of the last answer
 }
 
 // fetched is an entry, or why there is none.
@@ -186,6 +188,9 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	return n, nil
 }
 
+// Tip implements stream.Tip.
+func (r *reader) Tip() (answers int64, reached bool) { return r.answers, r.atTip }
+
 // Close lets go of what was fetched.
 func (r *reader) Close() error {
 	r.pending, r.iterator = nil, ""
@@ -229,6 +234,8 @@ func (r *reader) fetch(ctx context.Context) error {
 		return ofRequest("read shard "+r.shard, err)
 	}
 	r.misses = 0
+	r.answers++
+	r.atTip = len(out.Records) == 0 && aws.ToInt64(out.MillisBehindLatest) == 0
 	for _, rec := range out.Records {
 		r.take(rec)
 		r.last = aws.ToString(rec.SequenceNumber)

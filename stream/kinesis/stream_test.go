@@ -301,6 +301,36 @@ func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 	}
 }
 
+// TestAReadThatHangsIsNotTheEnd: only an answer which says so is.
+func TestAReadThatHangsIsNotTheEnd(t *testing.T) {
+	for behind, want := range map[int]error{0: stream.ErrQuiet, 5000: nil} {
+		var asked atomic.Int64
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if asked.Add(1) > 1 && behind > 0 {
+				<-r.Context().Done()
+				return
+			}
+			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+			_, _ = fmt.Fprintf(w, `{"Records":[],"NextShardIterator":"i","MillisBehindLatest":%d}`, behind)
+		}))
+		s := &Stream{o: Options{
+			Stream: "s", Endpoint: api.URL, Region: kinesistest.Region, AccessKeyID: "local", SecretAccessKey: "local",
+			CallTimeout: time.Minute,
+		}}
+		if err := s.connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := &reader{s: s, shard: "shardId-0", iterator: "i", pace: rate.NewLimiter(rate.Inf, 1)}
+		_, err := stream.NextBefore(t.Context(), r, make([]stream.Entry, 1), 300*time.Millisecond)
+		if want != nil && !errors.Is(err, want) || want == nil && (whittle.CodeOf(err) != whittle.Unavailable || errors.Is(err, stream.ErrQuiet)) {
+			t.Errorf("%d ms behind, then nothing: %v", behind, err)
+		}
+		s.transport.CloseIdleConnections()
+		api.Close()
+	}
+}
+
 func TestCorruptRecordIsNamedAndPassed(t *testing.T) {
 	name := newStream(t, 1)
 	s := open(t, Options{Stream: name})

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -416,8 +417,13 @@ func TestASinkThatKeepsLateMakesADouble(t *testing.T) {
 		late.arrive()
 		mustAppend(t, g, event("k", 2))
 		g.close(t)
-		if got := counts(t, g.sinks); got["k.0"] != 2 || got["k.1"] != 2 || got["k.2"] != 1 {
-			t.Errorf("at the sink: %v", got)
+		// Whether the first call had one record or both is the drain's affair.
+		want := map[string]int{"k.0": 1, "k.1": 1, "k.2": 1}
+		for _, r := range late.held {
+			want[r.ID]++
+		}
+		if got := counts(t, g.sinks); want["k.0"] != 2 || !maps.Equal(got, want) {
+			t.Errorf("at the sink: %v, want %v", got, want)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func (s span) read(ctx context.Context, each visit) error {
 		before := r.last
 		again, err := r.pass(ctx)
 		switch {
-		case !errors.Is(err, errQuiet):
+		case !errors.Is(err, stream.ErrQuiet):
 			return err
 		case s.end.Offset == "", again && r.last == before:
 			return nil
@@ -67,7 +67,7 @@ type reading struct {
 
 // pass reads on with a new reader, from the last record on that was visited,
 // and reports whether that came again. It ends with nil where the span is over
-// and with errQuiet where nothing comes any more.
+// and with stream.ErrQuiet where nothing comes any more.
 func (r *reading) pass(ctx context.Context) (again bool, err error) {
 	from := r.from
 	if r.last != "" {
@@ -81,7 +81,7 @@ func (r *reading) pass(ctx context.Context) (again bool, err error) {
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	entries := make([]stream.Entry, 256)
 	for {
-		n, err := r.next(ctx, reader, entries)
+		n, err := stream.NextBefore(ctx, reader, entries, r.quiet)
 		for i := range entries[:n] {
 			e := &entries[i]
 			again = again || e.Position.Offset == before
@@ -159,27 +159,12 @@ func (s span) gives(ctx context.Context, from stream.Position) (_ bool, err erro
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	var one [1]stream.Entry
-	n, err := s.next(ctx, reader, one[:])
+	n, err := stream.NextBefore(ctx, reader, one[:], s.quiet)
 	if _, corrupt := errors.AsType[*stream.CorruptError](err); n > 0 || corrupt {
 		return true, nil
 	}
-	if errors.Is(err, errQuiet) {
+	if errors.Is(err, stream.ErrQuiet) {
 		err = nil
 	}
 	return false, err
-}
-
-var errQuiet = errors.New("nothing to read")
-
-func (s span) next(ctx context.Context, r stream.Reader, into []stream.Entry) (int, error) {
-	wait, cancel := context.WithTimeout(ctx, s.quiet)
-	defer cancel()
-	n, err := r.Next(wait, into)
-	if err == nil {
-		return n, nil
-	}
-	if _, corrupt := errors.AsType[*stream.CorruptError](err); !corrupt && ctx.Err() == nil && wait.Err() != nil {
-		return n, errQuiet
-	}
-	return n, err
 }

@@ -73,10 +73,10 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 			}
 			continue
 		}
-		if errors.Is(err, stream.ErrEnded) { // a shard that was closed for good
+		if errors.Is(err, stream.ErrEnded) || errors.Is(err, stream.ErrQuiet) { // ErrEnded: a shard that was closed for good
 			return nil
 		}
-		if err != nil || n == 0 {
+		if err != nil {
 			return err
 		}
 		if err := visit(batch[:n]); err != nil {
@@ -88,18 +88,12 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 	}
 }
 
-// next reads on. With an open end, silence is the end: no entry and no error.
+// next reads on. With an open end, silence is the end.
 func next(ctx context.Context, r stream.Reader, into []stream.Entry, openEnd bool) (int, error) {
-	if !openEnd {
-		return r.Next(ctx, into)
+	if openEnd {
+		return stream.NextBefore(ctx, r, into, quiet)
 	}
-	waiting, cancel := context.WithTimeout(ctx, quiet)
-	defer cancel()
-	n, err := r.Next(waiting, into)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return 0, nil
-	}
-	return n, err
+	return r.Next(ctx, into)
 }
 
 // less compares decimal numbers of any length.

@@ -1,0 +1,107 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+)
+
+// scripted gives one step of its script for each answer; at its end it hangs.
+type scripted struct {
+	script  []step
+	answers int64
+	tip     bool
+}
+
+type step struct {
+	after   time.Duration
+	entries int
+	tip     bool
+	err     error
+}
+
+func (r *scripted) Next(ctx context.Context, into []Entry) (int, error) {
+	for len(r.script) > 0 {
+		s := &r.script[0]
+		timer := time.NewTimer(s.after)
+		defer timer.Stop()
+		began := time.Now()
+		select {
+		case <-ctx.Done():
+			s.after -= time.Since(began)
+			return 0, ctx.Err()
+		case <-timer.C:
+		}
+		one := *s
+		r.script = r.script[1:]
+		r.answers++
+		r.tip = one.tip
+		if one.err != nil || one.entries > 0 {
+			return min(one.entries, len(into)), one.err
+		}
+	}
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+func (r *scripted) Close() error { return nil }
+
+// telling tells the tip as well.
+type telling struct{ scripted }
+
+func (r *telling) Tip() (int64, bool) { return r.answers, r.tip }
+
+// TestWhatSilenceMeans: of a reader that can tell the tip silence is the end where
+// it told it, and never because nothing was answered.
+func TestWhatSilenceMeans(t *testing.T) {
+	const quiet = 10 * time.Second
+	corrupt := &CorruptError{Reason: "a flipped bit"}
+	for name, tc := range map[string]struct {
+		tells  bool
+		script []step
+		n      int
+		is     error        // errors.Is
+		code   whittle.Code // of another error
+		took   time.Duration
+	}{
+		"silence":                        {script: nil, is: ErrQuiet, took: quiet},
+		"a record in time":               {script: []step{{after: quiet - 1, entries: 2}}, n: 2, took: quiet - 1},
+		"a record too late":              {script: []step{{after: quiet + 1, entries: 2}}, is: ErrQuiet, took: quiet},
+		"what is corrupt":                {script: []step{{err: corrupt}}, is: corrupt},
+		"an error":                       {script: []step{{err: ErrEnded}}, is: ErrEnded},
+		"told, the tip":                  {tells: true, script: []step{{tip: true}}, is: ErrQuiet, took: quiet},
+		"told, a read that hangs":        {tells: true, script: nil, code: whittle.Unavailable, took: 3 * quiet},
+		"told, hangs behind the tip":     {tells: true, script: []step{{tip: true, entries: 1}}, n: 1},
+		"told, a slow record":            {tells: true, script: []step{{after: 2*quiet + 1, entries: 1}}, n: 1, took: 2*quiet + 1},
+		"told, behind, then a record":    {tells: true, script: []step{{}, {after: quiet + 1}, {after: quiet + 1, entries: 3}}, n: 3, took: 2*quiet + 2},
+		"told, behind, then the tip":     {tells: true, script: []step{{}, {after: quiet + 1, tip: true}}, is: ErrQuiet, took: 2 * quiet},
+		"told, behind, then a hung read": {tells: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * quiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r Reader = &scripted{script: tc.script}
+				if tc.tells {
+					r = &telling{scripted{script: tc.script}}
+				}
+				began := time.Now()
+				n, err := NextBefore(t.Context(), r, make([]Entry, 8), quiet)
+				took := time.Since(began)
+				switch {
+				case n != tc.n, took != tc.took:
+					t.Errorf("%d entries after %s, want %d after %s: %v", n, took, tc.n, tc.took, err)
+				case tc.code != 0 && (whittle.CodeOf(err) != tc.code || errors.Is(err, ErrQuiet)), tc.code == 0 && !errors.Is(err, tc.is):
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NextBefore(ended, &telling{}, make([]Entry, 8), time.Second); !errors.Is(err, context.Canceled) || errors.Is(err, ErrQuiet) {
+		t.Errorf("the caller's own end: %v", err)
+	}
+}
