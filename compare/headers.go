@@ -2,7 +2,6 @@ package compare
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"whittle"
@@ -10,59 +9,101 @@ import (
 
 // Bounds of what is told of headers.
 const (
-	headerChangesMost  = 3 * whittle.MaxHeaders
-	headerVariantsMost = 2 // changes of one header told apart; the rest is one more
-	headerShown        = 120
-	otherValues        = "other values"
-	noHeader           = "missing"
+	headerChangesMost = 24 // in each of the two heads
+	// headerVariants are the changes of one header told apart; the rest is one
+	// more.
+	headerVariants = 1
+	headerShown    = 120
+	otherValues    = "other values"
 )
 
 // headers holds those headers of the two answers against each other that are
-// compared. It is a head over all of them together, whose bets are on one header
-// of an exchange: the first that differs, of those that the monolith was not
-// seen to change by itself if there is one. The choice is of what came before and
-// of which headers differ, so it is the same when the answers change places.
+// compared: in one head where a side does not have a header, in the other where
+// both have it and it says something else. A head bets on one header of an
+// exchange: the first that differs, of those that the monolith was not seen to
+// change by itself if there is one. The choice is of what came before and of
+// which headers differ, so it is the same when the answers change places.
 //
 // Where the monolith was asked twice, what must be rejected besides is that the
 // candidate differs from its first answer in no more headers than its second
 // does. Both counts have one law where the two services have, so a bet on which
 // is the larger is fair, and a header that always varies hides no other.
+//
+// With learned noise nothing is shown of another text before repeats have shown
+// it, as with the fields of JSON: what is made for each answer (an id in a
+// Location) is another one each time. A header that is not there is shown after
+// a few repeats, or many exchanges without one.
 type headers struct {
-	head
-	// Noisy are the headers that the monolith changed by itself.
-	Noisy []string `json:"noisy"`
+	Presence head `json:"presence"`
+	Text     head `json:"text"`
+	// Noisy are the headers that the monolith changed by itself, in Repeats of
+	// N exchanges.
+	Noisy   []string `json:"noisy"`
+	Repeats int      `json:"repeats"`
+	N       int      `json:"n"`
 
 	names  []string
-	expect []whittle.Expectation
+	expect []headerExpectation
+	learns bool
+	show   *display
 }
 
-func newHeaders(c whittle.Comparison) headers {
-	return headers{head: newHead(), names: c.Headers[:min(len(c.Headers), whittle.MaxHeaders)], expect: c.Expect}
+// How long a header that is not there is only suspected with learned noise: so
+// many repeats, or so many exchanges.
+const (
+	headerRepeats  = 3
+	headerCompared = 500
+)
+
+func newHeaders(c whittle.Comparison, show *display) headers {
+	return headers{
+		Presence: newHead(), Text: newHead(), show: show,
+		names: c.Headers[:min(len(c.Headers), whittle.MaxHeaders)], expect: headerExpectations(c.Expect),
+		learns: c.LearnNoise && c.Kind != whittle.Statistical,
+	}
 }
 
-// see takes one exchange in which the status is the same, and reports whether a
-// header differs undeclared.
-func (h *headers) see(x *whittle.Exchange, j *Judge, shape uint64) bool {
+// headersLevel is at what errors and at which exchange the heads look.
+type headersLevel struct {
+	limit, alpha float64
+	n            int
+}
+
+// headerCount counts one head's headers of one exchange that differ undeclared: the
+// candidate's, the monolith's own, and which of the pairs to bet on; -1: none.
+type headerCount struct{ opens, own, bet int }
+
+// see takes one exchange in which the status is the same. loose says that a header
+// differs undeclared, differs that one does which the monolith is known not to
+// change by itself.
+func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose, differs bool) {
 	again := x.Repeat
 	if again != nil && (again.Failure != whittle.NoFailure || again.Status != x.Monolith.Status) {
 		again = nil
 	}
+	h.N++
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
-		h.quiet(j.limit(), j.alpha, j.compared)
-		return false
+		h.Presence.quiet(at.limit, at.alpha, at.n)
+		h.Text.quiet(at.limit, at.alpha, at.n)
+		return false, false
 	}
 	var list []headPair
 	var varied []string
-	opens, own, bet := 0, 0, -1
+	presence, text := headerCount{bet: -1}, headerCount{bet: -1}
+	of := func(p *headPair) *headerCount {
+		if p.absent {
+			return &presence
+		}
+		return &text
+	}
 	for _, name := range h.names {
-		from := headerWord(name, x.Monolith.Header)
-		if to := headerWord(name, x.Candidate.Header); from != to {
-			p := h.pair(name, from, to, j.show)
-			p.shape, p.exchange = shape, x
-			if p.reason == "" {
-				opens++
-				if bet < 0 || h.noisy(list[bet].path) && !h.noisy(name) {
-					bet = len(list)
+		if p, ok := h.pair(name, x, &x.Candidate); ok {
+			p.shape, p.exchange, p.show = shape, x, h.show
+			if t := of(&p); p.reason == "" {
+				t.opens++
+				differs = differs || !h.noisy(name)
+				if !p.oneWay && (t.bet < 0 || h.noisy(list[t.bet].path) && !h.noisy(name)) {
+					t.bet = len(list)
 				}
 			}
 			list = append(list, p)
@@ -70,32 +111,56 @@ func (h *headers) see(x *whittle.Exchange, j *Judge, shape uint64) bool {
 		if again == nil {
 			continue
 		}
-		if second := headerWord(name, again.Header); second != from {
+		if p, ok := h.pair(name, x, again); ok {
 			varied = append(varied, name)
-			if p := h.pair(name, from, second, j.show); p.reason == "" {
-				own++
+			if p.reason == "" {
+				of(&p).own++
 			}
 		}
 	}
-	h.N++
 	for i := range list {
-		h.tell(&list[i])
+		h.headOf(&list[i]).tell(&list[i])
 	}
-	if opens > 0 {
-		h.Count++
-		h.lean(&list[bet], j.alpha, j.compared)
-	}
-	h.Share.see(opens > 0, j.limit(), j.alpha, j.compared)
+	h.Presence.settle(presence, list, again != nil, at)
+	h.Text.settle(text, list, again != nil, at)
 	if again != nil {
-		h.SelfCount += int(oneIf(own > 0))
-		h.Self.bet(float64(sign(int32(opens-own))), j.alpha, j.compared)
+		h.Repeats++
 	}
 	for _, name := range varied {
 		if !h.noisy(name) {
 			h.Noisy = append(h.Noisy, name)
 		}
 	}
-	return opens > 0
+	return presence.opens+text.opens > 0, differs && !h.learning()
+}
+
+func (h *headers) headOf(p *headPair) *head {
+	if p.absent {
+		return &h.Presence
+	}
+	return &h.Text
+}
+
+// settle takes what one exchange showed of several headers together.
+func (t *head) settle(c headerCount, list []headPair, again bool, at headersLevel) {
+	t.N++
+	if c.opens > 0 {
+		t.Count++
+	}
+	if c.bet >= 0 {
+		t.lean(&list[c.bet], at.alpha, at.n)
+	}
+	t.Share.see(c.opens > 0, at.limit, at.alpha, at.n)
+	if again {
+		t.SelfCount += int(oneIf(c.own > 0))
+		t.Self.bet(float64(sign(int32(c.opens-c.own))), at.alpha, at.n)
+	}
+}
+
+// learning reports whether too little was asked twice to tell what the monolith
+// changes by itself.
+func (h *headers) learning() bool {
+	return h.learns && h.Repeats < headerRepeats && h.N < headerCompared
 }
 
 func (h *headers) noisy(name string) bool { return slices.Contains(h.Noisy, name) }
@@ -110,133 +175,135 @@ func (h *headers) same(a, b whittle.Header) bool {
 	return true
 }
 
-// pair is one header's change in words fit to be shown.
-func (h *headers) pair(name, from, to string, show *display) headPair {
-	p := headPair{path: name, from: show.header(name, from), to: show.header(name, to)}
+// pair is a header in which an answer differs from the monolith's, in words fit to
+// be shown.
+func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Answer) (headPair, bool) {
+	from, to := headerWords(name, x, other)
+	if from == to {
+		return headPair{}, false
+	}
+	p := headPair{path: name, absent: from == absent || to == absent, from: h.show.header(name, from), to: h.show.header(name, to)}
 	if p.from == p.to { // the difference is not to be shown, or too far behind
-		p.from, p.to = p.from+" (one)", p.to+" (another)"
+		p.from, p.to = p.from+oneSuffix, p.to+anotherSuffix
 		if from > to {
 			p.from, p.to = p.to, p.from
 		}
 	}
-	p.reason = reasonFor(h.expect, whittle.FoundHeader, name, p.from, p.to)
-	return p
+	p.reason = h.reason(name, p.from, p.to, from, to)
+	p.oneWay = h.reason(name, p.to, p.from, to, from) != ""
+	return p, true
 }
 
 // tell keeps a change, as one of other values where the header has many.
-func (h *headers) tell(p *headPair) {
+func (t *head) tell(p *headPair) {
 	told, known := 0, false
-	for i := range h.Changes {
-		c := &h.Changes[i]
+	for i := range t.Changes {
+		c := &t.Changes[i]
 		if c.Path == p.path && c.Expected == p.reason {
 			told++
 			known = known || c.From == p.from && c.To == p.to
 		}
 	}
 	one := *p
-	if !known && told >= headerVariantsMost {
-		one.from, one.to = otherValues, otherValues
+	if !known && told >= headerVariants {
+		one.from, one.to = other(p.from, p), other(p.to, p)
 	}
-	h.keep(&one, headerChangesMost, 1)
+	t.keep(&one, headerChangesMost, 1)
 }
 
-// findings are those of the head, each with what to do where it cannot be told
-// from the monolith's own changes.
+// other is the word for further values; a header that is not there has no other.
+func other(word string, p *headPair) string {
+	if p.absent && word == noHeader {
+		return word
+	}
+	return otherValues
+}
+
+// findings are those of the two heads, each with what to do where it cannot be
+// told from the monolith's own changes.
 func (h *headers) findings() []whittle.Finding {
-	list := h.head.findings(whittle.FoundHeader, "header")
+	sure := h.Text.decidedAt()
+	if h.learns && h.Text.Self.At == 0 {
+		sure = 0
+	}
+	there := h.Presence.decidedAt()
+	if h.learning() {
+		there = 0
+	}
+	return append(h.explained(h.Presence.findingsAt(whittle.FoundHeader, "header", there)),
+		h.explained(h.Text.findingsAt(whittle.FoundHeader, "header", sure))...)
+}
+
+func (h *headers) explained(list []whittle.Finding) []whittle.Finding {
+	other := slices.ContainsFunc(list, func(f whittle.Finding) bool { return f.Decided && !h.noisy(f.Path) })
 	for i := range list {
-		if f := &list[i]; f.Expected == "" && h.noisy(f.Path) {
+		switch f := &list[i]; {
+		case f.Expected != "":
+		case h.noisy(f.Path):
 			f.Cause = "the monolith changes it by itself: declare it in compare.expect, or leave it out of compare.headers"
+			if other { // by which the head is decided
+				f.Decided, f.DecidedAt = false, 0
+			}
+		case h.learns && h.Repeats == 0:
+			f.Cause = "no request was asked twice, so the monolith may change it by itself: if it does, declare it in compare.expect, or leave it out of compare.headers"
 		}
 	}
 	return list
 }
 
 func (h *headers) valid() bool {
-	return h.head.valid(headerChangesMost) && len(h.Noisy) <= whittle.MaxHeaders
+	return h.Presence.valid(headerChangesMost) && h.Text.valid(headerChangesMost) && len(h.Noisy) <= whittle.MaxHeaders &&
+		upTo(h.Repeats, h.N)
 }
 
-// headerWord is what a header says, without what no client reads a meaning into:
-// the order and case of directives, the value and age of a cookie.
-func headerWord(name string, h whittle.Header) string {
-	values := h[name]
-	if len(values) == 0 {
-		return noHeader
-	}
-	var out []string
-	switch name {
-	case "Set-Cookie":
-		for _, v := range values {
-			out = append(out, cookieWord(v))
-		}
-		slices.Sort(out)
-	case "Cache-Control", "Content-Language", "Vary", "Allow", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods":
-		for _, v := range values {
-			for part := range strings.SplitSeq(v, ",") {
-				if part = strings.ToLower(strings.TrimSpace(part)); part != "" {
-					out = append(out, part)
-				}
-			}
-		}
-		slices.Sort(out)
-	default:
-		for _, v := range values {
-			out = append(out, strings.TrimSpace(v))
-		}
-	}
-	if word := strings.Join(out, ", "); word != "" {
-		return word
-	}
-	return "empty"
+// restore takes over what was kept.
+func (h *headers) restore(kept *headers) {
+	h.Presence, h.Text, h.Noisy, h.Repeats, h.N = kept.Presence, kept.Text, kept.Noisy, kept.Repeats, kept.N
 }
 
-// cookieWord is a cookie's name, its attributes, and whether it is kept beyond the
-// session or removed.
-func cookieWord(v string) string {
-	first, rest, _ := strings.Cut(v, ";")
-	name, _, _ := strings.Cut(first, "=")
-	var attributes []string
-	lasts, age := "", ""
-	for part := range strings.SplitSeq(rest, ";") {
-		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		value = strings.TrimSpace(value)
-		switch key = strings.ToLower(strings.TrimSpace(key)); key {
-		case "":
-		case "max-age":
-			age = "kept"
-			if n, err := strconv.Atoi(value); err == nil && n <= 0 {
-				age = "removed"
-			}
-		case "expires":
-			lasts = "kept"
-			if strings.Contains(value, "1970") {
-				lasts = "removed"
-			}
-		case "path":
-			attributes = append(attributes, key+"="+value)
-		default:
-			if value != "" {
-				key += "=" + strings.ToLower(value)
-			}
-			attributes = append(attributes, key)
+// showAgain redacts what was restored.
+func (h *headers) showAgain() {
+	for _, t := range []*head{&h.Presence, &h.Text} {
+		for i := range t.Changes {
+			c := &t.Changes[i]
+			h.show.again(c.Samples)
+			c.From, c.To = h.show.headerAgain(c.Path, c.From), h.show.headerAgain(c.Path, c.To)
 		}
 	}
-	if age != "" { // it goes before Expires
-		lasts = age
-	}
-	if lasts != "" {
-		attributes = append(attributes, lasts)
-	}
-	slices.Sort(attributes)
-	return strings.Join(append([]string{strings.TrimSpace(name)}, attributes...), "; ")
 }
 
-// header is the word of a header fit to be shown. Of a cookie it has no value.
-func (d *display) header(name, word string) string {
-	if d != nil && d.redactor != nil && name != "Set-Cookie" && word != noHeader && word != otherValues {
-		a := whittle.Answer{Header: whittle.Header{name: {word}}}
-		d.redactor.Answer(&a)
-		word = a.Header.Get(name)
+// headerExpectation is a declared difference, with its values as they are compared
+// as well as they were written.
+type headerExpectation struct {
+	whittle.Expectation
+	from, to string
+}
+
+func headerExpectations(list []whittle.Expectation) (out []headerExpectation) {
+	word := func(name, value string) string {
+		if value == "" || name == "" {
+			return value
+		}
+		return headerWord(name, whittle.Header{name: {value}}, nil)
 	}
-	return snippet([]byte(word), headerShown)
+	for _, e := range list {
+		if e.Kind == whittle.FoundHeader {
+			out = append(out, headerExpectation{e, word(e.Path, e.From), word(e.Path, e.To)})
+		}
+	}
+	return out
+}
+
+// reason gives the reason of the declaration that covers a change, by what is
+// shown of it or by what it is; empty: none does.
+func (h *headers) reason(name, from, to, rawFrom, rawTo string) string {
+	fits := func(want, word, shown, raw string) bool {
+		return want == "" || strings.EqualFold(want, shown) || strings.EqualFold(word, raw)
+	}
+	for _, e := range h.expect {
+		if (e.Path == "" || strings.EqualFold(e.Path, name)) && fits(e.From, e.from, from, rawFrom) && fits(e.To, e.to, to, rawTo) {
+			return reasonOf(e.Expectation)
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 
 	"whittle"
 )
@@ -60,8 +61,12 @@ type headPair struct {
 	again, self bool
 	shape       uint64
 	reason      string // the declared reason of this change
-	exchange    *whittle.Exchange
-	show        *display
+	// oneWay says that the change from to to from is declared: then it is not bet
+	// on, since of two services that are the same only one direction would be.
+	oneWay   bool
+	absent   bool // one side does not have the header
+	exchange *whittle.Exchange
+	show     *display
 }
 
 // quiet settles one exchange in which nothing differed and nobody was asked
@@ -81,7 +86,9 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	open := differs && o.reason == ""
 	if open {
 		t.Count++
-		t.lean(o, alpha, n)
+		if !o.oneWay {
+			t.lean(o, alpha, n)
+		}
 	}
 	t.Share.see(open, limit, alpha, n)
 	if o.again {
@@ -126,7 +133,7 @@ func sign(v int32) int32 {
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
 // keep counts a change and keeps up to samples of it; of more than most changes
-// only the first are told apart.
+// the first are told apart, those that are declared giving way to others.
 func (t *head) keep(o *headPair, most, samples int) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
@@ -136,6 +143,14 @@ func (t *head) keep(o *headPair, most, samples int) {
 				c.Samples = append(c.Samples, o.show.sample(o.exchange))
 			}
 			return
+		}
+	}
+	if len(t.Changes) >= most && o.reason == "" {
+		for i := len(t.Changes) - 1; i >= 0; i-- {
+			if t.Changes[i].Expected != "" {
+				t.Changes = slices.Delete(t.Changes, i, i+1)
+				break
+			}
 		}
 	}
 	if len(t.Changes) < most {
@@ -158,7 +173,12 @@ func (t *head) decidedAt() int {
 // findings gives one finding per change of value; one of a body that has a path
 // is one of a field. what names it in a sentence: "status".
 func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding {
-	at := t.decidedAt()
+	return t.findingsAt(kind, what, t.decidedAt())
+}
+
+// findingsAt is findings with the exchange at which they were shown; 0: they are
+// not.
+func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
 		f := whittle.Finding{

@@ -50,7 +50,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	m.(redactable).showBy(show)
 	return &Judge{
 		c: c, alpha: headPart * alphaOf(c), method: m, show: show,
-		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c), novelty: newNovelty(),
+		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c, show), novelty: newNovelty(),
 	}, nil
 }
 
@@ -90,23 +90,23 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	}
 	j.compared++
 	differs, same := j.seeHead(&j.status, x, whittle.FoundStatus, shape, j.compared)
-	headers := false
+	loose, other := false, false
 	if same {
 		differs, same = j.seeHead(&j.kind, x, whittle.FoundContentType, shape, j.compared)
-		headers = j.headers.see(x, j, shape)
+		loose, other = j.headers.see(x, shape, headersLevel{j.limit(), j.alpha, j.compared})
 	}
 	if !same {
-		j.loose += int(oneIf(differs || headers))
-		return Observation{Differs: differs || headers}
+		j.loose += int(oneIf(differs || loose))
+		return Observation{Differs: differs || other}
 	}
 	o := j.method.observe(x)
 	switch {
 	case o.Skip != "":
 		j.compared--
 		j.asked--
-	case headers, o.Differs && j.c.Kind == whittle.Statistical:
+	case loose, o.Differs && j.c.Kind == whittle.Statistical:
 		j.loose++
-		o.Differs = true
+		o.Differs = o.Differs || other
 	}
 	return o
 }
@@ -136,7 +136,8 @@ func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, 
 		o.again, o.self = true, word(x.Repeat) != o.from
 	}
 	if o.from != o.to {
-		o.reason = reasonFor(j.c.Expect, kind, "", o.from, o.to)
+		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
+		o.oneWay = reasonFor(j.c.Expect, kind, o.to, o.from) != ""
 	}
 	return h.see(&o, j.limit(), j.alpha, n), o.from == o.to
 }
@@ -153,10 +154,10 @@ func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
 }
 
 // reasonFor gives the reason of the declaration that covers a change; empty:
-// none does. path is the header that changed; empty: none did.
-func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, path, from, to string) string {
+// none does.
+func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
 	for _, e := range list {
-		if e.Kind == kind && (e.Path == "" || path == "" || strings.EqualFold(e.Path, path)) && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
+		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
 			return reasonOf(e)
 		}
 	}

@@ -75,7 +75,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	j.compared, j.asked, j.loose = k.Compared, k.Asked, k.Loose
 	j.status, j.kind, j.failure, j.novelty = k.Status, k.Type, k.Failure, v
-	j.headers.head, j.headers.Noisy = k.Headers.head, k.Headers.Noisy
+	j.headers.restore(&k.Headers)
 	j.verdict = nil
 	j.showAgain()
 	return nil
@@ -84,15 +84,12 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // showAgain redacts what was restored: the state may be of a version that did
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
-	for _, h := range []*head{&j.status, &j.kind, &j.failure, &j.headers.head} {
+	for _, h := range []*head{&j.status, &j.kind, &j.failure} {
 		for i := range h.Changes {
 			j.show.again(h.Changes[i].Samples)
 		}
 	}
-	for i := range j.headers.Changes {
-		c := &j.headers.Changes[i]
-		c.From, c.To = j.show.header(c.Path, c.From), j.show.header(c.Path, c.To)
-	}
+	j.headers.showAgain()
 	j.method.(redactable).showAgain()
 }
 

@@ -167,6 +167,9 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 		o.path, o.from, o.to = d.path, d.from, d.to
 		if d.expect >= 0 {
 			o.reason = reasonOf(s.c.Expect[d.expect])
+		} else {
+			back := s.words.differ(&x.Candidate, &x.Monolith)
+			o.oneWay = back == nil || back.expect >= 0 || back.path != d.path
 		}
 	}
 	if again {

@@ -141,6 +141,22 @@ func parseComparedHeader(s string) (string, error) {
 	return name, nil
 }
 
+// notOfAnRPC are headers that an RPC's answer has of its own and the mapped one
+// never has.
+var notOfAnRPC = []string{"Etag", "Last-Modified", "Accept-Ranges"}
+
+// checkHeaders refuses headers that a candidate could never have.
+func (r *reader) checkHeaders(compare string, route *whittle.Route) {
+	if route.RPC == nil {
+		return
+	}
+	for _, name := range route.Compare.Headers {
+		if slices.Contains(notOfAnRPC, name) {
+			r.failField(compare+".headers", "%s is never in the answer of a candidate behind an RPC; leave it out", name)
+		}
+	}
+}
+
 func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whittle.Expectation, bool) {
 	var e whittle.Expectation
 	o, ok := r.object(n, path, "{kind: status, reason: …}")

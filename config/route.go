@@ -29,6 +29,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	o.flag("safe", &route.Safe)
 	r.rehearsal(o, &route)
 	r.compare(o, &route.Compare)
+	r.checkHeaders(o.sub("compare"), &route)
 	if route.Compare.Kind == whittle.Statistical {
 		// A repeat teaches what an answer changes by itself; where it is random
 		// by nature, the pairs themselves say that.

@@ -33,7 +33,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	for _, kind := range []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical} {
 		for name, pair := range bodies {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
-				c := whittle.Comparison{Kind: kind, Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
+				c := whittle.Comparison{Kind: kind, Headers: whittle.ClientHeaders(), Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
 				j, err := control.NewJudge(c)
 				if err != nil {
 					t.Fatal(err)
@@ -55,6 +55,13 @@ func TestNothingSecretIsShown(t *testing.T) {
 						},
 						Monolith:  whittle.Answer{Status: 200, Header: header(kind), Body: []byte(pair[0])},
 						Candidate: whittle.Answer{Status: status, Header: header(kind), Body: []byte(pair[1])},
+					}
+					if i%3 == 0 { // and through those of headers, with the same bodies
+						x.Candidate.Body = x.Monolith.Body
+						x.Monolith.Header["Location"] = []string{"/in?token=s3cr3t&to=bob@example.com"}
+						x.Monolith.Header["Set-Cookie"] = []string{"sid=hunter2; Path=/", "s3cr3t; HttpOnly", `u="a;token=s3cr3t"`, "v=1; Path=/u/bob@example.com"}
+						x.Candidate.Header["Location"] = []string{"/in?token=hunter2"}
+						x.Candidate.Header["Link"] = []string{"</u/eve@example.com>; rel=next"}
 					}
 					j.Observe(x)
 					former.Observe(x)

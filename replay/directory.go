@@ -205,6 +205,8 @@ func (d *directory) settle(o *Options, s *survey) error {
 		if c.Kind == whittle.JSON {
 			c.Ignore = append(slices.Clone(c.Ignore), o.Ignore...)
 			c.Unordered = append(slices.Clone(c.Unordered), o.Unordered...)
+		}
+		if c.Kind != whittle.Statistical {
 			d.learn(sub, seen)
 		}
 		var err error
@@ -231,7 +233,9 @@ func (d *directory) learn(sub *subject, seen *routeSurvey) {
 	case d.monolith == nil && seen.again >= learnFrom:
 		sub.learns = true
 	default:
-		c.LearnNoise = false
+		if c.LearnNoise = false; c.Kind != whittle.JSON {
+			return // there are only headers to learn of
+		}
 		sub.note = fmt.Sprintf("%s: no noise could be learned, since only %d of the log's requests had been in it before: "+
 			"a field that changes by itself shows as a difference (name it with --ignore, or ask the monolith as well with --monolith URL)",
 			sub.spec.Name, seen.again)

@@ -192,9 +192,14 @@ func TestHeadersOfALog(t *testing.T) {
 			return e
 		}}
 	}
-	bare := made{60, func(i int) *capture.Entry {
+	none := made{60, func(i int) *capture.Entry {
 		e := get(i, "/in", "ok")
 		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}}
+		return e
+	}}
+	bare := made{60, func(i int) *capture.Entry {
+		e := get(i, "/in", "ok")
+		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}, "Server": {"s"}}
 		return e
 	}}
 	with := func(change http.Header) http.Header {
@@ -221,6 +226,7 @@ func TestHeadersOfALog(t *testing.T) {
 		{"for any cache", log(true), with(http.Header{"Cache-Control": {"public"}}), Options{HasTokens: true}, "Cache-Control"},
 		{"an archive, the same", log(false), recorded, Options{}, ""},
 		{"an archive without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{}, ""},
+		{"an archive without headers", none, http.Header{"Location": {"/"}}, Options{}, ""},
 		{"an archive without a redirect", bare, http.Header{"Location": {"/"}}, Options{}, "Location"},
 		{"a log without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{HasTokens: true}, "Set-Cookie"},
 	} {
@@ -230,7 +236,7 @@ func TestHeadersOfALog(t *testing.T) {
 		for _, f := range r.Routes[0].Verdict.Findings {
 			found += f.Path
 		}
-		if found != tc.found || r.Ledger.Compared != 60 || (r.Differing == 60) != (tc.found != "") {
+		if found != tc.found || r.Ledger.Compared != 60 || (r.Differing >= 50) != (tc.found != "") {
 			t.Errorf("%s: found %q, %d of %d differ: %s", tc.name, found, r.Differing, r.Ledger.Compared, r.Summary)
 		}
 	}

@@ -11,6 +11,9 @@ const anywhere = '$..*';
 // hidden is what stands for a secret: the config cannot be held against it.
 const hidden = /redacted-[0-9a-f]{12}/;
 
+// many stands for values too many to list.
+const many = 'other values';
+
 // narrowing says by what an entry for a finding can be narrowed.
 export const narrowing = finding => ({
   path: placed.includes(finding.kind) && finding.path && finding.path !== anywhere ? finding.path : '',
@@ -18,7 +21,7 @@ export const narrowing = finding => ({
   to: value(finding.kind, finding.candidate),
 });
 
-const value = (kind, shown) => (shown && changing.includes(kind) && !hidden.test(shown) ? shown : '');
+const value = (kind, shown) => (shown && changing.includes(kind) && !hidden.test(shown) && shown !== many ? shown : '');
 
 // entry writes the line to paste. A JSON string is a YAML string as well.
 export function entry({ kind, path, from, to, reason }) {

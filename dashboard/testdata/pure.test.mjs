@@ -73,6 +73,7 @@ test('an entry is narrowed by what its kind can be narrowed by', () => {
   assert.deepEqual(narrowing({ kind: 'mean', path: 'x', monolith: '50', candidate: '49' }), { path: '', from: '', to: '' });
   assert.deepEqual(narrowing({ kind: 'field', path: '$.mail', monolith: '"redacted-0123456789ab"', candidate: 'missing' }), { path: '$.mail', from: '', to: 'missing' });
   assert.deepEqual(narrowing({ kind: 'header', path: 'Location', monolith: '/a', candidate: 'missing' }), { path: 'Location', from: '/a', to: 'missing' });
+  assert.deepEqual(narrowing({ kind: 'header', path: 'Location', monolith: 'other values', candidate: 'other values' }), { path: 'Location', from: '', to: '' });
   assert.equal(entry({ kind: 'status', path: '', from: '200', to: '201', reason: 'it "creates"' }), '- {kind: status, from: "200", to: "201", reason: "it \\"creates\\""}');
   assert.equal(entry({ kind: 'field', path: '$.a', from: 'Hello ${name}', to: '$1 ${' }), '- {kind: field, path: "$.a", from: "Hello $${name}", to: "$1 $${"}');
 });

@@ -16,8 +16,8 @@ import (
 
 // shop answers with nested JSON in which an id and a time change by themselves,
 // the order of the tags does not matter, and an unknown item is not there.
-// Wrong, it rounds prices, finds everything, lets any cache keep it, and says of
-// what was made that it is elsewhere.
+// Wrong, it rounds prices, finds everything, lets any cache keep it and any script
+// read the cookie, and says of what was made that it is elsewhere.
 func shop(wrong bool) http.Handler {
 	var n atomic.Int64
 	mux := http.NewServeMux()
@@ -38,7 +38,7 @@ func shop(wrong bool) http.Handler {
 		if !wrong {
 			w.Header().Set("Cache-Control", "private, max-age=5")
 		}
-		w.Header().Set("Set-Cookie", fmt.Sprintf("seen=%d; HttpOnly", n.Load()))
+		w.Header().Set("Set-Cookie", fmt.Sprintf("seen=%d%s", n.Load(), map[bool]string{false: "; HttpOnly"}[wrong]))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"trace":"%d","item":{"id":%d,"price":%g,"tags":[%s]},"at":[{"ms":%d}]}`, 1000+n.Load(), id, price, tags, n.Load())
 	})
@@ -74,7 +74,7 @@ func TestDifferencesBecomeTests(t *testing.T) {
 		t.Fatalf("status %d: %s", status, r.Summary)
 	}
 	holds(t, tests, right.URL, "")
-	holds(t, tests, wrong.URL, "$.item.price is", "status 200, want 404", `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
+	holds(t, tests, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
 
 	status, r = replayed(t, append(common, "--against", right.URL)...)
 	if status != 0 || r.Differing != 0 {
@@ -123,7 +123,7 @@ func init() {
 		}
 	}
 	holds(t, cover, "", "")
-	holds(t, cover, wrong.URL, "$.item.price is", "status 200, want 404", `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
+	holds(t, cover, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
 }
 
 // holds runs the tests in dir: they pass, or fail with each of the words.

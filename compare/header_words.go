@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"mime"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// What stands for a header that is not there, which none can say, and what is
+// shown of it and of one without a word.
+const (
+	absent      = "\x00"
+	noHeader    = "missing"
+	emptyHeader = "empty"
+)
+
+// What tells two words apart of which the same is shown.
+const (
+	oneSuffix     = " (one)"
+	anotherSuffix = " (another)"
+)
+
+// headerWords are what the monolith and another say in a header. An address on
+// the host that was asked is the same with the host and without.
+func headerWords(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
+	from, to = headerWord(name, x.Monolith.Header, x), headerWord(name, other.Header, x)
+	if name == "Location" && from != to {
+		if bare, ok := onHost(from, x.Request.Host); ok && rooted(to) {
+			from = bare
+		} else if bare, ok := onHost(to, x.Request.Host); ok && rooted(from) {
+			to = bare
+		}
+	}
+	return from, to
+}
+
+// rooted reports whether an address is a path from the host's root.
+func rooted(address string) bool {
+	return strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//")
+}
+
+// onHost gives the path of an address on a host.
+func onHost(address, host string) (path string, ok bool) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok || host == "" || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	if !strings.EqualFold(rest[:end], host) {
+		return "", false
+	}
+	if path = rest[end:]; !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path, true
+}
+
+// headerWord is what a header says, without what no client reads a meaning into:
+// the order and case of directives, the value and age of a cookie. x tells what
+// time it was; nil: that is not asked.
+func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
+	values := h[name]
+	if len(values) == 0 {
+		return absent
+	}
+	var out []string
+	switch name {
+	case "Set-Cookie":
+		now := answeredAt(h, x)
+		for _, v := range values {
+			out = append(out, cookieWord(v, now))
+		}
+		slices.Sort(out)
+	case "Cache-Control", "Content-Language", "Vary", "Allow", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods":
+		for _, v := range values {
+			for part := range strings.SplitSeq(v, ",") {
+				if part = strings.ToLower(strings.TrimSpace(part)); part != "" {
+					out = append(out, part)
+				}
+			}
+		}
+		slices.Sort(out)
+	case "Content-Disposition":
+		for _, v := range values {
+			out = append(out, dispositionWord(v))
+		}
+	default:
+		for _, v := range values {
+			out = append(out, strings.TrimSpace(v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// dispositionWord has its parameters in one order and form.
+func dispositionWord(v string) string {
+	if kind, params, err := mime.ParseMediaType(v); err == nil {
+		return mime.FormatMediaType(kind, params)
+	}
+	return strings.TrimSpace(v)
+}
+
+// answeredAt is when an answer was given, by its own clock.
+func answeredAt(h whittle.Header, x *whittle.Exchange) time.Time {
+	if at, ok := headerTime(h.Get("Date")); ok {
+		return at
+	}
+	if x == nil {
+		return time.Time{}
+	}
+	return x.At
+}
+
+// headerTime reads a date as RFC 9110 and cookies write it.
+func headerTime(s string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC1123, "Mon, 02-Jan-2006 15:04:05 MST", time.RFC850, time.ANSIC} {
+		if at, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// cookieWord is a cookie's name, those of its attributes that clients know, and
+// whether it is kept beyond the session or removed (RFC 6265, section 5.2: without
+// a name where there is no =, unknown attributes left out, Max-Age before Expires).
+func cookieWord(v string, now time.Time) string {
+	first, rest, _ := strings.Cut(v, ";")
+	name, _, named := strings.Cut(first, "=")
+	if !named {
+		name = "(no name)"
+	}
+	attributes := map[string]string{}
+	for part := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		attributes[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
+	}
+	var out []string
+	if s := attributes["domain"]; s != "" {
+		out = append(out, "domain="+strings.ToLower(strings.TrimPrefix(s, ".")))
+	}
+	for _, flag := range []string{"httponly", "partitioned"} {
+		if _, ok := attributes[flag]; ok {
+			out = append(out, flag)
+		}
+	}
+	if ends := cookieEnds(attributes, now); ends != "" {
+		out = append(out, ends)
+	}
+	if s := attributes["path"]; s != "" {
+		out = append(out, "path="+s)
+	}
+	if s := attributes["samesite"]; s != "" {
+		out = append(out, "samesite="+strings.ToLower(s))
+	}
+	if _, ok := attributes["secure"]; ok {
+		out = append(out, "secure")
+	}
+	return strings.Join(append([]string{strings.TrimSpace(name)}, out...), "; ")
+}
+
+// cookieEnds says whether a cookie is kept or removed; empty: it ends with the
+// session.
+func cookieEnds(attributes map[string]string, now time.Time) string {
+	if age, ok := attributes["max-age"]; ok && strings.Trim(strings.TrimPrefix(age, "-"), "0123456789") == "" && age != "" {
+		if age[0] == '-' || strings.Trim(age, "0") == "" {
+			return "removed"
+		}
+		return "kept"
+	}
+	if until, ok := headerTime(attributes["expires"]); ok {
+		if !until.After(now) {
+			return "removed"
+		}
+		return "kept"
+	}
+	return ""
+}
+
+// header is the word of a header fit to be shown.
+func (d *display) header(name, word string) string {
+	switch word {
+	case absent:
+		return noHeader
+	case "":
+		return emptyHeader
+	}
+	switch {
+	case d == nil || d.redactor == nil:
+	case name == "Set-Cookie": // it has no value, but a path
+		word = d.kept(nil, word)
+	default:
+		a := whittle.Answer{Header: whittle.Header{name: {word}}}
+		d.redactor.Answer(&a)
+		word = a.Header.Get(name)
+	}
+	return snippet([]byte(word), headerShown)
+}
+
+// headerAgain is header for a word that was shown before.
+func (d *display) headerAgain(name, word string) string {
+	if word == noHeader || word == emptyHeader || word == otherValues {
+		return word
+	}
+	for _, suffix := range []string{oneSuffix, anotherSuffix} {
+		if bare, ok := strings.CutSuffix(word, suffix); ok {
+			return d.headerAgain(name, bare) + suffix
+		}
+	}
+	if bare, ok := strings.CutSuffix(word, "…"); ok {
+		return d.header(name, bare) + "…"
+	}
+	return d.header(name, word)
+}
