@@ -28,11 +28,15 @@ var later atomic.Bool
 
 // shop is a monolith of three endpoints: an order with members that may be
 // missing, null or lists, a path with a plain text, and a list whose ids and
-// times are new at each call. The first and the last have words of a set.
+// times are new at each call. The first and the last have words of a set. Their
+// headers, of failures too, are those that a candidate must have as well.
 func shop() http.Handler {
 	var ids atomic.Int64
 	reply := func(w http.ResponseWriter, status int, v any) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.Header().Set("Cache-Control", "private, no-store")
+		w.Header().Add("Set-Cookie", fmt.Sprintf("seen=%d; Path=/; HttpOnly", ids.Add(1)))
+		w.Header().Add("Set-Cookie", "lang=en; Max-Age=3600")
 		w.WriteHeader(status)
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
@@ -85,6 +89,8 @@ func shop() http.Handler {
 			hello = "Hallo"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Content-Language", map[string]string{"Hello": "en", "Hallo": "de"}[hello])
+		w.Header().Set("Link", "</greetings/ann>; rel=next")
 		fmt.Fprintf(w, "%s, %s!\n", hello, r.PathValue("name"))
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
