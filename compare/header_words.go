@@ -28,9 +28,10 @@ const (
 func headerWords(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
 	from, to = headerWord(name, x.Monolith.Header, x), headerWord(name, other.Header, x)
 	if name == "Location" && from != to {
-		if bare, ok := onHost(from, x.Request.Host); ok && rooted(to) {
+		// To what was asked itself it leads by another scheme, or in a circle.
+		if bare, ok := onHost(from, x.Request.Host); ok && rooted(to) && bare != x.Request.Target {
 			from = bare
-		} else if bare, ok := onHost(to, x.Request.Host); ok && rooted(from) {
+		} else if bare, ok := onHost(to, x.Request.Host); ok && rooted(from) && bare != x.Request.Target {
 			to = bare
 		}
 	}
@@ -77,15 +78,10 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 			out = append(out, cookieWord(v, now))
 		}
 		slices.Sort(out)
-	case "Cache-Control", "Content-Language", "Vary", "Allow", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods":
-		for _, v := range values {
-			for part := range strings.SplitSeq(v, ",") {
-				if part = strings.ToLower(strings.TrimSpace(part)); part != "" {
-					out = append(out, part)
-				}
-			}
-		}
-		slices.Sort(out)
+	case "Cache-Control", "Content-Language", "Vary", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
+		out = listed(strings.ToLower(strings.Join(values, ",")))
+	case "Allow", "Access-Control-Allow-Methods": // methods are told apart by case
+		out = listed(strings.Join(values, ","))
 	case "Content-Disposition":
 		for _, v := range values {
 			out = append(out, dispositionWord(v))
@@ -98,6 +94,17 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	return strings.Join(out, ", ")
 }
 
+// listed are the parts of a list whose order means nothing.
+func listed(v string) (out []string) {
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // dispositionWord has its parameters in one order and form.
 func dispositionWord(v string) string {
 	if kind, params, err := mime.ParseMediaType(v); err == nil {
@@ -106,25 +113,44 @@ func dispositionWord(v string) string {
 	return strings.TrimSpace(v)
 }
 
-// answeredAt is when an answer was given, by its own clock.
+// answeredAt is when an answer was given, by its own clock. Of a header alone it is
+// a day on which nothing that is kept has ended.
 func answeredAt(h whittle.Header, x *whittle.Exchange) time.Time {
-	if at, ok := headerTime(h.Get("Date")); ok {
+	if at, ok := cookieDate(h.Get("Date")); ok {
 		return at
 	}
 	if x == nil {
-		return time.Time{}
+		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return x.At
 }
 
-// headerTime reads a date as RFC 9110 and cookies write it.
-func headerTime(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC1123, "Mon, 02-Jan-2006 15:04:05 MST", time.RFC850, time.ANSIC} {
-		if at, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
-			return at, true
+// cookieDate reads a date in any of the forms that are met, as RFC 6265, section
+// 5.1.1, has it: the first time, day, month and year, in whatever order.
+func cookieDate(s string) (time.Time, bool) {
+	var clock, day, month, year string
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
+		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		switch digits := len(word) - len(strings.TrimLeft(word, "0123456789")); {
+		case clock == "" && strings.Count(word, ":") == 2:
+			clock = word
+		case day == "" && (digits == 1 || digits == 2) && digits == len(word):
+			day = word
+		case month == "" && digits == 0 && len(word) >= 3 && strings.Contains("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:3])):
+			month = word[:3]
+		case year == "" && (digits == 2 || digits == 4) && digits == len(word):
+			year = word
 		}
 	}
-	return time.Time{}, false
+	switch {
+	case len(year) == 2 && year >= "70":
+		year = "19" + year
+	case len(year) == 2:
+		year = "20" + year
+	}
+	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
+	return at, err == nil
 }
 
 // cookieWord is a cookie's name, those of its attributes that clients know, and
@@ -174,7 +200,7 @@ func cookieEnds(attributes map[string]string, now time.Time) string {
 		}
 		return "kept"
 	}
-	if until, ok := headerTime(attributes["expires"]); ok {
+	if until, ok := cookieDate(attributes["expires"]); ok {
 		if !until.After(now) {
 			return "removed"
 		}

@@ -9,7 +9,7 @@ import (
 
 // Bounds of what is told of headers.
 const (
-	headerChangesMost = 24 // in each of the two heads
+	headerChangesMost = 2 * whittle.MaxHeaders // in each of the two heads
 	// headerVariants are the changes of one header told apart; the rest is one
 	// more.
 	headerVariants = 1
@@ -20,32 +20,39 @@ const (
 // headers holds those headers of the two answers against each other that are
 // compared: in one head where a side does not have a header, in the other where
 // both have it and it says something else. A head bets on one header of an
-// exchange: the first that differs, of those that the monolith was not seen to
-// change by itself if there is one. The choice is of what came before and of
-// which headers differ, so it is the same when the answers change places.
+// exchange (rank). The choice is of what came before and of which headers differ,
+// so it is the same when the answers change places.
 //
 // Where the monolith was asked twice, what must be rejected besides is that the
 // candidate differs from its first answer in no more headers than its second
-// does. Both counts have one law where the two services have, so a bet on which
-// is the larger is fair, and a header that always varies hides no other.
+// does: of those that were not seen to vary, and where these are as many, of all.
+// Both counts have one law where the two services have, so a bet on which is the
+// larger is fair, and a header that always varies hides no other.
 //
-// With learned noise nothing is shown of another text before repeats have shown
-// it, as with the fields of JSON: what is made for each answer (an id in a
-// Location) is another one each time. A header that is not there is shown after
-// a few repeats, or many exchanges without one.
+// With learned noise another text is shown by repeats alone, as with the fields of
+// JSON: what is made for each answer (an id in a Location) is another one each
+// time. A header that is not there is shown after a few repeats, or many exchanges
+// without one.
 type headers struct {
-	Presence head `json:"presence"`
-	Text     head `json:"text"`
-	// Noisy are the headers that the monolith changed by itself, in Repeats of
-	// N exchanges.
-	Noisy   []string `json:"noisy"`
-	Repeats int      `json:"repeats"`
-	N       int      `json:"n"`
+	Presence headerHead `json:"presence"`
+	Text     headerHead `json:"text"`
+	// Repeats of N exchanges were asked twice; Learned is the exchange at which
+	// there were enough of either; 0: not yet.
+	Repeats int `json:"repeats"`
+	N       int `json:"n"`
+	Learned int `json:"learned"`
 
 	names  []string
 	expect []headerExpectation
 	learns bool
 	show   *display
+}
+
+// headerHead is one of the two heads.
+type headerHead struct {
+	head
+	// Noisy are the headers that the monolith changed by itself.
+	Noisy []string `json:"noisy"`
 }
 
 // How long a header that is not there is only suspected with learned noise: so
@@ -57,7 +64,7 @@ const (
 
 func newHeaders(c whittle.Comparison, show *display) headers {
 	return headers{
-		Presence: newHead(), Text: newHead(), show: show,
+		Presence: headerHead{head: newHead()}, Text: headerHead{head: newHead()}, show: show,
 		names: c.Headers[:min(len(c.Headers), whittle.MaxHeaders)], expect: headerExpectations(c.Expect),
 		learns: c.LearnNoise && c.Kind != whittle.Statistical,
 	}
@@ -69,9 +76,13 @@ type headersLevel struct {
 	n            int
 }
 
-// headerCount counts one head's headers of one exchange that differ undeclared: the
-// candidate's, the monolith's own, and which of the pairs to bet on; -1: none.
-type headerCount struct{ opens, own, bet int }
+// headerRound is what one exchange has for one head: the headers in which the
+// candidate differs from the monolith's answer, and those in which the monolith's
+// second answer does.
+type headerRound struct {
+	candidate, again []headPair
+	repeated         bool
+}
 
 // see takes one exchange in which the status is the same. loose says that a header
 // differs undeclared, differs that one does which the monolith is known not to
@@ -82,15 +93,18 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 		again = nil
 	}
 	h.N++
+	h.Repeats += int(oneIf(again != nil))
+	if h.Learned == 0 && (h.Repeats >= headerRepeats || h.N >= headerCompared) {
+		h.Learned = at.n
+	}
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
 		h.Presence.quiet(at.limit, at.alpha, at.n)
 		h.Text.quiet(at.limit, at.alpha, at.n)
 		return false, false
 	}
-	var list []headPair
-	var varied []string
-	presence, text := headerCount{bet: -1}, headerCount{bet: -1}
-	of := func(p *headPair) *headerCount {
+	var presence, text headerRound
+	presence.repeated, text.repeated = again != nil, again != nil
+	of := func(p *headPair) *headerRound {
 		if p.absent {
 			return &presence
 		}
@@ -99,71 +113,86 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	for _, name := range h.names {
 		if p, ok := h.pair(name, x, &x.Candidate); ok {
 			p.shape, p.exchange, p.show = shape, x, h.show
-			if t := of(&p); p.reason == "" {
-				t.opens++
-				differs = differs || !h.noisy(name)
-				if !p.oneWay && (t.bet < 0 || h.noisy(list[t.bet].path) && !h.noisy(name)) {
-					t.bet = len(list)
-				}
-			}
-			list = append(list, p)
+			r := of(&p)
+			r.candidate = append(r.candidate, p)
 		}
-		if again == nil {
-			continue
-		}
-		if p, ok := h.pair(name, x, again); ok {
-			varied = append(varied, name)
-			if p.reason == "" {
-				of(&p).own++
+		if again != nil {
+			if p, ok := h.pair(name, x, again); ok {
+				r := of(&p)
+				r.again = append(r.again, p)
 			}
 		}
 	}
-	for i := range list {
-		h.headOf(&list[i]).tell(&list[i])
-	}
-	h.Presence.settle(presence, list, again != nil, at)
-	h.Text.settle(text, list, again != nil, at)
-	if again != nil {
-		h.Repeats++
-	}
-	for _, name := range varied {
-		if !h.noisy(name) {
-			h.Noisy = append(h.Noisy, name)
-		}
-	}
-	return presence.opens+text.opens > 0, differs && !h.learning()
+	a, aClean := h.Presence.settle(&presence, at)
+	b, bClean := h.Text.settle(&text, at)
+	return a || b, (aClean || bClean) && !h.learning()
 }
 
-func (h *headers) headOf(p *headPair) *head {
-	if p.absent {
-		return &h.Presence
-	}
-	return &h.Text
-}
-
-// settle takes what one exchange showed of several headers together.
-func (t *head) settle(c headerCount, list []headPair, again bool, at headersLevel) {
+// settle takes one exchange's headers to the head. open says that one differs
+// undeclared, clean that one does which was not seen to vary.
+func (t *headerHead) settle(r *headerRound, at headersLevel) (open, clean bool) {
 	t.N++
-	if c.opens > 0 {
-		t.Count++
+	opens, cleans, bet := 0, 0, -1
+	for i := range r.candidate {
+		p := &r.candidate[i]
+		t.tell(p)
+		if p.reason == "" {
+			opens++
+			cleans += int(oneIf(!t.noisy(p.path)))
+		}
+		if (p.reason == "" || !p.oneWay) && (bet < 0 || t.rank(p) < t.rank(&r.candidate[bet])) {
+			bet = i
+		}
 	}
-	if c.bet >= 0 {
-		t.lean(&list[c.bet], at.alpha, at.n)
+	open, clean = opens > 0, cleans > 0
+	t.Count += int(oneIf(open))
+	if bet >= 0 {
+		t.lean(&r.candidate[bet], at.alpha, at.n)
 	}
-	t.Share.see(c.opens > 0, at.limit, at.alpha, at.n)
-	if again {
-		t.SelfCount += int(oneIf(c.own > 0))
-		t.Self.bet(float64(sign(int32(c.opens-c.own))), at.alpha, at.n)
+	t.Share.see(open, at.limit, at.alpha, at.n)
+	if !r.repeated {
+		return open, clean
 	}
+	own := false
+	for i := range r.again {
+		if p := &r.again[i]; p.reason == "" {
+			own = true
+			opens--
+			cleans -= int(oneIf(!t.noisy(p.path)))
+		}
+	}
+	t.SelfCount += int(oneIf(own))
+	more := sign(int32(cleans))
+	if more == 0 {
+		more = sign(int32(opens))
+	}
+	t.Self.bet(float64(more), at.alpha, at.n)
+	for i := range r.again {
+		if name := r.again[i].path; !t.noisy(name) {
+			t.Noisy = append(t.Noisy, name)
+		}
+	}
+	return open, clean
 }
+
+// rank orders what to bet on: what is declared in neither direction first, then
+// what was not seen to vary.
+func (t *headerHead) rank(p *headPair) int {
+	return 2*int(oneIf(p.oneWay || p.reason != "")) + int(oneIf(t.noisy(p.path)))
+}
+
+func (t *headerHead) noisy(name string) bool { return slices.Contains(t.Noisy, name) }
 
 // learning reports whether too little was asked twice to tell what the monolith
 // changes by itself.
-func (h *headers) learning() bool {
-	return h.learns && h.Repeats < headerRepeats && h.N < headerCompared
-}
+func (h *headers) learning() bool { return h.learns && h.Learned == 0 }
 
-func (h *headers) noisy(name string) bool { return slices.Contains(h.Noisy, name) }
+// noisy lists the headers that the monolith changed by itself.
+func (h *headers) noisy() []string {
+	list := append(slices.Clone(h.Presence.Noisy), h.Text.Noisy...)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // same is the quick look, which most exchanges pass.
 func (h *headers) same(a, b whittle.Header) bool {
@@ -189,17 +218,17 @@ func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Answer) 
 			p.from, p.to = p.to, p.from
 		}
 	}
-	p.reason = h.reason(name, p.from, p.to, from, to)
-	p.oneWay = h.reason(name, p.to, p.from, to, from) != ""
+	p.reason = h.reason(name, x.Request.Host, p.from, p.to, from, to)
+	p.oneWay = h.reason(name, x.Request.Host, p.to, p.from, to, from) != ""
 	return p, true
 }
 
 // tell keeps a change, as one of other values where the header has many.
-func (t *head) tell(p *headPair) {
+func (t *headerHead) tell(p *headPair) {
 	told, known := 0, false
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == p.path && c.Expected == p.reason {
+		if c.Path == p.path && c.Expected == p.reason && (!p.absent || (c.From == noHeader) == (p.from == noHeader)) {
 			told++
 			known = known || c.From == p.from && c.To == p.to
 		}
@@ -208,7 +237,9 @@ func (t *head) tell(p *headPair) {
 	if !known && told >= headerVariants {
 		one.from, one.to = other(p.from, p), other(p.to, p)
 	}
-	t.keep(&one, headerChangesMost, 1)
+	t.keep(&one, headerChangesMost, 1, func(c *changeOf) bool {
+		return c.Expected != "" || t.noisy(c.Path) && !t.noisy(p.path)
+	})
 }
 
 // other is the word for further values; a header that is not there has no other.
@@ -222,29 +253,40 @@ func other(word string, p *headPair) string {
 // findings are those of the two heads, each with what to do where it cannot be
 // told from the monolith's own changes.
 func (h *headers) findings() []whittle.Finding {
-	sure := h.Text.decidedAt()
-	if h.learns && h.Text.Self.At == 0 {
-		sure = 0
+	there, text := h.Presence.decidedAt(), h.Text.decidedAt()
+	if h.learns {
+		// Repeats are proof enough: they need no leaning to one side.
+		if text = max(h.Text.Share.At, h.Text.Self.At); h.Text.Share.At == 0 || h.Text.Self.At == 0 {
+			text = 0
+		}
+		if there > 0 {
+			there = max(there, h.Learned)
+		}
+		if h.Learned == 0 {
+			there = 0
+		}
 	}
-	there := h.Presence.decidedAt()
-	if h.learning() {
-		there = 0
-	}
-	return append(h.explained(h.Presence.findingsAt(whittle.FoundHeader, "header", there)),
-		h.explained(h.Text.findingsAt(whittle.FoundHeader, "header", sure))...)
+	return append(h.explained(&h.Presence, there), h.explained(&h.Text, text)...)
 }
 
-func (h *headers) explained(list []whittle.Finding) []whittle.Finding {
-	other := slices.ContainsFunc(list, func(f whittle.Finding) bool { return f.Decided && !h.noisy(f.Path) })
+// explained are the findings of a head that was decided at an exchange; 0: it is
+// not. Where headers are noisy and others not, it is by the others.
+func (h *headers) explained(t *headerHead, at int) []whittle.Finding {
+	list := t.findingsAt(whittle.FoundHeader, "header", at)
+	clean := slices.ContainsFunc(list, func(f whittle.Finding) bool { return f.Decided && !t.noisy(f.Path) })
 	for i := range list {
-		switch f := &list[i]; {
-		case f.Expected != "":
-		case h.noisy(f.Path):
+		f := &list[i]
+		if clean && t.noisy(f.Path) {
+			f.Decided, f.DecidedAt = false, 0
+		}
+		if h.learns && t == &h.Text && f.Expected == "" {
+			f.EValue = min(t.Self.eValue(), t.Share.eValue())
+		}
+		switch {
+		case f.Expected != "" || f.Decided:
+		case t.noisy(f.Path):
 			f.Cause = "the monolith changes it by itself: declare it in compare.expect, or leave it out of compare.headers"
-			if other { // by which the head is decided
-				f.Decided, f.DecidedAt = false, 0
-			}
-		case h.learns && h.Repeats == 0:
+		case h.Repeats == 0:
 			f.Cause = "no request was asked twice, so the monolith may change it by itself: if it does, declare it in compare.expect, or leave it out of compare.headers"
 		}
 	}
@@ -252,18 +294,22 @@ func (h *headers) explained(list []whittle.Finding) []whittle.Finding {
 }
 
 func (h *headers) valid() bool {
-	return h.Presence.valid(headerChangesMost) && h.Text.valid(headerChangesMost) && len(h.Noisy) <= whittle.MaxHeaders &&
-		upTo(h.Repeats, h.N)
+	for _, t := range []*headerHead{&h.Presence, &h.Text} {
+		if !t.valid(headerChangesMost) || len(t.Noisy) > whittle.MaxHeaders {
+			return false
+		}
+	}
+	return upTo(h.Repeats, h.N) && h.Learned >= 0
 }
 
 // restore takes over what was kept.
 func (h *headers) restore(kept *headers) {
-	h.Presence, h.Text, h.Noisy, h.Repeats, h.N = kept.Presence, kept.Text, kept.Noisy, kept.Repeats, kept.N
+	h.Presence, h.Text, h.Repeats, h.N, h.Learned = kept.Presence, kept.Text, kept.Repeats, kept.N, kept.Learned
 }
 
 // showAgain redacts what was restored.
 func (h *headers) showAgain() {
-	for _, t := range []*head{&h.Presence, &h.Text} {
+	for _, t := range []*headerHead{&h.Presence, &h.Text} {
 		for i := range t.Changes {
 			c := &t.Changes[i]
 			h.show.again(c.Samples)
@@ -296,9 +342,13 @@ func headerExpectations(list []whittle.Expectation) (out []headerExpectation) {
 
 // reason gives the reason of the declaration that covers a change, by what is
 // shown of it or by what it is; empty: none does.
-func (h *headers) reason(name, from, to, rawFrom, rawTo string) string {
+func (h *headers) reason(name, host, from, to, rawFrom, rawTo string) string {
 	fits := func(want, word, shown, raw string) bool {
-		return want == "" || strings.EqualFold(want, shown) || strings.EqualFold(word, raw)
+		if want == "" || strings.EqualFold(want, shown) || strings.EqualFold(word, raw) {
+			return true
+		}
+		bare, ok := onHost(word, host)
+		return ok && name == "Location" && bare == raw
 	}
 	for _, e := range h.expect {
 		if (e.Path == "" || strings.EqualFold(e.Path, name)) && fits(e.From, e.from, from, rawFrom) && fits(e.To, e.to, to, rawTo) {

@@ -46,9 +46,15 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Set-Cookie", []string{"sid=; Expires=Thu, 19 Nov 2026 00:00:00 GMT"}, []string{"sid=; Expires=Sat, 21 Nov 2026 00:00:00 GMT"}, false},
 		{"Set-Cookie", []string{"sid=; Max-Age=0"}, []string{"sid=; Max-Age=60"}, false},
 		{"Set-Cookie", []string{"sid=1", "lang=de"}, []string{"sid=1"}, false},
+		{"Set-Cookie", []string{"sid=; Expires=Thu, 01-Jan-70 00:00:01 GMT"}, []string{"sid=x"}, false},
+		{"Set-Cookie", []string{"sid=; Expires=Thu Jan 1 1970 00:00:00 GMT+0000"}, []string{"sid=; Max-Age=0"}, true},
+		{"Set-Cookie", []string{"sid=1; Expires=never"}, []string{"sid=2"}, true},
+		{"Allow", []string{"GET, POST"}, []string{"POST,GET"}, true},
+		{"Allow", []string{"PATCH"}, []string{"patch"}, false},
+		{"Location", []string{"https://shop.example/asked"}, []string{"/asked"}, false},
 		{"Set-Cookie", []string{"nameless"}, []string{"without"}, true},
 	} {
-		x := &whittle.Exchange{Request: whittle.Request{Host: "shop.example"}}
+		x := &whittle.Exchange{Request: whittle.Request{Host: "shop.example", Target: "/asked"}}
 		for values, h := range map[*[]string]*whittle.Header{&tc.a: &x.Monolith.Header, &tc.b: &x.Candidate.Header} {
 			if *h = (whittle.Header{"Date": {date}}); *values != nil {
 				(*h)[tc.name] = *values
@@ -247,12 +253,108 @@ func TestDeclaredHeaders(t *testing.T) {
 	}
 }
 
+// TestWhatIsShownOfHeaders: what matters is shown whatever varies or is declared
+// beside it.
+func TestWhatIsShownOfHeaders(t *testing.T) {
+	type world struct {
+		expect              []whittle.Expectation
+		monolith, candidate func(r *rand.Rand, i int) whittle.Header
+		path                string
+	}
+	random := func(r *rand.Rand) string { return fmt.Sprintf("/%c%x", 'a'+r.IntN(26), r.Uint32()) }
+	one := func(name, value string) func(*rand.Rand, int) whittle.Header {
+		return func(*rand.Rand, int) whittle.Header { return whittle.Header{name: {value}} }
+	}
+	none := func(*rand.Rand, int) whittle.Header { return whittle.Header{} }
+	lost := []whittle.Expectation{{Kind: whittle.FoundHeader, Path: "Location", To: "missing", Reason: "on purpose"}}
+	for name, w := range map[string]world{
+		"a lost header of many values": {nil, func(r *rand.Rand, i int) whittle.Header {
+			return whittle.Header{"Link": {fmt.Sprintf("</%c%d>", 'a'+i*7%26, i)}}
+		}, none, "Link"},
+		"one address in place of many": {nil, func(_ *rand.Rand, i int) whittle.Header {
+			return whittle.Header{"Location": {fmt.Sprintf("/%c%d", 'a'+i*7%26, i)}}
+		}, one("Location", "/m"), "Location"},
+		"beside a noisy header whose loss is declared": {lost, func(r *rand.Rand, _ int) whittle.Header {
+			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"no-store"}}
+		}, one("Cache-Control", "public"), "Cache-Control"},
+		"what is declared the other way round": {
+			[]whittle.Expectation{{Kind: whittle.FoundHeader, Path: "Set-Cookie", From: "missing", Reason: "new"}}, one("Set-Cookie", "sid=1"), none, "Set-Cookie",
+		},
+	} {
+		for _, learns := range []bool{true, false} {
+			if name == "one address in place of many" && !learns {
+				continue // takes repeats
+			}
+			r := rand.New(rand.NewPCG(8, 8))
+			j := learningJudge(t, learns, w.expect...)
+			differ := 0
+			for i := range 1000 {
+				a := w.monolith(r, i)
+				x := headed(a, w.candidate(r, i))
+				if i%20 == 0 {
+					again := w.monolith(r, i)
+					x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
+				}
+				differ += int(oneIf(j.Observe(x).Differs))
+			}
+			v := j.Verdict()
+			shown := ""
+			for _, f := range findingsOf(&v, whittle.FoundHeader) {
+				if f.Decided && f.Expected == "" {
+					shown = f.Path
+					if f.Cause != "" || learns && f.DecidedAt < 20 {
+						t.Errorf("%s: %+v", name, f)
+					}
+				}
+			}
+			if v.State != whittle.Different || shown != w.path || differ < 900 {
+				t.Errorf("%s, learning %t: %q shown, %d reported: %s", name, learns, shown, differ, v.Summary)
+			}
+		}
+	}
+
+	// Fourteen that vary do not crowd out one that is wrong.
+	c := testMatch
+	for i := range whittle.MaxHeaders {
+		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
+	}
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	varied := func(last string) whittle.Header {
+		h := whittle.Header{"X-15": {last}}
+		for _, name := range c.Headers[:14] {
+			h[name] = []string{random(r)}
+		}
+		return h
+	}
+	for i := range 1000 {
+		x := headed(varied("right"), varied(map[bool]string{true: "wrong", false: "right"}[i > 200]))
+		if i%5 == 0 {
+			x.Repeat = &whittle.Answer{Status: 200, Header: varied("right"), Body: x.Monolith.Body}
+		}
+		j.Observe(x)
+	}
+	v := j.Verdict()
+	var shown []string
+	for _, f := range findingsOf(&v, whittle.FoundHeader) {
+		if f.Decided {
+			shown = append(shown, f.Summary)
+		}
+	}
+	if v.State != whittle.Different || len(shown) != 1 || !strings.Contains(shown[0], "X-15 is wrong instead of right") {
+		t.Errorf("%s: %q", v.Summary, shown)
+	}
+}
+
 // Hypothesis: both sides, and the monolith's second answer, set their headers by
 // one law, independently. Promised error rate: at most 1 of 100 whole runs is
 // ever DIFFERENT. Source: Ville's inequality over bets that are fair because the
 // answers may change places (headers).
 func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
-	const runs, exchanges = 200, 400
+	const runs, exchanges = 120, 400
 	worlds := map[string]func(r *rand.Rand) whittle.Header{
 		"a redirect at random": func(r *rand.Rand) whittle.Header {
 			return whittle.Header{"Location": {fmt.Sprint(r.IntN(1e6))}, "Set-Cookie": {"sid=1"}}
@@ -333,6 +435,31 @@ func TestADeclarationInOneDirectionRaisesNoAlarm(t *testing.T) {
 		if alarms > runs/100 {
 			t.Errorf("repeats 1 in %d: %d alarms in %d runs", every, alarms, runs)
 		}
+	}
+}
+
+// TestADeclarationHidesNoOtherDirection: what is declared of one change says nothing
+// of its reverse.
+func TestADeclarationHidesNoOtherDirection(t *testing.T) {
+	j := headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "500", To: "200", Reason: "mended"})
+	for range 40 {
+		x := headed(nil, nil)
+		x.Candidate.Status = 500
+		j.Observe(x)
+	}
+	if v := j.Verdict(); v.State != whittle.Different {
+		t.Errorf("always 500 where it was 200: %s", v.Summary)
+	}
+	j = headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "500", To: "200", Reason: "mended"})
+	for i := range 4000 {
+		x := headed(nil, nil)
+		if i%4 == 0 {
+			x.Monolith.Status = 500
+		}
+		j.Observe(x)
+	}
+	if v := j.Verdict(); v.State != whittle.Equivalent {
+		t.Errorf("as declared: %s", v.Summary)
 	}
 }
 

@@ -51,6 +51,8 @@ type changeOf struct {
 	Samples  []whittle.Sample `json:"samples"`
 }
 
+func (c *changeOf) declared() bool { return c.Expected != "" }
+
 func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: newBets()} }
 
 // headPair is one exchange for a head.
@@ -61,9 +63,9 @@ type headPair struct {
 	again, self bool
 	shape       uint64
 	reason      string // the declared reason of this change
-	// oneWay says that the change from to to from is declared: then it is not bet
-	// on, since of two services that are the same only one direction would be.
+	// oneWay says that the change from to to from is declared.
 	oneWay   bool
+	unbet    bool // it is not to be bet on
 	absent   bool // one side does not have the header
 	exchange *whittle.Exchange
 	show     *display
@@ -81,14 +83,14 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	t.N++
 	differs := o.from != o.to
 	if differs {
-		t.keep(o, changesMost, maxSamples)
+		t.keep(o, changesMost, maxSamples, (*changeOf).declared)
 	}
 	open := differs && o.reason == ""
 	if open {
 		t.Count++
-		if !o.oneWay {
-			t.lean(o, alpha, n)
-		}
+	}
+	if differs && !o.unbet && (open || !o.oneWay) {
+		t.lean(o, alpha, n)
 	}
 	t.Share.see(open, limit, alpha, n)
 	if o.again {
@@ -100,9 +102,19 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	return open
 }
 
-// lean bets on the direction in which this pair of values went before.
+// lean bets on the direction in which this pair of values went before. Where one
+// direction is declared it bets on the other alone, and only while the past leans
+// there: of two services that are the same either is as likely, and a constant
+// declared change costs nothing.
 func (t *head) lean(o *headPair, alpha float64, n int) {
-	side, low, high := int32(1), o.from, o.to
+	from, to := o.from, o.to
+	switch { // which side lacks it, whatever the other says
+	case o.absent && from == noHeader:
+		to = emptyHeader
+	case o.absent:
+		from = emptyHeader
+	}
+	side, low, high := int32(1), from, to
 	if low > high {
 		side, low, high = -1, high, low
 	}
@@ -114,6 +126,17 @@ func (t *head) lean(o *headPair, alpha float64, n int) {
 	direction := sign(*slot)
 	if direction == 0 {
 		direction = sign(t.Overall)
+	}
+	if o.oneWay || o.reason != "" {
+		open := side
+		if o.reason != "" {
+			open = -side
+		}
+		if sign(*slot) == open {
+			t.Same.bet(float64(open*side), alpha, n)
+		}
+		*slot = saturate(*slot + side)
+		return
 	}
 	t.Same.bet(float64(direction*side), alpha, n)
 	*slot = saturate(*slot + side)
@@ -133,8 +156,9 @@ func sign(v int32) int32 {
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
 // keep counts a change and keeps up to samples of it; of more than most changes
-// the first are told apart, those that are declared giving way to others.
-func (t *head) keep(o *headPair, most, samples int) {
+// the first are told apart, but one that is not declared takes the place of the
+// last that yields.
+func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Expected == o.reason {
@@ -147,7 +171,7 @@ func (t *head) keep(o *headPair, most, samples int) {
 	}
 	if len(t.Changes) >= most && o.reason == "" {
 		for i := len(t.Changes) - 1; i >= 0; i-- {
-			if t.Changes[i].Expected != "" {
+			if yields(&t.Changes[i]) {
 				t.Changes = slices.Delete(t.Changes, i, i+1)
 				break
 			}

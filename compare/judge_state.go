@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	judgeVersion = 2
+	judgeVersion = 3
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 1 << 20
 )

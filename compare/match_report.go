@@ -26,7 +26,7 @@ func (j *Judge) Noise() []string {
 
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
 // itself. They count as a difference all the same.
-func (j *Judge) NoisyHeaders() []string { return slices.Clone(j.headers.Noisy) }
+func (j *Judge) NoisyHeaders() []string { return j.headers.noisy() }
 
 // report implements method.
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {

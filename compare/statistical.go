@@ -156,7 +156,7 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 // reports whether it differs undeclared.
 func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	alpha := s.alpha * partWording
-	d := s.words.differ(&x.Monolith, &x.Candidate)
+	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
 		s.Wording.quiet(statisticalLimit, alpha, s.N)
@@ -164,16 +164,13 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	}
 	o := headPair{shape: shapeOf(&x.Request), exchange: x, show: s.show}
 	if d != nil {
-		o.path, o.from, o.to = d.path, d.from, d.to
+		o.path, o.from, o.to, o.unbet = d.path, d.from, d.to, !fair
 		if d.expect >= 0 {
 			o.reason = reasonOf(s.c.Expect[d.expect])
-		} else {
-			back := s.words.differ(&x.Candidate, &x.Monolith)
-			o.oneWay = back == nil || back.expect >= 0 || back.path != d.path
 		}
 	}
 	if again {
-		self := s.words.differ(&x.Monolith, x.Repeat)
+		self, _ := s.words.differ(&x.Monolith, x.Repeat)
 		o.again, o.self = true, self != nil && self.expect < 0
 	}
 	return s.Wording.see(&o, statisticalLimit, alpha, s.N)

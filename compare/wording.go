@@ -19,6 +19,7 @@ type wording struct {
 	// asJSON says that the number is read from JSON, whatever the content type;
 	// first that it is the first of a text.
 	asJSON, first bool
+	expects       bool // some differences are declared
 }
 
 // aPath is a value expression that is a path into the answer's JSON.
@@ -43,38 +44,53 @@ func newWording(c whittle.Comparison, r *reader) (wording, error) {
 		return wording{}, err
 	}
 	j.anyNumber = found == nil
-	return wording{text: exact{expect: expect}, json: j, asJSON: r.valueReads["json"], first: r.value == nil}, nil
+	return wording{text: exact{expect: expect}, json: j, asJSON: r.valueReads["json"], first: r.value == nil, expects: len(expect)+len(fields) > 0}, nil
 }
 
 func (w *wording) showBy(d *display) { w.text.show, w.json.show = d, d }
 
-// differ gives the first difference that nobody declared, or the first one where
-// all are declared; nil where the two sides say the same.
-func (w *wording) differ(a, b *whittle.Answer) *difference {
-	if bytes.Equal(a.Body, b.Body) {
-		return nil
+// differ gives the difference to judge by; nil where the two sides say the same.
+// It is one that nobody declared, where there is one. fair says that it may be bet
+// on: it is the first by path of those that nobody declared in either direction,
+// so it is at the same path when the answers change places.
+func (w *wording) differ(a, b *whittle.Answer) (d *difference, fair bool) {
+	if bytes.Equal(a.Body, b.Body) || w.sameText(a.Body, b.Body) {
+		return nil, false
 	}
-	var list []difference
-	if w.sameText(a.Body, b.Body) {
-		return nil
-	}
-	if w.asJSON || saysJSON(a) && saysJSON(b) {
-		list = w.json.diff(a.Body, b.Body)
-	} else {
-		list = w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
-	}
+	list := slices.Clone(w.list(a, b)) // which is the other direction's next
 	if len(list) == 0 {
-		return nil
+		return nil, false
 	}
-	d := &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
+	declared := map[string]bool{}
+	if w.expects {
+		for _, back := range w.list(b, a) {
+			declared[back.path] = declared[back.path] || back.expect >= 0
+		}
+	}
+	for i := range list {
+		if one := &list[i]; one.expect < 0 && !declared[one.path] && (d == nil || one.path < d.path) {
+			d = one
+		}
+	}
+	if fair = d != nil; !fair {
+		d = &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
+	}
 	// The bets are fair only if the words change places when the answers do.
 	if d.from == d.to || d.how == howOrder {
-		d.from, d.to = d.from+" (one)", d.from+" (another)"
+		d.from, d.to = d.from+oneSuffix, d.from+anotherSuffix
 		if bytes.Compare(a.Body, b.Body) > 0 {
 			d.from, d.to = d.to, d.from
 		}
 	}
-	return d
+	return d, fair
+}
+
+// list are all differences, valid until the next call.
+func (w *wording) list(a, b *whittle.Answer) []difference {
+	if w.asJSON || saysJSON(a) && saysJSON(b) {
+		return w.json.diff(a.Body, b.Body)
+	}
+	return w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
 }
 
 // sameText is the quick look at texts that differ in their first number only.

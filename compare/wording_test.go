@@ -46,7 +46,7 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 			t.Fatalf("%s: %v", tc.value, err)
 		}
 		var from, to string
-		if d := m.words.differ(&tc.a, &tc.b); d != nil {
+		if d, _ := m.words.differ(&tc.a, &tc.b); d != nil {
 			from, to = d.path+d.from, d.path+d.to
 		}
 		if from != tc.from || to != tc.to {
@@ -118,6 +118,8 @@ func TestADeclaredFieldHidesNoOther(t *testing.T) {
 		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state", From: "open", To: "OPEN"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Equivalent},
 		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state", From: "open", To: "OPEN"}, `{"n":%s,"state":"shut","to":"x"}`, whittle.Different},
 		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.state"}, `{"n":%s,"state":"OPEN"}`, whittle.Different},
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.a", From: "missing"}, `{"n":%s,"state":"open","to":"y","a":1}`, whittle.Different},
+		{whittle.Expectation{Kind: whittle.FoundField, Path: "$.a", From: "missing"}, `{"n":%s,"state":"open","to":"x","a":1}`, whittle.Equivalent},
 		{whittle.Expectation{Kind: whittle.FoundBody, Path: "$.to"}, `{"n":%s,"state":"OPEN","to":"x"}`, whittle.Different},
 	} {
 		c := countRoute()

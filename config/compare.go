@@ -61,7 +61,7 @@ var kindsOf = []struct {
 	{"ignore", []whittle.CompareKind{whittle.JSON, whittle.Statistical}},
 	{"unordered", []whittle.CompareKind{whittle.JSON}},
 	{"tolerance", []whittle.CompareKind{whittle.JSON}},
-	{"learn_noise", []whittle.CompareKind{whittle.JSON}},
+	{"learn_noise", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
 	{"value", []whittle.CompareKind{whittle.Statistical}},
 	{"per", []whittle.CompareKind{whittle.Statistical}},
 	{"margin", []whittle.CompareKind{whittle.Statistical}},

@@ -211,10 +211,9 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	if it.again != nil {
 		x.Repeat = it.again
 	}
-	told := b.o.leaveOutUntold(x, it.to.spec.Compare.Headers)
 	o := it.to.judge.Observe(x)
 	if b.o.Cases != nil {
-		b.o.Cases.see(x, it.to, told, b.shapeOf(it), o.Skip == "" && o.Differs)
+		b.o.Cases.see(x, it.to, b.shapeOf(it), o.Skip == "" && o.Differs)
 	}
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:

@@ -55,7 +55,7 @@ type caseRequest struct {
 type caseAnswer struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type,omitempty"`
-	// Header has those of caseRules.Headers that were sent.
+	// Header has those of caseRules.Headers that were sent, and the date.
 	Header whittle.Header `json:"header,omitempty"`
 	caseBody
 }
@@ -81,9 +81,8 @@ func bodyOf(b []byte) caseBody {
 	return caseBody{BodyBase64: base64.StdEncoding.EncodeToString(b)}
 }
 
-// see takes an exchange that was sent. told are the headers that are compared in
-// it.
-func (c *Cases) see(x *whittle.Exchange, to *subject, told []string, shape string, differs bool) {
+// see takes an exchange that was sent.
+func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool) {
 	most := casesPerShape
 	if c.cover {
 		most = 1
@@ -105,13 +104,13 @@ func (c *Cases) see(x *whittle.Exchange, to *subject, told []string, shape strin
 	}
 	c.byShape[shape]++
 	c.bytes += size
-	rules := rulesOf(&to.spec.Compare, told, &a)
+	rules := rulesOf(&to.spec.Compare, &a)
 	c.list = append(c.list, &testCase{
 		Shape: shape, route: to.spec.Name,
 		Request: caseRequest{
 			Method: q.Method, Target: q.Target, Host: q.Host, Header: c.header(q.Header), caseBody: bodyOf(q.Body),
 		},
-		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, rules.Headers), caseBody: bodyOf(a.Body)},
+		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, append([]string{"Date"}, rules.Headers...)), caseBody: bodyOf(a.Body)},
 		Compare: rules,
 	})
 }
@@ -145,8 +144,8 @@ func these(h whittle.Header, names []string) whittle.Header {
 	return out
 }
 
-func rulesOf(c *whittle.Comparison, headers []string, recorded *whittle.Answer) caseRules {
-	r := caseRules{Kind: string(c.Kind), Headers: slices.Clone(headers), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
+func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
+	r := caseRules{Kind: string(c.Kind), Headers: slices.Clone(c.Headers), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
 	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
 		r.Kind = "head" // a token is not what the service answers
 	}

@@ -35,6 +35,15 @@ type subject struct {
 	asked  atomic.Int64 // counts to the monolith's turn
 }
 
+// headers are those that may be compared: a route without a config has none of its
+// own yet.
+func (s *subject) headers() []string {
+	if s.spec.Compare.Kind == "" {
+		return whittle.ClientHeaders()
+	}
+	return s.spec.Compare.Headers
+}
+
 // directory knows where each exchange belongs.
 type directory struct {
 	matcher *gateway.Matcher
@@ -202,6 +211,7 @@ func (d *directory) settle(o *Options, s *survey) error {
 			sub.spec.Compare = comparison(seen, len(s.routes))
 		}
 		c := &sub.spec.Compare
+		c.Headers = o.told(seen, c.Headers)
 		if c.Kind == whittle.JSON {
 			c.Ignore = append(slices.Clone(c.Ignore), o.Ignore...)
 			c.Unordered = append(slices.Clone(c.Unordered), o.Unordered...)

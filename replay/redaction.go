@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 
 	"whittle"
 	"whittle/capture/har"
@@ -114,55 +111,23 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 	return nil, har.Exported(head[:n]), nil
 }
 
-// leaveOutUntold takes those headers out of an exchange's answers of which the log
-// does not tell what the monolith said: tokens without the key, and, in an
-// archive of a browser, cookies, which some leave out, and headers altogether. told
-// are the others of names.
-func (o *Options) leaveOutUntold(x *whittle.Exchange, names []string) (told []string) {
-	answers := []*whittle.Answer{&x.Monolith, &x.Candidate}
-	if x.Repeat != nil {
-		again := *x.Repeat
-		x.Repeat = &again
-		answers = append(answers, x.Repeat)
-	}
-	own := false // the answers' headers are copies
+// told are those of names of which a route's part of the log tells what the monolith
+// said. Not told are headers that have tokens, without the key (of a cookie no value
+// is compared), and, in an archive that whittle did not write, cookies where it has
+// none, which browsers leave out, and headers altogether. It is settled for the whole
+// replay: left out of some exchanges by what one side said, they would make a
+// difference of what both do by chance.
+func (o *Options) told(seen *routeSurvey, names []string) (list []string) {
 	for _, name := range names {
-		if o.tells(name, x.Monolith.Header) && (x.Repeat == nil || o.tells(name, x.Repeat.Header)) {
-			told = append(told, name)
-			continue
-		}
-		for _, a := range answers {
-			if !own {
-				a.Header = maps.Clone(a.Header)
-			}
-			delete(a.Header, name)
-		}
-		own = true
-	}
-	return told
-}
-
-// tells reports whether a recorded header is known to be what was said.
-func (o *Options) tells(name string, recorded whittle.Header) bool {
-	values, ok := recorded[name]
-	switch {
-	case !o.HasTokens && !ok:
-		return name != "Set-Cookie" && hasHeaders(recorded)
-	case o.Redact == nil && name != "Set-Cookie": // of a cookie no value is compared
-		return !slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
-	}
-	return true
-}
-
-// hasHeaders reports whether an archive has headers of an answer: a content type it
-// has in any case.
-func hasHeaders(recorded whittle.Header) bool {
-	for name := range recorded {
-		if name != "Content-Type" {
-			return true
+		known := seen.headers[name]
+		switch {
+		case !o.HasTokens && (!seen.anyHeader || name == "Set-Cookie" && !known.seen):
+		case o.Redact == nil && name != "Set-Cookie" && known.tokens:
+		default:
+			list = append(list, name)
 		}
 	}
-	return false
+	return list
 }
 
 // hides reports whether a recorded answer has tokens in the place of secrets that

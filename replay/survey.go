@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,31 @@ type survey struct {
 // routeSurvey is one route's part.
 type routeSurvey struct {
 	n, again, json int64
+	// headers are the answers' that may be compared; anyHeader says that an answer
+	// had one beside the content type.
+	headers   map[string]seenHeader
+	anyHeader bool
 	// method is GET unless one that may change something is among them.
 	method string
+}
+
+// seenHeader is what the log has of a header: whether any answer has it, and whether
+// in one it has a token.
+type seenHeader struct{ seen, tokens bool }
+
+func (r *routeSurvey) seeHeaders(h whittle.Header, names []string) {
+	if r.headers == nil {
+		r.headers = map[string]seenHeader{}
+	}
+	for _, name := range names {
+		if values := h[name]; len(values) > 0 {
+			tokens := slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
+			r.headers[name] = seenHeader{true, r.headers[name].tokens || tokens}
+		}
+	}
+	for name := range h {
+		r.anyHeader = r.anyHeader || name != "Content-Type"
+	}
 }
 
 // look reads the log once.
@@ -56,6 +80,7 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		if isJSON(&e.Answer) {
 			r.json++
 		}
+		r.seeHeaders(e.Answer.Header, sub.headers())
 		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
 			if _, again := known[k]; again {
 				r.again++

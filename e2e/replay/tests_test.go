@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"whittle"
 )
@@ -32,13 +33,20 @@ func shop(wrong bool) http.Handler {
 		if wrong {
 			price = float64(id)
 		}
+		if id%10 == 8 {
+			ends := "Thu, 01-Jan-70 00:00:01 GMT"
+			if wrong { // it is not removed
+				ends = time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+			}
+			w.Header().Add("Set-Cookie", "old=; Expires="+ends)
+		}
 		if n.Add(1)%2 == 0 {
 			tags = `"b","a"`
 		}
 		if !wrong {
 			w.Header().Set("Cache-Control", "private, max-age=5")
 		}
-		w.Header().Set("Set-Cookie", fmt.Sprintf("seen=%d%s", n.Load(), map[bool]string{false: "; HttpOnly"}[wrong]))
+		w.Header().Add("Set-Cookie", fmt.Sprintf("seen=%d%s", n.Load(), map[bool]string{false: "; HttpOnly"}[wrong]))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"trace":"%d","item":{"id":%d,"price":%g,"tags":[%s]},"at":[{"ms":%d}]}`, 1000+n.Load(), id, price, tags, n.Load())
 	})
@@ -74,7 +82,7 @@ func TestDifferencesBecomeTests(t *testing.T) {
 		t.Fatalf("status %d: %s", status, r.Summary)
 	}
 	holds(t, tests, right.URL, "")
-	holds(t, tests, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
+	holds(t, tests, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "missing", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
 
 	status, r = replayed(t, append(common, "--against", right.URL)...)
 	if status != 0 || r.Differing != 0 {
@@ -123,7 +131,7 @@ func init() {
 		}
 	}
 	holds(t, cover, "", "")
-	holds(t, cover, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
+	holds(t, cover, wrong.URL, "$.item.price is", "status 200, want 404", `header Set-Cookie is "seen", want "seen; httponly"`, `header Cache-Control is "missing", want "max-age=5, private"`, `header Location is "/item/7", want "/items/7"`)
 }
 
 // holds runs the tests in dir: they pass, or fail with each of the words.
