@@ -107,8 +107,9 @@ func listed(v string) (out []string) {
 
 // dispositionWord has its parameters in one order and form.
 func dispositionWord(v string) string {
-	if kind, params, err := mime.ParseMediaType(v); err == nil {
-		return mime.FormatMediaType(kind, params)
+	kind, params, err := mime.ParseMediaType(v)
+	if word := mime.FormatMediaType(kind, params); err == nil && word != "" && !strings.Contains(v, "*") { // some of those are dropped
+		return word
 	}
 	return strings.TrimSpace(v)
 }
@@ -132,15 +133,16 @@ func cookieDate(s string) (time.Time, bool) {
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
 		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}) {
-		switch digits := len(word) - len(strings.TrimLeft(word, "0123456789")); {
+		digits := word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
+		switch at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:min(3, len(word))])); {
 		case clock == "" && strings.Count(word, ":") == 2:
-			clock = word
-		case day == "" && (digits == 1 || digits == 2) && digits == len(word):
-			day = word
-		case month == "" && digits == 0 && len(word) >= 3 && strings.Contains("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:3])):
+			clock = strings.TrimRight(word, "APMapm")
+		case day == "" && (len(digits) == 1 || len(digits) == 2):
+			day = digits
+		case month == "" && len(word) >= 3 && at >= 0 && at%3 == 0:
 			month = word[:3]
-		case year == "" && (digits == 2 || digits == 4) && digits == len(word):
-			year = word
+		case year == "" && (len(digits) == 2 || len(digits) == 4):
+			year = digits
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ const (
 // headers holds those headers of the two answers against each other that are
 // compared: in one head where a side does not have a header, in the other where
 // both have it and it says something else. A head bets on one header of an
-// exchange (rank). The choice is of what came before and of which headers differ,
+// exchange (before). The choice is of what came before and of which headers differ,
 // so it is the same when the answers change places.
 //
 // Where the monolith was asked twice, what must be rejected besides is that the
@@ -125,7 +126,9 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	}
 	a, aClean := h.Presence.settle(&presence, at)
 	b, bClean := h.Text.settle(&text, at)
-	return a || b, (aClean || bClean) && !h.learning()
+	// Another text says nothing before something was asked twice, however long ago
+	// the first exchange was.
+	return a || b, aClean && !h.learning() || bClean && (!h.learns || h.Repeats >= headerRepeats)
 }
 
 // settle takes one exchange's headers to the head. open says that one differs
@@ -140,7 +143,7 @@ func (t *headerHead) settle(r *headerRound, at headersLevel) (open, clean bool) 
 			opens++
 			cleans += int(oneIf(!t.noisy(p.path)))
 		}
-		if (p.reason == "" || !p.oneWay) && (bet < 0 || t.rank(p) < t.rank(&r.candidate[bet])) {
+		if (p.reason == "" || !p.oneWay) && (bet < 0 || t.before(p, &r.candidate[bet])) {
 			bet = i
 		}
 	}
@@ -175,16 +178,23 @@ func (t *headerHead) settle(r *headerRound, at headersLevel) (open, clean bool) 
 	return open, clean
 }
 
-// rank orders what to bet on: what is declared in neither direction first, then
-// what was not seen to vary.
-func (t *headerHead) rank(p *headPair) int {
-	return 2*int(oneIf(p.oneWay || p.reason != "")) + int(oneIf(t.noisy(p.path)))
+// before orders what to bet on: what is declared in neither direction first, then
+// what was not seen to vary, then what leaned to one side the most.
+func (t *headerHead) before(a, b *headPair) bool {
+	rank := func(p *headPair) int {
+		return 2*int(oneIf(p.oneWay || p.reason != "")) + int(oneIf(t.noisy(p.path)))
+	}
+	leant := func(p *headPair) int32 {
+		slot, _ := t.slot(p)
+		return max(*slot, -*slot)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(leant(b), leant(a))) < 0
 }
 
 func (t *headerHead) noisy(name string) bool { return slices.Contains(t.Noisy, name) }
 
-// learning reports whether too little was asked twice to tell what the monolith
-// changes by itself.
+// learning reports whether too little was asked twice to tell which headers the
+// monolith has by chance.
 func (h *headers) learning() bool { return h.learns && h.Learned == 0 }
 
 // noisy lists the headers that the monolith changed by itself.
@@ -212,11 +222,16 @@ func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Answer) 
 		return headPair{}, false
 	}
 	p := headPair{path: name, absent: from == absent || to == absent, from: h.show.header(name, from), to: h.show.header(name, to)}
-	if p.from == p.to { // the difference is not to be shown, or too far behind
+	switch { // the difference is not to be shown, or too far behind
+	case p.from != p.to:
+	case from == absent:
+		p.to += oneSuffix
+	case to == absent:
+		p.from += oneSuffix
+	case from < to:
 		p.from, p.to = p.from+oneSuffix, p.to+anotherSuffix
-		if from > to {
-			p.from, p.to = p.to, p.from
-		}
+	default:
+		p.from, p.to = p.from+anotherSuffix, p.to+oneSuffix
 	}
 	p.reason = h.reason(name, x.Request.Host, p.from, p.to, from, to)
 	p.oneWay = h.reason(name, x.Request.Host, p.to, p.from, to, from) != ""
@@ -252,7 +267,8 @@ func other(word string, p *headPair) string {
 
 // findings are those of the two heads, each with what to do where it cannot be
 // told from the monolith's own changes.
-func (h *headers) findings() []whittle.Finding {
+// limit is the share of answers that may differ.
+func (h *headers) findings(limit float64) []whittle.Finding {
 	there, text := h.Presence.decidedAt(), h.Text.decidedAt()
 	if h.learns {
 		// Repeats are proof enough: they need no leaning to one side.
@@ -266,14 +282,16 @@ func (h *headers) findings() []whittle.Finding {
 			there = 0
 		}
 	}
-	return append(h.explained(&h.Presence, there), h.explained(&h.Text, text)...)
+	return append(h.explained(&h.Presence, there, limit), h.explained(&h.Text, text, limit)...)
 }
 
 // explained are the findings of a head that was decided at an exchange; 0: it is
 // not. Where headers are noisy and others not, it is by the others.
-func (h *headers) explained(t *headerHead, at int) []whittle.Finding {
+func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Finding {
 	list := t.findingsAt(whittle.FoundHeader, "header", at)
-	clean := slices.ContainsFunc(list, func(f whittle.Finding) bool { return f.Decided && !t.noisy(f.Path) })
+	clean := slices.ContainsFunc(list, func(f whittle.Finding) bool {
+		return f.Decided && !t.noisy(f.Path) && float64(f.Count) > limit*float64(f.Of)
+	})
 	for i := range list {
 		f := &list[i]
 		if clean && t.noisy(f.Path) {

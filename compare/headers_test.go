@@ -32,6 +32,7 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=600"}, false},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{"Attachment; filename=a.csv"}, true},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{`inline; filename="a.csv"`}, false},
+		{"Content-Disposition", []string{`a; filename*=ISO-8859-1''a%E4.pdf`}, []string{`a; filename*=ISO-8859-1''b.exe`}, false},
 		{"Content-Disposition", []string{`attachment; filename="a`}, []string{`attachment; filename="a`}, true},
 		{"Set-Cookie", []string{"sid=1; Path=/; HttpOnly"}, []string{"sid=2;httponly;path=/"}, true},
 		{"Set-Cookie", []string{"sid=1", "lang=de"}, []string{"lang=en", "sid=7"}, true},
@@ -48,6 +49,7 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Set-Cookie", []string{"sid=1", "lang=de"}, []string{"sid=1"}, false},
 		{"Set-Cookie", []string{"sid=; Expires=Thu, 01-Jan-70 00:00:01 GMT"}, []string{"sid=x"}, false},
 		{"Set-Cookie", []string{"sid=; Expires=Thu Jan 1 1970 00:00:00 GMT+0000"}, []string{"sid=; Max-Age=0"}, true},
+		{"Set-Cookie", []string{"sid=; Expires=Mon, 21st Oct 2002 07:28:00PM"}, []string{"sid=; Max-Age=0"}, true},
 		{"Set-Cookie", []string{"sid=1; Expires=never"}, []string{"sid=2"}, true},
 		{"Allow", []string{"GET, POST"}, []string{"POST,GET"}, true},
 		{"Allow", []string{"PATCH"}, []string{"patch"}, false},
@@ -253,6 +255,13 @@ func TestDeclaredHeaders(t *testing.T) {
 	}
 }
 
+func pick(there bool, h whittle.Header) whittle.Header {
+	if there {
+		return h
+	}
+	return whittle.Header{}
+}
+
 // TestWhatIsShownOfHeaders: what matters is shown whatever varies or is declared
 // beside it.
 func TestWhatIsShownOfHeaders(t *testing.T) {
@@ -277,6 +286,20 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		"beside a noisy header whose loss is declared": {lost, func(r *rand.Rand, _ int) whittle.Header {
 			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"no-store"}}
 		}, one("Cache-Control", "public"), "Cache-Control"},
+		"beside an address that varies": {nil, func(r *rand.Rand, _ int) whittle.Header {
+			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"no-store"}}
+		}, func(r *rand.Rand, _ int) whittle.Header {
+			return whittle.Header{"Location": {random(r)}, "Cache-Control": {"public"}}
+		}, "Cache-Control"},
+		"behind a past of what is declared": {
+			[]whittle.Expectation{{Kind: whittle.FoundHeader, Path: "Set-Cookie", From: "missing", Reason: "new"}},
+			func(_ *rand.Rand, i int) whittle.Header {
+				return pick(i > 500, whittle.Header{"Set-Cookie": {"sid=1"}})
+			},
+			func(_ *rand.Rand, i int) whittle.Header {
+				return pick(i <= 500, whittle.Header{"Set-Cookie": {"sid=1"}})
+			}, "Set-Cookie",
+		},
 		"what is declared the other way round": {
 			[]whittle.Expectation{{Kind: whittle.FoundHeader, Path: "Set-Cookie", From: "missing", Reason: "new"}}, one("Set-Cookie", "sid=1"), none, "Set-Cookie",
 		},
@@ -285,32 +308,60 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 			if name == "one address in place of many" && !learns {
 				continue // takes repeats
 			}
+			every := 20
+			if name == "beside an address that varies" && !learns {
+				every = 2000 // not even by repeats
+			}
 			r := rand.New(rand.NewPCG(8, 8))
 			j := learningJudge(t, learns, w.expect...)
+			open := 0
 			differ := 0
 			for i := range 1000 {
 				a := w.monolith(r, i)
 				x := headed(a, w.candidate(r, i))
-				if i%20 == 0 {
+				if i%every == every-1 {
 					again := w.monolith(r, i)
 					x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
 				}
+				open += int(oneIf(name != "behind a past of what is declared" || i > 500))
 				differ += int(oneIf(j.Observe(x).Differs))
 			}
 			v := j.Verdict()
 			shown := ""
 			for _, f := range findingsOf(&v, whittle.FoundHeader) {
 				if f.Decided && f.Expected == "" {
-					shown = f.Path
+					shown += f.Path + " "
 					if f.Cause != "" || learns && f.DecidedAt < 20 {
 						t.Errorf("%s: %+v", name, f)
 					}
 				}
 			}
-			if v.State != whittle.Different || shown != w.path || differ < 900 {
+			if v.State != whittle.Different || !strings.Contains(shown, w.path) || every == 20 && strings.Trim(strings.ReplaceAll(shown, w.path, ""), " ") != "" || differ < open-100 {
 				t.Errorf("%s, learning %t: %q shown, %d reported: %s", name, learns, shown, differ, v.Summary)
 			}
 		}
+	}
+
+	// What differs once does not take the blame for what always does.
+	j := learningJudge(t, true)
+	for i := range 2000 {
+		a, b := whittle.Header{"Location": {"/a"}, "Cache-Control": {"no-store"}}, whittle.Header{"Cache-Control": {"no-store"}}
+		if i == 700 {
+			delete(b, "Cache-Control")
+		}
+		x := headed(a, b)
+		if i%20 == 19 {
+			again := whittle.Header{"Location": {"/a"}, "Cache-Control": {"no-store"}}
+			if i == 999 {
+				delete(again, "Location")
+			}
+			x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
+		}
+		j.Observe(x)
+	}
+	v := j.Verdict()
+	if list := findingsOf(&v, whittle.FoundHeader); v.State != whittle.Different || !list[0].Decided || list[0].Path != "Location" {
+		t.Errorf("%s: %+v", v.Summary, list)
 	}
 
 	// Fourteen that vary do not crowd out one that is wrong.
@@ -318,8 +369,8 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
 	}
-	j, err := NewJudge(c)
-	if err != nil {
+	var err error
+	if j, err = NewJudge(c); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(9, 9))
@@ -337,7 +388,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		}
 		j.Observe(x)
 	}
-	v := j.Verdict()
+	v = j.Verdict()
 	var shown []string
 	for _, f := range findingsOf(&v, whittle.FoundHeader) {
 		if f.Decided {
@@ -354,7 +405,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 // ever DIFFERENT. Source: Ville's inequality over bets that are fair because the
 // answers may change places (headers).
 func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
-	const runs, exchanges = 120, 400
+	const runs, exchanges = 100, 400
 	worlds := map[string]func(r *rand.Rand) whittle.Header{
 		"a redirect at random": func(r *rand.Rand) whittle.Header {
 			return whittle.Header{"Location": {fmt.Sprint(r.IntN(1e6))}, "Set-Cookie": {"sid=1"}}
@@ -368,6 +419,9 @@ func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 				h["Set-Cookie"] = []string{"sid=1"}
 			}
 			return h
+		},
+		"a word of ours": func(r *rand.Rand) whittle.Header {
+			return pick(r.IntN(2) == 0, whittle.Header{"Link": {"missing"}})
 		},
 		"several together": func(r *rand.Rand) whittle.Header {
 			h := whittle.Header{}

@@ -107,26 +107,7 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 // there: of two services that are the same either is as likely, and a constant
 // declared change costs nothing.
 func (t *head) lean(o *headPair, alpha float64, n int) {
-	from, to := o.from, o.to
-	switch { // which side lacks it, whatever the other says
-	case o.absent && from == noHeader:
-		to = emptyHeader
-	case o.absent:
-		from = emptyHeader
-	}
-	side, low, high := int32(1), from, to
-	if low > high {
-		side, low, high = -1, high, low
-	}
-	h := hasher(o.shape)
-	h.text(o.path)
-	h.text(low)
-	h.text(high)
-	slot := &t.Lean[mix(uint64(h))%leanSlots]
-	direction := sign(*slot)
-	if direction == 0 {
-		direction = sign(t.Overall)
-	}
+	slot, side := t.slot(o)
 	if o.oneWay || o.reason != "" {
 		open := side
 		if o.reason != "" {
@@ -135,12 +116,41 @@ func (t *head) lean(o *headPair, alpha float64, n int) {
 		if sign(*slot) == open {
 			t.Same.bet(float64(open*side), alpha, n)
 		}
-		*slot = saturate(*slot + side)
+		*slot = max(-oneWayMost, min(oneWayMost, *slot+side))
 		return
+	}
+	direction := sign(*slot)
+	if direction == 0 {
+		direction = sign(t.Overall)
 	}
 	t.Same.bet(float64(direction*side), alpha, n)
 	*slot = saturate(*slot + side)
 	t.Overall = saturate(t.Overall + side)
+}
+
+// oneWayMost bounds what a slot remembers of changes declared in one direction, so
+// that a past of declared ones is soon outweighed.
+const oneWayMost = 8
+
+// slot is where the direction of a pair's values is remembered, the same one when
+// they change places; side says which way they lie, +1 or -1.
+func (t *head) slot(o *headPair) (_ *int32, side int32) {
+	low, high := o.from, o.to
+	switch { // which side lacks it, whatever the other says
+	case o.absent && low == noHeader:
+		high = emptyHeader
+	case o.absent:
+		low = emptyHeader
+	}
+	side = 1
+	if low > high {
+		side, low, high = -1, high, low
+	}
+	h := hasher(o.shape)
+	h.text(o.path)
+	h.text(low)
+	h.text(high)
+	return &t.Lean[mix(uint64(h))%leanSlots], side
 }
 
 func sign(v int32) int32 {

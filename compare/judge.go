@@ -63,6 +63,10 @@ func (j *Judge) RepeatsAreChosen() {
 	}
 }
 
+// HeadersByRepeats says that another text of a header is to be shown by repeats
+// alone, also where no noise is learned of bodies.
+func (j *Judge) HeadersByRepeats() { j.headers.learns = true }
+
 // Observe takes one exchange. One in which the monolith gave no answer, or a
 // body was cut off, is not compared; but a status that differs differs whatever
 // the bodies are, and a candidate's error that was not waited for is such a one.

@@ -29,7 +29,7 @@ func (j *Judge) judge() whittle.Verdict {
 	v.Findings = append(v.Findings, j.failure.findings(whittle.FoundFailure, "the candidate gave")...)
 	v.Findings = append(v.Findings, j.status.findings(whittle.FoundStatus, "status")...)
 	v.Findings = append(v.Findings, j.kind.findings(whittle.FoundContentType, "content type")...)
-	v.Findings = append(v.Findings, j.headers.findings()...)
+	v.Findings = append(v.Findings, j.headers.findings(j.limit())...)
 	v.Findings = append(v.Findings, found...)
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {

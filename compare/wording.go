@@ -63,8 +63,10 @@ func (w *wording) differ(a, b *whittle.Answer) (d *difference, fair bool) {
 	}
 	declared := map[string]bool{}
 	if w.expects {
-		for _, back := range w.list(b, a) {
-			declared[back.path] = declared[back.path] || back.expect >= 0
+		for _, way := range [][]difference{list, w.list(b, a)} {
+			for i := range way {
+				declared[way[i].path] = declared[way[i].path] || way[i].expect >= 0
+			}
 		}
 	}
 	for i := range list {

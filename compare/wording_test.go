@@ -201,3 +201,46 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 		}
 	}
 }
+
+// TestDeclaredWordsRaiseNoFalseAlarm: the same where several places change together,
+// some of them declared in one direction.
+func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
+	const runs, exchanges = 100, 200
+	for name, w := range map[string]struct {
+		expect []whittle.Expectation
+		words  []string
+	}{
+		"at one place, one of two": {
+			[]whittle.Expectation{{Kind: whittle.FoundField, Path: "$.items[*].s", From: "open", To: "OPEN"}},
+			[]string{`"items":[{"s":"x"},{"s":"open"}]`, `"items":[{"s":"y"},{"s":"OPEN"}]`},
+		},
+		"a member more": {nil, []string{`"b":1`, `"a":1,"b":2`}},
+		"a member more, declared": {
+			[]whittle.Expectation{{Kind: whittle.FoundField, Path: "$.a", From: "missing"}}, []string{`"b":1`, `"a":1,"b":2`},
+		},
+	} {
+		alarms := 0
+		for run := range runs {
+			r := rand.New(rand.NewPCG(uint64(run), 11))
+			c := countRoute()
+			c.Value, c.Expect = "json.v", w.expect
+			j := newCountJudge(t, c)
+			draw := says(func(_ *rand.Rand, _ int, n string) string {
+				return fmt.Sprintf(`{"v":%s,%s}`, n, w.words[r.IntN(len(w.words))])
+			}, theMonolith, theCandidate)
+			drive(j, uint64(run), exchanges, flaws{}, func(i int, x *whittle.Exchange) {
+				draw(i, x)
+				for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+					a.Header = whittle.Header{"Content-Type": {"application/json"}}
+				}
+			})
+			if v := j.Verdict(); v.State == whittle.Different {
+				alarms++
+			}
+		}
+		t.Logf("%s: %d of %d runs", name, alarms, runs)
+		if alarms > runs/100 {
+			t.Errorf("%s: %d of %d runs are called different", name, alarms, runs)
+		}
+	}
+}

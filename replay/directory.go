@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"whittle"
@@ -31,6 +32,7 @@ type subject struct {
 	// what changes by itself.
 	learns bool
 	note   string
+	hidden string       // the headers that a missing key hides, in a sentence; "": none
 	n      int64        // exchanges in the log
 	asked  atomic.Int64 // counts to the monolith's turn
 }
@@ -211,12 +213,16 @@ func (d *directory) settle(o *Options, s *survey) error {
 			sub.spec.Compare = comparison(seen, len(s.routes))
 		}
 		c := &sub.spec.Compare
-		c.Headers = o.told(seen, c.Headers)
+		var hidden []string
+		if c.Headers, hidden = o.told(seen, c.Headers); len(hidden) > 0 {
+			sub.hidden = fmt.Sprintf("%s: not compared, since the log has tokens in them and the key is missing: %s", name, strings.Join(hidden, ", "))
+		}
 		if c.Kind == whittle.JSON {
 			c.Ignore = append(slices.Clone(c.Ignore), o.Ignore...)
 			c.Unordered = append(slices.Clone(c.Unordered), o.Unordered...)
 		}
-		if c.Kind != whittle.Statistical {
+		byRepeats := c.LearnNoise && c.Kind != whittle.Statistical
+		if byRepeats {
 			d.learn(sub, seen)
 		}
 		var err error
@@ -225,6 +231,9 @@ func (d *directory) settle(o *Options, s *survey) error {
 		}
 		if o.Show != nil {
 			sub.judge.Redact(o.Show)
+		}
+		if byRepeats {
+			sub.judge.HeadersByRepeats() // a log seldom has enough to learn what is made for each answer
 		}
 		if d.monolith == nil {
 			sub.judge.RepeatsAreChosen() // by who asked twice while it was recorded
@@ -237,7 +246,6 @@ func (d *directory) settle(o *Options, s *survey) error {
 func (d *directory) learn(sub *subject, seen *routeSurvey) {
 	c := &sub.spec.Compare
 	switch {
-	case !c.LearnNoise:
 	case d.monolith != nil && sub.caller.Harmless(seen.method):
 		sub.learns = true
 	case d.monolith == nil && seen.again >= learnFrom:

@@ -113,21 +113,23 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 
 // told are those of names of which a route's part of the log tells what the monolith
 // said. Not told are headers that have tokens, without the key (of a cookie no value
-// is compared), and, in an archive that whittle did not write, cookies where it has
-// none, which browsers leave out, and headers altogether. It is settled for the whole
-// replay: left out of some exchanges by what one side said, they would make a
-// difference of what both do by chance.
-func (o *Options) told(seen *routeSurvey, names []string) (list []string) {
+// is compared); they are hidden. Neither are, in an archive that whittle did not
+// write, cookies where it has none, which browsers leave out, and headers where an
+// answer has none at all. It is settled for the whole replay: left out of some
+// exchanges by what one side said, they would make a difference of what both do by
+// chance.
+func (o *Options) told(seen *routeSurvey, names []string) (list, hidden []string) {
 	for _, name := range names {
 		known := seen.headers[name]
 		switch {
-		case !o.HasTokens && (!seen.anyHeader || name == "Set-Cookie" && !known.seen):
+		case !o.HasTokens && (seen.bare || name == "Set-Cookie" && !known.seen):
 		case o.Redact == nil && name != "Set-Cookie" && known.tokens:
+			hidden = append(hidden, name)
 		default:
 			list = append(list, name)
 		}
 	}
-	return list
+	return list, hidden
 }
 
 // hides reports whether a recorded answer has tokens in the place of secrets that

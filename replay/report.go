@@ -125,6 +125,9 @@ func (b *book) report(log Log) *Report {
 		r.Routes = append(r.Routes, one)
 		addLedger(&r.Ledger, &p.ledger)
 		r.Differing += p.differing
+		if sub.hidden != "" {
+			r.Notes = append(r.Notes, sub.hidden)
+		}
 		if sub.note != "" && p.differing > 0 {
 			r.Notes = append(r.Notes, sub.note)
 		}

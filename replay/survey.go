@@ -20,10 +20,10 @@ type survey struct {
 // routeSurvey is one route's part.
 type routeSurvey struct {
 	n, again, json int64
-	// headers are the answers' that may be compared; anyHeader says that an answer
-	// had one beside the content type.
-	headers   map[string]seenHeader
-	anyHeader bool
+	// headers are the answers' that may be compared; bare says that an answer had
+	// none beside the content type.
+	headers map[string]seenHeader
+	bare    bool
 	// method is GET unless one that may change something is among them.
 	method string
 }
@@ -42,9 +42,11 @@ func (r *routeSurvey) seeHeaders(h whittle.Header, names []string) {
 			r.headers[name] = seenHeader{true, r.headers[name].tokens || tokens}
 		}
 	}
-	for name := range h {
-		r.anyHeader = r.anyHeader || name != "Content-Type"
+	others := len(h)
+	if _, ok := h["Content-Type"]; ok {
+		others--
 	}
+	r.bare = r.bare || others == 0
 }
 
 // look reads the log once.
@@ -80,7 +82,9 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		if isJSON(&e.Answer) {
 			r.json++
 		}
-		r.seeHeaders(e.Answer.Header, sub.headers())
+		if e.Answer.Failure == whittle.NoFailure {
+			r.seeHeaders(e.Answer.Header, sub.headers())
+		}
 		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
 			if _, again := known[k]; again {
 				r.again++
