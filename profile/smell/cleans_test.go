@@ -224,6 +224,8 @@ func scaled() http.Handler {
 	})
 }
 
+// logged writes a line beside work that is worth one, so that also where system
+// calls are dear the line is a small part of it.
 func logged() http.Handler {
 	out := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -233,6 +235,9 @@ func logged() http.Handler {
 			return
 		}
 		sum := sha256.Sum256(text)
+		for range 7 {
+			sum = sha256.Sum256(append(sum[:], text...))
+		}
 		w.Write(append(b, sum[:4]...))
 		out.Info("answered", "method", r.Method, "path", r.URL.Path, "bytes", len(b))
 	})
