@@ -8,12 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/cmdline"
 )
 
 // Program is one command that serves a Counter.
@@ -34,10 +33,8 @@ type Program struct {
 
 // Main runs p until SIGINT or SIGTERM and gives the exit status.
 func Main(p Program) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cmdline.UntilSignal(context.Background())
 	defer stop()
-	// After the first signal the next one ends the process at once.
-	context.AfterFunc(ctx, stop)
 	err := p.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	if err == nil {
 		return 0
