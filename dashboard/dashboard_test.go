@@ -131,7 +131,7 @@ func TestHeaders(t *testing.T) {
 func TestWhatNeedsNoBrowser(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("NO NODE: the page's pure modules were not tried; apt-get install nodejs")
+		t.Fatal("node is not installed: `make deps` says how to get it")
 	}
 	cmd := exec.CommandContext(t.Context(), node, "--test", "testdata/pure.test.mjs")
 	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
