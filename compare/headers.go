@@ -80,10 +80,7 @@ type headersLevel struct {
 // headerRound is what one exchange has for one head: the headers in which the
 // candidate differs from the monolith's answer, and those in which the monolith's
 // second answer does.
-type headerRound struct {
-	candidate, again []headPair
-	repeated         bool
-}
+type headerRound struct{ candidate, again []headPair }
 
 // see takes one exchange in which the status is the same. loose says that a header
 // differs undeclared, differs that one does which the monolith is known not to
@@ -104,7 +101,6 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 		return false, false
 	}
 	var presence, text headerRound
-	presence.repeated, text.repeated = again != nil, again != nil
 	of := func(p *headPair) *headerRound {
 		if p.absent {
 			return &presence
@@ -124,16 +120,17 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 			}
 		}
 	}
-	a, aClean := h.Presence.settle(&presence, at)
-	b, bClean := h.Text.settle(&text, at)
+	lost, lostClean := h.Presence.settle(&presence, again != nil, at)
+	reworded, rewordedClean := h.Text.settle(&text, again != nil, at)
 	// Another text says nothing before something was asked twice, however long ago
 	// the first exchange was.
-	return a || b, aClean && !h.learning() || bClean && (!h.learns || h.Repeats >= headerRepeats)
+	return lost || reworded, lostClean && !h.learning() || rewordedClean && (!h.learns || h.Repeats >= headerRepeats)
 }
 
-// settle takes one exchange's headers to the head. open says that one differs
+// settle takes one exchange's headers to the head; repeated says that the monolith
+// was asked twice. open says that one differs
 // undeclared, clean that one does which was not seen to vary.
-func (t *headerHead) settle(r *headerRound, at headersLevel) (open, clean bool) {
+func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel) (open, clean bool) {
 	t.N++
 	opens, cleans, bet := 0, 0, -1
 	for i := range r.candidate {
@@ -153,7 +150,7 @@ func (t *headerHead) settle(r *headerRound, at headersLevel) (open, clean bool) 
 		t.lean(&r.candidate[bet], at.alpha, at.n)
 	}
 	t.Share.see(open, at.limit, at.alpha, at.n)
-	if !r.repeated {
+	if !repeated {
 		return open, clean
 	}
 	own := false
@@ -266,8 +263,8 @@ func other(word string, p *headPair) string {
 }
 
 // findings are those of the two heads, each with what to do where it cannot be
-// told from the monolith's own changes.
-// limit is the share of answers that may differ.
+// told from the monolith's own changes. limit is the share of answers that may
+// differ.
 func (h *headers) findings(limit float64) []whittle.Finding {
 	there, text := h.Presence.decidedAt(), h.Text.decidedAt()
 	if h.learns {
