@@ -94,6 +94,8 @@ type Exchange struct {
 	// Conn tells the client's connections apart within one run of the gateway,
 	// from 1; 0: not known. The exchanges of one connection are in order.
 	Conn uint64
+	// User tells users apart: a hash of the sticky key. 0: not known.
+	User uint64
 	// At is when the request arrived.
 	At time.Time
 	// Served says whose answer the user got.
@@ -112,11 +114,23 @@ type Exchange struct {
 	Repeat *Answer
 }
 
+// First says which side was asked first. It can matter: a candidate that reads
+// what the monolith has just written, or cached, is right only when it is asked
+// second, and users ask it first.
+func (x *Exchange) First() Side {
+	if x.Rescued {
+		return Candidate
+	}
+	return x.Served
+}
+
 // Outcome is what became of one user's request on a route that has a
 // candidate; guardrails eat these.
 type Outcome struct {
 	Route string
-	At    time.Time
+	// User tells users apart: a hash of the sticky key. 0: not known.
+	User uint64
+	At   time.Time
 	// Side is who was asked first.
 	Side Side
 	// Status is that side's status, 0 where it failed.

@@ -206,9 +206,16 @@ func (g *Guard) reference() float64 {
 	return 0.1 * g.alpha / (k * (k + 1))
 }
 
-// Compared takes in one compared exchange.
-func (g *Guard) Compared(differs bool) {
-	g.mismatch.alone(differs, g.cfg.Mismatch)
+// Pair takes in one request that both sides were asked while users depend on the
+// candidate.
+func (g *Guard) Pair(p whittle.Pair) {
+	// Failures are the errors guard's, which holds them against the monolith's
+	// over the same time; counted here they would be held against a limit that
+	// equal services which both fail now and then pass.
+	if !p.Compared || p.Monolith.Bad() || p.Candidate.Bad() {
+		return
+	}
+	g.mismatch.alone(p.Differs, g.cfg.Mismatch)
 	if g.mismatch.Evidence.logEValue() >= math.Log(1/g.alpha) {
 		g.mismatch.Breached = true
 	}

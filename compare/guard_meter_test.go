@@ -42,7 +42,7 @@ func TestMismatchFalseAlarms(t *testing.T) {
 	for range runs {
 		g := NewGuard(whittle.Guard{Mismatch: 0.01, Confidence: 0.99})
 		for range 1500 {
-			g.Compared(r.Float64() < 0.01)
+			g.Pair(compared(r.Float64() < 0.01))
 		}
 		if g.mismatch.Breached {
 			alarms++
@@ -82,7 +82,7 @@ func TestGuardNeeded(t *testing.T) {
 		if g.mismatch.Breached {
 			t.Error("mismatch: breached early")
 		}
-		g.Compared(true)
+		g.Pair(compared(true))
 	}
 	if !g.mismatch.Breached {
 		t.Errorf("mismatch: not breached after %d", needed)
@@ -170,8 +170,8 @@ func TestGuardResumes(t *testing.T) {
 		}
 		whole.Outcome(o)
 		half.Outcome(o)
-		whole.Compared(i%900 == 0)
-		half.Compared(i%900 == 0)
+		whole.Pair(compared(i%900 == 0))
+		half.Pair(compared(i%900 == 0))
 		if i%1237 == 0 {
 			state, err := half.MarshalBinary()
 			if err != nil || len(state) > 32<<10 {
@@ -201,7 +201,7 @@ func FuzzGuardState(f *testing.F) {
 	g := NewGuard(testGuard)
 	healthy(g, 200)
 	g.Outcome(outcome(300, whittle.Candidate, 500, time.Second))
-	g.Compared(true)
+	g.Pair(compared(true))
 	state, _ := g.MarshalBinary()
 	f.Add(state)
 	f.Add([]byte(`{"v":1}`))
@@ -226,7 +226,7 @@ func FuzzGuardState(f *testing.F) {
 		}
 		healthy(g, 100)
 		g.Outcome(outcome(200, whittle.Candidate, 500, time.Second))
-		g.Compared(true)
+		g.Pair(compared(true))
 		g.CPU(whittle.CPUReading{At: testStart, Monolith: whittle.CPUUse{CPU: 1, Requests: 1}}, true)
 		for _, m := range g.Meters() {
 			if !(m.EValue >= 0 && m.EValue <= maxEValue) {
@@ -266,4 +266,10 @@ func TestGuardOldAnswersOfTheCandidate(t *testing.T) {
 			t.Errorf("after %v: %d answers in the test, want %d", tt.gap, g.errors.Count, tt.want)
 		}
 	}
+}
+
+// compared is a pair of good responses that differ or not.
+func compared(differs bool) whittle.Pair {
+	ok := whittle.Outcome{Status: 200, Latency: time.Millisecond}
+	return whittle.Pair{Monolith: ok, Candidate: ok, Compared: true, Differs: differs}
 }

@@ -7,14 +7,7 @@ import (
 )
 
 // Observation is what became of one exchange.
-type Observation struct {
-	// Skip is the ledger's reason why the exchange was not compared; empty:
-	// it was.
-	Skip string
-	// Differs says that the two answers are not the same and that nobody
-	// declared the difference.
-	Differs bool
-}
+type Observation = whittle.Observation
 
 // method is one kind of comparison of two answers with equal status and
 // content type. It is deterministic and not safe for concurrent use.

@@ -35,10 +35,8 @@ type Store interface {
 // a time. Its encoding is bounded, and reading one that is not its own is an
 // error.
 type Judge interface {
-	// Observe takes one exchange. A skip other than "" is the ledger's reason
-	// why it was not compared; differs says that the answers are not the same
-	// and that nobody declared the difference.
-	Observe(x *whittle.Exchange) (skip string, differs bool)
+	// Observe takes one exchange.
+	Observe(x *whittle.Exchange) whittle.Observation
 	// Verdict is what is known so far. Its slices may belong to the judge.
 	Verdict() whittle.Verdict
 	encoding.BinaryMarshaler
@@ -49,7 +47,9 @@ type Judge interface {
 // time.
 type Guard interface {
 	Outcome(o whittle.Outcome)
-	Compared(differs bool)
+	// Pair takes a request that both sides were asked while users depend on the
+	// candidate.
+	Pair(p whittle.Pair)
 	// CPU takes what both sides' processes have used; serving says that users
 	// depend on the candidate.
 	CPU(r whittle.CPUReading, serving bool)

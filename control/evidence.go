@@ -25,16 +25,9 @@ func Redacting(by compare.Redactor) func(whittle.Comparison) (Judge, error) {
 			return nil, err
 		}
 		j.Redact(by)
-		return judge{j}, nil
+		return j, nil
 	}
 }
 
 // NewGuard makes the guard of package compare.
 func NewGuard(g whittle.Guard) Guard { return compare.NewGuard(g) }
-
-type judge struct{ *compare.Judge }
-
-func (j judge) Observe(x *whittle.Exchange) (skip string, differs bool) {
-	o := j.Judge.Observe(x)
-	return o.Skip, o.Differs
-}

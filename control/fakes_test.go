@@ -156,14 +156,14 @@ type judge struct {
 	skip *string
 }
 
-func (j *judge) Observe(x *whittle.Exchange) (string, bool) {
+func (j *judge) Observe(x *whittle.Exchange) whittle.Observation {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if *j.skip != "" {
-		return *j.skip, false
+		return whittle.Observation{Skip: *j.skip}
 	}
 	j.seen++
-	return "", x.Monolith.Status != x.Candidate.Status
+	return whittle.Observation{Differs: x.Monolith.Status != x.Candidate.Status}
 }
 
 func (j *judge) Verdict() whittle.Verdict {
@@ -196,8 +196,8 @@ func (g *guard) Outcome(o whittle.Outcome) {
 	}
 }
 
-func (g *guard) Compared(differs bool) {
-	if differs {
+func (g *guard) Pair(p whittle.Pair) {
+	if p.Differs && !p.Monolith.Bad() && !p.Candidate.Bad() {
 		g.Differ++
 	}
 }

@@ -228,27 +228,36 @@ func (r *route) observe(x *whittle.Exchange) string {
 			Status: x.Monolith.Status, Failure: x.Monolith.Failure, Latency: x.Monolith.Latency,
 		})
 	}
-	skip, differs := r.judge.Observe(x)
+	o := r.judge.Observe(x)
 	r.stale, r.disk.changed = true, true
-	if skip != "" {
-		return skip
+	if o.Skip != "" {
+		return o.Skip
 	}
 	if x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure {
 		r.compared++ // the ledger has failures under a heading of their own
 	}
 	if r.st.Share > 0 {
 		r.exposed = true
-		// Failures are the errors guard's, which holds them against the
-		// monolith's over the same time; counted here they would be held
-		// against a limit that equal services which both fail now and then pass.
-		if x.Monolith.OK() && x.Candidate.OK() {
-			r.guard.Compared(differs)
-			if differs {
-				poke(r.wake)
-			}
+		r.guard.Pair(pairOf(x, o))
+		if o.Differs {
+			poke(r.wake)
 		}
 	}
 	return ""
+}
+
+// pairOf is an exchange that was compared as the guards see it.
+func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
+	outcome := func(side whittle.Side, a *whittle.Answer) whittle.Outcome {
+		return whittle.Outcome{
+			Route: x.Route, User: x.User, At: x.At, Side: side, Status: a.Status, Failure: a.Failure, Latency: a.Latency,
+		}
+	}
+	return whittle.Pair{
+		User: x.User, At: x.At, First: x.First(),
+		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
+		Compared: true, Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers,
+	}
 }
 
 // besides counts the call that was made beside the user's first one. The caller

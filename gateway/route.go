@@ -172,6 +172,7 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 	defer v.leave()
 	set := rt.setting.Load()
 	at, keyed := rt.split.placeOf(r)
+	v.user = uint64(at)
 	if !keyed {
 		rt.unkeyed.Do(func() {
 			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
@@ -280,7 +281,7 @@ func (rt *route) felt(v *visit, res *result) {
 // tell reports the outcome of a user's request.
 func (rt *route) tell(o whittle.Outcome, v *visit) {
 	if f := rt.env.g.opts.Outcome; f != nil {
-		o.Route, o.At = rt.name, v.at
+		o.Route, o.User, o.At = rt.name, v.user, v.at
 		f(o)
 	}
 }
