@@ -1,0 +1,279 @@
+package compare
+
+import (
+	"hash/maphash"
+	"time"
+
+	"whittle"
+)
+
+// Bounds of what is remembered of the monolith's responses.
+const (
+	bodiesMost  = 4096            // hashes of whole bodies
+	valuesMost  = 4096            // hashes of single values
+	wantedMost  = 256             // hashes that are waited for
+	ownersAge   = 5 * time.Minute // what is older says nothing
+	valuesEvery = 16              // the values of one exchange in so many are remembered,
+	valuesPause = 20 * time.Millisecond
+	valuesTaken = 64 // of each at most so many
+	leastText   = 6  // characters that make a string distinctive,
+	leastDigits = 4  // and digits that make a number so
+	leastBody   = 8  // bytes that make a body so
+)
+
+// seedOfOthers makes the hashes of one process. They are never kept, so nobody
+// can try values against them.
+var seedOfOthers = maphash.MakeSeed()
+
+// owner says whom the monolith gave a value to, seen from one exchange.
+type owner uint8
+
+const (
+	// noOwner: the monolith gave it to nobody of late, or to several requests, so
+	// that it belongs to none of them.
+	noOwner owner = iota
+	// anotherRequest: to one other request alone.
+	anotherRequest
+	// anotherCaller: to the same request of another user alone.
+	anotherCaller
+	// sameRequest: to the same request of the same user, at another time.
+	sameRequest
+)
+
+// others remembers which values and whole bodies the monolith gave in the last
+// minutes and to which request, to tell a response that belongs to another
+// request from one that is wrong otherwise. It keeps hashes only, at most
+// bodiesMost and valuesMost of them, and nothing is written to disk. Time is that
+// of the exchanges. The zero value is ready.
+type others struct {
+	bodies, values ring
+	wanted         map[uint64][]*wish
+	waiting        []uint64 // the keys of wanted, oldest first
+	seen           int
+	lastValues     time.Time
+	doc            document
+}
+
+// asker is whose exchange it is: which request, and of which user.
+type asker struct{ request, caller uint64 }
+
+func askerOf(x *whittle.Exchange) asker {
+	var h maphash.Hash
+	h.SetSeed(seedOfOthers)
+	part := func(s string) { h.WriteString(s); h.WriteByte(0) }
+	part(x.Request.Method)
+	part(x.Request.Target)
+	h.Write(x.Request.Body)
+	a := asker{request: h.Sum64()}
+	h.Reset()
+	part(x.Request.Header.Get("Authorization"))
+	part(x.Request.Header.Get("Cookie"))
+	for i := range 8 {
+		h.WriteByte(byte(x.User >> (8 * i)))
+	}
+	a.caller = h.Sum64()
+	return a
+}
+
+// given is what is known of one hash.
+type given struct {
+	key  uint64
+	by   asker
+	at   time.Time
+	many bool // several requests got it
+	all  bool // several users got it for this request
+}
+
+// ring keeps the last hashes that came; of one that comes again the owner and
+// the time stay those of the last.
+type ring struct {
+	index map[uint64]int32
+	list  []given
+	next  int
+}
+
+func (r *ring) put(key uint64, by asker, at time.Time, most int) {
+	if i, ok := r.index[key]; ok {
+		m := &r.list[i]
+		if at.Sub(m.at) > ownersAge {
+			*m = given{key: key, by: by, at: at}
+			return
+		}
+		m.many = m.many || m.by.request != by.request
+		m.all = m.all || m.by.caller != by.caller
+		m.by, m.at = by, at
+		return
+	}
+	if r.index == nil {
+		r.index = map[uint64]int32{}
+	}
+	m := given{key: key, by: by, at: at}
+	if len(r.list) < most {
+		r.index[key] = int32(len(r.list))
+		r.list = append(r.list, m)
+		return
+	}
+	delete(r.index, r.list[r.next].key)
+	r.list[r.next], r.index[key] = m, int32(r.next)
+	r.next = (r.next + 1) % most
+}
+
+// find says whom a hash belongs to, seen by one who asked at a time, and how long
+// before that it was given last.
+func (r *ring) find(key uint64, by asker, at time.Time) (owner, time.Duration) {
+	i, ok := r.index[key]
+	if !ok {
+		return noOwner, 0
+	}
+	m := &r.list[i]
+	return m.ownerFor(by, at), at.Sub(m.at)
+}
+
+func (m *given) ownerFor(by asker, at time.Time) owner {
+	switch {
+	case m.many || at.Sub(m.at).Abs() > ownersAge:
+		return noOwner
+	case m.by.request != by.request:
+		return anotherRequest
+	case m.by.caller != by.caller && !m.all:
+		return anotherCaller
+	}
+	return sameRequest
+}
+
+// wish is a value of the candidate of which it is not known yet whose it is: the
+// request that it belongs to may still be under way.
+type wish struct {
+	by asker
+	at time.Time
+	// is is set once the monolith gives the value to somebody.
+	is owner
+}
+
+// remember takes what the monolith gave in one exchange: its whole body always,
+// and the values in it now and then.
+func (o *others) remember(x *whittle.Exchange) {
+	a := &x.Monolith
+	if a.Failure != whittle.NoFailure || a.Truncated || len(a.Body) < leastBody {
+		return
+	}
+	by := askerOf(x)
+	o.seen++
+	o.put(&o.bodies, hashOf(a.Body), by, x.At, bodiesMost)
+	if o.seen%valuesEvery != 0 && x.At.Sub(o.lastValues) < valuesPause {
+		return
+	}
+	o.lastValues = x.At
+	if o.doc.scan(a.Body) != scanned {
+		return
+	}
+	taken := 0
+	for i := range o.doc.nodes {
+		if text := o.doc.text(uint32(i)); distinctive(o.doc.nodes[i].kind, text) {
+			o.put(&o.values, hashOf(text), by, x.At, valuesMost)
+			if taken++; taken == valuesTaken {
+				return
+			}
+		}
+	}
+}
+
+func (o *others) put(r *ring, key uint64, by asker, at time.Time, most int) {
+	r.put(key, by, at, most)
+	for _, w := range o.wanted[key] {
+		m := given{by: by, at: at}
+		if w.is == noOwner && w.by != by {
+			w.is = m.ownerFor(w.by, w.at)
+		}
+	}
+}
+
+// find says whom the monolith gave a whole body to, if it is not the present
+// exchange's own, and how long ago. To look up a hash takes less than a
+// microsecond.
+func (o *others) find(x *whittle.Exchange, body []byte) (owner, time.Duration) {
+	if len(body) < leastBody {
+		return noOwner, 0
+	}
+	return o.bodies.find(hashOf(body), askerOf(x), x.At)
+}
+
+// findValue is find for a JSON value as it is written.
+func (o *others) findValue(by asker, at time.Time, value []byte) (owner, time.Duration) {
+	if kind, ok := kindOf(value); !ok || !distinctive(kind, value) {
+		return noOwner, 0
+	}
+	return o.values.find(hashOf(value), by, at)
+}
+
+// await has w told whose a value or body is, should the monolith give it to
+// somebody before wantedMost further ones are waited for.
+func (o *others) await(w *wish, value []byte) {
+	key := hashOf(value)
+	if o.wanted == nil {
+		o.wanted = map[uint64][]*wish{}
+	}
+	if len(o.waiting) == wantedMost {
+		old := o.waiting[0]
+		o.waiting = append(o.waiting[:0], o.waiting[1:]...)
+		if list := o.wanted[old]; len(list) > 1 {
+			o.wanted[old] = list[1:]
+		} else {
+			delete(o.wanted, old)
+		}
+	}
+	o.wanted[key], o.waiting = append(o.wanted[key], w), append(o.waiting, key)
+}
+
+func hashOf(b []byte) uint64 { return maphash.Bytes(seedOfOthers, b) }
+
+// kindOf reads the kind of a JSON value from its first byte.
+func kindOf(value []byte) (nodeKind, bool) {
+	if len(value) == 0 {
+		return 0, false
+	}
+	switch c := value[0]; {
+	case c == '"':
+		return kindString, true
+	case c == '[':
+		return kindArray, true
+	case c == '{':
+		return kindObject, true
+	case c == '-' || c >= '0' && c <= '9':
+		return kindNumber, true
+	}
+	return kindNull, true
+}
+
+// distinctive reports whether a value is unlikely to be given to two requests by
+// chance: a string of some characters, a number of some digits that is not a round one, or a list that is not empty.
+func distinctive(kind nodeKind, text []byte) bool {
+	switch kind {
+	case kindString:
+		return len(text) >= leastText+2
+	case kindNumber:
+		digits := 0
+		for _, c := range text {
+			digits += int(oneIf(c >= '0' && c <= '9'))
+		}
+		return digits >= leastDigits && !roundNumber(text)
+	case kindArray:
+		return len(text) >= 2*leastBody
+	}
+	return false
+}
+
+// roundNumber reports whether all digits after the first are zeros: 1000, 50000.
+func roundNumber(text []byte) bool {
+	seen := false
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			continue
+		}
+		if seen && c != '0' {
+			return false
+		}
+		seen = seen || c != '0'
+	}
+	return true
+}
