@@ -94,21 +94,27 @@ func (r *reader) match(o *object, route *whittle.Route) {
 	}
 }
 
+// parseMatch reads "POST /Count" or "/Count".
 func parseMatch(s string) (whittle.Match, error) {
-	parts := strings.Fields(s)
-	m := whittle.Match{}
-	switch len(parts) {
-	case 1:
-		m.Pattern = parts[0]
-	case 2:
-		m.Method, m.Pattern = parts[0], parts[1]
-	default:
-		return m, fmt.Errorf("%s is not a match: write POST /Count, or /Count for every method", quote(s))
+	m := whittle.Match{Pattern: strings.TrimSpace(s)}
+	if !strings.HasPrefix(m.Pattern, "/") {
+		if i := strings.IndexAny(m.Pattern, " \t\r\n"); i > 0 {
+			m.Method, m.Pattern = m.Pattern[:i], strings.TrimSpace(m.Pattern[i:])
+		}
+	}
+	if err := foreignPattern(m.Pattern); err != nil {
+		return m, err
 	}
 	switch {
+	case m.Pattern == "" || len(strings.Fields(m.Pattern)) > 1:
+		return m, fmt.Errorf("%s is not a match: write POST /Count, or /Count for every method", quote(s))
 	case !strings.HasPrefix(m.Pattern, "/"):
 		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
-	case m.Method != "" && (!isToken(m.Method) || m.Method == http.MethodConnect):
+	case m.Method == "*" || strings.EqualFold(m.Method, "ANY") || strings.EqualFold(m.Method, "ALL"):
+		return m, fmt.Errorf("%s: %s is not a method: write %s alone for every method", quote(s), quote(m.Method), m.Pattern)
+	case m.Method != "" && strings.Trim(m.Method, methodLetters) != "":
+		return m, fmt.Errorf("%s: %s is not a method: a route has one, or none for every method; write two routes for two methods", quote(s), quote(m.Method))
+	case m.Method == http.MethodConnect:
 		return m, fmt.Errorf("%s: %s is not a method that can be routed", quote(s), quote(m.Method))
 	case m.Method != strings.ToUpper(m.Method):
 		return m, fmt.Errorf("%s: methods are upper case: write %s %s", quote(s), strings.ToUpper(m.Method), m.Pattern)
@@ -120,6 +126,10 @@ func parseMatch(s string) (whittle.Match, error) {
 	}
 	return m, nil
 }
+
+// methodLetters are those of every registered method. A token may have others,
+// but "GET|POST" is one as well, and no request has that method.
+const methodLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // parseHeader reads "X-Beta=1" into a canonical name and a value.
 func parseHeader(s string) ([2]string, error) {

@@ -1,0 +1,37 @@
+package infer
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"whittle/config"
+)
+
+// TestRecordedPathsAreMatches holds that whatever a recorded path is made of, its
+// pattern is one that a config takes, and matches that path.
+func TestRecordedPathsAreMatches(t *testing.T) {
+	for _, literal := range []string{
+		"users", ":id", "items:batchGet", "@:user", "a.:b", "*", "**", "*.js", "a*", "<id>", "[id]", "[...slug]", "{id}", "{id:[0-9]+}",
+		"(.*)", ".*", "a.+b", "[0-9]+", "a$", "$metadata", "$", "Products(1)", "a|b", "a^", `a\d`, "ü", "a b", "100%", "a+b", "c++", "~x", ";a=b",
+	} {
+		made := pattern([]segment{{literal: literal}, {literal: "x"}}, nil)
+		f, err := config.Parse("w.yaml", []byte("monolith: http://h\nroutes: [{match: '"+strings.ReplaceAll(made, "'", "''")+"'}]\n"), nil)
+		if err != nil {
+			t.Errorf("%q: %v", literal, err)
+			continue
+		}
+		mux := http.NewServeMux()
+		mux.HandleFunc(f.Routes[0].Match.Pattern, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+url.PathEscape(literal)+"/x", http.NoBody))
+		if w.Code != http.StatusTeapot {
+			t.Errorf("%q: %s does not match it: %d", literal, made, w.Code)
+		}
+		if segments, ok := patternSegments(made); !ok || segments[0].literal != literal {
+			t.Errorf("%q: %s is read as %v", literal, made, segments)
+		}
+	}
+}
