@@ -193,6 +193,7 @@ func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File
 	o.done()
 	if len(r.problems) == 0 {
 		r.checkOverlap(f.Routes)
+		r.checkLoops(f)
 		r.checkWarnings(f)
 	}
 	sortProblems(r.warnings)

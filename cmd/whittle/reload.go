@@ -110,6 +110,9 @@ func (d *deployment) reload(why string) {
 }
 
 func (d *deployment) put(next *config.File) error {
+	if err := next.LeadsBack(d.public.Addr().String()); err != nil {
+		return err // another listen: in the file is in force only after a restart
+	}
 	return d.control.Reload(next.Routes, func() error { return d.swap(next) })
 }
 

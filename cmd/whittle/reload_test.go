@@ -1,9 +1,11 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
@@ -79,5 +81,24 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 		if got := concerns(tt.e, path); got != tt.want {
 			t.Errorf("%v: %v", tt.e, got)
 		}
+	}
+}
+
+// TestReloadThatLeadsBack holds that a config is refused whose monolith is the
+// address that is bound now, whatever it says that it would listen on after a
+// restart.
+func TestReloadThatLeadsBack(t *testing.T) {
+	public, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer public.Close()
+	next, err := config.Parse("w.yaml", []byte("listen: 127.0.0.1:1\nmonolith: http://"+public.Addr().String()+"\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deployment{public: public}
+	if err := next.Locate(d.put(next)); err == nil || !strings.Contains(err.Error(), "w.yaml:2:11: monolith: ") || !strings.Contains(err.Error(), "leads back to whittle itself") {
+		t.Errorf("put = %v", err)
 	}
 }

@@ -141,6 +141,10 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 	if d.public, err = listen(ctx, f.Listen, "listen"); err != nil {
 		return nil, err
 	}
+	// The port may have been the system's to choose.
+	if err = f.LeadsBack(d.public.Addr().String()); err != nil {
+		return nil, err
+	}
 	d.admin, err = newAdminServer(ctx, d)
 	return d, err
 }

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+// LeadsBack refuses upstreams that can be seen to be the gateway itself, which
+// listens on address (HOST:PORT, as it was bound): every request would come back
+// to it, again and again. Names are not resolved, so what it does not see is
+// left to the gateway's own loop detection. The errors are Invalid and carry
+// their field; nil: none leads back.
+func (f *File) LeadsBack(address string) error {
+	var errs []error
+	f.eachLoop(address, thisMachine, func(field, why string) {
+		errs = append(errs, whittle.Errorf(whittle.Invalid, "%s", why).WithField(field))
+	})
+	return errors.Join(errs...)
+}
+
+// checkLoops refuses what leads back to the addresses that the file itself says.
+func (r *reader) checkLoops(f *File) {
+	f.eachLoop(f.Listen, thisMachine, func(field, why string) { r.failField(field, "%s", why) })
+}
+
+// eachLoop yields the upstreams that are the gateway's users' address, or its
+// admin address.
+func (f *File) eachLoop(listen string, of func() machine, yield func(field, why string)) {
+	look := func(field string, u *whittle.Upstream) {
+		switch {
+		case isServer(listen, u.URL, of):
+			yield(field, fmt.Sprintf("%s leads back to whittle itself, which listens on %s, so each request would go round in a circle; write where the application listens, or listen on another port",
+				quote(u.URL), listen))
+		case f.Admin != "" && isServer(f.Admin, u.URL, of):
+			yield(field, fmt.Sprintf("%s is whittle's own admin API, on %s; write where the application listens", quote(u.URL), f.Admin))
+		}
+	}
+	look("monolith", &f.Monolith)
+	for i := range f.Routes {
+		if c := f.Routes[i].Candidate; c != nil {
+			look(fmt.Sprintf("routes[%d].candidate", i), c)
+		}
+	}
+}
+
+// machine is what a computer goes by.
+type machine struct {
+	addresses []netip.Addr
+	name      string
+}
+
+func thisMachine() machine {
+	var m machine
+	m.name, _ = os.Hostname()       // without a name there is one way less to be found
+	list, _ := net.InterfaceAddrs() // likewise
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			m.addresses = append(m.addresses, p.Addr().WithZone(""))
+		}
+	}
+	return m
+}
+
+// isServer reports whether a URL certainly leads to whoever listens on an
+// address of this machine. A port that the system is to choose is no port yet.
+func isServer(listen, to string, of func() machine) bool {
+	host, port, err := net.SplitHostPort(listen)
+	u, bad := url.Parse(to)
+	if err != nil || bad != nil || port == "0" || portOf(u) != port {
+		return false
+	}
+	there := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	here := strings.ToLower(strings.TrimSuffix(host, "."))
+	if there == here {
+		return true
+	}
+	a, b := addressOf(here), addressOf(there)
+	switch {
+	case here == "" || a.IsUnspecified(): // every address, of both families
+		m := of()
+		return b.IsLoopback() || b.IsUnspecified() || b.IsValid() && slices.Contains(m.addresses, b) ||
+			m.name != "" && there == strings.ToLower(m.name)
+	case b.IsUnspecified(): // dialled, it is the loopback address
+		return a.IsLoopback()
+	case isLocalhost(here) || isLocalhost(there):
+		return a.IsLoopback() && b.IsLoopback()
+	}
+	return a.IsValid() && a == b
+}
+
+// addressOf is the address that a host is; the zero Addr where it is a name
+// that only a resolver knows.
+func addressOf(host string) netip.Addr {
+	if isLocalhost(host) {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Unmap().WithZone("")
+}
+
+// isLocalhost reports whether a name is the loopback's by convention (RFC 6761,
+// section 6.3).
+func isLocalhost(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" || host == "ip6-localhost"
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
