@@ -329,10 +329,13 @@ func writeError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, st
 var closing = http.Header{"Connection": {"close"}}
 
 func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
+	writeErrorText(w, extra, status, http.StatusText(status)+"\n")
+}
+
+func writeErrorText(w http.ResponseWriter, extra http.Header, status int, text string) {
 	h := w.Header()
 	clear(h)
 	maps.Copy(h, extra)
-	text := http.StatusText(status) + "\n"
 	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
@@ -351,11 +354,6 @@ func refused(w http.ResponseWriter, r *http.Request, l Limits, res *result) bool
 	default:
 		return false
 	}
-	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
-	res.detail = "refused with " + strconv.Itoa(status)
-	if c := strictConnOf(r); c != nil {
-		c.endRequests() // a body that is not read would be taken for the next one
-	}
-	writeErrorHeader(w, closing, status)
+	refuse(w, r, status, http.StatusText(status)+"\n", res)
 	return true
 }

@@ -63,6 +63,8 @@ type Gateway struct {
 	table      atomic.Pointer[table]
 	counts     counts
 	complaints complaints
+	// loopMark is this gateway's name in the requests that it forwards.
+	loopMark string
 
 	upgrades upgrades
 	// copies bounds what the copies of all routes hold together.
@@ -84,7 +86,7 @@ type Gateway struct {
 // New makes a gateway; nothing listens until Serve.
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.withDefaults()
-	g := &Gateway{opts: o, log: o.Log}
+	g := &Gateway{opts: o, log: o.Log, loopMark: newLoopMark()}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -109,7 +111,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := t.match(r)
 	c := g.begin(e, r)
 	var rec *recording
-	if g.opts.Record != nil {
+	looped := g.looped(r)
+	if g.opts.Record != nil && !looped {
 		if rec = g.newRecording(w, &c); rec != nil {
 			w = rec
 			defer rec.drop()
@@ -117,6 +120,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var res result
 	switch {
+	case looped:
+		g.refuseLoop(w, r, e.name, &res)
 	case refused(w, r, g.opts.Limits, &res):
 	case e.route != nil:
 		res = e.route.serve(w, c.request)

@@ -68,10 +68,12 @@ type outbound struct {
 	// address of the peer, without port and brackets.
 	address string
 	proto   string
+	// mark is added to those by which a loop is found. Empty: nothing is.
+	mark string
 }
 
 func (g *Gateway) outboundOf(r *http.Request) outbound {
-	o := outbound{r: r, named: connectionNames(r.Header), address: r.RemoteAddr, proto: "http"}
+	o := outbound{r: r, named: connectionNames(r.Header), address: r.RemoteAddr, proto: "http", mark: g.loopMark}
 	if r.TLS != nil {
 		o.proto = "https"
 	}
@@ -98,16 +100,17 @@ func within(nets []netip.Prefix, ip netip.Addr) bool {
 // outbound gives the header that the upstream gets, in a map of its own.
 func (g *Gateway) outbound(r *http.Request) whittle.Header {
 	o := g.outboundOf(r)
-	h := make(whittle.Header, len(r.Header)+5)
+	h := make(whittle.Header, len(r.Header)+6)
 	o.each(func(name, value string) { h[name] = append(h[name], value) })
 	return h
 }
 
 // each yields every field but Host and the framing. The claims about the
-// client come last, after anything a Connection header could have removed.
+// client and the loop mark come last, after anything a Connection header could
+// have removed; marks of other gateways it cannot remove either.
 func (o *outbound) each(yield func(name, value string)) {
 	for name, values := range o.r.Header {
-		if hopByHop(name) || name == "Content-Length" || claims(name) || o.named != nil && contains(o.named, name) {
+		if hopByHop(name) || name == "Content-Length" || claims(name) || o.named != nil && contains(o.named, name) && name != loopHeader {
 			continue
 		}
 		for _, v := range values {
@@ -118,6 +121,9 @@ func (o *outbound) each(yield func(name, value string)) {
 		yield("Te", "trailers")
 	}
 	o.eachClaim(yield)
+	if o.mark != "" {
+		yield(loopHeader, o.mark) // behind the earlier ones, which stay as they came
+	}
 }
 
 // claims reports whether a field tells who the client was. Those that are not

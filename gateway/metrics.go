@@ -56,6 +56,7 @@ type counts struct {
 	waiting     atomic.Int64 // times that accepting had to wait for a free place
 	malformed   atomic.Int64 // requests that were refused as not well framed
 	upgrades    atomic.Int64 // open now
+	loops       atomic.Int64 // requests that came back
 }
 
 var (
@@ -71,6 +72,8 @@ var (
 		"Times that accepting waited because the limit of connections was reached.", nil, nil)
 	descMalformed = prometheus.NewDesc("whittle_malformed_requests_total",
 		"Requests refused because their framing was not exact.", nil, nil)
+	descLoops = prometheus.NewDesc("whittle_loops_total",
+		"Requests refused because this gateway had forwarded them before.", nil, nil)
 	descUpgrades = prometheus.NewDesc("whittle_upgrades",
 		"Upgraded connections (WebSocket and the like) open.", nil, nil)
 )
@@ -90,6 +93,7 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	gauge(descConnections, g.counts.connections.Load())
 	counter(descWaiting, g.counts.waiting.Load())
 	counter(descMalformed, g.counts.malformed.Load())
+	counter(descLoops, g.counts.loops.Load())
 	gauge(descUpgrades, g.counts.upgrades.Load())
 	if g.opts.Record != nil {
 		g.records.collect(ch)

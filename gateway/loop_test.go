@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// facing gives listeners on free ports of loopback, so that gateways can be
+// made that know each other's addresses.
+func facing(t *testing.T, n int) (ls []net.Listener, urls []string) {
+	t.Helper()
+	for range n {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ls, urls = append(ls, l), append(urls, "http://"+l.Addr().String())
+	}
+	return ls, urls
+}
+
+// behind serves a gateway on l until the test ends.
+func behind(t *testing.T, l net.Listener, o Options) *Gateway {
+	t.Helper()
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := g.Close(grace); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// quick is an upstream that a test can wait for.
+func quick(url string) whittle.Upstream { return whittle.Upstream{URL: url, Timeout: 20 * time.Second} }
+
+func ask(t *testing.T, method, url, body string, header ...string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// TestARequestThatComesBackIsRefused holds that a gateway whose monolith is
+// itself answers 508 after one round, whichever way the request went, counts
+// each and tells the operator without a line for each.
+func TestARequestThatComesBackIsRefused(t *testing.T) {
+	ls, urls := facing(t, 1)
+	var log bytes.Buffer
+	g := behind(t, ls[0], Options{Monolith: quick(urls[0]), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for name, how := range map[string]struct {
+		method, body string
+		header       []string
+	}{
+		"lean":             {method: "GET"},
+		"lean with a body": {method: "POST", body: "short"},
+		"net/http":         {method: "POST", body: strings.Repeat("x", 3*maxLeanBody)},
+		"upgrade":          {method: "GET", header: []string{"Connection", "Upgrade", "Upgrade", "chat"}},
+		"Connection names the field": {
+			method: "GET", header: []string{"Connection", "CDN-Loop, close", "CDN-Loop", "cdn.example; a=b"},
+		},
+	} {
+		before := g.counts.loops.Load()
+		status, text := ask(t, how.method, urls[0]+"/a", how.body, how.header...)
+		if status != http.StatusLoopDetected || !strings.Contains(text, "one of its upstreams leads back to it") {
+			t.Errorf("%s: %d %q", name, status, text)
+		}
+		if n := g.counts.loops.Load() - before; n != 1 {
+			t.Errorf("%s: refused %d times", name, n)
+		}
+	}
+	if n := strings.Count(log.String(), "came back to the gateway"); n == 0 || n > 5 {
+		t.Errorf("told %d times: %s", n, log.String())
+	}
+}
+
+// TestALoopOverTwoGatewaysIsFound has two gateways that are each other's
+// monolith.
+func TestALoopOverTwoGatewaysIsFound(t *testing.T) {
+	ls, urls := facing(t, 2)
+	a := behind(t, ls[0], Options{Monolith: quick(urls[1])})
+	b := behind(t, ls[1], Options{Monolith: quick(urls[0])})
+	if status, _ := ask(t, "GET", urls[0], ""); status != http.StatusLoopDetected {
+		t.Errorf("answered %d", status)
+	}
+	if a.counts.loops.Load() != 1 || b.counts.loops.Load() != 0 {
+		t.Errorf("refused %d and %d times", a.counts.loops.Load(), b.counts.loops.Load())
+	}
+}
+
+// TestGatewayBehindGatewayIsNoLoop holds that each adds its mark to those which
+// came, and that those pass as they were sent.
+func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
+	seen := make(chan []string, 1)
+	origin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header[loopHeader] }))
+	defer origin.Close()
+	ls, urls := facing(t, 2)
+	a := behind(t, ls[0], Options{Monolith: quick(urls[1])})
+	b := behind(t, ls[1], Options{Monolith: quick(origin.URL)})
+	if status, _ := ask(t, "GET", urls[0], "", "CDN-Loop", "cdn.example; a=b, other", "CDN-Loop", "third"); status != http.StatusOK {
+		t.Errorf("answered %d", status)
+	}
+	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.loopMark, b.loopMark}; !slices.Equal(got, want) {
+		t.Errorf("the origin saw %q, want %q", got, want)
+	}
+	if a.loopMark == b.loopMark || len(a.loopMark) < len("whittle-")+26 || !isToken(a.loopMark) {
+		t.Errorf("marks %q and %q", a.loopMark, b.loopMark)
+	}
+}
+
+// TestACandidateThatLeadsBack holds that users do not notice: the candidate's
+// 508 is a bad answer, and the monolith answers instead.
+func TestACandidateThatLeadsBack(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "monolith") }))
+	defer origin.Close()
+	ls, urls := facing(t, 1)
+	candidate := quick(urls[0])
+	spec := whittle.Route{
+		Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"}, Candidate: &candidate,
+		Mirror: whittle.Mirror{MaxBody: 1 << 20, MaxMemory: 1 << 20, Queue: 1, Concurrency: 1},
+		Guard:  whittle.Guard{Consecutive: 3, Exposure: 10},
+	}
+	g := behind(t, ls[0], Options{Monolith: quick(origin.URL), Routes: []whittle.Route{spec}})
+	g.Apply("GET /a", whittle.All, whittle.PhaseShift)
+	for range 10 {
+		if status, text := ask(t, "GET", urls[0]+"/a", ""); status != http.StatusOK || text != "monolith" {
+			t.Fatalf("answered %d %q", status, text)
+		}
+	}
+	if n := g.counts.loops.Load(); n != 3 {
+		t.Errorf("%d requests came back, want the three that trip the breaker", n)
+	}
+}
+
+// TestNobodyElsesMarkIsRefused holds that a mark must be this gateway's, whole.
+func TestNobodyElsesMarkIsRefused(t *testing.T) {
+	g, err := New(Options{Monolith: quick("http://127.0.0.1:1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]bool{
+		g.loopMark:                             true,
+		"cdn.example, " + g.loopMark + "; a=b": true,
+		strings.ToUpper(g.loopMark):            true,
+		g.loopMark + "x":                       false,
+		g.loopMark[:20]:                        false,
+		"whittle-":                             false,
+		"":                                     false,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.Header.Set("CDN-Loop", value)
+		if got := g.looped(r); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	}
+	if textproto.CanonicalMIMEHeaderKey("CDN-Loop") != loopHeader {
+		t.Error("net/http spells the field in another way")
+	}
+}
