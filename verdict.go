@@ -67,6 +67,17 @@ type Sample struct {
 	Request   string    `json:"request"`
 	Monolith  string    `json:"monolith"`
 	Candidate string    `json:"candidate"`
+	// Where is the place that differs: "$.items[3].price", "byte 812, line 14,
+	// column 9" or a header's name. Empty: the whole response.
+	Where string `json:"where,omitempty"`
+	// MonolithValue and CandidateValue are what stands there; "missing" where
+	// nothing does. Control characters, and what cannot be seen otherwise, are
+	// spelt out (␊, ␠ for a space at an end, \u00a0).
+	MonolithValue  string `json:"monolith_value,omitempty"`
+	CandidateValue string `json:"candidate_value,omitempty"`
+	// MonolithAround and CandidateAround are the same with what stands around it.
+	MonolithAround  string `json:"monolith_around,omitempty"`
+	CandidateAround string `json:"candidate_around,omitempty"`
 }
 
 // Bound is what could still differ without having been seen.

@@ -40,10 +40,15 @@ const maxValueRead = 4 << 10
 
 // value is a JSON value, or several's beginning, fit to be shown.
 func (d *display) value(at []place, v []byte) string {
+	return d.bounded(at, v, valueShown)
+}
+
+// bounded is value with another bound.
+func (d *display) bounded(at []place, v []byte, most int) string {
 	if d != nil && d.redactor != nil && len(v) > 0 {
 		v = d.redactor.Value(at, v[:min(len(v), maxValueRead)])
 	}
-	return snippet(v, valueShown)
+	return visible(v, most)
 }
 
 // bodies are two bodies fit to be shown; ok is false where they are not, or
@@ -74,6 +79,14 @@ func (d *display) sample(x *whittle.Exchange) whittle.Sample {
 	}
 }
 
+// sampleAt is an exchange in short with the place that differs.
+func (d *display) sampleAt(x *whittle.Exchange, at spot) whittle.Sample {
+	s := d.sample(x)
+	s.Where, s.MonolithValue, s.CandidateValue = at.where, at.from, at.to
+	s.MonolithAround, s.CandidateAround = at.fromAround, at.toAround
+	return s
+}
+
 // answer is its body; where there is none, why not, which names no text of it
 // that is secret.
 func (d *display) answer(a whittle.Answer) string {
@@ -91,11 +104,17 @@ func (d *display) answer(a whittle.Answer) string {
 }
 
 // again redacts what was kept by an earlier process, which may have known
-// fewer rules, or none. What is a token already stays.
-func (d *display) again(samples []whittle.Sample) {
+// fewer rules, or none. What is a token already stays. The samples are of one
+// place; what stood around it is no longer known by its names, so it is left out.
+func (d *display) again(samples []whittle.Sample, at []place) {
 	for i := range samples {
 		s := &samples[i]
 		s.Request, s.Monolith, s.Candidate = d.kept(nil, s.Request), d.kept(nil, s.Monolith), d.kept(nil, s.Candidate)
+		s.Where = d.kept(nil, s.Where)
+		s.MonolithValue, s.CandidateValue = d.kept(at, s.MonolithValue), d.kept(at, s.CandidateValue)
+		if d != nil && d.redactor != nil {
+			s.MonolithAround, s.CandidateAround = "", ""
+		}
 	}
 }
 

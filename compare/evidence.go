@@ -74,7 +74,7 @@ func (e *evidence) wrong(show *display, x *whittle.Exchange, key int, per float6
 	}
 	v := wrongValue{Key: key, Per: per, X: a.f, Y: b.f, Noise: noise}
 	if alike < sampledPerSize {
-		s := show.sample(x)
+		s := show.sampleAt(x, spot{where: "the number", from: figure(a.f), to: figure(b.f)})
 		v.Sample = &s
 	}
 	e.Wrong = append(e.Wrong, v)

@@ -24,6 +24,9 @@ type difference struct {
 	from, to string
 	// at says where the first difference is, in words; empty: the path does.
 	at string
+	// nodes and parents are the values in the two documents, valid until the next
+	// comparison (jsonDiffer).
+	nodes, parents [2]int32
 	// expect is the index of the expectation that declares it, -1 for none.
 	expect int
 }
@@ -32,6 +35,9 @@ type difference struct {
 // same. The list is valid until the next call.
 type differ interface {
 	diff(monolith, candidate []byte) []difference
+	// spot is the place of one of the differences that diff has just given of the
+	// two bodies.
+	spot(d *difference, monolith, candidate []byte) spot
 }
 
 const howBytes = "bytes"
@@ -83,7 +89,7 @@ func firstDifference(a, b []byte) int {
 // windowAt shows the surroundings of a place.
 func windowAt(b []byte, at int) string {
 	low, high := max(0, at-windowShown), min(len(b), at+windowShown)
-	s := snippet(b[low:high], 2*windowShown)
+	s := visible(b[low:high], 4*windowShown)
 	if low > 0 {
 		s = "…" + s
 	}

@@ -327,7 +327,7 @@ func (h *headers) showAgain() {
 	for _, t := range []*headerHead{&h.Presence, &h.Text} {
 		for i := range t.Changes {
 			c := &t.Changes[i]
-			h.show.again(c.Samples)
+			h.show.again(c.Samples, nil)
 			c.From, c.To = h.show.headerAgain(c.Path, c.From), h.show.headerAgain(c.Path, c.To)
 		}
 	}

@@ -69,6 +69,16 @@ type headPair struct {
 	absent   bool // one side does not have the header
 	exchange *whittle.Exchange
 	show     *display
+	// spot gives the place that differs; nil: the whole.
+	spot func() spot
+}
+
+// sample is the exchange in short.
+func (o *headPair) sample() whittle.Sample {
+	if o.spot == nil {
+		return o.show.sample(o.exchange)
+	}
+	return o.show.sampleAt(o.exchange, o.spot())
 }
 
 // quiet settles one exchange in which nothing differed and nobody was asked
@@ -174,7 +184,7 @@ func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool)
 		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Expected == o.reason {
 			c.Count++
 			if len(c.Samples) < samples {
-				c.Samples = append(c.Samples, o.show.sample(o.exchange))
+				c.Samples = append(c.Samples, o.sample())
 			}
 			return
 		}
@@ -188,7 +198,7 @@ func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool)
 		}
 	}
 	if len(t.Changes) < most {
-		t.Changes = append(t.Changes, changeOf{o.path, o.from, o.to, 1, o.reason, []whittle.Sample{o.show.sample(o.exchange)}})
+		t.Changes = append(t.Changes, changeOf{o.path, o.from, o.to, 1, o.reason, []whittle.Sample{o.sample()}})
 	}
 }
 

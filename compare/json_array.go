@@ -63,14 +63,14 @@ func (j *jsonDiffer) same(i, k int) bool {
 // sequence compares n elements one by one. If they differ, and would not in
 // another order, that is what is reported.
 func (j *jsonDiffer) sequence(i, k, n int) {
-	reported, found := len(j.out), j.found
+	reported, found, nodes := len(j.out), j.found, j.nodes
 	for e := 0; e < n && !j.done(); e++ {
 		j.element(i+e, k+e)
 	}
 	if j.quiet > 0 || len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
 		return
 	}
-	j.out, j.found = j.out[:reported], found
+	j.out, j.found, j.nodes = j.out[:reported], found, nodes
 	j.report(howOrder, nil, nil, fmt.Sprintf("%d elements", n), "another order")
 	for e := range n {
 		j.element(i+e, k+e)

@@ -24,11 +24,14 @@ type jsonDiffer struct {
 	expect    expectations
 	show      *display
 
-	a, b    document
-	trail   []place
-	out     []difference
-	pattern []byte
-	steps   int
+	a, b  document
+	trail []place
+	// nodes are the values in hand, none where a side has none; parents the
+	// objects that hold them, where a side has none.
+	nodes, parents [2]int32
+	out            []difference
+	pattern        []byte
+	steps          int
 	// quiet > 0: only whether there is a difference matters; found says so.
 	quiet      int
 	found      bool
@@ -65,13 +68,13 @@ func (j *jsonDiffer) diff(monolith, candidate []byte) []difference {
 		return nil
 	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
-	j.steps, j.quiet, j.found = 0, 0, false
+	j.steps, j.quiet, j.found, j.nodes = 0, 0, false, noNodes
 	ra, rb := j.a.scan(monolith), j.b.scan(candidate)
 	switch {
 	case ra == scanned && rb == scanned:
 		j.value(0, 0)
 		if j.steps >= maxSteps {
-			j.trail = j.trail[:0]
+			j.trail, j.nodes = j.trail[:0], noNodes
 			j.report(howLimit, nil, nil, "JSON", "JSON")
 		}
 	case ra == notJSON || rb == notJSON:
@@ -102,6 +105,7 @@ func (j *jsonDiffer) value(x, y uint32) {
 	if j.steps++; j.done() {
 		return
 	}
+	j.nodes = [2]int32{int32(x), int32(y)}
 	s, t := j.a.text(x), j.b.text(y)
 	if bytes.Equal(s, t) {
 		return
@@ -139,12 +143,12 @@ func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords stri
 		return
 	}
 	j.pattern = appendPattern(j.pattern[:0], j.trail)
-	d := difference{how: how, from: fromWords, to: toWords}
+	d := difference{how: how, from: fromWords, to: toWords, nodes: j.nodes, parents: j.parents}
 	if d.from == "" {
-		d.from = snippet(from, valueShown)
+		d.from = visible(from, valueShown)
 	}
 	if d.to == "" {
-		d.to = snippet(to, valueShown)
+		d.to = visible(to, valueShown)
 	}
 	d.expect = j.expect.find(j.trail, &d, from, to)
 	if fromWords == "" {
@@ -202,7 +206,9 @@ func (j *jsonDiffer) sameKeys(x, y uint32) bool {
 }
 
 // key is what a key node stands for.
-func (j *jsonDiffer) key(d *document, i uint32) []byte {
+func (j *jsonDiffer) key(d *document, i uint32) []byte { return d.key(i) }
+
+func (d *document) key(i uint32) []byte {
 	quoted := d.text(i)
 	if !d.nodes[i].escaped {
 		return quoted[1 : len(quoted)-1 : len(quoted)-1]
@@ -246,9 +252,11 @@ func (j *jsonDiffer) merge(x, y uint32) {
 			j.value(j.members[i].node, j.members[k].node)
 			i, k = i+1, k+1
 		case order < 0:
+			j.nodes, j.parents = [2]int32{int32(j.members[i].node), none}, [2]int32{int32(x), int32(y)}
 			j.lone(&j.members[i], last, howMissing)
 			i++
 		default:
+			j.nodes, j.parents = [2]int32{none, int32(j.members[k].node)}, [2]int32{int32(x), int32(y)}
 			j.lone(&j.members[k], last, howExtra)
 			k++
 		}

@@ -86,7 +86,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 func (j *Judge) showAgain() {
 	for _, h := range []*head{&j.status, &j.kind, &j.failure} {
 		for i := range h.Changes {
-			j.show.again(h.Changes[i].Samples)
+			j.show.again(h.Changes[i].Samples, nil)
 		}
 	}
 	j.headers.showAgain()

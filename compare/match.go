@@ -113,9 +113,9 @@ func (m *match) showBy(d *display) {
 // showAgain implements redactable.
 func (m *match) showAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
-		m.show.again(k.Samples)
-		k.At = m.show.kept(nil, k.At)
 		at := placeOf(k.key.path)
+		m.show.again(k.Samples, at)
+		k.At = m.show.kept(nil, k.At)
 		for i := range k.Changes {
 			c := &k.Changes[i]
 			c.From, c.To = m.show.kept(at, c.From), m.show.kept(at, c.To)
@@ -164,16 +164,23 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated 
 		}
 		list = append(list, j)
 		if x != nil {
-			before := len(m.marks[j].Samples)
-			m.marks[j].saw(&ds[i], x, m.samples < maxKept, m.show)
+			m.saw(m.marks[j], &ds[i], x)
 			m.marks[j].Again += int(oneIf(repeated))
-			m.samples += len(m.marks[j].Samples) - before
 		} else {
 			m.marks[j].Self++
 		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+// saw has a mark keep what the candidate did, with a sample while there is room.
+func (m *match) saw(k *mark, d *difference, x *whittle.Exchange) {
+	k.saw(d)
+	if m.samples < maxKept && len(k.Samples) < maxSamples {
+		k.Samples = append(k.Samples, m.show.sampleAt(x, m.differ.spot(d, x.Monolith.Body, x.Candidate.Body)))
+		m.samples++
+	}
 }
 
 // mark finds or makes the entry of a difference. When the table is full, what

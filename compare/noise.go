@@ -114,12 +114,9 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // saw keeps what the candidate did. Of many different values the frequent ones
 // stay: a new one takes the place of the rarest and inherits its count, which
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
-func (k *mark) saw(d *difference, x *whittle.Exchange, room bool, show *display) {
+func (k *mark) saw(d *difference) {
 	k.Count++
 	k.At = d.at
-	if room && len(k.Samples) < maxSamples {
-		k.Samples = append(k.Samples, show.sample(x))
-	}
 	least := 0
 	for i := range k.Changes {
 		if c := &k.Changes[i]; c.From == d.from && c.To == d.to {

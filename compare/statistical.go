@@ -118,19 +118,19 @@ func (s *statistical) showBy(d *display) {
 func (s *statistical) showAgain() {
 	e := &s.Evidence
 	for _, kept := range [][]whittle.Sample{e.Repeated, e.Tame, s.Blank.Samples} {
-		s.show.again(kept)
+		s.show.again(kept, nil)
 	}
 	for i := range e.Wrong {
 		if one := e.Wrong[i].Sample; one != nil {
 			all := []whittle.Sample{*one}
-			s.show.again(all)
+			s.show.again(all, nil)
 			*one = all[0]
 		}
 	}
 	for i := range s.Wording.Changes {
 		c := &s.Wording.Changes[i]
 		c.From, c.To = s.show.kept(nil, c.From), s.show.kept(nil, c.To)
-		s.show.again(c.Samples)
+		s.show.again(c.Samples, nil)
 	}
 }
 
@@ -165,6 +165,7 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	o := headPair{shape: shapeOf(&x.Request), exchange: x, show: s.show}
 	if d != nil {
 		o.path, o.from, o.to, o.unbet = d.path, d.from, d.to, !fair
+		o.spot = func() spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
 		if d.expect >= 0 {
 			o.reason = reasonOf(s.c.Expect[d.expect])
 		}

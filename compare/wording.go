@@ -95,6 +95,20 @@ func (w *wording) list(a, b *whittle.Answer) []difference {
 	return w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
 }
 
+// spot is the place of a difference that differ gave.
+func (w *wording) spot(of *difference, a, b *whittle.Answer) spot {
+	if !w.asJSON && (!saysJSON(a) || !saysJSON(b)) {
+		return textSpot(w.text.show, w.blanked(a.Body), w.blanked(b.Body))
+	}
+	list := w.list(a, b)
+	for i := range list {
+		if d := &list[i]; d.path == of.path && d.how == of.how {
+			return w.json.spot(d, a.Body, b.Body)
+		}
+	}
+	return spot{}
+}
+
 // sameText is the quick look at texts that differ in their first number only.
 func (w *wording) sameText(a, b []byte) bool {
 	i, endA, _ := numberAt(a)

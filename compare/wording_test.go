@@ -23,8 +23,8 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		from, to string // empty: the same
 	}{
 		{"", nil, text("Counted to 50 \n"), text("Counted to -7.5e3 \n"), "", ""},
-		{"", nil, text("Counted to 50 \n"), text("Counted to 51\n"), "Counted to #  ", "Counted to # "},
-		{"", nil, text("Counted to 50 \n"), text("Counted 50 \n"), "Counted to #  ", "Counted #  "},
+		{"", nil, text("Counted to 50 \n"), text("Counted to 51\n"), "Counted to #␠␊", "Counted to #␊"},
+		{"", nil, text("Counted to 50 \n"), text("Counted 50 \n"), "Counted to #␠␊", "Counted #␠␊"},
 		{"", nil, text("50 of 100"), text("51 of 100"), "", ""},
 		{"", nil, text("50 of 100"), text("50 of 99"), "# of 100", "# of 99"},
 		{"", nil, json(`{"a": 1, "b": "x"}`), json(`{"b":"x","a":2}`), "", ""},
@@ -85,7 +85,7 @@ func TestOtherWordsAreShown(t *testing.T) {
 	drive(j, 3, 40, flaws{}, always)
 	v := j.Verdict()
 	list := findingsOf(&v, whittle.FoundBody)
-	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to # " || list[0].Count != 40 {
+	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to #␊" || list[0].Samples[0].MonolithValue != "#␠␊" || list[0].Samples[0].CandidateValue != "#␊" || list[0].Count != 40 {
 		t.Errorf("%s: %+v", v.Summary, list)
 	}
 

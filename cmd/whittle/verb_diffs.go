@@ -74,8 +74,29 @@ func showFinding(w io.Writer, f *whittle.Finding) {
 		fmt.Fprintf(w, "  why        %s\n", f.Cause)
 	}
 	fmt.Fprintf(w, "  seen       in %d of %d\n", f.Count, f.Of)
-	for _, sample := range f.Samples {
-		fmt.Fprintf(w, "  sample     %s  %s\n             monolith  %s\n             candidate %s\n",
-			sample.At.Local().Format("15:04:05"), sample.Request, sample.Monolith, sample.Candidate)
+	for i := range f.Samples {
+		showSample(w, &f.Samples[i])
 	}
+}
+
+// showSample shows the place that differs where there is one, and the two
+// responses' beginnings otherwise.
+func showSample(w io.Writer, s *whittle.Sample) {
+	fmt.Fprintf(w, "  sample     %s  %s\n", s.At.Local().Format("15:04:05"), s.Request)
+	from, to := s.Monolith, s.Candidate
+	if s.Where != "" {
+		fmt.Fprintf(w, "             at        %s\n", s.Where)
+	}
+	if s.MonolithValue != "" || s.CandidateValue != "" {
+		from, to = placed(s.MonolithValue, s.MonolithAround), placed(s.CandidateValue, s.CandidateAround)
+	}
+	fmt.Fprintf(w, "             monolith  %s\n             candidate %s\n", from, to)
+}
+
+// placed is a value with what stands around it.
+func placed(value, around string) string {
+	if around == "" || around == value {
+		return value
+	}
+	return value + "   in " + around
 }

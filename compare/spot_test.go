@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// firstSample judges one pair of bodies and gives its first sample.
+func firstSample(t *testing.T, kind whittle.CompareKind, monolith, candidate string, with Redactor) whittle.Sample {
+	t.Helper()
+	j, err := NewJudge(whittle.Comparison{Kind: kind, Value: "number in the body"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Redact(with)
+	j.Observe(&whittle.Exchange{
+		Request:   whittle.Request{Method: "GET", Target: "/orders"},
+		Monolith:  whittle.Answer{Status: 200, Body: []byte(monolith)},
+		Candidate: whittle.Answer{Status: 200, Body: []byte(candidate)},
+	})
+	for _, f := range j.Verdict().Findings {
+		if len(f.Samples) > 0 {
+			return f.Samples[0]
+		}
+	}
+	t.Fatalf("no sample of %s against %s", monolith, candidate)
+	return whittle.Sample{}
+}
+
+// TestTheDifferingPlaceIsShown: a sample names the place with its real indices and
+// shows both values and what stands beside them, wherever in the body that is.
+func TestTheDifferingPlaceIsShown(t *testing.T) {
+	far := strings.Repeat(`{"id":1,"name":"as before"},`, 100)
+	lines := strings.Repeat("as before\n", 100)
+	for _, c := range []struct {
+		name                 string
+		kind                 whittle.CompareKind
+		monolith, candidate  string
+		where, from, to      string
+		fromAround, toAround string
+	}{
+		{
+			"a field far behind", whittle.JSON, `{"items":[` + far + `{"id":7,"price":"1.50","tax":2}]}`, `{"items":[` + far + `{"id":7,"price":"1.5","tax":2}]}`,
+			"$.items[100].price", `"1.50"`, `"1.5"`, `{"id": 7, "price": "1.50", "tax": 2}`, `{"id": 7, "price": "1.5", "tax": 2}`,
+		},
+		{
+			"a lost field", whittle.JSON, `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}`, `{"f":6,"a":1,"b":2,"c":3,"e":5}`,
+			"$.d", "4", "missing", `{…, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}`, `{"f": 6, "b": 2, "c": 3, "e": 5, …}`,
+		},
+		{
+			"a new field", whittle.JSON, `{"a":{"b":2}}`, `{"a":{"b":2,"new":null}}`,
+			"$.a.new", "missing", "null", `{"b": 2}`, `{"b": 2, "new": null}`,
+		},
+		{
+			"a list cut off", whittle.JSON, `{"ids":[10,11,12,13,14]}`, `{"ids":[10,11,12]}`,
+			"$.ids", "5 elements", "3 elements", `[…, 12, 13, 14]`, `[…, 12]`,
+		},
+		{
+			"another order", whittle.JSON, `[1,2,3,4]`, `[1,2,4,3]`,
+			"$", "4 elements", "another order", `[…, 2, 3, 4]`, `[…, 2, 4, 3]`,
+		},
+		{
+			"an element", whittle.JSON, `[[1,2],[3,"x "]]`, `[[1,2],[3,"x"]]`,
+			"$[1][1]", `"x␠"`, `"x"`, `[3, "x␠"]`, `[3, "x"]`,
+		},
+		{"a key that is odd", whittle.JSON, `{"a.b\t":1}`, `{"a.b\t":2}`, `$["a.b␉"]`, "1", "2", `{"a.b\t": 1}`, `{"a.b\t": 2}`},
+		{"the whole", whittle.JSON, `17`, `18`, "$", "17", "18", "", ""},
+		{
+			"a line's end", whittle.Exact, lines + "the end\r\n", lines + "the end\n",
+			"byte 1007, line 101, column 8", "end␍␊", "end␊", "", "",
+		},
+		{"a word", whittle.Exact, "price 1.50 EUR", "price 1.5 EUR", "byte 9, line 1, column 10", "1.50", "1.5", "price 1.50 EUR", "price 1.5 EUR"},
+		{"nothing", whittle.Exact, "done\n", "done", "byte 4, line 1, column 5", "done␊", "done", "done␊", "done"},
+		{"a space", whittle.Exact, "a, b", "a,b", "byte 2, line 1, column 3", "␠b", "b", "a, b", "a,b"},
+	} {
+		s := firstSample(t, c.kind, c.monolith, c.candidate, nil)
+		if s.Where != c.where || s.MonolithValue != c.from || s.CandidateValue != c.to {
+			t.Errorf("%s: at %q: %q and %q, want at %q: %q and %q", c.name, s.Where, s.MonolithValue, s.CandidateValue, c.where, c.from, c.to)
+		}
+		if c.fromAround != "" && (s.MonolithAround != c.fromAround || s.CandidateAround != c.toAround) {
+			t.Errorf("%s: around it %q and %q, want %q and %q", c.name, s.MonolithAround, s.CandidateAround, c.fromAround, c.toAround)
+		}
+		if len(s.MonolithValue) > 2*spotShown || len(s.MonolithAround) > 2*aroundShown {
+			t.Errorf("%s: %d and %d bytes", c.name, len(s.MonolithValue), len(s.MonolithAround))
+		}
+	}
+}
+
+// TestWhatCannotBeSeenIsSpelt: two texts that look the same are shown differently.
+func TestWhatCannotBeSeenIsSpelt(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\tb\nc\r\n\x00\x7f": "a␉b␊c␍␊␀␡", "caf\u00e9": "café", "cafe\u0301": `cafe\u0301`, "a\u00a0b": `a\u00a0b`,
+		"\ufeffa\u200b": `\ufeffa\u200b`, "m\xfcnchen": `m\xfcnchen`, " a  b ": "␠a␠␠b␠", "a b": "a b", `"a "`: `"a␠"`, "👍\U000e0001": `👍\U000e0001`, "x\u202ey": `x\u202ey`,
+	} {
+		if got := visible([]byte(in), 100); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+	if got := visible([]byte(strings.Repeat("ä", 50)), 9); got != "ääää…" {
+		t.Errorf("cut off: %q", got)
+	}
+	if got := visible([]byte(strings.Repeat("\u200b", 5000)), 60); len(got) > 63 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestSecretsStayTokensAtThePlace: neither the value nor what stands beside it,
+// nor a key, shows what is secret.
+func TestSecretsStayTokensAtThePlace(t *testing.T) {
+	for _, c := range [][2]string{
+		{`{"4111":{"card":"4111","sum":1,"4111":2}}`, `{"4111":{"card":"4111","sum":2,"4111":2}}`},
+		{`{"card":["4111 a","x"]}`, `{"card":["4111 b","x"]}`},
+		{`{"list":["4111","b"]}`, `{"list":["4111","c"]}`},
+		{`{"list":["4111","b"]}`, `{"list":["4111"]}`},
+	} {
+		s := firstSample(t, whittle.JSON, c[0], c[1], onlyValues{})
+		s.Monolith, s.Candidate = "", "" // onlyValues leaves whole bodies alone
+		for _, text := range []string{s.Where, s.MonolithValue, s.CandidateValue, s.MonolithAround, s.CandidateAround} {
+			if strings.Contains(text, "4111") {
+				t.Errorf("%s: %q shows a secret", c[0], text)
+			}
+		}
+	}
+}
+
+func (*byPlace) spot(*difference, []byte, []byte) spot { return spot{} }
