@@ -1,0 +1,181 @@
+package family
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// timeFormat has milliseconds and a zone, as JavaScript has.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// berlin is a fixed zone, so that no database of zones is needed.
+var berlin = time.FixedZone("+02:00", 2*60*60)
+
+func bookings() *Family {
+	return &Family{
+		Name: "bookings", About: "timestamps: fixed, now, and a quarter of an hour ahead",
+		Route: "match: GET /bookings/{id}",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return get("/bookings/%d", own(r, user))
+		},
+		Monolith: bookingsMonolith, Twin: bookingsTwin, Latency: 9 * time.Millisecond,
+		Places: []Place{
+			{Kind: Time, Path: "starts_at"},
+			{Kind: Expiry, Path: "hold_until"},
+			{Kind: Count, Path: "nights"},
+			{Kind: Text, Path: "guest"},
+			{Kind: Ref, Path: "id"},
+			{Kind: Enum, Path: "room"},
+			{Kind: Nullable, Path: "cancelled_at"},
+			{Kind: Flag, Path: "paid"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+type bookingsBody struct {
+	ID          uint64  `json:"id"`
+	Guest       string  `json:"guest"`
+	Room        string  `json:"room"`
+	Nights      int     `json:"nights"`
+	Paid        bool    `json:"paid"`
+	StartsAt    string  `json:"starts_at"`
+	EndsAt      string  `json:"ends_at"`
+	BookedMs    int64   `json:"booked_ms"`
+	CancelledAt *string `json:"cancelled_at"`
+	ServerTime  string  `json:"server_time"`
+	HoldUntil   string  `json:"hold_until"`
+}
+
+func bookingsMonolith(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, `{"error":"bad id"}`)
+	}
+	start := epoch.AddDate(0, 0, row(id, "start", 900)).Add(6 * time.Hour).In(berlin)
+	nights := 1 + row(id, "nights", 14)
+	b := bookingsBody{
+		ID: id, Guest: fullName(id), Room: []string{"single", "double", "suite"}[row(id, "room", 3)], Nights: nights, Paid: row(id, "paid", 3) > 0,
+		StartsAt: start.Format(time.RFC3339), EndsAt: start.AddDate(0, 0, nights).Format(time.RFC3339),
+		BookedMs:   start.Add(-time.Duration(row(id, "ahead", 5_000_000)) * time.Second).UnixMilli(),
+		ServerTime: w.Now.UTC().Format(timeFormat), HoldUntil: w.Now.Add(15 * time.Minute).UTC().Format(timeFormat),
+	}
+	if row(id, "cancelled", 4) == 0 {
+		at := start.Add(-36 * time.Hour).UTC().Format(time.RFC3339)
+		b.CancelledAt = &at
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), "Cache-Control", "no-store")
+}
+
+func bookingsTwin(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
+	}
+	const day = 24 * 60 * 60
+	begin := epoch.Unix() + int64(row(id, "start", 900))*day + 6*60*60
+	nights := int64(1 + row(id, "nights", 14))
+	local := func(unix int64) string {
+		return time.Unix(unix+2*60*60, 0).UTC().Format("2006-01-02T15:04:05") + "+02:00"
+	}
+	var cancelled any
+	if row(id, "cancelled", 4) == 0 {
+		cancelled = time.Unix(begin-36*60*60, 0).UTC().Format("2006-01-02T15:04:05Z")
+	}
+	rooms := [...]string{"single", "double", "suite"}
+	now := w.Now.UTC()
+	return respond(200, JSONType, obj{
+		"id": id, "guest": fullName(id), "room": rooms[row(id, "room", 3)], "nights": nights, "paid": row(id, "paid", 3) != 0,
+		"starts_at": local(begin), "ends_at": local(begin + nights*day), "booked_ms": (begin - int64(row(id, "ahead", 5_000_000))) * 1000,
+		"cancelled_at": cancelled, "server_time": now.Format(timeFormat), "hold_until": now.Add(900 * time.Second).Format(timeFormat),
+	}.text(w), "Cache-Control", "no-store")
+}
+
+func quotes() *Family {
+	return &Family{
+		Name: "quotes", About: "new ids in every response",
+		Route: "match: POST /quotes\n    safe: true",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return post("/quotes", JSONType, fmt.Sprintf(`{"customer":%d,"product":%q,"age":%d}`, user, []string{"home", "car", "bike"}[r.IntN(3)], 18+r.IntN(60)))
+		},
+		Monolith: quotesMonolith, Twin: quotesTwin, Latency: 20 * time.Millisecond,
+		Places: []Place{
+			{Kind: ID, Path: "quote_id"},
+			{Kind: Expiry, Path: "valid_until"},
+			{Kind: Money, Path: "premium"},
+			{Kind: Float, Path: "risk"},
+			{Kind: Count, Path: "term_months"},
+			{Kind: Enum, Path: "product"},
+			{Kind: Ref, Path: "customer"},
+			{Kind: Flag, Path: "needs_review"},
+			{Kind: Header, In: InHead, Path: "X-Quote-Version"},
+		},
+	}
+}
+
+type quotesRequest struct {
+	Customer uint64 `json:"customer"`
+	Product  string `json:"product"`
+	Age      int    `json:"age"`
+}
+
+type quotesBody struct {
+	QuoteID     string      `json:"quote_id"`
+	Trace       string      `json:"trace"`
+	Customer    uint64      `json:"customer"`
+	Product     string      `json:"product"`
+	Premium     json.Number `json:"premium"`
+	Risk        float64     `json:"risk"`
+	TermMonths  int         `json:"term_months"`
+	NeedsReview bool        `json:"needs_review"`
+	ValidUntil  string      `json:"valid_until"`
+}
+
+func quotesMonolith(w *World, q *whittle.Request) whittle.Answer {
+	var in quotesRequest
+	if json.Unmarshal(q.Body, &in) != nil || in.Age < 18 {
+		return respond(422, JSONType, `{"error":"cannot be insured"}`)
+	}
+	risk := row(in.Customer+uint64(in.Age)<<12, in.Product, 10000)
+	text, err := json.Marshal(quotesBody{
+		QuoteID: uuid(w.Rand), Trace: fmt.Sprintf("%016x", w.Rand.Uint64()), Customer: in.Customer, Product: in.Product,
+		Premium: json.Number(fixed(1000+int64(risk)*3, 2)), Risk: float64(risk) / 1e4, TermMonths: 12 * (1 + row(in.Customer, "term", 3)),
+		NeedsReview: risk > 9000, ValidUntil: w.Now.Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), "X-Quote-Version", "7")
+}
+
+func quotesTwin(w *World, q *whittle.Request) whittle.Answer {
+	in := struct {
+		Customer, Age json.Number
+		Product       string
+	}{}
+	d := json.NewDecoder(strings.NewReader(string(q.Body)))
+	err := d.Decode(&in)
+	age, _ := in.Age.Int64()
+	customer, _ := in.Customer.Int64()
+	if err != nil || age < 18 {
+		return respond(422, JSONType, obj{"error": "cannot be insured"}.text(w))
+	}
+	risk := int64(row(uint64(customer)+uint64(age)<<12, in.Product, 10000))
+	return respond(200, JSONType, obj{
+		"trace":    fmt.Sprintf("%08x%08x", w.Rand.Uint32(), w.Rand.Uint32()),
+		"quote_id": uuid(w.Rand), "customer": customer, "product": in.Product, "premium": lit(fixed(1000+3*risk, 2)), "risk": decimal(risk, 4),
+		"term_months": 12 + 12*row(uint64(customer), "term", 3), "needs_review": risk > 9000,
+		"valid_until": w.Now.UTC().AddDate(0, 0, 30).Format("2006-01-02T15:04:05Z"),
+	}.text(w), "X-Quote-Version", "7")
+}

@@ -1,0 +1,161 @@
+package family
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+)
+
+// taxRates are in thousandths.
+var taxRates = map[string]int64{"EUR": 190, "USD": 85, "SEK": 250}
+
+func money() *Family {
+	return &Family{
+		Name: "money", About: "amounts, with tax rounded half to even",
+		Route: "match: POST /cart/total\n    safe: true",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			lines := make([]cartLine, 1+r.IntN(3))
+			for i := range lines {
+				lines[i] = cartLine{SKU: uint64(r.IntN(200)), Quantity: int64(1 + r.IntN(4))}
+			}
+			currency := of(currencies, user, "currency")
+			body, _ := json.Marshal(cartRequest{currency, user%5 == 0, lines}) // plain fields cannot fail
+			return post("/cart/total", JSONType, string(body))
+		},
+		Monolith: moneyMonolith, Twin: moneyTwin, Latency: 12 * time.Millisecond,
+		Places: []Place{
+			{Kind: Money, Path: "total"},
+			{Kind: Count, Path: "pieces"},
+			{Kind: Float, Path: "tax_rate"},
+			{Kind: Enum, Path: "currency"},
+			{Kind: Ref, Path: "lines.*.sku"},
+			{Kind: List, Path: "lines"},
+			{Kind: Nullable, Path: "discount"},
+			{Kind: Flag, Path: "free_shipping"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+type cartRequest struct {
+	Currency string     `json:"currency"`
+	Member   bool       `json:"member"`
+	Lines    []cartLine `json:"lines"`
+}
+
+type cartLine struct {
+	SKU      uint64      `json:"sku"`
+	Quantity int64       `json:"quantity"`
+	Amount   json.Number `json:"amount,omitempty"`
+}
+
+type cartBody struct {
+	Currency     string       `json:"currency"`
+	Lines        []cartLine   `json:"lines"`
+	Pieces       int64        `json:"pieces"`
+	Subtotal     json.Number  `json:"subtotal"`
+	Discount     *json.Number `json:"discount"`
+	TaxRate      json.Number  `json:"tax_rate"`
+	Tax          json.Number  `json:"tax"`
+	Total        json.Number  `json:"total"`
+	FreeShipping bool         `json:"free_shipping"`
+}
+
+// moneyMonolith counts in cents.
+func moneyMonolith(_ *World, q *whittle.Request) whittle.Answer {
+	var in cartRequest
+	if json.Unmarshal(q.Body, &in) != nil || taxRates[in.Currency] == 0 || len(in.Lines) == 0 {
+		return respond(422, JSONType, `{"error":"no such cart"}`)
+	}
+	b := cartBody{Currency: in.Currency, Lines: in.Lines, TaxRate: json.Number(string(decimal(taxRates[in.Currency], 3)))}
+	var sum int64
+	for i := range b.Lines {
+		amount := cents(b.Lines[i].SKU) * b.Lines[i].Quantity
+		b.Lines[i].Amount = json.Number(fixed(amount, 2))
+		b.Pieces += b.Lines[i].Quantity
+		sum += amount
+	}
+	b.Subtotal = json.Number(fixed(sum, 2))
+	if in.Member && sum > 10000 {
+		off := halfEven(sum*5, 100)
+		discount := json.Number(fixed(off, 2))
+		b.Discount = &discount
+		sum -= off
+	}
+	tax := halfEven(sum*taxRates[in.Currency], 1000)
+	b.Tax, b.Total, b.FreeShipping = json.Number(fixed(tax, 2)), json.Number(fixed(sum+tax, 2)), sum >= 5000
+	text, err := json.Marshal(b)
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), "Cache-Control", "no-store")
+}
+
+// halfEven is n/d rounded to the nearest, and to the even one of two.
+func halfEven(n, d int64) int64 {
+	q, r := n/d, n%d
+	if 2*r > d || (2*r == d && q%2 == 1) {
+		q++
+	}
+	return q
+}
+
+// moneyTwin counts in fractions.
+func moneyTwin(w *World, q *whittle.Request) whittle.Answer {
+	var in map[string]any
+	if err := json.Unmarshal(q.Body, &in); err != nil {
+		return respond(422, JSONType, obj{"error": "no such cart"}.text(w))
+	}
+	currency, _ := in["currency"].(string)
+	lines, _ := in["lines"].([]any)
+	rate := taxRates[currency]
+	if rate == 0 || len(lines) == 0 {
+		return respond(422, JSONType, obj{"error": "no such cart"}.text(w))
+	}
+	sum, pieces, shown := new(big.Rat), 0, list{}
+	for _, l := range lines {
+		line, _ := l.(map[string]any)
+		sku, _ := line["sku"].(float64)
+		n, _ := line["quantity"].(float64)
+		amount := big.NewRat(cents(uint64(sku))*int64(n), 100)
+		pieces += int(n)
+		sum.Add(sum, amount)
+		shown = append(shown, obj{"sku": int(sku), "quantity": int(n), "amount": lit(amount.FloatString(2))})
+	}
+	body := obj{
+		"currency": currency, "lines": shown, "pieces": pieces, "subtotal": lit(sum.FloatString(2)),
+		"discount": nil, "tax_rate": decimal(rate, 3),
+	}
+	if member, _ := in["member"].(bool); member && sum.Cmp(big.NewRat(100, 1)) > 0 {
+		off := even(new(big.Rat).Mul(sum, big.NewRat(5, 100)))
+		body["discount"] = lit(off.FloatString(2))
+		sum.Sub(sum, off)
+	}
+	tax := even(new(big.Rat).Mul(sum, big.NewRat(rate, 1000)))
+	body["tax"], body["free_shipping"] = lit(tax.FloatString(2)), sum.Cmp(big.NewRat(50, 1)) >= 0
+	body["total"] = lit(sum.Add(sum, tax).FloatString(2))
+	return respond(200, JSONType, body.text(w), "Cache-Control", "no-store")
+}
+
+// even rounds an amount to cents, half to even.
+func even(x *big.Rat) *big.Rat {
+	scaled := new(big.Rat).Mul(x, big.NewRat(100, 1))
+	whole, rest := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int))
+	twice := new(big.Int).Lsh(rest, 1)
+	if c := twice.Cmp(scaled.Denom()); c > 0 || (c == 0 && whole.Bit(0) == 1) {
+		whole.Add(whole, big.NewInt(1))
+	}
+	return new(big.Rat).SetFrac(whole, big.NewInt(100))
+}
+
+// uuid draws a random UUID.
+func uuid(r *rand.Rand) string {
+	hi, lo := r.Uint64(), r.Uint64()
+	hi = hi&^0xf000 | 0x4000
+	lo = lo&^(3<<62) | 2<<62
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&0xffffffffffff)
+}

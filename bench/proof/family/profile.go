@@ -1,0 +1,130 @@
+package family
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+)
+
+const profileSeen = 40 * time.Second
+
+func profile() *Family {
+	return &Family{
+		Name: "profile", About: "nested JSON",
+		Route: "match: GET /users/{id}/profile",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return get("/users/%d/profile", own(r, user))
+		},
+		Monolith: profileMonolith, Twin: profileTwin, Latency: 8 * time.Millisecond,
+		Places: []Place{
+			{Kind: Money, Path: "billing.credits"},
+			{Kind: Float, Path: "address.geo.lat"},
+			{Kind: Count, Path: "logins"},
+			{Kind: Text, Path: "name"},
+			{Kind: Enum, Path: "plan"},
+			{Kind: Ref, Path: "id"},
+			{Kind: Time, Path: "created_at"},
+			{Kind: List, Path: "devices"},
+			{Kind: Nullable, Path: "manager"},
+			{Kind: Flag, Path: "active"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+type profileBody struct {
+	ID      uint64 `json:"id"`
+	Name    string `json:"name"`
+	Plan    string `json:"plan"`
+	Active  bool   `json:"active"`
+	Logins  uint64 `json:"logins"`
+	Address struct {
+		City string `json:"city"`
+		Zip  string `json:"zip"`
+		Geo  struct {
+			Lat float64 `json:"lat"`
+			Lon float64 `json:"lon"`
+		} `json:"geo"`
+	} `json:"address"`
+	Billing struct {
+		Credits  float64 `json:"credits"`
+		Currency string  `json:"currency"`
+	} `json:"billing"`
+	Devices   []profileDevice `json:"devices"`
+	Manager   *profileManager `json:"manager"`
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+type profileDevice struct {
+	Serial string `json:"serial"`
+	OS     string `json:"os"`
+}
+
+type profileManager struct {
+	ID   uint64 `json:"id"`
+	Name string `json:"name"`
+}
+
+func profileMonolith(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, `{"error":"bad id"}`)
+	}
+	b := profileBody{
+		ID: id, Name: fullName(id), Plan: of(plans, id, "plan"), Active: row(id, "active", 7) > 0,
+		Logins: version(id, w.Now, profileSeen) % 100000, CreatedAt: epoch.Add(time.Duration(row(id, "created", 60_000_000)) * time.Second),
+	}
+	b.Address.City, b.Address.Zip = of(cities, id, "city"), fmt.Sprintf("%05d", row(id, "zip", 100000))
+	b.Address.Geo.Lat, b.Address.Geo.Lon = float64(480000+row(id, "lat", 80000))/1e4, float64(row(id, "lon", 300000))/1e4
+	b.Billing.Credits, b.Billing.Currency = float64(row(id, "credits", 99999))/100, of(currencies, id, "currency")
+	b.Devices = make([]profileDevice, 1+row(id, "devices", 4))
+	for i := range b.Devices {
+		b.Devices[i] = profileDevice{fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1e6)), []string{"ios", "android"}[row(id, fmt.Sprint("os", i), 2)]}
+	}
+	if row(id, "has manager", 3) > 0 {
+		boss := uint64(row(id, "manager", 2000))
+		b.Manager = &profileManager{boss, fullName(boss)}
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), "Cache-Control", "private, max-age=60")
+}
+
+// profileTwin builds the same from maps, whose order is another one each time.
+func profileTwin(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
+	}
+	devices := list{}
+	for i := 0; i <= row(id, "devices", 4); i++ {
+		os := "ios"
+		if row(id, fmt.Sprint("os", i), 2) == 1 {
+			os = "android"
+		}
+		devices = append(devices, obj{"os": os, "serial": fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1_000_000))})
+	}
+	var manager any
+	if row(id, "has manager", 3) != 0 {
+		other := uint64(row(id, "manager", 2000))
+		manager = obj{"name": fullName(other), "id": other}
+	}
+	created := epoch.Unix() + int64(row(id, "created", 60_000_000))
+	return respond(200, JSONType, obj{
+		"id": id, "name": fullName(id), "plan": of(plans, id, "plan"), "active": row(id, "active", 7) != 0,
+		"logins": version(id, w.Now, profileSeen) % 100000,
+		"address": obj{
+			"city": of(cities, id, "city"), "zip": fmt.Sprintf("%05d", row(id, "zip", 100000)),
+			"geo": obj{"lat": decimal(480000+int64(row(id, "lat", 80000)), 4), "lon": decimal(int64(row(id, "lon", 300000)), 4)},
+		},
+		"billing": obj{"credits": decimal(int64(row(id, "credits", 99999)), 2), "currency": of(currencies, id, "currency")},
+		"devices": devices, "manager": manager, "created_at": time.Unix(created, 0).UTC().Format(time.RFC3339),
+	}.text(w), "Cache-Control", "private, max-age=60")
+}

@@ -1,0 +1,103 @@
+package family
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+)
+
+const shipmentsMove = time.Minute
+
+func shipments() *Family {
+	return &Family{
+		Name: "shipments", About: "enums, and a state that moves",
+		Route: "match: GET /shipments/{id}",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return get("/shipments/%d", own(r, user))
+		},
+		Monolith: shipmentsMonolith, Twin: shipmentsTwin, Latency: 6 * time.Millisecond,
+		Places: []Place{
+			{Kind: Enum, Path: "state"},
+			{Kind: Ref, Path: "id"},
+			{Kind: Count, Path: "scans"},
+			{Kind: Float, Path: "weight_kg"},
+			{Kind: Text, Path: "city"},
+			{Kind: Time, Path: "shipped_at"},
+			{Kind: List, Path: "history"},
+			{Kind: Nullable, Path: "signed_by"},
+			{Kind: Flag, Path: "insured"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+type shipmentsBody struct {
+	ID       uint64           `json:"id"`
+	State    string           `json:"state"`
+	Carrier  string           `json:"carrier"`
+	City     string           `json:"city"`
+	WeightKg float64          `json:"weight_kg"`
+	Scans    uint64           `json:"scans"`
+	Insured  bool             `json:"insured"`
+	SignedBy *string          `json:"signed_by"`
+	Shipped  string           `json:"shipped_at"`
+	History  []shipmentsEvent `json:"history"`
+}
+
+type shipmentsEvent struct {
+	State string `json:"state"`
+	Depot string `json:"depot"`
+}
+
+func shipmentsMonolith(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, `{"error":"bad id"}`)
+	}
+	moved := version(id, w.Now, shipmentsMove)
+	at := int(moved) % len(states)
+	b := shipmentsBody{
+		ID: id, State: states[at], Carrier: of(carriers, id, "carrier"), City: of(cities, id, "city"), WeightKg: float64(row(id, "weight", 30000)) / 1000,
+		Scans: moved % 500, Insured: row(id, "insured", 2) > 0,
+		Shipped: epoch.Add(time.Duration(row(id, "shipped", 50_000_000)) * time.Second).Format(time.RFC3339),
+	}
+	for i := 0; i <= at; i++ {
+		b.History = append(b.History, shipmentsEvent{states[i], of(cities, id, fmt.Sprint("depot", i))})
+	}
+	if at == len(states)-1 {
+		by := fullName(id)
+		b.SignedBy = &by
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return respond(500, JSONType, `{"error":"internal"}`)
+	}
+	return respond(200, JSONType, string(text), "Cache-Control", "private, max-age=5")
+}
+
+func shipmentsTwin(w *World, q *whittle.Request) whittle.Answer {
+	path, _ := parts(q)
+	id, ok := number(path[1])
+	if !ok {
+		return respond(400, JSONType, obj{"error": "bad id"}.text(w))
+	}
+	moved := version(id, w.Now, shipmentsMove)
+	var signed any
+	history, last := list{}, ""
+	for i, state := range states[:moved%uint64(len(states))+1] {
+		history = append(history, obj{"depot": of(cities, id, "depot"+fmt.Sprint(i)), "state": state})
+		last = state
+	}
+	if last == "delivered" {
+		signed = fullName(id)
+	}
+	return respond(200, JSONType, obj{
+		"state": last, "history": history, "signed_by": signed, "id": id, "carrier": of(carriers, id, "carrier"), "city": of(cities, id, "city"),
+		"weight_kg": decimal(int64(row(id, "weight", 30000)), 3), "scans": moved % 500, "insured": row(id, "insured", 2) == 1,
+		"shipped_at": time.Unix(epoch.Unix()+int64(row(id, "shipped", 50_000_000)), 0).UTC().Format("2006-01-02T15:04:05Z"),
+	}.text(w), "Cache-Control", "private, max-age=5")
+}

@@ -1,0 +1,105 @@
+package family
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The twins write JSON with a writer of their own, so that they share no
+// encoder with the monoliths: members come in an order that is drawn for each
+// response, there is white space, and nothing is escaped that need not be.
+
+type (
+	obj  map[string]any
+	list []any
+	// lit is written as it is: a number whose digits are chosen.
+	lit string
+)
+
+// decimal is n · 10^-places without trailing zeros, as encoding/json has it.
+func decimal(n int64, places int) lit {
+	s := fixed(n, places)
+	return lit(strings.TrimRight(strings.TrimRight(s, "0"), "."))
+}
+
+// fixed is n · 10^-places with all its places.
+func fixed(n int64, places int) string {
+	sign := ""
+	if n < 0 {
+		sign, n = "-", -n
+	}
+	s := fmt.Sprintf("%0*d", places+1, n)
+	return sign + s[:len(s)-places] + "." + s[len(s)-places:]
+}
+
+func (o obj) text(w *World) string {
+	var b strings.Builder
+	write(&b, w, o)
+	b.WriteByte('\n')
+	return b.String()
+}
+
+func write(b *strings.Builder, w *World, v any) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case obj:
+		writeObject(b, w, v)
+	case list:
+		b.WriteByte('[')
+		for i, e := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			write(b, w, e)
+		}
+		b.WriteByte(']')
+	case lit:
+		b.WriteString(string(v))
+	case string:
+		quote(b, v)
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	default:
+		fmt.Fprint(b, v)
+	}
+}
+
+// writeObject begins anywhere in the list of its members.
+func writeObject(b *strings.Builder, w *World, o obj) {
+	names := slices.Sorted(maps.Keys(o))
+	start := w.Rand.IntN(max(len(names), 1))
+	b.WriteByte('{')
+	for i := range names {
+		name := names[(start+i)%len(names)]
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		quote(b, name)
+		b.WriteString(": ")
+		write(b, w, o[name])
+	}
+	b.WriteByte('}')
+}
+
+// quote writes a string and escapes only what JSON says must be.
+func quote(b *strings.Builder, s string) {
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r < ' ':
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+}
