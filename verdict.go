@@ -55,10 +55,35 @@ type Finding struct {
 	DecidedAt int `json:"decided_at,omitempty"`
 	// EValue is the evidence against "no difference"; 1/alpha decides.
 	EValue float64 `json:"e_value,omitempty"`
+	// Order is "asked first" for a difference that was seen where the candidate was
+	// asked before the monolith, as users ask it, and not where it was asked after.
+	Order string `json:"order,omitempty"`
+	// Asked is what asking both sides again has shown. Nil: nothing was asked.
+	Asked *Asked `json:"asked,omitempty"`
 	// Expected carries the reason of a declared difference.
 	Expected string `json:"expected,omitempty"`
 	// Samples are a few exchanges that show it, oldest first.
 	Samples []Sample `json:"samples,omitempty"`
+}
+
+// AskedFirst is a Finding's Order.
+const AskedFirst = "asked first"
+
+// Asked counts what came of asking both sides again about a difference. Of Times
+// each is one of the others.
+type Asked struct {
+	Times int `json:"times"`
+	// Reproducible: both sides said the same again and again.
+	Reproducible int `json:"reproducible"`
+	// Intermittent: the candidate said something else than before, the monolith
+	// did not.
+	Intermittent int `json:"intermittent"`
+	// Stale: the candidate stayed what it was at first, and came to agree within
+	// LagMs milliseconds.
+	Stale int   `json:"stale"`
+	LagMs int64 `json:"lag_ms,omitempty"`
+	// Noise: the monolith itself said something else than before.
+	Noise int `json:"noise"`
 }
 
 // Sample is one exchange in short, bounded and fit to be shown.
@@ -115,6 +140,20 @@ type Verdict struct {
 	Novelty float64 `json:"novelty"`
 	// Summary is one plain sentence.
 	Summary string `json:"summary"`
+}
+
+// Served is what comparing the responses that users got from the candidate has
+// shown: exchanges in which it was asked first.
+type Served struct {
+	// Compared of them, Differing in a way that nobody declared and that is not
+	// explained.
+	Compared, Differing int
+	// Bound is the upper bound, at any time, on the share that differs.
+	Bound float64
+	// UserBound is the same of users, who are what sticky routing draws: those
+	// compared in either order, of whom there were Users.
+	UserBound float64
+	Users     int
 }
 
 // Ledger accounts for every request of a route that has a candidate:

@@ -98,6 +98,9 @@ type Exchange struct {
 	User uint64
 	// At is when the request arrived.
 	At time.Time
+	// FirstChance is the chance, at the share in force, that a user whose exchange
+	// is compared is one for whom the candidate is asked first; 0: not known.
+	FirstChance float64
 	// Served says whose answer the user got.
 	Served Side
 	// Rescued says that the candidate was asked first and failed, so that both

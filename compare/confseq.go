@@ -128,3 +128,23 @@ func logBeta(a, b float64) float64 {
 	z, _ := math.Lgamma(a + b)
 	return x + y - z
 }
+
+// neededFor is how many rounds without the event bring shareBound to p; 0 where it
+// is there from the start.
+func neededFor(p, alpha float64) int {
+	if p >= 1 || p <= 0 {
+		return 0
+	}
+	low, high := 0, 1
+	for shareBound(0, high, alpha) > p && high < 1<<30 {
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		if mid := (low + high) / 2; shareBound(0, mid, alpha) > p {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}

@@ -211,6 +211,22 @@ func (h *headers) same(a, b whittle.Header) bool {
 	return true
 }
 
+// differing lists the headers in which two responses to the same request differ
+// undeclared.
+func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Answer) (names []string) {
+	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
+		return nil
+	}
+	one := *x
+	one.Monolith = *a
+	for _, name := range h.names {
+		if p, ok := h.pair(name, &one, b); ok && p.reason == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // pair is a header in which an answer differs from the monolith's, in words fit to
 // be shown.
 func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Answer) (headPair, bool) {

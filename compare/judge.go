@@ -13,59 +13,93 @@ import (
 
 // Judge compares the two answers of each exchange of one route and says what
 // is known of the candidate. It is deterministic and not safe for concurrent
-// use.
+// use, but for Known.
 //
 // What it promises: if both sides answer by the same law and independently of
 // each other, the chance that it ever says DIFFERENT, looked at after every
 // exchange, is at most 1 - Confidence.
+//
+// Exchanges in which the monolith was asked first and those in which the candidate
+// was are evidence of their own, each with a part of the error rate; so is what
+// asking both sides again showed.
 type Judge struct {
-	c      whittle.Comparison
-	alpha  float64 // of each head
-	method method
-	show   *display
+	c    whittle.Comparison
+	show *display
 
-	// compared counts the exchanges with both answers; asked also those in
-	// which the candidate gave none, and loose those of asked that differed
-	// undeclared in status, content type, headers or by giving no answer; of random
-	// answers also those that were wrong or unreadable by themselves, or said
-	// something else around the number.
-	compared, asked, loose int
-
-	status, kind, failure head
-	headers               headers
-	novelty               novelty
+	mirrored, served *series
+	rechecks         rechecks
+	novelty          novelty
+	users            users
+	shapes           *shapes
 
 	verdict *whittle.Verdict // nil: something came since
 }
+
+// The parts of the error rate that the two orders may spend; what is left is the
+// rechecks'.
+const (
+	partMirrored = 0.60
+	partServed   = 0.10
+)
 
 // NewJudge makes the judge of a route. A wrong expression or path is a
 // *whittle.Error with code Invalid and Field relative to the route
 // ("compare.per").
 func NewJudge(c whittle.Comparison) (*Judge, error) {
-	m, err := newMethod(c)
+	show := &display{}
+	mirrored, err := newSeries(c, partMirrored, show)
 	if err != nil {
 		return nil, err
 	}
-	show := &display{}
-	m.(redactable).showBy(show)
-	return &Judge{
-		c: c, alpha: headPart * alphaOf(c), method: m, show: show,
-		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c, show), novelty: newNovelty(),
-	}, nil
+	served, err := newSeries(c, partServed, show)
+	if err != nil {
+		return nil, err
+	}
+	j := &Judge{
+		c: c, show: show, mirrored: mirrored, served: served,
+		rechecks: newRechecks(), novelty: newNovelty(), users: newUsers(), shapes: newShapes(),
+	}
+	j.shareNoise()
+	return j, nil
+}
+
+// shareNoise lets both orders learn of one monolith.
+func (j *Judge) shareNoise() {
+	a, ok := j.mirrored.method.(*match)
+	b, both := j.served.method.(*match)
+	if ok && both {
+		a.noise.join(b.noise)
+		b.noise = a.noise
+		a.refresh()
+		b.refresh()
+	}
 }
 
 // RepeatsAreChosen says that the requests that are repeated are not drawn by
 // chance from all, as those that a log has twice, so that what is seen of them
 // holds for them alone.
 func (j *Judge) RepeatsAreChosen() {
-	if m, ok := j.method.(*match); ok {
+	if m, ok := j.mirrored.method.(*match); ok {
 		m.chosen = true
 	}
 }
 
 // HeadersByRepeats says that another text of a header is to be shown by repeats
 // alone, also where no noise is learned of bodies.
-func (j *Judge) HeadersByRepeats() { j.headers.learns = true }
+func (j *Judge) HeadersByRepeats() {
+	j.mirrored.headers.learns, j.served.headers.learns = true, true
+}
+
+// seriesOf is the evidence that an exchange belongs to.
+func (j *Judge) seriesOf(x *whittle.Exchange) *series {
+	if x.First() == whittle.Candidate {
+		return j.served
+	}
+	return j.mirrored
+}
+
+// compared is how many exchanges were compared, in either order.
+func (j *Judge) compared() int { return j.mirrored.compared + j.served.compared }
 
 // Observe takes one exchange. One in which the monolith gave no answer, or a
 // body was cut off, is not compared; but a status that differs differs whatever
@@ -80,37 +114,15 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	j.verdict = nil
 	shape := shapeOf(&x.Request)
 	j.novelty.see(shape)
+	s := j.seriesOf(x)
 	if x.Monolith.Failure != whittle.NoFailure {
-		if x.Candidate.Failure == whittle.NoFailure {
-			j.failure.Same.bet(-1, j.alpha, j.asked) // as a failure of the candidate wins
-		}
+		s.monolithFailed(x)
 		return Observation{Skip: whittle.SkipMonolith}
 	}
-	j.asked++
-	failed, _ := j.seeHead(&j.failure, x, whittle.FoundFailure, shape, j.asked)
-	if x.Candidate.Failure != whittle.NoFailure {
-		j.loose += int(oneIf(failed))
-		return Observation{Differs: failed}
-	}
-	j.compared++
-	differs, same := j.seeHead(&j.status, x, whittle.FoundStatus, shape, j.compared)
-	loose, other := false, false
-	if same {
-		differs, same = j.seeHead(&j.kind, x, whittle.FoundContentType, shape, j.compared)
-		loose, other = j.headers.see(x, shape, headersLevel{j.limit(), j.alpha, j.compared})
-	}
-	if !same {
-		j.loose += int(oneIf(differs || loose))
-		return Observation{Differs: differs || other}
-	}
-	o := j.method.observe(x)
-	switch {
-	case o.Skip != "":
-		j.compared--
-		j.asked--
-	case loose, o.Differs && j.c.Kind == whittle.Statistical:
-		j.loose++
-		o.Differs = o.Differs || other
+	o := s.observe(x, shape)
+	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
+		j.shapes.add(shape)
+		j.users.see(x.User, o.Ask)
 	}
 	return o
 }
@@ -121,60 +133,23 @@ func cutOff(x *whittle.Exchange) bool {
 	return (x.Monolith.Truncated || x.Candidate.Truncated) && (!answered || x.Monolith.Status == x.Candidate.Status)
 }
 
-// seeHead takes an exchange to one of the heads; it reports whether the two
-// sides differ undeclared, and whether they are the same.
-func (j *Judge) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
-	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
-		h.quiet(j.limit(), j.alpha, n)
-		return false, true
-	}
-	word := statusWord
-	switch kind {
-	case whittle.FoundContentType:
-		word = mediaType
-	case whittle.FoundFailure:
-		word = failureWord
-	}
-	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x, show: j.show}
-	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
-		o.again, o.self = true, word(x.Repeat) != o.from
-	}
-	if o.from != o.to {
-		o.reason = reasonFor(j.c.Expect, kind, o.from, o.to)
-		o.oneWay = reasonFor(j.c.Expect, kind, o.to, o.from) != ""
-	}
-	return h.see(&o, j.limit(), j.alpha, n), o.from == o.to
+// Known reports whether a request has a shape of which a response was compared. It
+// may be called at any time, by any goroutine.
+func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.has(shapeOf(q)) }
+
+// Served is what is known of responses that users got from the candidate.
+func (j *Judge) Served() whittle.Served {
+	k, n := j.served.open()
+	alpha := alphaOf(j.c)
+	out := whittle.Served{Compared: n, Differing: k, Bound: shareBound(k, n, alpha)}
+	out.UserBound, out.Users = j.users.bound(alpha)
+	return out
 }
 
-// alike is the quick look, which most exchanges pass.
-func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
-	switch kind {
-	case whittle.FoundFailure:
-		return a.Failure == b.Failure
-	case whittle.FoundStatus:
-		return a.Status == b.Status
-	}
-	return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
-}
-
-// reasonFor gives the reason of the declaration that covers a change; empty:
-// none does.
-func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
-	for _, e := range list {
-		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
-			return reasonOf(e)
-		}
-	}
-	return ""
-}
-
-// reasonOf is a declaration's reason in words, never empty.
-func reasonOf(e whittle.Expectation) string {
-	if e.Reason == "" {
-		return "declared in the config"
-	}
-	return e.Reason
-}
+// ServedNeeded is how many exchanges that the candidate served, none of them
+// differing, bring the bound on their share to most; the monolith's users are
+// compared in any case.
+func (j *Judge) ServedNeeded(most float64) int { return neededFor(most, alphaOf(j.c)) }
 
 func statusWord(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
 
@@ -203,16 +178,3 @@ func mediaType(a *whittle.Answer) string {
 	}
 	return snippet([]byte(kind), 120)
 }
-
-// limit is the share of answers that may differ in status or content type, or
-// be missing, and still count as none. A law is known only to its margin, so
-// the statistical kind does not ask for more than one in two hundred.
-func (j *Judge) limit() float64 {
-	if j.c.Kind == whittle.Statistical {
-		return max(j.c.MaxDiffer, statisticalLimit)
-	}
-	return j.c.MaxDiffer
-}
-
-// statisticalLimit is that share for answers that are random by nature.
-const statisticalLimit = 0.005

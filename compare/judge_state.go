@@ -9,35 +9,68 @@ import (
 )
 
 const (
-	judgeVersion = 3
+	judgeVersion = 4
 	// stateMost bounds the kept state, in bytes.
-	stateMost = 1 << 20
+	stateMost = 4 << 20
 )
 
 // keptJudge is the state as it is written.
 type keptJudge struct {
 	Version  int                 `json:"version"`
 	Kind     whittle.CompareKind `json:"kind"`
-	Compared int                 `json:"compared"`
-	Asked    int                 `json:"asked"`
-	Loose    int                 `json:"loose"`
-	Status   head                `json:"status"`
-	Type     head                `json:"type"`
-	Failure  head                `json:"failure"`
-	Headers  headers             `json:"headers"`
+	Mirrored keptSeries          `json:"mirrored"`
+	Served   keptSeries          `json:"served"`
+	Rechecks rechecks            `json:"rechecks"`
+	Users    *users              `json:"users"`
 	Novelty  []byte              `json:"novelty"`
-	Method   []byte              `json:"method"`
+	Shapes   []byte              `json:"shapes"`
 }
 
-// MarshalBinary keeps all that the judge knows, in less than 1 MiB.
+type keptSeries struct {
+	Compared int     `json:"compared"`
+	Asked    int     `json:"asked"`
+	Loose    int     `json:"loose"`
+	Flaps    bool    `json:"flaps"`
+	Status   head    `json:"status"`
+	Type     head    `json:"type"`
+	Failure  head    `json:"failure"`
+	Headers  headers `json:"headers"`
+	Method   []byte  `json:"method"`
+}
+
+func (s *series) kept() (keptSeries, error) {
+	m, err := s.method.MarshalBinary()
+	return keptSeries{
+		Compared: s.compared, Asked: s.asked, Loose: s.loose, Flaps: s.flaps,
+		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Method: m,
+	}, err
+}
+
+func (k *keptSeries) valid() bool {
+	return upTo(k.Loose, k.Asked) && upTo(k.Compared, k.Asked) &&
+		k.Status.valid(changesMost) && k.Type.valid(changesMost) && k.Failure.valid(changesMost) && k.Headers.valid()
+}
+
+// restore takes over what was kept, the method's part apart.
+func (s *series) restore(k *keptSeries) {
+	s.compared, s.asked, s.loose, s.flaps = k.Compared, k.Asked, k.Loose, k.Flaps
+	s.status, s.kind, s.failure = k.Status, k.Type, k.Failure
+	s.headers.restore(&k.Headers)
+}
+
+// MarshalBinary keeps all that the judge knows, in less than 4 MiB.
 func (j *Judge) MarshalBinary() ([]byte, error) {
-	m, err := j.method.MarshalBinary()
+	mirrored, err := j.mirrored.kept()
+	if err != nil {
+		return nil, err
+	}
+	served, err := j.served.kept()
 	if err != nil {
 		return nil, err
 	}
 	b, err := json.Marshal(&keptJudge{
-		Version: judgeVersion, Kind: j.c.Kind, Compared: j.compared, Asked: j.asked, Loose: j.loose,
-		Status: j.status, Type: j.kind, Failure: j.failure, Headers: j.headers, Novelty: j.novelty.pack(), Method: m,
+		Version: judgeVersion, Kind: j.c.Kind, Mirrored: mirrored, Served: served,
+		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.pack(), Shapes: j.shapes.pack(),
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -65,17 +98,30 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
 	var v novelty
-	if !upTo(k.Loose, k.Asked) || !upTo(k.Compared, k.Asked) ||
-		!k.Status.valid(changesMost) || !k.Type.valid(changesMost) || !k.Failure.valid(changesMost) ||
-		!k.Headers.valid() || !v.unpack(k.Novelty) {
+	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() ||
+		!v.unpack(k.Novelty) || !newShapes().unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
-	if err := j.method.UnmarshalBinary(k.Method); err != nil {
-		return err
+	kept := map[*series][]byte{j.mirrored: k.Mirrored.Method, j.served: k.Served.Method}
+	for _, method := range kept { // neither is changed unless both can be
+		tried, err := newMethod(j.c, 1)
+		if err == nil {
+			err = tried.UnmarshalBinary(method)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	j.compared, j.asked, j.loose = k.Compared, k.Asked, k.Loose
-	j.status, j.kind, j.failure, j.novelty = k.Status, k.Type, k.Failure, v
-	j.headers.restore(&k.Headers)
+	for s, method := range kept {
+		if err := s.method.UnmarshalBinary(method); err != nil {
+			return err
+		}
+	}
+	j.mirrored.restore(&k.Mirrored)
+	j.served.restore(&k.Served)
+	j.shareNoise()
+	j.rechecks, j.users, j.novelty = k.Rechecks, *k.Users, v
+	j.shapes.unpack(k.Shapes)
 	j.verdict = nil
 	j.showAgain()
 	return nil
@@ -84,13 +130,15 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // showAgain redacts what was restored: the state may be of a version that did
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
-	for _, h := range []*head{&j.status, &j.kind, &j.failure} {
-		for i := range h.Changes {
-			j.show.again(h.Changes[i].Samples, nil)
+	for _, s := range []*series{j.mirrored, j.served} {
+		for _, h := range []*head{&s.status, &s.kind, &s.failure} {
+			for i := range h.Changes {
+				j.show.again(h.Changes[i].Samples, nil)
+			}
 		}
+		s.headers.showAgain()
+		s.method.(redactable).showAgain()
 	}
-	j.headers.showAgain()
-	j.method.(redactable).showAgain()
 }
 
 func sortedKeys(m map[uint64]bool) []uint64 { return slices.Sorted(maps.Keys(m)) }

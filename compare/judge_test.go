@@ -259,10 +259,10 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"outside the contract", func(x *whittle.Exchange) { x.Request.Body = []byte("times") }, Observation{Skip: whittle.SkipUntranslated}},
 		{"plain", func(*whittle.Exchange) {}, Observation{}},
 		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedReset} }, Observation{Differs: true}},
-		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true}},
+		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true, Ask: true}},
 		{"candidate 500, its user rescued", func(x *whittle.Exchange) {
 			x.Candidate = whittle.Answer{Status: 500, Truncated: true}
-		}, Observation{Differs: true}},
+		}, Observation{Differs: true, Ask: true}},
 		{"both 500, the candidate's user rescued", func(x *whittle.Exchange) {
 			x.Monolith.Status, x.Candidate = 500, whittle.Answer{Status: 500, Truncated: true}
 		}, Observation{Skip: whittle.SkipTooLarge}},

@@ -20,43 +20,59 @@ func (j *Judge) Verdict() whittle.Verdict {
 }
 
 func (j *Judge) judge() whittle.Verdict {
-	found, bounds, more := j.method.report(methodAlpha(j.c))
+	found, bounds, more := j.mirrored.findings()
 	v := whittle.Verdict{
-		State: whittle.Undecided, Compared: j.compared, Confidence: 1 - alphaOf(j.c),
-		Novelty: j.novelty.share(), Bounds: append(bounds, j.looseBound()),
-		Findings: []whittle.Finding{},
+		State: whittle.Undecided, Compared: j.compared(), Confidence: 1 - alphaOf(j.c),
+		Novelty: j.novelty.share(), Bounds: bounds, Findings: found,
 	}
-	v.Findings = append(v.Findings, j.failure.findings(whittle.FoundFailure, "the candidate gave")...)
-	v.Findings = append(v.Findings, j.status.findings(whittle.FoundStatus, "status")...)
-	v.Findings = append(v.Findings, j.kind.findings(whittle.FoundContentType, "content type")...)
-	v.Findings = append(v.Findings, j.headers.findings(j.limit())...)
-	v.Findings = append(v.Findings, found...)
+	for i := range v.Findings {
+		j.rechecks.tell(&v.Findings[i], false)
+	}
+	j.addServed(&v)
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
 	case j.shown(&v):
 		v.State, v.MoreNeeded = whittle.Different, 0
-	case j.compared >= j.c.MinCompared && j.allInside(&v):
+	case j.mirrored.compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
 	}
 	v.Summary = summarize(&v)
 	return v
 }
 
-// looseBound bounds the share of exchanges that differ by themselves, whatever
-// the others are.
-func (j *Judge) looseBound() whittle.Bound {
-	high := shareBound(j.loose, j.asked, alphaOf(j.c))
-	b := whittle.Bound{
-		What: "share of answers", High: high, MarginHigh: j.limit(),
-		Estimate: float64(j.loose) / float64(max(1, j.asked)), Inside: high <= j.limit(),
+// addServed adds what was found where the candidate was asked first. A difference
+// that the other order shows as well is listed once, unless it is decided here
+// alone.
+func (j *Judge) addServed(v *whittle.Verdict) {
+	found, _, _ := j.served.findings()
+	for i := range found {
+		f := &found[i]
+		j.rechecks.tell(f, true)
+		known, decided := false, false
+		for k := range v.Findings {
+			g := &v.Findings[k]
+			if g.Kind == f.Kind && g.Path == f.Path && g.Order == "" {
+				known, decided = true, decided || g.Decided
+			}
+		}
+		if known && (decided || !f.Decided) {
+			continue
+		}
+		words := "when the candidate is asked first, as users ask it"
+		if !known {
+			f.Order = whittle.AskedFirst
+			words = "only when the candidate is asked first, as users ask it"
+		}
+		f.Summary += "; " + words
+		v.Findings = append(v.Findings, *f)
 	}
-	what := "another status, content type or header, or no answer"
-	if j.c.Kind == whittle.Statistical {
-		what = "another status, content type, header or text, a wrong value, or no answer"
-	}
-	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		commas(fmt.Sprint(j.loose)), commas(fmt.Sprint(j.asked)), what, inPercent(high))
-	return b
+}
+
+// openWhenFirst reports whether users of the candidate met more differences than
+// may be excused, which nothing explains.
+func (j *Judge) openWhenFirst() bool {
+	k, n := j.served.open()
+	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && shareBound(k, n, alphaOf(j.c)) <= j.served.margin())
 }
 
 // shown reports whether a difference is shown that nobody declared and that is
@@ -111,7 +127,7 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 	if more < 0 {
 		return -1
 	}
-	more = max(more, j.c.MinCompared-j.compared)
+	more = max(more, j.c.MinCompared-j.mirrored.compared)
 	b := &v.Bounds[len(v.Bounds)-1]
 	if b.Inside {
 		return more
@@ -120,8 +136,8 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 		return -1
 	}
 	// The room between estimate and bound shrinks about like 1/n.
-	need := float64(j.asked) * ((b.High-b.Estimate)/(b.MarginHigh-b.Estimate) - 1)
-	if j.asked == 0 {
+	need := float64(j.mirrored.asked) * ((b.High-b.Estimate)/(b.MarginHigh-b.Estimate) - 1)
+	if j.mirrored.asked == 0 {
 		need = math.Log(1/alphaOf(j.c)) / b.MarginHigh
 	}
 	return max(more, int(min(1e9, need))+1)

@@ -58,7 +58,8 @@ type match struct {
 	whole      mark
 	marks      []*mark
 	index      map[markKey]int
-	learnt     map[noiseKey]bool
+	noise      *noise
+	counted    int            // the noise's version that share stands on
 	combos     map[string]int // marks of one exchange → exchanges
 	share      share
 	samples    int // in all marks
@@ -71,15 +72,15 @@ type match struct {
 
 // newMatch makes the method of the kinds exact and json. A wrong path is a
 // *whittle.Error with Field relative to the route.
-func newMatch(c whittle.Comparison) (method, error) {
+func newMatch(c whittle.Comparison) (*match, error) {
 	m := &match{
-		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c),
-		index: map[markKey]int{}, learnt: map[noiseKey]bool{}, combos: map[string]int{},
-		share: newShare(c.MaxDiffer),
+		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise,
+		index: map[markKey]int{}, noise: newNoise(), combos: map[string]int{},
+		share: newShare(differAim(c)),
 	}
 	m.whole = newMark(markKey{expect: -1}, 0)
 	if c.Kind == whittle.JSON {
-		m.kind, m.learn = whittle.FoundField, c.LearnNoise
+		m.kind = whittle.FoundField
 	}
 	expect, err := newExpectations(c, m.kind)
 	if err != nil {
@@ -125,12 +126,15 @@ func (m *match) showAgain() {
 
 // observe compares one exchange.
 func (m *match) observe(x *whittle.Exchange) Observation {
+	m.refresh()
 	m.n++
+	m.noise.n++
 	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
 	m.cand = m.note(m.cand[:0], m.differ.diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
+		m.noise.repeats++
 		m.self = m.note(m.self, m.differ.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
@@ -138,10 +142,30 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 	if m.learn && repeated {
 		m.learnFrom(m.self)
 	}
-	differs := m.anyOpen(m.cand)
+	o := Observation{
+		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
+		Repeated: repeated, SelfDiffers: selfAny,
+	}
 	m.account()
-	return Observation{Differs: differs && !m.learning()}
+	return o
 }
+
+// worthAsking reports whether both sides are to be asked about a difference again:
+// nobody declared it, and the monolith does not vary there as a rule.
+func (m *match) worthAsking(i int) bool {
+	mk := m.marks[i]
+	return mk.key.expect < 0 && (!m.noise.learnt[mk.key.noise()] || m.rare(mk))
+}
+
+// rare reports whether the monolith was seen to vary at a place in few of its
+// repeats.
+func (m *match) rare(k *mark) bool {
+	return m.noise.repeats >= learnRepeats && float64(k.Self) <= rareNoise*float64(max(m.repeats, 1))
+}
+
+// rareNoise is the share of repeats up to which noise is asked about like any
+// other difference: what varies more often would take up the budget.
+const rareNoise = 0.05
 
 // usable reports whether a repeat can teach what the monolith changes by itself.
 func usable(r, first *whittle.Answer) bool {
@@ -151,7 +175,7 @@ func usable(r, first *whittle.Answer) bool {
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
-	return m.learn && m.repeats < learnRepeats && m.n < learnCompared
+	return m.learn && m.noise.repeats < learnRepeats && m.noise.n < learnCompared
 }
 
 // note turns differences into indices of marks, each once. With x they are the
@@ -208,18 +232,18 @@ func (m *match) mark(d *difference) int {
 	return len(m.marks) - 1
 }
 
-// open reports whether a mark counts as a difference: not declared, and not
+// isOpen reports whether a mark counts as a difference: not declared, and not
 // the monolith's own noise, unless the candidate was shown to do it more often.
-func (m *match) open(i int) bool {
+func (m *match) isOpen(i int) bool {
 	if i == beyond {
 		return true
 	}
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (mk.decided() || !m.learnt[mk.key.noise()])
+	return mk.key.expect < 0 && (mk.decided() || !m.noise.learnt[mk.key.noise()])
 }
 
 func (m *match) anyOpen(list []int) bool {
-	return slices.ContainsFunc(list, m.open)
+	return slices.ContainsFunc(list, m.isOpen)
 }
 
 // test settles the present exchange in every test that it concerns.
@@ -266,11 +290,65 @@ func (m *match) markAlpha(i int) float64 {
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
-		if k := m.marks[i].key.noise(); m.marks[i].key.learnable() && !m.learnt[k] {
-			m.learnt[k] = true
-			m.recount()
+		if k := m.marks[i].key; k.learnable() && m.noise.learn(k.noise()) {
+			m.refresh()
 		}
 	}
+}
+
+// varies implements method. What it teaches does not count among the repeats,
+// which are drawn by chance.
+func (m *match) varies(a, b *whittle.Answer) {
+	if !m.learn || !usable(b, a) {
+		return
+	}
+	for _, d := range m.differ.diff(a.Body, b.Body) {
+		if k := (markKey{path: d.path, how: d.how, expect: d.expect}); d.expect < 0 && k.learnable() {
+			m.noise.learn(k.noise())
+		}
+	}
+	m.refresh()
+}
+
+// places implements method.
+func (m *match) places(a, b *whittle.Answer) (list, rare []string) {
+	m.refresh()
+	for _, d := range m.differ.diff(a.Body, b.Body) {
+		if d.expect >= 0 || slices.Contains(list, d.path) {
+			continue
+		}
+		i, known := m.index[markKey{path: d.path, how: d.how, expect: d.expect}]
+		switch {
+		case !m.noise.learnt[noiseKey{d.path, way(d.how)}]:
+			list = append(list, d.path)
+		case (!known || m.rare(m.marks[i])) && !slices.Contains(rare, d.path):
+			rare = append(rare, d.path)
+		}
+	}
+	return list, rare
+}
+
+// open implements method.
+func (m *match) open() int {
+	m.refresh()
+	return m.share.s
+}
+
+// refresh brings the share up to date where noise was learned since.
+func (m *match) refresh() {
+	if m.counted != m.noise.version {
+		m.counted = m.noise.version
+		m.recount()
+	}
+}
+
+// differAim is the share of differing responses up to which EQUIVALENT may be said,
+// at which the bound is sharpest.
+func differAim(c whittle.Comparison) float64 {
+	if c.MaxDiffer > 0 {
+		return c.MaxDiffer
+	}
+	return unseenMargin
 }
 
 // account adds the exchange to the share of answers that differ. The set of
@@ -302,7 +380,7 @@ func (m *match) account() {
 // different sets of them: the first that counts as a difference, and whether there
 // are others, which stay differences whatever is learned later.
 func (m *match) inShort(list []int) []int {
-	open := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.open(i) })
+	open := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.isOpen(i) })
 	switch len(open) {
 	case 0:
 		return list[:1]

@@ -12,37 +12,42 @@ import (
 )
 
 // noisy is implemented by methods that learn what the monolith changes by itself.
-type noisy interface{ noise() []string }
+type noisy interface{ noisyPlaces() []string }
 
 // Noise lists what the monolith was seen to change by itself, and what is
 // therefore not counted as a difference: "$.id (value)", "$.items (order)",
 // sorted. Nil where the kind of comparison learns none.
 func (j *Judge) Noise() []string {
-	if n, ok := j.method.(noisy); ok {
-		return n.noise()
+	if n, ok := j.mirrored.method.(noisy); ok {
+		return n.noisyPlaces()
 	}
 	return nil
 }
 
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
 // itself. They count as a difference all the same.
-func (j *Judge) NoisyHeaders() []string { return j.headers.noisy() }
+func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 
 // report implements method.
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+	m.refresh()
 	findings := m.findings()
 	low, high := m.share.interval(alpha)
-	limit := m.c.MaxDiffer
+	limit := differAim(m.c)
 	b := whittle.Bound{
 		What: "share of answers", Low: low, High: high, MarginHigh: limit,
-		Estimate: float64(m.share.s) / float64(max(1, m.n)), Inside: m.n > 0 && high <= limit,
+		Estimate: ratio(m.share.s, m.n),
 	}
+	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s answers differed: at most %s can (%s)",
 		grouped(m.share.s), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
 	bounds, more := []whittle.Bound{b}, m.share.moreUntil(alpha, limit)
+	if b.Estimate > m.c.MaxDiffer {
+		more = -1 // nobody knows when what was seen will be explained
+	}
 	if noise, left, ok := m.noiseBound(alpha); ok {
 		bounds = append(bounds, noise)
 		if more >= 0 {
@@ -64,7 +69,7 @@ func (m *match) findings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(m.marks))
 	open, decided := 0, false
 	for i, k := range m.marks {
-		if k.Count == 0 || (k.key.expect < 0 && !m.open(i)) {
+		if k.Count == 0 || (k.key.expect < 0 && !m.isOpen(i)) {
 			continue
 		}
 		f := m.finding(k)
@@ -180,10 +185,10 @@ func (m *match) cause(k *mark) string {
 	return ""
 }
 
-// noise implements noisy.
-func (m *match) noise() []string {
-	list := make([]string, 0, len(m.learnt))
-	for k := range m.learnt {
+// noisyPlaces implements noisy.
+func (m *match) noisyPlaces() []string {
+	list := make([]string, 0, len(m.noise.learnt))
+	for k := range m.noise.learnt {
 		list = append(list, k.path+" ("+k.way+")")
 	}
 	slices.Sort(list)

@@ -54,7 +54,7 @@ func (m *match) MarshalBinary() ([]byte, error) {
 	for i, k := range m.marks {
 		s.Marks[i] = k.state()
 	}
-	for k := range m.learnt {
+	for k := range m.noise.learnt {
 		s.Noise = append(s.Noise, [2]string{k.path, k.way})
 	}
 	for key, n := range m.combos {
@@ -87,6 +87,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	}
 	f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
+	m.counted = m.noise.version
 	m.recount()
 	return nil
 }
@@ -96,13 +97,14 @@ var errMatchState = whittle.Errorf(whittle.Invalid, "match state contradicts its
 
 func (m *match) restored(s *matchState) (*match, error) {
 	if s.Kind != string(m.c.Kind) || s.N < 0 || s.Repeats < 0 || s.Repeats > s.N ||
-		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > maxMarks {
+		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > maxNoise {
 		return nil, errMatchState
 	}
 	f := &match{
-		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, learnt: map[noiseKey]bool{},
-		combos: map[string]int{}, share: newShare(m.c.MaxDiffer),
+		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, noise: newNoise(),
+		combos: map[string]int{}, share: newShare(differAim(m.c)),
 	}
+	f.noise.n, f.noise.repeats = s.N, s.Repeats
 	f.share.n = s.N
 	whole, ok := s.Whole.mark(s, m)
 	if !ok {
@@ -119,7 +121,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {
-		f.learnt[noiseKey{k[0], k[1]}] = true
+		f.noise.learn(noiseKey{k[0], k[1]})
 	}
 	total := 0
 	for _, c := range s.Combos {

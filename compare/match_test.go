@@ -22,7 +22,7 @@ func matchOf(t testing.TB, c whittle.Comparison) *match {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.(*match)
+	return m
 }
 
 func exchange(monolith, candidate string) *whittle.Exchange {
@@ -234,7 +234,7 @@ func TestNoiseIsLearned(t *testing.T) {
 		t.Errorf("%d exchanges of the same service differ", n)
 	}
 	want := []string{"$.at (value)", "$.id (value)", "$.items (order)", "$.items[*].row (value)"}
-	if got := m.noise(); !slices.Equal(got, want) {
+	if got := m.noisyPlaces(); !slices.Equal(got, want) {
 		t.Errorf("learned %q", got)
 	}
 	findings, bounds, more := m.report(m.alpha)
@@ -283,8 +283,8 @@ func TestNoiseHidesNoMore(t *testing.T) {
 	if len(findings) != 1 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {
 		t.Errorf("found %+v", findings)
 	}
-	if len(m.noise()) != 1 {
-		t.Errorf("noise %q", m.noise())
+	if len(m.noisyPlaces()) != 1 {
+		t.Errorf("noise %q", m.noisyPlaces())
 	}
 }
 

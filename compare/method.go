@@ -20,6 +20,15 @@ type method interface {
 	// still missing until every bound lies inside its margin: 0 where they do,
 	// -1 where it cannot be said.
 	report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
+	// open is how many exchanges differ undeclared at a place at which the
+	// monolith was not seen to vary.
+	open() int
+	// places are where two bodies differ undeclared, each once. rare are those at
+	// which the monolith varies by itself, but seldom.
+	places(a, b *whittle.Answer) (list, rare []string)
+	// varies takes note that the monolith gave two different responses to the same
+	// request.
+	varies(a, b *whittle.Answer)
 
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -43,13 +52,24 @@ func alphaOf(c whittle.Comparison) float64 {
 // methodAlpha is the part of the error rate that a method may spend.
 func methodAlpha(c whittle.Comparison) float64 { return methodPart * alphaOf(c) }
 
-// newMethod makes the method of a comparison.
-func newMethod(c whittle.Comparison) (method, error) {
+// newMethod makes the method of a comparison, which spends the part of
+// methodAlpha on what it tests.
+func newMethod(c whittle.Comparison, part float64) (method, error) {
 	switch c.Kind {
 	case whittle.Exact, whittle.JSON:
-		return newMatch(c)
+		m, err := newMatch(c)
+		if err != nil {
+			return nil, err
+		}
+		m.alpha *= part
+		return m, nil
 	case whittle.Statistical:
-		return newStatistical(c)
+		s, err := newStatistical(c)
+		if err != nil {
+			return nil, err
+		}
+		s.alpha *= part
+		return s, nil
 	}
 	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
 		WithField("compare.kind").WithHint("write exact, json or statistical")

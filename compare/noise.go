@@ -148,3 +148,37 @@ func (k *mark) top() change {
 
 // typesOf splits "type null/string".
 func typesOf(how string) (string, bool) { return strings.CutPrefix(how, howType+" ") }
+
+// noise is what the monolith was seen to change by itself. The evidence of both
+// orders shares one, since it is about the monolith alone.
+type noise struct {
+	learnt map[noiseKey]bool
+	// version changes whenever something is learned.
+	version int
+	// n exchanges were compared, repeats of them asked twice.
+	n, repeats int
+}
+
+func newNoise() *noise { return &noise{learnt: map[noiseKey]bool{}} }
+
+// maxNoise bounds the places of which noise is learned.
+const maxNoise = 2 * maxMarks
+
+// learn reports whether a key was not known.
+func (n *noise) learn(k noiseKey) bool {
+	if n.learnt[k] || len(n.learnt) >= maxNoise {
+		return false
+	}
+	n.learnt[k] = true
+	n.version++
+	return true
+}
+
+// join takes in what another one knows.
+func (n *noise) join(other *noise) {
+	for k := range other.learnt {
+		n.learn(k)
+	}
+	n.n += other.n
+	n.repeats += other.repeats
+}

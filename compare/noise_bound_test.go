@@ -79,7 +79,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	} {
 		wrong := 0
 		for range runs {
-			m := &match{c: testMatch, share: newShare(testMatch.MaxDiffer), learnt: map[noiseKey]bool{{"$.a", howValue}: true}}
+			m := &match{c: testMatch, share: newShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", howValue}: true}}}
 			k := newMark(markKey{path: "$.a", how: howValue, expect: -1}, 0)
 			m.marks = []*mark{&k}
 			m.repeats = 10_000_000 // in which the monolith never did

@@ -148,7 +148,8 @@ func (s *statistical) observe(x *whittle.Exchange) Observation {
 		return s.unread(x, aOK, bOK)
 	}
 	o := s.weigh(x, per, a, b)
-	o.Differs = s.compareWording(x) || o.Differs
+	o.Ask = s.compareWording(x)
+	o.Differs = o.Ask || o.Differs
 	return o
 }
 
@@ -279,3 +280,18 @@ func (s *statistical) expected(kind whittle.FindingKind, path string) string {
 	}
 	return ""
 }
+
+// open implements method: the series counts these itself.
+func (s *statistical) open() int { return 0 }
+
+// places implements method: what stands around the number.
+func (s *statistical) places(a, b *whittle.Answer) (list, rare []string) {
+	if d, _ := s.words.differ(a, b); d != nil && d.expect < 0 {
+		list = append(list, d.path)
+	}
+	return list, nil
+}
+
+// varies implements method: random responses are held against each other by their
+// distribution alone.
+func (s *statistical) varies(_, _ *whittle.Answer) {}

@@ -1,0 +1,51 @@
+package compare
+
+// bold is a test by betting (see bets) for evidence that comes rarely and says
+// much: most of the wealth is staked almost whole, so that a few payoffs decide,
+// and the rest in smaller parts, so that a few losses do not end the test.
+//
+// Hypothesis: given the past, each e-value has expectation at most 1. Then
+// 1 + λ(e − 1) has too, for any λ in [0, 1], and so has their mixture; the wealth
+// reaches 1/alpha with a chance of at most alpha (Ville's inequality). Source:
+// Vovk and Wang 2021, E-values: calibration, combination and applications,
+// arXiv 1912.06116.
+type bold struct {
+	Wealth [len(boldStakes)]float64 `json:"wealth"`
+	Peak   float64                  `json:"peak"`
+	Rounds int                      `json:"rounds"`
+	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
+	At int `json:"at"`
+}
+
+// boldStakes are the parts that are staked, boldParts the first wealth of each.
+var (
+	boldStakes = [...]float64{0.999, 0.6, 0.2, 0.05}
+	boldParts  = [...]float64{0.7, 0.1, 0.1, 0.1}
+)
+
+func newBold() bold { return bold{Wealth: boldParts, Peak: 1} }
+
+// see settles one e-value at exchange n against the level alpha.
+func (b *bold) see(e, alpha float64, n int) {
+	b.Rounds++
+	sum := 0.0
+	for i, l := range boldStakes {
+		b.Wealth[i] = held(b.Wealth[i] * (1 + l*(e-1)))
+		sum += b.Wealth[i]
+	}
+	b.Peak = max(b.Peak, sum)
+	if b.At == 0 && sum*alpha >= 1 {
+		b.At = n
+	}
+}
+
+func (b *bold) eValue() float64 { return min(b.Peak, eValueCap) }
+
+func (b *bold) valid() bool {
+	for _, w := range b.Wealth {
+		if !(w >= 0 && w <= wealthCap) {
+			return false
+		}
+	}
+	return b.Peak >= 1 && b.Peak <= 2*float64(len(boldStakes))*wealthCap && b.Rounds >= 0 && b.At >= 0
+}

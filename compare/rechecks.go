@@ -1,0 +1,301 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"whittle"
+)
+
+// When both sides are asked again about a difference: twice at once, then after
+// these times, so that a side that lags behind has caught up by the last.
+var recheckAfter = [...]time.Duration{0, 0, time.Second, 4 * time.Second}
+
+const (
+	// reproducedEvery is how far apart two reproduced differences must lie to
+	// count as two: a value that both sides keep for a while, each from another
+	// moment, differs for as long and then no more.
+	reproducedEvery = 30 * time.Second
+	// recheckUsers bounds the users of whom it is remembered that one of their
+	// requests was bet on.
+	recheckUsers = 4096
+	// recheckPlaces bounds the places told apart.
+	recheckPlaces = 64
+)
+
+// rechecks are what came of asking both sides again about differences.
+//
+// Reproduced: the same two responses in every round. Hypothesis: each side's
+// responses to one request are independent draws by one law. Whatever the law is,
+// a further round gives the same two different values with a chance of at most
+// 1/4, since p·q ≤ 1/4 where p + q ≤ 1; so k rounds do with at most 4^-k, and 4^k
+// is an e-value. It breaks where both sides keep random values of their own for
+// long; of differences that come together in half a minute one is bet on.
+//
+// Turns: one side gave another response than before and the other did not. The
+// order in which they were asked matters where data change in between: whoever was
+// asked first is then the one that seems to have changed. So the candidate is
+// held against the monolith in the same turn. Asked second it is bet on against
+// the monolith asked first in the same exchange, which is the fairer the less
+// data change, and errs to the candidate's favour. Asked first, by users, it is
+// held against the monolith asked first, in mirrored exchanges: the hash puts each
+// user on either side by the share in force, so given that some user's first
+// response was odd, this is a user of the candidate's with the chance of that
+// share, and 1/share is an e-value. Each user is bet on once, since a user's
+// requests are alike.
+type rechecks struct {
+	Reproduced bold           `json:"reproduced"`
+	BetAt      time.Time      `json:"bet_at"`
+	Second     bold           `json:"second"`
+	First      bold           `json:"first"`
+	Users      []uint64       `json:"users,omitempty"` // sorted
+	Asked      int            `json:"asked"`
+	Places     []recheckPlace `json:"places"`
+}
+
+func (t *rechecks) valid() bool {
+	return t.Reproduced.valid() && t.Second.valid() && t.First.valid() && t.Asked >= 0 &&
+		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces
+}
+
+// recheckPlace counts what rechecks showed at one place.
+type recheckPlace struct {
+	Place string `json:"place"`
+	// Mirrored is what was seen where the monolith was asked first, Served where
+	// the candidate was.
+	Mirrored whittle.Asked `json:"mirrored"`
+	Served   whittle.Asked `json:"served"`
+}
+
+func newRechecks() rechecks {
+	return rechecks{Reproduced: newBold(), Second: newBold(), First: newBold()}
+}
+
+// The rechecks' parts of the error rate.
+const (
+	partReproduced = 0.10
+	partSecond     = 0.05
+	partFirst      = 0.15
+)
+
+// outcome is what a recheck has come to.
+type recheckOutcome struct {
+	places              []string
+	monolith, candidate bool // gave another response than before
+	after               time.Duration
+}
+
+// Recheck takes what both sides said when they were asked again, so far. more
+// says that they are to be asked once more, after a time from the last round;
+// otherwise the difference is settled and r is not to be shown again. A round in
+// which a side gave no response settles it without evidence.
+func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
+	x := r.Exchange
+	s := j.seriesOf(x)
+	list, rare := s.places(x, &x.Monolith, &x.Candidate)
+	o := recheckOutcome{places: list}
+	if len(list) == 0 {
+		o.places = rare
+	}
+	if len(o.places) == 0 || len(r.Rounds) == 0 || unanswered(r) {
+		return 0, len(o.places) > 0 && len(r.Rounds) == 0
+	}
+	for i := range r.Rounds {
+		round := &r.Rounds[i]
+		o.monolith = o.monolith || j.varied(s, x, &x.Monolith, &round.Monolith, o.places)
+		o.candidate = o.candidate || j.varied(s, x, &x.Candidate, &round.Candidate, o.places)
+		o.after = round.After
+	}
+	if n := len(r.Rounds); !o.monolith && !o.candidate && n < len(recheckAfter) {
+		return recheckAfter[n], true
+	}
+	j.verdict = nil
+	j.settle(s, r, &o)
+	return 0, false
+}
+
+func unanswered(r *whittle.Recheck) bool {
+	return slices.ContainsFunc(r.Rounds, func(o whittle.Round) bool {
+		return o.Monolith.Failure != whittle.NoFailure || o.Candidate.Failure != whittle.NoFailure ||
+			o.Monolith.Truncated || o.Candidate.Truncated
+	})
+}
+
+// varied reports whether a side's two responses differ at one of the places.
+func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Answer, places []string) bool {
+	list, rare := s.places(x, before, now)
+	return slices.ContainsFunc(places, func(p string) bool { return slices.Contains(list, p) || slices.Contains(rare, p) })
+}
+
+// settle counts a recheck that has come to an end.
+func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
+	x, t := r.Exchange, &j.rechecks
+	t.Asked++
+	n, alpha := j.compared(), alphaOf(j.c)
+	if o.monolith {
+		for i := range r.Rounds {
+			s.method.varies(&x.Monolith, &r.Rounds[i].Monolith)
+		}
+		if !slices.ContainsFunc(o.places, isBodyPlace) {
+			j.mirrored.flaps, j.served.flaps = true, true
+		}
+	}
+	served := x.First() == whittle.Candidate
+	for _, p := range o.places {
+		if a := t.at(p, served); a != nil {
+			seeAsked(a, o, len(r.Rounds))
+		}
+	}
+	switch {
+	case !o.monolith && !o.candidate:
+		if gap := x.At.Sub(t.BetAt); gap >= reproducedEvery || gap <= -reproducedEvery {
+			t.BetAt = x.At
+			t.Reproduced.see(float64(uint(1)<<(2*len(r.Rounds))), partReproduced*alpha, n)
+		}
+	case o.monolith && o.candidate:
+	case served == o.candidate: // the side that was asked first was odd
+		t.odd(x, served, partFirst*alpha, n)
+		if !served {
+			t.Second.see(0, partSecond*alpha, n)
+		}
+	case !served:
+		t.Second.see(2, partSecond*alpha, n)
+	}
+}
+
+// odd bets on which side a user is on whose first response was odd.
+func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
+	share := x.FirstChance
+	if !(share > 0 && share < 1) {
+		return
+	}
+	if x.User != 0 {
+		i, known := slices.BinarySearch(t.Users, x.User)
+		if known || len(t.Users) >= recheckUsers {
+			return
+		}
+		t.Users = slices.Insert(t.Users, i, x.User)
+	}
+	t.First.see(oneIf(served)/share, alpha, n)
+}
+
+// at finds or makes the counts of a place; nil where there are too many.
+func (t *rechecks) at(place string, served bool) *whittle.Asked {
+	i := slices.IndexFunc(t.Places, func(p recheckPlace) bool { return p.Place == place })
+	if i < 0 {
+		if len(t.Places) >= recheckPlaces {
+			return nil
+		}
+		t.Places = append(t.Places, recheckPlace{Place: place})
+		i = len(t.Places) - 1
+	}
+	if served {
+		return &t.Places[i].Served
+	}
+	return &t.Places[i].Mirrored
+}
+
+// seeAsked counts a recheck of some rounds at one place.
+func seeAsked(a *whittle.Asked, o *recheckOutcome, rounds int) {
+	a.Times++
+	switch {
+	case o.monolith:
+		a.Noise++
+	case !o.candidate:
+		a.Reproducible++
+	case rounds > 2: // it stayed what it was at first
+		a.Stale++
+		a.LagMs = max(a.LagMs, o.after.Milliseconds())
+	default:
+		a.Intermittent++
+	}
+}
+
+// isBodyPlace tells places of a body from status, content type, failure and
+// headers.
+func isBodyPlace(p string) bool {
+	switch whittle.FindingKind(p) {
+	case whittle.FoundStatus, whittle.FoundContentType, whittle.FoundFailure:
+		return false
+	}
+	return !isHeaderPlace(p)
+}
+
+func isHeaderPlace(p string) bool {
+	return len(p) > len(headerPlace) && p[:len(headerPlace)] == headerPlace
+}
+
+// headerPlace is before a header's name in a place.
+const headerPlace = "header "
+
+// placeOfFinding is where a finding lies, as series.places has it.
+func placeOfFinding(f *whittle.Finding) (string, bool) {
+	switch f.Kind {
+	case whittle.FoundStatus, whittle.FoundContentType, whittle.FoundFailure:
+		return string(f.Kind), true
+	case whittle.FoundHeader:
+		return headerPlace + f.Path, true
+	case whittle.FoundBody, whittle.FoundField:
+		return f.Path, true
+	}
+	return "", false
+}
+
+// tell adds to a finding what asking again has shown of it, and decides it where
+// that is proof.
+func (t *rechecks) tell(f *whittle.Finding, served bool) {
+	place, ok := placeOfFinding(f)
+	if !ok || f.Expected != "" {
+		return
+	}
+	i := slices.IndexFunc(t.Places, func(p recheckPlace) bool { return p.Place == place })
+	if i < 0 {
+		return
+	}
+	a := t.Places[i].Mirrored
+	if served {
+		a = t.Places[i].Served
+	}
+	if a.Times == 0 {
+		return
+	}
+	f.Asked = &a
+	odd := &t.Second
+	if served {
+		odd = &t.First
+	}
+	for _, proof := range []struct {
+		count int
+		of    *bold
+	}{{a.Reproducible, &t.Reproduced}, {a.Intermittent + a.Stale, odd}} {
+		if proof.count > 0 {
+			f.EValue = max(f.EValue, proof.of.eValue())
+			if proof.of.At > 0 && (!f.Decided || proof.of.At < f.DecidedAt) {
+				f.Decided, f.DecidedAt = true, proof.of.At
+			}
+		}
+	}
+	f.Summary += "; " + askedWords(&a)
+}
+
+// askedWords says what asking again showed.
+func askedWords(a *whittle.Asked) string {
+	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
+	switch {
+	case a.Reproducible > 0 && a.Reproducible*2 >= a.Times:
+		return s + fmt.Sprintf("reproducible in %d", a.Reproducible)
+	case a.Stale > 0 && a.Stale*2 >= a.Times:
+		return s + fmt.Sprintf("stale in %d, the candidate catches up within %s", a.Stale, time.Duration(a.LagMs)*time.Millisecond)
+	case a.Noise*2 >= a.Times:
+		return s + fmt.Sprintf("the monolith itself changes in %d", a.Noise)
+	}
+	return s + fmt.Sprintf("intermittent, in %d the candidate alone was odd", a.Intermittent+a.Stale)
+}
+
+func timesOf(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return grouped(n) + " times"
+}

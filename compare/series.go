@@ -1,0 +1,233 @@
+package compare
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"whittle"
+)
+
+// series is the evidence of the exchanges in which one and the same side was
+// asked first. The monolith is asked first where a request is mirrored, the
+// candidate where a user depends on it. The two orders are judged apart, because
+// a candidate can be right in one of them alone.
+type series struct {
+	c      whittle.Comparison
+	alpha  float64 // of each head
+	method method
+	show   *display
+
+	// compared counts the exchanges with both answers; asked also those in
+	// which the candidate gave none, and loose those of asked that differed
+	// undeclared in status, content type, headers or by giving no answer; of random
+	// answers also those that were wrong or unreadable by themselves, or said
+	// something else around the number.
+	compared, asked, loose int
+	// flaps says that the monolith was seen to vary in what loose counts.
+	flaps bool
+
+	status, kind, failure head
+	headers               headers
+}
+
+// newSeries makes the evidence of one order, which spends a part of the error
+// rate of the comparison.
+func newSeries(c whittle.Comparison, part float64, show *display) (*series, error) {
+	m, err := newMethod(c, part)
+	if err != nil {
+		return nil, err
+	}
+	m.(redactable).showBy(show)
+	return &series{
+		c: c, alpha: part * headPart * alphaOf(c), method: m, show: show,
+		status: newHead(), kind: newHead(), failure: newHead(), headers: newHeaders(c, show),
+	}, nil
+}
+
+// monolithFailed takes note of a request to which the monolith gave no response.
+func (s *series) monolithFailed(x *whittle.Exchange) {
+	s.flaps = true
+	if x.Candidate.Failure == whittle.NoFailure {
+		s.failure.Same.bet(-1, s.alpha, s.asked) // as a failure of the candidate wins
+	}
+}
+
+// observe takes an exchange to which the monolith gave a response.
+func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
+	s.asked++
+	failed, _ := s.seeHead(&s.failure, x, whittle.FoundFailure, shape, s.asked)
+	if x.Candidate.Failure != whittle.NoFailure {
+		s.loose += int(oneIf(failed))
+		return Observation{Differs: failed}
+	}
+	s.compared++
+	differs, same := s.seeHead(&s.status, x, whittle.FoundStatus, shape, s.compared)
+	loose, other := false, false
+	if same {
+		differs, same = s.seeHead(&s.kind, x, whittle.FoundContentType, shape, s.compared)
+		loose, other = s.headers.see(x, shape, headersLevel{s.limit(), s.alpha, s.compared})
+	}
+	if !same {
+		s.loose += int(oneIf(differs || loose))
+		return Observation{Differs: differs || other, Ask: differs || loose}
+	}
+	o := s.method.observe(x)
+	switch {
+	case o.Skip != "":
+		s.compared--
+		s.asked--
+	case loose, o.Differs && s.c.Kind == whittle.Statistical:
+		s.loose++
+		o.Differs = o.Differs || other
+	}
+	o.Ask = o.Ask || loose
+	return o
+}
+
+// seeHead takes an exchange to one of the heads; it reports whether the two
+// sides differ undeclared, and whether they are the same.
+func (s *series) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
+	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
+		h.quiet(s.limit(), s.alpha, n)
+		return false, true
+	}
+	word := wordOf(kind)
+	o := headPair{from: word(&x.Monolith), to: word(&x.Candidate), shape: shape, exchange: x, show: s.show}
+	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
+		o.again, o.self = true, word(x.Repeat) != o.from
+		s.flaps = s.flaps || o.self
+	}
+	if o.from != o.to {
+		o.reason = reasonFor(s.c.Expect, kind, o.from, o.to)
+		o.oneWay = reasonFor(s.c.Expect, kind, o.to, o.from) != ""
+	}
+	return h.see(&o, s.limit(), s.alpha, n), o.from == o.to
+}
+
+// wordOf is what a head compares.
+func wordOf(kind whittle.FindingKind) func(*whittle.Answer) string {
+	switch kind {
+	case whittle.FoundContentType:
+		return mediaType
+	case whittle.FoundFailure:
+		return failureWord
+	}
+	return statusWord
+}
+
+// alike is the quick look, which most exchanges pass.
+func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
+	switch kind {
+	case whittle.FoundFailure:
+		return a.Failure == b.Failure
+	case whittle.FoundStatus:
+		return a.Status == b.Status
+	}
+	return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
+}
+
+// limit is the share of answers that may differ in status or content type, or
+// be missing, and still count as none. A law is known only to its margin, so
+// the statistical kind does not ask for more than one in two hundred.
+func (s *series) limit() float64 {
+	if s.c.Kind == whittle.Statistical {
+		return max(s.c.MaxDiffer, statisticalLimit)
+	}
+	return s.c.MaxDiffer
+}
+
+// statisticalLimit is that share for answers that are random by nature.
+const statisticalLimit = 0.005
+
+// unseenMargin is the share of responses that could differ without one having
+// been seen, up to which EQUIVALENT may be said. What was seen to differ has a
+// limit of its own, Comparison.MaxDiffer.
+const unseenMargin = 0.005
+
+// margin is the share up to which EQUIVALENT may be said.
+func (s *series) margin() float64 {
+	if l := s.limit(); l > 0 {
+		return l
+	}
+	return unseenMargin
+}
+
+// looseBound bounds the share of exchanges that differ by themselves, whatever
+// the others are. Those that were seen are within the limit only if there are no
+// more than it allows, or if the monolith itself flaps.
+func (s *series) looseBound() whittle.Bound {
+	high := shareBound(s.loose, s.asked, alphaOf(s.c))
+	b := whittle.Bound{
+		What: "share of answers", High: high, MarginHigh: s.margin(),
+		Estimate: float64(s.loose) / float64(max(1, s.asked)),
+	}
+	b.Inside = high <= b.MarginHigh && (s.flaps || b.Estimate <= s.limit())
+	what := "another status, content type or header, or no answer"
+	if s.c.Kind == whittle.Statistical {
+		what = "another status, content type, header or text, a wrong value, or no answer"
+	}
+	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
+		commas(strconv.Itoa(s.loose)), commas(strconv.Itoa(s.asked)), what, inPercent(high))
+	return b
+}
+
+// findings are those of the series, decided ones first.
+func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
+	found, bounds, more := s.method.report(methodAlpha(s.c))
+	list := []whittle.Finding{}
+	list = append(list, s.failure.findings(whittle.FoundFailure, "the candidate gave")...)
+	list = append(list, s.status.findings(whittle.FoundStatus, "status")...)
+	list = append(list, s.kind.findings(whittle.FoundContentType, "content type")...)
+	list = append(list, s.headers.findings(s.limit())...)
+	return append(list, found...), append(bounds, s.looseBound()), more
+}
+
+// open is how many of how many exchanges differ in a way that nobody declared and
+// that the monolith does not explain.
+func (s *series) open() (k, n int) {
+	k, n = s.loose, s.asked
+	if s.c.Kind != whittle.Statistical { // whose own differences are in loose
+		k += s.method.open()
+	}
+	return min(k, n), n
+}
+
+// places are where two responses differ undeclared, as names that are the same
+// for every exchange: "status", "header Link", "$.items[*].id". noisy ones are
+// those at which the monolith is known to vary now and then.
+func (s *series) places(x *whittle.Exchange, a, b *whittle.Answer) (list, noisy []string) {
+	for _, kind := range []whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType} {
+		word := wordOf(kind)
+		if from, to := word(a), word(b); from != to {
+			if reasonFor(s.c.Expect, kind, from, to) != "" {
+				return nil, nil
+			}
+			return []string{string(kind)}, nil
+		}
+	}
+	for _, name := range s.headers.differing(x, a, b) {
+		list = append(list, "header "+name)
+	}
+	body, rare := s.method.places(a, b)
+	return append(list, body...), rare
+}
+
+// reasonFor gives the reason of the declaration that covers a change; empty:
+// none does.
+func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
+	for _, e := range list {
+		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
+			return reasonOf(e)
+		}
+	}
+	return ""
+}
+
+// reasonOf is a declaration's reason in words, never empty.
+func reasonOf(e whittle.Expectation) string {
+	if e.Reason == "" {
+		return "declared in the config"
+	}
+	return e.Reason
+}
