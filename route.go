@@ -268,10 +268,27 @@ type Rollout struct {
 	// MinRequests is how many candidate-served requests a step needs at least.
 	MinRequests int
 	Sticky      Sticky
+	// Harm is the share of the route's requests that users may get a wrong
+	// response to, of those that could still be wrong when a step is taken: the
+	// next share times the bound on the share of served responses that differ. 0:
+	// no such budget.
+	Harm float64
+	// Unseen says who answers requests of a shape that was never compared, while
+	// the share rises.
+	Unseen Unseen
 	// Retry is how long after a rollback the route may shift by itself again.
 	// 0: only after a promotion by hand.
 	Retry time.Duration
 }
+
+// Unseen is who answers requests of a shape that was never compared.
+type Unseen string
+
+// The two policies.
+const (
+	UnseenShift    Unseen = ""         // whoever the user's requests go to
+	UnseenMonolith Unseen = "monolith" // the monolith, until one was compared
+)
 
 // Guard says how much worse the candidate may be while users depend on it.
 type Guard struct {

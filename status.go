@@ -37,6 +37,36 @@ const (
 	PhaseRolledBack Phase = "rolled_back" // back on the monolith, with the reason kept
 )
 
+// Harm is the budget of users' responses that may be wrong, and what is known of it
+// from responses that users got from the candidate and that were compared. It is a
+// statement about the route's mix of users and requests as the hash draws them, at
+// the verdict's confidence.
+type Harm struct {
+	// Budget is Rollout.Harm, a share of the route's requests; 0: there is none.
+	Budget float64 `json:"budget"`
+	// Compared of the responses that users got from the candidate, Differing of
+	// them in a way that nobody declared and that is not explained.
+	Compared  int `json:"compared"`
+	Differing int `json:"differing"`
+	// Users were compared, whoever answered them.
+	Users int `json:"users"`
+	// Bound is at most which share of the candidate's responses is wrong, 0 to 1,
+	// by requests or by users, whichever is larger; Binds says which.
+	Bound float64 `json:"bound"`
+	Binds string  `json:"binds"`
+	// Spent is the share in force times Bound, Next the next step's share times
+	// Bound: what may not pass Budget. Next is 0 where there is no further step.
+	Spent float64 `json:"spent"`
+	Next  float64 `json:"next"`
+	// Needed is how many more compared responses the next step takes if none
+	// differs, and Minutes how long that is at the present rate; 0: none, −1: it
+	// cannot be said.
+	Needed  int     `json:"needed"`
+	Minutes float64 `json:"minutes"`
+	// Summary is one plain sentence.
+	Summary string `json:"summary"`
+}
+
 // Decision is one step of a rollout's time line.
 type Decision struct {
 	At   time.Time `json:"at"`
@@ -64,6 +94,7 @@ type RouteStatus struct {
 	Verdict   Verdict    `json:"evidence"`
 	Ledger    Ledger     `json:"ledger"`
 	Guards    []Meter    `json:"guards"`
+	Harm      Harm       `json:"harm"`
 	Timeline  []Decision `json:"timeline"`
 	// Monolith and Candidate are what each side did lately, up to this moment:
 	// these two alone are not on disk.

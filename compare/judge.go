@@ -31,6 +31,7 @@ type Judge struct {
 	novelty          novelty
 	users            users
 	shapes           *shapes
+	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
 	verdict *whittle.Verdict // nil: something came since
 }
@@ -57,7 +58,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	}
 	j := &Judge{
 		c: c, show: show, mirrored: mirrored, served: served,
-		rechecks: newRechecks(), novelty: newNovelty(), users: newUsers(), shapes: newShapes(),
+		rechecks: newRechecks(), novelty: newNovelty(), users: newUsers(), shapes: newShapes(), needed: map[float64]int{},
 	}
 	j.shareNoise()
 	return j, nil
@@ -147,9 +148,17 @@ func (j *Judge) Served() whittle.Served {
 }
 
 // ServedNeeded is how many exchanges that the candidate served, none of them
-// differing, bring the bound on their share to most; the monolith's users are
-// compared in any case.
-func (j *Judge) ServedNeeded(most float64) int { return neededFor(most, alphaOf(j.c)) }
+// differing, bring the bound on their share to most.
+func (j *Judge) ServedNeeded(most float64) int {
+	n, known := j.needed[most]
+	if !known {
+		n = neededFor(most, alphaOf(j.c))
+		if len(j.needed) < 256 {
+			j.needed[most] = n
+		}
+	}
+	return n
+}
 
 func statusWord(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
 

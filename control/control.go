@@ -37,6 +37,16 @@ type Store interface {
 type Judge interface {
 	// Observe takes one exchange.
 	Observe(x *whittle.Exchange) whittle.Observation
+	// Recheck takes what both sides said when they were asked again about a
+	// difference, so far; more says that they are to be asked once more after a time.
+	Recheck(r *whittle.Recheck) (after time.Duration, more bool)
+	// Known reports whether a request has a shape of which a response was compared.
+	// It may be called at any time, by any goroutine.
+	Known(q *whittle.Request) bool
+	// Served is what is known of responses that users got from the candidate, and
+	// ServedNeeded how many of them, none differing, bring the bound to most.
+	Served() whittle.Served
+	ServedNeeded(most float64) int
 	// Verdict is what is known so far. Its slices may belong to the judge.
 	Verdict() whittle.Verdict
 	encoding.BinaryMarshaler
@@ -68,6 +78,9 @@ type Options struct {
 	Routes []whittle.Route
 	// Apply puts a share in force. It must not block and must not call back.
 	Apply func(route string, share whittle.Share, phase whittle.Phase)
+	// Watch puts in force which share of the candidate's responses to users is
+	// compared. As Apply. Nil: nobody wants it.
+	Watch func(route string, share whittle.Share)
 	// Ledger gives the gateway's account of a route. Nil: only what was
 	// compared is known.
 	Ledger func(route string) whittle.Ledger
@@ -138,6 +151,9 @@ func (o Options) withDefaults() Options {
 	if o.NewGuard == nil {
 		o.NewGuard = NewGuard
 	}
+	if o.Watch == nil {
+		o.Watch = func(string, whittle.Share) {}
+	}
 	if o.Ledger == nil {
 		o.Ledger = func(string) whittle.Ledger { return whittle.Ledger{} }
 	}
@@ -202,14 +218,31 @@ func (c *Controller) Run(ctx context.Context) error {
 // Running is closed once Run takes orders.
 func (c *Controller) Running() <-chan struct{} { return c.running }
 
-// Observe compares one exchange, and says why it was not compared, or "". The
-// gateway calls it on its mirror workers.
-func (c *Controller) Observe(x *whittle.Exchange) (skip string) {
+// Observe compares one exchange, and says what became of it. The gateway calls it
+// on its mirror workers.
+func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	r := c.find(x.Route)
 	if r == nil {
-		return whittle.SkipOff
+		return whittle.Observation{Skip: whittle.SkipOff}
 	}
 	return r.observe(x)
+}
+
+// Recheck takes what both sides said when they were asked again, so far. more says
+// that they are to be asked once more, after a time from now.
+func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	r := c.find(again.Exchange.Route)
+	if r == nil {
+		return 0, false
+	}
+	return r.recheck(again)
+}
+
+// Known reports whether a request of a route has a shape of which a response was
+// compared. It never waits for a comparison.
+func (c *Controller) Known(name string, q *whittle.Request) bool {
+	r := c.find(name)
+	return r != nil && (*r.known.Load()).Known(q)
 }
 
 // Outcome takes what became of one user's request. It never blocks; what comes

@@ -280,7 +280,7 @@ func TestUnknownRoutes(t *testing.T) {
 	h := newHouse(t, &memory{}, spec(), whittle.Route{Name: "GET /plain"})
 	x := exchange(200)
 	x.Route = "GET /plain"
-	if got := h.c.Observe(x); got != whittle.SkipOff {
+	if got := h.c.Observe(x).Skip; got != whittle.SkipOff {
 		t.Errorf("observed as %q", got)
 	}
 	h.c.Outcome(whittle.Outcome{Route: "GET /plain"})

@@ -209,13 +209,13 @@ func (r *route) record() (state.Record, *snapshot, error) {
 
 // snapshot is the route as a status shows it. The caller holds mu.
 func (r *route) snapshot(st rollout.State, timeline []whittle.Decision, served int) *snapshot {
-	v := r.judged()
+	v, harm := r.judged(), r.harm(st)
 	return &snapshot{
 		st: st,
-		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served},
+		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm},
 		status: whittle.RouteStatus{
 			Route: r.name, Phase: st.Phase, Share: st.Share, Percent: st.Share.Percent(), Held: st.Held, Since: st.Since,
-			Verdict: v, Ledger: r.ledger(), Guards: r.guard.Meters(), Timeline: timeline,
+			Verdict: v, Ledger: r.ledger(), Guards: r.guard.Meters(), Harm: harm, Timeline: timeline,
 		},
 	}
 }

@@ -172,6 +172,11 @@ func (j *judge) Verdict() whittle.Verdict {
 	return whittle.Verdict{State: *j.word, Compared: j.seen, Summary: fmt.Sprintf("Stands on %d.", j.seen)}
 }
 
+func (j *judge) Recheck(*whittle.Recheck) (time.Duration, bool) { return 0, false }
+func (j *judge) Known(*whittle.Request) bool                     { return true }
+func (j *judge) Served() whittle.Served                          { return whittle.Served{} }
+func (j *judge) ServedNeeded(float64) int                        { return 0 }
+
 func (j *judge) MarshalBinary() ([]byte, error) { return json.Marshal(j.seen) }
 
 func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.seen) }

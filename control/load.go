@@ -39,12 +39,14 @@ func (c *Controller) newRoute(spec whittle.Route) (*route, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &route{
+	r := &route{
 		c: c, name: spec.Name, spec: spec, epoch: epochOf(spec),
 		wake: make(chan struct{}, 1), save: make(chan struct{}, 1),
 		judge: judge, guard: c.o.NewGuard(spec.Guard), stale: true,
 		st: rollout.Start(spec.Rollout),
-	}, nil
+	}
+	r.known.Store(&judge)
+	return r, nil
 }
 
 // load makes a route of its spec and of what was saved of it.

@@ -52,7 +52,7 @@ func (f *front) mirror(c *control.Controller, x *whittle.Exchange) {
 	l.Total++
 	l.Pending++
 	f.mu.Unlock()
-	skip := c.Observe(x)
+	skip := c.Observe(x).Skip
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l.Pending--

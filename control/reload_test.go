@@ -62,14 +62,14 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		// An exchange that is still on its way was answered by the old one.
-		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}); skip != whittle.SkipStale {
+		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; skip != whittle.SkipStale {
 			t.Errorf("an exchange with the old candidate was skipped as %q", skip)
 		}
 		pass(time.Second)
 		if s := h.status(); s.Verdict.Compared != 0 || len(s.Timeline) == 0 {
 			t.Errorf("evidence of another candidate goes on: %+v", s)
 		}
-		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}); skip != "" {
+		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}).Skip; skip != "" {
 			t.Errorf("an exchange with the new candidate was skipped as %q", skip)
 		}
 		_ = h.stop()

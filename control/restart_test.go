@@ -99,7 +99,7 @@ func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 		h.mu.Lock()
 		h.skip = "unread"
 		h.mu.Unlock()
-		if got := h.c.Observe(exchange(200)); got != "unread" {
+		if got := h.c.Observe(exchange(200)).Skip; got != "unread" {
 			t.Errorf("skip %q", got)
 		}
 		h.mu.Lock()
@@ -183,7 +183,7 @@ func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.c.Observe(exchange(200)); got != whittle.SkipOff {
+		if got := h.c.Observe(exchange(200)).Skip; got != whittle.SkipOff {
 			t.Errorf("observed while off: %q", got)
 		}
 		_ = h.stop()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -21,6 +22,9 @@ type route struct {
 	box  mailbox
 	wake chan struct{} // of one place: decide
 	save chan struct{} // of one place: persist
+
+	// known is the judge, for what may be asked without mu.
+	known atomic.Pointer[Judge]
 
 	cancel context.CancelFunc // set by start
 	wg     sync.WaitGroup
@@ -48,6 +52,10 @@ type route struct {
 	// trip is why the breaker tripped, kept until the share is 0: an order and a
 	// rise that ends read it as well, and neither of them makes the fall.
 	trip string
+	// watched is the share of the candidate's responses that are compared, as last
+	// put in force.
+	watched     whittle.Share
+	everWatched bool
 	// served counts good answers of the candidate to users in this step.
 	served int
 	// compared is the ledger's count, kept beside the evidence so that both
@@ -85,7 +93,24 @@ func (r *route) apply() {
 		r.c.o.Apply(r.name, 0, whittle.PhaseShadow)
 		return
 	}
+	r.watch()
 	r.c.o.Apply(r.name, r.st.Share, r.st.Phase)
+}
+
+// watch puts in force how many of the candidate's responses to users are compared,
+// where that has changed. The caller holds mu.
+func (r *route) watch() {
+	share := rollout.Watch(r.spec.Rollout, r.st, r.judge.Served(), r.judge.ServedNeeded, r.spec.Mirror.Watch)
+	if share != r.watched || !r.everWatched {
+		r.watched, r.everWatched = share, true
+		r.c.o.Watch(r.name, share)
+	}
+}
+
+// harm is where the harm budget stands in a state. The caller holds mu.
+func (r *route) harm(st rollout.State) whittle.Harm {
+	perSecond := r.sides[whittle.Candidate].shown(r.c.o.Now()).PerSecond * r.watched.Percent() / 100
+	return rollout.Budget(r.spec.Rollout, st, r.judge.Served(), r.judge.ServedNeeded, perSecond)
 }
 
 func (r *route) start(ctx context.Context) {
@@ -143,6 +168,7 @@ func (r *route) step(rises bool) {
 	case rises && !r.frozen && r.rise == nil && !now.Before(r.disk.retryAt):
 		r.propose(next, *d)
 	}
+	r.watch()
 	r.remember(now)
 	r.saveWhenDue(now)
 }
@@ -156,7 +182,7 @@ func (r *route) evidence() rollout.Input {
 	}
 	r.spare = outcomes
 	r.trip = cmp.Or(r.trip, tripped)
-	in := rollout.Input{StepServed: r.served}
+	in := rollout.Input{StepServed: r.served, Harm: r.harm(r.st)}
 	in.Verdict, in.Summary = r.judged().State, r.judged().Summary
 	if r.st.Share == 0 {
 		if r.trip != "" {
@@ -209,14 +235,14 @@ func (r *route) judged() whittle.Verdict {
 	return r.verdict
 }
 
-func (r *route) observe(x *whittle.Exchange) string {
+func (r *route) observe(x *whittle.Exchange) whittle.Observation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.st.Phase == whittle.PhaseOff {
-		return whittle.SkipOff
+		return whittle.Observation{Skip: whittle.SkipOff}
 	}
 	if x.At.Before(r.begun) {
-		return whittle.SkipStale
+		return whittle.Observation{Skip: whittle.SkipStale}
 	}
 	r.besides(x)
 	if x.Served == whittle.Candidate || x.Rescued {
@@ -231,7 +257,7 @@ func (r *route) observe(x *whittle.Exchange) string {
 	o := r.judge.Observe(x)
 	r.stale, r.disk.changed = true, true
 	if o.Skip != "" {
-		return o.Skip
+		return o
 	}
 	if x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure {
 		r.compared++ // the ledger has failures under a heading of their own
@@ -243,7 +269,21 @@ func (r *route) observe(x *whittle.Exchange) string {
 			poke(r.wake)
 		}
 	}
-	return ""
+	return o
+}
+
+func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.st.Phase == whittle.PhaseOff || again.Exchange.At.Before(r.begun) {
+		return 0, false
+	}
+	after, more = r.judge.Recheck(again)
+	if !more {
+		r.stale, r.disk.changed = true, true
+		poke(r.wake)
+	}
+	return after, more
 }
 
 // pairOf is an exchange that was compared as the guards see it.
@@ -316,6 +356,7 @@ func (r *route) dropRise(err error) {
 // holds mu.
 func (r *route) afresh(j Judge, g Guard) {
 	r.judge, r.guard, r.begun = j, g, r.c.o.Now()
+	r.known.Store(&j)
 	r.past.evidence = thinned[whittle.EvidencePoint]{}
 	r.exposed, r.stale = false, true
 	r.disk.changed = true

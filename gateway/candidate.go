@@ -29,6 +29,10 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 	if !rt.buffer(v, u, p) {
 		return result{}, false
 	}
+	if rt.unseen(v, p) {
+		rt.counts.unseen.Add(1)
+		return result{}, false
+	}
 	out, err := rt.translated(v)
 	if err != nil {
 		p.skip = whittle.SkipUntranslated
@@ -63,6 +67,21 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 	}
 	c.account()
 	return c.res, true
+}
+
+// unseen reports whether the monolith is to answer, and the request to be mirrored,
+// because no response to one of its shape was compared yet.
+func (rt *route) unseen(v *visit, p *plan) bool {
+	if rt.spec.Rollout.Unseen != whittle.UnseenMonolith || rt.env.g.opts.Known == nil ||
+		*p != (plan{}) || rt.setting.Load().phase != whittle.PhaseShift {
+		return false
+	}
+	return !rt.env.g.opts.Known(rt.name, &whittle.Request{Method: v.method, Target: v.target, Host: v.host, Body: v.body})
+}
+
+// watch is the share of the candidate's responses to users that are compared.
+func (rt *route) watch() whittle.Share {
+	return max(rt.spec.Mirror.Watch, whittle.Share(rt.watching.Load()))
 }
 
 // buffer reads the request's body whole, so that another server can be asked
@@ -192,7 +211,7 @@ func (c *asking) begin() {
 			context.AfterFunc(c.leave.fallen, giveUp(errLetDown)),
 			time.AfterFunc(rt.env.candidate.timeout, giveUp(errPatience)).Stop)
 	}
-	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.spec.Mirror.Watch)
+	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
 }
 
 // end lets go of whatever begin has set up. The leave is still held only where

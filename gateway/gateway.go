@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"whittle"
 )
@@ -32,9 +33,15 @@ type Options struct {
 	// RewriteHost sends the upstream its own host instead of the client's.
 	RewriteHost bool
 	// Observe takes an exchange to be compared; called on mirror workers, which
-	// it may block. It returns why the exchange was not compared, or "". Nil:
-	// nothing is compared.
-	Observe func(*whittle.Exchange) (skip string)
+	// it may block. Nil: nothing is compared.
+	Observe func(*whittle.Exchange) whittle.Observation
+	// Recheck takes what both sides said when they were asked again about a
+	// difference; more says that they are to be asked once more after a time. Called
+	// where no user waits; it may block. Nil: nothing is asked again.
+	Recheck func(*whittle.Recheck) (after time.Duration, more bool)
+	// Known reports whether a request has a shape of which a response was compared;
+	// called on the request's goroutine, it must not block. Nil: all have.
+	Known func(route string, q *whittle.Request) bool
 	// Outcome is called on the request's goroutine after the answer, for routes
 	// with a candidate; it must not block. Nil: nobody listens.
 	Outcome func(whittle.Outcome)
@@ -142,6 +149,15 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) Apply(route string, share whittle.Share, phase whittle.Phase) {
 	if rt := g.table.Load().routes[route]; rt != nil {
 		rt.apply(share, phase)
+	}
+}
+
+// Watch sets which share of the candidate's responses to users is compared with the
+// monolith's; the config's mirror.watch is the least. It does nothing for a route
+// that has no candidate or does not exist.
+func (g *Gateway) Watch(route string, share whittle.Share) {
+	if rt := g.table.Load().routes[route]; rt != nil {
+		rt.watching.Store(uint32(min(share, whittle.All)))
 	}
 }
 

@@ -58,7 +58,12 @@ func (rt *route) submit(v *visit) {
 // beside is a worker's part: ask the other side, compare, account. It runs
 // after the user's answer, and nobody waits for it.
 func (rt *route) beside(ctx context.Context, v *visit) {
-	defer v.free()
+	kept := false
+	defer func() {
+		if !kept {
+			v.free()
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			rt.env.g.log.Error("comparing an exchange panicked", "route", rt.name, "panic", p, "stack", string(debug.Stack()))
@@ -82,7 +87,7 @@ func (rt *route) beside(ctx context.Context, v *visit) {
 	case skip != "":
 		v.skip(skip)
 	default:
-		rt.observe(v, x)
+		kept = rt.observe(v, x) && rt.recheck(v, x)
 	}
 }
 
@@ -93,7 +98,9 @@ func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (s
 	case v.broken != nil: // both have been asked for the user's sake
 		return "", true
 	case v.served == whittle.Candidate:
-		x.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x))
+		if x.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok {
+			rt.repeat(ctx, v, x)
+		}
 		return "", ok
 	}
 	out, err := rt.toCandidate(v, x)
@@ -161,21 +168,24 @@ func (rt *route) toCandidate(v *visit, x *whittle.Exchange) (*whittle.Request, e
 	return rt.rehearsed(rt.toMonolith(v, x))
 }
 
-// observe shows the exchange to whoever compares. A side that failed is shown
-// too, since that is evidence, but the exchange is not compared.
-func (rt *route) observe(v *visit, x *whittle.Exchange) {
-	skip := ""
+// observe shows the exchange to whoever compares, and reports whether both sides
+// are to be asked again. A side that failed is shown too, since that is evidence,
+// but the exchange is not compared.
+func (rt *route) observe(v *visit, x *whittle.Exchange) (ask bool) {
+	var o whittle.Observation
 	if f := rt.env.g.opts.Observe; f != nil {
-		skip = f(x)
+		o = f(x)
 	}
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:
-		v.skip(cmp.Or(skip, whittle.SkipMonolith))
+		v.skip(cmp.Or(o.Skip, whittle.SkipMonolith))
 	case x.Candidate.Failure != whittle.NoFailure:
 		v.failed()
-	case skip != "":
-		v.skip(skip)
+	case o.Skip != "":
+		v.skip(o.Skip)
 	default:
 		v.compared()
+		return o.Ask
 	}
+	return false
 }

@@ -8,7 +8,7 @@ import (
 
 // routeCounts are the counts of a route that its ledger does not keep.
 type routeCounts struct {
-	served, rescued, diverted, trips atomic.Int64
+	served, rescued, diverted, unseen, trips atomic.Int64
 }
 
 var (
@@ -26,6 +26,8 @@ var (
 		"Users' requests that the candidate failed and the monolith then answered.", []string{"route"}, nil)
 	descDiverted = prometheus.NewDesc("whittle_diverted_requests_total",
 		"Users' requests in the candidate's share that went to the monolith because of the bound on exposure.", []string{"route"}, nil)
+	descUnseen = prometheus.NewDesc("whittle_unseen_requests_total",
+		"Users' requests in the candidate's share that went to the monolith because no response to one of their shape was compared yet.", []string{"route"}, nil)
 	descTrips = prometheus.NewDesc("whittle_breaker_trips_total",
 		"Times that the breaker set the share to 0.", []string{"route"}, nil)
 )
@@ -51,5 +53,6 @@ func (rt *route) collect(ch chan<- prometheus.Metric) {
 	counter(descAsked, rt.counts.served.Load())
 	counter(descRescued, rt.counts.rescued.Load())
 	counter(descDiverted, rt.counts.diverted.Load())
+	counter(descUnseen, rt.counts.unseen.Load())
 	counter(descTrips, rt.counts.trips.Load())
 }

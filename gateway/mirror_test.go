@@ -327,7 +327,7 @@ func BenchmarkShadow(b *testing.B) {
 			spec := everything()
 			u := upstreamAt(upstream.URL)
 			spec.Candidate = &u
-			g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}, Observe: func(*whittle.Exchange) string { return "" }})
+			g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}, Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -18,6 +18,8 @@ type visit struct {
 	at time.Time
 	// user is the hash of the sticky key.
 	user uint64
+	// chance is that of the candidate's being asked first among those compared.
+	chance float64
 	// handed says that the queue has it; only the user's goroutine asks.
 	handed bool
 	// quiet says that nothing was being mirrored when the request came.
@@ -167,7 +169,7 @@ func (v *visit) free() {
 // budget has no room for that.
 func (v *visit) exchange() (*whittle.Exchange, bool) {
 	x := &whittle.Exchange{
-		Route: v.rt.spec.Name, Conn: v.conn, User: v.user, At: v.at, Served: v.served,
+		Route: v.rt.spec.Name, Conn: v.conn, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served,
 		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
 	}
 	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {

@@ -39,6 +39,10 @@ type standing struct {
 	breaker *breaker
 	// repeats and watched count the requests that might be repeated or watched.
 	repeats, watched atomic.Uint64
+	// watching is the share of the candidate's responses to users that are to be
+	// compared, in basis points; again asks both sides again about differences.
+	watching atomic.Uint32
+	again    *rechecks
 	setting          atomic.Pointer[setting]
 	unkeyed          sync.Once
 	notices          sync.WaitGroup
@@ -79,7 +83,7 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 }
 
 func newStanding(name string, tripped func(route, reason string)) *standing {
-	s := &standing{name: name, tripped: tripped}
+	s := &standing{name: name, tripped: tripped, again: newRechecks()}
 	s.line = newQueue(
 		func(ctx context.Context, v *visit) { v.rt.beside(ctx, v) },
 		func(v *visit) { v.skip(whittle.SkipInterrupted) },
@@ -151,6 +155,9 @@ func (s *standing) close(ctx context.Context) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: a comparison does not end: %w", s.name, err)
 	}
 	s.notices.Wait()
+	if err := s.again.close(after); err != nil {
+		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: asking again about a difference does not end: %w", s.name, err)
+	}
 	return nil
 }
 
@@ -172,7 +179,7 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 	defer v.leave()
 	set := rt.setting.Load()
 	at, keyed := rt.split.placeOf(r)
-	v.user = uint64(at)
+	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
 	if !keyed {
 		rt.unkeyed.Do(func() {
 			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
@@ -187,6 +194,14 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 		}
 	}
 	return rt.byMonolith(v, &u, plan)
+}
+
+// firstChance is the chance that a user whose exchange is compared is one for whom
+// the candidate is asked first: all of those are watched, at most, and of the
+// others a sample is mirrored.
+func firstChance(share, sample whittle.Share) float64 {
+	first := float64(share)
+	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))
 }
 
 // leave accounts for a visit that ends without having been handed over: by

@@ -40,7 +40,8 @@ type Order struct {
 	Reason string
 	// By is who asks. Empty: "somebody".
 	By string
-	// Force promotes although the verdict is UNDECIDED. It does not overrule
+	// Force promotes although the verdict is UNDECIDED, or the harm budget does not
+	// allow the step. It does not overrule
 	// DIFFERENT, and other orders ignore it.
 	Force bool
 	// To is the share that a promotion is meant to reach; where the next step
@@ -108,15 +109,22 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	if c.To != 0 && c.To != step {
 		return s, nil, refuse(fmt.Sprintf("the next step is %s, not %s", percent(step), percent(c.To)), "steps are not skipped: promote to the next one first")
 	}
-	if in.Verdict == whittle.Equivalent {
+	over := unearned(p, s, &in.Harm)
+	if in.Verdict == whittle.Equivalent && over == "" {
 		next, d := s.to(whittle.PhaseShift, step, said("Promoted by hand to "+percent(step), c), c.By, now)
 		return next, d, nil
 	}
-	if !c.Force {
-		return s, nil, refuse("no promotion: the verdict is UNDECIDED"+colon(in.Summary),
-			"wait for more traffic, or force it with a reason, which is kept")
+	if in.Verdict != whittle.Equivalent {
+		over = "the verdict is UNDECIDED" + colon(in.Summary)
 	}
-	next, d := s.to(whittle.PhaseShift, step, said("Forced by hand to "+percent(step)+" while the verdict is UNDECIDED", c), c.By, now)
+	if !c.Force {
+		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it with a reason, which is kept")
+	}
+	while := "while the verdict is UNDECIDED"
+	if in.Verdict == whittle.Equivalent {
+		while = "over the harm budget"
+	}
+	next, d := s.to(whittle.PhaseShift, step, said("Forced by hand to "+percent(step)+" "+while, c), c.By, now)
 	next.Forced = c.Reason
 	return next, d, nil
 }

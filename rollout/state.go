@@ -54,6 +54,8 @@ type Input struct {
 	Breach *Breach
 	// StepServed is how many requests the candidate has served since Since.
 	StepServed int
+	// Harm is where the budget of wrong responses stands (Budget).
+	Harm whittle.Harm
 }
 
 // Breach is a guard that has spoken.

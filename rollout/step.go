@@ -102,6 +102,9 @@ func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string,
 		if in.Verdict != whittle.Equivalent {
 			needs = append(needs, fmt.Sprintf("needs the verdict EQUIVALENT (%s now)", in.Verdict))
 		}
+		if why := unearned(p, s, &in.Harm); why != "" {
+			needs = append(needs, why)
+		}
 	}
 	return needs, len(needs) > 0
 }

@@ -75,7 +75,7 @@ func child(spec string) error {
 			Rollout: whittle.Rollout{Sticky: whittle.Sticky{By: "header", Name: "X-User"}},
 			Guard:   whittle.Guard{Consecutive: 5, Exposure: 50},
 		}},
-		Observe: func(*whittle.Exchange) string { return "" },
+		Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} },
 		Tripped: func(string, string) { tripped <- struct{}{} },
 	})
 	if err != nil {

@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"whittle"
+)
+
+// Needed gives how many responses that users got from the candidate have to be
+// compared, none of them differing, until at most the given share can differ.
+type Needed func(most float64) int
+
+// Budget says where the harm budget stands: the share in force and the next one
+// times the bound on the share of wrong responses. perSecond is how many responses
+// of the candidate to users are compared now.
+//
+// Users who are moved to the candidate get a wrong response in a share of at most
+// Bound of their requests, at the bound's confidence and at any time; so a step to
+// the share s costs at most s·Bound of the route's requests. The first step is the
+// only one that needs no such bound, since nothing can be known before it.
+func Budget(p whittle.Rollout, s State, served whittle.Served, needed Needed, perSecond float64) whittle.Harm {
+	h := whittle.Harm{
+		Budget: p.Harm, Compared: served.Compared, Differing: served.Differing, Users: served.Users,
+		Bound: served.Bound, Binds: "requests",
+	}
+	if served.UserBound > served.Bound {
+		h.Bound, h.Binds = served.UserBound, "users"
+	}
+	h.Spent = fraction(s.Share) * h.Bound
+	if next := Promotion(p, s); next > s.Share {
+		h.Next = fraction(next) * h.Bound
+		if s.Share > 0 && p.Harm > 0 && h.Next > p.Harm {
+			h.Needed, h.Minutes = waitFor(p.Harm/fraction(next), served, needed, perSecond)
+		}
+	}
+	h.Summary = harmWords(p, s, &h)
+	return h
+}
+
+// waitFor is how many more compared responses bring the bound to most, and how
+// many minutes that takes.
+func waitFor(most float64, served whittle.Served, needed Needed, perSecond float64) (more int, minutes float64) {
+	if served.Differing > 0 || needed == nil {
+		return -1, -1
+	}
+	more = max(1, needed(most)-served.Compared)
+	if perSecond <= 0 {
+		return more, -1
+	}
+	return more, math.Ceil(float64(more)/perSecond/6) / 10
+}
+
+// unearned is why the next step is not within the budget, as a clause, or "".
+func unearned(p whittle.Rollout, s State, h *whittle.Harm) string {
+	if p.Harm <= 0 || s.Share == 0 || h.Next <= p.Harm {
+		return ""
+	}
+	over := fmt.Sprintf("up to %s of the requests could be answered wrongly, and the harm budget is %s", share(h.Next), share(p.Harm))
+	switch {
+	case h.Differing > 0:
+		return fmt.Sprintf("%s: %d of %d compared responses of the candidate to users differ", over, h.Differing, h.Compared)
+	case h.Binds == "users":
+		return fmt.Sprintf("%s: %d users were compared, and a user is the unit here", over, h.Users)
+	case h.Minutes >= 0:
+		return fmt.Sprintf("%s: %d more of the candidate's responses to users are to be compared, about %s at today's rate", over, h.Needed, minutes(h.Minutes))
+	}
+	return fmt.Sprintf("%s: %d more of the candidate's responses to users are to be compared", over, h.Needed)
+}
+
+func harmWords(p whittle.Rollout, s State, h *whittle.Harm) string {
+	if p.Harm <= 0 {
+		return "no harm budget is kept"
+	}
+	if s.Share == 0 {
+		return fmt.Sprintf("no user is on the candidate; of the budget of %s nothing is spent", share(p.Harm))
+	}
+	text := fmt.Sprintf("%d of %d compared responses of the candidate to users differ: at most %s of the route's requests are answered wrongly, of a budget of %s",
+		h.Differing, h.Compared, share(h.Spent), share(p.Harm))
+	if why := unearned(p, s, h); why != "" {
+		return text + "; for the next step " + why
+	}
+	return text
+}
+
+// Watch is the share of the candidate's responses to users that are compared: all
+// of them until a bound is known with which the last step keeps to the budget, then
+// less and less, and never less than floor.
+func Watch(p whittle.Rollout, s State, served whittle.Served, needed Needed, floor whittle.Share) whittle.Share {
+	if p.Harm <= 0 || s.Share == 0 || needed == nil {
+		return floor
+	}
+	enough := needed(p.Harm / fraction(lastStep(p)))
+	switch {
+	case served.Compared < enough, s.Phase == whittle.PhaseShift && served.Differing > 0:
+		return whittle.All
+	}
+	part := float64(whittle.All) * float64(enough) / float64(served.Compared)
+	return max(floor, min(whittle.All, whittle.Share(part)))
+}
+
+// UnearnedWithin lists the steps that so many requests of the route a day, evenly
+// spread and none of them differing, could not earn within a day each.
+func UnearnedWithin(p whittle.Rollout, needed Needed, perDay float64) []whittle.Share {
+	if p.Harm <= 0 {
+		return nil
+	}
+	var late []whittle.Share
+	before := whittle.Share(0)
+	for next, more := nextStep(p, 0); more; next, more = nextStep(p, next) {
+		if before > 0 && float64(needed(p.Harm/fraction(next))) > fraction(before)*perDay {
+			late = append(late, next)
+		}
+		before = next
+	}
+	return late
+}
+
+func fraction(s whittle.Share) float64 { return float64(s) / float64(whittle.All) }
+
+// share writes a part of the requests: "0.5 %".
+func share(f float64) string { return strconv.FormatFloat(100*f, 'g', 2, 64) + " %" }
+
+func minutes(m float64) string {
+	switch {
+	case m < 1:
+		return "a minute"
+	case m < 120:
+		return fmt.Sprintf("%.0f minutes", math.Ceil(m))
+	}
+	return fmt.Sprintf("%.0f hours", math.Ceil(m/60))
+}
