@@ -24,7 +24,7 @@ var rooms = map[string]int{
 	"whittle/compare":   1,
 	"whittle/rollout":   1,
 	"whittle/transcode": 1,
-	"whittle/config":    1,
+	"whittle/config":    2,
 	"whittle/state":     1,
 	"whittle/chart":     1,
 	"whittle/paired":    1,

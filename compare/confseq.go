@@ -1,6 +1,10 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"whittle"
+)
 
 // The sizes of the bets behind an interval; each is best at one number of
 // rounds, from a few dozen to a million.
@@ -148,3 +152,8 @@ func neededFor(p, alpha float64) int {
 	}
 	return high
 }
+
+// ServedNeeded is how many responses that users got from the candidate have to be
+// compared, none of them differing, until at most the given share can differ, at
+// the confidence of a comparison.
+func ServedNeeded(most float64, c whittle.Comparison) int { return neededFor(most, alphaOf(c)) }

@@ -146,10 +146,11 @@ routes:
 		},
 		Compare: whittle.Comparison{
 			Kind: whittle.JSON, Headers: whittle.ClientHeaders(), LearnNoise: true, Value: "number in the body",
-			Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1}, Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 300,
+			Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1}, Confidence: 0.99, MinCompared: 300,
 		},
 		Rollout: whittle.Rollout{
 			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, 10_000}, Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+			Harm: 0.005, Unseen: whittle.UnseenMonolith,
 		},
 		Guard: whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50},
 	}

@@ -100,6 +100,7 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 	}
 	describeMirror(b, r)
 	describeCompare(b, &r.Compare)
+	describeHarm(b, r)
 	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
 	g := &r.Guard
 	p99 := "latency is not guarded"
@@ -233,7 +234,10 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	}
 	differ := ""
 	if c.Kind != whittle.Statistical {
-		differ = fmt.Sprintf(", fewer than %s of which may differ", percent(c.MaxDiffer))
+		differ = ", none of which may differ unexplained"
+		if c.MaxDiffer > 0 {
+			differ = fmt.Sprintf(", fewer than %s of which may differ", percent(c.MaxDiffer))
+		}
 	}
 	line(b, "", "EQUIVALENT after at least %d exchanges%s, at confidence %s", c.MinCompared, differ, percent(c.Confidence))
 	for _, e := range c.Expect {

@@ -38,6 +38,7 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.mirror(o, &route.Mirror)
 	r.rollout(o, &route.Rollout)
 	r.guard(o, &route.Guard)
+	r.checkExcuses(o, &route)
 	r.checkCPU(o, &route, &f.Monolith)
 	r.routeRecord(o, f, &route)
 	o.done()
@@ -58,11 +59,12 @@ func withDefaults() whittle.Route {
 		Compare: whittle.Comparison{
 			Kind: whittle.JSON, Headers: whittle.ClientHeaders(), LearnNoise: true, Value: "number in the body",
 			Margin:     whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
-			Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 300,
+			Confidence: 0.99, MinCompared: 300,
 		},
 		Rollout: whittle.Rollout{
 			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, whittle.All},
 			Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+			Harm: 0.005, Unseen: whittle.UnseenMonolith,
 		},
 		Guard: whittle.Guard{
 			Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50,
@@ -219,6 +221,19 @@ func (r *reader) rollout(o *object, p *whittle.Rollout) {
 	}
 	c.duration("hold", &p.Hold, 0, 30*day)
 	c.count("min_requests", &p.MinRequests, 0, 1_000_000_000)
+	read(c, "harm", "a percentage such as 0.5%, or off", &p.Harm, func(s string) (float64, error) {
+		if s == "off" {
+			return 0, nil
+		}
+		return parseHarm(s)
+	})
+	unseen := ""
+	if c.oneOf("unseen", &unseen, "monolith", "shift") {
+		p.Unseen = whittle.UnseenMonolith
+		if unseen == "shift" {
+			p.Unseen = whittle.UnseenShift
+		}
+	}
 	read(c, "sticky_by", "header:NAME, cookie:NAME or address", &p.Sticky, parseSticky)
 	if p.Sticky.By == "header" {
 		p.Sticky.Name = textproto.CanonicalMIMEHeaderKey(p.Sticky.Name)

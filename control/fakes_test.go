@@ -173,9 +173,9 @@ func (j *judge) Verdict() whittle.Verdict {
 }
 
 func (j *judge) Recheck(*whittle.Recheck) (time.Duration, bool) { return 0, false }
-func (j *judge) Known(*whittle.Request) bool                     { return true }
-func (j *judge) Served() whittle.Served                          { return whittle.Served{} }
-func (j *judge) ServedNeeded(float64) int                        { return 0 }
+func (j *judge) Known(*whittle.Request) bool                    { return true }
+func (j *judge) Served() whittle.Served                         { return whittle.Served{} }
+func (j *judge) ServedNeeded(float64) int                       { return 0 }
 
 func (j *judge) MarshalBinary() ([]byte, error) { return json.Marshal(j.seen) }
 

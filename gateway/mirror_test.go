@@ -56,14 +56,14 @@ func TestLedgerUnderAStorm(t *testing.T) {
 	panics := atomic.Int64{}
 	s := open(t, spec, monolith, candidate, func(o *Options) {
 		o.Monolith.Timeout = 200 * time.Millisecond // what hangs for a user hangs for the mirror, too
-		o.Observe = func(x *whittle.Exchange) string {
+		o.Observe = func(x *whittle.Exchange) whittle.Observation {
 			switch n := panics.Add(1) % 50; n {
 			case 0:
 				panic("a defect")
 			case 1:
-				return "the judge's own"
+				return whittle.Observation{Skip: "the judge's own"}
 			}
-			return ""
+			return whittle.Observation{}
 		}
 	})
 	// An earlier process left its counts behind.
@@ -195,7 +195,7 @@ func TestCloseAccountsForWhatItInterrupts(t *testing.T) {
 func TestCloseSaysThatAComparisonIsStuck(t *testing.T) {
 	release, entered := make(chan struct{}), make(chan struct{})
 	s := open(t, everything(), says(200, "fine"), says(200, "fine"), func(o *Options) {
-		o.Observe = func(*whittle.Exchange) string { close(entered); <-release; return "" }
+		o.Observe = func(*whittle.Exchange) whittle.Observation { close(entered); <-release; return whittle.Observation{} }
 	})
 	s.gets(s.sends("GET", ""))
 	<-entered

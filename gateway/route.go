@@ -43,11 +43,11 @@ type standing struct {
 	// compared, in basis points; again asks both sides again about differences.
 	watching atomic.Uint32
 	again    *rechecks
-	setting          atomic.Pointer[setting]
-	unkeyed          sync.Once
-	notices          sync.WaitGroup
-	tripped          func(route, reason string)
-	counts           routeCounts
+	setting  atomic.Pointer[setting]
+	unkeyed  sync.Once
+	notices  sync.WaitGroup
+	tripped  func(route, reason string)
+	counts   routeCounts
 
 	mu     sync.Mutex // guards the following, and the changes of setting
 	claims int

@@ -77,11 +77,11 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 	o := Options{
 		Monolith: at(monolith),
 		Routes:   []whittle.Route{spec},
-		Observe: func(x *whittle.Exchange) string {
+		Observe: func(x *whittle.Exchange) whittle.Observation {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.exchanges = append(s.exchanges, x)
-			return ""
+			return whittle.Observation{}
 		},
 		Outcome: func(o whittle.Outcome) {
 			s.mu.Lock()
@@ -381,10 +381,10 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			return r
 		}, want: whittle.SkipUnread},
 		{name: "the judge has its reasons", setup: func(s *stage) {
-			s.g.opts.Observe = func(*whittle.Exchange) string { return "sampled" }
+			s.g.opts.Observe = func(*whittle.Exchange) whittle.Observation { return whittle.Observation{Skip: "sampled"} }
 		}, want: whittle.SkipSampled},
 		{name: "the judge panics", setup: func(s *stage) {
-			s.g.opts.Observe = func(*whittle.Exchange) string { panic("a defect") }
+			s.g.opts.Observe = func(*whittle.Exchange) whittle.Observation { panic("a defect") }
 		}, want: skipDefect},
 	}
 	for _, tt := range tests {
