@@ -17,7 +17,7 @@ func (f *File) Describe(w io.Writer) error {
 	f.describeServer(&b)
 	for i := range f.Routes {
 		b.WriteByte('\n')
-		describeRoute(&b, &f.Routes[i])
+		f.describeRoute(&b, &f.Routes[i])
 		if r := &f.Routes[i]; f.Record != nil && r.Record != f.Record.Sample {
 			line(&b, "recorded", "%s", recorded(r.Record))
 		}
@@ -88,7 +88,7 @@ func upstream(u *whittle.Upstream) string {
 	return s
 }
 
-func describeRoute(b *strings.Builder, r *whittle.Route) {
+func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	fmt.Fprintf(b, "%s\n", r.Name)
 	if r.Candidate == nil {
 		line(b, "candidate", "none: passes to the monolith untouched")
@@ -102,6 +102,9 @@ func describeRoute(b *strings.Builder, r *whittle.Route) {
 	describeCompare(b, &r.Compare)
 	describeHarm(b, r)
 	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
+	if r.Rollout.Sticky.By == "address" {
+		line(b, "", "%s", f.addresses())
+	}
 	g := &r.Guard
 	p99 := "latency is not guarded"
 	if g.P99 > 0 {
@@ -267,6 +270,14 @@ func jsonRules(c *whittle.Comparison) string {
 		s += "; what the monolith changes by itself is learned and left out"
 	}
 	return s
+}
+
+// addresses says what an address is that users are told apart by.
+func (f *File) addresses() string {
+	if len(f.Forwarded.Trust) == 0 {
+		return "that is the connection's address: behind a proxy all users are one, unless forwarded.trust names it or sticky_by a header or cookie"
+	}
+	return "that is the connection's address, or the one that proxies in forwarded.trust have it from"
 }
 
 func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {

@@ -70,6 +70,7 @@ type Gateway struct {
 	table      atomic.Pointer[table]
 	counts     counts
 	complaints complaints
+	proxies    proxyWatch
 	// loopMark is this gateway's name in the requests that it forwards.
 	loopMark string
 

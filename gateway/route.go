@@ -67,6 +67,7 @@ type setting struct {
 // to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
+	rt.split.trusted = env.g.opts.Trusted
 	var err error
 	if rt.tongue, err = newTongue(&spec); err != nil {
 		return nil, err
@@ -180,6 +181,9 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 	set := rt.setting.Load()
 	at, keyed := rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
+	if !keyed || rt.split.by == "address" {
+		rt.env.g.watchProxy(r, rt.name)
+	}
 	if !keyed {
 		rt.unkeyed.Do(func() {
 			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",

@@ -3,6 +3,7 @@ package gateway
 import (
 	"math/bits"
 	"net/http"
+	"net/netip"
 	"net/textproto"
 	"strings"
 
@@ -17,6 +18,8 @@ type split struct {
 	by   string
 	name string
 	salt uint64
+	// trusted are the networks of proxies that are believed about the client.
+	trusted []netip.Prefix
 }
 
 // The purposes that a place serves. Each has its own hash, so that being in the
@@ -56,10 +59,10 @@ func (s *split) placeOf(r *http.Request) (p place, keyed bool) {
 	case "cookie":
 		key = cookieOf(r.Header, s.name)
 	default:
-		return hashOf(s.salt, addressOf(r)), true
+		return hashOf(s.salt, clientOf(r, s.trusted)), true
 	}
 	if key == "" {
-		return hashOf(s.salt, addressOf(r)), false
+		return hashOf(s.salt, clientOf(r, s.trusted)), false
 	}
 	return hashOf(s.salt, key), true
 }
@@ -98,7 +101,7 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// addressOf is the client's address without its port, which changes with every
+// addressOf is the peer's address without its port, which changes with every
 // connection.
 func addressOf(r *http.Request) string {
 	if i := strings.LastIndexByte(r.RemoteAddr, ':'); i >= 0 {
