@@ -82,6 +82,9 @@ func (f *File) describeServer(b *strings.Builder) {
 
 func upstream(u *whittle.Upstream) string {
 	s := fmt.Sprintf("%s, %s to its first byte, at most %d connections", u.URL, brief(u.Timeout), u.MaxConns)
+	if u.Build != "" {
+		s += ", build " + u.Build
+	}
 	if u.Insecure {
 		s += ", any certificate"
 	}

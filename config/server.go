@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"whittle"
 )
@@ -205,6 +207,7 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, b
 	if !read(o, "url", "a URL such as http://127.0.0.1:3000", &u.URL, parse) && !r.failed(o.sub("url")) {
 		r.fail(n.at, o.sub("url"), "is missing; write url: http://127.0.0.1:3000")
 	}
+	read(o, "build", "a name such as 1.4.1", &u.Build, parseBuild)
 	o.duration("timeout", &u.Timeout, time.Millisecond, day)
 	o.size("max_answer", &u.MaxAnswer, kib, gib)
 	o.count("max_conns", &u.MaxConns, 1, maxNum)
@@ -213,6 +216,14 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, b
 		return parseURL(s, "http", "https")
 	})
 	return o, true
+}
+
+// parseBuild reads the name of a build: one short line.
+func parseBuild(s string) (string, error) {
+	if s == "" || len(s) > 200 || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
+		return "", fmt.Errorf("%s names no build: write one line of at most 200 bytes, such as 1.4.1 or a commit", quote(s))
+	}
+	return s, nil
 }
 
 func parseURL(s string, schemes ...string) (string, error) {

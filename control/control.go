@@ -74,6 +74,9 @@ type Guard interface {
 // Options make a controller. Store and Apply are required.
 type Options struct {
 	Store Store
+	// Monolith is what the routes' candidates are compared with: evidence against
+	// another one is none.
+	Monolith whittle.Upstream
 	// Routes as in the config; those without a candidate are left alone.
 	Routes []whittle.Route
 	// Apply puts a share in force. It must not block and must not call back.
@@ -134,7 +137,7 @@ func New(o Options) (*Controller, error) {
 		if spec.Candidate == nil {
 			continue
 		}
-		r, err := c.load(spec)
+		r, err := c.load(o.Monolith, spec)
 		if err != nil {
 			return nil, fieldOf(i, err)
 		}

@@ -20,14 +20,20 @@ func newContext(t *testing.T) (context.Context, context.CancelFunc) {
 func shifted(t *testing.T, disk *memory) *house {
 	t.Helper()
 	h := newHouse(t, disk, spec())
+	shift(h)
+	return h
+}
+
+// shift lets a house that is made begin its shift.
+func shift(h *house) {
+	h.t.Helper()
 	h.run()
 	h.say(whittle.Equivalent)
 	pass(time.Second)
 	if got := h.share(); got != 100 {
-		t.Fatalf("the shift did not start: share %d", got)
+		h.t.Fatalf("the shift did not start: share %d", got)
 	}
 	h.journal.take()
-	return h
 }
 
 func TestWalkFromShadowToLive(t *testing.T) {

@@ -254,6 +254,7 @@ type house struct {
 	inForce  map[string]whittle.Share
 	phases   map[string]whittle.Phase
 	refused  error // of NewJudge
+	monolith whittle.Upstream
 
 	end   chan struct{}
 	ended chan error
@@ -261,8 +262,15 @@ type house struct {
 
 func newHouse(t *testing.T, disk *memory, routes ...whittle.Route) *house {
 	t.Helper()
+	return newHouseBefore(t, disk, whittle.Upstream{}, routes...)
+}
+
+// newHouseBefore is newHouse in front of a monolith.
+func newHouseBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *house {
+	t.Helper()
 	h := &house{
-		t: t, disk: disk, journal: &journal{}, word: whittle.Undecided,
+		monolith: monolith,
+		t:        t, disk: disk, journal: &journal{}, word: whittle.Undecided,
 		ledgers: map[string]whittle.Ledger{}, restored: map[string]whittle.Ledger{},
 		inForce: map[string]whittle.Share{}, phases: map[string]whittle.Phase{},
 	}
@@ -277,7 +285,7 @@ func newHouse(t *testing.T, disk *memory, routes ...whittle.Route) *house {
 
 func (h *house) options(routes []whittle.Route) control.Options {
 	return control.Options{
-		Store: h.disk, Routes: routes, Apply: h.apply,
+		Store: h.disk, Monolith: h.monolith, Routes: routes, Apply: h.apply,
 		Ledger: func(route string) whittle.Ledger {
 			h.mu.Lock()
 			defer h.mu.Unlock()

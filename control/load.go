@@ -12,17 +12,18 @@ import (
 	"whittle/state"
 )
 
-const otherCandidate = "the candidate, or how it is compared, is another one in the config"
+const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
 
-// epochOf names what a route's evidence is about: who the candidate is, how it
-// is spoken to and what the same answer means. Evidence of one epoch says
-// nothing of another.
-func epochOf(spec whittle.Route) string {
+// epochOf names what a route's evidence is about: who the two sides are, how the
+// candidate is spoken to and what the same answer means. Evidence of one epoch
+// says nothing of another.
+func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
+	type side struct{ URL, Build string }
 	return fingerprint(struct {
-		URL     string
-		RPC     *whittle.RPC
-		Compare whittle.Comparison
-	}{spec.Candidate.URL, spec.RPC, spec.Compare})
+		Monolith, Candidate side
+		RPC                 *whittle.RPC
+		Compare             whittle.Comparison
+	}{side{monolith.URL, monolith.Build}, side{spec.Candidate.URL, spec.Candidate.Build}, spec.RPC, spec.Compare})
 }
 
 func fingerprint(v any) string {
@@ -34,13 +35,13 @@ func fingerprint(v any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (c *Controller) newRoute(spec whittle.Route) (*route, error) {
+func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*route, error) {
 	judge, err := c.o.NewJudge(spec.Compare)
 	if err != nil {
 		return nil, err
 	}
 	r := &route{
-		c: c, name: spec.Name, spec: spec, epoch: epochOf(spec),
+		c: c, name: spec.Name, spec: spec, epoch: epochOf(monolith, spec),
 		wake: make(chan struct{}, 1), save: make(chan struct{}, 1),
 		judge: judge, guard: c.o.NewGuard(spec.Guard), stale: true,
 		st: rollout.Start(spec.Rollout),
@@ -50,8 +51,8 @@ func (c *Controller) newRoute(spec whittle.Route) (*route, error) {
 }
 
 // load makes a route of its spec and of what was saved of it.
-func (c *Controller) load(spec whittle.Route) (*route, error) {
-	r, err := c.newRoute(spec)
+func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route, error) {
+	r, err := c.newRoute(monolith, spec)
 	if err != nil {
 		return nil, err
 	}

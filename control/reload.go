@@ -10,17 +10,18 @@ import (
 type change struct {
 	route *route
 	spec  whittle.Route
+	epoch string
 	// other says that the old evidence is not about this candidate.
 	other bool
 }
 
-// Reload takes another list of routes. swap puts it in force in the gateway
-// (Gateway.Reload); on its error, or where a route cannot be made, nothing has
-// changed. A route whose candidate or comparison is another one is on the
-// monolith before swap is called, and starts afresh; one with another policy
+// Reload takes another monolith and list of routes. swap puts them in force in
+// the gateway (Gateway.Reload); on its error, or where a route cannot be made,
+// nothing has changed. A route whose candidate, monolith or comparison is another one is on
+// the monolith before swap is called, and starts afresh; one with another policy
 // goes on under it; one that is gone is saved and ended, and goes on where it
 // was when it comes back.
-func (c *Controller) Reload(routes []whittle.Route, swap func() error) error {
+func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, swap func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := *c.table.Load()
@@ -35,11 +36,12 @@ func (c *Controller) Reload(routes []whittle.Route, swap func() error) error {
 			if _, err := c.o.NewJudge(spec.Compare); err != nil {
 				return fieldOf(i, err)
 			}
-			changes = append(changes, change{route: r, spec: spec, other: r.epochNow() != epochOf(spec)})
+			epoch := epochOf(monolith, spec)
+			changes = append(changes, change{route: r, spec: spec, epoch: epoch, other: r.epochNow() != epoch})
 			table[spec.Name] = r
 			continue
 		}
-		r, err := c.load(spec)
+		r, err := c.load(monolith, spec)
 		if err != nil {
 			return fieldOf(i, err)
 		}
@@ -136,7 +138,7 @@ func (r *route) respec(ch change) error {
 		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: the rollout's steps are being reloaded"))
 		r.saveNow() // over the rise that may be on its way to the disk
 	}
-	r.spec, r.epoch, r.frozen = ch.spec, epochOf(ch.spec), false
+	r.spec, r.epoch, r.frozen = ch.spec, ch.epoch, false
 	var err error
 	switch {
 	case ch.other:

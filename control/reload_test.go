@@ -21,7 +21,7 @@ func TestReload(t *testing.T) {
 
 		// One more, and a policy with other steps.
 		wider := spec(func(r *whittle.Route) { r.Rollout.Steps = []whittle.Share{100, 5000, whittle.All} })
-		if err := h.c.Reload([]whittle.Route{wider, other}, noSwap); err != nil {
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap); err != nil {
 			t.Fatal(err)
 		}
 		if all := h.c.Status(); len(all) != 2 || h.share() != 100 {
@@ -34,7 +34,7 @@ func TestReload(t *testing.T) {
 		}
 
 		// Gone, and back again where it was.
-		if err := h.c.Reload([]whittle.Route{other}, noSwap); err != nil {
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{other}, noSwap); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.share(); got != 0 {
@@ -43,7 +43,7 @@ func TestReload(t *testing.T) {
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); whittle.CodeOf(err) != whittle.NotFound {
 			t.Errorf("an order for it: %v", err)
 		}
-		if err := h.c.Reload([]whittle.Route{wider, other}, noSwap); err != nil {
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap); err != nil {
 			t.Fatal(err)
 		}
 		if s := h.status(); h.share() != 5000 || s.Verdict.Compared < 11 {
@@ -53,7 +53,7 @@ func TestReload(t *testing.T) {
 		// Another candidate.
 		h.journal.take()
 		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
-		if err := h.c.Reload([]whittle.Route{mended}, func() error {
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{mended}, func() error {
 			if got := h.share(); got != 0 {
 				t.Errorf("share %d while the candidate is changed", got)
 			}
@@ -82,7 +82,7 @@ func TestReloadWithAnotherGuard(t *testing.T) {
 		h.users(whittle.Candidate, 500, tolerated-1)
 		pass(time.Second)
 		stricter := spec(func(r *whittle.Route) { r.Guard.Errors = 0.01 })
-		if err := h.c.Reload([]whittle.Route{stricter}, noSwap); err != nil {
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{stricter}, noSwap); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Second)
@@ -102,7 +102,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
 		errSwap := errors.New("no such upstream")
 		for label, routes := range map[string][]whittle.Route{"changed": {mended}, "gone": nil} {
-			if err := h.c.Reload(routes, func() error { return errSwap }); !errors.Is(err, errSwap) {
+			if err := h.c.Reload(whittle.Upstream{}, routes, func() error { return errSwap }); !errors.Is(err, errSwap) {
 				t.Errorf("%s: %v", label, err)
 			}
 			s := h.status()
@@ -113,7 +113,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		h.mu.Lock()
 		h.refused = whittle.Errorf(whittle.Invalid, "no such field").WithField("compare.per")
 		h.mu.Unlock()
-		err := h.c.Reload([]whittle.Route{spec()}, noSwap)
+		err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec()}, noSwap)
 		if coded, ok := errors.AsType[*whittle.Error](err); !ok || coded.Field != "routes[0].compare.per" {
 			t.Errorf("got %v", err)
 		}
@@ -131,7 +131,7 @@ func TestNothingRisesWhileReloading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := shifted(t, &memory{})
 		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
-		err := h.c.Reload([]whittle.Route{mended}, func() error {
+		err := h.c.Reload(whittle.Upstream{}, []whittle.Route{mended}, func() error {
 			h.users(whittle.Candidate, 200, 5)
 			pass(time.Minute)
 			if got := h.share(); got != 0 {

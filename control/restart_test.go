@@ -153,6 +153,7 @@ func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
 func TestAnotherCandidateStartsAfresh(t *testing.T) {
 	for label, change := range map[string]func(*whittle.Route){
 		"url":     func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} },
+		"build":   func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"} },
 		"rpc":     func(r *whittle.Route) { r.RPC = &whittle.RPC{Protocol: whittle.Twirp} },
 		"compare": func(r *whittle.Route) { r.Compare.Kind = whittle.JSON },
 	} {
@@ -170,6 +171,56 @@ func TestAnotherCandidateStartsAfresh(t *testing.T) {
 					t.Errorf("share %d, %+v", again.share(), last)
 				}
 				_ = again.stop()
+			})
+		})
+	}
+}
+
+// TestAnotherMonolithStartsAfresh holds that evidence against one monolith is
+// none against another, found at a start or by a reload, and that nothing else
+// about the monolith costs the evidence.
+func TestAnotherMonolithStartsAfresh(t *testing.T) {
+	for label, c := range map[string]struct {
+		monolith whittle.Upstream
+		share    whittle.Share
+	}{
+		"url":     {whittle.Upstream{URL: "http://127.0.0.1:4000"}, 0},
+		"build":   {whittle.Upstream{URL: "http://127.0.0.1:3000", Build: "2026-11"}, 0},
+		"same":    {whittle.Upstream{URL: "http://127.0.0.1:3000"}, 100},
+		"timeout": {whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Second, MaxConns: 7}, 100},
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				first := whittle.Upstream{URL: "http://127.0.0.1:3000"}
+				began := newHouseBefore(t, disk, first, spec())
+				shift(began)
+				mirror(began, 200, 10)
+				_ = began.stop()
+				again := newHouseBefore(t, disk, c.monolith, spec())
+				again.run()
+				if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
+					t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
+				}
+				_ = again.stop()
+
+				h := newHouseBefore(t, &memory{}, first, spec())
+				shift(h)
+				if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
+					if got := h.share(); got != c.share {
+						t.Errorf("share %d while the monolith is changed", got)
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if s := h.status(); h.share() != c.share {
+					t.Errorf("after a reload: share %d, %+v", h.share(), s.Timeline)
+				}
+				if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; (skip == whittle.SkipStale) != (c.share == 0) {
+					t.Errorf("after a reload: an exchange from before was skipped as %q", skip)
+				}
+				_ = h.stop()
 			})
 		})
 	}

@@ -113,7 +113,7 @@ func (d *deployment) put(next *config.File) error {
 	if err := next.LeadsBack(d.public.Addr().String()); err != nil {
 		return err // another listen: in the file is in force only after a restart
 	}
-	return d.control.Reload(next.Routes, func() error { return d.swap(next) })
+	return d.control.Reload(next.Monolith, next.Routes, func() error { return d.swap(next) })
 }
 
 // swap brings another table in force, and what is recorded of it.

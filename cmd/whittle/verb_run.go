@@ -130,6 +130,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 	setRecording(d.gateway, f)
 	d.control, err = control.New(control.Options{
 		Store:    d.store,
+		Monolith: f.Monolith,
 		Routes:   f.Routes,
 		Apply:    d.gateway.Apply,
 		Watch:    d.gateway.Watch,
