@@ -195,6 +195,9 @@ type Comparison struct {
 	Tolerance float64
 	// LearnNoise ignores paths that the monolith changes by itself.
 	LearnNoise bool
+	// Forms says of fields how their values are compared, for JSON; of two paths that
+	// lead to a field the first counts. It comes before what was learned.
+	Forms []FieldForm
 
 	// Value reads the number from an answer: the words "number in the body"
 	// (its first number), or a CEL expression over `body` (string) and `json`.
@@ -216,6 +219,11 @@ type Comparison struct {
 	// Expect lists the differences that the team accepts on purpose.
 	Expect []Expectation
 }
+
+// FieldForm is the form that the values of a field have: the name of a class such
+// as "uuid" or "time"; "any" for a field that is not compared; "value" for one that
+// is compared by value though the monolith changes it by itself.
+type FieldForm struct{ Path, Form string }
 
 // MaxHeaders bounds Comparison.Headers.
 const MaxHeaders = 16

@@ -22,6 +22,7 @@ const (
 	FoundHeader       FindingKind = "header"       // another value of a header that is compared, or none
 	FoundBody         FindingKind = "body"         // other bytes (exact), or another text around the number (statistical)
 	FoundField        FindingKind = "field"        // another JSON field (json)
+	FoundForm         FindingKind = "form"         // another form of a value that changes by itself (json)
 	FoundMean         FindingKind = "mean"         // another average
 	FoundSpread       FindingKind = "spread"       // wider or narrower
 	FoundDistribution FindingKind = "distribution" // another law
@@ -138,6 +139,9 @@ type Verdict struct {
 	// Novelty is the Good–Turing estimate of the share of requests whose shape
 	// has not been seen yet, 0 to 1.
 	Novelty float64 `json:"novelty"`
+	// Coverage says which parts of the bodies it stands on. Nil where the kind of
+	// comparison has no fields.
+	Coverage *Coverage `json:"coverage,omitempty"`
 	// Summary is one plain sentence.
 	Summary string `json:"summary"`
 }
@@ -154,6 +158,41 @@ type Served struct {
 	// compared in either order, of whom there were Users.
 	UserBound float64
 	Users     int
+}
+
+// Coverage lists how the fields of a body are compared.
+type Coverage struct {
+	// ByValue is how many fields are compared by value: the different places seen
+	// in the monolith's responses. AtLeast says that there were more than are
+	// counted.
+	ByValue int  `json:"by_value"`
+	AtLeast bool `json:"at_least,omitempty"`
+	// ByForm are those that the monolith changes by itself, so that only the form of
+	// their values is compared.
+	ByForm []FormField `json:"by_form"`
+	// NotCompared are those that are not looked at.
+	NotCompared []Uncompared `json:"not_compared"`
+	// Summary is all of it in one sentence.
+	Summary string `json:"summary"`
+}
+
+// FormField is a field that is compared by form.
+type FormField struct {
+	Path string `json:"path"`
+	// Form says in words what the monolith's values are: "a new UUID each time".
+	Form string `json:"form"`
+	// Class is the name of that form in a config; empty: it has none.
+	Class string `json:"class,omitempty"`
+	// Declared says that the form is the config's, not a learned one.
+	Declared bool `json:"declared,omitempty"`
+	// Compared is in how many responses.
+	Compared int `json:"compared"`
+}
+
+// Uncompared is a field that is not compared, and why.
+type Uncompared struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // Ledger accounts for every request of a route that has a candidate:

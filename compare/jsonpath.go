@@ -46,20 +46,24 @@ func inField(err error, field string) error {
 func appendPattern(dst []byte, trail []place) []byte {
 	dst = append(dst, '$')
 	for _, at := range trail {
-		switch {
-		case at.Key == nil:
-			dst = append(dst, "[*]"...)
-		case looksLikeID(at.Key):
-			dst = append(dst, ".*"...)
-		case plainKey(at.Key):
-			dst = append(append(dst, '.'), at.Key...)
-		default:
-			dst = append(dst, '[')
-			dst = strconv.AppendQuote(dst, snippet(at.Key, valueShown))
-			dst = append(dst, ']')
-		}
+		dst = appendStep(dst, at)
 	}
 	return dst
+}
+
+// appendStep writes one step of a pattern.
+func appendStep(dst []byte, at place) []byte {
+	switch {
+	case at.Key == nil:
+		return append(dst, "[*]"...)
+	case looksLikeID(at.Key):
+		return append(dst, ".*"...)
+	case plainKey(at.Key):
+		return append(append(dst, '.'), at.Key...)
+	}
+	dst = append(dst, '[')
+	dst = strconv.AppendQuote(dst, snippet(at.Key, valueShown))
+	return append(dst, ']')
 }
 
 func plainKey(key []byte) bool {

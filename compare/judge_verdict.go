@@ -36,6 +36,9 @@ func (j *Judge) judge() whittle.Verdict {
 	case j.mirrored.compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
 	}
+	if m, ok := j.mirrored.method.(covering); ok {
+		v.Coverage = m.coverage()
+	}
 	v.Summary = summarize(&v)
 	return v
 }
@@ -159,7 +162,7 @@ func summarize(v *whittle.Verdict) string {
 		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
 			commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
 	case whittle.Equivalent:
-		return after + "what could still differ lies inside every margin, at a confidence of " + inPercent(v.Confidence)
+		return after + "what could still differ lies inside every margin, at a confidence of " + inPercent(v.Confidence) + covered(v)
 	}
 	open := 0
 	for _, f := range v.Findings {

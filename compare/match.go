@@ -42,8 +42,8 @@ const (
 // Requests that were not repeated are no evidence, for nobody knows what the
 // monolith would have done; they count in the bound that EQUIVALENT needs.
 //
-// Error rate: alpha in all. Half is for "anywhere"; the j-th path that shows a
-// difference gets alpha/2/(j(j+1)), and its test begins with the exchange after
+// Error rate: alpha in all. A part is for "anywhere"; the j-th path that shows a
+// difference gets 1/(j(j+1)) of another, and its test begins with the exchange after
 // the one that named it, so that the choice of paths costs nothing.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type match struct {
@@ -59,6 +59,7 @@ type match struct {
 	marks      []*mark
 	index      map[markKey]int
 	noise      *noise
+	forms      *forms         // nil for exact
 	counted    int            // the noise's version that share stands on
 	combos     map[string]int // marks of one exchange → exchanges
 	share      share
@@ -97,6 +98,9 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	if m.differ, err = newJSONDiffer(c, expect); err != nil {
 		return nil, err
 	}
+	if m.forms, err = newForms(c); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -108,6 +112,9 @@ func (m *match) showBy(d *display) {
 		k.show = d
 	case *jsonDiffer:
 		k.show = d
+	}
+	if m.forms != nil {
+		m.forms.show = d
 	}
 }
 
@@ -122,6 +129,7 @@ func (m *match) showAgain() {
 			c.From, c.To = m.show.kept(at, c.From), m.show.kept(at, c.To)
 		}
 	}
+	m.forms.showAgain()
 }
 
 // observe compares one exchange.
@@ -147,6 +155,7 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 		Repeated: repeated, SelfDiffers: selfAny,
 	}
 	m.account()
+	m.seeForms(x, repeated)
 	return o
 }
 
@@ -229,6 +238,9 @@ func (m *match) mark(d *difference) int {
 	mk := newMark(key, m.n)
 	m.marks = append(m.marks, &mk)
 	m.index[key] = len(m.marks) - 1
+	if m.forms.excuses(key.noise()) {
+		m.noise.learn(key.noise())
+	}
 	return len(m.marks) - 1
 }
 
@@ -255,7 +267,7 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 			}
 		}
 		if candAny {
-			m.whole.event(m.c.MaxDiffer, m.alpha/2, m.n)
+			m.whole.event(m.c.MaxDiffer, m.alpha*wholePart, m.n)
 		}
 		return
 	}
@@ -263,7 +275,7 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		return
 	}
 	for _, i := range m.cand {
-		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) {
+		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.replaces(mk.key.noise()) {
 			mk.Pair.bet(1, m.markAlpha(i), m.n)
 		}
 	}
@@ -277,20 +289,20 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		if selfAny {
 			g = -1
 		}
-		m.whole.Pair.bet(g, m.alpha/2, m.n)
+		m.whole.Pair.bet(g, m.alpha*wholePart, m.n)
 	}
 }
 
-// markAlpha is the error rate of the mark at index i; the sum is alpha/2.
+// markAlpha is the error rate of the mark at index i; the sum is alpha*marksPart.
 func (m *match) markAlpha(i int) float64 {
 	j := float64(i + 1)
-	return m.alpha / 2 / (j * (j + 1))
+	return m.alpha * marksPart / (j * (j + 1))
 }
 
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
-		if k := m.marks[i].key; k.learnable() && m.noise.learn(k.noise()) {
+		if k := m.marks[i].key; k.learnable() && m.forms.teaches(k.noise()) && m.noise.learn(k.noise()) {
 			m.refresh()
 		}
 	}
@@ -303,7 +315,7 @@ func (m *match) varies(a, b *whittle.Answer) {
 		return
 	}
 	for _, d := range m.differ.diff(a.Body, b.Body) {
-		if k := (markKey{path: d.path, how: d.how, expect: d.expect}); d.expect < 0 && k.learnable() {
+		if k := (markKey{path: d.path, how: d.how, expect: d.expect}); d.expect < 0 && k.learnable() && m.forms.teaches(k.noise()) {
 			m.noise.learn(k.noise())
 		}
 	}

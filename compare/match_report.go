@@ -57,6 +57,16 @@ func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 			more = -1
 		}
 	}
+	if form, left, ok := m.formBound(); ok {
+		bounds = append(bounds, form)
+		if more = max(more, left); left < 0 {
+			more = -1
+		}
+	}
+	findings = append(findings, m.formFindings()...)
+	slices.SortStableFunc(findings, func(a, b whittle.Finding) int {
+		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
+	})
 	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
 		more = 0
 	}

@@ -21,6 +21,8 @@ type matchState struct {
 	Marks   []markState  `json:"marks"`
 	Noise   [][2]string  `json:"noise"`
 	Combos  []comboState `json:"combos"`
+	// Forms is what is compared by form; empty: it was kept before there was any.
+	Forms json.RawMessage `json:"forms,omitempty"`
 }
 
 type markState struct {
@@ -57,6 +59,9 @@ func (m *match) MarshalBinary() ([]byte, error) {
 	for k := range m.noise.learnt {
 		s.Noise = append(s.Noise, [2]string{k.path, k.way})
 	}
+	if m.forms != nil {
+		s.Forms = m.forms.state()
+	}
 	for key, n := range m.combos {
 		s.Combos = append(s.Combos, comboState{comboMarks(key), n})
 	}
@@ -85,6 +90,12 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	if err != nil {
 		return err
 	}
+	if m.forms != nil {
+		if err := m.forms.restore(s.Forms, f.n); err != nil {
+			return err
+		}
+	}
+	f.forms = m.forms
 	f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
 	m.counted = m.noise.version

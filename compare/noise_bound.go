@@ -67,7 +67,7 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []changed {
 	var list []changed
 	for _, k := range m.marks {
-		if !m.noise.learnt[k.key.noise()] || k.key.expect >= 0 || k.decided() {
+		if !m.noise.learnt[k.key.noise()] || k.key.expect >= 0 || k.decided() || m.forms.replaces(k.key.noise()) {
 			continue
 		}
 		c := changed{path: k.key.path, candidate: k.Count, n: m.n, monolith: k.Self, repeats: m.repeats}

@@ -1,0 +1,64 @@
+package compare
+
+import "whittle"
+
+// How a match splits its error rate: over differences anywhere, at single places,
+// and of the form of what varies.
+const (
+	wholePart = 0.4
+	marksPart = 0.4
+	formsPart = 0.2
+)
+
+// covering is implemented by methods that tell fields apart.
+type covering interface{ coverage() *whittle.Coverage }
+
+// covered is what an EQUIVALENT stands on, in a sentence's end.
+func covered(v *whittle.Verdict) string {
+	if v.Coverage == nil {
+		return ""
+	}
+	return "; " + v.Coverage.Summary
+}
+
+// seeForms has the form of what varies compared in the present exchange.
+func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
+	if m.forms == nil {
+		return
+	}
+	m.forms.timeless = m.chosen
+	var again []byte
+	if repeated {
+		again = x.Repeat.Body
+	}
+	m.forms.learn(m.noise.learnt, m.n)
+	m.forms.see(x, again, m.alpha*formsPart, m.n)
+}
+
+// formBound is what EQUIVALENT waits for.
+func (m *match) formBound() (b whittle.Bound, more int, ok bool) {
+	if m.forms == nil {
+		return b, 0, false
+	}
+	return m.forms.bound(m.n)
+}
+
+func (m *match) formFindings() []whittle.Finding {
+	if m.forms == nil {
+		return nil
+	}
+	return m.forms.findings()
+}
+
+// coverage implements covering.
+func (m *match) coverage() *whittle.Coverage {
+	if m.forms != nil {
+		return m.forms.coverage(&m.c)
+	}
+	c := &whittle.Coverage{ByValue: 1, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
+	if m.noise.learnt[noiseKey{way: howBytes}] {
+		c.ByValue, c.Summary = 0, "0 fields compared by value, 0 by form, 1 not compared"
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "$", Reason: "the monolith's own bodies differ, and exact comparison knows no fields: use json or statistical"})
+	}
+	return c
+}
