@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"cmp"
+	"strings"
+
+	"whittle"
+	"whittle/control"
+)
+
+// witness looks at what the judge and the guards say to the controller, so that
+// a run ends when they have spoken. It changes nothing of it.
+type witness struct {
+	verdict whittle.Verdict
+	breach  whittle.Meter
+}
+
+type judge struct {
+	control.Judge
+	w *witness
+}
+
+func (j judge) Verdict() whittle.Verdict {
+	v := j.Judge.Verdict()
+	j.w.verdict = v
+	return v
+}
+
+type guard struct {
+	control.Guard
+	w *witness
+}
+
+func (g guard) Meters() []whittle.Meter {
+	list := g.Guard.Meters()
+	for _, m := range list {
+		if m.Breached && g.w.breach.Name == "" {
+			g.w.breach = m
+		}
+	}
+	return list
+}
+
+func (g *gateway) newJudge(c whittle.Comparison) (control.Judge, error) {
+	j, err := control.NewJudge(c)
+	return judge{j, g.seen}, err
+}
+
+func (g *gateway) newGuard(spec whittle.Guard) control.Guard {
+	return guard{control.NewGuard(spec), g.seen}
+}
+
+// named is what spoke against the candidate, and its sentence.
+func (w *witness) named(end End) (finding, summary string) {
+	summary = w.verdict.Summary
+	if w.verdict.State != whittle.Different && w.breach.Name != "" && end == RolledBack {
+		return "guard " + w.breach.Name, w.breach.Summary
+	}
+	var best *whittle.Finding
+	for i := range w.verdict.Findings {
+		f := &w.verdict.Findings[i]
+		if f.Expected != "" || (w.verdict.State == whittle.Different && !f.Decided) {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(f.EValue, best.EValue), cmp.Compare(f.Count, best.Count)) > 0 {
+			best = f
+		}
+	}
+	if best == nil {
+		return "", summary
+	}
+	return strings.TrimSpace(string(best.Kind) + " " + best.Path), summary
+}

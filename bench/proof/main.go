@@ -1,0 +1,176 @@
+// Proof is the mutation campaign: candidates that are wrong in one of many ways,
+// and faithful ones, each taken from shadow as far as whittle lets it come. It
+// says how soon each fault was named, how far it got and how many users met it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"whittle"
+	"whittle/bench/proof/campaign"
+	"whittle/bench/proof/engine"
+	"whittle/bench/proof/family"
+	"whittle/bench/proof/fault"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "proof:", err)
+		os.Exit(3)
+	}
+}
+
+type flags struct {
+	plan               campaign.Plan
+	families, mutation string
+	out, doc           string
+	strict             bool
+}
+
+func parse(args []string, stderr io.Writer) (*flags, error) {
+	f := &flags{plan: campaign.Plan{Settings: engine.Defaults()}}
+	set := flag.NewFlagSet("proof", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.IntVar(&f.plan.Seeds, "seeds", 20, "runs of each pair, 1 to 1000")
+	set.IntVar(&f.plan.Faithful, "faithful", 40, "runs of each family's faithful candidate, 0 to 10000")
+	set.Uint64Var(&f.plan.First, "first", 1, "the first `seed`")
+	set.IntVar(&f.plan.Measured, "measured", 2000, "requests by which a pair's touched share is measured, 100 to 100000")
+	set.IntVar(&f.plan.Settings.Requests, "requests", f.plan.Settings.Requests, "requests of a run at most, 1000 to 1000000")
+	set.StringVar(&f.families, "families", "", "only these `names`, with commas")
+	set.StringVar(&f.mutation, "mutations", "", "only these `names`, with commas; none: only faithful candidates")
+	set.StringVar(&f.out, "out", "out", "`folder` for proof.json")
+	set.StringVar(&f.doc, "doc", "", "the `page` whose tables are replaced; empty: none")
+	set.BoolVar(&f.strict, "strict", false, "end with an error where a goal is missed")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	if p := &f.plan; p.Seeds < 1 || p.Seeds > 1000 || p.Faithful < 0 || p.Faithful > 10_000 || p.Measured < 100 || p.Measured > 100_000 ||
+		p.Settings.Requests < 1000 || p.Settings.Requests > 1_000_000 {
+		return nil, errors.New("a flag is out of its range; -h names them")
+	}
+	var err error
+	if f.plan.Families, err = chosen(family.All(), f.families, func(x *family.Family) string { return x.Name }); err != nil {
+		return nil, err
+	}
+	if f.mutation == "none" {
+		return f, nil
+	}
+	f.plan.Mutations, err = chosen(fault.All(), f.mutation, func(x *fault.Mutation) string { return x.Name })
+	return f, err
+}
+
+// chosen are the things of all that are named; an empty list names all.
+func chosen[T any](all []T, names string, name func(T) string) ([]T, error) {
+	if names == "" {
+		return all, nil
+	}
+	var out []T
+	for n := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(x T) bool { return name(x) == strings.TrimSpace(n) })
+		if i < 0 {
+			return nil, fmt.Errorf("nothing is called %q", n)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	f.plan.Progress = progress(stderr, start)
+	mutated, faithful, err := campaign.Run(ctx, f.plan)
+	if err != nil {
+		return err
+	}
+	first, harm, err := policy(f.plan.Families[0])
+	if err != nil {
+		return err
+	}
+	figures := campaign.Sum(mutated, faithful, first, harm)
+	if err := figures.Markdown(stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%v\n", time.Since(start).Round(time.Second))
+	if err := write(f, &figures); err != nil {
+		return err
+	}
+	if f.strict && slices.ContainsFunc(figures.Goals, func(g campaign.Goal) bool { return !g.Met }) {
+		return errors.New("a goal is missed")
+	}
+	return nil
+}
+
+// policy is the first step and the harm budget of the shipped defaults.
+func policy(f *family.Family) (whittle.Share, float64, error) {
+	r, err := engine.Route(f, "")
+	if err != nil {
+		return 0, 0, err
+	}
+	return r.Rollout.Steps[0], r.Rollout.Harm, nil
+}
+
+func progress(w io.Writer, start time.Time) func(done, all int) {
+	last := start
+	return func(done, all int) {
+		if time.Since(last) > 15*time.Second {
+			last = time.Now()
+			fmt.Fprintf(w, "%d of %d runs, %v\n", done, all, time.Since(start).Round(time.Second))
+		}
+	}
+}
+
+// The tables of a page stand between these lines.
+const (
+	tablesBegin = "<!-- made by make proof -->\n"
+	tablesEnd   = "<!-- end -->\n"
+)
+
+func write(f *flags, figures *campaign.Figures) error {
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(figures, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(f.out, "proof.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	if f.doc == "" {
+		return nil
+	}
+	page, err := os.ReadFile(f.doc)
+	if err != nil {
+		return err
+	}
+	before, rest, ok1 := strings.Cut(string(page), tablesBegin)
+	_, after, ok2 := strings.Cut(rest, tablesEnd)
+	if !ok1 || !ok2 {
+		return fmt.Errorf("%s has no place for the tables: %q", f.doc, tablesBegin)
+	}
+	var b strings.Builder
+	b.WriteString(before + tablesBegin + "\n")
+	if err := figures.Markdown(&b); err != nil {
+		return err
+	}
+	b.WriteString(tablesEnd + after)
+	return os.WriteFile(f.doc, []byte(b.String()), 0o644)
+}
