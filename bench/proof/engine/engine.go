@@ -6,6 +6,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -59,6 +60,8 @@ type Result struct {
 	Verdict whittle.State
 	// Summary is the last decision's reason, or the verdict's sentence.
 	Summary string `json:"summary"`
+	// Next is what the rollout waits for.
+	Next string `json:"next,omitempty"`
 	// Requests were users'; Shifted of them came since users depended on it.
 	Requests int `json:"requests"`
 	Shifted  int `json:"shifted"`
@@ -116,7 +119,22 @@ func Run(f *family.Family, m *fault.Mutation, seed uint64, s Settings) (Result, 
 	if err := g.play(); err != nil {
 		return Result{}, err
 	}
+	if err := ended(ctl, &g.out, spec.Name); err != nil {
+		return Result{}, err
+	}
 	return g.result(), nil
+}
+
+// ended saves what the controller knows, and keeps what it waits for.
+func ended(ctl *control.Controller, out *Result, route string) error {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := ctl.Run(done); err != nil {
+		return err
+	}
+	status, err := ctl.Route(route)
+	out.Next = status.Next
+	return err
 }
 
 // source is one of a run's sources of chance. They are apart, so that a

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"testing"
+
+	"whittle"
+	"whittle/bench/proof/family"
+	"whittle/bench/proof/fault"
+)
+
+func familyNamed(t *testing.T, name string) *family.Family {
+	t.Helper()
+	for _, f := range family.All() {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("no family %q", name)
+	return nil
+}
+
+func mutationNamed(t *testing.T, name string) *fault.Mutation {
+	t.Helper()
+	for _, m := range fault.All() {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no mutation %q", name)
+	return nil
+}
+
+func play(t *testing.T, f, m string, seed uint64) Result {
+	t.Helper()
+	var mutation *fault.Mutation
+	if m != "" {
+		mutation = mutationNamed(t, m)
+	}
+	s := Defaults()
+	s.Requests, s.Live = 40_000, 200
+	r, err := Run(familyNamed(t, f), mutation, seed, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The same seed gives the same run, so that what the report names can be looked
+// at.
+func TestARunCanBeRepeated(t *testing.T) {
+	a, b := play(t, "money", "rounding-down", 7), play(t, "money", "rounding-down", 7)
+	if a != b {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+}
+
+// Families whose config cannot be read, or whose faithful candidate cannot get
+// on, would prove nothing.
+func TestAFaithfulCandidateGoesLive(t *testing.T) {
+	if r := play(t, "terms", "", 1); r.End != Live || r.Largest != whittle.All || r.Wrong != 0 || r.Served == 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, f := range family.All() {
+		if _, err := Route(f, ""); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A candidate that is wrong everywhere meets no user; one that is wrong only
+// when it is asked first meets some, and they are counted.
+func TestWhatUsersMeetIsCounted(t *testing.T) {
+	if r := play(t, "terms", "off-by-one", 1); r.End != Refused || r.Wrong != 0 || r.Served != 0 || r.Finding != "body" {
+		t.Errorf("wrong everywhere: %+v", r)
+	}
+	if r := play(t, "terms", "first-100", 1); r.End != RolledBack || r.Wrong == 0 || r.Wrong > r.Served || r.Largest == 0 {
+		t.Errorf("wrong when asked first: %+v", r)
+	}
+	if r := play(t, "terms", "first-fails", 1); r.Wrong != 0 || r.Fallbacks == 0 {
+		t.Errorf("failing when asked first: %+v", r)
+	}
+}
+
+// Touched shares are those that the mutations are made with.
+func TestTouchedSharesAreMeasured(t *testing.T) {
+	for name, want := range map[string]struct{ mirrored, served float64 }{
+		"off-by-one": {1, 1}, "first-30": {0, 0.3}, "off-by-one-rare": {0.01, 0.01},
+	} {
+		touch, err := Measure(familyNamed(t, "terms"), mutationNamed(t, name), 1, 8000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, side := range []struct{ got, want float64 }{{touch.Mirrored.Share(), want.mirrored}, {touch.Served.Share(), want.served}} {
+			if d := side.got - side.want; d > 0.03 || d < -0.03 || (side.want == 0) != (side.got == 0) {
+				t.Errorf("%s touches %+v", name, touch)
+			}
+		}
+	}
+}
+
+// The rounds of asking again are bounded as in the gateway: no more than 4 % of
+// the requests, and what was saved up.
+func TestAskingAgainIsBounded(t *testing.T) {
+	b := newBudget()
+	rounds := 0
+	for n := range 10_000 {
+		for b.acquire(whittle.Monolith, n) {
+			for range mostRounds {
+				b.spend(whittle.Monolith)
+				rounds++
+			}
+			b.release()
+		}
+	}
+	if most := int(roundSaved + roundShare/2*10_000); rounds > most || rounds < most/2 {
+		t.Errorf("%d rounds for 10,000 requests", rounds)
+	}
+}
