@@ -158,6 +158,10 @@ bench-compare: build ## a server compared with itself 200 times, and with one 3 
 bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -recovery 10GB by ARGS
 	@go run ./bench/ingest $(ARGS)
 
+.PHONY: proof
+proof: build ## the mutation campaign: what whittle finds of what can be wrong, and how many users meet it
+	@go run ./bench/proof -doc docs/proof.md $(ARGS)
+
 .PHONY: story-count
 story-count: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/story

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,15 +24,36 @@ import (
 	"whittle/bench/proof/engine"
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
+	"whittle/bench/proof/real"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	what := run
+	if len(os.Args) > 1 && os.Args[1] == real.ServeArg {
+		what = serve
+	}
+	if err := what(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "proof:", err)
 		os.Exit(3)
 	}
+}
+
+// serve is a family's monolith and a candidate, for a run through the gateway.
+func serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	if len(args) != 4 {
+		return errors.New("serve takes a family, a mutation and a seed")
+	}
+	f, m, err := real.Find(args[1], args[2])
+	if err != nil {
+		return err
+	}
+	seed, err := strconv.ParseUint(args[3], 10, 64)
+	if err != nil {
+		return err
+	}
+	return real.Serve(ctx, f, m, seed, stdout)
 }
 
 type flags struct {
@@ -39,10 +61,13 @@ type flags struct {
 	families, mutation string
 	out, doc           string
 	strict             bool
+	// pairs go through the gateway.
+	pairs [][2]string
+	real  real.Settings
 }
 
 func parse(args []string, stderr io.Writer) (*flags, error) {
-	f := &flags{plan: campaign.Plan{Settings: engine.Defaults()}}
+	f := &flags{plan: campaign.Plan{Settings: engine.Defaults()}, real: real.Defaults()}
 	set := flag.NewFlagSet("proof", flag.ContinueOnError)
 	set.SetOutput(stderr)
 	set.IntVar(&f.plan.Seeds, "seeds", 20, "runs of each pair, 1 to 1000")
@@ -54,6 +79,8 @@ func parse(args []string, stderr io.Writer) (*flags, error) {
 	set.StringVar(&f.mutation, "mutations", "", "only these `names`, with commas; none: only faithful candidates")
 	set.StringVar(&f.out, "out", "out", "`folder` for proof.json")
 	set.StringVar(&f.doc, "doc", "", "the `page` whose tables are replaced; empty: none")
+	gateway := set.String("gateway", "all", "what goes through the gateway's binary: all, none, or `pairs` such as login/cookie-script,terms/")
+	set.StringVar(&f.real.Whittle, "whittle", f.real.Whittle, "the `binary` of the gateway")
 	set.BoolVar(&f.strict, "strict", false, "end with an error where a goal is missed")
 	if err := set.Parse(args); err != nil {
 		return nil, err
@@ -62,15 +89,31 @@ func parse(args []string, stderr io.Writer) (*flags, error) {
 		p.Settings.Requests < 1000 || p.Settings.Requests > 1_000_000 {
 		return nil, errors.New("a flag is out of its range; -h names them")
 	}
+	f.pairs = pairsOf(*gateway)
 	var err error
 	if f.plan.Families, err = chosen(family.All(), f.families, func(x *family.Family) string { return x.Name }); err != nil {
 		return nil, err
 	}
 	if f.mutation == "none" {
-		return f, nil
+		return f, nil // faithful candidates alone
 	}
 	f.plan.Mutations, err = chosen(fault.All(), f.mutation, func(x *fault.Mutation) string { return x.Name })
 	return f, err
+}
+
+// pairsOf reads which pairs are wanted.
+func pairsOf(names string) (pairs [][2]string) {
+	switch names {
+	case "all":
+		return real.Pairs()
+	case "none", "":
+		return nil
+	}
+	for pair := range strings.SplitSeq(names, ",") {
+		f, m, _ := strings.Cut(pair, "/")
+		pairs = append(pairs, [2]string{f, m})
+	}
+	return pairs
 }
 
 // chosen are the things of all that are named; an empty list names all.
@@ -105,6 +148,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	figures := campaign.Sum(mutated, faithful, first, harm)
+	if len(f.pairs) > 0 {
+		figures.Gateway, err = real.RunPairs(ctx, f.pairs, f.real, 3, func(r campaign.Real) {
+			fmt.Fprintf(stderr, "through the gateway: %s, %s: %s, %s\n", r.Family, r.Mutation, r.End, r.Finding)
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if err := figures.Markdown(stdout); err != nil {
 		return err
 	}

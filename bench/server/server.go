@@ -21,13 +21,14 @@ import (
 
 // Server is a server that was started here.
 type Server struct {
-	// Addr is where it answers, host:port.
-	Addr string
+	// Addr is where it answers, host:port. Admin is where it is asked about itself;
+	// empty: it said nothing of it.
+	Addr, Admin string
 
 	cmd *exec.Cmd
 }
 
-var listening = regexp.MustCompile(`^listening public=(\S+)`)
+var listening = regexp.MustCompile(`^listening public=(\S+)(?: admin=(\S+))?`)
 
 // Start runs a server that says where it listens by a line "listening
 // public=ADDR". env is added to ours. It ends with ctx, or by Stop or Kill.
@@ -47,7 +48,7 @@ func Start(ctx context.Context, env []string, command ...string) (*Server, error
 		s.Kill()
 		return nil, fmt.Errorf("start %s: it said %q in place of where it listens (%w)", command[0], line, err)
 	}
-	s.Addr = found[1]
+	s.Addr, s.Admin = found[1], found[2]
 	return s, nil
 }
 

@@ -18,6 +18,8 @@ import (
 type Plan struct {
 	Families  []*family.Family
 	Mutations []*fault.Mutation
+	// Pick chooses pairs of them. Nil: all that fit.
+	Pick func(m *fault.Mutation, f *family.Family) bool
 	// Seeds are runs of each pair, Faithful of each family's faithful candidate.
 	Seeds, Faithful int
 	// First is the first seed.
@@ -26,7 +28,7 @@ type Plan struct {
 	Measured int
 	// Settings of each run.
 	Settings engine.Settings
-	// Progress is told how many runs are done. Nil: nobody.
+	// Progress is told how many runs are done, one call at a time. Nil: nobody.
 	Progress func(done, all int)
 }
 
@@ -59,7 +61,7 @@ func Run(ctx context.Context, p Plan) (mutated, faithful []*Pair, err error) {
 	fits := []*Pair{}
 	for _, m := range p.Mutations {
 		for _, f := range p.Families {
-			if m.Fits(f) {
+			if m.Fits(f) && (p.Pick == nil || p.Pick(m, f)) {
 				fits = append(fits, &Pair{Family: f, Mutation: m, Runs: make([]engine.Result, p.Seeds)})
 			}
 		}

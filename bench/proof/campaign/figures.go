@@ -298,10 +298,16 @@ func (s *summing) faithful(f *Figures, pairs []*Pair) {
 
 // goals are those of the issue. What falls short is shown as such.
 func goals(f *Figures) []Goal {
-	list := []Goal{
-		{What: "mutations that touch 1 request in 400 refused before or at the first step", Value: f.CaughtShare, Bound: 0.999},
-		{What: "runs over their harm budget", Value: f.OverBudgetShare, Bound: 0.01, AtMost: true},
-		{What: "faithful candidates called DIFFERENT", Value: f.FalseDifferentShare, Bound: 0.01, AtMost: true},
+	var list []Goal
+	if f.Runs > 0 {
+		list = append(
+			list,
+			Goal{What: "mutations that touch 1 request in 400 refused before or at the first step", Value: f.CaughtShare, Bound: 0.999},
+			Goal{What: "runs over their harm budget", Value: f.OverBudgetShare, Bound: 0.01, AtMost: true},
+		)
+	}
+	if f.FaithfulRuns > 0 {
+		list = append(list, Goal{What: "faithful candidates called DIFFERENT", Value: f.FalseDifferentShare, Bound: 0.01, AtMost: true})
 	}
 	for _, a := range f.FirstAsked {
 		if a.Runs == 0 {

@@ -76,6 +76,9 @@ func count(n int) string {
 }
 
 func (f *Figures) mutationTable(b *strings.Builder) {
+	if len(f.Rows) == 0 {
+		return
+	}
 	b.WriteString("### The mutations\n\n| mutation | what goes wrong | touches | families | named by | exchanges until named | largest share | users' wrong responses | ends |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range f.Rows {
 		r := &f.Rows[i]

@@ -1,0 +1,130 @@
+package campaign
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/bench/proof/engine"
+	"whittle/bench/proof/family"
+	"whittle/bench/proof/fault"
+)
+
+// open are pairs that get beyond the first step today, by "mutation family". Each
+// one is a fault of whittle's that the whole campaign reports.
+var open = map[string]string{
+	"off-by-one-rare profile": changing,
+	"first-100 profile":       changing,
+	"first-30 profile":        changing,
+	"first-10 profile":        changing,
+	"never-fresh bookings":    changing,
+	"expired bookings":        byForm,
+	"expires-early bookings":  byForm,
+	"id-pool login":           byForm,
+	"id-short login":          byForm,
+	"id-counted login":        byForm,
+	"cookie-age login":        inHeaders,
+	"header-rare search":      inHeaders,
+	"slow-tail profile":       tail,
+	"slow-tail docs":          tail,
+}
+
+// Why they are open.
+const (
+	changing  = "a value that changes by itself now and then is not compared any more"
+	byForm    = "what is new in every response is not compared by its form"
+	inHeaders = "the header, or that part of it, is not compared"
+	tail      = "a tail needs more requests than the first step has"
+)
+
+// The short form of the campaign: each mutation on two of the families that it
+// befalls, and each family's faithful candidate, once. Hypothesis: what the whole
+// campaign shows, 99.9 % of the candidates that are wrong in 1 of 400 never get
+// beyond the first step, and at most 1 in 100 faithful ones is called DIFFERENT.
+// The seeds are fixed: it fails where whittle has changed, not by chance.
+func TestShortForm(t *testing.T) {
+	all := family.All()
+	turn := map[string]int{}
+	plan := Plan{
+		Families: all, Mutations: fault.All(), Seeds: 1, Faithful: 1, First: 1, Measured: 400, Settings: engine.Defaults(),
+		Pick: func(m *fault.Mutation, f *family.Family) bool {
+			turn[m.Name]++
+			return !m.Late && fitting(m, all)[(len(m.Name)+5*len(m.Does))%len(fitting(m, all))] == f || turn[m.Name] == 1 && !m.Late
+		},
+	}
+	plan.Settings.Requests, plan.Settings.Live = 12_000, 0
+	mutated, faithful, err := Run(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Sum(mutated, faithful, 100, 0.005)
+	for _, m := range f.Missed {
+		key := m.Mutation + " " + m.Family
+		switch {
+		case m.Beyond == 0:
+		case open[key] != "":
+			t.Logf("still open: %s (%s) got to %d bp", key, open[key], m.Largest)
+		default:
+			t.Errorf("%s got to %d bp with %d wrong responses, touching %.2f %% (seed %d)", key, m.Largest, m.Wrong, 100*m.Touches, m.Seed)
+		}
+	}
+	if f.FalseDifferentShare > 0 || f.FalseRollbackShare > 0 {
+		t.Errorf("faithful candidates: %+v", f.FaithfulRows)
+	}
+	if f.Families != len(all) || f.Mutations < 60 || f.Runs < 100 {
+		t.Errorf("%d families, %d mutations, %d runs", f.Families, f.Mutations, f.Runs)
+	}
+}
+
+func fitting(m *fault.Mutation, all []*family.Family) (list []*family.Family) {
+	for _, f := range all {
+		if m.Fits(f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// The figures are those of the runs.
+func TestFigures(t *testing.T) {
+	f := family.All()[0]
+	m := fault.All()[0]
+	seen := engine.Touch{Mirrored: engine.Part{Touched: 1, Of: 100}}
+	runs := []engine.Result{
+		{Family: f.Name, Mutation: m.Name, End: engine.Refused, Finding: "field $.a", Named: 10, Requests: 1000},
+		{Family: f.Name, Mutation: m.Name, End: engine.RolledBack, Finding: "field $.b", Named: 30, Requests: 1000, Largest: 100, Wrong: 5},
+		{Family: f.Name, Mutation: m.Name, End: engine.Live, Requests: 1000, Largest: 10000, Wrong: 6, Seed: 9},
+		{Family: f.Name, Mutation: m.Name, End: engine.Waiting, Requests: 1000},
+	}
+	rare := engine.Touch{Served: engine.Part{Touched: 1, Of: 1000}}
+	g := Sum([]*Pair{{Family: f, Mutation: m, Touch: seen, Runs: runs}, {Family: f, Mutation: fault.All()[1], Touch: rare, Runs: runs[2:3]}},
+		[]*Pair{{Family: f, Runs: []engine.Result{{End: engine.Live}, {End: engine.Refused, Verdict: whittle.Different}}}}, 100, 0.005)
+	if g.Runs != 5 || g.CaughtRuns != 4 || g.CaughtShare != 0.75 || g.NamedShare != 0.5 || g.OverBudgetShare != 0.4 || g.FalseDifferentShare != 0.5 {
+		t.Errorf("%+v", g)
+	}
+	r := g.Rows[0]
+	if r.Finding != "field" || r.FindingRuns != 2 || r.ExchangesMedian != 10 || r.ExchangesP95 != 30 || r.WrongMost != 6 || r.Beyond != 1 || r.Over != 1 {
+		t.Errorf("%+v", r)
+	}
+	if len(g.Missed) != 2 || g.Missed[0].Seed != 9 {
+		t.Errorf("%+v", g.Missed)
+	}
+	var b bytes.Buffer
+	if err := g.Markdown(&b); err != nil || !strings.Contains(b.String(), "**missed**") || !strings.Contains(b.String(), "| 75 % | at least 99.9 % |") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestParallelEndsWithTheFirstError(t *testing.T) {
+	broken := errors.New("broken")
+	if err := parallel(t.Context(), 1000, func(i int) error {
+		if i == 3 {
+			return broken
+		}
+		return nil
+	}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}

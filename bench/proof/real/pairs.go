@@ -1,0 +1,95 @@
+package real
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"whittle/bench/proof/campaign"
+	"whittle/bench/proof/family"
+	"whittle/bench/proof/fault"
+)
+
+// Pairs are those of the campaign that go through the gateway: each family at
+// least once, each group of mutations, and two faithful candidates.
+func Pairs() [][2]string {
+	return [][2]string{
+		{"profile", "rounding"},
+		{"profile", "null-missing"},
+		{"profile", "wrong-key"},
+		{"profile", "first-100"},
+		{"items", "list-cut"},
+		{"items", "header-dropped"},
+		{"items", "page-off"},
+		{"money", "one-cent"},
+		{"money", "first-30"},
+		{"bookings", "time-zone"},
+		{"bookings", "expired"},
+		{"quotes", "id-constant"},
+		{"quotes", "id-short"},
+		{"shipments", "enum-case"},
+		{"shipments", "stale-30s"},
+		{"terms", "encoding"},
+		{"terms", "first-10"},
+		{"export", "list-twice"},
+		{"login", "cookie-script"},
+		{"login", "no-refusals"},
+		{"graphql", "swapped-often"},
+		{"graphql", "slow"},
+		{"docs", "status-near"},
+		{"docs", "errors-rare"},
+		{"count", "mean-low"},
+		{"orders", "written-twice"},
+		{"orders", "first-fails"},
+		{"search", "float32"},
+		{"search", "broken"},
+		{"terms", ""},
+		{"search", ""},
+	}
+}
+
+// Find gives a pair by its names.
+func Find(name, mutation string) (*family.Family, *fault.Mutation, error) {
+	families, mutations := family.All(), fault.All()
+	f := slices.IndexFunc(families, func(f *family.Family) bool { return f.Name == name })
+	m := slices.IndexFunc(mutations, func(m *fault.Mutation) bool { return m.Name == mutation })
+	switch {
+	case f < 0 || (m < 0 && mutation != ""):
+		return nil, nil, fmt.Errorf("no pair is called %s, %s", name, mutation)
+	case m < 0:
+		return families[f], nil, nil
+	}
+	return families[f], mutations[m], nil
+}
+
+// RunPairs runs pairs, so many at once, and gives what became of them in their
+// order.
+func RunPairs(ctx context.Context, pairs [][2]string, s Settings, atOnce int, told func(campaign.Real)) ([]campaign.Real, error) {
+	out := make([]campaign.Real, len(pairs))
+	errs := make(chan error, len(pairs))
+	turns := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, pair := range pairs {
+		wg.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			f, m, err := Find(pair[0], pair[1])
+			if err == nil {
+				out[i], err = Run(ctx, f, m, uint64(i+1), s)
+			}
+			if err != nil {
+				errs <- err
+				return
+			}
+			told(out[i])
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return nil, err
+	default:
+		return out, nil
+	}
+}
