@@ -26,7 +26,7 @@ func TestTwinsRespondAsTheirMonoliths(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			table := NewOrders()
 			statuses := map[int]int{}
-			for i := range 4000 {
+			for i := range 1500 {
 				now := epoch.Add(time.Duration(i) * 37 * time.Minute)
 				side := func() *World {
 					return &World{Now: now, Rand: rand.New(rand.NewPCG(r.Uint64(), 1)), Orders: table}

@@ -48,7 +48,7 @@ func TestEveryMutationIsAFault(t *testing.T) {
 				continue
 			}
 			fits++
-			calls(f, New(m, f, rand.New(rand.NewPCG(uint64(fits), 1))), 400, func(a *Response) {
+			calls(f, New(m, f, rand.New(rand.NewPCG(uint64(fits), 1))), 250, func(a *Response) {
 				if a.Wrong || a.Slow {
 					wrong++
 				}
