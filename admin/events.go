@@ -109,7 +109,7 @@ func brief(s whittle.RouteStatus) UpdatedRoute {
 		f.Samples = nil
 		short = append(short, f)
 	}
-	s.Verdict.Findings = short
+	s.Verdict.Findings, s.Verdict.Coverage = short, nil
 	s.Timeline = s.Timeline[max(0, len(s.Timeline)-1):]
 	return UpdatedRoute{s, found}
 }

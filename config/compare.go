@@ -27,6 +27,7 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
 	m.fraction("tolerance", &c.Tolerance)
 	m.flag("learn_noise", &c.LearnNoise)
+	r.forms(m, c)
 	m.text("value", &c.Value)
 	m.text("per", &c.Per)
 	if g, ok := m.child("margin", "{mean: 0.5%, spread: 1.25x, distribution: 0.1}"); ok {
@@ -62,6 +63,7 @@ var kindsOf = []struct {
 	{"unordered", []whittle.CompareKind{whittle.JSON}},
 	{"tolerance", []whittle.CompareKind{whittle.JSON}},
 	{"learn_noise", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
+	{"form", []whittle.CompareKind{whittle.JSON}},
 	{"value", []whittle.CompareKind{whittle.Statistical}},
 	{"per", []whittle.CompareKind{whittle.Statistical}},
 	{"margin", []whittle.CompareKind{whittle.Statistical}},
@@ -91,7 +93,7 @@ func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
 
 var findingKinds = []string{
 	string(whittle.FoundStatus), string(whittle.FoundContentType), string(whittle.FoundHeader), string(whittle.FoundBody),
-	string(whittle.FoundField), string(whittle.FoundMean), string(whittle.FoundSpread),
+	string(whittle.FoundField), string(whittle.FoundForm), string(whittle.FoundMean), string(whittle.FoundSpread),
 	string(whittle.FoundDistribution), string(whittle.FoundRepeats), string(whittle.FoundWrongValue),
 	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
 }
@@ -185,7 +187,10 @@ func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whitt
 			e.Path = name
 		}
 	}
-	if e.Kind == whittle.FoundField && e.Path != "" {
+	if e.Kind == whittle.FoundForm && (e.From != "" || e.To != "") {
+		r.fail(n.at, path, "a form is declared for a path as a whole: leave from and to out")
+	}
+	if (e.Kind == whittle.FoundField || e.Kind == whittle.FoundForm) && e.Path != "" {
 		if err := jsonPath(e.Path); err != nil {
 			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
 		}

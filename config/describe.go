@@ -270,7 +270,10 @@ func jsonRules(c *whittle.Comparison) string {
 		s += "; numbers within " + percent(c.Tolerance)
 	}
 	if c.LearnNoise {
-		s += "; what the monolith changes by itself is learned and left out"
+		s += "; what the monolith changes by itself is learned and compared by form"
+	}
+	for i, f := range c.Forms {
+		s += [...]string{"; by form: ", ", "}[min(i, 1)] + f.Path + " " + f.Form
 	}
 	return s
 }

@@ -51,7 +51,7 @@ func shifting(name string) whittle.RouteStatus {
 	s.Phase, s.Share, s.Percent, s.NextShare = whittle.PhaseShift, 2500, 25, 5000
 	s.Next = "25 % → 50 % in 12s at the earliest; 31 of 50 requests served."
 	s.Verdict = whittle.Verdict{
-		State: whittle.Equivalent, Compared: 1812, Confidence: 0.99, Novelty: 0.004, Findings: []whittle.Finding{intended()}, Bounds: bounds(1812),
+		State: whittle.Equivalent, Compared: 1812, Confidence: 0.99, Novelty: 0.004, Coverage: covered(), Findings: []whittle.Finding{intended()}, Bounds: bounds(1812),
 		Summary: "No difference was found in 1,812 exchanges, and what could differ unseen is within the margins.",
 	}
 	s.Ledger = whittle.Ledger{Total: 2411, Compared: 1812, Skipped: map[string]int64{"sampled": 402, "served": 171, "canceled": 3}, Failed: 4, Shed: 17, Pending: 2}
@@ -173,4 +173,17 @@ func pastOf(s whittle.RouteStatus) whittle.Past {
 		p.Traffic = append(p.Traffic, whittle.TrafficPoint{At: at, Share: share, Monolith: m, Candidate: c})
 	}
 	return p
+}
+
+// covered is what a verdict stands on, of each kind.
+func covered() *whittle.Coverage {
+	return &whittle.Coverage{
+		ByValue: 43, AtLeast: true,
+		ByForm: []whittle.FormField{
+			{Path: "$.quote_id", Form: "a new UUID v4 each time", Class: "uuid", Compared: 1700},
+			{Path: "$.expires_at", Form: "a time as RFC 3339 in seconds, Z, 15 min ahead", Class: "time", Declared: true, Compared: 1700},
+		},
+		NotCompared: []whittle.Uncompared{{Path: "$.note", Reason: "ignored in the config"}},
+		Summary:     "at least 43 fields compared by value, 2 by form, 1 not compared",
+	}
 }

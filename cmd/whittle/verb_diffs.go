@@ -56,6 +56,10 @@ func showFindings(w io.Writer, v *whittle.Verdict) {
 	for i := range v.Findings {
 		showFinding(w, &v.Findings[i])
 	}
+	if v.Coverage != nil {
+		fmt.Fprintln(w)
+		showCoverage(w, v.Coverage, "What was compared: ", "  ")
+	}
 	for _, b := range v.Bounds {
 		fmt.Fprintf(w, "\nWhat could still differ: %s\n", b.Summary)
 	}
@@ -99,4 +103,26 @@ func placed(value, around string) string {
 		return value
 	}
 	return value + "   in " + around
+}
+
+// showCoverage lists the fields that are not compared by value, one a line.
+func showCoverage(w io.Writer, c *whittle.Coverage, first, next string) {
+	if c == nil {
+		return
+	}
+	most := ""
+	if c.AtLeast {
+		most = "at least "
+	}
+	fmt.Fprintf(w, "%s%s%d by value, %d by form, %d not compared\n", first, most, c.ByValue, len(c.ByForm), len(c.NotCompared))
+	for _, f := range c.ByForm {
+		declared := ""
+		if f.Declared {
+			declared = ", declared as " + f.Class
+		}
+		fmt.Fprintf(w, "%s%s  by form: %s%s\n", next, f.Path, f.Form, declared)
+	}
+	for _, f := range c.NotCompared {
+		fmt.Fprintf(w, "%s%s  not compared: %s\n", next, f.Path, f.Reason)
+	}
 }

@@ -90,6 +90,7 @@ func ledgerLine(l *whittle.Ledger) string {
 // showDetail adds what could still differ, how near the guards are, and what
 // was decided when.
 func showDetail(w io.Writer, r *whittle.RouteStatus) {
+	showCoverage(w, r.Verdict.Coverage, "  compares  ", "            ")
 	for _, b := range r.Verdict.Bounds {
 		fmt.Fprintf(w, "  bound     %s\n", b.Summary)
 	}

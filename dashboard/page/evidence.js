@@ -1,5 +1,6 @@
 import { html, useMemo, useState } from './dom.js';
 import { BoundPlot, unit } from './bound_plot.js';
+import { Coverage } from './coverage.js';
 import { count, named, percent, plural, visible } from './format.js';
 
 // Evidence shows what the verdict stands on, and what could still differ.
@@ -17,12 +18,13 @@ export function Evidence({ evidence: e, past }) {
       <div><dt>${e.verdict === 'UNDECIDED' ? 'Still needed' : 'Decided'}</dt><dd>${e.verdict !== 'UNDECIDED' ? 'yes' : e.more_needed > 0 ? `about ${count(e.more_needed)}` : 'not known'}</dd></div>
       <div title="Good–Turing: how likely the next request has a shape that was not seen yet"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
     </dl>
+    <${Coverage} coverage=${e.coverage} />
     ${e.bounds.length > 0 && html`<h3>What could still differ</h3>`}
     <div class="bounds">${e.bounds.map(b => html`<${Bound} key=${b.what} bound=${b} points=${points} by=${by} />`)}</div>
   </section>`;
 }
 
-const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers', noise: 'Noise' };
+const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers', noise: 'Noise', form: 'Form' };
 
 function Bound({ bound: b, points, by }) {
   const series = useMemo(() => points.flatMap(p => {

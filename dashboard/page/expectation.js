@@ -4,7 +4,7 @@
 // changing are the kinds whose findings are about one change of value.
 const changing = ['status', 'content_type', 'header', 'field', 'body', 'failure'];
 // placed are the kinds of which the config can narrow a place.
-const placed = ['field', 'header', 'wrong_value'];
+const placed = ['field', 'form', 'header', 'wrong_value'];
 // anywhere is the path of findings at places too many to list.
 const anywhere = '$..*';
 

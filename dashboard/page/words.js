@@ -8,7 +8,7 @@ export const phases = {
 export const verdicts = { DIFFERENT: '≠', UNDECIDED: '?', EQUIVALENT: '=' };
 
 export const findingKinds = {
-  status: 'Status', content_type: 'Content type', header: 'Header', body: 'Body', field: 'Field', mean: 'Mean', spread: 'Spread',
+  status: 'Status', content_type: 'Content type', header: 'Header', body: 'Body', field: 'Field', form: 'Form', mean: 'Mean', spread: 'Spread',
   distribution: 'Distribution', repeats: 'Repeats', wrong_value: 'Wrong value', unreadable: 'Unreadable', failure: 'Failure',
 };
 
