@@ -38,6 +38,11 @@ type differ interface {
 	// spot is the place of one of the differences that diff has just given of the
 	// two bodies.
 	spot(d *difference, monolith, candidate []byte) spot
+	// causes are the keys of what makes the candidate's value of the monolith's
+	// there (cause.go).
+	causes(d *difference, monolith, candidate []byte) []string
+	// values are what stands there, nil where nothing does.
+	values(d *difference, monolith, candidate []byte) (from, to []byte)
 }
 
 const howBytes = "bytes"

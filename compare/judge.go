@@ -31,6 +31,7 @@ type Judge struct {
 	novelty          novelty
 	users            users
 	shapes           *shapes
+	others           others
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
 	verdict *whittle.Verdict // nil: something came since
@@ -61,6 +62,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 		rechecks: newRechecks(), novelty: newNovelty(), users: newUsers(), shapes: newShapes(), needed: map[float64]int{},
 	}
 	j.shareNoise()
+	j.shareOthers()
 	return j, nil
 }
 
@@ -121,6 +123,9 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		return Observation{Skip: whittle.SkipMonolith}
 	}
 	o := s.observe(x, shape)
+	if j.c.Kind != whittle.Statistical {
+		j.others.remember(x)
+	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
 		j.shapes.add(shape)
 		j.users.see(x.User, o.Ask)

@@ -29,6 +29,7 @@ func (j *Judge) judge() whittle.Verdict {
 		j.rechecks.tell(&v.Findings[i], false)
 	}
 	j.addServed(&v)
+	orderFindings(v.Findings)
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
 	case j.shown(&v):

@@ -64,6 +64,7 @@ type match struct {
 	combos     map[string]int // marks of one exchange → exchanges
 	share      share
 	samples    int // in all marks
+	others     *others
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -210,6 +211,7 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated 
 // saw has a mark keep what the candidate did, with a sample while there is room.
 func (m *match) saw(k *mark, d *difference, x *whittle.Exchange) {
 	k.saw(d)
+	m.explained(k, d, x)
 	if m.samples < maxKept && len(k.Samples) < maxSamples {
 		k.Samples = append(k.Samples, m.show.sampleAt(x, m.differ.spot(d, x.Monolith.Body, x.Candidate.Body)))
 		m.samples++

@@ -122,7 +122,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 func (m *match) finding(k *mark) whittle.Finding {
 	f := whittle.Finding{
 		Kind: m.kind, Path: k.key.path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
-		Cause: m.cause(k),
+		Cause: joined(m.cause(k), k.why.causes()),
 	}
 	if top := k.top(); top.Count > 0 {
 		f.Monolith, f.Candidate = top.From, top.To
@@ -178,6 +178,14 @@ var waysInWords = map[string]string{
 	howLimit:     "%s is too deep or too large to be compared in full",
 	howMore:      "%s differ beyond the first 64",
 	howExpected:  "%s differ as declared",
+}
+
+// joined is two sentences of which either may be empty.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 func (m *match) cause(k *mark) string {

@@ -80,6 +80,8 @@ type mark struct {
 	At      string
 	Changes []change
 	Samples []whittle.Sample
+	// why counts the causes that fit.
+	why causeTally
 }
 
 func newMark(key markKey, born int) mark {

@@ -136,6 +136,7 @@ type side struct {
 	node, parent int32
 	trail        []place // of the node; of the parent where there is no node
 	nth          int     // the node's number among the parent's values
+	chain        []int32 // the nodes from the root to it
 }
 
 // find reads the trail from the document's root.
@@ -147,12 +148,13 @@ func (s *side) find() {
 	if target < 0 || int(target) >= len(s.doc.nodes) {
 		return
 	}
+	s.chain = append(s.chain, 0)
 	for cur := int32(0); cur != target; {
 		child, at, nth := s.doc.childOver(cur, target)
 		if child == none {
 			return
 		}
-		s.trail = append(s.trail, at)
+		s.trail, s.chain = append(s.trail, at), append(s.chain, child)
 		if s.nth = nth; child == target && s.node != none {
 			s.parent = cur
 		}

@@ -126,3 +126,7 @@ func TestSecretsStayTokensAtThePlace(t *testing.T) {
 }
 
 func (*byPlace) spot(*difference, []byte, []byte) spot { return spot{} }
+
+func (*byPlace) causes(*difference, []byte, []byte) []string { return nil }
+
+func (*byPlace) values(_ *difference, a, b []byte) (from, to []byte) { return a, b }

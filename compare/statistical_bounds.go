@@ -24,6 +24,7 @@ func (s *statistical) bounds(alpha float64) ([]whittle.Bound, int) {
 	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.lawBound(m.Distribution, alpha)}
 	more := 0
 	for i := range list {
+		list[i].Summary += s.leftOut()
 		switch n := missing(&list[i], s.N); {
 		case n < 0 || more < 0:
 			more = -1

@@ -21,6 +21,10 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 	list = append(list, s.repeatsFindings()...)
 	list = append(list, s.blankFindings()...)
 	for i := range list {
+		switch list[i].Kind {
+		case whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution:
+			list[i].Summary += s.leftOut()
+		}
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
 	list = append(list, s.Wording.findings(whittle.FoundBody, "around the number:")...)
@@ -264,6 +268,16 @@ func (s *statistical) lawBase(kind whittle.FindingKind, at int, e float64, round
 		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
 		Samples: slices.Clone(s.Evidence.Tame),
 	}
+}
+
+// leftOut says how many responses a sentence on the distribution does not speak
+// of; empty: it speaks of all.
+func (s *statistical) leftOut() string {
+	w := &s.Wrong
+	if w.Y == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", grouped(w.Y), grouped(w.N))
 }
 
 func (s *statistical) repeatsFindings() []whittle.Finding {
