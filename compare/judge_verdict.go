@@ -163,7 +163,7 @@ func summarize(v *whittle.Verdict) string {
 		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
 			commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
 	case whittle.Equivalent:
-		return after + "what could still differ lies inside every margin, at a confidence of " + inPercent(v.Confidence) + covered(v)
+		return after + "what could still differ lies inside every margin, at a confidence of " + inPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty)
 	}
 	open := 0
 	for _, f := range v.Findings {
@@ -181,4 +181,12 @@ func summarize(v *whittle.Verdict) string {
 		words += fmt.Sprintf("; about %s more exchanges should decide", commas(fmt.Sprint(v.MoreNeeded)))
 	}
 	return after + words
+}
+
+// unseenWords says of what share of the requests the verdict does not speak.
+func unseenWords(share float64) string {
+	if share < 0.0005 {
+		return ""
+	}
+	return ", for requests of the shapes that came; about " + inPercent(share) + " of the requests are of others"
 }

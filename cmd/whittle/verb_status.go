@@ -69,6 +69,9 @@ func showRoute(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
 	fmt.Fprintf(w, "  ledger    %s\n", ledgerLine(&r.Ledger))
+	if r.Harm.Budget > 0 {
+		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
+	}
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
 }
 

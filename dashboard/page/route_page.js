@@ -5,6 +5,7 @@ import { Evidence } from './evidence.js';
 import { Findings } from './findings.js';
 import { basis, visible } from './format.js';
 import { Guards } from './guards.js';
+import { Harm } from './harm.js';
 import { Ledger } from './ledger.js';
 import { link, status } from './live.js';
 import { useStore } from './store.js';
@@ -27,7 +28,7 @@ export function RoutePage({ name, role }) {
       <${Controls} route=${r} role=${role} onDone=${take} />
       <div class="columns">
         <div><${Evidence} evidence=${r.evidence} past=${past} /><${Findings} name=${name} turn=${turn} /><${Traffic} route=${r} past=${past} /></div>
-        <div><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
+        <div><${Harm} harm=${r.harm} phase=${r.phase} /><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
       </div>`}
     ${!r && !problem && html`<p class="quiet wait">Reading…</p>`}
   </div>`;

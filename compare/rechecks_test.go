@@ -1,0 +1,252 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// askedWorld plays one route whose differences are asked about: what a side says depends
+// on the request, the turn in which it is asked, the time and chance.
+type askedWorld struct {
+	monolith, candidate func(q int, turn int, now time.Time, r *rand.Rand) string
+	// share of the users for whom the candidate is asked first.
+	share float64
+	users int
+	// gap is the time between two requests.
+	gap time.Duration
+	// look is how many exchanges lie between two looks at the verdict.
+	look int
+}
+
+// play runs n exchanges through a judge and gives the exchange at which it said
+// DIFFERENT, 0 if it never did, and how many users' responses differed until then.
+func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int) (at, harmed int, v whittle.Verdict) {
+	t.Helper()
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 7))
+	now := testStart
+	answer := func(s string) whittle.Answer {
+		return whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
+	}
+	for i := 1; i <= n; i++ {
+		now = now.Add(a.gap)
+		user := uint64(1 + r.IntN(a.users))
+		q := r.IntN(50)
+		first := float64(mix(user)>>11)/(1<<53) < a.share
+		x := &whittle.Exchange{
+			At: now, User: user, FirstChance: a.share,
+			Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/things/%d", 100+q)},
+		}
+		if first {
+			x.Served = whittle.Candidate
+			x.Candidate = answer(a.candidate(q, 0, now, r))
+			x.Monolith = answer(a.monolith(q, 1, now.Add(2*time.Millisecond), r))
+		} else {
+			x.Monolith = answer(a.monolith(q, 0, now, r))
+			x.Candidate = answer(a.candidate(q, 1, now.Add(2*time.Millisecond), r))
+		}
+		if i%20 == 0 {
+			again := answer(a.monolith(q, 2, now.Add(4*time.Millisecond), r))
+			x.Repeat = &again
+		}
+		o := j.Observe(x)
+		if first && string(x.Candidate.Body) != string(x.Monolith.Body) {
+			harmed++
+		}
+		if o.Ask {
+			again, at := whittle.Recheck{Exchange: x}, now.Add(5*time.Millisecond)
+			for turn := 3; ; turn += 2 {
+				after, more := j.Recheck(&again)
+				if !more {
+					break
+				}
+				at = at.Add(after)
+				again.Rounds = append(again.Rounds, whittle.Round{
+					After: at.Sub(now), Monolith: answer(a.monolith(q, turn, at, r)), Candidate: answer(a.candidate(q, turn+1, at, r)),
+				})
+			}
+		}
+		// What is decided stays so: looking seldom sees all that looking always would.
+		if i%a.look != 0 && i != n {
+			continue
+		}
+		if v = j.Verdict(); v.State == whittle.Different {
+			return i, harmed, v
+		}
+	}
+	return 0, harmed, v
+}
+
+func faithful(q, _ int, _ time.Time, _ *rand.Rand) string {
+	return fmt.Sprintf(`{"id":%d,"name":"thing %d"}`, q, q)
+}
+
+func wrong(q int) string { return fmt.Sprintf(`{"id":%d,"name":"other %d"}`, q, q) }
+
+var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
+
+// TestEqualServicesAreAskedInVain: equal services are called DIFFERENT in at most 1
+// of 100 whole runs, looked at after every exchange, whatever makes them differ now
+// and then: rare noise, state that changes between two calls (so that whoever is
+// asked first seems to have changed), replicas that lag on both sides, values that
+// both sides keep for some seconds. 200 runs of each of six worlds; the bound is 1 %
+// and three standard errors of what a rate of 1 % gives in 1,200 runs.
+func TestEqualServicesAreAskedInVain(t *testing.T) {
+	noisy := func(share float64) func(int, int, time.Time, *rand.Rand) string {
+		return func(q, turn int, now time.Time, r *rand.Rand) string {
+			if r.Float64() < share {
+				return fmt.Sprintf(`{"id":%d,"name":"thing %d?"}`, q, q)
+			}
+			return faithful(q, turn, now, r)
+		}
+	}
+	// moving is data that change every few seconds for everybody; lag is how far a
+	// side is behind them.
+	moving := func(every, lag time.Duration) func(int, int, time.Time, *rand.Rand) string {
+		return func(q, _ int, now time.Time, _ *rand.Rand) string {
+			seen := now.Add(-lag).Add(time.Duration(q) * 37 * time.Millisecond)
+			return fmt.Sprintf(`{"id":%d,"name":"thing %d","stock":%d}`, q, q, seen.UnixNano()/int64(every))
+		}
+	}
+	runs, worlds, alarms := 200, 0, 0
+	for name, a := range map[string]*askedWorld{
+		"rare noise":          {monolith: noisy(0.002), candidate: noisy(0.002)},
+		"noise":               {monolith: noisy(0.05), candidate: noisy(0.05)},
+		"data that change":    {monolith: moving(2*time.Second, 0), candidate: moving(2*time.Second, 0)},
+		"both lag":            {monolith: moving(20*time.Second, time.Second), candidate: moving(20*time.Second, time.Second)},
+		"candidate lags a ms": {monolith: moving(5*time.Second, 0), candidate: moving(5*time.Second, time.Millisecond)},
+		"nothing differs":     {monolith: faithful, candidate: faithful},
+	} {
+		a.share, a.users, a.gap, a.look = 0.05, 500, 20*time.Millisecond, 50
+		wrongly := 0
+		for seed := range runs {
+			if at, _, v := a.play(t, askedRoute, uint64(seed), 1500); at > 0 {
+				wrongly++
+				if wrongly == 1 {
+					t.Logf("%s: %s", name, v.Summary)
+				}
+			}
+		}
+		worlds++
+		alarms += wrongly
+		t.Logf("%-20s %d of %d called DIFFERENT", name, wrongly, runs)
+	}
+	if all := float64(runs * worlds); float64(alarms) > 0.01*all+3*0.00995*34.6 {
+		t.Errorf("%d of %.0f equal services were called DIFFERENT", alarms, all)
+	}
+}
+
+// TestWhatAskingFinds: what candidates that are wrong in rare ways are called, after
+// how many exchanges, and how many users met it.
+func TestWhatAskingFinds(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		candidate func(q, turn int, now time.Time, r *rand.Rand) string
+		words     string
+		within    int
+		harmed    int // at most, at the 95th percentile
+	}{
+		{"wrong when asked first", func(q, turn int, now time.Time, r *rand.Rand) string {
+			if turn == 0 {
+				return wrong(q)
+			}
+			return faithful(q, turn, now, r)
+		}, "only when the candidate is asked first", 6000, 15},
+		{"wrong in 30 % when asked first", func(q, turn int, now time.Time, r *rand.Rand) string {
+			if turn == 0 && r.Float64() < 0.3 {
+				return wrong(q)
+			}
+			return faithful(q, turn, now, r)
+		}, "only when the candidate is asked first", 6000, 15},
+		{"another response in 1 of 400", func(q, turn int, now time.Time, r *rand.Rand) string {
+			if r.Float64() < 1./400 {
+				return wrong(q + 1)
+			}
+			return faithful(q, turn, now, r)
+		}, "intermittent", 20_000, 40},
+		{"one thing in 50 is wrong", func(q, turn int, now time.Time, r *rand.Rand) string {
+			if q == 17 {
+				return wrong(q)
+			}
+			return faithful(q, turn, now, r)
+		}, "reproducible", 4000, 10},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := &askedWorld{monolith: faithful, candidate: tc.candidate, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 1}
+			runs, late, harmed := 20, 0, 0
+			for seed := range runs {
+				at, hurt, v := a.play(t, askedRoute, uint64(seed), tc.within)
+				switch {
+				case at == 0:
+					late++
+				case seed == 0:
+					t.Logf("after %d exchanges, %d users' responses: %s", at, hurt, v.Findings[0].Summary)
+				}
+				if hurt > tc.harmed {
+					harmed++
+				}
+				if v.State == whittle.Equivalent {
+					t.Fatalf("EQUIVALENT: %s", v.Summary)
+				}
+				if at > 0 && !strings.Contains(fmt.Sprint(v.Findings), tc.words) {
+					t.Errorf("it does not say %q: %+v", tc.words, v.Findings)
+				}
+			}
+			if late > 0 || harmed > 1 {
+				t.Errorf("not found within %d in %d of %d runs; more than %d users' responses in %d", tc.within, late, runs, tc.harmed, harmed)
+			}
+		})
+	}
+}
+
+// TestAStaleReplicaIsToldFromAWrongOne: a candidate that is two seconds behind is
+// called stale, with the lag.
+func TestAStaleReplicaIsToldFromAWrongOne(t *testing.T) {
+	stock := func(lag time.Duration) func(int, int, time.Time, *rand.Rand) string {
+		return func(q, _ int, now time.Time, _ *rand.Rand) string {
+			return fmt.Sprintf(`{"id":%d,"stock":%d}`, q, now.Add(-lag).Add(time.Duration(q)*time.Second).UnixNano()/int64(97*time.Second))
+		}
+	}
+	a := &askedWorld{monolith: stock(0), candidate: stock(2 * time.Second), share: 0, users: 100, gap: 50 * time.Millisecond, look: 1}
+	_, _, v := a.play(t, askedRoute, 3, 6000)
+	if v.State == whittle.Equivalent || len(v.Findings) == 0 || v.Findings[0].Asked == nil ||
+		v.Findings[0].Asked.Stale == 0 || !strings.Contains(v.Findings[0].Summary, "stale") {
+		t.Errorf("%s: %+v", v.Summary, v.Findings)
+	}
+}
+
+// TestBoldIsFair: the wealth keeps its expectation under e-values of expectation 1,
+// summed over every outcome of eight rounds.
+func TestBoldIsFair(t *testing.T) {
+	for _, e := range []float64{2, 256, 100} {
+		mean := 0.0
+		for outcome := range 256 {
+			b, p := newBold(), 1.0
+			for i := range 8 {
+				if outcome>>i&1 == 1 {
+					b.see(e, 1e-9, i)
+					p /= e
+				} else {
+					b.see(0, 1e-9, i)
+					p *= 1 - 1/e
+				}
+			}
+			sum := 0.0
+			for _, w := range b.Wealth {
+				sum += w
+			}
+			mean += p * sum
+		}
+		if mean < 0.999999 || mean > 1.000001 {
+			t.Errorf("e-values of %g: the mean wealth is %v", e, mean)
+		}
+	}
+}
