@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// outside is a candidate just outside one of the margins.
+type outside struct {
+	name  string
+	route whittle.Comparison
+	// next makes the i-th exchange.
+	next func(r *rand.Rand, i int) *whittle.Exchange
+	// near is true wherever the verdict could be EQUIVALENT: it reads the bound that
+	// is to hold and nothing else, since to read all of them after each exchange of
+	// each run would take hours.
+	near func(j *Judge) bool
+}
+
+func outsiders() []outside {
+	w := equalWorlds()[0]
+	counts := func(candidate func(r *rand.Rand, per float64) float64) func(*rand.Rand, int) *whittle.Exchange {
+		return func(r *rand.Rand, i int) *whittle.Exchange {
+			per := w.next(r, i)
+			return countExchange(i, per, monolithCount(r, per), candidate(r, per))
+		}
+	}
+	things := func(change func(r *rand.Rand, x *whittle.Exchange)) func(*rand.Rand, int) *whittle.Exchange {
+		return func(r *rand.Rand, i int) *whittle.Exchange {
+			x := exchange(fields(), fields())
+			x.At = testStart.Add(time.Duration(i) * 10 * time.Millisecond)
+			if i%20 == 0 {
+				repeated(x, fields())
+			}
+			change(r, x)
+			return x
+		}
+	}
+	// fewest is what a bound of 0.5 % takes with nothing seen.
+	fewest := neededFor(unseenMargin, 0.01)
+	loose := func(j *Judge) bool { return j.mirrored.asked >= fewest && j.mirrored.looseBound().Inside }
+	shares := func(j *Judge) bool {
+		m := j.mirrored.method.(*match)
+		m.refresh()
+		return ratio(m.share.s, m.n) <= m.c.MaxDiffer && m.n >= fewest/2
+	}
+	excusing := askedRoute
+	excusing.MaxDiffer = 0.005
+	return []outside{
+		{"the mean is 0.55 % higher, of 0.5 %", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+			return 1.0055 * monolithCount(r, per)
+		}), func(j *Judge) bool {
+			return j.mirrored.method.(*statistical).meanBound(0.005, 0.01).Inside
+		}},
+		{"spread 1.3 times as wide, of 1.25", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+			return monolithMean*per + 1.3*(monolithCount(r, per)-monolithMean*per)
+		}), func(j *Judge) bool {
+			s := &j.mirrored.method.(*statistical).SpreadSums
+			return s.X > 0 && s.Y < 1.25*s.X && j.mirrored.method.(*statistical).spreadBound(1.25, 0.01).Inside
+		}},
+		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+			if r.Float64() < 0.006 {
+				return -1
+			}
+			return monolithCount(r, per)
+		}), loose},
+		{"another status in 0.6 %, of 0.5 %", countRoute(), func(r *rand.Rand, i int) *whittle.Exchange {
+			x := counts(monolithCount)(r, i)
+			if r.Float64() < 0.006 {
+				x.Candidate.Status = 404
+			}
+			return x
+		}, loose},
+		{"a field differs in 0.6 %, max_differ 0.5 %", excusing, things(func(r *rand.Rand, x *whittle.Exchange) {
+			if r.Float64() < 0.006 {
+				x.Candidate.Body = []byte(fields("stock"))
+			}
+		}), shares},
+		{"a field differs in 0.55 %, none excused", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
+			if r.Float64() < 0.0055 {
+				x.Candidate.Body = []byte(fields("stock"))
+			}
+		}), shares},
+		{"no content in 0.6 %, none excused", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
+			if r.Float64() < 0.006 {
+				x.Candidate.Status = 204
+			}
+		}), loose},
+		{"noise in 11 %, the monolith in 5 %, of twice as much", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
+			if r.Float64() < 0.11 {
+				x.Candidate.Body = []byte(fields("stock"))
+			}
+			again := fields()
+			if r.Float64() < 0.05 {
+				again = fields("stock")
+			}
+			repeated(x, again)
+		}), func(j *Judge) bool {
+			m := j.mirrored.method.(*match)
+			if !shares(j) {
+				return false
+			}
+			b, _, ok := m.noiseBound(methodAlpha(m.c))
+			return !ok || b.Inside
+		}},
+	}
+}
+
+// TestFalseEquivalent: a candidate just outside one margin is called EQUIVALENT, at
+// any of the exchanges of a whole run, in at most 1 of 100 runs. This is the error
+// that harms users. Hypothesis of each bound: the quantity lies outside its margin;
+// error rate 1 % over the run (time-uniform bounds; EQUIVALENT takes all of them,
+// Berger 1982), so more than 1 % and three standard errors is a fault.
+func TestFalseEquivalent(t *testing.T) {
+	const runs, length = 2000, 1800
+	for k, tc := range outsiders() {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			wrongly := 0
+			for run := range runs {
+				r := rand.New(rand.NewPCG(uint64(run), uint64(300+k)))
+				j, err := NewJudge(tc.route)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range length {
+					if j.Observe(tc.next(r, i)); !tc.near(j) {
+						continue
+					}
+					if v := j.Verdict(); v.State == whittle.Equivalent {
+						wrongly++
+						break
+					}
+				}
+			}
+			t.Logf("%d of %d runs of %d exchanges were EQUIVALENT at some time", wrongly, runs, length)
+			if wrongly > runs/100 {
+				t.Errorf("%d of %d runs were called EQUIVALENT", wrongly, runs)
+			}
+		})
+	}
+}
+
+// TestEqualCandidatesAreFoundSo: the same runs with nothing wrong end EQUIVALENT, so
+// what the test above counts could happen.
+func TestEqualCandidatesAreFoundSo(t *testing.T) {
+	w := equalWorlds()[0]
+	for name, next := range map[string]func(r *rand.Rand, i int) *whittle.Exchange{
+		"statistical": func(r *rand.Rand, i int) *whittle.Exchange {
+			per := w.next(r, i)
+			return countExchange(i, per, monolithCount(r, per), monolithCount(r, per))
+		},
+		"json": func(_ *rand.Rand, i int) *whittle.Exchange {
+			x := exchange(fields(), fields())
+			if i%20 == 0 {
+				repeated(x, fields())
+			}
+			return x
+		},
+	} {
+		route := askedRoute
+		if name == "statistical" {
+			route = countRoute()
+		}
+		found := 0
+		for run := range 20 {
+			r := rand.New(rand.NewPCG(uint64(run), 9))
+			j, err := NewJudge(route)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i < 4000 && j.Verdict().State != whittle.Equivalent; i++ {
+				for range 50 {
+					j.Observe(next(r, i))
+				}
+				i += 49
+			}
+			found += int(oneIf(j.Verdict().State == whittle.Equivalent))
+		}
+		if found < 19 {
+			t.Errorf("%s: %d of 20 equal candidates were EQUIVALENT: %s", name, found, fmt.Sprint(route))
+		}
+	}
+}
