@@ -13,6 +13,7 @@ import (
 
 type checkVerb struct {
 	Config string `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
+	Rate   float64 `placeholder:"N" help:"Requests a second on each route: name the steps that they could not earn within a day (the harm budget)."`
 }
 
 // Help gives the examples.
@@ -21,17 +22,26 @@ func (checkVerb) Help() string {
 
 Examples:
   whittle check -c whittle.yaml
+  whittle check -c whittle.yaml --rate 0.5
   whittle check -c whittle.yaml && whittle run -c whittle.yaml`
 }
 
 // Run prints every route as it will be treated, or everything that is wrong.
 func (v *checkVerb) Run(s streams) error {
+	if v.Rate < 0 || v.Rate > 1e9 {
+		return whittle.Errorf(whittle.Invalid, "--rate %g is no number of requests a second", v.Rate)
+	}
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
 	}
 	if err := f.Describe(s.out); err != nil {
 		return err
+	}
+	if v.Rate > 0 {
+		for _, text := range f.Unearned(v.Rate) {
+			fmt.Fprintf(s.out, "warning: %s\n", text)
+		}
 	}
 	fmt.Fprintf(s.out, "\n%s is good.\n", f.Path)
 	return nil
