@@ -181,8 +181,14 @@ const (
 // are compared always.
 type Comparison struct {
 	Kind CompareKind
-	// Headers are the answer's that are compared, in canonical form, at most
-	// MaxHeaders; the content type always is.
+	// AllHeaders compares every end-to-end header of the responses but those of
+	// ExceptHeaders and those that servers add (AddedByServers), whose differences
+	// are only listed.
+	AllHeaders    bool
+	ExceptHeaders []string
+	// Headers are compared in any case: with AllHeaders besides the others, without
+	// it they alone. The names are in canonical form, at most MaxHeaders in each
+	// list; the content type is always compared.
 	Headers []string
 
 	// Ignore lists JSON paths that are not compared: "$.id",
@@ -224,18 +230,6 @@ type Comparison struct {
 // as "uuid" or "time"; "any" for a field that is not compared; "value" for one that
 // is compared by value though the monolith changes it by itself.
 type FieldForm struct{ Path, Form string }
-
-// MaxHeaders bounds Comparison.Headers.
-const MaxHeaders = 16
-
-// ClientHeaders are the headers of an answer by which a client acts and which an
-// endpoint sets, not its server: what Comparison.Headers is by default.
-func ClientHeaders() []string {
-	return []string{
-		"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
-		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
-	}
-}
 
 // Margin bounds the differences of law that do not matter.
 type Margin struct {

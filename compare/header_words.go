@@ -78,8 +78,15 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 			out = append(out, cookieWord(v, now))
 		}
 		slices.Sort(out)
-	case "Cache-Control", "Content-Language", "Vary", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
+	case "Cache-Control", "Content-Language", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
 		out = listed(strings.ToLower(strings.Join(values, ",")))
+	case "Vary": // whoever compresses adds Accept-Encoding
+		out = slices.DeleteFunc(listed(strings.ToLower(strings.Join(values, ","))), func(v string) bool { return v == "accept-encoding" })
+		if len(out) == 0 {
+			return absent
+		}
+	case "Expires":
+		return expiresWord(values, h, x)
 	case "Allow", "Access-Control-Allow-Methods": // methods are told apart by case
 		out = listed(strings.Join(values, ","))
 	case "Content-Disposition":
@@ -94,7 +101,22 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	return strings.Join(out, ", ")
 }
 
-// listed are the parts of a list whose order means nothing.
+// expiresWord is whether a response is to be kept; it says nothing where
+// Cache-Control does (RFC 9111, section 5.3), and what is no date has ended.
+func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string {
+	for _, directive := range listed(strings.ToLower(strings.Join(h["Cache-Control"], ","))) {
+		name, _, _ := strings.Cut(directive, "=")
+		if name == "max-age" || name == "s-maxage" || name == "no-cache" || name == "no-store" {
+			return absent
+		}
+	}
+	if until, ok := cookieDate(values[0]); ok && until.After(answeredAt(h, x)) {
+		return "later"
+	}
+	return "at once"
+}
+
+// listed are the parts of a list whose order means nothing, each once.
 func listed(v string) (out []string) {
 	for part := range strings.SplitSeq(v, ",") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -102,7 +124,7 @@ func listed(v string) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // dispositionWord has its parameters in one order and form.

@@ -68,6 +68,12 @@ func TestWhatAHeaderSays(t *testing.T) {
 	}
 }
 
+// clientHeaders are some by which a client acts.
+var clientHeaders = []string{
+	"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
+	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
+}
+
 // headed is an exchange whose answers have the same body and these headers.
 func headed(monolith, candidate whittle.Header) *whittle.Exchange {
 	x := exchange(`{"a":1}`, `{"a":1}`)
@@ -83,7 +89,7 @@ func headerJudge(t *testing.T, expect ...whittle.Expectation) *Judge {
 func learningJudge(t *testing.T, learns bool, expect ...whittle.Expectation) *Judge {
 	t.Helper()
 	c := testMatch
-	c.LearnNoise, c.Headers, c.Expect = learns, whittle.ClientHeaders(), expect
+	c.LearnNoise, c.AllHeaders, c.Expect = learns, true, expect
 	j, err := NewJudge(c)
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +337,8 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 			for _, f := range findingsOf(&v, whittle.FoundHeader) {
 				if f.Decided && f.Expected == "" {
 					shown += f.Path + " "
-					if f.Cause != "" || learns && f.DecidedAt < 20 {
+					byRepeats := name == "one address in place of many"
+					if f.Cause != "" || learns && byRepeats && f.DecidedAt < 20 || learns && !byRepeats && f.DecidedAt > 20 && w.path != "Set-Cookie" {
 						t.Errorf("%s: %+v", name, f)
 					}
 				}
@@ -425,7 +432,7 @@ func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 		},
 		"several together": func(r *rand.Rand) whittle.Header {
 			h := whittle.Header{}
-			for _, name := range whittle.ClientHeaders() {
+			for _, name := range clientHeaders {
 				if r.IntN(3) > 0 {
 					h[name] = []string{fmt.Sprint(r.IntN(3))}
 				}

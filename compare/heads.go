@@ -49,6 +49,10 @@ type changeOf struct {
 	// Expected is the declared reason; empty: not declared.
 	Expected string           `json:"expected"`
 	Samples  []whittle.Sample `json:"samples"`
+	// Way is how a header differs, and Noisy says that the monolith was seen to
+	// vary so by itself.
+	Way   headerHow `json:"way,omitempty"`
+	Noisy bool      `json:"noisy,omitempty"`
 }
 
 func (c *changeOf) declared() bool { return c.Expected != "" }
@@ -64,9 +68,16 @@ type headPair struct {
 	shape       uint64
 	reason      string // the declared reason of this change
 	// oneWay says that the change from to to from is declared.
-	oneWay   bool
-	unbet    bool // it is not to be bet on
-	absent   bool // one side does not have the header
+	oneWay bool
+	unbet  bool // it is not to be bet on
+	absent bool // one side does not have the header
+	// lines are the headers whose lines are shown instead of the bodies; way,
+	// noisy, pair and side are of headers, too (headerWay).
+	lines    []string
+	way      headerHow
+	noisy    bool
+	pair     uint64
+	side     int32
 	exchange *whittle.Exchange
 	show     *display
 	// spot gives the place that differs; nil: the whole.
@@ -75,6 +86,9 @@ type headPair struct {
 
 // sample is the exchange in short.
 func (o *headPair) sample() whittle.Sample {
+	if o.lines != nil {
+		return o.linesSample()
+	}
 	if o.spot == nil {
 		return o.show.sample(o.exchange)
 	}
@@ -181,7 +195,7 @@ func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Expected == o.reason {
+		if c.Path == o.path && c.From == o.from && c.To == o.to && c.Way == o.way && c.Expected == o.reason {
 			c.Count++
 			if len(c.Samples) < samples {
 				c.Samples = append(c.Samples, o.sample())
@@ -198,7 +212,10 @@ func (t *head) keep(o *headPair, most, samples int, yields func(*changeOf) bool)
 		}
 	}
 	if len(t.Changes) < most {
-		t.Changes = append(t.Changes, changeOf{o.path, o.from, o.to, 1, o.reason, []whittle.Sample{o.sample()}})
+		t.Changes = append(t.Changes, changeOf{
+			Path: o.path, From: o.from, To: o.to, Count: 1, Expected: o.reason,
+			Samples: []whittle.Sample{o.sample()}, Way: o.way, Noisy: o.noisy,
+		})
 	}
 }
 

@@ -68,6 +68,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
+	j.mirrored.headers.shareNoise(&j.served.headers)
 	a, ok := j.mirrored.method.(*match)
 	b, both := j.served.method.(*match)
 	if ok && both {
@@ -85,6 +86,7 @@ func (j *Judge) RepeatsAreChosen() {
 	if m, ok := j.mirrored.method.(*match); ok {
 		m.chosen = true
 	}
+	j.mirrored.headers.chosen = true
 }
 
 // HeadersByRepeats says that another text of a header is to be shown by repeats

@@ -54,12 +54,17 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 	if !ok {
 		return b, 0, false
 	}
-	b = whittle.Bound{
-		What: boundNoise, Estimate: max(0, worst.estimate), High: max(0, worst.excess), MarginHigh: noiseSlack, Inside: worst.excess <= noiseSlack,
+	return worst.asBound(boundNoise, alphaOf(m.c)), worst.left(alpha), true
+}
+
+// asBound is the excess as it is shown, at a confidence of 1 − alpha.
+func (c *changed) asBound(what string, alpha float64) whittle.Bound {
+	b := whittle.Bound{
+		What: what, Estimate: max(0, c.estimate), High: max(0, c.excess), MarginHigh: noiseSlack, Inside: c.excess <= noiseSlack,
 	}
 	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's answers and in %s of the monolith's own repeats: at most in %s of answers more than these explain (%s)",
-		worst.path, percent(ratio(worst.candidate, worst.n)), percent(ratio(worst.monolith, worst.repeats)), percentUp(b.High), percent(1-alphaOf(m.c)))
-	return b, worst.left(alpha), true
+		c.path, percent(ratio(c.candidate, c.n)), percent(ratio(c.monolith, c.repeats)), percentUp(b.High), percent(1-alpha))
+	return b
 }
 
 // changedByNoise counts what was learned and excuses a difference, in the order

@@ -69,16 +69,15 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		loose, other = s.headers.see(x, shape, headersLevel{s.limit(), s.alpha, s.compared})
 	}
 	if !same {
-		s.loose += int(oneIf(differs || loose))
+		s.loose += int(oneIf(differs || loose && !s.headers.learns))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
 	o := s.method.observe(x)
-	switch {
-	case o.Skip != "":
+	if o.Skip != "" {
 		s.compared--
 		s.asked--
-	case loose, o.Differs && s.c.Kind == whittle.Statistical:
-		s.loose++
+	} else {
+		s.loose += int(oneIf(loose && !s.headers.learns || o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other
 	}
 	o.Ask = o.Ask || loose
@@ -153,14 +152,19 @@ func (s *series) margin() float64 {
 	return unseenMargin
 }
 
+// looseNow is loose with the differences in headers that have not turned out to be
+// noise since.
+func (s *series) looseNow() int { return min(s.asked, s.loose+s.headers.open()) }
+
 // looseBound bounds the share of exchanges that differ by themselves, whatever
 // the others are. Those that were seen are within the limit only if there are no
 // more than it allows, or if the monolith itself flaps.
 func (s *series) looseBound() whittle.Bound {
-	high := shareBound(s.loose, s.asked, alphaOf(s.c))
+	loose := s.looseNow()
+	high := shareBound(loose, s.asked, alphaOf(s.c))
 	b := whittle.Bound{
 		What: "share of answers", High: high, MarginHigh: s.margin(),
-		Estimate: float64(s.loose) / float64(max(1, s.asked)),
+		Estimate: float64(loose) / float64(max(1, s.asked)),
 	}
 	b.Inside = high <= b.MarginHigh && (s.flaps || b.Estimate <= s.limit())
 	what := "another status, content type or header, or no answer"
@@ -168,7 +172,7 @@ func (s *series) looseBound() whittle.Bound {
 		what = "another status, content type, header or text, a wrong value, or no answer"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		commas(strconv.Itoa(s.loose)), commas(strconv.Itoa(s.asked)), what, inPercent(high))
+		commas(strconv.Itoa(loose)), commas(strconv.Itoa(s.asked)), what, inPercent(high))
 	return b
 }
 
@@ -180,13 +184,19 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	list = append(list, s.status.findings(whittle.FoundStatus, "status")...)
 	list = append(list, s.kind.findings(whittle.FoundContentType, "content type")...)
 	list = append(list, s.headers.findings(s.limit())...)
+	if b, left, ok := s.headers.noiseBound(alphaOf(s.c)); ok {
+		bounds = append(bounds, b)
+		if more = max(more, left); left < 0 {
+			more = -1
+		}
+	}
 	return append(list, found...), append(bounds, s.looseBound()), more
 }
 
 // open is how many of how many exchanges differ in a way that nobody declared and
 // that the monolith does not explain.
 func (s *series) open() (k, n int) {
-	k, n = s.loose, s.asked
+	k, n = s.looseNow(), s.asked
 	if s.c.Kind != whittle.Statistical { // whose own differences are in loose
 		k += s.method.open()
 	}

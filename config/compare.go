@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"net/textproto"
 	"slices"
@@ -22,7 +21,7 @@ func (r *reader) compare(o *object, c *whittle.Comparison) {
 	}
 	m, _ := r.object(n, path, "")
 	read(m, "kind", "exact, json or statistical", &c.Kind, parseKind)
-	m.headers("headers", &c.Headers)
+	m.headers("headers", c)
 	m.texts("ignore", "[$.id]", &c.Ignore, jsonPath)
 	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
 	m.fraction("tolerance", &c.Tolerance)
@@ -98,15 +97,49 @@ var findingKinds = []string{
 	string(whittle.FoundUnreadable), string(whittle.FoundFailure),
 }
 
-// headers reads names of headers in place of the default's.
-func (o *object) headers(key string, dst *[]string) {
-	if _, ok := o.get(key); !ok {
+// wantHeaders is how the headers to compare are written.
+const wantHeaders = "all, a list such as [Location, Set-Cookie], or {except: [X-Build], also: [ETag]}"
+
+// headers reads which headers are compared: all, only those of a list, or all but
+// some and some of those that servers add.
+func (o *object) headers(key string, c *whittle.Comparison) {
+	n, ok := o.get(key)
+	if !ok {
 		return
 	}
-	*dst = nil
+	switch n.kind {
+	case isSequence:
+		c.AllHeaders, c.Headers = false, nil
+		o.headerNames(key, &c.Headers, parseComparedHeader)
+	case isMapping:
+		m, _ := o.r.object(n, o.sub(key), wantHeaders)
+		m.headerNames("except", &c.ExceptHeaders, parseComparedHeader)
+		m.headerNames("also", &c.Headers, parseAddedHeader)
+		m.done()
+		for _, name := range c.Headers {
+			if slices.Contains(c.ExceptHeaders, name) {
+				o.r.failField(m.sub("also"), "%s stands in except, too", name)
+			}
+		}
+		if len(n.entries) == 0 {
+			o.r.fail(n.at, o.sub(key), "is empty; write %s", wantHeaders)
+		}
+	default:
+		all := ""
+		readNode(o.r, n, o.sub(key), wantHeaders, &all, func(s string) (string, error) {
+			if s != "all" {
+				return "", fmt.Errorf("%s is not understood; write %s", quote(s), wantHeaders)
+			}
+			return s, nil
+		})
+	}
+}
+
+// headerNames reads a list of names of headers, each once.
+func (o *object) headerNames(key string, dst *[]string, parse func(string) (string, error)) {
 	o.list(key, "[Location, Set-Cookie]", whittle.MaxHeaders, func(n *node, path string) {
 		var name string
-		if readNode(o.r, n, path, "a header's name", &name, parseComparedHeader) && !slices.Contains(*dst, name) {
+		if readNode(o.r, n, path, "a header's name", &name, parse) && !slices.Contains(*dst, name) {
 			*dst = append(*dst, name)
 		}
 	})
@@ -117,7 +150,8 @@ var uncompared = map[string]string{
 	"Content-Type":      "it is compared always",
 	"Content-Encoding":  "bodies are compared without their coding",
 	"Content-Length":    "bodies are compared themselves",
-	"Transfer-Encoding": "it belongs to a connection", "Connection": "it belongs to a connection",
+	"Transfer-Encoding": "it belongs to a connection", "Connection": "it belongs to a connection", "Keep-Alive": "it belongs to a connection",
+	"Trailer": "it belongs to a connection", "Upgrade": "it belongs to a connection",
 	"Date": "it is another one in each answer",
 }
 
@@ -143,6 +177,15 @@ func parseComparedHeader(s string) (string, error) {
 	return name, nil
 }
 
+// parseAddedHeader reads one of those headers that servers add.
+func parseAddedHeader(s string) (string, error) {
+	name, err := parseComparedHeader(s)
+	if err == nil && !whittle.AddedByServers(name) {
+		return "", fmt.Errorf("%s is compared already; here stand headers that servers add by themselves, such as ETag", name)
+	}
+	return name, err
+}
+
 // notOfAnRPC are headers that an RPC's answer has of its own and the mapped one
 // never has.
 var notOfAnRPC = []string{"Etag", "Last-Modified", "Accept-Ranges"}
@@ -155,6 +198,11 @@ func (r *reader) checkHeaders(compare string, route *whittle.Route) {
 	for _, name := range route.Compare.Headers {
 		if slices.Contains(notOfAnRPC, name) {
 			r.failField(compare+".headers", "%s is never in the answer of a candidate behind an RPC; leave it out", name)
+		}
+	}
+	for _, name := range notOfAnRPC {
+		if c := &route.Compare; c.AllHeaders && !slices.Contains(c.ExceptHeaders, name) {
+			c.ExceptHeaders = append(c.ExceptHeaders, name)
 		}
 	}
 }
@@ -181,8 +229,8 @@ func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whitt
 		switch name, err := parseHeaderName(e.Path); {
 		case err != nil:
 			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
-		case !slices.Contains(c.Headers, name):
-			r.fail(r.where[o.sub("path")], o.sub("path"), "%s is not compared; the headers that are: %s", name, cmp.Or(strings.Join(c.Headers, ", "), "none"))
+		case !c.ComparesHeader(name) && !(c.ListsHeader(name) && whittle.ComparedOnRequest(name)):
+			r.fail(r.where[o.sub("path")], o.sub("path"), "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
 		default:
 			e.Path = name
 		}

@@ -145,7 +145,7 @@ routes:
 			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 20,
 		},
 		Compare: whittle.Comparison{
-			Kind: whittle.JSON, Headers: whittle.ClientHeaders(), LearnNoise: true, Value: "number in the body",
+			Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Value: "number in the body",
 			Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1}, Confidence: 0.99, MinCompared: 300,
 		},
 		Rollout: whittle.Rollout{

@@ -235,9 +235,7 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	default:
 		line(b, "compared", "exact: the same bytes")
 	}
-	if len(c.Headers) > 0 {
-		line(b, "", "headers: %s", comparedHeaders(c.Headers))
-	}
+	line(b, "", "headers: %s", comparedHeaders(c))
 	differ := ""
 	if c.Kind != whittle.Statistical {
 		differ = ", none of which may differ unexplained"
@@ -251,11 +249,22 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 	}
 }
 
-func comparedHeaders(list []string) string {
-	if slices.Equal(list, whittle.ClientHeaders()) {
-		return "those by which a client acts, such as Location, Set-Cookie and Cache-Control"
+// comparedHeaders says which headers are compared.
+func comparedHeaders(c *whittle.Comparison) string {
+	switch {
+	case !c.AllHeaders && len(c.Headers) == 0:
+		return "none"
+	case !c.AllHeaders:
+		return strings.Join(c.Headers, ", ")
 	}
-	return strings.Join(list, ", ")
+	s := "all but those that servers add by themselves"
+	if len(c.ExceptHeaders) > 0 {
+		s = "all but " + strings.Join(c.ExceptHeaders, ", ") + " and those that servers add by themselves"
+	}
+	if len(c.Headers) > 0 {
+		s += "; also " + strings.Join(c.Headers, ", ")
+	}
+	return s
 }
 
 func jsonRules(c *whittle.Comparison) string {

@@ -57,7 +57,7 @@ func withDefaults() whittle.Route {
 			MaxBody: 256 * kib, MaxMemory: 64 * mib, ShedAbove: 3, RepeatEvery: 20,
 		},
 		Compare: whittle.Comparison{
-			Kind: whittle.JSON, Headers: whittle.ClientHeaders(), LearnNoise: true, Value: "number in the body",
+			Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Value: "number in the body",
 			Margin:     whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
 			Confidence: 0.99, MinCompared: 300,
 		},

@@ -33,7 +33,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	for _, kind := range []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical} {
 		for name, pair := range bodies {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
-				c := whittle.Comparison{Kind: kind, Headers: whittle.ClientHeaders(), Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
+				c := whittle.Comparison{Kind: kind, AllHeaders: true, Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
 				j, err := control.NewJudge(c)
 				if err != nil {
 					t.Fatal(err)

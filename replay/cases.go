@@ -144,8 +144,25 @@ func these(h whittle.Header, names []string) whittle.Header {
 	return out
 }
 
+// clientHeaders are those that a made test holds a service to where all are
+// compared: by these a client acts, and a recording alone does not tell of the
+// others which the monolith makes for each answer.
+var clientHeaders = []string{
+	"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
+	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
+}
+
+// caseHeaders are the headers that a test looks at.
+func caseHeaders(c *whittle.Comparison) []string {
+	names := slices.Clone(c.Headers)
+	if c.AllHeaders {
+		names = append(names, clientHeaders...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !c.ComparesHeader(name) })
+}
+
 func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
-	r := caseRules{Kind: string(c.Kind), Headers: slices.Clone(c.Headers), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
+	r := caseRules{Kind: string(c.Kind), Headers: caseHeaders(c), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
 	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
 		r.Kind = "head" // a token is not what the service answers
 	}

@@ -37,13 +37,14 @@ type subject struct {
 	asked  atomic.Int64 // counts to the monolith's turn
 }
 
-// headers are those that may be compared: a route without a config has none of its
-// own yet.
-func (s *subject) headers() []string {
-	if s.spec.Compare.Kind == "" {
-		return whittle.ClientHeaders()
+// compares reports whether a header may be compared: a route without a config has
+// no comparison of its own yet.
+func (s *subject) compares(name string) bool {
+	c := &s.spec.Compare
+	if c.Kind == "" {
+		c = &whittle.Comparison{AllHeaders: true}
 	}
-	return s.spec.Compare.Headers
+	return c.ComparesHeader(name) || c.ListsHeader(name) && whittle.ComparedOnRequest(name)
 }
 
 // directory knows where each exchange belongs.
@@ -214,7 +215,7 @@ func (d *directory) settle(o *Options, s *survey) error {
 		}
 		c := &sub.spec.Compare
 		var hidden []string
-		if c.Headers, hidden = o.told(seen, c.Headers); len(hidden) > 0 {
+		if hidden = o.told(seen, c); len(hidden) > 0 {
 			sub.hidden = fmt.Sprintf("%s: not compared, since the log has tokens in them and the key is missing: %s", name, strings.Join(hidden, ", "))
 		}
 		if c.Kind == whittle.JSON {
@@ -264,7 +265,7 @@ func (d *directory) learn(sub *subject, seen *routeSurvey) {
 // say by default, with the error rate split over the routes.
 func comparison(seen *routeSurvey, routes int) whittle.Comparison {
 	c := whittle.Comparison{
-		Kind: whittle.Exact, Headers: whittle.ClientHeaders(), LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
+		Kind: whittle.Exact, AllHeaders: true, LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
 	}
 	if seen.json > 0 {
 		c.Kind = whittle.JSON

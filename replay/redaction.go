@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"whittle"
 	"whittle/capture/har"
@@ -111,25 +113,31 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 	return nil, har.Exported(head[:n]), nil
 }
 
-// told are those of names of which a route's part of the log tells what the monolith
-// said. Not told are headers that have tokens, without the key (of a cookie no value
-// is compared); they are hidden. Neither are, in an archive that whittle did not
-// write, cookies where it has none, which browsers leave out, and headers where an
-// answer has none at all. It is settled for the whole replay: left out of some
-// exchanges by what one side said, they would make a difference of what both do by
-// chance.
-func (o *Options) told(seen *routeSurvey, names []string) (list, hidden []string) {
-	for _, name := range names {
-		known := seen.headers[name]
-		switch {
-		case !o.HasTokens && (seen.bare || name == "Set-Cookie" && !known.seen):
-		case o.Redact == nil && name != "Set-Cookie" && known.tokens:
+// told leaves in the comparison the headers of which a route's part of the log tells
+// what the monolith said. Not told are headers that have tokens, without the key (of
+// a cookie no value is compared); they are hidden, and given. Neither are, in an
+// archive that whittle did not write, cookies where it has none, which browsers
+// leave out, and headers where an answer has none at all. It is settled for the whole
+// replay: left out of some exchanges by what one side said, they would make a
+// difference of what both do by chance.
+func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []string) {
+	if !o.HasTokens && seen.bare {
+		c.AllHeaders, c.Headers = false, nil
+		return nil
+	}
+	var out []string
+	if !o.HasTokens && !seen.headers["Set-Cookie"].seen {
+		out = append(out, "Set-Cookie")
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen.headers)) {
+		if o.Redact == nil && name != "Set-Cookie" && seen.headers[name].tokens {
 			hidden = append(hidden, name)
-		default:
-			list = append(list, name)
 		}
 	}
-	return list, hidden
+	out = append(out, hidden...)
+	c.ExceptHeaders = append(slices.Clone(c.ExceptHeaders), out...)
+	c.Headers = slices.DeleteFunc(slices.Clone(c.Headers), func(name string) bool { return slices.Contains(out, name) })
+	return hidden
 }
 
 // hides reports whether a recorded answer has tokens in the place of secrets that

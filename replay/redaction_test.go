@@ -234,7 +234,9 @@ func TestHeadersOfALog(t *testing.T) {
 		r := run(t, tc.log, tc.o)
 		found := ""
 		for _, f := range r.Routes[0].Verdict.Findings {
-			found += f.Path
+			if f.Expected == "" { // otherwise servers add it
+				found += f.Path
+			}
 		}
 		if found != tc.found || r.Ledger.Compared != 60 || (r.Differing >= 50) != (tc.found != "") {
 			t.Errorf("%s: found %q, %d of %d differ: %s", tc.name, found, r.Differing, r.Ledger.Compared, r.Summary)

@@ -32,12 +32,15 @@ type routeSurvey struct {
 // in one it has a token.
 type seenHeader struct{ seen, tokens bool }
 
-func (r *routeSurvey) seeHeaders(h whittle.Header, names []string) {
+// headersSeenMost bounds the names of headers that are told apart of a route's log.
+const headersSeenMost = 256
+
+func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
 	if r.headers == nil {
 		r.headers = map[string]seenHeader{}
 	}
-	for _, name := range names {
-		if values := h[name]; len(values) > 0 {
+	for name, values := range h {
+		if known := r.headers[name].seen; len(values) > 0 && compares(name) && (known || len(r.headers) < headersSeenMost) {
 			tokens := slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
 			r.headers[name] = seenHeader{true, r.headers[name].tokens || tokens}
 		}
@@ -83,7 +86,7 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 			r.json++
 		}
 		if e.Answer.Failure == whittle.NoFailure {
-			r.seeHeaders(e.Answer.Header, sub.headers())
+			r.seeHeaders(e.Answer.Header, sub.compares)
 		}
 		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
 			if _, again := known[k]; again {

@@ -138,10 +138,10 @@ func (g *guesser) answers(m *method) {
 }
 
 func (g *guesser) headers(m *method) {
-	compared := whittle.ClientHeaders()
+	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
 		evidence := fmt.Sprintf("%s of %s answers have it", group(m.e.headers.by[name]), group(m.m.Seen))
-		if slices.Contains(compared, name) {
+		if compared.ComparesHeader(name) {
 			evidence += "; it is compared, so logic of your own has to set it"
 		}
 		g.add("response header "+name, "not in the message", "a field", evidence)

@@ -1,0 +1,163 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+// asks takes note of what clients ask for.
+func (h *headers) asks(request whittle.Header) {
+	if h.Conditions && h.Ranges {
+		return
+	}
+	for _, name := range []string{"If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"} {
+		h.Conditions = h.Conditions || len(request[name]) > 0
+	}
+	h.Ranges = h.Ranges || len(request["Range"]) > 0
+}
+
+// mayCompare reports whether a difference in a header may count. A framework's tag of
+// a body that nobody comes back with, or ranges that nobody takes up, are what
+// servers add; where clients do, they count.
+func (h *headers) mayCompare(name string) bool {
+	return h.c.ComparesHeader(name) || whittle.ComparedOnRequest(name) && h.c.ListsHeader(name)
+}
+
+// compares reports whether it does, in responses of which these are all the
+// headers: a strong Etag is one that somebody chose to send.
+func (h *headers) compares(name string, all []whittle.Header) bool {
+	if h.c.ComparesHeader(name) {
+		return true
+	}
+	if !h.mayCompare(name) {
+		return false
+	}
+	switch name {
+	case "Accept-Ranges":
+		return h.Ranges
+	case "Etag":
+		return h.Conditions || slices.ContainsFunc(all, strongTag)
+	}
+	return h.Conditions
+}
+
+func strongTag(h whittle.Header) bool {
+	v := h.Get("Etag")
+	return v != "" && !strings.HasPrefix(v, "W/")
+}
+
+// words are what the monolith and another say in a header. Of those that count on
+// request only their presence does.
+func (h *headers) words(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
+	if name == otherHeaders {
+		return h.othersWord(x.Monolith.Header, x), h.othersWord(other.Header, x)
+	}
+	from, to = headerWords(name, x, other)
+	if whittle.ComparedOnRequest(name) && !slices.Contains(h.c.Headers, name) {
+		from, to = offered(name, from), offered(name, to)
+	}
+	return from, to
+}
+
+// offered is the word of a header of which the presence counts.
+func offered(name, word string) string {
+	switch {
+	case word == absent, name == "Accept-Ranges" && strings.EqualFold(word, "none"):
+		return absent
+	case name == "Etag":
+		return "a tag"
+	case name == "Last-Modified":
+		return "a date"
+	}
+	return word
+}
+
+// othersWord is what all headers together say that are not told apart.
+func (h *headers) othersWord(header whittle.Header, x *whittle.Exchange) string {
+	var out []string
+	for _, name := range h.others(header, nil) {
+		out = append(out, name+": "+headerWord(name, header, x))
+	}
+	if out == nil {
+		return absent
+	}
+	return strings.Join(out, ", ")
+}
+
+// others are the names not told apart, sorted, of which two responses have not the
+// same values.
+func (h *headers) others(a, b whittle.Header) (names []string) {
+	for _, header := range []whittle.Header{a, b} {
+		for name := range header {
+			if _, known := h.index[name]; !known && h.c.ComparesHeader(name) && !slices.Equal(a[name], b[name]) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// addedMost bounds the differences that are told apart of what servers add.
+const addedMost = 24
+
+// list counts the differences in what servers add by themselves: that it is there,
+// and its form. They decide nothing.
+func (h *headers) list(x *whittle.Exchange) {
+	if !h.c.AllHeaders {
+		return
+	}
+	a, b := x.Monolith.Header, x.Candidate.Header
+	all := []whittle.Header{a, b}
+	var names []string
+	for name, values := range a {
+		if !slices.Equal(values, b[name]) && h.listed(name, x, all) {
+			names = append(names, name)
+		}
+	}
+	for name, values := range b {
+		if len(a[name]) == 0 && len(values) > 0 && h.listed(name, x, all) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		h.keepAdded(name, x)
+	}
+}
+
+// listed reports whether a header that differs is one that servers add, and not only
+// another value of the same form.
+func (h *headers) listed(name string, x *whittle.Exchange, all []whittle.Header) bool {
+	if !h.c.ListsHeader(name) || h.compares(name, all) {
+		return false
+	}
+	from, to := headerWords(name, x, &x.Candidate)
+	return (from == absent) != (to == absent) || formOf(from) != formOf(to)
+}
+
+// keepAdded counts one such difference.
+func (h *headers) keepAdded(name string, x *whittle.Exchange) {
+	from, to := headerWords(name, x, &x.Candidate)
+	for i := range h.Added {
+		c := &h.Added[i]
+		if c.Path == name && (c.From == noHeader) == (from == absent) && (c.To == noHeader) == (to == absent) {
+			c.Count++
+			return
+		}
+	}
+	if len(h.Added) >= addedMost {
+		return
+	}
+	p := headPair{path: name, lines: []string{name}, exchange: x, show: h.show}
+	h.Added = append(h.Added, changeOf{
+		Path: name, From: h.show.header(name, from), To: h.show.header(name, to), Count: 1,
+		Expected: addedReason, Samples: []whittle.Sample{p.sample()},
+	})
+	slices.SortStableFunc(h.Added, func(a, b changeOf) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// addedReason is why such a difference decides nothing.
+const addedReason = "servers and frameworks add it by themselves, so it decides nothing; compare.headers: {also: [NAME]} compares it"

@@ -1,0 +1,109 @@
+package compare
+
+import (
+	"strings"
+	"time"
+)
+
+// formMost bounds how much of a value has a form.
+const formMost = 4 << 10
+
+// formOf is what stays of a header's value where the values that a service makes for
+// each response are taken out: numbers (with a unit of time or size), ids, dates.
+// Two services that make them alike have one form, whatever the values are.
+//
+//	/orders/17?state=8f3kq92x   /orders/9?state=~
+//	max-age=60                  max-age=9
+//	Thu, 01 Dec 1994 16:00:00 GMT   (a date)
+func formOf(value string) string {
+	value = value[:min(len(value), formMost)]
+	if isDate(value) {
+		return "(a date)"
+	}
+	var b strings.Builder
+	for i := 0; i < len(value); {
+		end := i
+		for end < len(value) && isWordByte(value[end]) {
+			end++
+		}
+		if end == i {
+			b.WriteByte(value[i])
+			i++
+			continue
+		}
+		formOfRun(&b, value[i:end])
+		i = end
+	}
+	return joinFractions(b.String())
+}
+
+// isDate reports whether a value is a date as HTTP has them.
+func isDate(value string) bool {
+	if len(value) < 19 || len(value) > 40 || !strings.HasSuffix(value, "GMT") {
+		return false
+	}
+	_, err := time.Parse(time.RFC1123, value)
+	if err != nil {
+		_, err = time.Parse("Monday, 02-Jan-06 15:04:05 MST", value)
+	}
+	return err == nil
+}
+
+func isWordByte(c byte) bool {
+	return c == '-' || c == '_' || isASCIILetter(c) || isDigit(c)
+}
+
+func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// formOfRun writes the form of a run of letters, digits, - and _. One of eight bytes
+// and more in which a part mixes letters and digits, or upper and lower case as no
+// word does, is an id.
+func formOfRun(b *strings.Builder, run string) {
+	if len(run) >= 8 {
+		for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == '-' || r == '_' }) {
+			if mixed(part) {
+				b.WriteByte('~')
+				return
+			}
+		}
+	}
+	for i := 0; i < len(run); {
+		end := i
+		for end < len(run) && isDigit(run[end]) {
+			end++
+		}
+		if end == i {
+			b.WriteByte(run[i])
+			i++
+			continue
+		}
+		b.WriteByte('9')
+		i = end
+		for _, unit := range []string{"ns", "us", "ms", "s", "kB", "KB", "MB", "KiB", "MiB", "B"} {
+			if rest := run[i:]; rest == unit {
+				return
+			}
+		}
+	}
+}
+
+// mixed reports whether a part of a run looks made: letters with digits, or capitals
+// after small letters more than once.
+func mixed(part string) bool {
+	letters, digits, turns := 0, 0, 0
+	for i := range len(part) {
+		switch c := part[i]; {
+		case isDigit(c):
+			digits++
+		default:
+			letters++
+			if i > 0 && c <= 'Z' && part[i-1] >= 'a' {
+				turns++
+			}
+		}
+	}
+	return letters > 0 && digits > 0 && len(part) >= 4 || turns > 2 && len(part) >= 12
+}
+
+// joinFractions makes one number of those with a fraction.
+func joinFractions(form string) string { return strings.ReplaceAll(form, "9.9", "9") }

@@ -1,0 +1,144 @@
+package compare
+
+import "whittle"
+
+// headerNoise is what the monolith was seen to vary in by itself. The evidence of
+// both orders of asking shares one, since it is about the monolith alone.
+type headerNoise struct {
+	ways map[string][headerHows]bool
+	// version changes whenever something is learned.
+	version int
+}
+
+func newHeaderNoise() *headerNoise { return &headerNoise{ways: map[string][headerHows]bool{}} }
+
+// headerNoiseMost bounds the names of which noise is shared.
+const headerNoiseMost = 2 * (headerNames + 1)
+
+func (n *headerNoise) learn(name string, way headerHow) {
+	ways, known := n.ways[name]
+	if ways[way] || !known && len(n.ways) >= headerNoiseMost {
+		return
+	}
+	ways[way] = true
+	n.ways[name] = ways
+	n.version++
+}
+
+// shareNoise lets two orders of asking learn of one monolith.
+func (h *headers) shareNoise(other *headers) {
+	for _, o := range []*headers{h, other} {
+		for i := range o.Names {
+			for way := range o.Names[i].Ways {
+				if o.Names[i].Ways[way].Noisy {
+					h.noise.learn(o.Names[i].Name, headerHow(way))
+				}
+			}
+		}
+	}
+	other.noise, other.adopted = h.noise, 0
+	h.adopt()
+	other.adopt()
+}
+
+// adopt takes over what was learned since.
+func (h *headers) adopt() {
+	if h.adopted == h.noise.version {
+		return
+	}
+	h.adopted = h.noise.version
+	for i := range h.Names {
+		n := &h.Names[i]
+		for way, noisy := range h.noise.ways[n.Name] {
+			if noisy && !n.Ways[way].Noisy {
+				h.mark(n, headerHow(way))
+			}
+		}
+	}
+	h.excuse()
+}
+
+func (n *headerName) adopt(from *headerNoise) {
+	for way, noisy := range from.ways[n.Name] {
+		n.Ways[way].Noisy = noisy
+	}
+}
+
+// mark takes one way of a header for noise.
+func (h *headers) mark(n *headerName, way headerHow) {
+	n.Ways[way].Noisy = true
+	h.Presence.learned(n.Name, way)
+	h.Text.learned(n.Name, way)
+}
+
+// varies takes note that the monolith gave two different responses to a request.
+func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Answer) {
+	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || a.Status != b.Status || h.same(a.Header, b.Header) {
+		return
+	}
+	one := *x
+	one.Monolith, one.Candidate = *a, *b
+	for _, name := range h.told(&one, nil) {
+		if p, ok := h.pair(name, &one, b); ok {
+			h.learn(&p)
+		}
+	}
+	h.excuse()
+}
+
+// learn marks a way as one in which the monolith varies by itself, and reports
+// whether that is new. What varies in form varies in value.
+func (h *headers) learn(p *headPair) (learned bool) {
+	n := h.name(p.path)
+	if n == nil {
+		return false
+	}
+	ways := []headerHow{p.way}
+	if p.way == headerForm {
+		ways = append(ways, headerValue)
+	}
+	for _, way := range ways {
+		if !n.Ways[way].Noisy {
+			learned = true
+			h.mark(n, way)
+			h.noise.learn(p.path, way)
+		}
+	}
+	return learned
+}
+
+// noiseBound bounds by how much more often than the monolith itself the candidate
+// differs in what was learned as noise, as match.noiseBound does for fields. ok is
+// false where nothing was learned; more is how many exchanges it still takes, -1
+// where it cannot be said.
+func (h *headers) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
+	var worst changed
+	for i := range h.Names {
+		for way := range h.Names[i].Ways {
+			if w := &h.Names[i].Ways[way]; w.Noisy {
+				c := h.changed(i, headerHow(way))
+				c.bound(alpha)
+				if !ok || c.excess > worst.excess {
+					worst, ok = c, true
+				}
+			}
+		}
+	}
+	if !ok {
+		return b, 0, false
+	}
+	return worst.asBound(boundHeaderNoise, alpha), worst.left(alpha), true
+}
+
+// boundHeaderNoise is the name of that bound.
+const boundHeaderNoise = "header noise"
+
+// changed counts how often a header differed in one way.
+func (h *headers) changed(name int, way headerHow) changed {
+	w := &h.Names[name].Ways[way]
+	c := changed{path: "header " + h.Names[name].Name, candidate: w.Candidate, n: h.N, monolith: w.Self, repeats: h.Repeats}
+	if h.chosen {
+		c.candidate, c.n = w.Again, h.Repeats
+	}
+	return c
+}

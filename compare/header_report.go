@@ -1,0 +1,308 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+// fastLeast is in how many exchanges a header must differ before it is named on the
+// evidence of direction, which is that of all headers of a head together: in fewer
+// the sign of its own differences would not be rare enough (2^-12 at the least).
+const fastLeast = 12
+
+// findings are those of the two heads and what servers add, each with what to do
+// where it cannot be told from the monolith's own changes. limit is the share of
+// responses that may differ.
+func (h *headers) findings(limit float64) []whittle.Finding {
+	there, text := h.Presence.decidedAt(), h.Text.decidedAt()
+	if h.learns {
+		// Repeats are proof enough: they need no leaning to one side.
+		if text = max(h.Text.Share.At, h.Text.Self.At); h.Text.Share.At == 0 || h.Text.Self.At == 0 {
+			text = 0
+		}
+		if there > 0 {
+			there = max(there, h.Learned)
+		}
+		if h.Learned == 0 {
+			there = 0
+		}
+	}
+	list := append(h.explained(&h.Presence, there, limit), h.explained(&h.Text, text, limit)...)
+	return append(list, h.addedFindings()...)
+}
+
+// explained are the findings of a head that was decided at an exchange; 0: it is
+// not. Where headers are noisy and others not, it is by the others.
+func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Finding {
+	list := t.findingsAt(whittle.FoundHeader, "header", at)
+	clean := false
+	for i := range list {
+		f, c := &list[i], &t.Changes[i]
+		if f.Expected != "" {
+			continue
+		}
+		if f.Decided && !h.blamed(t, c) {
+			f.Decided, f.DecidedAt = false, 0
+		}
+		if fast := h.fastAt(t, c, limit); fast > 0 && (!f.Decided || fast < f.DecidedAt) {
+			f.Decided, f.DecidedAt = true, fast
+		}
+		if h.learns {
+			f.EValue = min(t.Share.eValue(), max(t.Same.eValue(), t.Self.eValue()))
+		}
+		clean = clean || f.Decided && !c.Noisy && float64(f.Count) > limit*float64(f.Of)
+	}
+	kept := list[:0]
+	for i := range list {
+		f, c := list[i], &t.Changes[i]
+		if f.Expected == "" && c.Noisy && (clean || h.learns && !h.beyond(c)) {
+			f.Decided, f.DecidedAt = false, 0
+		}
+		if h.learns && f.Expected == "" && c.Noisy && !f.Decided {
+			continue // as with the fields of JSON: noise is no finding
+		}
+		f.Cause = h.cause(&f, c)
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// cause says what to do about a difference that is not shown yet.
+func (h *headers) cause(f *whittle.Finding, c *changeOf) string {
+	switch {
+	case f.Expected != "" || f.Decided:
+	case c.Noisy:
+		return "the monolith changes it by itself: declare it in compare.expect, or leave it out of compare.headers"
+	case h.Repeats == 0:
+		return "no request was asked twice, so the monolith may change it by itself: if it does, declare it in compare.expect, or leave it out of compare.headers"
+	}
+	return ""
+}
+
+// fastAt is the exchange at which a change was shown by its direction alone, without
+// a repeat; 0: it is not. Only with learned noise it takes more than the bets of
+// the head: the header differs often enough to be the one, the monolith was not seen
+// to vary in it, and but for forms the two sides never changed places.
+func (h *headers) fastAt(t *headerHead, c *changeOf, limit float64) int {
+	n := h.find(c.Path)
+	if !h.learns || n == nil || t.Same.At == 0 || t.Share.At == 0 {
+		return 0
+	}
+	w := &n.Ways[c.Way]
+	if w.Noisy || w.Broken && c.Way != headerForm || w.Candidate < fastLeast || float64(w.Candidate) <= limit*float64(h.N) {
+		return 0
+	}
+	return max(t.Same.At, t.Share.At)
+}
+
+// blamed reports whether a change of text has its part in what repeats have shown:
+// among those repeated, the candidate makes it at least a quarter as often as the
+// one that it makes most often, beyond what the monolith does by itself.
+func (h *headers) blamed(t *headerHead, c *changeOf) bool {
+	if !h.learns || t != &h.Text {
+		return true
+	}
+	most := 1
+	for i := range h.Names {
+		for _, way := range []headerHow{headerForm, headerValue} {
+			w := &h.Names[i].Ways[way]
+			most = max(most, w.Again-w.Self)
+		}
+	}
+	n := h.find(c.Path)
+	return n == nil || 4*(n.Ways[c.Way].Again-n.Ways[c.Way].Self) >= most
+}
+
+// beyond reports whether a noisy header differs more often than noise explains.
+func (h *headers) beyond(c *changeOf) bool {
+	at, ok := h.index[c.Path]
+	if !ok {
+		return false
+	}
+	g := h.changed(at, c.Way)
+	return beyondNoise(ratio(g.candidate, g.n), ratio(g.monolith, g.repeats)) > noiseSlack
+}
+
+// find is what is known of a header; nil: nothing.
+func (h *headers) find(name string) *headerName {
+	if i, ok := h.index[name]; ok {
+		return &h.Names[i]
+	}
+	return nil
+}
+
+// addedFindings are the differences in what servers add.
+func (h *headers) addedFindings() []whittle.Finding {
+	t := head{N: h.N, Changes: h.Added}
+	return t.findingsAt(whittle.FoundHeader, "header", 0)
+}
+
+func (h *headers) valid() bool {
+	for _, t := range []*headerHead{&h.Presence, &h.Text} {
+		if !t.valid(headerChangesMost) || slices.ContainsFunc(t.Changes, func(c changeOf) bool { return c.Way >= headerHows }) {
+			return false
+		}
+	}
+	known := map[string]bool{}
+	for i := range h.Names {
+		n := &h.Names[i]
+		if known[n.Name] || !n.valid(h.N, h.Repeats) {
+			return false
+		}
+		known[n.Name] = true
+	}
+	loose := 0
+	for _, l := range h.Loose {
+		if l.Count <= 0 || l.Count > h.N {
+			return false
+		}
+		loose += l.Count
+	}
+	for _, c := range h.Added {
+		if !upTo(c.Count, h.N) || len(c.Samples) > maxSamples {
+			return false
+		}
+	}
+	return upTo(h.Repeats, h.N) && h.Learned >= 0 && len(h.Names) <= headerNames+1 && len(h.Loose) <= looseMost &&
+		len(h.Added) <= addedMost && loose <= h.N
+}
+
+func (n *headerName) valid(exchanges, repeats int) bool {
+	for i := range n.Ways {
+		if w := &n.Ways[i]; !upTo(w.Candidate, exchanges) || !upTo(w.Again, w.Candidate) || !upTo(w.Self, repeats) {
+			return false
+		}
+	}
+	return true
+}
+
+// restore takes over what was kept.
+func (h *headers) restore(kept *headers) {
+	h.Presence, h.Text, h.Names, h.Loose, h.Added = kept.Presence, kept.Text, kept.Names, kept.Loose, kept.Added
+	h.Repeats, h.N, h.Learned, h.Conditions, h.Ranges = kept.Repeats, kept.N, kept.Learned, kept.Conditions, kept.Ranges
+	h.index = make(map[string]int, len(h.Names))
+	for i := range h.Names {
+		h.index[h.Names[i].Name] = i
+	}
+}
+
+// showAgain redacts what was restored.
+func (h *headers) showAgain() {
+	for _, list := range [][]changeOf{h.Presence.Changes, h.Text.Changes, h.Added} {
+		for i := range list {
+			c := &list[i]
+			for k := range c.Samples {
+				s := &c.Samples[k]
+				s.Request = h.show.kept(nil, s.Request)
+				s.Monolith, s.Candidate = h.show.linesAgain(s.Monolith), h.show.linesAgain(s.Candidate)
+			}
+			c.From, c.To = h.show.headerAgain(c.Path, c.From), h.show.headerAgain(c.Path, c.To)
+		}
+	}
+}
+
+// linesSample is the exchange in short, with the lines of the headers that differ.
+func (o *headPair) linesSample() whittle.Sample {
+	s := o.show.sample(o.exchange)
+	a, b := o.exchange.Monolith.Header, o.exchange.Candidate.Header
+	s.Monolith, s.Candidate = o.show.lines(o.lines, a, b), o.show.lines(o.lines, b, a)
+	return s
+}
+
+// linesMost bounds the lines that a sample shows of headers.
+const linesMost = 8
+
+// lines are those of h's headers that the other does not have, redacted, one below
+// the other: "Cache-Control: no-store".
+func (d *display) lines(names []string, h, other whittle.Header) string {
+	var out []string
+	for _, name := range names {
+		if len(h[name]) == 0 {
+			out = append(out, name+" is "+noHeader)
+			continue
+		}
+		count := len(out)
+		for _, v := range h[name] {
+			if !slices.Contains(other[name], v) {
+				out = append(out, d.line(name, v))
+			}
+		}
+		if len(out) == count { // they differ in number or order
+			for _, v := range h[name] {
+				out = append(out, d.line(name, v))
+			}
+		}
+	}
+	more := ""
+	if len(out) > linesMost {
+		out, more = out[:linesMost], "\n…"
+	}
+	each := bodyShown / max(1, len(out))
+	for i := range out {
+		out[i] = snippet([]byte(out[i]), max(each-len("…\n"), 16))
+	}
+	return strings.Join(out, "\n") + more
+}
+
+// line is one line of a header, redacted.
+func (d *display) line(name, value string) string {
+	if d != nil && d.redactor != nil {
+		a := whittle.Answer{Header: whittle.Header{name: {value}}}
+		d.redactor.Answer(&a)
+		value = a.Header.Get(name)
+	}
+	return name + ": " + value
+}
+
+// linesAgain is lines for a text that was shown before.
+func (d *display) linesAgain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if name, value, ok := strings.Cut(l, ": "); ok {
+			lines[i] = d.line(name, value)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// headerExpectation is a declared difference, with its values as they are compared
+// as well as they were written.
+type headerExpectation struct {
+	whittle.Expectation
+	from, to string
+}
+
+func headerExpectations(list []whittle.Expectation) (out []headerExpectation) {
+	word := func(name, value string) string {
+		if value == "" || name == "" {
+			return value
+		}
+		return headerWord(name, whittle.Header{name: {value}}, nil)
+	}
+	for _, e := range list {
+		if e.Kind == whittle.FoundHeader {
+			out = append(out, headerExpectation{e, word(e.Path, e.From), word(e.Path, e.To)})
+		}
+	}
+	return out
+}
+
+// reason gives the reason of the declaration that covers a change, by what is
+// shown of it or by what it is; empty: none does.
+func (h *headers) reason(name, host, from, to, rawFrom, rawTo string) string {
+	fits := func(want, word, shown, raw string) bool {
+		if want == "" || strings.EqualFold(want, shown) || strings.EqualFold(word, raw) {
+			return true
+		}
+		bare, ok := onHost(word, host)
+		return ok && name == "Location" && bare == raw
+	}
+	for _, e := range h.expect {
+		if (e.Path == "" || strings.EqualFold(e.Path, name)) && fits(e.From, e.from, from, rawFrom) && fits(e.To, e.to, to, rawTo) {
+			return reasonOf(e.Expectation)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,40 @@
+package whittle_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// TestTheListOfAddedHeadersIsDocumented: docs/compare.md names every header that
+// counts as added by servers, and none besides.
+func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("docs/compare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "### Headers that servers add\n")
+	section, _, _ = strings.Cut(section, "\nA lost security header")
+	var named []string
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {
+		if m[1] != "*" {
+			named = append(named, m[1])
+		}
+	}
+	slices.Sort(named)
+	want := whittle.AddedNames()
+	for _, name := range want {
+		if !slices.Contains(named, name) {
+			t.Errorf("docs/compare.md does not name %s", name)
+		}
+	}
+	for _, name := range named {
+		if !slices.Contains(want, name) {
+			t.Errorf("docs/compare.md names %s, which is compared", name)
+		}
+	}
+}
