@@ -111,11 +111,26 @@ func (o *Route) section() (chart.Section, bool) {
 			t.Caption += ". Perhaps because " + f.Cause
 		}
 		for _, one := range f.Samples {
-			t.Rows = append(t.Rows, []string{one.Request, one.Monolith, one.Candidate})
+			t.Rows = append(t.Rows, sampleRow(&one))
 		}
 		s.Tables = append(s.Tables, t)
 	}
 	return s, true
+}
+
+// sampleRow is a sample with the place that differs, or else with the responses'
+// beginnings.
+func sampleRow(s *whittle.Sample) []string {
+	if s.MonolithValue == "" && s.CandidateValue == "" {
+		return []string{s.Request, s.Monolith, s.Candidate}
+	}
+	side := func(value, around string) string {
+		if around != "" && around != value {
+			return value + " in " + around
+		}
+		return value
+	}
+	return []string{s.Request + ", at " + s.Where, side(s.MonolithValue, s.MonolithAround), side(s.CandidateValue, s.CandidateAround)}
 }
 
 // Standing says how sure a finding is.

@@ -10,14 +10,26 @@ const marks = {
   extra: { sign: '+', word: 'only the candidate has it' }, cut: { sign: '…', word: 'the sample ends here' },
 };
 
-// Sample shows one exchange: what was asked, and both answers beside each other
-// with what differs marked.
+// Sample shows one exchange: what was asked, and the place that differs with both
+// values there. Where no place is known, and folded away where one is, both
+// responses' beginnings beside each other with what differs marked.
 export function Sample({ sample, number }) {
-  const lines = useMemo(() => diffJSON(sample.monolith, sample.candidate), [sample.monolith, sample.candidate]);
+  const place = sample.monolith_value || sample.candidate_value;
   return html`<figure class="sample">
     <figcaption><span class="quiet">Sample ${number}, <${At} at=${sample.at} /></span> <code class="request">${visible(sample.request)}</code></figcaption>
-    ${lines ? html`<${Lines} lines=${lines} />` : html`<${Texts} sample=${sample} />`}
+    ${place ? html`<${Place} sample=${sample} /><details class="begins"><summary>The responses' beginnings</summary><${Bodies} sample=${sample} /></details>` : html`<${Bodies} sample=${sample} />`}
   </figure>`;
+}
+
+// Place is where the two differ, and what stands there and around it.
+const Place = ({ sample: s }) => html`<p class="place"><span class="quiet">At</span> <code>${visible(s.where)}</code></p>
+  <${Texts} monolith=${s.monolith_value} candidate=${s.candidate_value} />
+  ${(s.monolith_around || s.candidate_around) && html`<p class="quiet place">With what stands around it</p>
+    <${Texts} monolith=${s.monolith_around ?? ''} candidate=${s.candidate_around ?? ''} />`}`;
+
+function Bodies({ sample }) {
+  const lines = useMemo(() => diffJSON(sample.monolith, sample.candidate), [sample.monolith, sample.candidate]);
+  return lines ? html`<${Lines} lines=${lines} />` : html`<${Texts} monolith=${sample.monolith} candidate=${sample.candidate} />`;
 }
 
 const Heads = () => html`<thead><tr><th scope="col"><${Side} of="monolith" /></th><th scope="col"><${Side} of="candidate" /></th></tr></thead>`;
@@ -34,9 +46,9 @@ function Line({ line, text }) {
   return html`<td><span class="line" style=${{ paddingInlineStart: `${1.4 + line.depth}em` }}>${mark && html`<span class="sign" aria-hidden="true">${mark.sign}</span><span class="unseen">${mark.word}: </span>`}${visible(text)}</span></td>`;
 }
 
-// Texts is any other answer, with the words that differ marked.
-function Texts({ sample }) {
-  const pieces = useMemo(() => diffText(sample.monolith, sample.candidate), [sample.monolith, sample.candidate]);
+// Texts are two texts, with the words that differ marked.
+function Texts({ monolith, candidate }) {
+  const pieces = useMemo(() => diffText(monolith, candidate), [monolith, candidate]);
   return html`<div class="texts">
     <div><h3><${Side} of="monolith" /></h3><${Text} pieces=${pieces.left} /></div>
     <div><h3><${Side} of="candidate" /></h3><${Text} pieces=${pieces.right} /></div>
