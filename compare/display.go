@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,8 +115,16 @@ func (d *display) again(samples []whittle.Sample, at []place) {
 		s.MonolithValue, s.CandidateValue = d.kept(at, s.MonolithValue), d.kept(at, s.CandidateValue)
 		if d != nil && d.redactor != nil {
 			s.MonolithAround, s.CandidateAround = "", ""
+			if !hasName(at) { // a piece of a text: what stood before it said what it is
+				s.MonolithValue, s.CandidateValue = "", ""
+			}
 		}
 	}
+}
+
+// hasName reports whether a place says by a name what stands there.
+func hasName(at []place) bool {
+	return slices.ContainsFunc(at, func(p place) bool { return p.Key != nil })
 }
 
 // kept is again for a text that was kept of a place.
