@@ -45,7 +45,9 @@ var headerMutants = []mutant{
 	{"`X-Total-Count` lost", lose("X-Total-Count"), 20},
 	{"`Link` lost", lose("Link"), 20},
 	{"`Link` without `rel=next`", func(h whittle.Header, i int) { h["Link"] = []string{fmt.Sprintf("</items?page=%d>", i%9+2)} }, 20},
-	{"`Link` to another page", func(h whittle.Header, i int) { h["Link"] = []string{fmt.Sprintf(`</items?page=%d>; rel="next"`, i%9+3)} }, 350},
+	{"`Link` to another page", func(h whittle.Header, i int) {
+		h["Link"] = []string{fmt.Sprintf(`</items?page=%d>; rel="next"`, i%9+3)}
+	}, 350},
 	{"`X-Total-Count` one too many", func(h whittle.Header, i int) { h["X-Total-Count"] = []string{fmt.Sprint(401 + i%37)} }, 350},
 	{"`Set-Cookie` lost", lose("Set-Cookie"), 20},
 	{"cookie without `HttpOnly`", cookie("Path=/; Secure; SameSite=Lax"), 20},
@@ -58,9 +60,15 @@ var headerMutants = []mutant{
 	{"`Cache-Control` public", set("Cache-Control", "public, max-age=60"), 20},
 	{"`Cache-Control` ten times as long", set("Cache-Control", "private, max-age=600"), 20},
 	{"`Cache-Control` lost", lose("Cache-Control"), 20},
-	{"`Location` on another host", func(h whittle.Header, i int) { h["Location"] = []string{fmt.Sprintf("https://old.example/orders/%d", i)} }, 20},
-	{"`Location` on another path", func(h whittle.Header, i int) { h["Location"] = []string{fmt.Sprintf("https://shop.example/order/%d", i)} }, 20},
-	{"`Location` by http", func(h whittle.Header, i int) { h["Location"] = []string{fmt.Sprintf("http://shop.example/orders/%d", i)} }, 20},
+	{"`Location` on another host", func(h whittle.Header, i int) {
+		h["Location"] = []string{fmt.Sprintf("https://old.example/orders/%d", i)}
+	}, 20},
+	{"`Location` on another path", func(h whittle.Header, i int) {
+		h["Location"] = []string{fmt.Sprintf("https://shop.example/order/%d", i)}
+	}, 20},
+	{"`Location` by http", func(h whittle.Header, i int) {
+		h["Location"] = []string{fmt.Sprintf("http://shop.example/orders/%d", i)}
+	}, 20},
 	{"`Location` of another order", func(h whittle.Header, i int) {
 		h["Location"] = []string{fmt.Sprintf("https://shop.example/orders/%d", i+1)}
 	}, 350},
