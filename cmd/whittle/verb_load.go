@@ -54,7 +54,7 @@ type loadVerb struct {
 
 // Help gives the examples.
 func (loadVerb) Help() string {
-	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). Bounds that a plan sets (Artillery's ensure) and that do not hold make the exit status 1. Ctrl-C ends a run early and still reports.
+	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. A run in which the generator itself was late declares itself void (exit status 3). A run without a single response, and bounds that a plan sets (Artillery's ensure) and that do not hold, make the exit status 1. Ctrl-C ends a run early and still reports.
 
 Examples:
   whittle load systems/count/plans/baseAppLoadTest.yml
@@ -97,8 +97,8 @@ func (v *loadVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	err = r.Err()
-	if r.Void != "" {
-		return whittle.Errorf(whittle.CodeOf(err), "%w", err).
+	if whittle.CodeOf(err) == whittle.Unavailable {
+		return whittle.Errorf(whittle.Unavailable, "%w", err).
 			WithHint("give the generator a core of its own, lower the rate, or allow more with --max-late")
 	}
 	return err

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -49,14 +50,18 @@ func (c Check) String() string {
 }
 
 // Err says whether the run is to be taken as a success: nil, or an error with
-// the code whittle.Unavailable (exit status 3) where it is void, and
-// whittle.FallsShort (exit status 1) where a bound of the plan's ensure is
-// exceeded.
+// the code whittle.FallsShort (exit status 1) where not one response came or a
+// bound of the plan's ensure is exceeded, and whittle.Unavailable (exit status
+// 3) where the run is void.
 func (r *Report) Err() error {
-	if r.Void != "" {
+	if r.Void != "" && (r.Completed > 0 || r.Requests == 0) {
 		return whittle.Errorf(whittle.Unavailable, "the run is void: %s", r.Void)
 	}
 	var failed []string
+	hint := ""
+	if reason := r.noResponse(); reason != "" {
+		failed, hint = append(failed, reason), r.noResponseHint()
+	}
 	for _, c := range r.Ensure {
 		switch {
 		case c.Passed || c.Optional:
@@ -71,9 +76,53 @@ func (r *Report) Err() error {
 		}
 	}
 	if len(failed) > 0 {
-		return whittle.Errorf(whittle.FallsShort, "%s", strings.Join(failed, "; "))
+		return whittle.Errorf(whittle.FallsShort, "%s", strings.Join(failed, "; ")).WithHint(hint)
 	}
 	return nil
+}
+
+// noResponse says that the run got not a single response, and why: a run that
+// measured no response has nothing to say about its target. Empty where it got
+// at least one. How late the generator was does not matter then.
+func (r *Report) noResponse() string {
+	switch {
+	case r.Completed > 0:
+		return ""
+	case r.Requests == 0:
+		return "no request was sent, so there is no response to measure"
+	}
+	causes := counts(r.Errors)
+	if r.Unfinished > 0 {
+		if causes != "" {
+			causes += ", "
+		}
+		causes += fmt.Sprintf("unfinished: %d", r.Unfinished)
+	}
+	return fmt.Sprintf("not one of %d requests to %s got a response (%s)", r.Requests, r.Target, causes)
+}
+
+// noResponseHint says what to do about the cause that most requests met.
+func (r *Report) noResponseHint() string {
+	most, hint := r.Unfinished, "the run ended before a first response: let it go on for longer"
+	if r.Requests == 0 {
+		hint = "see the plan's phases, and its ifTrue and probability"
+	}
+	for _, kind := range kinds {
+		if n := r.Errors[kind]; n > most && noResponseHints[kind] != "" {
+			most, hint = n, noResponseHints[kind]
+		}
+	}
+	return hint
+}
+
+// noResponseHints are by what kept the responses from coming.
+var noResponseHints = map[string]string{
+	ErrorConnect:     "is it running there? --target URL sends the plan elsewhere",
+	ErrorCertificate: "name a target whose certificate is trusted, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",
+	ErrorContract:    "see the plan's bodies and the descriptor",
+	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",
+	ErrorReset:       "it closes connections before it responds: see its log, and whether it speaks this --protocol",
+	ErrorMalformed:   "it does not respond in this protocol: see --protocol, and whether the target is https",
 }
 
 // plain writes a number without an exponent where a person would not write one.
