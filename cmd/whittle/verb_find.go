@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +10,10 @@ import (
 
 	"whittle"
 	"whittle/config"
-	"whittle/latency"
 	"whittle/load"
 	"whittle/load/plan"
-	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
-	"whittle/profile/report"
-	"whittle/profile/smell"
 )
 
 type findVerb struct {
@@ -30,45 +24,18 @@ type findVerb struct {
 	Rate      float64  `group:"What is measured" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
 	measuring
 	JSON string `name:"json" placeholder:"FILE" help:"Write the ranking as JSON (\"-\": standard output)."`
+	HTML string `name:"html" placeholder:"FILE" help:"Write the ranking as one HTML file."`
 }
 
 // Help gives the examples.
 func (findVerb) Help() string {
-	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its endpoints by what they cost: their part of the CPU, how long they keep their users waiting, how long they block the event loop for everyone.
+	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its endpoints by what they cost: their part of the CPU, how long they keep their users waiting, how long they block the event loop for everyone. It advises which to carve first, unless more of the CPU than that endpoint's lead belongs to no request that is known: then it says what is missing, and the exit status is 1.
 
 Examples:
   whittle find -c whittle.yaml --duration 30s
   whittle find $(pgrep -f server.js) --duration 30s
   whittle find $(pgrep -f server.js) --during plan.yml --target http://127.0.0.1:3000
   whittle find -c whittle.yaml --endpoint 'POST /Count {"times": 1000000}' --endpoint 'GET /'`
-}
-
-// ranking is what find says.
-type ranking struct {
-	Format    string      `json:"format"`
-	Service   string      `json:"service"`
-	Advice    string      `json:"advice"`
-	Endpoints []candidate `json:"endpoints"`
-	// Blocked says which calls kept the event loop, by their place in the code.
-	Blocked  []string      `json:"event_loop_blocked,omitempty"`
-	Smells   []smell.Smell `json:"smells"`
-	Warnings []string      `json:"warnings,omitempty"`
-}
-
-// candidate is an endpoint that may be carved.
-type candidate struct {
-	Endpoint      string  `json:"endpoint"`
-	Share         float64 `json:"cpu_share"`
-	CPUPerRequest float64 `json:"cpu_ms_per_request"`
-	Requests      int64   `json:"requests"`
-	P50           float64 `json:"p50_ms,omitempty"`
-	P99           float64 `json:"p99_ms,omitempty"`
-	// Blocking is the share of the time in which it kept an event loop for
-	// profile.BlockedFor or more, and Longest the longest such stretch.
-	Blocking float64 `json:"event_loop_blocked_share,omitempty"`
-	Longest  float64 `json:"event_loop_blocked_ms,omitempty"`
-
-	cpu time.Duration
 }
 
 // Run measures and ranks.
@@ -94,6 +61,9 @@ func (v *findVerb) Run(ctx context.Context, s streams) error {
 	}
 	screen.clear()
 	r := rank(all)
+	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
+		return err
+	}
 	if v.JSON != "" {
 		if err := writeJSON(s, v.JSON, r); err != nil {
 			return err
@@ -102,11 +72,7 @@ func (v *findVerb) Run(ctx context.Context, s streams) error {
 	if v.JSON != "-" {
 		r.print(s)
 	}
-	if len(r.Endpoints) == 0 {
-		return whittle.Errorf(whittle.FailedPrecondition, "find: no endpoint was seen at work").
-			WithHint("put load on the monolith: --during PLAN, or --endpoint 'GET /path', with --target URL")
-	}
-	return nil
+	return r.err()
 }
 
 // targets gives what is profiled, and the monolith's URL where it is known.
@@ -184,117 +150,4 @@ func endpointPlan(target string, endpoints []string, rate float64, length time.D
 		return nil, whittle.Errorf(whittle.Internal, "find: %w", err)
 	}
 	return load.Parse("--endpoint", text, plan.Source{})
-}
-
-// rank orders the endpoints by their part of the CPU, over all that was
-// measured.
-func rank(all []*measured) *ranking {
-	out := &ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []candidate{}}
-	rows := map[string]*candidate{}
-	var total, lasted time.Duration
-	for _, m := range all {
-		r := m.report()
-		if out.Service == "" {
-			out.Service = r.Service
-		}
-		out.Smells = append(out.Smells, r.Smells...)
-		for _, w := range r.Warnings {
-			if !slices.Contains(out.Warnings, w) {
-				out.Warnings = append(out.Warnings, w)
-			}
-		}
-		p := m.taken[0].Profile
-		total += time.Duration(p.Total())
-		lasted = max(lasted, p.Duration)
-		for _, e := range p.ByEndpoint() {
-			if e.Endpoint == "" {
-				continue
-			}
-			c := rows[e.Endpoint]
-			if c == nil {
-				c = &candidate{Endpoint: e.Endpoint}
-				rows[e.Endpoint] = c
-			}
-			c.cpu += time.Duration(e.Value)
-			if m.together {
-				c.Requests = max(c.Requests, e.Requests)
-			} else {
-				c.Requests += e.Requests
-			}
-		}
-		for _, b := range p.Blocked() {
-			if c := rows[b.Endpoint]; c != nil {
-				c.Blocking += b.Sum.Seconds()
-				c.Longest = max(c.Longest, latency.Milliseconds(b.Longest))
-			}
-		}
-	}
-	for _, c := range rows {
-		if c.cpu == 0 {
-			continue
-		}
-		c.Share = float64(c.cpu) / float64(max(total, 1))
-		c.Blocking /= max(lasted.Seconds(), 1e-9)
-		if c.Requests > 0 {
-			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
-		}
-		c.latencies(all[0].load)
-		out.Endpoints = append(out.Endpoints, *c)
-	}
-	slices.SortFunc(out.Endpoints, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Endpoint, b.Endpoint))
-	})
-	for _, s := range out.Smells {
-		if s.Name == "event-loop-blocked" {
-			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
-		}
-	}
-	if len(out.Endpoints) > 0 {
-		out.Advice = fmt.Sprintf("Carve %s first: %.0f %% of CPU.", out.Endpoints[0].Endpoint, 100*out.Endpoints[0].Share)
-	}
-	return out
-}
-
-// latencies takes what the load's users felt; of several of its names that are
-// one endpoint, the slowest.
-func (c *candidate) latencies(l *loaded.Report) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Names {
-		if profile.SameEndpoint(c.Endpoint, n.Name) {
-			c.P50 = max(c.P50, latency.Milliseconds(n.Intended.P50))
-			c.P99 = max(c.P99, latency.Milliseconds(n.Intended.P99))
-		}
-	}
-}
-
-func (r *ranking) print(s streams) {
-	var rows [][]string
-	for _, e := range r.Endpoints {
-		blocked := "–"
-		if e.Longest > 0 {
-			blocked = fmt.Sprintf("%.0f %% of the time, up to %s", 100*e.Blocking, took(e.Longest))
-		}
-		rows = append(rows, []string{
-			e.Endpoint, fmt.Sprintf("%.1f %%", 100*e.Share), took(e.CPUPerRequest), strconv.FormatInt(e.Requests, 10), took(e.P50), took(e.P99), blocked,
-		})
-	}
-	if len(rows) > 0 {
-		fmt.Fprintf(s.out, "\n%s\n\n", r.Advice)
-		report.WriteTable(s.out, []string{"endpoint", "CPU", "CPU a request", "requests", "p50", "p99", "event loop blocked"}, rows)
-	}
-	for _, b := range r.Blocked {
-		fmt.Fprintf(s.out, "\n  %s\n", b)
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(s.out, "\nnote: %s\n", w)
-	}
-}
-
-func took(ms float64) string {
-	if ms == 0 {
-		return "–"
-	}
-	return time.Duration(ms * float64(time.Millisecond)).Round(10 * time.Microsecond).String()
 }

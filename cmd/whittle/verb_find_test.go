@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,5 +88,47 @@ func TestAPlanWatchesOnePageOnce(t *testing.T) {
 	if r := rank(all); len(r.Endpoints) != 1 || r.Endpoints[0].Requests > 20 {
 		text, _ := json.Marshal(r.Endpoints)
 		t.Errorf("20 requests became %s", text)
+	}
+}
+
+// find names an endpoint only where the CPU of no known request, given whole to
+// any other endpoint, would not put that one ahead; else it says so, and what to
+// do, in words, as JSON and on the page.
+func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
+	for name, c := range map[string]struct {
+		cost, rest, unlabelled int64 // samples are 1 of GET /work where cost is above 0
+		status                 int
+		words, reason          string
+	}{
+		"most is unknown":    {1, 3, 26, 1, "No advice: ", "87 % of the CPU belongs to no request that is known, which is more than the 6.7 % by which GET /idle leads GET /work"},
+		"more than the lead": {1, 3, 3, 1, "No advice: ", "43 % of the CPU belongs to no request that is known, which is more than the 28.6 %"},
+		"no more than that":  {1, 3, 2, 0, "Carve GET /idle first: 50 % of CPU.", ""},
+		"one endpoint":       {1, 0, 2, 1, "No advice: ", "67 % of the CPU belongs to no request that is known, and only 33 % to GET /work"},
+		"no endpoint":        {0, 0, 2, 1, "No advice: ", "100 % of the CPU belongs to no request that is known, and none to any endpoint"},
+		"nothing at work":    {0, 0, 0, 1, "", "no endpoint was seen at work"},
+	} {
+		s := startGoService(t)
+		s.cost.Store(c.cost)
+		s.rest.Store(c.rest)
+		s.unlabelled.Store(c.unlabelled)
+		kept, page := filepath.Join(t.TempDir(), "find.json"), filepath.Join(t.TempDir(), "find.html")
+		status, out, errs := whittleOnce(t, "find", "--duration", "1s", "--json", kept, "--html", page, s.URL)
+		if status != c.status || !strings.Contains(out, c.words) || !strings.Contains(errs, c.reason) {
+			t.Errorf("%s: status %d\n%s%s", name, status, out, errs)
+		}
+		html, err := os.ReadFile(page)
+		if err != nil || !strings.Contains(string(html), c.words) || !strings.Contains(string(html), c.reason) {
+			t.Errorf("%s: the page does not say so: %v", name, err)
+		}
+		r := readJSON[ranking](t, kept)
+		if (r.Advice == "") != (c.status != 0) || !strings.Contains(r.NoAdvice, c.reason) || (r.Missing == "") != (c.status == 0) {
+			t.Errorf("%s: the JSON says %q, %q, %q", name, r.Advice, r.NoAdvice, r.Missing)
+		}
+		if c.status == 1 && c.unlabelled > 0 && (!strings.Contains(errs, "pprof.Labels") || !strings.Contains(r.Missing, "pprof.Labels") || !strings.Contains(string(html), "pprof.Labels")) {
+			t.Errorf("%s: nothing says what to do: %s", name, errs)
+		}
+		if unknown := "(no request that is known)"; c.unlabelled > 0 && (!strings.Contains(out, unknown) || !strings.Contains(string(html), unknown)) {
+			t.Errorf("%s: what is unknown has no row:\n%s", name, out)
+		}
 	}
 }

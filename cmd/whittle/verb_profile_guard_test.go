@@ -26,6 +26,7 @@ import (
 // goService is a Go service as whittle profile sees one: its pprof, its metrics
 // page, and what it answers.
 type goService struct {
+	rest, unlabelled atomic.Int64 // samples of GET /idle, and of no endpoint
 	*httptest.Server
 	page *goService // whose metrics page counts the others' requests
 	// The following may be changed between measurements.
@@ -79,7 +80,8 @@ func (s *goService) code() int {
 	return http.StatusOK
 }
 
-// profile has one sample where answers cost something.
+// profile has one sample where answers cost something, and those of another
+// endpoint and of none.
 func (s *goService) profile() *pprof.Profile {
 	f := &pprof.Function{ID: 1, Name: "main.work", Filename: "/srv/main.go"}
 	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 7}}}
@@ -93,6 +95,16 @@ func (s *goService) profile() *pprof.Profile {
 	}
 	if s.cost.Load() > 0 {
 		p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1, 1e7}, Label: map[string][]string{"endpoint": {"GET /work"}}}}
+	}
+	for endpoint, samples := range map[string]int64{"GET /idle": s.rest.Load(), "": s.unlabelled.Load()} {
+		if samples == 0 {
+			continue
+		}
+		more := &pprof.Sample{Location: []*pprof.Location{at}, Value: []int64{samples, samples * 1e7}}
+		if endpoint != "" {
+			more.Label = map[string][]string{"endpoint": {endpoint}}
+		}
+		p.Sample = append(p.Sample, more)
 	}
 	return p
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/latency"
+	loaded "whittle/load/report"
+	"whittle/profile"
+	"whittle/profile/smell"
+)
+
+// ranking is what find says.
+type ranking struct {
+	Format  string `json:"format"`
+	Service string `json:"service"`
+	// Advice says which endpoint to carve first. Empty: none, and NoAdvice says
+	// why, and Missing what to do to get one.
+	Advice    string      `json:"advice"`
+	NoAdvice  string      `json:"no_advice,omitempty"`
+	Missing   string      `json:"missing,omitempty"`
+	Endpoints []candidate `json:"endpoints"`
+	// Lead is how much more of the CPU, 0 to 1, the first endpoint has than the
+	// next, and Unknown how much belongs to no request that is known.
+	Lead    float64 `json:"cpu_share_lead"`
+	Unknown float64 `json:"cpu_share_unknown"`
+	// Blocked says which calls kept the event loop, by their place in the code.
+	Blocked  []string      `json:"event_loop_blocked,omitempty"`
+	Smells   []smell.Smell `json:"smells"`
+	Warnings []string      `json:"warnings,omitempty"`
+}
+
+// candidate is an endpoint that may be carved.
+type candidate struct {
+	Endpoint      string  `json:"endpoint"`
+	Share         float64 `json:"cpu_share"`
+	CPUPerRequest float64 `json:"cpu_ms_per_request"`
+	Requests      int64   `json:"requests"`
+	P50           float64 `json:"p50_ms,omitempty"`
+	P99           float64 `json:"p99_ms,omitempty"`
+	// Blocking is the share of the time in which it kept an event loop for
+	// profile.BlockedFor or more, and Longest the longest such stretch.
+	Blocking float64 `json:"event_loop_blocked_share,omitempty"`
+	Longest  float64 `json:"event_loop_blocked_ms,omitempty"`
+
+	cpu time.Duration
+}
+
+// rank orders the endpoints by their part of the CPU, over all that was
+// measured.
+func rank(all []*measured) *ranking {
+	out := &ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []candidate{}}
+	rows, cpu := map[string]*candidate{}, map[string]int64{}
+	var total, lasted time.Duration
+	for _, m := range all {
+		r := m.report()
+		if out.Service == "" {
+			out.Service = r.Service
+		}
+		out.Smells = append(out.Smells, r.Smells...)
+		for _, w := range r.Warnings {
+			if !slices.Contains(out.Warnings, w) {
+				out.Warnings = append(out.Warnings, w)
+			}
+		}
+		p := m.taken[0].Profile
+		total += time.Duration(p.Total())
+		lasted = max(lasted, p.Duration)
+		for _, e := range p.ByEndpoint() {
+			cpu[e.Endpoint] += e.Value
+			if e.Endpoint == "" {
+				continue
+			}
+			c := rows[e.Endpoint]
+			if c == nil {
+				c = &candidate{Endpoint: e.Endpoint}
+				rows[e.Endpoint] = c
+			}
+			c.cpu += time.Duration(e.Value)
+			if m.together {
+				c.Requests = max(c.Requests, e.Requests)
+			} else {
+				c.Requests += e.Requests
+			}
+		}
+		for _, b := range p.Blocked() {
+			if c := rows[b.Endpoint]; c != nil {
+				c.Blocking += b.Sum.Seconds()
+				c.Longest = max(c.Longest, latency.Milliseconds(b.Longest))
+			}
+		}
+	}
+	for _, c := range rows {
+		if c.cpu == 0 {
+			continue
+		}
+		c.Share = float64(c.cpu) / float64(max(total, 1))
+		c.Blocking /= max(lasted.Seconds(), 1e-9)
+		if c.Requests > 0 {
+			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
+		}
+		c.latencies(all[0].load)
+		out.Endpoints = append(out.Endpoints, *c)
+	}
+	slices.SortFunc(out.Endpoints, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Endpoint, b.Endpoint))
+	})
+	for _, s := range out.Smells {
+		if s.Name == "event-loop-blocked" {
+			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
+		}
+	}
+	out.advise(profile.LeadOf(cpu, int64(total)), all[0].taken[0].Profile.Runtime)
+	return out
+}
+
+// advise names the endpoint to carve first where it is sure which that is, and
+// else says what keeps it from being sure.
+func (r *ranking) advise(l profile.Lead, runtime profile.Runtime) {
+	r.Lead, r.Unknown = l.Over, l.Unknown
+	unknown := fmt.Sprintf("%.0f %% of the CPU belongs to no request that is known", 100*l.Unknown)
+	switch {
+	case l.Sure():
+		r.Advice = fmt.Sprintf("Carve %s first: %.0f %% of CPU.", l.Endpoint, 100*l.Share)
+		return
+	case l.Endpoint == "" && l.Unknown == 0:
+		r.NoAdvice = "no endpoint was seen at work"
+		r.Missing = "put load on the monolith: --during PLAN, or --endpoint 'GET /path', with --target URL"
+		return
+	case l.Endpoint == "":
+		r.NoAdvice = unknown + ", and none to any endpoint"
+	case l.Next == "":
+		r.NoAdvice = fmt.Sprintf("%s, and only %.0f %% to %s: another endpoint may ask for more", unknown, 100*l.Share, l.Endpoint)
+	default:
+		r.NoAdvice = fmt.Sprintf("%s, which is more than the %.1f %% by which %s leads %s: another endpoint may ask for more", unknown, 100*l.Over, l.Endpoint, l.Next)
+	}
+	r.Missing = toKnow(runtime)
+}
+
+// toKnow says how a service's endpoints come to be known.
+func toKnow(runtime profile.Runtime) string {
+	if runtime == profile.Go {
+		return `set the pprof label "endpoint" around each handler, as in pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle), and measure again; ` +
+			"whittle profile names the lines that ask for the rest meanwhile"
+	}
+	return "Node's endpoints are known by the lines that hand a function to a router, app.get('/path', …): measure on the machine where those sources are, " +
+		"and load the endpoints that matter, by --during PLAN or --endpoint; whittle profile names the lines that ask for the rest meanwhile"
+}
+
+// err is nil where there is advice. Without it, the exit status is 1.
+func (r *ranking) err() error {
+	switch {
+	case r.Advice != "":
+		return nil
+	case len(r.Endpoints) == 0 && r.Unknown == 0:
+		return whittle.Errorf(whittle.FailedPrecondition, "find: %s", r.NoAdvice).WithHint(r.Missing)
+	}
+	return whittle.Errorf(whittle.FallsShort, "find: no advice: %s", r.NoAdvice).WithHint(r.Missing)
+}
+
+// latencies takes what the load's users felt; of several of its names that are
+// one endpoint, the slowest.
+func (c *candidate) latencies(l *loaded.Report) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Names {
+		if profile.SameEndpoint(c.Endpoint, n.Name) {
+			c.P50 = max(c.P50, latency.Milliseconds(n.Intended.P50))
+			c.P99 = max(c.P99, latency.Milliseconds(n.Intended.P99))
+		}
+	}
+}

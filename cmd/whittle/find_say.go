@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"whittle/chart"
+	"whittle/profile/report"
+)
+
+// noEndpoint is the name of what belongs to no endpoint.
+const noEndpoint = "(no request that is known)"
+
+// head are the columns of rows.
+var head = []string{"endpoint", "CPU", "CPU a request", "requests", "p50", "p99", "event loop blocked"}
+
+// rows are the endpoints as a table, what belongs to none of them last.
+func (r *ranking) rows() [][]string {
+	var rows [][]string
+	for _, e := range r.Endpoints {
+		blocked := "–"
+		if e.Longest > 0 {
+			blocked = fmt.Sprintf("%.0f %% of the time, up to %s", 100*e.Blocking, took(e.Longest))
+		}
+		rows = append(rows, []string{
+			e.Endpoint, fmt.Sprintf("%.1f %%", 100*e.Share), took(e.CPUPerRequest), strconv.FormatInt(e.Requests, 10), took(e.P50), took(e.P99), blocked,
+		})
+	}
+	if r.Unknown > 0 {
+		rows = append(rows, []string{noEndpoint, fmt.Sprintf("%.1f %%", 100*r.Unknown), "–", "–", "–", "–", "–"})
+	}
+	return rows
+}
+
+// words are the message: what to carve first, or why that is not said.
+func (r *ranking) words() string {
+	if r.Advice != "" {
+		return r.Advice
+	}
+	return "No advice: " + r.NoAdvice + "."
+}
+
+// print writes the ranking for a terminal. What is missing for an advice is the
+// hint of the error that ends the program.
+func (r *ranking) print(s streams) {
+	if rows := r.rows(); len(rows) > 0 {
+		fmt.Fprintf(s.out, "\n%s\n\n", r.words())
+		report.WriteTable(s.out, head, rows)
+	}
+	for _, b := range r.Blocked {
+		fmt.Fprintf(s.out, "\n  %s\n", b)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(s.out, "\nnote: %s\n", w)
+	}
+}
+
+// WriteHTML writes the ranking as one file that needs nothing else.
+func (r *ranking) WriteHTML(w io.Writer) error {
+	first := chart.Section{Tables: []chart.Table{{Caption: "What each endpoint costs", Head: head, Rows: r.rows()}}}
+	if r.Missing != "" {
+		first.Paragraphs = []string{"To get one: " + r.Missing + "."}
+	}
+	first.Paragraphs = append(first.Paragraphs, r.Blocked...)
+	page := chart.Page{
+		Title: "What to carve first", Lead: r.words(), Sections: []chart.Section{first},
+		Footer: r.Service + ". Made by whittle find.",
+	}
+	for _, warning := range r.Warnings {
+		page.Footer += " Note: " + warning + "."
+	}
+	return page.WriteHTML(w)
+}
+
+func took(ms float64) string {
+	if ms == 0 {
+		return "–"
+	}
+	return time.Duration(ms * float64(time.Millisecond)).Round(10 * time.Microsecond).String()
+}
