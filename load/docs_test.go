@@ -58,7 +58,7 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 		"the plan":    "X: 1\n" + small,
 		"config":      "config: {X: 1}\n" + small,
 		"config.http": "config: {http: {X: 1}}\n" + small,
-		"defaults":    "config: {http: {defaults: {X: 1}}}\n" + small,
+		"defaults":    "config: {http: {defaults: {X Y: 1}}}\n" + small, // X alone could be a header's name
 		"think":       "config: {http: {defaults: {think: {X: 1}}}}\n" + small,
 		"config.tls":  "config: {tls: {X: 1}}\n" + small,
 		"a phase":     "config: {phases: [{X: 1}]}\n" + small,

@@ -25,6 +25,7 @@ func (r *reader) config(n *node) error {
 	if err := r.settings(overlay(n, chosen)); err != nil {
 		return err
 	}
+	r.useDefaults()
 	for i := range r.Plan.Phases {
 		r.Plan.Phases[i].Poisson = r.mode == "poisson"
 	}
@@ -83,12 +84,13 @@ func (r *reader) settings(n *node) error {
 		"tls":          r.tls,
 		"variables":    r.variables,
 		"payload":      r.payloads,
-		"defaults":     r.defaults,
+		"defaults":     r.defaultsInto(&r.legacyDefaults, "config.defaults"),
 		"ensure":       r.ensure,
 		"plugins":      r.plugins,
 		"environments": func(*node) error { return nil }, // read before all else
 		"apdex":        r.apdex,
 		"name":         func(*node) error { return nil },
+		"headers":      r.unread("config.headers", headersGoHere),
 	}, map[string]string{
 		"processor":     javaScript,
 		"engines":       "whittle speaks HTTP only",
@@ -194,7 +196,8 @@ func (r *reader) http(n *node) error {
 	return r.fields(n, "config.http", map[string]func(*node) error{
 		"timeout":         r.timeout,
 		"pool":            whole(&h.Pool, 1, plan.MaxPool),
-		"defaults":        r.defaults,
+		"defaults":        r.defaultsInto(&r.httpDefaults, "config.http.defaults"),
+		"headers":         r.unread("config.http.headers", headersGoHere),
 		"maxSockets":      whole(&h.Sockets, 1, plan.MaxPool),
 		"extendedMetrics": boolean(&extended), // whittle measures them always
 	}, nil)
@@ -216,38 +219,6 @@ func (r *reader) tls(n *node) error {
 	err := r.fields(n, "config.tls", map[string]func(*node) error{"rejectUnauthorized": boolean(&verify)}, nil)
 	r.Plan.HTTP.Insecure = !verify
 	return err
-}
-
-// defaults reads config.defaults or config.http.defaults: a mapping or, in old
-// plans, a list of mappings.
-func (r *reader) defaults(n *node) error {
-	if n.kind == expr.KindList {
-		for _, item := range n.items {
-			if err := r.defaults(item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return r.fields(n, "defaults", map[string]func(*node) error{
-		"headers": func(n *node) error {
-			hs, err := r.headers(n)
-			r.Plan.HTTP.Headers = plan.MergeHeaders(r.Plan.HTTP.Headers, hs)
-			return err
-		},
-		"cookie": func(n *node) error { return r.cookie(&r.cookies, n) },
-		"strictCapture": func(n *node) error {
-			strict := true
-			err := boolean(&strict)(n)
-			r.lenient = !strict
-			return err
-		},
-		"think": func(n *node) error {
-			return r.fields(n, "think", map[string]func(*node) error{
-				"jitter": func(n *node) error { return readJitter(n, &r.jitter, &r.jitterPart) },
-			}, nil)
-		},
-	}, nil)
 }
 
 func (r *reader) variables(n *node) error {

@@ -54,6 +54,9 @@ func (r *reader) pairs(n *node) (expr.Template, error) {
 			if v.kind == expr.KindMap || v.kind == expr.KindList {
 				return nil, v.Invalid("%s of %s has no meaning in a query", v.kind, f.name)
 			}
+			if err := v.asText(); err != nil {
+				return nil, err
+			}
 			if len(t) > 0 {
 				t = t.Literal("&")
 			}
@@ -76,6 +79,9 @@ func (r *reader) json(n *node) (expr.Template, error) {
 	case expr.KindBool, expr.KindNumber:
 		return t.Literal(n.text), nil
 	case expr.KindString:
+		if err := n.asText(); err != nil {
+			return nil, err
+		}
 		return r.compileTemplate(n, n.text, expr.AsJSON)
 	case expr.KindList:
 		t = t.Literal("[")

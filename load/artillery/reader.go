@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +23,8 @@ type reader struct {
 	mode   string
 	// captured are the slots that captures have filled so far.
 	captured []int
+	// legacyDefaults are config.defaults, httpDefaults config.http.defaults.
+	legacyDefaults, httpDefaults defaults
 	// The following are the defaults of what comes after config.
 	cookies    []plan.HeaderField
 	lenient    bool // captures may fail
@@ -56,7 +57,7 @@ func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
 func (r *reader) script(root *node) error {
 	later := func(*node) error { return nil } // after config, wherever they stand
 	known := map[string]func(*node) error{
-		"config": r.config, "before": later, "after": later, "scenarios": later,
+		"config": r.config, "before": later, "after": later, "scenarios": later, "version": later,
 	}
 	for _, f := range root.fields {
 		// A place for anchors is the one thing that may stand beside them.
@@ -129,12 +130,7 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node) error
 		if why, ok := refused[f.name]; ok {
 			return f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, called(f.value, why))
 		}
-		names := make([]string, 0, len(known))
-		for k := range known {
-			names = append(names, k)
-		}
-		slices.Sort(names)
-		return f.Errorf(whittle.Invalid, "%s is not known in %s; known are %s", f.name, what, strings.Join(names, ", "))
+		return f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, knownAre(known))
 	}
 	return nil
 }

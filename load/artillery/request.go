@@ -183,6 +183,9 @@ func (r *reader) url(q *plan.Request, n *node, query expr.Template) error {
 		return err
 	}
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "#")
+	if len(query) > 0 {
+		text, _, _ = strings.Cut(text, "?") // qs stands in place of it, as in Artillery
+	}
 	if scheme := strings.Index(text, "://"); strings.HasPrefix(text, "{{") ||
 		scheme >= 0 && strings.Contains(text[:plan.OriginLength(text)], "{{") {
 		whole, err := r.compileTemplate(n, text, expr.InTarget)

@@ -2,6 +2,7 @@ package artillery
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,9 @@ type node struct {
 	text   string
 	items  []*node
 	fields []field
+	// unquoted is what Artillery's YAML makes of a text that stands without
+	// quotes, where that is not the text: "a date". Empty: it is the text.
+	unquoted string
 	// anchored values are written down to be referred to from elsewhere.
 	anchored bool
 }
@@ -210,10 +214,44 @@ func scalar(n *node, a ast.Node) error {
 		n.kind, n.text = expr.KindNumber, expr.FormatNumber(a.Value)
 	case *ast.StringNode:
 		n.kind, n.text = expr.KindString, a.Value
+		if a.Token.Type == token.StringType {
+			n.plainText()
+		}
 	case *ast.LiteralNode:
 		n.kind, n.text = expr.KindString, a.Value.Value
 	default:
 		return n.Invalid("%s has no meaning in a plan", strings.ToLower(a.Type().String()))
 	}
 	return nil
+}
+
+var (
+	exponent    = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+	date        = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt \t].*)?$`)
+	sexagesimal = regexp.MustCompile(`^[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?$`)
+)
+
+// plainText settles what a text without quotes is to Artillery, whose YAML is
+// that of version 1.1: 1e3 is a number, 2024-05-01 a time, 12:30 is 750.
+func (n *node) plainText() {
+	switch {
+	case exponent.MatchString(n.text):
+		if f, err := strconv.ParseFloat(n.text, 64); err == nil {
+			n.kind, n.text = expr.KindNumber, expr.FormatNumber(f)
+		}
+	case date.MatchString(n.text):
+		n.unquoted = "a time"
+	case sexagesimal.MatchString(n.text):
+		n.unquoted = "a number to the base of 60"
+	case strings.HasPrefix(n.text, "0o"):
+		n.unquoted = "a text, and to others an octal number"
+	}
+}
+
+// asText refuses a text that Artillery takes for something else.
+func (n *node) asText() error {
+	if n.unquoted == "" {
+		return nil
+	}
+	return n.Errorf(whittle.Unsupported, "%s without quotes is not supported here: to Artillery it is %s; write %q", n.text, n.unquoted, n.text)
 }
