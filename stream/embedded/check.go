@@ -119,6 +119,8 @@ type Report struct {
 	// Torn and Strange are as in Stats: what the next Open will cut off. In a
 	// log that is in use it may be the batch that is being written.
 	Torn, Strange int64
+	// End is what the end mark tells of what is missing.
+	End End
 }
 
 // shownCorruption bounds Report.Corruption.
@@ -131,21 +133,19 @@ func Verify(ctx context.Context, dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return verify(ctx, d)
+	r, err := verify(ctx, d)
+	if err == nil {
+		err = r.End.missed(dir)
+	}
+	return r, err
 }
 
 func verify(ctx context.Context, d disk) (Report, error) {
-	s, err := surveyOf(d)
-	for range 3 { // a log in use may let go of a segment under the survey
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		s, err = surveyOf(d)
-	}
+	s, end, err := surveyWithEnd(d)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Segments: len(s.segments), Torn: s.tail.torn, Strange: s.tail.strange, First: position(0), Next: position(s.next())}
+	r := Report{Segments: len(s.segments), Torn: s.tail.torn, Strange: s.tail.strange, First: end.Next, Next: end.Next, End: end, Scars: end.Scars}
 	for i, seg := range s.segments {
 		if i == 0 {
 			r.First = position(seg.base)

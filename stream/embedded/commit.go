@@ -139,6 +139,7 @@ func (w *writer) prepare() {
 		}
 		if s.err == nil {
 			w.l.space.prepared(s.seg.size)
+			w.l.markEnd(false)
 		}
 		made <- s
 	})
@@ -259,4 +260,5 @@ func (w *writer) heal(cause error) bool {
 func (w *writer) end() {
 	w.leave(true)
 	w.drop()
+	w.l.markEnd(true)
 }

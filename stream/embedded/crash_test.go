@@ -129,6 +129,9 @@ func (b *ledger) live(t *testing.T, l *Log, random *rand.Rand, total *tally) {
 	b.check(t, l)
 	b.produce(t, l, random)
 	s := l.Stats()
+	if s.Missing > 0 && b.flipped == "" {
+		t.Errorf("the end mark says that %d records are missing, and none is", s.Missing)
+	}
 	if s.Failures > 0 {
 		total.failed++
 	}

@@ -79,7 +79,7 @@ func TestADrainedLogNeverFills(t *testing.T) {
 func TestRoomCountsTheSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		disk.capacity = 4 * 64 << 10
+		disk.capacity = 4*64<<10 + 2*sector // four segments and the end mark
 		l, err := Open("", onPlatter(disk))
 		if err != nil {
 			t.Fatal(err)

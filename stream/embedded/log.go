@@ -32,7 +32,8 @@ type Log struct {
 	freed      chan struct{} // has an element when files were removed
 	syncs      syncCounter
 	scrubbed   scrubCounter
-	ends       end        // what the last life left behind
+	ends       end // what the last life left behind
+	marks      marker
 	following  sync.Mutex // held by the one that follows the writer, read-only
 	discarding sync.Mutex // held by the one that removes files
 
@@ -45,9 +46,11 @@ type Log struct {
 	changed  chan struct{} // closed when next grows; nil: nobody waits
 }
 
-// end is what Open found behind the last batch of a log that was not closed.
+// end is what Open found behind the last batch of a log that was not closed, and
+// how many records its mark says to have been there.
 type end struct {
 	torn, strange int64
+	missing       uint64
 }
 
 var _ stream.Stream = (*Log)(nil)
@@ -55,7 +58,9 @@ var _ stream.Stream = (*Log)(nil)
 // Open opens the log in a folder, and makes it where there is none. What a
 // crash left behind is put in order: a batch that never came to the disk as a
 // whole is cut off, because nobody was told that it was kept. A log whose disk
-// is full opens, so that it can be read and trimmed.
+// is full opens, so that it can be read and trimmed. One whose end mark says that
+// it went further than what is there opens, goes on behind what the mark says,
+// and tells so in Stats: readers meet the missing records as corrupt ones.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -92,6 +97,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if !o.Held {
 		l.hold = noHold
 	}
+	l.markEnd(false)
 	l.Room() // so that the first answer is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)
@@ -122,12 +128,12 @@ func (l *Log) recover() (next uint64, err error) {
 	for _, n := range slices.Concat(s.empty, s.strange) {
 		next = max(next, n+1)
 	}
-	l.ends = end{s.tail.torn, s.tail.strange}
+	l.ends = end{torn: s.tail.torn, strange: s.tail.strange}
 	if l.ends != (end{}) {
 		l.o.Log.Warn("the log was not closed: what was never acknowledged is cut off", "next", l.next,
 			"torn_bytes", s.tail.torn, "strange_bytes", s.tail.strange)
 	}
-	return next, nil
+	return next, l.resume()
 }
 
 // Durability is local-fsync.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +30,7 @@ func openAt(t *testing.T, dir string, o Options) *Log {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Close(t.Context()); err != nil && t.Context().Err() == nil {
+		if err := l.Close(context.WithoutCancel(t.Context())); err != nil { // the folder goes next
 			t.Error(err)
 		}
 	})

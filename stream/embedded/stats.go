@@ -30,6 +30,9 @@ type Stats struct {
 	// disk as a whole. Strange is how many of the bytes that it found behind the
 	// last batch tearing does not explain; they are kept in a file *.aside.
 	Torn, Strange int64
+	// Missing is how many records the end mark says to have been on the disk
+	// that Open did not find at the log's end. Their offsets stay theirs.
+	Missing uint64
 
 	Scrub Scrub
 }
@@ -47,7 +50,7 @@ type Scrub struct {
 // Stats gives the figures as of now.
 func (l *Log) Stats() Stats {
 	s := l.syncs.get()
-	s.Torn, s.Strange = l.ends.torn, l.ends.strange
+	s.Torn, s.Strange, s.Missing = l.ends.torn, l.ends.strange, l.ends.missing
 	s.Scrub = l.scrubbed.get()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,6 +43,7 @@ func registerLog(r prometheus.Registerer, snapshot func() embedded.Stats) {
 		{"ingest_log_segments", "Files of the log.", false, func(s *s) float64 { return float64(s.Segments) }},
 		{"ingest_log_failures_total", "How often the log had to stop, because the disk was full or failed.", true, func(s *s) float64 { return float64(s.Failures) }},
 		{"ingest_log_torn_bytes", "Bytes cut off at the start, of writes that a crash had torn.", false, func(s *s) float64 { return float64(s.Torn) }},
+		{"ingest_log_missing_records", "Acknowledged records that were gone from the log's end at the start, by its end mark.", false, func(s *s) float64 { return float64(s.Missing) }},
 		{"ingest_log_strange_bytes", "Bytes of them that tearing does not explain; they are kept aside.", false, func(s *s) float64 { return float64(s.Strange) }},
 		{"ingest_log_scrub_passes_total", "Background scrubs that came to the end.", true, func(s *s) float64 { return float64(s.Scrub.Passes) }},
 		{"ingest_log_scrub_bytes_total", "Bytes that they read.", true, func(s *s) float64 { return float64(s.Scrub.Bytes) }},

@@ -16,7 +16,7 @@ type verifyVerb struct {
 
 // Help gives the examples.
 func (verifyVerb) Help() string {
-	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use. Exit status 1 if anything is damaged.
+	return `Reads every record and compares it with the checksum that was taken when it came in. Prints what is there by partition, and each corrupt record. Of an embedded log every bit is read, also while it is in use, and its end is compared with the end mark beside it. Exit status 1 if anything is damaged or missing.
 
 Examples:
   ingest verify
@@ -69,9 +69,20 @@ func (v *verifyVerb) Run(ctx context.Context, s streams) error {
 		}
 		fmt.Fprintf(s.out, "partition %s: %d records intact, %d bytes, offsets %s to %s\n", p.Name, records, bytes, orNone(first), orNone(end))
 	}
+	var gone *whittle.Error
+	if v.Sink == "embedded" {
+		e, err := embedded.EndOf(v.Data)
+		if err != nil {
+			return err
+		}
+		gone = sayEnd(s, &e)
+	}
 	if bad > 0 {
-		return whittle.Errorf(whittle.FallsShort, "%d corrupt records", bad).
+		return whittle.Errorf(whittle.FallsShort, "%d corrupt records%s", bad, also(gone)).
 			WithHint("they are named above; everything else is as it was sent")
+	}
+	if gone != nil {
+		return gone
 	}
 	return nil
 }
@@ -94,15 +105,48 @@ func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 	if r.Torn > 0 || r.Strange > 0 {
 		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn+r.Strange)
 	}
+	gone := sayEnd(s, &r.End)
 	switch {
 	case r.Corrupt > 0:
-		return whittle.Errorf(whittle.FallsShort, "%d corrupt records, %d other places damaged", r.Corrupt, r.Scars).
+		return whittle.Errorf(whittle.FallsShort, "%d corrupt records, %d other places damaged%s", r.Corrupt, r.Scars, also(gone)).
 			WithHint("the records are named above; everything else is as it was sent")
+	case gone != nil:
+		return gone
 	case r.Scars > 0:
 		return whittle.Errorf(whittle.FallsShort, "%d places are damaged; no record is", r.Scars).
 			WithHint("every record is as it was sent, but the disk is not to be trusted: move the log")
 	}
 	return nil
+}
+
+// sayEnd says how far the log went by its end mark, and gives an error where
+// records of it are missing.
+func sayEnd(s streams, e *embedded.End) *whittle.Error {
+	switch {
+	case !e.Marked:
+		fmt.Fprintln(s.out, "there is no end mark, so that records missing at the end go unseen: the log was last opened by an earlier ingest, or the mark is gone")
+	case e.Closed:
+		fmt.Fprintf(s.out, "the log was closed with its last record before offset %s\n", e.Reached.Offset)
+	default:
+		fmt.Fprintf(s.out, "the log is in use or was not closed; it had reached offset %s, and records missing behind that go unseen\n", e.Reached.Offset)
+	}
+	const hint = "look for the files *.segment that were in this folder. Started again, ingest keeps the offsets of what is missing free"
+	switch {
+	case e.Missing > 0:
+		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the end of the log: it ends before offset %s, and had reached %s",
+			e.Missing, e.Next.Offset, e.Reached.Offset).WithHint(hint)
+	case e.MissingFirst > 0:
+		return whittle.Errorf(whittle.FallsShort, "%d records are missing at the beginning of the log, which were there when it was closed", e.MissingFirst).WithHint(hint)
+	}
+	return nil
+}
+
+// also adds an error to the words of another.
+func also(err *whittle.Error) string {
+	if err == nil {
+		return ""
+	}
+	return "; " + err.Error()
 }
 
 func orNone(s string) string {
