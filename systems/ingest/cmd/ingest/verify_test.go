@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/stream"
+	"whittle/stream/embedded"
+)
+
+// closedLog makes a log of several segments with n records and closes it.
+func closedLog(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	l, err := embedded.Open(dir, embedded.Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		r := stream.Record{ID: fmt.Sprint(i), Value: make([]byte, 3000)}
+		r.Seal()
+		if got := l.Append(t.Context(), []stream.Record{r}); got[0].Err != nil {
+			t.Fatal(got[0].Err)
+		}
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// verify is not OK on a log whose end was lost after a clean close, and its words
+// say how much of it was.
+func TestVerifyMissesTheEndOfALog(t *testing.T) {
+	const n = 60
+	remove := func(names ...string) error {
+		for _, name := range names {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		lose   func(dir string, segments []string) error
+		args   []string
+		status int
+		out    string
+		err    string
+	}{
+		"whole": {nil, nil, 0, "the log was closed with its last record before offset 60", ""},
+		"tail cut off": {func(_ string, s []string) error { return os.Truncate(s[len(s)-1], 512) }, nil, 1,
+			"the log was closed with its last record before offset 60", "records are missing at the end of the log: it ends before offset"},
+		"last segment gone":  {func(_ string, s []string) error { return remove(s[len(s)-1]) }, nil, 1, "", "and had reached 60"},
+		"from a position":    {func(_ string, s []string) error { return remove(s[len(s)-1]) }, []string{"--from", "0/5"}, 1, "", "and had reached 60"},
+		"all segments gone":  {func(_ string, s []string) error { return remove(s...) }, nil, 1, "0 records intact", "60 records are missing at the end of the log: it ends before offset 0, and had reached 60"},
+		"first segment gone": {func(_ string, s []string) error { return remove(s[0]) }, nil, 1, "", "records are missing at the beginning of the log"},
+		"mark gone":          {func(dir string, _ []string) error { return remove(filepath.Join(dir, "END")) }, nil, 0, "there is no end mark, so that records missing at the end go unseen", ""},
+		"all gone":           {func(dir string, s []string) error { return remove(append(s, filepath.Join(dir, "END"))...) }, nil, 1, "", "there is no log in"},
+	} {
+		dir := closedLog(t, n)
+		segments, err := filepath.Glob(filepath.Join(dir, "*.segment"))
+		if err != nil || len(segments) < 3 {
+			t.Fatalf("%v, %v", segments, err)
+		}
+		if c.lose != nil {
+			if err := c.lose(dir, segments); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out, errs bytes.Buffer
+		args := append([]string{"verify", "--env-file", "", "--data", dir}, c.args...)
+		status := Run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &errs})
+		if status != c.status || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.err) {
+			t.Errorf("%s: status %d\n%s%s", name, status, &out, &errs)
+		}
+	}
+}
