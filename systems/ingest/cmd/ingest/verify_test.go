@@ -53,8 +53,10 @@ func TestVerifyMissesTheEndOfALog(t *testing.T) {
 		err    string
 	}{
 		"whole": {nil, nil, 0, "the log was closed with its last record before offset 60", ""},
-		"tail cut off": {func(_ string, s []string) error { return os.Truncate(s[len(s)-1], 512) }, nil, 1,
-			"the log was closed with its last record before offset 60", "records are missing at the end of the log: it ends before offset"},
+		"tail cut off": {
+			func(_ string, s []string) error { return os.Truncate(s[len(s)-1], 512) }, nil, 1,
+			"the log was closed with its last record before offset 60", "records are missing at the end of the log: it ends before offset",
+		},
 		"last segment gone":  {func(_ string, s []string) error { return remove(s[len(s)-1]) }, nil, 1, "", "and had reached 60"},
 		"from a position":    {func(_ string, s []string) error { return remove(s[len(s)-1]) }, []string{"--from", "0/5"}, 1, "", "and had reached 60"},
 		"all segments gone":  {func(_ string, s []string) error { return remove(s...) }, nil, 1, "0 records intact", "60 records are missing at the end of the log: it ends before offset 0, and had reached 60"},
