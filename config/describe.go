@@ -106,7 +106,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	describeHarm(b, r)
 	describeRollout(b, &r.Rollout, r.Mirror.Sample > 0 && mirrored(r) != notMirrored)
 	if r.Rollout.Sticky.By == "address" {
-		line(b, "", "%s", f.addresses())
+		line(b, "users", "%s", f.addresses())
 	}
 	g := &r.Guard
 	p99 := "latency is not guarded"
@@ -290,9 +290,9 @@ func jsonRules(c *whittle.Comparison) string {
 // addresses says what an address is that users are told apart by.
 func (f *File) addresses() string {
 	if len(f.Forwarded.Trust) == 0 {
-		return "that is the connection's address: behind a proxy all users are one, unless forwarded.trust names it or sticky_by a header or cookie"
+		return "told apart by the connection's address, so that behind a proxy all are one; name the proxy under forwarded.trust, or a header or cookie in sticky_by"
 	}
-	return "that is the connection's address, or the one that proxies in forwarded.trust have it from"
+	return "told apart by the connection's address, or by the one that a proxy in forwarded.trust has the request from"
 }
 
 func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {
