@@ -63,6 +63,19 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	return w.done, nil
 }
 
+// ground is what the verdict stands on. The caller holds mu.
+func (r *route) ground() rollout.Ground {
+	v := r.judged()
+	g := rollout.Ground{Epoch: r.epoch, Compared: v.Compared, Least: r.spec.Compare.MinCompared}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Decided && f.Expected == "" && (g.DecidedAt == 0 || f.DecidedAt < g.DecidedAt) {
+			g.DecidedAt = f.DecidedAt
+		}
+	}
+	return g
+}
+
 func unknown(name string) error {
 	return whittle.Errorf(whittle.NotFound, "no route with a candidate is called %q", name).
 		WithHint("whittle status lists the routes")

@@ -226,6 +226,81 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 	}
 }
 
+// TestDifferentIsNotForcedByAReset holds that a reset, a restart and a change of
+// the config there and back leave it refused to force past DIFFERENT, until so
+// many exchanges were compared afresh or another build is named.
+func TestDifferentIsNotForcedByAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wants := func(r *whittle.Route) { r.Compare.MinCompared = 20 }
+		build := func(r *whittle.Route) {
+			wants(r)
+			r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"}
+		}
+		force := func(h *house) error {
+			return h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "now"})
+		}
+		refused := func(h *house, when, want string) {
+			t.Helper()
+			if err := force(h); err == nil || !strings.Contains(err.Error(), want) || h.share() != 0 {
+				t.Errorf("%s: share %d, %v, want %q", when, h.share(), err, want)
+			}
+		}
+		// mirrored lets n exchanges of this moment be compared, with that word on
+		// them.
+		mirrored := func(h *house, n int, word whittle.State) {
+			h.mu.Lock()
+			h.word = word
+			h.mu.Unlock()
+			for range n {
+				x := exchange(200)
+				x.At = time.Now()
+				h.c.Observe(x)
+			}
+		}
+		disk := &memory{}
+		h := newHouse(t, disk, spec(wants))
+		h.run()
+		mirrored(h, 9, whittle.Different)
+		pass(time.Second)
+		refused(h, "different", "the verdict is DIFFERENT")
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
+			t.Fatal(err)
+		}
+		mirrored(h, 5, whittle.Undecided)
+		refused(h, "after a reset", "only 5 of 20")
+		_ = h.stop()
+
+		h = newHouse(t, disk, spec(wants))
+		h.run()
+		refused(h, "after a restart", "only 5 of 20")
+		for _, change := range []func(*whittle.Route){build, wants} {
+			if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(change)}, noSwap); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(h, "after another build and back", "only 0 of 20")
+		mirrored(h, 20, whittle.Undecided)
+		if err := force(h); err != nil || h.share() != 100 {
+			t.Errorf("after 20 afresh: share %d, %v", h.share(), err)
+		}
+		_ = h.stop()
+
+		disk = &memory{}
+		h = newHouse(t, disk, spec(wants))
+		h.run()
+		mirrored(h, 1, whittle.Different)
+		pass(time.Second)
+		mirrored(h, 1, whittle.Undecided)
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(build)}, noSwap); err != nil {
+			t.Fatal(err)
+		}
+		if err := force(h); err != nil || h.share() != 100 {
+			t.Errorf("another build: share %d, %v", h.share(), err)
+		}
+		_ = h.stop()
+	})
+}
+
 func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}

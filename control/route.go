@@ -183,7 +183,7 @@ func (r *route) evidence() rollout.Input {
 	r.spare = outcomes
 	r.trip = cmp.Or(r.trip, tripped)
 	in := rollout.Input{StepServed: r.served, Harm: r.harm(r.st)}
-	in.Verdict, in.Summary = r.judged().State, r.judged().Summary
+	in.Verdict, in.Summary, in.Ground = r.judged().State, r.judged().Summary, r.ground()
 	if r.st.Share == 0 {
 		if r.trip != "" {
 			r.apply() // the gateway holds a trip against the route until it is told 0

@@ -60,9 +60,19 @@ func Command(p whittle.Rollout, s State, in Input, c Order, now time.Time) (Stat
 		return s, nil, err
 	}
 	now = s.clamp(now)
+	given := s
 	if s.Since.IsZero() {
 		s.Since = now
 	}
+	next, d, err := s.remembering(in, now).carriedOut(p, in, c, now)
+	if err != nil {
+		return given, nil, err
+	}
+	return next, d, nil
+}
+
+// carriedOut is Command for an order that is right in itself.
+func (s State) carriedOut(p whittle.Rollout, in Input, c Order, now time.Time) (State, *whittle.Decision, error) {
 	switch c.Kind {
 	case Promote:
 		return s.promoted(p, in, c, now)
@@ -83,7 +93,7 @@ func Command(p whittle.Rollout, s State, in Input, c Order, now time.Time) (Stat
 		next, d := s.to(whittle.PhaseOff, 0, said("Switched off by hand", c), c.By, now)
 		return next.unheld(), d, nil
 	case Reset:
-		next, d := s.to(whittle.PhaseShadow, 0, said("Evidence starts afresh, back in shadow", c), c.By, now)
+		next, d := s.to(whittle.PhaseShadow, 0, said("Evidence starts afresh, back in shadow", c)+s.afreshUntil(in), c.By, now)
 		return next.unheld(), d, nil
 	}
 	return s, nil, whittle.Errorf(whittle.Invalid, "unknown order %q", c.Kind)
@@ -119,6 +129,9 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	}
 	if !c.Force {
 		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it with a reason, which is kept")
+	}
+	if why := s.unforced(in); why != "" {
+		return s, nil, refuse("no promotion: "+why, hintUnforced)
 	}
 	while := "while the verdict is UNDECIDED"
 	if in.Verdict == whittle.Equivalent {

@@ -42,6 +42,9 @@ type State struct {
 	Forced string `json:"forced,omitempty"`
 	// ByHand says that a rollback was ordered, so that it is not retried.
 	ByHand bool `json:"by_hand,omitempty"`
+	// Refused is that the verdict was DIFFERENT, kept through a reset. Zero: it
+	// was not, or has been EQUIVALENT since.
+	Refused Refusal `json:"refused,omitzero"`
 }
 
 // Input is the evidence at one moment.
@@ -56,6 +59,8 @@ type Input struct {
 	StepServed int
 	// Harm is where the budget of wrong responses stands (Budget).
 	Harm whittle.Harm
+	// Ground is what the verdict stands on.
+	Ground Ground
 }
 
 // Breach is a guard that has spoken.

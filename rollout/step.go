@@ -13,13 +13,14 @@ const Self = "whittle"
 
 // Step asks what follows from the evidence at now. The decision is nil where
 // nothing follows; the state may still differ by its Since, which the first
-// Step sets. A now before the last decision counts as that moment, so that
+// Step sets, and by what it remembers of the verdict. A now before the last decision counts as that moment, so that
 // the time line never runs backwards when a clock is set back.
 func Step(p whittle.Rollout, s State, in Input, now time.Time) (State, *whittle.Decision) {
 	now = s.clamp(now)
 	if s.Since.IsZero() {
 		s.Since = now
 	}
+	s = s.remembering(in, now)
 	if s.Share > 0 {
 		if reason := fallReason(in); reason != "" {
 			return s.rolledBack(reason+monolithAgain, Self, now)

@@ -122,7 +122,7 @@ type resetVerb struct{ order }
 
 // Help gives the examples.
 func (resetVerb) Help() string {
-	return `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on.
+	return `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough was compared afresh; "build:" in the config names another build.
 
 Example:
   whittle reset "POST /Count" -m "deployed 1.4.1"`

@@ -1,0 +1,78 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"whittle"
+)
+
+// Ground is what the verdict stands on.
+type Ground struct {
+	// Epoch names what the evidence is about: both sides with their builds, and
+	// how they are compared.
+	Epoch string
+	// Compared is how many exchanges it stands on, since it was begun.
+	Compared int
+	// Least is how many a verdict needs at least (compare.min_compared).
+	Least int
+	// DecidedAt is how many it took to show a difference. 0: none is shown.
+	DecidedAt int
+}
+
+// Refusal is that the verdict was DIFFERENT. It outlives the evidence, so that
+// whoever resets that cannot force past it what was refused a moment ago.
+type Refusal struct {
+	// At is when it was first seen. Zero: nothing was refused.
+	At time.Time `json:"at"`
+	// Summary is the verdict's sentence then.
+	Summary string `json:"summary"`
+	// Epoch is what the evidence was about. Of another build, URL or comparison
+	// the refusal says nothing.
+	Epoch string `json:"epoch"`
+	// After is how many exchanges it took. Fewer without a difference would say
+	// nothing against it.
+	After int `json:"after"`
+}
+
+// remembering takes the verdict's word on this epoch: DIFFERENT is kept,
+// EQUIVALENT ends it, UNDECIDED changes nothing.
+func (s State) remembering(in Input, now time.Time) State {
+	same := !s.Refused.At.IsZero() && s.Refused.Epoch == in.Ground.Epoch
+	switch {
+	case in.Verdict == whittle.Different && !same:
+		s.Refused = Refusal{At: now, Summary: in.Summary, Epoch: in.Ground.Epoch, After: in.Ground.DecidedAt}
+	case in.Verdict == whittle.Equivalent && same:
+		s.Refused = Refusal{}
+	}
+	return s
+}
+
+// needed is how many exchanges must be compared before a promotion can be forced
+// although the verdict was DIFFERENT; 0: it was not, or of another epoch.
+func (s State) needed(g Ground) int {
+	if s.Refused.At.IsZero() || s.Refused.Epoch != g.Epoch {
+		return 0
+	}
+	return max(s.Refused.After, g.Least)
+}
+
+// unforced is why no promotion can be forced yet, as a clause, or "".
+func (s State) unforced(in Input) string {
+	if need := s.needed(in.Ground); in.Ground.Compared < need {
+		return fmt.Sprintf("the verdict on this candidate was DIFFERENT before the reset%s; only %d of %d exchanges have been compared afresh",
+			colon(s.Refused.Summary), in.Ground.Compared, need)
+	}
+	return ""
+}
+
+const hintUnforced = "wait for them, or, if another build answers now, name it in the config under candidate.build"
+
+// afreshUntil is what a reset's decision adds for whoever would force a promotion
+// next.
+func (s State) afreshUntil(in Input) string {
+	if need := s.needed(in.Ground); need > 0 {
+		return fmt.Sprintf(" The verdict was DIFFERENT, so no promotion can be forced until %d exchanges have been compared afresh.", need)
+	}
+	return ""
+}
