@@ -295,7 +295,7 @@ func (f *forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value
 		}
 		v.echo = f.request.at[v.plain]
 	}
-	if v.echo == "" && len(text) >= echoWithinLeast {
+	if v.echo == "" && len(text) >= echoLeast {
 		s.plain[v.plain] = i
 	}
 	return v

@@ -12,14 +12,11 @@ import (
 
 // Bounds of what is looked at of one exchange.
 const (
-	formValues  = 64   // values at one place of one body
-	formLeaves  = 4096 // other values of a body that are held against them
-	requestMost = 256  // values of a request
-	echoLeast   = 2    // bytes of a value that can be an echo
-	// echoWithinLeast is that of one that is looked for in the same response, where
-	// short ones are the same by chance.
-	echoWithinLeast = 4
-	echoNameMost    = 64
+	formValues   = 64   // values at one place of one body
+	formLeaves   = 4096 // other values of a body that are held against them
+	requestMost  = 256  // values of a request
+	echoLeast    = 2    // bytes of a value that can be an echo
+	echoNameMost = 64
 )
 
 // value is what is kept of one value while its exchange is looked at. Nothing of
