@@ -47,7 +47,7 @@ A Node process is asked by its id: SIGUSR1 opens its inspector on loopback, and 
 Examples:
   whittle profile http://127.0.0.1:6060
   whittle profile $(pgrep -f server.js) --duration 5s --html profile.html
-  whittle profile http://127.0.0.1:6667 --during plan.yml --target http://127.0.0.1:6666 --save profiles/
+  whittle profile http://127.0.0.1:8091 --during plan.yml --target http://127.0.0.1:8090 --save profiles/
   whittle profile cpu.pb.gz`
 }
 

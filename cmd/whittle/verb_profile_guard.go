@@ -33,8 +33,8 @@ func (guardVerb) Help() string {
 A service that fails cheaply costs little a request. So exit status 1 also means that the answers are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time or answers, or whose load was void or over before a profile began, is taken again, three times at most.
 
 Examples:
-  whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --update
-  whittle profile guard http://127.0.0.1:6667 --during plan.yml --baseline cost.json --max-cpu-per-request +10%`
+  whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json --update
+  whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json --max-cpu-per-request +10%`
 }
 
 // Run measures, and keeps or checks.

@@ -19,5 +19,5 @@ Examples:
   whittle record --monolith http://127.0.0.1:3000 --to recorded --sample 10% --for 10m
   whittle record ls recorded            # what is in it
   whittle record show recorded 17       # one exchange whole
-  whittle replay recorded --against http://127.0.0.1:6666`
+  whittle replay recorded --against http://127.0.0.1:8090`
 }

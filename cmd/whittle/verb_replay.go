@@ -57,12 +57,12 @@ func (replayVerb) Help() string {
 Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says. Ctrl-C ends early and still reports.
 
 Examples:
-  whittle replay recorded --against http://127.0.0.1:6666
-  whittle replay recorded --against http://127.0.0.1:6666 -c whittle.yaml --route 'POST /Count' --speed max --connections 32
-  whittle replay session.har --against http://127.0.0.1:6666 --speed 10x --ignore '$.at' --fail-if differs
-  whittle replay recorded --against http://127.0.0.1:6666 --speed max --to-tests regression --cover
-  (cd regression && TARGET_URL=http://127.0.0.1:6666 go test .)
-  whittle replay recorded --against http://127.0.0.1:6666 --monolith http://127.0.0.1:3000 --header 'Authorization: Bearer …' --html replay.html`
+  whittle replay recorded --against http://127.0.0.1:8090
+  whittle replay recorded --against http://127.0.0.1:8090 -c whittle.yaml --route 'POST /Count' --speed max --connections 32
+  whittle replay session.har --against http://127.0.0.1:8090 --speed 10x --ignore '$.at' --fail-if differs
+  whittle replay recorded --against http://127.0.0.1:8090 --speed max --to-tests regression --cover
+  (cd regression && TARGET_URL=http://127.0.0.1:8090 go test .)
+  whittle replay recorded --against http://127.0.0.1:8090 --monolith http://127.0.0.1:3000 --header 'Authorization: Bearer …' --html replay.html`
 }
 
 // Run replays the log and prints the report.

@@ -63,5 +63,5 @@ const NoRoutes = () => html`<div class="empty card">
   <p>Name one in the config, and whittle begins to compare:</p>
   <pre><code>routes:
   - match: GET /things/{id}
-    candidate: http://127.0.0.1:6666</code></pre>
+    candidate: http://127.0.0.1:8090</code></pre>
 </div>`;

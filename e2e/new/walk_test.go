@@ -85,7 +85,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:6666", service.Public)
+	config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:8090", service.Public)
 	config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
