@@ -103,7 +103,10 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 		rpc.ContentType = "text/plain; charset=utf-8"
 	}
 	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseMediaType)
-	o.count("status", &rpc.Status, 200, 299)
+	o.count("status", &rpc.Status, 200, 399)
+	if at, given := r.where[o.sub("status")]; given && rpc.Status == 304 {
+		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the answer has without one")
+	}
 	o.text("body", &rpc.Answer)
 	o.texts("nulls", "[$.owner.phone]", &rpc.Nulls, jsonPath)
 	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)

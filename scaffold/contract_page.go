@@ -28,6 +28,9 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 	} else {
 		b.WriteString("From a document; no exchange was seen.\n\n")
 	}
+	if s := v.samples[m.Proto]; s != nil {
+		fmt.Fprintf(b, "`make test` asks %s, `load.yaml` %d of them. What neither asks, they say nothing of.\n\n", s.coverage, s.planned.Covered)
+	}
 	b.WriteString("| | |\n|---|---|\n")
 	fmt.Fprintf(b, "| request | `%s`%s |\n", m.Input, bodyWords(&m.HTTP.Body))
 	fmt.Fprintf(b, "| answer | `%s`: %d %s%s |\n", m.Output, m.HTTP.Answer.Status, cell(m.HTTP.Answer.ContentType), answerWords(&m.HTTP.Answer))

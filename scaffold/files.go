@@ -78,6 +78,7 @@ var layout = []struct {
 
 // files are all of the project's but the generators'.
 func (v *view) files() ([]file, error) {
+	plan := v.loadPlan() // first, since the papers say how much of what was recorded it sends
 	var out []file
 	for _, l := range layout {
 		content, err := v.render(l.template, v)
@@ -118,7 +119,7 @@ func (v *view) files() ([]file, error) {
 		file{v.Name + ".binpb", descriptor, true},
 		file{"CONTRACT.md", v.contractPage(), true},
 		file{configName, v.gatewayConfig(), false},
-		file{"load.yaml", v.loadPlan(), false},
+		file{"load.yaml", plan, false},
 	), nil
 }
 

@@ -4,9 +4,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"whittle/capture"
 	"whittle/contract"
 	"whittle/load"
 	"whittle/load/expr"
@@ -76,6 +78,7 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 func TestThePlanIsShortEnough(t *testing.T) {
 	c := textContract(contract.Part{Field: "id"})
 	body, braced := strings.Repeat("\x01", maxSample), strings.Repeat("{", maxBraces+1)
+	other := body[1:]
 	for _, name := range []string{"Tell", "Show"} {
 		m := c.Methods[0]
 		m.Name, m.HTTP.Method, m.HTTP.Pattern = name, "POST", "/"+name
@@ -86,7 +89,7 @@ func TestThePlanIsShortEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := "{}"
-	for name, bodies := range map[string][]*string{"Ask": {&body, &body, &short, &braced}, "Tell": {&short, &body}, "Show": {&body}} {
+	for name, bodies := range map[string][]*string{"Ask": {&body, &other, &short, &braced}, "Tell": {&short, &body}, "Show": {&body}} {
 		s := &samples{asked: 1}
 		for _, b := range bodies {
 			s.exchanges = append(s.exchanges, exchange{Method: "POST", Target: "/" + name, Body: b, Answer: answer{Status: 200}})
@@ -105,5 +108,59 @@ func TestThePlanIsShortEnough(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the plan does not say %q", want)
 		}
+	}
+}
+
+// TestThePlanHasEachInput: every distinct request is sent, failures and redirects
+// too, none of them twice, and the load that a user makes stays what it was.
+func TestThePlanHasEachInput(t *testing.T) {
+	v, err := newView(textContract(contract.Part{Field: "id"}), Options{Dir: t.TempDir(), Module: "odd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &samples{asked: 500, coverage: capture.Coverage{Inputs: 23, Covered: 20, Kinds: 4, KindsCovered: 4}}
+	for i := range 20 {
+		x := exchange{Method: "POST", Target: "/mails?n=" + strconv.Itoa(i), Answer: answer{Status: 200}}
+		switch i {
+		case 7:
+			x.Answer.Status = 422
+		case 8:
+			x.Answer.Status = 302
+		case 9:
+			x.Answer.Status = 500
+		}
+		s.exchanges = append(s.exchanges, x)
+		if i == 3 { // the same request was answered in another way, too
+			x.Answer.Status = 404
+			s.exchanges = append(s.exchanges, x)
+		}
+	}
+	v.samples["Ask"] = s
+	p, text := planOf(t, v)
+	if requests := p.Requests(); len(requests) != 20 || len(p.Scenarios) != 3 {
+		t.Errorf("%d requests in %d scenarios\n%s", len(requests), len(p.Scenarios), text)
+	}
+	for i := range p.Scenarios {
+		if w := p.Scenarios[i].Weight; w != 25 {
+			t.Errorf("a scenario weighs %g, want 500 / 20", w)
+		}
+	}
+	for _, want := range []string{
+		"  # Ask: 20 of 23 distinct recorded inputs\n", `url: "/mails?n=7"`, "expect: {statusCode: 422}", `url: "/mails?n=19"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan has no %q\n%s", want, text)
+		}
+	}
+	_, redirect, _ := strings.Cut(text, `url: "/mails?n=8"`)
+	redirect, rest, _ := strings.Cut(redirect, "- post:")
+	if !strings.Contains(redirect, "followRedirect: false") || !strings.Contains(redirect, "expect: {statusCode: 302}") {
+		t.Errorf("a redirect is asked for by %s", redirect)
+	}
+	if failure, _, _ := strings.Cut(rest, "- post:"); strings.Contains(failure, "expect") {
+		t.Errorf("a failure of the server is expected again: %s", failure)
+	}
+	if twice, _, _ := strings.Cut(text[strings.Index(text, "n=3\""):], "- post:"); strings.Contains(twice, "expect") {
+		t.Errorf("one of two statuses is expected: %s", twice)
 	}
 }

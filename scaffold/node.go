@@ -20,6 +20,8 @@ type NodeField struct {
 	Map      bool   `json:"map,omitempty"`
 	// Optional fields are undefined where they are not set.
 	Optional bool `json:"optional,omitempty"`
+	// Zero is what a plain field is that cannot be unset and is not in the JSON.
+	Zero any `json:"zero,omitempty"`
 }
 
 // Schema is schema.js's.
@@ -55,15 +57,51 @@ func nodeField(f *contract.Field) NodeField {
 		Optional: !f.Repeated && !f.Map && (f.Optional || f.Type == contract.MessageType || f.Type == contract.Value),
 	}
 	switch f.Type {
-	case contract.Int64, contract.Uint64, contract.Bytes, contract.MessageType, contract.EnumType:
+	case contract.Bytes, contract.MessageType, contract.EnumType:
 		out.Kind = string(f.Type)
 	case contract.Value:
 		out.Kind = "value"
 	}
-	if f.Type == contract.Uint64 {
+	if isLong(f.Type) {
 		out.Kind = "int64"
 	}
+	if out.Kind == "plain" && !out.Optional && !out.Repeated && !out.Map {
+		out.Zero = zeroOf(f.Type)
+	}
 	return out
+}
+
+// isLong says that a type's values are strings in Twirp's JSON. A .proto file has
+// more such types than are inferred.
+func isLong(t contract.Type) bool {
+	switch t {
+	case contract.Int64, contract.Uint64, "sint64", "fixed64", "sfixed64":
+		return true
+	}
+	return false
+}
+
+// isNumber says that a type's values are numbers in JSON.
+func isNumber(t contract.Type) bool {
+	switch t {
+	case contract.Int32, contract.Double, "float", "uint32", "sint32", "fixed32", "sfixed32":
+		return true
+	}
+	return false
+}
+
+// zeroOf is a plain type's zero in JavaScript. Messages of google.protobuf have
+// none.
+func zeroOf(t contract.Type) any {
+	switch {
+	case t == contract.String:
+		return ""
+	case t == contract.Bool:
+		return false
+	case isNumber(t):
+		return 0
+	}
+	return nil
 }
 
 // JS is the method's name in JavaScript.
@@ -104,10 +142,15 @@ func optionalSign(f *contract.Field) string {
 
 func typeScript(f *contract.Field) string {
 	one := map[contract.Type]string{
-		contract.String: "string", contract.Bool: "boolean", contract.Int32: "number", contract.Double: "number",
-		contract.Int64: "number | bigint", contract.Uint64: "number | bigint", contract.Bytes: "Uint8Array", contract.Value: "unknown",
+		contract.String: "string", contract.Bool: "boolean", contract.Bytes: "Uint8Array", contract.Value: "unknown",
 	}[f.Type]
-	if one == "" {
+	switch {
+	case one != "":
+	case isNumber(f.Type):
+		one = "number"
+	case isLong(f.Type):
+		one = "number | bigint"
+	default:
 		one = f.Ref
 	}
 	switch {

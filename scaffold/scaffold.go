@@ -44,6 +44,15 @@ type Project struct {
 	Frozen bool
 	// Exchanges is how many recorded exchanges became tests.
 	Exchanges int
+	// Coverage says by method what of the recorded inputs these, and the load
+	// plan, stand for. Empty: there was no log.
+	Coverage []Coverage
+}
+
+// Coverage is how much of a method's recorded inputs is asked again.
+type Coverage struct {
+	Method      string
+	Tests, Plan capture.Coverage
 }
 
 // Make writes the project into o.Dir and generates its code, for which Go must
@@ -86,8 +95,11 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 		return nil, err
 	}
 	p := &Project{Dir: o.Dir, Module: v.Module, Name: v.Name, Contract: c, Frozen: frozen}
-	for _, s := range v.samples {
-		p.Exchanges += len(s.exchanges)
+	for i := range v.Methods {
+		if s := v.samples[v.Methods[i].Proto]; s != nil {
+			p.Exchanges += len(s.exchanges)
+			p.Coverage = append(p.Coverage, Coverage{v.Methods[i].Proto, s.coverage, s.planned})
+		}
 	}
 	after := manifest{Format: manifestFormat, Module: v.Module, Contract: withoutExamples(c), Files: map[string]string{}}
 	defer func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"whittle/capture"
 	"whittle/contract"
 	"whittle/scaffold"
 )
@@ -20,8 +21,16 @@ type newReport struct {
 	Same      []string    `json:"same"`
 	Frozen    bool        `json:"frozen"`
 	Exchanges int         `json:"exchanges"`
+	// Coverage says by method how much of the recorded inputs is asked again.
+	Coverage []newCoverage `json:"coverage"`
 	// Tested says that the project was built and passed its tests.
 	Tested bool `json:"tested"`
+}
+
+type newCoverage struct {
+	Method string           `json:"method"`
+	Tests  capture.Coverage `json:"tests"`
+	Plan   capture.Coverage `json:"plan"`
 }
 
 type newMethod struct {
@@ -45,7 +54,10 @@ func made(p *scaffold.Project, tested bool) *newReport {
 	r := &newReport{
 		Format: "whittle.new/1", Dir: p.Dir, Module: p.Module, Package: c.Package, Service: c.Service, Proto: string(c.Proto()),
 		Methods: []newMethod{}, Guesses: guessesOf(c.Guesses), Written: p.Written, Kept: p.Kept, Same: p.Same, Frozen: p.Frozen,
-		Exchanges: p.Exchanges, Tested: tested,
+		Exchanges: p.Exchanges, Coverage: []newCoverage{}, Tested: tested,
+	}
+	for _, one := range p.Coverage {
+		r.Coverage = append(r.Coverage, newCoverage(one))
 	}
 	for i := range c.Methods {
 		m := &c.Methods[i]

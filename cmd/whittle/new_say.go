@@ -13,6 +13,14 @@ import (
 // sayMade says which files there are now.
 func sayMade(screen *screen, p *scaffold.Project) {
 	screen.say("%s written, %d as they were; its tests hold %s", contract.Count(len(p.Written), "file"), len(p.Same), contract.Count(p.Exchanges, "recorded exchange"))
+	for i := range p.Coverage {
+		if i == 10 {
+			screen.say("and %d more methods: CONTRACT.md says how much of each is asked again", len(p.Coverage)-i)
+			break
+		}
+		one := &p.Coverage[i]
+		screen.say("%s: its tests ask %s, the load plan %d", one.Method, one.Tests, one.Plan.Covered)
+	}
 	if p.Frozen {
 		screen.say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
 	}

@@ -28,6 +28,10 @@ type endpoint struct {
 	body  contents
 	// answers are by status.
 	answers map[int]*answers
+	// plain says that there was a 2xx, so that what is below is of those alone.
+	// Until then redirects are taken for the success, and what is below is theirs:
+	// a login by form has no other.
+	plain bool
 	// failed had no answer, cut a body that was too long to be kept whole.
 	failed, cut int
 	// headers counts the successes' headers that no message carries.
@@ -78,11 +82,39 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 	a.n++
 	a.types.add(x.Answer.Header.Get("Content-Type"))
 	hash := stir(uint64(x.Answer.Status))
-	if x.Answer.Status/100 != 2 {
+	switch plain := x.Answer.Status/100 == 2; {
+	case plain && !e.plain:
+		e.forget()
+		e.plain = true
+	case !plain && (e.plain || !redirects(x.Answer.Status)):
 		// What a refused request looks like says nothing of what is served.
 		e.unseen.see(hash)
 		return
 	}
+	e.learn(x, a, path, query, b, hash)
+}
+
+// redirects reports whether a status sends the client elsewhere.
+func redirects(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}
+
+// forget drops what was learned of requests that were redirected, now that there
+// is a response that was not.
+func (e *endpoint) forget() {
+	for i := range e.path {
+		e.path[i] = &param{}
+	}
+	e.query, e.body, e.headers = params{}, contents{}, tally{}
+	e.repeats, e.echoes = repeats{}, echoes{}
+}
+
+// learn takes an exchange that succeeded.
+func (e *endpoint) learn(x *capture.Entry, a *answers, path []string, query url.Values, b *bounds, hash uint64) {
 	wilds := e.wildcards(path)
 	for i, v := range wilds {
 		e.path[i].see(nil, v)
@@ -139,15 +171,20 @@ func (e *endpoint) wildcards(path []string) []string {
 }
 
 // success is the status of the answers that the method gives: the 2xx that was
-// seen most often, 0 where there was none.
+// seen most often, without any 2xx the redirect, 0 where there was neither.
 func (e *endpoint) success() int {
 	best := 0
 	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
-		if status/100 == 2 && (best == 0 || e.answers[status].n > e.answers[best].n) {
+		if e.succeeds(status) && (best == 0 || e.answers[status].n > e.answers[best].n) {
 			best = status
 		}
 	}
 	return best
+}
+
+// succeeds reports whether a status is one of the endpoint's successes.
+func (e *endpoint) succeeds(status int) bool {
+	return status/100 == 2 || !e.plain && redirects(status)
 }
 
 // safe reports whether a method changes nothing, by HTTP's own words.
@@ -156,6 +193,14 @@ func safe(method string) bool { return method == "GET" || method == "HEAD" || me
 // absorb joins another endpoint's exchanges in, whose literal at the segment
 // becomes a value of this one's wildcard there.
 func (e *endpoint) absorb(o *endpoint, at int) {
+	e.count(o)
+	switch {
+	case e.plain && !o.plain:
+		return // nothing of it is a success
+	case o.plain && !e.plain:
+		e.forget()
+		e.plain = true
+	}
 	wild := 0
 	for i, s := range o.segments {
 		switch {
@@ -171,10 +216,16 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 			wild++
 		}
 	}
-	e.first = min(e.first, o.first)
-	e.seen += o.seen
 	e.query.absorb(&o.query)
 	e.body.absorb(&o.body)
+	e.headers.absorb(&o.headers)
+	e.repeats.absorb(&o.repeats)
+}
+
+// count adds another endpoint's exchanges, whatever they say of successes.
+func (e *endpoint) count(o *endpoint) {
+	e.first = min(e.first, o.first)
+	e.seen += o.seen
 	for status, a := range o.answers {
 		mine := e.answers[status]
 		if mine == nil {
@@ -187,15 +238,13 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 	}
 	e.failed += o.failed
 	e.cut += o.cut
-	e.headers.absorb(&o.headers)
 	e.unseen.absorb(&o.unseen)
-	e.repeats.absorb(&o.repeats)
 }
 
 func (e *endpoint) successes() int {
 	n := 0
 	for status, a := range e.answers {
-		if status/100 == 2 {
+		if e.succeeds(status) {
 			n += a.n
 		}
 	}

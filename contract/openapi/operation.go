@@ -289,6 +289,29 @@ func (r *reader) body(m *contract.Method, op *node) (fields []contract.Field, wh
 	return fields, "", nil
 }
 
+// statusOf is the status that a key of responses stands for, one of so many; 0:
+// of many.
+func statusOf(key string, of int) int {
+	switch upper := strings.ToUpper(key); {
+	case upper == "2XX", upper == "DEFAULT" && of == 1:
+		return 200
+	case upper == "3XX":
+		return 302
+	}
+	code, _ := strconv.Atoi(key)
+	return code
+}
+
+// redirect reports whether a status sends the client elsewhere. It is a success
+// where an operation has no other, such as a login.
+func redirect(code int) bool {
+	switch code {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}
+
 // output reads the success and lists the other answers.
 func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
 	responses := op.get("responses")
@@ -296,22 +319,21 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		return nil, "it has no responses", nil
 	}
 	status, success := 0, (*node)(nil)
+	redirects := !slices.ContainsFunc(responses.keys, func(k string) bool { return statusOf(k, len(responses.keys))/100 == 2 })
 	for i, k := range responses.keys {
 		n, _, err := r.follow(responses.items[i])
 		if err != nil {
 			return nil, "", err
 		}
-		var code int
-		switch upper := strings.ToUpper(k); {
-		case upper == "2XX", upper == "DEFAULT" && len(responses.keys) == 1:
-			code = 200
-		default:
-			code, _ = strconv.Atoi(k)
-		}
+		code := statusOf(k, len(responses.keys))
+		succeeds := code/100 == 2 || redirects && redirect(code)
 		switch {
-		case code/100 == 2 && (status == 0 || code < status):
+		case succeeds && (status == 0 || code < status):
+			if success != nil {
+				r.guess("status "+strconv.Itoa(status), "left out", "a second kind of answer", label(success, "responses")+" has it")
+			}
 			status, success = code, n
-		case code/100 == 2:
+		case succeeds:
 			r.guess("status "+k, "left out", "a second kind of answer", label(n, "responses")+" has it")
 		case code > 0:
 			mediaType, _, _ := content(n)

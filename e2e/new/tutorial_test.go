@@ -1,0 +1,121 @@
+package newservice
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle/capture"
+	"whittle/e2e/process"
+)
+
+// tutorial gives the block of docs/tutorial.md that begins with a line.
+func tutorial(t *testing.T, begin string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(process.Repository, "docs/tutorial.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n"+begin)
+	block, _, ended := strings.Cut(rest, "\n```\n")
+	if !found || !ended {
+		t.Fatalf("docs/tutorial.md has no block that begins with %q", begin)
+	}
+	return begin + block + "\n"
+}
+
+// replaced puts a text in the place of one that is there once.
+func replaced(t *testing.T, in, old, with string) string {
+	t.Helper()
+	if strings.Count(in, old) != 1 {
+		t.Fatalf("%q is not there once:\n%s", old, in)
+	}
+	return strings.Replace(in, old, with, 1)
+}
+
+// tutorialMonolith runs the tutorial's app.js.
+func tutorialMonolith(t *testing.T) string {
+	t.Helper()
+	if err := process.NeedMonolith(); err != nil {
+		t.Fatal(err)
+	}
+	packages, err := filepath.Abs(filepath.Join(process.Repository, "systems/count/monolith/node_modules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NODE_PATH", packages)
+	app := replaced(t, tutorial(t, "const express"), "app.listen(3000, '127.0.0.1');",
+		"const server = app.listen(0, '127.0.0.1', () => console.log(`listening public=127.0.0.1:${server.address().port}`));")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "app.js"), []byte(app), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + process.StartIn(t, dir, "node", "app.js").Public
+}
+
+// tutorialInputs are those of the tutorial's users.
+var tutorialInputs = []int{0, 2, 10, 100, 500, 1000, 2000, 5000, 300000}
+
+// TestTheTutorialWithAnyInputBroken makes the tutorial's project of what its users
+// asked, gives it the tutorial's logic, and breaks one input at a time: what
+// make test runs passes with none broken and fails with any, the one that only
+// ever failed too; and the load plan asks all of them, so that the shadow has
+// them as well.
+func TestTheTutorialWithAnyInputBroken(t *testing.T) {
+	monolith, work := tutorialMonolith(t), t.TempDir()
+	record(t, monolith, filepath.Join(work, "recorded"), 500, func(i int) request {
+		// The first input alone for long, as a log may begin.
+		n := tutorialInputs[0]
+		if i >= 200 {
+			n = tutorialInputs[i%len(tutorialInputs)]
+		}
+		return request{"GET", fmt.Sprintf("/primes/%d", n), ""}
+	})
+	report := filepath.Join(work, "new.json")
+	said := run(t, work, 0, whittled, "new", "recorded", "--to", "primes", "--route", "GET /primes/{n}", "--monolith", monolith, "--no-build", "--json", report)
+	if !strings.Contains(said, "GetPrime: its tests ask 9 of 9 distinct recorded inputs, the load plan 9\n") {
+		t.Errorf("whittle new does not say what is covered:\n%s", said)
+	}
+	var m struct {
+		Coverage []struct{ Tests, Plan capture.Coverage }
+	}
+	b, err := os.ReadFile(report)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil || len(m.Coverage) != 1 || m.Coverage[0].Tests.Covered != 9 || m.Coverage[0].Plan.Covered != 9 || m.Coverage[0].Tests.Inputs != 9 {
+		t.Errorf("the report says %+v, %v", m, err)
+	}
+	dir := filepath.Join(work, "primes")
+	plan, err := os.ReadFile(filepath.Join(dir, "load.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range tutorialInputs {
+		if !strings.Contains(string(plan), fmt.Sprintf("url: \"/primes/%d\"\n", n)) {
+			t.Errorf("the load plan does not ask for %d:\n%s", n, plan)
+		}
+	}
+
+	logic := tutorial(t, "package service")
+	logic = replaced(t, logic, "import (\n", "import (\n\t\"os\"\n\t\"strconv\"\n")
+	logic = replaced(t, logic, "if n < 0 || n > most {", "broken := os.Getenv(\"BROKEN\") == strconv.Itoa(int(n))\n\tif (n < 0 || n > most) && !broken {")
+	logic = replaced(t, logic, "\treturn out, nil\n", "\tif broken {\n\t\tout.Count++\n\t}\n\treturn out, nil\n")
+	if err := os.WriteFile(filepath.Join(dir, "internal/service/getprime.go"), []byte(logic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, 0, "go", "test", "-c", "-o", "server.test", "./internal/server")
+	tests := filepath.Join(dir, "server.test")
+	run(t, filepath.Join(dir, "internal/server"), 0, tests)
+	for _, n := range tutorialInputs {
+		cmd := exec.CommandContext(t.Context(), tests, "-test.run", "TestRecorded")
+		cmd.Dir, cmd.Env = filepath.Join(dir, "internal/server"), append(os.Environ(), fmt.Sprintf("BROKEN=%d", n))
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "want ") {
+			t.Errorf("with the response to %d broken the project's tests end with %v and say\n%s", n, err, out)
+		}
+	}
+}
