@@ -122,7 +122,7 @@ type RPC struct {
 	// Words gives the JSON of enum values by their proto name:
 	// "STATE_OPEN": "open".
 	Words map[string]string
-	// ContentType of the mapped answer.
+	// ContentType of the mapped answer; NoContentType: it has none.
 	ContentType string
 	// Status of a mapped success.
 	Status int
@@ -130,6 +130,10 @@ type RPC struct {
 	// package transcode says how.
 	Verbatim bool
 }
+
+// NoContentType is that of a mapped answer without a content type, as redirects
+// without a body are.
+const NoContentType = "none"
 
 // BodyContent is what the body of a request for an RPC candidate is.
 type BodyContent string

@@ -102,7 +102,7 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	if o.text("template", &rpc.Template) {
 		rpc.ContentType = "text/plain; charset=utf-8"
 	}
-	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseMediaType)
+	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseContentType)
 	o.count("status", &rpc.Status, 200, 399)
 	if at, given := r.where[o.sub("status")]; given && rpc.Status == 304 {
 		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the answer has without one")

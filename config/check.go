@@ -27,6 +27,14 @@ func parseMediaType(s string) (string, error) {
 	return s, nil
 }
 
+// parseContentType also takes none.
+func parseContentType(s string) (string, error) {
+	if s == whittle.NoContentType {
+		return s, nil
+	}
+	return parseMediaType(s)
+}
+
 // checkRPC holds the method and the template against the contract.
 func (r *reader) checkRPC(c *object, rpc *whittle.RPC) {
 	descriptor, method := c.sub("rpc.descriptor"), c.sub("rpc.method")

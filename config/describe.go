@@ -165,7 +165,11 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	if len(rpc.Absent) > 0 {
 		answer += ", left out where empty: " + strings.Join(rpc.Absent, ", ")
 	}
-	line(b, "answer", "%d %s, %s", rpc.Status, rpc.ContentType, answer)
+	contentType := rpc.ContentType
+	if contentType == whittle.NoContentType {
+		contentType = "without a content type"
+	}
+	line(b, "answer", "%d %s, %s", rpc.Status, contentType, answer)
 	if rpc.Verbatim {
 		line(b, "failures", "word for word, where an error carries them; else by the error's code")
 	}

@@ -89,8 +89,11 @@ func (v *view) response(b *strings.Builder, m *method) {
 	case a.Form == contract.NoBody && a.Status != 204 && a.Status != 205:
 		b.WriteString("        template: '{{\"\"}}'   # nothing\n")
 	}
-	if a.ContentType != "" {
+	switch {
+	case a.ContentType != "":
 		fmt.Fprintf(b, "        content_type: %s\n", quoted(a.ContentType))
+	case a.Status != 204 && a.Status != 205:
+		fmt.Fprintf(b, "        content_type: %s\n", whittle.NoContentType)
 	}
 	if a.Status != 0 && a.Status != 200 {
 		fmt.Fprintf(b, "        status: %d\n", a.Status)

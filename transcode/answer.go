@@ -31,6 +31,8 @@ func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
 	switch {
 	case err == nil && (t.rpc.Status == 204 || t.rpc.Status == 205):
 		return t.with(a, t.rpc.Status, "", nil) // HTTP has no body there
+	case err == nil && t.rpc.ContentType == whittle.NoContentType:
+		return t.with(a, t.rpc.Status, "", body)
 	case err == nil:
 		return t.with(a, t.rpc.Status, t.rpc.ContentType, body)
 	}

@@ -272,3 +272,15 @@ func TestNoContent(t *testing.T) {
 		t.Errorf("%+v, want 204 with nothing", got)
 	}
 }
+
+// TestRedirect: a redirect without a body has no content type, and leads where the
+// candidate's header says.
+func TestRedirect(t *testing.T) {
+	tr := mapped(t, func(r *whittle.RPC) { r.Status, r.ContentType, r.Template = 302, whittle.NoContentType, `{{""}}` })
+	got := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{
+		"Content-Type": {"application/proto"}, "Location": {"/home"}, "Set-Cookie": {"sid=1", "b=2"},
+	}})
+	if _, typed := got.Header["Content-Type"]; typed || got.Status != 302 || len(got.Body) > 0 || got.Header.Get("Location") != "/home" || len(got.Header["Set-Cookie"]) != 2 {
+		t.Errorf("%+v, want 302 to /home with two cookies and nothing else", got)
+	}
+}

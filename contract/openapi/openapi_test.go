@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,4 +226,45 @@ func FuzzRead(f *testing.F) {
 		}
 		_ = c.Proto()
 	})
+}
+
+// TestRedirects: an operation without a 2xx succeeds by redirecting; with one, its
+// redirects are failures.
+func TestRedirects(t *testing.T) {
+	const doc = `openapi: 3.0.3
+info: {title: Odd, version: "1"}
+paths:
+  /login:
+    post:
+      operationId: login
+      requestBody: {required: true, content: {application/x-www-form-urlencoded: {schema: {type: object, required: [user], properties: {user: {type: string}}}}}}
+      responses: {"303": {description: again}, "302": {description: in, headers: {Location: {schema: {type: string}}}}, "401": {description: no}}
+  /{tenant}/go:
+    get:
+      operationId: go
+      parameters: [{name: tenant, in: path, required: true, schema: {type: string}}]
+      responses: {"200": {description: here, content: {text/html: {schema: {type: string}}}}, "302": {description: there}, "201": {description: made}}
+  /never:
+    get:
+      responses: {"304": {description: same}, "404": {description: no}}
+`
+	c, err := Read([]byte(doc))
+	if err != nil || len(c.Methods) != 2 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	login, link := &c.Methods[0], &c.Methods[1]
+	if login.HTTP.Answer.Status != 302 || login.HTTP.Answer.Form != contract.NoBody || len(login.Failures) != 1 || login.Failures[0].Status != 401 {
+		t.Errorf("login %+v, failures %+v", login.HTTP.Answer, login.Failures)
+	}
+	if link.HTTP.Pattern != "/{tenant}/go" || link.HTTP.Answer.Status != 200 || len(link.Failures) != 1 || link.Failures[0].Status != 302 {
+		t.Errorf("link %+v, failures %+v", link.HTTP, link.Failures)
+	}
+	for _, want := range []struct {
+		of     []contract.Guess
+		status string
+	}{{login.Guesses, "status 303"}, {link.Guesses, "status 201"}, {c.Guesses, "GET /never"}} {
+		if !slices.ContainsFunc(want.of, func(g contract.Guess) bool { return g.Path == want.status && g.Chosen == "left out" }) {
+			t.Errorf("nothing says that %s was left out: %+v", want.status, want.of)
+		}
+	}
 }

@@ -112,6 +112,17 @@ func shop() http.Handler {
 // request is one that a user sends.
 type request struct{ method, target, body string }
 
+// contentType is JSON's or a form's.
+func (q *request) contentType() string {
+	if strings.HasPrefix(q.body, "{") {
+		return "application/json"
+	}
+	return "application/x-www-form-urlencoded"
+}
+
+// asItComes follows no redirect.
+func asItComes(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // shopRequests give the i-th request to each endpoint.
 var shopRequests = map[string]func(i int) request{
 	"POST /quotes": func(i int) request {
@@ -162,7 +173,7 @@ func ask(c *http.Client, base string, q request, user string) (*whittle.Answer, 
 		return nil, err
 	}
 	if q.body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", q.contentType())
 	}
 	r.Header.Set("X-User", user)
 	resp, err := c.Do(r)
@@ -181,7 +192,7 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{}}
+	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: asItComes}
 	defer client.CloseIdleConnections()
 	for i := range n {
 		q := next(i)
@@ -191,7 +202,7 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 		}
 		h := whittle.Header{"Accept": {"*/*"}}
 		if q.body != "" {
-			h["Content-Type"] = []string{"application/json"}
+			h["Content-Type"] = []string{q.contentType()}
 		}
 		e := &capture.Entry{
 			Conn: 1, At: time.Now(), Served: whittle.Monolith,
@@ -213,8 +224,8 @@ func right(c *http.Client, monolith string, q request, got *whittle.Answer) erro
 		return err
 	}
 	switch {
-	case got.Status != want.Status, got.Header.Get("Content-Type") != want.Header.Get("Content-Type"):
-		return fmt.Errorf("%s %s: %d %s, want %d %s", q.method, q.target, got.Status, got.Header.Get("Content-Type"), want.Status, want.Header.Get("Content-Type"))
+	case got.Status != want.Status, got.Header.Get("Content-Type") != want.Header.Get("Content-Type"), got.Header.Get("Location") != want.Header.Get("Location"):
+		return fmt.Errorf("%s %s: %d %v, want %d %v", q.method, q.target, got.Status, got.Header, want.Status, want.Header)
 	case strings.HasPrefix(string(want.Body), "Counted to "):
 		var a int
 		if _, err := fmt.Sscanf(string(got.Body), "Counted to %d \n", &a); err != nil {

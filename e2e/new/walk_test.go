@@ -101,7 +101,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 	var users sync.WaitGroup
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
-	c := &http.Client{Transport: transport, Timeout: time.Minute}
+	c := &http.Client{Transport: transport, Timeout: time.Minute, CheckRedirect: asItComes}
 	for route, next := range routes {
 		for u := range 8 {
 			users.Go(func() {

@@ -1,0 +1,62 @@
+package infer
+
+import (
+	"fmt"
+	"testing"
+
+	"whittle/capture"
+	"whittle/contract"
+)
+
+// login is a form that is answered with a redirect to a place.
+func login(user, to string) *capture.Entry {
+	x := status(text("POST", "/login", ""), 302)
+	x.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	x.Request.Body = []byte("user=" + user + "&password=p")
+	x.Answer.Header = map[string][]string{"Location": {to}, "Set-Cookie": {"sid=1"}}
+	return x
+}
+
+// TestARedirectIsASuccessWhereThereIsNoOther: an endpoint that only ever redirects
+// is a method with the form's fields; with a 2xx the redirect is a failure, in
+// whatever order they came, and what it was asked says nothing of what is served.
+func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
+	var only, mixed []*capture.Entry
+	for i := range 30 {
+		only = append(only, login(fmt.Sprint("ann", i), "/home"))
+		page := status(login("bob", ""), 200)
+		page.Request.Body = []byte("user=bob&code=7")
+		page.Answer.Header = map[string][]string{"Content-Type": {"text/plain"}}
+		page.Answer.Body = []byte("Welcome")
+		mixed = append(mixed, only[i], page)
+	}
+	only = append(only, status(text("GET", "/gone", "no"), 404), status(text("GET", "/same", ""), 304))
+	c := learn(t, Options{}, only...)
+	if len(c.Methods) != 1 {
+		t.Fatalf("methods %+v, want the login alone", patterns(c))
+	}
+	m := &c.Methods[0]
+	if m.HTTP.Answer.Status != 302 || m.HTTP.Answer.Form != contract.NoBody || m.HTTP.Answer.ContentType != "" || m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 2 || m.Seen != 30 {
+		t.Errorf("%+v, seen %d", m.HTTP, m.Seen)
+	}
+	c = learn(t, Options{}, mixed...)
+	m = &c.Methods[0]
+	if m.HTTP.Answer.Status != 200 || len(m.HTTP.Body.Pairs) != 2 || m.HTTP.Body.Pairs[0].Name != "code" || m.Seen != 30 || len(m.Failures) != 1 || m.Failures[0].Status != 302 {
+		t.Errorf("%+v, seen %d, failures %+v", m.HTTP, m.Seen, m.Failures)
+	}
+	compiles(t, c)
+}
+
+// TestManyRedirectsAreAWildcard: short links by words are one endpoint.
+func TestManyRedirectsAreAWildcard(t *testing.T) {
+	var log []*capture.Entry
+	for i := range 40 {
+		word := string(rune('a'+i%26)) + string(rune('a'+i/26)) + "link"
+		x := status(text("GET", "/go/"+word, "Found. Redirecting to /articles/"+word), 302)
+		log = append(log, x)
+	}
+	c := learn(t, Options{}, log...)
+	if got := patterns(c); len(got) != 1 || c.Methods[0].HTTP.Answer.Status != 302 || c.Methods[0].Seen != 40 {
+		t.Errorf("%v, %+v", got, c.Methods[0].HTTP.Answer)
+	}
+}
