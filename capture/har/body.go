@@ -3,6 +3,7 @@ package har
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"mime"
 	"net/url"
 	"slices"
@@ -14,21 +15,38 @@ import (
 	"whittle/capture"
 )
 
+// missing says that an archive has a body's length and nothing of the body. Taken
+// for empty it would be another request, or another response.
+type missing int64
+
+func (n missing) Error() string {
+	return fmt.Sprintf("body missing: the archive gives its length, %d bytes, and no text", int64(n))
+}
+
+// lengthOf is the largest length that is told of a body; 0: none is.
+func lengthOf(h whittle.Header, sizes ...number) int64 {
+	length, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // what is none is 0
+	for _, n := range sizes {
+		length = max(length, int64(min(n, 1<<53)))
+	}
+	return max(0, length)
+}
+
 // sent fills in a request's body. In an archive that was exported here, ours,
 // the body may be redacted, and then its header tells of another length.
 func sent(q *whittle.Request, h *request, ours bool) error {
 	q.Truncated = h.Truncated
-	length := max(0, int64(h.BodySize))
-	if ours {
-		length = 0
-	} else if n, err := strconv.ParseInt(q.Header.Get("Content-Length"), 10, 64); err == nil {
-		length = max(length, n)
-	}
-	if h.Post == nil {
-		q.Truncated = q.Truncated || length > 0
-		return nil
+	length := int64(0)
+	if !ours {
+		length = lengthOf(q.Header, h.BodySize)
 	}
 	p := h.Post
+	if (p == nil || p.Text == "" && len(p.Params) == 0) && length > 0 {
+		return missing(length)
+	}
+	if p == nil {
+		return nil
+	}
 	body, err := decoded(p.Text, p.Encoding, string(p.MimeType))
 	if err != nil {
 		return err
@@ -75,29 +93,49 @@ func form(params []pair) []byte {
 	return out
 }
 
+// emptyPacked bounds what is left of an empty body when it is packed, in bytes:
+// gzip makes 20 of it, zstd and brotli fewer.
+const emptyPacked = 32
+
 // received fills in an answer's body. An archive has it decompressed, so what
-// the header says of its coding and length is no longer true.
-func received(a *whittle.Answer, h *response) error {
+// the header says of its coding and length is no longer true. Where the method or
+// the status has no body, a length is not one of it.
+func received(a *whittle.Answer, h *response, bodiless, ours bool) error {
 	c := &h.Content
 	a.Truncated = h.Truncated || h.Error != "" // it began, and broke off
+	length := int64(0)
+	if !bodiless && !ours {
+		length = lengthOf(a.Header, c.Size, h.BodySize)
+		if a.Header.Get("Content-Encoding") != "" && c.Size <= 0 && length <= emptyPacked {
+			length = 0
+		}
+	}
 	if !c.Encoded {
 		delete(a.Header, "Content-Encoding")
 	}
 	delete(a.Header, "Content-Length")
 	delete(a.Header, "Transfer-Encoding")
-	if c.Text == nil {
-		a.Truncated = a.Truncated || c.Size > 0
+	if c.Text == nil || *c.Text == "" {
+		if length > 0 && !a.Truncated {
+			return missing(length)
+		}
 		return nil
 	}
 	body, err := decoded(*c.Text, c.Encoding, string(c.MimeType))
 	if err != nil {
 		return err
 	}
-	if len(body) == 0 && c.Size > 0 {
-		a.Truncated = true // "" where it was not saved
-	}
-	a.Body, a.Truncated = bounded(body, a.Truncated)
+	a.Body, a.Truncated = bounded(body, a.Truncated || short(len(body), c))
 	return nil
+}
+
+// short reports whether a text is only the beginning of the content. A text may be
+// of fewer bytes than it was, as UTF-16, so half of them are enough.
+func short(n int, c *content) bool {
+	if c.Encoding == "" {
+		n *= 2
+	}
+	return float64(n) < float64(c.Size)
 }
 
 // bounded keeps as much of a body as the log takes; nil for none.

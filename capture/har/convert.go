@@ -58,6 +58,12 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	return e, nil
 }
 
+// bodiless reports whether a response has no body whatever its header says (RFC
+// 9110, 6.4.1).
+func bodiless(method string, status int) bool {
+	return method == http.MethodHead || status < 200 || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
 // answered fills in the answer, or the failure to give one.
 func answered(a *whittle.Answer, h *entry) error {
 	a.Latency = latency(h)
@@ -75,7 +81,7 @@ func answered(a *whittle.Answer, h *entry) error {
 		}
 		a.Header["Content-Type"] = []string{kind}
 	}
-	return received(a, &h.Response)
+	return received(a, &h.Response, bodiless(string(h.Request.Method), status), h.Served != "")
 }
 
 // chromes are parts of Chrome's names for what went wrong with a request.

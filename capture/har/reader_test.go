@@ -128,18 +128,15 @@ func TestWhatOthersSave(t *testing.T) {
 			one(`,"bodySize":1,"postData":{"mimeType":"text/plain","text":"é"}`, answerOK),
 			func(e *capture.Entry) bool { return string(e.Request.Body) == "é" },
 		},
-		"Playwright: an upload by its length alone": {
-			one(`,"bodySize":0,"headers":[{"name":"Content-Length","value":"193"}]`, answerOK),
-			func(e *capture.Entry) bool { return e.Request.Truncated },
-		},
 		"Playwright: no answer": {
 			one("", `"response":{"status":-1,"_failureText":"net::ERR_EMPTY_RESPONSE"}`),
 			func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedReset && e.Answer.Status == 0 },
 		},
-		"a body that was not saved":  {one(`,"bodySize":12`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
 		"a shorter body than sent":   {one(`,"bodySize":12,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
 		"sizes that are not known":   {one(`,"bodySize":-1,"headersSize":-1,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return !e.Request.Truncated }},
-		"content that was not saved": {one("", `"response":{"status":200,"content":{"size":12}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
+		"the beginning of a content": {one("", `"response":{"status":200,"content":{"size":5000,"text":"the beginning"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
+		"the beginning in base64":    {one("", `"response":{"status":200,"content":{"size":4,"encoding":"base64","text":"aGVs"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
+		"UTF-16 as text":             {one("", `"response":{"status":200,"content":{"size":8,"text":"four"}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated }},
 		"content of no length":       {one("", `"response":{"status":200,"content":{"size":0,"text":""}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated && e.Answer.Body == nil }},
 		"an answer that broke off":   {one("", `"response":{"status":200,"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated && e.Answer.Status == 200 }},
 		"no answer":                  {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedCanceled }},
@@ -161,6 +158,40 @@ func TestWhatOthersSave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if e := single(t, c.entry); !c.holds(e) {
 				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// TestABodyThatIsNotThereIsNotEmpty: an entry that has a body's length and no text
+// of it is left out, and said, whoever wrote it; one whose body is empty, or none by
+// its method or status, is not.
+func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
+	const length = `"headers":[{"name":"Content-Length","value":"193"}]`
+	for name, c := range map[string]struct{ entry, says string }{
+		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, answerOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
+		"a request's body that was not saved":           {one(`,"bodySize":12`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Chrome: content that was evicted":              {one("", `"response":{"status":200,"content":{"size":12,"mimeType":"application/json"}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Chrome: the body of a redirect":                {one("", `"response":{"status":302,`+length+`,"content":{"size":0,"mimeType":"x-unknown"},"bodySize":-1}`), "response.content: body missing: the archive gives its length, 193 bytes, and no text"},
+		"Firefox: a text that is empty":                 {one("", `"response":{"status":200,"content":{"size":12,"text":""}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Charles: the size on the wire alone":           {one("", `"response":{"status":200,"bodySize":77,"content":{"size":0,"mimeType":"text/html"}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
+		"a packed body of which only the length is":     {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":77,"content":{"size":0,"text":""}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
+		"nothing, packed":                               {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":20,"content":{"size":0,"text":""}}`), ""},
+		"nothing":                                       {one("", `"response":{"status":200,"headers":[{"name":"Content-Length","value":"0"}],"bodySize":0,"content":{"size":0,"text":""}}`), ""},
+		"nothing is known":                              {one("", `"response":{"status":200,"bodySize":-1,"content":{"size":-1}}`), ""},
+		"304 tells the length of what is not sent":      {one("", `"response":{"status":304,`+length+`,"content":{"size":0}}`), ""},
+		"HEAD does too":                                 {strings.Replace(one("", `"response":{"status":200,`+length+`,"content":{"size":0}}`), `"GET"`, `"HEAD"`, 1), ""},
+		"a response that broke off is known to be part": {one("", `"response":{"status":200,"_error":"net::ERR_ABORTED",`+length+`,"content":{"size":0}}`), ""},
+		"our own, of which the log kept nothing":        {one("", `"_served":"monolith","response":{"status":200,"_truncated":true,`+length+`,"content":{"size":0,"text":""}}`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, skipped, err := read(t, strings.NewReader(archive(c.entry)))
+			if err != nil || len(all)+len(skipped) != 1 || (c.says == "") != (len(all) == 1) || c.says != "" && skipped[0] != "entry 1: "+c.says {
+				t.Errorf("%d entries, %q, %v; want %q", len(all), skipped, err, c.says)
+			}
+			if len(all) == 1 && len(all[0].Answer.Body) > 0 {
+				t.Errorf("%+v", all[0])
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -144,13 +145,23 @@ func (s *newSource) contract(ctx context.Context, screen *screen, o infer.Option
 			return nil, ctx.Err()
 		}
 		s.proof = p
-		return c, err
+		return c, s.leftOut(err)
 	}
 	c, err := s.read(o)
 	if err != nil {
 		return nil, err
 	}
 	return c, s.keepOnly(c)
+}
+
+// leftOut adds to an error that the log shows no endpoint why it has less than it
+// may seem: entries that were left out.
+func (s *newSource) leftOut(err error) error {
+	damage := s.log.Damage()
+	if e, ok := errors.AsType[*whittle.Error](err); ok && e.Code == whittle.NotFound && len(damage) > 0 {
+		return whittle.Errorf(e.Code, "%w", err).WithHint("of what it had, some could not be used: " + damage[0])
+	}
+	return err
 }
 
 func (s *newSource) read(o infer.Options) (*contract.Contract, error) {
