@@ -22,6 +22,7 @@ type book struct {
 	// rest are exchanges that have no route here.
 	rest   whittle.Ledger
 	shapes shapes
+	inputs inputs
 
 	recorded, service, felt latency.Histogram
 	late, own               latency.Histogram
@@ -36,6 +37,9 @@ type book struct {
 type page struct {
 	ledger    whittle.Ledger
 	differing int64
+	// undecided exchanges were not answered the same, and their requests had only
+	// a token in the place of a credential.
+	undecided int64
 	// Each histogram takes 190 KB, so only the first routes have their own.
 	measured          bool
 	recorded, service latency.Histogram
@@ -50,13 +54,15 @@ type Redacted struct {
 	Denied int64 `json:"denied"`
 	// Values were sent with a token in their path, query or body.
 	Values int64 `json:"values"`
+	// Undecided were not answered the same, which may be for want of a credential.
+	Undecided int64 `json:"undecided"`
 	// Answers have a token in the recorded answer, and there is no key by which
 	// the candidate's could get the same.
 	Answers int64 `json:"answers"`
 }
 
 func newBook(o *Options, d *directory, s *survey) *book {
-	return &book{o: o, dir: d, survey: s, routes: map[*subject]*page{}, shapes: shapes{}, progress: Progress{Total: s.total}}
+	return &book{o: o, dir: d, survey: s, routes: map[*subject]*page{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
 }
 
 // showEvery is how often progress is told.
@@ -103,6 +109,7 @@ func (b *book) take(it *item) {
 		p = &page{measured: len(b.routes) < routesMost}
 		b.routes[it.to] = p
 	}
+	b.inputs.see(it.input)
 	shape := b.shapes.of(b.shapeOf(it), it.to.spec.Name)
 	shape.Recorded++
 	p.ledger.Total++
@@ -113,6 +120,7 @@ func (b *book) take(it *item) {
 		p.ledger.Compared++
 		shape.Compared++
 		b.progress.Compared++
+		b.inputs.mark(it.input, inputCompared)
 	case failed:
 		p.ledger.Failed++
 		b.progress.Failed++
@@ -125,6 +133,7 @@ func (b *book) take(it *item) {
 		p.differing++
 		shape.Differing++
 		b.progress.Differing++
+		b.inputs.mark(it.input, inputDiffers)
 	}
 }
 
@@ -187,6 +196,7 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	}
 	e := it.entry
 	values := strings.Contains(e.Request.Target, tokenMark) || bytes.Contains(e.Request.Body, []byte(tokenMark))
+	lacks := lacksCredential(&e.Request, b.o.Header)
 	if values {
 		b.redacted.Values++
 	}
@@ -211,9 +221,18 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	if it.again != nil {
 		x.Repeat = it.again
 	}
+	answers := x.Candidate.Failure == whittle.NoFailure
+	if apart := it.to.apart; apart != nil && (!lacks || !answers) {
+		apart.Observe(x)
+	}
 	o := it.to.judge.Observe(x)
+	if lacks && answers && o.Skip == "" && o.Differs {
+		b.redacted.Undecided++
+		b.routes[it.to].undecided++
+		return skipRedacted, false
+	}
 	if b.o.Cases != nil {
-		b.o.Cases.see(x, it.to, b.shapeOf(it), o.Skip == "" && o.Differs)
+		b.o.Cases.see(x, it.to, it.input, b.shapeOf(it), o.Skip == "" && o.Differs)
 	}
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:
@@ -227,9 +246,6 @@ func (b *book) compare(it *item) (why string, differs bool) {
 func denied(a *whittle.Answer) bool {
 	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
 }
-
-// tokenMark begins what redaction puts in a secret's place.
-const tokenMark = "redacted-"
 
 // hasToken reports whether a header that may be a credential is only what
 // redaction has left of it.

@@ -9,30 +9,31 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/capture"
 	"whittle/compare"
 )
 
 // Bounds of what becomes tests.
 const (
-	casesMost     = 500
-	casesPerShape = 3
-	casesBytes    = 32 << 20
+	casesMost  = 500
+	casesBytes = 32 << 20
 )
 
 // Cases collects the exchanges that become tests: those that are not answered
-// the same, or one for each shape of request. It belongs to one replay.
+// the same, or all; of these distinct requests, and each shape before the second
+// request of another. It belongs to one replay.
 type Cases struct {
-	cover   bool
-	list    []*testCase
-	byShape map[string]int
-	bytes   int
+	cover  bool
+	sample capture.Sample[*testCase]
 	// given are the headers that the replay set; they may be secret.
 	given whittle.Header
 	show  compare.Redactor // nil: everything may be seen
 }
 
-// NewCases collects what differs, or with cover an exchange for each shape.
-func NewCases(cover bool) *Cases { return &Cases{cover: cover, byShape: map[string]int{}} }
+// NewCases collects what differs, or with cover whatever was sent.
+func NewCases(cover bool) *Cases {
+	return &Cases{cover: cover, sample: capture.Sample[*testCase]{Room: casesMost, Bytes: casesBytes}}
+}
 
 // testCase is one file of testdata. tests.go.txt reads it.
 type testCase struct {
@@ -82,37 +83,33 @@ func bodyOf(b []byte) caseBody {
 }
 
 // see takes an exchange that was sent.
-func (c *Cases) see(x *whittle.Exchange, to *subject, shape string, differs bool) {
-	most := casesPerShape
-	if c.cover {
-		most = 1
-	}
-	size := len(x.Request.Body) + len(x.Monolith.Body)
-	switch {
-	case !differs && !c.cover,
-		x.Monolith.Failure != whittle.NoFailure,
-		c.byShape[shape] >= most, len(c.list) >= casesMost, c.bytes+size > casesBytes:
+func (c *Cases) see(x *whittle.Exchange, to *subject, input capture.RequestKey, shape string, differs bool) {
+	if !differs && !c.cover || x.Monolith.Failure != whittle.NoFailure {
 		return
 	}
+	size := len(x.Request.Body) + len(x.Monolith.Body)
+	c.sample.See(input, shape, size, func() (*testCase, bool) { return c.of(x, to, shape) })
+}
+
+// of makes a test of an exchange; false: it has not all that it takes.
+func (c *Cases) of(x *whittle.Exchange, to *subject, shape string) (*testCase, bool) {
 	q, a := x.Request, x.Monolith
 	if c.show != nil {
 		c.show.Request(&q)
 		c.show.Answer(&a)
 	}
 	if q.Truncated || a.Truncated {
-		return
+		return nil, false
 	}
-	c.byShape[shape]++
-	c.bytes += size
 	rules := rulesOf(&to.spec.Compare, &a)
-	c.list = append(c.list, &testCase{
+	return &testCase{
 		Shape: shape, route: to.spec.Name,
 		Request: caseRequest{
 			Method: q.Method, Target: q.Target, Host: q.Host, Header: c.header(q.Header), caseBody: bodyOf(q.Body),
 		},
 		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, append([]string{"Date"}, rules.Headers...)), caseBody: bodyOf(a.Body)},
 		Compare: rules,
-	})
+	}, true
 }
 
 // header leaves out what belongs to the connection, what a proxy adds, and what

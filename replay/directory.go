@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"whittle"
 	"whittle/capture"
 	"whittle/compare"
+	"whittle/contract/infer"
 	"whittle/gateway"
 )
 
@@ -32,9 +34,13 @@ type subject struct {
 	// what changes by itself.
 	learns bool
 	note   string
-	hidden string       // the headers that a missing key hides, in a sentence; "": none
-	n      int64        // exchanges in the log
-	asked  atomic.Int64 // counts to the monolith's turn
+	hidden string // the headers that a missing key hides, in a sentence; "": none
+	// apart judges the exchanges whose requests have no token in the place of a
+	// credential. Nil: all of them are such. Where some of the others differ, which a
+	// credential may be the reason of, it has the word.
+	apart *compare.Judge
+	n     int64        // exchanges in the log
+	asked atomic.Int64 // counts to the monolith's turn
 }
 
 // compares reports whether a header may be compared: a route without a config has
@@ -50,11 +56,13 @@ func (s *subject) compares(name string) bool {
 // directory knows where each exchange belongs.
 type directory struct {
 	matcher *gateway.Matcher
-	// routes are the config's; nil: made up as they come.
+	// routes are the config's; nil: groups makes them of the log.
 	routes []whittle.Route
+	groups *infer.Groups
 	by     map[string]*subject
 	only   []string
 	show   compare.Redactor // nil: everything may be seen
+	given  whittle.Header   // set on every request
 	base   whittle.Upstream
 	// monolith is nil unless it is asked as well.
 	monolith *gateway.Caller
@@ -69,7 +77,7 @@ const (
 )
 
 func newDirectory(o *Options) (*directory, error) {
-	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show}
+	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
 	d.base = whittle.Upstream{
 		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxAnswer, defaultMaxAnswer),
 		MaxConns: o.Connections, Insecure: o.Insecure,
@@ -165,7 +173,7 @@ func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
 		}
 	} else {
 		if name == "" {
-			name = e.Request.Method + " " + capture.PathShape(d.shown(e.Request.Target))
+			name = d.grouped(&e.Request)
 		}
 		if s = d.by[name]; s == nil && len(d.by) >= routesMost {
 			name = otherPaths
@@ -180,6 +188,35 @@ func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
 		return nil, skipOther
 	}
 	return s, ""
+}
+
+// group reads a log for the endpoints that its exchanges belong to, as a contract
+// would have them.
+func (d *directory) group(ctx context.Context, log Log) (err error) {
+	d.groups, err = infer.Group(func(yield func(*capture.Entry, error) bool) {
+		for e, err := range log.Entries(ctx) {
+			if err == nil {
+				e.Request.Target = d.shown(e.Request.Target)
+			}
+			if !yield(e, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// grouped is the route of a request without a config: the endpoint of a contract
+// that would be made of the log, or else method and path with * for what looks
+// like an id.
+func (d *directory) grouped(q *whittle.Request) string {
+	target := d.shown(q.Target)
+	if d.groups != nil {
+		if name := d.groups.Of(q.Method, target); name != "" {
+			return name
+		}
+	}
+	return q.Method + " " + capture.PathShape(target)
 }
 
 // shown is a target fit to be a route's name.
@@ -226,21 +263,36 @@ func (d *directory) settle(o *Options, s *survey) error {
 		if byRepeats {
 			d.learn(sub, seen)
 		}
+		if seen.tokens > 0 {
+			// Either of two judges may have the word: half of the error rate each.
+			c.Confidence = 1 - (1-c.Confidence)/2
+		}
 		var err error
-		if sub.judge, err = compare.NewJudge(*c); err != nil {
-			return whittle.Errorf(whittle.CodeOf(err), "route %q: %w", name, err)
+		if sub.judge, err = d.judge(sub, o, byRepeats); err == nil && seen.tokens > 0 {
+			sub.apart, err = d.judge(sub, o, byRepeats)
 		}
-		if o.Show != nil {
-			sub.judge.Redact(o.Show)
-		}
-		if byRepeats {
-			sub.judge.HeadersByRepeats() // a log seldom has enough to learn what is made for each answer
-		}
-		if d.monolith == nil {
-			sub.judge.RepeatsAreChosen() // by who asked twice while it was recorded
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (d *directory) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge, error) {
+	j, err := compare.NewJudge(sub.spec.Compare)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.CodeOf(err), "route %q: %w", sub.spec.Name, err)
+	}
+	if o.Show != nil {
+		j.Redact(o.Show)
+	}
+	if byRepeats {
+		j.HeadersByRepeats() // a log seldom has enough to learn what is made for each answer
+	}
+	if d.monolith == nil {
+		j.RepeatsAreChosen() // by who asked twice while it was recorded
+	}
+	return j, nil
 }
 
 // learn decides what noise is learned from.

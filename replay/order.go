@@ -15,6 +15,8 @@ type item struct {
 	seq   int64
 	size  int64
 	lane  string
+	// input is the request as it was recorded.
+	input capture.RequestKey
 	// repeat is an earlier answer of the monolith's to the same request.
 	repeat *whittle.Answer
 	// redacted says that the request carries a token in a credential's place.

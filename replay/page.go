@@ -208,7 +208,7 @@ var skipWords = map[string]string{
 	skipOther:                "of a route that was not asked for",
 	skipNoRoute:              "the config has no candidate for it",
 	whittle.SkipEncoded:      "its answer has an encoding that is not read here",
-	skipRedacted:             "denied, as its credential is only a token",
+	skipRedacted:             "denied, or not the same, and its credential is only a token",
 	skipNoKey:                "its recorded answer has tokens in the place of secrets, and their key is missing",
 	failed:                   "the candidate gave no answer",
 }

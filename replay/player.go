@@ -96,7 +96,7 @@ func (p *player) read(ctx context.Context) {
 
 // itemOf decides what is to be done with an exchange.
 func (p *player) itemOf(e *capture.Entry, seq int64) *item {
-	it := &item{entry: e, seq: seq, size: int64(len(e.Request.Body)+len(e.Answer.Body)) + 2048}
+	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Answer.Body)) + 2048}
 	if it.to, it.skip = p.dir.place(e); it.skip != "" {
 		return it
 	}

@@ -3,8 +3,8 @@
 // comparison, verdict and findings as on live traffic.
 //
 // A log is read twice, since what can be learned of noise, and how far the
-// replay has come, depends on all of it; neither reading holds more than a
-// bounded part. One goroutine keeps the schedule, as many as there are
+// replay has come, depends on all of it, and without a config once more before, for
+// its endpoints; no reading holds more than a bounded part. One goroutine keeps the schedule, as many as there are
 // connections send, and one compares.
 package replay
 
@@ -38,8 +38,8 @@ type Options struct {
 	// for Monolith.
 	Against string
 	// Routes are a config's; a request that matches none with a candidate is
-	// not sent. Nil: every request goes as it is, and routes are made of method
-	// and path.
+	// not sent. Nil: every request goes as it is, and routes are the endpoints that
+	// a contract of the log would have.
 	Routes []whittle.Route
 	// Only names the routes to replay. Empty: all.
 	Only []string
@@ -143,6 +143,11 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer directory.close()
+	if o.Routes == nil {
+		if err := directory.group(ctx, log); err != nil {
+			return nil, err
+		}
+	}
 	s, err := look(ctx, log, directory)
 	if err != nil {
 		return nil, err

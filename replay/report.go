@@ -34,6 +34,7 @@ type Report struct {
 	Schedule  Schedule `json:"schedule"`
 	Latency   Latency  `json:"latency"`
 	Shapes    Shapes   `json:"shapes"`
+	Inputs    Inputs   `json:"inputs"`
 	Redacted  Redacted `json:"redacted"`
 	// Notes are what a reader must know beside the figures, a sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -48,6 +49,9 @@ type Route struct {
 	Verdict   whittle.Verdict     `json:"verdict"`
 	Ledger    whittle.Ledger      `json:"ledger"`
 	Differing int64               `json:"differing"`
+	// Undecided exchanges were not answered the same, and may depend on a credential
+	// that is only a token. The verdict is of the others.
+	Undecided int64 `json:"undecided,omitempty"`
 	// Noise is what the monolith was seen to change by itself.
 	Noise []string `json:"noise,omitempty"`
 	// NoisyHeaders are those that it changes by itself; they count all the same.
@@ -116,11 +120,11 @@ func (b *book) report(log Log) *Report {
 	}
 	for sub, p := range b.routes {
 		one := Route{
-			Route: sub.spec.Name, Kind: sub.spec.Compare.Kind, Ledger: p.ledger, Differing: p.differing,
+			Route: sub.spec.Name, Kind: sub.spec.Compare.Kind, Ledger: p.ledger, Differing: p.differing, Undecided: p.undecided,
 			Recorded: p.recorded.Snapshot(), Now: p.service.Snapshot(),
 		}
 		if sub.judge != nil {
-			one.Verdict, one.Noise, one.NoisyHeaders = sub.judge.Verdict(), sub.judge.Noise(), sub.judge.NoisyHeaders()
+			one.Verdict, one.Noise, one.NoisyHeaders = sub.verdict(p.undecided), sub.judge.Noise(), sub.judge.NoisyHeaders()
 		}
 		r.Routes = append(r.Routes, one)
 		addLedger(&r.Ledger, &p.ledger)
@@ -145,10 +149,27 @@ func (b *book) report(log Log) *Report {
 		r.Ledger.Total += unread
 		r.Ledger.Skipped[why] += unread
 	}
-	r.Shapes = b.sumShapes()
+	r.Shapes, r.Inputs = b.sumShapes(), b.inputs.sum()
 	r.notes(b, log)
 	r.judge()
 	return r
+}
+
+// verdict is the judge's word. Where exchanges are undecided for want of a
+// credential it is that of the judge who saw none of that kind, and not EQUIVALENT:
+// what those ask for was not shown.
+func (s *subject) verdict(undecided int64) whittle.Verdict {
+	if undecided == 0 || s.apart == nil {
+		return s.judge.Verdict()
+	}
+	v := s.apart.Verdict()
+	if v.State == whittle.Equivalent {
+		v.State = whittle.Undecided
+	}
+	if v.State == whittle.Undecided {
+		v.Summary = fmt.Sprintf("UNDECIDED: %s not the same, and may depend on a credential that is only a token", were(undecided, "answer"))
+	}
+	return v
 }
 
 func addLedger(to, l *whittle.Ledger) {
@@ -195,6 +216,10 @@ func (r *Report) notes(b *book, log Log) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
 			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))
 	}
+	if n := b.redacted.Undecided; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: nothing is said of them. "+
+			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'", were(n, "answer")))
+	}
 	if n := b.redacted.Values; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
 	}
@@ -226,7 +251,7 @@ func (r *Report) judge() {
 		if v.State == whittle.Different {
 			r.Verdict = whittle.Different
 		}
-		if v.Compared == 0 && v.State != whittle.Different && r.Routes[i].Ledger.Failed == 0 {
+		if v.Compared == 0 && v.State != whittle.Different && r.Routes[i].Ledger.Failed == 0 && r.Routes[i].Undecided == 0 {
 			continue // nothing was asked of it; one that never answers is not left out
 		}
 		compared++

@@ -20,6 +20,8 @@ type survey struct {
 // routeSurvey is one route's part.
 type routeSurvey struct {
 	n, again, json int64
+	// tokens counts requests with a token in the place of a credential.
+	tokens int64
 	// headers are the answers' that may be compared; bare says that an answer had
 	// none beside the content type.
 	headers map[string]seenHeader
@@ -84,6 +86,9 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		}
 		if isJSON(&e.Answer) {
 			r.json++
+		}
+		if lacksCredential(&e.Request, d.given) {
+			r.tokens++
 		}
 		if e.Answer.Failure == whittle.NoFailure {
 			r.seeHeaders(e.Answer.Header, sub.compares)

@@ -29,7 +29,8 @@ func statusText(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
 // replaced, a package that is there is joined. Without a case all stays as it
 // is: what an earlier replay has found may still come back.
 func (c *Cases) Write(dir string, r *Report) (int, error) {
-	if len(c.list) == 0 {
+	list := c.sample.Chosen()
+	if len(list) == 0 {
 		return 0, nil
 	}
 	fail := func(err error) (int, error) {
@@ -52,7 +53,7 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 			return fail(err)
 		}
 	}
-	for i, one := range c.list {
+	for i, one := range list {
 		if of := routes[one.route]; of != nil {
 			one.Compare.learned(of.Noise, of.NoisyHeaders)
 		}
@@ -65,7 +66,7 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 			return fail(err)
 		}
 	}
-	source := strings.Replace(testsSource, "package PACKAGE", "package "+packageOf(dir), 1)
+	source := strings.NewReplacer("package PACKAGE", "package "+packageOf(dir), "COVERAGE", c.Coverage(r)).Replace(testsSource)
 	if err := os.WriteFile(filepath.Join(dir, testsFile), []byte(source), 0o644); err != nil {
 		return fail(err)
 	}
@@ -74,7 +75,16 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 			return fail(err)
 		}
 	}
-	return len(c.list), nil
+	return len(list), nil
+}
+
+// Coverage says in words how many of the recorded distinct inputs have a test.
+func (c *Cases) Coverage(r *Report) string {
+	covered := c.sample.Coverage().Covered
+	if c.cover {
+		return fmt.Sprintf("%d of %s", covered, r.Inputs.Words())
+	}
+	return fmt.Sprintf("%d of the %d that differ, of %s", covered, r.Inputs.Differing, r.Inputs.Words())
 }
 
 // slug makes a file's name of a request.

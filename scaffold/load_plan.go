@@ -143,7 +143,7 @@ func (v *view) distinct(m *method) []request {
 func (v *view) planned(m *method, x *exchange, expect bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "      - %s:\n          url: %s\n", strings.ToLower(x.Method), quotedPlan(x.Target))
-	headers := `x-user: "user-{{ $randomNumber(1, 1000) }}"`
+	headers := `x-user: "user-{{ $randomNumber(1, 20000) }}"`
 	if t := cmp.Or(x.Type, m.HTTP.Body.ContentType); x.Body != nil && t != "" {
 		headers += ", content-type: " + quotedPlan(t)
 	}

@@ -98,6 +98,18 @@ func (w *work) secretParts(name []byte) bool {
 	return false
 }
 
+// SecretName reports whether a field of this name is secret by the defaults,
+// whatever its value looks like: password, access_token, card.number.
+func SecretName(name string) bool {
+	var r Redactor
+	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return strings.ContainsRune(".[]:/", c) }) {
+		if len(part) <= maxName && r.secretName(normal(nil, []byte(part)), nil) {
+			return true
+		}
+	}
+	return false
+}
+
 // secretName judges a name in its normal form; more are those of the rules.
 func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
 	switch {

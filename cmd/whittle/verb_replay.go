@@ -45,7 +45,7 @@ type replayVerb struct {
 
 	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any answer differs (differs). Repeatable."`
 	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded answers as what is right."`
-	Cover   bool     `group:"The outcome" help:"With --to-tests: of one exchange for each shape of request, whether it differs or not."`
+	Cover   bool     `group:"The outcome" help:"With --to-tests: of distinct requests of every shape, whether they differ or not."`
 	JSON    string   `group:"The outcome" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	HTML    string   `group:"The outcome" name:"html" placeholder:"FILE" help:"Write the report as one HTML file."`
 }
@@ -203,7 +203,7 @@ func (v *replayVerb) write(s streams, r *replay.Report, cases *replay.Cases) err
 	case n == 0:
 		fmt.Fprintln(s.out, "Tests        none: there is nothing to make one of")
 	default:
-		fmt.Fprintf(s.out, "Tests        %d in %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, v.ToTests, v.Against)
+		fmt.Fprintf(s.out, "Tests        %d in %s, of %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, cases.Coverage(r), v.ToTests, v.Against)
 	}
 	return err
 }
@@ -222,6 +222,7 @@ func showReplay(w io.Writer, r *replay.Report) {
 		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipWords(why))
 	}
 	fmt.Fprintf(w, "Shapes       %d of %d recorded shapes of request met, %d differ\n", r.Shapes.Met, r.Shapes.Recorded, r.Shapes.Differing)
+	fmt.Fprintf(w, "Inputs       %d of %s compared, %d differ\n", r.Inputs.Compared, r.Inputs.Words(), r.Inputs.Differing)
 	for i := range r.Shapes.Unmet[:min(5, len(r.Shapes.Unmet))] {
 		one := &r.Shapes.Unmet[i]
 		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, replay.SkipWords(one.Why))

@@ -112,7 +112,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 					default:
 					}
 					q := next(i)
-					a, err := ask(c, "http://"+gateway.Public, q, fmt.Sprintf("user-%d", i%400))
+					a, err := ask(c, "http://"+gateway.Public, q, fmt.Sprintf("user-%d", i%20_000))
 					if err == nil && i%7 == 0 {
 						err = right(c, monolith, q, a)
 					}

@@ -1,0 +1,81 @@
+package infer
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"whittle/capture"
+)
+
+// Groups are the endpoints that a log's exchanges belong to, the same that a
+// contract is made of: ids in a path, and words of which there are many that are
+// answered alike, are one wildcard.
+type Groups struct {
+	byKey map[string]string
+	list  []grouped // those with wildcards, the most literals first
+}
+
+type grouped struct {
+	method   string
+	segments []segment
+	name     string
+}
+
+// Group reads the entries once, within the default limits. It fails where an
+// entry cannot be read.
+func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
+	l := newLog(Options{Limits: Limits{}.withDefaults()})
+	for x, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		l.see(x)
+	}
+	l.collapse()
+	g := &Groups{byKey: map[string]string{}}
+	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
+		e := l.endpoints[k]
+		g.byKey[k] = e.label()
+		if slices.ContainsFunc(e.segments, func(s segment) bool { return s.wild }) {
+			g.list = append(g.list, grouped{e.method, e.segments, e.label()})
+		}
+	}
+	slices.SortStableFunc(g.list, func(a, b grouped) int { return cmp.Compare(b.literals(), a.literals()) })
+	return g, nil
+}
+
+func (g *grouped) literals() int {
+	n := 0
+	for _, s := range g.segments {
+		if !s.wild {
+			n++
+		}
+	}
+	return n
+}
+
+// Of names the endpoint of a request, "GET /users/{user_id}"; empty: it is of
+// none.
+func (g *Groups) Of(method, requestTarget string) string {
+	path, _, ok := target(requestTarget)
+	if !ok {
+		return ""
+	}
+	literal := make([]segment, len(path))
+	for i, s := range path {
+		literal[i] = segment{literal: s}
+	}
+	for _, segments := range [][]segment{literal, guessSegments(path)} {
+		if name := g.byKey[key(method, segments)]; name != "" {
+			return name
+		}
+	}
+	for i := range g.list {
+		if one := &g.list[i]; one.method == method && matches(one.segments, path) {
+			return one.name
+		}
+	}
+	return ""
+}
