@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,6 +55,30 @@ func FieldName(s string) string {
 		n = "f_" + n
 	}
 	return strings.TrimRight(n[:min(len(n), maxName)], "_")
+}
+
+// Segment writes a literal of a path so that no router's wildcard or anchor can be
+// seen in it: a config refuses "/:id" and "/a$", which are hardly ever meant.
+func Segment(literal string) string {
+	var b strings.Builder
+	for i := range len(literal) {
+		c := literal[i]
+		switch {
+		case c == ':' && (i == 0 || !isWordByte(literal[i-1])):
+			b.WriteString("%3A")
+		case c == '$' && i > 0 && i == len(literal)-1:
+			b.WriteString("%24")
+		case c == '+' && i > 0 && literal[i-1] == '.':
+			b.WriteString("%2B")
+		default:
+			b.WriteString(url.PathEscape(literal[i : i+1]))
+		}
+	}
+	return b.String()
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
 // TypeName makes the name of a message or a method of any text: "user_id" is

@@ -159,28 +159,7 @@ func pattern(segments []segment, names []string) string {
 		case s.literal == "" && i == len(segments)-1:
 			b.WriteString("{$}")
 		default:
-			b.WriteString(escapedSegment(s.literal))
-		}
-	}
-	return b.String()
-}
-
-// escapedSegment writes a literal so that no router's wildcard or anchor can be seen in
-// it: a config refuses "/:id" and "/a$", which are hardly ever meant.
-func escapedSegment(literal string) string {
-	var b strings.Builder
-	for i := range len(literal) {
-		c := literal[i]
-
-		switch {
-		case c == ':' && (i == 0 || !isWordByte(literal[i-1])):
-			b.WriteString("%3A")
-		case c == '$' && i > 0 && i == len(literal)-1:
-			b.WriteString("%24")
-		case c == '+' && i > 0 && literal[i-1] == '.':
-			b.WriteString("%2B")
-		default:
-			b.WriteString(url.PathEscape(literal[i : i+1]))
+			b.WriteString(contract.Segment(s.literal))
 		}
 	}
 	return b.String()

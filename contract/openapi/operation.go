@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"whittle"
 	"whittle/contract"
@@ -22,6 +23,11 @@ func (r *reader) item(path string, item *node) error {
 		}
 		if err := r.operation(strings.ToUpper(method), path, item, op); err != nil {
 			return err
+		}
+	}
+	for _, method := range []string{"head", "options", "trace"} {
+		if item.get(method) != nil {
+			r.guess(strings.ToUpper(method)+" "+path, "left out", "a method", "no message carries what it is answered")
 		}
 	}
 	return nil
@@ -104,13 +110,21 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 		name, open := strings.CutPrefix(s, "{")
 		name, closed := strings.CutSuffix(name, "}")
 		if !open && !closed {
-			if !isLiteral(s) {
+			literal, ok := literalOf(s)
+			if !ok {
 				return nil, "its path has " + strconv.Quote(s) + ", which is no literal", nil
 			}
+			if s == "." || s == ".." || s == "" && i < len(segments)-1 {
+				return nil, "its path has a segment " + strconv.Quote(s) + ", which servers take out of a path", nil
+			}
+			segments[i] = contract.Segment(literal)
 			continue
 		}
 		if !open || !closed || strings.ContainsAny(name, "{}") {
 			return nil, "its path has a parameter in a part of " + strconv.Quote(s), nil
+		}
+		if !isParameter(name) {
+			return nil, "its path has " + strconv.Quote(s) + ", which is not the name of one segment", nil
 		}
 		f, err := r.parameter(params, "path", name)
 		if err != nil {
@@ -155,10 +169,18 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 	return number(append(fields, body...)), "", nil
 }
 
-// isLiteral says that a path's segment can stand in a pattern as it is.
-func isLiteral(s string) bool {
-	_, err := url.PathUnescape(s)
-	return err == nil && !strings.ContainsAny(s, "{}? #")
+// literalOf reads a segment that is no parameter; false: it is none of a path.
+func literalOf(s string) (string, bool) {
+	literal, err := url.PathUnescape(s)
+	return literal, err == nil && !strings.ContainsAny(s, "{}? #")
+}
+
+// isParameter says that a parameter's name stands for one whole segment. Other
+// spellings are of URI templates ({+path}, {?q}, {path*}) and of routers ({proxy+},
+// {path...}, {path:.*}), and mean something else.
+func isParameter(name string) bool {
+	return strings.ContainsFunc(name, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) &&
+		!strings.ContainsAny(name, ":=,|*+?#;&/\\<>()[] ") && name[0] != '.' && !strings.HasSuffix(name, ".")
 }
 
 // nameFields names the fields of a message, of which those come first whose name
