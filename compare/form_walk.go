@@ -15,7 +15,7 @@ const (
 	formValues   = 64   // values at one place of one body
 	formLeaves   = 4096 // other values of a body that are held against them
 	requestMost  = 256  // values of a request
-	echoLeast    = 2    // bytes of a value that can be an echo
+	echoLeast    = 4    // bytes of a value that can be an echo: shorter ones are the same by chance
 	echoNameMost = 64
 )
 
