@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +138,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // many short runs that share nothing
 	start := time.Now()
 	f.plan.Progress = progress(stderr, start)
 	mutated, faithful, err := campaign.Run(ctx, f.plan)

@@ -93,7 +93,7 @@ func (f *Figures) mutationTable(b *strings.Builder) {
 		fmt.Fprintf(b, "| `%s` | %s | %s | %d | %s | %s | %s | %s | %s |\n",
 			r.Name, r.Does, touches, r.Families, named, spread(r.ExchangesMedian, r.ExchangesP95), share(r.Largest), wrong(r), ends(r))
 	}
-	b.WriteString("\nExchanges and wrong responses: median, and 95th percentile (of wrong responses also the most) over the runs. A response is wrong if it is not, byte for byte, what the same candidate without the mutation responds; \"slow\" are right ones that took half as long again.\n\n")
+	b.WriteString("\nExchanges and wrong responses: median, and 95th percentile (of wrong responses also the most) over the runs. \"slow\" are those that took half as long again.\n\n")
 }
 
 func spread(median, p95 int) string { return fmt.Sprintf("%s; %s", count(median), count(p95)) }

@@ -35,8 +35,8 @@ type Settings struct {
 }
 
 // Defaults are those of the campaign: 50 requests a second of 2,000 users for
-// twenty minutes.
-func Defaults() Settings { return Settings{Rate: 50, Requests: 60_000, Live: 60_000, Users: 2000} }
+// ten minutes.
+func Defaults() Settings { return Settings{Rate: 50, Requests: 30_000, Live: 30_000, Users: 2000} }
 
 // End is where a run came to.
 type End string

@@ -21,7 +21,7 @@ func items() *Family {
 		Name: "items", About: "a list with paging",
 		Route: "match: GET /items",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
-			size := []int{10, 20}[user%2]
+			size := []int{6, 12}[user%2]
 			page := 1 + r.IntN(1+r.IntN(itemsTotal/size+1))
 			return get("/items?page=%d&size=%d", page, size)
 		},

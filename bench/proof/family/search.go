@@ -55,7 +55,7 @@ type searchHit struct {
 
 // titles are the index, by id.
 var titles = func() []string {
-	all := make([]string, 300)
+	all := make([]string, 120)
 	for i := range all {
 		all[i] = title(uint64(i))
 	}

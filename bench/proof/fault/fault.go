@@ -5,6 +5,7 @@ package fault
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -113,9 +114,27 @@ func (c *Candidate) remember(q *whittle.Request) {
 	c.recent[c.calls%keptRequests] = q
 }
 
+// same reports whether two responses say the same: the order of JSON's members
+// is no part of that.
 func same(a, b *whittle.Answer) bool {
-	return a.Status == b.Status && a.Failure == b.Failure && bytes.Equal(a.Body, b.Body) &&
-		maps.EqualFunc(a.Header, b.Header, slices.Equal)
+	return a.Status == b.Status && a.Failure == b.Failure && maps.EqualFunc(a.Header, b.Header, slices.Equal) &&
+		(bytes.Equal(a.Body, b.Body) || sameJSON(a.Body, b.Body))
+}
+
+func sameJSON(a, b []byte) bool {
+	read := func(body []byte) (text []byte, ok bool) {
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.UseNumber()
+		var doc any
+		if d.Decode(&doc) != nil || d.More() {
+			return nil, false
+		}
+		text, err := json.Marshal(doc)
+		return text, err == nil
+	}
+	x, ok1 := read(a)
+	y, ok2 := read(b)
+	return ok1 && ok2 && bytes.Equal(x, y)
 }
 
 // All are the mutations, in the order in which the campaign shows them.

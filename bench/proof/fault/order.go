@@ -19,7 +19,7 @@ func orders() []*Mutation {
 		{Name: "first-fails", Does: "500 in 30 % of what it is asked first", Fits: every, When: first(30), Do: status(500)},
 		{Name: "concurrent", Does: "wrong while it has two others in hand", Fits: notRandom(every), When: func(_ *Candidate, c *Call) bool { return c.Busy >= 2 }, Do: tamper},
 		{Name: "written-twice", Does: "a write that is repeated takes effect again", Fits: named("orders"), Do: writtenTwice},
-		{Name: "wrong-later", Does: "wrong from the twelfth minute on", Fits: notRandom(every), Late: true, When: after(12 * time.Minute), Do: tamper},
+		{Name: "wrong-later", Does: "wrong from the eighth minute on", Fits: notRandom(every), Late: true, When: after(8 * time.Minute), Do: tamper},
 	}
 }
 

@@ -96,7 +96,7 @@ func failures() []*Mutation {
 		{Name: "error-bursts", Does: "500 for ten seconds in every two minutes", Fits: every, When: func(_ *Candidate, c *Call) bool { return c.Up%(2*time.Minute) > 110*time.Second }, Do: status(500)},
 		{Name: "resets", Does: "a broken connection in 1 of 50", Fits: every, When: in(50), Do: failure(whittle.FailedReset, 0)},
 		{Name: "timeouts", Does: "no response in 1 of 100", Fits: every, When: in(100), Do: failure(whittle.FailedTimeout, 5*time.Second)},
-		{Name: "crash-later", Does: "500 from the twelfth minute on", Fits: every, Late: true, When: after(12 * time.Minute), Do: status(500)},
+		{Name: "crash-later", Does: "500 from the eighth minute on", Fits: every, Late: true, When: after(8 * time.Minute), Do: status(500)},
 	}
 }
 
@@ -114,7 +114,7 @@ func slowness() []*Mutation {
 			a.Latency = time.Duration(float64(a.Latency) * (1 + call.Up.Minutes()))
 			return true
 		}},
-		{Name: "slow-later", Does: "ten times as slow from the twelfth minute on", Fits: every, Late: true, When: after(12 * time.Minute), Do: slower(10)},
+		{Name: "slow-later", Does: "ten times as slow from the eighth minute on", Fits: every, Late: true, When: after(8 * time.Minute), Do: slower(10)},
 	}
 }
 
