@@ -189,7 +189,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 		return err
 	}
 	d.story.Kinesis = first
-	d.tell(first, "Node.js", "Go")
+	d.tell(first, d.story.Carried, "Node.js", "Go")
 	d.screen.heading("Act 2: read both streams back")
 	for _, server := range []string{"node", "go"} {
 		audit, err := d.readKinesis(ctx, server, d.receipt.take(server))
@@ -212,7 +212,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 		return err
 	}
 	d.story.Embedded = second
-	d.tell(second, "Node.js, Kinesis", "Go, fsync")
+	d.tell(second, d.story.Carried[len(first.Levels):], "Node.js, Kinesis", "Go, fsync")
 	embedded.stop()
 	audit, err := d.readLog(ctx, logFolder, d.receipt.take("go"))
 	if err != nil {
@@ -237,6 +237,13 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 		} else {
 			ramp = max(ramp, ingestFloor)
 		}
+		if err := d.warmUp(ctx, imports, users, ramp, a, b); err != nil {
+			return nil, err
+		}
+		carried, err := d.carrying(ctx, b)
+		if err != nil {
+			return nil, err
+		}
 		l := duel.Levels{
 			Plan: imports, A: duel.Contender{Target: "http://" + a.public, Watch: a.family()}, B: duel.Contender{Target: "http://" + b.public, Watch: b.family()},
 			Users: []int{users}, Runs: ingestRuns, Closed: plan.Closed{Ramp: ramp, Loops: loops},
@@ -247,6 +254,10 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 		if err != nil {
 			return nil, err
 		}
+		if err := carried.end(ctx); err != nil {
+			return nil, err
+		}
+		d.story.Carried = append(d.story.Carried, carried.carried)
 		if len(out.Levels) == 0 {
 			*out = *r
 			continue

@@ -21,7 +21,9 @@ type ingestStory struct {
 	Loops    int64              `json:"loops"`
 	Kinesis  *duel.LevelsReport `json:"kinesis"`
 	Embedded *duel.LevelsReport `json:"embedded"`
-	Audits   []audit            `json:"audits"`
+	// Carried is how many events went together at each level, of Kinesis first.
+	Carried []carried `json:"events_carried"`
+	Audits  []audit   `json:"audits"`
 }
 
 // runsOf gives the three runs of each target at a level, and whether any failed.
@@ -36,12 +38,12 @@ func runsOf(l *duel.Level, side string) (runs []duel.LevelRun) {
 
 // levelRows are the seed's four figures as one table: each level with the
 // medians of its runs.
-func levelRows(r *duel.LevelsReport, a, b string) (head []string, rows [][]string) {
-	head = []string{"users", "server", "median, run 1", "run 2", "run 3", "p99, run 3", "requests/s", "CPU a request", "failed"}
+func levelRows(r *duel.LevelsReport, together []carried, a, b string) (head []string, rows [][]string) {
+	head = []string{"users", "server", "events together", "median, run 1", "run 2", "run 3", "p99, run 3", "requests/s", "CPU a request", "failed"}
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		for side, name := range map[string]string{"a": a, "b": b} {
-			row := []string{fmt.Sprint(l.Users), name}
+			row := []string{fmt.Sprint(l.Users), name, together[i].words(side)}
 			runs := runsOf(l, side)
 			var last duel.LevelRun
 			failed := int64(0)
@@ -64,8 +66,8 @@ func levelRows(r *duel.LevelsReport, a, b string) (head []string, rows [][]strin
 }
 
 // tell prints a comparison.
-func (d *ingestDemo) tell(r *duel.LevelsReport, a, b string) {
-	head, rows := levelRows(r, a, b)
+func (d *ingestDemo) tell(r *duel.LevelsReport, together []carried, a, b string) {
+	head, rows := levelRows(r, together, a, b)
 	var out strings.Builder
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(head, "\t"))
@@ -108,19 +110,19 @@ func (s *ingestStory) page() *chart.Page {
 		{Value: fmt.Sprint(wrong), Label: "twice, or not byte for byte", Tone: tone},
 	}})
 	if s.Kinesis != nil {
-		p.Sections = append(p.Sections, ingestSection("Onto Kinesis", s.Kinesis, "Node.js", "Go"))
+		p.Sections = append(p.Sections, ingestSection("Onto Kinesis", s.Kinesis, s.Carried, "Node.js", "Go"))
 	}
 	if s.Embedded != nil {
-		p.Sections = append(p.Sections, ingestSection("Onto the embedded log, beside Node.js onto Kinesis", s.Embedded, "Node.js, Kinesis", "Go, fsync"))
+		p.Sections = append(p.Sections, ingestSection("Onto the embedded log, beside Node.js onto Kinesis", s.Embedded, s.Carried[len(s.Kinesis.Levels):], "Node.js, Kinesis", "Go, fsync"))
 	}
 	return p
 }
 
-func ingestSection(title string, r *duel.LevelsReport, a, b string) chart.Section {
-	head, rows := levelRows(r, a, b)
+func ingestSection(title string, r *duel.LevelsReport, together []carried, a, b string) chart.Section {
+	head, rows := levelRows(r, together, a, b)
 	s := chart.Section{Title: title, Tables: []chart.Table{{Caption: "Response times, three runs at each number of users", Head: head, Rows: rows}}}
 	s.Paragraphs = append(s.Paragraphs, r.Verdict...)
-	s.Paragraphs = append(s.Paragraphs, "A is "+a+", B is "+b+". Users are closed: a slower server is asked less.")
+	s.Paragraphs = append(s.Paragraphs, "A is "+a+", B is "+b+". Users are closed: a slower server is asked less. "+asSent)
 	var groups []chart.BarGroup
 	for i := range r.Levels {
 		l := &r.Levels[i]

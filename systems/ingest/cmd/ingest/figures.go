@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle/stream/embedded"
+	"whittle/stream/kinesis"
 	"whittle/stream/relay"
 )
 
@@ -49,6 +50,14 @@ func registerLog(r prometheus.Registerer, snapshot func() embedded.Stats) {
 		{"ingest_log_scrub_bytes_total", "Bytes that they read.", true, func(s *s) float64 { return float64(s.Scrub.Bytes) }},
 		{"ingest_log_scrub_corrupt_records", "Corrupt records that the last one met.", false, func(s *s) float64 { return float64(s.Scrub.Corrupt) }},
 		{"ingest_log_scrub_scars", "Damaged places that cost no record.", false, func(s *s) float64 { return float64(s.Scrub.Scars) }},
+	})
+}
+
+func registerKinesis(r prometheus.Registerer, snapshot func() kinesis.Counts) {
+	type s = kinesis.Counts
+	register(r, snapshot, []figure[s]{
+		{"ingest_kinesis_calls_total", "Calls of PutRecords.", true, func(s *s) float64 { return float64(s.Calls) }},
+		{"ingest_kinesis_records_total", "Events that Kinesis kept.", true, func(s *s) float64 { return float64(s.Kept) }},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/stream"
 	"whittle/stream/embedded"
+	"whittle/stream/kinesis"
 )
 
 // keeping is the stream that answers stand for, with the local log in it.
@@ -71,6 +72,9 @@ func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry p
 		s, err := v.openSink(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if k, ok := s.(*kinesis.Stream); ok {
+			registerKinesis(registry, k.Counts)
 		}
 		return &keeping{stream: s, closing: closePatience}, nil
 	}
