@@ -143,6 +143,9 @@ type Outcome struct {
 	Latency time.Duration
 	// Rescued says that the candidate failed and the monolith then answered.
 	Rescued bool
+	// BothBad says that the candidate failed, and that the monolith failed at the
+	// same request after it: the error is not the candidate's own.
+	BothBad bool
 }
 
 // Bad reports whether the side failed or gave a server error. A request that

@@ -84,7 +84,7 @@ func (g *Guard) CPU(r whittle.CPUReading, serving bool) {
 	case above > 0:
 		payoff = -1
 	}
-	c.Bets.bet(payoff, g.alpha, c.Intervals)
+	c.Bets.bet(payoff, g.level(), c.Intervals)
 }
 
 // used is what was used from one reading to the next; ok is false where the
@@ -114,7 +114,7 @@ func (c *cpuContest) valid() bool {
 func (g *Guard) cpuMeter() whittle.Meter {
 	c := &g.cpu
 	m := whittle.Meter{
-		Name: meterCPU, EValue: c.Bets.eValue(), Threshold: 1 / g.alpha, Count: c.Intervals, Needed: g.neededCPU(), Breached: c.Bets.decided(),
+		Name: meterCPU, EValue: c.Bets.eValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: g.neededCPU(), Breached: c.Bets.decided(),
 	}
 	if len(c.Recent) == 0 {
 		m.Summary = fmt.Sprintf("CPU per request is not known before both processes have answered %d requests and used %v of CPU", cpuRequests, cpuSpent)
@@ -141,7 +141,7 @@ func (g *Guard) cpuMeter() whittle.Meter {
 func (g *Guard) neededCPU() int {
 	b := newBets()
 	for n := 1; n <= neededCap; n++ {
-		if b.bet(1, g.alpha, n); b.decided() {
+		if b.bet(1, g.level(), n); b.decided() {
 			return n
 		}
 	}

@@ -112,9 +112,9 @@ func TestGuardWithoutMonolith(t *testing.T) {
 	if took > 6 {
 		t.Errorf("at 100 %% a broken candidate was stopped after %d answers", took)
 	}
-	before := g.errors.Count
+	before := g.errors.Firsts.Count
 	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
-	if g.blocks.alone || g.errors.Count != before {
+	if g.firsts.blocks[neverSeen].alone || g.errors.Firsts.Count != before {
 		t.Error("an answer of the monolith does not end the time without it")
 	}
 }
@@ -129,8 +129,8 @@ func TestGuardOutcomes(t *testing.T) {
 		t.Errorf("a run of %d", g.Run())
 	}
 	g.Outcome(whittle.Outcome{At: testStart, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
-	if g.Run() != 7 || g.errors.Count != 1 {
-		t.Errorf("a canceled request counts: run %d, %d answers", g.Run(), g.errors.Count)
+	if g.Run() != 7 || g.errors.Firsts.Count != 1 {
+		t.Errorf("a canceled request counts: run %d, %d answers", g.Run(), g.errors.Firsts.Count)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
 	if g.Run() != 0 {
@@ -153,8 +153,8 @@ func TestGuardOldAnswers(t *testing.T) {
 	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
 	o.At = o.At.Add(time.Hour)
 	g.Outcome(o)
-	if len(g.blocks.reserve) != 0 || len(g.blocks.pending) != 1 || g.errors.Count != 0 || g.past.N != 300 {
-		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.blocks.reserve), len(g.blocks.pending), g.past.N)
+	if len(g.firsts.blocks[neverSeen].reserve) != 0 || len(g.firsts.blocks[neverSeen].pending) != 1 || g.errors.Firsts.Count != 0 || g.past.N != 300 {
+		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.firsts.blocks[neverSeen].reserve), len(g.firsts.blocks[neverSeen].pending), g.past.N)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestGuardResumes(t *testing.T) {
 		half.Pair(compared(i%900 == 0))
 		if i%1237 == 0 {
 			state, err := half.MarshalBinary()
-			if err != nil || len(state) > 32<<10 {
+			if err != nil || len(state) > 64<<10 {
 				t.Fatalf("%d bytes, %v", len(state), err)
 			}
 			half = NewGuard(testGuard)
@@ -219,7 +219,7 @@ func FuzzGuardState(f *testing.F) {
 			g = NewGuard(cpuGuard)
 		}
 		if err := g.UnmarshalBinary(state); err != nil {
-			if g.past.N != 0 || g.errors.Count != 0 || g.cpu.Intervals != 0 {
+			if g.past.N != 0 || g.errors.Firsts.Count != 0 || g.cpu.Intervals != 0 {
 				t.Fatal("a refused state changed the guard")
 			}
 			return
@@ -262,8 +262,8 @@ func TestGuardOldAnswersOfTheCandidate(t *testing.T) {
 			g.Outcome(at(whittle.Candidate, 0, 503))
 		}
 		g.Outcome(at(whittle.Monolith, tt.gap, 200))
-		if g.errors.Count != tt.want {
-			t.Errorf("after %v: %d answers in the test, want %d", tt.gap, g.errors.Count, tt.want)
+		if g.errors.Firsts.Count != tt.want {
+			t.Errorf("after %v: %d answers in the test, want %d", tt.gap, g.errors.Firsts.Count, tt.want)
 		}
 	}
 }

@@ -46,6 +46,14 @@ type blocks struct {
 	references int
 }
 
+// clear lets go of all answers.
+func (b *blocks) clear(past *window) {
+	for _, m := range b.reserve {
+		past.add(m)
+	}
+	b.reserve, b.pending, b.alone = nil, nil, false
+}
+
 // expire lets go of answers that were too long before the candidate's.
 func (b *blocks) expire(at int64, past *window) {
 	old := 0

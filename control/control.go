@@ -57,15 +57,18 @@ type Judge interface {
 // time.
 type Guard interface {
 	Outcome(o whittle.Outcome)
-	// Pair takes a request that both sides were asked while users depend on the
-	// candidate.
+	// Pair takes a request that both sides were asked. Before users depend on the
+	// candidate, it says nothing against it.
 	Pair(p whittle.Pair)
+	// Share tells what part of the users the candidate has from now on.
+	Share(s whittle.Share)
 	// CPU takes what both sides' processes have used; serving says that users
 	// depend on the candidate.
 	CPU(r whittle.CPUReading, serving bool)
 	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
-	// Reset forgets the breaches and all that is known of the candidate.
+	// Reset begins another attempt: it forgets the breaches and all that is known
+	// of the candidate.
 	Reset()
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler

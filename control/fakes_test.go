@@ -185,6 +185,7 @@ func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.se
 // comparisons differed.
 type guard struct {
 	Bad, Differ, Good, Monolith, Dear int
+	Users                             whittle.Share
 	Cost                              whittle.CPUReading
 }
 
@@ -202,10 +203,15 @@ func (g *guard) Outcome(o whittle.Outcome) {
 }
 
 func (g *guard) Pair(p whittle.Pair) {
-	if p.Differs && !p.Monolith.Bad() && !p.Candidate.Bad() {
+	if p.First == whittle.Candidate {
+		g.Monolith++ // its response to a served exchange
+	}
+	if g.Users > 0 && p.Differs && !p.Monolith.Bad() && !p.Candidate.Bad() {
 		g.Differ++
 	}
 }
+
+func (g *guard) Share(s whittle.Share) { g.Users = s }
 
 // CPU breaches when the candidate used more than the monolith in as many
 // readings while users were on it.
@@ -230,7 +236,7 @@ func (g *guard) Meters() []whittle.Meter {
 	})
 }
 
-func (g *guard) Reset() { *g = guard{Monolith: g.Monolith} }
+func (g *guard) Reset() { *g = guard{Monolith: g.Monolith, Users: g.Users} }
 
 func (g *guard) MarshalBinary() ([]byte, error) { return json.Marshal(g) }
 

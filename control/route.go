@@ -94,6 +94,7 @@ func (r *route) apply() {
 		return
 	}
 	r.watch()
+	r.guard.Share(r.st.Share)
 	r.c.o.Apply(r.name, r.st.Share, r.st.Phase)
 }
 
@@ -245,17 +246,11 @@ func (r *route) observe(x *whittle.Exchange) whittle.Observation {
 		return whittle.Observation{Skip: whittle.SkipStale}
 	}
 	r.besides(x)
-	if x.Served == whittle.Candidate || x.Rescued {
-		// At a full share these are the monolith's only answers of this time. Those
-		// by which it rescued belong to them: without them it would seem never to
-		// fail at what the candidate fails at.
-		r.guard.Outcome(whittle.Outcome{
-			Route: r.name, At: x.At, Side: whittle.Monolith,
-			Status: x.Monolith.Status, Failure: x.Monolith.Failure, Latency: x.Monolith.Latency,
-		})
-	}
 	o := r.judge.Observe(x)
 	r.stale, r.disk.changed = true, true
+	// Before the shift too: the guards learn of the monolith from it. What is not
+	// compared may still be a failure of either side.
+	r.guard.Pair(pairOf(x, o))
 	if o.Skip != "" {
 		return o
 	}
@@ -264,7 +259,6 @@ func (r *route) observe(x *whittle.Exchange) whittle.Observation {
 	}
 	if r.st.Share > 0 {
 		r.exposed = true
-		r.guard.Pair(pairOf(x, o))
 		if o.Differs {
 			poke(r.wake)
 		}
@@ -286,7 +280,7 @@ func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool)
 	return after, more
 }
 
-// pairOf is an exchange that was compared as the guards see it.
+// pairOf is an exchange as the guards see it.
 func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	outcome := func(side whittle.Side, a *whittle.Answer) whittle.Outcome {
 		return whittle.Outcome{
@@ -296,7 +290,7 @@ func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	return whittle.Pair{
 		User: x.User, At: x.At, First: x.First(),
 		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
-		Compared: true, Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers,
+		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers,
 	}
 }
 

@@ -1,0 +1,95 @@
+package compare
+
+import (
+	"math"
+)
+
+// grounds is what one meter stands on: its tests and what they have seen.
+type grounds struct {
+	Firsts contest `json:"firsts"`
+	Users  contest `json:"users"`
+	Pairs  bets    `json:"pairs"`
+	Tails  bets    `json:"tails"`
+	// Stakes is the wealth that each source began with; 0: it has not begun.
+	Stakes [sources]float64 `json:"stakes"`
+	// Candidate and Monolith count all of the responses of this attempt, for the
+	// eye alone.
+	Candidate seen `json:"candidate"`
+	Monolith  seen `json:"monolith"`
+	Breached  bool `json:"breached,omitempty"`
+}
+
+// The sources of a meter's evidence.
+const (
+	fromFirsts = iota
+	fromUsers
+	fromPairs
+	fromTails
+	sources
+)
+
+// parts is what each source gets of all wealth when it begins.
+var parts = [sources]float64{fromUsers: 0.3, fromPairs: 0.4, fromTails: 0.3}
+
+// seen counts responses.
+type seen struct {
+	N   int `json:"n"`
+	Bad int `json:"bad"`
+}
+
+func (s *seen) add(bad bool) {
+	s.N++
+	if bad {
+		s.Bad++
+	}
+}
+
+func (s *seen) rate() float64 { return float64(s.Bad) / float64(max(1, s.N)) }
+
+func newGrounds() grounds {
+	return grounds{Pairs: newBets(), Tails: newBets(), Stakes: [sources]float64{fromFirsts: 1}}
+}
+
+// begin gives a source that bets for the first time its part of the wealth, out
+// of that of the others. Who divides a wealth and bets on with the parts has an
+// e-process still, whatever ties the bets together; and no source that never
+// bets (there are no pairs, nobody is known) costs the others anything.
+func (e *grounds) begin(source int) {
+	if e.Stakes[source] > 0 {
+		return
+	}
+	all, part := min(math.Exp(e.logEValue()), maxEValue), parts[source]
+	for i := range e.Stakes {
+		e.Stakes[i] *= 1 - part
+	}
+	e.Stakes[source] = max(part*all, math.SmallestNonzeroFloat64)
+}
+
+// logEValue is the logarithm of the whole wealth.
+func (e *grounds) logEValue() float64 {
+	sum := math.Inf(-1)
+	for i, log := range e.logs() {
+		if e.Stakes[i] > 0 && !math.IsInf(log, -1) {
+			sum = logSum(max(sum, -1e6), math.Log(e.Stakes[i])+log)
+		}
+	}
+	return max(sum, -1e6)
+}
+
+// logs are the logarithms of what each source has made of a stake of 1.
+func (e *grounds) logs() [sources]float64 {
+	return [sources]float64{
+		fromFirsts: e.Firsts.Evidence.logEValue(), fromUsers: e.Users.Evidence.logEValue(),
+		fromPairs: math.Log(e.Pairs.Now), fromTails: math.Log(e.Tails.Now),
+	}
+}
+
+func (e *grounds) valid() bool {
+	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.valid() && e.Tails.valid() && e.Candidate.valid() && e.Monolith.valid()
+	for _, s := range e.Stakes {
+		ok = ok && s >= 0 && s <= maxEValue
+	}
+	return ok && e.Stakes[fromFirsts] > 0
+}
+
+func (s *seen) valid() bool { return s.Bad >= 0 && s.Bad <= s.N }

@@ -1,0 +1,121 @@
+package compare
+
+import (
+	"math"
+
+	"whittle"
+)
+
+// mismatch is the state of the test of differences.
+//
+// Equal services may differ: one of them is odd now and then, and an exchange
+// differs whichever it was. The monolith's own repeats show how often. Two tests
+// stand side by side, for served and for mirrored exchanges apart, since a
+// candidate that is right only when asked second must not be drowned in mirrored
+// ones; the mean of the four e-values is the meter's.
+//
+//   - repeated exchanges: the payoff 1[candidate differs] − 1[monolith differs
+//     from itself] − Guard.Mismatch, scaled to [−1, 1]. Hypothesis: given the
+//     request and the past, the candidate differs with a probability of at most
+//     the monolith's own plus the limit. If both draw alike, which of the
+//     monolith's second response and the candidate's is the odd one is a fair
+//     coin, whatever the rate does. Source: bets;
+//   - all exchanges: against the limit plus an upper bound on how often the
+//     monolith differs from itself. Source: arms.single; the bound is a
+//     confidence sequence, wrong with a tenth of the level at most (share).
+//
+// Where the monolith was never asked twice (mirror.repeat_every: 0) there is only
+// the limit.
+type mismatch struct {
+	Repeated [2]bets   `json:"repeated"` // by the side asked first
+	All      [2]staked `json:"all"`
+	Count    int       `json:"n"`
+	Bad      int       `json:"bad"`
+	Breached bool      `json:"breached,omitempty"`
+	// Own and OwnBad count the monolith's repeats, of all attempts, and those that
+	// differed.
+	Own    int `json:"own"`
+	OwnBad int `json:"own_bad"`
+
+	// Bound is the upper bound on the monolith's own rate when it had been asked
+	// again BoundOwn times and had differed BoundBad times.
+	Bound    float64 `json:"bound"`
+	BoundOwn int     `json:"bound_own"`
+	BoundBad int     `json:"bound_bad"`
+}
+
+func newMismatch() mismatch { return mismatch{Repeated: [2]bets{newBets(), newBets()}} }
+
+// restart forgets the candidate and keeps the monolith.
+func (m *mismatch) restart() {
+	own, bad := m.Own, m.OwnBad
+	*m = newMismatch()
+	m.Own, m.OwnBad = own, bad
+}
+
+// logEValue is the logarithm of the mean of the four.
+func (m *mismatch) logEValue() float64 {
+	sum := logSum(m.All[0].logEValue(), m.All[1].logEValue())
+	if w := m.Repeated[0].Now + m.Repeated[1].Now; w > 0 {
+		sum = logSum(sum, math.Log(w))
+	}
+	return sum - math.Log(mismatchParts)
+}
+
+// mismatchParts is into how many tests the wealth is divided.
+const mismatchParts = 4
+
+// pairMismatch takes a compared exchange. Failures are the errors guard's.
+func (g *Guard) pairMismatch(p *whittle.Pair) {
+	if !p.Compared || p.Monolith.Bad() || p.Candidate.Bad() {
+		return
+	}
+	m := &g.mismatch
+	if g.shifting() {
+		m.Count++
+		if p.Differs {
+			m.Bad++
+		}
+		if limit := g.mismatchLimit(); limit < 0.95 {
+			bad := int(oneIf(p.Differs))
+			m.All[p.First&1].play(func(a *arms) { a.single(limit, bad, 1-bad) })
+		}
+		if p.Repeated {
+			b := &m.Repeated[p.First&1]
+			payoff := oneIf(p.Differs) - oneIf(p.SelfDiffers) - g.cfg.Mismatch
+			b.bet(payoff/(1+g.cfg.Mismatch), g.level(), b.Rounds+1)
+		}
+		m.Breached = m.Breached || m.logEValue() >= math.Log(g.threshold())
+	}
+	if p.Repeated {
+		m.Own++
+		if p.SelfDiffers {
+			m.OwnBad++
+		}
+	}
+}
+
+// mismatchLimit is the share of differences that nothing may be concluded from.
+func (g *Guard) mismatchLimit() float64 {
+	m := &g.mismatch
+	if m.Own == 0 {
+		return g.cfg.Mismatch
+	}
+	// The bound is found anew when it can have moved: it is dear, and an older one
+	// of the sequence is as right.
+	if m.BoundOwn == 0 || m.OwnBad != m.BoundBad || m.Own >= m.BoundOwn+m.BoundOwn/32+1 {
+		s := newShare(max(g.cfg.Mismatch, 1e-3))
+		s.n, s.s = m.Own, m.OwnBad
+		_, m.Bound = s.interval(0.1 * g.level())
+		m.BoundOwn, m.BoundBad = m.Own, m.OwnBad
+	}
+	return m.Bound + g.cfg.Mismatch
+}
+
+func (m *mismatch) valid() bool {
+	ok := m.Bound >= 0 && m.Bound <= 1 && m.Count >= 0 && m.Bad >= 0 && m.Bad <= m.Count && m.OwnBad >= 0 && m.OwnBad <= m.Own
+	for i := range m.All {
+		ok = ok && m.All[i].Arms.valid() && m.All[i].Plays >= 0 && m.Repeated[i].valid()
+	}
+	return ok
+}

@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"math"
+
+	"whittle"
+)
+
+const (
+	// minOwnFirst and minMonolithFirst are how many pairs of each order the effect
+	// of the order takes.
+	minOwnFirst, minMonolithFirst = 16, 64
+)
+
+// pairs knows what being asked second does to a latency. What is asked second
+// often finds a cache that the first has warmed, so that the candidate looks
+// quick in mirrored exchanges and slow in served ones. Both orders are measured,
+// and half of what lies between them is the effect of the order.
+type pairs struct {
+	// CandidateFirst and MonolithFirst are medians of log(candidate ÷ monolith).
+	CandidateFirst running `json:"candidate_first"`
+	MonolithFirst  running `json:"monolith_first"`
+}
+
+// order is the logarithm of how many times as long the first one asked takes;
+// ok is false while it is not known.
+func (p *pairs) order() (log float64, ok bool) {
+	return (p.CandidateFirst.At - p.MonolithFirst.At) / 2,
+		p.CandidateFirst.N >= minOwnFirst && p.MonolithFirst.N >= minMonolithFirst
+}
+
+// running follows the median of a stream: a stochastic approximation whose steps
+// shrink to a hundredth (Robbins & Monro 1951).
+type running struct {
+	N  int     `json:"n"`
+	At float64 `json:"at"`
+}
+
+func (m *running) see(x float64) {
+	m.N++
+	step := max(2/float64(m.N+10), 0.01)
+	switch {
+	case x > m.At:
+		m.At += step
+	case x < m.At:
+		m.At -= step
+	}
+}
+
+func (m *running) valid() bool { return m.N >= 0 && math.Abs(m.At) < 1e3 }
+
+// pairErrors bets that of a served exchange's two sides the candidate alone
+// fails. Both were asked the same request of the same user, so users cancel
+// out, however unlike they are and however few.
+//
+// Hypothesis: given the request and the past, the candidate fails with a
+// probability of at most the monolith's plus Guard.Errors. The payoff
+// (1[candidate bad] − 1[monolith bad] − Guard.Errors)/(1 + Guard.Errors) has an
+// expectation of at most 0 then. Source: bets.
+func (g *Guard) pairErrors(p *whittle.Pair) {
+	payoff := oneIf(p.Candidate.Bad()) - oneIf(p.Monolith.Bad()) - g.cfg.Errors
+	g.errors.begin(fromPairs)
+	g.errors.Pairs.bet(payoff/(1+g.cfg.Errors), g.level(), g.errors.Pairs.Rounds+1)
+}
+
+// pairLatency learns the effect of the order, and bets on the latencies of
+// served exchanges in two ways.
+//
+// Hypothesis of both: given the request and the past, the candidate's latency is
+// at most Guard.P99 times what the monolith's would be if it had been asked at
+// the same place in the order, in distribution. With the effect of the order
+// taken out, swapping the candidate's latency with P99 times the monolith's then
+// favours neither, so that each of these has an expectation of at most 0:
+//
+//   - the sign of candidate − P99 × monolith, which finds what is slower
+//     throughout;
+//   - 1[candidate > P99 × τ] − 1[monolith > τ] for τ the monolith's 99th
+//     percentile up to then, which finds what is slower seldom.
+//
+// The effect of the order is measured and not known; what it is wrong by, and
+// what it differs by between users, is covered by the room up to P99 where the
+// candidate is as the monolith. Source: bets.
+func (g *Guard) pairLatency(p *whittle.Pair) {
+	c, m := p.Candidate.Latency, p.Monolith.Latency
+	if g.cfg.P99 <= 0 || c <= 0 || m <= 0 || p.Monolith.Bad() || p.Candidate.Bad() {
+		return
+	}
+	ratio := math.Log(float64(c) / float64(m))
+	if p.First == whittle.Monolith {
+		g.pairs.MonolithFirst.see(ratio)
+		return
+	}
+	if !g.shifting() {
+		return
+	}
+	if order, ok := g.pairs.order(); ok {
+		sign := 0.0
+		if excess := ratio - order - math.Log(g.cfg.P99); excess != 0 {
+			sign = math.Copysign(1, excess)
+		}
+		g.slow.begin(fromPairs)
+		g.slow.Pairs.bet(sign, g.level(), g.slow.Pairs.Rounds+1)
+		if tau := float64(g.past.p99()); tau > 0 {
+			tail := oneIf(float64(c) > tau*g.cfg.P99) - oneIf(float64(m)*math.Exp(order) > tau)
+			g.slow.begin(fromTails)
+			g.slow.Tails.bet(tail, g.level(), g.slow.Tails.Rounds+1)
+		}
+	}
+	g.pairs.CandidateFirst.see(ratio)
+}
