@@ -238,16 +238,16 @@ func (g *Guard) Pair(p whittle.Pair) {
 	}
 	g.pairMismatch(&p)
 	g.pairLatency(&p)
+	g.pairErrors(&p)
+	g.check()
 	if !g.shifting() || p.First != whittle.Candidate {
 		return
 	}
 	g.firsts.sincePair, g.firsts.everPair = 0, true
-	g.pairErrors(&p)
 	if p.User == 0 {
 		// Without users, the monolith's responses to the same requests are a
 		// sample over the same time; at a full share they are the only one.
 		o := p.Monolith
 		g.monolith(0, answer{Bad: o.Bad(), Latency: o.Latency, At: p.At.UnixNano()})
 	}
-	g.check()
 }

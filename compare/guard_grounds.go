@@ -10,6 +10,8 @@ type grounds struct {
 	Users  contest `json:"users"`
 	Pairs  bets    `json:"pairs"`
 	Tails  bets    `json:"tails"`
+	// Mirrored bets on mirrored exchanges, while users are on the candidate.
+	Mirrored bets `json:"mirrored"`
 	// Stakes is the wealth that each source began with; 0: it has not begun.
 	Stakes [sources]float64 `json:"stakes"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
@@ -25,11 +27,12 @@ const (
 	fromUsers
 	fromPairs
 	fromTails
+	fromMirrored
 	sources
 )
 
 // parts is what each source gets of all wealth when it begins.
-var parts = [sources]float64{fromUsers: 0.3, fromPairs: 0.4, fromTails: 0.3}
+var parts = [sources]float64{fromUsers: 0.3, fromPairs: 0.4, fromTails: 0.3, fromMirrored: 0.3}
 
 // seen counts responses.
 type seen struct {
@@ -47,7 +50,7 @@ func (s *seen) add(bad bool) {
 func (s *seen) rate() float64 { return float64(s.Bad) / float64(max(1, s.N)) }
 
 func newGrounds() grounds {
-	return grounds{Pairs: newBets(), Tails: newBets(), Stakes: [sources]float64{fromFirsts: 1}}
+	return grounds{Pairs: newBets(), Tails: newBets(), Mirrored: newBets(), Stakes: [sources]float64{fromFirsts: 1}}
 }
 
 // begin gives a source that bets for the first time its part of the wealth, out
@@ -63,6 +66,13 @@ func (e *grounds) begin(source int) {
 		e.Stakes[i] *= 1 - part
 	}
 	e.Stakes[source] = max(part*all, math.SmallestNonzeroFloat64)
+}
+
+// bet plays a source of pairs.
+func (e *grounds) bet(source int, payoff, level float64) {
+	e.begin(source)
+	b := [sources]*bets{fromPairs: &e.Pairs, fromTails: &e.Tails, fromMirrored: &e.Mirrored}[source]
+	b.bet(payoff, level, b.Rounds+1)
 }
 
 // logEValue is the logarithm of the whole wealth.
@@ -81,11 +91,12 @@ func (e *grounds) logs() [sources]float64 {
 	return [sources]float64{
 		fromFirsts: e.Firsts.Evidence.logEValue(), fromUsers: e.Users.Evidence.logEValue(),
 		fromPairs: math.Log(e.Pairs.Now), fromTails: math.Log(e.Tails.Now),
+		fromMirrored: math.Log(e.Mirrored.Now),
 	}
 }
 
 func (e *grounds) valid() bool {
-	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.valid() && e.Tails.valid() && e.Candidate.valid() && e.Monolith.valid()
+	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.valid() && e.Tails.valid() && e.Mirrored.valid() && e.Candidate.valid() && e.Monolith.valid()
 	for _, s := range e.Stakes {
 		ok = ok && s >= 0 && s <= maxEValue
 	}

@@ -49,22 +49,34 @@ func (m *running) see(x float64) {
 
 func (m *running) valid() bool { return m.N >= 0 && math.Abs(m.At) < 1e3 }
 
-// pairErrors bets that of a served exchange's two sides the candidate alone
-// fails. Both were asked the same request of the same user, so users cancel
-// out, however unlike they are and however few.
+// pairErrors bets that of an exchange's two sides the candidate alone fails. Both
+// were asked the same request of the same user, so users cancel out, however
+// unlike they are and however few. Served and mirrored exchanges bet apart, since
+// a candidate that fails only when it is asked first must not be drowned in
+// mirrored ones; before users are on it a mirrored failure is the judge's.
 //
 // Hypothesis: given the request and the past, the candidate fails with a
 // probability of at most the monolith's plus Guard.Errors. The payoff
 // (1[candidate bad] − 1[monolith bad] − Guard.Errors)/(1 + Guard.Errors) has an
 // expectation of at most 0 then. Source: bets.
 func (g *Guard) pairErrors(p *whittle.Pair) {
+	if !g.shifting() {
+		return
+	}
 	payoff := oneIf(p.Candidate.Bad()) - oneIf(p.Monolith.Bad()) - g.cfg.Errors
-	g.errors.begin(fromPairs)
-	g.errors.Pairs.bet(payoff/(1+g.cfg.Errors), g.level(), g.errors.Pairs.Rounds+1)
+	g.errors.bet(sourceOf(p.First), payoff/(1+g.cfg.Errors), g.level())
 }
 
-// pairLatency learns the effect of the order, and bets on the latencies of
-// served exchanges in two ways.
+// sourceOf is which source a pair of that order belongs to.
+func sourceOf(first whittle.Side) int {
+	if first == whittle.Candidate {
+		return fromPairs
+	}
+	return fromMirrored
+}
+
+// pairLatency learns the effect of the order, and bets on the latencies of both
+// orders, apart as in pairErrors.
 //
 // Hypothesis of both: given the request and the past, the candidate's latency is
 // at most Guard.P99 times what the monolith's would be if it had been asked at
@@ -74,8 +86,8 @@ func (g *Guard) pairErrors(p *whittle.Pair) {
 //
 //   - the sign of candidate − P99 × monolith, which finds what is slower
 //     throughout;
-//   - 1[candidate > P99 × τ] − 1[monolith > τ] for τ the monolith's 99th
-//     percentile up to then, which finds what is slower seldom.
+//   - in served exchanges, 1[candidate > P99 × τ] − 1[monolith > τ] for τ the
+//     monolith's 99th percentile up to then, which finds what is slower seldom.
 //
 // The effect of the order is measured and not known; what it is wrong by, and
 // what it differs by between users, is covered by the room up to P99 where the
@@ -86,25 +98,30 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 		return
 	}
 	ratio := math.Log(float64(c) / float64(m))
+	order, known := g.pairs.order()
 	if p.First == whittle.Monolith {
 		g.pairs.MonolithFirst.see(ratio)
+		order = -order
+	}
+	if g.shifting() && known {
+		g.slow.bet(sourceOf(p.First), signOf(ratio-order-math.Log(g.cfg.P99)), g.level())
+	}
+	if !g.shifting() || p.First == whittle.Monolith {
 		return
 	}
-	if !g.shifting() {
-		return
-	}
-	if order, ok := g.pairs.order(); ok {
-		sign := 0.0
-		if excess := ratio - order - math.Log(g.cfg.P99); excess != 0 {
-			sign = math.Copysign(1, excess)
-		}
-		g.slow.begin(fromPairs)
-		g.slow.Pairs.bet(sign, g.level(), g.slow.Pairs.Rounds+1)
-		if tau := float64(g.past.p99()); tau > 0 {
-			tail := oneIf(float64(c) > tau*g.cfg.P99) - oneIf(float64(m)*math.Exp(order) > tau)
-			g.slow.begin(fromTails)
-			g.slow.Tails.bet(tail, g.level(), g.slow.Tails.Rounds+1)
-		}
+	if tau := float64(g.past.p99()); known && tau > 0 {
+		tail := oneIf(float64(c) > tau*g.cfg.P99) - oneIf(float64(m)*math.Exp(order) > tau)
+		g.slow.bet(fromTails, tail, g.level())
 	}
 	g.pairs.CandidateFirst.see(ratio)
+}
+
+func signOf(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
 }

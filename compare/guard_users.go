@@ -13,14 +13,14 @@ const (
 	userSlots = 1024
 	userWays  = 4
 	// runLength is how many responses make one unit of a user.
-	runLength = 32
+	runLength = 16
 	// minPast is how many responses a user's own slow latency takes, and maxPast
 	// where counting ends, so that a user who is gone makes room for another.
-	minPast, maxPast = 32, 1024
+	minPast, maxPast = 24, 1024
 	// ownShare is the share of a user's responses above their own slow latency.
-	ownShare = 0.1
+	ownShare = 0.25
 	// slowRun is how many slow responses of a run make it a slow one: of a user
-	// who is as before, one run in twenty-five has as many.
+	// who is as before, one run in twelve has as many.
 	slowRun = 7
 )
 
@@ -29,7 +29,7 @@ const (
 type userSlot struct {
 	tag    uint32  // 0: nobody
 	past   uint16  // good responses that slow was learnt from
-	slow   float32 // logarithm, in µs, of the user's own 90th percentile
+	slow   float32 // logarithm, in µs, of the user's own third quartile
 	n      uint8   // of the run
 	bad    uint8
 	over   uint8 // responses slower than slow, times the limit on the candidate
@@ -48,7 +48,7 @@ const (
 // users is the test whose unit is a user's run of responses.
 //
 // A unit is bad for the errors guard if any of its responses was, and for the
-// p99 guard if slowRun of them were slower than that user's own 90th percentile,
+// p99 guard if slowRun of them were slower than that user's own third quartile,
 // learnt while all users were on the monolith (on the candidate: than Guard.P99
 // times that). So a user who always was slow is not slow by it, and a load under
 // which everybody gets slower makes slow units on both sides.

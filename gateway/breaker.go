@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // It promises two things without a round trip to anyone:
 //
 // The share falls to nothing after so many bad answers in a row
-// (Guard.Consecutive), or when that many requests have waited for longer than the candidate's patience
+// (Guard.Consecutive), not counting requests at which the monolith, asked after
+// the candidate, failed as well; or when that many requests have waited for longer than the candidate's patience
 // without one good answer among them.
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
@@ -21,7 +23,9 @@ import (
 // well. One that was not answered well goes on counting until a request that
 // started after its end is answered well: only that proves that the candidate
 // works again. A broken candidate can give no such proof, so what it has
-// touched can only grow up to the bound. In phase live there is no bound on
+// touched can only grow up to the bound. A user who goes away before the
+// candidate has had its time counts once and not per request: nobody can trip the
+// breaker by disconnecting. In phase live there is no bound on
 // what is in flight, and only what started since the last good answer counts.
 type breaker struct {
 	// trip is called once per fall, without the lock.
@@ -36,6 +40,12 @@ type breaker struct {
 	// era counts the openings; a request of an earlier one is no evidence.
 	era      uint64
 	inFlight int
+	// suspects counts requests at which the candidate failed and the monolith's
+	// response to the same request is still awaited.
+	suspects int
+	// gone is, for users who went away before an answer, how many unproven answers
+	// there were with theirs.
+	gone map[uint64]int
 	// unproven counts answers that were not good since the opening, and
 	// forgiven how many of them a later good answer has made up for.
 	unproven, forgiven int
@@ -81,6 +91,8 @@ func newBreaker(trip func(reason string)) *breaker { return &breaker{trip: trip}
 // pass is one user's leave to ask the candidate.
 type pass struct {
 	era uint64
+	// user tells users apart; 0: not known.
+	user uint64
 	// seen is how many unproven answers there were at the start.
 	seen int
 	// goods is how many good answers there were at the start.
@@ -113,7 +125,8 @@ func (b *breaker) set(open, live bool) {
 		return
 	}
 	b.era++
-	b.unproven, b.forgiven, b.row, b.sinceGood = 0, 0, 0, 0
+	b.unproven, b.forgiven, b.row, b.sinceGood, b.suspects = 0, 0, 0, 0, 0
+	b.gone = nil
 	b.waiting = time.Time{}
 	b.fallen, b.letDown = context.WithCancel(context.Background())
 }
@@ -134,14 +147,14 @@ func (b *breaker) admit(now time.Time, within bounds) (pass, bool) {
 		b.mu.Unlock()
 		return pass{}, false
 	}
-	exposed := b.inFlight + b.unproven - b.forgiven
+	exposed := b.inFlight + b.suspects + b.unproven - b.forgiven
 	if b.live {
 		exposed = b.sinceGood
 	}
 	if exposed >= within.exposure {
 		// With nothing under way no good answer can come any more, and the
 		// candidate would stay between two stools for ever.
-		if b.inFlight == 0 {
+		if b.inFlight+b.suspects == 0 {
 			b.fall(fmt.Sprintf("%d requests without a good answer, the bound on exposure", exposed))
 			return pass{}, false
 		}
@@ -162,14 +175,52 @@ func (b *breaker) admit(now time.Time, within bounds) (pass, bool) {
 // done reports how a request admitted has ended.
 func (b *breaker) done(p pass, how proof, now time.Time) {
 	b.mu.Lock()
+	if b.landed(p) {
+		b.count(p, how, now)
+		return
+	}
+	b.mu.Unlock()
+}
+
+// landed takes a request out of those in flight; false: it is of an earlier
+// opening, or the breaker has tripped since. The caller holds mu.
+func (b *breaker) landed(p pass) bool {
 	b.inFlight--
 	if b.inFlight < b.bounds.consecutive {
 		b.waiting = time.Time{}
 	}
+	return p.era == b.era && b.open
+}
+
+// suspect reports that the candidate failed at a request that the monolith is
+// asked now. settle must follow.
+func (b *breaker) suspect(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.landed(p) {
+		b.suspects++
+	}
+}
+
+// settle says of a suspect whether the monolith failed at the same request as
+// well: then the request says nothing of the candidate.
+func (b *breaker) settle(p pass, monolithFailed bool, now time.Time) {
+	b.mu.Lock()
 	if p.era != b.era || !b.open {
 		b.mu.Unlock()
 		return
 	}
+	b.suspects--
+	how := bad
+	if monolithFailed {
+		how = void
+	}
+	b.count(p, how, now)
+}
+
+// count takes in what a request has shown. The caller holds mu; count lets go of
+// it.
+func (b *breaker) count(p pass, how proof, now time.Time) {
 	switch how {
 	case good:
 		b.goods++
@@ -178,12 +229,14 @@ func (b *breaker) done(p pass, how proof, now time.Time) {
 		b.learn(now.Sub(p.start))
 		b.restartWatch(now)
 	case void:
-		b.restartWatch(now)     // it is not silent
-		if p.goods == b.goods { // else it is not among them any more
-			b.sinceGood--
-		}
+		b.restartWatch(now) // it is not silent
+		b.takeBack(p)
 	case unknown:
-		b.unproven++
+		if b.hasGone(p, now) {
+			b.takeBack(p)
+		} else {
+			b.unproven++
+		}
 	case bad:
 		b.unproven++
 		b.row++
@@ -193,6 +246,33 @@ func (b *breaker) done(p pass, how proof, now time.Time) {
 		}
 	}
 	b.mu.Unlock()
+}
+
+// takeBack takes a request out of those since the last good answer, unless it is
+// not among them any more. The caller holds mu.
+func (b *breaker) takeBack(p pass) {
+	if p.goods == b.goods {
+		b.sinceGood--
+	}
+}
+
+// hasGone reports whether a user went away before the candidate had its time and
+// is counted for having done so before, without a good answer since. Who has
+// waited for longer than the candidate's patience shows that it hangs, each time.
+// The caller holds mu.
+func (b *breaker) hasGone(p pass, now time.Time) bool {
+	if patience, known := b.patience(); p.user == 0 || known && now.Sub(p.start) >= patience {
+		return false
+	}
+	if b.gone[p.user] > b.forgiven {
+		return true
+	}
+	maps.DeleteFunc(b.gone, func(_ uint64, at int) bool { return at <= b.forgiven })
+	if b.gone == nil {
+		b.gone = map[uint64]int{}
+	}
+	b.gone[p.user] = b.unproven + 1
+	return false
 }
 
 // paced tells the breaker of a mirrored call that the candidate answered well,

@@ -49,6 +49,7 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 		rt.counts.diverted.Add(1)
 		return result{}, false
 	}
+	leave.user = v.user
 	rt.counts.served.Add(1)
 	c := asking{rt: rt, v: v, user: *u, leave: leave, rescuable: rescuable}
 	c.begin()
@@ -186,9 +187,10 @@ type asking struct {
 	// first is what the candidate did, before any rescue.
 	first   whittle.Outcome
 	rescued bool
-	// leave is given back once, whatever happens.
-	leave  pass
-	judged bool
+	// leave is given back once, whatever happens. suspected says that the breaker
+	// still waits to hear how the monolith did at the same request.
+	leave             pass
+	judged, suspected bool
 }
 
 // begin sets the bounds within which an answer can still be given up.
@@ -218,6 +220,7 @@ func (c *asking) begin() {
 // the request's goroutine panics.
 func (c *asking) end() {
 	c.giveBack(unknown)
+	c.settle(false)
 	for _, stop := range c.stops {
 		stop()
 	}
@@ -301,7 +304,20 @@ func (c *asking) judge() {
 	case res.failure != whittle.NoFailure && !c.held.committed():
 		how = unknown
 	}
+	if how == bad && c.rescues() && !c.judged {
+		c.judged, c.suspected = true, true
+		c.rt.breaker.suspect(c.leave)
+		return
+	}
 	c.giveBack(how)
+}
+
+// settle tells the breaker how the monolith did where the candidate failed.
+func (c *asking) settle(monolithFailed bool) {
+	if c.suspected {
+		c.suspected = false
+		c.rt.breaker.settle(c.leave, monolithFailed, time.Now())
+	}
 }
 
 func (c *asking) giveBack(how proof) {
@@ -328,11 +344,11 @@ func (rt *route) rescue(c *asking) {
 	v.noAnswer(whittle.Answer{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
-	how := passing{}
+	head := headTap{c: c}
 	if c.watched {
-		how.tap = v
+		head.tap = v
 	}
-	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, how)
+	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: head})
 	c.res.side = whittle.Monolith
 	rt.felt(v, &c.res)
 	if c.starved {
@@ -340,9 +356,44 @@ func (rt *route) rescue(c *asking) {
 		return
 	}
 	v.broken = &broken
+	c.first.BothBad = c.res.failure != whittle.FailedCanceled &&
+		(c.res.failure != whittle.NoFailure || c.res.status >= http.StatusInternalServerError)
+	c.settle(c.first.BothBad)
 	rt.env.g.complain(c.user.r.Context(), rt.name, whittle.Candidate, manner(v.broken), v.broken.Detail, c.res.sent)
 	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
 		rt.counts.rescued.Add(1)
+	}
+}
+
+// headTap settles a suspicion by the head of the monolith's response: its body
+// may take as long as the user takes to read it. A nil tap sees nothing.
+type headTap struct {
+	tap
+	c *asking
+}
+
+func (t headTap) requestBody(p []byte) {
+	if t.tap != nil {
+		t.tap.requestBody(p)
+	}
+}
+
+func (t headTap) answerHead(status int, h whittle.Header) {
+	t.c.settle(status >= http.StatusInternalServerError)
+	if t.tap != nil {
+		t.tap.answerHead(status, h)
+	}
+}
+
+func (t headTap) answerBody(p []byte) {
+	if t.tap != nil {
+		t.tap.answerBody(p)
+	}
+}
+
+func (t headTap) answerTrailer(h whittle.Header) {
+	if t.tap != nil {
+		t.tap.answerTrailer(h)
 	}
 }
 
