@@ -118,9 +118,9 @@ func TestGuardFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestGuardDetection prints how many of the candidate's answers it takes to
-// stop it: the table of docs/guardrails.md comes from here, by
-// GUARD_TABLE=1 go test ./compare -run TestGuardDetection -v
+// TestGuardDetection holds how many of the candidate's answers it takes to stop
+// it where every request is another user's, and prints them. (TestTableOfGuards
+// has the table of docs/guardrails.md, with sticky users.)
 func TestGuardDetection(t *testing.T) {
 	t.Parallel()
 	runs := 40
