@@ -66,7 +66,7 @@ type Guard struct {
 	// whole is what the monolith was when all users were last on it.
 	whole  reference
 	firsts firsts
-	users  users
+	users  userRuns
 	pairs  pairs
 
 	errors, slow grounds

@@ -45,7 +45,7 @@ const (
 	userSeenBefore                        // was on the monolith in the era before
 )
 
-// users is the test whose unit is a user's run of responses.
+// userRuns is the test whose unit is a user's run of responses.
 //
 // A unit is bad for the errors guard if any of its responses was, and for the
 // p99 guard if slowRun of them were slower than that user's own third quartile,
@@ -62,7 +62,7 @@ const (
 //
 // Source: as firsts; holding users against their own past as well is a
 // difference in differences.
-type users struct {
+type userRuns struct {
 	slots [userSlots]userSlot
 	// errors and slow hold the units that have no counterpart yet.
 	errors, slow unitTray
@@ -85,7 +85,7 @@ func tagOf(user uint64) (set int, tag uint32) {
 }
 
 // find gives a user's slot; nil: there is none.
-func (u *users) find(user uint64) *userSlot {
+func (u *userRuns) find(user uint64) *userSlot {
 	set, tag := tagOf(user)
 	for i := set; i < set+userWays; i++ {
 		if u.slots[i].tag == tag {
@@ -97,7 +97,7 @@ func (u *users) find(user uint64) *userSlot {
 
 // admit gives a user's slot. In a full set the user with the least past loses a
 // little of it, and the place with the last of it: users with many requests stay.
-func (u *users) admit(user uint64) *userSlot {
+func (u *userRuns) admit(user uint64) *userSlot {
 	if s := u.find(user); s != nil {
 		return s
 	}
@@ -154,7 +154,7 @@ func (s *userSlot) take(a answer, room float32) (done bool) {
 func (s *userSlot) ready(era int) bool { return era == 1 || s.status&userSeenBefore != 0 }
 
 // begin makes the first era of a shift.
-func (u *users) begin() {
+func (u *userRuns) begin() {
 	for i := range u.slots {
 		s := &u.slots[i]
 		s.n, s.bad, s.over = 0, 0, 0
@@ -165,7 +165,7 @@ func (u *users) begin() {
 
 // newEra begins every run anew. Who was moved before gives no unit any more:
 // the draw that moved them is over.
-func (u *users) newEra() {
+func (u *userRuns) newEra() {
 	for i := range u.slots {
 		s := &u.slots[i]
 		s.n, s.bad, s.over = 0, 0, 0
@@ -182,7 +182,7 @@ func (u *users) newEra() {
 }
 
 // restart makes every user one who never was on the candidate.
-func (u *users) restart() {
+func (u *userRuns) restart() {
 	u.begin()
 	for i := range u.slots {
 		u.slots[i].status = 0
@@ -289,7 +289,7 @@ func (t *unitTray) valid() bool {
 // slotBytes is a kept slot: its place and its fields.
 const slotBytes = 2 + 4 + 2 + 4 + 4
 
-func (u *users) bytes() []byte {
+func (u *userRuns) bytes() []byte {
 	var b []byte
 	for i := range u.slots {
 		s := &u.slots[i]
@@ -306,7 +306,7 @@ func (u *users) bytes() []byte {
 }
 
 // restore puts back what bytes gave; ok is false where it is impossible.
-func (u *users) restore(b []byte) (ok bool) {
+func (u *userRuns) restore(b []byte) (ok bool) {
 	if len(b)%slotBytes != 0 {
 		return false
 	}
