@@ -108,6 +108,9 @@ type Sample struct {
 
 // Bound is what could still differ without having been seen.
 type Bound struct {
+	// ID tells a verdict's bounds apart, and is the same as long as the route has
+	// the bound. Empty: What does.
+	ID string `json:"id,omitempty"`
 	// What is "mean", "spread", "distribution", "noise" or "share of answers".
 	What string `json:"what"`
 	// Estimate with its interval Low..High at the promised confidence, in

@@ -163,7 +163,7 @@ func (s *series) looseBound() whittle.Bound {
 	loose := s.looseNow()
 	high := shareBound(loose, s.asked, alphaOf(s.c))
 	b := whittle.Bound{
-		What: "share of answers", High: high, MarginHigh: s.margin(),
+		ID: "exchanges", What: "share of answers", High: high, MarginHigh: s.margin(),
 		Estimate: float64(loose) / float64(max(1, s.asked)),
 	}
 	b.Inside = high <= b.MarginHigh && (s.flaps || b.Estimate <= s.limit())
@@ -185,6 +185,7 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 	list = append(list, s.kind.findings(whittle.FoundContentType, "content type")...)
 	list = append(list, s.headers.findings(s.limit())...)
 	if b, left, ok := s.headers.noiseBound(alphaOf(s.c)); ok {
+		b.ID = "header noise" // apart from the fields' own
 		bounds = append(bounds, b)
 		if more = max(more, left); left < 0 {
 			more = -1

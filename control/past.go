@@ -1,7 +1,9 @@
 package control
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"whittle"
@@ -82,9 +84,22 @@ func (r *route) remember(now time.Time) {
 func evidencePoint(v whittle.Verdict, now time.Time) whittle.EvidencePoint {
 	p := whittle.EvidencePoint{At: now, State: v.State, Compared: v.Compared, Bounds: make([]whittle.BoundPoint, len(v.Bounds))}
 	for i, b := range v.Bounds {
-		p.Bounds[i] = whittle.BoundPoint{What: b.What, Estimate: b.Estimate, Low: b.Low, High: b.High}
+		p.Bounds[i] = whittle.BoundPoint{ID: b.ID, What: b.What, Estimate: b.Estimate, Low: b.Low, High: b.High}
 	}
 	return p
+}
+
+// identify gives each bound an identity that no other has: its own, else its
+// name, and behind that which of the name it is.
+func identify(bounds []whittle.Bound) {
+	taken := make(map[string]bool, len(bounds))
+	for i := range bounds {
+		id := cmp.Or(bounds[i].ID, bounds[i].What)
+		for n := 2; taken[id]; n++ {
+			id = cmp.Or(bounds[i].ID, bounds[i].What) + " " + strconv.Itoa(n)
+		}
+		bounds[i].ID, taken[id] = id, true
+	}
 }
 
 // Past shows how one route came to where it is. An unknown one is a

@@ -227,6 +227,7 @@ func (r *route) judged() whittle.Verdict {
 	if r.stale {
 		v := r.judge.Verdict()
 		v.Bounds = slices.Clone(v.Bounds)
+		identify(v.Bounds)
 		v.Findings = slices.Clone(v.Findings)
 		for i := range v.Findings {
 			v.Findings[i].Samples = slices.Clone(v.Findings[i].Samples)

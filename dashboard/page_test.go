@@ -183,6 +183,28 @@ func TestARoute(t *testing.T) {
 	b.Clean(g.url)
 }
 
+// TestTwoBoundsOfOneName holds that each of them shows its own curve, under a
+// title of its own.
+func TestTwoBoundsOfOneName(t *testing.T) {
+	g := serve(t, []whittle.RouteStatus{compared("POST /Count")})
+	b := open(t, g, "#/route/"+counted)
+	b.Until(`document.querySelectorAll('.bound .uplot').length === 2`)
+	got := b.JS(`[...document.querySelectorAll('.bound')].map(f => f.querySelector('h4').textContent + ': ' + f.querySelector('[role=img]').getAttribute('aria-label')).join(' / ')`)
+	for _, want := range []string{
+		"Share of answers: The interval of Share of answers narrowed from ", "Status, headers and failures: The interval of Status, headers and failures narrowed from ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the plots in words lack %q: %s", want, got)
+		}
+	}
+	first, second, _ := strings.Cut(got, " / ")
+	end := func(s string) string { _, s, _ = strings.Cut(s, " narrowed from "); return s }
+	if end(first) == end(second) {
+		t.Errorf("both show one curve: %s", got)
+	}
+	b.Clean(g.url)
+}
+
 func TestTenThousandFindings(t *testing.T) {
 	s := different("POST /Count")
 	samples := s.Verdict.Findings

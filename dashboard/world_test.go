@@ -39,9 +39,27 @@ func bounds(n int) []whittle.Bound {
 			Summary: "the two distributions are at most 0.0900 apart, by the share of answers below any of 31 thresholds; 0.1 counts as none",
 		},
 		{
-			What: "share of answers", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
+			ID: "exchanges", What: "share of answers", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
 			Summary: "0 of 1,812 exchanges had another status, content type, header or text, a wrong value, or no answer: at most 0.26 % can",
 		},
+	}
+}
+
+// compared is a route whose bodies are compared: two of its bounds have one name.
+func compared(name string) whittle.RouteStatus {
+	s := shifting(name)
+	s.Verdict.Bounds = bodyBounds(s.Verdict.Compared)
+	return s
+}
+
+func bodyBounds(n int) []whittle.Bound {
+	w := 1 / math.Sqrt(float64(max(n, 1)))
+	return []whittle.Bound{
+		{
+			What: "share of answers", Low: 0, High: min(1, 2.5*w), MarginHigh: 0.005,
+			Summary: "0 of 1,812 answers differed: at most 5.9 % can (99 %)",
+		},
+		bounds(n)[3],
 	}
 }
 
@@ -118,7 +136,7 @@ func different(name string) whittle.RouteStatus {
 		},
 		{
 			Kind: whittle.FoundField, Path: "$.items[*].price", Summary: "$.items[*].price has another value in 31 of 318 answers, 12 times 9.90 → 9.9", Monolith: "9.90", Candidate: `"9.90"`, Count: 31, Of: 318, Decided: true, DecidedAt: 120, EValue: 812,
-			Cause: "a guess: trailing zeros are left out (1.50 is 1.5) (fits 31 of 31)",
+			Cause:   "a guess: trailing zeros are left out (1.50 is 1.5) (fits 31 of 31)",
 			Samples: []whittle.Sample{placed(), sample(`{"id":7,"items":[{"name":"pen","price":9.90,"tags":["a","b"]},{"name":"ink","price":3}],"total":12.90}`, `{"id":7,"items":[{"name":"pen","price":"9.90","tags":["a","c","b"]},{"name":"ink","price":3,"vat":19}],"total":12.9}`)},
 		},
 		intended(),
@@ -166,9 +184,13 @@ func pastOf(s whittle.RouteStatus) whittle.Past {
 		n := s.Verdict.Compared * i / 120
 		at := noon.Add(time.Duration(i-120) * 5 * time.Second)
 		e := whittle.EvidencePoint{At: at, State: whittle.Undecided, Compared: n}
-		for _, b := range bounds(n) {
+		all := bounds(n)
+		if len(s.Verdict.Bounds) == 2 {
+			all = bodyBounds(n)
+		}
+		for _, b := range all {
 			wobble := math.Sin(float64(i)/5) / math.Sqrt(float64(max(n, 1))) * (b.High - b.Low)
-			e.Bounds = append(e.Bounds, whittle.BoundPoint{What: b.What, Estimate: b.Estimate + wobble, Low: b.Low + wobble, High: b.High + wobble})
+			e.Bounds = append(e.Bounds, whittle.BoundPoint{ID: b.ID, What: b.What, Estimate: b.Estimate + wobble, Low: b.Low + wobble, High: b.High + wobble})
 		}
 		p.Evidence = append(p.Evidence, e)
 		share := []whittle.Share{0, 100, 500, 2500}[i/31]

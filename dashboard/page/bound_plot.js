@@ -14,7 +14,7 @@ const percentSigned = (f, sign) => `${sign && f > 0 ? '+' : ''}${Number((100 * f
 
 // BoundPlot draws an interval narrowing, against the margin that counts as no
 // difference.
-export function BoundPlot({ bound: b, series, by }) {
+export function BoundPlot({ bound: b, title, series, by }) {
   const f = unit(b.what), overTime = by === 'time';
   const data = useMemo(() => {
     // Against the number of exchanges, points with the same number are one.
@@ -39,7 +39,7 @@ export function BoundPlot({ bound: b, series, by }) {
     return `${overTime ? hour(x[index] * 1000) : `${count(x[index])} exchanges`}: ${words({ low: lows[index], high: highs[index] })}`;
   };
   return html`<${Plot} make=${make} look=${`${by} ${low} ${high}`} data=${data} tell=${tell}
-    label=${`The interval of ${b.what} narrowed from ${f(series[0].low)} … ${f(series[0].high)} to ${f(last.low)} … ${f(last.high)} over ${count(last.compared)} exchanges; the margin is ${f(b.margin_low)} … ${f(b.margin_high)}.`} />`;
+    label=${`The interval of ${title} narrowed from ${f(series[0].low)} … ${f(series[0].high)} to ${f(last.low)} … ${f(last.high)} over ${count(last.compared)} exchanges; the margin is ${f(b.margin_low)} … ${f(b.margin_high)}.`} />`;
 }
 
 // range keeps the margin large enough to see what becomes of it: the widest

@@ -1,5 +1,6 @@
 import { html, useMemo, useState } from './dom.js';
 import { BoundPlot, unit } from './bound_plot.js';
+import { identified, seriesOf } from './bound_series.js';
 import { Coverage } from './coverage.js';
 import { count, named, percent, plural, visible } from './format.js';
 
@@ -20,32 +21,33 @@ export function Evidence({ evidence: e, past }) {
     </dl>
     <${Coverage} coverage=${e.coverage} />
     ${e.bounds.length > 0 && html`<h3>What could still differ</h3>`}
-    <div class="bounds">${e.bounds.map(b => html`<${Bound} key=${b.what} bound=${b} points=${points} by=${by} />`)}</div>
+    <div class="bounds">${identified(e.bounds).map(b => html`<${Bound} key=${b.id} bound=${b} points=${points} by=${by} />`)}</div>
   </section>`;
 }
 
 const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers', noise: 'Noise', form: 'Form' };
+const titlesById = { exchanges: 'Status, headers and failures', 'header noise': 'Noise of headers' };
+
+const titleOf = b => (Object.hasOwn(titlesById, b.id) ? titlesById[b.id] : named(titles, b.what));
 
 function Bound({ bound: b, points, by }) {
-  const series = useMemo(() => points.flatMap(p => {
-    const at = p.bounds.find(x => x.what === b.what);
-    return at ? [{ ...at, at: Date.parse(p.at), compared: p.compared }] : [];
-  }), [points, b.what]);
+  const series = useMemo(() => seriesOf(points, b), [points, b.id, b.nth]);
+  const title = titleOf(b);
   return html`<figure class="bound">
-    <figcaption><h4>${visible(named(titles, b.what))}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
-    ${series.length > 1 ? html`<${BoundPlot} bound=${b} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
+    <figcaption><h4>${visible(title)}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
+    ${series.length > 1 ? html`<${BoundPlot} bound=${b} title=${title} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
     <p class="small">${visible(b.summary)}</p>
-    ${series.length > 1 && html`<${Table} bound=${b} series=${series} />`}
+    ${series.length > 1 && html`<${Table} bound=${b} title=${title} series=${series} />`}
   </figure>`;
 }
 
 // Table is the picture in figures, a dozen of its points.
-function Table({ bound, series }) {
+function Table({ bound, title, series }) {
   const step = Math.max(1, Math.ceil(series.length / 12));
   const shown = series.filter((_, i) => (series.length - 1 - i) % step === 0);
   const f = unit(bound.what);
-  return html`<details class="figures"><summary>Figures</summary><div class="scroll" tabindex="0" role="group" aria-label=${`Figures of ${bound.what}`}><table>
-    <caption>${visible(named(titles, bound.what))}: the interval at ${plural(shown.length, 'moment')}; margin ${f(bound.margin_low)} to ${f(bound.margin_high)}</caption>
+  return html`<details class="figures"><summary>Figures</summary><div class="scroll" tabindex="0" role="group" aria-label=${`Figures of ${title}`}><table>
+    <caption>${visible(title)}: the interval at ${plural(shown.length, 'moment')}; margin ${f(bound.margin_low)} to ${f(bound.margin_high)}</caption>
     <thead><tr><th scope="col" class="n">Compared</th><th scope="col" class="n">Low</th><th scope="col" class="n">Estimate</th><th scope="col" class="n">High</th></tr></thead>
     <tbody>${shown.map(p => html`<tr><th scope="row" class="n">${count(p.compared)}</th><td class="n">${f(p.low)}</td><td class="n">${f(p.estimate)}</td><td class="n">${f(p.high)}</td></tr>`)}</tbody>
   </table></div></details>`;

@@ -14,6 +14,19 @@ export function attention(r) {
   return 3;
 }
 
+// wrong is the share of exchanges that were answered otherwise: by the finding
+// that is shown most often, or by errors above the monolith's.
+export const wrong = r => Math.max(0, r.candidate.errors - r.monolith.errors,
+  ...r.evidence.findings.filter(f => f.decided && !f.expected && f.of > 0).map(f => f.count / f.of));
+
+// over is how many times a guard's limit is passed, at the worst.
+const over = r => Math.max(0, ...r.guards.filter(g => g.breached && g.limit > 0).map(g => g.candidate / g.limit));
+
+// urgency puts first what is worst: of routes as urgent as each other the one
+// that answers most users wrongly, then the one that is wrong most often, then
+// the one furthest beyond a guard's limit.
+export const urgency = r => [attention(r), ...(attention(r) < 2 ? [-wrong(r) * r.share_bp, -wrong(r), -over(r)] : [])];
+
 export const filters = [
   { key: 'all', label: 'All', takes: () => true },
   { key: 'attention', label: 'Needs a look', takes: r => attention(r) < 2 },
@@ -30,10 +43,11 @@ export const filters = [
 const verdictRank = ['DIFFERENT', 'UNDECIDED', 'EQUIVALENT'];
 const traffic = r => r.monolith.per_second + r.candidate.per_second;
 
-// sorts: by gives a number, smallest first; down says that the largest is what
+// sorts: by gives a number, or several of which the first counts most, smallest
+// first; down says that the largest is what
 // one looks for first.
 export const sorts = {
-  attention: { label: 'What needs a look', by: attention },
+  attention: { label: 'What needs a look', by: urgency },
   name: { label: 'Name', by: () => 0 },
   share: { label: 'Share', by: r => r.share_bp, down: true },
   verdict: { label: 'Verdict', by: r => verdictRank.indexOf(r.evidence.verdict) },
@@ -54,6 +68,12 @@ export function arrange(routes, { filter, search, sort, reverse }) {
   return routes
     .filter(r => takes(r) && words.every(w => r.route.toLowerCase().includes(w)))
     .map(r => ({ name: r.route, key: by(r) }))
-    .sort((a, b) => sign * (a.key - b.key) || (sort === 'name' ? sign : 1) * (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .sort((a, b) => sign * order(a.key, b.key) || (sort === 'name' ? sign : 1) * (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
     .map(r => r.name);
+}
+
+function order(a, b) {
+  if (!Array.isArray(a)) return a - b;
+  const at = a.findIndex((x, i) => x !== b[i]);
+  return at < 0 ? 0 : a[at] - b[at];
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { align } from '../page/align.js';
+import { identified, seriesOf } from '../page/bound_series.js';
 import { diffJSON } from '../page/diff_json.js';
 import { diffText } from '../page/diff_text.js';
 import { entry, narrowing } from '../page/expectation.js';
@@ -103,4 +104,42 @@ test('routes in order', () => {
   assert.deepEqual(names({ search: 'get  /E' }), ['GET /e']);
   assert.deepEqual(names({ filter: 'attention' }), ['GET /e', 'POST /c', 'GET /d']);
   assert.equal(attention(list[0]), 3);
+});
+
+test('what needs a look is ordered by how badly', () => {
+  const route = (name, change) => ({
+    route: name, phase: 'shadow', share_bp: 0, guards: [], found: { shown: 0 }, monolith: { per_second: 0, errors: 0 }, candidate: { per_second: 0, errors: 0 },
+    ...change, evidence: { verdict: 'DIFFERENT', findings: [], ...change.evidence },
+  });
+  const found = (count, more) => ({ evidence: { findings: [{ decided: true, count, of: 100, ...more }] } });
+  const list = [
+    route('a of the rare', found(1)),
+    route('b of the declared', found(90, { expected: 'on purpose' })),
+    route('c of the suspected', found(80, { decided: false })),
+    route('d of half', found(50)),
+    route('e with users', { phase: 'shift', share_bp: 5000, ...found(2) }),
+    route('f rolled back', { phase: 'rolled_back', ...found(0) }),
+    route('g rolled back, far too slow', { phase: 'rolled_back', guards: [{ breached: true, candidate: 900, limit: 100 }], ...found(0) }),
+    route('h rolled back, too slow', { phase: 'rolled_back', guards: [{ breached: true, candidate: 110, limit: 100 }], ...found(0) }),
+    route('i rolled back, mostly wrong', { phase: 'rolled_back', ...found(99) }),
+    route('j rolled back, failing', { phase: 'rolled_back', candidate: { per_second: 1, errors: 0.3 } }),
+    route('k well', { evidence: { verdict: 'EQUIVALENT' } }),
+  ];
+  const letters = chosen => arrange(list, { filter: 'all', search: '', sort: 'attention', reverse: false, ...chosen }).map(n => n[0]).join('');
+  assert.equal(letters({}), 'ijghfedabck');
+  assert.equal(letters({ filter: 'attention' }), 'ijghfedabc');
+  assert.equal(letters({ reverse: true }), 'kbcadefhgji');
+});
+
+test('two bounds of one name have a past each', () => {
+  const bounds = [{ what: 'share of answers', id: 'share of answers' }, { what: 'noise' }, { what: 'share of answers', id: 'exchanges' }, { what: 'noise' }];
+  const known = identified(bounds);
+  assert.deepEqual(known.map(b => [b.id, b.nth]), [['share of answers', 0], ['noise', 0], ['exchanges', 1], ['noise 2', 1]]);
+  const of = (points, b) => seriesOf(points.map(list => ({ at: '2026-05-04T12:00:00Z', compared: 7, bounds: list })), b).map(p => p.high);
+  const saved = [{ what: 'share of answers', high: 1 }, { what: 'share of answers', high: 2 }]; // before there were ids
+  const now = [{ what: 'noise', id: 'noise', high: 5 }, { what: 'share of answers', id: 'exchanges', high: 4 }, { what: 'share of answers', id: 'share of answers', high: 3 }];
+  assert.deepEqual(of([saved, now], known[0]), [1, 3]);
+  assert.deepEqual(of([saved, now], known[2]), [2, 4]);
+  assert.deepEqual(of([saved, now], known[1]), [5]);
+  assert.deepEqual(of([saved, now], known[3]), []);
 });
