@@ -53,7 +53,7 @@ func sent(q *whittle.Request, h *request, ours bool) error {
 	}
 	if len(body) == 0 && len(p.Params) > 0 {
 		if strings.HasPrefix(string(p.MimeType), "application/x-www-form-urlencoded") {
-			body = form(p.Params)
+			body, length = form(p.Params), 0 // it may have been longer by its escapes
 		} else {
 			q.Truncated = true // the parts of an upload, not the upload
 		}

@@ -116,6 +116,10 @@ func TestWhatOthersSave(t *testing.T) {
 				return string(e.Request.Body) == "a+b=1%262&c=" && !e.Request.Truncated
 			},
 		},
+		"Charles: a form by its fields, which was longer by its escapes": {
+			one(`,"bodySize":15,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a","value":"b c"}]}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "a=b+c" && !e.Request.Truncated },
+		},
 		"an upload by its fields": {
 			one(`,"postData":{"mimeType":"multipart/form-data; boundary=x","params":[{"name":"f","fileName":"a.png"}]}`, answerOK),
 			func(e *capture.Entry) bool { return e.Request.Body == nil && e.Request.Truncated },
