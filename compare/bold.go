@@ -39,6 +39,15 @@ func (b *bold) see(e, alpha float64, n int) {
 	}
 }
 
+// now is the wealth.
+func (b *bold) now() float64 {
+	sum := 0.0
+	for _, w := range b.Wealth {
+		sum += w
+	}
+	return sum
+}
+
 func (b *bold) eValue() float64 { return min(b.Peak, eValueCap) }
 
 func (b *bold) valid() bool {

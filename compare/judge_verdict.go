@@ -29,6 +29,7 @@ func (j *Judge) judge() whittle.Verdict {
 		j.rechecks.tell(&v.Findings[i], false)
 	}
 	j.addServed(&v)
+	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
 	orderFindings(v.Findings)
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
@@ -72,9 +73,18 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	}
 }
 
+// suspected is the wealth from which a side that is odd where the other is not
+// keeps EQUIVALENT from being said: it is no proof, and further evidence may take it
+// back.
+const suspected = 10
+
 // openWhenFirst reports whether users of the candidate met more differences than
-// may be excused, which nothing explains.
+// may be excused, which nothing explains, or whether the candidate is suspected to
+// be odd where the monolith is not.
 func (j *Judge) openWhenFirst() bool {
+	if j.rechecks.First.now() >= suspected || j.rechecks.Second.now() >= suspected {
+		return true
+	}
 	k, n := j.served.open()
 	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && shareBound(k, n, alphaOf(j.c)) <= j.served.margin())
 }
@@ -189,4 +199,12 @@ func unseenWords(share float64) string {
 		return ""
 	}
 	return ", for requests of the shapes that came; about " + inPercent(share) + " of the requests are of others"
+}
+
+// bodyKind is the kind of a finding about a place in a body.
+func (j *Judge) bodyKind() whittle.FindingKind {
+	if j.c.Kind == whittle.JSON {
+		return whittle.FoundField
+	}
+	return whittle.FoundBody
 }

@@ -280,6 +280,60 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 	f.Summary += "; " + askedWords(&a)
 }
 
+// unlisted are findings of places that asking again has decided and that nobody
+// else lists, because the monolith was seen to vary there: noise explains that a
+// place varies, and not that the candidate does where the monolith does not.
+func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
+	known := map[string]bool{}
+	for i := range listed {
+		if place, ok := placeOfFinding(&listed[i]); ok && listed[i].Decided {
+			known[place] = true
+		}
+	}
+	most := [2]int{}
+	for _, p := range t.Places {
+		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
+			most[k] = max(most[k], a.Intermittent+a.Stale)
+		}
+	}
+	for _, p := range t.Places {
+		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
+			proof := []*bold{&t.Second, &t.First}[k]
+			odd := a.Intermittent + a.Stale
+			if known[p.Place] || proof.At == 0 || odd == 0 || 2*odd < most[k] {
+				continue
+			}
+			f := findingAt(p.Place, body)
+			f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = odd, a.Times, true, proof.At, proof.eValue(), &a
+			f.Summary = fmt.Sprintf("%s is another one on the candidate where the monolith stays the same; %s", placeWords(p.Place), askedWords(&a))
+			if k == 1 {
+				f.Order = whittle.AskedFirst
+				f.Summary += "; only when the candidate is asked first, as users ask it"
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// findingAt is a finding of a place, as placeOfFinding reads it.
+func findingAt(place string, body whittle.FindingKind) whittle.Finding {
+	switch {
+	case isHeaderPlace(place):
+		return whittle.Finding{Kind: whittle.FoundHeader, Path: place[len(headerPlace):]}
+	case !isBodyPlace(place):
+		return whittle.Finding{Kind: whittle.FindingKind(place)}
+	}
+	return whittle.Finding{Kind: body, Path: place}
+}
+
+func placeWords(place string) string {
+	if place == "" {
+		return "the body"
+	}
+	return place
+}
+
 // askedWords says what asking again showed.
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
