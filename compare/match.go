@@ -164,13 +164,13 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 // nobody declared it, and the monolith does not vary there as a rule.
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (!m.noise.learnt[mk.key.noise()] || m.rare(mk))
+	return mk.key.expect < 0 && (!m.noise.learnt[mk.key.noise()] || m.rare(mk.key.noise()))
 }
 
 // rare reports whether the monolith was seen to vary at a place in few of its
 // repeats.
-func (m *match) rare(k *mark) bool {
-	return m.noise.repeats >= learnRepeats && float64(k.Self) <= rareNoise*float64(max(m.repeats, 1))
+func (m *match) rare(k noiseKey) bool {
+	return m.noise.repeats >= learnRepeats && float64(m.noise.self[k]) <= rareNoise*float64(m.noise.repeats)
 }
 
 // rareNoise is the share of repeats up to which noise is asked about like any
@@ -202,6 +202,7 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated 
 			m.marks[j].Again += int(oneIf(repeated))
 		} else {
 			m.marks[j].Self++
+			m.noise.self[m.marks[j].key.noise()]++
 		}
 	}
 	slices.Sort(list)
@@ -331,11 +332,10 @@ func (m *match) places(a, b *whittle.Answer) (list, rare []string) {
 		if d.expect >= 0 || slices.Contains(list, d.path) {
 			continue
 		}
-		i, known := m.index[markKey{path: d.path, how: d.how, expect: d.expect}]
 		switch {
 		case !m.noise.learnt[noiseKey{d.path, way(d.how)}]:
 			list = append(list, d.path)
-		case (!known || m.rare(m.marks[i])) && !slices.Contains(rare, d.path):
+		case m.rare(noiseKey{d.path, way(d.how)}) && !slices.Contains(rare, d.path):
 			rare = append(rare, d.path)
 		}
 	}

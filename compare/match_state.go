@@ -129,6 +129,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 		}
 		f.index[k.key] = len(f.marks)
 		f.marks = append(f.marks, k)
+		f.noise.self[k.key.noise()] += k.Self
 		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {

@@ -157,11 +157,13 @@ type noise struct {
 	learnt map[noiseKey]bool
 	// version changes whenever something is learned.
 	version int
-	// n exchanges were compared, repeats of them asked twice.
+	// n exchanges were compared, repeats of them asked twice; in so many of these
+	// the monolith changed a place by itself.
 	n, repeats int
+	self       map[noiseKey]int
 }
 
-func newNoise() *noise { return &noise{learnt: map[noiseKey]bool{}} }
+func newNoise() *noise { return &noise{learnt: map[noiseKey]bool{}, self: map[noiseKey]int{}} }
 
 // maxNoise bounds the places of which noise is learned.
 const maxNoise = 2 * maxMarks
@@ -180,6 +182,9 @@ func (n *noise) learn(k noiseKey) bool {
 func (n *noise) join(other *noise) {
 	for k := range other.learnt {
 		n.learn(k)
+	}
+	for k, times := range other.self {
+		n.self[k] += times
 	}
 	n.n += other.n
 	n.repeats += other.repeats

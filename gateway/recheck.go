@@ -12,9 +12,11 @@ import (
 // Bounds of asking again about differences.
 const (
 	// recheckShare is how many rounds there may be for each request of the route,
-	// recheckSaved how many may be saved up for one order of asking.
+	// recheckSaved how many may be saved up. Both orders of asking have one budget:
+	// the one may not be asked more readily than the other, since what is seen in
+	// the one is held against the other.
 	recheckShare = 0.04
-	recheckSaved = 48.0
+	recheckSaved = 96.0
 	// recheckRounds is how many rounds one difference takes at most: that many
 	// must be left before it is asked about.
 	recheckRounds = 4
@@ -35,29 +37,27 @@ type rechecks struct {
 	mu      sync.Mutex // guards the following
 	running int
 	closed  bool
-	// saved is how many rounds are left, by which side was asked first, and
-	// requests how many of the route's were counted.
-	saved    [2]float64
+	// saved is how many rounds are left, and requests how many of the route's were
+	// counted.
+	saved    float64
 	requests int64
 }
 
 func newRechecks() *rechecks {
-	r := &rechecks{saved: [2]float64{recheckSaved, recheckSaved}}
+	r := &rechecks{saved: recheckSaved}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
 // acquire asks for leave to ask about one more difference, when so many requests
 // of the route have come. Whoever gets it calls release.
-func (r *rechecks) acquire(first whittle.Side, requests int64) bool {
+func (r *rechecks) acquire(requests int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	grown := recheckShare / 2 * float64(max(0, requests-r.requests))
+	grown := recheckShare * float64(max(0, requests-r.requests))
 	r.requests = max(requests, r.requests)
-	for i := range r.saved {
-		r.saved[i] = min(recheckSaved, r.saved[i]+grown)
-	}
-	if r.closed || r.running >= rechecksAtOnce || r.saved[first] < recheckRounds {
+	r.saved = min(recheckSaved, r.saved+grown)
+	if r.closed || r.running >= rechecksAtOnce || r.saved < recheckRounds {
 		return false
 	}
 	r.running++
@@ -66,10 +66,10 @@ func (r *rechecks) acquire(first whittle.Side, requests int64) bool {
 }
 
 // spend takes one round from the budget.
-func (r *rechecks) spend(first whittle.Side) {
+func (r *rechecks) spend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.saved[first]--
+	r.saved--
 }
 
 func (r *rechecks) release() {
@@ -102,7 +102,7 @@ func (r *rechecks) close(after context.Context) error {
 // contract and budgets let it. True: it holds the visit from now on, and frees it.
 func (rt *route) recheck(v *visit, x *whittle.Exchange) bool {
 	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.strain.sheds(v.at) ||
-		!rt.again.acquire(x.First(), rt.book.opened.Load()) {
+		!rt.again.acquire(rt.book.opened.Load()) {
 		return false
 	}
 	go func() {
@@ -131,7 +131,7 @@ func (rt *route) askAgain(ctx context.Context, v *visit, x *whittle.Exchange) {
 		if !ok || ctx.Err() != nil {
 			return
 		}
-		rt.again.spend(x.First())
+		rt.again.spend()
 		r.Rounds = append(r.Rounds, round)
 	}
 	rt.env.g.opts.Recheck(&r)

@@ -84,27 +84,22 @@ func TestAskingAgainKeepsToItsBudget(t *testing.T) {
 	r := newRechecks()
 	asked := 0
 	for n := range int64(10_000) {
-		if r.acquire(whittle.Monolith, n+1) {
+		if r.acquire(n + 1) {
 			for range recheckRounds {
-				r.spend(whittle.Monolith)
+				r.spend()
 				asked++
 			}
 			r.release()
 		}
 	}
-	if most := recheckSaved + 10_000*recheckShare/2; float64(asked) > most || float64(asked) < most/2 {
+	if most := recheckSaved + 10_000*recheckShare; float64(asked) > most || float64(asked) < most/2 {
 		t.Errorf("%d rounds for 10,000 requests, at most %.0f are allowed", asked, most)
 	}
-	if !r.acquire(whittle.Candidate, 10_000) {
-		t.Error("what users met has no budget of its own")
-	} else {
-		r.release()
-	}
 	for range rechecksAtOnce {
-		r.saved[whittle.Candidate] = recheckSaved
-		r.acquire(whittle.Candidate, 10_000)
+		r.saved = recheckSaved
+		r.acquire(10_000)
 	}
-	if r.acquire(whittle.Candidate, 10_000) {
+	if r.acquire(10_000) {
 		t.Error("more are under way than may be")
 	}
 }
@@ -113,7 +108,7 @@ func TestAskingAgainKeepsToItsBudget(t *testing.T) {
 func TestAPauseEndsWithTheRoute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRechecks()
-		if !r.acquire(whittle.Monolith, 1) {
+		if !r.acquire(1) {
 			t.Fatal("refused")
 		}
 		go func() {
@@ -126,7 +121,7 @@ func TestAPauseEndsWithTheRoute(t *testing.T) {
 		if err := r.close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if r.acquire(whittle.Monolith, 2) {
+		if r.acquire(2) {
 			t.Error("a closed one gives leave")
 		}
 	})

@@ -104,15 +104,15 @@ func TestAskingAgainIsBounded(t *testing.T) {
 	b := newBudget()
 	rounds := 0
 	for n := range 10_000 {
-		for b.acquire(whittle.Monolith, n) {
+		for b.acquire(n) {
 			for range mostRounds {
-				b.spend(whittle.Monolith)
+				b.spend()
 				rounds++
 			}
 			b.release()
 		}
 	}
-	if most := int(roundSaved + roundShare/2*10_000); rounds > most || rounds < most/2 {
+	if most := int(roundSaved + roundShare*10_000); rounds > most || rounds < most/2 {
 		t.Errorf("%d rounds for 10,000 requests", rounds)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"time"
 
-	"whittle"
 	"whittle/state"
 )
 
@@ -33,7 +32,7 @@ func (e *events) add(at time.Time, do func()) { heap.Push(e, event{at, do}) }
 // The gateway's bounds of asking again about differences.
 const (
 	roundShare = 0.04
-	roundSaved = 48.0
+	roundSaved = 96.0
 	mostRounds = 4
 	mostAtOnce = 16
 )
@@ -41,26 +40,23 @@ const (
 // budget bounds how often both sides are asked again, as the gateway's does.
 type budget struct {
 	running  int
-	saved    [2]float64 // rounds, by which side was asked first
+	saved    float64 // rounds
 	requests int
 }
 
-func newBudget() budget { return budget{saved: [2]float64{roundSaved, roundSaved}} }
+func newBudget() budget { return budget{saved: roundSaved} }
 
-func (b *budget) acquire(first whittle.Side, requests int) bool {
-	grown := roundShare / 2 * float64(requests-b.requests)
+func (b *budget) acquire(requests int) bool {
+	b.saved = min(roundSaved, b.saved+roundShare*float64(requests-b.requests))
 	b.requests = requests
-	for i := range b.saved {
-		b.saved[i] = min(roundSaved, b.saved[i]+grown)
-	}
-	if b.running >= mostAtOnce || b.saved[first] < mostRounds {
+	if b.running >= mostAtOnce || b.saved < mostRounds {
 		return false
 	}
 	b.running++
 	return true
 }
 
-func (b *budget) spend(first whittle.Side) { b.saved[first]-- }
+func (b *budget) spend() { b.saved-- }
 
 func (b *budget) release() { b.running-- }
 

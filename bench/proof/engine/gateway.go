@@ -312,7 +312,7 @@ func (g *gateway) observe(v *visit, x *whittle.Exchange) {
 	if o.Differs {
 		g.decide()
 	}
-	if o.Ask && g.again.acquire(x.First(), g.out.Requests) {
+	if o.Ask && g.again.acquire(g.out.Requests) {
 		g.recheck(v, &whittle.Recheck{Exchange: x})
 	}
 }
@@ -329,7 +329,7 @@ func (g *gateway) recheck(v *visit, r *whittle.Recheck) {
 		g.later(round.Monolith.Latency, func() {
 			round.Candidate = g.askCandidate(v, false).Answer
 			g.later(round.Candidate.Latency, func() {
-				g.again.spend(r.Exchange.First())
+				g.again.spend()
 				g.out.Asked++
 				r.Rounds = append(r.Rounds, round)
 				g.recheck(v, r)
