@@ -12,8 +12,8 @@ import (
 	"whittle/load/plan"
 )
 
-// A user of the plan sends at most perUser requests, so that the rate stays what
-// it is however many inputs there are. maxPlan bounds all of them, in bytes: what
+// A user of the plan sends about perUser requests, so that the rate stays what it
+// is however many inputs there are. maxPlan bounds all of them, in bytes: what
 // is left of a plan's own bound is for the rest of it. With maxBraces expressions
 // a request is read in no time, with many more in minutes.
 const (
@@ -68,10 +68,10 @@ func (v *view) scenarios(b *strings.Builder, m *method, requests []request, left
 	} else if s != nil {
 		weight = max(1, float64(s.asked)) / float64(len(requests))
 	}
-	part := 0
-	for some := range slices.Chunk(requests, perUser) {
+	parts, part := max(1, (len(requests)+perUser/2)/perUser), 0
+	for some := range slices.Chunk(requests, (len(requests)+parts-1)/parts) {
 		name := m.Name
-		if part++; len(requests) > perUser {
+		if part++; parts > 1 {
 			name = fmt.Sprintf("%s %d", m.Name, part)
 		}
 		fmt.Fprintf(b, "  - name: %s\n    weight: %.4g\n    flow:\n", quotedPlan(name), weight)
