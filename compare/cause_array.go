@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	listMost   = 256 // elements that are looked at
+	listMost    = 256 // elements that are looked at
 	columnsMost = 16  // fields of an element by which a list may be sorted
 )
 
