@@ -17,8 +17,9 @@ type causeCase struct {
 	pairs       []string
 }
 
-// realBugs are faults that were reported of real systems, with the values of the
-// reports, or ones like them, and where they are from.
+// realBugs are faults that services have when they are written anew. Those that
+// follow a public report name it, and have its values or ones like them; the others
+// are made up.
 var realBugs = []causeCase{
 	// Rounding.
 	{"BigDecimal HALF_EVEN for HALF_UP (axelor-open-suite 14254)", "rounds to 2 decimals, half even", []string{`10.125`, `10.12`, `3.775`, `3.78`, `0.625`, `0.62`, `7.111`, `7.11`}},
