@@ -2,7 +2,9 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,7 +48,11 @@ func outsiders() []outside {
 	shares := func(j *Judge) bool {
 		m := j.mirrored.method.(*match)
 		m.refresh()
-		return ratio(m.share.s, m.n) <= m.c.MaxDiffer && m.n >= fewest/2
+		// The upper end of the interval is within the limit exactly where the limit is
+		// outside of it.
+		limit := differAim(m.c)
+		return ratio(m.share.s, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
+			m.share.logLikelihood(limit) <= m.share.logMixture()-math.Log(1/methodAlpha(m.c))
 	}
 	excusing := askedRoute
 	excusing.MaxDiffer = 0.005
@@ -101,8 +107,10 @@ func outsiders() []outside {
 			repeated(x, again)
 		}), func(j *Judge) bool {
 			m := j.mirrored.method.(*match)
-			if !shares(j) {
-				return false
+			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
+				return beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack
+			}) {
+				return false // not even the estimate is inside
 			}
 			b, _, ok := m.noiseBound(methodAlpha(m.c))
 			return !ok || b.Inside
