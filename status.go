@@ -139,7 +139,7 @@ type EvidencePoint struct {
 type BoundPoint struct {
 	// ID is the Bound's. Empty in points that an older whittle has saved: the
 	// first of a What is then the first of that What among the bounds, and so on.
-	ID string `json:"id,omitempty"`
+	ID       string  `json:"id,omitempty"`
 	What     string  `json:"what"`
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`

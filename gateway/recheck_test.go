@@ -135,7 +135,9 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 	spec := everything()
 	spec.Safe, spec.Rollout.Unseen = true, whittle.UnseenMonolith
 	s := open(t, spec, says(200, "monolith"), says(200, "candidate"), func(o *Options) {
-		o.Known = func(route string, q *whittle.Request) bool { return known.Load() && route == "/work" && q.Method == "GET" }
+		o.Known = func(route string, q *whittle.Request) bool {
+			return known.Load() && route == "/work" && q.Method == "GET"
+		}
 	})
 	get := func() string {
 		resp, err := http.Get(s.url + "/work")

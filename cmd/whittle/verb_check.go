@@ -12,7 +12,7 @@ import (
 )
 
 type checkVerb struct {
-	Config string `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
+	Config string  `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
 	Rate   float64 `placeholder:"N" help:"Requests a second on each route: name the steps that they could not earn within a day (the harm budget)."`
 }
 
