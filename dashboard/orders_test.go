@@ -200,7 +200,7 @@ func TestHostileTexts(t *testing.T) {
 	b.Click(".name a", "GET")
 	b.Until(`document.querySelectorAll('.finding').length === 5`)
 	b.JS(`document.querySelectorAll('.finding summary, .figures summary').forEach(e => e.click())`)
-	b.Until(`document.querySelectorAll('.sample').length === 5`)
+	b.Until(`document.querySelectorAll('.sample').length === 6`)
 	b.UntilText("⟨U+202E⟩")
 	b.UntilText("adds up")
 	b.Click(".finding:first-child button", "Accept")

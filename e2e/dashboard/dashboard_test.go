@@ -21,7 +21,7 @@ const threeRoutes = `routes:
     safe: true
     compare: {kind: statistical, value: number in the body, per: request.times, margin: {mean: 5%, spread: 2x, distribution: 0.4}, min_compared: 50}
     mirror: {shed_above: off}
-    rollout: {auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}
+    rollout: {auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, harm: off, sticky_by: header:X-User} # a step by hand a second
     guard: {p99: off}
   - match: POST /count
     candidate:
