@@ -173,16 +173,16 @@ func TestFormDeclared(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newFormWorld(rand.New(rand.NewPCG(8, 8)))
-		make := func(name string) []field {
+		fieldOf := func(name string) []field {
 			i := slices.IndexFunc(formFields, func(f field) bool { return f.name == name })
 			return []field{{"id", formFields[i].make}}
 		}
 		for n := 1; n <= 2500; n++ {
 			x := w.next()
-			x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, make(c.monolith))}
-			x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, make(c.candidate))}
+			x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, fieldOf(c.monolith))}
+			x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, fieldOf(c.candidate))}
 			if n%10 == 0 {
-				x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, make(c.monolith))}
+				x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, fieldOf(c.monolith))}
 			}
 			j.Observe(x)
 		}

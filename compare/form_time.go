@@ -36,7 +36,7 @@ const (
 
 func (f form) timeWords() string {
 	unit := precisionWords[f.detail&3]
-	zone := ""
+	var zone string
 	switch f.zone {
 	case zoneUTC:
 		zone = ", Z"

@@ -65,8 +65,6 @@ func (c *contest) alone(bad bool, limit float64) {
 	}
 }
 
-func (c *contest) mRate() float64 { return float64(c.MBad) / float64(max(1, c.MCount)) }
-
 // firsts is the test that takes one response of each user, whose hypothesis is
 // the meter's own.
 //

@@ -252,7 +252,7 @@ func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Answer) (names []
 	one := *x
 	one.Monolith, one.Candidate = *a, *b
 	for _, name := range h.told(&one, nil) {
-		if p, ok := h.pair(name, &one, b); ok && p.reason == "" && !(h.learns && p.noisy) {
+		if p, ok := h.pair(name, &one, b); ok && p.reason == "" && (!h.learns || !p.noisy) {
 			names = append(names, name)
 		}
 	}

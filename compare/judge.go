@@ -149,6 +149,9 @@ func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.has(shapeOf(q))
 func (j *Judge) Served() whittle.Served {
 	k, n := j.served.open()
 	alpha := alphaOf(j.c)
+	if mirrored, _ := j.mirrored.open(); k == 0 && mirrored == 0 {
+		j.users.forgive()
+	}
 	out := whittle.Served{Compared: n, Differing: k, Bound: shareBound(k, n, alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
 	return out

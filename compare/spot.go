@@ -189,16 +189,15 @@ func (d *document) childOver(container, target int32) (child int32, at place, nt
 func (j *jsonDiffer) where(trail []place) string {
 	b := []byte{'$'}
 	for _, at := range trail {
-		switch {
-		case at.Key == nil:
+		if at.Key == nil {
 			b = append(strconv.AppendInt(append(b, '['), int64(at.Index), 10), ']')
-		default:
-			key := []byte(j.show.kept(nil, string(at.Key[:min(len(at.Key), valueShown)])))
-			if plainKey(key) {
-				b = append(append(b, '.'), key...)
-			} else {
-				b = append(strconv.AppendQuote(append(b, '['), visible(key, valueShown)), ']')
-			}
+			continue
+		}
+		key := []byte(j.show.kept(nil, string(at.Key[:min(len(at.Key), valueShown)])))
+		if plainKey(key) {
+			b = append(append(b, '.'), key...)
+		} else {
+			b = append(strconv.AppendQuote(append(b, '['), visible(key, valueShown)), ']')
 		}
 	}
 	return string(b)

@@ -26,6 +26,8 @@ const usersMost = 4096
 type users struct {
 	level int
 	seen  map[uint64]bool // true: met an unexplained difference
+	// anyBad says that some may have.
+	anyBad bool
 	// n requests of remembered users; fresh of them were the first of a user.
 	// from holds both at the last powers of two.
 	n, fresh int
@@ -57,6 +59,7 @@ func (u *users) see(user uint64, open bool) {
 	if open || !u.seen[h] {
 		u.seen[h] = open
 	}
+	u.anyBad = u.anyBad || open
 	for len(u.seen) > usersMost {
 		u.level++
 		for h := range u.seen {
@@ -67,8 +70,12 @@ func (u *users) see(user uint64, open bool) {
 	}
 }
 
-// forgive forgets who met differences, when they turn out to be noise.
+// forgive forgets who met differences, once all of them are explained.
 func (u *users) forgive() {
+	if !u.anyBad {
+		return
+	}
+	u.anyBad = false
 	for h := range u.seen {
 		u.seen[h] = false
 	}
@@ -119,7 +126,7 @@ func (u *users) UnmarshalJSON(b []byte) error {
 		_, found := slices.BinarySearch(k.Bad, h)
 		return found
 	}
-	*u = users{level: k.Level, n: k.N, fresh: k.Fresh, from: k.From, seen: make(map[uint64]bool, min(len(k.Seen), usersMost))}
+	*u = users{level: k.Level, n: k.N, fresh: k.Fresh, from: k.From, anyBad: len(k.Bad) > 0, seen: make(map[uint64]bool, min(len(k.Seen), usersMost))}
 	for _, h := range k.Seen[:min(len(k.Seen), usersMost)] {
 		u.seen[h] = bad(h)
 	}

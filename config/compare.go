@@ -229,7 +229,7 @@ func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whitt
 		switch name, err := parseHeaderName(e.Path); {
 		case err != nil:
 			r.fail(r.where[o.sub("path")], o.sub("path"), "%v", err)
-		case !c.ComparesHeader(name) && !(c.ListsHeader(name) && whittle.ComparedOnRequest(name)):
+		case !c.ComparesHeader(name) && (!c.ListsHeader(name) || !whittle.ComparedOnRequest(name)):
 			r.fail(r.where[o.sub("path")], o.sub("path"), "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
 		default:
 			e.Path = name

@@ -25,14 +25,14 @@ import (
 	"whittle/bench/proof/engine"
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
-	"whittle/bench/proof/real"
+	through "whittle/bench/proof/real"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	what := run
-	if len(os.Args) > 1 && os.Args[1] == real.ServeArg {
+	if len(os.Args) > 1 && os.Args[1] == through.ServeArg {
 		what = serve
 	}
 	if err := what(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
@@ -46,7 +46,7 @@ func serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 4 {
 		return errors.New("serve takes a family, a mutation and a seed")
 	}
-	f, m, err := real.Find(args[1], args[2])
+	f, m, err := through.Find(args[1], args[2])
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return real.Serve(ctx, f, m, seed, stdout)
+	return through.Serve(ctx, f, m, seed, stdout)
 }
 
 type flags struct {
@@ -64,11 +64,11 @@ type flags struct {
 	strict             bool
 	// pairs go through the gateway.
 	pairs [][2]string
-	real  real.Settings
+	real  through.Settings
 }
 
 func parse(args []string, stderr io.Writer) (*flags, error) {
-	f := &flags{plan: campaign.Plan{Settings: engine.Defaults()}, real: real.Defaults()}
+	f := &flags{plan: campaign.Plan{Settings: engine.Defaults()}, real: through.Defaults()}
 	set := flag.NewFlagSet("proof", flag.ContinueOnError)
 	set.SetOutput(stderr)
 	set.IntVar(&f.plan.Seeds, "seeds", 20, "runs of each pair, 1 to 1000")
@@ -106,7 +106,7 @@ func parse(args []string, stderr io.Writer) (*flags, error) {
 func pairsOf(names string) (pairs [][2]string) {
 	switch names {
 	case "all":
-		return real.Pairs()
+		return through.Pairs()
 	case "none", "":
 		return nil
 	}
@@ -151,7 +151,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	figures := campaign.Sum(mutated, faithful, first, harm)
 	if len(f.pairs) > 0 {
-		figures.Gateway, err = real.RunPairs(ctx, f.pairs, f.real, 3, func(r campaign.Real) {
+		figures.Gateway, err = through.RunPairs(ctx, f.pairs, f.real, 3, func(r campaign.Real) {
 			fmt.Fprintf(stderr, "through the gateway: %s, %s: %s, %s\n", r.Family, r.Mutation, r.End, r.Finding)
 		})
 		if err != nil {

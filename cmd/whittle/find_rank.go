@@ -113,7 +113,7 @@ func rank(all []*measured) *ranking {
 			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
 		}
 	}
-	out.advise(profile.LeadOf(cpu, int64(total)), all[0].taken[0].Profile.Runtime)
+	out.advise(profile.LeadOf(cpu, int64(total)), all[0].taken[0].Runtime)
 	return out
 }
 

@@ -69,7 +69,7 @@ func TestFindSaysWhatItNeeds(t *testing.T) {
 		{[]string{pid(idle), "--endpoint", "/", "--target", "http://" + idle.Public}, 2, `write "GET /path"`},
 		{[]string{pid(idle), "--endpoint", "POST / {", "--target", "http://" + idle.Public}, 2, "is not JSON"},
 		{[]string{pid(idle), "--endpoint", "GET /", "--during", "plan.yml"}, 2, "either --during or --endpoint"},
-		{[]string{pid(idle), "--duration", "1s"}, 1, "put load on the monolith"},
+		{[]string{pid(idle), "--duration", "1s"}, 1, "put load on it"},
 	} {
 		out, errs, status := command(t, append([]string{"find"}, c.args...)...)
 		if status != c.status || !strings.Contains(out+errs, c.says) {

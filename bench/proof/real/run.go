@@ -60,7 +60,7 @@ func Run(ctx context.Context, f *family.Family, m *fault.Mutation, seed uint64, 
 	if err != nil {
 		return out, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	sides, err := server.Start(ctx, nil, server.Self(), ServeArg, f.Name, out.Mutation, strconv.FormatUint(seed, 10))
 	if err != nil {
 		return out, err
