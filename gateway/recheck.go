@@ -26,7 +26,7 @@ const (
 	recheckWait = time.Minute
 )
 
-// rechecks asks both sides again about exchanges in which they differed, beside
+// rechecks asks both sides again about exchanges in which they differed, apart from
 // the users' requests and within a budget of the route's requests. What is not
 // within it is not asked, which no verdict takes for an explanation.
 type rechecks struct {
