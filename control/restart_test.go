@@ -206,6 +206,7 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 
 				h := newHouseBefore(t, &memory{}, first, spec())
 				shift(h)
+				h.say(whittle.Undecided) // or a fresh shift would start at once
 				if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
 					if got := h.share(); got != c.share {
 						t.Errorf("share %d while the monolith is changed", got)
