@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 BIN   := bin
 TOOLS := $(CURDIR)/.tools
-NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node stream/kinesis/kinesistest e2e/ingest/segment
+NODE_ROOMS := systems/count/monolith systems/count/carved systems/ingest/node systems/ingest/stream/kinesis/kinesistest e2e/ingest/segment
 
 CASCADE := systems/emojify/facebox/cascade/facefinder
 
@@ -75,7 +75,7 @@ RACE_SKIP := 'Scripts/(help|record|replay|profile|load)|Face(sAreFound|sAreCover
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./gateway/... ./control/... ./load/... ./state/... ./admin/... ./latency/... ./systems/... ./cmd/... ./stream/embedded ./stream/inflight ./stream/relay ./stream/nats ./capture/recorder ./capture/journal ./replay ./profile/collect ./e2e/passthrough/...
+RACE_ROOMS := ./carve/gateway/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./replay ./profile/collect ./e2e/passthrough/...
 
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
@@ -124,10 +124,10 @@ generate: $(GENERATORS) ## stubs and descriptor from the contracts
 	@cd systems/emojify && PATH=$(TOOLS):$$PATH $(TOOLS)/buf generate
 
 .PHONY: dashboard-parts check-parts
-dashboard-parts: need-node dashboard/parts/node_modules/.installed ## the dashboard's front-end parts, as pinned in dashboard/parts
-	@dashboard/parts/build.sh dashboard/page/parts
-check-parts: need-node dashboard/parts/node_modules/.installed
-	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && dashboard/parts/build.sh "$$tmp" && diff -r dashboard/page/parts "$$tmp" \
+dashboard-parts: need-node carve/dashboard/parts/node_modules/.installed ## the dashboard's front-end parts, as pinned in carve/dashboard/parts
+	@carve/dashboard/parts/build.sh carve/dashboard/page/parts
+check-parts: need-node carve/dashboard/parts/node_modules/.installed
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && carve/dashboard/parts/build.sh "$$tmp" && diff -r carve/dashboard/page/parts "$$tmp" \
 	 || { echo "the dashboard's parts are not what is pinned: run make dashboard-parts" >&2; exit 1; }
 
 .PHONY: check-generated
@@ -172,7 +172,7 @@ bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, beside
 
 .PHONY: audit-ingest
 audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
-	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
+	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./systems/ingest/stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
 
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for FUZZTIME (10s)
@@ -181,4 +181,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) dashboard/parts/node_modules
+	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) carve/dashboard/parts/node_modules

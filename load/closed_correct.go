@@ -3,7 +3,7 @@ package load
 import (
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/transcode"
 	"whittle/load/plan"
-	"whittle/transcode"
 )
 
 // calls turn a plan's JSON requests into unary gRPC calls, and the answers back

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
 )

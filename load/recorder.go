@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/report"
 )
 

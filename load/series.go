@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/report"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"whittle/bench/server"
 	"whittle/bench/table"
-	"whittle/capture/journal"
+	"whittle/record/journal"
 )
 
 // shadow measures what a user waits when every request is also sent to a

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whittle/bench/server"
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // fillRole makes this binary fill a log, say so, and wait to be killed.

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"whittle"
-	"whittle/admin"
-	"whittle/dashboard"
+	"whittle/carve/admin"
+	"whittle/carve/dashboard"
 )
 
 // adminServer serves the admin API on a listener of its own.

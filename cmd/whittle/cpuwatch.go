@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
-	"whittle/config"
+	"whittle/carve/config"
 	"whittle/profile/collect"
 )
 

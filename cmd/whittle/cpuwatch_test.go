@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/config"
+	"whittle/carve/config"
 )
 
 // metricsPage is a process that has used more each time it is asked.

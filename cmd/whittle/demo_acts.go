@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/rollout"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/rollout"
 )
 
 // The seed's plan, for fewer seconds: 20 arrivals a second of 10,000,000 draws

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/admin"
 	"whittle/bench/table"
+	"whittle/carve/admin"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/profile/flame"
 	"whittle/profile/report"
 )

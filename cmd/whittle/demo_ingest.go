@@ -16,7 +16,7 @@ import (
 	"whittle/load/duel"
 	"whittle/load/plan"
 	loaded "whittle/load/report"
-	"whittle/stream/kinesis/kinesistest"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
 // ingestUsers are the seed's numbers of users; it ran each three times.
@@ -107,7 +107,7 @@ func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, l
 		}
 	}()
 	s.heading("whittle demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
-	room := house.path("stream", "kinesis", "kinesistest")
+	room := house.path("systems", "ingest", "stream", "kinesis", "kinesistest")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{Room: room}); err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
-	"whittle/stream/kinesis"
-	"whittle/stream/kinesis/kinesistest"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kinesis"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
 // audit holds a stream against what its clients were told.

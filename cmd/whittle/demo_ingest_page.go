@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whittle/bench/table"
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/load/duel"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/chart"
-	"whittle/latency"
+	"whittle/internal/chart"
+	"whittle/internal/latency"
 	"whittle/load/report"
 )
 

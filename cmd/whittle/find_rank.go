@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/latency"
+	"whittle/internal/latency"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/smell"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/profile/report"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"whittle/admin"
+	"whittle/carve/admin"
 )
 
 var update = flag.Bool("update", false, "write what the scripts' golden files should say")

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/config"
+	"whittle/carve/config"
 )
 
 // TestTheLastRequestsAreWatched asks for health and metrics between the order

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"whittle/capture"
 	"whittle/contract"
-	"whittle/scaffold"
+	"whittle/contract/scaffold"
+	"whittle/record/capture"
 )
 
 // newReport is what whittle new says to machines.

@@ -7,7 +7,7 @@ import (
 
 	"whittle/contract"
 	"whittle/contract/infer"
-	"whittle/scaffold"
+	"whittle/contract/scaffold"
 )
 
 // sayMade says which files there are now.

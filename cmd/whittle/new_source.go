@@ -13,13 +13,13 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/redact"
 	"whittle/contract"
 	"whittle/contract/infer"
 	"whittle/contract/openapi"
 	"whittle/contract/proto"
-	"whittle/replay"
+	"whittle/record/capture"
+	"whittle/record/redact"
+	"whittle/record/replay"
 )
 
 // newSource is what a contract is made of: a log, or a document.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"whittle"
-	"whittle/capture/recorder"
-	"whittle/capture/redact"
+	"whittle/record/recorder"
+	"whittle/record/redact"
 )
 
 // redacting are the flags that say what is secret beside the defaults.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
+	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 func TestMomentsAreRead(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
+	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 // moment is a time on the command line.

@@ -8,12 +8,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/capture/journal"
-	"whittle/capture/recorder"
-	"whittle/capture/redact"
-	"whittle/config"
-	"whittle/gateway"
-	"whittle/jsonpath"
+	"whittle/carve/config"
+	"whittle/carve/gateway"
+	"whittle/internal/jsonpath"
+	"whittle/record/journal"
+	"whittle/record/recorder"
+	"whittle/record/redact"
 )
 
 // recording is what a running gateway redacts and records, changed by reloads.

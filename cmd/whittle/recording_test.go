@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"whittle/capture"
-	"whittle/capture/journal"
+	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 // until polls until a condition holds.

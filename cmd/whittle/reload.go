@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"whittle"
-	"whittle/config"
+	"whittle/carve/config"
 )
 
 // settle is how long a file must be quiet before it is read: editors write in

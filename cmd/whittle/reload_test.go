@@ -10,7 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"whittle/config"
+	"whittle/carve/config"
 )
 
 // A token that was changed because it leaked must not seem to be in force.

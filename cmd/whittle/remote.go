@@ -3,8 +3,8 @@ package main
 import (
 	"os"
 
-	"whittle/admin"
-	"whittle/config"
+	"whittle/carve/admin"
+	"whittle/carve/config"
 )
 
 // remote says which running gateway a verb talks to.

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"whittle"
-	"whittle/config"
-	"whittle/gateway"
+	"whittle/carve/config"
+	"whittle/carve/gateway"
 )
 
 // tracer implements gateway.Tracer over OpenTelemetry.
@@ -51,7 +51,7 @@ func newTracer(ctx context.Context, c config.Trace) (gateway.Tracer, func(contex
 
 func newOTelTracer(p trace.TracerProvider) *tracer {
 	return &tracer{
-		tracer:     p.Tracer("whittle/gateway"),
+		tracer:     p.Tracer("whittle/carve/gateway"),
 		propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"whittle"
-	"whittle/config"
-	"whittle/gateway"
+	"whittle/carve/config"
+	"whittle/carve/gateway"
 )
 
 // TestTraceFollowsARequest sends requests through a gateway and looks at the

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"whittle"
-	"whittle/capture/redact"
-	"whittle/compare"
-	"whittle/config"
-	"whittle/transcode"
+	"whittle/carve/compare"
+	"whittle/carve/config"
+	"whittle/carve/transcode"
+	"whittle/record/redact"
 )
 
 type checkVerb struct {

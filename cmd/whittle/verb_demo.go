@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"whittle"
-	"whittle/chart"
+	"whittle/internal/chart"
 )
 
 type demoVerb struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/config"
+	"whittle/carve/config"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/profile"

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
 	"whittle/contract/infer"
-	"whittle/scaffold"
+	"whittle/contract/scaffold"
+	"whittle/record/capture"
 )
 
 type newVerb struct {

@@ -7,7 +7,7 @@ import (
 	"os/user"
 
 	"whittle"
-	"whittle/rollout"
+	"whittle/carve/rollout"
 )
 
 // order is what every verb that commands a route has.

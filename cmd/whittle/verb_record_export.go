@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/har"
-	"whittle/capture/journal"
+	"whittle/record/capture"
+	"whittle/record/har"
+	"whittle/record/journal"
 )
 
 type recordExport struct {

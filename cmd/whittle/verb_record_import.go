@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/har"
-	"whittle/capture/journal"
+	"whittle/record/capture"
+	"whittle/record/har"
+	"whittle/record/journal"
 )
 
 type recordImport struct {

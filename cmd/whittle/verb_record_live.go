@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture/journal"
-	"whittle/capture/recorder"
-	"whittle/config"
-	"whittle/gateway"
+	"whittle/carve/config"
+	"whittle/carve/gateway"
+	"whittle/record/journal"
+	"whittle/record/recorder"
 )
 
 type recordLive struct {

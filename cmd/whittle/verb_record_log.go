@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
-	"whittle/capture/redact"
+	"whittle/record/capture"
+	"whittle/record/journal"
+	"whittle/record/redact"
 )
 
 type recordLs struct {

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
-	"whittle/capture/redact"
+	"whittle/record/capture"
+	"whittle/record/journal"
+	"whittle/record/redact"
 )
 
 // followEvery is how often a log that is written to is looked at again.

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture/recorder"
-	"whittle/capture/redact"
-	"whittle/latency"
-	"whittle/replay"
+	"whittle/internal/latency"
+	"whittle/record/recorder"
+	"whittle/record/redact"
+	"whittle/record/replay"
 )
 
 type replayVerb struct {

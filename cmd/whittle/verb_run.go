@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
-	"whittle/config"
-	"whittle/control"
-	"whittle/gateway"
-	"whittle/state"
+	"whittle/carve/config"
+	"whittle/carve/control"
+	"whittle/carve/gateway"
+	"whittle/carve/state"
 )
 
 type runVerb struct {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/config"
-	"whittle/state"
+	"whittle/carve/config"
+	"whittle/carve/state"
 )
 
 func TestRemotePrecedence(t *testing.T) {

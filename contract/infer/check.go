@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // Proof says how a contract held against exchanges.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"whittle"
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"whittle"
-	"whittle/capture"
+	"whittle/carve/transcode"
 	"whittle/contract"
-	"whittle/transcode"
+	"whittle/record/capture"
 )
 
 // wordFamily draws an object with sets of words at random places in it. Each has

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // orders are answers of one endpoint, each about n orders of their own, whose

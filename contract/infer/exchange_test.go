@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 func TestTextsAreTemplates(t *testing.T) {

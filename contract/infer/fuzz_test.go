@@ -5,7 +5,7 @@ import (
 	"iter"
 	"testing"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 // FuzzInfer holds the promise for arbitrary exchanges: what is inferred of them

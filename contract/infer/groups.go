@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 // Groups are the endpoints that a log's exchanges belong to, the same that a

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 // TestGroupsAreTheContractsEndpoints: what a contract would be made of groups the

@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // Options say what is inferred. The zero value is useful.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 func TestShop(t *testing.T) {

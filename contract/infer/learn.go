@@ -4,8 +4,8 @@ import (
 	"iter"
 	"strings"
 
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // maxRounds bounds how often a contract is made again without the bodies that

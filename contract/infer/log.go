@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // log gathers what an exchange log holds, endpoint by endpoint.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/config"
+	"whittle/carve/config"
 )
 
 // TestRecordedPathsAreMatches holds that whatever a recorded path is made of, its

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 // family draws JSON documents that belong together, as an endpoint's answers

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // login is a form that is answered with a redirect to a place.

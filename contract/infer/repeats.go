@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"whittle/capture"
+	"whittle/record/capture"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 
 	"whittle"
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // entry is an exchange whose bodies are JSON, or the content type says what.

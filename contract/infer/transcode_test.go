@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"whittle"
-	"whittle/capture"
+	"whittle/carve/transcode"
 	"whittle/contract"
-	"whittle/transcode"
+	"whittle/record/capture"
 )
 
 // TestTheGatewayGivesTheSameAnswers holds the gateway's own translation to the

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/capture"
 	"whittle/contract"
+	"whittle/record/capture"
 )
 
 // describe writes a field as the .proto file has it, with how its absence is

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/dashboard/dashboardtest"
+	"whittle/carve/dashboard/dashboardtest"
 )
 
 // threeRoutes are one whose candidate is as good as the monolith, one whose is

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"whittle/dashboard/dashboardtest"
+	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
 )
 

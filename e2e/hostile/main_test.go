@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // childEnv marks the test's own binary as the gateway's process.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // ledger is what producers were told: by event id, the position that an answer

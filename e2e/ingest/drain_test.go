@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
-	"whittle/stream/kafka"
-	"whittle/stream/kinesis"
-	"whittle/stream/kinesis/kinesistest"
-	"whittle/stream/relay"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kafka"
+	"whittle/systems/ingest/stream/kinesis"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
+	"whittle/systems/ingest/stream/relay"
 )
 
 // gate is a sink that is there or not, as it is told.

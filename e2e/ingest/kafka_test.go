@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"whittle/stream/kafka/kafkatest"
+	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
 
 // broker starts a real Apache Kafka, or says loudly that nothing was tested.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
-	"whittle/stream/kinesis/kinesistest"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
 // startKinesis starts an API with a stream, or says loudly that nothing was tested.

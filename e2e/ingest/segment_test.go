@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // TestSegmentsOwnSDK lets the official SDK send every kind of call and a burst:

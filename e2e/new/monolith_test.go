@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
 	"whittle/e2e/process"
+	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 // later says that the recording is over: from then on there are words that

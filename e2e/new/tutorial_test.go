@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/capture"
 	"whittle/e2e/process"
+	"whittle/record/capture"
 )
 
 // tutorial gives the block of docs/tutorial.md that begins with a line.

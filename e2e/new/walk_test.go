@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/admin"
+	"whittle/carve/admin"
 	"whittle/e2e/process"
 )
 

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // heard is a request line and header as an upstream saw them on the wire.

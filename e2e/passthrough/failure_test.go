@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // TestNoAnswer covers every way in which an upstream fails before its head: a

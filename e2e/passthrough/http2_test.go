@@ -30,7 +30,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // The echo service is written by hand, so that no generated code is needed.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // TestConnectionLimit lets the third client wait until one of the two before it

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // patience bounds every wait of these tests; nothing is asserted about how much

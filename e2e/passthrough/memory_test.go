@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // childUpstream makes the test binary a gateway before this upstream: a process

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // TestSmugglingIsRefused sends what two servers could read differently. Each

@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"whittle/gateway"
+	"whittle/carve/gateway"
 )
 
 // TestFullDuplex sends each line only after the answer to the one before has

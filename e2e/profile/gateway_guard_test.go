@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/admin"
+	"whittle/carve/admin"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/rollout"
 )
 
 const countPath = "/twirp/twirp.carved.Carved/Count"

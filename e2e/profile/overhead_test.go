@@ -14,7 +14,7 @@ import (
 
 	"whittle/bench/cputime"
 	"whittle/e2e/process"
-	"whittle/paired"
+	"whittle/internal/paired"
 )
 
 // BenchmarkOverhead reports what whittle profile costs its target: the CPU time

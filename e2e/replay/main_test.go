@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/capture"
-	"whittle/capture/journal"
 	"whittle/e2e/process"
-	"whittle/replay"
+	"whittle/record/capture"
+	"whittle/record/journal"
+	"whittle/record/replay"
 )
 
 // built is where the commands are.

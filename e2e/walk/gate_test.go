@@ -13,9 +13,9 @@ import (
 	"text/template"
 
 	"whittle"
-	"whittle/admin"
+	"whittle/carve/admin"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/rollout"
 )
 
 const countRoute = "POST /Count"

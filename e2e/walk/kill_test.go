@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/rollout"
 )
 
 // TestKill kills whittle under load in every phase of a rollout, again and

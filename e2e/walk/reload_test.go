@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/rollout"
 )
 
 // inForce waits until the config in force says so.

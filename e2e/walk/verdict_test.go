@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/rollout"
 )
 
 // sizes makes each user ask for one size after another.

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"whittle/internal/paired"
 	"whittle/load/report"
-	"whittle/paired"
 )
 
 // ComparisonFormat names the JSON form of a comparison and its version.

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/load/report"
 )
 

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/paired"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/paired"
 )
 
 // LevelsFormat names the JSON form of a comparison at several numbers of users.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/load/report"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/paired"
 	"whittle/load/report"
-	"whittle/paired"
 )
 
 // CompareReports compares two saved runs of one plan. They were not measured in

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/latency"
+	"whittle/internal/latency"
 	"whittle/load/report"
 )
 

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"whittle/internal/paired"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/paired"
 )
 
 // blockResult is what one block of one target came to.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // Rated is what an Apdex index is made of (Apdex Alliance, technical

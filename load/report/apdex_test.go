@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 func TestApdexCountsHalfForTheTolerated(t *testing.T) {

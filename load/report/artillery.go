@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // artilleryPeriod is the length of Artillery's periods.

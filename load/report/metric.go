@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // latencyNames are the summaries of http.response_time, and the plain names

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // What no request was answered for has no latency: not even one of 0 ms, which

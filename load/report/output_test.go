@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

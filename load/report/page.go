@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"whittle/chart"
-	"whittle/latency"
+	"whittle/internal/chart"
+	"whittle/internal/latency"
 )
 
 // WriteHTML writes the report as one HTML file that needs nothing beside it.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 )
 
 // machineSection shows who used the machine, and whether the generator was the

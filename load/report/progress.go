@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // Progress is how a run stands, for whoever watches it.

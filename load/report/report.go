@@ -5,7 +5,7 @@ package report
 import (
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // Format names the JSON form of a report and its version. A reader

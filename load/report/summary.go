@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whittle/latency"
+	"whittle/internal/latency"
 )
 
 // WriteSummary prints a report for people.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/profile"
 )
 

@@ -7,7 +7,7 @@ import (
 	"html"
 	"strings"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/profile"
 )
 

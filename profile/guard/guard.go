@@ -16,7 +16,7 @@ import (
 
 	"whittle"
 	"whittle/bench/table"
-	"whittle/paired"
+	"whittle/internal/paired"
 	"whittle/profile"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"whittle/chart"
+	"whittle/internal/chart"
 	"whittle/profile/flame"
 )
 

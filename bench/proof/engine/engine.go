@@ -15,8 +15,8 @@ import (
 	"whittle"
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
-	"whittle/config"
-	"whittle/control"
+	"whittle/carve/config"
+	"whittle/carve/control"
 )
 
 // Settings are a run's bounds.

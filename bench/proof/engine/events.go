@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"time"
 
-	"whittle/state"
+	"whittle/carve/state"
 )
 
 // event is something that happens by itself at a moment.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/control"
+	"whittle/carve/control"
 )
 
 // witness looks at what the judge and the guards say to the controller, so that

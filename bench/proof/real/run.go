@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/admin"
 	"whittle/bench/proof/campaign"
 	"whittle/bench/proof/engine"
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
 	"whittle/bench/server"
+	"whittle/carve/admin"
 )
 
 // ServeArg is the first argument of a binary that is to be the two sides: family,

@@ -16,7 +16,7 @@ import (
 	"github.com/joho/godotenv"
 
 	"whittle"
-	"whittle/adminport"
+	"whittle/internal/adminport"
 )
 
 // config is what flags, environment and .env say together.

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"whittle/label"
+	"whittle/internal/label"
 	"whittle/systems/count/rpc"
 )
 

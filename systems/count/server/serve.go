@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
-	"whittle/adminport"
-	"whittle/label"
+	"whittle/internal/adminport"
+	"whittle/internal/label"
 	"whittle/systems/count/rpc"
 )
 

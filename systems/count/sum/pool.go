@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"whittle"
-	"whittle/label"
+	"whittle/internal/label"
 )
 
 // Options says how a pool works. The zero value is fit for service.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"whittle/label"
+	"whittle/internal/label"
 )
 
 type metrics struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/label"
+	"whittle/internal/label"
 )
 
 // crew is the workers.

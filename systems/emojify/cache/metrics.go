@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
-	"whittle/label"
+	"whittle/internal/label"
 )
 
 // metrics counts and labels every call, and gives its error a gRPC code.

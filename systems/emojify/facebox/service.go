@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/label"
+	"whittle/internal/label"
 	"whittle/systems/emojify/picture"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // place is a position in few bytes.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // readAtOnce is how many records a rebuild takes at a time.

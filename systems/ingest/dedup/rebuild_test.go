@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/stream"
 )
 
 // log is a stream that was written: each partition's records, the first of

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"sync"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // entry is an id that was seen. 32 bytes.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // model is the window of one shard in the plainest way: a list of what was

@@ -18,7 +18,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // ID stands for a tenant's event id.

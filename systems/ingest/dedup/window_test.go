@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

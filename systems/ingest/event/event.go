@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // Kind is what a call says of its body.

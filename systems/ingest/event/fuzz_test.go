@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 func seeds() []string {

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // maxMessageID is the first number of characters that is too many for an id.

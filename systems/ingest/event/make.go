@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // added bounds what is added to an event beside its batch's context and

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 var received = time.Date(2026, 3, 1, 12, 0, 10, 123456789, time.UTC)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/stream"
 )
 
 // instant is a stream that keeps nothing and says that it did.

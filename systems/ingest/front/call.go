@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // call is one request on its way.

@@ -20,8 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
+	"whittle/systems/ingest/stream"
 )
 
 // withoutLane has serve take net/http's server alone.

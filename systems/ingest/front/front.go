@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // Limits bound what a client may send and what all of them may hold. A zero

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 func TestEveryRouteTakesEvents(t *testing.T) {

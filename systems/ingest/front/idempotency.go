@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // An event's id may be any text, and a header's value may not. One of visible

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 func TestIDsAsIdempotencyKeys(t *testing.T) {

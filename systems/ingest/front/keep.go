@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // status is what became of one event.

@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 func fails(code whittle.Code) error { return whittle.Errorf(code, "as the test says") }

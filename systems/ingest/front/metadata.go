@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"whittle/stream"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // clientAddress is who sent the request: the peer or, where that is a proxy

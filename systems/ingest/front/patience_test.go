@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // watched is a double that shows its appends.

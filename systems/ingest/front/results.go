@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // eachUpTo is how many events a batch may have for its answer to list each.

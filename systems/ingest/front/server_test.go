@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // sayings is what is logged, for many goroutines at once.

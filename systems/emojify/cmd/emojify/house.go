@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"whittle"
-	"whittle/adminport"
+	"whittle/internal/adminport"
 )
 
 // house is one process: its services, and an admin port beside them.

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/adminport"
-	"whittle/stream"
+	"whittle/internal/adminport"
+	"whittle/systems/ingest/stream"
 )
 
 // admin is what operators need and nobody else may see.

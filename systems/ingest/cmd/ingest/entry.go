@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // shown is an entry as a line of JSON. One of JSON, Text and Base64 holds the

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"whittle/stream/embedded"
-	"whittle/stream/kinesis"
-	"whittle/stream/relay"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kinesis"
+	"whittle/systems/ingest/stream/relay"
 )
 
 // figure is one metric that is read from a snapshot when it is asked for.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // lateSink is a sink that could not be reached when the server started. With a

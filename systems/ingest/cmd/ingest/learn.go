@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
+	"whittle/systems/ingest/stream"
 )
 
 // window makes the set of ids that are known, and fills it from a log that

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
-	"whittle/stream/kinesis"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kinesis"
 )
 
 // keeping is the stream that answers stand for, with the local log in it.

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
-	"whittle/stream/relay"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/relay"
 )
 
 // openLogFirst puts a local log in front of the sink. Its folder holds the log,

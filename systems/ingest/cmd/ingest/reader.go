@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // parsePosition reads "partition/offset" as the answers write it. A partition

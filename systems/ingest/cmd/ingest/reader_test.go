@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // closedShard is what a resharding of Kinesis leaves: it tells no end, has two

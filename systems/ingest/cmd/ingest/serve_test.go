@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // held reads a log at rest and gives its records by position.

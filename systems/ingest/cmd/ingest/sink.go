@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/kafka"
-	"whittle/stream/kinesis"
-	"whittle/stream/nats"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/kafka"
+	"whittle/systems/ingest/stream/kinesis"
+	"whittle/systems/ingest/stream/nats"
 )
 
 // streamFlags say which stream, for every verb that opens one.

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
-	"whittle/stream"
 	"whittle/systems/ingest/front"
+	"whittle/systems/ingest/stream"
 )
 
 // Waits between two attempts.

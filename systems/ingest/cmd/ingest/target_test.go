@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 // TestEveryIDIsReplayed sends events to a server, replays its log to another

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/stream/embedded"
-	"whittle/stream/relay"
+	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/relay"
 )
 
 type moveVerb struct {

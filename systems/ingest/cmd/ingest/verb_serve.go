@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"whittle"
-	"whittle/adminport"
+	"whittle/internal/adminport"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
 )

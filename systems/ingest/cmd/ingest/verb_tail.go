@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"whittle/stream"
+	"whittle/systems/ingest/stream"
 )
 
 type tailVerb struct {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"whittle"
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 type verifyVerb struct {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/stream"
-	"whittle/stream/embedded"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // closedLog makes a log of several segments with n records and closes it.

@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+const (
+	// callTime bounds a client's call; an order may wait for a slow disk.
+	callTime = orderTime + 5*time.Second
+	// dialTime bounds the wait for a connection.
+	dialTime = 3 * time.Second
+	// maxAnswer bounds what a client reads.
+	maxAnswer = 64 << 20
+)
+
+// Client asks a running gateway. It is safe for concurrent use.
+type Client struct {
+	base  url.URL
+	token string
+	http  http.Client
+}
+
+// Dial makes a client for "host:port" or a URL. Nothing is sent yet. token may
+// be empty.
+func Dial(addr, token string) (*Client, error) {
+	full := addr
+	if !strings.Contains(addr, "://") {
+		if strings.HasPrefix(addr, ":") {
+			addr = "127.0.0.1" + addr
+		}
+		full = "http://" + addr
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "%q is no address of a gateway's admin API", addr).
+			WithHint("write it as host:port or as an http or https URL")
+	}
+	if strings.ContainsFunc(token, notVisible) || len(token) > maxToken {
+		return nil, whittle.Errorf(whittle.Invalid, "the token must be at most %d visible ASCII characters", maxToken)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	c := &Client{base: *u, token: token}
+	c.http.Timeout = callTime
+	c.http.Transport = &http.Transport{
+		Proxy:               nil, // the token goes to the gateway and to nobody else
+		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSHandshakeTimeout: dialTime,
+		MaxIdleConns:        2,
+		IdleConnTimeout:     time.Minute,
+	}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status asks for every route.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	return s, c.call(ctx, http.MethodGet, "/api/v1/status", nil, &s)
+}
+
+// Route asks for one route, with its findings. An unknown one is a
+// *whittle.Error with NotFound.
+func (c *Client) Route(ctx context.Context, name string) (whittle.RouteStatus, error) {
+	var s whittle.RouteStatus
+	return s, c.call(ctx, http.MethodGet, routePath(name), nil, &s)
+}
+
+// Order carries out an order and gives the route as it is then. An order that
+// the state or the verdict forbids is a *whittle.Error with FailedPrecondition
+// and the reason.
+func (c *Client) Order(ctx context.Context, name string, o rollout.Order) (whittle.RouteStatus, error) {
+	var s whittle.RouteStatus
+	body := Order{Reason: o.Reason, By: o.By, Force: o.Force, To: o.To}
+	return s, c.call(ctx, http.MethodPost, routePath(name)+"/"+url.PathEscape(string(o.Kind)), body, &s)
+}
+
+// Config asks for the config as it is treated.
+func (c *Client) Config(ctx context.Context) (json.RawMessage, error) {
+	var raw json.RawMessage
+	return raw, c.call(ctx, http.MethodGet, "/api/v1/config", nil, &raw)
+}
+
+func routePath(name string) string { return "/api/v1/routes/" + url.PathEscape(name) }
+
+func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	var payload io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return whittle.Errorf(whittle.Internal, "encode order: %w", err)
+		}
+		payload = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, payload)
+	if err != nil {
+		return whittle.Errorf(whittle.Invalid, "ask gateway: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	if len(b) > maxAnswer {
+		return c.foreign("it sent more than can be an answer")
+	}
+	if resp.StatusCode != http.StatusOK {
+		return c.problem(resp.StatusCode, b)
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return c.foreign("its answer cannot be read: " + err.Error())
+	}
+	return nil
+}
+
+// unreachable tells a gateway that is not there from one that is too slow.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	var slow interface{ Timeout() bool }
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return whittle.Errorf(whittle.Canceled, "ask gateway: %w", err)
+	case errors.As(err, &slow) && slow.Timeout():
+		return whittle.Errorf(whittle.DeadlineExceeded, "the gateway at %s does not answer in time: %w", c.base.Host, err)
+	}
+	return whittle.Errorf(whittle.Unavailable, "no gateway answers at %s: %w", c.base.Host, err).
+		WithHint("is `whittle run` up, and is this its admin address?")
+}
+
+func (c *Client) foreign(why string) error {
+	return whittle.Errorf(whittle.Unavailable, "what answers at %s is not a whittle gateway's admin API: %s", c.base.Host, why).
+		WithHint("give the address under admin: in the gateway's config")
+}
+
+// problem makes the gateway's error again out of its answer.
+func (c *Client) problem(status int, b []byte) error {
+	var p Problem
+	if err := json.Unmarshal(b, &p); err != nil || p.Code == "" {
+		return c.foreign(fmt.Sprintf("it answered %d %s", status, http.StatusText(status)))
+	}
+	for code := whittle.Internal; code <= whittle.FallsShort; code++ {
+		if code.String() == p.Code {
+			return whittle.Errorf(code, "%s", p.Message).WithHint(p.Hint)
+		}
+	}
+	return whittle.Errorf(whittle.Internal, "%s (%s)", p.Message, p.Code).WithHint(p.Hint)
+}

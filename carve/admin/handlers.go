@@ -1,0 +1,213 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"slices"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// Status is the answer to GET /api/v1/status.
+type Status struct {
+	Version string                `json:"version"`
+	Routes  []whittle.RouteStatus `json:"routes"`
+}
+
+// Order is the body of POST /api/v1/routes/{name}/{verb}.
+type Order struct {
+	// Reason is kept in the time line, at most rollout.MaxReason bytes.
+	Reason string `json:"reason,omitempty"`
+	// By is who asks. Empty: "somebody".
+	By string `json:"by,omitempty"`
+	// Force promotes while the verdict is UNDECIDED, and needs a reason.
+	Force bool `json:"force,omitempty"`
+	// To is the share, in basis points, that a promotion is meant to reach. 0:
+	// the next step, whichever it is.
+	To whittle.Share `json:"to_bp,omitempty"`
+}
+
+// Problem is the body of every answer that is not a success.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (s *server) status(w http.ResponseWriter, _ *http.Request) error {
+	return reply(w, Status{Version: s.o.Version, Routes: filledAll(s.o.Controller.Status())})
+}
+
+func (s *server) route(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.o.Controller.Route(r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return reply(w, filled(st))
+}
+
+// history is the route's past in points.
+func (s *server) history(w http.ResponseWriter, r *http.Request) error {
+	past, err := s.o.Controller.Past(r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	past.Evidence, past.Traffic = orEmpty(past.Evidence), orEmpty(past.Traffic)
+	for i := range past.Evidence {
+		past.Evidence[i].Bounds = orEmpty(past.Evidence[i].Bounds)
+	}
+	return reply(w, past)
+}
+
+func (s *server) order(w http.ResponseWriter, r *http.Request) error {
+	kind := rollout.Kind(r.PathValue("verb"))
+	if !slices.Contains(rollout.Kinds, kind) {
+		return whittle.Errorf(whittle.NotFound, "there is no verb %q", kind).WithHint("the verbs are promote, hold, resume, rollback, off and reset")
+	}
+	var body Order
+	if err := read(w, r, &body, `send {} or {"reason": "...", "force": true}`); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
+	defer cancel()
+	name := r.PathValue("name")
+	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To})
+	if err != nil {
+		return err
+	}
+	return s.route(w, r)
+}
+
+func (s *server) config(w http.ResponseWriter, _ *http.Request) error {
+	if s.o.Config == nil {
+		return whittle.Errorf(whittle.NotFound, "no config is shown here")
+	}
+	return reply(w, s.o.Config())
+}
+
+func (s *server) version(w http.ResponseWriter, _ *http.Request) error {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, kv := range info.Settings {
+			if kv.Key == "vcs.revision" {
+				revision = kv.Value
+			}
+		}
+	}
+	return reply(w, struct {
+		Version  string `json:"version"`
+		Revision string `json:"revision,omitempty"`
+	}{s.o.Version, revision})
+}
+
+func (s *server) live(w http.ResponseWriter, _ *http.Request) error {
+	return reply(w, struct {
+		Live bool `json:"live"`
+	}{true})
+}
+
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) error {
+	if s.o.Ready != nil && !s.o.Ready() {
+		return whittle.Errorf(whittle.Unavailable, "whittle is starting or shutting down")
+	}
+	return reply(w, struct {
+		Ready bool `json:"ready"`
+	}{true})
+}
+
+// read takes a body: one JSON object of known fields, or nothing; hint says
+// what to send. The content type is asked for because a page of another site cannot send it
+// without asking the browser first.
+func read(w http.ResponseWriter, r *http.Request, into any, hint string) error {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return whittle.Errorf(whittle.Invalid, "the content type must be application/json")
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(into)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		if _, err = dec.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("something follows the object")
+		}
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return whittle.Errorf(whittle.ResourceExhausted, "the body is longer than %d bytes", maxBody)
+	}
+	if r.Context().Err() != nil {
+		return whittle.Errorf(whittle.Canceled, "read the body: %w", err)
+	}
+	return whittle.Errorf(whittle.Invalid, "the body is not what is asked for: %v", err).WithHint(hint)
+}
+
+// reply writes a value as JSON.
+func reply(w http.ResponseWriter, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b) // the client went away; there is nobody to tell
+	return nil
+}
+
+// fail is the one place that renders an error. Who asks here operates whittle,
+// so causes are shown; what is whittle's own fault is logged as well.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	code := whittle.CodeOf(err)
+	if code == whittle.Internal {
+		s.o.Log.Error("admin request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+	}
+	b, _ := json.MarshalIndent(p, "", "  ") // strings only
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code.HTTPStatus())
+	_, _ = w.Write(append(b, '\n'))
+}
+
+func problemOf(err error) Problem {
+	p := Problem{Code: whittle.CodeOf(err).String(), Message: err.Error()}
+	if coded, ok := errors.AsType[*whittle.Error](err); ok {
+		p.Hint = coded.Hint
+	}
+	return p
+}
+
+// filled gives lists and maps that are empty instead of null, so that a client
+// need not tell the two apart.
+func filled(s whittle.RouteStatus) whittle.RouteStatus {
+	s.Verdict.Findings = orEmpty(s.Verdict.Findings)
+	s.Verdict.Bounds = orEmpty(s.Verdict.Bounds)
+	s.Guards = orEmpty(s.Guards)
+	s.Timeline = orEmpty(s.Timeline)
+	if s.Ledger.Skipped == nil {
+		s.Ledger.Skipped = map[string]int64{}
+	}
+	return s
+}
+
+func filledAll(all []whittle.RouteStatus) []whittle.RouteStatus {
+	out := make([]whittle.RouteStatus, 0, len(all))
+	for _, s := range all {
+		out = append(out, filled(s))
+	}
+	return out
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

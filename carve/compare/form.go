@@ -1,0 +1,333 @@
+package compare
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/internal/jsonpath"
+)
+
+// Bounds of what is compared by form.
+const (
+	formPaths   = 64 // places
+	formEntries = 12 // categories of one feature told apart
+	formWarm    = 4  // values of the monolith before a feature is bet on
+	formSamples = 2  // of one place
+	// formSuspect is the evidence from which a feature counts as suspected.
+	formSuspect = 20
+)
+
+// forms compares by form what the monolith changes by itself. A value that is
+// another one in each response says nothing of the candidate; its format, its
+// length, whether it came before, how far it is from now, whether it rises and
+// where else the same value stands do.
+//
+// What it tests, for each place and each feature: the hypothesis that the form of
+// the candidate's value and that of the monolith's are exchangeable given the
+// request and the past. The past says how unusual each form h is among the
+// monolith's own, from 0 (the most frequent one) to 1 (never seen); the payoff
+// h(candidate) − h(monolith) has expectation 0 then. Only the candidate's deviations win.
+//
+// What varies with who is asked second (a cache that says MISS and then HIT) is not
+// exchangeable. So a finding also takes that the monolith's own second response
+// does not deviate by half as much as the candidate's.
+//
+// Error rate: alpha in all. The j-th place gets the part 1/(2j(j+1)) + 1/128 of it,
+// which sums to at most 1 over 64 places, in equal parts for its features. A test
+// begins with the exchange after the one that named the place.
+// Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
+type forms struct {
+	rules  []formRule
+	ignore []jsonpath.Path
+	expect []formExpectation
+	show   *display
+	// timeless says that the two responses are not of the same time.
+	timeless bool
+
+	known   int // entries of the learned noise that were taken
+	paths   []*formPath
+	over    int // places beyond formPaths
+	dropped int // places of which nothing was kept over a restart
+	index   map[uint64]int
+	below   map[uint64]bool
+	fields  fieldCount
+	samples int
+
+	walk    walker
+	request echoes
+	asked   bool // request is that of the present exchange
+	sides   [3]formSide
+}
+
+// formSide is one response of the present exchange: the values at each place.
+type formSide struct {
+	values [][]value
+	plain  map[uint64]int
+}
+
+const (
+	ofMonolith = iota
+	ofCandidate
+	ofRepeat
+)
+
+// formRule is a declared form.
+type formRule struct {
+	path jsonpath.Path
+	form string
+}
+
+type formExpectation struct {
+	path   jsonpath.Path // nil: any place
+	reason string
+}
+
+// newForms compiles the rules of a comparison.
+func newForms(c whittle.Comparison) (*forms, error) {
+	f := &forms{index: map[uint64]int{}, below: map[uint64]bool{}}
+	for i, r := range c.Forms {
+		p, err := parsePath(r.Path)
+		if err != nil {
+			return nil, inField(err, "compare.form")
+		}
+		if !formKnown(r.Form) {
+			return nil, whittle.Errorf(whittle.Invalid, "form %d is %q", i, r.Form).
+				WithField("compare.form").WithHint("write one of: " + strings.Join(FormNames(), ", "))
+		}
+		f.rules = append(f.rules, formRule{p, r.Form})
+	}
+	for _, e := range c.Expect {
+		if e.Kind != whittle.FoundForm {
+			continue
+		}
+		x := formExpectation{reason: reasonOf(e)}
+		if e.Path != "" {
+			p, err := parsePath(e.Path)
+			if err != nil {
+				return nil, inField(err, "compare.expect")
+			}
+			x.path = p
+		}
+		f.expect = append(f.expect, x)
+	}
+	var err error
+	f.ignore, err = parsePaths("compare.ignore", c.Ignore)
+	f.fields = newFieldCount()
+	return f, err
+}
+
+// rule is the declared form of a pattern; empty: none.
+func (f *forms) rule(pattern string) string {
+	if len(f.rules) == 0 {
+		return ""
+	}
+	trail := trailOf(pattern)
+	for _, r := range f.rules {
+		if r.path.Matches(trail) {
+			return r.form
+		}
+	}
+	return ""
+}
+
+// teaches reports whether what the monolith changes by itself may be learned as
+// noise: not where the config has it compared by value.
+func (f *forms) teaches(k noiseKey) bool {
+	return f == nil || k.way != howValue || f.rule(k.path) != formValue
+}
+
+// excuses reports whether the config says that a value is compared by form, or not
+// at all, before the monolith was seen to change it.
+func (f *forms) excuses(k noiseKey) bool {
+	if f == nil || k.way != howValue {
+		return false
+	}
+	r := f.rule(k.path)
+	return r != "" && r != formValue
+}
+
+// replaces reports whether comparing by form takes the place of comparing by value:
+// where the config says so, and at times that are made anew, which two clocks a
+// second apart write otherwise though the monolith's own second response may not.
+func (f *forms) replaces(k noiseKey) bool {
+	if f.excuses(k) {
+		return true
+	}
+	if f == nil || k.way != howValue {
+		return false
+	}
+	i, ok := f.index[fnv([]byte(k.path))]
+	return ok && f.paths[i].ofNow()
+}
+
+// learn takes up the places of what was learned as noise since, in a fixed order.
+func (f *forms) learn(learnt map[noiseKey]bool, n int) {
+	if len(learnt) == f.known {
+		return
+	}
+	f.known = len(learnt)
+	keys := make([]noiseKey, 0, len(learnt))
+	for k := range learnt {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b noiseKey) int {
+		return strings.Compare(a.path+"\x00"+a.way, b.path+"\x00"+b.way)
+	})
+	f.over = 0
+	for _, k := range keys {
+		f.take(k, n)
+	}
+}
+
+// take adds a place, or another way in which a known place varies.
+func (f *forms) take(k noiseKey, n int) {
+	h := fnv([]byte(k.path))
+	if i, ok := f.index[h]; ok {
+		f.paths[i].vary(k.way)
+		return
+	}
+	if len(f.paths) >= formPaths {
+		f.over++
+		return
+	}
+	p := newFormPath(k.path, n, f.rule(k.path))
+	p.vary(k.way)
+	f.put(p)
+}
+
+func (f *forms) put(p *formPath) {
+	f.index[fnv([]byte(p.path))] = len(f.paths)
+	f.paths = append(f.paths, p)
+	prefixHashes(f.below, p.path)
+}
+
+// see takes exchange n of a route, after what it teaches of noise was learned.
+// alpha is the error rate of all places together. repeat is nil where the monolith
+// was asked once.
+func (f *forms) see(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
+	if f.fields.due(n) {
+		f.fields.see(&f.walk, x.Monolith.Body, f.ignore)
+	}
+	if len(f.paths) == 0 || bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil {
+		return
+	}
+	f.asked = false
+	if !f.gather(ofMonolith, x.Monolith.Body, x) || !f.gather(ofCandidate, x.Candidate.Body, x) {
+		return
+	}
+	again := repeat != nil && f.gather(ofRepeat, repeat, x)
+	for i := range f.paths {
+		p := f.paths[i]
+		e := formExchange{monolith: f.sides[ofMonolith].values[i], candidate: f.sides[ofCandidate].values[i], n: n, at: x.At, timeless: f.timeless}
+		if again {
+			e.repeat, e.again = f.sides[ofRepeat].values[i], true
+		}
+		e.alpha = alpha * formWeight(i+f.dropped) / features
+		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < maxKept {
+			p.Samples = append(p.Samples, f.sample(x, p.path, &e))
+			f.samples++
+		}
+	}
+}
+
+// sample shows an exchange and the first value at the place on each side.
+func (f *forms) sample(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
+	at := trailOf(path)
+	shown := func(values []value) string {
+		if len(values) == 0 {
+			return "missing"
+		}
+		return f.show.value(at, values[0].raw)
+	}
+	return f.show.sampleAt(x, spot{where: path, from: shown(e.monolith), to: shown(e.candidate)})
+}
+
+// formWeight is the part of the error rate of the place at index i.
+func formWeight(i int) float64 {
+	j := float64(i + 1)
+	if i >= formPaths {
+		return 0.5 / (j * (j + 1))
+	}
+	return 0.5/(j*(j+1)) + 0.5/formPaths
+}
+
+// gather reads the values at all places out of a body; false: it is not JSON.
+func (f *forms) gather(side int, body []byte, x *whittle.Exchange) bool {
+	s := &f.sides[side]
+	for len(s.values) < len(f.paths) {
+		s.values = append(s.values, nil)
+	}
+	for i := range s.values {
+		s.values[i] = s.values[i][:0]
+	}
+	if f.walk.doc.scan(body) != scanned {
+		return false
+	}
+	if s.plain == nil {
+		s.plain = map[uint64]int{}
+	}
+	clear(s.plain)
+	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, h uint64) {
+		if i, ok := f.index[h]; ok && len(s.values[i]) < formValues {
+			s.values[i] = append(s.values[i], f.look(node, i, s, x))
+		}
+	})
+	if len(s.plain) > 0 {
+		f.echoWithin(s)
+	}
+	return true
+}
+
+// look makes a value of a node at the place of index i.
+func (f *forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value {
+	v := f.walk.look(node)
+	if v.hash == 0 || v.form.class == classBool || v.form.class == classEmpty {
+		return v
+	}
+	text := f.walk.text(node)
+	v.plain = fnv(text)
+	if len(text) >= echoLeast {
+		if !f.asked {
+			f.request.read(&x.Request)
+			f.asked = true
+		}
+		v.echo = f.request.at[v.plain]
+	}
+	if v.echo == "" && len(text) >= echoLeast {
+		s.plain[v.plain] = i
+	}
+	return v
+}
+
+// echoWithin finds where else in the body the values at the places stand.
+func (f *forms) echoWithin(s *formSide) {
+	leaves := 0
+	f.walk.each(func(uint64) bool { return leaves < formLeaves }, func(node uint32, h uint64) {
+		k := f.walk.doc.nodes[node].kind
+		if k != kindNumber && k != kindString {
+			return
+		}
+		leaves++
+		plain := fnv(f.walk.text(node))
+		if _, ok := s.plain[plain]; !ok {
+			return
+		}
+		own, at := -1, ""
+		if i, ok := f.index[h]; ok {
+			own = i
+		}
+		for i, values := range s.values {
+			for k := range values {
+				if i == own || values[k].plain != plain || values[k].echo != "" {
+					continue
+				}
+				if at == "" {
+					at = f.walk.patternOf(node) + " of the same response"
+				}
+				values[k].echo = at
+			}
+		}
+	})
+}

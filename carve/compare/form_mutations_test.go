@@ -1,0 +1,190 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// formMutation is a candidate that makes one field otherwise.
+type formMutation struct {
+	name, field string
+	make        func(w *formWorld) string
+}
+
+// aged is a candidate's time, off by d, in a layout.
+func aged(layout string, d time.Duration) func(*formWorld) string {
+	return func(w *formWorld) string {
+		return quotedJSON(w.clock(ofCandidate).Add(d).UTC().Format(layout))
+	}
+}
+
+var formMutations = []formMutation{
+	{"a constant id", "uuid", func(*formWorld) string { return `"11111111-2222-4333-a444-555555555555"` }},
+	{"ids out of a pool of 20", "uuid", func(w *formWorld) string {
+		return quotedJSON(fmt.Sprintf("%08x-2222-4333-a444-555555555555", w.r.IntN(20)))
+	}},
+	{"a UUID v7 instead of v4", "uuid", func(w *formWorld) string { return quotedJSON(w.uuid("7")) }},
+	{"a UUID in upper case", "uuid", func(w *formWorld) string { return quotedJSON(strings.ToUpper(w.uuid("4"))) }},
+	{"a UUID without dashes", "uuid", func(w *formWorld) string { return quotedJSON(w.hex(32)) }},
+	{"a number instead of a UUID", "uuid", func(w *formWorld) string { return strconv.Itoa(w.r.IntN(1e9)) }},
+	{"an empty string", "uuid", func(*formWorld) string { return `""` }},
+	{"null", "uuid", func(*formWorld) string { return "null" }},
+	{"the user's id", "uuid", func(w *formWorld) string { return quotedJSON(fmt.Sprintf("u-%d", 1000+w.key)) }},
+	{"an id of 4 characters instead of 8", "hex", func(w *formWorld) string { return quotedJSON(w.hex(4)) }},
+	{"an id of 7 characters instead of 8", "hex", func(w *formWorld) string { return quotedJSON(w.hex(7)) }},
+	{"hexadecimal in upper case", "hex", func(w *formWorld) string { return quotedJSON(strings.ToUpper(w.hex(8))) }},
+	{"a truncated nano id", "nano", func(w *formWorld) string { return quotedJSON(w.of(base62+"-_", 16)) }},
+	{"base64 instead of base64url", "base64", func(w *formWorld) string { return quotedJSON(w.of(base62, 20) + "-_" + w.of(base62, 5)) }},
+	{"another prefix", "prefixed", func(w *formWorld) string { return quotedJSON("order_" + w.of(base62, 14)) }},
+	{"no prefix", "prefixed", func(w *formWorld) string { return quotedJSON(w.of(base62, 14)) }},
+	{"a ULID in lower case", "ulid", func(w *formWorld) string { return quotedJSON(strings.ToLower("01J" + w.of(crockfor, 23))) }},
+	{"expired: a date two days in the past", "expires", aged(time.RFC3339, -48*time.Hour)},
+	{"expires in 5 minutes instead of 15", "expires", aged(time.RFC3339, 5*time.Minute)},
+	{"expires an hour later", "expires", aged(time.RFC3339, 75*time.Minute)},
+	{"a time without a zone", "now", aged("2006-01-02T15:04:05.000", 0)},
+	{"local time marked as UTC", "now", aged("2006-01-02T15:04:05.000Z", 2*time.Hour)},
+	{"a zone of +02:00", "now", func(w *formWorld) string {
+		return quotedJSON(w.clock(ofCandidate).In(time.FixedZone("", 7200)).Format("2006-01-02T15:04:05.000-07:00"))
+	}},
+	{"seconds instead of milliseconds", "now", aged("2006-01-02T15:04:05Z", 0)},
+	{"an HTTP date instead of RFC 3339", "now", aged("Mon, 02 Jan 2006 15:04:05 GMT", 0)},
+	{"a time that stands still", "now", func(*formWorld) string { return quotedJSON(testStart.Format("2006-01-02T15:04:05.000Z")) }},
+	{"the zero time", "now", func(*formWorld) string { return `"0001-01-01T00:00:00.000Z"` }},
+	{"seconds since 1970 instead of milliseconds", "millis", func(w *formWorld) string { return strconv.FormatInt(w.clock(ofCandidate).Unix(), 10) }},
+	{"milliseconds in a string", "millis", func(w *formWorld) string {
+		return quotedJSON(strconv.FormatInt(w.clock(ofCandidate).UnixMilli(), 10))
+	}},
+	{"a counter that falls", "own", func(w *formWorld) string { w.own[1]--; return strconv.Itoa(w.own[1] + 1e6) }},
+	{"a counter that stands still", "own", func(*formWorld) string { return "7" }},
+	{"random numbers instead of a counter", "own", func(w *formWorld) string { return strconv.Itoa(w.r.IntN(1e7)) }},
+	{"a counter as a string", "own", func(w *formWorld) string { w.own[1]++; return quotedJSON(strconv.Itoa(w.own[1])) }},
+	{"a word that the monolith never says", "word", func(*formWorld) string { return `"pending"` }},
+	{"such a word in 1 of 5", "word", func(w *formWorld) string {
+		if w.r.IntN(5) == 0 {
+			return `"pending"`
+		}
+		return quotedJSON(formWords[w.r.IntN(2)])
+	}},
+	{"words in upper case", "word", func(w *formWorld) string { return quotedJSON(strings.ToUpper(formWords[w.r.IntN(4)])) }},
+	{"a flag as a word", "flag", func(*formWorld) string { return `"false"` }},
+	{"an amount with six decimals", "price", func(w *formWorld) string { return fmt.Sprintf("%.6f", w.r.ExpFloat64()*40+1.0000001) }},
+	{"an amount as a string", "price", func(w *formWorld) string { return quotedJSON(fmt.Sprintf("%.2f", w.r.ExpFloat64()*40)) }},
+	{"an amount a million times too large", "price", func(w *formWorld) string { return fmt.Sprintf("%.2f", (1+w.r.Float64())*4e7+0.01) }},
+	{"always absent", "maybe", func(*formWorld) string { return "" }},
+	{"a constant id in 1 of 10", "uuid", func(w *formWorld) string {
+		if w.r.IntN(10) == 0 {
+			return `"11111111-2222-4333-a444-555555555555"`
+		}
+		return quotedJSON(w.uuid("4"))
+	}},
+}
+
+// shownAfter is how many exchanges after the field's noise was learned the verdict is
+// DIFFERENT for its form; most where it is not.
+func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
+	t.Helper()
+	j, err := NewJudge(formComparison)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newFormWorld(rand.New(rand.NewPCG(seed, 5)))
+	i := slices.IndexFunc(formFields, func(f field) bool { return f.name == mu.field })
+	usual := formFields[i : i+1]
+	other := []field{{mu.field, func(w *formWorld, _ int) string { return mu.make(w) }}}
+	learned := 0
+	for n := 1; n < most; n++ {
+		x := w.next()
+		x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, usual)}
+		x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, other)}
+		if n%20 == 10 {
+			x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, usual)}
+		}
+		j.Observe(x)
+		if learned == 0 && len(j.Noise()) > 0 {
+			learned = n
+		}
+		for _, f := range j.mirrored.method.(*match).formFindings() {
+			if f.Decided {
+				if v := j.Verdict(); v.State != whittle.Different {
+					t.Errorf("%s: shown, but the verdict is %s", mu.name, v.State)
+				}
+				return n - learned
+			}
+		}
+	}
+	return most
+}
+
+const (
+	formDoc         = "../../docs/compare.md"
+	formTableStart  = "<!-- forms: go test ./carve/compare -run TestTableOfForms -update -->\n"
+	formTableFinish = "<!-- end of forms -->\n"
+)
+
+// TestTableOfForms: what a candidate can do wrong where the monolith makes a new
+// value each time, and after how many exchanges since that was learned it is shown,
+// in the middle of 21 runs and in 20 of them. The table of docs/compare.md is that of
+// this program, to the digit. All but those named so are shown in each run.
+func TestTableOfForms(t *testing.T) {
+	t.Parallel()
+	const runs, most = 21, 1500
+	seldom := []string{"always absent"}
+	var b strings.Builder
+	b.WriteString("| the monolith's value | the candidate's | exchanges, middle run | in 19 of 20 runs |\n|---|---|---:|---:|\n")
+	words := func(n int) string {
+		if n >= most {
+			return "more than " + grouped(most)
+		}
+		return grouped(n)
+	}
+	for i := range formMutations {
+		mu := &formMutations[i]
+		var after []int
+		for seed := range runs {
+			after = append(after, mu.shownAfter(t, uint64(seed), most))
+		}
+		slices.Sort(after)
+		if after[runs-1] >= most && !slices.Contains(seldom, mu.name) {
+			t.Errorf("%s: not shown within %d exchanges", mu.name, most)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", formNames[mu.field], mu.name, words(after[runs/2]), words(after[runs-2]))
+	}
+	heldInDoc(t, formDoc, formTableStart, formTableFinish, b.String())
+}
+
+// formNames say what the monolith makes.
+var formNames = map[string]string{
+	"uuid": "a UUID v4", "hex": "8 hexadecimal digits", "nano": "a nano id of 21", "base64": "base64", "prefixed": "`ord_` and 14 characters",
+	"ulid": "a ULID", "expires": "a time 15 min ahead", "now": "now, in milliseconds", "millis": "milliseconds since 1970", "own": "a counter",
+	"word": "one of four words", "flag": "true or false", "price": "an amount", "maybe": "an id, absent in 2 of 3",
+}
+
+// heldInDoc holds the part of a page between two marks against what a test measured,
+// or writes it anew.
+func heldInDoc(t *testing.T, path, start, finish, table string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(doc), start)
+	old, after, ended := strings.Cut(rest, finish)
+	switch {
+	case !found || !ended:
+		t.Fatalf("%s has no place for the table", path)
+	case *update:
+		if err := os.WriteFile(path, []byte(before+start+table+finish+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case old != table:
+		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", path, table)
+	}
+}

@@ -1,0 +1,331 @@
+package compare
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/internal/jsonpath"
+)
+
+// Bounds of what is looked at of one exchange.
+const (
+	formValues   = 64   // values at one place of one body
+	formLeaves   = 4096 // other values of a body that are held against them
+	requestMost  = 256  // values of a request
+	echoLeast    = 4    // bytes of a value that can be an echo: shorter ones are the same by chance
+	echoNameMost = 64
+)
+
+// value is what is kept of one value while its exchange is looked at. Nothing of
+// it but the form, the size and, hashed, the value itself goes into any memory.
+type value struct {
+	form form
+	// hash tells values apart.
+	hash uint64
+	// raw is its JSON, valid during the exchange.
+	raw []byte
+	// plain is the hash of its text alone, by which it is found elsewhere.
+	plain uint64
+	// size is how long a text or a list is, or how large a number is, in classes;
+	// -1: it does not count.
+	size int
+	// at is the moment that a time means.
+	at time.Time
+	// number is the integer of a counter, where counts is set.
+	number int64
+	counts bool
+	// echo is where else the same value is; empty: nowhere.
+	echo string
+}
+
+// walker finds the values at the places of interest in a body.
+type walker struct {
+	doc     document
+	buf     []byte
+	pattern []byte
+	steps   int
+}
+
+// each calls f for every value of the document that reach leads to: reach is asked
+// with the hash of each pattern, and says whether to go below it.
+func (w *walker) each(below func(h uint64) bool, f func(node uint32, h uint64)) {
+	w.steps = 0
+	w.node(0, fnv([]byte("$")), below, f)
+}
+
+func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32, uint64)) {
+	if w.steps++; w.steps > maxSteps>>4 {
+		return
+	}
+	f(x, h)
+	if !below(h) {
+		return
+	}
+	d := &w.doc
+	switch n := &d.nodes[x]; n.kind {
+	case kindObject:
+		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
+			w.node(i+1, w.keyed(h, i), below, f)
+		}
+	case kindArray:
+		inside := fnvOn(h, []byte("[*]"))
+		for i := x + 1; i < n.next; i = d.nodes[i].next {
+			w.node(i, inside, below, f)
+		}
+	}
+}
+
+// keyed is the hash of the pattern with the key at node i.
+func (w *walker) keyed(h uint64, i uint32) uint64 {
+	w.pattern = appendStep(w.pattern[:0], place{Key: keyText(&w.doc, i)})
+	return fnvOn(h, w.pattern)
+}
+
+// keyText is what a key stands for, never nil.
+func keyText(d *document, i uint32) []byte {
+	quoted := d.text(i)
+	if !d.nodes[i].escaped {
+		return quoted[1 : len(quoted)-1 : len(quoted)-1]
+	}
+	s, _ := unquote([]byte{}, quoted)
+	return s
+}
+
+// text is what a leaf stands for, in memory that is used again.
+func (w *walker) text(x uint32) []byte {
+	s := w.doc.text(x)
+	if w.doc.nodes[x].kind != kindString {
+		return s
+	}
+	if !w.doc.nodes[x].escaped {
+		return s[1 : len(s)-1]
+	}
+	w.buf, _ = unquote(w.buf[:0], s)
+	return w.buf
+}
+
+// look makes a value of a node.
+func (w *walker) look(x uint32) value {
+	n := &w.doc.nodes[x]
+	v := value{size: -1, raw: w.doc.text(x)}
+	s := w.text(x)
+	switch n.kind {
+	case kindNull:
+		v.form.class = classNull
+		return v
+	case kindBool:
+		v.form.class = classBool
+	case kindArray:
+		v.form.class, v.size = classArray, sizeClass(int(n.count))
+		return v
+	case kindObject:
+		v.form.class = classObject
+		return v
+	case kindNumber:
+		v.form, v.size = numberForm(s), magnitude(s)
+		v.number, v.counts = counterOf(s)
+	default:
+		v.form = classify(s)
+		v.lookAtText(s)
+	}
+	v.hash = stir(fnvOn(uint64(n.kind), s))
+	if v.form.class == classTime {
+		v.size, v.counts = -1, false
+		if n.kind == kindNumber {
+			v.at, _, _ = epochTime(s)
+		} else {
+			v.at, _, _ = readTime(s)
+		}
+	}
+	return v
+}
+
+// lookAtText finds size and count of a string.
+func (v *value) lookAtText(s []byte) {
+	switch v.form.class {
+	case classDigits:
+		v.number, v.counts = counterOf(s)
+		v.size = len(s)
+	case classHex, classToken, classBase64, classBase64URL:
+		v.size = sizeClass(len(s))
+	case classText, classURL, classJWT:
+		v.size = 1000 + octave(len(s))
+	}
+	if v.form.class == classDigits && v.form.prefix != 0 {
+		v.number, v.counts = counterOf(s[prefixLen(s):])
+	}
+}
+
+// counterOf reads a whole number that could come from a counter.
+func counterOf(s []byte) (int64, bool) {
+	if len(s) > 18 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(s), 10, 64)
+	return n, err == nil
+}
+
+// sizeClass tells lengths apart: each up to 64, then in steps of about an eighth.
+func sizeClass(n int) int {
+	if n <= 64 {
+		return n
+	}
+	shift := 0
+	for n>>shift >= 16 {
+		shift++
+	}
+	return 100 + 8*shift + n>>shift - 8
+}
+
+// octave is the number of binary digits of n.
+func octave(n int) int {
+	k := 0
+	for ; n > 0; n >>= 1 {
+		k++
+	}
+	return k
+}
+
+// magnitude is the power of ten of a number with its sign, around 100: numbers
+// below 10 have none.
+func magnitude(s []byte) int {
+	var buf [64]byte
+	d := parseDecimal(buf[:0], s)
+	e := int(max(0, min(40, d.exp-1)))
+	if d.negative {
+		return 100 - e - 1
+	}
+	return 100 + e
+}
+
+// echoes are the values of one request and where they are.
+type echoes struct {
+	at  map[uint64]string
+	doc walker
+}
+
+// read takes the values of a request.
+func (e *echoes) read(q *whittle.Request) {
+	if e.at == nil {
+		e.at = map[uint64]string{}
+	}
+	clear(e.at)
+	path, query, _ := strings.Cut(q.Target, "?")
+	if e.doc.doc.scan(q.Body) == scanned && !q.Truncated {
+		e.body()
+	} else if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		e.pairs("form value ", string(q.Body[:min(len(q.Body), 1<<14)]))
+	}
+	for name, values := range q.Header {
+		for _, v := range values {
+			e.add([]byte(v), "header "+name)
+		}
+	}
+	e.pairs("query parameter ", query)
+	for part := range strings.SplitSeq(path, "/") {
+		if s, err := url.PathUnescape(part); err == nil {
+			e.add([]byte(s), "path")
+		}
+	}
+}
+
+func (e *echoes) pairs(what, s string) {
+	for pair := range strings.SplitSeq(s, "&") {
+		name, v, _ := strings.Cut(pair, "=")
+		if v, err := url.QueryUnescape(v); err == nil {
+			e.add([]byte(v), what+name)
+		}
+	}
+}
+
+// body takes the values of a JSON body.
+func (e *echoes) body() {
+	e.doc.each(func(uint64) bool { return len(e.at) < requestMost }, func(x uint32, _ uint64) {
+		if k := e.doc.doc.nodes[x].kind; k == kindNumber || k == kindString {
+			e.add(e.doc.text(x), "body")
+		}
+	})
+}
+
+// add keeps a value; of two equal ones the later, which is the more telling one,
+// and of two headers the one that comes first in the alphabet.
+func (e *echoes) add(s []byte, where string) {
+	if len(s) < echoLeast || len(e.at) >= requestMost {
+		return
+	}
+	h := fnv(s)
+	where = "the request's " + snippet([]byte(where), echoNameMost)
+	if old, ok := e.at[h]; ok && strings.HasPrefix(old, "the request's header") && strings.HasPrefix(where, "the request's header") && old < where {
+		return
+	}
+	e.at[h] = where
+}
+
+// trailOf reads a pattern that appendPattern wrote as a place that it names.
+func trailOf(pattern string) (trail []place) {
+	rest := strings.TrimPrefix(pattern, "$")
+	for rest != "" {
+		switch {
+		case strings.HasPrefix(rest, "[*]"):
+			trail, rest = append(trail, place{}), rest[3:]
+		case strings.HasPrefix(rest, ".*"):
+			trail, rest = append(trail, place{Key: []byte("0")}), rest[2:]
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			trail, rest = append(trail, place{Key: []byte(rest[1:end])}), rest[end:]
+		default:
+			quoted, err := strconv.QuotedPrefix(rest[1:])
+			if err != nil {
+				return trail
+			}
+			key, _ := strconv.Unquote(quoted)
+			trail, rest = append(trail, place{Key: append([]byte{}, key...)}), strings.TrimPrefix(rest[1+len(quoted):], "]")
+		}
+	}
+	return trail
+}
+
+// prefixHashes adds the hash of every pattern above one.
+func prefixHashes(set map[uint64]bool, pattern string) {
+	h := fnv(nil)
+	for i := range len(pattern) {
+		h = fnvOn(h, []byte{pattern[i]})
+		if i+1 < len(pattern) {
+			set[h] = true
+		}
+	}
+}
+
+// ignored reports whether a pattern is one that the config leaves out.
+func ignored(list []jsonpath.Path, pattern string) bool {
+	return jsonpath.AnyCovers(list, trailOf(pattern))
+}
+
+// patternOf is the pattern of a node's place.
+func (w *walker) patternOf(node uint32) string {
+	pattern := []byte{'$'}
+	for x := uint32(0); x != node; {
+		n := &w.doc.nodes[x]
+		i := x + 1
+		if n.kind == kindObject {
+			for w.doc.nodes[i+1].next <= node {
+				i = w.doc.nodes[i+1].next
+			}
+			pattern = appendStep(pattern, place{Key: keyText(&w.doc, i)})
+			x = i + 1
+			continue
+		}
+		for w.doc.nodes[i].next <= node {
+			i = w.doc.nodes[i].next
+		}
+		pattern = appendStep(pattern, place{})
+		x = i
+	}
+	return string(pattern)
+}

@@ -1,0 +1,459 @@
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+var testMatch = whittle.Comparison{
+	Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MaxDiffer: 0.002, MinCompared: 500,
+}
+
+func matchOf(t testing.TB, c whittle.Comparison) *match {
+	t.Helper()
+	m, err := newMatch(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func exchange(monolith, candidate string) *whittle.Exchange {
+	return &whittle.Exchange{
+		At: testStart, Request: whittle.Request{Method: "GET", Target: "/things?n=1"},
+		Monolith:  whittle.Answer{Status: 200, Body: []byte(monolith)},
+		Candidate: whittle.Answer{Status: 200, Body: []byte(candidate)},
+	}
+}
+
+func repeated(x *whittle.Exchange, body string) *whittle.Exchange {
+	x.Repeat = &whittle.Answer{Status: 200, Body: []byte(body)}
+	return x
+}
+
+// anyDecided reports whether the match would have the candidate refused.
+func (m *match) anyDecided() bool {
+	return m.whole.decided() || slices.ContainsFunc(m.marks, func(k *mark) bool { return k.decided() })
+}
+
+// byPlace is a differ for simulations: each byte of a body is a place.
+type byPlace struct{ out []difference }
+
+func (b *byPlace) diff(x, y []byte) []difference {
+	b.out = b.out[:0]
+	for i := range x {
+		if x[i] != y[i] {
+			b.out = append(b.out, difference{path: placeNames[i], how: howValue, expect: -1})
+		}
+	}
+	return b.out
+}
+
+var placeNames = [...]string{"$.a", "$.b", "$.c", "$.d", "$.e", "$.f"}
+
+// noisyService answers with places that change always, often, rarely, very
+// rarely, for one kind of request only, and never.
+func noisyService(r *rand.Rand, kind int, b []byte) []byte {
+	b = append(b[:0], byte(r.IntN(200)), 0, 0, 0, 0, 1)
+	if r.Float64() < 0.3 {
+		b[1] = byte(r.IntN(3))
+	}
+	if r.Float64() < 0.03 {
+		b[2] = 1
+	}
+	if r.Float64() < 0.003 {
+		b[3] = 1
+	}
+	if kind == 7 {
+		b[4] = byte(r.IntN(200))
+	}
+	return b
+}
+
+// TestMatchFalseAlarms: a candidate that is the monolith over again is refused
+// in at most 1 of 100 of 10,000 whole runs, read after every exchange, though
+// noise is rare, bound to a kind of request that comes in bursts, and repeats
+// are taken at a fixed pace.
+func TestMatchFalseAlarms(t *testing.T) {
+	t.Parallel()
+	const runs, length = 10_000, 240
+	r := rand.New(rand.NewPCG(11, 12))
+	var mb, cb, rb []byte
+	alarms, marked := 0, 0
+	x := exchange("", "")
+	again := &whittle.Answer{Status: 200}
+	for range runs {
+		m := matchOf(t, testMatch)
+		m.differ = &byPlace{}
+		kind, left := 0, 0
+		for i := range length {
+			if left--; left < 0 {
+				kind, left = r.IntN(10), 1+r.IntN(30)
+			}
+			mb, cb, rb = noisyService(r, kind, mb), noisyService(r, kind, cb), noisyService(r, kind, rb)
+			x.Monolith.Body, x.Candidate.Body, x.Repeat = mb, cb, nil
+			if i%4 == 0 {
+				again.Body = rb
+				x.Repeat = again
+			}
+			if m.observe(x).Differs {
+				marked++
+			}
+			if m.anyDecided() {
+				alarms++
+				break
+			}
+		}
+	}
+	t.Logf("%d false alarms in %d runs of %d exchanges; %.2g of the exchanges marked as different",
+		alarms, runs, length, float64(marked)/runs/length)
+	if alarms > runs/100 {
+		t.Errorf("%d of %d runs were refused", alarms, runs)
+	}
+}
+
+// TestMatchFalseAlarmsAtTheLimit: without learned noise, a candidate that
+// differs as often as MaxDiffer allows is refused in at most 1 of 100 runs.
+func TestMatchFalseAlarmsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	const runs, length = 2000, 1500
+	r := rand.New(rand.NewPCG(13, 14))
+	c := testMatch
+	c.LearnNoise, c.MaxDiffer = false, 0.01
+	same, other := exchange("\x00\x00", "\x00\x00"), exchange("\x00\x00", "\x01\x00")
+	alarms := 0
+	for range runs {
+		m := matchOf(t, c)
+		m.differ = &byPlace{}
+		for range length {
+			x := same
+			if r.Float64() < c.MaxDiffer {
+				x = other
+			}
+			if m.observe(x); m.anyDecided() {
+				alarms++
+				break
+			}
+		}
+	}
+	if alarms > runs/100 {
+		t.Errorf("%d of %d runs were refused", alarms, runs)
+	}
+}
+
+// TestMatchDetection prints after how many exchanges a changed field is found:
+// the table of docs/compare.md comes from here, by
+// MATCH_TABLE=1 go test ./carve/compare -run TestMatchDetection -v
+func TestMatchDetection(t *testing.T) {
+	t.Parallel()
+	runs := 30
+	if os.Getenv("MATCH_TABLE") != "" {
+		runs = 400
+	}
+	cases := []struct {
+		rate  float64
+		every int // 0: no noise is learned
+		most  int // the median
+	}{
+		{1, 0, 3},
+		{0.05, 0, 120},
+		{0.01, 0, 1200},
+		{1, 1, 20},
+		{0.05, 1, 500},
+		{0.01, 1, 2500},
+		{1, 10, 160},
+		{0.05, 10, 4500},
+		{0.01, 10, 25000},
+	}
+	for _, c := range cases {
+		r := rand.New(rand.NewPCG(15, uint64(c.every)))
+		conf := testMatch
+		conf.LearnNoise = c.every > 0
+		var took []int
+		for range runs {
+			m := matchOf(t, conf)
+			m.differ = &byPlace{}
+			n := 0
+			for !m.anyDecided() && n < 10*c.most {
+				x := exchange("\x00\x00", "\x00\x00")
+				if r.Float64() < c.rate {
+					x.Candidate.Body[1] = 1
+				}
+				if c.every > 0 && n%c.every == 0 {
+					repeated(x, "\x00\x00")
+				}
+				m.observe(x)
+				n++
+			}
+			took = append(took, n)
+		}
+		median, p95 := quantileOf(took, 0.5), quantileOf(took, 0.95)
+		t.Logf("| in %v %% of answers | one repeat in %d | %d (%d) |", 100*c.rate, c.every, median, p95)
+		if median > c.most {
+			t.Errorf("rate %v, repeats 1 in %d: found after %d, expected %d", c.rate, c.every, median, c.most)
+		}
+	}
+}
+
+// listing is an answer with an id, a time, a list in any order, and a price.
+func listing(r *rand.Rand, price string) string {
+	items := []string{
+		fmt.Sprintf(`{"sku":"x","price":%s,"row":%d}`, price, r.IntN(1000)),
+		fmt.Sprintf(`{"sku":"y","price":7,"row":%d}`, r.IntN(1000)),
+		fmt.Sprintf(`{"sku":"z","price":8,"row":%d}`, r.IntN(1000)),
+	}
+	r.Shuffle(len(items), func(i, k int) { items[i], items[k] = items[k], items[i] })
+	return fmt.Sprintf(`{"id":"%x","at":%d,"items":[%s]}`, r.Uint64(), r.Uint32(), strings.Join(items, ","))
+}
+
+// TestNoiseIsLearned: ids, times and order are learned, a changed price and a
+// lost field are found beside them all the same.
+func TestNoiseIsLearned(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	m := matchOf(t, testMatch)
+	feed := func(n int, candidate func() string) (differ int) {
+		for i := range n {
+			x := exchange(listing(r, "9"), candidate())
+			if i%5 == 0 {
+				repeated(x, listing(r, "9"))
+			}
+			if m.observe(x).Differs {
+				differ++
+			}
+		}
+		return differ
+	}
+	if n := feed(3000, func() string { return listing(r, "9") }); n > 0 {
+		t.Errorf("%d exchanges of the same service differ", n)
+	}
+	want := []string{"$.at (value)", "$.id (value)", "$.items (order)", "$.items[*].row (value)"}
+	if got := m.noisyPlaces(); !slices.Equal(got, want) {
+		t.Errorf("learned %q", got)
+	}
+	findings, bounds, more := m.report(m.alpha)
+	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
+		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
+	}
+	if want := "0 of 3,000 answers differed: at most 0.19 % can (99 %)"; bounds[0].Summary != want {
+		t.Errorf("it says %q", bounds[0].Summary)
+	}
+	if n := feed(100, func() string { return listing(r, "9.5") }); n != 100 {
+		t.Errorf("%d of 100 changed prices were seen", n)
+	}
+	if n := feed(100, func() string { return strings.Replace(listing(r, "9"), `"at"`, `"AT"`, 1) }); n != 100 {
+		t.Errorf("%d of 100 lost fields were seen", n)
+	}
+	findings, _, _ = m.report(m.alpha)
+	var said []string
+	for _, f := range findings {
+		if !f.Decided || f.Count != 100 || f.Of != 3200 || len(f.Samples) != maxSamples {
+			t.Errorf("%+v", f)
+		}
+		said = append(said, f.Path)
+	}
+	slices.Sort(said)
+	if want := []string{"$.AT", "$.at", "$.items[*].price"}; !slices.Equal(said, want) {
+		t.Errorf("found %q", said)
+	}
+}
+
+// TestNoiseHidesNoMore: a field that the monolith changes now and then, and
+// the candidate always, is found although it counts as noise.
+func TestNoiseHidesNoMore(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	m := matchOf(t, testMatch)
+	flip := func(p float64) string {
+		return fmt.Sprintf(`{"hit":%v}`, r.Float64() < p)
+	}
+	for i := range 2000 {
+		x := exchange(flip(0.05), flip(0.95))
+		if i%5 == 0 {
+			repeated(x, flip(0.05))
+		}
+		m.observe(x)
+	}
+	findings, _, _ := m.report(m.alpha)
+	if len(findings) != 1 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {
+		t.Errorf("found %+v", findings)
+	}
+	if len(m.noisyPlaces()) != 1 {
+		t.Errorf("noise %q", m.noisyPlaces())
+	}
+}
+
+func TestNoRepeatsNoVerdict(t *testing.T) {
+	m := matchOf(t, testMatch)
+	for range 2000 {
+		m.observe(exchange(`{"a":1}`, `{"a":2}`))
+	}
+	findings, bounds, more := m.report(m.alpha)
+	if len(findings) != 1 || findings[0].Decided || bounds[0].Inside || more != -1 || !strings.Contains(findings[0].Cause, "may be noise") {
+		t.Errorf("%+v %+v %d", findings, bounds, more)
+	}
+}
+
+func TestExact(t *testing.T) {
+	c := whittle.Comparison{Kind: whittle.Exact, MaxDiffer: 0.002, Confidence: 0.99}
+	m := matchOf(t, c)
+	if o := m.observe(exchange("Counted to 7 \n", "Counted to 7 \n")); o.Differs {
+		t.Error("the same bytes differ")
+	}
+	for range 9 {
+		if o := m.observe(exchange("one\nCounted to 7 \n", "one\nCounted to 8\x00\n")); !o.Differs {
+			t.Error("other bytes do not differ")
+		}
+	}
+	findings, bounds, _ := m.report(m.alpha)
+	f := findings[0]
+	if f.Kind != whittle.FoundBody || !f.Decided || f.Count != 9 || f.Of != 10 || bounds[0].Estimate != 0.9 {
+		t.Errorf("%+v %+v", f, bounds)
+	}
+	for _, part := range []string{"9 of 10", "byte 15 (line 2)", "18 against 18 bytes"} {
+		if !strings.Contains(f.Summary, part) {
+			t.Errorf("%q does not say %q", f.Summary, part)
+		}
+	}
+	if strings.ContainsRune(f.Candidate, 0) || !strings.Contains(f.Candidate, "Counted to 8") {
+		t.Errorf("shown as %q", f.Candidate)
+	}
+}
+
+func TestExpectations(t *testing.T) {
+	c := testMatch
+	c.LearnNoise = false
+	c.Expect = []whittle.Expectation{
+		{Kind: whittle.FoundStatus, Reason: "not of this kind"},
+		{Kind: whittle.FoundField, Path: "$.state", From: "open", To: "OPEN", Reason: "the contract's spelling"},
+		{Kind: whittle.FoundField, Path: "$..legacy", To: "missing"},
+	}
+	m := matchOf(t, c)
+	for range 50 {
+		if o := m.observe(exchange(`{"state":"open","x":{"legacy":1}}`, `{"state":"OPEN","x":{}}`)); o.Differs {
+			t.Fatal("a declared difference counts")
+		}
+	}
+	if o := m.observe(exchange(`{"state":"open"}`, `{"state":"shut"}`)); !o.Differs {
+		t.Error("another change of a declared field does not count")
+	}
+	findings, bounds, _ := m.report(m.alpha)
+	if bounds[0].Estimate != 1.0/51 {
+		t.Errorf("%+v", bounds[0])
+	}
+	got := map[string]int{}
+	for _, f := range findings {
+		if f.Expected != "" && (f.Decided || f.EValue != 0) {
+			t.Errorf("a declared difference is decided: %+v", f)
+		}
+		got[f.Path+": "+f.Expected] = f.Count
+	}
+	want := map[string]int{"$.state: the contract's spelling": 50, "$.x.legacy: declared in the config": 50, "$.state: ": 1}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("found %v", got)
+	}
+	c.Expect = slices.Repeat(c.Expect, 20)
+	if _, err := newMatch(c); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("60 declarations: %v", err)
+	}
+}
+
+// TestMatchIsBounded: answers made to fill memory leave the state small, and
+// nothing of it is called the same.
+func TestMatchIsBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	c := testMatch
+	c.LearnNoise = false
+	m := matchOf(t, c)
+	for range 1500 {
+		var a, b []string
+		for range 40 {
+			a = append(a, fmt.Sprintf(`"\\\\ key %d\u0000":"%s"`, r.IntN(1<<30), strings.Repeat(`\\\\<&`, 40)))
+			b = append(b, fmt.Sprintf(`"key %d":[%d]`, r.IntN(1<<30), r.IntN(9)))
+		}
+		m.observe(exchange("{"+strings.Join(a, ",")+"}", "{"+strings.Join(b, ",")+"}"))
+	}
+	state, err := m.MarshalBinary()
+	if err != nil || len(state) > 640<<10 {
+		t.Errorf("%d bytes, %v", len(state), err)
+	}
+	if m.share.s != 1500 || len(m.marks) > maxMarks || len(m.combos) > maxCombos+2*maxMarks {
+		t.Errorf("%d differ, %d marks, %d combos", m.share.s, len(m.marks), len(m.combos))
+	}
+}
+
+// TestMatchResumes: a match restored half way says and keeps the same as one
+// that was never put away.
+func TestMatchResumes(t *testing.T) {
+	for _, learn := range []bool{false, true} {
+		c := testMatch
+		c.LearnNoise = learn
+		r := rand.New(rand.NewPCG(41, 42))
+		whole, half := matchOf(t, c), matchOf(t, c)
+		for i := range 400 {
+			x := exchange(listing(r, "9"), listing(r, fmt.Sprint(9+r.IntN(2))))
+			if i%7 == 0 {
+				repeated(x, listing(r, "9"))
+			}
+			whole.observe(x)
+			half.observe(x)
+			if i == 200 {
+				half = revived(t, half, c)
+			}
+		}
+		a, _ := whole.MarshalBinary()
+		b, _ := half.MarshalBinary()
+		if !bytes.Equal(a, b) {
+			t.Errorf("learn %v: the states differ", learn)
+		}
+		fa, ba, _ := whole.report(whole.alpha)
+		fb, bb, _ := half.report(half.alpha)
+		if fmt.Sprint(fa, ba) != fmt.Sprint(fb, bb) {
+			t.Errorf("learn %v: the reports differ", learn)
+		}
+	}
+}
+
+func revived(t *testing.T, m *match, c whittle.Comparison) *match {
+	t.Helper()
+	state, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := matchOf(t, c)
+	if err := back.UnmarshalBinary(state); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func FuzzMatchState(f *testing.F) {
+	m, err := newMatch(testMatch)
+	if err != nil {
+		f.Fatal(err)
+	}
+	m.observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
+	state, _ := m.MarshalBinary()
+	f.Add(state)
+	f.Add([]byte(`{"v":1,"kind":"json","n":-1}`))
+	f.Add([]byte(`{"v":9}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		m := matchOf(t, testMatch)
+		if err := m.UnmarshalBinary(state); err != nil {
+			if m.n != 0 || len(m.marks) != 0 {
+				t.Fatal("a refused state changed the match")
+			}
+			return
+		}
+		m.observe(repeated(exchange(`{"a":1,"b":2}`, `{"a":2}`), `{"a":3,"b":2}`))
+		m.report(m.alpha)
+		if _, err := m.MarshalBinary(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,390 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"whittle"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// countDescriptor is the contract of the count service, and a stream beside it.
+func countDescriptor(t testing.TB) []byte {
+	t.Helper()
+	field := func(name string, n int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{
+			Name: &name, Number: &n, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
+	}
+	method := func(name string, streams bool) *descriptorpb.MethodDescriptorProto {
+		return &descriptorpb.MethodDescriptorProto{
+			Name: &name, InputType: proto.String(".twirp.carved.Times"), OutputType: proto.String(".twirp.carved.Sum"), ServerStreaming: &streams,
+		}
+	}
+	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
+		Name: proto.String("count.proto"), Package: proto.String("twirp.carved"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{
+			{Name: proto.String("Times"), Field: []*descriptorpb.FieldDescriptorProto{field("times", 1, descriptorpb.FieldDescriptorProto_TYPE_INT32)}},
+			{Name: proto.String("Sum"), Field: []*descriptorpb.FieldDescriptorProto{field("Sum", 1, descriptorpb.FieldDescriptorProto_TYPE_INT64)}},
+		},
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Carved"), Method: []*descriptorpb.MethodDescriptorProto{method("Count", false), method("Follow", true)}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// beside is the folder that the configs of the tests stand in.
+func beside(t testing.TB) func(string) ([]byte, error) {
+	files := map[string][]byte{
+		"count.binpb": countDescriptor(t),
+		"empty.binpb": {},
+		"noise.binpb": []byte("not a descriptor"),
+		"token":       []byte("0123456789abcdef0123456789abcdef\n"),
+		"short.token": []byte("secret"),
+	}
+	return func(path string) ([]byte, error) {
+		b, ok := files[filepath.ToSlash(path)]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
+		return b, nil
+	}
+}
+
+func mustParse(t testing.TB, src string) *File {
+	t.Helper()
+	f, err := Parse("whittle.yaml", []byte(src), beside(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; go test ./carve/config -update writes it anew\n got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// TestGolden holds the texts that an operator reads: for a config in
+// testdata/*.yaml either its faults or its description.
+func TestGolden(t *testing.T) {
+	t.Setenv("WHITTLE_TEST_PORT", "3000")
+	t.Setenv("WHITTLE_TEST_EMPTY", "")
+	t.Setenv("WHITTLE_TEST_TOKEN", "fedcba9876543210fedcba9876543210")
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no configs: %v", err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Parse("whittle.yaml", src, beside(t))
+			if good := !strings.HasPrefix(name, "wrong-"); good != (err == nil) {
+				t.Errorf("Parse = %v", err)
+			}
+			var b strings.Builder
+			if err != nil {
+				if c := whittle.CodeOf(err); c != whittle.Invalid {
+					t.Errorf("code %v", c)
+				}
+				b.WriteString(err.Error() + "\n")
+			} else if err := f.Describe(&b); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.TrimSuffix(path, ".yaml")+".golden", b.String())
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	f := mustParse(t, `
+monolith: http://127.0.0.1:3000
+routes:
+  - match: GET /a
+    candidate: http://127.0.0.1:6666/v2/
+  - {match: GET /b, candidate: http://127.0.0.1:6666, compare: statistical}
+`)
+	if f.Listen != ":8080" || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" || f.TLS != nil {
+		t.Errorf("server %+v", f)
+	}
+	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Minute, MaxAnswer: 4 << 20, MaxConns: 1024}); f.Monolith != want {
+		t.Errorf("monolith %+v", f.Monolith)
+	}
+	want := whittle.Route{
+		Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"},
+		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666/v2", Timeout: 5 * time.Second, MaxAnswer: 4 << 20, MaxConns: 256},
+		Mirror: whittle.Mirror{
+			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 20,
+		},
+		Compare: whittle.Comparison{
+			Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Value: "number in the body",
+			Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1}, Confidence: 0.99, MinCompared: 300,
+		},
+		Rollout: whittle.Rollout{
+			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, 10_000}, Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+			Harm: 0.005, Unseen: whittle.UnseenMonolith,
+		},
+		Guard: whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50},
+	}
+	if !reflect.DeepEqual(f.Routes[0], want) {
+		t.Errorf("route\n got %+v\nwant %+v", f.Routes[0], want)
+	}
+	if f.Routes[1].Mirror.RepeatEvery != 0 {
+		t.Errorf("a statistical comparison repeats 1 in %d", f.Routes[1].Mirror.RepeatEvery)
+	}
+}
+
+// TestEverythingIsSettable: no field of a route keeps its zero value or its
+// default in a config that sets all of them.
+func TestEverythingIsSettable(t *testing.T) {
+	t.Setenv("WHITTLE_TEST_PORT", "3000")
+	src, err := os.ReadFile("testdata/everything.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustParse(t, string(src))
+	left := map[string]bool{}
+	for i := range f.Routes {
+		changed := map[string]bool{}
+		differs(reflect.ValueOf(f.Routes[i]), reflect.ValueOf(withDefaults()), "", changed)
+		for path, yes := range changed {
+			if _, seen := left[path]; !seen || yes {
+				left[path] = yes
+			}
+		}
+	}
+	for path, changed := range left {
+		if !changed {
+			t.Errorf("Route%s is at its default in every route of testdata/everything.yaml", path)
+		}
+	}
+}
+
+// differs notes for each leaf below v whether it is other than in def.
+func differs(v, def reflect.Value, path string, into map[string]bool) {
+	switch {
+	case v.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		zero := reflect.New(v.Type().Elem())
+		differs(v.Elem(), zero.Elem(), path, into)
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			differs(v.Field(i), def.Field(i), path+"."+v.Type().Field(i).Name, into)
+		}
+	default:
+		into[path] = !reflect.DeepEqual(v.Interface(), def.Interface())
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "whittle.yaml")
+	src := "monolith: http://h\nadmin: {listen: ':9', token_file: token}\ntls: {cert: c.pem, key: /k.pem}\n"
+	for name, content := range map[string]string{"whittle.yaml": src, "token": "0123456789abcdef0123456789abcdef\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.AdminToken != "0123456789abcdef0123456789abcdef" || f.State != filepath.Join(dir, "whittle.db") {
+		t.Errorf("token %q, state %q", f.AdminToken, f.State)
+	}
+	if f.TLS.Cert != filepath.Join(dir, "c.pem") || f.TLS.Key != "/k.pem" {
+		t.Errorf("tls %+v", f.TLS)
+	}
+	if _, err := Load(filepath.Join(dir, "none.yaml")); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := Load(dir); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("a folder: %v", err)
+	}
+	if err := os.WriteFile(path, make([]byte, maxSource+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than 1MiB") {
+		t.Errorf("a long file: %v", err)
+	}
+}
+
+// TestTooMuch: what could take the process down is refused before it is parsed.
+func TestTooMuch(t *testing.T) {
+	for name, src := range map[string]string{
+		"flow nesting":   "a: " + strings.Repeat("[", 100_000),
+		"open mappings":  strings.Repeat("{a: ", 100_000),
+		"dashes":         strings.Repeat("- ", 100_000),
+		"indentation":    deepMapping(300),
+		"settings":       strings.Repeat("a: b\n", 100_000),
+		"words":          "a: [" + strings.Repeat("x,", 100_000) + "]",
+		"a long file":    strings.Repeat("#", maxSource+1),
+		"anchors":        "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
+		"merge keys":     "a: &a {b: c}\nd:\n  <<: *a\n",
+		"tags":           "a: !!binary aGk=\n",
+		"complex keys":   "? [a]\n: b\n",
+		"two documents":  "a: b\n---\nc: d\n",
+		"nothing at all": "",
+		"comments alone": "# nothing\n",
+		"a list":         "- a\n",
+		"a word":         "a",
+		"bytes":          "\x00\xff\xfe",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Parse("whittle.yaml", []byte(src), beside(t))
+			if err == nil {
+				t.Fatalf("Parse = %+v", f)
+			}
+			if c := whittle.CodeOf(err); c != whittle.Invalid || !strings.HasPrefix(err.Error(), "whittle.yaml:") {
+				t.Errorf("%v: %v", c, err)
+			}
+		})
+	}
+}
+
+func deepMapping(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func TestLocate(t *testing.T) {
+	f := mustParse(t, `monolith: http://h
+routes:
+  - match: GET /a
+    candidate: http://c
+    compare: {kind: statistical,
+              per: request.times}
+  - match: GET /b
+    candidate: http://c
+`)
+	cause := errors.New("undeclared reference")
+	for _, c := range []struct {
+		field, want string
+	}{
+		{"routes[0].compare.per", "whittle.yaml:6:20: routes[0].compare.per: read per: undeclared reference"},
+		{"routes[0].compare.value", "whittle.yaml:5:14: routes[0].compare.value: read per: undeclared reference"},
+		{"routes[1].guard.errors", "whittle.yaml:7:5: routes[1].guard.errors: read per: undeclared reference"},
+		{"routes[9].match", "whittle.yaml:3:3: routes[9].match: read per: undeclared reference"},
+		{"nowhere", "whittle.yaml:1:1: nowhere: read per: undeclared reference"},
+	} {
+		in := whittle.Errorf(whittle.Unsupported, "read per: %w", cause).WithField(c.field).WithHint("a hint")
+		err := f.Locate(in)
+		if err.Error() != c.want {
+			t.Errorf("got  %s\nwant %s", err, c.want)
+		}
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Code != whittle.Unsupported || e.Hint != "a hint" || e.Field != c.field || !errors.Is(err, cause) {
+			t.Errorf("%s: code, hint, field or cause is lost: %+v", c.field, e)
+		}
+		if twice := f.Locate(err); twice.Error() != err.Error() {
+			t.Errorf("located twice: %v", twice)
+		}
+	}
+	plain := whittle.Errorf(whittle.Invalid, "no pattern").WithField("routes[1].match")
+	joined := f.Locate(errors.Join(plain, cause))
+	if want := "whittle.yaml:7:12: routes[1].match: no pattern\nundeclared reference"; joined.Error() != want {
+		t.Errorf("got  %s\nwant %s", joined, want)
+	}
+	if f.Locate(nil) != nil || f.Locate(cause).Error() != cause.Error() {
+		t.Error("an error without a field has changed")
+	}
+}
+
+// TestGuide holds the guide to the reader: every field that can be set is
+// named in docs/config.md, in a code span.
+func TestGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader("whittle.yaml")
+	src, err := os.ReadFile("testdata/everything.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.parse(src, beside(t))
+	if len(r.known) < 60 {
+		t.Errorf("only %d fields are known", len(r.known))
+	}
+	for path := range r.known {
+		key := path[strings.LastIndexByte(path, '.')+1:]
+		if !strings.Contains(string(guide), "`"+key+"`") {
+			t.Errorf("docs/config.md does not name `%s` (%s)", key, path)
+		}
+	}
+}
+
+// FuzzParse: whatever the bytes, a config that can be described, or coded
+// errors that each begin with a place.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("monolith: {url: http://h\n"))
+	f.Add([]byte("? - {a: !b |\n"))
+	read := beside(f)
+	f.Fuzz(func(t *testing.T, src []byte) {
+		file, err := Parse("whittle.yaml", src, read)
+		if err == nil {
+			var b strings.Builder
+			if err := file.Describe(&b); err != nil || b.Len() == 0 {
+				t.Fatalf("not described: %v", err)
+			}
+			return
+		}
+		if c := whittle.CodeOf(err); c != whittle.Invalid {
+			t.Fatalf("code %v: %v", c, err)
+		}
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok || len(joined.Unwrap()) > maxProblems+1 {
+			t.Fatalf("not a join of at most %d: %v", maxProblems+1, err)
+		}
+		for _, e := range joined.Unwrap() {
+			if !strings.HasPrefix(e.Error(), "whittle.yaml:") {
+				t.Fatalf("without a place: %v", e)
+			}
+		}
+	})
+}

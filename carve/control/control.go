@@ -1,0 +1,293 @@
+// Package control turns evidence into a share. For each route that has a
+// candidate it feeds exchanges to the judge and users' outcomes to the guards,
+// asks the rollout what follows, keeps all of it in the state file and applies
+// the share to the gateway.
+//
+// A rise of the share is on disk before it is applied; a fall is applied
+// before it is on disk; what a status shows is on disk. Nothing here is ever
+// waited for by a user's request, and no fall waits for a disk.
+package control
+
+import (
+	"context"
+	"encoding"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+	"whittle/carve/state"
+)
+
+// Store keeps records across restarts. Save returns when the record is on disk,
+// or fails and leaves the one before. Both are called by several goroutines.
+// *state.Store is one.
+type Store interface {
+	Load(route string) (state.Record, error)
+	Save(route string, r state.Record) error
+}
+
+// Judge compares the exchanges of one route. It is called by one goroutine at
+// a time. Its encoding is bounded, and reading one that is not its own is an
+// error.
+type Judge interface {
+	// Observe takes one exchange.
+	Observe(x *whittle.Exchange) whittle.Observation
+	// Recheck takes what both sides said when they were asked again about a
+	// difference, so far; more says that they are to be asked once more after a time.
+	Recheck(r *whittle.Recheck) (after time.Duration, more bool)
+	// Known reports whether a request has a shape of which a response was compared.
+	// It may be called at any time, by any goroutine.
+	Known(q *whittle.Request) bool
+	// Served is what is known of responses that users got from the candidate, and
+	// ServedNeeded how many of them, none differing, bring the bound to most.
+	Served() whittle.Served
+	ServedNeeded(most float64) int
+	// Verdict is what is known so far. Its slices may belong to the judge.
+	Verdict() whittle.Verdict
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// Guard watches the users of one route. It is called by one goroutine at a
+// time.
+type Guard interface {
+	Outcome(o whittle.Outcome)
+	// Pair takes a request that both sides were asked. Before users depend on the
+	// candidate, it says nothing against it.
+	Pair(p whittle.Pair)
+	// Share tells what part of the users the candidate has from now on.
+	Share(s whittle.Share)
+	// CPU takes what both sides' processes have used; serving says that users
+	// depend on the candidate.
+	CPU(r whittle.CPUReading, serving bool)
+	// Meters may be called after every outcome. A breach stays until Reset.
+	Meters() []whittle.Meter
+	// Reset begins another attempt: it forgets the breaches and all that is known
+	// of the candidate.
+	Reset()
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// Options make a controller. Store and Apply are required.
+type Options struct {
+	Store Store
+	// Monolith is what the routes' candidates are compared with: evidence against
+	// another one is none.
+	Monolith whittle.Upstream
+	// Routes as in the config; those without a candidate are left alone.
+	Routes []whittle.Route
+	// Apply puts a share in force. It must not block and must not call back.
+	Apply func(route string, share whittle.Share, phase whittle.Phase)
+	// Watch puts in force which share of the candidate's responses to users is
+	// compared. As Apply. Nil: nobody wants it.
+	Watch func(route string, share whittle.Share)
+	// Ledger gives the gateway's account of a route. Nil: only what was
+	// compared is known.
+	Ledger func(route string) whittle.Ledger
+	// Restore adds an earlier process's account, once per route. Nil: nobody
+	// wants it.
+	Restore func(route string, l whittle.Ledger)
+	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
+	// those of package compare.
+	NewJudge func(whittle.Comparison) (Judge, error)
+	NewGuard func(whittle.Guard) Guard
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+	// Tick is how often the rollout is asked when nothing presses. 0: 100 ms.
+	Tick time.Duration
+	// Log gets decisions and troubles. Nil: discarded.
+	Log *slog.Logger
+}
+
+const (
+	defaultTick = 100 * time.Millisecond
+	// saveEvery is how old the evidence on disk may be while it changes.
+	saveEvery = time.Second
+	// retrySave is how long a disk that failed is left alone.
+	retrySave = time.Second
+)
+
+// Controller owns the routes' evidence and shares. Its methods may be called
+// by several goroutines at once.
+type Controller struct {
+	o       Options
+	table   atomic.Pointer[map[string]*route] // replaced as a whole by Reload
+	running chan struct{}                     // closed by the first Run
+	once    sync.Once                         // of that closing
+
+	mu      sync.Mutex // guards the following
+	started bool
+	begin   func(*route) // starts a route's goroutines; nil unless Run is under way
+}
+
+// New loads what is known of each route. Nothing is applied until Start. A
+// damaged record costs its route the evidence and puts it back on the
+// monolith; it is not an error. A comparison that cannot be made is one, with
+// the route's Field.
+func New(o Options) (*Controller, error) {
+	if o.Store == nil || o.Apply == nil {
+		return nil, whittle.Errorf(whittle.Internal, "control: Store and Apply are required")
+	}
+	c := &Controller{o: o.withDefaults(), running: make(chan struct{})}
+	table := map[string]*route{}
+	for i, spec := range o.Routes {
+		if spec.Candidate == nil {
+			continue
+		}
+		r, err := c.load(o.Monolith, spec)
+		if err != nil {
+			return nil, fieldOf(i, err)
+		}
+		table[spec.Name] = r
+	}
+	c.table.Store(&table)
+	return c, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.NewJudge == nil {
+		o.NewJudge = NewJudge
+	}
+	if o.NewGuard == nil {
+		o.NewGuard = NewGuard
+	}
+	if o.Watch == nil {
+		o.Watch = func(string, whittle.Share) {}
+	}
+	if o.Ledger == nil {
+		o.Ledger = func(string) whittle.Ledger { return whittle.Ledger{} }
+	}
+	if o.Restore == nil {
+		o.Restore = func(string, whittle.Ledger) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Tick <= 0 {
+		o.Tick = defaultTick
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Start gives the gateway what was loaded: the ledgers, and the shares to go on
+// with. Call it before the first request is taken; a second call does nothing.
+func (c *Controller) Start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started {
+		return
+	}
+	c.started = true
+	for _, r := range c.routes() {
+		r.enter()
+	}
+}
+
+// Run makes decisions until ctx ends, and then saves what is known a last time.
+// The error is of that last save. The order of an end is: the gateway stops
+// taking requests, its mirror workers end, Run's ctx ends, the store is closed.
+func (c *Controller) Run(ctx context.Context) error {
+	c.Start()
+	c.mu.Lock()
+	if c.begin != nil {
+		c.mu.Unlock()
+		return whittle.Errorf(whittle.FailedPrecondition, "control is running already")
+	}
+	c.begin = func(r *route) { r.start(ctx) }
+	for _, r := range c.routes() {
+		c.begin(r)
+	}
+	c.mu.Unlock()
+	c.once.Do(func() { close(c.running) })
+
+	<-ctx.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin = nil
+	var errs []error
+	for _, r := range c.routes() {
+		r.stop()
+		errs = append(errs, r.flush())
+	}
+	return errors.Join(errs...)
+}
+
+// Running is closed once Run takes orders.
+func (c *Controller) Running() <-chan struct{} { return c.running }
+
+// Observe compares one exchange, and says what became of it. The gateway calls it
+// on its mirror workers.
+func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
+	r := c.find(x.Route)
+	if r == nil {
+		return whittle.Observation{Skip: whittle.SkipOff}
+	}
+	return r.observe(x)
+}
+
+// Recheck takes what both sides said when they were asked again, so far. more says
+// that they are to be asked once more, after a time from now.
+func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	r := c.find(again.Exchange.Route)
+	if r == nil {
+		return 0, false
+	}
+	return r.recheck(again)
+}
+
+// Known reports whether a request of a route has a shape of which a response was
+// compared. It never waits for a comparison.
+func (c *Controller) Known(name string, q *whittle.Request) bool {
+	r := c.find(name)
+	return r != nil && (*r.known.Load()).Known(q)
+}
+
+// Outcome takes what became of one user's request. It never blocks; what comes
+// faster than it can be eaten is dropped and counted.
+func (c *Controller) Outcome(o whittle.Outcome) {
+	if r := c.find(o.Route); r != nil {
+		r.box.put(o)
+		if o.Side == whittle.Candidate && o.Bad() {
+			poke(r.wake)
+		}
+	}
+}
+
+// Tripped takes note that the gateway's breaker has put a route's share to 0.
+// It never blocks.
+func (c *Controller) Tripped(name, reason string) {
+	if r := c.find(name); r != nil {
+		r.box.trip(reason)
+		poke(r.wake)
+	}
+}
+
+func (c *Controller) find(name string) *route { return (*c.table.Load())[name] }
+
+// routes are in the order of their names.
+func (c *Controller) routes() []*route {
+	table := *c.table.Load()
+	all := make([]*route, 0, len(table))
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		all = append(all, table[name])
+	}
+	return all
+}
+
+// poke wakes whoever waits on a channel of one place; a second poke before
+// that is the same poke.
+func poke(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,387 @@
+package control_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/state"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const name = "POST /Count"
+
+func spec(change ...func(*whittle.Route)) whittle.Route {
+	r := whittle.Route{
+		Name:      name,
+		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666"},
+		Rollout: whittle.Rollout{
+			Auto: true, Steps: []whittle.Share{100, 2500, whittle.All}, Hold: 10 * time.Second, MinRequests: 5,
+		},
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+// memory is a store whose disk can fail or hang.
+type memory struct {
+	journal *journal
+
+	mu       sync.Mutex // guards the following
+	records  map[string]state.Record
+	fail     error
+	corrupt  bool
+	hang     chan struct{}             // nil: it does not hang
+	hangAt   whittle.Share             // the share whose saving hangs
+	after    func(share whittle.Share) // called when a record is on disk
+	saves    int
+	failLoad error
+	history  []state.Record
+}
+
+func (m *memory) Load(route string) (state.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failLoad != nil {
+		return state.Record{}, m.failLoad
+	}
+	if m.corrupt {
+		return state.Record{}, whittle.Errorf(whittle.Internal, "load: %w", state.ErrCorrupt)
+	}
+	return m.records[route], nil
+}
+
+func (m *memory) Save(route string, r state.Record) error {
+	m.mu.Lock()
+	hang := m.hang
+	at := m.hangAt
+	m.mu.Unlock()
+	if hang != nil && shareIn(r) == at {
+		<-hang
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.saves++
+	if m.fail != nil {
+		return m.fail
+	}
+	if m.records == nil {
+		m.records = map[string]state.Record{}
+	}
+	if route == name {
+		m.history = append(m.history, r)
+	}
+	m.records[route] = r
+	m.journal.add("saved", route, shareIn(r))
+	if m.after != nil {
+		m.after(shareIn(r))
+	}
+	return nil
+}
+
+func (m *memory) set(change func(*memory)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
+func (m *memory) attempts() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.saves
+}
+
+func shareIn(r state.Record) whittle.Share {
+	var own struct {
+		Rollout struct {
+			Share whittle.Share `json:"share_bp"`
+		} `json:"rollout"`
+	}
+	if err := json.Unmarshal(r.Rollout, &own); err != nil {
+		panic(err)
+	}
+	return own.Rollout.Share
+}
+
+// journal writes down what happened in which order, without repetitions.
+type journal struct {
+	mu    sync.Mutex // guards the following
+	lines []string
+	last  map[string]string // line of each kind and route
+}
+
+func (j *journal) add(what, route string, share whittle.Share) {
+	line := fmt.Sprintf("%s %d", what, share)
+	if route != name {
+		line = fmt.Sprintf("%s %s %d", route, what, share)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.last == nil {
+		j.last = map[string]string{}
+	}
+	if j.last[what+route] == line {
+		return
+	}
+	j.last[what+route] = line
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+// judge says what the test tells it to.
+type judge struct {
+	mu   *sync.Mutex // guards the following, shared by all of a house's judges
+	word *whittle.State
+	seen int
+	skip *string
+}
+
+func (j *judge) Observe(x *whittle.Exchange) whittle.Observation {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if *j.skip != "" {
+		return whittle.Observation{Skip: *j.skip}
+	}
+	j.seen++
+	return whittle.Observation{Differs: x.Monolith.Status != x.Candidate.Status}
+}
+
+func (j *judge) Verdict() whittle.Verdict {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return whittle.Verdict{State: *j.word, Compared: j.seen, Summary: fmt.Sprintf("Stands on %d.", j.seen)}
+}
+
+func (j *judge) Recheck(*whittle.Recheck) (time.Duration, bool) { return 0, false }
+func (j *judge) Known(*whittle.Request) bool                    { return true }
+func (j *judge) Served() whittle.Served                         { return whittle.Served{} }
+func (j *judge) ServedNeeded(float64) int                       { return 0 }
+
+func (j *judge) MarshalBinary() ([]byte, error) { return json.Marshal(j.seen) }
+
+func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.seen) }
+
+// guard breaches when enough of the candidate's answers were bad, or enough
+// comparisons differed.
+type guard struct {
+	Bad, Differ, Good, Monolith, Dear int
+	Users                             whittle.Share
+	Cost                              whittle.CPUReading
+}
+
+const tolerated = 3
+
+func (g *guard) Outcome(o whittle.Outcome) {
+	switch {
+	case o.Side == whittle.Monolith:
+		g.Monolith++
+	case o.Bad():
+		g.Bad++
+	default:
+		g.Good++
+	}
+}
+
+func (g *guard) Pair(p whittle.Pair) {
+	if p.First == whittle.Candidate {
+		g.Monolith++ // its response to a served exchange
+	}
+	if g.Users > 0 && p.Differs && !p.Monolith.Bad() && !p.Candidate.Bad() {
+		g.Differ++
+	}
+}
+
+func (g *guard) Share(s whittle.Share) { g.Users = s }
+
+// CPU breaches when the candidate used more than the monolith in as many
+// readings while users were on it.
+func (g *guard) CPU(r whittle.CPUReading, serving bool) {
+	g.Cost = r
+	if serving && r.Candidate.CPU > r.Monolith.CPU {
+		g.Dear++
+	}
+}
+
+func (g *guard) Meters() []whittle.Meter {
+	list := []whittle.Meter{
+		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad answers.", g.Bad)},
+		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
+	}
+	if g.Cost.At.IsZero() {
+		return list
+	}
+	return append(list, whittle.Meter{
+		Name: "cpu", Count: g.Dear, Breached: g.Dear >= tolerated, Summary: fmt.Sprintf("%d dear.", g.Dear),
+		Monolith: g.Cost.Monolith.PerRequest(), Candidate: g.Cost.Candidate.PerRequest(),
+	})
+}
+
+func (g *guard) Reset() { *g = guard{Monolith: g.Monolith, Users: g.Users} }
+
+func (g *guard) MarshalBinary() ([]byte, error) { return json.Marshal(g) }
+
+func (g *guard) UnmarshalBinary(b []byte) error {
+	type plain guard
+	return json.Unmarshal(b, (*plain)(g))
+}
+
+// house is a controller with a gateway's place taken by the test.
+type house struct {
+	t       *testing.T
+	c       *control.Controller
+	disk    *memory
+	journal *journal
+
+	mu       sync.Mutex // guards the following
+	word     whittle.State
+	skip     string
+	ledgers  map[string]whittle.Ledger
+	restored map[string]whittle.Ledger
+	inForce  map[string]whittle.Share
+	phases   map[string]whittle.Phase
+	refused  error // of NewJudge
+	monolith whittle.Upstream
+
+	end   chan struct{}
+	ended chan error
+}
+
+func newHouse(t *testing.T, disk *memory, routes ...whittle.Route) *house {
+	t.Helper()
+	return newHouseBefore(t, disk, whittle.Upstream{}, routes...)
+}
+
+// newHouseBefore is newHouse in front of a monolith.
+func newHouseBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *house {
+	t.Helper()
+	h := &house{
+		monolith: monolith,
+		t:        t, disk: disk, journal: &journal{}, word: whittle.Undecided,
+		ledgers: map[string]whittle.Ledger{}, restored: map[string]whittle.Ledger{},
+		inForce: map[string]whittle.Share{}, phases: map[string]whittle.Phase{},
+	}
+	disk.journal = h.journal
+	c, err := control.New(h.options(routes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.c = c
+	return h
+}
+
+func (h *house) options(routes []whittle.Route) control.Options {
+	return control.Options{
+		Store: h.disk, Monolith: h.monolith, Routes: routes, Apply: h.apply,
+		Ledger: func(route string) whittle.Ledger {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			l := h.ledgers[route]
+			l.Skipped = maps.Clone(l.Skipped)
+			return l
+		},
+		Restore: func(route string, l whittle.Ledger) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.restored[route], h.ledgers[route] = l, l
+		},
+		NewJudge: func(whittle.Comparison) (control.Judge, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.refused != nil {
+				return nil, h.refused
+			}
+			return &judge{mu: &h.mu, word: &h.word, skip: &h.skip}, nil
+		},
+		NewGuard: func(whittle.Guard) control.Guard { return &guard{} },
+	}
+}
+
+func (h *house) apply(route string, share whittle.Share, phase whittle.Phase) {
+	h.mu.Lock()
+	h.inForce[route], h.phases[route] = share, phase
+	h.mu.Unlock()
+	h.journal.add("applied", route, share)
+}
+
+func (h *house) share() whittle.Share {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.inForce[name]
+}
+
+// say sets the verdict; the exchange makes control ask for it.
+func (h *house) say(word whittle.State) {
+	h.mu.Lock()
+	h.word = word
+	h.mu.Unlock()
+	h.c.Observe(exchange(200))
+}
+
+func exchange(candidate int) *whittle.Exchange {
+	return &whittle.Exchange{Route: name, Monolith: whittle.Answer{Status: 200}, Candidate: whittle.Answer{Status: candidate}}
+}
+
+func (h *house) users(side whittle.Side, status, n int) {
+	for range n {
+		h.c.Outcome(whittle.Outcome{Route: name, Side: side, Status: status, At: time.Now()})
+	}
+}
+
+// run starts the controller within a synctest bubble.
+func (h *house) run() {
+	ctx, cancel := newContext(h.t)
+	h.ended = make(chan error, 1)
+	h.end = make(chan struct{})
+	go func() { h.ended <- h.c.Run(ctx) }()
+	go func() { <-h.end; cancel() }()
+	synctest.Wait()
+}
+
+func (h *house) stop() error {
+	close(h.end)
+	return <-h.ended
+}
+
+// pass lets time go by, to the end of whatever happens at its end.
+func pass(d time.Duration) {
+	time.Sleep(d) // the bubble's clock
+	synctest.Wait()
+}
+
+func (h *house) status() whittle.RouteStatus {
+	h.t.Helper()
+	s, err := h.c.Route(name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+func (h *house) expectLog(want ...string) {
+	h.t.Helper()
+	if got := h.journal.take(); !slices.Equal(got, want) {
+		h.t.Errorf("order of events\n got %q\nwant %q", got, want)
+	}
+}
+
+var errFull = whittle.Errorf(whittle.ResourceExhausted, "save state: %w", errors.New("no space left on device"))

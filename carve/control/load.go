@@ -1,0 +1,154 @@
+package control
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"whittle"
+	"whittle/carve/rollout"
+	"whittle/carve/state"
+)
+
+const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
+
+// epochOf names what a route's evidence is about: who the two sides are, how the
+// candidate is spoken to and what the same answer means. Evidence of one epoch
+// says nothing of another.
+func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
+	type side struct{ URL, Build string }
+	return fingerprint(struct {
+		Monolith, Candidate side
+		RPC                 *whittle.RPC
+		Compare             whittle.Comparison
+	}{side{monolith.URL, monolith.Build}, side{spec.Candidate.URL, spec.Candidate.Build}, spec.RPC, spec.Compare})
+}
+
+func fingerprint(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil { // the specs are plain values; only a NaN gets here
+		b = fmt.Appendf(nil, "%#v", v)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (c *Controller) newRoute(monolith whittle.Upstream, spec whittle.Route) (*route, error) {
+	judge, err := c.o.NewJudge(spec.Compare)
+	if err != nil {
+		return nil, err
+	}
+	r := &route{
+		c: c, name: spec.Name, spec: spec, epoch: epochOf(monolith, spec),
+		wake: make(chan struct{}, 1), save: make(chan struct{}, 1),
+		judge: judge, guard: c.o.NewGuard(spec.Guard), stale: true,
+		st: rollout.Start(spec.Rollout),
+	}
+	r.known.Store(&judge)
+	return r, nil
+}
+
+// load makes a route of its spec and of what was saved of it.
+func (c *Controller) load(monolith whittle.Upstream, spec whittle.Route) (*route, error) {
+	r, err := c.newRoute(monolith, spec)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := c.o.Store.Load(spec.Name)
+	lost := ""
+	switch {
+	case errors.Is(err, state.ErrCorrupt):
+		lost = "the saved state is damaged"
+		c.o.Log.Error("the saved state is damaged; the route starts afresh on the monolith", "route", spec.Name, "err", err)
+	case err != nil:
+		return nil, err
+	case rec.Rollout == nil:
+		r.disk.gen++ // nothing is on disk yet
+	default:
+		lost = r.take(rec)
+	}
+	if lost != "" {
+		if err := r.restart(lost); err != nil {
+			return nil, err
+		}
+	}
+	r.disk.shown = r.snapshot(r.st, r.timeline, r.served)
+	r.disk.shown.status.Ledger = r.restored
+	r.disk.ledger = r.restored
+	return r, nil
+}
+
+// take goes on with a record. Where it cannot, lost says why, and the judge and
+// the guard may hold half of what was read: restart makes others.
+func (r *route) take(rec state.Record) (lost string) {
+	r.timeline, r.restored, r.compared = rec.Timeline, rec.Ledger, rec.Ledger.Compared
+	var own kept
+	if err := json.Unmarshal(rec.Rollout, &own); err != nil {
+		return r.unreadable("position", err)
+	}
+	if own.Version != keptVersion {
+		return r.unreadable("position", fmt.Errorf("version %d is not known", own.Version))
+	}
+	st, err := rollout.Decode(own.Rollout)
+	if err != nil {
+		return r.unreadable("position", err)
+	}
+	r.st = rollout.Resumed(st, r.c.o.Now())
+	r.served = max(0, own.Served)
+	if rec.Epoch != r.epoch {
+		return otherCandidate
+	}
+	if err := r.judge.UnmarshalBinary(rec.Judge); err != nil {
+		return r.unreadable("evidence", err)
+	}
+	r.exposed = own.Exposed
+	if len(own.Past.Points) <= maxPast {
+		r.past.evidence = own.Past
+	}
+	if own.Guard != fingerprint(r.spec.Guard) {
+		r.exposed = false
+	} else if err := r.guard.UnmarshalBinary(rec.Guard); err != nil {
+		return r.unreadable("guards", err)
+	}
+	return ""
+}
+
+func (r *route) unreadable(what string, err error) string {
+	r.c.o.Log.Error("saved "+what+" cannot be read; the route starts afresh on the monolith", "route", r.name, "err", err)
+	return "the saved " + what + " cannot be read"
+}
+
+// restart puts the route back into shadow with no evidence, because of
+// something that nobody ordered. A route that is off stays off.
+func (r *route) restart(why string) error {
+	judge, err := r.c.o.NewJudge(r.spec.Compare)
+	if err != nil {
+		return err
+	}
+	r.afresh(judge, r.c.o.NewGuard(r.spec.Guard))
+	if r.st.Phase == whittle.PhaseOff {
+		return nil
+	}
+	held, reason := r.st.Held, r.st.HeldReason
+	next, d, err := rollout.Command(r.spec.Rollout, r.st, rollout.Input{},
+		rollout.Order{Kind: rollout.Reset, By: rollout.Self, Reason: why}, r.c.o.Now())
+	if err != nil {
+		return err
+	}
+	next.Held, next.HeldReason = held, reason // nobody ended the hold
+	r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken: %s", d.Reason))
+	r.adopt(next, *d)
+	r.saveNow()
+	return nil
+}
+
+// fieldOf puts a route's own field path under the config's.
+func fieldOf(i int, err error) error {
+	coded, ok := errors.AsType[*whittle.Error](err)
+	if !ok || coded.Field == "" {
+		return err
+	}
+	return coded.WithField(fmt.Sprintf("routes[%d].%s", i, coded.Field))
+}

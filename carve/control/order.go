@@ -1,0 +1,82 @@
+package control
+
+import (
+	"context"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// Order carries out what somebody asks for by hand. When it returns nil, the
+// order is in force and on disk. A fall is in force in any case; an error then
+// says that it is not on disk. Errors are *whittle.Error: NotFound for an
+// unknown route, what rollout.Command gives for an order that is wrong or
+// refused, Unavailable while the controller does not run.
+func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) error {
+	r := c.find(name)
+	if r == nil {
+		return unknown(name)
+	}
+	done, err := r.order(o)
+	if err != nil || done == nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return whittle.Errorf(whittle.DeadlineExceeded, "the order was given, but its place on disk is not confirmed: %w", ctx.Err())
+	}
+}
+
+// order gives a channel of one place that gets nil when the order is in force
+// and on disk; nil where there is nothing to wait for.
+func (r *route) order(o rollout.Order) (<-chan error, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.disk.open || r.frozen {
+		return nil, whittle.Errorf(whittle.Unavailable, "whittle takes no orders now: it is starting, reloading or shutting down")
+	}
+	in := r.evidence()
+	if r.rise != nil && o.Kind == rollout.Promote {
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "a promotion is under way already").
+			WithHint("ask for the status in a moment")
+	}
+	next, d, err := rollout.Command(r.spec.Rollout, r.st, in, o, r.c.o.Now())
+	if err != nil || d == nil {
+		return nil, err
+	}
+	if next.Share > r.st.Share {
+		return r.propose(next, *d).done, nil
+	}
+	if o.Kind == rollout.Reset {
+		judge, err := r.c.o.NewJudge(r.spec.Compare)
+		if err != nil {
+			return nil, err
+		}
+		r.guard.Reset()
+		r.afresh(judge, r.guard)
+	}
+	r.settle(next, *d)
+	w := waiter{gen: r.disk.gen, done: make(chan error, 1)}
+	r.disk.waiters = append(r.disk.waiters, w)
+	return w.done, nil
+}
+
+// ground is what the verdict stands on. The caller holds mu.
+func (r *route) ground() rollout.Ground {
+	v := r.judged()
+	g := rollout.Ground{Epoch: r.epoch, Compared: v.Compared, Least: r.spec.Compare.MinCompared}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Decided && f.Expected == "" && (g.DecidedAt == 0 || f.DecidedAt < g.DecidedAt) {
+			g.DecidedAt = f.DecidedAt
+		}
+	}
+	return g
+}
+
+func unknown(name string) error {
+	return whittle.Errorf(whittle.NotFound, "no route with a candidate is called %q", name).
+		WithHint("whittle status lists the routes")
+}

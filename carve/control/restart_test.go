@@ -1,0 +1,377 @@
+package control_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/rollout"
+)
+
+func TestRestartGoesOnWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		mirror(h, 200, 40)
+		h.users(whittle.Candidate, 200, 5)
+		pass(2 * time.Second)
+		before := h.status()
+		if err := h.stop(); err != nil {
+			t.Fatal(err)
+		}
+
+		again := newHouse(t, disk, spec())
+		if s := again.status(); s.Share != 100 || s.Verdict.Compared != before.Verdict.Compared || len(s.Timeline) != len(before.Timeline) {
+			t.Errorf("loaded %+v", s)
+		}
+		again.run()
+		again.expectLog("applied 100")
+		again.say(whittle.Equivalent)
+		// The step's hold is counted afresh, its requests are not.
+		pass(9 * time.Second)
+		if got := again.share(); got != 100 {
+			t.Errorf("share %d before the hold", got)
+		}
+		pass(2 * time.Second)
+		if got := again.share(); got != 2500 {
+			t.Errorf("share %d after the hold", got)
+		}
+		_ = again.stop()
+	})
+}
+
+// Whatever save was the last before the process was killed, the next one goes
+// on with the share that was on disk, and its ledger adds up and has as many
+// compared as the judge has seen.
+func TestKilledAfterAnySave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		total := int64(0)
+		for range 40 {
+			h.mu.Lock()
+			total += 7
+			h.ledgers[name] = whittle.Ledger{Total: total, Compared: total - 7, Pending: 7}
+			h.mu.Unlock()
+			mirror(h, 200, 5)
+			h.users(whittle.Candidate, 200, 3)
+			pass(700 * time.Millisecond)
+		}
+		h.c.Tripped(name, "broken")
+		pass(time.Second)
+		_ = h.stop()
+		if len(disk.history) < 20 {
+			t.Fatalf("only %d saves", len(disk.history))
+		}
+		for i, rec := range disk.history {
+			if rec.Ledger.Total != rec.Ledger.Sum() {
+				t.Errorf("save %d: the ledger does not add up: %+v", i, rec.Ledger)
+			}
+			left := &memory{}
+			left.set(func(m *memory) { m.records = maps.Clone(disk.records); m.records[name] = rec })
+			again := newHouse(t, left, spec())
+			again.c.Start()
+			if got := again.share(); got != shareIn(rec) {
+				t.Errorf("save %d: share %d in force, %d on disk", i, got, shareIn(rec))
+			}
+			if again.restored[name].Total != rec.Ledger.Total {
+				t.Errorf("save %d: restored %+v", i, again.restored[name])
+			}
+		}
+	})
+}
+
+func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := newHouse(t, disk, spec())
+		h.run()
+		// Three were judged, and the gateway has counted one of them as yet.
+		mirror(h, 200, 3)
+		failed := exchange(0)
+		failed.Candidate.Failure = whittle.FailedTimeout
+		h.c.Observe(failed)
+		h.mu.Lock()
+		h.skip = "unread"
+		h.mu.Unlock()
+		if got := h.c.Observe(exchange(200)).Skip; got != "unread" {
+			t.Errorf("skip %q", got)
+		}
+		h.mu.Lock()
+		h.ledgers[name] = whittle.Ledger{Total: 10, Compared: 1, Pending: 9}
+		h.mu.Unlock()
+		pass(2 * time.Second)
+		l := h.status().Ledger
+		if l.Compared != 3 || l.Pending != 7 || l.Total != l.Sum() {
+			t.Errorf("ledger %+v", l)
+		}
+		_ = h.stop()
+	})
+}
+
+func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
+	tests := map[string]func(m *memory){
+		"record":   func(m *memory) { m.corrupt = true },
+		"position": func(m *memory) { r := m.records[name]; r.Rollout = []byte("{"); m.records[name] = r },
+		"version":  func(m *memory) { r := m.records[name]; r.Rollout = []byte(`{"version":9}`); m.records[name] = r },
+		"rollout": func(m *memory) {
+			r := m.records[name]
+			r.Rollout = []byte(`{"version":1,"rollout":{"version":1,"phase":"shadow","share_bp":5000}}`)
+			m.records[name] = r
+		},
+		"evidence": func(m *memory) { r := m.records[name]; r.Judge = []byte("?"); m.records[name] = r },
+		"guards":   func(m *memory) { r := m.records[name]; r.Guard = []byte("?"); m.records[name] = r },
+	}
+	for label, damage := range tests {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				h := shifted(t, disk)
+				_ = h.stop()
+				disk.set(damage)
+				again := newHouse(t, disk, spec())
+				again.word = whittle.Equivalent
+				again.c.Start()
+				s := again.status()
+				if again.share() != 0 || s.Phase != whittle.PhaseShadow || s.Verdict.Compared != 0 {
+					t.Fatalf("share %d, %+v", again.share(), s)
+				}
+				last := s.Timeline[len(s.Timeline)-1]
+				if !strings.HasPrefix(last.Reason, "Evidence starts afresh, back in shadow: the saved ") || last.By != rollout.Self {
+					t.Errorf("told as %+v", last)
+				}
+			})
+		})
+	}
+}
+
+func TestAnotherCandidateStartsAfresh(t *testing.T) {
+	for label, change := range map[string]func(*whittle.Route){
+		"url":     func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} },
+		"build":   func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"} },
+		"rpc":     func(r *whittle.Route) { r.RPC = &whittle.RPC{Protocol: whittle.Twirp} },
+		"compare": func(r *whittle.Route) { r.Compare.Kind = whittle.JSON },
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				h := shifted(t, disk)
+				_ = h.stop()
+				again := newHouse(t, disk, spec(change))
+				again.run()
+				s := again.status()
+				last := s.Timeline[len(s.Timeline)-1]
+				if again.share() != 0 || s.Verdict.Compared != 0 || last.From != 100 || last.To != 0 ||
+					!strings.Contains(last.Reason, "is another one in the config") {
+					t.Errorf("share %d, %+v", again.share(), last)
+				}
+				_ = again.stop()
+			})
+		})
+	}
+}
+
+// TestAnotherMonolithStartsAfresh holds that evidence against one monolith is
+// none against another, found at a start or by a reload, and that nothing else
+// about the monolith costs the evidence.
+func TestAnotherMonolithStartsAfresh(t *testing.T) {
+	for label, c := range map[string]struct {
+		monolith whittle.Upstream
+		share    whittle.Share
+	}{
+		"url":     {whittle.Upstream{URL: "http://127.0.0.1:4000"}, 0},
+		"build":   {whittle.Upstream{URL: "http://127.0.0.1:3000", Build: "2026-11"}, 0},
+		"same":    {whittle.Upstream{URL: "http://127.0.0.1:3000"}, 100},
+		"timeout": {whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Second, MaxConns: 7}, 100},
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				first := whittle.Upstream{URL: "http://127.0.0.1:3000"}
+				began := newHouseBefore(t, disk, first, spec())
+				shift(began)
+				mirror(began, 200, 10)
+				_ = began.stop()
+				again := newHouseBefore(t, disk, c.monolith, spec())
+				again.run()
+				if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
+					t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
+				}
+				_ = again.stop()
+
+				h := newHouseBefore(t, &memory{}, first, spec())
+				shift(h)
+				h.say(whittle.Undecided) // or a fresh shift would start at once
+				if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
+					if got := h.share(); got != c.share {
+						t.Errorf("share %d while the monolith is changed", got)
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if s := h.status(); h.share() != c.share {
+					t.Errorf("after a reload: share %d, %+v", h.share(), s.Timeline)
+				}
+				if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; (skip == whittle.SkipStale) != (c.share == 0) {
+					t.Errorf("after a reload: an exchange from before was skipped as %q", skip)
+				}
+				_ = h.stop()
+			})
+		})
+	}
+}
+
+// TestDifferentIsNotForcedByAReset holds that a reset, a restart and a change of
+// the config there and back leave it refused to force past DIFFERENT, until so
+// many exchanges were compared afresh or another build is named.
+func TestDifferentIsNotForcedByAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wants := func(r *whittle.Route) { r.Compare.MinCompared = 20 }
+		build := func(r *whittle.Route) {
+			wants(r)
+			r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"}
+		}
+		force := func(h *house) error {
+			return h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "now"})
+		}
+		refused := func(h *house, when, want string) {
+			t.Helper()
+			if err := force(h); err == nil || !strings.Contains(err.Error(), want) || h.share() != 0 {
+				t.Errorf("%s: share %d, %v, want %q", when, h.share(), err, want)
+			}
+		}
+		// mirrored lets n exchanges of this moment be compared, with that word on
+		// them.
+		mirrored := func(h *house, n int, word whittle.State) {
+			h.mu.Lock()
+			h.word = word
+			h.mu.Unlock()
+			for range n {
+				x := exchange(200)
+				x.At = time.Now()
+				h.c.Observe(x)
+			}
+		}
+		disk := &memory{}
+		h := newHouse(t, disk, spec(wants))
+		h.run()
+		mirrored(h, 9, whittle.Different)
+		pass(time.Second)
+		refused(h, "different", "the verdict is DIFFERENT")
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
+			t.Fatal(err)
+		}
+		mirrored(h, 5, whittle.Undecided)
+		refused(h, "after a reset", "only 5 of 20")
+		_ = h.stop()
+
+		h = newHouse(t, disk, spec(wants))
+		h.run()
+		refused(h, "after a restart", "only 5 of 20")
+		for _, change := range []func(*whittle.Route){build, wants} {
+			if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(change)}, noSwap); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(h, "after another build and back", "only 0 of 20")
+		mirrored(h, 20, whittle.Undecided)
+		if err := force(h); err != nil || h.share() != 100 {
+			t.Errorf("after 20 afresh: share %d, %v", h.share(), err)
+		}
+		_ = h.stop()
+
+		disk = &memory{}
+		h = newHouse(t, disk, spec(wants))
+		h.run()
+		mirrored(h, 1, whittle.Different)
+		pass(time.Second)
+		mirrored(h, 1, whittle.Undecided)
+		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(build)}, noSwap); err != nil {
+			t.Fatal(err)
+		}
+		if err := force(h); err != nil || h.share() != 100 {
+			t.Errorf("another build: share %d, %v", h.share(), err)
+		}
+		_ = h.stop()
+	})
+}
+
+func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := newHouse(t, disk, spec())
+		h.run()
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.c.Observe(exchange(200)).Skip; got != whittle.SkipOff {
+			t.Errorf("observed while off: %q", got)
+		}
+		_ = h.stop()
+		again := newHouse(t, disk, spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} }))
+		if s := again.status(); s.Phase != whittle.PhaseOff {
+			t.Errorf("switched itself on: %+v", s)
+		}
+	})
+}
+
+func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		err := h.stop()
+		h.c.Tripped(name, "broken at the end") // nobody listens any more
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shareIn(disk.records[name]); got != 100 {
+			t.Errorf("share %d on disk", got)
+		}
+
+		h = newHouse(t, disk, spec())
+		ctx, cancel := newContext(t)
+		cancel()
+		h.c.Start()
+		h.c.Tripped(name, "broken at the end")
+		if err := h.c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := shareIn(disk.records[name]); got != 0 {
+			t.Errorf("share %d on disk after a trip", got)
+		}
+	})
+}
+
+func TestRunTellsWhatCouldNotBeSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		disk.set(func(m *memory) { m.fail = errFull })
+		if err := h.stop(); !errors.Is(err, errFull) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := control.New(control.Options{}); whittle.CodeOf(err) != whittle.Internal {
+		t.Errorf("nothing given: %v", err)
+	}
+	h := newHouse(t, &memory{}, spec())
+	h.refused = whittle.Errorf(whittle.Invalid, "no such field").WithField("compare.per")
+	_, err := control.New(h.options([]whittle.Route{{Name: "GET /plain"}, spec()}))
+	if coded, ok := errors.AsType[*whittle.Error](err); !ok || coded.Field != "routes[1].compare.per" {
+		t.Errorf("got %+v", err)
+	}
+	h.refused = nil
+	h.disk.set(func(m *memory) { m.failLoad = errFull })
+	if _, err := control.New(h.options([]whittle.Route{spec()})); !errors.Is(err, errFull) {
+		t.Errorf("got %v", err)
+	}
+}

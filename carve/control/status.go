@@ -1,0 +1,40 @@
+package control
+
+import (
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+// Status shows every route with a candidate, in the order of their names. All
+// of it is on disk but the sentence in Next and the traffic, which are of this
+// moment.
+func (c *Controller) Status() []whittle.RouteStatus {
+	routes := c.routes()
+	all := make([]whittle.RouteStatus, 0, len(routes))
+	for _, r := range routes {
+		all = append(all, r.status())
+	}
+	return all
+}
+
+// Route shows one route. An unknown one is a *whittle.Error with NotFound.
+func (c *Controller) Route(name string) (whittle.RouteStatus, error) {
+	r := c.find(name)
+	if r == nil {
+		return whittle.RouteStatus{}, unknown(name)
+	}
+	return r.status(), nil
+}
+
+func (r *route) status() whittle.RouteStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shown := r.disk.shown
+	s := shown.status
+	now := r.c.o.Now()
+	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
+	addCPU(&s)
+	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
+	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
+	return s
+}

@@ -1,0 +1,47 @@
+package control_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/control"
+)
+
+// On a clock of the caller's the same decisions are made as in Run: a rise is
+// saved before it is in force, a store that fails keeps it from rising, and it
+// is tried again.
+func TestStep(t *testing.T) {
+	disk := &memory{}
+	h := newHouse(t, disk, spec())
+	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	o := h.options([]whittle.Route{spec()})
+	o.Now = func() time.Time { return now }
+	c, err := control.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.c = c
+	step := func() error {
+		now = now.Add(10 * time.Second)
+		return c.Step()
+	}
+	if err := step(); err != nil || h.share() != 0 {
+		t.Fatalf("%v, share %d without a verdict", err, h.share())
+	}
+	h.say(whittle.Equivalent)
+	disk.set(func(m *memory) { m.fail = errFull })
+	if err := step(); !errors.Is(err, errFull) || h.share() != 0 {
+		t.Fatalf("%v, share %d although nothing could be saved", err, h.share())
+	}
+	disk.set(func(m *memory) { m.fail = nil })
+	if err := step(); err != nil || h.share() != 100 {
+		t.Fatalf("%v, share %d", err, h.share())
+	}
+	h.say(whittle.Different)
+	if err := step(); err != nil || h.share() != 0 {
+		t.Errorf("%v, share %d of a candidate that is DIFFERENT", err, h.share())
+	}
+	h.journal.take()
+}

@@ -1,0 +1,311 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/carve/config"
+	"whittle/carve/dashboard/dashboardtest"
+)
+
+const (
+	rows    = `document.querySelectorAll('.routes tbody tr').length`
+	live    = `document.querySelector('.link.live')`
+	counted = "POST%20%2FCount"
+)
+
+func open(t *testing.T, g *world, place string) *dashboardtest.Tab {
+	t.Helper()
+	b := dashboardtest.Open(t)
+	b.Go(g.url + place)
+	return b
+}
+
+func TestFiveHundredRoutes(t *testing.T) {
+	g := serve(t, many(500))
+	b := open(t, g, "")
+	b.Until(rows + ` === 500`)
+	b.Until(live)
+	if first := b.JS(`document.querySelector('.routes tbody .verdict').textContent`); !strings.Contains(first, "DIFFERENT") {
+		t.Errorf("the first route is not one that needs a look: %s", first)
+	}
+	b.Type("[name=search]", "things/12 get")
+	b.Until(rows + ` === 10`)
+	b.JS(`document.querySelector('[name=search]').select()`)
+	b.Key("\b")
+	b.Until(rows + ` === 500`)
+	b.Click(".chip", "Live")
+	b.Until(rows + ` === 50`)
+	b.Until(`[...document.querySelectorAll('.routes .phase')].every(e => e.textContent === 'Live')`)
+	b.Type("[name=search]", "nothing has this name")
+	b.UntilText("No route fits")
+	b.Click("button", "Show all 500 routes")
+	b.Until(rows + ` === 500`)
+
+	b.Click("button.head", "Requests/s")
+	b.Until(`document.querySelector('[aria-sort=descending]')?.textContent.startsWith('Requests')`)
+	b.Until(`document.querySelector('.routes tbody .name a').textContent.includes('things/499/')`)
+	b.Click("button.head", "Requests/s")
+	b.Until(`document.querySelector('[aria-sort=ascending]')?.textContent.startsWith('Requests')`)
+	b.JS(`(() => { const s = document.querySelector('[name=sort]'); s.value = 'name'; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
+	b.Until(`document.querySelector('.routes tbody .name a').textContent.includes('things/000/')`)
+
+	// A change of one route is shown and said, and draws no other row anew.
+	b.JS(`(() => {
+		window.drawn = 0;
+		new MutationObserver(list => { for (const m of list) if (m.target.nodeType !== 3 || m.target.parentElement?.closest('.routes')) window.drawn++; })
+			.observe(document.querySelector('.routes'), {subtree: true, childList: true, characterData: true, attributes: true});
+	})()`)
+	g.set(func() {
+		g.routes[3].Verdict.State, g.routes[3].Share, g.routes[3].Phase = whittle.Equivalent, 100, whittle.PhaseShift
+	})
+	b.Until(`document.querySelectorAll('.routes tbody tr')[3].textContent.includes('EQUIVALENT')`)
+	b.Until(`document.getElementById('news').textContent.includes('things/003/{id}: verdict EQUIVALENT, it was UNDECIDED')`)
+	// (one row has some 30 places; 500 rows would be thousands)
+	if n, err := strconv.Atoi(b.JS(`window.drawn`)); err != nil || n > 60 {
+		t.Errorf("one change touched %d nodes of the table", n)
+	}
+	g.set(func() {
+		for i := range g.routes {
+			g.routes[i].Monolith.PerSecond = 77
+		}
+	})
+	b.Until(`[...document.querySelectorAll('.routes td.requests.first-of-two')].every(e => e.textContent === '77')`)
+	b.Clean(g.url)
+}
+
+// TestAllRowsAtOnce: when every row changes, those in sight are drawn at once
+// and the others in turn, so that the page answers in between.
+func TestAllRowsAtOnce(t *testing.T) {
+	g := serve(t, many(500))
+	b := open(t, g, "")
+	b.Until(rows + ` === 500`)
+	b.Until(live)
+	b.JS(`(async () => {
+		const {status} = await import(document.querySelector('script[type=module]').src.replace('main.js', 'live.js'));
+		const cells = () => [...document.querySelectorAll('.routes td.requests.first-of-two')];
+		const inSight = e => { const {top, bottom} = e.parentElement.getBoundingClientRect(); return bottom > 0 && top < innerHeight; };
+		window.drawn = n => cells().filter(e => e.textContent === String(n)).length;
+		window.old = n => cells().filter(e => inSight(e) && e.textContent !== String(n)).length;
+		window.change = async n => {
+			status.set({...status.get(), routes: status.get().routes.map(r => ({...r, monolith: {...r.monolith, per_second: n}, ledger: {...r.ledger, total: r.ledger.total + n, compared: r.ledger.compared + n}}))});
+			for (let i = 0; i < 5; i++) await null;
+		};
+	})()`)
+	settled := func(n int) { b.Until(fmt.Sprintf(`drawn(%d) === 500`, n)) }
+	first, script, whole, turns := 0.0, 0.0, 0.0, 5
+	for n := 101; n <= 100+turns; n++ {
+		before, beforeAll := b.Spent()
+		got := b.JS(fmt.Sprintf(`change(%d).then(() => drawn(%d) + ' ' + old(%d))`, n, n, n))
+		at, _ := b.Spent()
+		var drawn, old int
+		if _, err := fmt.Sscan(got, &drawn, &old); err != nil || drawn < 5 || drawn > 100 || old != 0 {
+			t.Errorf("at once %s rows were drawn and left old in sight", got)
+		}
+		settled(n)
+		then, all := b.Spent()
+		first, script, whole = first+at-before, script+then-before, whole+all-beforeAll
+	}
+	of := float64(turns)
+	t.Logf("500 changed rows: %.0f ms of script at once, %.0f ms until all are drawn, %.0f ms of everything (processor time, means of %d)", first/of, script/of, whole/of, turns)
+
+	// What comes into sight is not old, whether its turn has come or not.
+	b.JS(`scrollTo(0, document.body.scrollHeight)`)
+	b.JS(`change(200)`)
+	b.Until(`old(200) === 0 && scrollY > 1000`)
+	b.JS(`document.querySelector('.routes tbody tr:nth-child(250) a').focus()`)
+	b.Until(`old(200) === 0`)
+	settled(200)
+	b.Clean(g.url)
+}
+
+func TestARoute(t *testing.T) {
+	g := serve(t, []whittle.RouteStatus{shifting("POST /Count"), quiet("GET /quiet")})
+	b := open(t, g, "")
+	b.Click(".name a", "POST /Count")
+	b.Until(`document.querySelectorAll('.uplot').length === 8`)
+	if got := b.JS(`location.hash + ' ' + document.activeElement.tagName + ' ' + document.title`); got != "#/route/"+counted+" H1 25 % EQUIVALENT POST /Count – whittle" {
+		t.Errorf("the route's place, focus and title: %s", got)
+	}
+	for _, text := range []string{
+		"25 % → 50 % in 12s at the earliest", "No difference was found in 1,812 exchanges", "✓ inside the margin",
+		"evidence 96 of 300", "adds up", "5 % → 25 %", "1 % was held for 30s", "by whittle", "10.8 ms", "412 µs", "0.038×",
+	} {
+		b.UntilText(text)
+	}
+	// Times are of the viewer's zone, the exact one is at hand.
+	if got := b.JS(`(e => e.dateTime + ' ' + e.textContent + ' ' + e.title)(document.querySelector('.stand time'))`); !strings.HasPrefix(got, "2026-05-04T12:00:00.000Z May 4, 14:00:00 ") || !strings.Contains(got, "14:00:00.000 GMT+2") {
+		t.Errorf("a time reads %s", got)
+	}
+	b.Click(".segments label", "Exchanges")
+	b.Until(`document.querySelector('.segments input[value=compared]').checked && document.querySelectorAll('.bound .uplot').length === 4`)
+	b.Click(".bound summary", "Figures")
+	b.Until(`document.querySelectorAll('.bound details[open] tbody tr').length === 12`)
+	if got := b.JS(`document.querySelector('.bound [role=img]').getAttribute('aria-label')`); !strings.Contains(got, "narrowed from") || !strings.Contains(got, "over 1,812 exchanges") {
+		t.Errorf("the plot in words: %s", got)
+	}
+	b.Click(".timeline button", "Show all 8 decisions")
+	b.Until(`document.querySelectorAll('.timeline li').length === 8`)
+
+	// The monolith comes first everywhere.
+	if got := b.JS(`[...document.querySelectorAll('tr, .facts, .texts')].every(row => {
+		const sides = [...row.querySelectorAll('.side')].map(s => s.classList.contains('monolith'));
+		return sides.length < 2 || sides[0] && !sides[1];
+	})`); got != "true" {
+		t.Error("somewhere the candidate is before the monolith")
+	}
+
+	g.set(func() {
+		g.routes[0].Share, g.routes[0].Percent, g.routes[0].Ledger.Compared = 5000, 50, 1814
+		g.routes[0].Ledger.Pending = 0
+	})
+	b.UntilText("1,814")
+	b.Until(`document.querySelector('.stand .large + .meter').previousElementSibling.textContent.startsWith('50')`)
+	g.set(func() { g.routes[0].Ledger.Total++ })
+	b.UntilText("The parts add up to 2,411, not to 2,412.")
+
+	b.Go(g.url + "#/route/GET%20%2Fquiet")
+	for _, text := range []string{
+		"nothing has been compared yet", "They watch while the candidate answers users.", "No request of this route has come yet.",
+		"Nothing has been compared yet.", "No user has asked", "Nothing has been decided yet",
+	} {
+		b.UntilText(text)
+	}
+	b.Expect("404 (Not Found)")
+	b.Go(g.url + "#/route/GET%20%2Fnowhere")
+	b.UntilText("There is no such route.")
+	g.set(func() { g.routes = nil })
+	b.Go(g.url + "#/")
+	b.UntilText("No route has a candidate yet.")
+	b.Clean(g.url)
+}
+
+// TestTwoBoundsOfOneName holds that each of them shows its own curve, under a
+// title of its own.
+func TestTwoBoundsOfOneName(t *testing.T) {
+	g := serve(t, []whittle.RouteStatus{compared("POST /Count")})
+	b := open(t, g, "#/route/"+counted)
+	b.Until(`document.querySelectorAll('.bound .uplot').length === 2`)
+	got := b.JS(`[...document.querySelectorAll('.bound')].map(f => f.querySelector('h4').textContent + ': ' + f.querySelector('[role=img]').getAttribute('aria-label')).join(' / ')`)
+	for _, want := range []string{
+		"Share of answers: The interval of Share of answers narrowed from ", "Status, headers and failures: The interval of Status, headers and failures narrowed from ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the plots in words lack %q: %s", want, got)
+		}
+	}
+	first, second, _ := strings.Cut(got, " / ")
+	end := func(s string) string { _, s, _ = strings.Cut(s, " narrowed from "); return s }
+	if end(first) == end(second) {
+		t.Errorf("both show one curve: %s", got)
+	}
+	b.Clean(g.url)
+}
+
+func TestTenThousandFindings(t *testing.T) {
+	s := different("POST /Count")
+	samples := s.Verdict.Findings
+	for i := range 10_000 {
+		f := samples[3]
+		f.Path = fmt.Sprintf("$.items[%d].price", i)
+		f.Summary = f.Path + " has another value"
+		if i%100 == 7 {
+			f.Kind, f.Path, f.Expected = whittle.FoundStatus, "", "known"
+			f.Summary = "status 201 instead of 200"
+		}
+		s.Verdict.Findings = append(s.Verdict.Findings, f)
+	}
+	s.Guards = nil
+	shown := 0
+	for i := range s.Verdict.Findings {
+		if f := &s.Verdict.Findings[i]; f.Decided && f.Expected == "" {
+			shown++
+		}
+	}
+	g := serve(t, []whittle.RouteStatus{s})
+	b := open(t, g, "")
+	b.UntilText(fmt.Sprintf("9,%03d findings", shown-9000))
+	b.Go(g.url + "#/route/" + counted)
+	list := `document.querySelectorAll('.finding').length`
+	b.UntilText("1–20 of 10,005")
+	b.Until(list + ` === 20`)
+	b.Click(".pager button", "Next")
+	b.UntilText("21–40 of 10,005")
+	b.Click(".pager button", "»")
+	b.UntilText("10,001–10,005 of 10,005")
+	b.Until(list + ` === 5`)
+	b.Until(`document.querySelector('.pager button:last-child').disabled`)
+	b.Click(".pager button", "Previous")
+	b.UntilText("9,981–10,000 of 10,005")
+	b.Click(".pager button", "«")
+	b.UntilText("1–20 of 10,005")
+
+	b.JS(`(() => { const s = document.querySelector('[name=kind]'); s.value = 'status'; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
+	b.UntilText("1–20 of 101")
+	b.JS(`(() => { const s = document.querySelector('[name=expected]'); s.value = 'false'; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
+	b.UntilText("status 500 instead of 200 in 3 of 318")
+	b.Until(list + ` === 1`)
+	b.JS(`(() => { const s = document.querySelector('[name=kind]'); s.value = ''; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
+	b.Type("[name=q]", "items[4321]")
+	b.Until(list + ` === 1`)
+	b.UntilText("$.items[4321].price has another value")
+	b.Click(".finding summary", "")
+	b.Until(`document.querySelectorAll('.diff tr.changed').length === 1 && document.querySelectorAll('.diff tr.extra').length === 2`)
+	if got := b.JS(`[...document.querySelector('.diff tr.changed').cells].map(c => c.textContent).join('|')`); got != `≠differs: "price": 9.90|≠differs: "price": "9.90"` {
+		t.Errorf("the differing field is marked as %s", got)
+	}
+	b.Type("[name=q]", " and no such thing")
+	b.UntilText("No finding fits these filters.")
+	b.Clean(g.url)
+}
+
+// TestAcceptedAsIntended pastes what the dialog gives into a config.
+func TestAcceptedAsIntended(t *testing.T) {
+	s := different("POST /Count")
+	s.Verdict.Findings[3].Candidate = "\"it's \\\"9.90\\\": # {no}\u2028\""
+	g := serve(t, []whittle.RouteStatus{s})
+	b := open(t, g, "#/route/"+counted)
+	for i, want := range []whittle.Expectation{
+		{Kind: "wrong_value", Path: "times = 60000000", Reason: "why it is intended"},
+		{Kind: "mean", Reason: "why it is intended"},
+		{Kind: "status", From: "200", To: "500", Reason: "why it is intended"},
+		{Kind: "field", Path: "$.items[*].price", From: "9.90", To: s.Verdict.Findings[3].Candidate, Reason: `prices are "text" now: # yes`},
+	} {
+		at := fmt.Sprintf(".finding:nth-child(%d) ", i+1)
+		b.Click(at+"summary", "")
+		b.Click(at+"button", "Accept")
+		b.Until(`document.querySelector('dialog[open]')`)
+		if want.Kind == whittle.FoundField {
+			for _, part := range []string{"Only where the monolith", "Only where the candidate"} {
+				b.Click("dialog label", part)
+			}
+			b.Type("dialog input:not([type=checkbox])", want.Reason)
+			b.Until(`document.querySelector('.yaml').textContent.includes('prices')`)
+		}
+		if want.Kind == whittle.FoundMean {
+			b.UntilText("This accepts every finding of the kind mean")
+		}
+		pasted := b.JS(`document.querySelector('dialog .yaml').textContent`)
+		kind := "statistical"
+		if want.Kind == whittle.FoundField {
+			kind = "json"
+		}
+		src := "monolith: http://127.0.0.1:1\nroutes:\n  - match: POST /Count\n    safe: true\n    candidate: http://127.0.0.1:2\n    " +
+			strings.ReplaceAll(strings.Replace(pasted, "compare:\n", "compare:\n  kind: "+kind+"\n", 1), "\n", "\n    ") + "\n"
+		file, err := config.Parse("whittle.yaml", []byte(src), nil)
+		if err != nil {
+			t.Fatalf("the config refuses what was pasted: %v\n%s", err, src)
+		}
+		if got := file.Routes[0].Compare.Expect; len(got) != 1 || got[0] != want {
+			t.Errorf("the config reads %+v, not %+v, from\n%s", got, want, pasted)
+		}
+		b.Click("dialog button", "Copy the line")
+		b.Until(`/Copied|Selected/.test(document.querySelector('dialog .copy').textContent)`)
+		b.Click("dialog button", "Done")
+		b.Until(`!document.querySelector('dialog')`)
+	}
+	b.Clean(g.url)
+}

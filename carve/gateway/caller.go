@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"net/textproto"
+
+	"whittle"
+	"whittle/carve/transcode"
+)
+
+// tongue is how a route's candidate wants to be asked.
+type tongue struct {
+	// rpc is nil for a candidate that speaks the monolith's own HTTP.
+	rpc transcoder
+	// rehearsal is the header that writes carry which must not take effect, and
+	// that users' requests may not; empty: none.
+	rehearsal, rehearses string
+}
+
+// newTongue reads the contract of a route that has a candidate. Errors carry a
+// Field relative to the route.
+func newTongue(spec *whittle.Route) (tongue, error) {
+	var t tongue
+	if spec.RPC != nil {
+		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
+		if err != nil {
+			return t, err
+		}
+		t.rpc = rpc
+	}
+	if spec.Rehearsal != nil {
+		t.rehearsal = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
+		t.rehearses = spec.Rehearsal.Value
+	}
+	return t, nil
+}
+
+// rehearsed makes q the request that the candidate gets, for a write to be
+// rehearsed with the header that says so. q's header is changed.
+func (t *tongue) rehearsed(q *whittle.Request) (*whittle.Request, error) {
+	method, out := q.Method, q
+	if t.rpc != nil {
+		var err error
+		if out, err = t.rpc.Request(q); err != nil {
+			return nil, err
+		}
+	}
+	if t.rehearsal != "" && !safeMethod(method) {
+		if out.Header == nil {
+			out.Header = whittle.Header{}
+		}
+		out.Header[t.rehearsal] = []string{t.rehearses}
+	}
+	return out, nil
+}
+
+// mapped brings a candidate's answer into the monolith's form, keeping its
+// latency.
+func (t *tongue) mapped(a *whittle.Answer) whittle.Answer {
+	if t.rpc == nil {
+		return *a
+	}
+	m := t.rpc.Answer(a)
+	m.Latency = a.Latency
+	return m
+}
+
+// Caller asks a route's candidate where no user waits and no gateway stands
+// between: in the candidate's protocol, by the write contract, within the
+// upstream's bounds on time, length and connections. It never follows a
+// redirect. It is safe for concurrent use.
+type Caller struct {
+	u      *upstream
+	tongue tongue
+	safe   bool
+}
+
+// NewCaller makes the caller of a route that has a candidate, and opens
+// nothing yet. Each request keeps its own Host. Errors
+// carry a Field relative to the route.
+func NewCaller(spec whittle.Route) (*Caller, error) {
+	t, err := newTongue(&spec)
+	if err != nil {
+		return nil, err
+	}
+	u, err := newUpstream(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
+	if err != nil {
+		return nil, inField(err, "candidate")
+	}
+	return &Caller{u: u, tongue: t, safe: spec.Safe}, nil
+}
+
+// Allows reports whether the route's write contract lets a request go to a
+// server that no user asked: its method is safe, the route is, or the candidate
+// is told that it is a rehearsal.
+func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.tongue.rehearsal != "" }
+
+// Harmless reports whether a request changes nothing, wherever it is sent.
+func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(method) }
+
+// Streams reports whether a request asks for an upgrade or an event stream,
+// to which no answer is ever whole.
+func Streams(q *whittle.Request) bool {
+	return len(q.Header["Upgrade"]) > 0 || hasToken(q.Header["Accept"], "text/event-stream")
+}
+
+// Call sends q, which it leaves as it is, and holds the whole answer, mapped to
+// what the monolith's clients expect. The error says that q has no meaning in
+// the candidate's contract; what goes wrong with the call is in the Answer.
+func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Answer, error) {
+	own := *q
+	own.Header = make(whittle.Header, len(q.Header)+2)
+	maps.Copy(own.Header, q.Header)
+	for _, name := range connectionNames(q.Header) {
+		delete(own.Header, name)
+	}
+	out, err := c.tongue.rehearsed(&own)
+	if err != nil {
+		return whittle.Answer{}, err
+	}
+	if c.Allows(q.Method) && out.Header != nil && out.Header["X-Idempotency-Key"] == nil {
+		out.Header["X-Idempotency-Key"] = noValues
+	}
+	a := c.u.call(ctx, out, 0, nil)
+	if a.Failure == whittle.NoFailure {
+		a = c.tongue.mapped(&a)
+	}
+	return a, nil
+}
+
+// Close lets idle connections go; those in use are closed when they are done.
+func (c *Caller) Close() { c.u.close() }

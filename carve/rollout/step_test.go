@@ -1,0 +1,285 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/rollout"
+)
+
+var (
+	began  = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	policy = whittle.Rollout{
+		Auto:        true,
+		Steps:       []whittle.Share{100, 500, 2500, 10_000},
+		Hold:        30 * time.Second,
+		MinRequests: 50,
+	}
+	byHand = whittle.Rollout{Steps: policy.Steps, Hold: policy.Hold, MinRequests: policy.MinRequests}
+)
+
+func shadow() rollout.State { return rollout.State{Phase: whittle.PhaseShadow, Since: began} }
+
+func shift(share whittle.Share) rollout.State {
+	return rollout.State{Phase: whittle.PhaseShift, Share: share, Since: began}
+}
+
+func TestStep(t *testing.T) {
+	retrying := policy
+	retrying.Retry = 5 * time.Minute
+	shorter := policy
+	shorter.Steps = []whittle.Share{100, 500}
+	rolledBack := rollout.State{Phase: whittle.PhaseRolledBack, Since: began}
+	byHandBack := rolledBack
+	byHandBack.ByHand = true
+	held := shift(500)
+	held.Held = true
+
+	tests := []struct {
+		name   string
+		policy whittle.Rollout
+		state  rollout.State
+		in     rollout.Input
+		after  time.Duration
+		phase  whittle.Phase
+		share  whittle.Share
+		reason string // empty: no decision
+	}{
+		{
+			"undecided stays in shadow", policy, shadow(),
+			rollout.Input{Verdict: whittle.Undecided},
+			time.Hour, whittle.PhaseShadow, 0, "",
+		},
+		{
+			"different stays in shadow", policy, shadow(),
+			rollout.Input{Verdict: whittle.Different},
+			time.Hour, whittle.PhaseShadow, 0, "",
+		},
+		{
+			"equivalent leaves shadow", policy, shadow(),
+			rollout.Input{Verdict: whittle.Equivalent, Summary: "No difference in 312 answers."},
+			0, whittle.PhaseShift, 100,
+			"The verdict is EQUIVALENT: No difference in 312 answers; the shift starts at 1 %.",
+		},
+		{
+			"by hand means by hand", byHand, shadow(),
+			rollout.Input{Verdict: whittle.Equivalent},
+			time.Hour, whittle.PhaseShadow, 0, "",
+		},
+		{
+			"off stays off", policy,
+			rollout.State{Phase: whittle.PhaseOff, Since: began},
+			rollout.Input{Verdict: whittle.Equivalent},
+			time.Hour, whittle.PhaseOff, 0, "",
+		},
+		{
+			"a step lasts its hold", policy, shift(500),
+			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
+			30*time.Second - 1, whittle.PhaseShift, 500, "",
+		},
+		{
+			"a step needs its requests", policy, shift(500),
+			rollout.Input{Verdict: whittle.Equivalent, StepServed: 49},
+			time.Hour, whittle.PhaseShift, 500, "",
+		},
+		{
+			"a step needs the verdict", policy, shift(500),
+			rollout.Input{Verdict: whittle.Undecided, StepServed: 60},
+			time.Hour, whittle.PhaseShift, 500, "",
+		},
+		{
+			"a step on", policy, shift(500),
+			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
+			31 * time.Second, whittle.PhaseShift, 2500,
+			"5 % was held for 31s and served 60 requests, and the verdict is EQUIVALENT; on to 25 %.",
+		},
+		{
+			"the last step ends live", byHand, shift(10_000),
+			rollout.Input{Verdict: whittle.Undecided, StepServed: 812},
+			5 * time.Minute, whittle.PhaseLive, 10_000,
+			"100 % was held for 5m and served 812 requests; the shift is over.",
+		},
+		{
+			"a hold stops a step", policy, held,
+			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
+			time.Hour, whittle.PhaseShift, 500, "",
+		},
+		{
+			"a hold stops no fall", policy, held,
+			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "errors", Reason: "9 of 10 failed."}},
+			time.Second, whittle.PhaseRolledBack, 0,
+			"The errors guard was breached: 9 of 10 failed; the monolith answers everything again.",
+		},
+		{
+			"different rolls back", policy, shift(2500),
+			rollout.Input{Verdict: whittle.Different, Summary: "The mean is 1 % lower."},
+			time.Second, whittle.PhaseRolledBack, 0,
+			"The verdict is DIFFERENT: The mean is 1 % lower; the monolith answers everything again.",
+		},
+		{
+			"a hard breach", policy, shift(2500),
+			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad answers in a row"}},
+			time.Second, whittle.PhaseRolledBack, 0,
+			"The breaker tripped: 20 bad answers in a row; the monolith answers everything again.",
+		},
+		{
+			"a breach ends live", policy,
+			rollout.State{Phase: whittle.PhaseLive, Share: 10_000, Since: began},
+			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "p99"}},
+			time.Second, whittle.PhaseRolledBack, 0,
+			"The p99 guard was breached; the monolith answers everything again.",
+		},
+		{
+			"no retry unless asked for", policy, rolledBack,
+			rollout.Input{Verdict: whittle.Equivalent},
+			24 * time.Hour, whittle.PhaseRolledBack, 0, "",
+		},
+		{
+			"a retry waits", retrying, rolledBack,
+			rollout.Input{Verdict: whittle.Equivalent},
+			5*time.Minute - 1, whittle.PhaseRolledBack, 0, "",
+		},
+		{
+			"a retry starts at the first step", retrying, rolledBack,
+			rollout.Input{Verdict: whittle.Equivalent},
+			5 * time.Minute, whittle.PhaseShift, 100,
+			"5m have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at 1 %.",
+		},
+		{
+			"no retry of a different candidate", retrying, rolledBack,
+			rollout.Input{Verdict: whittle.Different},
+			time.Hour, whittle.PhaseRolledBack, 0, "",
+		},
+		{
+			"no retry of what was rolled back by hand", retrying, byHandBack,
+			rollout.Input{Verdict: whittle.Equivalent},
+			time.Hour, whittle.PhaseRolledBack, 0, "",
+		},
+		{
+			"a config that ends earlier", shorter, shift(2500),
+			rollout.Input{Verdict: whittle.Equivalent},
+			time.Second, whittle.PhaseShift, 500,
+			"The steps in the config now end at 5 %; the share falls from 25 %.",
+		},
+		{
+			"a policy without steps has one",
+			whittle.Rollout{Auto: true},
+			shadow(),
+			rollout.Input{Verdict: whittle.Equivalent, Summary: ""},
+			0, whittle.PhaseShift, whittle.All,
+			"The verdict is EQUIVALENT; the shift starts at 100 %.",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			now := began.Add(tt.after)
+			got, d := rollout.Step(tt.policy, tt.state, tt.in, now)
+			if got.Phase != tt.phase || got.Share != tt.share {
+				t.Fatalf("went to %s at %d, want %s at %d", got.Phase, got.Share, tt.phase, tt.share)
+			}
+			if tt.reason == "" {
+				if d != nil {
+					t.Fatalf("decided %q, want no decision", d.Reason)
+				}
+				return
+			}
+			if d == nil {
+				t.Fatal("no decision")
+			}
+			want := whittle.Decision{At: now, From: tt.state.Share, To: tt.share, Phase: tt.phase, Reason: tt.reason, By: rollout.Self}
+			if *d != want {
+				t.Errorf("decision\n got %+v\nwant %+v", *d, want)
+			}
+			if got.Reason != tt.reason || !got.Since.Equal(now) {
+				t.Errorf("state keeps %q since %s", got.Reason, got.Since)
+			}
+		})
+	}
+}
+
+func TestStepTakesAClockSetBack(t *testing.T) {
+	s, d := rollout.Step(policy, shift(500), rollout.Input{Verdict: whittle.Different}, began.Add(-time.Hour))
+	if d == nil || d.At.Before(began) {
+		t.Fatalf("decision %+v runs backwards", d)
+	}
+	if s.Share != 0 {
+		t.Errorf("share %d after DIFFERENT", s.Share)
+	}
+}
+
+func TestStartSetsItsTimeWithTheFirstStep(t *testing.T) {
+	s, d := rollout.Step(policy, rollout.Start(policy), rollout.Input{Verdict: whittle.Undecided}, began)
+	if d != nil || !s.Since.Equal(began) || s.Phase != whittle.PhaseShadow {
+		t.Errorf("got %+v, %v", s, d)
+	}
+}
+
+func TestResumedHoldsTheStepAgain(t *testing.T) {
+	later := began.Add(time.Hour)
+	s := rollout.Resumed(shift(500), later)
+	ready := rollout.Input{Verdict: whittle.Equivalent, StepServed: 1000}
+	if _, d := rollout.Step(policy, s, ready, later.Add(policy.Hold-1)); d != nil {
+		t.Errorf("the time that nobody watched counted: %q", d.Reason)
+	}
+	if next, _ := rollout.Step(policy, s, ready, later.Add(policy.Hold)); next.Share != 2500 {
+		t.Errorf("share %d after the hold", next.Share)
+	}
+}
+
+func TestNext(t *testing.T) {
+	retrying := policy
+	retrying.Retry = 5 * time.Minute
+	held := shift(500)
+	held.Held, held.HeldReason = true, "Held by ann: freeze."
+	tests := []struct {
+		name   string
+		policy whittle.Rollout
+		state  rollout.State
+		in     rollout.Input
+		want   string
+	}{
+		{"shadow", policy, shadow(), rollout.Input{Verdict: whittle.Undecided}, "shadow → 1 %: needs the verdict EQUIVALENT (UNDECIDED now)."},
+		{"by hand", byHand, shadow(), rollout.Input{Verdict: whittle.Undecided}, "shadow → 1 %: needs a promotion by hand."},
+		{"step", policy, shift(500), rollout.Input{Verdict: whittle.Equivalent, StepServed: 31}, "5 % → 25 % in 12s at the earliest; 31 of 50 requests served."},
+		{"ready", policy, shadow(), rollout.Input{Verdict: whittle.Equivalent}, "shadow → 1 % now."},
+		{"last", policy, shift(10_000), rollout.Input{Verdict: whittle.Equivalent, StepServed: 60}, "100 % → live in 12s at the earliest."},
+		{"held", policy, held, rollout.Input{Verdict: whittle.Equivalent}, "Nothing until it is resumed. Held by ann: freeze."},
+		{"off", policy, rollout.State{Phase: whittle.PhaseOff}, rollout.Input{}, "Nothing: the route is switched off until it is promoted or reset."},
+		{
+			"live", policy,
+			rollout.State{Phase: whittle.PhaseLive, Share: whittle.All},
+			rollout.Input{Verdict: whittle.Equivalent},
+			"Nothing more to shift: the candidate answers 100 %, and a sample is still compared.",
+		},
+		{
+			"different", policy, shadow(),
+			rollout.Input{Verdict: whittle.Different, Summary: "The mean is off."},
+			"No shift: the verdict is DIFFERENT: The mean is off. Mend the candidate and reset, or declare the difference in the config.",
+		},
+		{
+			"rolled back", policy,
+			rollout.State{Phase: whittle.PhaseRolledBack, Since: began},
+			rollout.Input{Verdict: whittle.Equivalent},
+			"0 % → 1 %: needs a promotion by hand.",
+		},
+		{
+			"retry", retrying,
+			rollout.State{Phase: whittle.PhaseRolledBack, Since: began},
+			rollout.Input{Verdict: whittle.Equivalent},
+			"0 % → 1 % in 4m42s at the earliest.",
+		},
+		{
+			"breach", policy, shift(500),
+			rollout.Input{Breach: &rollout.Breach{Guard: "errors"}},
+			"Back to the monolith at once. The errors guard was breached.",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := rollout.Next(tt.policy, tt.state, tt.in, began.Add(18*time.Second)); got != tt.want {
+				t.Errorf("\n got %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}

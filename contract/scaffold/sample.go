@@ -1,0 +1,217 @@
+package scaffold
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/contract"
+	"whittle/record/capture"
+	"whittle/record/har"
+)
+
+// Bounds of what becomes tests: exchanges of a method, of all methods together,
+// and the bytes of each body. A method has leastExchanges in any case.
+const (
+	maxExchanges   = 100
+	leastExchanges = 24
+	allExchanges   = 1000
+	maxSample      = 64 << 10
+)
+
+// exchange is a recorded one as the project's tests read it.
+type exchange struct {
+	Method string  `json:"method"`
+	Target string  `json:"target"`
+	Type   string  `json:"content_type,omitempty"`
+	Body   *string `json:"body,omitempty"`
+	Base64 []byte  `json:"body_base64,omitempty"`
+	Answer answer  `json:"answer"`
+}
+
+type answer struct {
+	Status int     `json:"status"`
+	Type   string  `json:"content_type,omitempty"`
+	Body   *string `json:"body,omitempty"`
+	Base64 []byte  `json:"body_base64,omitempty"`
+	// Location and Cookies are headers without which a redirect or a login is
+	// none: where to, and the names of what is set.
+	Location string   `json:"location,omitempty"`
+	Cookies  []string `json:"cookies,omitempty"`
+}
+
+// samples are the exchanges of one method.
+type samples struct {
+	exchanges []exchange
+	// asked counts exchanges by method, whether they are kept or not.
+	asked int
+	// coverage is what the exchanges, and what the plan's requests, stand for.
+	coverage, planned capture.Coverage
+	chosen            capture.Sample[exchange]
+	// locations are by request, as far as they are needed to see that one request
+	// was sent to several: then no service can be held to one of them.
+	locations map[capture.RequestKey]string
+	wanders   bool
+}
+
+// sample reads the log once and keeps a covering sample of each method: distinct
+// requests, each with the kinds of responses that it got, failures too.
+func sample(c *contract.Contract, entries iter.Seq2[*capture.Entry, error]) (map[string]*samples, error) {
+	mux := http.NewServeMux()
+	byPattern := map[string]string{}
+	out := map[string]*samples{}
+	room := min(maxExchanges, max(leastExchanges, allExchanges/max(1, len(c.Methods))))
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		pattern := m.HTTP.Method + " " + m.HTTP.Pattern
+		mux.Handle(pattern, http.NotFoundHandler())
+		byPattern[pattern] = m.Name
+		out[m.Name] = &samples{chosen: capture.Sample[exchange]{Room: room, Bytes: room * maxSample}, locations: map[capture.RequestKey]string{}}
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if e.Served != whittle.Monolith || e.Answer.Failure != whittle.NoFailure || e.Request.Truncated || e.Answer.Truncated {
+			continue
+		}
+		u, err := url.ParseRequestURI(e.Request.Target)
+		if err != nil {
+			continue
+		}
+		_, pattern := mux.Handler(&http.Request{Method: e.Request.Method, URL: u, Host: "monolith"})
+		if s := out[byPattern[pattern]]; s != nil && e.Request.Method == strings.SplitN(pattern, " ", 2)[0] {
+			s.add(e, u)
+		}
+	}
+	for _, s := range out {
+		s.settle()
+	}
+	return out, nil
+}
+
+// inputOf is what a test sends of a request.
+func inputOf(x *exchange) capture.RequestKey {
+	q := whittle.Request{Method: x.Method, Target: x.Target, Header: whittle.Header{"Content-Type": {x.Type}}, Body: x.Base64}
+	if x.Body != nil {
+		q.Body = []byte(*x.Body)
+	}
+	return capture.KeyOf(&q)
+}
+
+func (s *samples) add(e *capture.Entry, u *url.URL) {
+	s.asked++
+	asked, ok := decoded(e.Request.Header, e.Request.Body)
+	answered, fine := decoded(e.Answer.Header, e.Answer.Body)
+	if !ok || !fine {
+		return
+	}
+	x := exchange{
+		Method: e.Request.Method, Target: e.Request.Target, Type: e.Request.Header.Get("Content-Type"),
+		Answer: answer{Status: e.Answer.Status, Type: e.Answer.Header.Get("Content-Type")},
+	}
+	x.Body, x.Base64 = text(asked)
+	input := inputOf(&x)
+	x.Answer.headers(e.Answer.Header)
+	s.wander(input, x.Answer.Location)
+	kind := fmt.Sprint(e.Answer.Status, x.Answer.Type, slices.Sorted(maps.Keys(u.Query())), shapeOf(asked), shapeOf(answered))
+	s.chosen.See(input, kind, len(asked)+len(answered), func() (exchange, bool) {
+		x.Answer.Body, x.Answer.Base64 = text(answered)
+		return x, len(asked) <= maxSample && len(answered) <= maxSample
+	})
+}
+
+// headers keeps of a response's headers what a service of its own has to set.
+func (a *answer) headers(h whittle.Header) {
+	if a.Status/100 == 3 && !strings.Contains(h.Get("Location"), "redacted-") {
+		a.Location = h.Get("Location")
+	}
+	for _, line := range h["Set-Cookie"] {
+		if name, _, ok := strings.Cut(line, "="); ok && !slices.Contains(a.Cookies, name) {
+			a.Cookies = append(a.Cookies, strings.TrimSpace(name))
+		}
+	}
+}
+
+// wander notes whether one request is sent to several places.
+func (s *samples) wander(input capture.RequestKey, to string) {
+	if to == "" || s.wanders {
+		return
+	}
+	if was, known := s.locations[input]; known && was != to {
+		s.wanders = true
+	} else if len(s.locations) < 4096 {
+		s.locations[input] = to
+	}
+}
+
+// settle chooses, now that all of the log was seen.
+func (s *samples) settle() {
+	s.exchanges, s.coverage = s.chosen.Chosen(), s.chosen.Coverage()
+	if s.wanders {
+		for i := range s.exchanges {
+			s.exchanges[i].Answer.Location = ""
+		}
+	}
+}
+
+// text gives a body as a string where it is one.
+func text(b []byte) (*string, []byte) {
+	switch {
+	case len(b) == 0:
+		return nil, nil
+	case utf8.Valid(b):
+		return new(string(b)), nil
+	}
+	return nil, bytes.Clone(b)
+}
+
+// decoded takes a body out of its encoding; false: it cannot be.
+func decoded(h whittle.Header, body []byte) ([]byte, bool) {
+	return har.Unpacked(&whittle.Answer{Header: h, Body: body})
+}
+
+// shapeOf is a JSON text without its values; other texts have one shape.
+func shapeOf(b []byte) string {
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		return fmt.Sprint("text", len(b) > 0)
+	}
+	var out strings.Builder
+	shape(&out, v, 0)
+	return out.String()
+}
+
+func shape(out *strings.Builder, v any, depth int) {
+	if depth > 32 || out.Len() > 4<<10 {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out.WriteByte('{')
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out.WriteString(k + ":")
+			shape(out, v[k], depth+1)
+		}
+		out.WriteByte('}')
+	case []any:
+		// The shapes of items, each once: a longer list is no other shape.
+		seen := map[string]bool{}
+		for _, item := range v {
+			var one strings.Builder
+			shape(&one, item, depth+1)
+			seen[one.String()] = true
+		}
+		fmt.Fprint(out, slices.Sorted(maps.Keys(seen)))
+	default:
+		fmt.Fprintf(out, "%T", v)
+	}
+}

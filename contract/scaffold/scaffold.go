@@ -1,0 +1,159 @@
+// Package scaffold makes a whole small project of a contract: the .proto file,
+// a Go service that answers by asking the monolith until it has logic of its
+// own, tests of the recorded exchanges, a Node client, the route's config and a
+// load plan. The project imports nothing of whittle.
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+
+	"whittle"
+	"whittle/contract"
+	"whittle/record/capture"
+)
+
+// Options say where the project lies and what it is called.
+type Options struct {
+	// Dir is the project's folder, made where it is missing.
+	Dir string
+	// Module is the Go module's path. Empty: what it was, or the folder's name.
+	Module string
+	// Monolith is the URL that the service delegates to, and the gateway's.
+	// Empty: http://127.0.0.1:3000.
+	Monolith string
+	// Version of whittle, for the project's papers.
+	Version string
+	// Source is what the contract was made of, in words.
+	Source string
+}
+
+// Project is what was made.
+type Project struct {
+	Dir, Module, Name string
+	Contract          *contract.Contract
+	// Written, Kept and Same are paths below Dir: files that are new or
+	// changed, files that a person has changed and that were left as they are,
+	// and files that were as they should be.
+	Written, Kept, Same []string
+	// Frozen says that a person has changed the .proto file: it and all that
+	// is generated was kept, and Contract is the one before.
+	Frozen bool
+	// Exchanges is how many recorded exchanges became tests.
+	Exchanges int
+	// Coverage says by method what of the recorded inputs these, and the load
+	// plan, stand for. Empty: there was no log.
+	Coverage []Coverage
+}
+
+// Coverage is how much of a method's recorded inputs is asked again.
+type Coverage struct {
+	Method      string
+	Tests, Plan capture.Coverage
+}
+
+// Make writes the project into o.Dir and generates its code, for which Go must
+// be installed. entries are read once more for tests and the load plan; nil:
+// there are none. The contract's GoPackage is set.
+//
+// A folder that is neither empty nor a project of an earlier run is refused. In
+// a project, files that a person has changed since are left alone.
+func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.Entry, error], o Options) (made *Project, err error) {
+	before, err := readManifest(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Module == "" {
+		o.Module = before.Module
+	}
+	if o.Monolith == "" {
+		o.Monolith = "http://127.0.0.1:3000"
+	}
+	frozen, err := before.isTheirs(o.Dir, "proto/"+c.FileName())
+	if err != nil {
+		return nil, err
+	}
+	if frozen {
+		// The other files are of that contract, too: of a newer one they would
+		// name methods and fields that the generated code does not have.
+		c = theirs(before.Contract, c)
+	}
+	v, err := newView(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if entries != nil {
+		if v.samples, err = sample(c, entries); err != nil {
+			return nil, err
+		}
+	}
+	files, err := v.files()
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Dir: o.Dir, Module: v.Module, Name: v.Name, Contract: c, Frozen: frozen}
+	for i := range v.Methods {
+		if s := v.samples[v.Methods[i].Proto]; s != nil {
+			p.Exchanges += len(s.exchanges)
+			p.Coverage = append(p.Coverage, Coverage{v.Methods[i].Proto, s.coverage, s.planned})
+		}
+	}
+	after := manifest{Format: manifestFormat, Module: v.Module, Contract: withoutExamples(c), Files: map[string]string{}}
+	defer func() {
+		if err != nil {
+			// What was written until then is known, so that the next run goes on.
+			after.remember(before)
+			err = errors.Join(err, after.save(o.Dir))
+		}
+	}()
+	if err := p.write(files, before, &after); err != nil {
+		return nil, err
+	}
+	if err := p.holdConfig(); err != nil {
+		return nil, err
+	}
+	generated, err := generate(ctx, v, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.write(generated, before, &after); err != nil {
+		return nil, err
+	}
+	if err := p.dropOld(before, &after); err != nil {
+		return nil, err
+	}
+	return p, after.save(o.Dir)
+}
+
+// theirs is the contract of the project, with what a person has said of endpoints
+// this time.
+func theirs(before, now *contract.Contract) *contract.Contract {
+	for i := range before.Methods {
+		m := &before.Methods[i]
+		m.Safe = m.Safe || slices.ContainsFunc(now.Methods, func(n contract.Method) bool { return n.Name == m.Name && n.Safe })
+	}
+	return before
+}
+
+// Before is the contract of the project in dir, so that inference keeps its
+// names and numbers. Nil: there is no project yet. A folder that holds anything
+// else is FailedPrecondition.
+func Before(dir string) (*contract.Contract, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m.Contract, nil
+}
+
+// moduleOf names the module after its folder.
+func moduleOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", whittle.Errorf(whittle.Invalid, "find folder: %w", err)
+	}
+	return plainName(filepath.Base(abs)), nil
+}

@@ -1,0 +1,256 @@
+package scaffold
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/carve/compare"
+	"whittle/carve/config"
+	"whittle/carve/transcode"
+	"whittle/contract"
+	"whittle/load"
+)
+
+func makeShop(t *testing.T, dir string, c *contract.Contract) *Project {
+	t.Helper()
+	p, err := Make(t.Context(), c, shopLog(), Options{Dir: dir, Module: "example.com/team/shop", Source: "a log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func read(t *testing.T, dir, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestTheProjectBuildsAndPassesItsTests holds what whittle new promises, for
+// four endpoints of four shapes, in an empty folder outside the repository.
+func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "shop")
+	p := makeShop(t, dir, shopContract())
+	if p.Name != "shop" || p.Exchanges < 15 || len(p.Kept) > 0 {
+		t.Errorf("%d exchanges, kept %v", p.Exchanges, p.Kept)
+	}
+	if err := p.Build(t.Context(), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := goTool(t.Context(), dir, nil, "mod", "tidy", "-diff"); err != nil {
+		t.Errorf("go.mod and go.sum are not what go mod tidy makes: %v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", dir).Output(); err != nil || len(out) > 0 {
+		t.Errorf("not gofmt'ed: %s, %v", out, err)
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".go") && strings.Contains(string(b), `"whittle`) {
+			t.Errorf("%s imports whittle", path)
+		}
+		if strings.Contains(string(b), "[[.") || strings.Contains(string(b), "<no value>") {
+			t.Errorf("%s has a hole", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if node, err := exec.LookPath("node"); err == nil {
+		cmd := exec.CommandContext(t.Context(), node, "--test")
+		cmd.Dir = filepath.Join(dir, "clients/node")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("the Node client's tests: %v\n%s", err, out)
+		}
+	}
+	theGatewayTakesIt(t, dir)
+	for path, want := range map[string]string{
+		"proto/shop/v1/shop.proto":                `go_package = "example.com/team/shop/internal/gen/shop/v1;shopv1pb"`,
+		"internal/gen/shop/v1/shop.pb.go":         "// Range 0 to 10000000.",
+		"internal/gen/shop/v1/shop.connect.go":    "NewShopServiceHandler",
+		"internal/service/count.go":               "return s.delegateCount(ctx, in)",
+		"CONTRACT.md":                             "| `response` | a number in a text | text | 20 of 20 answers |",
+		"clients/node/index.d.ts":                 `"orderId": number | bigint;`,
+		"Dockerfile":                              "distroless",
+		".github/workflows/ci.yml":                "make test",
+		"internal/server/testdata/Count/001.json": `{\"times\":10}`,
+		"internal/server/zz_routes.go":            `handle(mux, p, "ListEvents", s.ListEvents)`,
+		"internal/server/recorded_test.go":        `"ListEvents": []string{"$[*].id", "$[*].at"}`,
+	} {
+		if got := read(t, dir, path); !strings.Contains(got, want) {
+			t.Errorf("%s has no %q:\n%s", path, want, got)
+		}
+	}
+}
+
+// theGatewayTakesIt reads the config and the plan as whittle does.
+func theGatewayTakesIt(t *testing.T, dir string) {
+	t.Helper()
+	f, err := config.Load(filepath.Join(dir, "whittle.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.Routes {
+		if _, err := transcode.New(*r.RPC, transcode.Pattern(r.Match.Pattern)); err != nil {
+			t.Errorf("%s: %v", r.Name, err)
+		}
+		if _, err := compare.NewJudge(r.Compare); err != nil {
+			t.Errorf("%s: %v", r.Name, err)
+		}
+	}
+	if len(f.Routes) != 4 || f.Routes[0].Compare.Kind != whittle.Statistical || !f.Routes[0].Safe || f.Routes[1].Safe || len(f.Routes[0].RPC.Words) != 0 || f.Routes[3].RPC.Words["STATE_IN_WORK"] != "in work" {
+		t.Errorf("routes %+v", f.Routes)
+	}
+	if _, err := load.ReadPlan(filepath.Join(dir, "load.yaml")); err != nil {
+		t.Errorf("load.yaml: %v", err)
+	}
+}
+
+// TestAgain holds that a second run changes what is whittle's, keeps what a
+// person has changed, and removes what is no more.
+func TestAgain(t *testing.T) {
+	dir := t.TempDir()
+	makeShop(t, dir, shopContract())
+	if p := makeShop(t, dir, shopContract()); len(p.Written)+len(p.Kept) > 0 || len(p.Same) < 40 {
+		t.Errorf("the same again: wrote %v, kept %v, %d the same", p.Written, p.Kept, len(p.Same))
+	}
+
+	handler := filepath.Join(dir, "internal/service/count.go")
+	mine := strings.Replace(read(t, dir, "internal/service/count.go"), "return s.", "// mine\n\treturn s.", 1)
+	if err := os.WriteFile(handler, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "Dockerfile")); err != nil {
+		t.Fatal(err)
+	}
+	grown := shopContract()
+	grown.Methods = grown.Methods[:3] // without ListEvents
+	grown.Messages[0].Fields = append(grown.Messages[0].Fields, contract.Field{Name: "seed", Number: 2, Type: contract.Int64, Optional: true})
+	p := makeShop(t, dir, grown)
+	if !slices.Equal(p.Kept, []string{"Dockerfile", "internal/service/count.go"}) || read(t, dir, "internal/service/count.go") != mine {
+		t.Errorf("kept %v", p.Kept)
+	}
+	if !slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") || !strings.Contains(read(t, dir, "internal/gen/shop/v1/shop.pb.go"), "GetSeed") {
+		t.Errorf("wrote %v", p.Written)
+	}
+	for _, gone := range []string{"internal/service/listevents.go", "internal/server/testdata/ListEvents/001.json"} {
+		if _, err := os.Stat(filepath.Join(dir, gone)); err == nil {
+			t.Errorf("%s is still there", gone)
+		}
+	}
+	if before, err := Before(dir); err != nil || len(before.Messages[0].Fields) != 2 || before.Message("Gift").Reserved[0] != 2 {
+		t.Errorf("Before = %+v, %v", before, err)
+	}
+
+	// A contract that a person has changed is theirs.
+	proto := filepath.Join(dir, "proto/shop/v1/shop.proto")
+	if err := os.WriteFile(proto, []byte("// mine\n"+read(t, dir, "proto/shop/v1/shop.proto")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newer := shopContract()
+	newer.Methods[1].Safe = true
+	p = makeShop(t, dir, newer)
+	if !p.Frozen || !p.Contract.Methods[1].Safe || slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") || !strings.HasPrefix(read(t, dir, "proto/shop/v1/shop.proto"), "// mine\n") {
+		t.Errorf("frozen %v, wrote %v", p.Frozen, p.Written)
+	}
+	// No other file is of another contract than theirs: it still builds.
+	if _, err := os.Stat(filepath.Join(dir, "internal/service/listevents.go")); err == nil || len(p.Contract.Methods) != 3 {
+		t.Errorf("there is a method that their contract does not have: %v, %d methods", err, len(p.Contract.Methods))
+	}
+	if out, err := goTool(t.Context(), dir, nil, "vet", "./..."); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestMakeRefuses(t *testing.T) {
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "thesis.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, manifestName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlapping := shopContract()
+	overlapping.Methods[0].HTTP.Method, overlapping.Methods[0].HTTP.Pattern = "GET", "/greetings/ann/{rest...}"
+	twice := shopContract()
+	twice.Messages[1].Fields = append(twice.Messages[1].Fields, twice.Messages[1].Fields[0])
+	for _, c := range []struct {
+		name string
+		dir  string
+		c    *contract.Contract
+		mod  string
+		code whittle.Code
+		says string
+	}{
+		{"a folder of somebody's", foreign, shopContract(), "", whittle.FailedPrecondition, "did not make"},
+		{"a broken manifest", broken, shopContract(), "", whittle.Invalid, manifestName},
+		{"nothing", t.TempDir(), &contract.Contract{Package: "a.v1", Service: "A"}, "", whittle.Invalid, "no method"},
+		{"a module that is none", t.TempDir(), shopContract(), "a b", whittle.Invalid, `"a b"`},
+		{"endpoints that overlap", t.TempDir(), overlapping, "", whittle.Invalid, "/greetings/"},
+		{"a contract that is none", t.TempDir(), twice, "", whittle.Invalid, "sum"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Make(t.Context(), c.c, nil, Options{Dir: c.dir, Module: c.mod})
+			if whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Make = %v (%v), want %v saying %s", err, whittle.CodeOf(err), c.code, c.says)
+			}
+		})
+	}
+	if inside, err := os.ReadDir(foreign); err != nil || len(inside) != 1 {
+		t.Errorf("the foreign folder has %v, %v", inside, err)
+	}
+}
+
+// TestWithoutGo: what needs no Go is written, and the next run goes on.
+func TestWithoutGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	_, err := Make(t.Context(), shopContract(), nil, Options{Dir: dir})
+	e, ok := errors.AsType[*whittle.Error](err)
+	if !ok || e.Code != whittle.Unavailable || !strings.Contains(e.Hint, "https://go.dev/dl/") {
+		t.Fatalf("Make = %v", err)
+	}
+	t.Setenv("PATH", path)
+	p, err := Make(t.Context(), shopContract(), nil, Options{Dir: dir})
+	if err != nil || len(p.Kept) > 0 || !slices.Contains(p.Written, "internal/gen/shop/v1/shop.pb.go") {
+		t.Fatalf("Make again = %+v, %v", p, err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for in, want := range map[string]string{
+		"shop": "shop", "My Shop_2.0": "my-shop-2-0", "9lives": "service9lives", "": "service", "é": "service", "-x-": "x",
+	} {
+		if got := plainName(in); got != want {
+			t.Errorf("plainName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]bool{
+		"shop": true, "example.com/a/b-c": true, "": false, "a//b": false, "a/../b": false, "a b": false, "a/internal/b": false, "std": false,
+	} {
+		if got := isModule(in); got != want {
+			t.Errorf("isModule(%q) = %v", in, got)
+		}
+	}
+	if got := quoted(`a "${HOME}" é`); got != `"a \"$${HOME}\" é"` {
+		t.Errorf("quoted = %s", got)
+	}
+	if got := templateOf([]contract.Part{{Literal: "{{a}} "}, {Field: "b"}}); got != `{{"{{"}}a}} {{.b}}` {
+		t.Errorf("templateOf = %s", got)
+	}
+}

@@ -1,0 +1,172 @@
+package har
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// convert makes an exchange of an entry, or says why it is none.
+func (r *Reader) convert(h *entry) (*capture.Entry, error) {
+	switch {
+	case h.FromCache != "":
+		return nil, r.skip("the answer came from the browser's cache")
+	case h.ResourceType == "websocket", h.Response.Status == 101:
+		return nil, r.skip("it became another protocol, such as WebSocket")
+	case !token(string(h.Request.Method)):
+		return nil, r.skip("request.method is %q", cut(h.Request.Method))
+	case h.Request.Method == http.MethodConnect:
+		return nil, r.skip("it opened a tunnel")
+	}
+	at, err := began(string(h.Started))
+	if err != nil {
+		return nil, r.skip("startedDateTime is %q", cut(h.Started))
+	}
+	target, host, port, err := address(string(h.Request.URL))
+	if err != nil {
+		return nil, r.skip("request.url: %v", err)
+	}
+	e := &capture.Entry{
+		Route: string(h.Route),
+		Conn:  r.connection(h.Connection, port),
+		At:    at.UTC(),
+		Request: whittle.Request{
+			Method: string(h.Request.Method), Target: target, Host: host,
+			Header: header(h.Request.Headers),
+		},
+	}
+	if h.Served == "candidate" {
+		e.Served = whittle.Candidate
+	}
+	if name := authority(h.Request.Headers); name != "" {
+		e.Request.Host = name
+	}
+	if c := e.Request.Header["Cookie"]; len(c) > 1 {
+		e.Request.Header["Cookie"] = []string{strings.Join(c, "; ")} // HTTP/2 sends crumbs
+	}
+	if err := sent(&e.Request, &h.Request, h.Served != ""); err != nil {
+		return nil, r.skip("request.postData: %v", err)
+	}
+	if err := answered(&e.Answer, h); err != nil {
+		return nil, r.skip("response.content: %v", err)
+	}
+	return e, nil
+}
+
+// bodiless reports whether a response has no body whatever its header says (RFC
+// 9110, 6.4.1).
+func bodiless(method string, status int) bool {
+	return method == http.MethodHead || status < 200 || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
+// answered fills in the answer, or the failure to give one.
+func answered(a *whittle.Answer, h *entry) error {
+	a.Latency = latency(h)
+	status := int(h.Response.Status)
+	if status < 100 || status > 999 {
+		a.Failure, a.Detail = failure(&h.Response)
+		return nil
+	}
+	a.Status = status
+	a.Header = header(h.Response.Headers)
+	a.Trailer = header(h.Response.Trailers)
+	if kind := string(h.Response.Content.MimeType); a.Header.Get("Content-Type") == "" && strings.Contains(kind, "/") {
+		if a.Header == nil {
+			a.Header = whittle.Header{}
+		}
+		a.Header["Content-Type"] = []string{kind}
+	}
+	return received(a, &h.Response, bodiless(string(h.Request.Method), status), h.Served != "")
+}
+
+// chromes are parts of Chrome's names for what went wrong with a request.
+// Others are the user's or the browser's doing.
+var chromes = []struct {
+	word string
+	is   whittle.Failure
+}{
+	{"TIMED_OUT", whittle.FailedTimeout},
+	{"CONNECTION_REFUSED", whittle.FailedConnect},
+	{"NAME_NOT_RESOLVED", whittle.FailedConnect},
+	{"UNREACHABLE", whittle.FailedConnect},
+	{"ERR_SSL_", whittle.FailedConnect},
+	{"ERR_CERT_", whittle.FailedConnect},
+	{"CONNECTION_RESET", whittle.FailedReset},
+	{"CONNECTION_CLOSED", whittle.FailedReset},
+	{"EMPTY_RESPONSE", whittle.FailedReset},
+	{"INVALID_HTTP", whittle.FailedMalform},
+}
+
+// failure tells, by Chrome's word for it or our own, why there is no answer.
+func failure(r *response) (whittle.Failure, string) {
+	known := []whittle.Failure{
+		whittle.FailedConnect, whittle.FailedTimeout, whittle.FailedReset,
+		whittle.FailedMalform, whittle.FailedTooLarge, whittle.FailedCanceled,
+	}
+	if f := whittle.Failure(r.Failure); slices.Contains(known, f) {
+		return f, string(r.Error)
+	}
+	said := string(cmp.Or(r.Error, r.ErrorText))
+	for _, f := range chromes {
+		if strings.Contains(said, f.word) {
+			return f.is, said
+		}
+	}
+	if said == "" {
+		said = "the HAR has no answer"
+	}
+	return whittle.FailedCanceled, said
+}
+
+// latency is the time from the first byte sent to the last one read, or the
+// whole time where the parts are not known.
+func latency(h *entry) time.Duration {
+	sum := number(0)
+	for _, part := range []number{h.Timings.Send, h.Timings.Wait, h.Timings.Receive} {
+		sum += max(0, part)
+	}
+	if sum == 0 {
+		sum = max(0, h.Time)
+	}
+	const longest = 24 * time.Hour
+	return time.Duration(min(float64(sum)*float64(time.Millisecond), float64(longest)))
+}
+
+// connection numbers the connections. Firefox writes the server's port there,
+// which tells none apart.
+func (r *Reader) connection(name text, port string) uint64 {
+	if name == "" || string(name) == port || len(name) > 64 {
+		return 0
+	}
+	n, seen := r.conns[name]
+	if !seen && len(r.conns) < maxConnections {
+		n = uint64(len(r.conns)) + 1
+		r.conns[name] = n
+	}
+	return n
+}
+
+// began reads a time as ISO 8601 has it. Without a zone it is UTC.
+func began(s string) (at time.Time, err error) {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	} {
+		if at, err = time.Parse(layout, s); err == nil {
+			return at, nil
+		}
+	}
+	return at, err
+}
+
+// cut keeps a message short.
+func cut(t text) string {
+	if len(t) > 64 {
+		return string(t[:64]) + "…"
+	}
+	return string(t)
+}

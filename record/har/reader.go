@@ -1,0 +1,136 @@
+package har
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// maxEntry bounds one entry's JSON, in bytes. A body within the log's bound has
+// room, as base64 or as text with not too many escapes.
+const maxEntry = 4 * capture.MaxBody
+
+// maxConnections bounds how many connections are told apart.
+const maxConnections = 100_000
+
+// Skipped says that an entry is not one for the log: it is left out, and the
+// next one can be read.
+type Skipped struct {
+	// Entry counts from 1.
+	Entry int
+	Why   string
+}
+
+// Error is for a person who looks for the entry in the file.
+func (s *Skipped) Error() string { return fmt.Sprintf("entry %d: %s", s.Entry, s.Why) }
+
+// Reader reads an archive's exchanges one by one, holding one.
+type Reader struct {
+	in    slicer
+	begun bool
+	ended error // what every further call says
+	n     int
+	buf   []byte
+	conns map[text]uint64
+}
+
+// NewReader reads from r, which it does not close.
+func NewReader(r io.Reader) *Reader {
+	return &Reader{in: slicer{r: bufio.NewReaderSize(r, 64<<10)}, conns: make(map[text]uint64)}
+}
+
+// Next gives the next exchange, which is the caller's; io.EOF behind the last
+// one. A *Skipped is about one entry. Any other error says that the file, from
+// some entry on, cannot be read, and stays.
+func (r *Reader) Next() (*capture.Entry, error) {
+	if r.ended != nil {
+		return nil, r.ended
+	}
+	e, err := r.next()
+	if _, one := errors.AsType[*Skipped](err); err != nil && !one {
+		if !errors.Is(err, io.EOF) {
+			err = r.place(err)
+		}
+		r.ended = err
+	}
+	return e, err
+}
+
+// Offset is how many bytes of the file are done.
+func (r *Reader) Offset() int64 { return r.in.off }
+
+// Entries is how many entries were read, those that were skipped among them.
+func (r *Reader) Entries() int { return r.n }
+
+func (r *Reader) next() (*capture.Entry, error) {
+	if !r.begun {
+		if err := r.begin(); err != nil {
+			return nil, err
+		}
+	}
+	more, err := r.in.more(r.n == 0, ']')
+	if err != nil {
+		return nil, err
+	}
+	if !more {
+		return nil, io.EOF
+	}
+	r.n++
+	kept, long, err := r.in.value(r.buf[:0], maxEntry)
+	if err != nil {
+		return nil, err
+	}
+	if r.buf = kept; cap(kept) > 8<<20 {
+		r.buf = nil
+	}
+	if long {
+		return nil, r.skip("it is longer than %d MiB", maxEntry>>20)
+	}
+	var e entry
+	if err := json.Unmarshal(kept, &e); err != nil {
+		return nil, r.skip("%v", err)
+	}
+	return r.convert(&e)
+}
+
+// begin goes to the first entry.
+func (r *Reader) begin() error {
+	if bom, _ := r.in.r.Peek(3); string(bom) == "\xef\xbb\xbf" {
+		_, _ = r.in.r.Discard(3) // it has been seen
+		r.in.off += 3
+	}
+	for _, name := range []string{"log", "entries"} {
+		found, err := r.in.enter(name)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("it has no log.entries")
+		}
+	}
+	r.begun = true
+	return r.in.expect('[')
+}
+
+func (r *Reader) skip(format string, args ...any) error {
+	return &Skipped{Entry: r.n, Why: fmt.Sprintf(format, args...)}
+}
+
+// place says where reading came to its end.
+func (r *Reader) place(err error) error {
+	where := "before the first entry"
+	if r.begun {
+		where = fmt.Sprintf("at entry %d", max(1, r.n))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return whittle.Errorf(whittle.Invalid, "read HAR: the file ends %s, at byte %d", where, r.in.off).
+			WithHint("save it again; what stands before that was read")
+	}
+	return whittle.Errorf(whittle.Invalid, "read HAR: %s, at byte %d: %w", where, r.in.off, err).
+		WithHint("a HAR is what a browser's network panel or a proxy saves: {\"log\": {\"entries\": [...]}}")
+}

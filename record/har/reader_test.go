@@ -1,0 +1,370 @@
+package har
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// read gives the exchanges of an archive, what was skipped, and how it ended.
+func read(t testing.TB, r io.Reader) (all []*capture.Entry, skipped []string, end error) {
+	t.Helper()
+	in := NewReader(r)
+	for {
+		e, err := in.Next()
+		var s *Skipped
+		switch {
+		case errors.As(err, &s):
+			skipped = append(skipped, s.Error())
+		case errors.Is(err, io.EOF):
+			return all, skipped, nil
+		case err != nil:
+			if _, again := in.Next(); !errors.Is(again, err) {
+				t.Errorf("after %v: %v", err, again)
+			}
+			return all, skipped, err
+		default:
+			all = append(all, e)
+		}
+	}
+}
+
+// archive makes an archive of entries' JSON.
+func archive(entries ...string) string {
+	return `{"log":{"version":"1.2","pages":[{"id":"page_1","title":"a } ] \" title"}],"entries":[` + strings.Join(entries, ",\n") + `],"comment":""}}`
+}
+
+const answerOK = `"response":{"status":200,"headers":[],"content":{"size":2,"mimeType":"text/plain","text":"ok"}}`
+
+// one makes an entry with members of its own.
+func one(request, rest string) string {
+	return `{"startedDateTime":"2026-03-01T12:00:00.250Z","time":12.5,"request":{"method":"GET","url":"http://shop.test/a"` + request + `},` + rest + `}`
+}
+
+func single(t *testing.T, entry string) *capture.Entry {
+	t.Helper()
+	all, skipped, err := read(t, strings.NewReader(archive(entry)))
+	if len(all) != 1 || skipped != nil || err != nil {
+		t.Fatalf("%d entries, %v, %v", len(all), skipped, err)
+	}
+	return all[0]
+}
+
+func TestWhatChromeSaves(t *testing.T) {
+	got := single(t, `{
+	  "_connectionId": "51", "_initiator": {"type": "script", "stack": {"callFrames": [{"url": "x"}]}}, "_priority": "High", "_resourceType": "fetch",
+	  "cache": {}, "connection": "51", "pageref": "page_1",
+	  "request": {
+	    "method": "POST", "url": "https://user:secret@shop.test/Count?times=10#top", "httpVersion": "h2",
+	    "headers": [
+	      {"name": ":authority", "value": "shop.test"}, {"name": ":method", "value": "POST"}, {"name": ":path", "value": "/Count?times=10"},
+	      {"name": "content-type", "value": "application/json"}, {"name": "cookie", "value": "a=1"}, {"name": "cookie", "value": "b=2"}],
+	    "queryString": [{"name": "times", "value": "10"}], "cookies": [{"name": "a", "value": "1", "expires": null}],
+	    "headersSize": -1, "bodySize": 7, "postData": {"mimeType": "application/json", "text": "{\"a\":1}"}},
+	  "response": {
+	    "status": 200, "statusText": "", "httpVersion": "h2",
+	    "headers": [
+	      {"name": ":status", "value": "200"}, {"name": "content-encoding", "value": "br"}, {"name": "content-length", "value": "12"},
+	      {"name": "content-type", "value": "text/html; charset=utf-8"}, {"name": "set-cookie", "value": "a=1; Path=/\nb=2"}],
+	    "cookies": [], "content": {"size": 14, "mimeType": "text/html", "text": "Counted to é\n"}, "redirectURL": "", "headersSize": -1, "bodySize": -1,
+	    "_transferSize": 120, "_error": null, "_fetchedViaServiceWorker": false},
+	  "serverIPAddress": "127.0.0.1", "startedDateTime": "2026-03-01T13:00:00.250+01:00", "time": 31.5,
+	  "timings": {"blocked": 5.5, "dns": -1, "ssl": -1, "connect": -1, "send": 1, "wait": 20, "receive": 5, "_blocked_queueing": 2}}`)
+	want := &capture.Entry{
+		Conn: 1, At: time.Date(2026, 3, 1, 12, 0, 0, 250e6, time.UTC),
+		Request: whittle.Request{
+			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Body: []byte(`{"a":1}`),
+			Header: whittle.Header{"Content-Type": {"application/json"}, "Cookie": {"a=1; b=2"}},
+		},
+		Answer: whittle.Answer{
+			Status: 200, Latency: 26 * time.Millisecond, Body: []byte("Counted to é\n"),
+			Header: whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Set-Cookie": {"a=1; Path=/", "b=2"}},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestWhatOthersSave(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry string
+		holds func(*capture.Entry) bool
+	}{
+		"Firefox: the port is no connection": {one("", `"connection":"80",`+answerOK), func(e *capture.Entry) bool { return e.Conn == 0 }},
+		"Firefox: a picture": {
+			one("", `"response":{"status":200,"headers":[{"name":"Content-Type","value":"image/png"}],"content":{"mimeType":"image/png","size":3,"encoding":"base64","text":"/+7d"}}`),
+			func(e *capture.Entry) bool { return string(e.Answer.Body) == "\xff\xee\xdd" },
+		},
+		"mitmproxy: no timings, times as numbers, base64 in lines": {
+			`{"startedDateTime":"2026-03-01T12:00:00+00:00","time":250,"request":{"method":"GET","url":"http://shop.test/"},"response":{"status":204,"content":{"encoding":"base64","text":"aGVs\r\nbG8="}},"timings":{"send":0,"wait":-1,"receive":-1}}`,
+			func(e *capture.Entry) bool {
+				return e.Answer.Latency == 250*time.Millisecond && string(e.Answer.Body) == "hello" && e.Request.Header == nil
+			},
+		},
+		"Charles: a form by its fields": {
+			one(`,"headers":null,"bodySize":9,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a b","value":"1&2"},{"name":"c"}]}`, answerOK),
+			func(e *capture.Entry) bool {
+				return string(e.Request.Body) == "a+b=1%262&c=" && !e.Request.Truncated
+			},
+		},
+		"Charles: a form by its fields, which was longer by its escapes": {
+			one(`,"bodySize":15,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a","value":"b c"}]}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "a=b+c" && !e.Request.Truncated },
+		},
+		"an upload by its fields": {
+			one(`,"postData":{"mimeType":"multipart/form-data; boundary=x","params":[{"name":"f","fileName":"a.png"}]}`, answerOK),
+			func(e *capture.Entry) bool { return e.Request.Body == nil && e.Request.Truncated },
+		},
+		"mitmproxy: a character for each byte": {
+			one(`,"bodySize":3,"postData":{"mimeType":"application/octet-stream","text":"\u00ff\u0000\u0001"}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "\xff\x00\x01" && !e.Request.Truncated },
+		},
+		"text is no bytes": {
+			one(`,"bodySize":1,"postData":{"mimeType":"text/plain","text":"é"}`, answerOK),
+			func(e *capture.Entry) bool { return string(e.Request.Body) == "é" },
+		},
+		"Playwright: no answer": {
+			one("", `"response":{"status":-1,"_failureText":"net::ERR_EMPTY_RESPONSE"}`),
+			func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedReset && e.Answer.Status == 0 },
+		},
+		"a shorter body than sent":   {one(`,"bodySize":12,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
+		"sizes that are not known":   {one(`,"bodySize":-1,"headersSize":-1,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return !e.Request.Truncated }},
+		"the beginning of a content": {one("", `"response":{"status":200,"content":{"size":5000,"text":"the beginning"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
+		"the beginning in base64":    {one("", `"response":{"status":200,"content":{"size":4,"encoding":"base64","text":"aGVs"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
+		"UTF-16 as text":             {one("", `"response":{"status":200,"content":{"size":8,"text":"four"}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated }},
+		"content of no length":       {one("", `"response":{"status":200,"content":{"size":0,"text":""}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated && e.Answer.Body == nil }},
+		"an answer that broke off":   {one("", `"response":{"status":200,"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated && e.Answer.Status == 200 }},
+		"no answer":                  {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedCanceled }},
+		"an aborted request": {one("", `"response":{"status":0,"_error":"net::ERR_ABORTED","content":{}}`), func(e *capture.Entry) bool {
+			return e.Answer.Failure == whittle.FailedCanceled && e.Answer.Detail == "net::ERR_ABORTED"
+		}},
+		"nobody there":         {one("", `"response":{"status":0,"_error":"net::ERR_CONNECTION_REFUSED"}`), func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedConnect }},
+		"a status as a string": {one("", `"response":{"status":"404","content":{"text":null}}`), func(e *capture.Entry) bool { return e.Answer.Status == 404 }},
+		"Latin-1 as text": {
+			one("", `"response":{"status":200,"content":{"mimeType":"text/plain; charset=ISO-8859-1","text":"é"}}`),
+			func(e *capture.Entry) bool {
+				return string(e.Answer.Body) == "\xe9" && e.Answer.Header.Get("Content-Type") == "text/plain; charset=ISO-8859-1"
+			},
+		},
+		"a time without a zone":        {strings.Replace(one("", answerOK), ".250Z", "", 1), func(e *capture.Entry) bool { return e.At.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) }},
+		"a URL without a path":         {strings.Replace(one("", answerOK), "/a\"", "?q=a b\"", 1), func(e *capture.Entry) bool { return e.Request.Target == "/?q=a%20b" }},
+		"the host that the header has": {one(`,"headers":[{"name":"host","value":"other:81"}]`, answerOK), func(e *capture.Entry) bool { return e.Request.Host == "other:81" && len(e.Request.Header) == 0 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if e := single(t, c.entry); !c.holds(e) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// TestABodyThatIsNotThereIsNotEmpty: an entry that has a body's length and no text
+// of it is left out, and said, whoever wrote it; one whose body is empty, or none by
+// its method or status, is not.
+func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
+	const length = `"headers":[{"name":"Content-Length","value":"193"}]`
+	for name, c := range map[string]struct{ entry, says string }{
+		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, answerOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
+		"a request's body that was not saved":           {one(`,"bodySize":12`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Chrome: content that was evicted":              {one("", `"response":{"status":200,"content":{"size":12,"mimeType":"application/json"}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Chrome: the body of a redirect":                {one("", `"response":{"status":302,`+length+`,"content":{"size":0,"mimeType":"x-unknown"},"bodySize":-1}`), "response.content: body missing: the archive gives its length, 193 bytes, and no text"},
+		"Firefox: a text that is empty":                 {one("", `"response":{"status":200,"content":{"size":12,"text":""}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Charles: the size on the wire alone":           {one("", `"response":{"status":200,"bodySize":77,"content":{"size":0,"mimeType":"text/html"}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
+		"a packed body of which only the length is":     {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":77,"content":{"size":0,"text":""}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
+		"nothing, packed":                               {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":20,"content":{"size":0,"text":""}}`), ""},
+		"nothing":                                       {one("", `"response":{"status":200,"headers":[{"name":"Content-Length","value":"0"}],"bodySize":0,"content":{"size":0,"text":""}}`), ""},
+		"nothing is known":                              {one("", `"response":{"status":200,"bodySize":-1,"content":{"size":-1}}`), ""},
+		"304 tells the length of what is not sent":      {one("", `"response":{"status":304,`+length+`,"content":{"size":0}}`), ""},
+		"HEAD does too":                                 {strings.Replace(one("", `"response":{"status":200,`+length+`,"content":{"size":0}}`), `"GET"`, `"HEAD"`, 1), ""},
+		"a response that broke off is known to be part": {one("", `"response":{"status":200,"_error":"net::ERR_ABORTED",`+length+`,"content":{"size":0}}`), ""},
+		"our own, of which the log kept nothing":        {one("", `"_served":"monolith","response":{"status":200,"_truncated":true,`+length+`,"content":{"size":0,"text":""}}`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, skipped, err := read(t, strings.NewReader(archive(c.entry)))
+			if err != nil || len(all)+len(skipped) != 1 || (c.says == "") != (len(all) == 1) || c.says != "" && skipped[0] != "entry 1: "+c.says {
+				t.Errorf("%d entries, %q, %v; want %q", len(all), skipped, err, c.says)
+			}
+			if len(all) == 1 && len(all[0].Answer.Body) > 0 {
+				t.Errorf("%+v", all[0])
+			}
+		})
+	}
+}
+
+func TestWhatIsNoExchangeIsSkippedByNumber(t *testing.T) {
+	started := `"startedDateTime":"2026-03-01T12:00:00.250Z"`
+	text := "\xef\xbb\xbf" + archive(
+		one("", `"_fromCache":"disk",`+answerOK),
+		one("", answerOK),
+		one("", `"_resourceType":"websocket",`+answerOK),
+		`{`+started+`,"request":{"method":"GET","url":"data:text/plain,hello"},`+answerOK+`}`,
+		`{`+started+`,"request":{"method":"CONNECT","url":"https://shop.test:443"},`+answerOK+`}`,
+		`{`+started+`,"request":{"method":"GET","url":"/only/a/path"},`+answerOK+`}`,
+		`{"startedDateTime":"yesterday","request":{"method":"GET","url":"http://a/"},`+answerOK+`}`,
+		`{`+started+`,"request":{"url":"http://a/"},`+answerOK+`}`,
+		one("", `"response":{"status":200,"content":{"encoding":"base64","text":"!"}}`),
+		one("", `"response":{"status":200,"headers":{"A":"b"}}`),
+		`"not an object"`,
+		one("", answerOK),
+	)
+	all, skipped, err := read(t, strings.NewReader(text))
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	for i, want := range []string{
+		"entry 1: the answer came from the browser's cache",
+		"entry 3: it became another protocol, such as WebSocket",
+		"entry 4: request.url: the scheme data: is no request to a server",
+		"entry 5: it opened a tunnel",
+		`entry 6: request.url: "/only/a/path" is no URL`,
+		`entry 7: startedDateTime is "yesterday"`,
+		`entry 8: request.method is ""`,
+		"entry 9: response.content: it is not base64, as its encoding says",
+		"entry 10: json: cannot unmarshal object into Go struct field response.response.headers of type []har.pair",
+		"entry 11: json: cannot unmarshal string into Go value of type har.entry",
+	} {
+		if i >= len(skipped) || skipped[i] != want {
+			t.Errorf("got  %q\nwant %q", skipped[min(i, len(skipped)-1)], want)
+		}
+	}
+}
+
+func TestWhatIsNoArchiveIsSaid(t *testing.T) {
+	whole := archive(one("", answerOK), one("", answerOK))
+	for text, says := range map[string]string{
+		"":                                      "the file ends before the first entry, at byte 0",
+		"{}":                                    "before the first entry, at byte 2: it has no log.entries",
+		`{"log":{"entries":{}}}`:                "at entry 1, at byte 18: it is not JSON as a HAR has it",
+		`{"log":[]}`:                            "it is not JSON as a HAR has it",
+		"<html>":                                "before the first entry, at byte 0: it is not JSON",
+		`{"log":{"entries":[}}`:                 "it is not JSON",
+		whole[:strings.Index(whole, "},\n")+40]: "the file ends at entry 2",
+		archive(one("", answerOK) + " x"):       "at entry 1",
+	} {
+		_, _, err := read(t, strings.NewReader(text))
+		if err == nil || whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	all, _, err := read(t, strings.NewReader(whole[:len(whole)-30]))
+	if len(all) != 1 || err == nil {
+		t.Errorf("cut off: %d entries, %v", len(all), err)
+	}
+	if all, _, err := read(t, strings.NewReader(archive())); len(all) != 0 || err != nil {
+		t.Errorf("empty: %d entries, %v", len(all), err)
+	}
+}
+
+func TestNothingAfterTheEntriesIsNeeded(t *testing.T) {
+	all, _, err := read(t, strings.NewReader(`{"comment":["a",{"b":"]"}], "log" : { "version":1.2, "entries" : [ `+one("", answerOK)+` ] `))
+	if len(all) != 1 || err != nil {
+		t.Errorf("%d entries, %v", len(all), err)
+	}
+}
+
+// endless gives the parts of an archive without ever holding it.
+func endless(parts int, part func(i int) string) io.Reader {
+	i := -1
+	rest := strings.NewReader(`{"log":{"entries":[`)
+	return readerFunc(func(b []byte) (int, error) {
+		for rest.Len() == 0 {
+			switch i++; {
+			case i < parts:
+				rest = strings.NewReader(part(i))
+			case i == parts:
+				rest = strings.NewReader("]}}")
+			default:
+				return 0, io.EOF
+			}
+		}
+		return rest.Read(b)
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// A long archive takes the memory of one entry, and an entry beyond the bound
+// costs itself only, and takes no more than the bound.
+func TestALongArchiveTakesFlatMemory(t *testing.T) {
+	const small, giant = 10_000, 80
+	filler := strings.Repeat("x", 1<<20)
+	r := NewReader(endless(small+giant+2, func(i int) string {
+		comma := ","
+		if i == 0 {
+			comma = ""
+		}
+		switch {
+		case i < small:
+			return comma + one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"}]`, i), answerOK)
+		case i == small:
+			return comma + `{"giant":"`
+		case i <= small+giant:
+			return filler
+		}
+		return `"},` + one("", answerOK)
+	}))
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	got, skipped := 0, 0
+	for {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if s, ok := errors.AsType[*Skipped](err); ok {
+			skipped++
+			if s.Entry != small+1 || s.Why != "it is longer than 64 MiB" {
+				t.Errorf("%v", s)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got++; got%5000 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			if now.HeapAlloc > before.HeapAlloc+8<<20 {
+				t.Fatalf("%d MiB more after %d entries", (now.HeapAlloc-before.HeapAlloc)>>20, got)
+			}
+		}
+	}
+	if got != small+1 || skipped != 1 || r.Entries() != small+2 || r.Offset() < giant<<20 {
+		t.Errorf("%d entries, %d skipped, %d bytes", got, skipped, r.Offset())
+	}
+	runtime.ReadMemStats(&now)
+	if now.TotalAlloc-before.TotalAlloc > 3<<30 || now.Sys > before.Sys+5*maxEntry {
+		t.Errorf("%d MiB were taken of the system", (now.Sys-before.Sys)>>20)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	var all []string
+	for i := range 1000 {
+		all = append(all, one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"},{"name":"Accept","value":"*/*"}]`, i), answerOK))
+	}
+	text := archive(all...)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := NewReader(strings.NewReader(text))
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// written makes a log of one segment and gives its file, what it holds and
+// where its blocks begin.
+func written(t testing.TB, entries int) (path string, whole []byte, blocks []int) {
+	t.Helper()
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	for i := range entries {
+		appendAll(t, w, i, i+1)
+		if i%100 == 99 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finish(t, w)
+	path = segmentPath(dir, 1)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := labelLen; at < len(whole); {
+		h, ok := capture.ParseHeader(whole[at:])
+		if !ok {
+			t.Fatalf("no header at %d", at)
+		}
+		blocks = append(blocks, at)
+		at += int(h.Size())
+	}
+	return path, whole, blocks
+}
+
+func spoil(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// without is 0 to n-1 but for a range.
+func without(n, from, to int) []int {
+	var all []int
+	for i := range n {
+		if i < from || i >= to {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func TestATornTailCostsTheBlockBeingWritten(t *testing.T) {
+	path, whole, blocks := written(t, 500)
+	last := blocks[4]
+	for cut := last + 1; cut < len(whole); cut += 97 {
+		spoil(t, path, whole[:cut])
+		got, damages := numbers(t, filepath.Dir(path), Filter{})
+		if !slices.Equal(got, without(500, 400, 500)) {
+			t.Fatalf("cut at %d: %d entries", cut, len(got))
+		}
+		if len(damages) != 1 || damages[0].Offset != int64(last) || damages[0].Bytes != int64(cut-last) || !strings.Contains(damages[0].Why, "cut off") {
+			t.Fatalf("cut at %d: %+v", cut, damages)
+		}
+	}
+	spoil(t, path, whole[:last])
+	if _, damages := numbers(t, path, Filter{}); damages != nil {
+		t.Errorf("cut between two blocks: %+v", damages)
+	}
+}
+
+// A torn tail stays where it is; what a later writer has to say is in another
+// segment.
+func TestAWriterLeavesATornTailAlone(t *testing.T) {
+	path, whole, blocks := written(t, 300)
+	spoil(t, path, whole[:blocks[2]+50])
+	w := create(t, filepath.Dir(path), Options{})
+	appendAll(t, w, 300, 400)
+	finish(t, w)
+	got, damages := numbers(t, filepath.Dir(path), Filter{})
+	if !slices.Equal(got, without(400, 200, 300)) || len(damages) != 1 || damages[0].Bytes != 50 {
+		t.Fatalf("%d entries, %+v", len(got), damages)
+	}
+	now, _ := os.ReadFile(path)
+	if !bytes.Equal(now, whole[:blocks[2]+50]) {
+		t.Error("the old segment was written to")
+	}
+}
+
+// One flipped bit anywhere costs one block at most, and is said.
+func TestADamagedBlockCostsItself(t *testing.T) {
+	path, whole, blocks := written(t, 500)
+	for at := blocks[1]; at < blocks[2]; at += 31 {
+		b := slices.Clone(whole)
+		b[at] ^= 4
+		spoil(t, path, b)
+		l, err := Verify(context.Background(), path, func(int64, int64) {})
+		if err != nil || len(l.Damages) != 1 {
+			t.Fatalf("byte %d: verify %+v, %v", at, l, err)
+		}
+		got, damages := numbers(t, path, Filter{})
+		if len(got) == 500 && damages == nil {
+			continue // the summary is damaged, which no reader needs
+		}
+		if !slices.Equal(got, without(500, 100, 200)) {
+			t.Fatalf("byte %d: %d entries", at, len(got))
+		}
+		if len(damages) != 1 || damages[0].Offset != int64(blocks[1]) || damages[0].Bytes != int64(blocks[2]-blocks[1]) || damages[0].Segment != "00000001.wcap" {
+			t.Fatalf("byte %d: %+v", at, damages)
+		}
+	}
+}
+
+func TestBytesThatCameOrWentCostNoMoreThanWhereTheyWere(t *testing.T) {
+	path, whole, blocks := written(t, 500)
+	at := blocks[2] + 300
+	for name, b := range map[string][]byte{
+		"went":   slices.Concat(whole[:at], whole[at+20:]),
+		"came":   slices.Concat(whole[:at], make([]byte, 20), whole[at:]),
+		"zeroed": slices.Concat(whole[:at], make([]byte, 200), whole[at+200:]),
+	} {
+		spoil(t, path, b)
+		got, damages := numbers(t, path, Filter{})
+		if !slices.Equal(got, without(500, 200, 300)) || len(damages) != 1 {
+			t.Errorf("%s: %d entries, %+v", name, len(got), damages)
+		}
+	}
+}
+
+func TestADamagedLabelCostsNoEntry(t *testing.T) {
+	path, whole, _ := written(t, 300)
+	whole[9] ^= 1
+	spoil(t, path, whole)
+	got, damages := numbers(t, path, Filter{})
+	if len(got) != 300 || len(damages) != 1 || damages[0].Offset != 0 || damages[0].Bytes != labelLen {
+		t.Errorf("%d entries, %+v", len(got), damages)
+	}
+}
+
+// A client that knows the format sends a whole block as a body that does not
+// compress. Where the block around it is damaged, it is not taken for one.
+func TestABodyIsNotTakenForABlock(t *testing.T) {
+	var forged capture.Block
+	if err := forged.Add(exchange(999)); err != nil {
+		t.Fatal(err)
+	}
+	body := forged.Seal(nil, 12345)
+
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	e := exchange(0)
+	e.Answer.Body = body
+	if err := w.Append(e); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, w, 1, 10)
+	finish(t, w)
+	path := segmentPath(dir, 1)
+	whole, _ := os.ReadFile(path)
+	at := bytes.Index(whole[labelLen+4:], []byte(capture.Magic))
+	if at < 0 {
+		t.Fatal("the body was compressed after all, so nothing here is tried")
+	}
+	whole[labelLen+5] ^= 1
+	spoil(t, path, whole)
+	got, damages := numbers(t, path, Filter{})
+	if !slices.Equal(got, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}) || len(damages) != 1 {
+		t.Errorf("%v, %+v", got, damages)
+	}
+}
+
+func TestWhatIsNoLogIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	for path, says := range map[string]string{
+		filepath.Join(dir, "absent"): "no such file",
+		dir:                          "nothing has been recorded",
+	} {
+		if _, err := Open(path); err == nil || whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	other := filepath.Join(dir, "other.txt")
+	spoil(t, other, []byte("what a log is not"))
+	got, damages := numbers(t, other, Filter{})
+	if len(got) != 0 || len(damages) != 1 || damages[0].Bytes != 17 {
+		t.Errorf("%v, %+v", got, damages)
+	}
+}
+
+func TestDamagesAreBounded(t *testing.T) {
+	var d damages
+	for i := range 3 * maxDamages {
+		d.add(Damage{Offset: int64(i), Bytes: 1})
+	}
+	if len(d.all) != maxDamages || d.all[maxDamages-1].Bytes != 2*maxDamages+1 {
+		t.Errorf("%d damages, the last one %+v", len(d.all), d.all[len(d.all)-1])
+	}
+}
+
+// Whatever a segment's bytes are, it is read to its end.
+func FuzzSegment(f *testing.F) {
+	_, whole, blocks := written(f, 250)
+	f.Add(whole)
+	f.Add(whole[blocks[1]:])
+	f.Add([]byte(labelMagic + capture.Magic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "00000001.wcap")
+		spoil(t, path, b)
+		l, err := Verify(context.Background(), path, func(int64, int64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := int64(0)
+		for _, d := range l.Damages {
+			lost += d.Bytes
+		}
+		if l.Bytes != int64(len(b)) || lost > l.Bytes || len(b) > labelLen && l.Entries == 0 && lost == 0 {
+			t.Fatalf("%+v of %d bytes", l, len(b))
+		}
+	})
+}

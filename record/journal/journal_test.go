@@ -1,0 +1,159 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+var begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// exchange makes the i-th entry of a test.
+func exchange(i int) *capture.Entry {
+	route := "GET /users/{id}"
+	if i%3 == 0 {
+		route = "POST /Count"
+	}
+	return &capture.Entry{
+		Route: route,
+		Conn:  uint64(i%7) + 1,
+		At:    begun.Add(time.Duration(i) * time.Millisecond),
+		Request: whittle.Request{
+			Method: "GET", Target: fmt.Sprintf("/users/%d?x=%d", i, i%5), Host: "shop.test",
+			Header: whittle.Header{"Accept": {"application/json"}, "X-N": {fmt.Sprint(i)}},
+		},
+		Answer: whittle.Answer{
+			Status: 200, Latency: time.Duration(i) * time.Microsecond,
+			Header: whittle.Header{"Content-Type": {"application/json"}},
+			Body:   fmt.Appendf(nil, `{"id":%d,"name":"user %d","tags":["a","b"],"seen":"2026-03-01T12:00:00Z"}`, i, i*7919),
+		},
+	}
+}
+
+func create(t testing.TB, dir string, o Options) *Writer {
+	t.Helper()
+	if o.now == nil {
+		o.now = func() time.Time { return begun }
+	}
+	w, err := Create(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func appendAll(t testing.TB, w *Writer, from, to int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		if err := w.Append(exchange(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func finish(t testing.TB, w *Writer) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// numbers reads which exchanges a log has, and sees that each is as it was.
+func numbers(t testing.TB, path string, f Filter) ([]int, []Damage) {
+	t.Helper()
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all []int
+	for {
+		e, err := r.Next(context.Background(), f)
+		if errors.Is(err, io.EOF) {
+			return all, r.Damages()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var i int
+		if _, err := fmt.Sscan(e.Request.Header.Get("X-N"), &i); err != nil {
+			t.Fatal(err)
+		}
+		if want := exchange(i); !reflect.DeepEqual(e, want) {
+			t.Fatalf("entry %d:\n got %+v\nwant %+v", i, e, want)
+		}
+		all = append(all, i)
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{SegmentBytes: 20 << 10})
+	appendAll(t, w, 0, 5000)
+	finish(t, w)
+	w = create(t, dir, Options{})
+	appendAll(t, w, 5000, 6000)
+	finish(t, w)
+
+	got, damages := numbers(t, dir, Filter{})
+	if len(damages) > 0 {
+		t.Fatal(damages)
+	}
+	if len(got) != 6000 {
+		t.Fatalf("%d entries", len(got))
+	}
+	for i, n := range got {
+		if n != i {
+			t.Fatalf("entry %d stands at place %d", n, i)
+		}
+	}
+	got, _ = numbers(t, dir, Filter{Route: "POST /Count", From: begun.Add(time.Second), To: begun.Add(2 * time.Second)})
+	if len(got) != 333 || got[0] != 1002 || got[332] != 1998 {
+		t.Fatalf("filtered: %d entries, %v", len(got), got)
+	}
+}
+
+// An entry has the same number whatever the filter.
+func TestAnEntryHasItsNumber(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	for i := range 3000 {
+		appendAll(t, w, i, i+1)
+		if i%100 == 0 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finish(t, w)
+	for _, f := range []Filter{{}, {Route: "POST /Count"}, {From: begun.Add(time.Second)}} {
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for ; ; n++ {
+			e, err := r.Next(context.Background(), f)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := int64(e.At.Sub(begun)/time.Millisecond) + 1; r.Number() != want {
+				t.Fatalf("%+v: entry %d has number %d", f, want, r.Number())
+			}
+		}
+		if n < 1000 {
+			t.Errorf("%+v: %d entries", f, n)
+		}
+		r.Close()
+	}
+}

@@ -1,0 +1,390 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+func TestOneWriterHasTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "log")
+	w := create(t, dir, Options{})
+	if _, err := Create(dir, Options{}); err == nil || whittle.CodeOf(err).ExitStatus() != 3 {
+		t.Errorf("a second writer: %v", err)
+	}
+	finish(t, w)
+	finish(t, create(t, dir, Options{}))
+}
+
+func TestNobodyElseReadsTheLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	w := create(t, dir, Options{})
+	appendAll(t, w, 0, 1)
+	finish(t, w)
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, segmentPath(dir, 1): 0o600, filepath.Join(dir, lockName): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+}
+
+// An opening without an entry leaves nothing behind.
+func TestNoEntriesNoSegment(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	finish(t, w)
+	if all, _ := segments(dir); len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+	if got, _ := numbers(t, dir, Filter{}); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestABadEntryCostsItself(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	appendAll(t, w, 0, 3)
+	bad := exchange(3)
+	bad.Answer.Body = make([]byte, capture.MaxBody+1)
+	if err := w.Append(bad); err == nil || whittle.CodeOf(err) != whittle.ResourceExhausted {
+		t.Errorf("too large: %v", err)
+	}
+	appendAll(t, w, 3, 5)
+	finish(t, w)
+	if got, _ := numbers(t, dir, Filter{}); len(got) != 5 || w.Lost() != 0 {
+		t.Errorf("%v, %d lost", got, w.Lost())
+	}
+}
+
+// While the disk is full blocks are lost and counted; once there is space, a
+// new segment goes on.
+func TestAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full, and a disk cannot be filled without harm otherwise")
+	}
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	appendAll(t, w, 0, 10)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	disk := w.seg.f
+	w.seg.f = full
+	appendAll(t, w, 10, 20)
+	err = w.Flush()
+	if !errors.Is(err, syscall.ENOSPC) || whittle.CodeOf(err) != whittle.ResourceExhausted {
+		t.Errorf("full: %v", err)
+	}
+	disk.Close()
+	if w.Lost() != 10 {
+		t.Errorf("%d lost", w.Lost())
+	}
+	appendAll(t, w, 20, 30)
+	finish(t, w)
+	got, damages := numbers(t, dir, Filter{})
+	if !slices.Equal(got, without(30, 10, 20)) || damages != nil {
+		t.Errorf("%v, %+v", got, damages)
+	}
+	if all, _ := segments(dir); len(all) != 2 {
+		t.Errorf("segments %v", all)
+	}
+}
+
+// The folder that cannot be written to gives an error for each block, and asks
+// for no memory meanwhile.
+func TestAFolderThatIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	w := create(t, dir, Options{})
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		appendAll(t, w, i, i+1)
+		if err := w.Flush(); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "write log: open") {
+			t.Fatalf("gone: %v", err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, w, 5, 8)
+	finish(t, w)
+	if got, _ := numbers(t, dir, Filter{}); !slices.Equal(got, []int{5, 6, 7}) || w.Lost() != 5 {
+		t.Errorf("%v, %d lost", got, w.Lost())
+	}
+}
+
+func TestTheOldestGoWhenThereAreTooManyBytes(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{SegmentBytes: 4 << 10, MaxBytes: 20 << 10}
+	w := create(t, dir, o)
+	for i := range 3000 {
+		appendAll(t, w, i, i+1)
+		if i%50 == 49 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if n := folderBytes(t, dir); n > o.MaxBytes {
+				t.Fatalf("%d bytes after %d entries", n, i)
+			}
+		}
+	}
+	finish(t, w)
+	got, damages := numbers(t, dir, Filter{})
+	if len(got) < 200 || len(got) > 2000 || got[len(got)-1] != 2999 || !slices.IsSorted(got) || damages != nil {
+		t.Errorf("%d entries from %d on, %+v", len(got), got[0], damages)
+	}
+	// At least one segment is kept, however small the bound.
+	o.MaxBytes = 1
+	finish(t, create(t, dir, o))
+	if all, _ := segments(dir); len(all) != 1 {
+		t.Errorf("kept %v", all)
+	}
+}
+
+// A folder that may take less than a segment has shorter ones.
+func TestASmallBoundHolds(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{MaxBytes: 64 << 10}
+	w := create(t, dir, o)
+	for i := range 6000 {
+		appendAll(t, w, i, i+1)
+		if i%50 == 49 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if n := folderBytes(t, dir); n > o.MaxBytes {
+				t.Fatalf("%d bytes after %d entries", n, i)
+			}
+		}
+	}
+	finish(t, w)
+	if got, _ := numbers(t, dir, Filter{}); len(got) < 200 || got[len(got)-1] != 5999 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+func folderBytes(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	all, err := segments(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		info, err := os.Stat(s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
+}
+
+func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
+	dir := t.TempDir()
+	now := begun
+	o := Options{MaxAge: 10 * time.Second, now: func() time.Time { return now }}
+	w := create(t, dir, o)
+	for i := range 30_000 { // a millisecond each
+		now = exchange(i).At
+		appendAll(t, w, i, i+1)
+		if i%100 == 99 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, _ := numbers(t, dir, Filter{})
+	// A segment goes when its newest entry is too old, so some are a little
+	// older; a segment spans a tenth of the age.
+	if first := got[0]; first > 20_000 || first < 18_500 {
+		t.Errorf("the oldest entry is %d", first)
+	}
+	// Without traffic too, as long as somebody flushes.
+	now = now.Add(time.Hour)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := segments(dir); len(all) != 0 {
+		t.Errorf("an hour later: %v", all)
+	}
+	finish(t, w)
+}
+
+// What was recorded long ago is not too old where no age is asked for.
+func TestNoAge(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{MaxAge: -1, MaxBytes: -1, SegmentBytes: 1000, now: func() time.Time { return begun.AddDate(10, 0, 0) }}
+	w := create(t, dir, o)
+	appendAll(t, w, 0, 500)
+	finish(t, w)
+	finish(t, create(t, dir, o))
+	if got, _ := numbers(t, dir, Filter{}); len(got) != 500 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+// A reader keeps up with a writer over segments that begin, and that go.
+func TestAReaderFollowsAWriter(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{SegmentBytes: 3000, MaxBytes: 10_000})
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []int
+	for i := 0; i < 2000; i += 20 {
+		appendAll(t, w, i, i+20)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			e, err := r.Next(context.Background(), Filter{})
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, int(e.At.Sub(begun)/time.Millisecond))
+		}
+		if len(got) != i+20 {
+			t.Fatalf("%d entries are read of %d", len(got), i+20)
+		}
+	}
+	if !slices.IsSorted(got) || r.Damages() != nil {
+		t.Errorf("out of order, or damaged: %+v", r.Damages())
+	}
+	finish(t, w)
+}
+
+// A reader that the writer leaves behind reads on in the file that it has, and
+// then what is still there.
+func TestAReaderLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{SegmentBytes: 3000, MaxBytes: 10_000})
+	appendAll(t, w, 0, 100)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Next(context.Background(), Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 100; i < 3000; i += 20 {
+		appendAll(t, w, i, i+20)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish(t, w)
+	n, last := 1, 0
+	for {
+		e, err := r.Next(context.Background(), Filter{})
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		last = int(e.At.Sub(begun) / time.Millisecond)
+	}
+	if n < 100 || n > 2000 || last != 2999 || r.Damages() != nil {
+		t.Errorf("%d entries, up to %d, %+v", n, last, r.Damages())
+	}
+}
+
+// Reading beside writing, as fast as both go.
+func TestReadingBesideWriting(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{SegmentBytes: 30_000})
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const total = 20_000
+	done := make(chan error, 1)
+	go func() {
+		for i := range total {
+			if err := w.Append(exchange(i)); err != nil {
+				done <- err
+				return
+			}
+			if i%50 == 0 {
+				if err := w.Flush(); err != nil {
+					done <- err
+					return
+				}
+			}
+		}
+		done <- w.Close()
+	}()
+	n, finished := 0, false
+	for {
+		e, err := r.Next(context.Background(), Filter{})
+		switch {
+		case errors.Is(err, io.EOF) && finished:
+			if n != total || r.Damages() != nil {
+				t.Errorf("%d of %d entries, %+v", n, total, r.Damages())
+			}
+			return
+		case errors.Is(err, io.EOF):
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+				finished = true
+			default:
+			}
+			continue
+		case err != nil:
+			t.Fatal(err)
+		}
+		if got := int(e.At.Sub(begun) / time.Millisecond); got != n {
+			t.Fatalf("entry %d at place %d", got, n)
+		}
+		n++
+	}
+}
+
+func TestReadingStopsWhenAsked(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	appendAll(t, w, 0, 10)
+	finish(t, w)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Next(ctx, Filter{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := List(ctx, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

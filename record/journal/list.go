@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"whittle/record/capture"
+)
+
+// Listing is what a log has.
+type Listing struct {
+	Segments int
+	// Bytes are the segments' on the disk, Unpacked the entries' before
+	// compression.
+	Bytes, Unpacked int64
+	Entries         int64
+	// First and Last are the times of the earliest and the latest entry; zero
+	// where there is none.
+	First, Last time.Time
+	// Rows count the entries by route, method and path: the routes by name,
+	// and of each the most frequent first.
+	Rows []capture.Row
+	// Parts are the entries by what their writer said of them, oldest first.
+	Parts   []Part
+	Damages []Damage
+}
+
+// Part is entries of which their writer said the same.
+type Part struct {
+	// About is nil where nothing was said, or it is damaged.
+	About   []byte
+	Entries int64
+}
+
+// maxParts bounds the parts of a listing; more go to the last one's.
+const maxParts = 100
+
+// Progress hears how many of how many bytes are done.
+type Progress func(done, total int64)
+
+// List says what a folder or a segment file has, by the blocks' headers and
+// summaries alone. It finds a damaged header or summary and a torn tail, no
+// damaged payload.
+func List(ctx context.Context, path string) (*Listing, error) {
+	return list(ctx, path, false, func(int64, int64) {})
+}
+
+// Verify reads all of a folder or a segment file and says what it has; what
+// cannot be read is among the damages.
+func Verify(ctx context.Context, path string, p Progress) (*Listing, error) {
+	return list(ctx, path, true, p)
+}
+
+func list(ctx context.Context, path string, deep bool, p Progress) (*Listing, error) {
+	q, err := enqueue(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := q.more(); err != nil {
+		return nil, coded(err, "list log")
+	}
+	l := lister{deep: deep, progress: p, rows: make(map[rowKey]*capture.Row)}
+	for _, s := range q.ahead {
+		if info, err := os.Stat(s.path); err == nil {
+			l.total += info.Size()
+		}
+	}
+	for _, s := range q.ahead {
+		if err := l.segment(ctx, s.path); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, coded(err, "list log")
+		}
+	}
+	return l.listing(), nil
+}
+
+type rowKey struct{ route, method, path string }
+
+// maxListed bounds the rows of a listing; more paths go to their route's.
+const maxListed = 10_000
+
+type lister struct {
+	deep        bool
+	progress    Progress
+	done, total int64
+
+	l      Listing
+	rows   map[rowKey]*capture.Row
+	damage damages
+	block  capture.BlockReader
+	buf    []byte
+}
+
+func (l *lister) segment(ctx context.Context, path string) error {
+	s, err := begin(path, l.damage.add)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // too old meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	l.l.Segments++
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := s.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		l.take(s, &h)
+		l.progress(l.done+s.off, l.total)
+	}
+	if d, ok := s.rest(); ok {
+		l.damage.add(d)
+	}
+	l.l.Bytes += s.size
+	l.done += s.size
+	return nil
+}
+
+// take counts one block and steps behind it.
+func (l *lister) take(s *scan, h *capture.Header) {
+	body, err := s.body(h, !l.deep, l.buf)
+	l.buf = body
+	if err == nil && l.deep {
+		err = l.read(h, body)
+	}
+	if err != nil {
+		s.skip(h, err)
+		return
+	}
+	rows, err := h.Rows(body[:h.SummarySize()])
+	if err != nil {
+		// The entries are sound: they count, without a word on what they are.
+		s.note(Damage{Segment: s.name, Offset: s.off + capture.HeaderLen, Bytes: int64(h.SummarySize()), Why: "the block's summary: " + err.Error()})
+	}
+	for i := range rows {
+		l.row(&rows[i])
+	}
+	l.l.Entries += int64(h.Count)
+	l.part(s.about).Entries += int64(h.Count)
+	l.l.Unpacked += h.Unpacked()
+	if l.l.First.IsZero() || h.First().Before(l.l.First) {
+		l.l.First = h.First()
+	}
+	if h.Last().After(l.l.Last) {
+		l.l.Last = h.Last()
+	}
+	s.step(h)
+}
+
+func (l *lister) part(about []byte) *Part {
+	for i := range l.l.Parts {
+		if bytes.Equal(l.l.Parts[i].About, about) {
+			return &l.l.Parts[i]
+		}
+	}
+	if len(l.l.Parts) < maxParts {
+		l.l.Parts = append(l.l.Parts, Part{About: about})
+	}
+	return &l.l.Parts[len(l.l.Parts)-1]
+}
+
+// read sees that every entry of a block is one.
+func (l *lister) read(h *capture.Header, body []byte) error {
+	if err := l.block.Reset(h, body); err != nil {
+		return err
+	}
+	var e capture.Entry
+	for {
+		if err := l.block.Next(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *lister) row(r *capture.Row) {
+	key := rowKey{r.Route, r.Method, r.Path}
+	if l.rows[key] == nil && len(l.rows) >= maxListed {
+		key = rowKey{route: r.Route}
+	}
+	if l.rows[key] == nil {
+		l.rows[key] = &capture.Row{Route: key.route, Method: key.method, Path: key.path}
+	}
+	l.rows[key].Add(r)
+}
+
+func (l *lister) listing() *Listing {
+	for _, r := range l.rows {
+		l.l.Rows = append(l.l.Rows, *r)
+	}
+	slices.SortFunc(l.l.Rows, func(a, b capture.Row) int {
+		return cmp.Or(cmp.Compare(a.Route, b.Route), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+	})
+	l.l.Damages = l.damage.all
+	return &l.l
+}

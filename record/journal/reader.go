@@ -1,0 +1,243 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// Reader reads a folder's entries, oldest first, in the order in which they
+// were appended, holding one block at a time. It is for one goroutine.
+type Reader struct {
+	queue  queue
+	seg    *scan // nil before the first segment and between two
+	final  bool  // nothing is written to seg any more
+	ended  bool  // seg has been read as far as it goes
+	block  capture.BlockReader
+	buf    []byte
+	entry  capture.Entry
+	number int64 // of entry
+	damage damages
+}
+
+// Open opens a folder, or one segment file, for reading; a writer may be at
+// work on it.
+func Open(path string) (*Reader, error) {
+	q, err := enqueue(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{queue: q}, nil
+}
+
+// Next gives the next entry, or io.EOF. After io.EOF it may be called again,
+// and goes on with what a writer has written since. The entry is the caller's
+// until the call after: who keeps it clones it.
+func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
+	for {
+		err := r.block.Next(&r.entry)
+		switch {
+		case err == nil:
+			r.number++
+			if f.entry(&r.entry) {
+				return &r.entry, nil
+			}
+			continue
+		case !errors.Is(err, io.EOF):
+			// The sums were right, so it is no accident of the disk's.
+			return nil, whittle.Errorf(whittle.Internal, "read log: %s: %w", r.seg.name, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.advance(&f); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil, io.EOF
+			}
+			return nil, coded(err, "read log")
+		}
+	}
+}
+
+// advance takes one step to the next block that may have what f asks for.
+func (r *Reader) advance(f *Filter) error {
+	if r.seg == nil {
+		path, err := r.queue.next()
+		if err != nil {
+			return err
+		}
+		r.seg, err = begin(path, r.damage.add)
+		if errors.Is(err, fs.ErrNotExist) {
+			r.seg = nil // too old meanwhile
+			return nil
+		}
+		r.final = false
+		return err
+	}
+	h, err := r.seg.next()
+	r.ended = err != nil
+	if errors.Is(err, io.EOF) {
+		return r.end()
+	}
+	if err != nil {
+		return err
+	}
+	if !f.times(&h) {
+		r.pass(&h)
+		return nil
+	}
+	if r.buf, err = r.seg.body(&h, false, r.buf); err != nil {
+		r.seg.skip(&h, err)
+		return nil
+	}
+	if f.Route != "" {
+		// Where the summary is damaged the entries say it.
+		if rows, err := h.Rows(r.buf[:h.SummarySize()]); err == nil && !f.rows(rows) {
+			r.pass(&h)
+			return nil
+		}
+	}
+	if err := r.block.Reset(&h, r.buf); err != nil {
+		r.seg.skip(&h, err)
+		return nil
+	}
+	if cap(r.buf) > 8*blockBytes && len(r.buf) < blockBytes {
+		r.buf = nil
+	}
+	r.seg.step(&h)
+	return nil
+}
+
+// pass leaves a block that has nothing of what is asked for.
+func (r *Reader) pass(h *capture.Header) {
+	r.seg.step(h)
+	r.number += int64(h.Count)
+}
+
+// Number is the place, from 1, that the last entry of Next has among all that
+// can be read, whatever the filter lets through.
+func (r *Reader) Number() int64 { return r.number }
+
+// About is what the writer said of the last entry of Next; nil: nothing, or it
+// is damaged.
+func (r *Reader) About() []byte {
+	if r.seg == nil {
+		return nil
+	}
+	return r.seg.about
+}
+
+// end is at the end of a segment. A writer goes on to a new one only when it
+// has finished the one before, so what is there once a newer one has been seen
+// is all.
+func (r *Reader) end() error {
+	if !r.final {
+		if r.seg.replaced() {
+			r.queue.last = 0 // the folder was emptied by hand and begun anew
+		}
+		more, err := r.queue.more()
+		if err != nil {
+			return err
+		}
+		if !more {
+			return io.EOF
+		}
+		r.final = true
+		return nil
+	}
+	if d, ok := r.seg.rest(); ok {
+		r.damage.add(d)
+	}
+	r.seg.close()
+	r.seg = nil
+	return nil
+}
+
+// Damages lists what was skipped so far, and what stands behind the last whole
+// block of the segment that is being read.
+func (r *Reader) Damages() []Damage {
+	all := r.damage.all[:len(r.damage.all):len(r.damage.all)]
+	if r.seg != nil && r.ended {
+		if d, ok := r.seg.rest(); ok {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// Close gives the files back.
+func (r *Reader) Close() error {
+	r.block.Drop()
+	if r.seg != nil {
+		r.seg.close()
+		r.seg = nil
+	}
+	return nil
+}
+
+// queue is the segments to come.
+type queue struct {
+	dir   string // empty for a single file
+	ahead []named
+	last  uint64 // the number of the last one taken
+}
+
+func enqueue(path string) (queue, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return queue{}, coded(err, "open log").WithHint("name the folder that was recorded into, or one of its " + suffix + " files")
+	}
+	if !info.IsDir() {
+		return queue{ahead: []named{{path: path}}}, nil
+	}
+	q := queue{dir: path}
+	more, err := q.more()
+	if err != nil {
+		return queue{}, coded(err, "open log")
+	}
+	if !more {
+		// A writer that has not written yet has locked it.
+		if _, err := os.Stat(filepath.Join(path, lockName)); err != nil {
+			return queue{}, whittle.Errorf(whittle.NotFound, "open log: nothing has been recorded into %s", path).
+				WithHint("name a folder that has " + suffix + " files")
+		}
+	}
+	return q, nil
+}
+
+// more looks whether a segment is to come.
+func (q *queue) more() (bool, error) {
+	if len(q.ahead) > 0 || q.dir == "" {
+		return len(q.ahead) > 0, nil
+	}
+	all, err := segments(q.dir)
+	if len(all) > 0 && all[len(all)-1].number < q.last {
+		q.last = 0 // begun anew too: numbers only rise
+	}
+	for i, s := range all {
+		if s.number > q.last {
+			q.ahead = all[i:]
+			break
+		}
+	}
+	return len(q.ahead) > 0, err
+}
+
+// next gives the path of the next segment, or io.EOF.
+func (q *queue) next() (string, error) {
+	if more, err := q.more(); err != nil || !more {
+		if err == nil {
+			err = io.EOF
+		}
+		return "", err
+	}
+	s := q.ahead[0]
+	q.ahead, q.last = q.ahead[1:], s.number
+	return s.path, nil
+}

@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"testing"
+
+	"whittle/record/capture"
+)
+
+// live is what the heap holds once the garbage is gone.
+func live() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A hundred thousand exchanges take no more memory than a few do: a block to
+// write, a block to read, and what zstd needs for itself.
+func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
+	const total, bound = 100_000, 24 << 20
+	dir := t.TempDir()
+	before := live()
+	grown := func(doing string, n int) {
+		if n%20_000 != 0 {
+			return
+		}
+		if now := live(); now > before+bound {
+			t.Fatalf("%s: %d MiB more are held after %d exchanges", doing, (now-before)>>20, n)
+		}
+	}
+	w := create(t, dir, Options{SegmentBytes: 256 << 10})
+	for i := range total {
+		if err := w.Append(exchange(i)); err != nil {
+			t.Fatal(err)
+		}
+		grown("writing", i)
+	}
+	finish(t, w)
+
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n := 0
+	for ; ; n++ {
+		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		grown("reading", n)
+	}
+	if n != total || r.Damages() != nil {
+		t.Fatalf("%d exchanges, %+v", n, r.Damages())
+	}
+	l, err := List(context.Background(), dir)
+	if err != nil || l.Entries != total || len(l.Rows) != 2 || l.Segments < 3 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if testing.Verbose() {
+		t.Logf("%d exchanges: %d MiB, %d MiB on the disk in %d segments", n, l.Unpacked>>20, l.Bytes>>20, l.Segments)
+	}
+}
+
+// entryBytes is how long an entry is in a block.
+func entryBytes(b *testing.B) int64 {
+	raw, err := capture.AppendEntry(nil, exchange(1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return int64(len(raw))
+}
+
+func BenchmarkAppend(b *testing.B) {
+	w := create(b, b.TempDir(), Options{MaxBytes: 64 << 20})
+	some := make([]*capture.Entry, 1000)
+	for i := range some {
+		some[i] = exchange(i)
+	}
+	b.SetBytes(entryBytes(b))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := w.Append(some[i%len(some)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+	finish(b, w)
+}
+
+func BenchmarkRead(b *testing.B) {
+	dir := b.TempDir()
+	w := create(b, dir, Options{})
+	appendAll(b, w, 0, 50_000)
+	finish(b, w)
+	r, err := Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(entryBytes(b))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
+			r.Close()
+			if r, err = Open(dir); err != nil {
+				b.Fatal(err)
+			}
+		} else if err != nil {
+			b.Fatal(err)
+		}
+	}
+	r.Close()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}
+
+func BenchmarkList(b *testing.B) {
+	dir := b.TempDir()
+	w := create(b, dir, Options{})
+	appendAll(b, w, 0, 200_000)
+	finish(b, w)
+	for b.Loop() {
+		if _, err := List(context.Background(), dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,498 @@
+package recorder
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"whittle"
+	"whittle/carve/gateway"
+	"whittle/record/capture"
+	"whittle/record/redact"
+)
+
+// plant is one place in which a secret may stand.
+type plant struct {
+	name string
+	// put makes a request, and the answer that is to be given to it, with the
+	// secret in it.
+	put func(secret string, r *sent)
+	// shape is "" for a place that is secret by its name, byItsShape for one
+	// where only a secret of a known shape is found.
+	shape string
+}
+
+// sent is a request and its answer.
+type sent struct {
+	method, target string
+	header         http.Header
+	body           []byte
+	status         int
+	answer         http.Header
+	content        []byte
+}
+
+func (s *sent) both(kind, body string) {
+	s.method = http.MethodPost
+	s.header.Set("Content-Type", kind)
+	s.answer.Set("Content-Type", kind)
+	s.body, s.content = []byte(body), []byte(body)
+}
+
+func packed(s *sent, coding string, w func(io.Writer) io.WriteCloser) {
+	for _, b := range []*[]byte{&s.body, &s.content} {
+		var out bytes.Buffer
+		to := w(&out)
+		_, _ = to.Write(*b)
+		_ = to.Close()
+		*b = out.Bytes()
+	}
+	s.header.Set("Content-Encoding", coding)
+	s.answer.Set("Content-Encoding", coding)
+}
+
+const byItsShape = "any" // the secret is an e-mail address, a card number or a JWT
+
+// plants are the places. %s stands for the secret.
+func plants() (list []plant) {
+	add := func(name, shape string, put func(string, *sent)) { list = append(list, plant{name, put, shape}) }
+	for _, h := range []string{
+		"Authorization", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Xsrf-Token", "X-Access-Token",
+		"X-Amz-Security-Token", "X-Company-Secret", "X-User-Password", "Api-Key", "X-Session-Id", "Authentication-Info",
+	} {
+		add("header "+h, "", func(s string, r *sent) { r.header.Set(h, s); r.answer.Set(h, s) })
+	}
+	for _, h := range []string{"X-Note", "User-Agent", "X-Forwarded-User", "From"} {
+		add("shape in header "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.answer.Set(h, s) })
+	}
+	for _, f := range []string{"Bearer %s", "bearer  %s", "Token %s", "%s", "Digest username=\"u\", response=\"%s\"", "AWS4-HMAC-SHA256 Credential=%s/x, Signature=y"} {
+		add("Authorization: "+f, "", func(s string, r *sent) { r.header.Set("Authorization", fmt.Sprintf(f, s)) })
+	}
+	add("Basic", "", func(s string, r *sent) {
+		r.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bob:"+s)))
+	})
+	add("cookie", "", func(s string, r *sent) {
+		r.header.Set("Cookie", "theme=dark; x="+s+"; y=\""+s+"\"")
+		r.answer.Add("Set-Cookie", "a=b; Path=/")
+		r.answer.Add("Set-Cookie", "sid="+s+"; Path=/; HttpOnly")
+	})
+	add("websocket protocol", "", func(s string, r *sent) { r.header.Set("Sec-WebSocket-Protocol", "graphql-ws, "+s) })
+	for _, h := range []string{"Referer", "X-Original-Url", "X-Forwarded-Uri"} {
+		add("query in "+h, "", func(s string, r *sent) {
+			r.header.Set(h, "https://example.com/a?x=1&access_token="+url.QueryEscape(s)+"#b")
+		})
+		add("path in "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "https://example.com/u/"+url.PathEscape(s)+"/x") })
+	}
+	add("Location", "", func(s string, r *sent) {
+		r.status = http.StatusFound
+		r.answer.Set("Location", "/cb?id_token="+url.QueryEscape(s)+"&state=1")
+	})
+	add("Link", "", func(s string, r *sent) { r.answer.Set("Link", "</next?token="+url.QueryEscape(s)+">; rel=next") })
+	for _, name := range []string{"password", "passwd", "pwd", "secret", "client_secret", "token", "accessToken", "refresh-token", "id_token", "api_key", "apikey", "APIKey", "authorization", "ssn", "card", "cardNumber", "cvv", "pin", "iban", "sessionId", "csrfmiddlewaretoken", "PassPhrase", "private_key", "user[password]", "user.password", "p%61ssword"} {
+		add("query "+name, "", func(s string, r *sent) { r.target = "/x?a=b&" + name + "=" + url.QueryEscape(s) + "&c=d" })
+		add("form "+name, "", func(s string, r *sent) {
+			r.both("application/x-www-form-urlencoded", "a=b&"+name+"="+url.QueryEscape(s)+"&c=d")
+		})
+		plain := strings.ReplaceAll(name, "p%61ssword", `\u0070assword`)
+		add("JSON "+name, "", func(s string, r *sent) {
+			r.both("application/json", `{"a":[{"b":1,"`+plain+`": "`+s+`"},"c"],"d":null}`)
+		})
+		if !strings.Contains(name, "%") && !strings.Contains(name, "[") {
+			add("text "+name, "", func(s string, r *sent) { r.both("text/plain", "see "+name+": "+s+"\nand go") })
+			add("XML "+name, "", func(s string, r *sent) { r.both("application/xml", "<a><"+name+" x='1'>"+s+"</"+name+"><b/></a>") })
+			add("hidden field "+name, "", func(s string, r *sent) {
+				r.both("text/html", `<form><input type="hidden" name="`+name+`" value="`+s+`"><input value='`+s+`' id='`+name+`'></form>`)
+			})
+			add("multipart "+name, "", func(s string, r *sent) {
+				r.both("multipart/form-data; boundary=b7", "--b7\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\ny\r\n--b7\r\nContent-Disposition: form-data; name=\""+name+"\"\r\n\r\n"+s+"\r\n--b7--\r\n")
+			})
+		}
+	}
+	add("shape in query", byItsShape, func(s string, r *sent) { r.target = "/x?q=" + url.QueryEscape(s) + "&p=to+" + url.QueryEscape(s) })
+	add("shape encoded twice", byItsShape, func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?q="+url.QueryEscape(s)) })
+	add("name encoded twice", "", func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?password="+url.QueryEscape(s)) })
+	add("shape in path", byItsShape, func(s string, r *sent) { r.target = "/u/" + url.PathEscape(s) + "/x" })
+	add("path parameter", "", func(s string, r *sent) { r.target = "/u;jsessionid=" + url.PathEscape(s) + "/x" })
+	add("Basic in a query", "", func(s string, r *sent) {
+		r.target = "/x?h=" + url.QueryEscape("Basic "+base64.StdEncoding.EncodeToString([]byte("bob:"+s)))
+	})
+	add("login in a URL", "", func(s string, r *sent) {
+		r.both("application/json", `{"repo":"https://bob:`+url.PathEscape(s)+`@example.com/x.git"}`)
+	})
+	for kind, f := range map[string]string{
+		"application/json":                  `{"a":{"note":"write to %s, please"},"l":["%s"]}`,
+		"application/vnd.x+json":            `["x\/%s\u0020"]`,
+		"application/json; charset=utf-8":   "\ufeff{\"%s\":1}",
+		"application/x-ndjson":              "{\"a\":\"%s\"}\n{\"b\":\"%s\"}\n",
+		"text/plain":                        "found %s.",
+		"text/html":                         `<a href="mailto:%s">%s</a><!-- %s -->`,
+		"text/x-stream":                     "data: {\"x\":\"%s\"}\n\n",
+		"application/javascript":            `var x = '%s'; f({"y": "%s"})`,
+		"text/csv":                          "id,who\n1,%s\n2,\"%s\"\n",
+		"application/graphql":               `{ user(id: "%s") { name } }`,
+		"application/x-yaml":                "who: %s\n",
+		"application/xml":                   `<u who="%s"><![CDATA[%s]]></u>`,
+		"":                                  "plain %s",
+		"application/octet-stream":          "plain %s",
+		"multipart/mixed; boundary=q":       "--q\r\nContent-Type: text/plain\r\n\r\n%s\r\n--q\r\nContent-Type: application/json\r\n\r\n{\"a\":\"%s\"}\r\n--q--\r\n",
+		"text/plain; charset=windows-1252":  "caf\xe9 %s",
+		"text/plain; charset=utf-16":        "\xff\xfe%s",
+		"image/png":                         "\x89PNG\x00%s\x00",
+		"application/grpc":                  "\x00\x00\x00\x00\x05%s",
+		"multipart/form-data; boundary=bad": "no part at all %s",
+	} {
+		add("shape in "+kind, byItsShape, func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
+	}
+	for name, f := range map[string]string{
+		"escaped value":       `{"password":"%u"}`,
+		"JSON in JSON":        `{"log":"{\"password\":\"%s\",\"x\":{\"token\":\"%s\"}}"}`,
+		"JSON in JSON twice":  `{"log":"{\"in\":\"{\\\"password\\\":\\\"%s\\\"}\"}"}`,
+		"below a name":        `{"credentials":{"a":["%s",{"b":"%s"}]}}`,
+		"name and value":      `[{"name":"X-Api-Key","value":"%s"},{"value":"%s","type":"x","key":"password"}]`,
+		"form in JSON":        `{"body":"a=b&password=%s&c=d"}`,
+		"URL in JSON":         `{"next":"https:\/\/example.com\/?token=%s&page=2"}`,
+		"header dump in JSON": `{"dump":"GET / HTTP/1.1\r\nAuthorization: Bearer %s\r\nCookie: a=%s; b=%s\r\n\r\n"}`,
+		"cut off":             `{"a":1,"password":"%s`,
+		"cut off before":      `{"a":1,"password":"%s","b":[1,`,
+		"not JSON":            `{"a":1,'password':'%s', "token": "%s",}`,
+		"guarded JSON":        `for(;;);{"password":"%s"}`,
+		"error text":          `{"error":"login failed for bob with password=%s at db"}`,
+		"command":             `{"cmd":"curl -H 'X-Api-Key: %s' https://x/?api_key=%s"}`,
+	} {
+		add("JSON, "+name, "", func(s string, r *sent) {
+			body := strings.ReplaceAll(f, "%s", s)
+			var esc strings.Builder
+			for _, c := range s {
+				fmt.Fprintf(&esc, `\u%04x`, c)
+			}
+			r.both("application/json", strings.ReplaceAll(body, "%u", esc.String()))
+		})
+	}
+	for name, f := range map[string]string{
+		"several words":      "user: bob\npassphrase: correct %s battery staple\n",
+		"an ampersand":       "password: Tr0ub&%s\n",
+		"an apostrophe":      "password: it's %s\n",
+		"a key":              "private_key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  %s==\n\n  %s\n  -----END RSA PRIVATE KEY-----\nuser: bob\n",
+		"a folded text":      "a:\n  - api_key: >-\n      abc\n      %s\n  - b\n",
+		"a list":             "tokens:\n  - abc\n  - %s\nuser: bob\n",
+		"a list as deep":     "tokens:\n- abc: %s\n  d: %s\n- \"%s\"\nuser: bob\n",
+		"a mapping":          "credentials:\n  \"a\": b\n  c:\n    d: %s\nuser: bob\n",
+		"two lines":          "passphrase: correct horse\n  %s staple\nuser: bob\n",
+		"a pair":             "env:\n  - name: DB_PASSWORD\n    value: a %s\n",
+		"the line below":     "Password:\ncorrect %s\n",
+		"columns":            "password:                 %s\nuser:                     bob\n",
+		"an unindented key":  "PRIVATE_KEY=-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n",
+		"a folded header":    "GET / HTTP/1.1\r\nX-Api-Key: abc\r\n %s\r\n\r\n",
+		"a name below names": "password=\ntoken:\n  secret: |\n    %s\n",
+	} {
+		for _, kind := range []string{"application/yaml", "text/plain", ""} {
+			add("lines, "+name+", as "+kind, "", func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
+		}
+		add("lines in JSON, "+name, "", func(s string, r *sent) {
+			b, _ := json.Marshal(map[string]string{"file": strings.ReplaceAll(f, "%s", s)})
+			r.both("application/json", string(b))
+		})
+		add("lines in a form, "+name, "", func(s string, r *sent) {
+			r.both("application/x-www-form-urlencoded", "a=b&file="+url.QueryEscape(strings.ReplaceAll(f, "%s", s)))
+		})
+	}
+	for coding, w := range map[string]func(io.Writer) io.WriteCloser{
+		"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		"zstd":    func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z },
+		"br":      func(w io.Writer) io.WriteCloser { return plain{w} }, // cannot be undone, so it is left out
+		"gzip, x": func(w io.Writer) io.WriteCloser { return plain{w} },
+	} {
+		add(coding+" JSON", "", func(s string, r *sent) { r.both("application/json", `{"password":"`+s+`"}`); packed(r, coding, w) })
+		add(coding+" text", byItsShape, func(s string, r *sent) { r.both("text/plain", "to "+s); packed(r, coding, w) })
+	}
+	add("gzip that is none", "", func(s string, r *sent) {
+		r.both("application/json", `{"password":"`+s+`"}`)
+		r.header.Set("Content-Encoding", "gzip")
+		r.answer.Set("Content-Encoding", "gzip")
+	})
+	return list
+}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// secrets for each kind of place; %d makes every one its own.
+var (
+	byName  = []string{"hunter%dsecret", "Zm9vYmFy%dcXV4"}
+	byShape = []string{"bob%d@example.com", "o.brien+%d@mail.example.co.uk"}
+	fixed   = []string{
+		"4111111111111111", "4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005", "6011000990139424", "3530111333300000",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+	}
+)
+
+type planted struct {
+	place  string
+	secret string
+	sent
+}
+
+// underRules are rules that somebody might write, and ruled the places that are
+// secret by them alone.
+var underRules = redact.Rules{Patterns: []string{`/reset/([\w.@+-]+)`, `ref=(\w+)`}, Paths: []string{"$..address"}}
+
+func ruled() (list []plant) {
+	add := func(name string, put func(string, *sent)) { list = append(list, plant{name, put, ""}) }
+	for _, f := range []string{
+		"/reset/%s", "/reset/%s/confirm?a=b", "/%%72eset/%s", "/a%%2Freset%%2F%s", "/x?ref=%s", "/x?a=b&r%%65f=%s&c=d", "/x?next=%%2Freset%%2F%s", "/x?next=%%252Freset%%252F%s",
+	} {
+		add("target "+f, func(s string, r *sent) { r.target = fmt.Sprintf(f, url.QueryEscape(s)) })
+		add("redirect to "+f, func(s string, r *sent) {
+			r.header.Set("Referer", "https://example.com"+fmt.Sprintf(f, url.QueryEscape(s)))
+			r.answer.Set("Location", fmt.Sprintf(f, url.QueryEscape(s)))
+			r.status = http.StatusFound
+		})
+	}
+	add("first letter encoded", func(s string, r *sent) { r.target = fmt.Sprintf("/reset/%%%02X%s", s[0], s[1:]) })
+	add("form", func(s string, r *sent) {
+		r.both("application/x-www-form-urlencoded", "a=b&ref="+s+"&to=%2Freset%2F"+s)
+	})
+	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.answer.Set("X-Note", "ref="+s) })
+	add("JSON", func(s string, r *sent) { r.both("application/json", `{"see":"\/reset\/`+s+`","q":"?ref=`+s+`"}`) })
+	for name, f := range map[string]string{
+		"whole": `{"a":{"address":"%s"}}`, "not quite": `{"a":{"address":"%s"},"b":NaN}`, "guarded": ")]}',\n{\"address\":\"%s\"}",
+		"guarded, and not quite": `while(1);{"address":"%s",}`, "a bad line": "{\"address\":\"%s\"}\noops\n", "JSONP": `cb({"address":["%s"]});`, "a sequence": "\x1e{\"address\":\"%s\"}\n",
+	} {
+		for _, kind := range []string{"application/json", "text/plain", ""} {
+			add("path in JSON, "+name+", as "+kind, func(s string, r *sent) { r.both(kind, fmt.Sprintf(f, s)) })
+		}
+	}
+	return list
+}
+
+func corpus(plants []plant) (list []planted) {
+	n := 0
+	for _, p := range plants {
+		var secrets []string
+		kinds := byName
+		if p.shape == byItsShape {
+			kinds = byShape
+			secrets = append(secrets, fixed...)
+		}
+		for _, f := range kinds {
+			n++
+			secrets = append(secrets, fmt.Sprintf(f, 1000+n))
+		}
+		for _, s := range secrets {
+			c := planted{place: p.name, secret: s, sent: sent{method: http.MethodGet, target: "/x", header: http.Header{}, answer: http.Header{}, status: 200}}
+			p.put(s, &c.sent)
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// forms are the ways in which a secret would be found again.
+func forms(secret string) []string {
+	return []string{
+		secret, url.QueryEscape(secret), url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte("bob:" + secret)), strings.ReplaceAll(secret, " ", ""),
+	}
+}
+
+// TestCorpus takes every planted secret through the redactor alone, and says
+// which place leaks.
+func TestCorpus(t *testing.T) {
+	list := corpus(plants())
+	if len(list) < 500 {
+		t.Errorf("only %d secrets are planted", len(list))
+	}
+	throughTheRedactor(t, list, redactor(t))
+}
+
+// TestCorpusUnderRules is TestCorpus for what rules say is secret.
+func TestCorpusUnderRules(t *testing.T) {
+	r, err := redact.New(underRules, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	throughTheRedactor(t, corpus(ruled()), r)
+}
+
+func throughTheRedactor(t *testing.T, list []planted, r *redact.Redactor) {
+	t.Helper()
+	there := 0
+	for _, c := range list {
+		before := fmt.Sprint(c.target, c.header, string(c.body), c.answer, string(c.content))
+		for _, form := range forms(c.secret) {
+			if strings.Contains(before, form) {
+				there++
+				break
+			}
+		}
+		q := whittle.Request{Method: c.method, Target: c.target, Header: whittle.Header(c.header), Body: c.body}
+		a := whittle.Answer{Status: c.status, Header: whittle.Header(c.answer), Body: c.content}
+		r.Request(&q)
+		r.Answer(&a)
+		b, err := capture.AppendEntry(nil, &capture.Entry{At: time.Now(), Request: q, Answer: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range forms(c.secret) {
+			if bytes.Contains(b, []byte(form)) {
+				t.Errorf("%s: %q came through:\n%s\n%v\n%s\n%v\n%s", c.place, form, q.Target, q.Header, q.Body, a.Header, a.Body)
+				break
+			}
+		}
+	}
+	if there < len(list)*8/10 { // the others are compressed, or escaped
+		t.Errorf("only %d of %d secrets would be found", there, len(list))
+	}
+}
+
+// TestCorpusThroughTheGateway records the corpus end to end and looks for the
+// secrets in the files themselves, decompressed.
+func TestCorpusThroughTheGateway(t *testing.T) {
+	t.Run("by the defaults", func(t *testing.T) { throughTheGateway(t, corpus(plants()), redact.Rules{}) })
+	t.Run("by rules", func(t *testing.T) { throughTheGateway(t, corpus(ruled()), underRules) })
+}
+
+func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
+	t.Helper()
+	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		var n int
+		_, _ = fmt.Sscan(r.Header.Get("X-Planted"), &n)
+		c := &list[n]
+		for name, values := range c.answer {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(c.status)
+		_, _ = w.Write(c.content)
+	}))
+	defer monolith.Close()
+	dir := filepath.Join(t.TempDir(), "log")
+	key, err := Key(KeyPath(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := redact.New(by, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := Open(Options{Dir: dir, Redactor: rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: monolith.URL, Timeout: 10 * time.Second, MaxAnswer: 1 << 20, MaxConns: 100}, Record: rec.Offer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.SetRecording(whittle.All, 0)
+	front := httptest.NewServer(g)
+	client := &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for i := range list {
+		c := &list[i]
+		req, err := http.NewRequest(c.method, front.URL+c.target, bytes.NewReader(c.body))
+		if err != nil {
+			t.Fatalf("%s: %v", c.place, err)
+		}
+		req.Header = c.header.Clone()
+		req.Header.Set("X-Planted", fmt.Sprint(i))
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatalf("%s: %v", c.place, err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !bytes.Equal(b, c.content) {
+			t.Errorf("%s: the user got %q", c.place, b)
+		}
+	}
+	client.CloseIdleConnections()
+	front.Close()
+	if err := g.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := rec.Counts(); c.Recorded != int64(len(list)) || c.Shed+c.Dropped+c.Lost > 0 {
+		t.Errorf("%d exchanges: %+v", len(list), c)
+	}
+	entries := read(t, dir)
+	if len(entries) != len(list) {
+		t.Fatalf("%d entries of %d", len(entries), len(list))
+	}
+	all := raw(t, dir)
+	for _, e := range entries {
+		b, err := capture.AppendEntry(nil, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	for i := range list {
+		for _, form := range forms(list[i].secret) {
+			if bytes.Contains(all, []byte(form)) {
+				t.Errorf("%s: %q is on the disk", list[i].place, form)
+			}
+		}
+	}
+	if bytes.Contains(all, []byte(fmt.Sprintf("%x", key))) {
+		t.Error("the key is in the log")
+	}
+}
+
+// raw is every file of a folder, and whatever in it zstd can read.
+func raw(t *testing.T, dir string) (all []byte) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	frames := 0
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+		for rest := b; ; {
+			i := bytes.Index(rest, []byte{0x28, 0xb5, 0x2f, 0xfd})
+			if i < 0 {
+				break
+			}
+			rest = rest[i:]
+			if out, _ := d.DecodeAll(rest, nil); len(out) > 0 {
+				all = append(all, out...)
+				frames++
+			}
+			rest = rest[4:]
+		}
+	}
+	if frames == 0 {
+		t.Error("no compressed block was found in the files")
+	}
+	return all
+}

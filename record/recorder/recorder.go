@@ -1,0 +1,298 @@
+// Package recorder takes users' exchanges as they happen and keeps them: it
+// queues them within bounds, takes out what is secret, and appends what is left
+// to a journal. Whoever offers an exchange never waits; a full queue sheds, a
+// disk that fails costs what was to be written and nothing else, and all of it
+// is counted.
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+	"whittle/record/journal"
+	"whittle/record/redact"
+)
+
+// Options make a recorder. Dir and Redactor are required.
+type Options struct {
+	// Dir is the journal's folder.
+	Dir     string
+	Journal journal.Options
+	// Redactor takes out what is secret, before anything reaches the disk.
+	Redactor *redact.Redactor
+	// QueueBytes bounds the bytes of the exchanges that wait, and Queue their
+	// number. 0: 32 MiB and 4,096.
+	QueueBytes int64
+	Queue      int
+	// Flush is how often what was appended is written. 0: each second.
+	Flush time.Duration
+	// Log gets what an operator should know. Nil: discarded.
+	Log *slog.Logger
+
+	create func(dir string, o journal.Options) (sink, error)
+}
+
+// sink is the part of *journal.Writer that is used.
+type sink interface {
+	Append(e *capture.Entry) error
+	Describe(about []byte) error
+	Flush() error
+	Lost() uint64
+	Close() error
+}
+
+func (o Options) withDefaults() Options {
+	if o.QueueBytes <= 0 {
+		o.QueueBytes = 32 << 20
+	}
+	if o.Queue <= 0 {
+		o.Queue = 4096
+	}
+	if o.Flush <= 0 {
+		o.Flush = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.create == nil {
+		o.create = func(dir string, jo journal.Options) (sink, error) { return journal.Create(dir, jo) }
+	}
+	return o
+}
+
+// Recorder keeps exchanges. Its methods may be called by several goroutines at
+// once.
+type Recorder struct {
+	o        Options
+	redactor atomic.Pointer[redact.Redactor]
+	// run makes the numbers of connections differ from those of an earlier run
+	// that wrote into the same folder.
+	run uint64
+
+	queue  chan item
+	held   atomic.Int64 // bytes that wait
+	counts counts
+	stop   chan struct{}
+	done   chan error
+
+	mu     sync.RWMutex // guards the following; read-locked while offering
+	closed bool
+}
+
+// item is an exchange in the queue.
+type item struct {
+	x    *whittle.Exchange
+	size int64
+}
+
+// Open opens the journal and begins to take exchanges. It fails as
+// journal.Create does.
+func Open(o Options) (*Recorder, error) {
+	o = o.withDefaults()
+	if o.Redactor == nil {
+		return nil, whittle.Errorf(whittle.Internal, "recorder: a redactor is required")
+	}
+	to, err := o.create(o.Dir, o.Journal)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{
+		o: o, run: uint64(rand.Uint32()>>1) << 32,
+		queue: make(chan item, o.Queue), stop: make(chan struct{}), done: make(chan error, 1),
+	}
+	r.redactor.Store(o.Redactor)
+	go func() { r.done <- r.write(to) }()
+	return r, nil
+}
+
+// Redact changes the rules for what is written from now on.
+func (r *Recorder) Redact(with *redact.Redactor) { r.redactor.Store(with) }
+
+// Offer takes an exchange, which is not changed; nobody may change it after.
+// False: there was no room, and it is counted as shed.
+func (r *Recorder) Offer(x *whittle.Exchange) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	it := item{x, sizeOf(x)}
+	if r.closed || r.held.Add(it.size) > r.o.QueueBytes {
+		if !r.closed {
+			r.held.Add(-it.size)
+		}
+		r.counts.shed.Add(1)
+		return false
+	}
+	select {
+	case r.queue <- it:
+		return true
+	default:
+		r.held.Add(-it.size)
+		r.counts.shed.Add(1)
+		return false
+	}
+}
+
+// sizeOf estimates what an exchange holds, in bytes.
+func sizeOf(x *whittle.Exchange) int64 {
+	const perExchange, perField = 1 << 10, 64
+	a := answerOf(x)
+	n := perExchange + len(x.Request.Target) + len(x.Request.Body) + len(a.Body)
+	for _, h := range []whittle.Header{x.Request.Header, a.Header, a.Trailer} {
+		for name, values := range h {
+			n += perField + len(name)
+			for _, v := range values {
+				n += len(v)
+			}
+		}
+	}
+	return int64(n)
+}
+
+func answerOf(x *whittle.Exchange) *whittle.Answer {
+	if x.Served == whittle.Candidate {
+		return &x.Candidate
+	}
+	return &x.Monolith
+}
+
+// Close takes nothing more, writes what waits, and closes the journal.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	was := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if was {
+		return nil
+	}
+	close(r.stop)
+	return <-r.done
+}
+
+// write is the recorder's goroutine, and the only one that knows the journal.
+func (r *Recorder) write(to sink) error {
+	w := writing{r: r, to: to}
+	tick := time.NewTicker(r.o.Flush)
+	defer tick.Stop()
+	for {
+		select {
+		case it := <-r.queue:
+			w.keep(it)
+		case <-tick.C:
+			w.settle(to.Flush())
+		case <-r.stop:
+			for { // nobody offers any more
+				select {
+				case it := <-r.queue:
+					w.keep(it)
+					continue
+				default:
+				}
+				break
+			}
+			err := to.Close()
+			w.settle(err)
+			return err
+		}
+	}
+}
+
+// writing is what the goroutine knows.
+type writing struct {
+	r  *Recorder
+	to sink
+	// by is the redactor of the last exchange, which the journal tells of.
+	by *redact.Redactor
+	// pending is what was appended since the last write.
+	pending int
+	// lost is what the journal has lost so far; failing says that the last
+	// write failed, which is said once.
+	lost    uint64
+	failing bool
+}
+
+// keep redacts and appends one exchange.
+func (w *writing) keep(it item) {
+	r := w.r
+	defer r.held.Add(-it.size)
+	by := r.redactor.Load()
+	e, err := r.entry(it.x, by)
+	if err != nil {
+		r.counts.dropped.Add(1)
+		r.o.Log.Error("an exchange was not recorded", "err", err)
+		return
+	}
+	if by != w.by {
+		w.by = by
+		if err := w.to.Describe(by.Describe().JSON()); err != nil {
+			w.settle(err)
+		}
+	}
+	if err = w.to.Append(e); errors.Is(err, capture.ErrEntry) {
+		r.counts.dropped.Add(1)
+		return
+	}
+	w.pending++
+	r.counts.appended.Add(1)
+	r.counts.bytes.Add(it.size)
+	if e.Request.Truncated || e.Answer.Truncated {
+		r.counts.bodiless.Add(1)
+	}
+	if err != nil {
+		w.settle(err)
+	}
+}
+
+// entry is what is written of an exchange. A redactor that panics has written
+// nothing.
+func (r *Recorder) entry(x *whittle.Exchange, by *redact.Redactor) (e *capture.Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("redacting panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	e = &capture.Entry{Route: x.Route, At: x.At, Served: x.Served, Request: x.Request, Answer: *answerOf(x)}
+	if x.Conn != 0 {
+		e.Conn = r.run | x.Conn&(1<<32-1)
+	}
+	by.Request(&e.Request)
+	by.Answer(&e.Answer)
+	fit(&e.Request.Body, &e.Request.Truncated)
+	fit(&e.Answer.Body, &e.Answer.Truncated)
+	return e, nil
+}
+
+// fit leaves out a body that is longer than the log takes, perhaps since it was
+// unpacked: the exchange is kept without it.
+func fit(body *[]byte, truncated *bool) {
+	if len(*body) > capture.MaxBody {
+		*body, *truncated = nil, true
+	}
+}
+
+// settle takes the outcome of a write into account.
+func (w *writing) settle(err error) {
+	lost := w.to.Lost()
+	w.r.counts.lost.Add(int64(lost - w.lost))
+	w.lost = lost
+	if err != nil {
+		w.r.counts.failures.Add(1)
+	}
+	proof := err != nil || w.pending > 0 // writing nothing proves nothing
+	w.pending = 0
+	if !proof || (err != nil) == w.failing {
+		return
+	}
+	w.failing = err != nil
+	if w.failing {
+		w.r.o.Log.Error("exchanges cannot be recorded; users are not touched", "dir", w.r.o.Dir, "err", err)
+	} else {
+		w.r.o.Log.Info("exchanges are recorded again", "dir", w.r.o.Dir)
+	}
+}

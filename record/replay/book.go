@@ -1,0 +1,261 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/internal/latency"
+)
+
+// book keeps what came of every exchange: the ledger, the judges' evidence, how
+// long things took, which shapes were met. It belongs to one goroutine while
+// keep runs.
+type book struct {
+	o      *Options
+	dir    *directory
+	survey *survey
+
+	routes map[*subject]*page
+	// rest are exchanges that have no route here.
+	rest   whittle.Ledger
+	shapes shapes
+	inputs inputs
+
+	recorded, service, felt latency.Histogram
+	late, own               latency.Histogram
+	progress                Progress
+	redacted                Redacted
+	notes                   []string
+	elapsed                 time.Duration
+	interrupted             bool
+}
+
+// page is one route's part of the book.
+type page struct {
+	ledger    whittle.Ledger
+	differing int64
+	// undecided exchanges were not answered the same, and their requests had only
+	// a token in the place of a credential.
+	undecided int64
+	// Each histogram takes 190 KB, so only the first routes have their own.
+	measured          bool
+	recorded, service latency.Histogram
+}
+
+// Redacted says what redaction did to the requests.
+type Redacted struct {
+	// Requests were sent with a token in the place of a credential.
+	Requests int64 `json:"requests"`
+	// Denied requests had a token in any place, were answered 401 or 403, and
+	// were not then.
+	Denied int64 `json:"denied"`
+	// Values were sent with a token in their path, query or body.
+	Values int64 `json:"values"`
+	// Undecided were not answered the same, which may be for want of a credential.
+	Undecided int64 `json:"undecided"`
+	// Answers have a token in the recorded answer, and there is no key by which
+	// the candidate's could get the same.
+	Answers int64 `json:"answers"`
+}
+
+func newBook(o *Options, d *directory, s *survey) *book {
+	return &book{o: o, dir: d, survey: s, routes: map[*subject]*page{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
+}
+
+// showEvery is how often progress is told.
+const showEvery = 200 * time.Millisecond
+
+// keep takes items until there are no more.
+func (b *book) keep(seen <-chan *item, began time.Time) {
+	tick := time.NewTicker(showEvery)
+	defer tick.Stop()
+	show := func() {
+		if b.o.OnProgress != nil {
+			b.progress.Elapsed = time.Since(began)
+			if b.o.Speed > 0 {
+				whole := time.Duration(float64(b.survey.last.Sub(b.survey.first)) / b.o.Speed)
+				b.progress.Left = max(0, whole-b.progress.Elapsed)
+			}
+			b.o.OnProgress(b.progress)
+		}
+	}
+	defer show()
+	for {
+		select {
+		case it, ok := <-seen:
+			if !ok {
+				return
+			}
+			b.take(it)
+		case <-tick.C:
+			show()
+		}
+	}
+}
+
+// take accounts for one exchange.
+func (b *book) take(it *item) {
+	b.progress.Done++
+	if it.to == nil {
+		skip(&b.rest, it.skip)
+		b.progress.Skipped++
+		return
+	}
+	p := b.routes[it.to]
+	if p == nil {
+		p = &page{measured: len(b.routes) < routesMost}
+		b.routes[it.to] = p
+	}
+	b.inputs.see(it.input)
+	shape := b.shapes.of(b.shapeOf(it), it.to.spec.Name)
+	shape.Recorded++
+	p.ledger.Total++
+	b.timed(p, it)
+	why, differs := b.compare(it)
+	switch why {
+	case "":
+		p.ledger.Compared++
+		shape.Compared++
+		b.progress.Compared++
+		b.inputs.mark(it.input, inputCompared)
+	case failed:
+		p.ledger.Failed++
+		b.progress.Failed++
+	default:
+		skip(&p.ledger, why)
+		p.ledger.Total-- // skip counts it
+		b.progress.Skipped++
+	}
+	if shape.Why = why; differs {
+		p.differing++
+		shape.Differing++
+		b.progress.Differing++
+		b.inputs.mark(it.input, inputDiffers)
+	}
+}
+
+// shapeOf is the shape of an exchange, fit to be shown: a name may be a secret
+// where a form or a query is none.
+func (b *book) shapeOf(it *item) string {
+	s := shapeOf(it.to.spec.Name, it.entry)
+	if b.o.Show != nil {
+		s = string(b.o.Show.Value(nil, []byte(s)))
+	}
+	return s
+}
+
+// failed stands among the reasons for the ledger's own heading.
+const failed = "failed"
+
+func skip(l *whittle.Ledger, why string) {
+	if l.Skipped == nil {
+		l.Skipped = map[string]int64{}
+	}
+	l.Total++
+	l.Skipped[why]++
+}
+
+// timed records how long it took, then and now.
+func (b *book) timed(p *page, it *item) {
+	if it.sent.IsZero() {
+		return
+	}
+	if then := &it.entry.Answer; then.Failure == whittle.NoFailure && then.Latency > 0 {
+		b.recorded.Record(then.Latency)
+		if p.measured {
+			p.recorded.Record(then.Latency)
+		}
+	}
+	late := max(0, it.sent.Sub(it.due))
+	if b.o.Speed > 0 {
+		b.progress.Late = late
+		b.late.Record(late)
+		if !it.held {
+			b.own.Record(late)
+		}
+	}
+	if it.skip == "" && it.answer.Failure == whittle.NoFailure {
+		b.service.Record(it.answer.Latency)
+		if p.measured {
+			p.service.Record(it.answer.Latency)
+		}
+		if b.o.Speed > 0 {
+			b.felt.Record(late + it.answer.Latency)
+		}
+	}
+}
+
+// compare shows the exchange to the route's judge, as the gateway does with a
+// live one. why is empty for one that was compared.
+func (b *book) compare(it *item) (why string, differs bool) {
+	if it.skip != "" {
+		return it.skip, false
+	}
+	e := it.entry
+	values := strings.Contains(e.Request.Target, tokenMark) || bytes.Contains(e.Request.Body, []byte(tokenMark))
+	lacks := lacksCredential(&e.Request, b.o.Header)
+	if values {
+		b.redacted.Values++
+	}
+	if b.o.hides(e.Answer.Body, it.answer.Body) {
+		b.redacted.Answers++
+		why = skipNoKey
+	}
+	if it.redacted {
+		b.redacted.Requests++
+	}
+	if (it.redacted || values) && denied(&it.answer) && !denied(&e.Answer) {
+		b.redacted.Denied++
+		return skipRedacted, false
+	}
+	if why != "" {
+		return why, false
+	}
+	x := &whittle.Exchange{
+		Route: it.to.spec.Name, Conn: e.Conn, At: e.At, Served: whittle.Monolith,
+		Request: e.Request, Monolith: e.Answer, Candidate: it.answer, Repeat: it.repeat,
+	}
+	if it.again != nil {
+		x.Repeat = it.again
+	}
+	answers := x.Candidate.Failure == whittle.NoFailure
+	if apart := it.to.apart; apart != nil && (!lacks || !answers) {
+		apart.Observe(x)
+	}
+	o := it.to.judge.Observe(x)
+	if lacks && answers && o.Skip == "" && o.Differs {
+		b.redacted.Undecided++
+		b.routes[it.to].undecided++
+		return skipRedacted, false
+	}
+	if b.o.Cases != nil {
+		b.o.Cases.see(x, it.to, it.input, b.shapeOf(it), o.Skip == "" && o.Differs)
+	}
+	switch {
+	case x.Monolith.Failure != whittle.NoFailure:
+		return cmp.Or(o.Skip, whittle.SkipMonolith), false
+	case x.Candidate.Failure != whittle.NoFailure:
+		return failed, o.Differs
+	}
+	return o.Skip, o.Skip == "" && o.Differs
+}
+
+func denied(a *whittle.Answer) bool {
+	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
+}
+
+// hasToken reports whether a header that may be a credential is only what
+// redaction has left of it.
+func hasToken(h whittle.Header) bool {
+	for name, values := range h {
+		for _, v := range values {
+			if name != "Referer" && strings.Contains(v, tokenMark) {
+				return true
+			}
+		}
+	}
+	return false
+}

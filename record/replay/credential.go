@@ -1,0 +1,81 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"whittle"
+	"whittle/record/redact"
+)
+
+// tokenMark begins what redaction puts in a secret's place.
+const tokenMark = "redacted-"
+
+// lacksCredential reports whether a request carries only a token where the
+// monolith was given a credential: in a header that is not among those given, in
+// the path, or in a value of query, form or JSON whose name is a secret's. What it
+// is answered may depend on that.
+func lacksCredential(q *whittle.Request, given whittle.Header) bool {
+	for name, values := range q.Header {
+		if _, set := given[name]; set || name == "Referer" {
+			continue
+		}
+		for _, v := range values {
+			if strings.Contains(v, tokenMark) {
+				return true
+			}
+		}
+	}
+	path, query, _ := strings.Cut(q.Target, "?")
+	return strings.Contains(path, tokenMark) || inPairs(query) || inBody(q.Body)
+}
+
+func inPairs(text string) bool {
+	if !strings.Contains(text, tokenMark) {
+		return false
+	}
+	values, _ := url.ParseQuery(text) // what cannot be read has no name
+	for name, list := range values {
+		if redact.SecretName(name) && strings.Contains(strings.Join(list, " "), tokenMark) {
+			return true
+		}
+	}
+	return false
+}
+
+// inBody looks into JSON and forms, up to a bound; beyond it a token may be any.
+func inBody(body []byte) bool {
+	switch {
+	case !bytes.Contains(body, []byte(tokenMark)):
+		return false
+	case len(body) > keyBodyMost:
+		return true
+	}
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		return inJSON("", v)
+	}
+	return inPairs(string(body))
+}
+
+func inJSON(name string, v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if inJSON(name, inner) {
+				return true
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			if inJSON(name, inner) {
+				return true
+			}
+		}
+	case string:
+		return strings.Contains(v, tokenMark) && redact.SecretName(name)
+	}
+	return false
+}

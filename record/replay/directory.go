@@ -1,0 +1,326 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"whittle"
+	"whittle/carve/compare"
+	"whittle/carve/gateway"
+	"whittle/contract/infer"
+	"whittle/record/capture"
+)
+
+// Why a recorded exchange is not sent, beside the ledger's own words.
+const (
+	skipOther    = "other_route"  // of a route that was not asked for
+	skipNoRoute  = "no_candidate" // the config has no candidate for it
+	skipRedacted = "redacted"     // denied because its credential is only a token
+	skipNoKey    = "no_key"       // its recorded answer has tokens, and their key is missing
+)
+
+// subject is one route in a replay.
+type subject struct {
+	spec   whittle.Route
+	caller *gateway.Caller
+	judge  *compare.Judge
+	// learns says that an earlier answer in the log, or the monolith, shows
+	// what changes by itself.
+	learns bool
+	note   string
+	hidden string // the headers that a missing key hides, in a sentence; "": none
+	// apart judges the exchanges whose requests have no token in the place of a
+	// credential. Nil: all of them are such. Where some of the others differ, which a
+	// credential may be the reason of, it has the word.
+	apart *compare.Judge
+	n     int64        // exchanges in the log
+	asked atomic.Int64 // counts to the monolith's turn
+}
+
+// compares reports whether a header may be compared: a route without a config has
+// no comparison of its own yet.
+func (s *subject) compares(name string) bool {
+	c := &s.spec.Compare
+	if c.Kind == "" {
+		c = &whittle.Comparison{AllHeaders: true}
+	}
+	return c.ComparesHeader(name) || c.ListsHeader(name) && whittle.ComparedOnRequest(name)
+}
+
+// directory knows where each exchange belongs.
+type directory struct {
+	matcher *gateway.Matcher
+	// routes are the config's; nil: groups makes them of the log.
+	routes []whittle.Route
+	groups *infer.Groups
+	by     map[string]*subject
+	only   []string
+	show   compare.Redactor // nil: everything may be seen
+	given  whittle.Header   // set on every request
+	base   whittle.Upstream
+	// monolith is nil unless it is asked as well.
+	monolith *gateway.Caller
+	plain    *gateway.Caller
+	callers  []*gateway.Caller
+}
+
+// Bounds of the routes that are made up of a log.
+const (
+	routesMost = 128
+	otherPaths = "(other paths)"
+)
+
+func newDirectory(o *Options) (*directory, error) {
+	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
+	d.base = whittle.Upstream{
+		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxAnswer, defaultMaxAnswer),
+		MaxConns: o.Connections, Insecure: o.Insecure,
+	}
+	if err := d.open(o); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *directory) open(o *Options) (err error) {
+	plain := whittle.Route{Candidate: &d.base}
+	if d.plain, err = d.caller(plain); err != nil {
+		return flag(err, "--against")
+	}
+	if o.Monolith != "" {
+		base := d.base
+		base.URL = o.Monolith
+		if d.monolith, err = d.caller(whittle.Route{Candidate: &base}); err != nil {
+			return flag(err, "--monolith")
+		}
+	}
+	if d.routes == nil {
+		return nil
+	}
+	if d.matcher, err = gateway.NewMatcher(d.routes); err != nil {
+		return err
+	}
+	known := make([]string, 0, len(d.routes))
+	for i := range d.routes {
+		r := d.routes[i]
+		if r.Candidate == nil {
+			continue
+		}
+		known = append(known, r.Name)
+		to := *r.Candidate
+		to.URL, to.MaxConns, to.Insecure = o.Against, o.Connections, to.Insecure || o.Insecure
+		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxAnswer, to.MaxAnswer)
+		r.Candidate = &to
+		s := &subject{spec: r}
+		if s.caller, err = d.caller(r); err != nil {
+			return err
+		}
+		d.by[r.Name] = s
+	}
+	for _, name := range d.only {
+		if d.by[name] == nil {
+			return whittle.Errorf(whittle.NotFound, "the config has no route %q with a candidate", name).
+				WithHint(fmt.Sprintf("it has: %q", known))
+		}
+	}
+	if len(known) == 0 {
+		return whittle.Errorf(whittle.Invalid, "the config has no route with a candidate").
+			WithHint("leave -c away to send every request as it is")
+	}
+	return nil
+}
+
+// flag puts the flag's name where an error names a config's field.
+func flag(err error, name string) error {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return whittle.Errorf(e.Code, "%s: %w", name, err).WithHint(e.Hint)
+	}
+	return err
+}
+
+func (d *directory) caller(r whittle.Route) (*gateway.Caller, error) {
+	c, err := gateway.NewCaller(r)
+	if err == nil {
+		d.callers = append(d.callers, c)
+	}
+	return c, err
+}
+
+func (d *directory) close() {
+	for _, c := range d.callers {
+		c.Close()
+	}
+}
+
+// place finds the route of an exchange, or why it has none that is replayed.
+func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
+	name := e.Route
+	if d.routes != nil {
+		if s = d.by[name]; s == nil {
+			i := d.matcher.Match(&e.Request)
+			if i < 0 || d.routes[i].Candidate == nil {
+				return nil, skipNoRoute
+			}
+			name = d.routes[i].Name
+			s = d.by[name]
+		}
+	} else {
+		if name == "" {
+			name = d.grouped(&e.Request)
+		}
+		if s = d.by[name]; s == nil && len(d.by) >= routesMost {
+			name = otherPaths
+			s = d.by[name]
+		}
+		if s == nil {
+			s = &subject{spec: whittle.Route{Name: name, Candidate: &d.base}, caller: d.plain}
+			d.by[name] = s
+		}
+	}
+	if len(d.only) > 0 && !slices.Contains(d.only, name) {
+		return nil, skipOther
+	}
+	return s, ""
+}
+
+// group reads a log for the endpoints that its exchanges belong to, as a contract
+// would have them.
+func (d *directory) group(ctx context.Context, log Log) (err error) {
+	d.groups, err = infer.Group(func(yield func(*capture.Entry, error) bool) {
+		for e, err := range log.Entries(ctx) {
+			if err == nil {
+				e.Request.Target = d.shown(e.Request.Target)
+			}
+			if !yield(e, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// grouped is the route of a request without a config: the endpoint of a contract
+// that would be made of the log, or else method and path with * for what looks
+// like an id.
+func (d *directory) grouped(q *whittle.Request) string {
+	target := d.shown(q.Target)
+	if d.groups != nil {
+		if name := d.groups.Of(q.Method, target); name != "" {
+			return name
+		}
+	}
+	return q.Method + " " + capture.PathShape(target)
+}
+
+// shown is a target fit to be a route's name.
+func (d *directory) shown(target string) string {
+	q := whittle.Request{Target: target}
+	if d.show != nil {
+		d.show.Request(&q)
+	}
+	return q.Target
+}
+
+// Noise is learned where the log has this many requests that it had before:
+// with fewer of them a difference could not be shown.
+const learnFrom = 30
+
+// settle makes the judges, now that it is known what the log holds.
+func (d *directory) settle(o *Options, s *survey) error {
+	for _, name := range d.only {
+		if d.by[name] == nil {
+			names := slices.Sorted(maps.Keys(d.by))
+			return whittle.Errorf(whittle.NotFound, "the log has no exchange of a route %q", name).
+				WithHint(fmt.Sprintf("it has: %q", names[:min(20, len(names))]))
+		}
+	}
+	for name, sub := range d.by {
+		seen := s.routes[sub]
+		if seen == nil {
+			continue
+		}
+		sub.n = seen.n
+		if d.routes == nil {
+			sub.spec.Compare = comparison(seen, len(s.routes))
+		}
+		c := &sub.spec.Compare
+		var hidden []string
+		if hidden = o.told(seen, c); len(hidden) > 0 {
+			sub.hidden = fmt.Sprintf("%s: not compared, since the log has tokens in them and the key is missing: %s", name, strings.Join(hidden, ", "))
+		}
+		if c.Kind == whittle.JSON {
+			c.Ignore = append(slices.Clone(c.Ignore), o.Ignore...)
+			c.Unordered = append(slices.Clone(c.Unordered), o.Unordered...)
+		}
+		byRepeats := c.LearnNoise && c.Kind != whittle.Statistical
+		if byRepeats {
+			d.learn(sub, seen)
+		}
+		if seen.tokens > 0 {
+			// Either of two judges may have the word: half of the error rate each.
+			c.Confidence = 1 - (1-c.Confidence)/2
+		}
+		var err error
+		if sub.judge, err = d.judge(sub, o, byRepeats); err == nil && seen.tokens > 0 {
+			sub.apart, err = d.judge(sub, o, byRepeats)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *directory) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge, error) {
+	j, err := compare.NewJudge(sub.spec.Compare)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.CodeOf(err), "route %q: %w", sub.spec.Name, err)
+	}
+	if o.Show != nil {
+		j.Redact(o.Show)
+	}
+	if byRepeats {
+		j.HeadersByRepeats() // a log seldom has enough to learn what is made for each answer
+	}
+	if d.monolith == nil {
+		j.RepeatsAreChosen() // by who asked twice while it was recorded
+	}
+	return j, nil
+}
+
+// learn decides what noise is learned from.
+func (d *directory) learn(sub *subject, seen *routeSurvey) {
+	c := &sub.spec.Compare
+	switch {
+	case d.monolith != nil && sub.caller.Harmless(seen.method):
+		sub.learns = true
+	case d.monolith == nil && seen.again >= learnFrom:
+		sub.learns = true
+	default:
+		if c.LearnNoise = false; c.Kind != whittle.JSON {
+			return // there are only headers to learn of
+		}
+		sub.note = fmt.Sprintf("%s: no noise could be learned, since only %d of the log's requests had been in it before: "+
+			"a field that changes by itself shows as a difference (name it with --ignore, or ask the monolith as well with --monolith URL)",
+			sub.spec.Name, seen.again)
+	}
+}
+
+// comparison is what a route without a config is held to: what a config would
+// say by default, with the error rate split over the routes.
+func comparison(seen *routeSurvey, routes int) whittle.Comparison {
+	c := whittle.Comparison{
+		Kind: whittle.Exact, AllHeaders: true, LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,
+	}
+	if seen.json > 0 {
+		c.Kind = whittle.JSON
+	}
+	return c
+}

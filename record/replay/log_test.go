@@ -1,0 +1,88 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/record/journal"
+)
+
+// TestOneLogInEachForm replays a journal's folder, one of its segments, and an
+// archive.
+func TestOneLogInEachForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recorded")
+	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range numbers(400).Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(t.TempDir(), "session.HAR")
+	const entry = `{"startedDateTime":"2026-03-01T12:00:0%d.000Z","time":4,"request":{"method":"GET","url":"http://shop.example/n?i=%d","httpVersion":"HTTP/1.1","headers":[]},` +
+		`"response":{"status":200,"headers":[{"name":"Content-Type","value":"application/json"}],"content":{"mimeType":"application/json","text":"{\"n\":%d}"}}}`
+	text := fmt.Sprintf(`{"log":{"version":"1.2","entries":[`+entry+`,`+entry+`,{"request":{}}]}}`, 1, 3, 3, 2, 4, 4)
+	if err := os.WriteFile(archive, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, numberOf)
+	for path, want := range map[string]int64{dir: 400, segmentOf(segments): 400, archive: 2} {
+		log, err := OpenLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, log, Options{Against: url})
+		if r.Ledger.Compared != want || r.Differing != 0 || r.Routes[0].Route != "GET /n" {
+			t.Errorf("%s: %+v, %d differ", path, r.Ledger, r.Differing)
+		}
+		if path == archive && (len(log.Damage()) != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "left out entry 3")) {
+			t.Errorf("what could not be read of an archive is not said: %v", r.Notes)
+		}
+	}
+	if _, err := OpenLog(filepath.Join(dir, "none")); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("no log: %v", err)
+	}
+}
+
+func segmentOf(files []string) string {
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil && st.Size() > 1000 {
+			return f
+		}
+	}
+	return "none"
+}
+
+// TestThePageIsWhole looks for each part of the report in its page.
+func TestThePageIsWhole(t *testing.T) {
+	url := serve(t, func(r *http.Request) string { return strings.Replace(numberOf(r), "7", "<8>", 1) })
+	list := made{1000, numbers(1000).(made).at}
+	r := run(t, list, Options{Against: url, Key: Key{by: byNothing}})
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"DIFFERENT", "GET /n?i → 200", "not JSON", "monolith, as recorded", "&lt;8&gt;"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// began is when every recording of these tests begins.
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// made is a log of n entries that are made when they are read.
+type made struct {
+	n  int
+	at func(i int) *capture.Entry
+}
+
+func (m made) Name() string     { return "a test's log" }
+func (m made) Damage() []string { return nil }
+func (m made) Entries(context.Context) iter.Seq2[*capture.Entry, error] {
+	return func(yield func(*capture.Entry, error) bool) {
+		for i := range m.n {
+			if !yield(m.at(i), nil) {
+				return
+			}
+		}
+	}
+}
+
+func kept(list ...*capture.Entry) Log {
+	return made{len(list), func(i int) *capture.Entry { return list[i].Clone() }}
+}
+
+// get is a GET that the monolith answered with JSON.
+func get(i int, target, body string) *capture.Entry {
+	return &capture.Entry{
+		Conn: 1, At: began.Add(time.Duration(i) * time.Millisecond),
+		Request: whittle.Request{Method: "GET", Target: target, Host: "shop.example", Header: whittle.Header{"Accept-Encoding": {"gzip"}}},
+		Answer:  answerOf(body),
+	}
+}
+
+func answerOf(body string) whittle.Answer {
+	return whittle.Answer{
+		Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body), Latency: 500 * time.Microsecond,
+	}
+}
+
+// serve is a candidate that answers with JSON.
+func serve(t *testing.T, answer func(r *http.Request) string) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := answer(r)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func run(t *testing.T, log Log, o Options) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), log, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Ledger.Sum() != r.Ledger.Total {
+		t.Errorf("the ledger does not add up: %+v", r.Ledger)
+	}
+	return r
+}

@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"container/heap"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// item is one exchange on its way through a replay.
+type item struct {
+	entry *capture.Entry
+	to    *subject
+	seq   int64
+	size  int64
+	lane  string
+	// input is the request as it was recorded.
+	input capture.RequestKey
+	// repeat is an earlier answer of the monolith's to the same request.
+	repeat *whittle.Answer
+	// redacted says that the request carries a token in a credential's place.
+	redacted bool
+
+	// due is when the request was to be sent, sent when it was; held says that
+	// the target kept it from that, and not whittle.
+	due, sent     time.Time
+	started, held bool
+
+	// skip is why there is nothing to compare; else answer is what came.
+	skip   string
+	answer whittle.Answer
+	again  *whittle.Answer
+}
+
+// ended is when the user had the recorded answer.
+func (it *item) ended() time.Time { return it.entry.At.Add(max(0, it.entry.Answer.Latency)) }
+
+// order keeps the requests of a lane in the order that their client gave them:
+// one is sent only after the answers that its client had when it was sent in
+// the recording. Requests that overlapped then may overlap now, as those of one
+// HTTP/2 connection do.
+type order struct {
+	// lanes has the items that have not left, each lane in the order of entry.
+	lanes map[string][]*item
+}
+
+func newOrder() *order { return &order{lanes: map[string][]*item{}} }
+
+// enter takes an item, and reports whether it may start at once.
+func (o *order) enter(it *item) bool {
+	if it.lane == "" {
+		it.started = true
+		return true
+	}
+	o.lanes[it.lane] = append(o.lanes[it.lane], it)
+	it.started = !blocked(o.lanes[it.lane], len(o.lanes[it.lane])-1)
+	return it.started
+}
+
+func blocked(lane []*item, at int) bool {
+	for _, before := range lane[:at] {
+		if !before.ended().After(lane[at].entry.At) {
+			return true
+		}
+	}
+	return false
+}
+
+// leave takes an item out whose answer is here, and gives those that may start
+// now.
+func (o *order) leave(it *item) []*item {
+	lane := o.lanes[it.lane]
+	if it.lane == "" {
+		return nil
+	}
+	kept := lane[:0]
+	for _, other := range lane {
+		if other != it {
+			kept = append(kept, other)
+		}
+	}
+	clear(lane[len(kept):])
+	if len(kept) == 0 {
+		delete(o.lanes, it.lane)
+		return nil
+	}
+	o.lanes[it.lane] = kept
+	var free []*item
+	var first time.Time // the earliest end of those before
+	for i, other := range kept {
+		if !other.started && (i == 0 || first.After(other.entry.At)) {
+			other.started = true
+			free = append(free, other)
+		}
+		if end := other.ended(); i == 0 || end.Before(first) {
+			first = end
+		}
+	}
+	return free
+}
+
+// window brings the exchanges, which a log holds in the order in which they
+// ended, into the order in which they began, as far as the look-ahead goes.
+type window []*item
+
+func (w window) Len() int { return len(w) }
+func (w window) Less(i, j int) bool {
+	if !w[i].entry.At.Equal(w[j].entry.At) {
+		return w[i].entry.At.Before(w[j].entry.At)
+	}
+	return w[i].seq < w[j].seq
+}
+func (w window) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+
+// Push implements heap.Interface.
+func (w *window) Push(x any) { *w = append(*w, x.(*item)) }
+
+// Pop implements heap.Interface.
+func (w *window) Pop() any {
+	old := *w
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*w = old[:len(old)-1]
+	return it
+}
+
+func (w *window) put(it *item) { heap.Push(w, it) }
+func (w *window) take() *item  { return heap.Pop(w).(*item) }

@@ -1,0 +1,289 @@
+package replay
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// player sends what a log holds. Its goroutines: one reads, one keeps the
+// schedule (and belongs to play's caller), one for each connection sends, one
+// compares. Each ends before play returns.
+type player struct {
+	o      *Options
+	log    Log
+	dir    *directory
+	survey *survey
+	book   *book
+
+	began time.Time
+
+	feed chan *item // read, in the log's order
+	jobs chan *item // to be sent
+	done chan *item // answered
+	seen chan *item // to be counted and compared
+
+	readErr error // set before feed is closed
+}
+
+// play replays the whole log, or what comes before ctx ends.
+func (p *player) play(ctx context.Context) {
+	p.began = time.Now()
+	p.feed, p.jobs = make(chan *item), make(chan *item)
+	p.done, p.seen = make(chan *item), make(chan *item, 64)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var comparing, working sync.WaitGroup
+	comparing.Go(func() { p.book.keep(p.seen, p.began) })
+	working.Go(func() { p.read(ctx) })
+	for range p.o.Connections {
+		working.Go(func() {
+			for it := range p.jobs {
+				p.send(ctx, it)
+				p.done <- it
+				p.seen <- it
+			}
+		})
+	}
+	p.schedule(ctx)
+	close(p.jobs)
+	working.Wait()
+	close(p.seen)
+	comparing.Wait()
+	p.book.elapsed = time.Since(p.began)
+	p.book.interrupted = ctx.Err() != nil
+	if p.readErr != nil && !p.book.interrupted {
+		p.book.notes = append(p.book.notes, "the log could not be read to its end: "+p.readErr.Error())
+	}
+}
+
+// read turns entries into items. What is not to be sent goes past the schedule.
+func (p *player) read(ctx context.Context) {
+	defer close(p.feed)
+	earlier, remembered := map[*subject]*repeats{}, int64(0)
+	seq := int64(0)
+	for e, err := range p.log.Entries(ctx) {
+		if err != nil {
+			p.readErr = err
+			return
+		}
+		seq++
+		it := p.itemOf(e, seq)
+		if it.skip == "" && it.to.learns && p.dir.monolith == nil {
+			r := earlier[it.to]
+			if r == nil {
+				r = newRepeats(&remembered)
+				earlier[it.to] = r
+			}
+			it.repeat = r.see(e)
+		}
+		to := p.feed
+		if it.skip != "" {
+			to = p.seen
+		}
+		select {
+		case to <- it:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// itemOf decides what is to be done with an exchange.
+func (p *player) itemOf(e *capture.Entry, seq int64) *item {
+	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Answer.Body)) + 2048}
+	if it.to, it.skip = p.dir.place(e); it.skip != "" {
+		return it
+	}
+	if it.to.judge == nil { // a route that came to the log after the first reading
+		it.skip = whittle.SkipStale
+		return it
+	}
+	if it.skip = unsendable(e); it.skip != "" {
+		return it
+	}
+	it.lane = p.o.Key.lane(e)
+	p.dress(it)
+	switch {
+	case streams(&e.Request):
+		it.skip = whittle.SkipStreaming
+	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
+		it.skip = whittle.SkipNotSafe
+	case !unpack(&e.Answer):
+		it.skip = whittle.SkipEncoded
+	case p.o.Redact != nil:
+		p.o.Redact(&e.Answer)
+	}
+	return it
+}
+
+// dress makes the request ready to be sent: with the headers that were asked
+// for, and without a wish for an encoding that would have to be taken off.
+func (p *player) dress(it *item) {
+	q := &it.entry.Request
+	h := make(whittle.Header, len(q.Header)+len(p.o.Header))
+	maps.Copy(h, q.Header)
+	delete(h, "Accept-Encoding")
+	for name, values := range p.o.Header {
+		if name == "Host" {
+			q.Host = values[0]
+			continue
+		}
+		h[name] = values
+	}
+	q.Header = h
+	it.redacted = hasToken(h)
+}
+
+// schedule sends each item when it is due, its order allows it and a connection
+// is free.
+func (p *player) schedule(ctx context.Context) {
+	s := &schedule{p: p, order: newOrder(), feed: p.feed, tick: time.NewTimer(0)}
+	defer s.tick.Stop()
+	for !s.over() && ctx.Err() == nil {
+		s.step(ctx)
+	}
+	s.end()
+}
+
+// schedule is what play's goroutine knows while it runs.
+type schedule struct {
+	p     *player
+	order *order
+	// feed is nil once the log has been read.
+	feed chan *item
+	// ahead has what is not due or not yet known to be the next; ready may be
+	// sent.
+	ahead window
+	ready []*item
+	// held items, of so many bytes, are in ahead, in a lane, ready or under way.
+	held     int
+	bytes    int64
+	underWay int
+	tick     *time.Timer
+	// began is when the first request was due.
+	began time.Time
+}
+
+func (s *schedule) over() bool { return s.feed == nil && s.held == 0 }
+
+func (s *schedule) full() bool { return s.held >= lookAhead || s.bytes >= lookAheadBytes }
+
+// step starts what is due and waits for one thing to happen.
+func (s *schedule) step(ctx context.Context) {
+	wait := s.start()
+	feed, jobs := s.feed, s.p.jobs
+	if s.full() {
+		feed = nil
+	}
+	var next *item
+	if len(s.ready) > 0 {
+		next = s.ready[0]
+	} else {
+		jobs = nil
+	}
+	var tick <-chan time.Time
+	if wait > 0 {
+		s.tick.Reset(wait)
+		tick = s.tick.C
+	}
+	select {
+	case it, ok := <-feed:
+		if !ok {
+			s.feed = nil
+			return
+		}
+		s.held++
+		s.bytes += it.size
+		s.ahead.put(it)
+	case jobs <- next:
+		s.ready[0] = nil
+		s.ready = s.ready[1:]
+		s.underWay++
+	case it := <-s.p.done:
+		s.held--
+		s.underWay--
+		s.bytes -= it.size
+		for _, free := range s.order.leave(it) {
+			s.push(free)
+		}
+	case <-tick:
+	case <-ctx.Done():
+	}
+}
+
+// start moves what is due from the look-ahead to the lanes, and says how long
+// it is until the next; 0: nothing is waited for by time. Until the look-ahead
+// is full or the log at its end, an earlier request may still come.
+func (s *schedule) start() time.Duration {
+	if s.feed != nil && !s.full() {
+		return 0
+	}
+	now := time.Now()
+	if s.began.IsZero() {
+		s.began = now
+	}
+	for len(s.ahead) > 0 {
+		due := s.due(s.ahead[0])
+		if wait := due.Sub(now); wait > 0 {
+			return wait
+		}
+		it := s.ahead.take()
+		it.due = due
+		if s.order.enter(it) {
+			s.push(it)
+		} else {
+			it.held = true
+		}
+	}
+	return 0
+}
+
+// push makes an item ready, and notes whether it is the target that keeps it
+// from being sent: by what it comes after, or by having no connection free.
+func (s *schedule) push(it *item) {
+	it.held = it.held || s.underWay+len(s.ready) >= s.p.o.Connections
+	s.ready = append(s.ready, it)
+}
+
+// due is when an item is to be sent: as long after the first as it came then,
+// or, without a pace, now.
+func (s *schedule) due(it *item) time.Time {
+	if s.p.o.Speed <= 0 {
+		return s.began
+	}
+	after := it.entry.At.Sub(s.p.survey.first)
+	return s.began.Add(time.Duration(float64(after) / s.p.o.Speed))
+}
+
+// end waits for what is under way and accounts for what was not sent.
+func (s *schedule) end() {
+	for ; s.underWay > 0; s.underWay-- {
+		s.order.leave(<-s.p.done)
+	}
+	left := append([]*item(s.ahead), s.ready...)
+	for _, lane := range s.order.lanes {
+		for _, it := range lane {
+			if !it.started {
+				left = append(left, it)
+			}
+		}
+	}
+	for _, it := range left {
+		it.skip = whittle.SkipInterrupted
+		s.p.seen <- it
+	}
+	for feed := s.feed; feed != nil; {
+		it, ok := <-feed
+		if !ok {
+			return
+		}
+		it.skip = whittle.SkipInterrupted
+		s.p.seen <- it
+	}
+}

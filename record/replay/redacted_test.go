@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/record/capture"
+	"whittle/record/redact"
+)
+
+// TestTokensAreComparedAsTheirSecrets replays a redacted log with its key, with
+// another, and without one.
+func TestTokensAreComparedAsTheirSecrets(t *testing.T) {
+	key := redact.NewKey()
+	redactor := func(key []byte) *redact.Redactor {
+		r, err := redact.New(redact.Rules{}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	recorder := redactor(key)
+	person := func(i int) string { return fmt.Sprintf(`{"i":%d,"email":"user%d@shop.example"}`, i, i) }
+	log := made{400, func(i int) *capture.Entry {
+		e := get(i, fmt.Sprintf("/p?i=%d", i), person(i))
+		recorder.Request(&e.Request)
+		recorder.Answer(&e.Answer)
+		return e
+	}}
+	if e := log.at(3); strings.Contains(string(e.Answer.Body), "@") {
+		t.Fatalf("the log is not redacted: %s", e.Answer.Body)
+	}
+	same := func(r *http.Request) string {
+		var i int
+		_, _ = fmt.Sscan(r.URL.Query().Get("i"), &i)
+		return person(i)
+	}
+	url := serve(t, same)
+	r := run(t, log, Options{Against: url, Redact: redactor(key).Answer})
+	if r.Differing != 0 || r.Ledger.Compared != 400 || r.Redacted.Answers != 0 {
+		t.Errorf("with the key: %d differ, %+v", r.Differing, r.Redacted)
+	}
+	r = run(t, log, Options{Against: url, Redact: redactor(redact.NewKey()).Answer})
+	if r.Verdict != whittle.Different {
+		t.Errorf("with another key: %s", r.Summary)
+	}
+	cases := NewCases(false)
+	r = run(t, log, Options{Against: url, Cases: cases})
+	if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipNoKey] != 400 || r.Redacted.Answers != 400 || !strings.Contains(strings.Join(r.Notes, " "), ".key") {
+		t.Errorf("without a key: %s, %+v, %v", r.Summary, r.Redacted, r.Notes)
+	}
+	other := serve(t, func(r *http.Request) string { return strings.Replace(same(r), "user", "abuser", 1) })
+	r = run(t, log, Options{Against: other, Redact: redactor(key).Answer})
+	if r.Verdict != whittle.Different || r.Routes[0].Verdict.Findings[0].Path != "$.email" {
+		t.Errorf("another address: %s", r.Summary)
+	}
+	for _, f := range r.Routes[0].Verdict.Findings {
+		if strings.Contains(fmt.Sprint(f), "@shop") {
+			t.Errorf("the report holds what redaction takes away: %+v", f)
+		}
+	}
+}
+
+// TestCasesKeepWhatTheyMust looks at what stands in the files of tests.
+func TestCasesKeepWhatTheyMust(t *testing.T) {
+	url := serve(t, func(*http.Request) string { return `{"a":2}` })
+	log := made{40, func(i int) *capture.Entry {
+		e := get(i, fmt.Sprintf("/%c/%d?x=%d", 'a'+i%2, i%7, i), `{"a":1}`)
+		e.Request.Header = whittle.Header{"X-Mine": {"1"}, "X-Forwarded-For": {"10.0.0.1"}, "Content-Length": {"0"}, "X-Set": {"old"}}
+		e.Request.Body = []byte{0xff, byte(i)}
+		return e
+	}}
+	cases := NewCases(false)
+	r := run(t, log, Options{Against: url, Cases: cases, Header: whittle.Header{"X-Set": {"secret"}}, Ignore: []string{"$.z"}})
+	dir := t.TempDir()
+	n, err := cases.Write(dir, r)
+	if err != nil || n != 40 {
+		t.Fatalf("%d cases, %v", n, err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "testdata", "replay", "*.json"))
+	if err != nil || len(files) != n || filepath.Base(files[0]) != "001-get-a-0.json" && filepath.Base(files[0]) != "001-get-b-1.json" {
+		t.Errorf("files %v, %v", files, err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		text := string(b)
+		if err != nil || strings.Contains(text, "secret") || strings.Contains(text, "Forwarded") || strings.Contains(text, "Content-Length") ||
+			!strings.Contains(text, "X-Mine") || !strings.Contains(text, `"$.z"`) || !strings.Contains(text, "body_base64") {
+			t.Errorf("%s, %v:\n%s", name, err, b)
+		}
+	}
+	// Nothing found leaves what was found before.
+	if n, err := NewCases(false).Write(dir, r); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "testdata", "replay", "*.json")); len(left) != len(files) {
+		t.Errorf("%d files are left of %d", len(left), len(files))
+	}
+}
+
+// TestAnArchiveIsNotShown: what a HAR file has of secrets is in no report and in
+// no test, though it is what is sent and compared.
+func TestAnArchiveIsNotShown(t *testing.T) {
+	show, err := redact.New(redact.Rules{}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan string, 1)
+	url := serve(t, func(r *http.Request) string {
+		select {
+		case sent <- r.Header.Get("Authorization"):
+		default:
+		}
+		return `{"say":"no","mail":"ann@shop.example","pin":77}`
+	})
+	log := made{40, func(i int) *capture.Entry {
+		e := get(i, "/to/bob@shop.example?token=s3cret&u0=carl@shop.example&dora@shop.example", `{"say":"yes","mail":"bob@shop.example","pin":66}`)
+		e.Request.Header = whittle.Header{"Authorization": {"Bearer s3cret"}, "X-Mine": {"1"}, "Content-Type": {"application/x-www-form-urlencoded"}}
+		e.Request.Body = fmt.Appendf(nil, `{"password":"s3cret%d"}`, i) // as curl -d says
+		return e
+	}}
+	cases := NewCases(false)
+	r := run(t, log, Options{Against: url, Cases: cases, Show: show})
+	if r.Differing == 0 || <-sent != "Bearer s3cret" {
+		t.Errorf("%d differ", r.Differing)
+	}
+	dir := t.TempDir()
+	if n, err := cases.Write(dir, r); n == 0 || err != nil {
+		t.Fatalf("%d cases, %v", n, err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "replay", "*.json"))
+	all := fmt.Sprintf("%+v %+v", r.Routes, r.Shapes)
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(b)
+	}
+	for _, secret := range []string{"s3cret", "@shop", `"pin":66`} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%s is shown", secret)
+		}
+	}
+	if !strings.Contains(all, "yes") || !strings.Contains(all, "X-Mine") {
+		t.Error("nothing is shown")
+	}
+}
+
+// TestATokenIsNoCredentialWhereverItStands: a login with a token for a password
+// is denied, which says nothing of the candidate.
+func TestATokenIsNoCredentialWhereverItStands(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer srv.Close()
+	for name, change := range map[string]func(*whittle.Request){
+		"header": func(q *whittle.Request) { q.Header = whittle.Header{"Private-Token": {tokenMark + "0123456789ab"}} },
+		"query":  func(q *whittle.Request) { q.Target += "?api_key=" + tokenMark + "0123456789ab" },
+	} {
+		log := made{5, func(i int) *capture.Entry {
+			e := get(i, "/a", `{"a":1}`)
+			change(&e.Request)
+			return e
+		}}
+		r := run(t, log, Options{Against: srv.URL})
+		if r.Ledger.Skipped[skipRedacted] != 5 || r.Verdict == whittle.Different {
+			t.Errorf("%s: %s, %v", name, r.Summary, r.Ledger.Skipped)
+		}
+	}
+}

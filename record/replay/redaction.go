@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"whittle"
+	"whittle/record/har"
+	"whittle/record/journal"
+	"whittle/record/redact"
+)
+
+// redacted is a log that knows by which rules it was redacted.
+type redacted interface {
+	// redaction gives a description for each part that was written by others. is
+	// says whether the log was redacted at all, as far as it is known.
+	redaction(ctx context.Context) (by []redact.Description, is bool, err error)
+}
+
+// RedactLike makes the candidate's answers what recording made of the
+// monolith's: by the rules in force and those of the log together, under the
+// log's key. Without the key, nil, or with another one than the log's, answers
+// that have tokens are not compared; what is shown is redacted all the same.
+// Where the rules differ the report says so. Errors are redact.New's, and those
+// of reading the log.
+func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, key []byte) error {
+	known := key != nil
+	if !known {
+		key = redact.NewKey()
+	}
+	by, err := redact.New(rules, key)
+	if err != nil {
+		return err
+	}
+	o.Show = by
+	parts, is, err := partsOf(ctx, log)
+	if err != nil {
+		return err
+	}
+	o.HasTokens = is
+	if !known {
+		return nil
+	}
+	mine := by.Describe()
+	others := 0
+	for i := range parts {
+		if parts[i].Key != mine.Key {
+			others++
+		}
+	}
+	if others > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("the key at hand is not the one by which %s redacted, so answers with tokens are not compared: give the log's own with --redact-key FILE",
+			map[bool]string{true: "the log was", false: fmt.Sprintf("%d of the log's %d parts were", others, len(parts))}[others == len(parts)]))
+		return nil
+	}
+	for i := range parts {
+		if parts[i].SameRules(mine) {
+			continue
+		}
+		wider, complete := by.Under(parts[i])
+		if both, err := redact.New(wider, key); err == nil {
+			by = both
+		} else {
+			complete = false
+		}
+		o.Notes = append(o.Notes, otherRules(&parts[i], complete))
+	}
+	o.Show, o.Redact = by, by.Answer
+	return nil
+}
+
+func otherRules(of *redact.Description, complete bool) string {
+	note := fmt.Sprintf("the log was redacted by other rules than those in force: %s", of)
+	if complete {
+		return note + ". Answers are compared under both"
+	}
+	return note + ". Not all of them are known here (patterns stand in a log as tokens, and another version has other defaults): what they alone redact counts as a difference"
+}
+
+func partsOf(ctx context.Context, log Log) ([]redact.Description, bool, error) {
+	if l, ok := log.(redacted); ok {
+		return l.redaction(ctx)
+	}
+	return nil, false, nil
+}
+
+func (l *journalLog) redaction(ctx context.Context) (by []redact.Description, is bool, err error) {
+	list, err := journal.List(ctx, l.path)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, part := range list.Parts {
+		if d, ok := redact.ParseDescription(part.About); ok {
+			by = append(by, d)
+		}
+	}
+	return by, true, nil
+}
+
+func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return nil, false, whittle.Errorf(whittle.Unavailable, "open log: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, har.ExportedLen)
+	n, _ := io.ReadFull(f, head) // a short one is none of ours
+	return nil, har.Exported(head[:n]), nil
+}
+
+// told leaves in the comparison the headers of which a route's part of the log tells
+// what the monolith said. Not told are headers that have tokens, without the key (of
+// a cookie no value is compared); they are hidden, and given. Neither are, in an
+// archive that whittle did not write, cookies where it has none, which browsers
+// leave out, and headers where an answer has none at all. It is settled for the whole
+// replay: left out of some exchanges by what one side said, they would make a
+// difference of what both do by chance.
+func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []string) {
+	if !o.HasTokens && seen.bare {
+		c.AllHeaders, c.Headers = false, nil
+		return nil
+	}
+	var out []string
+	if !o.HasTokens && !seen.headers["Set-Cookie"].seen {
+		out = append(out, "Set-Cookie")
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen.headers)) {
+		if o.Redact == nil && name != "Set-Cookie" && seen.headers[name].tokens {
+			hidden = append(hidden, name)
+		}
+	}
+	out = append(out, hidden...)
+	c.ExceptHeaders = append(slices.Clone(c.ExceptHeaders), out...)
+	c.Headers = slices.DeleteFunc(slices.Clone(c.Headers), func(name string) bool { return slices.Contains(out, name) })
+	return hidden
+}
+
+// hides reports whether a recorded answer has tokens in the place of secrets that
+// the candidate's answer has no tokens for, as the key is missing. A number is
+// taken for one where the log is redacted and the candidate has not the same.
+func (o *Options) hides(recorded, answer []byte) bool {
+	switch {
+	case o.Redact != nil:
+		return false
+	case bytes.Contains(recorded, []byte(tokenMark)):
+		return true
+	case !o.HasTokens:
+		return false
+	}
+	for _, n := range redact.NumberTokens(recorded) {
+		if !bytes.Contains(answer, n) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package replay
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/record/capture"
+	"whittle/record/har"
+	"whittle/record/journal"
+	"whittle/record/redact"
+)
+
+// person is what the monolith and its candidate answer: a text and a number that
+// are secret, and a name.
+func person(i int) string {
+	return fmt.Sprintf(`{"i":%d,"email":"user%d@shop.example","pin":%d,"phone":%d}`, i, i, 4000+i, 700_000+i)
+}
+
+// record writes a log of people by some rules, and gives its folder.
+func record(t *testing.T, n int, rules redact.Rules, key []byte, body func(int) string) string {
+	t.Helper()
+	by, err := redact.New(rules, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	w, err := journal.Create(dir, journal.Options{MaxAge: -1, About: by.Describe().JSON()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		e := get(i, fmt.Sprintf("/p?i=%d", i), body(i))
+		by.Request(&e.Request)
+		by.Answer(&e.Answer)
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func like(t *testing.T, path, url string, rules redact.Rules, key []byte) *Report {
+	t.Helper()
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Against: url}
+	if err := o.RedactLike(t.Context(), log, rules, key); err != nil {
+		t.Fatal(err)
+	}
+	return run(t, log, o)
+}
+
+func answers(t *testing.T, body func(int) string) string {
+	t.Helper()
+	return serve(t, func(r *http.Request) string {
+		var i int
+		_, _ = fmt.Sscan(r.URL.Query().Get("i"), &i)
+		return body(i)
+	})
+}
+
+// TestRulesThatDiffer are told, and are no difference of the candidate's.
+func TestRulesThatDiffer(t *testing.T) {
+	key := redact.NewKey()
+	url := answers(t, person)
+	for _, c := range []struct {
+		name          string
+		recorded, now redact.Rules
+		differing     int64
+		note          string
+	}{
+		{"the same", redact.Rules{Fields: []string{"phone"}}, redact.Rules{Fields: []string{"Phone"}}, 0, ""},
+		{"fewer now", redact.Rules{Fields: []string{"phone"}, Paths: []string{"$.i"}}, redact.Rules{}, 0, "fields phone, paths $.i. Answers are compared under both"},
+		{"more now", redact.Rules{}, redact.Rules{Fields: []string{"phone"}}, 0, "the defaults. Answers are compared under both"},
+		{"kept now", redact.Rules{}, redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, 0, "Answers are compared under both"},
+		{"kept then", redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, redact.Rules{}, 0, "but not pin, shape-email. Answers are compared under both"},
+		{"a pattern then", redact.Rules{Patterns: []string{"@(shop)"}, Keep: []string{redact.ShapeEmail}}, redact.Rules{Keep: []string{redact.ShapeEmail}}, 300, "Not all of them are known here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := like(t, record(t, 300, c.recorded, key, person), url, c.now, key)
+			notes := strings.Join(r.Notes, "\n")
+			if r.Differing != c.differing || r.Ledger.Compared != 300 || !strings.Contains(notes, c.note) || c.note == "" && strings.Contains(notes, "rules") {
+				t.Errorf("%s: %d differ, %s", r.Summary, r.Differing, notes)
+			}
+		})
+	}
+}
+
+// TestSecretsWithoutTheirKey, texts and numbers alike, cannot be compared, which
+// is no difference: not without a key, and not with another one.
+func TestSecretsWithoutTheirKey(t *testing.T) {
+	numbers := func(i int) string { return fmt.Sprintf(`{"i":%d,"pin":%d}`, i, 4000+i) }
+	dir := record(t, 200, redact.Rules{}, redact.NewKey(), numbers)
+	url := answers(t, numbers)
+	for name, key := range map[string][]byte{"no key": nil, "another key": redact.NewKey()} {
+		r := like(t, dir, url, redact.Rules{}, key)
+		notes := strings.Join(r.Notes, "\n")
+		if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipNoKey] != 200 || r.Differing != 0 || !strings.Contains(notes, "--redact-key") {
+			t.Errorf("%s: %s, %v, %s", name, r.Summary, r.Ledger.Skipped, notes)
+		}
+		if strings.Contains(notes, "not the one") != (key != nil) {
+			t.Errorf("%s: %s", name, notes)
+		}
+	}
+	// A number that only looks like one is compared where the candidate has it.
+	plain := func(int) string { return `{"id":8123456789012345}` }
+	if r := like(t, record(t, 200, redact.Rules{}, redact.NewKey(), plain), answers(t, plain), redact.Rules{}, nil); r.Ledger.Compared != 200 || r.Differing != 0 {
+		t.Errorf("an id: %s, %v", r.Summary, r.Ledger.Skipped)
+	}
+}
+
+// TestNumbersOfAnArchive: what was exported of a log is redacted, what a browser
+// saved is not.
+func TestNumbersOfAnArchive(t *testing.T) {
+	numbers := func(i int) string { return fmt.Sprintf(`{"i":%d,"pin":%d}`, i, 4000+i) }
+	by, err := redact.New(redact.Rules{}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "out.har")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := har.NewWriter(f)
+	for i := range 50 {
+		e := get(i, fmt.Sprintf("/p?i=%d", i), numbers(i))
+		by.Answer(&e.Answer)
+		if err := w.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	url := answers(t, numbers)
+	if r := like(t, path, url, redact.Rules{}, nil); r.Ledger.Skipped[skipNoKey] != 50 {
+		t.Errorf("exported: %s, %v", r.Summary, r.Ledger.Skipped)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := filepath.Join(t.TempDir(), "saved.har")
+	if err := os.WriteFile(browser, []byte(strings.Replace(string(b), `"name":"whittle"`, `"name":"Firefox"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := like(t, browser, url, redact.Rules{}, nil); r.Differing != 50 {
+		t.Errorf("saved: %s, %v", r.Summary, r.Ledger.Skipped)
+	}
+}
+
+// TestHeadersOfALog: a header that is compared is held against the log's, unless
+// the log does not tell what it was.
+func TestHeadersOfALog(t *testing.T) {
+	key := redact.NewKey()
+	url := func(header http.Header) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			maps.Copy(w.Header(), header)
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = w.Write([]byte("ok"))
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	recorded := http.Header{"Location": {"/in?token=1234abcd"}, "Set-Cookie": {"sid=1; HttpOnly"}, "Cache-Control": {"no-store"}}
+	log := func(redacted bool) Log {
+		by, err := redact.New(redact.Rules{}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made{60, func(i int) *capture.Entry {
+			e := get(i, "/in", "ok")
+			e.Answer.Header = whittle.Header(recorded.Clone())
+			e.Answer.Header["Content-Type"] = []string{"text/plain"}
+			if redacted {
+				by.Answer(&e.Answer)
+			}
+			return e
+		}}
+	}
+	none := made{60, func(i int) *capture.Entry {
+		e := get(i, "/in", "ok")
+		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}}
+		return e
+	}}
+	bare := made{60, func(i int) *capture.Entry {
+		e := get(i, "/in", "ok")
+		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}, "Server": {"s"}}
+		return e
+	}}
+	with := func(change http.Header) http.Header {
+		h := recorded.Clone()
+		maps.Copy(h, change)
+		return h
+	}
+	by, err := redact.New(redact.Rules{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name      string
+		log       Log
+		candidate http.Header
+		o         Options
+		found     string // empty: nothing
+	}{
+		{"the same, with the key", log(true), recorded, Options{Redact: by.Answer, HasTokens: true}, ""},
+		{"another token, with the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{Redact: by.Answer, HasTokens: true}, "Location"},
+		{"another token, without the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{HasTokens: true}, ""},
+		{"another cookie's value", log(true), with(http.Header{"Set-Cookie": {"sid=2; HttpOnly"}}), Options{HasTokens: true}, ""},
+		{"a cookie for scripts, without the key", log(true), with(http.Header{"Set-Cookie": {"sid=2"}}), Options{HasTokens: true}, "Set-Cookie"},
+		{"for any cache", log(true), with(http.Header{"Cache-Control": {"public"}}), Options{HasTokens: true}, "Cache-Control"},
+		{"an archive, the same", log(false), recorded, Options{}, ""},
+		{"an archive without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{}, ""},
+		{"an archive without headers", none, http.Header{"Location": {"/"}}, Options{}, ""},
+		{"an archive without a redirect", bare, http.Header{"Location": {"/"}}, Options{}, "Location"},
+		{"a log without cookies", bare, http.Header{"Set-Cookie": {"sid=1"}}, Options{HasTokens: true}, "Set-Cookie"},
+	} {
+		tc.o.Against = url(tc.candidate)
+		r := run(t, tc.log, tc.o)
+		found := ""
+		for _, f := range r.Routes[0].Verdict.Findings {
+			if f.Expected == "" { // otherwise servers add it
+				found += f.Path
+			}
+		}
+		if found != tc.found || r.Ledger.Compared != 60 || (r.Differing >= 50) != (tc.found != "") {
+			t.Errorf("%s: found %q, %d of %d differ: %s", tc.name, found, r.Differing, r.Ledger.Compared, r.Summary)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/internal/latency"
+)
+
+// Report is what a replay came to. Its JSON is the form for machines; durations
+// are in milliseconds unless their name says otherwise.
+type Report struct {
+	Log     string `json:"log"`
+	Against string `json:"against"`
+	// Verdict is DIFFERENT if it is for any route, EQUIVALENT if it is for all
+	// that were compared.
+	Verdict whittle.State `json:"verdict"`
+	Summary string        `json:"summary"`
+	// Interrupted says that the replay was ended early.
+	Interrupted bool      `json:"interrupted,omitempty"`
+	Started     time.Time `json:"started"`
+	Seconds     float64   `json:"seconds"`
+	// RecordedSeconds is how long the recording took.
+	RecordedSeconds float64 `json:"recorded_seconds"`
+	// Ledger accounts for every exchange of the log.
+	Ledger whittle.Ledger `json:"ledger"`
+	// Differing compared or failed exchanges were not answered the same.
+	Differing int64    `json:"differing"`
+	Routes    []Route  `json:"routes"`
+	Schedule  Schedule `json:"schedule"`
+	Latency   Latency  `json:"latency"`
+	Shapes    Shapes   `json:"shapes"`
+	Inputs    Inputs   `json:"inputs"`
+	Redacted  Redacted `json:"redacted"`
+	// Notes are what a reader must know beside the figures, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+
+	then, now *latency.Histogram
+}
+
+// Route is one route's part.
+type Route struct {
+	Route     string              `json:"route"`
+	Kind      whittle.CompareKind `json:"kind"`
+	Verdict   whittle.Verdict     `json:"verdict"`
+	Ledger    whittle.Ledger      `json:"ledger"`
+	Differing int64               `json:"differing"`
+	// Undecided exchanges were not answered the same, and may depend on a credential
+	// that is only a token. The verdict is of the others.
+	Undecided int64 `json:"undecided,omitempty"`
+	// Noise is what the monolith was seen to change by itself.
+	Noise []string `json:"noise,omitempty"`
+	// NoisyHeaders are those that it changes by itself; they count all the same.
+	NoisyHeaders []string `json:"noisy_headers,omitempty"`
+	// Recorded is how long the monolith took then, Now the candidate.
+	Recorded latency.Snapshot `json:"recorded"`
+	Now      latency.Snapshot `json:"now"`
+}
+
+// Latency compares then and now.
+type Latency struct {
+	// Recorded counts the monolith's answers to what was sent.
+	Recorded latency.Snapshot `json:"recorded"`
+	// Now counts from when each request was sent, Intended from when it was to
+	// be sent; without a pace nothing has an intended time.
+	Now      latency.Snapshot `json:"now"`
+	Intended latency.Snapshot `json:"intended"`
+}
+
+// Schedule says how the pace was kept.
+type Schedule struct {
+	// Speed is the multiple of the recorded pace; 0: as fast as can be.
+	Speed       float64 `json:"speed"`
+	Connections int     `json:"connections"`
+	// PerSecond requests were sent.
+	PerSecond float64 `json:"per_second"`
+	// Late is how late requests were sent; Own counts those that waited neither
+	// for an answer that they come after nor for a connection, so it is
+	// whittle's own lateness.
+	Late latency.Snapshot `json:"late"`
+	Own  latency.Snapshot `json:"own"`
+}
+
+// Shapes says which kinds of request the candidate has met.
+type Shapes struct {
+	// Recorded shapes are in the log, Met of these had an exchange compared,
+	// Differing of these had one that was not answered the same.
+	Recorded  int `json:"recorded"`
+	Met       int `json:"met"`
+	Differing int `json:"differing"`
+	// Share is Met of Recorded, 0 to 1; MetExchanges the share of the recorded
+	// exchanges that have such a shape.
+	Share        float64 `json:"share"`
+	MetExchanges float64 `json:"met_exchanges"`
+	// Unmet lists the shapes that were not met, the most frequent first, at
+	// most 100; Differ those that differ.
+	Unmet  []Shape `json:"unmet,omitempty"`
+	Differ []Shape `json:"differ,omitempty"`
+}
+
+const listed = 100
+
+// report sums the book up. The log tells what it could not read.
+func (b *book) report(log Log) *Report {
+	r := &Report{
+		Log: log.Name(), Against: b.o.Against, Interrupted: b.interrupted,
+		Started: time.Now().Add(-b.elapsed).UTC(), Seconds: b.elapsed.Seconds(),
+		RecordedSeconds: b.survey.last.Sub(b.survey.first).Seconds(),
+		Schedule:        Schedule{Speed: b.o.Speed, Connections: b.o.Connections, Late: b.late.Snapshot(), Own: b.own.Snapshot()},
+		Latency:         Latency{Recorded: b.recorded.Snapshot(), Now: b.service.Snapshot(), Intended: b.felt.Snapshot()},
+		Redacted:        b.redacted, Ledger: whittle.Ledger{Skipped: map[string]int64{}},
+		then: &b.recorded, now: &b.service,
+	}
+	if s := b.elapsed.Seconds(); s > 0 {
+		r.Schedule.PerSecond = float64(b.service.Count()) / s
+	}
+	for sub, p := range b.routes {
+		one := Route{
+			Route: sub.spec.Name, Kind: sub.spec.Compare.Kind, Ledger: p.ledger, Differing: p.differing, Undecided: p.undecided,
+			Recorded: p.recorded.Snapshot(), Now: p.service.Snapshot(),
+		}
+		if sub.judge != nil {
+			one.Verdict, one.Noise, one.NoisyHeaders = sub.verdict(p.undecided), sub.judge.Noise(), sub.judge.NoisyHeaders()
+		}
+		r.Routes = append(r.Routes, one)
+		addLedger(&r.Ledger, &p.ledger)
+		r.Differing += p.differing
+		if sub.hidden != "" {
+			r.Notes = append(r.Notes, sub.hidden)
+		}
+		if sub.note != "" && p.differing > 0 {
+			r.Notes = append(r.Notes, sub.note)
+		}
+	}
+	slices.SortFunc(r.Routes, func(a, b Route) int {
+		return cmp.Or(cmp.Compare(b.Ledger.Total, a.Ledger.Total), strings.Compare(a.Route, b.Route))
+	})
+	slices.Sort(r.Notes)
+	addLedger(&r.Ledger, &b.rest)
+	if unread := b.survey.total - r.Ledger.Total; unread > 0 {
+		why := whittle.SkipInterrupted
+		if !b.interrupted {
+			why = whittle.SkipStale
+		}
+		r.Ledger.Total += unread
+		r.Ledger.Skipped[why] += unread
+	}
+	r.Shapes, r.Inputs = b.sumShapes(), b.inputs.sum()
+	r.notes(b, log)
+	r.judge()
+	return r
+}
+
+// verdict is the judge's word. Where exchanges are undecided for want of a
+// credential it is that of the judge who saw none of that kind, and not EQUIVALENT:
+// what those ask for was not shown.
+func (s *subject) verdict(undecided int64) whittle.Verdict {
+	if undecided == 0 || s.apart == nil {
+		return s.judge.Verdict()
+	}
+	v := s.apart.Verdict()
+	if v.State == whittle.Equivalent {
+		v.State = whittle.Undecided
+	}
+	if v.State == whittle.Undecided {
+		v.Summary = fmt.Sprintf("UNDECIDED: %s not the same, and may depend on a credential that is only a token", were(undecided, "answer"))
+	}
+	return v
+}
+
+func addLedger(to, l *whittle.Ledger) {
+	to.Total += l.Total
+	to.Compared += l.Compared
+	to.Failed += l.Failed
+	to.Shed += l.Shed
+	for why, n := range l.Skipped {
+		to.Skipped[why] += n
+	}
+}
+
+func (b *book) sumShapes() Shapes {
+	s := Shapes{Recorded: len(b.shapes)}
+	all, met := int64(0), int64(0)
+	for _, one := range b.shapes {
+		all += one.Recorded
+		if one.Compared > 0 {
+			s.Met++
+			met += one.Recorded
+		} else {
+			s.Unmet = append(s.Unmet, *one)
+		}
+		if one.Differing > 0 {
+			s.Differing++
+			s.Differ = append(s.Differ, *one)
+		}
+	}
+	if all > 0 {
+		s.Share, s.MetExchanges = float64(s.Met)/float64(s.Recorded), float64(met)/float64(all)
+	}
+	often := func(a, b Shape) int {
+		return cmp.Or(cmp.Compare(b.Recorded, a.Recorded), strings.Compare(a.Shape, b.Shape))
+	}
+	slices.SortFunc(s.Unmet, often)
+	slices.SortFunc(s.Differ, often)
+	s.Unmet, s.Differ = s.Unmet[:min(listed, len(s.Unmet))], s.Differ[:min(listed, len(s.Differ))]
+	return s
+}
+
+func (r *Report) notes(b *book, log Log) {
+	r.Notes = append(r.Notes, b.o.Notes...)
+	if b.redacted.Denied > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
+			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))
+	}
+	if n := b.redacted.Undecided; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: nothing is said of them. "+
+			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'", were(n, "answer")))
+	}
+	if n := b.redacted.Values; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
+	}
+	if n := b.redacted.Answers; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
+			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "answer")))
+	}
+	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or rehearsal: in the route's config, or give --allow-writes", were(n, "request")))
+	}
+	if p99 := r.Schedule.Late.P99; p99 > 100*time.Millisecond {
+		why := "the target answered too slowly for the pace, or --connections is too low"
+		if r.Schedule.Own.P99 > p99/2 {
+			why = "this machine was too busy to keep the pace"
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("one request in a hundred was sent more than %s late: %s", p99.Round(time.Millisecond), why))
+	}
+	r.Notes = append(r.Notes, b.notes...)
+	r.Notes = append(r.Notes, log.Damage()...)
+}
+
+// judge says the word on all routes together.
+func (r *Report) judge() {
+	r.Verdict = whittle.Equivalent
+	count := map[whittle.State]int{}
+	compared := 0
+	for i := range r.Routes {
+		v := &r.Routes[i].Verdict
+		if v.State == whittle.Different {
+			r.Verdict = whittle.Different
+		}
+		if v.Compared == 0 && v.State != whittle.Different && r.Routes[i].Ledger.Failed == 0 && r.Routes[i].Undecided == 0 {
+			continue // nothing was asked of it; one that never answers is not left out
+		}
+		compared++
+		count[v.State]++
+	}
+	if r.Verdict != whittle.Different && (compared == 0 || count[whittle.Equivalent] < compared) {
+		r.Verdict = whittle.Undecided
+	}
+	switch {
+	case compared == 0:
+		r.Summary = fmt.Sprintf("%s: nothing could be compared", r.Verdict)
+	case compared == 1 && len(r.Routes) == 1:
+		r.Summary = r.Routes[0].Verdict.Summary
+	default:
+		r.Summary = fmt.Sprintf("%s: %s compared, %d equivalent, %d different, %d undecided; %d of %d exchanges differ", r.Verdict,
+			were(int64(compared), "route"), count[whittle.Equivalent], count[whittle.Different], count[whittle.Undecided], r.Differing, r.Ledger.Compared)
+	}
+}
+
+// were counts things in words, with their verb.
+func were(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what + " was"
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss were", n, what)
+}
+
+// Err is what the replay's exit status says: DIFFERENT falls short, and so does
+// what failIf names beside it ("undecided", "differs").
+func (r *Report) Err(failIf []string) error {
+	short := func(why string) error { return whittle.Errorf(whittle.FallsShort, "%s: %s", r.Against, why) }
+	switch {
+	case r.Verdict == whittle.Different:
+		return short("the candidate is DIFFERENT")
+	case r.Differing > 0 && slices.Contains(failIf, "differs"):
+		return short(were(r.Differing, "answer") + " not the same")
+	case r.Verdict == whittle.Undecided && slices.Contains(failIf, "undecided"):
+		return short("the verdict is UNDECIDED")
+	}
+	if r.Ledger.Compared > 0 || r.Interrupted {
+		return nil
+	}
+	if r.Ledger.Failed > 0 {
+		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests was answered (%d failed)", r.Against, r.Ledger.Failed)
+	}
+	return whittle.Errorf(whittle.Unavailable, "%s: nothing could be compared", r.Against).
+		WithHint("the report says what each exchange was skipped for")
+}

@@ -1,0 +1,306 @@
+package replay
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+	"whittle/record/journal"
+)
+
+// TestOrderIsKeptPerConnection has twenty clients whose requests come in turn,
+// each after the answer to its last, and a log that has them as they ended.
+func TestOrderIsKeptPerConnection(t *testing.T) {
+	const clients, each = 20, 30
+	log := made{clients * each, func(i int) *capture.Entry {
+		e := get(i, fmt.Sprintf("/turn?client=%d&turn=%d", i%clients, i/clients), `{}`)
+		e.Conn = uint64(i%clients + 1)
+		e.Request.Header = whittle.Header{"X-User": {strconv.Itoa(i % clients)}, "Cookie": {"a=1; user=u" + strconv.Itoa(i%clients)}}
+		e.Request.Body = fmt.Appendf(nil, `{"user":{"id":%d}}`, i%clients)
+		return e
+	}}
+	for _, text := range []string{"connection", "header:x-user", "cookie:user", "body:$.user.id", "path"} {
+		key, err := ParseKey(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		next, under, most := map[string]int{}, map[string]int{}, 0
+		all, wrong := 0, 0
+		url := serve(t, func(r *http.Request) string {
+			client := r.URL.Query().Get("client")
+			if text == "path" {
+				client = ""
+			}
+			mu.Lock()
+			if turn, _ := strconv.Atoi(r.URL.Query().Get("turn")); text != "path" && turn != next[client] || under[client] > 0 {
+				wrong++
+			}
+			next[client]++
+			under[client]++
+			all++
+			most = max(most, all)
+			mu.Unlock()
+			runtime.Gosched()
+			mu.Lock()
+			under[client]--
+			all--
+			mu.Unlock()
+			return `{}`
+		})
+		r := run(t, log, Options{Against: url, Connections: 8, Key: key})
+		if wrong > 0 || r.Ledger.Compared != clients*each {
+			t.Errorf("%s: %d requests came out of turn, %+v", text, wrong, r.Ledger)
+		}
+		if text == "path" && most != 1 {
+			t.Errorf("one path is one lane, and %d requests ran at once", most)
+		}
+	}
+}
+
+func TestOverlappingRequestsOfOneConnectionMayOverlap(t *testing.T) {
+	// The second began while the first was under way, the third after both.
+	first, second, third := get(0, "/1", `{}`), get(1, "/2", `{}`), get(40, "/3", `{}`)
+	first.Answer.Latency, second.Answer.Latency = 20*time.Millisecond, 10*time.Millisecond
+	both := make(chan struct{}, 2)
+	var order []string
+	var mu sync.Mutex
+	url := serve(t, func(r *http.Request) string {
+		if r.URL.Path != "/3" {
+			both <- struct{}{}
+			deadline := time.Now().Add(10 * time.Second)
+			for len(both) < 2 && time.Now().Before(deadline) { // both are here, or this never ends well
+				runtime.Gosched()
+			}
+		}
+		mu.Lock()
+		order = append(order, r.URL.Path)
+		mu.Unlock()
+		return `{}`
+	})
+	// As a log has them: by their ends.
+	r := run(t, kept(second, first, third), Options{Against: url, Connections: 4})
+	if r.Ledger.Compared != 3 || len(both) != 2 || order[2] != "/3" {
+		t.Errorf("got %+v, in the order %v", r.Ledger, order)
+	}
+}
+
+func TestOrderIsPure(t *testing.T) {
+	at := func(begin, end int) *item {
+		e := get(begin, "/", "")
+		e.Answer.Latency = time.Duration(end-begin) * time.Millisecond
+		return &item{entry: e, lane: "1"}
+	}
+	a, b, c, d := at(0, 10), at(5, 20), at(10, 30), at(25, 26)
+	o := newOrder()
+	for i, want := range []bool{true, true, false, false} {
+		if got := o.enter([]*item{a, b, c, d}[i]); got != want {
+			t.Errorf("item %d may start: %v", i, got)
+		}
+	}
+	if free := o.leave(a); len(free) != 1 || free[0] != c {
+		t.Errorf("after a: %v, want c, which b overlapped", free)
+	}
+	if free := o.leave(c); len(free) != 0 {
+		t.Errorf("after c: %v, but d comes after b", free)
+	}
+	if free := o.leave(b); len(free) != 1 || free[0] != d {
+		t.Errorf("after b: %v", free)
+	}
+	if o.leave(d); len(o.lanes) != 0 {
+		t.Error("a lane that is empty is not kept")
+	}
+}
+
+// TestThePaceIsKept looks at what was planned, not at how well this machine
+// kept to it.
+func TestThePaceIsKept(t *testing.T) {
+	var mu sync.Mutex
+	var came []time.Time
+	url := serve(t, func(*http.Request) string {
+		mu.Lock()
+		defer mu.Unlock()
+		came = append(came, time.Now())
+		return `{}`
+	})
+	log := made{21, func(i int) *capture.Entry { return get(i*100, "/", `{}`) }} // 2 s
+	begun := time.Now()
+	r := run(t, log, Options{Against: url, Speed: 10})
+	// From before the run, since the first may come late by itself.
+	if span := came[20].Sub(begun); span < 200*time.Millisecond {
+		t.Errorf("2 s at ten times the pace took %s", span)
+	}
+	if r.RecordedSeconds != 2 || r.Schedule.Late.Count != 21 || r.Latency.Intended.Count != 21 || r.Schedule.Own.Count == 0 {
+		t.Errorf("schedule %+v", r.Schedule)
+	}
+	if r.Latency.Intended.Max < r.Latency.Now.Max {
+		t.Error("latency from the intended time is shorter than from the real one")
+	}
+}
+
+// TestHostileTargets replays against servers that do all that hurts.
+func TestHostileTargets(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer c.Close()
+				stop := context.AfterFunc(ctx, func() { c.Close() })
+				defer stop()
+				misbehave(c)
+			})
+		}
+	})
+	t.Cleanup(func() { cancel(); l.Close(); conns.Wait() })
+	list := []*capture.Entry{}
+	for i, path := range []string{"/hang", "/reset", "/huge", "/drip", "/nonsense", "/endless"} {
+		e := get(i, path, `{}`)
+		e.Conn = uint64(i + 1)
+		list = append(list, e)
+	}
+	r := run(t, kept(list...), Options{Against: "http://" + l.Addr().String(), Timeout: 300 * time.Millisecond, MaxAnswer: 1 << 20})
+	if r.Ledger.Failed != 6 || r.Differing == 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
+		t.Errorf("got %+v: %v", r.Ledger, r.Err(nil))
+	}
+}
+
+func misbehave(c net.Conn) {
+	q, err := http.ReadRequest(bufio.NewReader(c))
+	if err != nil {
+		return
+	}
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+	switch q.URL.Path {
+	case "/hang":
+		_, _ = io.Copy(io.Discard, c)
+	case "/huge":
+		fmt.Fprint(c, head+"Content-Length: 100000000000\r\n\r\n{")
+	case "/drip":
+		fmt.Fprint(c, head+"Content-Length: 1000\r\n\r\n")
+		for range 1000 {
+			if _, err := c.Write([]byte("x")); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond) // what a slow drip is
+		}
+	case "/nonsense":
+		fmt.Fprint(c, "SSH-2.0-OpenSSH\r\n\r\n")
+	case "/endless":
+		fmt.Fprint(c, head+"Transfer-Encoding: chunked\r\n\r\n")
+		for {
+			if _, err := fmt.Fprintf(c, "%x\r\n%s\r\n", 64<<10, strings.Repeat("y", 64<<10)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func TestAnInterruptedReplayTellsWhatIsKnown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var n atomic.Int64
+	url := serve(t, func(r *http.Request) string {
+		if n.Add(1) == 100 {
+			cancel()
+		}
+		return `{}`
+	})
+	log := made{50_000, func(i int) *capture.Entry { return get(i, "/", `{}`) }}
+	r, err := Run(ctx, log, Options{Against: url, Key: Key{by: byNothing}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Interrupted || r.Ledger.Sum() != 50_000 || r.Ledger.Total != 50_000 || r.Ledger.Compared < 50 || r.Ledger.Compared > 200 {
+		t.Errorf("interrupted %v, %+v", r.Interrupted, r.Ledger)
+	}
+	cancel()
+	if _, err := Run(ctx, log, Options{Against: url}); whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("before it began: %v", err)
+	}
+}
+
+// TestMemoryStaysFlat replays 100,000 exchanges of a journal whose bodies come
+// to many times what may be held.
+func TestMemoryStaysFlat(t *testing.T) {
+	if testing.Short() || raced {
+		t.Skip("it sends 100,000 requests")
+	}
+	const n = 100_000
+	body := `{"text":"` + strings.Repeat("x", 4<<10) + `"}`
+	dir := t.TempDir()
+	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		e := get(i, "/p?i="+strconv.Itoa(i%100), body)
+		e.Conn = uint64(i % 5000)
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := OpenLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	url := serve(t, func(*http.Request) string { return body })
+	before, most, looks := heap(), uint64(0), int64(0)
+	r := run(t, log, Options{Against: url, OnProgress: func(p Progress) {
+		if p.Done > looks*n/10 {
+			looks++
+			most = max(most, heap())
+		}
+	}})
+	if r.Ledger.Compared != n || looks < 2 {
+		t.Errorf("ledger %+v, the heap was looked at %d times", r.Ledger, looks)
+	}
+	if grown := int64(most) - int64(before); grown > 48<<20 {
+		t.Errorf("the heap grew by %d MiB while 400 MiB of bodies went by", grown>>20)
+	} else {
+		t.Logf("the heap grew by at most %d KiB, looked at %d times; %.0f requests a second", grown>>10, looks, r.Schedule.PerSecond)
+	}
+}
+
+func TestParseKey(t *testing.T) {
+	for _, s := range []string{"header:", "cookie", "body:id", "ip", "body:$.["} {
+		if _, err := ParseKey(s); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	e := get(0, "/a/b?c", "")
+	for s, want := range map[string]string{"": "1", "none": "", "path": "/a/b", "header:X-A": "", "cookie:a": "", "body:$.a": ""} {
+		k, err := ParseKey(s)
+		if err != nil || k.lane(e) != want {
+			t.Errorf("%q: lane %q, %v", s, k.lane(e), err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"mime"
+	"net/url"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+const (
+	shapeBody  = 64 << 10 // bytes of a body that are looked at
+	shapeText  = 240      // bytes of a shape's name
+	shapeDepth = 8
+	// shapesMost bounds the shapes told apart; what is new then counts as one.
+	shapesMost = 4096
+	moreShapes = "(more shapes)"
+)
+
+// shapeOf names what a recorded exchange looks like, without its particular
+// values: method and route, the status, the names in the query, and the
+// structure of the request's body, in which numbers count by their kind.
+func shapeOf(route string, e *capture.Entry) string {
+	var b strings.Builder
+	if !strings.HasPrefix(route, e.Request.Method+" ") {
+		b.WriteString(e.Request.Method + " ")
+	}
+	b.WriteString(route)
+	if _, query, _ := strings.Cut(e.Request.Target, "?"); query != "" {
+		b.WriteString("?" + namesOf(query))
+	}
+	if body := structure(&e.Request); body != "" {
+		b.WriteString(" " + body)
+	}
+	if e.Answer.Failure != whittle.NoFailure {
+		b.WriteString(" → no answer")
+	} else {
+		fmt.Fprintf(&b, " → %d", e.Answer.Status)
+	}
+	return shorten(b.String())
+}
+
+// shorten keeps long names apart by a hash.
+func shorten(s string) string {
+	if len(s) <= shapeText {
+		return s
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s)) // a hash does not fail
+	return fmt.Sprintf("%s… #%08x", strings.ToValidUTF8(s[:shapeText], ""), h.Sum32())
+}
+
+func namesOf(query string) string {
+	values, _ := url.ParseQuery(query) // what cannot be read is no name
+	return strings.Join(slices.Sorted(maps.Keys(values)), "&")
+}
+
+func structure(q *whittle.Request) string {
+	if len(q.Body) == 0 {
+		return ""
+	}
+	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if len(q.Body) <= shapeBody { // first, since curl -d says of JSON too that it is a form
+		var v any
+		d := json.NewDecoder(strings.NewReader(string(q.Body)))
+		d.UseNumber()
+		if d.Decode(&v) == nil && !d.More() {
+			return skeleton(v, 0)
+		}
+	}
+	if err == nil && kind == "application/x-www-form-urlencoded" {
+		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]))
+	}
+	if kind == "" {
+		kind = "a body"
+	}
+	return kind
+}
+
+// skeleton writes a JSON value's structure: {"a":integer,"b":[text]}.
+func skeleton(v any, depth int) string {
+	if depth > shapeDepth {
+		return "…"
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for _, name := range sortedNames(v) {
+			parts = append(parts, name+":"+skeleton(v[name], depth+1))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case []any:
+		kinds := map[string]bool{}
+		for _, e := range v {
+			kinds[skeleton(e, depth+1)] = true
+		}
+		return "[" + strings.Join(slices.Sorted(maps.Keys(kinds)), "|") + "]"
+	case json.Number:
+		return numberKind(v.String())
+	case string:
+		if v == "" {
+			return `""`
+		}
+		return "text"
+	case bool:
+		return "bool"
+	}
+	return "null"
+}
+
+func numberKind(s string) string {
+	switch {
+	case s == "0":
+		return "0"
+	case strings.ContainsAny(s, ".eE"):
+		return "decimal"
+	case s[0] == '-':
+		return "negative"
+	}
+	return "integer"
+}
+
+func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Shape is a kind of request with what became of it.
+type Shape struct {
+	Shape string `json:"shape"`
+	Route string `json:"route"`
+	// Recorded exchanges have it, Compared were compared, Differing of these
+	// were not answered the same.
+	Recorded  int64 `json:"recorded"`
+	Compared  int64 `json:"compared"`
+	Differing int64 `json:"differing"`
+	// Why is what kept the last one from being compared; empty: nothing did.
+	Why string `json:"why,omitempty"`
+}
+
+// shapes counts exchanges by shape, within bounds.
+type shapes map[string]*Shape
+
+func (s shapes) of(name, route string) *Shape {
+	if one := s[name]; one != nil {
+		return one
+	}
+	if len(s) >= shapesMost {
+		if one := s[moreShapes]; one != nil {
+			return one
+		}
+		name, route = moreShapes, ""
+	}
+	one := &Shape{Shape: name, Route: route}
+	s[name] = one
+	return one
+}

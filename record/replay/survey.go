@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/record/capture"
+)
+
+// survey is what the first reading found.
+type survey struct {
+	total       int64
+	first, last time.Time
+	routes      map[*subject]*routeSurvey
+}
+
+// routeSurvey is one route's part.
+type routeSurvey struct {
+	n, again, json int64
+	// tokens counts requests with a token in the place of a credential.
+	tokens int64
+	// headers are the answers' that may be compared; bare says that an answer had
+	// none beside the content type.
+	headers map[string]seenHeader
+	bare    bool
+	// method is GET unless one that may change something is among them.
+	method string
+}
+
+// seenHeader is what the log has of a header: whether any answer has it, and whether
+// in one it has a token.
+type seenHeader struct{ seen, tokens bool }
+
+// headersSeenMost bounds the names of headers that are told apart of a route's log.
+const headersSeenMost = 256
+
+func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
+	if r.headers == nil {
+		r.headers = map[string]seenHeader{}
+	}
+	for name, values := range h {
+		if known := r.headers[name].seen; len(values) > 0 && compares(name) && (known || len(r.headers) < headersSeenMost) {
+			tokens := slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
+			r.headers[name] = seenHeader{true, r.headers[name].tokens || tokens}
+		}
+	}
+	others := len(h)
+	if _, ok := h["Content-Type"]; ok {
+		others--
+	}
+	r.bare = r.bare || others == 0
+}
+
+// look reads the log once.
+func look(ctx context.Context, log Log, d *directory) (*survey, error) {
+	s := &survey{routes: map[*subject]*routeSurvey{}}
+	known := make(map[capture.RequestKey]struct{})
+	for e, err := range log.Entries(ctx) {
+		if ctx.Err() != nil {
+			return nil, whittle.Errorf(whittle.Canceled, "read the log: %w", ctx.Err())
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.total++
+		if s.first.IsZero() || e.At.Before(s.first) {
+			s.first = e.At
+		}
+		if e.At.After(s.last) {
+			s.last = e.At
+		}
+		sub, skip := d.place(e)
+		if skip != "" {
+			continue
+		}
+		r := s.routes[sub]
+		if r == nil {
+			r = &routeSurvey{method: e.Request.Method}
+			s.routes[sub] = r
+		}
+		if r.n++; !sub.caller.Harmless(e.Request.Method) {
+			r.method = e.Request.Method
+		}
+		if isJSON(&e.Answer) {
+			r.json++
+		}
+		if lacksCredential(&e.Request, d.given) {
+			r.tokens++
+		}
+		if e.Answer.Failure == whittle.NoFailure {
+			r.seeHeaders(e.Answer.Header, sub.compares)
+		}
+		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
+			if _, again := known[k]; again {
+				r.again++
+			}
+			known[k] = struct{}{}
+		} else if _, again := known[k]; again {
+			r.again++
+		}
+	}
+	if s.total == 0 {
+		none := whittle.Errorf(whittle.Invalid, "%s holds no exchange", log.Name())
+		if damage := log.Damage(); len(damage) > 0 {
+			return nil, none.WithHint("what it had could not be read: " + damage[0])
+		}
+		return nil, none.WithHint("whittle record ls LOG shows what a log holds")
+	}
+	return s, nil
+}
+
+func isJSON(a *whittle.Answer) bool {
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+// unsendable says why an exchange cannot be replayed whatever the route; empty:
+// it can.
+func unsendable(e *capture.Entry) string {
+	switch {
+	case e.Served == whittle.Candidate:
+		return whittle.SkipServed
+	case e.Answer.Failure == whittle.FailedCanceled:
+		return whittle.SkipCanceled
+	case e.Request.Truncated:
+		return whittle.SkipTooLarge
+	case e.Answer.Failure == whittle.NoFailure && (e.Answer.Status < 200 || isStream(e)):
+		return whittle.SkipStreaming
+	}
+	return ""
+}
+
+func isStream(e *capture.Entry) bool {
+	return strings.HasPrefix(e.Answer.Header.Get("Content-Type"), "text/event-stream")
+}

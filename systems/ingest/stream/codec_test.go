@@ -1,0 +1,142 @@
+package stream_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/systems/ingest/stream"
+)
+
+func sealed(r stream.Record) stream.Record {
+	r.Seal()
+	return r
+}
+
+func pairs(n int) []stream.Header {
+	h := make([]stream.Header, n)
+	for i := range h {
+		h[i] = stream.Header{Name: fmt.Sprint("name-", i), Value: strings.Repeat("v", i)}
+	}
+	return h
+}
+
+func TestEncodingRoundTrip(t *testing.T) {
+	epoch := time.Unix(0, 0).UTC()
+	for name, want := range map[string]stream.Record{
+		"bare":       {Time: epoch, Value: []byte{}},
+		"typical":    {ID: "a-1", Key: "user", Time: time.Unix(1_700_000_000, 999_999_999).UTC(), Header: pairs(3), Value: []byte(`{"a":1}`)},
+		"before all": {Time: time.Unix(-1, 1).UTC(), Value: []byte("v")},
+		"at bounds": {
+			ID: strings.Repeat("i", stream.MaxID), Key: strings.Repeat("k", stream.MaxKey), Time: epoch,
+			Header: pairs(stream.MaxHeaders), Value: bytes.Repeat([]byte{0xff}, 1<<20),
+		},
+		"no text":      {ID: "\x00\xff", Key: "\n\x80", Time: epoch, Header: []stream.Header{{Name: "", Value: "\x00"}}, Value: []byte{0}},
+		"long headers": {Time: epoch, Header: []stream.Header{{Name: strings.Repeat("n", 100_000), Value: strings.Repeat("v", 200_000)}}, Value: []byte("v")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want.Seal()
+			b := stream.AppendRecord([]byte("before"), &want)
+			if n := len(b) - len("before"); n != stream.EncodedLen(&want) {
+				t.Errorf("%d bytes, EncodedLen said %d", n, stream.EncodedLen(&want))
+			}
+			got, err := stream.ParseRecord(b[len("before"):])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) || !got.Intact() {
+				t.Errorf("got %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestEncodingIsTheOneWritten holds the bytes: what is on disks must stay
+// readable.
+func TestEncodingIsTheOneWritten(t *testing.T) {
+	r := sealed(stream.Record{
+		ID: "id", Key: "k", Time: time.Unix(0, 0x0102030405060708).UTC(),
+		Header: []stream.Header{{Name: "n", Value: "vv"}}, Value: []byte("123456789"),
+	})
+	const want = "01" + "839206e3" + "0807060504030201" + "026964" + "016b" + "01" + "016e" + "027676" + "313233343536373839"
+	if got := fmt.Sprintf("%x", stream.AppendRecord(nil, &r)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	r := sealed(stream.Record{ID: "id", Key: "key", Time: time.Unix(0, 0), Header: pairs(2), Value: []byte{}})
+	whole := stream.AppendRecord(nil, &r)
+	for n := range len(whole) {
+		if got, err := stream.ParseRecord(whole[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes were taken as %+v", n, len(whole), got)
+		}
+	}
+	head := whole[:13]
+	for name, b := range map[string][]byte{
+		"version":          append([]byte{2}, whole[1:]...),
+		"id too long":      append(bytes.Clone(head), append([]byte{0x81, 0x02}, make([]byte, 1000)...)...),
+		"too many headers": append(bytes.Clone(head), append([]byte{0, 0, stream.MaxHeaders + 1}, make([]byte, 1000)...)...),
+		"endless number":   append(bytes.Clone(head), bytes.Repeat([]byte{0xff}, 20)...),
+	} {
+		if got, err := stream.ParseRecord(b); err == nil {
+			t.Errorf("%s: taken as %+v", name, got)
+		}
+	}
+}
+
+func TestIntactSeesEveryFlippedBit(t *testing.T) {
+	r := sealed(stream.Record{Value: []byte("an event, byte for byte")})
+	for bit := range len(r.Value) * 8 {
+		r.Value[bit/8] ^= 1 << (bit % 8)
+		if r.Intact() {
+			t.Errorf("bit %d flipped and not seen", bit)
+		}
+		r.Value[bit/8] ^= 1 << (bit % 8)
+	}
+	if !r.Intact() {
+		t.Error("whole again and not seen")
+	}
+}
+
+func TestChecksumIsCastagnoli(t *testing.T) {
+	for in, want := range map[string]uint32{"": 0, "123456789": 0xe3069283, string(make([]byte, 32)): 0x8a9136aa} { // RFC 3720, B.4
+		if got := stream.Checksum([]byte(in)); got != want {
+			t.Errorf("%q: %08x, want %08x", in, got, want)
+		}
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 8 {
+		value := make([]byte, random.IntN(64))
+		for i := range value {
+			value[i] = byte(random.Uint32())
+		}
+		r := sealed(stream.Record{ID: strings.Repeat("i", n), Key: "k", Time: time.Unix(0, random.Int64()), Header: pairs(n), Value: value})
+		f.Add(stream.AppendRecord(nil, &r))
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := stream.ParseRecord(b)
+		if err != nil {
+			return
+		}
+		if len(r.ID) > stream.MaxID || len(r.Key) > stream.MaxKey || len(r.Header) > stream.MaxHeaders {
+			t.Fatalf("out of bounds: %+v", r)
+		}
+		again := stream.AppendRecord(nil, &r)
+		if len(again) != stream.EncodedLen(&r) || len(again) > len(b) {
+			t.Fatalf("%d bytes again, of %d; EncodedLen says %d", len(again), len(b), stream.EncodedLen(&r))
+		}
+		twice, err := stream.ParseRecord(again)
+		if err != nil || !reflect.DeepEqual(r, twice) {
+			t.Fatalf("%+v\nbecame %+v (%v)", r, twice, err)
+		}
+	})
+}

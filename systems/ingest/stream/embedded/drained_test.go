@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	bounds "whittle/systems/ingest/event"
+	"whittle/systems/ingest/front"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/relay"
+)
+
+// TestADrainedLogNeverFills puts a front and a relay over a log whose disk holds
+// far less than the age that drained events are kept for. The sink is healthy,
+// so every event is taken, many times the disk over, and what young events the
+// disk has room for stays.
+func TestADrainedLogNeverFills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const segments = 16
+		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk.capacity = segments * 64 << 10
+		o := onPlatter(disk)
+		o.Held = true
+		local, err := Open("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := func() *Log {
+			o := onPlatter(newPlatter(rand.New(rand.NewPCG(2, 0))))
+			o.MaxRecord, o.SegmentBytes = 16<<10, 256<<10
+			l, err := Open("", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		r, err := relay.Open(local, far(), relay.Options{Dir: t.TempDir(), Dead: far(), Keep: 24 * time.Hour, Low: 4 * 64 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close(t.Context())
+		f, err := front.New(front.Options{Stream: r, Limits: front.Limits{Import: 4 << 10, Event: bounds.Limits{Event: 4 << 10}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := strings.Repeat("x", 3000)
+		const events = 10 * segments * 64 / 4
+		least := uint64(events)
+		for n := range events {
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/import", strings.NewReader(body))
+			req.Header.Set("Content-Type", "text/plain")
+			answer := httptest.NewRecorder()
+			f.ServeHTTP(answer, req)
+			if answer.Code != http.StatusOK || f.Ready() != nil {
+				t.Fatalf("event %d of %d: %d %s; ready: %v; room %+v, drain %+v", n, events, answer.Code, answer.Body, f.Ready(), r.Room(), r.Status())
+			}
+			if first, next := span(t, local); n > events/2 {
+				least = min(least, next-first)
+			}
+			time.Sleep(50 * time.Millisecond) // 20 events a save
+		}
+		if most := uint64(segments * 64 / 4); least < most/3 {
+			t.Errorf("the log was cut down to %d events, and its disk has room for %d", least, most)
+		}
+		if s := r.Status(); s.Missing != 0 || len(s.Troubles) != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestRoomCountsTheSpare: the segment that is made beforehand takes its space
+// from the disk, and is room all the same.
+func TestRoomCountsTheSpare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk.capacity = 4*64<<10 + 2*sector // four segments and the end mark
+		l, err := Open("", onPlatter(disk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, l)
+		const size = 3584 // of a batch with the record
+		for n := 0; ; n++ {
+			before := l.Room().Free
+			if r := l.Append(t.Context(), []stream.Record{record(fmt.Sprint(n), make([]byte, 3000))}); r[0].Err != nil {
+				if n < 4*64<<10/size-4 || before >= 2*size {
+					t.Errorf("append %d: %v; there was room for %d", n, r[0].Err, before)
+				}
+				return
+			}
+			time.Sleep(time.Second) // the disk is asked again
+			if room := l.Room(); room.Free > before || room.Free < before-2*size {
+				t.Fatalf("append %d: room for %d, and before it for %d", n, room.Free, before)
+			}
+		}
+	})
+}

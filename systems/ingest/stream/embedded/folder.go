@@ -1,0 +1,142 @@
+package embedded
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"whittle"
+	"whittle/systems/ingest/stream/durable"
+)
+
+// folder is the disk of a log that is not a test's.
+type folder string
+
+const lockName = "LOCK"
+
+// openFolder opens a folder, and makes it where it is missing unless it is
+// only read.
+func openFolder(dir string, readOnly bool) (folder, error) {
+	if dir == "" {
+		return "", whittle.Errorf(whittle.Invalid, "open log: no folder is given")
+	}
+	if !readOnly {
+		if err := durable.MkdirAll(dir); err != nil {
+			return "", codedf(err, "open log")
+		}
+		return folder(dir), nil
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New(dir + " is no folder")
+	}
+	if err != nil {
+		return "", codedf(err, "open log")
+	}
+	return folder(dir), nil
+}
+
+// codedf gives an error of the file system its code.
+func codedf(err error, doing string) *whittle.Error {
+	code := whittle.Unavailable
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		code = whittle.PermissionDenied
+	case errors.Is(err, fs.ErrNotExist):
+		code = whittle.NotFound
+	case isFull(err):
+		return whittle.Errorf(whittle.ResourceExhausted, "%s: %w", doing, err).WithHint("free space on the disk; it goes on by itself then")
+	}
+	return whittle.Errorf(code, "%s: %w", doing, err)
+}
+
+func (d folder) path(name string) string { return filepath.Join(string(d), name) }
+
+func (d folder) Lock() (io.Closer, error) {
+	f, err := os.OpenFile(d.path(lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, codedf(err, "lock log")
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "lock log: %w", err).
+			WithHint("another process writes the log in " + string(d) + "; there can be one")
+	}
+	return f, nil
+}
+
+func (d folder) List() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (d folder) Create(name string, size int64) (file, error) {
+	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = allocate(f, size); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		f.Close()
+		_ = os.Remove(f.Name()) // the first error says more
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+func (d folder) Open(name string, write bool) (file, error) {
+	flags := os.O_RDONLY
+	if write {
+		flags = os.O_RDWR
+	}
+	f, err := os.OpenFile(d.path(name), flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+func (d folder) Remove(name string) error { return os.Remove(d.path(name)) }
+
+func (d folder) Sync() error {
+	f, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (d folder) Free() (int64, error) { return freeBytes(string(d)) }
+
+type diskFile struct{ *os.File }
+
+func (f diskFile) Sync() error { return syncBytes(f.File) }
+
+func (f diskFile) Forget(from, to int64) { forgetBytes(f.File, from, to) }
+
+func (f diskFile) Truncate(size int64) error {
+	if err := f.File.Truncate(size); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f diskFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,169 @@
+package embedded
+
+import (
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// intake is where appends wait: a batch that is filled while the one before it
+// is written. What does not fit waits outside, in its caller's goroutine.
+type intake struct {
+	limit int
+	kick  chan struct{} // has an element when the committer should look
+
+	mu      sync.Mutex // guards the following
+	open    *batch
+	refused *whittle.Error // why nothing is taken; nil: it is
+	closed  bool
+	want    int           // the committer waits for so many appends; 0: it does not
+	space   chan struct{} // closed when there is room again or no hope of it; nil: nobody waits
+}
+
+func (in *intake) init(limit int) {
+	in.limit, in.open, in.kick = limit, newBatch(), make(chan struct{}, 1)
+}
+
+// run is a part of one call: records that follow each other in the call and in
+// one batch.
+type run struct {
+	ticket   *ticket
+	from, to int // indexes of the call's records
+	slot     int // where the first of them is in the batch
+}
+
+// put adds records from an index on whose result has no error yet, until the
+// open batch is full. space is what to wait for then; nil: all are in.
+func (in *intake) put(records []stream.Record, results []stream.Result, from int, runs []run) (_ []run, next int, space <-chan struct{}, err *whittle.Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.refused != nil {
+		return runs, from, nil, in.refused
+	}
+	b := in.open
+	before := b.count
+	i := from
+	for ; i < len(records); i++ {
+		if results[i].Err != nil {
+			continue
+		}
+		if !b.fits(stream.EncodedLen(&records[i]), in.limit) {
+			break
+		}
+		slot := b.add(&records[i])
+		if n := len(runs); n > 0 && runs[n-1].ticket == b.ticket && runs[n-1].to == i {
+			runs[n-1].to = i + 1
+		} else {
+			runs = append(runs, run{b.ticket, i, i + 1, slot})
+		}
+	}
+	if b.count > before {
+		b.appends++
+	}
+	full := i < len(records)
+	if before == 0 || full || in.want > 0 && b.appends >= in.want {
+		in.lockedKick()
+	}
+	if full {
+		if in.space == nil {
+			in.space = make(chan struct{})
+		}
+		return runs, i, in.space, nil
+	}
+	return runs, i, nil, nil
+}
+
+func (in *intake) lockedKick() {
+	select {
+	case in.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (in *intake) lockedSpace() {
+	if in.space != nil {
+		close(in.space)
+		in.space = nil
+	}
+}
+
+// take waits for a batch that is not empty, gathers as pace says, and puts idle
+// in its place. It gives nil when the intake is closed and empty.
+func (in *intake) take(idle *batch, p *pace, timer *time.Timer) *batch {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	budget, want := p.gather(in.open.appends)
+	for in.open.count == 0 {
+		if in.closed {
+			return nil
+		}
+		in.lockedWait(nil)
+	}
+	if budget > 0 {
+		timer.Reset(budget)
+		in.want = want
+		for in.open.appends < want && in.space == nil && !in.closed && in.lockedWait(timer.C) {
+		}
+		timer.Stop()
+		in.want = 0
+	}
+	b := in.open
+	in.open = idle
+	in.lockedSpace()
+	return b
+}
+
+// lockedWait waits for a kick, which it reports, or for time.
+func (in *intake) lockedWait(time <-chan time.Time) bool {
+	in.mu.Unlock()
+	defer in.mu.Lock()
+	select {
+	case <-in.kick:
+		return true
+	case <-time:
+		return false
+	}
+}
+
+// refuse takes no more, and fails what waits. It never came near the disk, so
+// it is surely not kept.
+func (in *intake) refuse(err *whittle.Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.refused = err
+	}
+	if in.open.count > 0 {
+		in.open.ticket.err = err
+		close(in.open.ticket.done)
+		in.open.reset()
+	}
+	in.lockedSpace()
+}
+
+// accept takes appends again.
+func (in *intake) accept() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.refused = nil
+	}
+}
+
+// close takes no more; what waits in the open batch is still committed.
+func (in *intake) close(err *whittle.Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed, in.refused = true, err
+	in.lockedKick()
+	in.lockedSpace()
+}
+
+// refusal is why nothing is taken; nil: it is.
+func (in *intake) refusal() *whittle.Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.refused
+}

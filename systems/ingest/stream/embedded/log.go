@@ -1,0 +1,263 @@
+// Package embedded is a durable stream in a folder: append-only segments, every
+// byte of them under a checksum, and one sync for all appends that wait for it.
+package embedded
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Partition is the name of the one partition that a log has.
+const Partition = "0"
+
+// Log is the stream.Stream. Offsets are 0, 1, 2 and so on, without gaps.
+type Log struct {
+	o      Options
+	disk   disk
+	lock   io.Closer // nil: read-only
+	intake intake
+	space  space
+
+	closing    chan struct{} // closed when Close is called
+	closeOnce  sync.Once
+	closed     chan struct{} // closed when nothing runs any more
+	running    sync.WaitGroup
+	freed      chan struct{} // has an element when files were removed
+	syncs      syncCounter
+	scrubbed   scrubCounter
+	ends       end // what the last life left behind
+	marks      marker
+	following  sync.Mutex // held by the one that follows the writer, read-only
+	discarding sync.Mutex // held by the one that removes files
+
+	mu       sync.Mutex    // guards the following
+	segments []*segment    // oldest first; the last one with records may grow
+	doomed   []*segment    // taken off the list, and their files not removed yet
+	next     uint64        // the offset behind the last durable record
+	first    uint64        // Trim let go of what is before it
+	hold     uint64        // the retention keeps what is not before it
+	changed  chan struct{} // closed when next grows; nil: nobody waits
+}
+
+// end is what Open found behind the last batch of a log that was not closed, and
+// how many records its mark says to have been there.
+type end struct {
+	torn, strange int64
+	missing       uint64
+}
+
+var _ stream.Stream = (*Log)(nil)
+
+// Open opens the log in a folder, and makes it where there is none. What a
+// crash left behind is put in order: a batch that never came to the disk as a
+// whole is cut off, because nobody was told that it was kept. A log whose disk
+// is full opens, so that it can be read and trimmed. One whose end mark says that
+// it went further than what is there opens, goes on behind what the mark says,
+// and tells so in Stats: readers meet the missing records as corrupt ones.
+func Open(dir string, o Options) (*Log, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.disk == nil {
+		d, err := openFolder(dir, o.ReadOnly)
+		if err != nil {
+			return nil, err
+		}
+		o.disk = d
+	}
+	l := &Log{
+		o: o, disk: o.disk,
+		closing: make(chan struct{}), closed: make(chan struct{}), freed: make(chan struct{}, 1),
+	}
+	l.intake.init(o.MaxBatch)
+	if o.ReadOnly {
+		if err := l.follow(); err != nil {
+			return nil, err
+		}
+		l.intake.refuse(whittle.Errorf(whittle.FailedPrecondition, "the log is open for reading only"))
+		l.hold = l.first
+		return l, nil
+	}
+	if l.lock, err = o.disk.Lock(); err != nil {
+		return nil, err
+	}
+	number, err := l.recover()
+	if err != nil {
+		l.lock.Close()
+		return nil, err
+	}
+	if !o.Held {
+		l.hold = noHold
+	}
+	l.markEnd(false)
+	l.Room() // so that the first answer is not awaited by its second asker
+	l.running.Go(func() { l.commitAll(number) })
+	l.running.Go(l.retain)
+	if o.ScrubRate > 0 {
+		l.running.Go(l.scrub)
+	}
+	return l, nil
+}
+
+// noHold lets the retention drop any segment.
+const noHold = ^uint64(0)
+
+// recover puts in order what the last process left, and gives the number of the
+// next segment. No segment is written to again: a new one begins.
+func (l *Log) recover() (next uint64, err error) {
+	s, err := surveyOf(l.disk)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.settle(l.disk); err != nil {
+		return 0, err
+	}
+	l.segments, l.next = s.segments, s.next()
+	if len(s.segments) > 0 {
+		l.first = s.segments[0].base
+		next = s.segments[len(s.segments)-1].number + 1
+	}
+	for _, n := range slices.Concat(s.empty, s.strange) {
+		next = max(next, n+1)
+	}
+	l.ends = end{torn: s.tail.torn, strange: s.tail.strange}
+	if l.ends != (end{}) {
+		l.o.Log.Warn("the log was not closed: what was never acknowledged is cut off", "next", l.next,
+			"torn_bytes", s.tail.torn, "strange_bytes", s.tail.strange)
+	}
+	return next, l.resume()
+}
+
+// Durability is local-fsync.
+func (l *Log) Durability() stream.Durability { return stream.LocalFsync }
+
+// Limit is Options.MaxRecord.
+func (l *Log) Limit() int { return l.o.MaxRecord }
+
+func position(offset uint64) stream.Position {
+	return stream.Position{Partition: Partition, Offset: strconv.FormatUint(offset, 10)}
+}
+
+// offsetOf reads a position of this log.
+func offsetOf(p stream.Position) (uint64, error) {
+	if p.Partition != Partition {
+		return 0, whittle.Errorf(whittle.NotFound, "the log has no partition %q", p.Partition).WithHint("it has one: " + Partition)
+	}
+	if p.Offset == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(p.Offset, 10, 64)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "%q is no offset", p.Offset)
+	}
+	return n, nil
+}
+
+// Partitions gives the one partition.
+func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx, "list partitions")
+	}
+	if l.o.ReadOnly {
+		if err := l.follow(); err != nil {
+			return nil, err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return []stream.Partition{{Name: Partition, First: position(l.first), Next: position(l.next)}}, nil
+}
+
+// ended gives the error of a context that has ended its code.
+func ended(ctx context.Context, doing string) *whittle.Error {
+	code := whittle.Canceled
+	if ctx.Err() == context.DeadlineExceeded {
+		code = whittle.DeadlineExceeded
+	}
+	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
+}
+
+var errClosed = whittle.Errorf(whittle.Unavailable, "the log is closed")
+
+// Close implements stream.Stream. Where ctx ends before the disk has taken what
+// is under way, the log closes later, by itself.
+func (l *Log) Close(ctx context.Context) error {
+	l.closeOnce.Do(func() {
+		l.intake.close(errClosed)
+		close(l.closing)
+		go func() {
+			l.running.Wait()
+			if l.lock != nil {
+				l.lock.Close()
+			}
+			close(l.closed)
+		}()
+	})
+	select {
+	case <-l.closed:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx, "close log")
+	}
+}
+
+// isClosing says whether Close was called.
+func (l *Log) isClosing() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// lockedWake tells those who wait for a change. The caller holds l.mu.
+func (l *Log) lockedWake() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// followEvery is how often a log that is only read looks for what its writer
+// has added.
+const followEvery = 20 * time.Millisecond
+
+// wait returns when the log may have changed since next was the end, when it
+// closes or when ctx ends.
+func (l *Log) wait(ctx context.Context, next uint64) error {
+	l.mu.Lock()
+	if l.next > next {
+		l.mu.Unlock()
+		return nil
+	}
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	changed := l.changed
+	l.mu.Unlock()
+	var look <-chan time.Time
+	if l.o.ReadOnly {
+		t := time.NewTimer(followEvery)
+		defer t.Stop()
+		look = t.C
+	}
+	select {
+	case <-look:
+		return l.follow()
+	case <-changed:
+		return nil
+	case <-l.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ended(ctx, "wait for a record")
+	}
+}

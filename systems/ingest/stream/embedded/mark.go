@@ -1,0 +1,243 @@
+package embedded
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// The end mark is a file beside the segments that says how far the log went, so
+// that a log whose last batches or segments are gone is told from one that ends
+// there. It has two sectors, written in turn, so that a write that is cut short
+// leaves the mark before it:
+//
+//	magic    8
+//	turn     8   the greater one counts
+//	first    8   offset of the first record, where the log is closed
+//	next     8   every record before this offset was on the disk
+//	closed   8   1: there was none behind it, and the log was closed; 0: there may be
+//	sum      4   CRC-32C of the 40 bytes before it
+//
+// It is written when the log opens, with each new segment, and when it closes.
+const (
+	markName  = "END"
+	markLen   = 44
+	markMagic = "WHTLEND1"
+)
+
+// mark is what one of the sectors says.
+type mark struct {
+	turn        uint64
+	first, next uint64
+	closed      bool
+}
+
+func (m *mark) put(b []byte) {
+	copy(b, markMagic)
+	le.PutUint64(b[8:], m.turn)
+	le.PutUint64(b[16:], m.first)
+	le.PutUint64(b[24:], m.next)
+	if m.closed {
+		le.PutUint64(b[32:], 1)
+	}
+	le.PutUint32(b[40:], stream.Checksum(b[:40]))
+}
+
+func parseMark(b []byte) (m mark, ok bool) {
+	if len(b) < sector || string(b[:8]) != markMagic || le.Uint32(b[40:]) != stream.Checksum(b[:40]) || !allZero(b[markLen:sector]) {
+		return m, false
+	}
+	return mark{turn: le.Uint64(b[8:]), first: le.Uint64(b[16:]), next: le.Uint64(b[24:]), closed: le.Uint64(b[32:]) == 1}, true
+}
+
+// readMark gives the mark that counts. ok is false where there is none, as in a
+// log of before there were marks. scars is how many sectors hold something else.
+func readMark(d disk) (m mark, ok bool, scars uint64, err error) {
+	f, err := d.Open(markName, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, 0, nil
+	}
+	if err != nil {
+		return m, false, 0, codedf(err, "read end mark")
+	}
+	defer f.Close()
+	for at := int64(0); at < 2*sector; at += sector {
+		b := make([]byte, sector)
+		if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
+			scars++ // the other one may say it
+			continue
+		}
+		found, whole := parseMark(b)
+		switch {
+		case whole && (!ok || found.turn > m.turn):
+			m, ok = found, true
+		case !whole && !allZero(b):
+			scars++
+		}
+	}
+	return m, ok, scars, nil
+}
+
+// writeMark returns when the mark is on the disk.
+func writeMark(d disk, m mark) error {
+	f, err := d.Open(markName, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		if f, err = d.Create(markName, 2*sector); err == nil {
+			err = d.Sync()
+		}
+	}
+	if err != nil {
+		if f != nil {
+			f.Close()
+		}
+		return err
+	}
+	defer f.Close()
+	b := make([]byte, sector)
+	m.put(b)
+	if _, err := f.WriteAt(b, int64(m.turn%2)*sector); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// marker writes the log's mark.
+type marker struct {
+	mu   sync.Mutex // guards the following, and one write at a time
+	turn uint64
+}
+
+// markEnd writes down how far the log has come. What it says is on the disk
+// already. Where it cannot be written, the one before it goes on to be true.
+func (l *Log) markEnd(closed bool) {
+	l.marks.mu.Lock()
+	defer l.marks.mu.Unlock()
+	l.mu.Lock()
+	m := mark{turn: l.marks.turn + 1, first: l.next, next: l.next, closed: closed}
+	if len(l.segments) > 0 {
+		m.first = l.segments[0].base
+	}
+	l.mu.Unlock()
+	if err := writeMark(l.disk, m); err != nil {
+		l.o.Log.Warn("how far the log has come is not written down: should its end be lost, that may go unseen", "error", err)
+		return
+	}
+	l.marks.turn = m.turn
+}
+
+// resume takes up the mark of the life before: where records that were on the
+// disk are missing behind what is there, their offsets are not given out again.
+func (l *Log) resume() error {
+	m, ok, scars, err := readMark(l.disk)
+	if err != nil {
+		return err
+	}
+	if scars > 0 {
+		l.o.Log.Warn("the end mark is damaged", "sectors", scars)
+	}
+	l.marks.turn = m.turn
+	if !ok || m.next <= l.next {
+		return nil
+	}
+	l.ends.missing = m.next - l.next
+	l.o.Log.Error("records that were acknowledged are missing at the end of the log; it goes on behind their offsets",
+		"missing", l.ends.missing, "from", l.next, "next", m.next)
+	if n := len(l.segments); n > 0 {
+		l.segments[n-1].next = m.next // its readers are told which are lost
+	} else {
+		l.first = m.next
+	}
+	l.next = m.next
+	return nil
+}
+
+// End is what is known of how far a log went.
+type End struct {
+	// Next is the offset behind the last record that is there.
+	Next stream.Position
+	// Marked says that there is an end mark. A log of before there were marks
+	// has none, and then nothing is known of what may be missing.
+	Marked bool
+	// Closed says that the log was closed, and written by nobody since: the mark
+	// says exactly how far it went. Else at least so far.
+	Closed bool
+	// Reached is the offset up to which the mark says that every record was on
+	// the disk.
+	Reached stream.Position
+	// Missing is how many records up to Reached are not there at the end of the
+	// log, and MissingFirst how many of a closed log are not at its beginning.
+	Missing, MissingFirst uint64
+	// Scars is how many of the mark's two sectors are damaged.
+	Scars uint64
+
+	nothing bool // there is neither a segment nor a mark
+}
+
+// EndOf compares the log in a folder with its end mark, and changes nothing.
+func EndOf(dir string) (End, error) {
+	d, err := openFolder(dir, true)
+	if err != nil {
+		return End{}, err
+	}
+	_, e, err := surveyWithEnd(d)
+	if err == nil {
+		err = e.missed(dir)
+	}
+	return e, err
+}
+
+// missed is an error where the folder has no log at all.
+func (e *End) missed(dir string) error {
+	if !e.nothing {
+		return nil
+	}
+	return whittle.Errorf(whittle.FallsShort, "there is no log in %s: neither a segment nor an end mark", dir).
+		WithHint("name the folder of the log; if this is it, all of the log is gone")
+}
+
+// surveyWithEnd reads the mark first: a log that is in use only goes on from there.
+func surveyWithEnd(d disk) (*survey, End, error) {
+	for tries := 3; ; tries-- {
+		m, ok, scars, err := readMark(d)
+		if err != nil {
+			return nil, End{}, err
+		}
+		s, err := surveyOf(d)
+		if err != nil && tries > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue // a log in use may let go of a segment under the survey
+		}
+		if err != nil {
+			return nil, End{}, err
+		}
+		if again, _, _, err := readMark(d); err == nil && again != m && tries > 0 {
+			continue // it was opened, closed or trimmed meanwhile
+		}
+		e := s.end(m, ok)
+		e.Scars = scars
+		e.nothing = !ok && scars == 0 && len(s.segments)+len(s.empty)+len(s.strange) == 0
+		return s, e, nil
+	}
+}
+
+// end compares what is there with what the mark says.
+func (s *survey) end(m mark, ok bool) End {
+	next := s.next()
+	if len(s.segments) == 0 && ok && m.closed && m.first == m.next {
+		next = m.next // it was closed empty
+	}
+	e := End{Next: position(next), Marked: ok, Reached: position(m.next), Closed: ok && m.closed && m.next >= next}
+	if !ok {
+		return e
+	}
+	if m.next > next {
+		e.Missing = m.next - max(next, m.first)
+	}
+	if e.Closed && len(s.segments) > 0 && s.segments[0].base > m.first {
+		e.MissingFirst = s.segments[0].base - m.first
+	}
+	return e
+}

@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"log/slog"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Options are a log's. The zero value works.
+type Options struct {
+	// MaxRecord is the longest encoded record that is taken, in bytes (0: 1
+	// MiB, at most 16 MiB).
+	MaxRecord int
+	// MaxBatch bounds what one write and one sync commit, in bytes (0: 4 MiB,
+	// at most 64 MiB). Two batches are held in memory.
+	MaxBatch int
+	// SegmentBytes is the length of a segment (0: 64 MiB, at least twice what a
+	// batch and a record take). Space is taken by the segment.
+	SegmentBytes int64
+	// P99 is within which time an append should return, 99 times in 100. What
+	// the disk's sync leaves of it is spent on gathering more appends into one
+	// sync, while there are more to come: fewer syncs, less CPU. 0: a batch is
+	// written as soon as the one before it is on the disk.
+	P99 time.Duration
+	// Reserve is how many bytes of the disk stay free (0: 64 MiB, below 0: none).
+	Reserve int64
+	// RetainBytes drops the oldest segments while all take more (0: never).
+	RetainBytes int64
+	// RetainAge drops segments whose every record is older (0: never).
+	RetainAge time.Duration
+	// Held says that something drains the log: the retention drops nothing
+	// before the first call of Hold.
+	Held bool
+	// ScrubRate is how many bytes a second a background scrub reads to find
+	// corruption early (0: 4 MiB, below 0: there is no scrub).
+	ScrubRate int64
+	// ScrubEvery is the time from the beginning of one scrub to the next (0: a day).
+	ScrubEvery time.Duration
+	// OnCorrupt is told of each corrupt record that a scrub meets, one call at
+	// a time, and once of records that are missing one behind the other. Nil:
+	// Log is.
+	OnCorrupt func(*stream.CorruptError)
+	// ReadOnly opens a log that another process may be writing. Nothing in its
+	// folder changes. Appends and trims are refused; readers follow the writer,
+	// and may be ahead of its last sync.
+	ReadOnly bool
+	// Log gets what an operator should know. Nil: nobody.
+	Log *slog.Logger
+
+	disk disk             // nil: the folder
+	now  func() time.Time // nil: time.Now
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.P99 < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.ScrubEvery < 0 {
+		return o, whittle.Errorf(whittle.Invalid, "open log: a bound is below 0")
+	}
+	or(&o.MaxRecord, 1<<20)
+	or(&o.MaxBatch, 4<<20)
+	or(&o.SegmentBytes, 64<<20)
+	or(&o.Reserve, 64<<20)
+	or(&o.ScrubRate, 4<<20)
+	or(&o.ScrubEvery, 24*time.Hour)
+	o.Reserve = max(o.Reserve, 0)
+	o.SegmentBytes -= o.SegmentBytes % sector
+	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
+	switch {
+	case o.MaxRecord > 16<<20:
+		return o, whittle.Errorf(whittle.Invalid, "open log: records of %d bytes; 16 MiB are the limit", o.MaxRecord)
+	case o.MaxBatch > 64<<20 || o.MaxBatch < sector:
+		return o, whittle.Errorf(whittle.Invalid, "open log: batches of %d bytes; 512 bytes to 64 MiB can be", o.MaxBatch)
+	case o.SegmentBytes < longest || o.SegmentBytes > 1<<40:
+		return o, whittle.Errorf(whittle.Invalid, "open log: segments of %d bytes; %d bytes to 1 TiB can be", o.SegmentBytes, longest)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.OnCorrupt == nil {
+		log := o.Log
+		o.OnCorrupt = func(e *stream.CorruptError) { log.Error("the scrub met a corrupt record", "error", e) }
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return o, nil
+}
+
+func or[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,362 @@
+package embedded
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+func record(id string, value []byte) stream.Record {
+	r := stream.Record{ID: id, Key: "k", Value: value}
+	r.Seal()
+	return r
+}
+
+func keep(t testing.TB, l *Log, records ...stream.Record) {
+	t.Helper()
+	for i, r := range l.Append(t.Context(), records) {
+		if r.Err != nil {
+			t.Fatalf("%s: %v", records[i].ID, r.Err)
+		}
+	}
+}
+
+// readIDs reads all that a log holds: ids, and "corrupt" for what is.
+func readIDs(t *testing.T, l *Log) (ids []string) {
+	t.Helper()
+	parts, err := l.Partitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := offsetOf(parts[0].First)
+	next, _ := offsetOf(parts[0].Next)
+	r, err := l.Read(t.Context(), parts[0].First)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	into := make([]stream.Entry, 3)
+	for uint64(len(ids)) < next-first {
+		n, err := r.Next(t.Context(), into)
+		for _, e := range into[:n] {
+			if want := position(first + uint64(len(ids))); e.Position != want {
+				t.Fatalf("%v was read where %v is next", e.Position, want)
+			}
+			ids = append(ids, e.ID)
+		}
+		if broken, ok := errors.AsType[*stream.CorruptError](err); ok {
+			if want := position(first + uint64(len(ids))); broken.Position != want {
+				t.Fatalf("%v, where %v is next", err, want)
+			}
+			ids = append(ids, "corrupt")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ids
+}
+
+func onPlatter(disk *platter) Options {
+	return Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1, disk: disk}
+}
+
+// written is a log of batches of every kind, that was not closed: the last
+// batch holds sectors of zeros.
+func written(t testing.TB) (*platter, []string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(3, 3))
+	disk := newPlatter(random)
+	l, err := Open("", onPlatter(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return b
+	}
+	keep(t, l, record("a", noise(10)), record("b", noise(900)))
+	keep(t, l, record("c", nil))
+	keep(t, l, record("d", noise(30)), record("e", make([]byte, 1700)), record("f", noise(30)))
+	disk.off = true
+	closing(t, l)
+	disk.lose()
+	return disk, []string{"a", "b", "c", "d", "e", "f"}
+}
+
+// copied gives the same disk again.
+func copied(d *platter) *platter {
+	c := newPlatter(rand.New(rand.NewPCG(1, 1)))
+	for name, p := range d.seen {
+		c.seen[name] = &plate{seen: slices.Clone(p.seen), kept: slices.Clone(p.kept), dirty: map[int64]bool{}}
+	}
+	c.kept = maps.Clone(c.seen)
+	return c
+}
+
+// TestEveryFlippedBit turns one bit of each byte that a log has written, before
+// it is opened after a crash. It is seen; at most the records of one batch are
+// lost, each of them is named, and no other is.
+func TestEveryFlippedBit(t *testing.T) {
+	disk, ids := written(t)
+	name := segmentName(0)
+	end := used(t, disk, name)
+	random := rand.New(rand.NewPCG(9, 9))
+	lost := map[int]int{}
+	for at := range end + sector {
+		d := copied(disk)
+		bit := random.IntN(8)
+		d.flip(name, at*8+int64(bit))
+		before, err := verify(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before.Corrupt+before.Scars+uint64(before.Strange)+uint64(before.Torn) == 0 {
+			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
+		}
+		l, err := Open("", onPlatter(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(t, l, record("after", []byte("v")))
+		got := readIDs(t, l)
+		closing(t, l)
+		count := 0
+		for i, id := range append(slices.Clone(ids), "after") {
+			switch {
+			case i >= len(got) || got[i] != id && got[i] != "corrupt":
+				t.Fatalf("bit %d of byte %d: read %v", bit, at, got)
+			case got[i] == "corrupt":
+				count++
+			}
+		}
+		if count != int(before.Corrupt) || count > 3 {
+			t.Fatalf("bit %d of byte %d: %d records were lost, %d were named: %v", bit, at, count, before.Corrupt, got)
+		}
+		lost[count]++
+	}
+	if lost[0] == 0 || lost[1] < 2*(lost[2]+lost[3]) {
+		t.Errorf("bytes by how many records a flipped bit in them costs: %v", lost)
+	}
+}
+
+// TestEveryTornBatch leaves out some sectors of the last batch. It is cut off,
+// and what was before it stays.
+func TestEveryTornBatch(t *testing.T) {
+	disk, ids := written(t)
+	name := segmentName(0)
+	last := scan{window: window{file: bytes.NewReader(disk.seen[name].seen), chunk: probe}, segment: le.Uint64(disk.seen[name].seen[8:]), at: sector}
+	var from int64
+	for end := used(t, disk, name); last.at < end; {
+		f, at, ok, err := last.find(end)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		from = at
+		last.pass(&f, at)
+	}
+	sectors := int(last.at-from) / sector
+	for kept := range 1 << sectors {
+		d := copied(disk)
+		gone := 0
+		for i := range sectors {
+			s := d.seen[name].seen[from+int64(i)*sector:][:sector]
+			if kept&(1<<i) == 0 && !isZero(s) {
+				clear(s)
+				gone++
+			}
+		}
+		if gone == 0 {
+			continue
+		}
+		l, err := Open("", onPlatter(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) || s.Strange != 0 {
+			t.Errorf("sectors %b: %+v", kept, s)
+		}
+		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
+			t.Errorf("sectors %b: read %v", kept, got)
+		}
+		keep(t, l, record("after", nil))
+		closing(t, l)
+		if l, err = Open("", onPlatter(d)); err != nil {
+			t.Fatal(err)
+		}
+		if got := readIDs(t, l); !slices.Equal(got, append(slices.Clone(ids[:3]), "after")) {
+			t.Errorf("sectors %b: read %v afterwards", kept, got)
+		}
+		closing(t, l)
+	}
+}
+
+// sectorsThat hold something.
+func sectorsThat(b []byte) int { return len(b)/sector - int(blanks(b)) }
+
+// TestFailedSyncIsNotBelieved: a sync fails, the system calls the pages clean,
+// and the process dies. The next one sees the batch in the system's memory;
+// once it has shown it to a reader, a loss of power must not take it away.
+func TestFailedSyncIsNotBelieved(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			disk := newPlatter(rand.New(rand.NewPCG(seed, 0)))
+			l, err := Open("", onPlatter(disk))
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep(t, l, record("a", nil))
+			disk.mu.Lock()
+			disk.failing, disk.dying = 1, true
+			disk.mu.Unlock()
+			r := l.Append(t.Context(), []stream.Record{record("b", make([]byte, 3000))})
+			if whittle.CodeOf(r[0].Err) != whittle.Internal {
+				t.Fatalf("a sync failed, and the append said %v", r[0].Err)
+			}
+			closing(t, l)
+			disk.kill()
+			disk.failing = 0
+			if l, err = Open("", onPlatter(disk)); err != nil {
+				t.Fatal(err)
+			}
+			shown := readIDs(t, l)
+			keep(t, l, record("c", nil))
+			disk.off = true
+			closing(t, l)
+			disk.lose()
+			if l, err = Open("", onPlatter(disk)); err != nil {
+				t.Fatal(err)
+			}
+			if got := readIDs(t, l); !slices.Equal(got, append(shown, "c")) {
+				t.Errorf("read %v, before it was %v", got, shown)
+			}
+			closing(t, l)
+		})
+	}
+}
+
+// TestSyncFails holds what the log does while the disk refuses: it answers at
+// once, says why, and goes on when a new segment could be made.
+func TestSyncFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		l, err := Open("", onPlatter(disk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, l)
+		keep(t, l, record("a", nil))
+		fail := func(p float64) {
+			disk.mu.Lock()
+			defer disk.mu.Unlock()
+			disk.failing = p
+		}
+		fail(1)
+		if r := l.Append(t.Context(), []stream.Record{record("b", nil)}); whittle.CodeOf(r[0].Err) != whittle.Internal {
+			t.Errorf("the append whose sync failed: %v", r[0].Err)
+		}
+		synctest.Wait()
+		if r := l.Append(t.Context(), []stream.Record{record("c", nil)}); whittle.CodeOf(r[0].Err) != whittle.Unavailable {
+			t.Errorf("the append behind it: %v", r[0].Err)
+		}
+		if l.Room().Err == nil || l.Stats().Failed == nil {
+			t.Error("there is room on a disk that fails")
+		}
+		until(t, 20*healLast)
+		if l.Room().Err == nil {
+			t.Error("it takes appends again, and the disk fails still")
+		}
+		fail(0)
+		until(t, 2*healLast)
+		keep(t, l, record("d", nil))
+		if s := l.Stats(); s.Failed != nil || s.Failures != 1 {
+			t.Errorf("%+v", s)
+		}
+		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "d"}) {
+			t.Errorf("read %v", got)
+		}
+	})
+}
+
+// TestDiskFull fills the disk, and frees it by a trim.
+func TestDiskFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk.capacity = 4*64<<10 + 32<<10
+		o := onPlatter(disk)
+		o.Reserve = 16 << 10
+		l, err := Open("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		var refused error
+		for ; refused == nil && kept < 1000; kept++ {
+			refused = l.Append(t.Context(), []stream.Record{record(fmt.Sprint(kept), make([]byte, 4000))})[0].Err
+		}
+		kept--
+		if whittle.CodeOf(refused) != whittle.ResourceExhausted || kept < 40 {
+			t.Fatalf("after %d records: %v", kept, refused)
+		}
+		synctest.Wait()
+		if r := l.Room(); whittle.CodeOf(r.Err) != whittle.ResourceExhausted || r.Free != 0 {
+			t.Errorf("room on a full disk: %+v", r)
+		}
+		if free, _ := disk.Free(); free < o.Reserve {
+			t.Errorf("%d bytes are left", free)
+		}
+		closing(t, l)
+		if l, err = Open("", o); err != nil { // a full disk is no reason not to open
+			t.Fatal(err)
+		}
+		defer closing(t, l)
+		if got := readIDs(t, l); len(got) != kept || slices.Contains(got, "corrupt") {
+			t.Errorf("%d records are there of %d", len(got), kept)
+		}
+		if r := l.Append(t.Context(), []stream.Record{record("x", nil)}); whittle.CodeOf(r[0].Err) != whittle.ResourceExhausted {
+			t.Errorf("an append on a full disk: %v", r[0].Err)
+		}
+		synctest.Wait()
+		if err := l.Trim(t.Context(), position(uint64(kept))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if r := l.Room(); r.Err != nil || r.Free < 2*64<<10 || r.Rate <= 0 {
+			t.Errorf("room after the trim: %+v", r)
+		}
+		keep(t, l, record("y", nil))
+	})
+}
+
+// TestClosedIsNotTorn loses a sector of the last batch of a log that was closed.
+// It was acknowledged, so it is named and not cut off.
+func TestClosedIsNotTorn(t *testing.T) {
+	disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+	l, err := Open("", onPlatter(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, l, record("a", nil))
+	keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
+	closing(t, l)
+	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
+	for range 2 {
+		if l, err = Open("", onPlatter(disk)); err != nil {
+			t.Fatal(err)
+		}
+		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "corrupt", "c"}) {
+			t.Errorf("read %v", got)
+		}
+		closing(t, l)
+	}
+}

@@ -1,0 +1,149 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Trim lets go of what lies before a position. Its space becomes free by whole
+// segments; the last one with records stays, because it tells the next offset.
+func (l *Log) Trim(ctx context.Context, before stream.Position) error {
+	if ctx.Err() != nil {
+		return ended(ctx, "trim")
+	}
+	offset, err := offsetOf(before)
+	if err != nil {
+		return err
+	}
+	if l.o.ReadOnly {
+		return whittle.Errorf(whittle.FailedPrecondition, "trim: the log is open for reading only")
+	}
+	if l.isClosing() {
+		return errClosed
+	}
+	l.mu.Lock()
+	if offset > l.next {
+		next := l.next
+		l.mu.Unlock()
+		return whittle.Errorf(whittle.FailedPrecondition, "trim before %d: the log ends at %d", offset, next)
+	}
+	l.first = max(l.first, offset)
+	l.lockedCut(func(seg *segment) bool { return seg.next <= l.first })
+	l.mu.Unlock()
+	return l.discard()
+}
+
+// Hold tells the retention to drop nothing at or behind a position. Whoever
+// drains the log calls it as it goes on; each call replaces the one before.
+func (l *Log) Hold(from stream.Position) error {
+	offset, err := offsetOf(from)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = offset
+	return nil
+}
+
+// lockedCut takes the oldest segments off the list while gone says so, but for
+// the last one. Their files are discard's.
+func (l *Log) lockedCut(gone func(*segment) bool) {
+	n := 0
+	for n < len(l.segments)-1 && gone(l.segments[n]) {
+		n++
+	}
+	l.doomed = append(l.doomed, l.segments[:n]...)
+	l.segments = l.segments[n:]
+	if n > 0 {
+		l.first = max(l.first, l.segments[0].base)
+	}
+}
+
+// discard removes the files of what was cut off, oldest first and none before
+// the one before it is gone from the disk, so that a crash leaves no gap.
+func (l *Log) discard() error {
+	l.discarding.Lock()
+	defer l.discarding.Unlock()
+	l.mu.Lock()
+	doomed := l.doomed
+	l.doomed = nil
+	l.mu.Unlock()
+	var (
+		bytes int64
+		err   error
+	)
+	for len(doomed) > 0 && err == nil {
+		if err = l.disk.Remove(segmentName(doomed[0].number)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			if err = l.disk.Sync(); err == nil {
+				bytes += doomed[0].size
+				doomed = doomed[1:]
+			}
+		}
+	}
+	if bytes > 0 {
+		l.space.gave(bytes, l.o.now())
+		select {
+		case l.freed <- struct{}{}:
+		default:
+		}
+	}
+	if err != nil {
+		l.mu.Lock()
+		l.doomed = slices.Concat(doomed, l.doomed)
+		l.mu.Unlock()
+		return codedf(err, "remove segment")
+	}
+	return nil
+}
+
+// retainEvery is how often the retention looks.
+const retainEvery = time.Second
+
+// retain drops old segments until the log closes.
+func (l *Log) retain() {
+	if l.o.RetainBytes == 0 && l.o.RetainAge == 0 {
+		return
+	}
+	tick := time.NewTicker(retainEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.closing:
+			return
+		case <-tick.C:
+			l.expire(l.o.now())
+			if err := l.discard(); err != nil {
+				l.o.Log.Warn("an old segment stays", "error", err)
+			}
+		}
+	}
+}
+
+// expire takes off the list what the retention lets go of. A segment is as old
+// as the first batch of the one behind it.
+func (l *Log) expire(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var bytes int64
+	for _, seg := range l.segments {
+		bytes += seg.size
+	}
+	i := 0
+	l.lockedCut(func(seg *segment) bool {
+		i++
+		old := l.o.RetainAge > 0 && age(l.segments[i], now) > l.o.RetainAge
+		much := l.o.RetainBytes > 0 && bytes > l.o.RetainBytes
+		if seg.next > l.hold || !old && !much {
+			return false
+		}
+		bytes -= seg.size
+		return true
+	})
+}

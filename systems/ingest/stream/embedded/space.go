@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// space knows how much the disk can take, at little cost.
+type space struct {
+	left    atomic.Int64 // bytes of the segment in use
+	spare   atomic.Int64 // bytes of the segment made beforehand, which the disk no longer counts as free
+	checked atomic.Int64 // when free was asked for, Unix nanoseconds
+	free    atomic.Int64 // what the disk said, without the reserve; below 0: none
+
+	mu    sync.Mutex // guards the following
+	freed meter
+}
+
+func (s *space) active(left int64) { s.left.Store(left) }
+
+// prepared says that a segment of so many bytes was made beforehand, or with 0
+// that there is none any more. The disk has to be asked again.
+func (s *space) prepared(bytes int64) {
+	s.spare.Store(bytes)
+	s.checked.Store(0)
+}
+
+// spaceFresh is for how long an answer of the disk is good.
+const spaceFresh = 200 * time.Millisecond
+
+// Room says how much fits into the segment in use, the one made beforehand and
+// those that the disk has room for, and how fast the log gives room back.
+func (l *Log) Room() stream.Room {
+	s := &l.space
+	now := l.o.now()
+	if before := s.checked.Load(); now.UnixNano()-before > int64(spaceFresh) && s.checked.CompareAndSwap(before, now.UnixNano()) {
+		free, err := l.disk.Free()
+		if err != nil {
+			free = 0 // a disk that cannot say has none
+		}
+		s.free.Store(free - l.o.Reserve)
+	}
+	s.mu.Lock()
+	room := stream.Room{Rate: s.freed.rate(now)}
+	s.mu.Unlock()
+	if err := l.intake.refusal(); err != nil {
+		room.Err = err
+		return room
+	}
+	size := l.o.SegmentBytes
+	if room.Free = s.left.Load() + s.spare.Load() + max(0, s.free.Load()/size*size); room.Free == 0 {
+		room.Err = errNoRoom
+	}
+	return room
+}
+
+var errNoRoom = whittle.Errorf(whittle.ResourceExhausted, "the disk has no room for a segment").WithHint(hintFull)
+
+// hintFull is what to do about a full disk.
+const hintFull = "free space on the disk, or let a drain or the retention let go of records; it goes on by itself then"
+
+// gave notes that files of so many bytes were removed.
+func (s *space) gave(bytes int64, now time.Time) {
+	s.mu.Lock()
+	s.freed.add(bytes, now)
+	s.mu.Unlock()
+	s.checked.Store(0)
+}
+
+// meter is a rate that is smoothed over about a minute. Pure: it is told the
+// times. With weight e^(-t/τ) of what was a time t ago, a steady rate r of lumps
+// is read as r on average.
+type meter struct {
+	per  float64 // bytes a second, at last
+	last time.Time
+}
+
+const meterOver = time.Minute
+
+func (m *meter) add(bytes int64, now time.Time) {
+	m.per = m.rate(now) + float64(bytes)/meterOver.Seconds()
+	m.last = now
+}
+
+func (m *meter) rate(now time.Time) float64 {
+	if m.per == 0 {
+		return 0
+	}
+	return m.per * math.Exp(-max(0, now.Sub(m.last).Seconds())/meterOver.Seconds())
+}

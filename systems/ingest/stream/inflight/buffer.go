@@ -1,0 +1,105 @@
+package inflight
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Buffer counts the bytes before a sink, and knows whether the sink answers. Its
+// methods may be called from many goroutines at once.
+type Buffer struct {
+	capacity int64
+	used     atomic.Int64
+	speed    atomic.Int64 // bytes a second, smoothed
+	last     atomic.Int64 // when the sink last acknowledged, Unix nanoseconds
+	down     atomic.Pointer[whittle.Error]
+	shut     atomic.Bool
+}
+
+// NewBuffer makes a buffer that takes capacity bytes.
+func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity} }
+
+// Take reserves n bytes and reports whether they were free. A call larger than
+// the whole buffer is taken when the buffer is empty: it would never be otherwise.
+func (b *Buffer) Take(n int64) bool {
+	for {
+		used := b.used.Load()
+		if used > 0 && used+n > b.capacity {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+n) {
+			return true
+		}
+	}
+}
+
+// Give frees n bytes.
+func (b *Buffer) Give(n int) { b.used.Add(-int64(n)) }
+
+// Answered says that the sink acknowledged something just now.
+func (b *Buffer) Answered() {
+	b.last.Store(time.Now().UnixNano())
+	if b.down.Load() != nil {
+		b.down.Store(nil)
+	}
+}
+
+// Measure takes what went through in a time into the smoothed speed.
+func (b *Buffer) Measure(bytes int, took time.Duration) {
+	const weight = 0.2
+	speed := float64(bytes) / max(took, 100*time.Microsecond).Seconds()
+	if old := b.speed.Load(); old > 0 {
+		speed = weight*speed + (1-weight)*float64(old)
+	}
+	b.speed.Store(int64(speed))
+}
+
+// Shut leaves no room from now on.
+func (b *Buffer) Shut() { b.shut.Store(true) }
+
+// Room is what the buffer can take. streams is how many times Measure's speed
+// goes through at once.
+func (b *Buffer) Room(streams int) stream.Room {
+	rate := float64(b.speed.Load()) * float64(streams)
+	if b.shut.Load() {
+		return stream.Room{Err: whittle.Errorf(whittle.Unavailable, "the stream is closed")}
+	}
+	if err := b.down.Load(); err != nil {
+		return stream.Room{Rate: rate, Err: err}
+	}
+	return stream.Room{Free: max(0, b.capacity-b.used.Load()), Rate: rate}
+}
+
+// Times of Probe.
+const (
+	probeEvery   = time.Second
+	probePatient = 3 * time.Second
+)
+
+// Probe asks the sink every second, until ctx ends. When it neither answers nor
+// has acknowledged anything since, Room has an error that names it.
+func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Context) error) {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		var asked time.Time
+		select {
+		case <-ctx.Done():
+			return
+		case asked = <-tick.C:
+		}
+		patient, cancel := context.WithTimeout(ctx, probePatient)
+		err := ping(patient)
+		cancel()
+		switch {
+		case err == nil:
+			b.down.Store(nil)
+		case ctx.Err() == nil && b.last.Load() < asked.UnixNano():
+			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not answer: %w", sink, err))
+		}
+	}
+}

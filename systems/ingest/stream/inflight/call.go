@@ -1,0 +1,163 @@
+// Package inflight holds what the adapters of remote streams share: what is
+// known of each record between its Append and the sink's answer, and how much
+// there is of it.
+package inflight
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Call is one Append. It is shared by Append itself, which may leave before the
+// end, and by whoever carries its records. Its methods may be called from many
+// goroutines at once.
+type Call struct {
+	done chan struct{} // closed when no record is open any more
+
+	mu      sync.Mutex // guards the following
+	left    bool       // Append has returned, and results are the caller's
+	results []stream.Result
+	states  []state
+	keys    []string
+	open    int
+	failed  map[string]int // the first record that failed, by key
+}
+
+// state is how far a record has come.
+type state uint8
+
+const (
+	queued  state = iota // surely not kept
+	started              // may be kept
+	settled              // its result is known
+)
+
+// NewCall begins a call with records, all of them queued.
+func NewCall(records []stream.Record) *Call {
+	c := &Call{
+		done:    make(chan struct{}),
+		results: make([]stream.Result, len(records)),
+		states:  make([]state, len(records)),
+		keys:    make([]string, len(records)),
+		open:    len(records),
+		failed:  map[string]int{},
+	}
+	for i := range records {
+		c.keys[i] = records[i].Key
+	}
+	if len(records) == 0 {
+		close(c.done)
+	}
+	return c
+}
+
+// Start says that record i is about to be sent. It is false where it must not
+// be: nobody waits for it any more, or one before it of the same key in this
+// call has failed. The record is settled then.
+func (c *Call) Start(i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, failed := c.failed[c.keys[i]]
+	switch {
+	case failed && first < i:
+		c.lockedSettle(i, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "an earlier record of its key was not kept")})
+	case c.left:
+		c.lockedSettle(i, stream.Result{})
+	default:
+		c.states[i] = started
+		return true
+	}
+	return false
+}
+
+// Again puts a started record, which surely was not kept, back among the queued.
+func (c *Call) Again(i int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.states[i] = queued
+}
+
+// Settle says what became of record i, once.
+func (c *Call) Settle(i int, r stream.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lockedSettle(i, r)
+}
+
+func (c *Call) lockedSettle(i int, r stream.Result) {
+	c.states[i] = settled
+	if key := c.keys[i]; r.Err != nil && key != "" {
+		if first, ok := c.failed[key]; !ok || i < first {
+			c.failed[key] = i
+		}
+	}
+	if !c.left {
+		c.results[i] = r
+	}
+	if c.open--; c.open == 0 {
+		close(c.done)
+	}
+}
+
+// Refuse gives every record that is not settled the same error. Nobody else may
+// know of the call.
+func (c *Call) Refuse(err error) []stream.Result { return c.leave(err, err) }
+
+// Wait returns the results when all are known, or when ctx or patience ends. What
+// was then under way has DeadlineExceeded or Canceled as its code.
+func (c *Call) Wait(ctx context.Context, sink string, patience time.Duration) []stream.Result {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-c.done:
+		return c.results
+	case <-ctx.Done():
+		err := Ended(ctx, "append to "+sink)
+		return c.leave(err, err)
+	case <-t.C:
+		return c.leave(
+			whittle.Errorf(whittle.Unavailable, "%s took nothing within %v", sink, patience),
+			whittle.Errorf(whittle.DeadlineExceeded, "%s did not acknowledge within %v", sink, patience))
+	}
+}
+
+func (c *Call) leave(waiting, underWay error) []stream.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	for i, s := range c.states {
+		switch s {
+		case queued:
+			c.results[i].Err = waiting
+		case started:
+			c.results[i].Err = underWay
+		case settled:
+		}
+	}
+	return c.results
+}
+
+// Ended gives the error of a context that has ended its code.
+func Ended(ctx context.Context, doing string) *whittle.Error {
+	code := whittle.Canceled
+	if ctx.Err() == context.DeadlineExceeded {
+		code = whittle.DeadlineExceeded
+	}
+	return whittle.Errorf(code, "%s: %w", doing, ctx.Err())
+}
+
+// Check refuses a record that is out of the contract's bounds, or longer than
+// limit bytes as it is encoded.
+func Check(r *stream.Record, limit int) error {
+	switch n := stream.EncodedLen(r); {
+	case n > limit:
+		return whittle.Errorf(whittle.Invalid, "a record of %d bytes is too large: %d are taken", n, limit)
+	case len(r.ID) > stream.MaxID, len(r.Key) > stream.MaxKey, len(r.Header) > stream.MaxHeaders:
+		return whittle.Errorf(whittle.Invalid, "a record's id, key or headers are out of bounds")
+	}
+	return nil
+}

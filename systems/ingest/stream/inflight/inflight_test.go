@@ -1,0 +1,176 @@
+package inflight
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+func keyed(keys ...string) []stream.Record {
+	records := make([]stream.Record, len(keys))
+	for i, k := range keys {
+		records[i].Key = k
+	}
+	return records
+}
+
+func codes(results []stream.Result) string {
+	var all []string
+	for _, r := range results {
+		if r.Err == nil {
+			all = append(all, "ok")
+		} else {
+			all = append(all, whittle.CodeOf(r.Err).String())
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+var errRefused = whittle.Errorf(whittle.Invalid, "refused")
+
+// A record that fails holds back the later ones of its key, and nothing else.
+func TestNoRecordPasses(t *testing.T) {
+	c := NewCall(keyed("a", "b", "a", "", "a", "b", ""))
+	c.Settle(2, stream.Result{Err: errRefused})
+	c.Settle(3, stream.Result{Err: errRefused})
+	for i, want := range map[int]bool{0: true, 1: true, 4: false, 5: true, 6: true} {
+		if c.Start(i) != want {
+			t.Errorf("Start(%d) is %v", i, !want)
+		}
+	}
+	for _, i := range []int{0, 1, 5, 6} {
+		c.Settle(i, stream.Result{})
+	}
+	if got := codes(c.Wait(t.Context(), "sink", time.Hour)); got != "ok ok invalid_argument invalid_argument unavailable ok ok" {
+		t.Error(got)
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		patience, deadline time.Duration
+		want               string
+	}{
+		"no more patience": {time.Second, time.Hour, "ok deadline_exceeded unavailable"},
+		"context":          {time.Hour, time.Second, "ok deadline_exceeded deadline_exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
+				defer cancel()
+				call := NewCall(keyed("a", "b", "c"))
+				call.Start(0)
+				call.Settle(0, stream.Result{})
+				call.Start(1)
+				results := call.Wait(ctx, "sink", c.patience)
+				if got := codes(results); got != c.want {
+					t.Error(got)
+				}
+				// Whoever carries the rest goes on, and the results stay the caller's.
+				call.Settle(1, stream.Result{Err: errRefused})
+				if call.Start(2) {
+					t.Error("a record is sent that nobody waits for")
+				}
+				if got := codes(results); got != c.want {
+					t.Errorf("the results changed behind the caller's back: %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestEmptyCall(t *testing.T) {
+	if got := NewCall(nil).Wait(t.Context(), "sink", time.Hour); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+func TestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCall(keyed("a"))
+		c.Start(0)
+		c.Again(0)
+		if got := codes(c.Wait(t.Context(), "sink", time.Second)); got != "unavailable" {
+			t.Errorf("a record that was put back: %s", got)
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		r  stream.Record
+		ok bool
+	}{
+		"small":           {stream.Record{Value: []byte("v")}, true},
+		"too long":        {stream.Record{Value: make([]byte, 1000)}, false},
+		"id too long":     {stream.Record{ID: strings.Repeat("i", stream.MaxID+1)}, false},
+		"key too long":    {stream.Record{Key: strings.Repeat("k", stream.MaxKey+1)}, false},
+		"too many heads":  {stream.Record{Header: make([]stream.Header, stream.MaxHeaders+1)}, false},
+		"as many as most": {stream.Record{Header: make([]stream.Header, stream.MaxHeaders)}, true},
+	} {
+		if err := Check(&c.r, 500); (err == nil) != c.ok || err != nil && whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBuffer(t *testing.T) {
+	b := NewBuffer(100)
+	if !b.Take(60) || b.Take(60) || !b.Take(40) {
+		t.Error("100 bytes are not 60 and 40")
+	}
+	if free := b.Room(1).Free; free != 0 {
+		t.Errorf("%d free in a full buffer", free)
+	}
+	b.Give(100)
+	if !b.Take(1000) {
+		t.Error("an empty buffer refuses a call that is larger than itself")
+	}
+	if free := b.Room(1).Free; free != 0 {
+		t.Errorf("%d free in an overfull buffer", free)
+	}
+	b.Measure(1000, time.Second)
+	if rate := b.Room(3).Rate; rate != 3000 {
+		t.Errorf("rate %v of three streams of 1000 bytes/s", rate)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBuffer(100)
+		var down atomic.Bool
+		ctx, cancel := context.WithCancel(t.Context())
+		go b.Probe(ctx, "sink", func(context.Context) error {
+			if down.Load() {
+				return errors.New("gone")
+			}
+			return nil
+		})
+		step := func(want bool, when string) {
+			time.Sleep(probeEvery)
+			synctest.Wait()
+			if err := b.Room(1).Err; (err == nil) != want {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		step(true, "it answers")
+		down.Store(true)
+		step(false, "it does not answer")
+		b.Answered()
+		if b.Room(1).Err != nil {
+			t.Error("down, though it acknowledged")
+		}
+		step(false, "it still does not answer")
+		down.Store(false)
+		step(true, "it answers again")
+		cancel()
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,306 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/ledger"
+)
+
+// fake is a cluster in this process, with three brokers and the topic "t".
+func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3), kfake.SeedTopics(6, "t")}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// everyThird is true for one request in three.
+func everyThird() func(kmsg.Request) bool {
+	var n atomic.Int64
+	return func(kmsg.Request) bool { return n.Add(1)%3 == 0 }
+}
+
+// Whatever the brokers answer, and however often, what was acknowledged is there
+// once and in order.
+func TestFaultsLoseNothing(t *testing.T) {
+	t.Parallel()
+	produce := []kmsg.Key{kmsg.Produce}
+	for name, faults := range map[string][]kfake.Fault{
+		"not leader":         {{Keys: produce, Err: kerr.NotLeaderForPartition, Count: 30, When: everyThird()}},
+		"one partition":      {{Keys: produce, Err: kerr.LeaderNotAvailable, Partitions: []int32{2}, Count: 20}},
+		"too few replicas":   {{Keys: produce, Err: kerr.NotEnoughReplicas, Count: 30, When: everyThird()}},
+		"kept but timed out": {{Keys: produce, Err: kerr.RequestTimedOut, Count: 20, When: everyThird()}},
+		"kept in too few":    {{Keys: produce, Err: kerr.NotEnoughReplicasAfterAppend, Count: 20, When: everyThird()}},
+		"refused for ever":   {{Keys: produce, Err: kerr.TopicAuthorizationFailed, Count: 50, When: everyThird()}},
+		"unknown error":      {{Keys: produce, Err: kerr.UnknownServerError, Count: 50, When: everyThird()}},
+		"all of them": {
+			{Keys: produce, Err: kerr.NotLeaderForPartition, Partitions: []int32{0, 1}, Count: 10, When: everyThird()},
+			{Keys: produce, Err: kerr.RequestTimedOut, Partitions: []int32{1, 2, 3}, Count: 10, When: everyThird()},
+			{Keys: produce, Err: kerr.UnknownServerError, Partitions: []int32{3, 4}, Count: 10, When: everyThird()},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fake(t)
+			handle := c.Fault(faults...)
+			l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+			audit(t, l, func(ctx context.Context) error { return handle.Wait(ctx, 5) })
+		})
+	}
+}
+
+// audit has producers at work until what is to happen has happened and 500 more
+// records have been acknowledged after it.
+func audit(t *testing.T, l *Log, happen func(context.Context) error) {
+	t.Helper()
+	book := ledger.New(2)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	produced := make(chan struct{})
+	go func() {
+		book.Produce(ctx, l, 4, 20*time.Second)
+		close(produced)
+	}()
+	err := happen(ctx)
+	for want := book.Acknowledged() + 500; err == nil && book.Acknowledged() < want; time.Sleep(time.Millisecond) {
+		err = ctx.Err()
+	}
+	stop()
+	<-produced
+	if err != nil {
+		t.Fatalf("%v: %d acknowledged, %d refused, %d unknown", err, book.Acknowledged(), book.Refused(), book.Unknown())
+	}
+	report, err := book.Audit(t.Context(), l)
+	if err := errors.Join(err, report.Err()); err != nil {
+		t.Error(err)
+	}
+	t.Log(report)
+}
+
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	breaks := &breaker{}
+	c := fake(t, kfake.ListenFn(breaks.listen))
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+	breaks.every.Store(40)
+	audit(t, l, func(ctx context.Context) error {
+		for breaks.broken.Load() < 10 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			time.Sleep(time.Millisecond)
+		}
+		breaks.every.Store(0)
+		return nil
+	})
+}
+
+// breaker lets brokers lose connections just when they answer.
+type breaker struct {
+	every  atomic.Int64 // answers from one that is lost to the next; 0: none
+	count  atomic.Int64
+	broken atomic.Int64
+}
+
+func (b *breaker) listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	return &breakingListener{l, b}, err
+}
+
+type breakingListener struct {
+	net.Listener
+	b *breaker
+}
+
+func (l *breakingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &breakingConn{c, l.b}, err
+}
+
+type breakingConn struct {
+	net.Conn
+	b *breaker
+}
+
+func (c *breakingConn) Write(p []byte) (int, error) {
+	if every := c.b.every.Load(); every > 0 && c.b.count.Add(1)%every == 0 {
+		c.b.broken.Add(1)
+		c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+// What a failure says about the record must be what became of it.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  *kerr.Error
+		want whittle.Code
+	}{
+		"not authorized":      {kerr.TopicAuthorizationFailed, whittle.Unavailable},
+		"no such topic":       {kerr.UnknownTopicOrPartition, whittle.Internal},
+		"too large":           {kerr.MessageTooLarge, whittle.Invalid},
+		"who knows":           {kerr.UnknownServerError, whittle.Internal},
+		"invalid":             {kerr.InvalidRecord, whittle.Invalid},
+		"timed out, and kept": {kerr.RequestTimedOut, whittle.DeadlineExceeded},
+		"never in sync":       {kerr.NotEnoughReplicas, whittle.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t)
+			l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t", DeliveryTimeout: 2 * time.Second})
+			handle := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: c.err, Count: -1})
+			r := l.Append(t.Context(), []stream.Record{sealed("1", "k", "v"), sealed("2", "k", "v")})
+			for i := range r {
+				code := whittle.CodeOf(r[i].Err)
+				behind := i > 0 && code == whittle.Unavailable // the first failed, and this is of its key
+				if r[i].Err == nil || code != c.want && !behind {
+					t.Errorf("record %d: %v (%v), want %v", i, r[i].Err, whittle.CodeOf(r[i].Err), c.want)
+				}
+			}
+			handle.Remove()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := l.Close(ctx); err != nil {
+				t.Error(err)
+			}
+			again := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t"})
+			count := 0
+			for _, entries := range readAll(t, again) {
+				count += len(entries)
+			}
+			surely := whittle.CodeOf(r[0].Err) == whittle.Unavailable || whittle.CodeOf(r[0].Err) == whittle.Invalid
+			if count > 0 && surely {
+				t.Errorf("%d records kept that were surely not: %v", count, r[0].Err)
+			}
+		})
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	defer handle.Remove()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if r := l.Append(ctx, []stream.Record{sealed("", "", "v")}); whittle.CodeOf(r[0].Err) != whittle.DeadlineExceeded {
+		t.Error(r[0].Err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := l.Append(canceled, []stream.Record{sealed("", "", "v")}); whittle.CodeOf(r[0].Err) != whittle.Canceled {
+		t.Error(r[0].Err)
+	}
+}
+
+// Close gives up when its context ends, and so do the appends that it waited for.
+func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	appended := make(chan []stream.Result)
+	for range 4 {
+		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
+	}
+	if err := handle.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := l.Close(ctx); whittle.CodeOf(err) != whittle.DeadlineExceeded || err == nil {
+		t.Error(err)
+	}
+	for range 4 {
+		if r := <-appended; r[0].Err == nil {
+			t.Error("kept by brokers that never were in sync")
+		}
+	}
+}
+
+func TestBufferFull(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t", Buffer: 1000})
+	if free := l.Room().Free; free != 1000 {
+		t.Errorf("%d bytes free at the start", free)
+	}
+	l.buffer.Take(900)
+	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); whittle.CodeOf(r[0].Err) != whittle.ResourceExhausted {
+		t.Error(r[0].Err)
+	}
+	l.buffer.Give(900)
+	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); r[0].Err != nil {
+		t.Error(r[0].Err)
+	}
+	if free := l.Room().Free; free != 1000 {
+		t.Errorf("%d bytes free at the end", free)
+	}
+}
+
+func TestRoomKnowsThatBrokersAreGone(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
+	c.Close()
+	for deadline := time.Now().Add(20 * time.Second); l.Room().Err == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no error")
+		}
+	}
+	if code := whittle.CodeOf(l.Room().Err); code != whittle.Unavailable {
+		t.Error(code)
+	}
+}
+
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
+		t.Run(mechanism, func(t *testing.T) {
+			c := fake(t, kfake.TLS(server.TLS), kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "u", "secret"))
+			o := Options{Brokers: c.ListenAddrs(), Topic: "t", SASL: SASL{Mechanism: mechanism, User: "u", Password: "secret"}}
+			o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"} // the test certificate's name
+			l := openAt(t, o)
+			if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); r[0].Err != nil {
+				t.Fatal(r[0].Err)
+			}
+			if mechanism != "plain" {
+				return // a refusal takes the client more than a second
+			}
+			o.SASL.Password = "wrong"
+			if l, err := Open(t.Context(), o); err == nil {
+				l.Close(t.Context())
+				t.Error("opened with the wrong password")
+			}
+		})
+	}
+}

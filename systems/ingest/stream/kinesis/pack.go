@@ -1,0 +1,253 @@
+package kinesis
+
+import (
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// limits bound one call of PutRecords.
+type limits struct {
+	records   int // Kinesis records
+	bytes     int // data and partition keys
+	aggregate int // bytes of an aggregated record; 0: none are made
+}
+
+// parcel is one Kinesis record of a call: an item, or several aggregated ones.
+type parcel struct {
+	items []*item
+	size  int // an upper bound, in bytes
+}
+
+func (p *parcel) aggregated() bool { return len(p.items) > 1 }
+
+// pack takes what fits into one call, from the shards that are not held back,
+// in turn. Nil: there is nothing to send.
+func (q *queue) pack(now time.Time) []*parcel {
+	q.expire(now)
+	var from []*shard
+	for i := range q.shards.open {
+		s := q.shards.open[(i+q.turn)%len(q.shards.open)]
+		if !s.listed() || s.heldBack(now) {
+			continue
+		}
+		s.pace.refill(now)
+		from = append(from, s)
+	}
+	q.turn++
+	var call []*parcel
+	room := q.limits.bytes
+	for len(from) > 0 && len(call) < q.limits.records {
+		more := from[:0]
+		for _, s := range from {
+			if len(call) == q.limits.records {
+				break
+			}
+			p := q.take(s, room, len(call) == 0, now)
+			if p == nil {
+				continue
+			}
+			s.pace.spend(p.size)
+			call, room = append(call, p), room-p.size
+			if p.items[0].alone {
+				return call
+			}
+			more = append(more, s)
+		}
+		from = more
+	}
+	q.since = now
+	return call
+}
+
+// take makes a shard's next parcel. Nil: the shard has nothing, has had its
+// share, or its next record does not fit.
+func (q *queue) take(s *shard, room int, first bool, now time.Time) *parcel {
+	if !s.pace.allows() {
+		s.until = now.Add(s.pace.wait())
+		return nil
+	}
+	l := q.unlist(s)
+	if l == nil {
+		return nil
+	}
+	it := l.items[0]
+	if it.size() > room || it.alone && !first {
+		q.unpop(s, l)
+		return nil
+	}
+	p := &parcel{size: it.size()}
+	if it.alone || aggregateFrame+aggregateCost(it.partitionKey, it.data) > min(room, q.limits.aggregate) {
+		q.load(p, it)
+		return p
+	}
+	q.fill(p, s, l, min(room, q.limits.aggregate))
+	return p
+}
+
+// unpop puts a lane back where it was taken from.
+func (q *queue) unpop(s *shard, l *lane) {
+	q.listed++
+	l.listed = true
+	s.again = append([]*lane{l}, s.again...)
+}
+
+// fill loads records of a shard's lanes, whole runs of them, until an
+// aggregated record is full.
+func (q *queue) fill(p *parcel, s *shard, l *lane, room int) {
+	p.size = aggregateFrame
+	for ; l != nil; l = q.unlist(s) {
+		loaded := false
+		for _, it := range l.items {
+			if it.settled {
+				continue
+			}
+			cost := aggregateCost(it.partitionKey, it.data)
+			if it.alone || p.size+cost > room {
+				break
+			}
+			q.load(p, it)
+			p.size += cost
+			loaded = true
+		}
+		if !loaded {
+			q.unpop(s, l)
+			return
+		}
+	}
+}
+
+func (q *queue) load(p *parcel, it *item) {
+	it.flying, it.lane.busy = true, true
+	p.items = append(p.items, it)
+}
+
+// fate is what became of a parcel.
+type fate int
+
+const (
+	kept     fate = iota
+	refused       // surely not kept; it is tried again
+	unknown       // no word of it; it is tried again, and may then be there twice
+	rejected      // surely not kept, and it would not be the next time
+)
+
+// outcome is a fate with its grounds.
+type outcome struct {
+	fate     fate
+	shard    string // where it is kept
+	sequence string
+	cause    error // classified; not nil unless it is kept
+	// split says that the call was rejected as a whole: its records are tried
+	// one by one, so that one of them does not take the others with it.
+	split bool
+}
+
+// tally is what a call said of one shard.
+type tally struct{ kept, failed, throttled bool }
+
+func (t *tally) add(o outcome) {
+	t.kept = t.kept || o.fate == kept
+	t.failed = t.failed || o.fate == refused || o.fate == unknown
+	t.throttled = t.throttled || o.fate == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
+}
+
+// settle takes a call's outcomes in: one a parcel, in order.
+func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time) {
+	tallies := map[*shard]*tally{}
+	var told []*shard // in the order of the call, so that the same randomness gives the same waits
+	for i, p := range call {
+		s := q.shards.find(p.items[0].lane.hash)
+		if tallies[s] == nil {
+			tallies[s] = &tally{}
+			told = append(told, s)
+		}
+		tallies[s].add(outcomes[i])
+		q.settleParcel(p, outcomes[i])
+	}
+	for _, s := range told {
+		if t := tallies[s]; t.failed {
+			s.failed(*t, begun, now, q.random())
+		} else if t.kept {
+			s.failures = 0
+		}
+	}
+	for i, p := range call {
+		for _, it := range p.items {
+			if l := it.lane; l.busy {
+				l.busy = false
+				if q.trim(l); len(l.items) > 0 {
+					q.list(l, outcomes[i].fate != kept, now)
+				}
+			}
+		}
+	}
+}
+
+func (q *queue) settleParcel(p *parcel, o outcome) {
+	for i, it := range p.items {
+		it.flying = false
+		if it.settled {
+			q.release(it)
+			continue
+		}
+		q.settleItem(p, i, it, o)
+	}
+}
+
+func (q *queue) settleItem(p *parcel, place int, it *item, o outcome) {
+	switch o.fate {
+	case kept:
+		if p.aggregated() && !q.belongs(it, o.shard) {
+			// Readers drop what an aggregated record carries into a shard that
+			// its key does not belong to, so it is not kept yet.
+			q.counts.Strayed++
+			it.cause, it.unknown = errStrayed, it.unknown || !q.known(o.shard)
+			return
+		}
+		q.counts.Kept++
+		q.finish(it, stream.Result{Position: stream.Position{Partition: o.shard, Offset: offset(o.sequence, place)}})
+	case refused:
+		q.counts.Refused++
+		it.cause = o.cause
+	case unknown:
+		q.counts.Unknown++
+		it.cause, it.unknown = o.cause, true
+	case rejected:
+		if o.split {
+			it.alone, it.cause = true, o.cause
+			return
+		}
+		q.counts.Rejected++
+		q.fail(it, o.cause)
+	}
+}
+
+func (q *queue) known(shard string) bool {
+	_, known := q.shards.spans[shard]
+	return known
+}
+
+// belongs says whether a shard is the one for a record's key.
+func (q *queue) belongs(it *item, shard string) bool {
+	s, known := q.shards.spans[shard]
+	return known && s.has(it.lane.hash)
+}
+
+// remap takes a new listing of the shards in, and moves the lanes to theirs.
+func (q *queue) remap(listing []shardRange, now time.Time) {
+	before := q.shards.open
+	next := newShardMap(before, listing)
+	if len(next.open) == 0 {
+		return
+	}
+	q.shards = next
+	for _, s := range before {
+		for again := len(s.again); s.listed(); again-- {
+			l := s.pop()
+			q.listed--
+			q.list(l, again > 0, now)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package kinesis
+
+import (
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// appending is one call of Append whose records are on their way. The queue's
+// owner guards it.
+type appending struct {
+	results []stream.Result
+	items   []*item
+	left    int           // records without a result
+	done    chan struct{} // closed when left is 0
+}
+
+// item is one record on its way.
+type item struct {
+	of           *appending
+	index        int // in of.results
+	lane         *lane
+	partitionKey string
+	data         []byte
+	due          time.Time // from here on it is not tried again
+	flying       bool      // part of a call
+	settled      bool      // has its result
+	unknown      bool      // a call with it ended without an answer
+	alone        bool      // only in a call of its own
+	cause        error     // of its last failure, classified; nil: none yet
+}
+
+// size is what it counts for in Kinesis' limits, in bytes.
+func (it *item) size() int { return len(it.partitionKey) + len(it.data) }
+
+// lane holds the records of one key, oldest first. At most one parcel with
+// records of a lane is flying, and those are the lane's first; so none passes
+// another, whatever becomes of a call.
+type lane struct {
+	key    string
+	hash   hash
+	items  []*item
+	busy   bool // a parcel with its first items is flying
+	listed bool // a shard has it among those to take from
+}
+
+// queue is what waits for Kinesis and what is on its way there. It is pure:
+// its owner guards it, makes the calls, and hands in time and randomness.
+type queue struct {
+	limits   limits
+	capacity int           // bytes
+	budget   time.Duration // how long a record is tried
+	random   func() float64
+
+	used   int // bytes of all that waits or flies
+	alive  int // items without a result
+	listed int // lanes that could be taken from
+	since  time.Time
+	lanes  map[string]*lane
+	order  []*item // as they came, so with growing due
+	shards shardMap
+	turn   int
+	counts Counts
+}
+
+func newQueue(l limits, capacity int, budget time.Duration, random func() float64, shards []shardRange) *queue {
+	q := &queue{limits: l, capacity: capacity, budget: budget, random: random, lanes: map[string]*lane{}}
+	q.shards = newShardMap(nil, shards)
+	return q
+}
+
+// push takes a record in, or says that there is no room for it. The first one
+// may be larger than the whole queue.
+func (q *queue) push(of *appending, index int, key string, data []byte, now time.Time) bool {
+	l := q.laneOf(key, now)
+	it := &item{of: of, index: index, lane: l, partitionKey: l.key, data: data, due: now.Add(q.budget)}
+	if q.used > 0 && q.used+it.size() > q.capacity {
+		return false
+	}
+	q.used += it.size()
+	q.alive++
+	of.items = append(of.items, it)
+	l.items = append(l.items, it)
+	q.order = append(q.order, it)
+	if key != "" {
+		q.lanes[l.key] = l
+	}
+	if !l.listed && !l.busy {
+		q.list(l, false, now)
+	}
+	return true
+}
+
+// laneOf gives a key's lane. A record without a key gets one of its own, by a
+// partition key whose shard is not held back if a few draws find one.
+func (q *queue) laneOf(key string, now time.Time) *lane {
+	if key != "" {
+		pk := partitionKey(key)
+		if l := q.lanes[pk]; l != nil {
+			return l
+		}
+		return &lane{key: pk, hash: hashOf(pk)}
+	}
+	var l lane
+	for range 4 {
+		l.key = drawKey(q.random)
+		l.hash = hashOf(l.key)
+		if !q.shards.find(l.hash).heldBack(now) {
+			break
+		}
+	}
+	return &l
+}
+
+// drawKey is a partition key for a record that has none: 16 letters.
+func drawKey(random func() float64) string {
+	var b [16]byte
+	for i := range b {
+		b[i] = 'a' + byte(random()*26)
+	}
+	return string(b[:])
+}
+
+func (q *queue) list(l *lane, again bool, now time.Time) {
+	if q.listed == 0 {
+		q.since = now
+	}
+	q.listed++
+	q.shards.find(l.hash).list(l, again)
+}
+
+// unlist takes a shard's next lane that has something to send; nil: none has.
+func (q *queue) unlist(s *shard) *lane {
+	for {
+		l := s.pop()
+		if l == nil {
+			return nil
+		}
+		q.listed--
+		if q.trim(l); len(l.items) > 0 {
+			return l
+		}
+	}
+}
+
+// trim lets go of a lane's first items that have their result, and of the lane
+// when it is empty.
+func (q *queue) trim(l *lane) {
+	n := 0
+	for n < len(l.items) && l.items[n].settled && !l.items[n].flying {
+		n++
+	}
+	l.items = slices.Delete(l.items, 0, n)
+	if len(l.items) == 0 && q.lanes[l.key] == l {
+		delete(q.lanes, l.key)
+	}
+}
+
+// finish gives a record its result.
+func (q *queue) finish(it *item, r stream.Result) {
+	if it.settled {
+		return
+	}
+	it.settled = true
+	q.alive--
+	if !it.flying {
+		q.release(it)
+	}
+	of := it.of
+	of.results[it.index] = r
+	if of.left--; of.left == 0 {
+		close(of.done)
+	}
+}
+
+// release gives back what a record held, once no call needs it.
+func (q *queue) release(it *item) {
+	q.used -= it.size()
+	it.data = nil
+}
+
+// fail gives a record its error, and those behind it that must not pass it.
+func (q *queue) fail(it *item, err error) {
+	q.finish(it, stream.Result{Err: it.known(err)})
+	behind := false
+	for _, other := range it.lane.items {
+		if behind && other.of == it.of && !other.flying {
+			q.finish(other, stream.Result{Err: other.known(errPassed)})
+		}
+		behind = behind || other == it
+	}
+}
+
+// known turns the error of a record that was surely not kept this time into
+// one that says what is known of all the times.
+func (it *item) known(err error) error {
+	if !it.unknown {
+		return err
+	}
+	return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", err)
+}
+
+// withdraw ends all of an Append that has no result yet. What is in a call may
+// be kept still; nothing of it is sent again.
+func (q *queue) withdraw(of *appending, err error) {
+	for _, it := range of.items {
+		q.finish(it, stream.Result{Err: err})
+	}
+}
+
+// expire ends those whose time is over, but for those in a call: its end is near.
+func (q *queue) expire(now time.Time) {
+	late := 0
+	for ; late < len(q.order) && !q.order[late].due.After(now); late++ {
+		if it := q.order[late]; !it.settled && !it.flying {
+			q.fail(it, overdue(it))
+		}
+	}
+	// The order stays in proportion to what is alive.
+	if late > 0 || len(q.order) > 2*q.alive+64 {
+		q.order = slices.DeleteFunc(q.order, func(it *item) bool { return it.settled })
+	}
+}
+
+// overdue is the error of a record that was tried until its budget was used up.
+func overdue(it *item) error {
+	if it.cause == nil {
+		return whittle.Errorf(whittle.ResourceExhausted, "put record: not sent within its time: the stream takes less than comes in")
+	}
+	return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
+}
+
+// wake is how long the owner may sleep if nothing else happens.
+func (q *queue) wake(now time.Time, linger time.Duration) time.Duration {
+	at := now.Add(time.Second)
+	for _, s := range q.shards.open {
+		if !s.listed() {
+			continue
+		}
+		from := q.since.Add(linger)
+		if s.until.After(from) {
+			from = s.until
+		}
+		at = earlier(at, from)
+	}
+	if len(q.order) > 0 && q.order[0].due.After(now) {
+		at = earlier(at, q.order[0].due)
+	}
+	return max(at.Sub(now), time.Millisecond)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,224 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// lane carries all records, in rounds: messages are published one behind the
+// other and then waited for. A round has one record of each key at most, so
+// that one which fails, or is published again, is passed by none of its key.
+type lane struct {
+	log  *Log
+	wake chan struct{} // one token: there may be something to do
+	done chan struct{} // closed when the lane has ended
+
+	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
+
+	mu      sync.Mutex // guards the following
+	queue   []*job     // bounded by the buffer
+	closing bool       // end when all is done
+	ended   bool       // takes nothing any more
+}
+
+// Bounds of one round. How far a round looks into the queue bounds what keys
+// that repeat cost.
+const (
+	roundBytes   = 8 << 20
+	roundRecords = 256
+	roundLook    = 4096
+)
+
+// retryAfter is the pause before what got no answer is published again.
+const retryAfter = 250 * time.Millisecond
+
+func newLane(l *Log) *lane {
+	return &lane{log: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// enqueue puts jobs of one call in. While a round has been under way for longer
+// than anybody waits, nothing is taken: it would only fill the buffer.
+func (l *lane) enqueue(jobs []*job) {
+	since := l.since.Load()
+	stuck := since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout+ackPatience
+	l.mu.Lock()
+	refused := l.ended || stuck
+	if !refused {
+		l.queue = append(l.queue, jobs...)
+	}
+	l.mu.Unlock()
+	if !refused {
+		l.nudge()
+		return
+	}
+	for _, j := range jobs {
+		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "NATS JetStream does not answer")})
+	}
+}
+
+func (l *lane) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lane) close() {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	l.nudge()
+}
+
+// run works until close and the last record, or until ctx ends.
+func (l *lane) run(ctx context.Context) {
+	defer close(l.done)
+	for {
+		if jobs := l.take(); len(jobs) > 0 {
+			l.round(ctx, jobs)
+			continue
+		}
+		l.mu.Lock()
+		l.ended = ctx.Err() != nil || l.closing && len(l.queue) == 0
+		over := l.ended
+		l.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take gives the next round and leaves the rest in order.
+func (l *lane) take() []*job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var round, rest []*job
+	keys := map[string]bool{}
+	bytes := 0
+	for i, j := range l.queue {
+		if len(round) == roundRecords || bytes > roundBytes || i == roundLook {
+			rest = append(rest, l.queue[i:]...)
+			break
+		}
+		switch {
+		case keys[j.key]:
+			rest = append(rest, j)
+		case !j.call.Start(j.index):
+			l.log.buffer.Give(j.size)
+		default:
+			keys[j.key] = j.key != ""
+			bytes += j.size
+			round = append(round, j)
+		}
+	}
+	l.queue = rest
+	return round
+}
+
+// round publishes jobs until each has an answer that stands, or until the time
+// for delivery is over.
+func (l *lane) round(ctx context.Context, jobs []*job) {
+	began := time.Now()
+	l.since.Store(began.UnixNano())
+	defer l.since.Store(0)
+	if ctx.Err() != nil {
+		for _, j := range jobs {
+			l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "the NATS stream is closed")})
+		}
+		return
+	}
+	bytes := 0
+	for _, j := range jobs {
+		bytes += j.size
+	}
+	open := l.publish(ctx, jobs)
+	for len(open) > 0 && ctx.Err() == nil && time.Since(began) < l.log.o.DeliveryTimeout {
+		pause := time.NewTimer(retryAfter)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		if ctx.Err() == nil {
+			open = l.publish(ctx, open)
+		}
+	}
+	for _, j := range open {
+		l.settle(j, stream.Result{Err: outcome(j.err, j.doubtful)})
+	}
+	if len(open) == 0 {
+		l.log.buffer.Measure(bytes, time.Since(began))
+	}
+}
+
+// publish publishes jobs once, settles those whose answer stands, and gives the
+// others.
+func (l *lane) publish(ctx context.Context, jobs []*job) (open []*job) {
+	futures := make([]jetstream.PubAckFuture, len(jobs))
+	for i, j := range jobs {
+		futures[i], j.err = l.log.js.PublishMsgAsync(j.message,
+			jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(l.log.o.Stream))
+	}
+	for i, j := range jobs {
+		var ack *jetstream.PubAck
+		if j.err == nil {
+			ack, j.err = answer(ctx, futures[i])
+		}
+		switch {
+		case j.err == nil:
+			l.log.buffer.Answered()
+			l.log.spend(j.size)
+			l.settle(j, stream.Result{Position: position(ack.Sequence)})
+		case stands(j.err):
+			l.settle(j, stream.Result{Err: outcome(j.err, j.doubtful)})
+		default:
+			j.doubtful = j.doubtful || !unsent(j.err)
+			open = append(open, j)
+		}
+	}
+	return open
+}
+
+// answer waits for what became of one message: ackPatience at the longest,
+// which the client keeps.
+func answer(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck, error) {
+	select {
+	case ack := <-f.Ok():
+		return ack, nil
+	case err := <-f.Err():
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// unsent says whether err means that the message was certainly not kept.
+func unsent(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrReconnectBufExceeded) ||
+		errors.Is(err, client.ErrConnectionClosed)
+}
+
+func (l *lane) settle(j *job, r stream.Result) {
+	l.log.buffer.Give(j.size)
+	j.call.Settle(j.index, r)
+}
+
+// spend takes n bytes off what a bounded stream has left.
+func (l *Log) spend(n int) {
+	if left := l.left.Load(); left >= 0 {
+		l.left.CompareAndSwap(left, max(0, left-int64(n)))
+	}
+}

@@ -1,0 +1,243 @@
+// Package nats is a durable stream on NATS JetStream, on servers elsewhere or in
+// this process. It has one partition, "0", in the stream's own order.
+package nats
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/inflight"
+)
+
+// partition is the only one.
+const partition = "0"
+
+// Log is a JetStream stream as a stream.Stream.
+type Log struct {
+	o      Options
+	server *embedding // nil unless embedded
+	conn   *client.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	limit  int // bytes of a message, headers and all
+	buffer *inflight.Buffer
+	lane   *lane
+	// left is what the stream has free, as last told and less what was
+	// appended since; negative where it has no bound that refuses.
+	left atomic.Int64
+
+	mu      sync.Mutex // guards the following
+	closing bool
+	appends sync.WaitGroup // calls of Append; Add under mu
+
+	abort context.CancelFunc // ends the lane and the probe at once
+	work  sync.WaitGroup     // the lane and the probe
+	once  sync.Once
+	ended error // what Close came to
+}
+
+var _ stream.Stream = (*Log)(nil)
+
+// Open connects, or starts the embedded server, and looks the stream up.
+func Open(ctx context.Context, o Options) (*Log, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{o: o, buffer: inflight.NewBuffer(o.Buffer), abort: func() {}}
+	if err := l.connect(ctx); err != nil {
+		l.release()
+		return nil, err
+	}
+	work, abort := context.WithCancel(context.Background())
+	l.abort = abort
+	l.lane = newLane(l)
+	l.work.Go(func() { l.lane.run(work) })
+	l.work.Go(func() { l.buffer.Probe(work, "NATS JetStream", l.look) })
+	return l, nil
+}
+
+func (l *Log) connect(ctx context.Context) (err error) {
+	opts := l.o.connection()
+	if l.o.Embedded != nil {
+		if l.server, err = serve(l.o.Embedded); err != nil {
+			return err
+		}
+		opts = append(opts, client.InProcessServer(l.server.Server))
+	}
+	if l.conn, err = client.Connect(l.o.URL, opts...); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "connect to NATS: %w", err)
+	}
+	l.js, err = jetstream.New(l.conn, jetstream.WithPublishAsyncTimeout(ackPatience))
+	if err != nil {
+		return whittle.Errorf(whittle.Internal, "make JetStream client: %w", err)
+	}
+	if l.stream, err = lookUp(ctx, l.js, l.conn, &l.o); err != nil {
+		return err
+	}
+	l.limit = int(l.conn.MaxPayload())
+	if most := int(l.stream.CachedInfo().Config.MaxMsgSize); most > 0 {
+		l.limit = min(l.limit, most)
+	}
+	return l.look(ctx)
+}
+
+// look asks what the stream holds, and notes what it has free.
+func (l *Log) look(ctx context.Context) error {
+	now, err := l.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	left := int64(-1)
+	if now.Config.MaxBytes > 0 && now.Config.Discard == jetstream.DiscardNew {
+		left = max(0, now.Config.MaxBytes-int64(now.State.Bytes))
+	}
+	l.left.Store(left)
+	return nil
+}
+
+// Durability is stream.JetStream.
+func (l *Log) Durability() stream.Durability { return stream.JetStream }
+
+// Limit follows from the server's max_payload and the stream's max_msg_size.
+func (l *Log) Limit() int { return l.limit - headExtra }
+
+// Room tells what the buffer and the stream have left, and whether the server
+// answers.
+func (l *Log) Room() stream.Room {
+	r := l.buffer.Room(1)
+	if left := l.left.Load(); left >= 0 && r.Err == nil {
+		r.Free = min(r.Free, left)
+		if left < minLeft {
+			r.Err = whittle.Errorf(whittle.ResourceExhausted, "the JetStream stream %s is full", l.o.Stream)
+		}
+	}
+	return r
+}
+
+// minLeft is below which a bounded stream counts as full, in bytes.
+const minLeft = 64 << 10
+
+// Close waits for what is under way until ctx ends. What is then still under way
+// may or may not be kept, as its Append says.
+func (l *Log) Close(ctx context.Context) error {
+	l.once.Do(func() {
+		l.mu.Lock()
+		l.closing = true
+		l.buffer.Shut()
+		l.mu.Unlock()
+		quiet := make(chan struct{})
+		go func() {
+			l.appends.Wait()
+			l.lane.close()
+			<-l.lane.done
+			close(quiet)
+		}()
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			l.ended = whittle.Errorf(whittle.DeadlineExceeded, "close NATS stream: records were still under way: %w", ctx.Err())
+		}
+		l.abort()
+		<-quiet
+		l.work.Wait()
+		l.release()
+	})
+	return l.ended
+}
+
+func (l *Log) release() {
+	if l.js != nil {
+		l.js.CleanupPublisher()
+	}
+	if l.conn != nil {
+		l.conn.Close()
+	}
+	if l.server != nil {
+		l.server.end()
+	}
+}
+
+// Partitions tells the range of the one partition.
+func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
+	first, next, err := l.bounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []stream.Partition{{Name: partition, First: position(first), Next: position(next)}}, nil
+}
+
+func (l *Log) bounds(ctx context.Context) (first, next uint64, err error) {
+	now, err := l.stream.Info(ctx)
+	if err != nil {
+		return 0, 0, unreachable(ctx, "look up JetStream stream", err)
+	}
+	next = now.State.LastSeq + 1
+	if now.State.Msgs == 0 {
+		return next, next, nil
+	}
+	return now.State.FirstSeq, next, nil
+}
+
+// Trim purges what lies before a position.
+func (l *Log) Trim(ctx context.Context, before stream.Position) error {
+	sequence, err := parse(before)
+	if err != nil || sequence <= 1 {
+		return err
+	}
+	_, next, err := l.bounds(ctx)
+	if err != nil {
+		return err
+	}
+	if sequence > next {
+		return whittle.Errorf(whittle.Invalid, "sequence %d is behind the end of the stream, which is %d", sequence, next)
+	}
+	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
+		return unreachable(ctx, "trim JetStream stream", err)
+	}
+	return nil
+}
+
+func position(sequence uint64) stream.Position {
+	return stream.Position{Partition: partition, Offset: strconv.FormatUint(sequence, 10)}
+}
+
+// parse gives a position's sequence, 0 where it is empty.
+func parse(p stream.Position) (uint64, error) {
+	if p.Partition != partition {
+		return 0, whittle.Errorf(whittle.NotFound, "a JetStream stream has no partition %q", p.Partition)
+	}
+	if p.Offset == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(p.Offset, 10, 64)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "%q is no JetStream sequence", p.Offset)
+	}
+	return n, nil
+}
+
+// unreachable gives the error of a request that changes nothing its code.
+func unreachable(ctx context.Context, doing string, err error) error {
+	code := whittle.Unavailable
+	switch {
+	case ctx.Err() != nil:
+		code = inflight.Ended(ctx, doing).Code
+	case errors.Is(err, client.ErrAuthorization), errors.Is(err, client.ErrPermissionViolation):
+		code = whittle.PermissionDenied
+	}
+	return whittle.Errorf(code, "%s: %w", doing, err)
+}
+
+// ackPatience is how long an acknowledgement may take before the message is
+// published again under the same id.
+const ackPatience = 5 * time.Second

@@ -1,0 +1,63 @@
+package relay
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// headless keeps no headers, and gives no answer to its first call, of which it
+// keeps everything.
+type headless struct {
+	*double
+	answered bool
+}
+
+func (h *headless) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	bare := make([]stream.Record, len(records))
+	for i, r := range records {
+		bare[i] = r
+		bare[i].Header = nil
+	}
+	results := h.double.Append(ctx, bare)
+	if !h.answered {
+		h.answered = true
+		for i := range results {
+			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no answer")}
+		}
+	}
+	return results
+}
+
+// TestASinkWithoutHeadersGetsDoublesThatAreCounted: nothing can be found there,
+// so the relay says that it does not know, and does not look.
+func TestASinkWithoutHeadersGetsDoublesThatAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines strings.Builder
+		o := Options{Pace: quick(), Dir: folder(t), NoHeaders: true, Log: textLog(&lines)}
+		o.Inflight = 1
+		g := openOver(t, o, func(d *double) stream.Stream { return &headless{double: d} }, event("k", 0), event("k", 1))
+		time.Sleep(10 * time.Second)
+		if s := g.Status(); s.Repeated != 2 || s.Spared != 0 || !strings.Contains(s.Blind, "headers") || s.Lag != 0 {
+			t.Errorf("after an outcome that was not known: %+v", s)
+		}
+		if it := g.drain.newItem(9, &stream.Entry{Record: event("k", 9)}); it.marked || len(it.record.Header) != 1 {
+			t.Errorf("an origin for nobody: %+v", it.record.Header)
+		}
+		if got := counts(t, g.sinks); got["k.0"] != 2 || got["k.1"] != 2 {
+			t.Errorf("at the sink: %v", got)
+		}
+		g.crash()
+		g.again(t, o)
+		mustAppend(t, g, event("k", 2))
+		g.close(t)
+		if got := counts(t, g.sinks); got["k.2"] == 0 || !strings.Contains(lines.String(), "may arrive twice") {
+			t.Errorf("at the sink: %v\n%s", got, lines.String())
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Why a look at the sink gave no answer, and will give none.
+var (
+	errBlind  = errors.New("the sink cannot be asked what it has")
+	errTooFar = errors.New("too much to read at the sink")
+)
+
+// silentLooks is after how many looks in turn, each ended by errSilent, a sink is
+// taken not to have what was looked for: there may be nothing in it that could
+// be read. With the waits between them that is about ten minutes.
+const silentLooks = 10
+
+// readers is how many partitions are read at once.
+const readers = 8
+
+// looker finds at the sink's end what a sender put there.
+type looker struct {
+	sink  stream.Stream
+	id    string
+	limit int
+	quiet time.Duration
+	// noHeaders says that the sink keeps none, so that there is nothing to find.
+	noHeaders bool
+}
+
+// ends is where the sink's partitions end now.
+func (l *looker) ends(ctx context.Context) (map[string]string, error) {
+	parts, err := l.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := make(map[string]string, len(parts))
+	for _, p := range parts {
+		ends[p.Name] = p.Next.Offset
+	}
+	return ends, nil
+}
+
+func (l *looker) partitions(ctx context.Context) ([]stream.Partition, error) {
+	if l.noHeaders {
+		return nil, fmt.Errorf("%w: it keeps no headers", errBlind)
+	}
+	parts, err := l.sink.Partitions(ctx)
+	if whittle.CodeOf(err) == whittle.Unsupported && err != nil {
+		return nil, fmt.Errorf("%w: %w", errBlind, err)
+	}
+	return parts, err
+}
+
+// look reads each partition from ends on to where it ends now, and gives the
+// numbers that are wanted and were found, with their records' checksums.
+func (l *looker) look(ctx context.Context, ends map[string]string, wanted func(uint64) bool) (map[uint64]uint32, error) {
+	parts, err := l.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex // guards the following
+	found := map[uint64]uint32{}
+	read := 0
+
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(readers)
+	for _, p := range parts {
+		from := stream.Position{Partition: p.Name, Offset: ends[p.Name]}
+		all.Go(func() error {
+			s := span{stream: l.sink, from: from, end: p.Next, quiet: l.quiet}
+			return s.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if read++; read > l.limit {
+					return fmt.Errorf("%w: more than %d records behind the last that was acknowledged", errTooFar, l.limit)
+				}
+				if bad != nil {
+					return nil
+				}
+				if seq, _, _, ok := originOf(&e.Record, l.id); ok && wanted(seq) {
+					found[seq] = e.Sum
+				}
+				return nil
+			})
+		})
+	}
+	if err := all.Wait(); err != nil {
+		if whittle.CodeOf(err) == whittle.Unsupported {
+			err = fmt.Errorf("%w: %w", errBlind, err)
+		}
+		return nil, err
+	}
+	return found, nil
+}

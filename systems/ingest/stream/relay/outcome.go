@@ -1,0 +1,110 @@
+package relay
+
+import (
+	"context"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// outcome sorts the items of a call.
+type outcome struct {
+	settled, poisoned, failed []*item
+	err                       error // the last failure
+	passed                    int   // successes behind a failure of the same key
+}
+
+func (o *outcome) fail(it *item, err error) {
+	o.failed = append(o.failed, it)
+	o.err = err
+}
+
+// weigh reads the results by the contract of stream.Result. A code that the
+// contract does not name tells nothing of what was kept.
+func (o *outcome) weigh(items []*item, results []stream.Result) {
+	var behind map[string]bool
+	for i, it := range items {
+		err := results[i].Err
+		if err == nil {
+			o.settled = append(o.settled, it)
+			if it.record.Key != "" && behind[it.record.Key] {
+				o.passed++
+			}
+			continue
+		}
+		switch whittle.CodeOf(err) {
+		case whittle.Invalid:
+			it.poison = err
+			o.poisoned = append(o.poisoned, it)
+			continue
+		case whittle.ResourceExhausted, whittle.Unavailable:
+		default:
+			it.unknown = true
+		}
+		o.fail(it, err)
+		if behind == nil {
+			behind = map[string]bool{}
+		}
+		behind[it.record.Key] = true
+	}
+}
+
+// apply settles what is settled and decides who waits, and how long: the whole
+// worker where nothing went through, else the lanes in which something failed.
+// It returns what to say of it once mu, which is held, is let go.
+func (d *drain) apply(ctx context.Context, w int, at site, o *outcome) turn {
+	now := time.Now()
+	var went, stuck [lanes]bool
+	for _, it := range o.settled {
+		went[it.lane] = true
+	}
+	for _, it := range o.poisoned {
+		went[it.lane] = true
+	}
+	for _, it := range o.failed {
+		stuck[it.lane] = true
+	}
+	d.win.settle(o.settled)
+	through := len(o.settled)+len(o.poisoned) > 0
+	if h := &d.held[w]; !through && len(o.failed) > 0 {
+		h.until = now.Add(d.pace.backoff(h.attempt))
+		h.attempt++
+	} else {
+		*h = hold{}
+	}
+	for i := range lanes {
+		l := &d.win.lanes[i]
+		if went[i] || len(l.queue) == 0 {
+			l.attempt, l.until = 0, time.Time{}
+		}
+		if stuck[i] && through {
+			l.until = now.Add(d.pace.backoff(l.attempt))
+			l.attempt++
+		}
+	}
+	if len(o.settled) > 0 {
+		d.moved(len(o.settled))
+	}
+	// Trouble ends when nothing waits any more. A call that was given up because
+	// the drain ends is none.
+	switch {
+	case len(o.failed) > 0 && ctx.Err() == nil:
+		return d.trouble.failed(at, o.err, now)
+	case len(o.failed) == 0 && len(o.settled) > 0 && d.waiting() == 0:
+		return d.trouble.worked(at, now)
+	}
+	return turn{}
+}
+
+// waiting is how many lanes wait to be tried again. mu is held.
+func (d *drain) waiting() int {
+	n := 0
+	for i := range lanes {
+		l := &d.win.lanes[i]
+		if len(l.queue) > 0 && (l.attempt > 0 || d.held[i%len(d.held)].attempt > 0) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,210 @@
+package relay
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/durable"
+)
+
+// place is where a drain stands.
+type place struct {
+	ID string `json:"id"` // of the drain, in the origins that it leaves
+	// Next is the number below which all is settled, Lanes the same by lane.
+	Next  uint64   `json:"next"`
+	Lanes []uint64 `json:"lanes"`
+	// Ends is from where the sink is to be read, by partition, to find what it
+	// has beyond the numbers above.
+	Ends map[string]string `json:"ends"`
+	// Clean says that nothing beyond the numbers above was ever sent.
+	Clean bool `json:"clean"`
+	// Last is where the last record below Next lies at its source.
+	Last stream.Position `json:"last"`
+	Move *moveState      `json:"move,omitempty"`
+
+	Sent      uint64 `json:"sent"`
+	Dead      uint64 `json:"dead"`
+	Corrupt   uint64 `json:"corrupt"`
+	CorruptTo uint64 `json:"corrupt_to"` // corrupt records below it are counted
+	Missing   uint64 `json:"missing"`
+	MissingTo uint64 `json:"missing_to"` // gaps below it are counted
+}
+
+func (p *place) valid() bool {
+	if p.ID == "" || len(p.Lanes) != lanes {
+		return false
+	}
+	for _, n := range p.Lanes {
+		if n < p.Next {
+			return false
+		}
+	}
+	return true
+}
+
+// A position file is
+//
+//	magic (8 bytes) | generation (8) | length (4) | CRC-32C of all else (4) | JSON | zeros
+//
+// with numbers in little-endian. There are two such files, written in turn and
+// in place, each fsynced: whatever tears a write leaves the other one whole.
+// (Writing a new file and renaming it would need free space, and a full disk is
+// when the position must move on, so that the log can be trimmed.)
+const (
+	magic       = "WHTLPOS1"
+	headLen     = 8 + 8 + 4 + 4
+	block       = 4 << 10
+	maxPosition = 16 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var errNoPosition = errors.New("no position")
+
+func encodePosition(generation uint64, body []byte) []byte {
+	n := (headLen + len(body) + block - 1) / block * block
+	b := make([]byte, 0, n)
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint64(b, generation)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(b, castagnoli), castagnoli, body))
+	return append(b, body...)[:n]
+}
+
+func decodePosition(b []byte) (generation uint64, body []byte, err error) {
+	if len(b) < headLen || string(b[:len(magic)]) != magic {
+		return 0, nil, errNoPosition
+	}
+	n := binary.LittleEndian.Uint32(b[16:])
+	if uint64(n) > uint64(len(b)-headLen) {
+		return 0, nil, errNoPosition
+	}
+	body = b[headLen : headLen+int(n)]
+	if crc32.Update(crc32.Checksum(b[:20], castagnoli), castagnoli, body) != binary.LittleEndian.Uint32(b[20:]) {
+		return 0, nil, errNoPosition
+	}
+	return binary.LittleEndian.Uint64(b[8:]), body, nil
+}
+
+// positions is the pair of files. It belongs to one goroutine at a time.
+type positions struct {
+	files      [2]*os.File
+	turn       int // the one to write next
+	generation uint64
+	body       []byte // what was read at first; nil: nothing was there
+}
+
+// openPositions opens or makes the pair in dir and holds it against other
+// processes. Two files of which neither is whole are an error: going on would
+// drain the whole log anew.
+func openPositions(dir string) (*positions, error) {
+	if dir == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "open position: no folder is given")
+	}
+	if err := durable.MkdirAll(dir); err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
+	}
+	p := &positions{}
+	written := 0
+	for i, name := range []string{"position.0", "position.1"} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			p.close()
+			return nil, whittle.Errorf(openCode(err), "open position: %w", err)
+		}
+		p.files[i] = f
+		if i == 0 {
+			if err := lock(f); err != nil {
+				p.close()
+				return nil, whittle.Errorf(whittle.Unavailable, "lock position: %w", err).
+					WithHint("another process drains into a sink from this folder; there can be one")
+			}
+		}
+		b, err := io.ReadAll(io.LimitReader(f, maxPosition+block))
+		if err != nil {
+			p.close()
+			return nil, whittle.Errorf(whittle.Unavailable, "read position: %w", err)
+		}
+		if len(b) > 0 {
+			written++
+		}
+		if generation, body, err := decodePosition(b); err == nil && generation > p.generation {
+			p.generation, p.body, p.turn = generation, body, 1-i
+		}
+	}
+	if p.body == nil && written == 2 {
+		p.close()
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "neither position file in %s is what was written", dir).
+			WithHint("move both away to drain the log from its first record again; the sink then gets doubles")
+	}
+	if err := syncDir(dir); err != nil {
+		p.close()
+		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
+	}
+	return p, nil
+}
+
+func openCode(err error) whittle.Code {
+	if errors.Is(err, fs.ErrPermission) {
+		return whittle.PermissionDenied
+	}
+	return whittle.Unavailable
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// save writes v over the older of the two files; it is on disk when save returns.
+func (p *positions) save(v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(body) > maxPosition-headLen {
+		return whittle.Errorf(whittle.ResourceExhausted, "a position of %d bytes; %d are the limit", len(body), maxPosition)
+	}
+	f := p.files[p.turn]
+	if _, err := f.WriteAt(encodePosition(p.generation+1, body), 0); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "save position: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "save position: %w", err)
+	}
+	p.generation++
+	p.turn = 1 - p.turn
+	return nil
+}
+
+// load is the place that was saved last.
+func (p *positions) load() (place, error) {
+	var at place
+	if err := json.Unmarshal(p.body, &at); err != nil {
+		return at, whittle.Errorf(whittle.FailedPrecondition, "load position: %w", err)
+	}
+	if !at.valid() {
+		return at, whittle.Errorf(whittle.FailedPrecondition, "load position: it is not one of this version")
+	}
+	return at, nil
+}
+
+func (p *positions) close() {
+	for _, f := range p.files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

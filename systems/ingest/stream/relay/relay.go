@@ -1,0 +1,338 @@
+// Package relay puts a local log in front of a sink: an event is answered for
+// once it is in the log, and a drain carries the log to the sink beside it, in
+// order by key, for as long as it takes. It also moves whole streams, and
+// proves that what arrived is what was there.
+//
+// What a sink sees: each record of the log at least once, in order by key, with
+// one header added (OriginHeader). After a failure that leaves it open whether
+// a record arrived, and after a crash, the sink's end is read to find out what
+// it has; docs/systems/ingest-relay.md has the table of what holds where.
+package relay
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Relay is the log as a stream, with the drain beside it.
+type Relay struct {
+	log       stream.Stream
+	o         Options
+	limit     int
+	partition string
+	drain     *drain
+	store     *positions
+	stop      context.CancelFunc
+	tasks     sync.WaitGroup
+	// end is the number after the last record that is known to be in the log.
+	end atomic.Uint64
+	// read is what the reader has seen, to estimate what it has not.
+	read struct{ records, bytes atomic.Uint64 }
+	past past
+	// trimmed is what the log was last trimmed to, or where it began. It is the
+	// saver's.
+	trimmed uint64
+
+	mu     sync.Mutex // guards the following
+	closed bool
+	active int           // appends under way
+	idle   chan struct{} // closed when closed and none is
+}
+
+// Holder is a log that lets go of old records by itself, and can be told from
+// where on it must not. A log that is none must keep all until it is trimmed.
+type Holder interface {
+	Hold(from stream.Position) error
+}
+
+// Open starts to drain log into sink. The log has one partition with the
+// offsets 0, 1, 2 and so on, as an embedded one has. From here on log, sink and
+// o.Dead are the relay's, which closes them; where Open fails they are still
+// the caller's. A sink that is down keeps Open from nothing.
+//
+// Errors: Invalid for options that are none; FailedPrecondition where log and
+// position do not belong together; Unavailable where another process drains
+// from this folder.
+func Open(log, sink stream.Stream, o Options) (*Relay, error) {
+	pace, err := o.withDefaults()
+	switch {
+	case err != nil:
+		return nil, err
+	case o.Low < 0:
+		return nil, whittle.Errorf(whittle.Invalid, "open relay: a low-water mark of %d bytes", o.Low)
+	case log == nil || sink == nil:
+		return nil, whittle.Errorf(whittle.Invalid, "open relay: a log and a sink are needed")
+	case o.Dead == nil:
+		return nil, whittle.Errorf(whittle.Invalid, "open relay: no stream for dead letters").
+			WithHint("records that the sink refuses for good must go somewhere: give a second embedded log")
+	}
+	o.Pace = pace
+	set(&o.Low, 256<<20)
+	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-letterLen)
+	if limit <= 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "open relay: the sink takes %d bytes and the dead letters %d: too few", sink.Limit(), o.Dead.Limit())
+	}
+	store, err := openPositions(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{log: log, o: o, limit: limit, store: store, idle: make(chan struct{})}
+	if err := r.begin(sink); err != nil {
+		store.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Relay) begin(sink stream.Stream) error {
+	ctx, cancel := context.WithTimeout(context.Background(), r.o.Timeout)
+	defer cancel()
+	parts, err := r.log.Partitions(ctx)
+	if err != nil {
+		return whittle.Errorf(whittle.CodeOf(err), "open relay: list the log's partitions: %w", err)
+	}
+	if len(parts) != 1 {
+		return whittle.Errorf(whittle.Invalid, "open relay: the log has %d partitions; one is needed", len(parts))
+	}
+	first, err1 := number(parts[0].First)
+	end, err2 := number(parts[0].Next)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	at, err := r.place()
+	if err != nil {
+		return err
+	}
+	if end < at.Next {
+		return whittle.Errorf(whittle.FailedPrecondition, "open relay: the log ends at %d and %d were drained from it", end, at.Next).
+			WithHint("this is another log, or it has lost its end; give it a position folder of its own")
+	}
+	r.partition = parts[0].Name
+	r.trimmed = first
+	r.end.Store(end)
+	r.drain = newDrain(sink, r.o.Dead, r.o.Pace, at, r.store, r.o.Log)
+	r.drain.looker.noHeaders = r.o.NoHeaders
+	r.drain.saved = r.letGo
+	if first > at.Next {
+		r.drain.gap(at.Next, first)
+	}
+	if err := r.hold(at.Next); err != nil {
+		return whittle.Errorf(whittle.CodeOf(err), "open relay: hold the log: %w", err)
+	}
+	run, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	r.tasks.Go(func() { r.drain.run(run) })
+	r.tasks.Go(func() { r.feed(run) })
+	return nil
+}
+
+// place is the saved one, or a new one.
+func (r *Relay) place() (place, error) {
+	at := newPlace()
+	if r.store.body == nil {
+		return at, nil
+	}
+	return r.store.load()
+}
+
+func number(p stream.Position) (uint64, error) {
+	n, err := strconv.ParseUint(p.Offset, 10, 64)
+	if err != nil {
+		return 0, whittle.Errorf(whittle.Invalid, "the log's offset %q is no number of 64 bits", p.Offset)
+	}
+	return n, nil
+}
+
+func (r *Relay) at(n uint64) stream.Position {
+	return stream.Position{Partition: r.partition, Offset: strconv.FormatUint(n, 10)}
+}
+
+// Durability is the log's: what Append's success stands for.
+func (r *Relay) Durability() stream.Durability { return r.log.Durability() }
+
+// Limit is what the log takes, and the sink and the dead letters beside it:
+// what could never be drained is refused before it is taken.
+func (r *Relay) Limit() int { return r.limit }
+
+// Append appends to the log.
+func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	if !r.enter() {
+		results := make([]stream.Result, len(records))
+		for i := range results {
+			results[i].Err = whittle.Errorf(whittle.Unavailable, "append: the relay is closed")
+		}
+		return results
+	}
+	defer r.leave()
+	results := r.append(ctx, records)
+	for i := range results {
+		if results[i].Err == nil {
+			if n, err := number(results[i].Position); err == nil {
+				r.raise(n + 1)
+			}
+		}
+	}
+	return results
+}
+
+func (r *Relay) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.active++
+	return true
+}
+
+func (r *Relay) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active--; r.active == 0 && r.closed {
+		close(r.idle)
+	}
+}
+
+func (r *Relay) raise(end uint64) {
+	for {
+		old := r.end.Load()
+		if old >= end || r.end.CompareAndSwap(old, end) {
+			return
+		}
+	}
+}
+
+// append keeps what is too long for the sink out of the log, and what follows
+// it with the same key.
+func (r *Relay) append(ctx context.Context, records []stream.Record) []stream.Result {
+	var refused []stream.Result
+	var behind map[string]bool
+	taken := records
+	for i := range records {
+		n := stream.EncodedLen(&records[i])
+		late := behind[records[i].Key]
+		if n > r.limit || late {
+			if refused == nil {
+				refused = make([]stream.Result, len(records))
+				behind = map[string]bool{}
+				taken = append([]stream.Record(nil), records[:i]...)
+			}
+			refused[i].Err = whittle.Errorf(whittle.Invalid, "append: a record of %d bytes; %d are the limit", n, r.limit)
+			if n <= r.limit {
+				refused[i].Err = whittle.Errorf(whittle.Unavailable, "append: an earlier record of its key was refused")
+			}
+			if key := records[i].Key; key != "" {
+				behind[key] = true
+			}
+		} else if refused != nil {
+			taken = append(taken, records[i])
+		}
+	}
+	results := r.log.Append(ctx, taken)
+	if refused == nil {
+		return results
+	}
+	next := 0
+	for i := range refused {
+		if refused[i].Err == nil {
+			refused[i] = results[next]
+			next++
+		}
+	}
+	return refused
+}
+
+// Partitions are the log's.
+func (r *Relay) Partitions(ctx context.Context) ([]stream.Partition, error) {
+	return r.log.Partitions(ctx)
+}
+
+// Read reads the log.
+func (r *Relay) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
+	return r.log.Read(ctx, from)
+}
+
+// Trim waits until the sink has all that lies before a position and that is on
+// disk, and then trims the log.
+func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
+	if before.Offset == "" || before.Partition != r.partition {
+		return r.log.Trim(ctx, before)
+	}
+	n, err := number(before)
+	if err != nil {
+		return err
+	}
+	n = min(n, r.end.Load())
+	ring(r.drain.saveMe)
+	err = r.drain.until(ctx, func() bool {
+		if r.drain.win.low() >= n {
+			ring(r.drain.saveMe)
+		}
+		return r.drain.place.Next >= n
+	})
+	if err != nil {
+		return whittle.Errorf(whittle.DeadlineExceeded, "trim: the sink does not have all before %d yet: %w", n, err)
+	}
+	return r.log.Trim(ctx, before)
+}
+
+// Room is the log's free space, and the rate at which draining frees it.
+func (r *Relay) Room() stream.Room {
+	room := r.log.Room()
+	_, room.Rate = r.drain.rate.rate(time.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed && room.Err == nil {
+		room.Err = whittle.Errorf(whittle.Unavailable, "the relay is closed")
+	}
+	return room
+}
+
+// closing is how long the streams may take to close once ctx has ended.
+const closing = 2 * time.Second
+
+// Close refuses new appends, drains what is in the log until ctx ends, keeps
+// the position, and closes sink, dead letters and log, for which it takes two
+// seconds more at most.
+func (r *Relay) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	if r.active == 0 {
+		close(r.idle)
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.idle:
+	case <-ctx.Done():
+	}
+
+	end := r.end.Load()
+	late := r.drain.until(ctx, func() bool { return r.drain.win.low() >= end })
+	r.stop()
+	r.tasks.Wait()
+	var saved error
+	if r.drain.isReady() {
+		saved = r.drain.save(true)
+	}
+	r.store.close()
+	if late != nil {
+		r.drain.trouble.log.Warn("the relay closed before the sink had all; the rest stays in the log", "records", r.Status().Lag)
+	}
+	if ctx.Err() != nil {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		ctx = grace
+	}
+	return errors.Join(saved, r.drain.sink.Close(ctx), r.o.Dead.Close(ctx), r.log.Close(ctx))
+}

@@ -1,0 +1,188 @@
+package relay
+
+import (
+	"hash/fnv"
+	"time"
+
+	"whittle/systems/ingest/stream"
+)
+
+// lanes is into how many parts the keys are divided. Records of one lane are
+// under way in one call at most, so that order by key survives several calls at
+// once. The position on disk has a number for each lane: the count is part of
+// its format.
+const lanes = 64
+
+// laneOf is the same for a record in every run.
+func laneOf(key string, seq uint64) int {
+	if key == "" {
+		return int(seq % lanes)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	sum := h.Sum64()
+	return int((sum ^ sum>>32) % lanes)
+}
+
+// item is a record that has been read. Once it is settled, which is when the
+// sink or the dead letters have surely got it, only its place counts.
+type item struct {
+	seq    uint64
+	at     stream.Position
+	record stream.Record // with its origin
+	size   int
+	lane   int
+	marked bool // carries its origin: the sink can be asked for it
+
+	settled bool
+	unknown bool  // an attempt's outcome is not known
+	silent  int   // how often the sink stayed silent when it was asked for it
+	poison  error // the sink refused it for good
+	mark    *mark // where the sink's ends were when it was first sent
+}
+
+// settle lets go of what a settled item needs no more: it may have to stay for
+// as long as an older one is not settled.
+func (it *item) settle() {
+	it.settled = true
+	it.release()
+	it.record, it.poison = stream.Record{}, nil
+}
+
+type lane struct {
+	queue   []*item // unsettled, oldest first
+	attempt int
+	until   time.Time
+}
+
+// window holds the items between the oldest that is not settled and the last
+// that was read. It is not safe for concurrent use.
+type window struct {
+	lanes [lanes]lane
+	order []*item // all since the oldest that is not settled
+	next  uint64  // the number after the last that was read
+	last  stream.Position
+	open  int // items not settled
+	bytes int
+}
+
+// span is how many numbers there are from the oldest item that is not settled on.
+func (w *window) span() int { return int(w.next - w.low()) }
+
+// low is the number below which all is settled.
+func (w *window) low() uint64 {
+	if len(w.order) > 0 {
+		return w.order[0].seq
+	}
+	return w.next
+}
+
+// settledTo gives each lane the number below which all of the lane is settled.
+func (w *window) settledTo() []uint64 {
+	to := make([]uint64, lanes)
+	for i := range w.lanes {
+		to[i] = w.next
+		if q := w.lanes[i].queue; len(q) > 0 {
+			to[i] = q[0].seq
+		}
+	}
+	return to
+}
+
+func (w *window) add(it *item) {
+	w.next = it.seq + 1
+	if it.settled {
+		w.order = append(w.order, it)
+		w.advance()
+		return
+	}
+	w.order = append(w.order, it)
+	l := &w.lanes[it.lane]
+	l.queue = append(l.queue, it)
+	w.open++
+	w.bytes += it.size
+}
+
+// settle takes items out of their lanes and moves the low mark on.
+func (w *window) settle(items []*item) {
+	var touched [lanes]int
+	for _, it := range items {
+		if it.settled {
+			continue
+		}
+		it.settle()
+		w.open--
+		w.bytes -= it.size
+		touched[it.lane]++
+	}
+	for i, n := range touched {
+		if n > 0 {
+			w.lanes[i].drop(n)
+		}
+	}
+	w.advance()
+}
+
+// drop removes so many settled items, and keeps the order of the rest.
+func (l *lane) drop(settled int) {
+	n := 0
+	for n < len(l.queue) && l.queue[n].settled {
+		l.queue[n] = nil
+		n++
+	}
+	l.queue = l.queue[n:]
+	if n == settled {
+		return
+	}
+	kept := l.queue[:0]
+	for _, it := range l.queue {
+		if !it.settled {
+			kept = append(kept, it)
+		}
+	}
+	clear(l.queue[len(kept):])
+	l.queue = kept
+}
+
+func (w *window) advance() {
+	n := 0
+	for n < len(w.order) && w.order[n].settled {
+		w.last = w.order[n].at
+		w.order[n] = nil
+		n++
+	}
+	w.order = w.order[n:]
+}
+
+// take fills batch with the oldest items of the lanes that belong to one of so
+// many workers and need not wait, in the order of their numbers. Where there
+// are none it gives the time when a waiting lane may go on; zero: none waits.
+func (w *window) take(worker, workers int, now time.Time, records, bytes int, batch []*item) ([]*item, time.Time) {
+	var cursor [lanes]int
+	var until time.Time
+	for i := worker; i < lanes; i += workers {
+		l := &w.lanes[i]
+		if len(l.queue) > 0 && l.until.After(now) {
+			if until.IsZero() || l.until.Before(until) {
+				until = l.until
+			}
+			cursor[i] = len(l.queue)
+		}
+	}
+	total := 0
+	for len(batch) < records {
+		var first *item
+		for i := worker; i < lanes; i += workers {
+			if l := &w.lanes[i]; cursor[i] < len(l.queue) && (first == nil || l.queue[cursor[i]].seq < first.seq) {
+				first = l.queue[cursor[i]]
+			}
+		}
+		if first == nil || total+first.size > bytes && len(batch) > 0 {
+			break
+		}
+		cursor[first.lane]++
+		total += first.size
+		batch = append(batch, first)
+	}
+	return batch, until
+}

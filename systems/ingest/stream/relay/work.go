@@ -1,0 +1,198 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// work is one worker's loop: take what is due, send it, weigh what came back.
+func (d *drain) work(ctx context.Context, w int) {
+	var batch []*item
+	var records []stream.Record
+	for ctx.Err() == nil {
+		var until time.Time
+		batch, until = d.due(w, batch[:0])
+		if len(batch) == 0 {
+			d.idle(ctx, w, until)
+			continue
+		}
+		var fit, doubtful, poisoned []*item
+		for _, it := range batch {
+			switch {
+			case it.poison != nil:
+				poisoned = append(poisoned, it)
+			case it.unknown:
+				doubtful = append(doubtful, it)
+			default:
+				fit = append(fit, it)
+			}
+		}
+		switch {
+		case len(doubtful) > 0:
+			// Nothing of these lanes may go before it is known what went.
+			d.resolve(ctx, w, doubtful)
+		case len(fit) > 0:
+			records = d.send(ctx, w, fit, records[:0])
+		}
+		d.bury(ctx, w, poisoned)
+		clear(batch)
+		clear(records)
+	}
+}
+
+// due is what worker w may send now, or the time to look again; zero: none.
+func (d *drain) due(w int, batch []*item) ([]*item, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unsaved >= d.pace.Window {
+		ring(d.saveMe)
+		return batch, time.Time{}
+	}
+	now := time.Now()
+	if d.held[w].until.After(now) {
+		return batch, d.held[w].until
+	}
+	return d.win.take(w, len(d.held), now, d.pace.Batch, d.pace.BatchBytes, batch)
+}
+
+func (d *drain) idle(ctx context.Context, w int, until time.Time) {
+	var timer <-chan time.Time
+	if !until.IsZero() {
+		t := time.NewTimer(time.Until(until))
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-d.wake[w]:
+	case <-timer:
+	case <-ctx.Done():
+	}
+}
+
+// send appends items to the sink and weighs the results.
+func (d *drain) send(ctx context.Context, w int, items []*item, records []stream.Record) []stream.Record {
+	d.mu.Lock()
+	for _, it := range items {
+		d.tail.sent(it)
+		records = append(records, it.record)
+	}
+	d.mu.Unlock()
+	results := appendWithin(ctx, d.sink, records, d.pace.Timeout)
+	var o outcome
+	d.mu.Lock()
+	o.weigh(items, results)
+	for i, it := range items {
+		if results[i].Err == nil {
+			d.tail.acknowledged(results[i].Position)
+			d.rate.add(time.Now(), 1, it.size)
+		}
+		if it.unknown && (!it.marked || d.blind != "") {
+			it.unknown = false
+			d.tally.repeated++
+		}
+	}
+	d.place.Sent += uint64(len(o.settled))
+	d.tally.passed += uint64(o.passed)
+	news := d.apply(ctx, w, atSink, &o)
+	d.mu.Unlock()
+	d.trouble.say(news)
+	d.bury(ctx, w, o.poisoned)
+	return records
+}
+
+// appendWithin gives one result a record, whatever the stream did.
+func appendWithin(ctx context.Context, s stream.Stream, records []stream.Record, limit time.Duration) []stream.Result {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	results := s.Append(ctx, records)
+	if len(results) == len(records) {
+		return results
+	}
+	err := whittle.Errorf(whittle.Internal, "append: %d results for %d records", len(results), len(records))
+	results = make([]stream.Result, len(records))
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// bury appends items to the dead letters. One that is there is settled.
+func (d *drain) bury(ctx context.Context, w int, items []*item) {
+	if len(items) == 0 {
+		return
+	}
+	if d.dead == nil {
+		it := items[0]
+		d.halt(whittle.Errorf(whittle.Invalid, "the target refuses the record at %s/%s: %w", it.at.Partition, it.at.Offset, it.poison).
+			WithHint("give a stream for dead letters"))
+		return
+	}
+	letters := make([]stream.Record, len(items))
+	for i, it := range items {
+		letters[i] = d.letter(it)
+	}
+	results := appendWithin(ctx, d.dead, letters, d.pace.Timeout)
+	var o outcome
+	for i, it := range items {
+		if err := results[i].Err; err != nil {
+			o.fail(it, err)
+			continue
+		}
+		o.settled = append(o.settled, it)
+		d.trouble.log.Warn("a record went to the dead letters",
+			"partition", it.at.Partition, "offset", it.at.Offset, "id", it.record.ID, "reason", it.poison)
+	}
+	d.conclude(ctx, w, &o)
+}
+
+func (d *drain) conclude(ctx context.Context, w int, o *outcome) {
+	d.mu.Lock()
+	d.place.Dead += uint64(len(o.settled))
+	news := d.apply(ctx, w, atDead, o)
+	d.mu.Unlock()
+	d.trouble.say(news)
+}
+
+// resolve asks the sink which of the items it has after all.
+func (d *drain) resolve(ctx context.Context, w int, items []*item) {
+	wanted := make(map[uint64]bool, len(items))
+	for _, it := range items {
+		wanted[it.seq] = true
+	}
+	d.mu.Lock()
+	ends := d.tail.oldest(items)
+	d.mu.Unlock()
+	found, err := d.looker.look(ctx, ends, func(seq uint64) bool { return wanted[seq] })
+	blind := errors.Is(err, errBlind)
+	var o outcome
+	d.mu.Lock()
+	if blind {
+		d.blind = err.Error()
+	}
+	for _, it := range items {
+		sum, had := found[it.seq]
+		switch {
+		case had && sum == it.record.Sum:
+			o.settled = append(o.settled, it)
+		case err == nil:
+			it.unknown = false
+		case blind, errors.Is(err, errTooFar), errors.Is(err, errSilent) && it.silent >= silentLooks:
+			it.unknown, it.silent = false, 0
+			d.tally.repeated++
+		default:
+			if errors.Is(err, errSilent) {
+				it.silent++
+			}
+			o.fail(it, err)
+		}
+	}
+	d.place.Sent += uint64(len(o.settled))
+	d.tally.spared += uint64(len(o.settled))
+	news := d.apply(ctx, w, atSink, &o)
+	d.mu.Unlock()
+	d.trouble.say(news)
+}
