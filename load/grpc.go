@@ -62,7 +62,7 @@ func (c *calls) translate(out *outgoing, q *prepared) error {
 	r.Header, out.body = http.Header(sent.Header), sent.Body
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
 	out.read = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
-		a := t.Answer(&whittle.Answer{
+		a := t.Response(&whittle.Answer{
 			Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body,
 		})
 		if a.Failure != whittle.NoFailure {

@@ -7,7 +7,7 @@ import (
 
 // accessAttrs are the fields of one access record. The query is left out: it
 // is where secrets end up.
-func accessAttrs(c conversation, res result, took time.Duration) []slog.Attr {
+func accessAttrs(c tracked, res result, took time.Duration) []slog.Attr {
 	r := c.request
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),

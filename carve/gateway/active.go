@@ -14,7 +14,7 @@ type active struct {
 
 func (a *active) enter() { a.n.Add(1) }
 
-func (a *active) leave() {
+func (a *active) exit() {
 	if a.n.Add(-1) > 0 {
 		return
 	}

@@ -42,7 +42,7 @@ func (b *inBody) Read(p []byte) (int, error) {
 	}
 	b.deadline(b.since.Add(b.stall))
 	n, err := b.rc.Read(p)
-	return b.leave(p, n, err)
+	return b.finishRead(p, n, err)
 }
 
 func (b *inBody) enter(room int) (bounded int, err error) {
@@ -61,7 +61,7 @@ func (b *inBody) enter(room int) (bounded int, err error) {
 	return 0, nil
 }
 
-func (b *inBody) leave(p []byte, n int, err error) (int, error) {
+func (b *inBody) finishRead(p []byte, n int, err error) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = false

@@ -36,7 +36,7 @@ func TestShareFallsWithinASecond(t *testing.T) {
 				b := newBreaker(func(string) { fell.Store(time.Now().UnixNano()) })
 				b.set(true, false)
 				defer b.stop()
-				asks := func(p pass, pace time.Duration) proof {
+				asks := func(p permit, pace time.Duration) outcomeKind {
 					if broke.Load() == 0 {
 						time.Sleep(pace)
 					}
@@ -44,7 +44,7 @@ func TestShareFallsWithinASecond(t *testing.T) {
 						return good
 					}
 					met.Add(1)
-					way.fails(p.fallen)
+					way.fails(p.tripped)
 					return bad
 				}
 				ctx, stop := context.WithCancel(t.Context())

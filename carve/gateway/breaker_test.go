@@ -22,10 +22,10 @@ func opened(live bool) (*breaker, *tripped) {
 	return b, t
 }
 
-func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
+func TestBreakerTripsOnARowOfBadResponses(t *testing.T) {
 	tests := []struct {
 		name    string
-		answers string // g good, b bad, c canceled
+		responses string // g good, b bad, c canceled
 		trips   bool
 	}{
 		{"four bad", "bbbb", false},
@@ -42,12 +42,12 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b, got := opened(false)
 			now := time.Unix(0, 0)
-			for _, a := range tt.answers {
+			for _, a := range tt.responses {
 				p, ok := b.admit(now, tight)
 				if !ok {
-					t.Fatalf("not admitted before the end of %q", tt.answers)
+					t.Fatalf("not admitted before the end of %q", tt.responses)
 				}
-				b.done(p, map[rune]proof{'g': good, 'b': bad, 'c': unknown, 'v': void}[a], now)
+				b.done(p, map[rune]outcomeKind{'g': good, 'b': bad, 'c': unknown, 'v': void}[a], now)
 			}
 			if (len(got.reasons) == 1) != tt.trips || len(got.reasons) > 1 {
 				t.Fatalf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
@@ -59,7 +59,7 @@ func TestBreakerTripsOnARowOfBadAnswers(t *testing.T) {
 	}
 }
 
-// The promise: whatever the order in which answers come, at most Exposure
+// The promise: whatever the order in which responds come, at most Exposure
 // requests meet a candidate that breaks for good at some moment. A request
 // meets it when it ends badly after that moment.
 func TestBreakerBoundsExposure(t *testing.T) {
@@ -69,8 +69,8 @@ func TestBreakerBoundsExposure(t *testing.T) {
 		b, _ := opened(false)
 		now := time.Unix(0, 0)
 		type flight struct {
-			p    pass
-			fate proof
+			p    permit
+			fate outcomeKind
 		}
 		var flying []flight
 		breaksAt := rng.IntN(400)
@@ -78,7 +78,7 @@ func TestBreakerBoundsExposure(t *testing.T) {
 		for step := range 1500 {
 			broken := step >= breaksAt
 			if step == breaksAt {
-				// Some answers are on their way already; the rest are lost.
+				// Some responses are on their way already; the rest are lost.
 				for i := range flying {
 					if flying[i].fate == unknown && rng.IntN(3) > 0 {
 						flying[i].fate = good
@@ -129,10 +129,10 @@ func TestBreakerBoundsExposure(t *testing.T) {
 	}
 }
 
-func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
+func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 	b, got := opened(true)
 	now := time.Unix(0, 0)
-	var passes []pass
+	var passes []permit
 	for round := range 10 {
 		for range 40 {
 			p, ok := b.admit(now, tight)
@@ -152,7 +152,7 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
 		}
 	}
 	if admitted != tight.exposure {
-		t.Errorf("%d admitted without a good answer, want %d", admitted, tight.exposure)
+		t.Errorf("%d admitted without a good response, want %d", admitted, tight.exposure)
 	}
 	for _, p := range passes {
 		b.done(p, unknown, now)
@@ -163,11 +163,11 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodAnswer(t *testing.T) {
 }
 
 // A void answer takes its own request out of the bound, and no other: one that
-// started before the last good answer is out of it already.
+// started before the last good response is out of it already.
 func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
 	b, got := opened(true)
 	now := time.Unix(0, 0)
-	admit := func() pass {
+	admit := func() permit {
 		t.Helper()
 		p, ok := b.admit(now, tight)
 		if !ok {
@@ -195,14 +195,14 @@ func TestBreakerDoesNotTakeWantOfRoomForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := opened(false)
 		defer b.stop()
-		b.paced(time.Millisecond)
-		var passes []pass
+		b.observeMirrored(time.Millisecond)
+		var passes []permit
 		for range 20 {
 			p, _ := b.admit(time.Now(), tight)
 			passes = append(passes, p)
 		}
 		for range 100 {
-			time.Sleep(minPatience / 2)
+			time.Sleep(minStallTimeout / 2)
 			b.done(passes[0], void, time.Now())
 			p, ok := b.admit(time.Now(), tight)
 			if !ok {
@@ -223,7 +223,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 		waiting int
 		trips   time.Duration // 0: never
 	}{
-		{"quick candidate", time.Millisecond, 5, minPatience},
+		{"quick candidate", time.Millisecond, 5, minStallTimeout},
 		{"slow candidate", time.Second, 5, 4 * time.Second},
 		{"fewer than the row", time.Millisecond, 4, 0},
 		{"nothing known of its pace", 0, 50, 0},
@@ -237,9 +237,9 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				b.set(true, false)
 				defer b.stop()
 				if tt.pace > 0 {
-					b.paced(tt.pace)
+					b.observeMirrored(tt.pace)
 				}
-				var passes []pass
+				var passes []permit
 				for range tt.waiting {
 					p, _ := b.admit(time.Now(), tight)
 					passes = append(passes, p)
@@ -251,7 +251,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				}
 				for _, p := range passes {
 					select {
-					case <-p.fallen.Done():
+					case <-p.tripped.Done():
 						if tt.trips == 0 {
 							t.Error("a waiting request was let down")
 						}
@@ -269,18 +269,18 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 	}
 }
 
-func TestBreakerWaitsWhileAnswersKeepComing(t *testing.T) {
+func TestBreakerWaitsWhileResponsesKeepComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := opened(false)
 		defer b.stop()
-		b.paced(time.Millisecond)
-		var passes []pass
+		b.observeMirrored(time.Millisecond)
+		var passes []permit
 		for range 40 {
 			p, _ := b.admit(time.Now(), tight)
 			passes = append(passes, p)
 		}
 		for range 20 {
-			time.Sleep(minPatience - time.Millisecond)
+			time.Sleep(minStallTimeout - time.Millisecond)
 			b.done(passes[0], good, time.Now())
 			passes = passes[1:]
 			p, ok := b.admit(time.Now(), tight)
@@ -317,7 +317,7 @@ func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
 		b.done(p, good, now)
 	}
 	b.done(old, bad, now)
-	if len(got.reasons) != 1 || b.row != 0 || b.inFlight != 0 {
-		t.Errorf("tripped for %q, row %d, in flight %d", got.reasons, b.row, b.inFlight)
+	if len(got.reasons) != 1 || b.consecutiveBad != 0 || b.inFlight != 0 {
+		t.Errorf("tripped for %q, row %d, in flight %d", got.reasons, b.consecutiveBad, b.inFlight)
 	}
 }

@@ -20,9 +20,9 @@ func TestBreakerLeavesWhatBothFailAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, live := range []bool{false, true} {
 			b, got := opened(live)
-			b.paced(time.Millisecond)
+			b.observeMirrored(time.Millisecond)
 			for range 40 {
-				var passes []pass
+				var passes []permit
 				for range 20 {
 					p, ok := b.admit(time.Now(), tight)
 					if !ok {
@@ -31,7 +31,7 @@ func TestBreakerLeavesWhatBothFailAt(t *testing.T) {
 					b.suspect(p)
 					passes = append(passes, p)
 				}
-				time.Sleep(10 * minPatience)
+				time.Sleep(10 * minStallTimeout)
 				for _, p := range passes {
 					b.settle(p, true, time.Now())
 				}
@@ -58,7 +58,7 @@ func TestBreakerLeavesWhatBothFailAt(t *testing.T) {
 func TestBreakerBoundsSuspects(t *testing.T) {
 	b, got := opened(false)
 	now := time.Unix(0, 0)
-	var passes []pass
+	var passes []permit
 	for range 3 * tight.exposure {
 		if p, ok := b.admit(now, tight); ok {
 			b.suspect(p)
@@ -93,7 +93,7 @@ func TestBreakerCountsUsersWhoGo(t *testing.T) {
 		for _, live := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, live %v", tt.name, live), func(t *testing.T) {
 				b, got := opened(live)
-				b.paced(time.Millisecond)
+				b.observeMirrored(time.Millisecond)
 				now := time.Unix(0, 0)
 				for i := range uint64(20 * tight.exposure) {
 					p, ok := b.admit(now, tight)

@@ -13,7 +13,7 @@ import (
 )
 
 // holding is a body that is read whole. Memory is asked for as it grows, since
-// to reserve the longest answer allowed for each call would leave room for few.
+// to reserve the longest response allowed for each call would leave room for few.
 type holding struct {
 	body  []byte
 	limit int64
@@ -40,7 +40,7 @@ func (h *holding) read(s source) error {
 func (h *holding) add(p []byte) error {
 	need := int64(len(h.body) + len(p))
 	if need > h.limit {
-		return errAnswerSize
+		return errResponseSize
 	}
 	if had := int64(cap(h.body)); need > had {
 		size := min(max(2*had, need, leastHeld), h.limit)
@@ -53,17 +53,17 @@ func (h *holding) add(p []byte) error {
 	return nil
 }
 
-// call asks u on the side and holds the whole answer: within one deadline for
+// call asks u on the side and holds the whole response: within one deadline for
 // all of it, and with a bound on its length (0: the upstream's own). It never
 // follows redirects. room is asked before the body's memory grows; nil: there
-// is always room. What goes wrong is in the Answer.
-func (u *upstream) call(ctx context.Context, q *whittle.Request, maxAnswer int64, room func(more int64) bool) whittle.Answer {
-	if maxAnswer <= 0 {
-		maxAnswer = u.maxAnswer()
+// is always room. What goes wrong is in the response.
+func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Answer {
+	if maxResponse <= 0 {
+		maxResponse = u.maxResponse()
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	at, h := time.Now(), holding{limit: maxAnswer, room: room}
+	at, h := time.Now(), holding{limit: maxResponse, room: room}
 	var (
 		a   whittle.Answer
 		err error
@@ -83,11 +83,11 @@ func (u *upstream) call(ctx context.Context, q *whittle.Request, maxAnswer int64
 	return a
 }
 
-func (u *upstream) maxAnswer() int64 {
+func (u *upstream) maxResponse() int64 {
 	if u.spec.MaxAnswer > 0 {
 		return u.spec.MaxAnswer
 	}
-	return defaultAnswer
+	return defaultResponse
 }
 
 // hostFor is the Host that goes upstream for a client's.
@@ -132,7 +132,7 @@ func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 		return whittle.Answer{}, err
 	}
 	defer c.finish()
-	return c.answer(hold)
+	return c.response(hold)
 }
 
 // again reports whether a call may be sent a second time without asking.
@@ -177,11 +177,11 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if err != nil {
 		return whittle.Answer{}, err
 	}
-	a := replyOf(resp)
+	a := newUpstreamResponse(resp)
 	defer a.close()
 	w := whittle.Answer{Status: a.status, Header: a.head()}
 	if a.length > hold.limit && q.Method != http.MethodHead {
-		return w, errAnswerSize
+		return w, errResponseSize
 	}
 	if err := hold.read(a.body); err != nil {
 		return w, err

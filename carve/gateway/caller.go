@@ -9,19 +9,19 @@ import (
 	"whittle/carve/transcode"
 )
 
-// tongue is how a route's candidate wants to be asked.
-type tongue struct {
+// codec is how a route's candidate wants to be asked.
+type codec struct {
 	// rpc is nil for a candidate that speaks the monolith's own HTTP.
 	rpc transcoder
-	// rehearsal is the header that writes carry which must not take effect, and
+	// dryRunHeader is the header that writes carry which must not take effect, and
 	// that users' requests may not; empty: none.
-	rehearsal, rehearses string
+	dryRunHeader, dryRunValue string
 }
 
-// newTongue reads the contract of a route that has a candidate. Errors carry a
+// newCodec reads the contract of a route that has a candidate. Errors carry a
 // Field relative to the route.
-func newTongue(spec *whittle.Route) (tongue, error) {
-	var t tongue
+func newCodec(spec *whittle.Route) (codec, error) {
+	var t codec
 	if spec.RPC != nil {
 		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
 		if err != nil {
@@ -30,15 +30,15 @@ func newTongue(spec *whittle.Route) (tongue, error) {
 		t.rpc = rpc
 	}
 	if spec.Rehearsal != nil {
-		t.rehearsal = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
-		t.rehearses = spec.Rehearsal.Value
+		t.dryRunHeader = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
+		t.dryRunValue = spec.Rehearsal.Value
 	}
 	return t, nil
 }
 
-// rehearsed makes q the request that the candidate gets, for a write to be
+// candidateRequest makes q the request that the candidate gets, for a write to be
 // rehearsed with the header that says so. q's header is changed.
-func (t *tongue) rehearsed(q *whittle.Request) (*whittle.Request, error) {
+func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
 	method, out := q.Method, q
 	if t.rpc != nil {
 		var err error
@@ -46,22 +46,22 @@ func (t *tongue) rehearsed(q *whittle.Request) (*whittle.Request, error) {
 			return nil, err
 		}
 	}
-	if t.rehearsal != "" && !safeMethod(method) {
+	if t.dryRunHeader != "" && !safeMethod(method) {
 		if out.Header == nil {
 			out.Header = whittle.Header{}
 		}
-		out.Header[t.rehearsal] = []string{t.rehearses}
+		out.Header[t.dryRunHeader] = []string{t.dryRunValue}
 	}
 	return out, nil
 }
 
-// mapped brings a candidate's answer into the monolith's form, keeping its
+// mapped brings a candidate's response into the monolith's form, keeping its
 // latency.
-func (t *tongue) mapped(a *whittle.Answer) whittle.Answer {
+func (t *codec) mapped(a *whittle.Answer) whittle.Answer {
 	if t.rpc == nil {
 		return *a
 	}
-	m := t.rpc.Answer(a)
+	m := t.rpc.Response(a)
 	m.Latency = a.Latency
 	return m
 }
@@ -72,7 +72,7 @@ func (t *tongue) mapped(a *whittle.Answer) whittle.Answer {
 // redirect. It is safe for concurrent use.
 type Caller struct {
 	u      *upstream
-	tongue tongue
+	tongue codec
 	safe   bool
 }
 
@@ -80,7 +80,7 @@ type Caller struct {
 // nothing yet. Each request keeps its own Host. Errors
 // carry a Field relative to the route.
 func NewCaller(spec whittle.Route) (*Caller, error) {
-	t, err := newTongue(&spec)
+	t, err := newCodec(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +94,20 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 // Allows reports whether the route's write contract lets a request go to a
 // server that no user asked: its method is safe, the route is, or the candidate
 // is told that it is a rehearsal.
-func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.tongue.rehearsal != "" }
+func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.tongue.dryRunHeader != "" }
 
 // Harmless reports whether a request changes nothing, wherever it is sent.
 func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(method) }
 
 // Streams reports whether a request asks for an upgrade or an event stream,
-// to which no answer is ever whole.
+// to which no response is ever whole.
 func Streams(q *whittle.Request) bool {
 	return len(q.Header["Upgrade"]) > 0 || hasToken(q.Header["Accept"], "text/event-stream")
 }
 
-// Call sends q, which it leaves as it is, and holds the whole answer, mapped to
+// Call sends q, which it leaves as it is, and holds the whole response, mapped to
 // what the monolith's clients expect. The error says that q has no meaning in
-// the candidate's contract; what goes wrong with the call is in the Answer.
+// the candidate's contract; what goes wrong with the call is in the response.
 func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Answer, error) {
 	own := *q
 	own.Header = make(whittle.Header, len(q.Header)+2)
@@ -115,7 +115,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Answer, 
 	for _, name := range connectionNames(q.Header) {
 		delete(own.Header, name)
 	}
-	out, err := c.tongue.rehearsed(&own)
+	out, err := c.tongue.candidateRequest(&own)
 	if err != nil {
 		return whittle.Answer{}, err
 	}

@@ -39,7 +39,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	}
 	a, err := c.Call(t.Context(), q)
 	if err != nil || a.Status != http.StatusFound || a.Latency <= 0 {
-		t.Fatalf("got %+v, %v; a redirect is an answer", a, err)
+		t.Fatalf("got %+v, %v; a redirect is a response", a, err)
 	}
 	if sent != "POST /v2/a?b=%2f shop.example body" {
 		t.Errorf("sent %q", sent)

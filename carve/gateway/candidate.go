@@ -14,14 +14,14 @@ import (
 
 // Why a call of the candidate was given up, apart from the user's going.
 var (
-	errPatience = errors.New("the candidate took longer than its bound")
-	errLetDown  = errors.New("the breaker tripped while the candidate was still to answer")
+	errCandidateSlow = errors.New("the candidate took longer than its bound")
+	errTripped  = errors.New("the breaker tripped while the candidate was still to answer")
 )
 
 // byCandidate lets the candidate answer the user, with the monolith behind it.
 // False: nothing has been written, and the monolith is to answer by the plan,
 // which byCandidate may have changed.
-func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
+func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (result, bool) {
 	if streams(u.r) {
 		p.skip = whittle.SkipStreaming
 		return result{}, false
@@ -39,8 +39,8 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 		return result{}, false
 	}
 	rescuable := rt.rescuable(v.method)
-	if out != nil && !rescuable && !v.reserve(rt.mostAnswer(rt.env.candidate)) {
-		p.shed = true // once the candidate has acted, its answer must find room
+	if out != nil && !rescuable && !v.reserve(rt.mostResponse(rt.env.candidate)) {
+		p.shed = true // once the candidate has acted, its response must find room
 		rt.counts.diverted.Add(1)
 		return result{}, false
 	}
@@ -51,28 +51,28 @@ func (rt *route) byCandidate(v *visit, u *user, p *plan) (result, bool) {
 	}
 	leave.user = v.user
 	rt.counts.served.Add(1)
-	c := asking{rt: rt, v: v, user: *u, leave: leave, rescuable: rescuable}
+	c := candidateCall{rt: rt, v: v, user: *u, permit: leave, hasFallback: rescuable}
 	c.begin()
 	defer c.end()
 	if out != nil {
 		c.call(out)
 	} else {
-		c.pass()
+		c.forward()
 	}
 	c.judge()
 	switch {
-	case c.rescues():
-		rt.rescue(&c)
+	case c.fallsBack():
+		rt.fallBack(&c)
 	case !c.res.wrote && !c.res.abort:
 		c.refuse()
 	}
-	c.account()
+	c.report()
 	return c.res, true
 }
 
-// unseen reports whether the monolith is to answer, and the request to be mirrored,
+// unseen reports whether the monolith is to respond, and the request to be mirrored,
 // because no response to one of its shape was compared yet.
-func (rt *route) unseen(v *visit, p *plan) bool {
+func (rt *route) unseen(v *userRequest, p *plan) bool {
 	if rt.spec.Rollout.Unseen != whittle.UnseenMonolith || rt.env.g.opts.Known == nil ||
 		*p != (plan{}) || rt.setting.Load().phase != whittle.PhaseShift {
 		return false
@@ -88,7 +88,7 @@ func (rt *route) watch() whittle.Share {
 // buffer reads the request's body whole, so that another server can be asked
 // with it. False: it is too large, it cannot be held or it broke off; then the
 // request's body is what was read and what is left, as if nobody had looked.
-func (rt *route) buffer(v *visit, u *user, p *plan) bool {
+func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 	if v.length == 0 {
 		v.whole = true
 		return true
@@ -156,19 +156,19 @@ func (f failing) Read([]byte) (int, error) {
 
 // translated is the call that the request means; nil for a candidate that
 // speaks the monolith's own HTTP.
-func (rt *route) translated(v *visit) (*whittle.Request, error) {
+func (rt *route) translated(v *userRequest) (*whittle.Request, error) {
 	if rt.rpc == nil {
 		return nil, nil
 	}
 	return rt.rpc.Request(&whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: v.outbound(), Body: v.body})
 }
 
-// asking is one user's request on the candidate.
-type asking struct {
+// candidateCall is one user's request on the candidate.
+type candidateCall struct {
 	rt        *route
-	v         *visit
+	v         *userRequest
 	user      user
-	rescuable bool
+	hasFallback bool
 
 	ctx    context.Context //nolint:containedctx // asking is one call, and lives as long
 	cancel context.CancelFunc
@@ -176,32 +176,32 @@ type asking struct {
 	held   *holder
 	// watched says that the exchange is to be compared, so that the monolith is
 	// asked as well, later. It is settled before the candidate is asked: were
-	// what it fails at compared more often than what it answers, it would seem
+	// what it fails at compared more often than what it responds, it would seem
 	// to fail more often than it does.
 	watched bool
 
 	res result
 	// starved says that the route's memory had no room for the candidate's
-	// answer, which is no fault of the candidate's.
+	// response, which is no fault of the candidate's.
 	starved bool
 	// first is what the candidate did, before any rescue.
 	first   whittle.Outcome
-	rescued bool
-	// leave is given back once, whatever happens. suspected says that the breaker
+	fellBack bool
+	// permit is given back once, whatever happens. suspected says that the breaker
 	// still waits to hear how the monolith did at the same request.
-	leave             pass
+	permit             permit
 	judged, suspected bool
 }
 
-// begin sets the bounds within which an answer can still be given up.
-func (c *asking) begin() {
+// begin sets the bounds within which a response can still be given up.
+func (c *candidateCall) begin() {
 	rt := c.rt
 	c.ctx, c.cancel = context.WithCancel(c.user.r.Context())
-	c.held = &holder{w: c.user.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.rescuable}
+	c.held = &holder{w: c.user.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.hasFallback}
 	if c.user.r.ProtoMajor == 2 {
 		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
 	}
-	if c.rescuable {
+	if c.hasFallback {
 		giveUp := func(why error) func() {
 			return func() {
 				if c.held.giveUp(why) {
@@ -210,16 +210,16 @@ func (c *asking) begin() {
 			}
 		}
 		c.stops = append(c.stops,
-			context.AfterFunc(c.leave.fallen, giveUp(errLetDown)),
-			time.AfterFunc(rt.env.candidate.timeout, giveUp(errPatience)).Stop)
+			context.AfterFunc(c.permit.tripped, giveUp(errTripped)),
+			time.AfterFunc(rt.env.candidate.timeout, giveUp(errCandidateSlow)).Stop)
 	}
 	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
 }
 
 // end lets go of whatever begin has set up. The leave is still held only where
 // the request's goroutine panics.
-func (c *asking) end() {
-	c.giveBack(unknown)
+func (c *candidateCall) end() {
+	c.release(unknown)
 	c.settle(false)
 	for _, stop := range c.stops {
 		stop()
@@ -228,18 +228,18 @@ func (c *asking) end() {
 	c.held.drop()
 }
 
-// pass forwards the request to a candidate that speaks the monolith's HTTP.
-func (c *asking) pass() {
+// forward forwards the request to a candidate that speaks the monolith's HTTP.
+func (c *candidateCall) forward() {
 	r := c.user.r.WithContext(c.ctx)
-	how := passing{accept: c.accept}
+	how := forwardOptions{accept: c.accept}
 	if c.watched {
 		how.tap = c.v
-		c.v.answerCopy.limit = c.rt.mostCompared(c.rt.env.monolith)
+		c.v.responseCopy.limit = c.rt.mostCompared(c.rt.env.monolith)
 	}
 	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
 	if c.res.wrote && !c.res.abort {
 		if c.res.failure == whittle.NoFailure && !c.held.passes() {
-			c.giveBack(good) // what its user takes to read it is no wait for the candidate
+			c.release(good) // what its user takes to read it is no wait for the candidate
 		}
 		c.held.finish()
 	}
@@ -249,17 +249,17 @@ func (c *asking) pass() {
 }
 
 // accept refuses a server error where the monolith may be asked instead.
-func (c *asking) accept(status int, _ whittle.Header) bool {
-	return status < http.StatusInternalServerError || !c.rescuable
+func (c *candidateCall) accept(status int, _ whittle.Header) bool {
+	return status < http.StatusInternalServerError || !c.hasFallback
 }
 
-// call makes the RPC and writes its answer in the monolith's form.
-func (c *asking) call(out *whittle.Request) {
-	var room func(int64) bool // reserved before where nobody can answer instead
-	if c.rescuable {
+// call makes the RPC and writes its response in the monolith's form.
+func (c *candidateCall) call(out *whittle.Request) {
+	var room func(int64) bool // reserved before where nobody can respond instead
+	if c.hasFallback {
 		room = c.v.room(&c.starved)
 	}
-	a := c.rt.env.candidate.call(c.ctx, out, c.rt.mostAnswer(c.rt.env.candidate), room)
+	a := c.rt.env.candidate.call(c.ctx, out, c.rt.mostResponse(c.rt.env.candidate), room)
 	if c.starved {
 		c.res = result{failure: whittle.FailedCanceled, detail: a.Detail, latency: a.Latency}
 		return
@@ -273,17 +273,17 @@ func (c *asking) call(out *whittle.Request) {
 	case !c.accept(a.Status, a.Header):
 		c.res.refused = true
 	default:
-		c.v.answer = a
+		c.v.response = a
 		if a.Status < http.StatusInternalServerError {
-			c.giveBack(good) // as in pass
+			c.release(good) // as in pass
 		}
-		c.held.answer(&a)
+		c.held.hold(&a)
 		c.res.sent, c.res.wrote = a.Status, true
 	}
 }
 
 // judge says what the candidate did, and tells the breaker.
-func (c *asking) judge() {
+func (c *candidateCall) judge() {
 	res := &c.res
 	if why := c.held.givenUp(); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
 		// It was not the user who went. (The call may not even be canceled yet: what
@@ -304,53 +304,53 @@ func (c *asking) judge() {
 	case res.failure != whittle.NoFailure && !c.held.committed():
 		how = unknown
 	}
-	if how == bad && c.rescues() && !c.judged {
+	if how == bad && c.fallsBack() && !c.judged {
 		c.judged, c.suspected = true, true
-		c.rt.breaker.suspect(c.leave)
+		c.rt.breaker.suspect(c.permit)
 		return
 	}
-	c.giveBack(how)
+	c.release(how)
 }
 
 // settle tells the breaker how the monolith did where the candidate failed.
-func (c *asking) settle(monolithFailed bool) {
+func (c *candidateCall) settle(monolithFailed bool) {
 	if c.suspected {
 		c.suspected = false
-		c.rt.breaker.settle(c.leave, monolithFailed, time.Now())
+		c.rt.breaker.settle(c.permit, monolithFailed, time.Now())
 	}
 }
 
-func (c *asking) giveBack(how proof) {
+func (c *candidateCall) release(how outcomeKind) {
 	if !c.judged {
 		c.judged = true
-		c.rt.breaker.done(c.leave, how, time.Now())
+		c.rt.breaker.done(c.permit, how, time.Now())
 	}
 }
 
-// rescues reports whether the monolith is to answer instead: there is no good
-// answer of the candidate, nothing has been written, and either asking twice
+// fallsBack reports whether the monolith is to respond instead: there is no good
+// response of the candidate, nothing has been written, and either asking twice
 // does no harm or the candidate was never reached.
-func (c *asking) rescues() bool {
-	return (c.first.Bad() || c.starved) && !c.res.wrote && (c.rescuable || c.res.failure == whittle.FailedConnect)
+func (c *candidateCall) fallsBack() bool {
+	return (c.first.Bad() || c.starved) && !c.res.wrote && (c.hasFallback || c.res.failure == whittle.FailedConnect)
 }
 
-// rescue lets the monolith answer in the candidate's place.
-func (rt *route) rescue(c *asking) {
+// fallBack lets the monolith response in the candidate's place.
+func (rt *route) fallBack(c *candidateCall) {
 	v := c.v
 	broken := whittle.Answer{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
 	if broken.Failure == whittle.NoFailure {
 		broken.Truncated = true // its body was not waited for
 	}
-	v.noAnswer(whittle.Answer{})
+	v.noResponse(whittle.Answer{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
 	head := headTap{c: c}
 	if c.watched {
 		head.tap = v
 	}
-	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, passing{tap: head})
+	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, forwardOptions{tap: head})
 	c.res.side = whittle.Monolith
-	rt.felt(v, &c.res)
+	rt.observeMonolith(v, &c.res)
 	if c.starved {
 		rt.counts.diverted.Add(1)
 		return
@@ -359,8 +359,8 @@ func (rt *route) rescue(c *asking) {
 	c.first.BothBad = c.res.failure != whittle.FailedCanceled &&
 		(c.res.failure != whittle.NoFailure || c.res.status >= http.StatusInternalServerError)
 	c.settle(c.first.BothBad)
-	rt.env.g.complain(c.user.r.Context(), rt.name, whittle.Candidate, manner(v.broken), v.broken.Detail, c.res.sent)
-	if c.rescued = c.res.failure == whittle.NoFailure; c.rescued {
+	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.sent)
+	if c.fellBack = c.res.failure == whittle.NoFailure; c.fellBack {
 		rt.counts.rescued.Add(1)
 	}
 }
@@ -369,7 +369,7 @@ func (rt *route) rescue(c *asking) {
 // may take as long as the user takes to read it. A nil tap sees nothing.
 type headTap struct {
 	tap
-	c *asking
+	c *candidateCall
 }
 
 func (t headTap) requestBody(p []byte) {
@@ -378,36 +378,36 @@ func (t headTap) requestBody(p []byte) {
 	}
 }
 
-func (t headTap) answerHead(status int, h whittle.Header) {
+func (t headTap) responseHead(status int, h whittle.Header) {
 	t.c.settle(status >= http.StatusInternalServerError)
 	if t.tap != nil {
-		t.tap.answerHead(status, h)
+		t.tap.responseHead(status, h)
 	}
 }
 
-func (t headTap) answerBody(p []byte) {
+func (t headTap) responseBody(p []byte) {
 	if t.tap != nil {
-		t.tap.answerBody(p)
+		t.tap.responseBody(p)
 	}
 }
 
-func (t headTap) answerTrailer(h whittle.Header) {
+func (t headTap) responseTrailer(h whittle.Header) {
 	if t.tap != nil {
-		t.tap.answerTrailer(h)
+		t.tap.responseTrailer(h)
 	}
 }
 
-// manner names how an answer that was not good failed.
-func manner(a *whittle.Answer) whittle.Failure {
+// failureOf names how a response that was not good failed.
+func failureOf(a *whittle.Answer) whittle.Failure {
 	if a.Failure == whittle.NoFailure {
 		return whittle.Failure("answered " + strconv.Itoa(a.Status))
 	}
 	return a.Failure
 }
 
-// refuse tells the user that there is no answer: asking the monolith as well
+// refuse tells the user that there is no response: asking the monolith as well
 // could do twice what was asked for once.
-func (c *asking) refuse() {
+func (c *candidateCall) refuse() {
 	if c.user.r.Context().Err() != nil {
 		c.res.abort = true
 		return
@@ -416,15 +416,15 @@ func (c *asking) refuse() {
 	writeError(c.user.w, c.res.sent)
 }
 
-// account tells the outcome, and settles the visit or hands it on.
-func (c *asking) account() {
+// report tells the outcome, and settles the visit or hands it on.
+func (c *candidateCall) report() {
 	rt, v, res := c.rt, c.v, &c.res
-	c.first.Rescued = c.rescued
-	rt.tell(c.first, v)
+	c.first.Rescued = c.fellBack
+	rt.report(c.first, v)
 	switch {
 	case c.starved:
 		v.shed()
-	case v.broken != nil && c.watched && rt.strain.sheds(v.at):
+	case v.broken != nil && c.watched && rt.shedder.sheds(v.at):
 		v.shed()
 	case v.broken != nil && c.watched:
 		rt.mirror(v, res)
@@ -438,11 +438,11 @@ func (c *asking) account() {
 		v.skip(whittle.SkipServed)
 	case res.streamed:
 		v.skip(whittle.SkipStreaming)
-	case rt.strain.sheds(v.at):
+	case rt.shedder.sheds(v.at):
 		v.shed()
 	default:
 		v.served = whittle.Candidate
-		v.answer.Latency = res.latency
+		v.response.Latency = res.latency
 		rt.submit(v)
 	}
 }

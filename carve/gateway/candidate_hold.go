@@ -10,8 +10,8 @@ import (
 	"whittle"
 )
 
-// holder is the ResponseWriter of an answer that may still be given up: it
-// keeps head and body back until the answer is whole, or has outgrown the
+// holder is the ResponseWriter of a response that may still be given up: it
+// keeps head and body back until the response is whole, or has outgrown the
 // bound, so that a candidate which breaks in the middle is never seen by the
 // user. What has outgrown the bound, an event stream, and whatever comes
 // through a holder told to let everything through, streams as usual.
@@ -40,14 +40,14 @@ func (h *holder) passes() bool {
 	return h.through
 }
 
-// committed reports whether the user has got something of the answer.
+// committed reports whether the user has got something of the response.
 func (h *holder) committed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.began
 }
 
-// giveUp ends an answer of which nothing has been written; false: it is too
+// giveUp ends a response of which nothing has been written; false: it is too
 // late for that.
 func (h *holder) giveUp(why error) bool {
 	h.mu.Lock()
@@ -59,7 +59,7 @@ func (h *holder) giveUp(why error) bool {
 	return true
 }
 
-// givenUp gives why the answer was given up, nil where it was not.
+// givenUp gives why the response was given up, nil where it was not.
 func (h *holder) givenUp() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +147,7 @@ func (h *holder) emit() error {
 }
 
 // settle lets everything through, whether or not it has been given up: who
-// holds a whole answer need not ask anyone for another.
+// holds a whole response need not ask anyone for another.
 func (h *holder) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,7 +164,7 @@ func (h *holder) bound() func() {
 	return func() { _ = rc.SetWriteDeadline(time.Time{}) }
 }
 
-// finish writes an answer that has turned out whole, with its trailer.
+// finish writes a response that has turned out whole, with its trailer.
 func (h *holder) finish() {
 	if h.passes() {
 		return
@@ -200,13 +200,13 @@ func trailersOf(h http.Header) http.Header {
 	return t
 }
 
-// answer writes an answer that was held whole elsewhere.
-func (h *holder) answer(a *whittle.Answer) {
+// answer writes a response that was held whole elsewhere.
+func (h *holder) hold(a *whittle.Answer) {
 	h.settle()
 	defer h.bound()()
 	maps.Copy(h.w.Header(), a.Header)
 	h.w.WriteHeader(a.Status)
-	_, _ = h.w.Write(a.Body) // the user may have gone; the answer was good all the same
+	_, _ = h.w.Write(a.Body) // the user may have gone; the response was good all the same
 }
 
 func (h *holder) drop() { h.copy.drop() }

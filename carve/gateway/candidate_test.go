@@ -139,7 +139,7 @@ func TestRescue(t *testing.T) {
 					t.Errorf("the user got %d %q, %v", status, got, err)
 				}
 				if !rescued && err == nil && status < 500 {
-					t.Errorf("the user got %d %q for an answer that broke", status, got)
+					t.Errorf("the user got %d %q for a response that broke", status, got)
 				}
 				if rescued != (monolith.count() == 1) || o.Rescued != rescued || o.Side != whittle.Candidate || !o.Bad() {
 					t.Errorf("monolith asked %d times, outcome %+v", monolith.count(), o)
@@ -168,17 +168,17 @@ func TestRescue(t *testing.T) {
 	}
 }
 
-// What the candidate fails at is compared as often as what it answers. Were all
+// What the candidate fails at is compared as often as what it responds. Were all
 // of it compared, a candidate that fails in one of two hundred would seem to
-// fail in one of eleven where one answer in twenty is watched.
+// fail in one of eleven where one response in twenty is watched.
 func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
 	for _, tt := range []struct {
 		name, fails, want string
 		watch             whittle.Share
 	}{
-		{"no answer", "reset", "failed", 0},
+		{"no response", "reset", "failed", 0},
 		{"an error", "500", whittle.SkipServed, 0},
-		{"no answer, watched", "reset", "failed", whittle.All},
+		{"no response, watched", "reset", "failed", whittle.All},
 		{"an error, watched", "500", "compared", whittle.All},
 		{"an error, half of them watched", "500", "half", 5000},
 	} {
@@ -227,7 +227,7 @@ func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
 }
 
 // The guards hold the candidate's failures against the monolith's own: they are
-// told of those to which the monolith had no answer either.
+// told of those to which the monolith had no response either.
 func TestBothFail(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, http.HandlerFunc(reset), says(500, "broken"))
@@ -250,27 +250,27 @@ func waitOutcome(t *testing.T, s *stage) whittle.Outcome {
 }
 
 func TestCandidateServesAndIsWatched(t *testing.T) {
-	long := strings.Repeat("a long answer ", 20_000) // outgrows what is held
+	long := strings.Repeat("a long response ", 20_000) // outgrows what is held
 	tests := []struct {
-		name, method, body, answer string
+		name, method, body, response string
 		watch                      whittle.Share
 		want                       string
 	}{
 		{"watched", "GET", "", "short", whittle.All, "compared"},
 		{"not watched", "GET", "", "short", 0, whittle.SkipServed},
 		{"a write is never sent to the monolith as well", "POST", "x", "short", whittle.All, whittle.SkipNotSafe},
-		{"long answer", "GET", "", long, whittle.All, whittle.SkipTooLarge},
+		{"long response", "GET", "", long, whittle.All, whittle.SkipTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := everything()
 			spec.Mirror.Watch = tt.watch
-			monolith := &counted{Handler: says(200, tt.answer)}
+			monolith := &counted{Handler: says(200, tt.response)}
 			candidate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				b, _ := io.ReadAll(r.Body)
 				w.Header().Set("Trailer", "X-Sum")
 				w.Header().Set("X-Got", string(b))
-				_, _ = io.WriteString(w, tt.answer)
+				_, _ = io.WriteString(w, tt.response)
 				w.Header().Set("X-Sum", "7")
 			})
 			s := open(t, spec, monolith, candidate)
@@ -281,7 +281,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 			}
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil || string(got) != tt.answer || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum") != "7" || resp.Header.Get("X-Sum") != "" {
+			if err != nil || string(got) != tt.response || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum") != "7" || resp.Header.Get("X-Sum") != "" {
 				t.Errorf("%v: %d bytes, header %v, trailer %v", err, len(got), resp.Header, resp.Trailer)
 			}
 			l := s.rests()
@@ -293,7 +293,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 			}
 			if tt.want == "compared" {
 				x := s.seen()[0]
-				if x.Served != whittle.Candidate || string(x.Monolith.Body) != tt.answer || string(x.Candidate.Body) != tt.answer || x.Candidate.Trailer.Get("X-Sum") != "7" {
+				if x.Served != whittle.Candidate || string(x.Monolith.Body) != tt.response || string(x.Candidate.Body) != tt.response || x.Candidate.Trailer.Get("X-Sum") != "7" {
 					t.Errorf("exchange %+v", x)
 				}
 			}
@@ -393,7 +393,7 @@ func TestBreakUnderLoad(t *testing.T) {
 			})
 			// So slow a past makes the breaker patient with a machine that stalls;
 			// who hangs meets the candidate's timeout instead.
-			s.g.table.Load().routes["/work"].breaker.paced(time.Minute)
+			s.g.table.Load().routes["/work"].breaker.observeMirrored(time.Minute)
 			s.g.Apply("/work", 7500, whittle.PhaseShift)
 
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
@@ -514,8 +514,8 @@ func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 	}
 }
 
-func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
-	// Goroutines race to give an answer up and to let it go.
+func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
+	// Goroutines race to give a response up and to let it go.
 	for range 300 {
 		rec := &writes{}
 		h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
@@ -524,7 +524,7 @@ func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
 		_, _ = h.Write([]byte("0123456789"))
 		var gaveUp bool
 		var wg sync.WaitGroup
-		wg.Go(func() { gaveUp = h.giveUp(errPatience) })
+		wg.Go(func() { gaveUp = h.giveUp(errCandidateSlow) })
 		_, err := h.Write([]byte("more"))
 		wg.Wait()
 		if gaveUp != (err != nil) || gaveUp != (rec.b.Len() == 0) {
@@ -537,15 +537,15 @@ func TestHeldAnswersAreGivenUpWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// An answer may turn out whole at the very moment at which the breaker trips:
+// A response may turn out whole at the very moment at which the breaker trips:
 // the user gets it, and nobody is asked again.
-func TestAWholeAnswerIsNotGivenUp(t *testing.T) {
+func TestAWholeResponseIsNotGivenUp(t *testing.T) {
 	rec := &writes{}
 	h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
 	h.WriteHeader(200)
 	_, _ = h.Write([]byte("all of it"))
-	if !h.giveUp(errLetDown) {
-		t.Fatal("the answer could not be given up")
+	if !h.giveUp(errTripped) {
+		t.Fatal("the response could not be given up")
 	}
 	h.finish()
 	if !h.committed() || rec.b.String() != "all of it" {
@@ -553,7 +553,7 @@ func TestAWholeAnswerIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// An answer is given up a moment before its call is canceled, and may outgrow
+// A response is given up a moment before its call is canceled, and may outgrow
 // what is held in between: its user has not gone, and gets the monolith's.
 func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	spec := everything()
@@ -561,24 +561,24 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
 	rt := s.g.table.Load().routes["/work"]
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
-	v := newVisit(rt, r)
-	rt.book.open(&v.ticket)
-	defer v.leave()
+	v := newUserRequest(rt, r)
+	rt.ledgerCounts.open(&v.ledgerEntry)
+	defer v.finish()
 	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
 	if !ok {
 		t.Fatal("not admitted")
 	}
-	c := asking{rt: rt, v: v, user: user{w: w, r: r}, leave: leave, rescuable: true}
+	c := candidateCall{rt: rt, v: v, user: user{w: w, r: r}, permit: leave, hasFallback: true}
 	c.begin()
 	defer c.end()
-	c.held.giveUp(errPatience)
-	c.pass()
+	c.held.giveUp(errCandidateSlow)
+	c.forward()
 	c.judge()
-	if c.first.Failure != whittle.FailedTimeout || !c.rescues() {
+	if c.first.Failure != whittle.FailedTimeout || !c.fallsBack() {
 		t.Fatalf("the candidate's outcome is %+v, the result %+v", c.first, c.res)
 	}
-	rt.rescue(&c)
-	c.account()
+	rt.fallBack(&c)
+	c.report()
 	if w.Code != 200 || w.Body.String() != "monolith" || c.res.abort {
 		t.Errorf("the user got %d %.40q, aborted %v", w.Code, w.Body, c.res.abort)
 	}

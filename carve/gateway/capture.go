@@ -63,7 +63,7 @@ type capture struct {
 	limit  int64
 	budget *budget
 
-	mu    sync.Mutex // guards the following; a transport may read a body after the answer came
+	mu    sync.Mutex // guards the following; a transport may read a body after the response came
 	state captureState
 	size  int64
 	first *[firstPiece]byte

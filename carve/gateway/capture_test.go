@@ -49,7 +49,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A transport may go on reading the request's body while the answer is already
+// A transport may go on reading the request's body while the response is already
 // being accounted for.
 func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
 	b := newBudget(1 << 20)
@@ -134,7 +134,7 @@ func FuzzCapture(f *testing.F) {
 // newBudget makes a budget with a count of its own.
 func newBudget(limit int64) *budget { return &budget{limit: limit, used: new(atomic.Int64)} }
 
-// holding an answer never loses or doubles a byte, whenever it must be let go.
+// holding a response never loses or doubles a byte, whenever it must be let go.
 func TestHoldThenWriteOut(t *testing.T) {
 	for _, memory := range []int64{0, firstPiece, firstPiece + nextPiece, 1 << 20} {
 		for _, size := range []int{0, 1, firstPiece, firstPiece + 5, 3 * nextPiece} {

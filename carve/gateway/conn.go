@@ -14,7 +14,7 @@ import (
 
 const (
 	connBuffer = 8 << 10
-	// maxInformational bounds the 1xx answers before the final one.
+	// maxInformational bounds the 1xx responses before the final one.
 	maxInformational = 32
 )
 
@@ -33,7 +33,7 @@ type conn struct {
 	buf  []byte
 	r, w int // buf[r:w] has been read and not used
 
-	head    answerHead
+	head    responseHead
 	framed  body
 	trailer http.Header
 
@@ -66,10 +66,10 @@ func newConn(p *pool, nc net.Conn) *conn {
 	return c
 }
 
-// quiet reports whether an idle connection is still open, and the upstream has
+// usable reports whether an idle connection is still open, and the upstream has
 // sent nothing that nobody asked for: what it sent would be taken for the
-// answer to the next request.
-func (c *conn) quiet() bool {
+// response to the next request.
+func (c *conn) usable() bool {
 	if c.raw == nil {
 		return true
 	}
@@ -77,9 +77,9 @@ func (c *conn) quiet() bool {
 	return c.raw.Read(c.peek) == nil && c.peeked
 }
 
-// exchange writes a request and reads the final answer's head. limit is for
+// exchange writes a request and reads the final response's head. limit is for
 // everything up to the head, and for the body as well where total is set.
-func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(*answerHead)) error {
+func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(*responseHead)) error {
 	c.ctx, c.total, c.bounded, c.sent, c.heard = ctx, total, true, false, false
 	c.trailer = nil
 	c.now = time.Now()
@@ -112,7 +112,7 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 }
 
 func (c *conn) readHead() error {
-	end, err := c.blankLine(c.r, maxAnswerHead)
+	end, err := c.blankLine(c.r, maxResponseHead)
 	if err != nil {
 		return err
 	}
@@ -219,13 +219,13 @@ func (c *conn) abandon() {
 	c.finish()
 }
 
-// answer reads the rest into memory.
-func (c *conn) answer(hold *holding) (whittle.Answer, error) {
+// response reads the rest into memory.
+func (c *conn) response(hold *holding) (whittle.Answer, error) {
 	h := http.Header{}
 	c.head.copyTo(h)
 	a := whittle.Answer{Status: c.head.status, Header: whittle.Header(h)}
 	if c.head.length > hold.limit && !c.framed.done {
-		return a, errAnswerSize
+		return a, errResponseSize
 	}
 	if err := hold.read(&c.framed); err != nil {
 		return a, err

@@ -17,14 +17,14 @@ import (
 // What goes wrong on the way, apart from what the operating system says.
 var (
 	errTarget     = errors.New("the request target cannot stand on a request line")
-	errClientGone = errors.New("the client takes no more of the answer")
+	errClientGone = errors.New("the client takes no more of the response")
 	errTooLarge   = errors.New("the request body is larger than allowed")
 	errDetached   = errors.New("the request has ended")
-	errTruncated  = errors.New("the answer ended before its announced length")
-	errMalformed  = errors.New("the answer is not well-formed HTTP/1.1")
-	errHeadSize   = errors.New("the answer's header is larger than allowed")
-	errAnswerSize = errors.New("the answer is larger than allowed")
-	errNoRoom     = errors.New("the route's memory has no room for the answer")
+	errTruncated  = errors.New("the response ended before its announced length")
+	errMalformed  = errors.New("the response is not well-formed HTTP/1.1")
+	errHeadSize   = errors.New("the response's header is larger than allowed")
+	errResponseSize = errors.New("the response is larger than allowed")
+	errNoRoom     = errors.New("the route's memory has no room for the response")
 	errNoSlot     = errors.New("every connection allowed to this upstream stayed in use")
 )
 
@@ -35,7 +35,7 @@ func classify(err error) whittle.Failure {
 		return whittle.NoFailure
 	case errors.Is(err, context.Canceled):
 		return whittle.FailedCanceled
-	case errors.Is(err, errAnswerSize), errors.Is(err, errHeadSize):
+	case errors.Is(err, errResponseSize), errors.Is(err, errHeadSize):
 		return whittle.FailedTooLarge
 	case errors.Is(err, errMalformed):
 		return whittle.FailedMalform
@@ -95,7 +95,7 @@ func ended(err error) error {
 	return err
 }
 
-// failureStatus is what a client is told where there is no answer to pass on.
+// failureStatus is what a client is told where there is no response to pass on.
 func failureStatus(failure whittle.Failure, body, err error) int {
 	switch {
 	case errors.Is(body, errTooLarge):

@@ -14,10 +14,10 @@ import (
 	"whittle"
 )
 
-// forward sends r to u and streams the answer to w. It returns when both
+// forward sends r to u and streams the response to w. It returns when both
 // bodies have passed or cannot pass any further.
-func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p passing) result {
-	f := forwarding{g: g, w: w, r: r, u: u, passing: p}
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p forwardOptions) result {
+	f := forwarder{g: g, w: w, r: r, u: u, forwardOptions: p}
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		f.body = &inBody{conn: strictConnOf(r), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
 		defer f.body.detach()
@@ -30,13 +30,13 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p
 	return f.res
 }
 
-// forwarding is one call of forward.
-type forwarding struct {
+// forwarder is one call of forward.
+type forwarder struct {
 	g *Gateway
 	w http.ResponseWriter
 	r *http.Request
 	u *upstream
-	passing
+	forwardOptions
 	body    *inBody // nil where the request has none
 	started time.Time
 	// away is for how long since then it was the client that was waited for.
@@ -45,9 +45,9 @@ type forwarding struct {
 }
 
 // stop takes the latency, at the last that is heard of the upstream.
-func (f *forwarding) stop() { f.res.latency = time.Since(f.started) - f.away }
+func (f *forwarder) stop() { f.res.latency = time.Since(f.started) - f.away }
 
-func (f *forwarding) plain() {
+func (f *forwarder) plain() {
 	f.started = time.Now()
 	a, err := f.ask()
 	if err != nil {
@@ -59,11 +59,11 @@ func (f *forwarding) plain() {
 		f.failed(errMalformed) // nobody asked for it
 		return
 	}
-	f.answer(a)
+	f.writeResponse(a)
 }
 
-// ask sends the request and reads the answer's head.
-func (f *forwarding) ask() (*reply, error) {
+// ask sends the request and reads the response's head.
+func (f *forwarder) ask() (*upstreamResponse, error) {
 	if f.u.pool != nil && lean(f.r) {
 		return f.askLean()
 	}
@@ -82,7 +82,7 @@ func lean(r *http.Request) bool {
 }
 
 // askTransport goes through net/http. Extra fields are added to the header.
-func (f *forwarding) askTransport(t *http.Transport, extra http.Header) (*reply, error) {
+func (f *forwarder) askTransport(t *http.Transport, extra http.Header) (*upstreamResponse, error) {
 	target := f.u.target(f.r.RequestURI)
 	if !isTarget(target) {
 		return nil, errTarget
@@ -110,28 +110,28 @@ func (f *forwarding) askTransport(t *http.Transport, extra http.Header) (*reply,
 		}
 	}
 	hints := &informer{w: f.w, muted: f.accept != nil || !f.r.ProtoAtLeast(1, 1)}
-	ctx := httptrace.WithClientTrace(f.r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.pass})
+	ctx := httptrace.WithClientTrace(f.r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.relay})
 	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	hints.mute()
 	if f.body != nil {
-		f.away = f.body.waiting() // what comes later is beside the answer
+		f.away = f.body.waiting() // what comes later is beside the response
 	}
 	if err != nil {
 		return nil, err
 	}
-	return replyOf(resp), nil
+	return newUpstreamResponse(resp), nil
 }
 
-// informer passes informational answers on until the final one has come.
+// informer passes informational responses on until the final one has come.
 type informer struct {
 	mu    sync.Mutex
 	w     http.ResponseWriter // guarded by mu, together with muted
 	muted bool
 }
 
-// pass is called by net/http's reading goroutine. A 100 is left out: reading
+// relay is called by net/http's reading goroutine. A 100 is left out: reading
 // the client's body is what makes the server send one.
-func (i *informer) pass(code int, h textproto.MIMEHeader) error {
+func (i *informer) relay(code int, h textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.muted && code != http.StatusContinue {
@@ -158,7 +158,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 }
 
 // answer passes a reply on, head, body and trailer.
-func (f *forwarding) answer(a *reply) {
+func (f *forwarder) writeResponse(a *upstreamResponse) {
 	f.res.status = a.status
 	if f.accept != nil && !f.accept(a.status, a.head()) {
 		f.res.refused = true
@@ -166,7 +166,7 @@ func (f *forwarding) answer(a *reply) {
 		return
 	}
 	if f.tap != nil {
-		f.tap.answerHead(a.status, a.head())
+		f.tap.responseHead(a.status, a.head())
 	}
 	h := f.w.Header()
 	a.copyHead(h)
@@ -195,7 +195,7 @@ func isStream(h http.Header) bool {
 // copyBody passes pieces on as they come: whatever has been written is flushed
 // before waiting for more. It stops the clock with the last of them, and keeps
 // what the client takes for the others out of it.
-func (f *forwarding) copyBody(a *reply) error {
+func (f *forwarder) copyBody(a *upstreamResponse) error {
 	if len(a.announced()) > 0 {
 		f.flush() // the trailer needs a chunked answer, settled at the first flush
 	}
@@ -212,10 +212,10 @@ func (f *forwarding) copyBody(a *reply) error {
 		p, err := a.body.next()
 		if err != nil {
 			f.stop()
-			return cmp.Or(f.pass(p), ended(err))
+			return cmp.Or(f.writePiece(p), ended(err))
 		}
 		at := time.Now()
-		err = f.pass(p)
+		err = f.writePiece(p)
 		f.away += time.Since(at)
 		if err != nil {
 			f.stop()
@@ -225,13 +225,13 @@ func (f *forwarding) copyBody(a *reply) error {
 	}
 }
 
-// pass shows a piece to the tap and gives it to the client.
-func (f *forwarding) pass(p []byte) error {
+// writePiece shows a piece to the tap and gives it to the client.
+func (f *forwarder) writePiece(p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
 	if f.tap != nil {
-		f.tap.answerBody(p)
+		f.tap.responseBody(p)
 	}
 	return f.write(p)
 }
@@ -239,7 +239,7 @@ func (f *forwarding) pass(p []byte) error {
 // write bounds the wait for an HTTP/2 client that gives no window for more. An
 // HTTP/1.1 connection has its own moving deadline (see client); one for a
 // stream must not outlive the write, since it would cut a stream that is quiet.
-func (f *forwarding) write(p []byte) error {
+func (f *forwarder) write(p []byte) error {
 	if f.r.ProtoMajor == 2 {
 		rc := http.NewResponseController(f.w)
 		_ = rc.SetWriteDeadline(time.Now().Add(f.g.opts.Limits.StallTimeout)) // where there is none, nothing waits
@@ -251,7 +251,7 @@ func (f *forwarding) write(p []byte) error {
 	return nil
 }
 
-func (f *forwarding) flush() {
+func (f *forwarder) flush() {
 	if fl, ok := f.w.(http.Flusher); ok {
 		fl.Flush()
 		return
@@ -259,7 +259,7 @@ func (f *forwarding) flush() {
 	_ = http.NewResponseController(f.w).Flush() // a writer that cannot flush holds nothing back
 }
 
-func (f *forwarding) trailer(a *reply) {
+func (f *forwarder) trailer(a *upstreamResponse) {
 	t := a.trailer()
 	if len(t) == 0 {
 		return
@@ -273,12 +273,12 @@ func (f *forwarding) trailer(a *reply) {
 		h[name] = values
 	}
 	if f.tap != nil {
-		f.tap.answerTrailer(whittle.Header(t))
+		f.tap.responseTrailer(whittle.Header(t))
 	}
 }
 
-// failed is the end of a request that has no answer.
-func (f *forwarding) failed(err error) {
+// failed is the end of a request that has no response.
+func (f *forwarder) failed(err error) {
 	f.stop()
 	f.res.failure, f.res.detail = f.blame(err), err.Error()
 	if f.accept != nil && f.res.failure != whittle.FailedCanceled {
@@ -299,23 +299,23 @@ func (f *forwarding) failed(err error) {
 	writeError(f.w, status)
 }
 
-// broke is the end of an answer that was begun: the client must not take it for
+// broke is the end of a response that was begun: the client must not take it for
 // whole.
-func (f *forwarding) broke(err error) {
+func (f *forwarder) broke(err error) {
 	f.res.failure, f.res.detail = f.blame(err), err.Error()
 	f.res.abort = true
 }
 
 // blame names who is at fault: the client, where it has gone or its body broke,
 // else the upstream.
-func (f *forwarding) blame(err error) whittle.Failure {
+func (f *forwarder) blame(err error) whittle.Failure {
 	if f.r.Context().Err() != nil || f.bodyErr() != nil || errors.Is(err, errClientGone) || errors.Is(err, errTarget) {
 		return whittle.FailedCanceled
 	}
 	return classify(err)
 }
 
-func (f *forwarding) bodyErr() error {
+func (f *forwarder) bodyErr() error {
 	if f.body == nil {
 		return nil
 	}
@@ -325,7 +325,7 @@ func (f *forwarding) bodyErr() error {
 // writeError answers in whittle's own name: short, and without the cause.
 func writeError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
 
-// closing ends an HTTP/1.1 connection after the answer.
+// closing ends an HTTP/1.1 connection after the response.
 var closing = http.Header{"Connection": {"close"}}
 
 func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {

@@ -123,7 +123,7 @@ const manyForwarded = 100
 // majority vote), so it holds one address however many there are. The zero
 // value is ready.
 type proxyWatch struct {
-	told atomic.Bool
+	warned atomic.Bool
 
 	mu sync.Mutex // guards the following
 	// peer is followed; claim is the first that it said of a client, and several
@@ -146,13 +146,13 @@ func (w *proxyWatch) see(peer, claim string) bool {
 	}
 	w.several = w.several || claim != w.claim
 	w.count = min(w.count+1, manyForwarded)
-	return w.count == manyForwarded && w.several && w.told.CompareAndSwap(false, true)
+	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
 }
 
-// watchProxy tells the operator once of a proxy that is not trusted, where users
+// warnProxy tells the operator once of a proxy that is not trusted, where users
 // are told apart by their address: all of that proxy's are one.
-func (g *Gateway) watchProxy(r *http.Request, route string) {
-	if g.proxies.told.Load() {
+func (g *Gateway) warnProxy(r *http.Request, route string) {
+	if g.proxies.warned.Load() {
 		return
 	}
 	claims := r.Header["X-Forwarded-For"]

@@ -71,7 +71,7 @@ func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 	for _, by := range []whittle.Sticky{{By: "address"}, {By: "header", Name: "X-User"}} {
 		s := newSplit("GET /a", by)
 		s.trusted = proxyNets
-		inside, outside := map[place]bool{}, map[place]bool{}
+		inside, outside := map[position]bool{}, map[position]bool{}
 		for u := range 200 {
 			user := fmt.Sprintf("198.51.100.%d", u)
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)

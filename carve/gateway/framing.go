@@ -14,7 +14,7 @@ const maxChunkLine = 4 << 10
 // large are for the parts of a body that are longer than a connection's buffer.
 var large = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// body is an answer's body on a conn. It implements source; pieces are slices
+// body is a response's body on a conn. It implements source; pieces are slices
 // of the connection's own buffer wherever that is long enough.
 type body struct {
 	c    *conn
@@ -37,8 +37,8 @@ const (
 )
 
 // begin settles how the body ends (RFC 9112, section 6.3). headOnly is for the
-// answer to HEAD.
-func (b *body) begin(h *answerHead, headOnly bool) {
+// response to HEAD.
+func (b *body) begin(h *responseHead, headOnly bool) {
 	*b = body{c: b.c}
 	switch {
 	case headOnly, h.status == http.StatusNoContent, h.status == http.StatusNotModified, h.length == 0:
@@ -108,7 +108,7 @@ func (b *body) wait() ([]byte, error) {
 		b.used(n)
 		return b.big[:n], nil
 	}
-	err := c.fill(maxAnswerHead)
+	err := c.fill(maxResponseHead)
 	if errors.Is(err, io.EOF) && b.kind == bodyToClose {
 		b.done = true
 		return nil, nil
@@ -258,7 +258,7 @@ func (b *body) parseTrailer(block []byte) (n int, err error) {
 	if n <= 2 {
 		return n, nil // the empty line alone: no trailer
 	}
-	var h answerHead
+	var h responseHead
 	if err := h.scan(block[:n], 0); err != nil {
 		return 0, err
 	}

@@ -1,5 +1,5 @@
 // Package gateway is whittle's data path: it listens, matches a request's
-// route, lets the monolith or the candidate answer, and hands a bounded copy
+// route, lets the monolith or the candidate response, and hands a bounded copy
 // of the exchange to whoever compares. Nothing done on the side can hold up or
 // fail the user's request.
 package gateway
@@ -42,11 +42,11 @@ type Options struct {
 	// Known reports whether a request has a shape of which a response was compared;
 	// called on the request's goroutine, it must not block. Nil: all have.
 	Known func(route string, q *whittle.Request) bool
-	// Outcome is called on the request's goroutine after the answer, for routes
+	// Outcome is called on the request's goroutine after the response, for routes
 	// with a candidate; it must not block. Nil: nobody listens.
 	Outcome func(whittle.Outcome)
 	// Record takes a copy of a user's exchange, of whatever route, for the log of
-	// recorded traffic; called on the request's goroutine after the answer, it
+	// recorded traffic; called on the request's goroutine after the response, it
 	// must not block. False: it had no room. Nil: nothing is recorded, and
 	// nothing is spent on it.
 	Record func(*whittle.Exchange) bool
@@ -69,7 +69,7 @@ type Gateway struct {
 	log        *slog.Logger
 	table      atomic.Pointer[table]
 	counts     counts
-	complaints complaints
+	failureLog failureLog
 	proxies    proxyWatch
 	// loopMark is this gateway's name in the requests that it forwards.
 	loopMark string
@@ -111,7 +111,7 @@ func New(o Options) (*Gateway, error) {
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
-	defer g.active.leave()
+	defer g.active.exit()
 	if r.ProtoMajor == 1 && g.draining.Load() {
 		w.Header()["Connection"] = closing["Connection"]
 	}
@@ -134,7 +134,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case e.route != nil:
 		res = e.route.serve(w, c.request)
 	default:
-		res = g.forward(w, c.request, t.monolith, passing{})
+		res = g.forward(w, c.request, t.monolith, forwardOptions{})
 	}
 	g.end(c, res)
 	if rec != nil {

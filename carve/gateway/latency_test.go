@@ -53,22 +53,22 @@ func (c *slowClient) Write(p []byte) (int, error) {
 
 func (c *slowClient) Flush() {}
 
-// What the client takes to send its request and to take the answer is not the
+// What the client takes to send its request and to take the response is not the
 // upstream's. No bound on the machine's speed is needed: whatever the request
 // took in all, the client's part of it is in no latency.
 func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
-		sent, answered  int
+		sent, responded  int
 		chunked         bool
 		sending, taking bool
 	}{
 		{"short upload", 1 << 10, 10, false, true, false},
 		{"long upload", 40 << 10, 10, false, true, false},
-		{"short answer", 0, 1 << 10, false, false, true},
+		{"short response", 0, 1 << 10, false, false, true},
 		{"chunked answer", 0, 1 << 10, true, false, true},
-		{"long answer", 0, 300 << 10, false, false, true},
-		{"long upload, long answer", 40 << 10, 300 << 10, true, true, true},
+		{"long response", 0, 300 << 10, false, false, true},
+		{"long upload, long response", 40 << 10, 300 << 10, true, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, everything(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 				if tt.chunked {
 					_ = http.NewResponseController(w).Flush()
 				}
-				_, _ = io.WriteString(w, strings.Repeat("x", tt.answered))
+				_, _ = io.WriteString(w, strings.Repeat("x", tt.responded))
 			}), says(200, ""))
 			s.g.Apply("/work", 0, whittle.PhaseOff)
 			rec := httptest.NewRecorder()
@@ -88,7 +88,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 			at := time.Now()
 			s.g.ServeHTTP(c, r)
 			all := time.Since(at)
-			if rec.Code != 200 || rec.Body.Len() != tt.answered || c.took < clientPause {
+			if rec.Code != 200 || rec.Body.Len() != tt.responded || c.took < clientPause {
 				t.Fatalf("the client got %d and %d bytes, and waited %v", rec.Code, rec.Body.Len(), c.took)
 			}
 			if o := s.told()[0]; o.Latency <= 0 || o.Latency > all-c.took {

@@ -22,7 +22,7 @@ var requests = sync.Pool{New: func() any {
 }}
 
 // askLean goes through the pool, on this goroutine alone.
-func (f *forwarding) askLean() (*reply, error) {
+func (f *forwarder) askLean() (*upstreamResponse, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		*buf = (*buf)[:0]
@@ -37,7 +37,7 @@ func (f *forwarding) askLean() (*reply, error) {
 	}
 	call := leanCall{request: *buf, method: f.r.Method, again: replayable(f.r), limit: f.u.timeout}
 	if f.accept == nil && f.r.ProtoAtLeast(1, 1) {
-		call.inform = func(h *answerHead) {
+		call.inform = func(h *responseHead) {
 			fields := http.Header{}
 			h.copyTo(fields)
 			writeInformational(f.w, h.status, fields)
@@ -47,12 +47,12 @@ func (f *forwarding) askLean() (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &reply{status: c.head.status, length: c.head.length, body: &c.framed, conn: c}
+	a := &upstreamResponse{status: c.head.status, length: c.head.length, body: &c.framed, conn: c}
 	return a, nil
 }
 
 // compose puts the request as it goes upstream into b, body included.
-func (f *forwarding) compose(b []byte) ([]byte, error) {
+func (f *forwarder) compose(b []byte) ([]byte, error) {
 	w := headWriter{b: b}
 	w.line(f.r.Method, f.u.target(f.r.RequestURI), f.u.hostFor(f.r.Host))
 	o := f.g.outboundOf(f.r)
@@ -127,11 +127,11 @@ type leanCall struct {
 	// total is set.
 	limit time.Duration
 	total bool
-	// inform gets the 1xx answers before the final one. Nil: nobody does.
-	inform func(*answerHead)
+	// inform gets the 1xx responses before the final one. Nil: nobody does.
+	inform func(*responseHead)
 }
 
-// do sends a request and reads the answer's head. The caller finishes or
+// do sends a request and reads the response's head. The caller finishes or
 // abandons the connection.
 func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 	may := reuseAny

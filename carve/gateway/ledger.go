@@ -36,41 +36,41 @@ type ledger struct {
 	others map[string]int64
 }
 
-// ticket is one request's place in the ledger. It moves from the user's
+// ledgerEntry is one request's place in the ledger. It moves from the user's
 // goroutine to the queue and on to a worker; the first to settle it wins, so a
 // shutdown may settle what a worker still holds.
-type ticket struct {
+type ledgerEntry struct {
 	ledger  *ledger
 	settled atomic.Bool
 }
 
 // open begins the account of one request.
-func (l *ledger) open(t *ticket) {
+func (l *ledger) open(t *ledgerEntry) {
 	t.ledger = l
 	l.opened.Add(1)
 }
 
-func (t *ticket) first() bool { return t.settled.CompareAndSwap(false, true) }
+func (t *ledgerEntry) first() bool { return t.settled.CompareAndSwap(false, true) }
 
-func (t *ticket) compared() {
+func (t *ledgerEntry) compared() {
 	if t.first() {
 		t.ledger.compared.Add(1)
 	}
 }
 
-func (t *ticket) failed() {
+func (t *ledgerEntry) failed() {
 	if t.first() {
 		t.ledger.failed.Add(1)
 	}
 }
 
-func (t *ticket) shed() {
+func (t *ledgerEntry) shed() {
 	if t.first() {
 		t.ledger.shed.Add(1)
 	}
 }
 
-func (t *ticket) skip(reason string) {
+func (t *ledgerEntry) skip(reason string) {
 	if t.first() {
 		t.ledger.skip(reason, 1)
 	}

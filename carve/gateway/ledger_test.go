@@ -33,7 +33,7 @@ func TestLedgerAddsUpInEverySnapshot(t *testing.T) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(w), 1))
 			for range each {
-				var tk ticket
+				var tk ledgerEntry
 				l.open(&tk)
 				settle := []func(){tk.compared, tk.failed, tk.shed, func() { tk.skip(whittle.SkipSampled) }, func() { tk.skip("judge's own") }}
 				// Two goroutines race to settle, as a worker and a shutdown do.
@@ -55,7 +55,7 @@ func TestLedgerAddsUpInEverySnapshot(t *testing.T) {
 
 func TestLedgerContinuesAfterARestart(t *testing.T) {
 	var before ledger
-	tickets := make([]ticket, 6)
+	tickets := make([]ledgerEntry, 6)
 	for i := range tickets {
 		before.open(&tickets[i])
 	}
@@ -67,7 +67,7 @@ func TestLedgerContinuesAfterARestart(t *testing.T) {
 
 	var after ledger
 	after.restore(before.snapshot())
-	var tk ticket
+	var tk ledgerEntry
 	after.open(&tk)
 	tk.compared()
 	got := after.snapshot()
@@ -91,7 +91,7 @@ func TestLedgerDistrustsADamagedRecord(t *testing.T) {
 func TestLedgerBoundsMadeUpReasons(t *testing.T) {
 	var l ledger
 	for i := range 1000 {
-		var tk ticket
+		var tk ledgerEntry
 		l.open(&tk)
 		tk.skip(fmt.Sprintf("reason %d", i))
 	}

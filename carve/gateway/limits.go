@@ -8,10 +8,10 @@ type Limits struct {
 	// Connections is how many client connections are open at once; further
 	// ones wait in the kernel's queue until one ends. Default 16,384.
 	Connections int
-	// HeaderBytes bounds a request's line and header; above it the answer is
+	// HeaderBytes bounds a request's line and header; above it the response is
 	// 431. Default 64 KiB.
 	HeaderBytes int
-	// BodyBytes bounds a request's body; above it the answer is 413. Negative:
+	// BodyBytes bounds a request's body; above it the response is 413. Negative:
 	// no bound. Default: no bound, since bodies pass in constant memory.
 	BodyBytes int64
 	// CopyBytes bounds the bytes that the copies of all routes hold together
@@ -29,7 +29,7 @@ type Limits struct {
 	// request. Default 2 min.
 	IdleTimeout time.Duration
 	// StallTimeout is how long a client may send nothing of a body that is
-	// being read, or take nothing of an answer that is being written. It never
+	// being read, or take nothing of a response that is being written. It never
 	// cuts a stream that is merely quiet. Default 1 min.
 	StallTimeout time.Duration
 	// UpgradeIdle is how long an upgraded connection (WebSocket) may be silent

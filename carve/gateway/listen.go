@@ -64,7 +64,7 @@ type client struct {
 }
 
 // Write implements net.Conn. The deadline moves with the bytes, so that it cuts
-// a client that takes nothing, and never a long answer.
+// a client that takes nothing, and never a long response.
 func (c *client) Write(p []byte) (n int, err error) {
 	for {
 		if now := time.Now(); c.until.Load()-now.UnixNano() < int64(c.stall/2) {

@@ -35,7 +35,7 @@ const loopText = "Loop Detected: this request has passed this gateway before, so
 // left.
 func (g *Gateway) refuseLoop(w http.ResponseWriter, r *http.Request, route string, res *result) {
 	g.counts.loops.Add(1)
-	if unspoken, speak := g.complaints.due(complaint{route: route, failure: "loop"}, time.Now()); speak {
+	if unspoken, speak := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now()); speak {
 		g.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError,
 			"a request came back to the gateway that had forwarded it: mend the URL of the monolith, or of the route's candidate",
 			slog.String("route", route), slog.String("host", r.Host), slog.String("peer", r.RemoteAddr),

@@ -150,7 +150,7 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 }
 
 // TestACandidateThatLeadsBack holds that users do not notice: the candidate's
-// 508 is a bad answer, and the monolith answers instead.
+// 508 is a bad response, and the monolith responds instead.
 func TestACandidateThatLeadsBack(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "monolith") }))
 	defer origin.Close()

@@ -63,7 +63,7 @@ var (
 	descRequests = prometheus.NewDesc("whittle_requests_total",
 		"Requests answered, by route (empty: no route matched) and class of status (0xx: none could be sent).", []string{"route", "class"}, nil)
 	descSeconds = prometheus.NewDesc("whittle_request_seconds",
-		"Time from a request's header to the end of its answer.", []string{"route"}, nil)
+		"Time from a request's header to the end of its response.", []string{"route"}, nil)
 	descRunning = prometheus.NewDesc("whittle_requests_running",
 		"Requests under way.", []string{"route"}, nil)
 	descConnections = prometheus.NewDesc("whittle_connections",
@@ -121,16 +121,16 @@ func (m *meter) histogram(route string) prometheus.Metric {
 	return prometheus.MustNewConstHistogram(descSeconds, n, float64(m.nanos.Load())/1e9, cumulative, route)
 }
 
-// conversation is one request between begin and end.
-type conversation struct {
+// tracked is one request between begin and end.
+type tracked struct {
 	entry   *entry
 	request *http.Request
 	at      time.Time
 	span    Span
 }
 
-func (g *Gateway) begin(e *entry, r *http.Request) conversation {
-	c := conversation{entry: e, request: r, at: time.Now()}
+func (g *Gateway) begin(e *entry, r *http.Request) tracked {
+	c := tracked{entry: e, request: r, at: time.Now()}
 	e.meter.running.Add(1)
 	if g.opts.Tracer != nil {
 		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
@@ -139,11 +139,11 @@ func (g *Gateway) begin(e *entry, r *http.Request) conversation {
 	return c
 }
 
-func (g *Gateway) end(c conversation, res result) {
+func (g *Gateway) end(c tracked, res result) {
 	took := time.Since(c.at)
 	c.entry.meter.running.Add(-1)
 	c.entry.meter.add(res.sent, took)
-	g.complain(c.request.Context(), c.entry.name, res.side, res.failure, res.detail, res.sent)
+	g.logFailure(c.request.Context(), c.entry.name, res.side, res.failure, res.detail, res.sent)
 	if c.span != nil {
 		c.span.End(res.sent, res.failure)
 	}

@@ -13,7 +13,7 @@ const skipDefect = "defect"
 
 // mirror hands a visit that the monolith has answered to the queue, or says
 // why not.
-func (rt *route) mirror(v *visit, res *result) {
+func (rt *route) mirror(v *userRequest, res *result) {
 	switch {
 	case res.failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)
@@ -23,29 +23,29 @@ func (rt *route) mirror(v *visit, res *result) {
 		return
 	case res.failure != whittle.NoFailure:
 		// The candidate is asked all the same: were only those requests counted
-		// to which the monolith answers, two sides that fail alike would seem to
+		// to which the monolith responds, two sides that fail alike would seem to
 		// differ.
-		v.noAnswer(whittle.Answer{Failure: res.failure, Detail: res.detail})
+		v.noResponse(whittle.Answer{Failure: res.failure, Detail: res.detail})
 	}
 	v.served = whittle.Monolith
-	v.answer.Latency = res.latency
+	v.response.Latency = res.latency
 	rt.submit(v)
 }
 
 // submit offers a visit whose copies are complete. It does not block, and
 // after it the visit is no longer the caller's.
-func (rt *route) submit(v *visit) {
+func (rt *route) submit(v *userRequest) {
 	skip, shed := v.incomplete()
 	switch {
 	case skip != "":
 		v.skip(skip)
 		return
-	case shed, !v.reserve(headerCost(v.header) + headerCost(v.answer.Header) + headerCost(v.answer.Trailer)):
+	case shed, !v.reserve(headerCost(v.header) + headerCost(v.response.Header) + headerCost(v.response.Trailer)):
 		v.shed()
 		return
 	}
 	v.handed = true
-	switch m := &rt.spec.Mirror; rt.line.offer(v, m.Concurrency, m.Queue) {
+	switch m := &rt.spec.Mirror; rt.mirrorQueue.offer(v, m.Concurrency, m.Queue) {
 	case full:
 		v.handed = false
 		v.shed()
@@ -55,9 +55,9 @@ func (rt *route) submit(v *visit) {
 	}
 }
 
-// beside is a worker's part: ask the other side, compare, account. It runs
-// after the user's answer, and nobody waits for it.
-func (rt *route) beside(ctx context.Context, v *visit) {
+// runMirrored is a worker's part: ask the other side, compare, account. It runs
+// after the user's response, and nobody waits for it.
+func (rt *route) runMirrored(ctx context.Context, v *userRequest) {
 	kept := false
 	defer func() {
 		if !kept {
@@ -92,13 +92,13 @@ func (rt *route) beside(ctx context.Context, v *visit) {
 }
 
 // complete fills in the side that has not answered yet. False: the budget has
-// no room for its answer.
-func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (skip string, ok bool) {
+// no room for its response.
+func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
 	switch {
 	case v.broken != nil: // both have been asked for the user's sake
 		return "", true
 	case v.served == whittle.Candidate:
-		if x.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok {
+		if x.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok {
 			rt.repeat(ctx, v, x)
 		}
 		return "", ok
@@ -107,14 +107,14 @@ func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (s
 	if err != nil {
 		return whittle.SkipUntranslated, true
 	}
-	if x.Candidate, ok = rt.side(ctx, v, rt.env.candidate, out); !ok {
+	if x.Candidate, ok = rt.askSide(ctx, v, rt.env.candidate, out); !ok {
 		return "", false
 	}
 	if rt.rpc != nil && x.Candidate.Failure == whittle.NoFailure {
 		x.Candidate = rt.mapped(&x.Candidate)
 	}
 	if x.Candidate.OK() {
-		rt.breaker.paced(x.Candidate.Latency)
+		rt.breaker.observeMirrored(x.Candidate.Latency)
 	}
 	rt.repeat(ctx, v, x)
 	return "", true
@@ -122,41 +122,41 @@ func (rt *route) complete(ctx context.Context, v *visit, x *whittle.Exchange) (s
 
 // repeat asks the monolith a second time, once in so many mirrored requests,
 // and only where that changes nothing and the monolith is at ease.
-func (rt *route) repeat(ctx context.Context, v *visit, x *whittle.Exchange) {
+func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	every := rt.spec.Mirror.RepeatEvery
-	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.strain.sheds(v.at) {
+	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.sheds(v.at) {
 		return
 	}
-	if again, ok := rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {
+	if again, ok := rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {
 		x.Repeat = &again
 	}
 }
 
-// side asks one side for a whole answer. False: the budget has no room for it.
-func (rt *route) side(ctx context.Context, v *visit, u *upstream, r *whittle.Request) (whittle.Answer, bool) {
+// askSide asks one side for a whole response. False: the budget has no room for it.
+func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream, r *whittle.Request) (whittle.Answer, bool) {
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
 	starved := false
-	a := u.call(ctx, r, rt.mostAnswer(u), v.room(&starved))
+	a := u.call(ctx, r, rt.mostResponse(u), v.room(&starved))
 	return a, !starved
 }
 
-// mostAnswer bounds an answer read beside the user's request, so that a route
+// mostResponse bounds a response read beside the user's request, so that a route
 // of little memory can still hold a few at once.
-func (rt *route) mostAnswer(u *upstream) int64 {
-	return min(u.maxAnswer(), max(rt.spec.Mirror.MaxMemory/4, 1))
+func (rt *route) mostResponse(u *upstream) int64 {
+	return min(u.maxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
 }
 
-// mostCompared bounds the copy of an answer that a user got, where the other
-// side is asked as well. An answer that is too long to be taken from that one is
+// mostCompared bounds the copy of a response that a user got, where the other
+// side is asked as well. A response that is too long to be taken from that one is
 // left out for both: it would be a failure of the one and none of the other.
 func (rt *route) mostCompared(other *upstream) int64 {
-	return min(rt.spec.Mirror.MaxBody, rt.mostAnswer(other))
+	return min(rt.spec.Mirror.MaxBody, rt.mostResponse(other))
 }
 
 // toMonolith is the user's request for the monolith.
-func (rt *route) toMonolith(v *visit, x *whittle.Exchange) *whittle.Request {
+func (rt *route) toMonolith(v *userRequest, x *whittle.Exchange) *whittle.Request {
 	out := x.Request
 	out.Header = v.outbound()
 	return &out
@@ -164,14 +164,14 @@ func (rt *route) toMonolith(v *visit, x *whittle.Exchange) *whittle.Request {
 
 // toCandidate is the user's request for the candidate: transcoded where it
 // speaks RPC, and marked as a rehearsal where it could change something.
-func (rt *route) toCandidate(v *visit, x *whittle.Exchange) (*whittle.Request, error) {
-	return rt.rehearsed(rt.toMonolith(v, x))
+func (rt *route) toCandidate(v *userRequest, x *whittle.Exchange) (*whittle.Request, error) {
+	return rt.candidateRequest(rt.toMonolith(v, x))
 }
 
 // observe shows the exchange to whoever compares, and reports whether both sides
 // are to be asked again. A side that failed is shown too, since that is evidence,
 // but the exchange is not compared.
-func (rt *route) observe(v *visit, x *whittle.Exchange) (ask bool) {
+func (rt *route) observe(v *userRequest, x *whittle.Exchange) (ask bool) {
 	var o whittle.Observation
 	if f := rt.env.g.opts.Observe; f != nil {
 		o = f(x)

@@ -8,13 +8,13 @@ import (
 	"whittle/internal/coding"
 )
 
-// uncoded takes the content coding off every answer of the exchange, because
+// uncoded takes the content coding off every response of the exchange, because
 // what is compared is what the two sides say, not how well they compress it:
 // one that compresses and one that does not may say the same. What the user got
-// stays as it was. A skip says that the monolith's answer cannot be read; a
+// stays as it was. A skip says that the monolith's response cannot be read; a
 // candidate's that cannot has failed. ok is false where the route's budget has
 // no room for what comes out.
-func (rt *route) uncoded(v *visit, x *whittle.Exchange) (skip string, ok bool) {
+func (rt *route) uncoded(v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
 	if err := rt.uncode(v, &x.Monolith); err != nil {
 		return whittle.SkipEncoded, !errors.Is(err, errNoCopyRoom)
 	}
@@ -38,13 +38,13 @@ func (rt *route) uncoded(v *visit, x *whittle.Exchange) (skip string, ok bool) {
 }
 
 // errNoCopyRoom says that the route's budget cannot hold a decoded answer.
-var errNoCopyRoom = errors.New("no room for the answer once its content encoding is taken off")
+var errNoCopyRoom = errors.New("no room for the response once its content encoding is taken off")
 
-func (rt *route) uncode(v *visit, a *whittle.Answer) error {
+func (rt *route) uncode(v *userRequest, a *whittle.Answer) error {
 	if a.Failure != whittle.NoFailure || coding.Plain(a.Header) {
 		return nil
 	}
-	body, err := coding.Decode(a.Header, a.Body, rt.mostAnswer(rt.env.candidate))
+	body, err := coding.Decode(a.Header, a.Body, rt.mostResponse(rt.env.candidate))
 	if err != nil {
 		return err
 	}

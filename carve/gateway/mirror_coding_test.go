@@ -43,7 +43,7 @@ func saying(t *testing.T, body, coding string) http.Handler {
 
 // What is compared is what two sides say, however each of them packs it; what
 // the user gets is as the monolith packed it.
-func TestAnswersAreComparedWithoutTheirCoding(t *testing.T) {
+func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 	const body = `{"id": 7, "name": "the same"}`
 	for name, tt := range map[string]struct {
 		monolith, candidate string
@@ -96,10 +96,10 @@ func TestAnswersAreComparedWithoutTheirCoding(t *testing.T) {
 				t.Fatalf("%d exchanges; %+v", len(x), l)
 			}
 			if m := &x[0].Monolith; string(m.Body) != body || m.Header.Get("Content-Encoding") != "" {
-				t.Errorf("the monolith's answer is %q with %v", m.Body, m.Header)
+				t.Errorf("the monolith's response is %q with %v", m.Body, m.Header)
 			}
 			if c := &x[0].Candidate; c.Failure != tt.failure || tt.failure == "" && string(c.Body) != body {
-				t.Errorf("the candidate's answer is %q, failure %q (%s)", c.Body, c.Failure, c.Detail)
+				t.Errorf("the candidate's response is %q, failure %q (%s)", c.Body, c.Failure, c.Detail)
 			}
 		})
 	}

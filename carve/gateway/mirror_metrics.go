@@ -13,16 +13,16 @@ type routeCounts struct {
 
 var (
 	descShare = prometheus.NewDesc("whittle_candidate_share",
-		"Share of the route's users that the candidate answers, 0 to 1.", []string{"route"}, nil)
+		"Share of the route's users that the candidate responds, 0 to 1.", []string{"route"}, nil)
 	descLedger = prometheus.NewDesc("whittle_exchanges_total",
 		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
 	descPending = prometheus.NewDesc("whittle_exchanges_pending",
 		"Requests whose fate is still open.", []string{"route"}, nil)
 	descCopies = prometheus.NewDesc("whittle_copy_bytes",
-		"Bytes reserved for the copies of requests and answers.", []string{"route"}, nil)
+		"Bytes reserved for the copies of requests and responses.", []string{"route"}, nil)
 	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
 		"Users' requests that the candidate was asked.", []string{"route"}, nil)
-	descRescued = prometheus.NewDesc("whittle_rescued_requests_total",
+	descFallbacks = prometheus.NewDesc("whittle_rescued_requests_total",
 		"Users' requests that the candidate failed and the monolith then answered.", []string{"route"}, nil)
 	descDiverted = prometheus.NewDesc("whittle_diverted_requests_total",
 		"Users' requests in the candidate's share that went to the monolith because of the bound on exposure.", []string{"route"}, nil)
@@ -51,7 +51,7 @@ func (rt *route) collect(ch chan<- prometheus.Metric) {
 		counter(descLedger, n, "skipped", reason)
 	}
 	counter(descAsked, rt.counts.served.Load())
-	counter(descRescued, rt.counts.rescued.Load())
+	counter(descFallbacks, rt.counts.rescued.Load())
 	counter(descDiverted, rt.counts.diverted.Load())
 	counter(descUnseen, rt.counts.unseen.Load())
 	counter(descTrips, rt.counts.trips.Load())

@@ -272,10 +272,10 @@ func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// Two equal answers are left out for both sides where the side that is asked
+// Two equal responses are left out for both sides where the side that is asked
 // beside the user could not give its own whole.
-func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
-	const bound = 64 << 10 // of an answer, in upstreamAt
+func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
+	const bound = 64 << 10 // of a response, in upstreamAt
 	for _, tt := range []struct {
 		name  string
 		size  int
@@ -292,13 +292,13 @@ func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := everything()
 			spec.Mirror.MaxBody = 4 * bound
-			answer := strings.Repeat("x", tt.size)
-			s := open(t, spec, says(200, answer), says(200, answer))
+			response := strings.Repeat("x", tt.size)
+			s := open(t, spec, says(200, response), says(200, response))
 			if tt.rpc {
 				s.g.table.Load().routes["/work"].rpc = shouting{}
 			}
 			s.g.Apply("/work", tt.share, whittle.PhaseLive)
-			if status, body := s.gets(s.sends("GET", "")); status != 200 || body != answer {
+			if status, body := s.gets(s.sends("GET", "")); status != 200 || body != response {
 				t.Fatalf("the user got %d and %d bytes", status, len(body))
 			}
 			l := s.rests()
@@ -316,8 +316,8 @@ func TestEqualAnswersAboveTheOtherSidesBound(t *testing.T) {
 // BenchmarkShadow puts a request through the gateway with and without a copy
 // to a candidate; the difference is what the user's goroutine pays.
 func BenchmarkShadow(b *testing.B) {
-	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
-	upstream := httptest.NewServer(answer)
+	response := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
+	upstream := httptest.NewServer(response)
 	defer upstream.Close()
 	for _, way := range []struct {
 		name  string

@@ -21,7 +21,7 @@ type pattern struct {
 // segment is a literal, or any one non-empty segment.
 type segment struct {
 	literal string
-	wild    bool
+	wildcard    bool
 }
 
 // parsePattern reads "/a/{id}", "/a/", "/a/{rest...}" or "/a/{$}".
@@ -60,7 +60,7 @@ func parsePattern(s string) (pattern, error) {
 			return p, badPattern(s, "{"+name+"} appears twice")
 		default:
 			names[name] = true
-			p.segments = append(p.segments, segment{wild: true})
+			p.segments = append(p.segments, segment{wildcard: true})
 		}
 	}
 	return p, nil
@@ -95,7 +95,7 @@ func (p pattern) literalPath() (path string, ok bool) {
 	}
 	var b strings.Builder
 	for _, s := range p.segments {
-		if s.wild || strings.Contains(s.literal, "/") {
+		if s.wildcard || strings.Contains(s.literal, "/") {
 			return "", false
 		}
 		b.WriteByte('/')
@@ -124,18 +124,18 @@ func (p pattern) match(path string, escaped bool) bool {
 				return false
 			}
 		}
-		if s.wild && part == "" || !s.wild && part != s.literal {
+		if s.wildcard && part == "" || !s.wildcard && part != s.literal {
 			return false
 		}
 	}
 	return more == p.multi
 }
 
-// relation says how the requests that one rule matches relate to another's.
-type relation uint8
+// patternOrder says how the requests that one rule matches relate to another's.
+type patternOrder uint8
 
 const (
-	same     relation = iota
+	same     patternOrder = iota
 	narrower          // a subset
 	wider             // a superset
 	apart             // none in common
@@ -143,7 +143,7 @@ const (
 )
 
 // and combines the relations of two independent conditions.
-func (r relation) and(o relation) relation {
+func (r patternOrder) and(o patternOrder) patternOrder {
 	switch {
 	case r == apart || o == apart:
 		return apart
@@ -156,7 +156,7 @@ func (r relation) and(o relation) relation {
 }
 
 // compare relates two patterns.
-func (p pattern) compare(o pattern) relation {
+func (p pattern) compare(o pattern) patternOrder {
 	rel := same
 	n := min(len(p.segments), len(o.segments))
 	for i := range n {
@@ -179,13 +179,13 @@ func (p pattern) compare(o pattern) relation {
 	return rel
 }
 
-func (s segment) compare(o segment) relation {
+func (s segment) compare(o segment) patternOrder {
 	switch {
-	case s.wild && o.wild:
+	case s.wildcard && o.wildcard:
 		return same
-	case s.wild && o.literal != "":
+	case s.wildcard && o.literal != "":
 		return wider
-	case o.wild && s.literal != "":
+	case o.wildcard && s.literal != "":
 		return narrower
 	case s == o:
 		return same

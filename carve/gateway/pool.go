@@ -55,7 +55,7 @@ func (p *pool) get(ctx context.Context, may reuse, wait time.Duration) (*conn, e
 		return nil, err
 	}
 	for c := p.pop(may); c != nil; c = p.pop(may) {
-		if c.quiet() {
+		if c.usable() {
 			c.reused = true
 			return c, nil
 		}

@@ -100,9 +100,9 @@ func (r *rechecks) close(after context.Context) error {
 
 // recheck asks both sides again about an exchange that was compared, if the route's
 // contract and budgets let it. True: it holds the visit from now on, and frees it.
-func (rt *route) recheck(v *visit, x *whittle.Exchange) bool {
-	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.strain.sheds(v.at) ||
-		!rt.again.acquire(rt.book.opened.Load()) {
+func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
+	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.shedder.sheds(v.at) ||
+		!rt.again.acquire(rt.ledgerCounts.opened.Load()) {
 		return false
 	}
 	go func() {
@@ -120,7 +120,7 @@ func (rt *route) recheck(v *visit, x *whittle.Exchange) bool {
 
 // askAgain goes on until the difference is settled, or the budget or the route
 // ends it.
-func (rt *route) askAgain(ctx context.Context, v *visit, x *whittle.Exchange) {
+func (rt *route) askAgain(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	r := whittle.Recheck{Exchange: x}
 	for range recheckRounds {
 		after, more := rt.env.g.opts.Recheck(&r)
@@ -154,17 +154,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // round asks both sides once more. False: there was no room, or the request has no
 // meaning for the candidate.
-func (rt *route) round(ctx context.Context, v *visit, x *whittle.Exchange) (whittle.Round, bool) {
+func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange) (whittle.Round, bool) {
 	round := whittle.Round{After: time.Since(v.at)}
 	var ok bool
-	if round.Monolith, ok = rt.side(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); !ok {
+	if round.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); !ok {
 		return round, false
 	}
 	out, err := rt.toCandidate(v, x)
 	if err != nil {
 		return round, false
 	}
-	if round.Candidate, ok = rt.side(ctx, v, rt.env.candidate, out); !ok {
+	if round.Candidate, ok = rt.askSide(ctx, v, rt.env.candidate, out); !ok {
 		return round, false
 	}
 	if rt.rpc != nil && round.Candidate.Failure == whittle.NoFailure {

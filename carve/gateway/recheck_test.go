@@ -128,8 +128,8 @@ func TestAPauseEndsWithTheRoute(t *testing.T) {
 }
 
 // TestUnseenShapesStayWithTheMonolith: while the share rises, a request whose shape
-// was never compared is answered by the monolith and mirrored; afterwards, and in
-// the phase live, the candidate answers it.
+// was never compared is served by the monolith and mirrored; afterwards, and in
+// the phase live, the candidate responds it.
 func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 	var known atomic.Bool
 	spec := everything()
@@ -160,7 +160,7 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 		known.Store(tc.known)
 		s.g.Apply(s.route, whittle.All, tc.phase)
 		if got := get(); got != tc.want {
-			t.Errorf("%s, known %v: answered by the %s", tc.phase, tc.known, got)
+			t.Errorf("%s, known %v: served by the %s", tc.phase, tc.known, got)
 		}
 	}
 	if l := s.g.Ledger(s.route); l.Total != 3 || l.Skipped[whittle.SkipUntranslated] != 0 {

@@ -96,12 +96,12 @@ type recording struct {
 
 	status int
 	head   whittle.Header
-	answer capture
+	response capture
 }
 
 // newRecording begins a copy where the request is in the sample; nil where it
 // is not.
-func (g *Gateway) newRecording(w http.ResponseWriter, c *conversation) *recording {
+func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	share := c.entry.record
 	if c.entry.name == "" {
 		share = whittle.Share(g.records.rest.Load())
@@ -121,7 +121,7 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *conversation) *recordin
 		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: conn, r: r, length: r.ContentLength, target: r.RequestURI,
 		header:  endToEnd(r.Header),
 		request: capture{limit: most, budget: &s.budget},
-		answer:  capture{limit: most, budget: &s.budget},
+		response:  capture{limit: most, budget: &s.budget},
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		rec.length = 0
@@ -134,12 +134,12 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *conversation) *recordin
 // recordedTurn places a connection for a while: what comes by one connection is
 // recorded without gaps, in its order, and yet a proxy in front with a handful
 // of connections is not always in or always out.
-func recordedTurn(conn uint64, peer string, at time.Time) place {
+func recordedTurn(conn uint64, peer string, at time.Time) position {
 	turn := uint64(at.UnixNano() / int64(recordTurn))
 	if conn == 0 {
 		return hashOf(fnvOffset^turn*fnvPrime, peer)
 	}
-	return place(mix(conn*forShare ^ turn*forSample))
+	return position(mix(conn*forShare ^ turn*forSample))
 }
 
 // endToEnd copies the fields of a header that are not for one connection only.
@@ -187,7 +187,7 @@ func (c *recording) WriteHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// begin keeps the head of the final answer.
+// begin keeps the head of the final response.
 func (c *recording) begin(status int) {
 	if c.status != 0 || status < http.StatusOK {
 		return
@@ -195,7 +195,7 @@ func (c *recording) begin(status int) {
 	h := c.Header()
 	c.status, c.head = status, endToEnd(h)
 	if isStream(h) {
-		c.answer.drop() // it may go on for hours
+		c.response.drop() // it may go on for hours
 	}
 }
 
@@ -204,7 +204,7 @@ func (c *recording) Write(p []byte) (int, error) {
 	c.begin(http.StatusOK)
 	n, err := c.ResponseWriter.Write(p)
 	if n > 0 {
-		c.answer.add(p[:n])
+		c.response.add(p[:n])
 	}
 	return n, err
 }
@@ -212,7 +212,7 @@ func (c *recording) Write(p []byte) (int, error) {
 // drop gives the copies back; more than once does no harm.
 func (c *recording) drop() {
 	c.request.drop()
-	c.answer.drop()
+	c.response.drop()
 }
 
 // finish hands the exchange over, or counts why not.
@@ -236,7 +236,7 @@ func (c *recording) finish(res *result) {
 	ok := c.body(&c.request, &x.Request.Body, &x.Request.Truncated, c.readWhole)
 	if ok && res.failure == whittle.NoFailure {
 		a.Status, a.Header, a.Trailer = c.status, c.head, c.trailer()
-		ok = c.body(&c.answer, &a.Body, &a.Truncated, nil)
+		ok = c.body(&c.response, &a.Body, &a.Truncated, nil)
 	}
 	defer c.g.records.budget.give(int64(len(x.Request.Body) + len(a.Body)))
 	if !ok {
@@ -279,7 +279,7 @@ func (c *recording) body(from *capture, into *[]byte, truncated *bool, whole fun
 	return ok
 }
 
-// trailer is what followed the answer's body, nil for nothing.
+// trailer is what followed the response's body, nil for nothing.
 func (c *recording) trailer() whittle.Header {
 	h := maps.Clone(c.Header())
 	var out whittle.Header

@@ -14,28 +14,28 @@ import (
 type route struct {
 	spec whittle.Route
 	env  routeEnv
-	*standing
+	*routeState
 	split  split
 	bounds bounds
 	budget budget
-	strain strain
-	tongue
+	shedder loadShedder
+	codec
 }
 
-// transcoder maps a JSON request onto an RPC and its answer back.
+// transcoder maps a JSON request onto an RPC and its response back.
 type transcoder interface {
 	Request(r *whittle.Request) (*whittle.Request, error)
-	Answer(a *whittle.Answer) whittle.Answer
+	Response(a *whittle.Answer) whittle.Answer
 }
 
-// standing is what a route of one name keeps through reloads: its ledger, its
+// routeState is what a route of one name keeps through reloads: its ledger, its
 // share and what is under way. Each runtime that uses it holds one claim, and
 // the last to let go closes it.
-type standing struct {
+type routeState struct {
 	name    string
-	book    ledger
+	ledgerCounts    ledger
 	held    atomic.Int64 // bytes that copies hold
-	line    *queue[*visit]
+	mirrorQueue    *queue[*userRequest]
 	breaker *breaker
 	// repeats and watched count the requests that might be repeated or watched.
 	repeats, watched atomic.Uint64
@@ -51,9 +51,9 @@ type standing struct {
 
 	mu     sync.Mutex // guards the following, and the changes of setting
 	claims int
-	// latched holds the share at 0 from a trip until the share 0 is applied, so
+	// heldAtZero holds the share at 0 from a trip until the share 0 is applied, so
 	// that a decision taken before the trip cannot undo it.
-	latched bool
+	heldAtZero bool
 }
 
 // setting is the share in force.
@@ -69,47 +69,47 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
 	rt.split.trusted = env.g.opts.Trusted
 	var err error
-	if rt.tongue, err = newTongue(&spec); err != nil {
+	if rt.codec, err = newCodec(&spec); err != nil {
 		return nil, err
 	}
 	if env.adopt != nil {
-		rt.standing = env.adopt.standing
+		rt.routeState = env.adopt.routeState
 	} else {
-		rt.standing = newStanding(spec.Name, env.g.opts.Tripped)
+		rt.routeState = newRouteState(spec.Name, env.g.opts.Tripped)
 	}
 	rt.claim()
 	rt.budget = budget{limit: spec.Mirror.MaxMemory, used: &rt.held, whole: &env.g.copies}
-	rt.strain.above = spec.Mirror.ShedAbove
+	rt.shedder.above = spec.Mirror.ShedAbove
 	return rt, nil
 }
 
-func newStanding(name string, tripped func(route, reason string)) *standing {
-	s := &standing{name: name, tripped: tripped, again: newRechecks()}
-	s.line = newQueue(
-		func(ctx context.Context, v *visit) { v.rt.beside(ctx, v) },
-		func(v *visit) { v.skip(whittle.SkipInterrupted) },
+func newRouteState(name string, tripped func(route, reason string)) *routeState {
+	s := &routeState{name: name, tripped: tripped, again: newRechecks()}
+	s.mirrorQueue = newQueue(
+		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
+		func(v *userRequest) { v.skip(whittle.SkipInterrupted) },
 	)
 	s.breaker = newBreaker(s.trip)
 	s.setting.Store(&setting{phase: whittle.PhaseOff})
 	return s
 }
 
-func (s *standing) claim() {
+func (s *routeState) claim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims++
 }
 
 // apply sets the share in force.
-func (s *standing) apply(share whittle.Share, phase whittle.Phase) {
+func (s *routeState) apply(share whittle.Share, phase whittle.Phase) {
 	if phase == whittle.PhaseOff || phase == whittle.PhaseRolledBack {
 		share = 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if share == 0 {
-		s.latched = false
-	} else if s.latched {
+		s.heldAtZero = false
+	} else if s.heldAtZero {
 		return
 	}
 	s.setting.Store(&setting{share: min(share, whittle.All), phase: phase})
@@ -117,10 +117,10 @@ func (s *standing) apply(share whittle.Share, phase whittle.Phase) {
 }
 
 // trip is called by the breaker, which lets nobody pass any more.
-func (s *standing) trip(reason string) {
+func (s *routeState) trip(reason string) {
 	s.counts.trips.Add(1)
 	s.mu.Lock()
-	s.latched = true
+	s.heldAtZero = true
 	s.setting.Store(&setting{share: 0, phase: s.setting.Load().phase})
 	s.mu.Unlock()
 	if s.tripped != nil {
@@ -128,8 +128,8 @@ func (s *standing) trip(reason string) {
 	}
 }
 
-func (s *standing) ledger() whittle.Ledger   { return s.book.snapshot() }
-func (s *standing) restore(l whittle.Ledger) { s.book.restore(l) }
+func (s *routeState) ledger() whittle.Ledger   { return s.ledgerCounts.snapshot() }
+func (s *routeState) restore(l whittle.Ledger) { s.ledgerCounts.restore(l) }
 
 // stuckWait is how long a worker whose calls were canceled is waited for:
 // Observe is the only thing that can hold it up.
@@ -137,7 +137,7 @@ const stuckWait = time.Second
 
 // close lets go of the standing; the last to do so ends what is under way,
 // within ctx.
-func (s *standing) close(ctx context.Context) error {
+func (s *routeState) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.claims--
 	last := s.claims == 0
@@ -152,7 +152,7 @@ func (s *standing) close(ctx context.Context) error {
 		after, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(stuckWait))
 	}
 	defer cancel()
-	if err := s.line.close(ctx, after); err != nil {
+	if err := s.mirrorQueue.close(ctx, after); err != nil {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: a comparison does not end: %w", s.name, err)
 	}
 	s.notices.Wait()
@@ -169,20 +169,20 @@ var noValues = []string{}
 
 // serve answers one request.
 func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
-	if rt.rehearsal != "" {
-		delete(r.Header, rt.rehearsal) // nobody may pass a real write off as a rehearsal
+	if rt.dryRunHeader != "" {
+		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a rehearsal
 	}
 	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
-	v := newVisit(rt, r)
-	rt.book.open(&v.ticket)
-	defer v.leave()
+	v := newUserRequest(rt, r)
+	rt.ledgerCounts.open(&v.ledgerEntry)
+	defer v.finish()
 	set := rt.setting.Load()
 	at, keyed := rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
 	if !keyed || rt.split.by == "address" {
-		rt.env.g.watchProxy(r, rt.name)
+		rt.env.g.warnProxy(r, rt.name)
 	}
 	if !keyed {
 		rt.unkeyed.Do(func() {
@@ -208,9 +208,9 @@ func firstChance(share, sample whittle.Share) float64 {
 	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))
 }
 
-// leave accounts for a visit that ends without having been handed over: by
+// finish accounts for a visit that ends without having been handed over: by
 // then it is settled, unless the request's goroutine panicked.
-func (v *visit) leave() {
+func (v *userRequest) finish() {
 	if !v.handed {
 		v.skip(whittle.SkipInterrupted)
 		v.free()
@@ -226,7 +226,7 @@ type plan struct {
 
 // plan decides before the request is passed on, so that what is not mirrored is
 // not copied either.
-func (rt *route) plan(v *visit, r *http.Request, set *setting, at place) plan {
+func (rt *route) plan(v *userRequest, r *http.Request, set *setting, at position) plan {
 	m := &rt.spec.Mirror
 	switch {
 	case set.phase == whittle.PhaseOff:
@@ -240,7 +240,7 @@ func (rt *route) plan(v *visit, r *http.Request, set *setting, at place) plan {
 	case v.length > m.MaxBody:
 		return plan{skip: whittle.SkipTooLarge}
 	}
-	return plan{shed: rt.strain.sheds(v.at)}
+	return plan{shed: rt.shedder.sheds(v.at)}
 }
 
 // safe reports whether a request may be sent to a side that no user waits for:
@@ -253,7 +253,7 @@ func safeMethod(method string) bool {
 }
 
 // mirrorable adds the writes that the candidate is told to rehearse.
-func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.rehearsal != "" }
+func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
 
 // rescuable reports whether another server may be asked after the candidate
 // may have acted: the request is safe, or doing it twice is as doing it once
@@ -268,8 +268,8 @@ func streams(r *http.Request) bool {
 }
 
 // byMonolith passes the request to the monolith and mirrors it as planned.
-func (rt *route) byMonolith(v *visit, u *user, p plan) result {
-	var how passing
+func (rt *route) byMonolith(v *userRequest, u *user, p plan) result {
+	var how forwardOptions
 	mirrors := p == plan{}
 	if mirrors {
 		how.tap = v
@@ -277,8 +277,8 @@ func (rt *route) byMonolith(v *visit, u *user, p plan) result {
 	}
 	res := rt.env.g.forward(u.w, u.r, rt.env.monolith, how)
 	res.side = whittle.Monolith
-	rt.felt(v, &res)
-	rt.tell(whittle.Outcome{Side: whittle.Monolith, Status: res.status, Failure: res.failure, Latency: res.latency}, v)
+	rt.observeMonolith(v, &res)
+	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.status, Failure: res.failure, Latency: res.latency}, v)
 	switch {
 	case p.skip != "":
 		v.skip(p.skip)
@@ -290,15 +290,15 @@ func (rt *route) byMonolith(v *visit, u *user, p plan) result {
 	return res
 }
 
-// felt takes the monolith's latency into account where it gave an answer.
-func (rt *route) felt(v *visit, res *result) {
+// observeMonolith takes the monolith's latency into account where it gave a response.
+func (rt *route) observeMonolith(v *userRequest, res *result) {
 	if res.failure == whittle.NoFailure && !res.streamed {
-		rt.strain.observe(res.latency, v.quiet, v.at.Add(res.latency))
+		rt.shedder.observe(res.latency, v.unmirrored, v.at.Add(res.latency))
 	}
 }
 
-// tell reports the outcome of a user's request.
-func (rt *route) tell(o whittle.Outcome, v *visit) {
+// report reports the outcome of a user's request.
+func (rt *route) report(o whittle.Outcome, v *userRequest) {
 	if f := rt.env.g.opts.Outcome; f != nil {
 		o.Route, o.User, o.At = rt.name, v.user, v.at
 		f(o)

@@ -49,7 +49,7 @@ func everything() whittle.Route {
 	}
 }
 
-// upstreamAt has more time than any answer here takes: what is slow is the
+// upstreamAt has more time than any response here takes: what is slow is the
 // machine.
 func upstreamAt(url string) whittle.Upstream {
 	return whittle.Upstream{URL: url, Timeout: time.Minute, MaxAnswer: 64 << 10, MaxConns: 600}
@@ -167,7 +167,7 @@ func (s *stage) sends(method, body string, header ...string) *http.Request {
 	return r
 }
 
-// gets does a request and reads the whole answer.
+// gets does a request and reads the whole response.
 func (s *stage) gets(r *http.Request) (status int, body string) {
 	s.t.Helper()
 	resp, err := http.DefaultClient.Do(r)
@@ -178,7 +178,7 @@ func (s *stage) gets(r *http.Request) (status int, body string) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		s.t.Errorf("%s: read answer: %v", r.Method, err)
+		s.t.Errorf("%s: read response: %v", r.Method, err)
 	}
 	return resp.StatusCode, string(b)
 }
@@ -232,7 +232,7 @@ func (s *stage) told() []whittle.Outcome {
 	return append([]whittle.Outcome(nil), s.outcomes...)
 }
 
-func TestShadowComparesBothAnswers(t *testing.T) {
+func TestShadowComparesBothResponses(t *testing.T) {
 	for _, length := range []int{0, 10, firstPiece + 1, 60_000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			body := string(patterned(length))
@@ -360,7 +360,7 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			r.Body = io.NopCloser(strings.NewReader(large))
 			return r
 		}, want: whittle.SkipTooLarge},
-		{name: "large answer", monolith: says(200, large), want: whittle.SkipTooLarge},
+		{name: "large response", monolith: says(200, large), want: whittle.SkipTooLarge},
 		{name: "asks for a stream", send: func(s *stage) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, want: whittle.SkipStreaming},
 		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -369,9 +369,9 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		{name: "monolith down", monolith: http.HandlerFunc(reset), want: whittle.SkipMonolith},
 		{name: "candidate down", candidate: nil, want: "failed"},
 		{name: "candidate resets", candidate: http.HandlerFunc(reset), want: "failed"},
-		{name: "candidate answers too much", candidate: says(200, large), want: "failed"},
+		{name: "candidate responds too much", candidate: says(200, large), want: "failed"},
 		{name: "no memory for the request", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, send: func(s *stage) *http.Request { return s.sends("POST", "a body") }, want: "shed"},
-		{name: "no memory for the answer", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, want: "shed"},
+		{name: "no memory for the response", spec: func(r *whittle.Route) { r.Mirror.MaxMemory = 1 << 10 }, want: "shed"},
 		{name: "answered before the body was read", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			_, _ = io.WriteString(w, "enough")

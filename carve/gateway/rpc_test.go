@@ -25,7 +25,7 @@ func (shouting) Request(r *whittle.Request) (*whittle.Request, error) {
 	}, nil
 }
 
-func (shouting) Answer(a *whittle.Answer) whittle.Answer {
+func (shouting) Response(a *whittle.Answer) whittle.Answer {
 	if string(a.Body) == "" {
 		return whittle.Answer{Failure: whittle.FailedMalform, Detail: "an empty message"}
 	}
@@ -84,7 +84,7 @@ func TestTranscodedCandidate(t *testing.T) {
 			}
 			x := s.seen()[0]
 			if x.Candidate.Status != tt.candidate.Status || x.Candidate.Failure != tt.candidate.Failure || string(x.Candidate.Body) != string(tt.candidate.Body) {
-				t.Errorf("the candidate's answer %+v, want %+v", x.Candidate, tt.candidate)
+				t.Errorf("the candidate's response %+v, want %+v", x.Candidate, tt.candidate)
 			}
 			if string(x.Request.Body) != tt.body || string(x.Monolith.Body) != "monolith: "+tt.body {
 				t.Errorf("request %q, monolith %q", x.Request.Body, x.Monolith.Body)
@@ -96,7 +96,7 @@ func TestTranscodedCandidate(t *testing.T) {
 
 // Want of whittle's own memory is no fault of the candidate's: the monolith
 // answers, and nothing is held against anybody.
-func TestTranscodedAnswerWithoutRoom(t *testing.T) {
+func TestTranscodedResponseWithoutRoom(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		safe  bool
@@ -118,7 +118,7 @@ func TestTranscodedAnswerWithoutRoom(t *testing.T) {
 			rt.rpc = shouting{}
 			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
 			if status, body := s.gets(s.sends("POST", "hello")); status != 200 || !strings.HasPrefix(body, "rpc: x") {
-				t.Fatalf("with room the user got %d %.20q, want the candidate's answer", status, body)
+				t.Fatalf("with room the user got %d %.20q, want the candidate's response", status, body)
 			}
 			s.rests() // and nothing is held any more
 			before := asked.Load()
@@ -126,7 +126,7 @@ func TestTranscodedAnswerWithoutRoom(t *testing.T) {
 			rt.held.Add(taken)
 			for range tt.n {
 				if status, body := s.gets(s.sends("POST", "hello")); status != 200 || body != "monolith" {
-					t.Fatalf("the user got %d %.20q, want the monolith's answer", status, body)
+					t.Fatalf("the user got %d %.20q, want the monolith's response", status, body)
 				}
 			}
 			rt.held.Add(-taken)
@@ -149,8 +149,8 @@ func TestTranscodedAnswerWithoutRoom(t *testing.T) {
 	}
 }
 
-// Many small answers fit where as many of the longest would not.
-func TestTranscodedAnswersTakeTheRoomTheyNeed(t *testing.T) {
+// Many small responses fit where as many of the longest would not.
+func TestTranscodedResponsesTakeTheRoomTheyNeed(t *testing.T) {
 	const users = 40
 	spec := everything()
 	spec.Safe, spec.Mirror.MaxMemory = true, 1<<20

@@ -80,7 +80,7 @@ func (g *Gateway) run(ctx context.Context, stop func() error, servers ...server)
 }
 
 // drain lets clients go by themselves: for as long as an idle connection is
-// trusted, each answer says that it is the last on its connection. Shutdown
+// trusted, each response says that it is the last on its connection. Shutdown
 // closes idle connections at once, and a request on its way over one would be
 // lost; after this, the idle ones have been idle for a while.
 func (g *Gateway) drain(grace context.Context) {

@@ -44,12 +44,12 @@ func newSplit(route string, s whittle.Sticky) split {
 	return split{by: s.By, name: name, salt: uint64(hashOf(fnvOffset, route))}
 }
 
-// place is where a user stands.
-type place uint64
+// position is where a user stands.
+type position uint64
 
 // placeOf hashes the request's key. A request without the header or cookie is
 // placed by the client's address instead, and keyed is false.
-func (s *split) placeOf(r *http.Request) (p place, keyed bool) {
+func (s *split) placeOf(r *http.Request) (p position, keyed bool) {
 	key := ""
 	switch s.by {
 	case "header":
@@ -69,7 +69,7 @@ func (s *split) placeOf(r *http.Request) (p place, keyed bool) {
 
 // in reports whether the place lies within the first share of the line that
 // purpose draws.
-func (p place) in(share whittle.Share, purpose uint64) bool {
+func (p position) in(share whittle.Share, purpose uint64) bool {
 	if share >= whittle.All {
 		return true
 	}
@@ -86,11 +86,11 @@ func evenly(n uint64, share whittle.Share) bool {
 
 // hashOf is FNV-1a from the given start: no allocation, and stable for ever,
 // which a seeded hash of the runtime is not.
-func hashOf(h uint64, key string) place {
+func hashOf(h uint64, key string) position {
 	for i := range len(key) {
 		h = (h ^ uint64(key[i])) * fnvPrime
 	}
-	return place(h)
+	return position(h)
 }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014): FNV's high

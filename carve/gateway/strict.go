@@ -28,7 +28,7 @@ var errFraming = errors.New("the request's framing is not exact")
 type strictConn struct {
 	net.Conn
 	malformed *atomic.Int64
-	// limit bounds a header line; net/http's own bound answers 431 before.
+	// limit bounds a header line; net/http's own bound responses 431 before.
 	limit int
 
 	phase guardPhase
@@ -90,14 +90,14 @@ func (g *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endRequests has net/http see the connection's end from now on. The answer
+// endRequests has net/http see the connection's end from now on. The response
 // under way is still written, and the client given time to read it.
 func (g *strictConn) endRequests() { g.over.Store(true) }
 
 const (
 	// lingerTime and lingerBytes bound what is read and dropped after the last
-	// answer: closing with bytes unread would make the kernel reset the
-	// connection, and the answer might be lost with it.
+	// response: closing with bytes unread would make the kernel reset the
+	// connection, and the response might be lost with it.
 	lingerTime  = time.Second
 	lingerBytes = 1 << 20
 )

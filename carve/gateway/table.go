@@ -166,7 +166,7 @@ func (t *table) order() {
 func (e *entry) weight() int {
 	n := len(e.pattern.segments)
 	for _, s := range e.pattern.segments {
-		if !s.wild {
+		if !s.wildcard {
 			n++
 		}
 	}
@@ -178,14 +178,14 @@ func (e *entry) weight() int {
 	return n
 }
 
-func (e *entry) compare(o *entry) relation {
+func (e *entry) compare(o *entry) patternOrder {
 	return e.pattern.compare(o.pattern).
 		and(compareCondition(e.match.Method, o.match.Method)).
 		and(compareHeader(e.match, o.match))
 }
 
 // compareCondition relates two values that must be had, "" being any.
-func compareCondition(a, b string) relation {
+func compareCondition(a, b string) patternOrder {
 	switch {
 	case a == b:
 		return same
@@ -197,7 +197,7 @@ func compareCondition(a, b string) relation {
 	return apart
 }
 
-func compareHeader(a, b whittle.Match) relation {
+func compareHeader(a, b whittle.Match) patternOrder {
 	if a.HeaderName != "" && b.HeaderName != "" && a.HeaderName != b.HeaderName {
 		return crossing // one request may carry both
 	}

@@ -64,8 +64,8 @@ func upgradeOf(r *http.Request) string {
 
 // upgrade asks for another protocol. Where the upstream agrees, the two
 // connections are joined until one side is done with both directions; where it
-// answers otherwise, the answer is passed on like any.
-func (f *forwarding) upgrade(kind string) {
+// answers otherwise, the response is passed on like any.
+func (f *forwarder) upgrade(kind string) {
 	f.started = time.Now()
 	extra := http.Header{"Connection": {"Upgrade"}, "Upgrade": {kind}}
 	a, err := f.askTransport(f.u.upgrader, extra)
@@ -78,7 +78,7 @@ func (f *forwarding) upgrade(kind string) {
 		// What the client sent behind its request was not checked for framing,
 		// since it might have been another protocol's.
 		f.w.Header()["Connection"] = []string{"close"}
-		f.answer(a)
+		f.writeResponse(a)
 		return
 	}
 	defer a.resp.Body.Close()
@@ -93,13 +93,13 @@ func (f *forwarding) upgrade(kind string) {
 		return
 	}
 	if f.tap != nil {
-		f.tap.answerHead(a.status, a.head())
+		f.tap.responseHead(a.status, a.head())
 	}
 	f.join(a, up)
 	f.res.latency = time.Since(f.started)
 }
 
-func (f *forwarding) join(a *reply, up io.ReadWriteCloser) {
+func (f *forwarder) join(a *upstreamResponse, up io.ReadWriteCloser) {
 	client, brw, err := http.NewResponseController(f.w).Hijack()
 	if err != nil {
 		f.failed(errors.Join(errors.New("take over the client's connection"), err))

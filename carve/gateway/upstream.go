@@ -16,15 +16,15 @@ const (
 	defaultTimeout = 30 * time.Second
 	// defaultConns stands in for an Upstream.MaxConns of 0.
 	defaultConns = 512
-	// defaultAnswer stands in for an Upstream.MaxAnswer of 0.
-	defaultAnswer = 1 << 20
+	// defaultResponse stands in for an Upstream.MaxAnswer of 0.
+	defaultResponse = 1 << 20
 	// dialTimeout bounds connecting, TLS included, unless the whole call's
 	// bound is shorter.
 	dialTimeout = 5 * time.Second
 	// idleTimeout is how long an unused connection is kept.
 	idleTimeout = 60 * time.Second
-	// maxAnswerHead bounds an answer's status line and header.
-	maxAnswerHead = 256 << 10
+	// maxResponseHead bounds a response's status line and header.
+	maxResponseHead = 256 << 10
 	// continueTimeout is how long an upstream may take to say 100 before the
 	// body is sent anyway, as RFC 9110, section 10.1.1 asks for.
 	continueTimeout = time.Second
@@ -128,7 +128,7 @@ func (u *upstream) newTransport(forced, allowed bool, conns int) *http.Transport
 		IdleConnTimeout:        idleTimeout,
 		ResponseHeaderTimeout:  u.timeout,
 		ExpectContinueTimeout:  continueTimeout,
-		MaxResponseHeaderBytes: maxAnswerHead,
+		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              &p,
 		HTTP2: &http.HTTP2Config{
 			SendPingTimeout: 15 * time.Second, // finds a dead peer below a quiet stream

@@ -27,15 +27,15 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-func BenchmarkAnswer(b *testing.B) {
+func BenchmarkResponse(b *testing.B) {
 	for name, template := range map[string]string{"json": "", "fields": "Counted to {{.i64}} \n", "template": "{{if .i64}}Counted to {{.i64}}{{end}} \n"} {
 		b.Run(name, func(b *testing.B) {
 			tr := newTranscoder(b, whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(b), Method: "shop.v1.Shop/Plain", Template: template})
-			a := answer(200, "application/protobuf", string(wire(b, tr, `{"i64":"500047951"}`)))
+			a := response(200, "application/protobuf", string(wire(b, tr, `{"i64":"500047951"}`)))
 			a.Header["Date"] = []string{"Sat, 21 Nov 2026 03:00:00 GMT"}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got := tr.Answer(a); got.Failure != "" {
+				if got := tr.Response(a); got.Failure != "" {
 					b.Fatal(got.Detail)
 				}
 			}

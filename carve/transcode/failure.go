@@ -17,8 +17,8 @@ type rpcError struct {
 	name    string // the code as the protocol spells it
 	code    whittle.Code
 	message string
-	// answer is what the error carries for users. Nil: nothing.
-	answer *verbatim
+	// response is what the error carries for users. Nil: nothing.
+	response *verbatim
 }
 
 func (e *rpcError) Error() string { return e.name + ": " + e.message }
@@ -60,7 +60,7 @@ var codes = map[string]whittle.Code{
 	"unavailable":         whittle.Unavailable,
 	"data_loss":           whittle.Internal,
 	"unauthenticated":     whittle.Unauthenticated,
-	// The caller did not end this call, or its answer would not be read here.
+	// The caller did not end this call, or its response would not be read here.
 	"canceled": whittle.Unavailable,
 	// Twirp's own: a request that was made here could not be read, or has no
 	// procedure there, so the two do not share a contract.
@@ -91,14 +91,14 @@ func errorOf(a *whittle.Answer) error {
 				message = body.Message
 			}
 			e := newRPCError(body.Code, code, message)
-			e.answer = carried(a.Body)
+			e.response = carried(a.Body)
 			return e
 		}
 	}
 	return byStatus(a.Status)
 }
 
-// byStatus names an answer that is not of the protocol by its HTTP status,
+// byStatus names a response that is not of the protocol by its HTTP status,
 // after gRPC's table ("HTTP to gRPC status code mapping").
 func byStatus(status int) error {
 	name := "unknown"
@@ -118,7 +118,7 @@ func byStatus(status int) error {
 }
 
 // grpcStatus gives the error of a gRPC answer, from the trailers or, where the
-// answer is nothing but trailers, from the header. Nil: the call went well.
+// response is nothing but trailers, from the header. Nil: the call went well.
 func grpcStatus(a *whittle.Answer) error {
 	if a.Status != 200 {
 		return byStatus(a.Status)
@@ -129,7 +129,7 @@ func grpcStatus(a *whittle.Answer) error {
 	}
 	text := from.Get("Grpc-Status")
 	if text == "" {
-		return errors.New("the answer ended without a grpc-status")
+		return errors.New("the response ended without a grpc-status")
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
@@ -143,7 +143,7 @@ func grpcStatus(a *whittle.Answer) error {
 		name = grpcNames[n]
 	}
 	e := newRPCError(name, codes[name], percentDecoded(from.Get("Grpc-Message")))
-	e.answer = inTrailer(from)
+	e.response = inTrailer(from)
 	return e
 }
 

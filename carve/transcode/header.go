@@ -17,13 +17,13 @@ var notForwarded = map[string]bool{
 	"Proxy-Authenticate": true, "Proxy-Authorization": true,
 }
 
-// prefixesNotForwarded are families of headers: the body's, the answer's
+// prefixesNotForwarded are families of headers: the body's, the response's
 // negotiation and conditions, the browser's, and those by which the RPC
 // protocols steer a call, which is not the client's to do.
 var prefixesNotForwarded = []string{"Content-", "Accept", "If-", "Sec-", "Grpc-", "Connect-", "Twirp-"}
 
-// notReturned are an answer's headers that belong to the call and not to the
-// mapped answer.
+// notReturned are a response's headers that belong to the call and not to the
+// mapped response.
 var notReturned = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Accept-Encoding": true,
@@ -33,7 +33,7 @@ var notReturned = map[string]bool{
 	"Content-Md5": true, "Content-Digest": true,
 }
 
-// What an answer says of its use (Content-Security-Policy, Content-Disposition)
+// What a response says of its use (Content-Security-Policy, Content-Disposition)
 // is the user's.
 var prefixesNotReturned = []string{"Grpc-", "Connect-", "Trailer-"}
 

@@ -19,7 +19,7 @@ import (
 
 var (
 	errTooDeep = errors.New("messages are nested too deeply")
-	errTooLong = errors.New("the mapped answer is too long")
+	errTooLong = errors.New("the mapped response is too long")
 )
 
 // jsonWriter writes messages as JSON. protojson is not used for it, but where

@@ -33,10 +33,10 @@ func (t *Transcoder) mapping() error {
 	if t.body, err = whole(in, t.rpc.Body, "candidate.request.body"); err != nil {
 		return err
 	}
-	if t.answer, err = whole(out, t.rpc.Answer, "candidate.response.body"); err != nil {
+	if t.response, err = whole(out, t.rpc.Answer, "candidate.response.body"); err != nil {
 		return err
 	}
-	if t.unset, err = newAbsence(t.rpc.Nulls, t.rpc.Absent, "response", out, t.answer); err != nil {
+	if t.unset, err = newAbsence(t.rpc.Nulls, t.rpc.Absent, "response", out, t.response); err != nil {
 		return err
 	}
 	switch t.rpc.Content {
@@ -167,9 +167,9 @@ func (t *Transcoder) fillWhole(m protoreflect.Message, body []byte, contentType 
 	return t.keeps.holdsText(m, f, string(body))
 }
 
-// whole writes an answer's body: the message, or the one field that it is.
+// whole writes a response's body: the message, or the one field that it is.
 func (t *Transcoder) whole(w *jsonWriter, m protoreflect.Message) error {
-	f := t.answer
+	f := t.response
 	if f == nil {
 		return w.message(m, 0, t.unset)
 	}

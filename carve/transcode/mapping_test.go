@@ -108,7 +108,7 @@ func TestMappedRequest(t *testing.T) {
 	}
 }
 
-func TestMappedAnswer(t *testing.T) {
+func TestMappedResponse(t *testing.T) {
 	whole := func(field, contentType string) func(*whittle.RPC) {
 		return func(r *whittle.RPC) { r.Answer, r.ContentType = field, contentType }
 	}
@@ -154,7 +154,7 @@ func TestMappedAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := mapped(t, c.change)
-			a := tr.Answer(answer(200, "application/proto", string(wire(t, tr, c.json))))
+			a := tr.Response(response(200, "application/proto", string(wire(t, tr, c.json))))
 			if a.Failure != "" || string(a.Body) != c.want {
 				t.Errorf("got %s %s\n%s\nwant\n%s", a.Failure, a.Detail, a.Body, c.want)
 			}
@@ -162,15 +162,15 @@ func TestMappedAnswer(t *testing.T) {
 	}
 }
 
-// TestWordlessAnswer: a value that no word of JSON stands for is the candidate's
+// TestWordlessResponse: a value that no word of JSON stands for is the candidate's
 // failure, which names the field, and not another word.
-func TestWordlessAnswer(t *testing.T) {
+func TestWordlessResponse(t *testing.T) {
 	red := map[string]string{"RED": "red"}
 	for _, c := range []struct {
 		name   string
 		change func(*whittle.RPC)
 		wire   string // JSON of the message, but for numbers
-		says   string // empty: it is an answer
+		says   string // empty: it is a response
 	}{
 		{"unset", func(r *whittle.RPC) { r.Words = red }, `{}`, "shop.v1.Rich.color is COLOR_UNSPECIFIED, which no word"},
 		{"unset, and absent where it is", func(r *whittle.RPC) { r.Words, r.Absent = red, []string{"$.color"} }, `{}`, ""},
@@ -182,14 +182,14 @@ func TestWordlessAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := mapped(t, c.change)
-			a := tr.Answer(answer(200, "application/proto", string(wire(t, tr, c.wire))))
+			a := tr.Response(response(200, "application/proto", string(wire(t, tr, c.wire))))
 			if (a.Failure == whittle.FailedMalform) != (c.says != "") || !strings.Contains(a.Detail, c.says) {
 				t.Errorf("%q %q, want %q", a.Failure, a.Detail, c.says)
 			}
 		})
 	}
 	tr := mapped(t, func(r *whittle.RPC) { r.Protocol = whittle.TwirpJSON })
-	if a := tr.Answer(answer(200, "application/json", `{"color":"BLUE"}`)); a.Failure != whittle.FailedMalform || !strings.Contains(a.Detail, `"BLUE" is no value of shop.v1.Color`) {
+	if a := tr.Response(response(200, "application/json", `{"color":"BLUE"}`)); a.Failure != whittle.FailedMalform || !strings.Contains(a.Detail, `"BLUE" is no value of shop.v1.Color`) {
 		t.Errorf("a name of no value: %+v", a)
 	}
 }
@@ -225,8 +225,8 @@ func TestMappingRefuses(t *testing.T) {
 	}
 }
 
-// FuzzMapped: whatever a user sends or a candidate answers, there is a call or
-// a coded error, an answer or a failure, and both within bounds.
+// FuzzMapped: whatever a user sends or a candidate responds, there is a call or
+// a coded error, a response or a failure, and both within bounds.
 func FuzzMapped(f *testing.F) {
 	f.Add("/u/1?id=2", asJSON, []byte(`{"color":"red","inner":{"color":"red"}}`), uint8(0))
 	f.Add("/u/1", asJSON, []byte(`["a"]`), uint8(1))
@@ -254,7 +254,7 @@ func FuzzMapped(f *testing.F) {
 			}
 			return
 		}
-		a := tr.Answer(answer(200, "application/proto", string(call.Body)))
+		a := tr.Response(response(200, "application/proto", string(call.Body)))
 		if a.Failure != "" && !strings.Contains(a.Detail, "no word of JSON") || len(a.Body) > 2*maxRendered {
 			t.Fatalf("%s %s, %d bytes", a.Failure, a.Detail, len(a.Body))
 		}
@@ -267,7 +267,7 @@ func FuzzMapped(f *testing.F) {
 // TestNoContent: a status without a body has none, whatever the message is.
 func TestNoContent(t *testing.T) {
 	tr := mapped(t, func(r *whittle.RPC) { r.Status = 204 })
-	got := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
+	got := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
 	if got.Status != 204 || len(got.Body) > 0 || got.Header.Get("Content-Type") != "" {
 		t.Errorf("%+v, want 204 with nothing", got)
 	}
@@ -277,7 +277,7 @@ func TestNoContent(t *testing.T) {
 // candidate's header says.
 func TestRedirect(t *testing.T) {
 	tr := mapped(t, func(r *whittle.RPC) { r.Status, r.ContentType, r.Template = 302, whittle.NoContentType, `{{""}}` })
-	got := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{
+	got := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{
 		"Content-Type": {"application/proto"}, "Location": {"/home"}, "Set-Cookie": {"sid=1", "b=2"},
 	}})
 	if _, typed := got.Header["Content-Type"]; typed || got.Status != 302 || len(got.Body) > 0 || got.Header.Get("Location") != "/home" || len(got.Header["Set-Cookie"]) != 2 {

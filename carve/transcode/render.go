@@ -15,7 +15,7 @@ import (
 
 // renderer makes a text of a message by a template.
 type renderer struct {
-	tmpl *template.Template // nil: the answer is JSON
+	tmpl *template.Template // nil: the response is JSON
 	// pieces is the template taken apart, where it is only text and fields
 	// whose printed form needs no reflection. Nil: the template is executed.
 	pieces []piece

@@ -121,7 +121,7 @@ func TestGeneratedServers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a := tr.Answer(call(t, server.URL, tr.HTTP2(), req))
+				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
 				if a.Failure != "" || a.Status != c.status || string(a.Body) != c.want {
 					t.Errorf("answer %d %q, failure %q (%s); want %d %q", a.Status, a.Body, a.Failure, a.Detail, c.status, c.want)
 				}
@@ -146,7 +146,7 @@ func TestWrongServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := tr.Answer(call(t, server.URL, tr.HTTP2(), req)); a.OK() || a.Status != 501 {
+		if a := tr.Response(call(t, server.URL, tr.HTTP2(), req)); a.OK() || a.Status != 501 {
 			t.Errorf("%s: answer %d %q, failure %q (%s); want 501", protocol, a.Status, a.Body, a.Failure, a.Detail)
 		}
 	}

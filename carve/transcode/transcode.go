@@ -1,5 +1,5 @@
 // Package transcode turns a JSON request into a call of a protobuf service and
-// the service's answer into what the monolith's clients expect. The contract
+// the service's response into what the monolith's clients expect. The contract
 // comes from a descriptor at run time; no generated code is needed. It turns
 // bytes into bytes and makes no calls.
 //
@@ -18,7 +18,7 @@
 // called in JSON; an enum with words is read from these alone, and not from
 // names, numbers or null. What does not fit (a word that an enum does not have,
 // a fraction for an integer, null, an array, a body that is not declared to be
-// JSON) is an error, so that the monolith answers it in its own way.
+// JSON) is an error, so that the monolith responds it in its own way.
 //
 // A candidate that asks the monolith itself has nothing to ask it with but the
 // message. With RPC.Lossless a request is an error, too, of which the message
@@ -26,7 +26,7 @@
 // where nothing stood, nothing where null stood, or 7 where 007 stood.
 //
 // All end-to-end headers go along (authorization, cookies, trace context, what
-// a user is kept by) but those that describe the body, negotiate the answer, or
+// a user is kept by) but those that describe the body, negotiate the response, or
 // belong to the RPC protocols themselves.
 //
 // # Answers
@@ -41,7 +41,7 @@
 // not escape: in HTML, write {{html .Name}} for a text.
 //
 // A value of an enum with words that has none itself (the unset one, a number of
-// a later contract) makes no answer but a failure, which names the field.
+// a later contract) makes no response but a failure, which names the field.
 //
 // RPC.Answer names the field that is the whole body: a list, a scalar, a text.
 // RPC.Nulls and RPC.Absent are the fields whose absence is written otherwise.
@@ -51,7 +51,7 @@
 // # Failures, word for word
 //
 // A monolith's clients know its failures by their bodies too. With RPC.Verbatim
-// an RPC error may carry the whole answer that its user is to get, under these
+// an RPC error may carry the whole response that its user is to get, under these
 // names:
 //
 //	http_status        200 to 599, in decimal
@@ -81,10 +81,10 @@ import (
 )
 
 const (
-	// maxDepth bounds the nesting of messages, in requests and in answers.
+	// maxDepth bounds the nesting of messages, in requests and in responses.
 	maxDepth = 100
-	// maxRendered bounds a mapped answer, in bytes: zero fields and templates
-	// can make a long answer of a short message.
+	// maxRendered bounds a mapped response, in bytes: zero fields and templates
+	// can make a long response of a short message.
 	maxRendered = 16 << 20
 )
 
@@ -99,8 +99,8 @@ type Transcoder struct {
 	flat    *flat // nil: the message is not one for the short way
 	render  *renderer
 	words   *words
-	// body and answer are the fields that are a whole body. Nil: the message is.
-	body, answer protoreflect.FieldDescriptor
+	// body and response are the fields that are a whole body. Nil: the message is.
+	body, response protoreflect.FieldDescriptor
 	unset        *absence
 	keeps        *keeping // nil: a request may lose something
 }

@@ -13,7 +13,7 @@ import (
 	"whittle"
 )
 
-// maxVerbatim bounds the body of an answer that an error carries, and maxMedia
+// maxVerbatim bounds the body of a response that an error carries, and maxMedia
 // its content type, in bytes.
 const (
 	maxVerbatim = 1 << 20
@@ -21,17 +21,17 @@ const (
 )
 
 // detailType is the type of the detail by which Connect and gRPC carry an
-// answer. It is well known, so that no contract needs a message for it.
+// response. It is well known, so that no contract needs a message for it.
 const detailType = "google.protobuf.Struct"
 
-// verbatim is the HTTP answer that an RPC error carries.
+// verbatim is the HTTP response that an RPC error carries.
 type verbatim struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// newVerbatim reads the members by get. Nil: there is no such answer, or it is
+// newVerbatim reads the members by get. Nil: there is no such response, or it is
 // not one that could be sent.
 func newVerbatim(get func(name string) string) *verbatim {
 	status, err := strconv.Atoi(get("http_status"))
@@ -73,7 +73,7 @@ type detail struct {
 	Value string `json:"value"`
 }
 
-// carried finds the answer in an error's JSON: in the metadata of Twirp's, in a
+// carried finds the response in an error's JSON: in the metadata of Twirp's, in a
 // detail of Connect's.
 func carried(body []byte) *verbatim {
 	var e struct {
@@ -101,7 +101,7 @@ func carried(body []byte) *verbatim {
 	return nil
 }
 
-// fromStruct reads the answer out of a google.protobuf.Struct.
+// fromStruct reads the response out of a google.protobuf.Struct.
 func fromStruct(b []byte) *verbatim {
 	var s structpb.Struct
 	if unmarshal(b, s.ProtoReflect()) != nil {
@@ -118,7 +118,7 @@ func fromStruct(b []byte) *verbatim {
 	})
 }
 
-// inTrailer finds the answer in gRPC's grpc-status-details-bin, which is a
+// inTrailer finds the response in gRPC's grpc-status-details-bin, which is a
 // google.rpc.Status in base64: field 3 of it lists the details, each a
 // google.protobuf.Any.
 func inTrailer(h whittle.Header) *verbatim {

@@ -55,7 +55,7 @@ func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httpte
 	return out
 }
 
-// TestVerbatim holds that an error's answer reaches the user as it was, over
+// TestVerbatim holds that an error's response reaches the user as it was, over
 // every protocol, from servers that others generate.
 func TestVerbatim(t *testing.T) {
 	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
@@ -78,7 +78,7 @@ func TestVerbatim(t *testing.T) {
 		{"a success of another form", map[string]any{"http_status": "200", "http_content_type": "text/plain", "http_body": "so it is"}, false, 200, "text/plain", "so it is"},
 		{"60 KiB", map[string]any{"http_status": "500", "http_content_type": "text/plain", "http_body": long}, false, 500, "text/plain", long},
 		{"not asked for", map[string]any{"http_status": "500", "http_body": "x"}, true, 404, "text/plain; charset=utf-8", plain},
-		{"no answer", map[string]any{"other": "x"}, false, 404, "text/plain; charset=utf-8", plain},
+		{"no response", map[string]any{"other": "x"}, false, 404, "text/plain; charset=utf-8", plain},
 		{"a status that is none", map[string]any{"http_status": "99", "http_body": "x"}, false, 404, "text/plain; charset=utf-8", plain},
 		{"a header in the type", map[string]any{"http_status": "200", "http_content_type": "text/plain\r\nX-A: b"}, false, 404, "text/plain; charset=utf-8", plain},
 		{"no base64", map[string]any{"http_status": "200", "http_body_base64": "*"}, false, 404, "text/plain; charset=utf-8", plain},
@@ -96,7 +96,7 @@ func TestVerbatim(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a := tr.Answer(call(t, server.URL, tr.HTTP2(), req))
+				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
 				if a.Failure != "" || a.Status != c.status || a.Header.Get("Content-Type") != c.contentType || string(a.Body) != c.body {
 					t.Errorf("%s %s: %d %q %.100q, want %d %q %.100q", a.Failure, a.Detail, a.Status, a.Header.Get("Content-Type"), a.Body, c.status, c.contentType, c.body)
 				}
@@ -126,7 +126,7 @@ func FuzzVerbatim(f *testing.F) {
 		if grpc {
 			tr, in = trs[1], whittle.Answer{Status: 200, Header: whittle.Header{"Grpc-Status": {"5"}, "Grpc-Status-Details-Bin": {details}}}
 		}
-		a := tr.Answer(&in)
+		a := tr.Response(&in)
 		if a.Failure != "" || a.Status < 200 || a.Status > 599 || strings.ContainsAny(a.Header.Get("Content-Type"), "\r\n\x00") {
 			t.Fatalf("%+v", a)
 		}

@@ -134,7 +134,7 @@ func TestWordsComeBack(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%q: %s: %v", words, doc, err)
 			}
-			back := tr.Answer(answer(200, "application/proto", string(call.Body)))
+			back := tr.Response(response(200, "application/proto", string(call.Body)))
 			if back.Failure != "" || !sameJSON(back.Body, doc) {
 				t.Fatalf("%q:\n%s came back as\n%s %s", words, doc, back.Body, back.Detail)
 			}

@@ -174,7 +174,7 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := tr.Answer(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
+	out := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
 	if out.Failure != whittle.NoFailure {
 		t.Fatalf("%s: %s", out.Failure, out.Detail)
 	}

@@ -13,27 +13,27 @@ import (
 )
 
 func TestComplaintsAreBounded(t *testing.T) {
-	var c complaints
+	var c failureLog
 	now := time.Unix(1000, 0)
-	k := complaint{route: "GET /", failure: whittle.FailedConnect}
+	k := failureKey{route: "GET /", failure: whittle.FailedConnect}
 	if unspoken, speak := c.due(k, now); !speak || unspoken != 0 {
 		t.Fatal("the first failure is not told")
 	}
 	for range 100 {
-		if _, speak := c.due(k, now.Add(complainEvery-1)); speak {
+		if _, speak := c.due(k, now.Add(logFailureEvery-1)); speak {
 			t.Fatal("the same failure is told twice at once")
 		}
 	}
-	if _, speak := c.due(complaint{route: "GET /", failure: whittle.FailedReset}, now); !speak {
+	if _, speak := c.due(failureKey{route: "GET /", failure: whittle.FailedReset}, now); !speak {
 		t.Error("another failure is not told")
 	}
-	if unspoken, speak := c.due(k, now.Add(complainEvery)); !speak || unspoken != 100 {
+	if unspoken, speak := c.due(k, now.Add(logFailureEvery)); !speak || unspoken != 100 {
 		t.Errorf("after a while: told %v, with %d unspoken, want 100", speak, unspoken)
 	}
-	for i := range 3 * maxComplaints {
-		c.due(complaint{route: strings.Repeat("x", i)}, now)
+	for i := range 3 * maxFailureKeys {
+		c.due(failureKey{route: strings.Repeat("x", i)}, now)
 	}
-	if len(c.last) > maxComplaints {
+	if len(c.last) > maxFailureKeys {
 		t.Errorf("%d kinds are kept", len(c.last))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"whittle"
 )
 
-func TestAnswerHead(t *testing.T) {
+func TestResponseHead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		head    string
 		status  int
@@ -37,7 +37,7 @@ func TestAnswerHead(t *testing.T) {
 		"named":              {"HTTP/1.1 200 OK\r\nX-A: 1\r\nConnection: x-a, content-length\r\nContent-Length: 1\r\nX-a: 2\r\nX-B: 3\r\n\r\n", 200, 1, false, false, "Content-Length=1 X-B=3"},
 		"folded":             {"HTTP/1.1 200 OK\r\nA: 1\r\n 2\r\n\t3 \r\nB: 4\r\n\r\n", 200, -1, false, false, "A=1   2  \t3 B=4"},
 	} {
-		var h answerHead
+		var h responseHead
 		if err := h.parse([]byte(tc.head)); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -52,10 +52,10 @@ func TestAnswerHead(t *testing.T) {
 	}
 }
 
-// FuzzAnswerHead holds the parser against net/http's: whatever it takes,
+// FuzzResponseHead holds the parser against net/http's: whatever it takes,
 // net/http takes with the same status, the same end-to-end fields and the same
 // framing. (It takes less: that is its purpose.)
-func FuzzAnswerHead(f *testing.F) {
+func FuzzResponseHead(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X, Y\r\n\r\n",
@@ -69,7 +69,7 @@ func FuzzAnswerHead(f *testing.F) {
 		if end < 0 {
 			return
 		}
-		var h answerHead
+		var h responseHead
 		if h.parse(bytes.Clone(b[:end])) != nil {
 			return
 		}
@@ -146,11 +146,11 @@ func exchange(t *testing.T, packets ...string) (whittle.Answer, error) {
 	if err := c.exchange(context.Background(), []byte("x\n"), false, 10*time.Second, true, nil); err != nil {
 		return whittle.Answer{}, err
 	}
-	return c.answer(&holding{limit: 1 << 20})
+	return c.response(&holding{limit: 1 << 20})
 }
 
-// TestAnswersCutAnywhere gives the same answer whatever packets it comes in.
-func TestAnswersCutAnywhere(t *testing.T) {
+// TestResponsesCutAnywhere gives the same response whatever packets it comes in.
+func TestResponsesCutAnywhere(t *testing.T) {
 	for name, tc := range map[string]struct{ text, body, trailer string }{
 		"length":   {"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world", "hello world", ""},
 		"chunks":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n006\r\n world\r\n0\r\n\r\n", "hello world", ""},
@@ -171,7 +171,7 @@ func TestAnswersCutAnywhere(t *testing.T) {
 	}
 }
 
-func TestAnswersThatLie(t *testing.T) {
+func TestResponsesThatLie(t *testing.T) {
 	long := strings.Repeat("x", 2<<20)
 	for name, tc := range map[string]struct {
 		text string
@@ -194,8 +194,8 @@ func TestAnswersThatLie(t *testing.T) {
 	}
 }
 
-// FuzzAnswerBody holds chunked bodies against net/http's reading of them.
-func FuzzAnswerBody(f *testing.F) {
+// FuzzResponseBody holds chunked bodies against net/http's reading of them.
+func FuzzResponseBody(f *testing.F) {
 	f.Add([]byte("5\r\nhello\r\n0\r\n\r\n"), uint8(3))
 	f.Add([]byte("5;x\r\nhello\r\n1\r\n \r\n0\r\nT: v\r\n\r\n"), uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, cut uint8) {

@@ -9,23 +9,23 @@ import (
 	"whittle"
 )
 
-// complainEvery is how often one kind of failure of one upstream is logged. An
+// logFailureEvery is how often one kind of failure of one upstream is logged. An
 // upstream that is down fails every request, and a log line for each would be a
 // failure of its own.
-const complainEvery = time.Second
+const logFailureEvery = time.Second
 
-// maxComplaints bounds the kinds that are told apart.
-const maxComplaints = 1024
+// maxFailureKeys bounds the kinds that are told apart.
+const maxFailureKeys = 1024
 
-// complaints tell the operator of failing upstreams, at a bounded rate. The
+// failureLog tell the operator of failing upstreams, at a bounded rate. The
 // zero value is ready.
-type complaints struct {
+type failureLog struct {
 	mu   sync.Mutex // guards the following
-	last map[complaint]*silence
+	last map[failureKey]*silence
 }
 
-// complaint is what makes two failures the same to an operator.
-type complaint struct {
+// failureKey is what makes two failures the same to an operator.
+type failureKey struct {
 	route   string
 	side    whittle.Side
 	failure whittle.Failure
@@ -38,11 +38,11 @@ type silence struct {
 }
 
 // due reports whether to speak now, and of how many unspoken ones before.
-func (c *complaints) due(k complaint, now time.Time) (unspoken int64, speak bool) {
+func (c *failureLog) due(k failureKey, now time.Time) (unspoken int64, speak bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last == nil || len(c.last) >= maxComplaints {
-		c.last = map[complaint]*silence{}
+	if c.last == nil || len(c.last) >= maxFailureKeys {
+		c.last = map[failureKey]*silence{}
 	}
 	s := c.last[k]
 	if s == nil {
@@ -53,17 +53,17 @@ func (c *complaints) due(k complaint, now time.Time) (unspoken int64, speak bool
 		s.count++
 		return 0, false
 	}
-	unspoken, s.count, s.until = s.count, 0, now.Add(complainEvery)
+	unspoken, s.count, s.until = s.count, 0, now.Add(logFailureEvery)
 	return unspoken, true
 }
 
-// complain logs a request that an upstream failed. What the client itself ended
+// logFailure logs a request that an upstream failed. What the client itself ended
 // is nobody's failure.
-func (g *Gateway) complain(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
+func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
 	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
 		return
 	}
-	unspoken, speak := g.complaints.due(complaint{route, side, failure}, time.Now())
+	unspoken, speak := g.failureLog.due(failureKey{route, side, failure}, time.Now())
 	if !speak {
 		return
 	}

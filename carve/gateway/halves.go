@@ -28,46 +28,46 @@ type result struct {
 	detail string
 	// latency is from turning to the upstream to the last byte read of it, without
 	// the time in which the client was waited for: for the request's body, and to
-	// take the answer.
+	// take the response.
 	latency time.Duration
-	// wrote says that something of a final answer has reached the
-	// ResponseWriter: from then on nobody else can answer instead.
+	// wrote says that something of a final response has reached the
+	// ResponseWriter: from then on nobody else can respond instead.
 	wrote bool
-	// refused says that passing.accept discarded the answer.
+	// refused says that passing.accept discarded the response.
 	refused bool
-	// streamed says that the answer was an upgrade or an event stream.
+	// streamed says that the response was an upgrade or an event stream.
 	streamed bool
-	// abort says that an answer begun cannot be ended truthfully, so that the
+	// abort says that a response begun cannot be ended truthfully, so that the
 	// client's connection must be cut. Whoever serves hands it up; ServeHTTP
 	// does the cutting after everything else has been accounted for.
 	abort bool
 }
 
-// passing says how a request is forwarded. The zero value passes every answer
+// forwardOptions says how a request is forwarded. The zero value passes every response
 // on and turns every failure into a 502 or 504.
-type passing struct {
+type forwardOptions struct {
 	// tap sees the exchange go by. Nil: nobody does.
 	tap tap
-	// accept is asked once, with the head of a final answer, before anything
-	// of it is written. False discards the answer (result.refused), so that
+	// accept is asked once, with the head of a final response, before anything
+	// of it is written. False discards the response (result.refused), so that
 	// another upstream may be asked. With accept set, a failure before the
-	// head writes nothing to the client either, and informational answers are
+	// head writes nothing to the client either, and informational responses are
 	// not passed on. The header must not be kept or changed.
 	accept func(status int, h whittle.Header) bool
 }
 
 // tap sees an exchange go by. requestBody may run at the same time as the
-// answer's methods, and no method is called after forward has returned. None
+// response's methods, and no method is called after forward has returned. None
 // may block, and no slice may be kept; the maps belong to the tap.
 type tap interface {
 	// requestBody gets the request's body piece by piece, as it is read.
 	requestBody(p []byte)
-	// answerHead gets the final status and the end-to-end header.
-	answerHead(status int, h whittle.Header)
-	// answerBody gets the answer's body piece by piece, as it is read.
-	answerBody(p []byte)
-	// answerTrailer is called only where a trailer came.
-	answerTrailer(h whittle.Header)
+	// responseHead gets the final status and the end-to-end header.
+	responseHead(status int, h whittle.Header)
+	// responseBody gets the response's body piece by piece, as it is read.
+	responseBody(p []byte)
+	// responseTrailer is called only where a trailer came.
+	responseTrailer(h whittle.Header)
 }
 
 // routeEnv is what a route gets from the gateway it belongs to.
@@ -84,9 +84,9 @@ type routeEnv struct {
 	adopt *route
 }
 
-// runtime is what the gateway asks of a *route; it is here so that the other
+// servedRoute is what the gateway asks of a *route; it is here so that the other
 // half's duties can be read in one place.
-type runtime interface {
+type servedRoute interface {
 	// serve answers one request, and reports what the client got. To mirror
 	// what the monolith was sent, take the header from Gateway.outbound(r): hop
 	// by hop fields are gone from it, Forwarded and the like are in it.
@@ -103,4 +103,4 @@ type runtime interface {
 	collect(ch chan<- prometheus.Metric)
 }
 
-var _ runtime = (*route)(nil)
+var _ servedRoute = (*route)(nil)

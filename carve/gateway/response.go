@@ -10,8 +10,8 @@ import (
 	"whittle"
 )
 
-// reply is an upstream's answer whose head has been read.
-type reply struct {
+// upstreamResponse is an upstream's response whose head has been read.
+type upstreamResponse struct {
 	status int
 	// length of the body; -1: not known.
 	length int64
@@ -32,8 +32,8 @@ type source interface {
 	ready() bool
 }
 
-func replyOf(resp *http.Response) *reply {
-	a := &reply{status: resp.StatusCode, length: resp.ContentLength, resp: resp}
+func newUpstreamResponse(resp *http.Response) *upstreamResponse {
+	a := &upstreamResponse{status: resp.StatusCode, length: resp.ContentLength, resp: resp}
 	a.body = &readerSource{r: resp.Body, left: resp.ContentLength}
 	for name := range resp.Trailer {
 		a.names = append(a.names, name)
@@ -43,13 +43,13 @@ func replyOf(resp *http.Response) *reply {
 }
 
 // head gives the end-to-end header in a map of its own.
-func (a *reply) head() whittle.Header {
+func (a *upstreamResponse) head() whittle.Header {
 	h := http.Header{}
 	a.copyHead(h)
 	return whittle.Header(h)
 }
 
-func (a *reply) copyHead(dst http.Header) {
+func (a *upstreamResponse) copyHead(dst http.Header) {
 	if a.conn != nil {
 		a.conn.head.copyTo(dst)
 		return
@@ -66,7 +66,7 @@ func (a *reply) copyHead(dst http.Header) {
 }
 
 // announced gives the trailer's fields as far as the head named them.
-func (a *reply) announced() []string {
+func (a *upstreamResponse) announced() []string {
 	if a.conn != nil {
 		return a.conn.head.announced
 	}
@@ -74,7 +74,7 @@ func (a *reply) announced() []string {
 }
 
 // trailer is complete once the body has ended.
-func (a *reply) trailer() http.Header {
+func (a *upstreamResponse) trailer() http.Header {
 	if a.conn != nil {
 		return a.conn.trailer
 	}
@@ -86,9 +86,9 @@ func (a *reply) trailer() http.Header {
 	return a.resp.Trailer
 }
 
-// close lets go of the connection: for another request where the answer was
+// close lets go of the connection: for another request where the response was
 // read to its end, else for good.
-func (a *reply) close() {
+func (a *upstreamResponse) close() {
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()
 		_ = a.resp.Body.Close() // reading it to its end is what counts

@@ -11,20 +11,20 @@ import (
 	"whittle"
 )
 
-// Answer maps a candidate's answer back: a message to the route's status,
+// Response maps a candidate's response back: a message to the route's status,
 // content type and body; an RPC error to the HTTP status of its code with a
-// body in plain text, or to the answer that it carries, and the whole of it in
+// body in plain text, or to the response that it carries, and the whole of it in
 // Detail. What is not of the contract
 // becomes the failure FailedMalform. A failure passes as it is, and Latency is
 // kept always.
-func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
+func (t *Transcoder) Response(a *whittle.Answer) whittle.Answer {
 	switch {
 	case a.Failure != whittle.NoFailure:
 		return *a
 	case a.Truncated:
 		return whittle.Answer{
 			Latency: a.Latency, Failure: whittle.FailedTooLarge,
-			Detail: fmt.Sprintf("the answer is longer than the %d bytes that were read of it", len(a.Body)),
+			Detail: fmt.Sprintf("the response is longer than the %d bytes that were read of it", len(a.Body)),
 		}
 	}
 	body, err := t.mapped(a)
@@ -38,7 +38,7 @@ func (t *Transcoder) Answer(a *whittle.Answer) whittle.Answer {
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		mapped := t.with(a, e.status(), "text/plain; charset=utf-8", e.body())
-		if v := e.answer; v != nil && t.rpc.Verbatim {
+		if v := e.response; v != nil && t.rpc.Verbatim {
 			mapped = t.with(a, v.status, v.contentType, v.body)
 		}
 		mapped.Detail = string(t.rpc.Protocol) + " " + e.Error()
@@ -73,14 +73,14 @@ func (t *Transcoder) mapped(a *whittle.Answer) ([]byte, error) {
 func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
 	contentType := a.Header.Get("Content-Type")
 	if e := a.Header.Get("Content-Encoding"); e != "" && e != "identity" && t.rpc.Protocol != whittle.GRPC {
-		return fmt.Errorf("the answer is encoded with %.60q, which was not asked for", e)
+		return fmt.Errorf("the response is encoded with %.60q, which was not asked for", e)
 	}
 	if t.rpc.Protocol == whittle.GRPC {
 		if err := grpcStatus(a); err != nil {
 			return err
 		}
 		if !isMediaType(contentType, "application/grpc", "application/grpc+proto") {
-			return fmt.Errorf("the answer is %.60q, not application/grpc", contentType)
+			return fmt.Errorf("the response is %.60q, not application/grpc", contentType)
 		}
 		message, err := unframe(a.Body)
 		if err != nil {
@@ -94,7 +94,7 @@ func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
 	switch t.rpc.Protocol {
 	case whittle.TwirpJSON:
 		if !isMediaType(contentType, "application/json") {
-			return fmt.Errorf("the answer is %.60q, not application/json", contentType)
+			return fmt.Errorf("the response is %.60q, not application/json", contentType)
 		}
 		body, err := t.words.enums(a.Body, m.Descriptor(), known)
 		if err == nil {
@@ -106,11 +106,11 @@ func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
 		return nil
 	case whittle.Twirp:
 		if !isMediaType(contentType, "application/protobuf") {
-			return fmt.Errorf("the answer is %.60q, not application/protobuf", contentType)
+			return fmt.Errorf("the response is %.60q, not application/protobuf", contentType)
 		}
 	default:
 		if !isMediaType(contentType, "application/proto") {
-			return fmt.Errorf("the answer is %.60q, not application/proto", contentType)
+			return fmt.Errorf("the response is %.60q, not application/proto", contentType)
 		}
 	}
 	return unmarshal(a.Body, m)
@@ -135,7 +135,7 @@ func unmarshal(b []byte, m protoreflect.Message) (err error) {
 // unframe takes the one message out of a gRPC body.
 func unframe(b []byte) ([]byte, error) {
 	if len(b) < frameHeader {
-		return nil, fmt.Errorf("the answer has %d bytes, which is not one message", len(b))
+		return nil, fmt.Errorf("the response has %d bytes, which is not one message", len(b))
 	}
 	if b[0] != 0 {
 		return nil, errors.New("the message is compressed, which was not asked for")

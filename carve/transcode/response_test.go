@@ -17,13 +17,13 @@ func framed(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
 }
 
-func answer(status int, contentType, body string) *whittle.Answer {
+func response(status int, contentType, body string) *whittle.Answer {
 	return &whittle.Answer{
 		Status: status, Header: whittle.Header{"Content-Type": {contentType}}, Body: []byte(body), Latency: time.Second,
 	}
 }
 
-func TestAnswerJSON(t *testing.T) {
+func TestResponseJSON(t *testing.T) {
 	plain := shop(t, whittle.Twirp, "Plain")
 	rich := shop(t, whittle.Twirp, "Rich")
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestAnswerJSON(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := c.tr.Answer(answer(200, "application/protobuf", string(wire(t, c.tr, c.json))))
+			a := c.tr.Response(response(200, "application/protobuf", string(wire(t, c.tr, c.json))))
 			if a.Failure != "" || a.Status != 200 || a.Header.Get("Content-Type") != "application/json" || a.Latency != time.Second {
 				t.Fatalf("answer %+v", a)
 			}
@@ -69,7 +69,7 @@ func TestAnswerJSON(t *testing.T) {
 	}
 }
 
-func TestAnswerTemplate(t *testing.T) {
+func TestResponseTemplate(t *testing.T) {
 	rpc := whittle.RPC{
 		Protocol: whittle.GRPC, Descriptor: contract(t), Method: "shop.v1.Shop/Plain",
 		ContentType: "text/html; charset=utf-8", Status: 201,
@@ -88,9 +88,9 @@ func TestAnswerTemplate(t *testing.T) {
 		t.Run(c.template, func(t *testing.T) {
 			rpc.Template, rpc.Method = c.template, "shop.v1.Shop/"+c.method
 			tr := newTranscoder(t, rpc)
-			in := answer(200, "application/grpc", string(framed(wire(t, tr, c.json))))
+			in := response(200, "application/grpc", string(framed(wire(t, tr, c.json))))
 			in.Trailer = whittle.Header{"Grpc-Status": {"0"}}
-			a := tr.Answer(in)
+			a := tr.Response(in)
 			if a.Status != 201 || a.Header.Get("Content-Type") != rpc.ContentType || string(a.Body) != c.want || a.Trailer != nil {
 				t.Errorf("answer %+v with body %q, want %q", a, a.Body, c.want)
 			}
@@ -110,15 +110,15 @@ func TestTakenApart(t *testing.T) {
 			t.Errorf("%q: taken apart %v, want %v", text, tr.render.pieces != nil, apart)
 		}
 		b := wire(t, tr, `{"i32":-3,"i64":"-7","s64":"9223372036854775807","fullName":"a{{b}}","yesNo":true}`)
-		got := tr.Answer(answer(200, "application/protobuf", string(b)))
+		got := tr.Response(response(200, "application/protobuf", string(b)))
 		tr.render.pieces = nil
-		if want := tr.Answer(answer(200, "application/protobuf", string(b))); string(got.Body) != string(want.Body) {
+		if want := tr.Response(response(200, "application/protobuf", string(b))); string(got.Body) != string(want.Body) {
 			t.Errorf("%q: %q, executed %q", text, got.Body, want.Body)
 		}
 	}
 }
 
-func TestAnswerErrors(t *testing.T) {
+func TestResponseErrors(t *testing.T) {
 	grpc := func(status int, header, trailer whittle.Header) *whittle.Answer {
 		if header == nil {
 			header = whittle.Header{}
@@ -134,15 +134,15 @@ func TestAnswerErrors(t *testing.T) {
 		body     string
 		detail   string
 	}{
-		{"Twirp, the caller's fault", whittle.Twirp, answer(400, "application/json", `{"code":"invalid_argument","msg":"times is below 0","meta":{"argument":"times"}}`), 400, "invalid_argument: times is below 0\n", "twirp invalid_argument: times is below 0"},
-		{"Twirp, its own fault", whittle.TwirpJSON, answer(500, "application/json", `{"code":"internal","msg":"secret"}`), 500, "internal\n", "twirp+json internal: secret"},
-		{"Twirp, no such procedure", whittle.Twirp, answer(404, "application/json", `{"code":"bad_route","msg":"no handler"}`), 501, "bad_route\n", "no handler"},
-		{"Connect", whittle.Connect, answer(404, "application/json", `{"code":"not_found","message":"no user 7"}`), 404, "not_found: no user 7\n", "connect not_found"},
-		{"Connect, out of turn", whittle.Connect, answer(409, "application/json", `{"code":"aborted"}`), 409, "aborted\n", "aborted"},
-		{"a proxy in between", whittle.Connect, answer(502, "text/html", `<h1>Bad gateway</h1>`), 503, "unavailable\n", "HTTP status 502"},
-		{"a server that is something else", whittle.Twirp, answer(404, "text/plain", `404 page not found`), 501, "unimplemented\n", "HTTP status 404"},
-		{"a redirect", whittle.Twirp, answer(302, "text/plain", ``), 500, "unknown\n", "HTTP status 302"},
-		{"an unknown code", whittle.Twirp, answer(429, "application/json", `{"code":"hm"}`), 503, "unavailable\n", "HTTP status 429"},
+		{"Twirp, the caller's fault", whittle.Twirp, response(400, "application/json", `{"code":"invalid_argument","msg":"times is below 0","meta":{"argument":"times"}}`), 400, "invalid_argument: times is below 0\n", "twirp invalid_argument: times is below 0"},
+		{"Twirp, its own fault", whittle.TwirpJSON, response(500, "application/json", `{"code":"internal","msg":"secret"}`), 500, "internal\n", "twirp+json internal: secret"},
+		{"Twirp, no such procedure", whittle.Twirp, response(404, "application/json", `{"code":"bad_route","msg":"no handler"}`), 501, "bad_route\n", "no handler"},
+		{"Connect", whittle.Connect, response(404, "application/json", `{"code":"not_found","message":"no user 7"}`), 404, "not_found: no user 7\n", "connect not_found"},
+		{"Connect, out of turn", whittle.Connect, response(409, "application/json", `{"code":"aborted"}`), 409, "aborted\n", "aborted"},
+		{"a proxy in between", whittle.Connect, response(502, "text/html", `<h1>Bad gateway</h1>`), 503, "unavailable\n", "HTTP status 502"},
+		{"a server that is something else", whittle.Twirp, response(404, "text/plain", `404 page not found`), 501, "unimplemented\n", "HTTP status 404"},
+		{"a redirect", whittle.Twirp, response(302, "text/plain", ``), 500, "unknown\n", "HTTP status 302"},
+		{"an unknown code", whittle.Twirp, response(429, "application/json", `{"code":"hm"}`), 503, "unavailable\n", "HTTP status 429"},
 		{"gRPC trailers", whittle.GRPC, grpc(200, nil, whittle.Header{"Grpc-Status": {"5"}, "Grpc-Message": {"no%20such%C3%A9%zz%"}}), 404, "not_found: no suché%zz%\n", "grpc not_found"},
 		{"gRPC trailers only", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"14"}, "Grpc-Message": {"down"}}, nil), 503, "unavailable\n", "down"},
 		{"gRPC canceled by itself", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"1"}}, nil), 503, "canceled\n", "canceled"},
@@ -151,7 +151,7 @@ func TestAnswerErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.in.Latency = time.Second
-			a := shop(t, c.protocol, "Plain").Answer(c.in)
+			a := shop(t, c.protocol, "Plain").Response(c.in)
 			if a.Failure != "" || a.Status != c.status || string(a.Body) != c.body || !strings.Contains(a.Detail, c.detail) {
 				t.Errorf("got %d %q (%s), failure %q; want %d %q (%s)", a.Status, a.Body, a.Detail, a.Failure, c.status, c.body, c.detail)
 			}
@@ -162,14 +162,14 @@ func TestAnswerErrors(t *testing.T) {
 	}
 }
 
-func TestAnswerMalformed(t *testing.T) {
+func TestResponseMalformed(t *testing.T) {
 	ok := whittle.Header{"Grpc-Status": {"0"}}
 	grpc := func(body string, trailer whittle.Header) *whittle.Answer {
-		a := answer(200, "application/grpc", body)
+		a := response(200, "application/grpc", body)
 		a.Trailer = trailer
 		return a
 	}
-	encoded := answer(200, "application/protobuf", "")
+	encoded := response(200, "application/protobuf", "")
 	encoded.Header["Content-Encoding"] = []string{"gzip"}
 	wrongNumber := string(protowire.AppendString(protowire.AppendTag(nil, 8, protowire.BytesType), "\xff"))
 	for _, c := range []struct {
@@ -177,13 +177,13 @@ func TestAnswerMalformed(t *testing.T) {
 		protocol whittle.Protocol
 		in       *whittle.Answer
 	}{
-		{"another media type", whittle.Twirp, answer(200, "text/html", "")},
-		{"JSON for protobuf", whittle.Connect, answer(200, "application/json", "{}")},
-		{"protobuf for JSON", whittle.TwirpJSON, answer(200, "application/protobuf", "")},
-		{"JSON that is none", whittle.TwirpJSON, answer(200, "application/json", "{")},
+		{"another media type", whittle.Twirp, response(200, "text/html", "")},
+		{"JSON for protobuf", whittle.Connect, response(200, "application/json", "{}")},
+		{"protobuf for JSON", whittle.TwirpJSON, response(200, "application/protobuf", "")},
+		{"JSON that is none", whittle.TwirpJSON, response(200, "application/json", "{")},
 		{"compressed", whittle.Twirp, encoded},
-		{"noise", whittle.Twirp, answer(200, "application/protobuf", "\xff\xff\xff")},
-		{"text that is not UTF-8", whittle.Connect, answer(200, "application/proto", wrongNumber)},
+		{"noise", whittle.Twirp, response(200, "application/protobuf", "\xff\xff\xff")},
+		{"text that is not UTF-8", whittle.Connect, response(200, "application/proto", wrongNumber)},
 		{"gRPC without a status", whittle.GRPC, grpc(string(framed(nil)), nil)},
 		{"gRPC with a status in words", whittle.GRPC, grpc(string(framed(nil)), whittle.Header{"Grpc-Status": {"OK"}})},
 		{"gRPC without a message", whittle.GRPC, grpc("", ok)},
@@ -191,30 +191,30 @@ func TestAnswerMalformed(t *testing.T) {
 		{"gRPC with two messages", whittle.GRPC, grpc(string(framed(nil))+string(framed(nil)), ok)},
 		{"gRPC compressed", whittle.GRPC, grpc("\x01\x00\x00\x00\x00", ok)},
 		{"gRPC as a page", whittle.GRPC, func() *whittle.Answer {
-			a := answer(200, "text/html", "")
+			a := response(200, "text/html", "")
 			a.Trailer = ok
 			return a
 		}()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := shop(t, c.protocol, "Plain").Answer(c.in)
+			a := shop(t, c.protocol, "Plain").Response(c.in)
 			if a.Failure != whittle.FailedMalform || a.Detail == "" || a.Status != 0 || a.Latency != time.Second {
 				t.Errorf("answer %+v, want malformed", a)
 			}
 		})
 	}
 	tr := shop(t, whittle.Twirp, "Plain")
-	if a := tr.Answer(&whittle.Answer{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
-		t.Errorf("half an answer: %+v", a)
+	if a := tr.Response(&whittle.Answer{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
+		t.Errorf("half a response: %+v", a)
 	}
 	failed := whittle.Answer{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
-	if a := tr.Answer(&failed); !reflect.DeepEqual(a, failed) {
+	if a := tr.Response(&failed); !reflect.DeepEqual(a, failed) {
 		t.Errorf("a failure became %+v", a)
 	}
 }
 
-func TestAnswerHeader(t *testing.T) {
-	in := answer(200, "application/protobuf", "")
+func TestResponseHeader(t *testing.T) {
+	in := response(200, "application/protobuf", "")
 	for name, value := range map[string]string{
 		"Set-Cookie": "a=1", "Retry-After": "3", "Cache-Control": "no-store", "Content-Length": "0", "Connection": "X-Hop", "X-Hop": "1",
 		"Grpc-Status": "0", "Trailer-X": "1", "Transfer-Encoding": "chunked", "Etag": `"x"`, "Content-Security-Policy": "default-src 'self'", "Content-Md5": "x",
@@ -222,14 +222,14 @@ func TestAnswerHeader(t *testing.T) {
 		in.Header[name] = []string{value}
 	}
 	want := whittle.Header{"Set-Cookie": {"a=1"}, "Retry-After": {"3"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}, "Content-Security-Policy": {"default-src 'self'"}}
-	if got := shop(t, whittle.Twirp, "Plain").Answer(in).Header; !reflect.DeepEqual(got, want) {
+	if got := shop(t, whittle.Twirp, "Plain").Response(in).Header; !reflect.DeepEqual(got, want) {
 		t.Errorf("header %v, want %v", got, want)
 	}
 }
 
-// TestAnswerIsBounded: a short answer can stand for a long one, and is refused
+// TestResponseIsBounded: a short response can stand for a long one, and is refused
 // where it does.
-func TestAnswerIsBounded(t *testing.T) {
+func TestResponseIsBounded(t *testing.T) {
 	tr := newTranscoder(t, whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Rich",
 		Template: "{{range .tags}}" + strings.Repeat("x", 1<<16) + "{{end}}",
@@ -238,21 +238,21 @@ func TestAnswerIsBounded(t *testing.T) {
 	for range 1000 {
 		b = protowire.AppendString(protowire.AppendTag(b, 5, protowire.BytesType), "")
 	}
-	if a := tr.Answer(answer(200, "application/protobuf", string(b))); a.Failure != whittle.FailedMalform {
+	if a := tr.Response(response(200, "application/protobuf", string(b))); a.Failure != whittle.FailedMalform {
 		t.Errorf("%d bytes were rendered of %d", len(a.Body), len(b))
 	}
 	var deep []byte
 	for range 2 * maxDepth {
 		deep = protowire.AppendBytes(protowire.AppendTag(nil, 7, protowire.BytesType), deep)
 	}
-	if a := shop(t, whittle.Twirp, "Rich").Answer(answer(200, "application/protobuf", string(deep))); a.Failure != whittle.FailedMalform {
+	if a := shop(t, whittle.Twirp, "Rich").Response(response(200, "application/protobuf", string(deep))); a.Failure != whittle.FailedMalform {
 		t.Error("depths were rendered")
 	}
 }
 
-// FuzzAnswer: whatever comes, there is a bounded answer, and it is JSON where
+// FuzzResponse: whatever comes, there is a bounded answer, and it is JSON where
 // it says so.
-func FuzzAnswer(f *testing.F) {
+func FuzzResponse(f *testing.F) {
 	trs := map[whittle.Protocol]*Transcoder{}
 	for _, p := range []whittle.Protocol{whittle.Twirp, whittle.TwirpJSON, whittle.Connect, whittle.GRPC} {
 		trs[p] = shop(f, p, "Rich")
@@ -266,9 +266,9 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(200, "application/protobuf", "", []byte("\x42\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"))
 	f.Fuzz(func(t *testing.T, status int, contentType, grpcStatus string, body []byte) {
 		for _, tr := range trs {
-			in := answer(status, contentType, string(body))
+			in := response(status, contentType, string(body))
 			in.Trailer = whittle.Header{"Grpc-Status": {grpcStatus}}
-			a := tr.Answer(in)
+			a := tr.Response(in)
 			switch {
 			case len(a.Body) > maxRendered+maxMessage:
 				t.Fatalf("%d bytes", len(a.Body))

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// strain watches the monolith's latency on one route and says when mirroring
+// loadShedder watches the monolith's latency on one route and says when mirroring
 // should stop for its sake.
 //
-// Two medians are compared. The recent one is that of the last 64 answers. The
+// Two medians are compared. The recent one is that of the last 64 responses. The
 // baseline is a slowly moving estimate of the median (stochastic approximation
-// of a quantile, Robbins and Monro 1951, on the logarithm): each answer moves
+// of a quantile, Robbins and Monro 1951, on the logarithm): each response moves
 // it up or down by one step. Answers given while nothing was being mirrored
 // move it by a large step, others by a small one, so it stays near what the
 // latency is without mirroring. Shedding is its own control: while it lasts,
 // answers come without mirroring. Either they are quick again, and mirroring
 // resumes; or they stay slow, so mirroring was not the cause, the baseline
 // rises to them, and mirroring resumes too.
-type strain struct {
+type loadShedder struct {
 	// above is the multiple of the baseline that sheds; 0: never.
 	above float64
 
 	mu sync.Mutex // guards the following
 	// recent is a ring of logarithms of seconds.
-	recent [recentAnswers]float64
+	recent [recentResponses]float64
 	seen   int
 	base   float64
 	// shedding holds until the time named, unless confirmed again.
@@ -34,12 +34,12 @@ type strain struct {
 }
 
 const (
-	recentAnswers = 64
-	// medianEvery is how many answers pass between two looks at the medians.
+	recentResponses = 64
+	// medianEvery is how many responses pass between two looks at the medians.
 	medianEvery = 16
 	// The baseline's steps, in units of the logarithm: while it is first
 	// learned, while nothing is mirrored, and otherwise. A latency that has
-	// doubled is followed in about 45 quiet answers, or 1,400 mirrored ones.
+	// doubled is followed in about 45 quiet responses, or 1,400 mirrored ones.
 	firstStep, quietStep, mirroredStep = 1.0 / 8, 1.0 / 64, 1.0 / 2048
 	// leastRise is how much slower the monolith must be in absolute terms: a
 	// median that goes from 0.1 to 0.3 ms is a scheduler's noise and nobody's
@@ -51,7 +51,7 @@ const (
 
 // observe takes one latency of the monolith's. quiet says that nothing was
 // being mirrored meanwhile.
-func (s *strain) observe(latency time.Duration, quiet bool, now time.Time) {
+func (s *loadShedder) observe(latency time.Duration, quiet bool, now time.Time) {
 	if s.above <= 0 {
 		return
 	}
@@ -59,22 +59,22 @@ func (s *strain) observe(latency time.Duration, quiet bool, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow(x, quiet)
-	s.recent[s.seen%recentAnswers] = x
+	s.recent[s.seen%recentResponses] = x
 	s.seen++
-	if s.seen >= recentAnswers && s.seen%medianEvery == 0 {
+	if s.seen >= recentResponses && s.seen%medianEvery == 0 {
 		s.look(now)
 	}
 }
 
 // follow moves the baseline. The caller holds mu.
-func (s *strain) follow(x float64, quiet bool) {
+func (s *loadShedder) follow(x float64, quiet bool) {
 	if s.seen == 0 {
 		s.base = x
 		return
 	}
 	step := mirroredStep
 	switch {
-	case s.seen < recentAnswers:
+	case s.seen < recentResponses:
 		step = firstStep
 	case quiet:
 		step = quietStep
@@ -88,10 +88,10 @@ func (s *strain) follow(x float64, quiet bool) {
 // look decides. It takes more to begin than to go on: shedding ends when the
 // median is back under the geometric half of the allowed rise. The caller
 // holds mu.
-func (s *strain) look(now time.Time) {
+func (s *loadShedder) look(now time.Time) {
 	sorted := s.recent
 	slices.Sort(sorted[:])
-	median := sorted[recentAnswers/2]
+	median := sorted[recentResponses/2]
 	rise := math.Log(s.above)
 	if s.shedding {
 		rise /= 2
@@ -103,7 +103,7 @@ func (s *strain) look(now time.Time) {
 }
 
 // sheds reports whether mirroring should pause.
-func (s *strain) sheds(now time.Time) bool {
+func (s *loadShedder) sheds(now time.Time) bool {
 	if s.above <= 0 {
 		return false
 	}

@@ -13,9 +13,9 @@ type field struct{ name, value string }
 // span is a field in the bytes that were read.
 type span struct{ name, nameEnd, value, valueEnd int }
 
-// answerHead is the parsed head of an HTTP/1.1 answer. It is used over and
+// responseHead is the parsed head of an HTTP/1.1 response. It is used over and
 // over; parse begins by emptying it.
-type answerHead struct {
+type responseHead struct {
 	minor  byte // '0' or '1', of HTTP/1.x
 	status int
 	// fields has what goes on to the client, in the order that it came.
@@ -25,7 +25,7 @@ type answerHead struct {
 	// length of the body by Content-Length; -1: none was given.
 	length  int64
 	chunked bool
-	// last says that the connection cannot be used after this answer.
+	// last says that the connection cannot be used after this response.
 	last bool
 
 	spans []span // kept for its memory
@@ -35,8 +35,8 @@ type answerHead struct {
 // b in place (names to canonical form, folds to spaces). Lines may end in a
 // bare LF, as net/http lets upstreams do; nothing else is forgiven, since two
 // parties who read one head differently is what smuggling lives on.
-func (h *answerHead) parse(b []byte) error {
-	*h = answerHead{fields: h.fields[:0], spans: h.spans[:0], length: -1}
+func (h *responseHead) parse(b []byte) error {
+	*h = responseHead{fields: h.fields[:0], spans: h.spans[:0], length: -1}
 	line, rest, ok := cutLine(b)
 	if !ok || !h.statusLine(line) {
 		return errMalformed
@@ -58,7 +58,7 @@ func (h *answerHead) parse(b []byte) error {
 	return h.framing()
 }
 
-func (h *answerHead) statusLine(line []byte) bool {
+func (h *responseHead) statusLine(line []byte) bool {
 	if len(line) < len("HTTP/1.1 200") || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
 		return false
 	}
@@ -74,7 +74,7 @@ func (h *answerHead) statusLine(line []byte) bool {
 }
 
 // scan finds the fields in b from at on.
-func (h *answerHead) scan(b []byte, at int) error {
+func (h *responseHead) scan(b []byte, at int) error {
 	for {
 		line, rest, ok := cutLine(b[at:])
 		if !ok {
@@ -104,7 +104,7 @@ func (h *answerHead) scan(b []byte, at int) error {
 
 // fold joins a continuation line to the field before it (RFC 9112, section
 // 5.2: a proxy may replace a fold by spaces).
-func (h *answerHead) fold(b []byte, from, to int) bool {
+func (h *responseHead) fold(b []byte, from, to int) bool {
 	if len(h.spans) == 0 || !isValue(b[from:to]) {
 		return false
 	}
@@ -129,7 +129,7 @@ func (s span) trimmed(b []byte) span {
 
 // take sorts a field: what concerns this connection is read here, the rest is
 // kept. It returns the names that a Connection field lists.
-func (h *answerHead) take(f field) (named []string, err error) {
+func (h *responseHead) take(f field) (named []string, err error) {
 	switch f.name {
 	case "Content-Length":
 		n, ok := parseLength(f.value)
@@ -176,7 +176,7 @@ func trailing(name string) bool {
 }
 
 // drop removes the fields that Connection named.
-func (h *answerHead) drop(named []string) {
+func (h *responseHead) drop(named []string) {
 	if named == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (h *answerHead) drop(named []string) {
 // framing settles what the fields together say of the body. Both a length and
 // chunks: the chunks hold (RFC 9112, section 6.3), the length goes, and the
 // connection is not used again. Chunks from HTTP/1.0 are a faulty framing.
-func (h *answerHead) framing() error {
+func (h *responseHead) framing() error {
 	switch {
 	case h.chunked && h.minor == '0':
 		return errMalformed
@@ -201,7 +201,7 @@ func (h *answerHead) framing() error {
 }
 
 // copyTo adds the fields to dst.
-func (h *answerHead) copyTo(dst http.Header) {
+func (h *responseHead) copyTo(dst http.Header) {
 	values := make([]string, len(h.fields))
 	for i, f := range h.fields {
 		values[i] = f.value

@@ -9,11 +9,11 @@ import (
 	"whittle"
 )
 
-// visit is one user's request on a route: its ticket, and what is copied of it
+// userRequest is one user's request on a route: its ticket, and what is copied of it
 // while it goes by. It belongs to the user's goroutine until it is handed to
 // the route's queue, and then to a worker.
-type visit struct {
-	ticket
+type userRequest struct {
+	ledgerEntry
 	rt *route
 	at time.Time
 	// user is the hash of the sticky key.
@@ -22,8 +22,8 @@ type visit struct {
 	chance float64
 	// handed says that the queue has it; only the user's goroutine asks.
 	handed bool
-	// quiet says that nothing was being mirrored when the request came.
-	quiet bool
+	// unmirrored says that nothing was being mirrored when the request came.
+	unmirrored bool
 
 	conn                         uint64
 	method, target, host, remote string
@@ -39,11 +39,11 @@ type visit struct {
 	length int64
 	ended  bool // a body of unknown length was read to its end
 
-	// served says who gave the answer below.
+	// served says who gave the response below.
 	served     whittle.Side
-	answer     whittle.Answer
-	answerCopy capture
-	// broken is what the candidate did where the monolith had to answer in its
+	response     whittle.Answer
+	responseCopy capture
+	// broken is what the candidate did where the monolith had to respond in its
 	// place; nil where it has not been asked.
 	broken *whittle.Answer
 
@@ -51,9 +51,9 @@ type visit struct {
 	reserved int64
 }
 
-func newVisit(rt *route, r *http.Request) *visit {
-	v := &visit{
-		rt: rt, at: time.Now(), quiet: !rt.line.busy(), conn: connOf(r),
+func newUserRequest(rt *route, r *http.Request) *userRequest {
+	v := &userRequest{
+		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), conn: connOf(r),
 		method: r.Method, target: r.RequestURI, host: r.Host, remote: r.RemoteAddr, header: r.Header, tls: r.TLS,
 		length: r.ContentLength,
 	}
@@ -61,12 +61,12 @@ func newVisit(rt *route, r *http.Request) *visit {
 		v.length = 0
 	}
 	v.requestCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
-	v.answerCopy = capture{limit: rt.mostCompared(rt.env.candidate), budget: &rt.budget}
+	v.responseCopy = capture{limit: rt.mostCompared(rt.env.candidate), budget: &rt.budget}
 	return v
 }
 
 // watchEnd lets the visit see the end of a body whose length is not announced.
-func (v *visit) watchEnd(r *http.Request) {
+func (v *userRequest) watchEnd(r *http.Request) {
 	if v.length < 0 {
 		r.Body = &endWatch{ReadCloser: r.Body, ended: func() {
 			v.requestCopy.mu.Lock()
@@ -91,29 +91,29 @@ func (e *endWatch) Read(p []byte) (int, error) {
 
 // A visit is the tap of its own exchange.
 
-func (v *visit) requestBody(p []byte) {
+func (v *userRequest) requestBody(p []byte) {
 	if !v.whole {
 		v.requestCopy.add(p)
 	}
 }
 
-func (v *visit) answerHead(status int, h whittle.Header) {
-	v.answer.Status, v.answer.Header = status, h
+func (v *userRequest) responseHead(status int, h whittle.Header) {
+	v.response.Status, v.response.Header = status, h
 }
-func (v *visit) answerBody(p []byte)            { v.answerCopy.add(p) }
-func (v *visit) answerTrailer(h whittle.Header) { v.answer.Trailer = h }
+func (v *userRequest) responseBody(p []byte)            { v.responseCopy.add(p) }
+func (v *userRequest) responseTrailer(h whittle.Header) { v.response.Trailer = h }
 
-// noAnswer puts a failure in the place of what was copied of an answer; if one
+// noResponse puts a failure in the place of what was copied of a response; if one
 // follows, it is the monolith's.
-func (v *visit) noAnswer(a whittle.Answer) {
-	v.answer = a
-	v.answerCopy.drop()
-	v.answerCopy = capture{limit: v.rt.mostCompared(v.rt.env.candidate), budget: &v.rt.budget}
+func (v *userRequest) noResponse(a whittle.Answer) {
+	v.response = a
+	v.responseCopy.drop()
+	v.responseCopy = capture{limit: v.rt.mostCompared(v.rt.env.candidate), budget: &v.rt.budget}
 }
 
 // incomplete says why the copies cannot be compared: a reason to skip, or that
 // the route's memory was used up.
-func (v *visit) incomplete() (skip string, shed bool) {
+func (v *userRequest) incomplete() (skip string, shed bool) {
 	if !v.whole {
 		state, size := v.requestCopy.now()
 		switch {
@@ -125,7 +125,7 @@ func (v *visit) incomplete() (skip string, shed bool) {
 			return whittle.SkipUnread, false
 		}
 	}
-	switch state, _ := v.answerCopy.now(); state {
+	switch state, _ := v.responseCopy.now(); state {
 	case cut:
 		return whittle.SkipTooLarge, false
 	case starved:
@@ -134,14 +134,14 @@ func (v *visit) incomplete() (skip string, shed bool) {
 	return "", false
 }
 
-func (v *visit) sawEnd() bool {
+func (v *userRequest) sawEnd() bool {
 	v.requestCopy.mu.Lock()
 	defer v.requestCopy.mu.Unlock()
 	return v.ended
 }
 
 // reserve takes n more bytes of the route's budget.
-func (v *visit) reserve(n int64) bool {
+func (v *userRequest) reserve(n int64) bool {
 	if !v.rt.budget.take(n) {
 		return false
 	}
@@ -150,7 +150,7 @@ func (v *visit) reserve(n int64) bool {
 }
 
 // room is reserve for a call that may ask several times; it leaves a no behind.
-func (v *visit) room(starved *bool) func(more int64) bool {
+func (v *userRequest) room(starved *bool) func(more int64) bool {
 	return func(more int64) bool {
 		*starved = !v.reserve(more)
 		return !*starved
@@ -158,16 +158,16 @@ func (v *visit) room(starved *bool) func(more int64) bool {
 }
 
 // free gives back everything that the visit holds of the budget.
-func (v *visit) free() {
+func (v *userRequest) free() {
 	v.requestCopy.drop()
-	v.answerCopy.drop()
+	v.responseCopy.drop()
 	v.rt.budget.give(v.reserved)
 	v.reserved = 0
 }
 
 // exchange moves the copies into an exchange of its own memory. False: the
 // budget has no room for that.
-func (v *visit) exchange() (*whittle.Exchange, bool) {
+func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 	x := &whittle.Exchange{
 		Route: v.rt.spec.Name, Conn: v.conn, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served,
 		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
@@ -175,8 +175,8 @@ func (v *visit) exchange() (*whittle.Exchange, bool) {
 	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {
 		return nil, false
 	}
-	served := v.answer
-	if served.Body == nil && !v.flatten(&v.answerCopy, &served.Body) {
+	served := v.response
+	if served.Body == nil && !v.flatten(&v.responseCopy, &served.Body) {
 		return nil, false
 	}
 	if v.served == whittle.Candidate {
@@ -190,7 +190,7 @@ func (v *visit) exchange() (*whittle.Exchange, bool) {
 	return x, true
 }
 
-func (v *visit) flatten(c *capture, into *[]byte) bool {
+func (v *userRequest) flatten(c *capture, into *[]byte) bool {
 	body, ok := c.flatten()
 	*into = body
 	v.reserved += int64(len(body))
@@ -199,7 +199,7 @@ func (v *visit) flatten(c *capture, into *[]byte) bool {
 
 // outbound is the header that either side gets beside the user's request: the
 // user's, as it is passed on.
-func (v *visit) outbound() whittle.Header {
+func (v *userRequest) outbound() whittle.Header {
 	return v.rt.env.g.outbound(&http.Request{Header: v.header, Host: v.host, RemoteAddr: v.remote, TLS: v.tls})
 }
 
