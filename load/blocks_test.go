@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,8 +144,18 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 			t.Fatalf("%s was dealt %d times, each row and number is there once; %d in all", name, n, len(got))
 		}
 	}
-	if got["/u0"] != 1 || got["/i0"] != 1 {
-		t.Errorf("the first row and number are missing among %d", len(got))
+	// A block's end cuts off at most the request that each of the two users has
+	// under way, so at most 3 × 2 rows are handed out and not seen.
+	for _, kind := range []string{"/u", "/i"} {
+		seen, last := 0, -1
+		for name := range got {
+			if n, err := strconv.Atoi(strings.TrimPrefix(name, kind)); err == nil {
+				seen, last = seen+1, max(last, n)
+			}
+		}
+		if missing := last + 1 - seen; seen == 0 || missing > 6 {
+			t.Errorf("%s: %d seen, %d missing of those up to %d", kind, seen, missing, last)
+		}
 	}
 }
 
