@@ -10,25 +10,26 @@ import (
 	"whittle"
 )
 
-// A breaker decides, per user's request, whether the candidate may be asked.
-// It promises two things without a round trip to anyone:
+// breaker is a circuit breaker: it decides, for each user's request, whether the
+// candidate may be asked. Closed, requests flow; open, the monolith gets them all.
+// It guarantees two things without asking anyone:
 //
-// The share falls to nothing after so many bad responses in a row
+// The breaker trips after so many bad responses in a row
 // (Guard.Consecutive), not counting requests at which the monolith, asked after
-// the candidate, failed as well; or when that many requests have waited for longer than the candidate's patience
+// the candidate, failed as well; or when that many requests have waited for longer than the candidate's stall timeout
 // without one good response among them.
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
 // one moment to the next. A request counts from its start until it is answered
 // well. One that was not answered well goes on counting until a request that
-// started after its end is answered well: only that proves that the candidate
+// started after its end gets one: only that proves that the candidate
 // works again. A broken candidate can give no such proof, so what it has
 // touched can only grow up to the bound. A user who goes away before the
 // candidate has had its time counts once and not per request: nobody can trip the
 // breaker by disconnecting. In phase live there is no bound on
 // what is in flight, and only what started since the last good response counts.
 type breaker struct {
-	// onTrip is called once per fall, without the lock.
+	// onTrip is called once each time the breaker trips, without the lock.
 	onTrip func(reason string)
 
 	mu sync.Mutex // guards the following
@@ -37,7 +38,7 @@ type breaker struct {
 	// closed says that the candidate may be asked at all.
 	closed bool
 	live bool
-	// generation counts the openings; a request of an earlier one is no evidence.
+	// generation counts the times it was closed; a request of an earlier one is no evidence.
 	generation      uint64
 	inFlight int
 	// suspects counts requests at which the candidate failed and the monolith's
@@ -46,7 +47,7 @@ type breaker struct {
 	// disconnected is, for users who went away before a response, how many unproven responses
 	// there were with theirs.
 	disconnected map[uint64]int
-	// unproven counts answers that were not good since the opening, and
+	// unproven counts responses that were not good since it was closed, and
 	// forgiven how many of them a later good response has made up for.
 	unproven, forgiven int
 	// consecutiveBad is how many responses in a row were bad.
@@ -62,8 +63,8 @@ type breaker struct {
 	// mirrored ones too; 0 until there is one.
 	slowest time.Duration
 	timer   *time.Timer
-	// tripped ends when the share falls, so that requests which may be rescued
-	// need not wait for their own timeouts.
+	// tripped is cancelled when the breaker trips, so that requests with a
+	// fallback need not wait for their own timeouts.
 	tripped  context.Context //nolint:containedctx // the share's own life, not a call's
 	cancelTripped context.CancelFunc
 }
@@ -75,10 +76,10 @@ func boundsOf(g whittle.Guard) bounds {
 	return bounds{consecutive: max(g.Consecutive, 1), exposure: max(g.Exposure, 1)}
 }
 
-// minPatience keeps a pause of the candidate's (a garbage collection, a
+// minStallTimeout keeps a pause of the candidate's (a garbage collection, a
 // scheduler's hiccup) from being taken for its end, and leaves room within the
-// promised second. Above it, patience is patienceFactor times the slowest good
-// answer remembered.
+// promised second. Above it, the stall timeout is stallFactor times the slowest good
+// response remembered.
 const (
 	minStallTimeout    = 500 * time.Millisecond
 	stallFactor = 4
@@ -88,10 +89,10 @@ const (
 
 func newBreaker(trip func(reason string)) *breaker { return &breaker{onTrip: trip} }
 
-// permit is one user's leave to ask the candidate.
+// permit lets one user's request go to the candidate; done or settle releases it.
 type permit struct {
 	generation uint64
-	// user tells users apart; 0: not known.
+	// user identifies the user; 0: not known.
 	user uint64
 	// seen is how many unproven responses there were at the start.
 	seen int
@@ -112,7 +113,7 @@ const (
 	void // whittle itself had no room for a response: as if nobody had asked
 )
 
-// set opens the breaker for a shift or for live service, or closes it.
+// set closes the breaker, for a shift or for live service, or opens it.
 func (b *breaker) set(open, live bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +132,7 @@ func (b *breaker) set(open, live bool) {
 	b.tripped, b.cancelTripped = context.WithCancel(context.Background())
 }
 
-// stopTimer stops the clock. The caller holds mu.
+// stopTimer stops the stall timer. The caller holds mu.
 func (b *breaker) stopTimer() {
 	if b.timer != nil {
 		b.timer.Stop()
@@ -139,7 +140,7 @@ func (b *breaker) stopTimer() {
 	}
 }
 
-// admit asks for leave. False: the monolith responds.
+// admit acquires a permit. False: the monolith responds.
 func (b *breaker) admit(now time.Time, within bounds) (permit, bool) {
 	b.mu.Lock()
 	b.bounds = within
@@ -152,8 +153,8 @@ func (b *breaker) admit(now time.Time, within bounds) (permit, bool) {
 		exposed = b.sinceGood
 	}
 	if exposed >= within.exposure {
-		// With nothing under way no good response can come any more, and the
-		// candidate would stay between two stools for ever.
+		// With nothing in flight no good response can come any more, and the
+		// breaker would neither admit a request nor trip.
 		if b.inFlight+b.suspects == 0 {
 			b.open(fmt.Sprintf("%d requests without a good response, the bound on exposure", exposed))
 			return permit{}, false
@@ -183,7 +184,7 @@ func (b *breaker) done(p permit, how outcomeKind, now time.Time) {
 }
 
 // endInFlight takes a request out of those in flight; false: it is of an earlier
-// opening, or the breaker has tripped since. The caller holds mu.
+// generation, or the breaker has tripped since. The caller holds mu.
 func (b *breaker) endInFlight(p permit) bool {
 	b.inFlight--
 	if b.inFlight < b.bounds.consecutive {
@@ -218,8 +219,7 @@ func (b *breaker) settle(p permit, monolithFailed bool, now time.Time) {
 	b.count(p, how, now)
 }
 
-// count takes in what a request has shown. The caller holds mu; count lets go of
-// it.
+// count takes in what a request has shown. The caller holds mu; count unlocks it.
 func (b *breaker) count(p permit, how outcomeKind, now time.Time) {
 	switch how {
 	case good:
@@ -258,10 +258,10 @@ func (b *breaker) forget(p permit) {
 
 // countedDisconnect reports whether a user went away before the candidate had its time and
 // is counted for having done so before, without a good response since. Who has
-// waited for longer than the candidate's patience shows that it hangs, each time.
+// waited for longer than the candidate's stall timeout shows that it hangs, each time.
 // The caller holds mu.
 func (b *breaker) countedDisconnect(p permit, now time.Time) bool {
-	if patience, known := b.stallTimeout(); p.user == 0 || known && now.Sub(p.start) >= patience {
+	if limit, known := b.stallTimeout(); p.user == 0 || known && now.Sub(p.start) >= limit {
 		return false
 	}
 	if b.disconnected[p.user] > b.forgiven {
@@ -275,8 +275,8 @@ func (b *breaker) countedDisconnect(p permit, now time.Time) bool {
 	return false
 }
 
-// observeMirrored tells the breaker of a mirrored call that the candidate responded well,
-// so that its pace is known before any user depends on it.
+// observeMirrored takes the latency of a mirrored request with a good response,
+// so that the candidate's pace is known before any user depends on it.
 func (b *breaker) observeMirrored(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -294,14 +294,14 @@ func (b *breaker) stallTimeout() (time.Duration, bool) {
 	return max(minStallTimeout, stallFactor*b.slowest), b.slowest > 0
 }
 
-// startTimer arms the clock of the stall rule. The caller holds mu.
+// startTimer arms the timer of the stall rule. The caller holds mu.
 func (b *breaker) startTimer(now time.Time) {
-	patience, known := b.stallTimeout()
+	limit, known := b.stallTimeout()
 	if !known || b.timer != nil {
 		return
 	}
 	era := b.generation
-	b.timer = time.AfterFunc(b.waiting.Add(patience).Sub(now), func() { b.checkStall(era) })
+	b.timer = time.AfterFunc(b.waiting.Add(limit).Sub(now), func() { b.checkStall(era) })
 }
 
 // restartTimer puts the stall rule off, since something of a response has come.
@@ -326,16 +326,16 @@ func (b *breaker) checkStall(era uint64) {
 		b.mu.Unlock()
 		return
 	}
-	patience, _ := b.stallTimeout()
-	if waited := now.Sub(b.waiting); waited < patience {
+	limit, _ := b.stallTimeout()
+	if waited := now.Sub(b.waiting); waited < limit {
 		b.startTimer(now)
 		b.mu.Unlock()
 		return
 	}
-	b.open(fmt.Sprintf("%d requests have waited for the candidate without one good response for %v", b.inFlight, patience))
+	b.open(fmt.Sprintf("%d requests have waited for the candidate without one good response for %v", b.inFlight, limit))
 }
 
-// open closes the breaker and tells. The caller holds mu; fall lets go of it.
+// open trips the breaker and reports it. The caller holds mu; open unlocks it.
 func (b *breaker) open(reason string) {
 	b.closed = false
 	b.stopTimer()
@@ -344,7 +344,7 @@ func (b *breaker) open(reason string) {
 	b.onTrip(reason)
 }
 
-// stop ends the breaker's clock, when its route goes.
+// stop opens the breaker and stops its timer, when its route is removed.
 func (b *breaker) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

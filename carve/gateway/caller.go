@@ -93,7 +93,7 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 
 // Allows reports whether the route's write contract lets a request go to a
 // server that no user asked: its method is safe, the route is, or the candidate
-// is told that it is a rehearsal.
+// is told that it is a dry run.
 func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.tongue.dryRunHeader != "" }
 
 // Harmless reports whether a request changes nothing, wherever it is sent.

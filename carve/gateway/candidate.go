@@ -184,10 +184,10 @@ type candidateCall struct {
 	// starved says that the route's memory had no room for the candidate's
 	// response, which is no fault of the candidate's.
 	starved bool
-	// first is what the candidate did, before any rescue.
+	// first is what the candidate did, before any fallback.
 	first   whittle.Outcome
 	fellBack bool
-	// permit is given back once, whatever happens. suspected says that the breaker
+	// permit is released once, whatever happens. suspected says that the breaker
 	// still waits to hear how the monolith did at the same request.
 	permit             permit
 	judged, suspected bool
@@ -216,7 +216,7 @@ func (c *candidateCall) begin() {
 	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
 }
 
-// end lets go of whatever begin has set up. The leave is still held only where
+// end releases whatever begin has set up. The permit is still held only where
 // the request's goroutine panics.
 func (c *candidateCall) end() {
 	c.release(unknown)
@@ -282,7 +282,7 @@ func (c *candidateCall) call(out *whittle.Request) {
 	}
 }
 
-// judge says what the candidate did, and tells the breaker.
+// judge says what the candidate did, and reports to the breaker.
 func (c *candidateCall) judge() {
 	res := &c.res
 	if why := c.held.givenUp(); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
@@ -312,7 +312,7 @@ func (c *candidateCall) judge() {
 	c.release(how)
 }
 
-// settle tells the breaker how the monolith did where the candidate failed.
+// settle reports to the breaker how the monolith did where the candidate failed.
 func (c *candidateCall) settle(monolithFailed bool) {
 	if c.suspected {
 		c.suspected = false
@@ -416,7 +416,7 @@ func (c *candidateCall) refuse() {
 	writeError(c.user.w, c.res.sent)
 }
 
-// report tells the outcome, and settles the visit or hands it on.
+// report passes the outcome on, and settles the request or hands it on.
 func (c *candidateCall) report() {
 	rt, v, res := c.rt, c.v, &c.res
 	c.first.Rescued = c.fellBack

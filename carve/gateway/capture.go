@@ -58,7 +58,7 @@ const (
 // capture is a bounded copy of one body, made as the body goes by. The zero
 // value with a limit and a budget is ready. It only ever looks at the bytes:
 // whatever happens to the copy, the body goes on untouched. A copy that cannot
-// be whole is given back at once, since half a body compares with nothing.
+// be whole is released at once, since half a body compares with nothing.
 type capture struct {
 	limit  int64
 	budget *budget

@@ -14,10 +14,10 @@ import (
 // failure of its own.
 const logFailureEvery = time.Second
 
-// maxFailureKeys bounds the kinds that are told apart.
+// maxFailureKeys bounds the kinds that are distinguished.
 const maxFailureKeys = 1024
 
-// failureLog tell the operator of failing upstreams, at a bounded rate. The
+// failureLog logs failing upstreams for the operator, at a bounded rate. The
 // zero value is ready.
 type failureLog struct {
 	mu   sync.Mutex // guards the following

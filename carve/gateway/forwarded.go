@@ -149,8 +149,8 @@ func (w *proxyWatch) see(peer, claim string) bool {
 	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
 }
 
-// warnProxy tells the operator once of a proxy that is not trusted, where users
-// are told apart by their address: all of that proxy's are one.
+// warnProxy logs once, for the operator, a proxy that is not trusted, where users
+// are distinguished by their address: all of that proxy's are one.
 func (g *Gateway) warnProxy(r *http.Request, route string) {
 	if g.proxies.warned.Load() {
 		return

@@ -201,7 +201,7 @@ func (g *Gateway) Reload(monolith whittle.Upstream, routes []whittle.Route) erro
 	return nil
 }
 
-// Close ends the work beside the requests and waits for it, or for ctx. It
+// Close ends the background work and waits for it, or for ctx. It
 // does not end requests: Serve does.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.reload.Lock()

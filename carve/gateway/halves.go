@@ -12,7 +12,7 @@ import (
 
 // The gateway has two halves. One passes a request on to one upstream
 // (forward, upstream.call); the other decides which upstream that is, and what
-// is done beside it (route). This file is what they say to each other.
+// else is done with it (route). This file is the interface between them.
 
 // result is what became of one forwarded request.
 type result struct {

@@ -30,7 +30,7 @@ func (g *Gateway) looped(r *http.Request) bool {
 
 const loopText = "Loop Detected: this request has passed this gateway before, so one of its upstreams leads back to it.\n"
 
-// refuseLoop answers a request that came back, and tells the operator of it at
+// refuseLoop answers a request that came back, and logs it for the operator at
 // a bounded rate. Forwarded, it would come back again until no connection was
 // left.
 func (g *Gateway) refuseLoop(w http.ResponseWriter, r *http.Request, route string, res *result) {

@@ -11,7 +11,7 @@ import (
 // skipDefect is why an exchange is not compared when comparing it panicked.
 const skipDefect = "defect"
 
-// mirror hands a visit that the monolith has answered to the queue, or says
+// mirror hands a request that the monolith has answered to the queue, or says
 // why not.
 func (rt *route) mirror(v *userRequest, res *result) {
 	switch {
@@ -32,8 +32,8 @@ func (rt *route) mirror(v *userRequest, res *result) {
 	rt.submit(v)
 }
 
-// submit offers a visit whose copies are complete. It does not block, and
-// after it the visit is no longer the caller's.
+// submit offers a request whose copies are complete. It does not block, and
+// after it the request is no longer the caller's.
 func (rt *route) submit(v *userRequest) {
 	skip, shed := v.incomplete()
 	switch {
@@ -142,7 +142,7 @@ func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream, r *wh
 	return a, !starved
 }
 
-// mostResponse bounds a response read beside the user's request, so that a route
+// mostResponse bounds a response read alongside the user's request, so that a route
 // of little memory can still hold a few at once.
 func (rt *route) mostResponse(u *upstream) int64 {
 	return min(u.maxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
@@ -163,7 +163,7 @@ func (rt *route) toMonolith(v *userRequest, x *whittle.Exchange) *whittle.Reques
 }
 
 // toCandidate is the user's request for the candidate: transcoded where it
-// speaks RPC, and marked as a rehearsal where it could change something.
+// speaks RPC, and marked as a dry run where it could change something.
 func (rt *route) toCandidate(v *userRequest, x *whittle.Exchange) (*whittle.Request, error) {
 	return rt.candidateRequest(rt.toMonolith(v, x))
 }

@@ -22,7 +22,7 @@ var (
 		"Bytes reserved for the copies of requests and responses.", []string{"route"}, nil)
 	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
 		"Users' requests that the candidate was asked.", []string{"route"}, nil)
-	descFallbacks = prometheus.NewDesc("whittle_rescued_requests_total",
+	descFallbacks = prometheus.NewDesc("whittle_fallback_requests_total",
 		"Users' requests that the candidate failed and the monolith then answered.", []string{"route"}, nil)
 	descDiverted = prometheus.NewDesc("whittle_diverted_requests_total",
 		"Users' requests in the candidate's share that went to the monolith because of the bound on exposure.", []string{"route"}, nil)

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// queue runs jobs beside the users' requests, a bounded number at once, with a
+// queue runs jobs alongside the users' requests, a bounded number at once, with a
 // bounded number waiting. Its workers are started when there is work and end
 // when there is none, so a quiet route costs nothing.
 type queue[J any] struct {
 	// work does one job; ctx ends when the queue is closed for good.
 	work func(ctx context.Context, j J)
-	// abandon is told of each job that a closing queue gives up: those that
+	// abandon is called for each job that a closing queue gives up: those that
 	// wait, and those under way when the time to close ran out.
 	abandon func(J)
 

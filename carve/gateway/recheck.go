@@ -99,7 +99,7 @@ func (r *rechecks) close(after context.Context) error {
 }
 
 // recheck asks both sides again about an exchange that was compared, if the route's
-// contract and budgets let it. True: it holds the visit from now on, and frees it.
+// contract and budgets let it. True: it holds the request from now on, and frees it.
 func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
 	if rt.env.g.opts.Recheck == nil || !rt.safe(v.method) || rt.shedder.sheds(v.at) ||
 		!rt.again.acquire(rt.ledgerCounts.opened.Load()) {

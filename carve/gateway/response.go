@@ -86,7 +86,7 @@ func (a *upstreamResponse) trailer() http.Header {
 	return a.resp.Trailer
 }
 
-// close lets go of the connection: for another request where the response was
+// close releases the connection: for another request where the response was
 // read to its end, else for good.
 func (a *upstreamResponse) close() {
 	if s, ok := a.body.(*readerSource); ok {

@@ -135,7 +135,7 @@ func (s *routeState) restore(l whittle.Ledger) { s.ledgerCounts.restore(l) }
 // Observe is the only thing that can hold it up.
 const stuckWait = time.Second
 
-// close lets go of the standing; the last to do so ends what is under way,
+// close releases the standing; the last to do so ends what is under way,
 // within ctx.
 func (s *routeState) close(ctx context.Context) error {
 	s.mu.Lock()
@@ -170,7 +170,7 @@ var noValues = []string{}
 // serve answers one request.
 func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 	if rt.dryRunHeader != "" {
-		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a rehearsal
+		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a dry run
 	}
 	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
 		r.Header["X-Idempotency-Key"] = noValues
@@ -208,7 +208,7 @@ func firstChance(share, sample whittle.Share) float64 {
 	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))
 }
 
-// finish accounts for a visit that ends without having been handed over: by
+// finish accounts for a request that ends without having been handed over: by
 // then it is settled, unless the request's goroutine panicked.
 func (v *userRequest) finish() {
 	if !v.handed {
@@ -252,7 +252,7 @@ func safeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// mirrorable adds the writes that the candidate is told to rehearse.
+// mirrorable adds the writes that the candidate is told to dry run.
 func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
 
 // rescuable reports whether another server may be asked after the candidate

@@ -244,7 +244,7 @@ func (e *entry) admits(r *http.Request) bool {
 		(m.HeaderName == "" || whittle.Header(r.Header).Get(m.HeaderName) == m.HeaderValue)
 }
 
-// retire lets go of what next does not use, and waits for it within ctx.
+// retire releases what next does not use, and waits for it within ctx.
 // Requests under way keep what they hold until they are done.
 func (t *table) retire(ctx context.Context, next *table) error {
 	var errs []error

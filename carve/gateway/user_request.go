@@ -47,7 +47,7 @@ type userRequest struct {
 	// place; nil where it has not been asked.
 	broken *whittle.Answer
 
-	// reserved is what the visit holds of the route's budget besides its copies.
+	// reserved is what the request holds of the route's budget besides its copies.
 	reserved int64
 }
 
@@ -65,7 +65,7 @@ func newUserRequest(rt *route, r *http.Request) *userRequest {
 	return v
 }
 
-// watchEnd lets the visit see the end of a body whose length is not announced.
+// watchEnd lets the request see the end of a body whose length is not announced.
 func (v *userRequest) watchEnd(r *http.Request) {
 	if v.length < 0 {
 		r.Body = &endWatch{ReadCloser: r.Body, ended: func() {
@@ -157,7 +157,7 @@ func (v *userRequest) room(starved *bool) func(more int64) bool {
 	}
 }
 
-// free gives back everything that the visit holds of the budget.
+// free releases everything that the request holds of the budget.
 func (v *userRequest) free() {
 	v.requestCopy.drop()
 	v.responseCopy.drop()
@@ -197,7 +197,7 @@ func (v *userRequest) flatten(c *capture, into *[]byte) bool {
 	return ok
 }
 
-// outbound is the header that either side gets beside the user's request: the
+// outbound is the header that either side gets alongside the user's request: the
 // user's, as it is passed on.
 func (v *userRequest) outbound() whittle.Header {
 	return v.rt.env.g.outbound(&http.Request{Header: v.header, Host: v.host, RemoteAddr: v.remote, TLS: v.tls})

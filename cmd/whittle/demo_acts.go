@@ -245,7 +245,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
-	before, err := d.counter(ctx, "whittle_rescued_requests_total")
+	before, err := d.counter(ctx, "whittle_fallback_requests_total")
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return err
 	}
 	last := r.Timeline[len(r.Timeline)-1]
-	after, err := d.counter(ctx, "whittle_rescued_requests_total")
+	after, err := d.counter(ctx, "whittle_fallback_requests_total")
 	if err != nil {
 		return err
 	}

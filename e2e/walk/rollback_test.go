@@ -87,7 +87,7 @@ func TestRollback(t *testing.T) {
 				})
 				g.await(t, "evidence", func(r *whittle.RouteStatus) bool { return r.Verdict.Compared > 0 })
 				g.climb(t, steps, 2*users)
-				touched, pace := g.metric(t, "whittle_rescued_requests_total", ""), time.Duration(slowest.Load())
+				touched, pace := g.metric(t, "whittle_fallback_requests_total", ""), time.Duration(slowest.Load())
 				at := time.Now()
 				breaks()
 				r := g.await(t, "the rollback", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseRolledBack && r.Share == 0 })
@@ -96,7 +96,7 @@ func TestRollback(t *testing.T) {
 				c.more(t, 2*users)
 				c.home()
 				c.content(t)
-				touched = g.metric(t, "whittle_rescued_requests_total", "") - touched
+				touched = g.metric(t, "whittle_fallback_requests_total", "") - touched
 				t.Logf("share 0 after %v, %d requests rescued, %d served, slowest answer before %v: %s", took, touched, c.served.Load(), pace, last.Reason)
 				if touched > exposure {
 					t.Errorf("%d requests met the broken candidate", touched)
