@@ -125,8 +125,8 @@ func ask(h http.Handler, method, path, body string, edits ...edit) *httptest.Res
 	return w
 }
 
-// The answers are a promise to scripts: see docs/admin-api.md.
-func TestAnswersAreAsDocumented(t *testing.T) {
+// The responses are a promise to scripts: see docs/admin-api.md.
+func TestResponsesAreAsDocumented(t *testing.T) {
 	h := handler(t, admin.Options{
 		Controller: newDesk(), Version: "1.2.3",
 		Config: func() any { return map[string]any{"listen": ":8080"} },

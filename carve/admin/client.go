@@ -23,7 +23,7 @@ const (
 	// dialTime bounds the wait for a connection.
 	dialTime = 3 * time.Second
 	// maxAnswer bounds what a client reads.
-	maxAnswer = 64 << 20
+	maxResponse = 64 << 20
 )
 
 // Client asks a running gateway. It is safe for concurrent use.
@@ -123,18 +123,18 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 		return c.unreachable(ctx, err)
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return c.unreachable(ctx, err)
 	}
-	if len(b) > maxAnswer {
-		return c.foreign("it sent more than can be an answer")
+	if len(b) > maxResponse {
+		return c.foreign("it sent more than can be a response")
 	}
 	if resp.StatusCode != http.StatusOK {
 		return c.problem(resp.StatusCode, b)
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return c.foreign("its answer cannot be read: " + err.Error())
+		return c.foreign("its response cannot be read: " + err.Error())
 	}
 	return nil
 }
@@ -146,18 +146,18 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return whittle.Errorf(whittle.Canceled, "ask gateway: %w", err)
 	case errors.As(err, &slow) && slow.Timeout():
-		return whittle.Errorf(whittle.DeadlineExceeded, "the gateway at %s does not answer in time: %w", c.base.Host, err)
+		return whittle.Errorf(whittle.DeadlineExceeded, "the gateway at %s does not respond in time: %w", c.base.Host, err)
 	}
-	return whittle.Errorf(whittle.Unavailable, "no gateway answers at %s: %w", c.base.Host, err).
+	return whittle.Errorf(whittle.Unavailable, "no gateway responds at %s: %w", c.base.Host, err).
 		WithHint("is `whittle run` up, and is this its admin address?")
 }
 
 func (c *Client) foreign(why string) error {
-	return whittle.Errorf(whittle.Unavailable, "what answers at %s is not a whittle gateway's admin API: %s", c.base.Host, why).
+	return whittle.Errorf(whittle.Unavailable, "what responds at %s is not a whittle gateway's admin API: %s", c.base.Host, why).
 		WithHint("give the address under admin: in the gateway's config")
 }
 
-// problem makes the gateway's error again out of its answer.
+// problem makes the gateway's error again out of its response.
 func (c *Client) problem(status int, b []byte) error {
 	var p Problem
 	if err := json.Unmarshal(b, &p); err != nil || p.Code == "" {

@@ -75,16 +75,16 @@ func TestClientKeepsErrors(t *testing.T) {
 }
 
 func TestClientMeetsSomethingElse(t *testing.T) {
-	answers := func(status int, body string) http.Handler {
+	responses := func(status int, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(body))
 		})
 	}
 	for name, h := range map[string]http.Handler{
-		"a page":     answers(200, "<html>"),
-		"a 404":      answers(404, "not found"),
-		"other JSON": answers(500, `{"error": "x"}`),
+		"a page":     responses(200, "<html>"),
+		"a 404":      responses(404, "not found"),
+		"other JSON": responses(500, `{"error": "x"}`),
 		"a redirect": http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound),
 	} {
 		_, err := dial(t, serve(t, h), "").Status(t.Context())
@@ -105,7 +105,7 @@ func TestClientMeetsNobody(t *testing.T) {
 	}
 	_, err = dial(t, addr, "").Status(t.Context())
 	coded, ok := errors.AsType[*whittle.Error](err)
-	if !ok || coded.Code != whittle.Unavailable || !strings.HasPrefix(err.Error(), "no gateway answers at "+addr) || !strings.Contains(coded.Hint, "whittle run") {
+	if !ok || coded.Code != whittle.Unavailable || !strings.HasPrefix(err.Error(), "no gateway responds at "+addr) || !strings.Contains(coded.Hint, "whittle run") {
 		t.Errorf("got %v", err)
 	}
 }

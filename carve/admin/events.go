@@ -138,7 +138,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		event, err := s.update(last, now)
 		switch {
 		case err != nil:
-			return nil // the answer has begun; the page asks again
+			return nil // the response has begun; the page asks again
 		case event != nil:
 			quiet = 0
 			if !out.send(event) {

@@ -9,7 +9,7 @@ import (
 	"whittle"
 )
 
-// Findings is the answer to GET /api/v1/routes/{name}/findings.
+// Findings is the response to GET /api/v1/routes/{name}/findings.
 type Findings struct {
 	Route    string        `json:"route"`
 	Verdict  whittle.State `json:"verdict"`
@@ -25,7 +25,7 @@ type Findings struct {
 const (
 	// maxQuery bounds what is searched for, in bytes.
 	maxQuery = 200
-	// maxPage bounds the findings of one answer.
+	// maxPage bounds the findings of one response.
 	maxPage = 10_000
 )
 

@@ -14,7 +14,7 @@ import (
 	"whittle/carve/rollout"
 )
 
-// Status is the answer to GET /api/v1/status.
+// Status is the response to GET /api/v1/status.
 type Status struct {
 	Version string                `json:"version"`
 	Routes  []whittle.RouteStatus `json:"routes"`
@@ -33,7 +33,7 @@ type Order struct {
 	To whittle.Share `json:"to_bp,omitempty"`
 }
 
-// Problem is the body of every answer that is not a success.
+// Problem is the body of every response that is not a success.
 type Problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

@@ -173,7 +173,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 		switch {
 		case s.loopback && !isLoopbackHost(r.Host):
 			// A name that resolves to 127.0.0.1 lets any page in a browser on
-			// this machine read answers; only literal loopback names pass.
+			// this machine read the responses; only literal loopback names pass.
 			err = whittle.Errorf(whittle.PermissionDenied, "the host %q is not this one", r.Host).
 				WithHint("ask 127.0.0.1 or localhost by that name")
 		case cross.Check(r) != nil:

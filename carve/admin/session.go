@@ -26,7 +26,7 @@ const (
 	Operator Role = "operator" // may also order
 )
 
-// Session is the answer to GET /api/v1/session.
+// Session is the response to GET /api/v1/session.
 type Session struct {
 	Role Role `json:"role"`
 	// NeedsToken says that callers without one are Nobody.

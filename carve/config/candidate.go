@@ -27,7 +27,7 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	response, given := c.child("response", "{content_type: application/json}")
 	switch {
 	case given && !isRPC && !r.failed(c.sub("rpc")):
-		r.failField(c.sub("response"), "has no effect without rpc:, since such a candidate's answers pass as they are")
+		r.failField(c.sub("response"), "has no effect without rpc:, since such a candidate's responses pass as they are")
 	case given && isRPC:
 		r.response(response, rpc)
 	}
@@ -105,14 +105,14 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	read(o, "content_type", "a media type such as text/html; charset=utf-8", &rpc.ContentType, parseContentType)
 	o.count("status", &rpc.Status, 200, 399)
 	if at, given := r.where[o.sub("status")]; given && rpc.Status == 304 {
-		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the answer has without one")
+		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the response has without one")
 	}
 	o.text("body", &rpc.Answer)
 	o.texts("nulls", "[$.owner.phone]", &rpc.Nulls, jsonPath)
 	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)
 	for _, key := range []string{"body", "nulls", "absent"} {
 		if at, given := r.where[o.sub(key)]; given && rpc.Template != "" {
-			r.fail(at, o.sub(key), "has no effect beside template:, which writes the whole answer")
+			r.fail(at, o.sub(key), "has no effect beside template:, which writes the whole response")
 		}
 	}
 	failures := ""

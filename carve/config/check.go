@@ -102,7 +102,7 @@ func eachMethod(files *protoregistry.Files, yield func(protoreflect.MethodDescri
 	})
 }
 
-// checkTemplate renders the template once from an answer in which every field
+// checkTemplate renders the template once from a response in which every field
 // has its zero value.
 func (r *reader) checkTemplate(field, text string, out protoreflect.MessageDescriptor) {
 	if text == "" {
@@ -162,7 +162,7 @@ func (r *reader) checkCPU(o *object, route *whittle.Route, monolith *whittle.Ups
 }
 
 // isSafe reports whether a route's requests may be repeated without being told
-// that it is a rehearsal.
+// that it is a dry run.
 func isSafe(route whittle.Route) bool {
 	return route.Safe || slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, route.Match.Method)
 }
@@ -178,10 +178,10 @@ func (r *reader) checkWarnings(f *File) {
 		}
 		field := fmt.Sprintf("routes[%d]", i)
 		if route.Match.Method != "" && !isSafe(route) && route.Rehearsal == nil {
-			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or rehearsal: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
+			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
 		}
 		if isSafe(route) && route.Rehearsal != nil {
-			r.warn(field+".rehearsal", "is not needed where requests are safe")
+			r.warn(field+".dry_run", "is not needed where requests are safe")
 		}
 		if !route.Rollout.Auto && route.Rollout.Retry > 0 {
 			r.warn(field+".rollout.retry", "has no effect with auto: false")

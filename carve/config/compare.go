@@ -152,7 +152,7 @@ var uncompared = map[string]string{
 	"Content-Length":    "bodies are compared themselves",
 	"Transfer-Encoding": "it belongs to a connection", "Connection": "it belongs to a connection", "Keep-Alive": "it belongs to a connection",
 	"Trailer": "it belongs to a connection", "Upgrade": "it belongs to a connection",
-	"Date": "it is another one in each answer",
+	"Date": "it is another one in each response",
 }
 
 // parseHeaderName gives a header's name in canonical form.
@@ -186,7 +186,7 @@ func parseAddedHeader(s string) (string, error) {
 	return name, err
 }
 
-// notOfAnRPC are headers that an RPC's answer has of its own and the mapped one
+// notOfAnRPC are headers that an RPC's response has of its own and the mapped one
 // never has.
 var notOfAnRPC = []string{"Etag", "Last-Modified", "Accept-Ranges"}
 
@@ -197,7 +197,7 @@ func (r *reader) checkHeaders(compare string, route *whittle.Route) {
 	}
 	for _, name := range route.Compare.Headers {
 		if slices.Contains(notOfAnRPC, name) {
-			r.failField(compare+".headers", "%s is never in the answer of a candidate behind an RPC; leave it out", name)
+			r.failField(compare+".headers", "%s is never in the response of a candidate behind an RPC; leave it out", name)
 		}
 	}
 	for _, name := range notOfAnRPC {

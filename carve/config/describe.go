@@ -113,11 +113,11 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 	if g.P99 > 0 {
 		p99 = fmt.Sprintf("p99 at most %sx the monolith's", number(g.P99))
 	}
-	line(b, "guard", "bad answers at most %s above the monolith's; %s; mismatches at most %s", percent(g.Errors), p99, percent(g.Mismatch))
+	line(b, "guard", "bad responses at most %s above the monolith's; %s; mismatches at most %s", percent(g.Errors), p99, percent(g.Mismatch))
 	if g.CPU > 0 {
 		line(b, "", "CPU per request at most %sx the monolith's, by %s", number(g.CPU), r.Candidate.Metrics)
 	}
-	line(b, "", "confidence %s; %d bad answers in a row, or %d requests with no good answer since, are a hard breach",
+	line(b, "", "confidence %s; %d bad responses in a row, or %d requests with no good response since, are a hard breach",
 		percent(g.Confidence), g.Consecutive, g.Exposure)
 }
 
@@ -152,24 +152,24 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	if rpc.Lossless {
 		line(b, "loss", "requests that the message cannot hold as they are are the monolith's")
 	}
-	answer := "JSON"
+	response := "JSON"
 	switch {
 	case rpc.Template != "":
-		answer = fmt.Sprintf("template %q", rpc.Template)
+		response = fmt.Sprintf("template %q", rpc.Template)
 	case rpc.Answer != "":
-		answer = "the field " + rpc.Answer
+		response = "the field " + rpc.Answer
 	}
 	if len(rpc.Nulls) > 0 {
-		answer += ", null where unset: " + strings.Join(rpc.Nulls, ", ")
+		response += ", null where unset: " + strings.Join(rpc.Nulls, ", ")
 	}
 	if len(rpc.Absent) > 0 {
-		answer += ", left out where empty: " + strings.Join(rpc.Absent, ", ")
+		response += ", left out where empty: " + strings.Join(rpc.Absent, ", ")
 	}
 	contentType := rpc.ContentType
 	if contentType == whittle.NoContentType {
 		contentType = "without a content type"
 	}
-	line(b, "answer", "%d %s, %s", rpc.Status, contentType, answer)
+	line(b, "answer", "%d %s, %s", rpc.Status, contentType, response)
 	if rpc.Verbatim {
 		line(b, "failures", "word for word, where an error carries them; else by the error's code")
 	}
@@ -205,10 +205,10 @@ func describeMirror(b *strings.Builder, r *whittle.Route) {
 	if m.RepeatEvery > 0 {
 		repeat = fmt.Sprintf("1 in %d repeated to the monolith to learn what changes by itself", m.RepeatEvery)
 	}
-	line(b, "", "%s of what the candidate answers is watched against the monolith; %s", percent(m.Watch.Percent()/100), repeat)
+	line(b, "", "%s of what the candidate serves is watched against the monolith; %s", percent(m.Watch.Percent()/100), repeat)
 }
 
-const notMirrored = "never: the method may change something, and the route says neither safe nor rehearsal"
+const notMirrored = "never: the method may change something, and the route says neither safe nor dry_run"
 
 // mirrored says why a route's requests are mirrored, or why not.
 func mirrored(r *whittle.Route) string {

@@ -124,10 +124,20 @@ func (o *object) sub(key string) string {
 	return o.path + "." + key
 }
 
+// renamed has the present name of each field that once had another.
+var renamed = map[string]string{
+	"rehearsal":  "dry_run",
+	"max_answer": "max_response",
+}
+
 // done reports the fields that nothing asked for.
 func (o *object) done() {
 	for _, e := range o.n.entries {
 		if slices.Contains(o.known, e.key) {
+			continue
+		}
+		if now := renamed[e.key]; slices.Contains(o.known, now) {
+			o.r.fail(e.at, o.sub(e.key), "was renamed; write %s", now)
 			continue
 		}
 		if near := closest(e.key, o.known); near != "" {

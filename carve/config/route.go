@@ -27,11 +27,11 @@ func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Rou
 	r.match(o, &route)
 	r.candidate(o, &route, files)
 	o.flag("safe", &route.Safe)
-	r.rehearsal(o, &route)
+	r.dryRun(o, &route)
 	r.compare(o, &route.Compare)
 	r.checkHeaders(o.sub("compare"), &route)
 	if route.Compare.Kind == whittle.Statistical {
-		// A repeat teaches what an answer changes by itself; where it is random
+		// A repeat teaches what a response changes by itself; where it is random
 		// by nature, the pairs themselves say that.
 		route.Mirror.RepeatEvery = 0
 	}
@@ -74,7 +74,7 @@ func withDefaults() whittle.Route {
 
 // withoutCandidate refuses settings that could not have an effect.
 func (r *reader) withoutCandidate(o *object) {
-	for _, key := range []string{"safe", "rehearsal", "mirror", "compare", "rollout", "guard"} {
+	for _, key := range []string{"safe", "dry_run", "mirror", "compare", "rollout", "guard"} {
 		if at, given := r.where[o.sub(key)]; given {
 			r.fail(at, o.sub(key), "has no effect on a route without a candidate; add candidate: URL, or leave it out")
 		}
@@ -153,24 +153,24 @@ func isFieldValue(s string) bool {
 	return s != ""
 }
 
-// rehearsal reads a mapping of one header to its value.
-func (r *reader) rehearsal(o *object, route *whittle.Route) {
-	const want = "one header and its value, such as {X-Rehearsal: yes}"
-	n, ok := o.get("rehearsal")
+// dryRun reads a mapping of one header to its value.
+func (r *reader) dryRun(o *object, route *whittle.Route) {
+	const want = "one header and its value, such as {X-Dry-Run: yes}"
+	n, ok := o.get("dry_run")
 	if !ok {
 		return
 	}
 	if n.kind != isMapping || len(n.entries) != 1 {
-		r.fail(n.at, o.sub("rehearsal"), "is not a header; write %s", want)
+		r.fail(n.at, o.sub("dry_run"), "is not a header; write %s", want)
 		return
 	}
 	e := n.entries[0]
-	value, ok := r.scalar(e.value, o.sub("rehearsal"), want)
+	value, ok := r.scalar(e.value, o.sub("dry_run"), want)
 	if !ok {
 		return
 	}
 	if !isToken(e.key) || !isFieldValue(value) {
-		r.fail(e.at, o.sub("rehearsal"), "%s is not a header; write %s", quote(e.key+": "+value), want)
+		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
 		return
 	}
 	route.Rehearsal = &whittle.Rehearsal{Header: textproto.CanonicalMIMEHeaderKey(e.key), Value: value}

@@ -36,7 +36,7 @@ func (r *reader) server(o *object, f *File, files folder) {
 			u.done()
 		}
 	} else if _, given := r.where["monolith"]; !given {
-		r.fail(position{1, 1}, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that answers today")
+		r.fail(position{1, 1}, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
 	}
 	f.State = files.path("whittle.db")
 	if o.text("state", &f.State) {
@@ -209,7 +209,7 @@ func (r *reader) upstream(n *node, path string, u *whittle.Upstream) (*object, b
 	}
 	read(o, "build", "a name such as 1.4.1", &u.Build, parseBuild)
 	o.duration("timeout", &u.Timeout, time.Millisecond, day)
-	o.size("max_answer", &u.MaxAnswer, kib, gib)
+	o.size("max_response", &u.MaxAnswer, kib, gib)
 	o.count("max_conns", &u.MaxConns, 1, maxNum)
 	o.flag("insecure", &u.Insecure)
 	read(o, "metrics", "the URL of a Prometheus page such as http://127.0.0.1:6667/metrics", &u.Metrics, func(s string) (string, error) {

@@ -53,7 +53,7 @@ func (promoteVerb) Help() string {
 Examples:
   whittle promote "POST /Count"
   whittle promote "POST /Count" --to 25 -m "quiet hour"
-  whittle promote "POST /Count" --force -m "rehearsal on staging"`
+  whittle promote "POST /Count" --force -m "trial on staging"`
 }
 
 // Run promotes.

@@ -228,7 +228,7 @@ func (r *Report) notes(b *book, log Log) {
 			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "answer")))
 	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or rehearsal: in the route's config, or give --allow-writes", were(n, "request")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes", were(n, "request")))
 	}
 	if p99 := r.Schedule.Late.P99; p99 > 100*time.Millisecond {
 		why := "the target answered too slowly for the pace, or --connections is too low"
