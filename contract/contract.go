@@ -41,9 +41,9 @@ type Method struct {
 	Seen    int
 	Novelty float64
 	Guesses []Guess
-	// Failures are the answers other than the success, by status.
+	// Failures are the responses other than the success, by status.
 	Failures []Failure
-	// Compare is how the exchanges suggest to compare two answers.
+	// Compare is how the exchanges suggest to compare two responses.
 	Compare Compare
 	// Doc is one sentence for the .proto file. Empty: the HTTP binding is told.
 	Doc string
@@ -55,17 +55,17 @@ type Compare struct {
 	Kind whittle.CompareKind
 	// Value and Per are a statistical comparison's expressions.
 	Value, Per string
-	// Ignore lists JSON paths that differ between two answers to the same
+	// Ignore lists JSON paths that differ between two responses to the same
 	// request, Unordered the arrays that come in another order.
 	Ignore, Unordered []string
-	// Varies lists further JSON paths that differ between two answers to the
+	// Varies lists further JSON paths that differ between two responses to the
 	// same request. A comparison learns what of them is noise; what was recorded
 	// says nothing of them.
 	Varies []string
 }
 
 // Unheld lists the JSON paths to whose recorded values no service can be held.
-func (c *Compare) Unheld() []string { return slices.Concat(c.Ignore, c.Varies) }
+func (c *Compare) NotCompared() []string { return slices.Concat(c.Ignore, c.Varies) }
 
 // Binding maps an endpoint's HTTP on its messages.
 type Binding struct {
@@ -77,8 +77,8 @@ type Binding struct {
 	// Path lists the fields of Input that come from the path.
 	Path []Parameter
 	Body Body
-	// Answer is the success.
-	Answer Answer
+	// Response is the success.
+	Response Response
 }
 
 // Parameter is a field that stands in the query or the path.
@@ -102,7 +102,7 @@ const (
 	// Form: application/x-www-form-urlencoded, each pair a field.
 	Form BodyForm = "form"
 	// Text: a text that is not looked into, as one string field, or, in
-	// answers, by a template whose holes are fields.
+	// responses, by a template whose holes are fields.
 	Text BodyForm = "text"
 )
 
@@ -136,8 +136,8 @@ type Unset struct {
 	Omits []string
 }
 
-// Answer is how fields become a success's body.
-type Answer struct {
+// Response is how fields become a success's body.
+type Response struct {
 	Status      int
 	ContentType string
 	Form        BodyForm
@@ -149,10 +149,10 @@ type Answer struct {
 	Unset Unset
 }
 
-// Part is a piece of a text answer: a literal, or a field.
+// Part is a piece of a text response: a literal, or a field.
 type Part struct{ Literal, Field string }
 
-// Failure is one kind of answer that is not the success.
+// Failure is one kind of response that is not the success.
 type Failure struct {
 	Status      int
 	ContentType string

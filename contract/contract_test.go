@@ -74,7 +74,7 @@ import "google/protobuf/struct.proto";
 
 option go_package = "example.com/shop/v1;shopv1";
 
-// ShopService answers what 1 endpoint of the monolith answered.
+// ShopService serves what 1 endpoint of the monolith served.
 service ShopService {
   // GetUser is GET /users/{id}.
   rpc GetUser(GetUserRequest) returns (User);

@@ -81,7 +81,7 @@ func (w *protoWriter) file() {
 
 func (w *protoWriter) service() {
 	w.line(0)
-	w.comment(0, w.c.Service+" answers what "+Count(len(w.c.Methods), "endpoint")+" of the monolith answered.")
+	w.comment(0, w.c.Service+" serves what "+Count(len(w.c.Methods), "endpoint")+" of the monolith served.")
 	w.line(0, "service ", w.c.Service, " {")
 	for i := range w.c.Methods {
 		m := &w.c.Methods[i]

@@ -54,7 +54,7 @@ func TestTellsInlined(t *testing.T) {
 		{"a handler that was inlined into its router", look(t, "hidden"), never, false},
 		{"a handler that is on its stacks", look(t, "told"), never, true},
 		{"a handler whose hot line calls", look(t, "told"), ever, false},
-		{"many short answers", look(t, "short"), ever, true},
+		{"many short responses", look(t, "short"), ever, true},
 		{"native code that a handler called by itself", nativeBelow(look(t, "told"), Own), func(_ *Function, line int32) bool { return line == 0 }, false},
 		{"native code that a module of Node's called", nativeBelow(look(t, "short"), Standard), never, true},
 		{"too few samples", look(t, "told").Between(0, 50*time.Millisecond), never, false},

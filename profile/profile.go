@@ -2,7 +2,7 @@
 // pprof or V8's profiler took it; with what one asks of it: which functions are
 // hot, by whose code, for which endpoint, and what changed between two.
 //
-// It is pure: bytes in, answers out. Package collect takes the profiles.
+// It is pure: bytes in, results out. Package collect takes the profiles.
 package profile
 
 import (
@@ -96,7 +96,7 @@ type Profile struct {
 	Samples   []Sample
 	// Service names the process, for headings. May be "".
 	Service string
-	// Requests is how many requests each endpoint answered meanwhile, where
+	// Requests is how many requests each endpoint served meanwhile, where
 	// that is known; "" is all of those that are not told apart.
 	Requests map[string]int64
 }

@@ -16,7 +16,7 @@ import (
 // of its methods may change the bytes that it is given.
 type Redactor interface {
 	Request(*whittle.Request)
-	Answer(*whittle.Answer)
+	Response(*whittle.Answer)
 	// Value is one JSON value, or the beginning of one, at a place in a body.
 	Value(place []jsonpath.Place, v []byte) []byte
 }
@@ -59,8 +59,8 @@ func (d *display) bodies(a, b []byte) (_, _ []byte, ok bool) {
 		return a, b, true
 	}
 	x, y := whittle.Answer{Body: a}, whittle.Answer{Body: b}
-	d.redactor.Answer(&x)
-	d.redactor.Answer(&y)
+	d.redactor.Response(&x)
+	d.redactor.Response(&y)
 	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
 }
 
@@ -96,7 +96,7 @@ func (d *display) answer(a whittle.Answer) string {
 	}
 	size := len(a.Body)
 	if d != nil && d.redactor != nil {
-		d.redactor.Answer(&a)
+		d.redactor.Response(&a)
 	}
 	if size > 0 && a.Body == nil {
 		return fmt.Sprintf("(%d bytes that cannot be shown redacted)", size)

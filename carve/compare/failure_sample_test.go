@@ -13,7 +13,7 @@ import (
 type onlyValues struct{ Redactor }
 
 func (onlyValues) Request(*whittle.Request) {}
-func (onlyValues) Answer(*whittle.Answer)   {}
+func (onlyValues) Response(*whittle.Answer) {}
 func (onlyValues) Value(_ []jsonpath.Place, v []byte) []byte {
 	return bytes.ReplaceAll(v, []byte("4111"), []byte("redacted"))
 }

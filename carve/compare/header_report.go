@@ -250,7 +250,7 @@ func (d *display) lines(names []string, h, other whittle.Header) string {
 func (d *display) line(name, value string) string {
 	if d != nil && d.redactor != nil {
 		a := whittle.Answer{Header: whittle.Header{name: {value}}}
-		d.redactor.Answer(&a)
+		d.redactor.Response(&a)
 		value = a.Header.Get(name)
 	}
 	return name + ": " + value

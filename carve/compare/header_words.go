@@ -247,7 +247,7 @@ func (d *display) header(name, word string) string {
 		word = d.kept(nil, word)
 	default:
 		a := whittle.Answer{Header: whittle.Header{name: {word}}}
-		d.redactor.Answer(&a)
+		d.redactor.Response(&a)
 		word = a.Header.Get(name)
 	}
 	return snippet([]byte(word), headerShown)

@@ -533,7 +533,7 @@ func (stars) Request(q *whittle.Request) {
 
 func (stars) Value(_ []jsonpath.Place, v []byte) []byte { return []byte(star(string(v))) }
 
-func (stars) Answer(a *whittle.Answer) {
+func (stars) Response(a *whittle.Answer) {
 	h := whittle.Header{}
 	for name, values := range a.Header {
 		for _, v := range values {

@@ -72,8 +72,8 @@ func (d *countDemo) actRead(ctx context.Context) error {
 // wideEnough holds the inferred answer to what was recorded: a 64-bit sum in a
 // text.
 func wideEnough(c *contract.Contract, m *contract.Method) error {
-	if m.HTTP.Answer.Form != contract.Text {
-		return fmt.Errorf("the answer is read as %s, not as a text with a number in it", m.HTTP.Answer.Form)
+	if m.HTTP.Response.Form != contract.Text {
+		return fmt.Errorf("the answer is read as %s, not as a text with a number in it", m.HTTP.Response.Form)
 	}
 	for _, msg := range c.Messages {
 		if msg.Name != m.Output {

@@ -235,7 +235,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			return guard.NewRun(taken.taken[0].Profile, guard.Beside{CPU: after - before})
+			return guard.NewRun(taken.taken[0].Profile, guard.RunFacts{CPU: after - before})
 		})
 		return err
 	})

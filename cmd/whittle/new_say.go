@@ -56,7 +56,7 @@ func say(screen *screen, c *contract.Contract, source *newSource) {
 	}
 	sayProof(screen, source.proof)
 	for _, route := range lookAlike(c) {
-		screen.say("several endpoints differ in one word and answer alike: if it is a value, name them as one: --route '%s'", route)
+		screen.say("several endpoints differ in one word and respond alike: if it is a value, name them as one: --route '%s'", route)
 	}
 	for _, d := range source.damage() {
 		screen.say("left out: %s", d)
@@ -70,7 +70,7 @@ func sayProof(screen *screen, p *infer.Proof) {
 		return
 	}
 	screen.say("")
-	screen.say("%d of %s that were answered with success come back the same from the messages", p.Kept, contract.Count(p.Exchanges, "exchange"))
+	screen.say("%d of %s that succeeded come back the same from the messages", p.Kept, contract.Count(p.Exchanges, "exchange"))
 	for i, b := range p.Broken {
 		if i == 10 {
 			screen.say("  and %d more places", len(p.Broken)-i)
@@ -81,12 +81,12 @@ func sayProof(screen *screen, p *infer.Proof) {
 }
 
 // lookAlike gives routes under which three or more endpoints fall that differ
-// in one literal only and answer with the same fields.
+// in one literal only and respond with the same fields.
 func lookAlike(c *contract.Contract) []string {
 	count := map[[2]string]int{}
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		looks := answerLooks(c, m)
+		looks := responseLooks(c, m)
 		segments, name := strings.Split(m.HTTP.Pattern, "/"), "{name}"
 		if slices.Contains(segments, name) {
 			name = "{value}"
@@ -109,10 +109,10 @@ func lookAlike(c *contract.Contract) []string {
 	return out
 }
 
-// answerLooks is the same for methods that answer with the same fields.
-func answerLooks(c *contract.Contract, m *contract.Method) string {
-	looks := fmt.Sprint(m.HTTP.Answer.Status, m.HTTP.Answer.Form)
-	if output := c.Message(m.Output); output != nil && m.HTTP.Answer.Form != contract.Text {
+// responseLooks is the same for methods that respond with the same fields.
+func responseLooks(c *contract.Contract, m *contract.Method) string {
+	looks := fmt.Sprint(m.HTTP.Response.Status, m.HTTP.Response.Form)
+	if output := c.Message(m.Output); output != nil && m.HTTP.Response.Form != contract.Text {
 		for _, f := range output.Fields {
 			looks += fmt.Sprintf(" %s %s %t %t", f.JSONName(), f.Type, f.Repeated, f.Map)
 		}

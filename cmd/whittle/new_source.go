@@ -126,7 +126,7 @@ func (s *newSource) entries(ctx context.Context) iter.Seq2[*capture.Entry, error
 				}
 				if s.redactor != nil {
 					s.redactor.Request(&e.Request)
-					s.redactor.Answer(&e.Answer)
+					s.redactor.Response(&e.Response)
 				}
 				s.seen++
 			}

@@ -115,7 +115,7 @@ func TestShowFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(target string, at time.Time) {
-		e := &capture.Entry{At: at, Request: whittle.Request{Method: "GET", Target: target}, Answer: whittle.Answer{Status: 200}}
+		e := &capture.Entry{At: at, Request: whittle.Request{Method: "GET", Target: target}, Response: whittle.Answer{Status: 200}}
 		if err := errors.Join(w.Append(e), w.Flush()); err != nil {
 			t.Fatal(err)
 		}

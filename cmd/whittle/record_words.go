@@ -40,7 +40,7 @@ func (m *moment) UnmarshalText(b []byte) error {
 // chosen says which of a log's exchanges are meant.
 type chosen struct {
 	Route  string   `group:"Which exchanges" placeholder:"ROUTE" help:"Only those of this route, as the config names it."`
-	Status []string `group:"Which exchanges" placeholder:"STATUS" help:"Only answers with this status: 404, 5xx, or failed. Repeatable."`
+	Status []string `group:"Which exchanges" placeholder:"STATUS" help:"Only responses with this status: 404, 5xx, or failed. Repeatable."`
 	From   moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those from then on: 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), 10m (ago)."`
 	To     moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those before then."`
 }
@@ -62,7 +62,7 @@ func isStatus(s string) bool {
 	return len(s) == 3 && s[0] >= '1' && s[0] <= '9' && strings.Trim(s[1:], "0123456789x") == ""
 }
 
-// takes says whether an answer has one of the statuses that are asked for.
+// takes says whether a response has one of the statuses that are asked for.
 func (c *chosen) takes(a *whittle.Answer) bool {
 	if len(c.Status) == 0 {
 		return true
@@ -118,7 +118,7 @@ func sized(n int64) string {
 	return fmt.Sprintf("%d GiB", n>>30)
 }
 
-// outcome is an answer's status, or the failure in its place.
+// outcome is a response's status, or the failure in its place.
 func outcome(a *whittle.Answer) string {
 	if a.Failure != whittle.NoFailure {
 		return string(a.Failure)

@@ -141,8 +141,8 @@ func setRecording(g *gateway.Gateway, f *config.File) {
 // Request implements compare.Redactor.
 func (c *recording) Request(q *whittle.Request) { c.redactor.Load().Request(q) }
 
-// Answer implements compare.Redactor.
-func (c *recording) Answer(a *whittle.Answer) { c.redactor.Load().Answer(a) }
+// Response implements compare.Redactor.
+func (c *recording) Response(a *whittle.Answer) { c.redactor.Load().Response(a) }
 
 // Value implements compare.Redactor.
 func (c *recording) Value(place []jsonpath.Place, v []byte) []byte {

@@ -126,7 +126,7 @@ func account(password string) http.Handler {
 }
 
 // TestNothingSecretIsShownOrKept: with no word about redaction in the config, a
-// secret in a body that differs is in no finding, no answer of the admin API,
+// secret in a body that differs is in no finding, no response of the admin API,
 // no state file and no recorded exchange.
 func TestNothingSecretIsShownOrKept(t *testing.T) {
 	monolith, candidate := httptest.NewServer(account("hunter2")), httptest.NewServer(account("letmein"))
@@ -183,7 +183,7 @@ routes:
 		t.Fatal(err)
 	}
 	for _, e := range list {
-		recorded = append(append(recorded, e.Request.Body...), e.Answer.Body...)
+		recorded = append(append(recorded, e.Request.Body...), e.Response.Body...)
 	}
 	for _, secret := range []string{"hunter2", "letmein", "abcdef123", "s3cr3t-of-the-user", "bob@"} {
 		for where, b := range map[string][]byte{"shown": shown.Bytes(), "in the state file": kept, "recorded": recorded} {
@@ -226,8 +226,8 @@ func TestRecordingReloads(t *testing.T) {
 	for _, e := range append(entriesOf(t, h.file("one")), entriesOf(t, h.file("two"))...) {
 		got = append(got, e.Request.Target)
 		rules := e.Request.Target == "/2" || e.Request.Target == "/3"
-		if strings.Contains(string(e.Answer.Body), "hunter2\"") != rules || strings.Contains(string(e.Answer.Body), `"n":1}`) == rules {
-			t.Errorf("%s by other rules: %s", e.Request.Target, e.Answer.Body)
+		if strings.Contains(string(e.Response.Body), "hunter2\"") != rules || strings.Contains(string(e.Response.Body), `"n":1}`) == rules {
+			t.Errorf("%s by other rules: %s", e.Request.Target, e.Response.Body)
 		}
 	}
 	if strings.Join(got, " ") != "/1 /2 /3 /4 /only/6 /7" {
@@ -293,7 +293,7 @@ func TestRecordLive(t *testing.T) {
 		t.Fatalf("%d exchanges", len(list))
 	}
 	for _, e := range list {
-		if b := string(e.Answer.Body); strings.Contains(b, "hunter2") || strings.Contains(b, `"n":1}`) || strings.Contains(e.Request.Target, "k3y") || e.Conn == 0 {
+		if b := string(e.Response.Body); strings.Contains(b, "hunter2") || strings.Contains(b, `"n":1}`) || strings.Contains(e.Request.Target, "k3y") || e.Conn == 0 {
 			t.Errorf("%+v %s", e, b)
 		}
 	}

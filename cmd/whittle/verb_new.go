@@ -31,7 +31,7 @@ type newVerb struct {
 	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"Where imports of a .proto file begin (its folder)."`
 
 	Module   string `group:"The project" placeholder:"PATH" help:"The Go module, such as example.com/shop (the folder's name)."`
-	Monolith string `group:"The project" default:"http://127.0.0.1:3000" placeholder:"URL" help:"What answers until the service has logic of its own (${default})."`
+	Monolith string `group:"The project" default:"http://127.0.0.1:3000" placeholder:"URL" help:"What responds until the service has logic of its own (${default})."`
 	NoBuild  bool   `group:"The project" name:"no-build" help:"Write the project, and do not build and test it."`
 	JSON     string `group:"The project" name:"json" placeholder:"FILE" help:"Write what was inferred and made as JSON (\"-\": standard output)."`
 }
@@ -40,7 +40,7 @@ type newVerb struct {
 func (newVerb) Help() string {
 	return `Infers a contract from recorded exchanges (or reads it from a document) and makes a whole small project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a typed Node client, a Dockerfile, whittle.yaml and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
 
-Until you write its logic the service lets the monolith answer, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
+Until you write its logic the service lets the monolith respond, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
 
 Exit status: 0 the project is made, builds and passes its tests; 1 it does not, or the folder is somebody's; 2 what SOURCE says makes no contract; 3 could not run.
 
@@ -144,7 +144,7 @@ func endpoints(c *contract.Contract) []string {
 func (v *newVerb) next(screen *screen, p *scaffold.Project) {
 	screen.heading("Next")
 	for _, step := range []struct{ do, why string }{
-		{"cd " + v.To + " && make run", "the service; the monolith answers through it"},
+		{"cd " + v.To + " && make run", "the service; the monolith responds through it"},
 		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
 		{"whittle load " + filepath.Join(v.To, "load.yaml"), "users, as they were recorded"},
 		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},

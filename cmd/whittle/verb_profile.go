@@ -40,7 +40,7 @@ type takeVerb struct {
 
 // Help gives the examples.
 func (takeVerb) Help() string {
-	return `The answer comes in words first: the line of your own code that asks for most, what each endpoint costs a request, and any known smell with what to do about it.
+	return `The result comes in words first: the line of your own code that asks for most, what each endpoint costs a request, and any known smell with what to do about it.
 
 A Node process is asked by its id: SIGUSR1 opens its inspector on loopback, and it is closed at the end. A Go service shows its pprof by importing net/http/pprof, on a port of its own.
 

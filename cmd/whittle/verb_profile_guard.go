@@ -30,7 +30,7 @@ type guardVerb struct {
 func (guardVerb) Help() string {
 	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. Where the interval holds the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
 
-A service that fails cheaply costs little a request. So exit status 1 also means that the answers are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time or answers, or whose load was void or over before a profile began, is taken again, three times at most.
+A service that fails cheaply costs little a request. So exit status 1 also means that the responses are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time or responses, or whose load was void or over before a profile began, is taken again, three times at most.
 
 Examples:
   whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json --update
@@ -89,7 +89,7 @@ func (v *guardVerb) keep(b *guard.Baseline, screen *screen) error {
 	screen.say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)
 	switch failed, known := b.Failed(); {
 	case !known:
-		screen.say("note: what was answered is not known, so that a service that fails cheaply will not be seen")
+		screen.say("note: what was returned is not known, so that a service that fails cheaply will not be seen")
 	case failed > 0:
 		screen.say("note: %.3g %% of the requests failed; a baseline is of a service that was found good", 100*failed)
 	}
@@ -125,24 +125,24 @@ func (v *guardVerb) runs(ctx context.Context, screen *screen) (*guard.Baseline, 
 }
 
 // beside is what is known of a measurement besides its profile.
-func (m *measured) beside() guard.Beside {
+func (m *measured) beside() guard.RunFacts {
 	if m.load == nil {
 		if len(m.classes) == 0 {
-			return guard.Beside{}
+			return guard.RunFacts{}
 		}
-		return guard.Beside{Answers: &guard.Answers{Classes: m.classes, Failed: m.classes["5xx"]}}
+		return guard.RunFacts{Responses: &guard.Responses{Classes: m.classes, Failed: m.classes["5xx"]}}
 	}
 	requests := m.taken[0].AllRequests()
-	return guard.Beside{
+	return guard.RunFacts{
 		CPU:  time.Duration(m.load.CPUPerRequest * float64(requests) * float64(time.Millisecond)),
-		Void: m.load.Void, Answers: answersOf(m.load),
+		Void: m.load.Void, Responses: responsesOf(m.load),
 	}
 }
 
-// answersOf is what came of a load's requests. Those that its end cut off are
+// responsesOf is what came of a load's requests. Those that its end cut off are
 // nobody's.
-func answersOf(r *loaded.Report) *guard.Answers {
-	a := &guard.Answers{Classes: map[string]int64{}, Failed: r.Failed}
+func responsesOf(r *loaded.Report) *guard.Responses {
+	a := &guard.Responses{Classes: map[string]int64{}, Failed: r.Failed}
 	for code, n := range r.Codes {
 		a.Classes[code[:1]+"xx"] += n
 	}

@@ -24,20 +24,20 @@ import (
 )
 
 // goService is a Go service as whittle profile sees one: its pprof, its metrics
-// page, and what it answers.
+// page, and what it returns.
 type goService struct {
 	rest, unlabelled atomic.Int64 // samples of GET /idle, and of no endpoint
 	*httptest.Server
 	page *goService // whose metrics page counts the others' requests
 	// The following may be changed between measurements.
-	status atomic.Int64 // of every answer; 0: 200
-	cost   atomic.Int64 // CPU time of an answer, in microseconds
+	status atomic.Int64 // of every response; 0: 200
+	cost   atomic.Int64 // CPU time of a response, in microseconds
 	others atomic.Int64 // requests that others send during a profile
 	name   atomic.Value // of its program
 	codes  atomic.Bool  // the metrics page has them
 
-	answered, used atomic.Int64
-	read           atomic.Int64 // how often the metrics page was
+	served, used atomic.Int64
+	read         atomic.Int64 // how often the metrics page was
 }
 
 func startGoService(t *testing.T) *goService {
@@ -49,7 +49,7 @@ func startGoService(t *testing.T) *goService {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/cmdline", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) {
-		s.page.answered.Add(s.others.Load())
+		s.page.served.Add(s.others.Load())
 		if err := s.profile().Write(w); err != nil {
 			t.Error(err)
 		}
@@ -61,10 +61,10 @@ func startGoService(t *testing.T) *goService {
 			code = fmt.Sprintf(",code=%q", fmt.Sprint(s.code()))
 		}
 		fmt.Fprintf(w, "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %f\n", float64(s.used.Load())/1e6)
-		fmt.Fprintf(w, "# TYPE http_requests_total counter\nhttp_requests_total{route=\"GET /work\"%s} %d\n", code, s.answered.Load())
+		fmt.Fprintf(w, "# TYPE http_requests_total counter\nhttp_requests_total{route=\"GET /work\"%s} %d\n", code, s.served.Load())
 	})
 	mux.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
-		s.answered.Add(1)
+		s.served.Add(1)
 		s.used.Add(s.cost.Load())
 		w.WriteHeader(s.code())
 	})
@@ -80,7 +80,7 @@ func (s *goService) code() int {
 	return http.StatusOK
 }
 
-// profile has one sample where answers cost something, and those of another
+// profile has one sample where responses cost something, and those of another
 // endpoint and of none.
 func (s *goService) profile() *pprof.Profile {
 	f := &pprof.Function{ID: 1, Name: "main.work", Filename: "/srv/main.go"}
@@ -131,7 +131,7 @@ func TestTheGuardIsNotPassedByFailing(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		status int64 // of the answers
+		status int64 // of the responses
 		cost   int64
 		want   int
 		says   string
@@ -139,7 +139,7 @@ func TestTheGuardIsNotPassedByFailing(t *testing.T) {
 	}{
 		{"as it was", 200, 1000, 0, "held", guard.Held},
 		{"fails cheaply", 500, 100, 1, "100 % of the requests failed, 0 % in the baseline", guard.Incomparable},
-		{"knows nobody any more", 401, 100, 1, "100 % of the answers are 4xx, 0 % in the baseline", guard.Incomparable},
+		{"knows nobody any more", 401, 100, 1, "100 % of the responses are 4xx, 0 % in the baseline", guard.Incomparable},
 		{"dearer", 200, 3000, 1, "broken", guard.Broken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -197,12 +197,12 @@ func TestTheGuardNamesAnotherService(t *testing.T) {
 	}
 }
 
-// Without a plan a metrics page tells what was answered, if it counts by code.
+// Without a plan a metrics page tells what was returned, if it counts by code.
 func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 	s, folder := startGoService(t), t.TempDir()
 	s.others.Store(50)
 	args := []string{"profile", "guard", s.URL, "--duration", "1s", "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2"}
-	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || !strings.Contains(out, "what was answered is not known") {
+	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || !strings.Contains(out, "what was returned is not known") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	s.codes.Store(true)
@@ -223,8 +223,8 @@ func TestWhatTheGuardTakesFromALoad(t *testing.T) {
 	}}
 	run, err := guard.NewRun(p, m.beside())
 	want := map[string]int64{"2xx": 15, "4xx": 1, "5xx": 4, guard.None: 3}
-	if err != nil || run.CPU != 3e6 || !maps.Equal(run.Answers.Classes, want) || run.Answers.Failed != 7 {
-		t.Errorf("%+v of %+v, %v", run, run.Answers, err)
+	if err != nil || run.CPU != 3e6 || !maps.Equal(run.Responses.Classes, want) || run.Responses.Failed != 7 {
+		t.Errorf("%+v of %+v, %v", run, run.Responses, err)
 	}
 	m.load.Void = "the generator was late"
 	if _, err := guard.NewRun(p, m.beside()); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {

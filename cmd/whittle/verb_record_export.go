@@ -72,7 +72,7 @@ func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reade
 		if e, err = r.Next(ctx, filter); err != nil {
 			break
 		}
-		if !v.takes(&e.Answer) {
+		if !v.takes(&e.Response) {
 			continue
 		}
 		if err := out.Write(e); err != nil {

@@ -81,7 +81,7 @@ func (v *recordImport) Run(ctx context.Context, s streams) error {
 	im := &imported{Format: "whittle.import/1", Why: []leftOut{}}
 	err = im.run(ctx, har.NewReader(in), w, func(e *capture.Entry) {
 		redact.Request(&e.Request)
-		redact.Answer(&e.Answer)
+		redact.Response(&e.Response)
 	}, func(done int64) {
 		if size > 0 {
 			screen.progress("%d exchanges, %s of %s", im.Exchanges, sized(done), sized(size))

@@ -17,7 +17,7 @@ import (
 
 type recordLive struct {
 	Listen   string        `default:":8080" placeholder:"ADDRESS" help:"Where users' requests arrive (${default})."`
-	Monolith string        `required:"" placeholder:"URL" help:"The server that answers them."`
+	Monolith string        `required:"" placeholder:"URL" help:"The server that responds to them."`
 	To       string        `required:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
 	Sample   share         `default:"100%" help:"Part of the connections that are recorded, each without gaps for a minute at a time (${default})."`
 	MaxBody  bytesFlag     `default:"1MiB" placeholder:"SIZE" help:"Leave out longer bodies (${default})."`
@@ -50,7 +50,7 @@ func (s *bytesFlag) UnmarshalText(b []byte) error {
 
 // Help gives the examples.
 func (recordLive) Help() string {
-	return `Stands in front of a monolith, passes every request on untouched, and keeps what was asked and answered. What is secret is taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what there is no room for is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
+	return `Stands in front of a monolith, passes every request on untouched, and keeps the requests and responses. What is secret is taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what there is no room for is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
 
 To record a part of what a running gateway passes on, say record: in its config instead.
 

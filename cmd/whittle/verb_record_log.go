@@ -133,7 +133,7 @@ func showListing(w io.Writer, r *recordListing, limit int) {
 		}
 		fmt.Fprintf(w, "redacted by %s%s\n", redactedBy(p.Rules), of)
 	}
-	fmt.Fprintf(w, "\n  %-48s %10s %9s  %s\n", "route, and its targets", "exchanges", "bodies", "answers")
+	fmt.Fprintf(w, "\n  %-48s %10s %9s  %s\n", "route, and its targets", "exchanges", "bodies", "responses")
 	for _, route := range r.Routes {
 		name := route.Route
 		if name == "" {

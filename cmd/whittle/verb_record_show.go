@@ -93,7 +93,7 @@ func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journa
 			return err
 		}
 		n := r.Number()
-		if v.Number != 0 && n != v.Number || !v.takes(&e.Answer) {
+		if v.Number != 0 && n != v.Number || !v.takes(&e.Response) {
 			continue
 		}
 		if limit > 0 && shown == limit {
@@ -144,12 +144,12 @@ func showLine(w io.Writer, n int64, e *capture.Entry) {
 	if e.Route != "" && e.Route != e.Request.Method+" "+capture.PathShape(e.Request.Target) {
 		route = "  (" + harmless(e.Route) + ")"
 	}
-	fmt.Fprintf(w, "  %6d  %s  %-9s %9s %8s  %s%s\n", n, e.At.Local().Format("2006-01-02 15:04:05.000"), outcome(&e.Answer),
-		e.Answer.Latency.Round(10*time.Microsecond), sized(int64(len(e.Answer.Body))), requestLine(e), route)
+	fmt.Fprintf(w, "  %6d  %s  %-9s %9s %8s  %s%s\n", n, e.At.Local().Format("2006-01-02 15:04:05.000"), outcome(&e.Response),
+		e.Response.Latency.Round(10*time.Microsecond), sized(int64(len(e.Response.Body))), requestLine(e), route)
 }
 
 func showExchange(w io.Writer, n int64, e *capture.Entry, by *redact.Description) {
-	fmt.Fprintf(w, "exchange %d at %s, answered by the %s in %s\n", n, e.At.Local().Format(time.RFC3339Nano), e.Served, e.Answer.Latency)
+	fmt.Fprintf(w, "exchange %d at %s, served by the %s in %s\n", n, e.At.Local().Format(time.RFC3339Nano), e.Served, e.Response.Latency)
 	if e.Route != "" {
 		fmt.Fprintf(w, "route %s\n", harmless(e.Route))
 	}
@@ -160,16 +160,16 @@ func showExchange(w io.Writer, n int64, e *capture.Entry, by *redact.Description
 	fmt.Fprintf(w, "\n%s\n", requestLine(e))
 	showHeader(w, "Host: "+e.Request.Host, e.Request.Header)
 	showBody(w, e.Request.Body, e.Request.Truncated)
-	if e.Answer.Failure != whittle.NoFailure {
-		fmt.Fprintf(w, "\nno answer: %s %s\n", e.Answer.Failure, harmless(e.Answer.Detail))
+	if e.Response.Failure != whittle.NoFailure {
+		fmt.Fprintf(w, "\nno response: %s %s\n", e.Response.Failure, harmless(e.Response.Detail))
 	} else {
-		fmt.Fprintf(w, "\n%d\n", e.Answer.Status)
+		fmt.Fprintf(w, "\n%d\n", e.Response.Status)
 	}
-	showHeader(w, "", e.Answer.Header)
-	showBody(w, e.Answer.Body, e.Answer.Truncated)
-	if len(e.Answer.Trailer) > 0 {
+	showHeader(w, "", e.Response.Header)
+	showBody(w, e.Response.Body, e.Response.Truncated)
+	if len(e.Response.Trailer) > 0 {
 		fmt.Fprintln(w)
-		showHeader(w, "", e.Answer.Trailer)
+		showHeader(w, "", e.Response.Trailer)
 	}
 }
 
@@ -203,13 +203,13 @@ func showBody(w io.Writer, body []byte, truncated bool) {
 
 // shownExchange is an exchange as a line of JSON.
 type shownExchange struct {
-	Number  int64         `json:"number"`
-	At      time.Time     `json:"at"`
-	Route   string        `json:"route,omitempty"`
-	Conn    uint64        `json:"connection,omitempty"`
-	Served  string        `json:"served"`
-	Request shownRequest  `json:"request"`
-	Answer  shownResponse `json:"answer"`
+	Number   int64         `json:"number"`
+	At       time.Time     `json:"at"`
+	Route    string        `json:"route,omitempty"`
+	Conn     uint64        `json:"connection,omitempty"`
+	Served   string        `json:"served"`
+	Request  shownRequest  `json:"request"`
+	Response shownResponse `json:"response"`
 }
 
 type shownRequest struct {
@@ -247,11 +247,11 @@ func bodyOf(b []byte, truncated bool) shownBody {
 func writeExchange(w io.Writer, n int64, e *capture.Entry) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	a := &e.Answer
+	a := &e.Response
 	return enc.Encode(shownExchange{
 		Number: n, At: e.At, Route: e.Route, Conn: e.Conn, Served: e.Served.String(),
 		Request: shownRequest{e.Request.Method, e.Request.Target, e.Request.Host, e.Request.Header, bodyOf(e.Request.Body, e.Request.Truncated)},
-		Answer: shownResponse{
+		Response: shownResponse{
 			a.Status, a.Failure, a.Detail, float64(a.Latency) / float64(time.Millisecond), a.Header, a.Trailer,
 			bodyOf(a.Body, a.Truncated),
 		},

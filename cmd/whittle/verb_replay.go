@@ -43,8 +43,8 @@ type replayVerb struct {
 	RedactKey string `group:"What is secret beside the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (LOG.key, beside the folder, where that is)."`
 	redacting
 
-	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any answer differs (differs). Repeatable."`
-	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded answers as what is right."`
+	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`
+	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded responses as what is right."`
 	Cover   bool     `group:"The outcome" help:"With --to-tests: of distinct requests of every shape, whether they differ or not."`
 	JSON    string   `group:"The outcome" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	HTML    string   `group:"The outcome" name:"html" placeholder:"FILE" help:"Write the report as one HTML file."`
@@ -52,7 +52,7 @@ type replayVerb struct {
 
 // Help gives the examples.
 func (replayVerb) Help() string {
-	return `The recorded answers stand for the monolith: each request is sent to the candidate again, and the two answers are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or rehearsal:, or --allow-writes is given.
+	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or rehearsal:, or --allow-writes is given.
 
 Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says. Ctrl-C ends early and still reports.
 
@@ -216,7 +216,7 @@ func showReplay(w io.Writer, r *replay.Report) {
 	for i := range r.Routes {
 		showReplayed(w, &r.Routes[i])
 	}
-	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d not answered the same\n",
+	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d got a different response\n",
 		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
 		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipWords(why))

@@ -2,7 +2,7 @@ package infer
 
 import "strconv"
 
-// Counting values would take one thing that is answered again and again for
+// Counting values would take one thing that is returned again and again for
 // many: a list of the same ten orders, asked for a hundred times, says of ten
 // orders which states there are and not of a thousand. So a word's evidence is
 // in how many different objects it stood.
@@ -52,7 +52,7 @@ func (o objects) all() (all int, rarest string, fewest int) {
 }
 
 // around tells an object from others by the scalars that it has itself, but for
-// times: that of the answer would make another object of the same one each time.
+// times: that of the response would make another object of the same one each time.
 // With fewer than two scalars, of which one may be the word, it is told apart by
 // what lies around it, too.
 func around(v *value, outer uint64) uint64 {

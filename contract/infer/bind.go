@@ -17,10 +17,10 @@ func (i *inference) bind(m *method) {
 	m.input = append(m.input, i.fields(m, m.request, was)...)
 	m.input = append(m.input, unused(was, m.input)...)
 	was = i.before.message(m.m.Output)
-	if pieces := m.answer.pieces(); pieces != nil {
+	if pieces := m.response.pieces(); pieces != nil {
 		m.output = holes(pieces, m.was, was)
 	} else {
-		m.output = i.fields(m, m.answer, was)
+		m.output = i.fields(m, m.response, was)
 	}
 	m.output = append(m.output, unused(was, m.output)...)
 }
@@ -143,7 +143,7 @@ func (i *inference) fields(m *method, b *body, was *contract.Message) []planned 
 		return out
 	}
 	f := planned{
-		name: b.textName(), from: fromText, typed: typed{typ: contract.String}, optional: b.none > 0 && !b.answer,
+		name: b.textName(), from: fromText, typed: typed{typ: contract.String}, optional: b.none > 0 && !b.response,
 		about: "The whole body as text",
 	}
 	if b.opaque != "" {
@@ -156,13 +156,13 @@ func (i *inference) fields(m *method, b *body, was *contract.Message) []planned 
 }
 
 func (b *body) textName() string {
-	if b.answer {
+	if b.response {
 		return "text"
 	}
 	return "body"
 }
 
-// pieces is the template of a text answer, nil where there is none.
+// pieces is the template of a text response, nil where there is none.
 func (b *body) pieces() []part {
 	if b.opaque != "" || b.seen.text == 0 {
 		return nil
@@ -177,8 +177,8 @@ func (b *body) pieces() []part {
 // holes are the fields of a template, in its order.
 func holes(pieces []part, before *contract.Method, was *contract.Message) []planned {
 	var names []string
-	if before != nil && before.HTTP.Answer.Form == contract.Text {
-		for _, p := range before.HTTP.Answer.Parts {
+	if before != nil && before.HTTP.Response.Form == contract.Text {
+		for _, p := range before.HTTP.Response.Parts {
 			if p.Field != "" {
 				names = append(names, p.Field)
 			}
@@ -250,15 +250,15 @@ func (i *inference) finish(m *method, at *contract.Method) {
 		h.Body.Form = contract.Object
 	}
 	h.Body.Optional = h.Body.Form != contract.NoBody && m.request.none > 0
-	h.Answer = m.answer.binding(m.output, m.e.success())
+	h.Response = m.response.binding(m.output, m.e.success())
 	g := guesser{}
 	g.walkBody(m.request, &h.Body.Unset)
-	g.walkBody(m.answer, &h.Answer.Unset)
+	g.walkBody(m.response, &h.Response.Unset)
 	if h.Body.Form == contract.Object {
 		h.Body.Unset.Omits = append(h.Body.Unset.Omits, omitted(m.input)...)
 	}
-	if h.Answer.Form == contract.Object {
-		h.Answer.Unset.Omits = append(h.Answer.Unset.Omits, omitted(m.output)...)
+	if h.Response.Form == contract.Object {
+		h.Response.Unset.Omits = append(h.Response.Unset.Omits, omitted(m.output)...)
 	}
 	g.method(m, at)
 	at.Guesses = g.list
@@ -267,9 +267,9 @@ func (i *inference) finish(m *method, at *contract.Method) {
 	at.Doc = fmt.Sprintf("%s is %s %s.", at.Name, h.Method, h.Pattern)
 }
 
-// answer says how the output's fields become the body.
-func (b *body) binding(fields []planned, status int) contract.Answer {
-	a := contract.Answer{Status: status, ContentType: b.seen.types.most(), Form: contract.NoBody}
+// response says how the output's fields become the body.
+func (b *body) binding(fields []planned, status int) contract.Response {
+	a := contract.Response{Status: status, ContentType: b.seen.types.most(), Form: contract.NoBody}
 	pieces := b.pieces()
 	if pieces != nil {
 		a.Form = contract.Text
@@ -315,11 +315,11 @@ func omitted(fields []planned) []string {
 	return out
 }
 
-// failures lists the answers other than the success.
+// failures lists the responses other than the success.
 func (e *endpoint) failures() []contract.Failure {
 	var out []contract.Failure
-	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
-		if a := e.answers[status]; status != e.success() {
+	for _, status := range slices.Sorted(maps.Keys(e.responses)) {
+		if a := e.responses[status]; status != e.success() {
 			out = append(out, contract.Failure{Status: status, ContentType: a.types.most(), Count: a.n, Example: a.example})
 		}
 	}

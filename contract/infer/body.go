@@ -40,11 +40,11 @@ func mediaOf(contentType string) media {
 }
 
 // contents is what was seen of bodies of one kind: the requests' of an endpoint,
-// or its answers' of one status.
+// or its responses' of one status.
 type contents struct {
-	// answers says that they are answers': a form there is a text.
-	answers bool
-	n, none int
+	// responses says that they are responses': a form there is a text.
+	responses bool
+	n, none   int
 	// types counts the content types.
 	types tally
 	// json counts those that are JSON which a message can carry.
@@ -82,7 +82,7 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 	switch m := mediaOf(contentType); {
 	case m == mediaOther || !utf8.Valid(body):
 		c.binary++
-	case m == mediaForm && c.answers:
+	case m == mediaForm && c.responses:
 		c.text++
 		c.texts.see(string(body))
 	case m == mediaJSON:

@@ -40,9 +40,9 @@ func (i *inference) build() *contract.Contract {
 		e.settle()
 		m := newMethod(e, i.before, taken)
 		m.request.opaque = i.demoted(m.m.Name, "request", m.request.opaque)
-		m.answer.opaque = i.demoted(m.m.Name, "response", m.answer.opaque)
+		m.response.opaque = i.demoted(m.m.Name, "response", m.response.opaque)
 		i.methods = append(i.methods, m)
-		i.bodies = append(i.bodies, m.request, m.answer)
+		i.bodies = append(i.bodies, m.request, m.response)
 	}
 	i.plan()
 	i.nameClasses(taken)
@@ -60,7 +60,7 @@ func (i *inference) build() *contract.Contract {
 
 func (e *endpoint) settle() {
 	e.body.shape.settle()
-	for _, a := range e.answers {
+	for _, a := range e.responses {
 		a.shape.settle()
 	}
 }
@@ -145,7 +145,7 @@ func (i *inference) write(m *method) {
 	input := message(m.m.Input, m.input, i.before.message(m.m.Input))
 	input.Doc = "What " + m.e.label() + " is sent."
 	output := message(m.m.Output, m.output, i.before.message(m.m.Output))
-	output.Doc = fmt.Sprintf("What %s answers with status %d.", m.e.label(), m.e.success())
+	output.Doc = fmt.Sprintf("What %s responds with status %d.", m.e.label(), m.e.success())
 	i.finish(m, at)
 	for _, w := range []struct {
 		m      contract.Message

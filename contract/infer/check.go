@@ -20,7 +20,7 @@ import (
 // Proof says how a contract held against exchanges.
 type Proof struct {
 	// Exchanges is how many belong to one of the contract's methods and were
-	// answered with its success; Kept of them came back the same.
+	// responded with its success; Kept of them came back the same.
 	Exchanges, Kept int
 	// Broken are the places that did not, one of each.
 	Broken []Break
@@ -68,8 +68,8 @@ type checker struct {
 type checked struct {
 	*contract.Method
 
-	segments        []segment
-	request, answer *trip
+	segments          []segment
+	request, response *trip
 }
 
 func newChecker(c *contract.Contract) (*checker, error) {
@@ -86,7 +86,7 @@ func newChecker(c *contract.Contract) (*checker, error) {
 		}
 		k.methods = append(k.methods, &checked{
 			Method: method, segments: segments,
-			request: m.trip(method.HTTP.Body.Unset), answer: m.trip(method.HTTP.Answer.Unset),
+			request: m.trip(method.HTTP.Body.Unset), response: m.trip(method.HTTP.Response.Unset),
 		})
 	}
 	return k, nil
@@ -103,9 +103,9 @@ func (k *checker) find(method string, path []string) *checked {
 		}
 		n, ok := 0, true
 		for i, s := range m.segments {
-			if !s.wild && s.literal != path[i] || s.wild && path[i] == "" {
+			if !s.wildcard && s.literal != path[i] || s.wildcard && path[i] == "" {
 				ok = false
-			} else if !s.wild {
+			} else if !s.wildcard {
 				n++
 			}
 		}
@@ -118,21 +118,21 @@ func (k *checker) find(method string, path []string) *checked {
 
 func (k *checker) see(x *capture.Entry) {
 	path, query, ok := target(x.Request.Target)
-	if !ok || x.Served == whittle.Candidate || x.Request.Truncated || x.Answer.Truncated || x.Answer.Failure != whittle.NoFailure {
+	if !ok || x.Served == whittle.Candidate || x.Request.Truncated || x.Response.Truncated || x.Response.Failure != whittle.NoFailure {
 		return
 	}
 	m := k.find(x.Request.Method, path)
-	if m == nil || x.Answer.Status != m.HTTP.Answer.Status {
+	if m == nil || x.Response.Status != m.HTTP.Response.Status {
 		return
 	}
 	k.p.Exchanges++
 	errQuery := k.request(m, path, query, x)
-	errAnswer := k.answer(m, x)
-	if errQuery == nil && errAnswer == nil {
+	errResponse := k.response(m, x)
+	if errQuery == nil && errResponse == nil {
 		k.p.Kept++
 	}
 	k.broke(m, "request", errQuery)
-	k.broke(m, "response", errAnswer)
+	k.broke(m, "response", errResponse)
 }
 
 func (k *checker) broke(m *checked, label string, err error) {
@@ -183,13 +183,13 @@ func (k *checker) request(m *checked, path []string, query url.Values, x *captur
 			return err
 		}
 	}
-	wild := 0
+	param := 0
 	for i, s := range m.segments {
-		if s.wild {
-			if err := k.mapping.setText(msg, namedField(input, h.Path[wild].Field), path[i:i+1]); err != nil {
+		if s.wildcard {
+			if err := k.mapping.setText(msg, namedField(input, h.Path[param].Field), path[i:i+1]); err != nil {
 				return fmt.Errorf("path: %w", err)
 			}
-			wild++
+			param++
 		}
 	}
 	for _, p := range h.Query {
@@ -289,13 +289,13 @@ func (m *mapping) textsOf(msg protoreflect.Message, f *contract.Field) []string 
 // sameRequest compares what a message gives with what went into it.
 func (m *checked) sameRequest(msg protoreflect.Message, input *contract.Message, path []string, query url.Values, body []byte) error {
 	h := &m.HTTP
-	wild := 0
+	param := 0
 	for i, s := range m.segments {
-		if s.wild {
-			if !slices.Equal(m.request.m.textsOf(msg, namedField(input, h.Path[wild].Field)), path[i:i+1]) {
-				return fmt.Errorf("path {%s} came back as another value", h.Path[wild].Field)
+		if s.wildcard {
+			if !slices.Equal(m.request.m.textsOf(msg, namedField(input, h.Path[param].Field)), path[i:i+1]) {
+				return fmt.Errorf("path {%s} came back as another value", h.Path[param].Field)
 			}
-			wild++
+			param++
 		}
 	}
 	for _, p := range h.Query {
@@ -357,28 +357,28 @@ func (v *value) remove(key string) {
 	}
 }
 
-// answer sends an answer through the output.
-func (k *checker) answer(m *checked, x *capture.Entry) error {
-	a := &m.HTTP.Answer
+// response sends a response through the output.
+func (k *checker) response(m *checked, x *capture.Entry) error {
+	a := &m.HTTP.Response
 	output := k.mapping.c.Message(m.Output)
 	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Output]))
 	switch a.Form {
 	case contract.NoBody:
-		if len(x.Answer.Body) > 0 {
+		if len(x.Response.Body) > 0 {
 			return errors.New("there is a body")
 		}
 		return nil
 	case contract.Text:
-		return k.mapping.textTrip(msg, output, a.Parts, string(x.Answer.Body))
+		return k.mapping.textTrip(msg, output, a.Parts, string(x.Response.Body))
 	}
-	v, err := parse(x.Answer.Body)
+	v, err := parse(x.Response.Body)
 	if err != nil {
 		return err
 	}
 	if a.Form == contract.Object {
-		msg, err = m.answer.read(v, m.Output, "$")
+		msg, err = m.response.read(v, m.Output, "$")
 	} else {
-		err = m.answer.readField(msg, namedField(output, a.Field), v, "$")
+		err = m.response.readField(msg, namedField(output, a.Field), v, "$")
 	}
 	if err != nil {
 		return err
@@ -388,8 +388,8 @@ func (k *checker) answer(m *checked, x *capture.Entry) error {
 	}
 	var back *value
 	if a.Form == contract.Object {
-		back = m.answer.write(msg, m.Output, "$")
-	} else if back = m.answer.writeField(msg, namedField(output, a.Field), "$"); back == nil {
+		back = m.response.write(msg, m.Output, "$")
+	} else if back = m.response.writeField(msg, namedField(output, a.Field), "$"); back == nil {
 		return differs("$")
 	}
 	if d := firstDifference(v, back, "$"); d != "" {

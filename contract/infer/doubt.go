@@ -110,6 +110,6 @@ func (e *enum) evidence(s *texts) string {
 		}
 		return "it was one, and every word was known"
 	}
-	return fmt.Sprintf("in at least %d different objects, the rarest, %s, in %d; none in only one, so less than %s of further ones should have another word (Good and Turing; 3/n), which the monolith then answers",
+	return fmt.Sprintf("in at least %d different objects, the rarest, %s, in %d; none in only one, so less than %s of further ones should have another word (Good and Turing; 3/n), which the monolith then returns",
 		all, rarest, fewest, contract.Percent(3/float64(all)))
 }

@@ -49,13 +49,13 @@ type earlierBody struct {
 	nulls, omits map[string]bool
 }
 
-func (e *earlier) body(m *contract.Method, answer bool) *earlierBody {
+func (e *earlier) body(m *contract.Method, response bool) *earlierBody {
 	if m == nil {
 		return nil
 	}
 	form, field, unset, in := m.HTTP.Body.Form, m.HTTP.Body.Field, m.HTTP.Body.Unset, m.Input
-	if answer {
-		form, field, unset, in = m.HTTP.Answer.Form, m.HTTP.Answer.Field, m.HTTP.Answer.Unset, m.Output
+	if response {
+		form, field, unset, in = m.HTTP.Response.Form, m.HTTP.Response.Field, m.HTTP.Response.Unset, m.Output
 	}
 	return &earlierBody{
 		e: e, form: form, field: namedField(e.message(in), field), inferred: m.Seen > 0,

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// maxScalars bounds how many places of a request, and of an answer, are held
+// maxScalars bounds how many places of a request, and of a response, are held
 // against each other.
 const maxScalars = 16
 
-// echoes watches what an answer says again of its request, and which of the
-// request's numbers one of the answer's grows with.
+// echoes watches what a response says again of its request, and which of the
+// request's numbers one of the response's grows with.
 type echoes struct {
 	pairs map[[2]string]*echo
 	seen  int
 }
 
-// echo is one place of the request against one of the answer.
+// echo is one place of the request against one of the response.
 type echo struct {
 	n, equal int
 	first    string
@@ -34,10 +34,10 @@ type echo struct {
 // that compare.per can read.
 type scalar struct{ name, cel, text string }
 
-func (s *echoes) see(e *endpoint, wilds []string, query url.Values, request, answer *value, body []byte) {
+func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request, response *value, body []byte) {
 	s.seen++
 	var in []scalar
-	for i, v := range wilds {
+	for i, v := range wildcards {
 		in = append(in, scalar{name: "path " + strconv.Itoa(i), text: v})
 	}
 	for _, name := range sortedNames(query) {
@@ -50,8 +50,8 @@ func (s *echoes) see(e *endpoint, wilds []string, query url.Values, request, ans
 	}
 	var out []scalar
 	switch {
-	case answer != nil:
-		out = scalars(answer, "response $", "json")
+	case response != nil:
+		out = scalars(response, "response $", "json")
 	case len(body) <= maxTemplateBytes:
 		for _, t := range cut(string(body)) {
 			if isInteger(t) {
@@ -113,7 +113,7 @@ func (s *echoes) pair(a, b scalar) {
 	p.squares += d * (y/x - p.mean)
 }
 
-// grows says that the answer's number is the request's times a factor, within a
+// grows says that the response's number is the request's times a factor, within a
 // tenth of it, over requests of which the largest is twice the smallest.
 func (p *echo) grows() bool {
 	if p.numbers < 8 || p.numbers < p.n*9/10 || p.low <= 0 || p.high < 2*p.low || p.equal == p.n || p.mean == 0 {

@@ -26,13 +26,13 @@ type endpoint struct {
 	path  []*param // one of each wildcard
 	query params
 	body  contents
-	// answers are by status.
-	answers map[int]*answers
+	// responses are by status.
+	responses map[int]*responses
 	// plain says that there was a 2xx, so that what is below is of those alone.
 	// Until then redirects are taken for the success, and what is below is theirs:
 	// a login by form has no other.
 	plain bool
-	// failed had no answer, cut a body that was too long to be kept whole.
+	// failed had no response, cut a body that was too long to be kept whole.
 	failed, cut int
 	// headers counts the successes' headers that no message carries.
 	headers tally
@@ -41,8 +41,8 @@ type endpoint struct {
 	echoes  echoes
 }
 
-// answers are those of one status.
-type answers struct {
+// responses are those of one status.
+type responses struct {
 	contents
 
 	n       int
@@ -51,9 +51,9 @@ type answers struct {
 }
 
 func newEndpoint(method string, segments []segment, first int) *endpoint {
-	e := &endpoint{method: method, segments: segments, first: first, answers: map[int]*answers{}}
+	e := &endpoint{method: method, segments: segments, first: first, responses: map[int]*responses{}}
 	for _, s := range segments {
-		if s.wild {
+		if s.wildcard {
 			e.path = append(e.path, &param{})
 		}
 	}
@@ -63,30 +63,30 @@ func newEndpoint(method string, segments []segment, first int) *endpoint {
 // see takes one exchange that falls under the endpoint.
 func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bounds) {
 	e.seen++
-	if x.Answer.Failure != whittle.NoFailure {
+	if x.Response.Failure != whittle.NoFailure {
 		e.failed++
 		return
 	}
-	if x.Request.Truncated || x.Answer.Truncated {
+	if x.Request.Truncated || x.Response.Truncated {
 		e.cut++
 		return
 	}
-	a := e.answers[x.Answer.Status]
+	a := e.responses[x.Response.Status]
 	if a == nil {
-		if len(e.answers) == maxStatuses {
+		if len(e.responses) == maxStatuses {
 			return
 		}
-		a = &answers{contents: contents{answers: true}, example: exampleOf(&x.Answer)}
-		e.answers[x.Answer.Status] = a
+		a = &responses{contents: contents{responses: true}, example: exampleOf(&x.Response)}
+		e.responses[x.Response.Status] = a
 	}
 	a.n++
-	a.types.add(x.Answer.Header.Get("Content-Type"))
-	hash := stir(uint64(x.Answer.Status))
-	switch plain := x.Answer.Status/100 == 2; {
+	a.types.add(x.Response.Header.Get("Content-Type"))
+	hash := stir(uint64(x.Response.Status))
+	switch plain := x.Response.Status/100 == 2; {
 	case plain && !e.plain:
 		e.forget()
 		e.plain = true
-	case !plain && (e.plain || !redirects(x.Answer.Status)):
+	case !plain && (e.plain || !redirects(x.Response.Status)):
 		// What a refused request looks like says nothing of what is served.
 		e.unseen.see(hash)
 		return
@@ -114,16 +114,16 @@ func (e *endpoint) forget() {
 }
 
 // learn takes an exchange that succeeded.
-func (e *endpoint) learn(x *capture.Entry, a *answers, path []string, query url.Values, b *bounds, hash uint64) {
-	wilds := e.wildcards(path)
-	for i, v := range wilds {
+func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *bounds, hash uint64) {
+	wildcards := e.wildcards(path)
+	for i, v := range wildcards {
 		e.path[i].see(nil, v)
 	}
 	b.around = stir(textHash(x.Request.Target) + stir(textHash(string(x.Request.Body))))
 	seeValues(&e.query, query, b)
 	request := e.body.see(x.Request.Header, x.Request.Body, b)
-	answer := a.see(x.Answer.Header, x.Answer.Body, b)
-	for name := range x.Answer.Header {
+	response := a.see(x.Response.Header, x.Response.Body, b)
+	for name := range x.Response.Header {
 		if !carriedElsewhere[name] {
 			e.headers.add(name)
 		}
@@ -134,15 +134,15 @@ func (e *endpoint) learn(x *capture.Entry, a *answers, path []string, query url.
 	if request != nil {
 		hash += stir(structure(request, maxDocumentDepth) + 1)
 	}
-	if answer != nil {
-		hash += structure(answer, maxDocumentDepth)
+	if response != nil {
+		hash += structure(response, maxDocumentDepth)
 	}
 	e.unseen.see(stir(hash))
-	e.repeats.see(x, answer)
-	e.echoes.see(e, wilds, query, request, answer, x.Answer.Body)
+	e.repeats.see(x, response)
+	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
 
-// carriedElsewhere are the headers that say nothing of the answer's meaning, or
+// carriedElsewhere are the headers that say nothing of the response's meaning, or
 // that every server makes for itself.
 var carriedElsewhere = map[string]bool{
 	"Content-Type": true, "Content-Length": true, "Date": true, "Connection": true, "Keep-Alive": true, "Server": true,
@@ -163,19 +163,19 @@ func exampleOf(a *whittle.Answer) whittle.Answer {
 func (e *endpoint) wildcards(path []string) []string {
 	var out []string
 	for i, s := range e.segments {
-		if s.wild && i < len(path) {
+		if s.wildcard && i < len(path) {
 			out = append(out, path[i])
 		}
 	}
 	return out
 }
 
-// success is the status of the answers that the method gives: the 2xx that was
+// success is the status of the responses that the method gives: the 2xx that was
 // seen most often, without any 2xx the redirect, 0 where there was neither.
 func (e *endpoint) success() int {
 	best := 0
-	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
-		if e.succeeds(status) && (best == 0 || e.answers[status].n > e.answers[best].n) {
+	for _, status := range slices.Sorted(maps.Keys(e.responses)) {
+		if e.succeeds(status) && (best == 0 || e.responses[status].n > e.responses[best].n) {
 			best = status
 		}
 	}
@@ -201,19 +201,19 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 		e.forget()
 		e.plain = true
 	}
-	wild := 0
+	param := 0
 	for i, s := range o.segments {
 		switch {
-		case i == at && !s.wild:
+		case i == at && !s.wildcard:
 			for range o.successes() {
-				e.path[wild].see(nil, s.literal)
+				e.path[param].see(nil, s.literal)
 			}
-			wild++
-		case s.wild:
-			e.path[wild].absorb(o.path[wild])
-			wild++
-		case e.segments[i].wild:
-			wild++
+			param++
+		case s.wildcard:
+			e.path[param].absorb(o.path[param])
+			param++
+		case e.segments[i].wildcard:
+			param++
 		}
 	}
 	e.query.absorb(&o.query)
@@ -226,11 +226,11 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 func (e *endpoint) count(o *endpoint) {
 	e.first = min(e.first, o.first)
 	e.seen += o.seen
-	for status, a := range o.answers {
-		mine := e.answers[status]
+	for status, a := range o.responses {
+		mine := e.responses[status]
 		if mine == nil {
-			mine = &answers{example: a.example}
-			e.answers[status] = mine
+			mine = &responses{example: a.example}
+			e.responses[status] = mine
 		}
 		mine.absorb(&a.contents)
 		mine.n += a.n
@@ -243,7 +243,7 @@ func (e *endpoint) count(o *endpoint) {
 
 func (e *endpoint) successes() int {
 	n := 0
-	for status, a := range e.answers {
+	for status, a := range e.responses {
 		if e.succeeds(status) {
 			n += a.n
 		}

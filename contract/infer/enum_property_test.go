@@ -70,7 +70,7 @@ func wordFamily(r *rand.Rand, depth int, say func(set []string) any) func(id int
 }
 
 // TestWordsComeBackThroughTheGateway: of random families with words, the
-// contract has enums, and whatever was seen becomes a call and an answer with
+// contract has enums, and whatever was seen becomes a call and a response with
 // the same words; what has another word is the monolith's.
 func TestWordsComeBackThroughTheGateway(t *testing.T) {
 	const seen, asked = 420, 60
@@ -88,7 +88,7 @@ func TestWordsComeBackThroughTheGateway(t *testing.T) {
 		var log []*capture.Entry
 		for id := range seen {
 			b := encoded(t, family(id))
-			log = append(log, entry("POST", "/things", b, answering(b)))
+			log = append(log, entry("POST", "/things", b, responding(b)))
 		}
 		c := learn(t, Options{}, log...)
 		compiles(t, c)
@@ -126,8 +126,8 @@ func TestWordsComeBackThroughTheGateway(t *testing.T) {
 			if got := ordered(t, in, call.Body); string(got) != string(want) {
 				t.Fatalf("seed %d: %s became another call\n%s", seed, doc, c.Proto())
 			}
-			doc = answering(doc)
-			a := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: answerOf(t, k, doc)})
+			doc = responding(doc)
+			a := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: responseOf(t, k, doc)})
 			if a.Failure != whittle.NoFailure || !same(parsed(t, doc), parsed(t, string(a.Body))) {
 				t.Fatalf("seed %d: %s came back as %s %s\n%s", seed, doc, a.Body, a.Detail, c.Proto())
 			}
@@ -139,9 +139,9 @@ func TestWordsComeBackThroughTheGateway(t *testing.T) {
 	}
 }
 
-// answering is an answer that says what the request said. With a member of its
+// responding is a response that says what the request said. With a member of its
 // own it is another message.
-func answering(doc string) string { return strings.TrimSuffix(doc, "}") + `,"answered":true}` }
+func responding(doc string) string { return strings.TrimSuffix(doc, "}") + `,"responded":true}` }
 
 func encoded(t *testing.T, v any) string {
 	t.Helper()
@@ -172,7 +172,7 @@ func gatewayOf(t *testing.T, c *contract.Contract, m *contract.Method) *transcod
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, asked := m.HTTP.Answer.Unset, m.HTTP.Body.Unset
+	u, asked := m.HTTP.Response.Unset, m.HTTP.Body.Unset
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
 		Words: wordsOf(c), Nulls: u.Nulls, Absent: u.Omits,
@@ -198,10 +198,10 @@ func ordered(t *testing.T, d protoreflect.MessageDescriptor, b []byte) []byte {
 	return out
 }
 
-// answerOf is the message of an answer on the wire.
-func answerOf(t *testing.T, k *checker, doc string) []byte {
+// responseOf is the message of a response on the wire.
+func responseOf(t *testing.T, k *checker, doc string) []byte {
 	t.Helper()
-	m, err := k.methods[0].answer.read(parsed(t, doc), k.methods[0].Output, "$")
+	m, err := k.methods[0].response.read(parsed(t, doc), k.methods[0].Output, "$")
 	if err != nil {
 		t.Fatal(err)
 	}

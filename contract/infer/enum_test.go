@@ -11,7 +11,7 @@ import (
 	"whittle/record/capture"
 )
 
-// orders are answers of one endpoint, each about n orders of their own, whose
+// orders are responses of one endpoint, each about n orders of their own, whose
 // word is drawn by f.
 func orders(calls, n int, f func(i int) string) []*capture.Entry {
 	var log []*capture.Entry

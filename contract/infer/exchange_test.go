@@ -35,7 +35,7 @@ func TestTextsAreTemplates(t *testing.T) {
 			}
 			c := learn(t, Options{}, log...)
 			got := ""
-			for _, p := range c.Methods[0].HTTP.Answer.Parts {
+			for _, p := range c.Methods[0].HTTP.Response.Parts {
 				got += p.Literal
 				if f := namedField(c.Message(c.Methods[0].Output), p.Field); f != nil {
 					got += "<" + f.Name + ":" + string(f.Type) + ">"
@@ -44,7 +44,7 @@ func TestTextsAreTemplates(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			if a := c.Methods[0].HTTP.Answer; a.ContentType != "text/html; charset=utf-8" {
+			if a := c.Methods[0].HTTP.Response; a.ContentType != "text/html; charset=utf-8" {
 				t.Errorf("content type %q", a.ContentType)
 			}
 		})
@@ -115,7 +115,7 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 			status(entry("GET", "/users/nobody", "", `{"error":"no such user"}`), 404), entry("GET", "/users/bob", "", `{"name":"bob"}`), entry("GET", "/users/version", "", `"1.2"`),
 		}, []string{"GET /users/version", "GET /users/{user}"}},
 		{"three are endpoints", 3, "/hello/ann%d", hello, nil, []string{"GET /hello/ann0", "GET /hello/ann1", "GET /hello/ann2"}},
-		{"answers that say nothing", 9, "/do/x%d", func(int) string { return "OK" }, nil, []string{
+		{"responses that say nothing", 9, "/do/x%d", func(int) string { return "OK" }, nil, []string{
 			"GET /do/x0", "GET /do/x1", "GET /do/x2", "GET /do/x3", "GET /do/x4", "GET /do/x5", "GET /do/x6", "GET /do/x7", "GET /do/x8",
 		}},
 		{"other texts", 9, "/page/x%d", func(i int) string { return strings.Repeat(fmt.Sprintf("%c%c%c ", 'a'+i, 'a'+i, 'b'+i), 5) }, nil, []string{
@@ -147,7 +147,7 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 			if !slices.ContainsFunc(last.Guesses, func(g contract.Guess) bool { return strings.Contains(g.Evidence, "different words at this place") }) {
 				t.Errorf("no guess says why: %+v", last.Guesses)
 			}
-			if a := last.HTTP.Answer; a.Form == contract.Text && len(a.Parts) != 3 {
+			if a := last.HTTP.Response; a.Form == contract.Text && len(a.Parts) != 3 {
 				t.Errorf("the template is lost: %+v", a.Parts)
 			}
 		})
@@ -224,7 +224,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 }
 
 // TestNoComparisonIsSuggestedThatLetsAnythingPass: what differs between repeats
-// and does not look made is no reason to leave it out, and a comparison of laws
+// and does not look made is no reason to leave it out, and a comparison of distributions
 // wants all that is beside its number to stay.
 func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 	sequence := func(target string, bodies ...string) []*capture.Entry {
@@ -258,7 +258,7 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		{"a state", sequence("/order", `{"status":"new"}`, `{"status":"paid"}`), []string{"$.status"}, contract.Compare{}},
 		{"a text or null", sequence("/order", `{"note":"x"}`, `{"note":null}`), []string{"$.note"}, contract.Compare{}},
 		{"an address", sequence("/owner", `{"email":"a@example.com"}`, `{"email":"b@example.com"}`), []string{"$.email"}, contract.Compare{}},
-		{"the whole answer", sequence("/id", `"9f8e7d6c01"`, `"9f8e7d6c02"`), []string{"$"}, contract.Compare{}},
+		{"the whole response", sequence("/id", `"9f8e7d6c01"`, `"9f8e7d6c02"`), []string{"$"}, contract.Compare{}},
 		{"a counter beside a title", views, []string{"$.views"}, contract.Compare{}},
 		{"a second number", first, nil, contract.Compare{}},
 		{"one change", append(sequence("/one", `{"id":"9f8e7d6c01"}`)[:2], entry("GET", "/one", "", `{"id":"9f8e7d6c02"}`)), nil, contract.Compare{}},
@@ -279,7 +279,7 @@ func TestFailuresAndNovelty(t *testing.T) {
 	log := []*capture.Entry{entry("GET", "/a", "", `{"a":1}`), entry("GET", "/a", "", `{"a":2}`), entry("GET", "/a", "", `{"b":2}`)}
 	log = append(log, status(entry("GET", "/a", "", `{"error":"x"}`), 404), status(entry("GET", "/a", "", `{"error":"y"}`), 404))
 	broken := entry("GET", "/a", "", "")
-	broken.Answer = whittle.Answer{Failure: whittle.FailedTimeout}
+	broken.Response = whittle.Answer{Failure: whittle.FailedTimeout}
 	m := learn(t, Options{}, append(log, broken)...).Methods[0]
 	if len(m.Failures) != 1 || m.Failures[0].Status != 404 || m.Failures[0].Count != 2 || string(m.Failures[0].Example.Body) != `{"error":"x"}` {
 		t.Errorf("%+v", m.Failures)
@@ -307,7 +307,7 @@ func TestASecondRunKeepsItsPromises(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(message.Reserved, []int32{2, 3}) {
 		t.Errorf("got  %v %v\nwant %v", got, message.Reserved, want)
 	}
-	if u := after.Methods[0].HTTP.Answer.Unset; !reflect.DeepEqual(u.Omits, []string{"$.gone"}) {
+	if u := after.Methods[0].HTTP.Response.Unset; !reflect.DeepEqual(u.Omits, []string{"$.gone"}) {
 		t.Errorf("%+v", u)
 	}
 	// What is not seen any more stays, with all that it refers to.
@@ -345,13 +345,13 @@ func TestLearnGivesUpWhatDoesNotHold(t *testing.T) {
 	}
 	c, p, err := Learn(func() iter.Seq2[*capture.Entry, error] { return of(log...) }, Options{})
 	if err != nil || p.Kept != 3 {
-		t.Fatalf("%+v %v\n%+v", p, err, c.Methods[0].HTTP.Answer)
+		t.Fatalf("%+v %v\n%+v", p, err, c.Methods[0].HTTP.Response)
 	}
 }
 
 func TestNothingToInfer(t *testing.T) {
 	image := entry("GET", "/logo", "", "x")
-	image.Answer.Header["Content-Type"] = []string{"image/png"}
+	image.Response.Header["Content-Type"] = []string{"image/png"}
 	for _, tc := range []struct {
 		log  []*capture.Entry
 		o    Options
@@ -360,7 +360,7 @@ func TestNothingToInfer(t *testing.T) {
 		{nil, Options{}, "record some"},
 		{nil, Options{Route: "GET /x"}, "GET /x"},
 		{[]*capture.Entry{image}, Options{}, "a file"},
-		{[]*capture.Entry{status(entry("GET", "/a", "", ""), 500)}, Options{}, "no answer was a success"},
+		{[]*capture.Entry{status(entry("GET", "/a", "", ""), 500)}, Options{}, "no response was a success"},
 	} {
 		_, err := Infer(of(tc.log...), tc.o)
 		e, ok := errors.AsType[*whittle.Error](err)

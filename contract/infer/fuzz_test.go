@@ -10,7 +10,7 @@ import (
 
 // FuzzInfer holds the promise for arbitrary exchanges: what is inferred of them
 // is a contract that compiles, and every one of them comes back the same. Lines
-// are bodies of answers, and of requests, in turn.
+// are bodies of responses, and of requests, in turn.
 func FuzzInfer(f *testing.F) {
 	f.Add("/users/1?a=1&a=2", "application/json", []byte(`{"id":1,"x":null}`+"\n"+`{"id":2.5,"y":[1,null]}`+"\n"+`{"id":3,"y":[]}`), true)
 	f.Add("/Count", "text/html", []byte("Counted to 500 \nCounted to -7 \nCounted to 007 "), false)
@@ -26,7 +26,7 @@ func FuzzInfer(f *testing.F) {
 			}
 			x.Request.Header["Content-Type"] = []string{contentType}
 			if i%3 < 2 {
-				x.Answer.Header["Content-Type"] = []string{contentType}
+				x.Response.Header["Content-Type"] = []string{contentType}
 			}
 			log = append(log, x)
 		}

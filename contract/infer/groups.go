@@ -11,7 +11,7 @@ import (
 
 // Groups are the endpoints that a log's exchanges belong to, the same that a
 // contract is made of: ids in a path, and words of which there are many that are
-// answered alike, are one wildcard.
+// with like responses, are one wildcard.
 type Groups struct {
 	byKey map[string]string
 	list  []grouped // those with wildcards, the most literals first
@@ -38,7 +38,7 @@ func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
 		g.byKey[k] = e.label()
-		if slices.ContainsFunc(e.segments, func(s segment) bool { return s.wild }) {
+		if slices.ContainsFunc(e.segments, func(s segment) bool { return s.wildcard }) {
 			g.list = append(g.list, grouped{e.method, e.segments, e.label()})
 		}
 	}
@@ -49,7 +49,7 @@ func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 func (g *grouped) literals() int {
 	n := 0
 	for _, s := range g.segments {
-		if !s.wild {
+		if !s.wildcard {
 			n++
 		}
 	}

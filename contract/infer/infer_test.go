@@ -21,7 +21,7 @@ func TestShop(t *testing.T) {
 		log = append(log, entry("GET", fmt.Sprintf("/users/%d?full=true", i), "", user))
 		log = append(log, entry("GET", fmt.Sprintf("/users?page=%d", i), "", "["+user+"]"))
 		log = append(log, entry("POST", "/Count", fmt.Sprintf(`{"times":%d}`, i*100), fmt.Sprintf("Counted to %d \n", i*5000)))
-		log[len(log)-1].Answer.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
+		log[len(log)-1].Response.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
 	}
 	c := learn(t, Options{}, log...)
 	t.Logf("%s", c.Proto())
@@ -34,14 +34,14 @@ func TestShop(t *testing.T) {
 }
 
 // TestHeadersOfAnswers are told, with which of them the gateway compares.
-func TestHeadersOfAnswers(t *testing.T) {
+func TestHeadersOfResponses(t *testing.T) {
 	var log []*capture.Entry
 	for i := range 20 {
 		x := entry("GET", fmt.Sprintf("/users/%d", i), "", fmt.Sprintf(`{"id":%d}`, i))
-		x.Answer.Header["Etag"] = []string{"1"}
-		x.Answer.Header["X-Total-Count"] = []string{"7"}
+		x.Response.Header["Etag"] = []string{"1"}
+		x.Response.Header["X-Total-Count"] = []string{"7"}
 		if i%2 == 0 {
-			x.Answer.Header["Cache-Control"] = []string{"no-store"}
+			x.Response.Header["Cache-Control"] = []string{"no-store"}
 		}
 		log = append(log, x)
 	}
@@ -52,8 +52,8 @@ func TestHeadersOfAnswers(t *testing.T) {
 		}
 	}
 	if want := map[string]string{
-		"response header Cache-Control": "10 of 20 answers have it; it is compared, so logic of your own has to set it",
-		"response header X-Total-Count": "20 of 20 answers have it; it is compared, so logic of your own has to set it",
+		"response header Cache-Control": "10 of 20 responses have it; it is compared, so logic of your own has to set it",
+		"response header X-Total-Count": "20 of 20 responses have it; it is compared, so logic of your own has to set it",
 	}; !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

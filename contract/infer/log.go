@@ -50,7 +50,7 @@ func (l *log) see(x *capture.Entry) {
 	}
 	l.seen++
 	path, query, ok := target(x.Request.Target)
-	if why := l.leave(x, ok, query); why != "" {
+	if why := l.skipReason(x, ok, query); why != "" {
 		l.left.add(why)
 		return
 	}
@@ -62,18 +62,18 @@ func (l *log) see(x *capture.Entry) {
 }
 
 // leave says why an exchange is not looked at.
-func (l *log) leave(x *capture.Entry, ok bool, query url.Values) string {
+func (l *log) skipReason(x *capture.Entry, ok bool, query url.Values) string {
 	switch m := x.Request.Method; {
 	case x.Served == whittle.Candidate:
-		return "the candidate answered, not the monolith"
+		return "the candidate served it, not the monolith"
 	case !ok || !validValues(query):
 		return "the target was malformed"
 	case m != "GET" && m != "POST" && m != "PUT" && m != "PATCH" && m != "DELETE":
 		return "the method was " + m
-	case x.Answer.Status == 101:
+	case x.Response.Status == 101:
 		return "the connection was upgraded"
-	case m == "GET" && isAsset(x.Answer.Header.Get("Content-Type")):
-		return "the answer was a file: an image, a font, a style sheet, a script"
+	case m == "GET" && isAsset(x.Response.Header.Get("Content-Type")):
+		return "the response was a file: an image, a font, a style sheet, a script"
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ func (l *log) route(name string) *routePath {
 }
 
 // chosen are the endpoints that the contract has, in the order in which they
-// came: those that were answered with success, the most used where there are
+// came: those that succeeded, the most used where there are
 // too many.
 func (l *log) chosen() []*endpoint {
 	l.collapse()
@@ -187,14 +187,14 @@ func (e *endpoint) label() string {
 
 // unfit says why an endpoint cannot be a method.
 func (e *endpoint) unfit() string {
-	a := e.answers[e.success()]
+	a := e.responses[e.success()]
 	switch {
 	case a == nil:
-		return "no answer was a success"
+		return "no response was a success"
 	case a.binary > 0:
-		return "an answer was neither JSON nor text"
+		return "a response was neither JSON nor text"
 	case a.encoded > 0:
-		return "an answer was compressed in a way that was not undone when it was recorded"
+		return "a response was compressed in a way that was not undone when it was recorded"
 	case e.body.binary > 0:
 		return "a request's body was neither JSON, a form, nor text"
 	case e.body.encoded > 0:

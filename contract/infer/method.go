@@ -12,14 +12,14 @@ type method struct {
 	m             contract.Method
 	was           *contract.Method
 	request       *body
-	answer        *body
+	response      *body
 	input, output []planned
 }
 
 // body is a JSON body of a method, or one that is not looked into.
 type body struct {
-	e      *endpoint
-	answer bool
+	e        *endpoint
+	response bool
 	// seen is what was seen of it, shape what of it is JSON; nil: it is not.
 	seen  *contents
 	shape *shape
@@ -51,7 +51,7 @@ func (b *body) own() *class {
 // have.
 func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 	m := &method{e: e, was: before.method(key(e.method, e.segments))}
-	a := e.answers[e.success()]
+	a := e.responses[e.success()]
 	var name string
 	if m.was != nil {
 		name = m.was.Name
@@ -72,7 +72,7 @@ func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 	m.m.Seen = e.successes()
 	m.m.Novelty = e.unseen.share()
 	m.request = e.newBody(&e.body, false, m.m.Input, before.body(m.was, false))
-	m.answer = e.newBody(&a.contents, true, m.m.Output, before.body(m.was, true))
+	m.response = e.newBody(&a.contents, true, m.m.Output, before.body(m.was, true))
 	return m
 }
 
@@ -86,17 +86,17 @@ func arraysIn(s *shape) []string {
 
 // newBody looks at what was seen of a body, and decides what is known of it
 // before others are looked at.
-func (e *endpoint) newBody(c *contents, answer bool, message string, before *earlierBody) *body {
+func (e *endpoint) newBody(c *contents, response bool, message string, before *earlierBody) *body {
 	r := resourceOf(e.segments)
-	b := &body{e: e, answer: answer, seen: c, hint: contract.Singular(r.last), message: message, before: before, none: c.none}
+	b := &body{e: e, response: response, seen: c, hint: contract.Singular(r.last), message: message, before: before, none: c.none}
 	switch {
 	case c.none == c.n:
 	case c.unfit > 0:
 		b.opaque = c.why
 	case c.json > 0 && c.json+c.none < c.n:
 		b.opaque = "some bodies are JSON and some are not"
-	case c.json > 0 && answer && c.none > 0:
-		b.opaque = "some answers are empty"
+	case c.json > 0 && response && c.none > 0:
+		b.opaque = "some responses are empty"
 	case c.form > 0 && c.form+c.none < c.n:
 		b.opaque = "some bodies are forms and some are not"
 	case c.json > 0:

@@ -15,25 +15,25 @@ type resource struct {
 
 func resourceOf(segments []segment) resource {
 	var r resource
-	wild := false
+	wildcard := false
 	for _, s := range segments {
 		switch {
-		case s.wild:
-			wild = true
+		case s.wildcard:
+			wildcard = true
 		case telling(s.literal):
-			if wild {
+			if wildcard {
 				r.parent = r.last
 			}
-			r.last, wild = s.literal, false
+			r.last, wildcard = s.literal, false
 		}
 	}
-	r.one = wild
+	r.one = wildcard
 	return r
 }
 
 // methodName makes a procedure's name of an endpoint: GET /users is ListUsers,
 // GET /users/{user_id} is GetUser, POST /users is CreateUser, POST /Count is
-// Count. list says that the answer has several of what the path names.
+// Count. list says that the response has several of what the path names.
 func methodName(method string, segments []segment, list bool) string {
 	r := resourceOf(segments)
 	if r.last == "" {
@@ -67,7 +67,7 @@ func longName(method string, segments []segment) string {
 	b.WriteString(verbs[method])
 	for _, s := range segments {
 		switch {
-		case s.wild:
+		case s.wildcard:
 			b.WriteString("By")
 			b.WriteString(contract.TypeName(s.name))
 		case s.literal != "":
@@ -87,7 +87,7 @@ func serviceName(endpoints []*endpoint) string {
 	counts := map[string]int{}
 	for _, e := range endpoints {
 		for _, s := range e.segments {
-			if !s.wild && telling(s.literal) {
+			if !s.wildcard && telling(s.literal) {
 				counts[s.literal]++
 				break
 			}

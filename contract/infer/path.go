@@ -14,8 +14,8 @@ const maxSegments = 16
 
 // segment is one of a pattern's: a literal, or a wildcard where wild is set.
 type segment struct {
-	literal string
-	wild    bool
+	literal  string
+	wildcard bool
 	// name of a wildcard as a route has it; empty: it is made.
 	name string
 	// chosen says that the wildcard's values are no ids but words, of which too
@@ -74,13 +74,13 @@ func patternSegments(pattern string) (segments []segment, ok bool) {
 	}
 	pattern = strings.TrimSuffix(pattern, "{$}")
 	for _, s := range strings.Split(pattern[1:], "/") {
-		inner, wild := strings.CutPrefix(s, "{")
+		inner, wildcard := strings.CutPrefix(s, "{")
 		inner, closed := strings.CutSuffix(inner, "}")
-		if wild != closed || strings.HasSuffix(inner, "...") {
+		if wildcard != closed || strings.HasSuffix(inner, "...") {
 			return nil, false
 		}
-		if wild {
-			segments = append(segments, segment{wild: true, name: inner})
+		if wildcard {
+			segments = append(segments, segment{wildcard: true, name: inner})
 		} else {
 			literal, err := url.PathUnescape(inner)
 			if err != nil {
@@ -98,7 +98,7 @@ func guessSegments(path []string) []segment {
 	out := make([]segment, len(path))
 	for i, s := range path {
 		if isID(s) {
-			out[i] = segment{wild: true}
+			out[i] = segment{wildcard: true}
 		} else {
 			out[i] = segment{literal: s}
 		}
@@ -114,9 +114,9 @@ func matches(segments []segment, path []string) bool {
 	}
 	for i, s := range segments {
 		switch {
-		case !s.wild && s.literal != path[i]:
+		case !s.wildcard && s.literal != path[i]:
 			return false
-		case s.wild && (path[i] == "" || !s.chosen && s.name == "" && !isID(path[i])):
+		case s.wildcard && (path[i] == "" || !s.chosen && s.name == "" && !isID(path[i])):
 			return false
 		}
 	}
@@ -129,7 +129,7 @@ func key(method string, segments []segment) string {
 	b.WriteString(method)
 	for _, s := range segments {
 		b.WriteByte('/')
-		if s.wild {
+		if s.wildcard {
 			b.WriteString("{}")
 		} else {
 			b.WriteString(s.literal)
@@ -153,7 +153,7 @@ func pattern(segments []segment, names []string) string {
 	for i, s := range segments {
 		b.WriteByte('/')
 		switch {
-		case s.wild:
+		case s.wildcard:
 			b.WriteString("{" + names[0] + "}")
 			names = names[1:]
 		case s.literal == "" && i == len(segments)-1:
@@ -171,7 +171,7 @@ func wildcardNames(segments []segment) []string {
 	var names []string
 	before := ""
 	for _, s := range segments {
-		if !s.wild {
+		if !s.wildcard {
 			before = s.literal
 			continue
 		}

@@ -47,7 +47,7 @@ const (
 // believed is in how many requests a field or a parameter must always have been
 // before it is taken for one that cannot be left out. A request without it would
 // reach the service with a zero. By the rule of three, less than 15 % of
-// further requests lack what 20 had. In answers it is the service that writes
+// further requests lack what 20 had. In responses it is the service that writes
 // them, and it knows.
 const believed = 20
 
@@ -71,7 +71,7 @@ func (c *class) plan(i *inference) (broken []*body) {
 			if mine != nil && !p.typed.carries(mine) {
 				broken = append(broken, m.body)
 			}
-			if pr := m.presenceWith(k, &p); pr.absent > 0 || pr.nulls > 0 || !m.body.answer && m.shape.objects < believed {
+			if pr := m.presenceWith(k, &p); pr.absent > 0 || pr.nulls > 0 || !m.body.response && m.shape.objects < believed {
 				p.optional = true
 			}
 		}
@@ -237,7 +237,7 @@ func (m *member) pathOf(key string) string {
 
 // label is a body's name in guesses.
 func (b *body) label() string {
-	if b.answer {
+	if b.response {
 		return "response"
 	}
 	return "request"

@@ -11,7 +11,7 @@ import (
 	"whittle/record/capture"
 )
 
-// family draws JSON documents that belong together, as an endpoint's answers
+// family draws JSON documents that belong together, as an endpoint's responses
 // do: the same skeleton with optional members, nulls, maps, arrays that may be
 // empty, and, now and then, what no skeleton has.
 type family func(r *rand.Rand) any
@@ -147,7 +147,7 @@ func randomLog(t *testing.T, r *rand.Rand) []*capture.Entry {
 	for e := range 1 + r.IntN(4) {
 		path := []string{"/things", "/things/{}", "/api/v1/users/{}/orders", "/Count"}[e]
 		method := []string{"GET", "POST", "PUT", "DELETE"}[r.IntN(4)]
-		request, answer := newFamily(r, 0), newFamily(r, 0)
+		request, response := newFamily(r, 0), newFamily(r, 0)
 		query := newFamily(r, 5)
 		for range 2 + r.IntN(30) {
 			target := strings.ReplaceAll(path, "{}", fmt.Sprint(r.IntN(100)))
@@ -158,7 +158,7 @@ func randomLog(t *testing.T, r *rand.Rand) []*capture.Entry {
 			if method != "GET" {
 				body = draw(t, request, r)
 			}
-			log = append(log, entry(method, target, body, draw(t, answer, r)))
+			log = append(log, entry(method, target, body, draw(t, response, r)))
 		}
 	}
 	return log

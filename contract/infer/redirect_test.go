@@ -8,12 +8,12 @@ import (
 	"whittle/record/capture"
 )
 
-// login is a form that is answered with a redirect to a place.
+// login is a form whose response is a redirect to a place.
 func login(user, to string) *capture.Entry {
 	x := status(text("POST", "/login", ""), 302)
 	x.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
 	x.Request.Body = []byte("user=" + user + "&password=p")
-	x.Answer.Header = map[string][]string{"Location": {to}, "Set-Cookie": {"sid=1"}}
+	x.Response.Header = map[string][]string{"Location": {to}, "Set-Cookie": {"sid=1"}}
 	return x
 }
 
@@ -26,8 +26,8 @@ func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
 		only = append(only, login(fmt.Sprint("ann", i), "/home"))
 		page := status(login("bob", ""), 200)
 		page.Request.Body = []byte("user=bob&code=7")
-		page.Answer.Header = map[string][]string{"Content-Type": {"text/plain"}}
-		page.Answer.Body = []byte("Welcome")
+		page.Response.Header = map[string][]string{"Content-Type": {"text/plain"}}
+		page.Response.Body = []byte("Welcome")
 		mixed = append(mixed, only[i], page)
 	}
 	only = append(only, status(text("GET", "/gone", "no"), 404), status(text("GET", "/same", ""), 304))
@@ -36,12 +36,12 @@ func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
 		t.Fatalf("methods %+v, want the login alone", patterns(c))
 	}
 	m := &c.Methods[0]
-	if m.HTTP.Answer.Status != 302 || m.HTTP.Answer.Form != contract.NoBody || m.HTTP.Answer.ContentType != "" || m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 2 || m.Seen != 30 {
+	if m.HTTP.Response.Status != 302 || m.HTTP.Response.Form != contract.NoBody || m.HTTP.Response.ContentType != "" || m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 2 || m.Seen != 30 {
 		t.Errorf("%+v, seen %d", m.HTTP, m.Seen)
 	}
 	c = learn(t, Options{}, mixed...)
 	m = &c.Methods[0]
-	if m.HTTP.Answer.Status != 200 || len(m.HTTP.Body.Pairs) != 2 || m.HTTP.Body.Pairs[0].Name != "code" || m.Seen != 30 || len(m.Failures) != 1 || m.Failures[0].Status != 302 {
+	if m.HTTP.Response.Status != 200 || len(m.HTTP.Body.Pairs) != 2 || m.HTTP.Body.Pairs[0].Name != "code" || m.Seen != 30 || len(m.Failures) != 1 || m.Failures[0].Status != 302 {
 		t.Errorf("%+v, seen %d, failures %+v", m.HTTP, m.Seen, m.Failures)
 	}
 	compiles(t, c)
@@ -56,7 +56,7 @@ func TestManyRedirectsAreAWildcard(t *testing.T) {
 		log = append(log, x)
 	}
 	c := learn(t, Options{}, log...)
-	if got := patterns(c); len(got) != 1 || c.Methods[0].HTTP.Answer.Status != 302 || c.Methods[0].Seen != 40 {
-		t.Errorf("%v, %+v", got, c.Methods[0].HTTP.Answer)
+	if got := patterns(c); len(got) != 1 || c.Methods[0].HTTP.Response.Status != 302 || c.Methods[0].Seen != 40 {
+		t.Errorf("%v, %+v", got, c.Methods[0].HTTP.Response)
 	}
 }

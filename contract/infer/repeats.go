@@ -12,22 +12,22 @@ import (
 
 const (
 	// slots is how many requests of an endpoint are remembered with their
-	// answers, a newer one in the place of an older one.
+	// responses, a newer one in the place of an older one.
 	slots = 64
-	// maxKept bounds an answer that is remembered, in bytes.
+	// maxKept bounds a response that is remembered, in bytes.
 	maxKept = 8 << 10
-	// maxDiffering bounds the paths at which answers differed.
+	// maxDiffering bounds the paths at which responses differed.
 	maxDiffering = 64
 	// leastDiffering is how many repeats must have differed before it is more than a
 	// change of state that happened in between.
 	leastDiffering = 3
 )
 
-// repeats watches for requests that come again, and for what in their answers
+// repeats watches for requests that come again, and for what in their responses
 // is not the same any more.
 type repeats struct {
-	kept [slots]*keptAnswer
-	// pairs counts the requests that came again, same those whose answer was
+	kept [slots]*keptResponse
+	// pairs counts the requests that came again, same those whose response was
 	// the same.
 	pairs, same int
 	paths       map[string]*difference
@@ -36,7 +36,7 @@ type repeats struct {
 	numbers, texts int
 }
 
-type keptAnswer struct {
+type keptResponse struct {
 	request capture.RequestKey
 	body    []byte
 }
@@ -50,27 +50,27 @@ type difference struct {
 	numbers, rising, made, reordered int
 }
 
-func (r *repeats) see(x *capture.Entry, answer *value) {
-	if len(x.Answer.Body) > maxKept {
+func (r *repeats) see(x *capture.Entry, response *value) {
+	if len(x.Response.Body) > maxKept {
 		return
 	}
 	request := capture.KeyOf(&x.Request)
 	slot := &r.kept[request[0]%slots]
 	was := *slot
-	*slot = &keptAnswer{request: request, body: x.Answer.Body}
+	*slot = &keptResponse{request: request, body: x.Response.Body}
 	if was == nil || was.request != request {
-		(*slot).body = slices.Clone(x.Answer.Body)
+		(*slot).body = slices.Clone(x.Response.Body)
 		return
 	}
 	r.pairs++
-	if bytes.Equal(was.body, x.Answer.Body) {
+	if bytes.Equal(was.body, x.Response.Body) {
 		r.same++
 		*slot = was
 		return
 	}
-	(*slot).body = slices.Clone(x.Answer.Body)
-	if answer == nil {
-		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Answer.Body))) {
+	(*slot).body = slices.Clone(x.Response.Body)
+	if response == nil {
+		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Response.Body))) {
 			r.numbers++
 		} else {
 			r.texts++
@@ -82,7 +82,7 @@ func (r *repeats) see(x *capture.Entry, answer *value) {
 		return
 	}
 	found := map[string]difference{}
-	differences(before, answer, "$", found)
+	differences(before, response, "$", found)
 	if len(found) == 0 {
 		r.same++ // other bytes, the same JSON
 	}
@@ -143,7 +143,7 @@ func grew(before, after string) int {
 	return 0
 }
 
-// differences notes the paths at which two answers differ, each once.
+// differences notes the paths at which two responses differ, each once.
 func differences(a, b *value, path string, found map[string]difference) {
 	if len(found) > maxDiffering {
 		return
@@ -184,7 +184,7 @@ func differences(a, b *value, path string, found map[string]difference) {
 	}
 }
 
-// isMade says that a value looks like one that is made anew for each answer: a
+// isMade says that a value looks like one that is made anew for each response: a
 // time, an id that counts nothing. A date or an address is somebody's.
 func isMade(v *value) bool {
 	switch v.kind {

@@ -10,11 +10,11 @@ import (
 
 // How many literals of one place must look the same before they are taken for
 // values of a wildcard: fewer where most came once or twice, as values do and
-// words of an API do not; more where the answers say nothing, such as OK.
+// words of an API do not; more where the responses say nothing, such as OK.
 const (
-	fewSiblings   = 8
-	siblings      = 12
-	quietSiblings = 24
+	fewSiblings           = 8
+	siblings              = 12
+	uninformativeSiblings = 24
 )
 
 // place is a group of endpoints that differ in one literal only.
@@ -23,7 +23,7 @@ type place struct {
 	members []*endpoint
 }
 
-// collapse joins endpoints that differ in one literal only and answer with the
+// collapse joins endpoints that differ in one literal only and respond with the
 // same structure, where there are many of them: "/articles/first-light" and
 // eleven more are "/articles/{article}".
 func (l *log) collapse() {
@@ -35,7 +35,7 @@ func (l *log) collapse() {
 			continue
 		}
 		for i, s := range e.segments {
-			if s.wild || s.literal == "" || i == 0 {
+			if s.wildcard || s.literal == "" || i == 0 {
 				continue
 			}
 			id := fmt.Sprint(e.openKey(i), i, sig)
@@ -57,7 +57,7 @@ func (l *log) collapse() {
 }
 
 // stragglers joins, to wildcards that were found, the literals that came once or
-// twice and were answered with a failure, or with half of the names or more.
+// twice and failed, or with half of the names or more.
 func (l *log) stragglers() {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
@@ -65,7 +65,7 @@ func (l *log) stragglers() {
 			continue
 		}
 		for i, s := range e.segments {
-			if s.wild {
+			if s.wildcard {
 				continue
 			}
 			whole := l.endpoints[e.openKey(i)]
@@ -81,7 +81,7 @@ func (l *log) stragglers() {
 // takes reports whether another endpoint's successes, if it had any, look like
 // those of this one.
 func (e *endpoint) takes(o *endpoint) bool {
-	a, b := e.answers[e.success()], o.answers[o.success()]
+	a, b := e.responses[e.success()], o.responses[o.success()]
 	switch {
 	case b == nil:
 		return true
@@ -100,7 +100,7 @@ func (e *endpoint) takes(o *endpoint) bool {
 // openKey is the endpoint's key with a wildcard at one place.
 func (e *endpoint) openKey(at int) string {
 	open := slices.Clone(e.segments)
-	open[at] = segment{wild: true}
+	open[at] = segment{wildcard: true}
 	return key(e.method, open)
 }
 
@@ -119,10 +119,10 @@ func (g *place) values() string {
 		}
 	}
 	switch {
-	case n < fewSiblings, n < siblings && (4*rare < 3*n || !g.varied()), n < quietSiblings && !g.telling() && !g.varied():
+	case n < fewSiblings, n < siblings && (4*rare < 3*n || !g.varied()), n < uninformativeSiblings && !g.informative() && !g.varied():
 		return ""
 	}
-	why := fmt.Sprintf("%d different words at this place, %d of them seen once or twice, had answers of the same structure", n, rare)
+	why := fmt.Sprintf("%d different words at this place, %d of them seen once or twice, had responses of the same structure", n, rare)
 	if len(apart) > 0 {
 		why += "; " + strings.Join(apart, ", ") + " came much more often and stayed apart"
 	}
@@ -148,7 +148,7 @@ func (g *place) recurring() []string {
 	return apart
 }
 
-// alike keeps, of endpoints that answer with texts, those whose texts fit one
+// alike keeps, of endpoints that respond with texts, those whose texts fit one
 // template. The first one may be the odd one, so a few begin.
 func (g *place) alike() {
 	if !g.members[0].isText() {
@@ -162,7 +162,7 @@ func (g *place) alike() {
 			e := g.members[(begin+i)%len(g.members)]
 			next := template{}
 			next.absorb(&t)
-			next.absorb(&e.answers[e.success()].texts)
+			next.absorb(&e.responses[e.success()].texts)
 			if next.says(e, g.at) {
 				t = next
 				fit = append(fit, e)
@@ -185,7 +185,7 @@ func (t *template) says(e *endpoint, at int) bool {
 		return false
 	}
 	own := ""
-	for _, p := range e.answers[e.success()].texts.parts {
+	for _, p := range e.responses[e.success()].texts.parts {
 		own += p.literal
 	}
 	own = strings.ReplaceAll(own, e.segments[at].literal, "")
@@ -206,11 +206,11 @@ func wordBytes(s string) int {
 	return n
 }
 
-// varied reports whether most of the members answer otherwise than the others.
+// varied reports whether most of the members respond otherwise than the others.
 func (g *place) varied() bool {
 	looks := map[uint64]bool{}
 	for _, e := range g.members {
-		a := e.answers[e.success()]
+		a := e.responses[e.success()]
 		h := a.shape.scalars()
 		for _, p := range a.texts.parts {
 			h = stir(h + textHash(p.literal))
@@ -220,9 +220,9 @@ func (g *place) varied() bool {
 	return 2*len(looks) > len(g.members)
 }
 
-// telling reports whether the answers have names enough to know them by.
-func (g *place) telling() bool {
-	s := &g.members[0].answers[g.members[0].success()].shape
+// informative reports whether the responses have names enough to know them by.
+func (g *place) informative() bool {
+	s := &g.members[0].responses[g.members[0].success()].shape
 	if s.element != nil {
 		s = s.element
 	}
@@ -247,7 +247,7 @@ func (s *shape) scalars() uint64 {
 
 func (l *log) join(g *place, why string) {
 	segments := slices.Clone(g.members[0].segments)
-	segments[g.at] = segment{wild: true, chosen: true}
+	segments[g.at] = segment{wildcard: true, chosen: true}
 	k := key(g.members[0].method, segments)
 	whole := l.endpoints[k]
 	if whole == nil {
@@ -266,7 +266,7 @@ func (l *log) join(g *place, why string) {
 
 // isText says that the successes are texts.
 func (e *endpoint) isText() bool {
-	a := e.answers[e.success()]
+	a := e.responses[e.success()]
 	return a != nil && a.text > 0 && a.json == 0
 }
 
@@ -274,7 +274,7 @@ func (e *endpoint) isText() bool {
 // array's objects, and where these say little, what requests look like. 0: the
 // endpoint has no success to know it by, or one that no method could have.
 func (e *endpoint) signature() uint64 {
-	a := e.answers[e.success()]
+	a := e.responses[e.success()]
 	if a == nil || e.unfit() != "" {
 		return 0
 	}

@@ -16,7 +16,7 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	g.path(m, at)
 	g.query(m)
 	g.template(m)
-	g.answers(m)
+	g.responses(m)
 	g.repeats(m)
 	g.echoes(m, at)
 	g.headers(m)
@@ -50,13 +50,13 @@ func (g *guesser) path(m *method, at *contract.Method) {
 			g.add("path {"+field+"}", typeName(f.typed), "a literal", evidence)
 		}
 	}
-	wild := 0
+	param := 0
 	for _, s := range m.e.segments {
-		if s.wild && s.chosen && wild < len(at.HTTP.Path) {
-			g.add("path {"+at.HTTP.Path[wild].Field+"}", "a wildcard", "endpoints of their own", s.why)
+		if s.wildcard && s.chosen && param < len(at.HTTP.Path) {
+			g.add("path {"+at.HTTP.Path[param].Field+"}", "a wildcard", "endpoints of their own", s.why)
 		}
-		if s.wild {
-			wild++
+		if s.wildcard {
+			param++
 		}
 	}
 }
@@ -98,12 +98,12 @@ func (g *guesser) query(m *method) {
 }
 
 func (g *guesser) template(m *method) {
-	pieces := m.answer.pieces()
-	if m.answer.seen.text == 0 {
+	pieces := m.response.pieces()
+	if m.response.seen.text == 0 {
 		return
 	}
 	if pieces == nil {
-		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", group(m.answer.seen.text), group(m.answer.seen.longest)))
+		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", group(m.response.seen.text), group(m.response.seen.longest)))
 		return
 	}
 	n := 0
@@ -112,25 +112,25 @@ func (g *guesser) template(m *method) {
 			n++
 		}
 	}
-	evidence := fmt.Sprintf("all %s texts fit it", group(m.answer.seen.text))
-	if !m.answer.seen.texts.varied {
-		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", group(m.answer.seen.text))
+	evidence := fmt.Sprintf("all %s texts fit it", group(m.response.seen.text))
+	if !m.response.seen.texts.varied {
+		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", group(m.response.seen.text))
 	}
 	g.add("response", "a template with "+contract.Count(n, "field"), "one text", evidence)
 }
 
-func (g *guesser) answers(m *method) {
+func (g *guesser) responses(m *method) {
 	e := m.e
-	for _, status := range slices.Sorted(maps.Keys(e.answers)) {
+	for _, status := range slices.Sorted(maps.Keys(e.responses)) {
 		if status == e.success() {
 			continue
 		}
-		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of answer", fmt.Sprintf("%s of %s", group(e.answers[status].n), contract.Count(e.seen, "exchange")))
+		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of response", fmt.Sprintf("%s of %s", group(e.responses[status].n), contract.Count(e.seen, "exchange")))
 	}
 	if e.failed > 0 {
-		g.add("exchanges", "looked at without them", "answers", fmt.Sprintf("%s of %s had no answer", group(e.failed), group(e.seen)))
+		g.add("exchanges", "looked at without them", "responses", fmt.Sprintf("%s of %s had no response", group(e.failed), group(e.seen)))
 	}
-	for _, b := range []*body{m.request, m.answer} {
+	for _, b := range []*body{m.request, m.response} {
 		if t := &b.seen.types; len(t.by) > 1 || t.more > 0 {
 			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", group(t.by[t.most()]), group(b.seen.n-b.seen.none)))
 		}
@@ -140,7 +140,7 @@ func (g *guesser) answers(m *method) {
 func (g *guesser) headers(m *method) {
 	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
-		evidence := fmt.Sprintf("%s of %s answers have it", group(m.e.headers.by[name]), group(m.m.Seen))
+		evidence := fmt.Sprintf("%s of %s responses have it", group(m.e.headers.by[name]), group(m.m.Seen))
 		if compared.ComparesHeader(name) {
 			evidence += "; it is compared, so logic of your own has to set it"
 		}
@@ -186,10 +186,10 @@ func (r *repeats) random() []string {
 	return out
 }
 
-// lawful gives the path of the number by whose law answers can be compared;
+// distributionPath returns the path of the number by whose distribution responses can be compared;
 // empty: none. Such a comparison reads one number and wants the same of all else
 // that is not ignored, so nothing else may vary.
-func (r *repeats) lawful(ignore []string) string {
+func (r *repeats) distributionPath(ignore []string) string {
 	random := r.random()
 	if len(random) != 1 || strings.Contains(random[0], "*") {
 		return ""
@@ -202,13 +202,13 @@ func (r *repeats) lawful(ignore []string) string {
 	return random[0]
 }
 
-// textLaw says that answers are texts with one number, which is random.
-func (r *repeats) textLaw() bool {
+// randomText reports whether responses are texts with one number, which is random.
+func (r *repeats) randomText() bool {
 	return r.texts == 0 && r.byItself(r.numbers)
 }
 
 // counts says that a number only ever grew, or fell, from one repeat to the next:
-// a counter, or a state, has no law that a second answer follows. Independent
+// a counter, or a state, has no distribution that a second response follows. Independent
 // numbers do so in all of eight repeats by a chance of 1 in 128.
 func counts(rising, n int) bool { return n >= 8 && (rising == 0 || rising == n) }
 
@@ -218,7 +218,7 @@ func (g *guesser) repeats(m *method) {
 		return
 	}
 	ignore, unordered := r.noisy()
-	random, lawful := r.random(), r.lawful(ignore)
+	random, byDistribution := r.random(), r.distributionPath(ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
 		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", group(r.paths[path].n), group(r.pairs))
 		chosen := "compared"
@@ -227,8 +227,8 @@ func (g *guesser) repeats(m *method) {
 			chosen = "ignored in comparisons"
 		case slices.Contains(unordered, path):
 			chosen = "compared without regard to order"
-		case path == lawful:
-			chosen = "random by nature, compared by its law"
+		case path == byDistribution:
+			chosen = "random by nature, compared by its distribution"
 		case slices.Contains(random, path):
 			chosen = "random by nature, what differs is learned"
 			evidence += "; it only ever grows or falls, or is not all that varies"
@@ -237,8 +237,8 @@ func (g *guesser) repeats(m *method) {
 	}
 	if r.numbers+r.texts > 0 {
 		chosen := "compared"
-		if r.textLaw() {
-			chosen = "random by nature, compared by its law"
+		if r.randomText() {
+			chosen = "random by nature, compared by its distribution"
 		}
 		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", group(r.numbers), group(r.pairs))
 		if r.texts > 0 {
@@ -248,32 +248,32 @@ func (g *guesser) repeats(m *method) {
 	}
 }
 
-// compare suggests how to compare two answers.
+// compare suggests how to compare two responses.
 func (e *endpoint) compare() contract.Compare {
 	r := &e.repeats
 	var c contract.Compare
 	c.Ignore, c.Unordered = r.noisy()
-	lawful := r.lawful(c.Ignore)
+	byDistribution := r.distributionPath(c.Ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
-		if r.byItself(r.paths[path].n) && path != lawful && !slices.Contains(c.Ignore, path) && !slices.Contains(c.Unordered, path) {
+		if r.byItself(r.paths[path].n) && path != byDistribution && !slices.Contains(c.Ignore, path) && !slices.Contains(c.Unordered, path) {
 			c.Varies = append(c.Varies, path)
 		}
 	}
 	switch {
-	case r.textLaw():
+	case r.randomText():
 		c.Kind, c.Value = whittle.Statistical, numberInBody
 		c.Per = e.echoes.per("response", numberInBody)
-	case lawful != "":
+	case byDistribution != "":
 		// What is ignored of JSON is left out beside the number as well.
-		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(lawful, "$")
-		c.Per = e.echoes.per("response "+lawful, c.Value)
+		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(byDistribution, "$")
+		c.Per = e.echoes.per("response "+byDistribution, c.Value)
 	case len(c.Ignore)+len(c.Unordered) > 0:
 		c.Kind = whittle.JSON
 	}
 	return c
 }
 
-// per is the expression of the request's number that the answer's grows with.
+// per is the expression of the request's number that the response's grows with.
 func (s *echoes) per(name, cel string) string {
 	best := ""
 	for k, p := range s.pairs {

@@ -16,11 +16,11 @@ import (
 )
 
 // entry is an exchange whose bodies are JSON, or the content type says what.
-func entry(method, target, request, answer string) *capture.Entry {
+func entry(method, target, request, response string) *capture.Entry {
 	x := &capture.Entry{
-		At:      time.Unix(1_700_000_000, 0),
-		Request: whittle.Request{Method: method, Target: target, Host: "shop.example", Header: whittle.Header{}, Body: []byte(request)},
-		Answer:  whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(answer)},
+		At:       time.Unix(1_700_000_000, 0),
+		Request:  whittle.Request{Method: method, Target: target, Host: "shop.example", Header: whittle.Header{}, Body: []byte(request)},
+		Response: whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(response)},
 	}
 	if request != "" {
 		x.Request.Header["Content-Type"] = []string{"application/json"}
@@ -28,15 +28,15 @@ func entry(method, target, request, answer string) *capture.Entry {
 	return x
 }
 
-// text is an exchange that is answered with a text.
-func text(method, target, answer string) *capture.Entry {
-	x := entry(method, target, "", answer)
-	x.Answer.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
+// text is an exchange whose response is a text.
+func text(method, target, response string) *capture.Entry {
+	x := entry(method, target, "", response)
+	x.Response.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
 	return x
 }
 
 func status(x *capture.Entry, status int) *capture.Entry {
-	x.Answer.Status = status
+	x.Response.Status = status
 	return x
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // TestTheGatewayGivesTheSameAnswers holds the gateway's own translation to the
-// promise: of the message that an answer became, it makes the answer again.
-func TestTheGatewayGivesTheSameAnswers(t *testing.T) {
+// promise: of the message that a response became, it makes the response again.
+func TestTheGatewayGivesTheSameResponses(t *testing.T) {
 	seeds, compared := 60, 0
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
@@ -30,20 +30,20 @@ func TestTheGatewayGivesTheSameAnswers(t *testing.T) {
 		for _, x := range log {
 			path, _, _ := target(x.Request.Target)
 			m := k.find(x.Request.Method, path)
-			if form := m.HTTP.Answer.Form; form != contract.Object && form != contract.Whole {
+			if form := m.HTTP.Response.Form; form != contract.Object && form != contract.Whole {
 				continue
 			}
 			back := throughGateway(t, k, m, x)
-			want, errWant := parse(x.Answer.Body)
+			want, errWant := parse(x.Response.Body)
 			got, errGot := parse(back)
 			if errWant != nil || errGot != nil || !same(want, got) {
-				t.Fatalf("seed %d, %s: %s came back as %s\n%+v\n%s", seed, m.Name, x.Answer.Body, back, m.HTTP.Answer, c.Proto())
+				t.Fatalf("seed %d, %s: %s came back as %s\n%+v\n%s", seed, m.Name, x.Response.Body, back, m.HTTP.Response, c.Proto())
 			}
 			compared++
 		}
 	}
 	if compared < seeds {
-		t.Errorf("only %d answers were compared", compared)
+		t.Errorf("only %d responses were compared", compared)
 	}
 }
 
@@ -149,7 +149,7 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := m.HTTP.Answer
+	a := m.HTTP.Response
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
 		Answer: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status, Words: wordsOf(c),
@@ -157,15 +157,15 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	if err != nil {
 		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())
 	}
-	v, err := parse(x.Answer.Body)
+	v, err := parse(x.Response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Output]))
 	if a.Form == contract.Object {
-		msg, err = m.answer.read(v, m.Output, "$")
+		msg, err = m.response.read(v, m.Output, "$")
 	} else {
-		err = m.answer.readField(msg, namedField(c.Message(m.Output), a.Field), v, "$")
+		err = m.response.readField(msg, namedField(c.Message(m.Output), a.Field), v, "$")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -30,12 +30,12 @@ func describe(c *contract.Contract, m *contract.Method, message, json string) st
 		if f.Optional {
 			s = "optional " + s
 		}
-		for _, p := range m.HTTP.Answer.Unset.Nulls {
+		for _, p := range m.HTTP.Response.Unset.Nulls {
 			if strings.HasSuffix(p, "."+json) {
 				s += " null"
 			}
 		}
-		for _, p := range m.HTTP.Answer.Unset.Omits {
+		for _, p := range m.HTTP.Response.Unset.Omits {
 			if strings.HasSuffix(p, "."+json) {
 				s += " omitted"
 			}
@@ -47,7 +47,7 @@ func describe(c *contract.Contract, m *contract.Method, message, json string) st
 
 func TestTypes(t *testing.T) {
 	for _, tc := range []struct {
-		values string // members "x", one answer each; - is an answer without it
+		values string // members "x", one response each; - is a response without it
 		want   string
 	}{
 		{"1 | 2 | 300", "int32"},
@@ -101,19 +101,19 @@ func TestTypes(t *testing.T) {
 }
 
 // TestNumbersThatNoMessageHolds: with more digits than a double has beside
-// others, the answer is one text, and the guesses say so.
+// others, the response is one text, and the guesses say so.
 func TestNumbersThatNoMessageHolds(t *testing.T) {
 	c := learn(t, Options{}, entry("GET", "/a", "", `{"x":0.12345678901234567890}`), entry("GET", "/a", "", `{"x":1,"x2":2}`))
 	m := methodOf(t, c, "GetA")
-	if a := m.HTTP.Answer; a.Form != contract.Text || a.ContentType != "application/json" || !reflect.DeepEqual(a.Parts, []contract.Part{{Field: "text"}}) {
+	if a := m.HTTP.Response; a.Form != contract.Text || a.ContentType != "application/json" || !reflect.DeepEqual(a.Parts, []contract.Part{{Field: "text"}}) {
 		t.Errorf("%+v", a)
 	}
 	if g := m.Guesses[0]; !strings.Contains(g.Evidence, "more digits") {
 		t.Errorf("%+v", g)
 	}
 	for _, odd := range []string{`{"a":1,"a":2}`, `"\ud800"`, `{"a":`} {
-		if m := learn(t, Options{}, entry("GET", "/a", "", odd)).Methods[0]; m.HTTP.Answer.Form != contract.Text {
-			t.Errorf("%s: %+v", odd, m.HTTP.Answer)
+		if m := learn(t, Options{}, entry("GET", "/a", "", odd)).Methods[0]; m.HTTP.Response.Form != contract.Text {
+			t.Errorf("%s: %+v", odd, m.HTTP.Response)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (g *guesser) presence(path string, f *shape, p *planned, m *member) {
 		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", group(pr.absent), of))
 	case pr.absent > 0:
 		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", group(pr.absent), of))
-	case p.optional && p.was == nil && !m.body.answer && m.shape.objects < believed:
+	case p.optional && p.was == nil && !m.body.response && m.shape.objects < believed:
 		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it, which is too few to believe it", of))
 	case p.optional && p.was == nil:
 		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it; in another place it may be absent", of))

@@ -15,13 +15,13 @@ const (
 	maxMethods  = 2_000
 	maxMessages = 10_000
 	maxRefs     = 64      // one after another
-	maxVisits   = 1 << 20 // of schemas
+	maxSchemas  = 1 << 20 // of schemas
 )
 
 // Read reads a document, JSON or YAML. Its errors are Invalid and name the
 // line. $ref is followed within the document only. What a contract has no words
 // for is said in its guesses: parameters in headers and cookies, several kinds
-// of answers, alternatives (oneOf, anyOf) that become a google.protobuf.Value.
+// of responses, alternatives (oneOf, anyOf) that become a google.protobuf.Value.
 func Read(data []byte) (*contract.Contract, error) {
 	root, err := parse(data)
 	if err != nil {
@@ -49,7 +49,7 @@ type reader struct {
 	enums map[string]string
 	// presence is how members of messages may be missing.
 	presence map[string]map[string]presence
-	visits   int
+	schemas  int
 	at       *contract.Method // the method that is being read
 }
 

@@ -102,16 +102,16 @@ func TestRead(t *testing.T) {
 		t.Errorf("%s %s", c.Service, c.Package)
 	}
 	type one struct {
-		HTTP         string
-		Query        int
-		Body, Answer contract.BodyForm
-		Field        string
-		Status       int
+		HTTP           string
+		Query          int
+		Body, Response contract.BodyForm
+		Field          string
+		Status         int
 	}
 	got := map[string]one{}
 	for _, m := range c.Methods {
 		h := m.HTTP
-		got[m.Name] = one{h.Method + " " + h.Pattern, len(h.Query), h.Body.Form, h.Answer.Form, h.Answer.Field, h.Answer.Status}
+		got[m.Name] = one{h.Method + " " + h.Pattern, len(h.Query), h.Body.Form, h.Response.Form, h.Response.Field, h.Response.Status}
 	}
 	want := map[string]one{
 		"ListUsers":           {"GET /v1/users", 2, "none", "whole", "users", 200},
@@ -152,7 +152,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, m := range c.Methods {
 		if m.Name == "GetUser" {
-			u := m.HTTP.Answer.Unset
+			u := m.HTTP.Response.Unset
 			if !reflect.DeepEqual(u.Nulls, []string{"$.nick", "$.boss"}) || !reflect.DeepEqual(u.Omits, []string{"$.friends", "$.scores", "$.matrix"}) {
 				t.Errorf("%+v", u)
 			}
@@ -253,10 +253,10 @@ paths:
 		t.Fatalf("%+v, %v", c, err)
 	}
 	login, link := &c.Methods[0], &c.Methods[1]
-	if login.HTTP.Answer.Status != 302 || login.HTTP.Answer.Form != contract.NoBody || len(login.Failures) != 1 || login.Failures[0].Status != 401 {
-		t.Errorf("login %+v, failures %+v", login.HTTP.Answer, login.Failures)
+	if login.HTTP.Response.Status != 302 || login.HTTP.Response.Form != contract.NoBody || len(login.Failures) != 1 || login.Failures[0].Status != 401 {
+		t.Errorf("login %+v, failures %+v", login.HTTP.Response, login.Failures)
 	}
-	if link.HTTP.Pattern != "/{tenant}/go" || link.HTTP.Answer.Status != 200 || len(link.Failures) != 1 || link.Failures[0].Status != 302 {
+	if link.HTTP.Pattern != "/{tenant}/go" || link.HTTP.Response.Status != 200 || len(link.Failures) != 1 || link.Failures[0].Status != 302 {
 		t.Errorf("link %+v, failures %+v", link.HTTP, link.Failures)
 	}
 	for _, want := range []struct {

@@ -27,7 +27,7 @@ func (r *reader) item(path string, item *node) error {
 	}
 	for _, method := range []string{"head", "options", "trace"} {
 		if item.get(method) != nil {
-			r.guess(strings.ToUpper(method)+" "+path, "left out", "a method", "no message carries what it is answered")
+			r.guess(strings.ToUpper(method)+" "+path, "left out", "a method", "no message carries its response")
 		}
 	}
 	return nil
@@ -72,9 +72,9 @@ func (r *reader) operation(method, path string, item, op *node) error {
 		return nil
 	}
 	r.c.Messages[in].Fields, r.c.Messages[in].Doc = input, "What "+method+" "+path+" is sent."
-	r.c.Messages[out].Fields, r.c.Messages[out].Doc = output, "What "+method+" "+path+" answers."
+	r.c.Messages[out].Fields, r.c.Messages[out].Doc = output, "What "+method+" "+path+" returns."
 	m.HTTP.Body.Unset = r.unset(m.Input, m.HTTP.Body.Form, m.HTTP.Body.Field)
-	m.HTTP.Answer.Unset = r.unset(m.Output, m.HTTP.Answer.Form, m.HTTP.Answer.Field)
+	m.HTTP.Response.Unset = r.unset(m.Output, m.HTTP.Response.Form, m.HTTP.Response.Field)
 	r.c.Methods = append(r.c.Methods, m)
 	return nil
 }
@@ -334,7 +334,7 @@ func redirect(code int) bool {
 	return false
 }
 
-// output reads the success and lists the other answers.
+// output reads the success and lists the other responses.
 func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, why string, err error) {
 	responses := op.get("responses")
 	if responses == nil || responses.kind != isObject {
@@ -352,20 +352,20 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 		switch {
 		case succeeds && (status == 0 || code < status):
 			if success != nil {
-				r.guess("status "+strconv.Itoa(status), "left out", "a second kind of answer", label(success, "responses")+" has it")
+				r.guess("status "+strconv.Itoa(status), "left out", "a second kind of response", label(success, "responses")+" has it")
 			}
 			status, success = code, n
 		case succeeds:
-			r.guess("status "+k, "left out", "a second kind of answer", label(n, "responses")+" has it")
+			r.guess("status "+k, "left out", "a second kind of response", label(n, "responses")+" has it")
 		case code > 0:
 			mediaType, _, _ := content(n)
 			m.Failures = append(m.Failures, contract.Failure{Status: code, ContentType: mediaType, Example: whittle.Answer{Status: code}})
 		}
 	}
 	if success == nil {
-		return nil, "it has no answer that is a success", nil
+		return nil, "it has no response that is a success", nil
 	}
-	a := &m.HTTP.Answer
+	a := &m.HTTP.Response
 	a.Status = status
 	mediaType, media, form := content(success)
 	a.ContentType, a.Form = mediaType, form
@@ -381,7 +381,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 	case contract.Text:
 		fields = []contract.Field{{JSON: "text", Type: contract.String, Doc: "The whole body as text."}}
 	default:
-		return nil, "the answer is " + mediaType, nil
+		return nil, "the response is " + mediaType, nil
 	}
 	keys := make([]string, len(fields))
 	for i := range fields {

@@ -16,7 +16,7 @@ import (
 // bind gives a method its HTTP: that of its google.api.http rule, or a POST of
 // the procedure's path.
 func (r *reader) bind(m *contract.Method, d protoreflect.MethodDescriptor) error {
-	m.HTTP.Answer = contract.Answer{Status: 200, ContentType: "application/json", Form: contract.Object}
+	m.HTTP.Response = contract.Response{Status: 200, ContentType: "application/json", Form: contract.Object}
 	rule, err := ruleOf(d)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (r *reader) bind(m *contract.Method, d protoreflect.MethodDescriptor) error
 			return nil
 		}
 		r.guess("google.api.http", "a POST of the procedure's path", "the rule", why)
-		m.HTTP = contract.Binding{Answer: contract.Answer{Status: 200, ContentType: "application/json", Form: contract.Object}}
+		m.HTTP = contract.Binding{Response: contract.Response{Status: 200, ContentType: "application/json", Form: contract.Object}}
 	}
 	m.HTTP.Method = "POST"
 	m.HTTP.Pattern = fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name())
@@ -95,7 +95,7 @@ func (r *reader) bindRule(m *contract.Method, d protoreflect.MethodDescriptor, r
 		if d.Output().Fields().ByName(protoreflect.Name(f)) == nil {
 			return "its response_body names no field of " + m.Output
 		}
-		h.Answer.Form, h.Answer.Field = contract.Whole, f
+		h.Response.Form, h.Response.Field = contract.Whole, f
 	}
 	return ""
 }

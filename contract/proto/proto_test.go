@@ -83,7 +83,7 @@ func TestReadBindsHTTP(t *testing.T) {
 		Path, Query     []contract.Parameter
 		Body            contract.BodyForm
 		Field           string
-		Answer          contract.BodyForm
+		Response        contract.BodyForm
 	}
 	want := map[string]binding{
 		"GetUser": {
@@ -98,13 +98,13 @@ func TestReadBindsHTTP(t *testing.T) {
 			[]contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
 			contract.Whole, "user", contract.Whole,
 		},
-		"Cancel": {Method: "POST", Pattern: "/shop.v1.ShopService/Cancel", Body: contract.Object, Answer: contract.Object},
-		"Plain":  {Method: "POST", Pattern: "/shop.v1.ShopService/Plain", Body: contract.Object, Answer: contract.Object},
+		"Cancel": {Method: "POST", Pattern: "/shop.v1.ShopService/Cancel", Body: contract.Object, Response: contract.Object},
+		"Plain":  {Method: "POST", Pattern: "/shop.v1.ShopService/Plain", Body: contract.Object, Response: contract.Object},
 	}
 	got := map[string]binding{}
 	for _, m := range c.Methods {
 		h := m.HTTP
-		got[m.Name] = binding{h.Method, h.Pattern, h.Path, h.Query, h.Body.Form, h.Body.Field, h.Answer.Form}
+		got[m.Name] = binding{h.Method, h.Pattern, h.Path, h.Query, h.Body.Form, h.Body.Field, h.Response.Form}
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

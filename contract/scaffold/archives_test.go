@@ -23,7 +23,7 @@ import (
 type saved struct {
 	method, target, kind, body string
 	status                     int
-	answerKind, answer         string
+	responseKind, response     string
 	headers                    []string // of the response: "Name: value"
 }
 
@@ -48,7 +48,7 @@ var dialects = map[string]func(s saved) object{
 		e["_initiator"], e["_priority"], e["_resourceType"], e["connection"] = object{"type": "script"}, "High", "fetch", "51"
 		q["httpVersion"], a["httpVersion"], a["bodySize"], a["_transferSize"] = "h2", "h2", -1, 120
 		q["headers"] = append(pairsOf(":authority: shop.test", ":method: "+s.method, "accept: */*"), q["headers"].([]object)...)
-		if s.status/100 == 3 && s.answer != "" { // it keeps no body of a redirect
+		if s.status/100 == 3 && s.response != "" { // it keeps no body of a redirect
 			a["content"] = object{"size": 0, "mimeType": "x-unknown"}
 		}
 		return e
@@ -73,9 +73,9 @@ var dialects = map[string]func(s saved) object{
 			delete(post, "text")
 			post["params"] = s.fields()
 		}
-		if s.answer != "" {
+		if s.response != "" {
 			content := a["content"].(object)
-			content["encoding"], content["text"] = "base64", base64.StdEncoding.EncodeToString([]byte(s.answer))
+			content["encoding"], content["text"] = "base64", base64.StdEncoding.EncodeToString([]byte(s.response))
 		}
 		return e
 	},
@@ -99,15 +99,15 @@ func (s saved) common() object {
 		q["headers"] = append(q["headers"].([]object), pairsOf("Content-Type: "+s.kind, fmt.Sprintf("Content-Length: %d", len(s.body)))...)
 		q["postData"] = object{"mimeType": s.kind, "text": s.body}
 	}
-	headers := append(s.headers, fmt.Sprintf("Content-Length: %d", len(s.answer)))
-	if s.answerKind != "" {
-		headers = append(headers, "Content-Type: "+s.answerKind)
+	headers := append(s.headers, fmt.Sprintf("Content-Length: %d", len(s.response)))
+	if s.responseKind != "" {
+		headers = append(headers, "Content-Type: "+s.responseKind)
 	}
 	return object{
 		"startedDateTime": "2026-03-01T12:00:00.250Z", "time": 12.5, "request": q, "cache": object{}, "timings": object{"send": 0, "wait": 12, "receive": 0},
 		"response": object{
-			"status": s.status, "statusText": "", "httpVersion": "HTTP/1.1", "cookies": []object{}, "headers": pairsOf(headers...), "redirectURL": "", "headersSize": -1, "bodySize": len(s.answer),
-			"content": object{"size": len(s.answer), "mimeType": s.answerKind, "text": s.answer},
+			"status": s.status, "statusText": "", "httpVersion": "HTTP/1.1", "cookies": []object{}, "headers": pairsOf(headers...), "redirectURL": "", "headersSize": -1, "bodySize": len(s.response),
+			"content": object{"size": len(s.response), "mimeType": s.responseKind, "text": s.response},
 		},
 	}
 }
@@ -305,9 +305,9 @@ func readArchive(t *testing.T, text string) (log []*capture.Entry, err error) {
 			return nil, err
 		}
 		by.Request(&e.Request)
-		by.Answer(&e.Answer)
-		if e.Answer.Failure != whittle.NoFailure {
-			t.Fatalf("no response: %+v", e.Answer)
+		by.Response(&e.Response)
+		if e.Response.Failure != whittle.NoFailure {
+			t.Fatalf("no response: %+v", e.Response)
 		}
 		log = append(log, e)
 	}

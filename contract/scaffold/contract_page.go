@@ -33,14 +33,14 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 	}
 	b.WriteString("| | |\n|---|---|\n")
 	fmt.Fprintf(b, "| request | `%s`%s |\n", m.Input, bodyWords(&m.HTTP.Body))
-	fmt.Fprintf(b, "| answer | `%s`: %d %s%s |\n", m.Output, m.HTTP.Answer.Status, cell(m.HTTP.Answer.ContentType), answerWords(&m.HTTP.Answer))
+	fmt.Fprintf(b, "| response | `%s`: %d %s%s |\n", m.Output, m.HTTP.Response.Status, cell(m.HTTP.Response.ContentType), responseWords(&m.HTTP.Response))
 	for _, l := range []struct{ name, text string }{
-		{"null where unset", strings.Join(m.HTTP.Answer.Unset.Nulls, ", ")},
-		{"left out where empty", strings.Join(m.HTTP.Answer.Unset.Omits, ", ")},
+		{"null where unset", strings.Join(m.HTTP.Response.Unset.Nulls, ", ")},
+		{"left out where empty", strings.Join(m.HTTP.Response.Unset.Omits, ", ")},
 		{"compare", string(m.Compare.Kind)},
 		{"value", m.Compare.Value},
 		{"per", m.Compare.Per},
-		{"differs by itself", strings.Join(m.Compare.Unheld(), ", ")},
+		{"differs by itself", strings.Join(m.Compare.NotCompared(), ", ")},
 		{"in any order", strings.Join(m.Compare.Unordered, ", ")},
 	} {
 		if l.text != "" {
@@ -79,7 +79,7 @@ func bodyWords(body *contract.Body) string {
 	return "; no body"
 }
 
-func answerWords(a *contract.Answer) string {
+func responseWords(a *contract.Response) string {
 	switch a.Form {
 	case contract.Whole:
 		return fmt.Sprintf("; the body is the field `%s`", a.Field)

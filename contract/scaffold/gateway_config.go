@@ -78,7 +78,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 }
 
 func (v *view) response(b *strings.Builder, m *method) {
-	a := &m.HTTP.Answer
+	a := &m.HTTP.Response
 	b.WriteString("      response:\n")
 	if a.Form == contract.Text {
 		fmt.Fprintf(b, "        template: %s\n", quoted(templateOf(a.Parts)))
@@ -122,14 +122,14 @@ func (v *view) promises(b *strings.Builder, m *method) {
 	default:
 		fmt.Fprintf(b, `    # %s may change something, so nothing is mirrored and no evidence comes. Say
     #   safe: true                        if it changes nothing after all, or
-    #   rehearsal: {X-Rehearsal: "yes"}   once the service has logic of its own
+    #   rehearsal: {X-Dry-Run: "yes"}     once the service has logic of its own
     #                                     that does not mean a request with it
 `, m.HTTP.Method)
 	}
 	c := m.Compare
 	if c.Kind == "" {
 		c.Kind = whittle.JSON
-		if m.HTTP.Answer.Form == contract.Text || m.HTTP.Answer.Form == contract.NoBody {
+		if m.HTTP.Response.Form == contract.Text || m.HTTP.Response.Form == contract.NoBody {
 			c.Kind = whittle.Exact
 		}
 	}
@@ -143,7 +143,7 @@ func (v *view) promises(b *strings.Builder, m *method) {
 		}
 	}
 	if len(c.Ignore) > 0 {
-		fmt.Fprintf(b, "      ignore: [%s]   # they differed between answers to one request\n", quotedAll(c.Ignore))
+		fmt.Fprintf(b, "      ignore: [%s]   # they differed between responses to one request\n", quotedAll(c.Ignore))
 	}
 	if c.Kind == whittle.JSON && len(c.Unordered) > 0 {
 		fmt.Fprintf(b, "      unordered: [%s]\n", quotedAll(c.Unordered))
@@ -154,7 +154,7 @@ func (v *view) promises(b *strings.Builder, m *method) {
       sticky_by: header:X-User        # what tells users apart; name your own header or cookie
     guard:
       errors: 1%
-      p99: off                        # while the monolith answers through the service, each answer
+      p99: off                        # while the monolith responds through the service, each response
                                       # takes two ways; 1.5x once there is logic of its own
       mismatch: 0.1%
 `)

@@ -17,12 +17,12 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 		Methods: []contract.Method{
 			{Name: "Send", Input: "In", Output: "Out", HTTP: contract.Binding{
 				Method: "POST", Pattern: "/send:", Query: []contract.Parameter{{Name: "Null", Field: "null"}},
-				Body:   contract.Body{Form: contract.Form, ContentType: "application/x-www-form-urlencoded", Pairs: []contract.Parameter{{Name: "b c", Field: "b_c"}}},
-				Answer: contract.Answer{Status: 200, Form: contract.NoBody},
+				Body:     contract.Body{Form: contract.Form, ContentType: "application/x-www-form-urlencoded", Pairs: []contract.Parameter{{Name: "b c", Field: "b_c"}}},
+				Response: contract.Response{Status: 200, Form: contract.NoBody},
 			}},
 			{Name: "Ask", Input: "In", Output: "OutText", HTTP: contract.Binding{
 				Method: "GET", Pattern: "/ask", Body: contract.Body{Form: contract.NoBody},
-				Answer: contract.Answer{Status: 200, Form: contract.Text, Parts: []contract.Part{{Literal: "\x7f\u0085 ${HOME} {{ \n# "}, {Field: "null"}}},
+				Response: contract.Response{Status: 200, Form: contract.Text, Parts: []contract.Part{{Literal: "\x7f\u0085 ${HOME} {{ \n# "}, {Field: "null"}}},
 			}},
 		},
 	}

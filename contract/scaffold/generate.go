@@ -23,7 +23,7 @@ var generators = []struct{ name, parameter string }{
 	{"protoc-gen-connect-go", "paths=source_relative,simple,package_suffix"},
 }
 
-// maxGenerated bounds what a generator answers, in bytes.
+// maxGenerated bounds what a generator returns, in bytes.
 const maxGenerated = 64 << 20
 
 // generate runs the generators in the project and gives their files.
@@ -45,7 +45,7 @@ func generate(ctx context.Context, v *view, dir string) ([]file, error) {
 		}
 		var resp pluginpb.CodeGeneratorResponse
 		if err := proto.Unmarshal(b, &resp); err != nil {
-			return nil, whittle.Errorf(whittle.Internal, "generate code: read what %s answered: %w", g.name, err)
+			return nil, whittle.Errorf(whittle.Internal, "generate code: read what %s returned: %w", g.name, err)
 		}
 		if resp.Error != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "generate code: %s: %s", g.name, resp.GetError())

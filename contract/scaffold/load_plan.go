@@ -122,8 +122,8 @@ func (v *view) distinct(m *method) []request {
 	exchanges := v.exchangesOf(m)
 	statuses := map[capture.RequestKey][]int{}
 	for i := range exchanges {
-		if input := inputOf(&exchanges[i]); !slices.Contains(statuses[input], exchanges[i].Answer.Status) {
-			statuses[input] = append(statuses[input], exchanges[i].Answer.Status)
+		if input := inputOf(&exchanges[i]); !slices.Contains(statuses[input], exchanges[i].Response.Status) {
+			statuses[input] = append(statuses[input], exchanges[i].Response.Status)
 		}
 	}
 	done := map[capture.RequestKey]bool{}
@@ -151,7 +151,7 @@ func (v *view) planned(m *method, x *exchange, expect bool) string {
 	if x.Body != nil {
 		fmt.Fprintf(&b, "          body: %s\n", quotedPlan(*x.Body))
 	}
-	status := cmp.Or(x.Answer.Status, m.HTTP.Answer.Status)
+	status := cmp.Or(x.Response.Status, m.HTTP.Response.Status)
 	if status/100 == 3 {
 		b.WriteString("          followRedirect: false\n")
 	}

@@ -43,8 +43,8 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		v.samples["Ask"] = &samples{asked: 2, exchanges: []exchange{
-			{Method: "POST", Target: target, Type: `text/plain; x="{{y}}"`, Body: &body, Answer: answer{Status: 200}},
-			{Method: "POST", Target: "/mails", Type: "text/plain", Body: &odd, Answer: answer{Status: 200}},
+			{Method: "POST", Target: target, Type: `text/plain; x="{{y}}"`, Body: &body, Response: response{Status: 200}},
+			{Method: "POST", Target: "/mails", Type: "text/plain", Body: &odd, Response: response{Status: 200}},
 		}}
 		p, text := planOf(t, v)
 		s := &expr.Scope{Values: make([]expr.Value, p.Slots), RNG: rand.New(rand.NewPCG(1, 2))}
@@ -92,7 +92,7 @@ func TestThePlanIsShortEnough(t *testing.T) {
 	for name, bodies := range map[string][]*string{"Ask": {&body, &other, &short, &braced}, "Tell": {&short, &body}, "Show": {&body}} {
 		s := &samples{asked: 1}
 		for _, b := range bodies {
-			s.exchanges = append(s.exchanges, exchange{Method: "POST", Target: "/" + name, Body: b, Answer: answer{Status: 200}})
+			s.exchanges = append(s.exchanges, exchange{Method: "POST", Target: "/" + name, Body: b, Response: response{Status: 200}})
 		}
 		v.samples[name] = s
 	}
@@ -120,18 +120,18 @@ func TestThePlanHasEachInput(t *testing.T) {
 	}
 	s := &samples{asked: 500, coverage: capture.Coverage{Inputs: 23, Covered: 20, Kinds: 4, KindsCovered: 4}}
 	for i := range 20 {
-		x := exchange{Method: "POST", Target: "/mails?n=" + strconv.Itoa(i), Answer: answer{Status: 200}}
+		x := exchange{Method: "POST", Target: "/mails?n=" + strconv.Itoa(i), Response: response{Status: 200}}
 		switch i {
 		case 7:
-			x.Answer.Status = 422
+			x.Response.Status = 422
 		case 8:
-			x.Answer.Status = 302
+			x.Response.Status = 302
 		case 9:
-			x.Answer.Status = 500
+			x.Response.Status = 500
 		}
 		s.exchanges = append(s.exchanges, x)
-		if i == 3 { // the same request was answered in another way, too
-			x.Answer.Status = 404
+		if i == 3 { // the same request got another response, too
+			x.Response.Status = 404
 			s.exchanges = append(s.exchanges, x)
 		}
 	}

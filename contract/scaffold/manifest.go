@@ -171,7 +171,7 @@ func (p *Project) dropOld(before, after *manifest) error {
 	return nil
 }
 
-// withoutExamples leaves out whole answers, of which the manifest needs none.
+// withoutExamples leaves out whole responses, of which the manifest needs none.
 func withoutExamples(c *contract.Contract) *contract.Contract {
 	out := *c
 	out.Methods = slices.Clone(c.Methods)

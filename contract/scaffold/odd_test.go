@@ -17,7 +17,7 @@ import (
 
 // oddLog has what made projects failed at: operations of GraphQL on one endpoint,
 // whose data is null or not there; a path whose first segment is a parameter; a
-// login by form, which is answered with a redirect and a cookie and nothing else;
+// login by form, whose response is a redirect and a cookie and nothing else;
 // and a short link, which is a redirect with a text.
 func oddLog() []*capture.Entry {
 	const asJSON, asForm = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
@@ -41,15 +41,15 @@ func oddLog() []*capture.Entry {
 
 		login := recorded("POST", "/login", "user=ann&password="+fmt.Sprint("p", i%7), 302, "", "")
 		login.Request.Header["Content-Type"] = []string{asForm}
-		login.Answer.Header["Location"] = []string{"/home"}
-		login.Answer.Header["Set-Cookie"] = []string{fmt.Sprintf("sid=%d; Path=/; HttpOnly", i)}
+		login.Response.Header["Location"] = []string{"/home"}
+		login.Response.Header["Set-Cookie"] = []string{fmt.Sprintf("sid=%d; Path=/; HttpOnly", i)}
 		if i%7 == 3 {
-			login.Answer.Header = whittle.Header{"Location": {"/login?error=1"}}
+			login.Response.Header = whittle.Header{"Location": {"/login?error=1"}}
 		}
 		add("POST /login", login)
 
 		link := recorded("GET", fmt.Sprintf("/short/to/%d", i%5), "", 301, "text/html; charset=utf-8", fmt.Sprintf("<p>Moved Permanently. Redirecting to /articles/%d</p>", i%5))
-		link.Answer.Header["Location"] = []string{fmt.Sprintf("/articles/%d", i%5)}
+		link.Response.Header["Location"] = []string{fmt.Sprintf("/articles/%d", i%5)}
 		add("GET /short/to/{code}", link)
 	}
 	return log
@@ -87,11 +87,11 @@ func TestOddEndpoints(t *testing.T) {
 	c, p := makeOdd(t, dir)
 	statuses := map[string]int{}
 	for i := range c.Methods {
-		statuses[c.Methods[i].HTTP.Method+" "+c.Methods[i].HTTP.Pattern] = c.Methods[i].HTTP.Answer.Status
+		statuses[c.Methods[i].HTTP.Method+" "+c.Methods[i].HTTP.Pattern] = c.Methods[i].HTTP.Response.Status
 	}
 	for route, want := range map[string]int{"POST /graphql": 200, "GET /{tenant}/items": 200, "POST /login": 302, "GET /short/to/{code}": 301} {
 		if statuses[route] != want {
-			t.Errorf("%s is answered with %d, want %d", route, statuses[route], want)
+			t.Errorf("%s gets %d, want %d", route, statuses[route], want)
 		}
 	}
 	if err := p.Build(t.Context(), func(string) {}); err != nil {
@@ -126,7 +126,7 @@ import (
 )
 
 func TestFront(t *testing.T) {
-	h := newHouse(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := newTestServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusTeapot, "text/plain", []byte("the monolith, asked for "+r.URL.Path))
 	}))
 	for _, c := range []struct {

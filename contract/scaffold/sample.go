@@ -29,15 +29,15 @@ const (
 
 // exchange is a recorded one as the project's tests read it.
 type exchange struct {
-	Method string  `json:"method"`
-	Target string  `json:"target"`
-	Type   string  `json:"content_type,omitempty"`
-	Body   *string `json:"body,omitempty"`
-	Base64 []byte  `json:"body_base64,omitempty"`
-	Answer answer  `json:"answer"`
+	Method   string   `json:"method"`
+	Target   string   `json:"target"`
+	Type     string   `json:"content_type,omitempty"`
+	Body     *string  `json:"body,omitempty"`
+	Base64   []byte   `json:"body_base64,omitempty"`
+	Response response `json:"response"`
 }
 
-type answer struct {
+type response struct {
 	Status int     `json:"status"`
 	Type   string  `json:"content_type,omitempty"`
 	Body   *string `json:"body,omitempty"`
@@ -80,7 +80,7 @@ func sample(c *contract.Contract, entries iter.Seq2[*capture.Entry, error]) (map
 		if err != nil {
 			return nil, err
 		}
-		if e.Served != whittle.Monolith || e.Answer.Failure != whittle.NoFailure || e.Request.Truncated || e.Answer.Truncated {
+		if e.Served != whittle.Monolith || e.Response.Failure != whittle.NoFailure || e.Request.Truncated || e.Response.Truncated {
 			continue
 		}
 		u, err := url.ParseRequestURI(e.Request.Target)
@@ -110,27 +110,27 @@ func inputOf(x *exchange) capture.RequestKey {
 func (s *samples) add(e *capture.Entry, u *url.URL) {
 	s.asked++
 	asked, ok := decoded(e.Request.Header, e.Request.Body)
-	answered, fine := decoded(e.Answer.Header, e.Answer.Body)
+	body, fine := decoded(e.Response.Header, e.Response.Body)
 	if !ok || !fine {
 		return
 	}
 	x := exchange{
 		Method: e.Request.Method, Target: e.Request.Target, Type: e.Request.Header.Get("Content-Type"),
-		Answer: answer{Status: e.Answer.Status, Type: e.Answer.Header.Get("Content-Type")},
+		Response: response{Status: e.Response.Status, Type: e.Response.Header.Get("Content-Type")},
 	}
 	x.Body, x.Base64 = text(asked)
 	input := inputOf(&x)
-	x.Answer.headers(e.Answer.Header)
-	s.wander(input, x.Answer.Location)
-	kind := fmt.Sprint(e.Answer.Status, x.Answer.Type, slices.Sorted(maps.Keys(u.Query())), shapeOf(asked), shapeOf(answered))
-	s.chosen.See(input, kind, len(asked)+len(answered), func() (exchange, bool) {
-		x.Answer.Body, x.Answer.Base64 = text(answered)
-		return x, len(asked) <= maxSample && len(answered) <= maxSample
+	x.Response.headers(e.Response.Header)
+	s.wander(input, x.Response.Location)
+	kind := fmt.Sprint(e.Response.Status, x.Response.Type, slices.Sorted(maps.Keys(u.Query())), shapeOf(asked), shapeOf(body))
+	s.chosen.See(input, kind, len(asked)+len(body), func() (exchange, bool) {
+		x.Response.Body, x.Response.Base64 = text(body)
+		return x, len(asked) <= maxSample && len(body) <= maxSample
 	})
 }
 
 // headers keeps of a response's headers what a service of its own has to set.
-func (a *answer) headers(h whittle.Header) {
+func (a *response) headers(h whittle.Header) {
 	if a.Status/100 == 3 && !strings.Contains(h.Get("Location"), "redacted-") {
 		a.Location = h.Get("Location")
 	}
@@ -158,7 +158,7 @@ func (s *samples) settle() {
 	s.exchanges, s.coverage = s.chosen.Chosen(), s.chosen.Coverage()
 	if s.wanders {
 		for i := range s.exchanges {
-			s.exchanges[i].Answer.Location = ""
+			s.exchanges[i].Response.Location = ""
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package scaffold makes a whole small project of a contract: the .proto file,
-// a Go service that answers by asking the monolith until it has logic of its
+// a Go service that responds by asking the monolith until it has logic of its
 // own, tests of the recorded exchanges, a Node client, the route's config and a
 // load plan. The project imports nothing of whittle.
 package scaffold

@@ -82,7 +82,7 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 		"internal/gen/shop/v1/shop.pb.go":         "// Range 0 to 10000000.",
 		"internal/gen/shop/v1/shop.connect.go":    "NewShopServiceHandler",
 		"internal/service/count.go":               "return s.delegateCount(ctx, in)",
-		"CONTRACT.md":                             "| `response` | a number in a text | text | 20 of 20 answers |",
+		"CONTRACT.md":                             "| `response` | a number in a text | text | 20 of 20 responses |",
 		"clients/node/index.d.ts":                 `"orderId": number | bigint;`,
 		"Dockerfile":                              "distroless",
 		".github/workflows/ci.yml":                "make test",

@@ -15,7 +15,7 @@ import (
 // JSON with everything that may be missing, a path with a plain text, and a
 // list whose ids and times differ at each call.
 func shopContract() *contract.Contract {
-	answers := func(a contract.Answer) contract.Answer {
+	responses := func(a contract.Response) contract.Response {
 		if a.Status == 0 {
 			a.Status = 200
 		}
@@ -30,20 +30,20 @@ func shopContract() *contract.Contract {
 				Name: "Count", Input: "CountRequest", Output: "CountResponse", Safe: true, Seen: 20, Novelty: 0.05,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/Count", Body: contract.Body{Form: contract.Object, ContentType: "application/json"},
-					Answer: answers(contract.Answer{
+					Response: responses(contract.Response{
 						ContentType: "text/html; charset=utf-8", Form: contract.Text,
 						Parts: []contract.Part{{Literal: "Counted to "}, {Field: "sum"}, {Literal: " \n"}},
 					}),
 				},
 				Compare: contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"},
-				Guesses: []contract.Guess{{Path: "response", Chosen: "a number in a text", Against: "text", Evidence: "20 of 20 answers"}},
+				Guesses: []contract.Guess{{Path: "response", Chosen: "a number in a text", Against: "text", Evidence: "20 of 20 responses"}},
 			},
 			{
 				Name: "CreateOrder", Input: "CreateOrderRequest", Output: "CreateOrderResponse", Seen: 20,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/orders", Query: []contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
 					Body: contract.Body{Form: contract.Object, ContentType: "application/json", Unset: contract.Unset{Omits: []string{"$.items[*].tags"}}},
-					Answer: answers(contract.Answer{
+					Response: responses(contract.Response{
 						Status: 201, ContentType: asJSON, Form: contract.Object,
 						Unset: contract.Unset{Nulls: []string{"$.note", "$.items[*].gift.card"}, Omits: []string{"$.items[*].tags", "$.byId"}},
 					}),
@@ -56,7 +56,7 @@ func shopContract() *contract.Contract {
 					Method: "GET", Pattern: "/greetings/{name}/{times}", Body: contract.Body{Form: contract.NoBody},
 					Path:  []contract.Parameter{{Name: "name", Field: "name"}, {Name: "times", Field: "times"}},
 					Query: []contract.Parameter{{Name: "in", Field: "language"}},
-					Answer: answers(contract.Answer{
+					Response: responses(contract.Response{
 						ContentType: "text/plain; charset=utf-8", Form: contract.Text, Parts: []contract.Part{{Field: "text"}},
 					}),
 				},
@@ -65,8 +65,8 @@ func shopContract() *contract.Contract {
 				Name: "ListEvents", Input: "ListEventsRequest", Output: "ListEventsResponse", Safe: true, Seen: 20,
 				HTTP: contract.Binding{
 					Method: "GET", Pattern: "/events", Body: contract.Body{Form: contract.NoBody},
-					Query:  []contract.Parameter{{Name: "limit", Field: "limit"}},
-					Answer: answers(contract.Answer{ContentType: asJSON, Form: contract.Whole, Field: "events", Unset: contract.Unset{Nulls: []string{"$[*].by"}}}),
+					Query:    []contract.Parameter{{Name: "limit", Field: "limit"}},
+					Response: responses(contract.Response{ContentType: asJSON, Form: contract.Whole, Field: "events", Unset: contract.Unset{Nulls: []string{"$[*].by"}}}),
 				},
 				Compare: contract.Compare{Kind: whittle.JSON, Ignore: []string{"$[*].id", "$[*].at"}},
 			},
@@ -116,17 +116,17 @@ func shopContract() *contract.Contract {
 	}
 }
 
-func recorded(method, target, body string, status int, contentType, answer string) *capture.Entry {
+func recorded(method, target, body string, status int, contentType, response string) *capture.Entry {
 	e := &capture.Entry{
-		At:      time.Unix(1_700_000_000, 0),
-		Request: whittle.Request{Method: method, Target: target, Header: whittle.Header{}, Body: []byte(body)},
-		Answer:  whittle.Answer{Status: status, Header: whittle.Header{}, Body: []byte(answer)},
+		At:       time.Unix(1_700_000_000, 0),
+		Request:  whittle.Request{Method: method, Target: target, Header: whittle.Header{}, Body: []byte(body)},
+		Response: whittle.Answer{Status: status, Header: whittle.Header{}, Body: []byte(response)},
 	}
 	if body != "" {
 		e.Request.Header["Content-Type"] = []string{"application/json"}
 	}
 	if contentType != "" {
-		e.Answer.Header["Content-Type"] = []string{contentType}
+		e.Response.Header["Content-Type"] = []string{contentType}
 	}
 	return e
 }

@@ -14,7 +14,7 @@ import (
 	"whittle/contract"
 )
 
-// textContract has one endpoint that answers with a text of parts, in which
+// textContract has one endpoint that responds with a text of parts, in which
 // "id" and "name" are fields.
 func textContract(parts ...contract.Part) *contract.Contract {
 	return &contract.Contract{
@@ -24,13 +24,13 @@ func textContract(parts ...contract.Part) *contract.Contract {
 		}}},
 		Methods: []contract.Method{{Name: "Ask", Input: "In", Output: "Out", HTTP: contract.Binding{
 			Method: "GET", Pattern: "/ask", Body: contract.Body{Form: contract.NoBody},
-			Answer: contract.Answer{Status: 200, ContentType: "text/plain", Form: contract.Text, Parts: parts},
+			Response: contract.Response{Status: 200, ContentType: "text/plain", Form: contract.Text, Parts: parts},
 		}}},
 	}
 }
 
 // TestEveryTextMakesAConfig: whatever stands around a field in a recorded
-// answer, the gateway reads the config and gives users that text.
+// response, the gateway reads the config and gives users that text.
 func TestEveryTextMakesAConfig(t *testing.T) {
 	id, name := contract.Part{Field: "id"}, contract.Part{Field: "name"}
 	odd := []string{"", "{", "}", "{{", "}}", "{{{", "}}}", "{{{{", "{ {", "{{- ", " -}}", "{{/* a */}}", `{{"`, "{{`", "\\{", "{\n", "${HOME}", "$${", "{{.id}}", "\u2028{", "\x00\x7f{"}
@@ -66,12 +66,12 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 				continue
 			}
 			// The gateway's renderer is text/template.
-			answer, err := template.New("").Parse(f.Routes[0].RPC.Template)
+			response, err := template.New("").Parse(f.Routes[0].RPC.Template)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
-			if err := answer.Execute(&got, map[string]any{"id": 17, "name": "ann"}); err != nil {
+			if err := response.Execute(&got, map[string]any{"id": 17, "name": "ann"}); err != nil {
 				t.Fatal(err)
 			}
 			if want := before + "17" + after + "ann" + before + after; got.String() != want {

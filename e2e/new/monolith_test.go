@@ -23,7 +23,7 @@ import (
 )
 
 // later says that the recording is over: from then on there are words that
-// nobody recorded, in requests and in answers.
+// nobody recorded, in requests and in responses.
 var later atomic.Bool
 
 // shop is a monolith of three endpoints: an order with members that may be
@@ -73,11 +73,11 @@ func shop() http.Handler {
 			lines = append(lines, line)
 			total += 250 * item.Count
 		}
-		answer := map[string]any{"reference": q.Reference, "speed": q.Speed, "customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
+		response := map[string]any{"reference": q.Reference, "speed": q.Speed, "customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
 		if total > 1000 {
-			answer["shipping"] = "free"
+			response["shipping"] = "free"
 		}
-		reply(w, 200, answer)
+		reply(w, 200, response)
 	})
 	mux.HandleFunc("GET /greetings/{name}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("name") == "nobody" {
@@ -166,7 +166,7 @@ func shopMonolith(t *testing.T) string {
 	return s.URL
 }
 
-// ask sends a request and reads all of the answer.
+// ask sends a request and reads all of the response.
 func ask(c *http.Client, base string, q request, user string) (*whittle.Answer, error) {
 	r, err := http.NewRequest(q.method, base+q.target, strings.NewReader(q.body))
 	if err != nil {
@@ -206,7 +206,7 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 		}
 		e := &capture.Entry{
 			Conn: 1, At: time.Now(), Served: whittle.Monolith,
-			Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)}, Answer: *a,
+			Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)}, Response: *a,
 		}
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 	}
 }
 
-// right reports whether an answer is what the monolith answers to a request.
+// right reports whether a response is what the monolith returns to a request.
 func right(c *http.Client, monolith string, q request, got *whittle.Answer) error {
 	want, err := ask(c, monolith, q, "judge")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // odd is a monolith of endpoints that made services failed at once: a login that
-// is answered with a redirect, a cookie and no body, a short link, and a path
+// is responded with a redirect, a cookie and no body, a short link, and a path
 // that begins with a parameter.
 func odd() http.Handler {
 	mux := http.NewServeMux()

@@ -266,11 +266,11 @@ func TestShop(t *testing.T) {
 		t.Errorf("no request with a word of no enum was left to the monolith: %+v", said.routes["POST /quotes"].Ledger)
 	}
 	if !strings.Contains(said.metrics, `carved_delegated_total{endpoint="GET /events",outcome="verbatim"}`) || !strings.Contains(said.service, "is no value of EventKind") {
-		t.Errorf("the service does not say that an answer had a word of no enum:\n%s\n%s", said.service, said.metrics)
+		t.Errorf("the service does not say that a response had a word of no enum:\n%s\n%s", said.service, said.metrics)
 	}
 }
 
-// TestOwnLogicWithoutAWord: logic that sets no word of an enum gives no answer
+// TestOwnLogicWithoutAWord: logic that sets no word of an enum gives no response
 // that could be taken for another one. The candidate is refused, and what is
 // said names the field.
 func TestOwnLogicWithoutAWord(t *testing.T) {

@@ -122,7 +122,7 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// ask looks whether a server answers.
+// ask looks whether a server responds.
 func ask(t *testing.T, p *process.Process) {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", p.Public, process.Patience)

@@ -21,7 +21,7 @@ import (
 
 const countPath = "/twirp/twirp.carved.Carved/Count"
 
-// TestTheGatewayGuardsCPU puts two candidates before users that answer as their
+// TestTheGatewayGuardsCPU puts two candidates before users that respond as their
 // monolith does: of the two count services the one as published draws through a
 // locked generator, and needs eight times the CPU for the same sum. As a
 // candidate it is rolled back for that and for nothing else; the other way round

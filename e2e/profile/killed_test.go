@@ -78,7 +78,7 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 	}
 }
 
-// count has the monolith answer a request.
+// count has the monolith serve a request.
 func count(t *testing.T, p *process.Process) {
 	t.Helper()
 	client := &http.Client{Timeout: process.Patience, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -29,7 +29,7 @@ func BenchmarkOverhead(b *testing.B) {
 		start              func(b *testing.B) (p *process.Process, target string)
 	}{
 		{"Node/counts", http.MethodPost, "/Count", hotNode},
-		{"Node/short answers", http.MethodGet, "/", hotNode},
+		{"Node/short responses", http.MethodGet, "/", hotNode},
 		{"Go/counts", http.MethodPost, countPath, func(b *testing.B) (*process.Process, string) {
 			p := counter(b, "count-as-published")
 			return p, "http://" + p.Admin

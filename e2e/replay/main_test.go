@@ -1,5 +1,5 @@
 // Package replay replays what real servers were recorded with, by the built
-// command: the Node monolith's random answers against both Go services, and
+// command: the Node monolith's random responses against both Go services, and
 // JSON endpoints whose differences become tests that really run.
 package replay
 
@@ -41,7 +41,7 @@ func start(t *testing.T, argv ...string) string {
 	return "http://" + process.Start(t, argv...).Public
 }
 
-// record asks a monolith and keeps what it answers in a journal's folder.
+// record asks a monolith and keeps what it returns in a journal's folder.
 func record(t *testing.T, monolith, route string, n int, request func(i int) whittle.Request) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recorded")
@@ -70,7 +70,7 @@ func record(t *testing.T, monolith, route string, n int, request func(i int) whi
 		}
 		e := &capture.Entry{
 			Route: route, Conn: uint64(i%4 + 1), At: at, Request: q,
-			Answer: whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
+			Response: whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
 		}
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"whittle/e2e/process"
 )
 
-// people answers with what is secret, each user's own, to those who log in.
+// people responds with what is secret, each user's own, to those who log in.
 func people(domain string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer real" {
@@ -83,7 +83,7 @@ func TestWhatIsRecordedIsReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, r = replayed(t, append(login, "--against", monolith.URL)...)
-	if status != 3 || r.Verdict != whittle.Undecided || r.Redacted.Answers != 600 {
+	if status != 3 || r.Verdict != whittle.Undecided || r.Redacted.Responses != 600 {
 		t.Errorf("no key: status %d, %+v", status, r.Redacted)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"whittle"
 )
 
-// shop answers with nested JSON in which an id and a time change by themselves,
+// shop responds with nested JSON in which an id and a time change by themselves,
 // the order of the tags does not matter, and an unknown item is not there.
 // Wrong, it rounds prices, finds everything, lets any cache keep it and any script
 // read the cookie, and says of what was made that it is elsewhere.

@@ -76,11 +76,11 @@ func IsFile(target string) bool {
 	return err == nil && s.Mode().IsRegular()
 }
 
-// client gives up on a target that does not answer; a profile's length is
+// client gives up on a target that does not respond; a profile's length is
 // added to the request's own deadline.
 var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// answerWithin is how long a target may take to answer, beyond a profile's length.
-const answerWithin = 10 * time.Second
+// responseTimeout is how long a target may take to respond, beyond a profile's length.
+const responseTimeout = 10 * time.Second

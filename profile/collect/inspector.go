@@ -35,7 +35,7 @@ type inspector struct {
 
 // inspectorAt asks for the WebSocket URL of the inspector that listens at base.
 func inspectorAt(ctx context.Context, base string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	b, err := get(ctx, base+"/json/list", 1<<20)
 	if err != nil {
@@ -56,7 +56,7 @@ func inspectorAt(ctx context.Context, base string) (string, error) {
 	return "", errors.New("no Node process there (or another debugger is connected)")
 }
 
-// sameHost keeps to the host that was asked: what an answer names is not trusted.
+// sameHost keeps to the host that was asked: what a response names is not trusted.
 func sameHost(ws, base string) (string, error) {
 	u, err := url.Parse(ws)
 	if err != nil {
@@ -73,7 +73,7 @@ func sameHost(ws, base string) (string, error) {
 // dialInspector begins a session. opened says that the inspector was opened for
 // it: then it closes with the session, also where whittle is killed.
 func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, error) {
-	dial, cancel := context.WithTimeout(ctx, answerWithin)
+	dial, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	conn, resp, err := websocket.Dial(dial, ws, nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func dialInspector(ctx context.Context, ws string, opened bool) (*inspector, err
 	}
 	if err != nil {
 		if opened && i.lease == nil {
-			_ = i.evaluate(dial, "process._debugEnd()", nil) // the answer is that the connection ends
+			_ = i.evaluate(dial, "process._debugEnd()", nil) // the response is that the connection ends
 		}
 		return nil, errors.Join(whittle.Errorf(whittle.Unavailable, "talk to inspector %s: %w", ws, err), i.Close(ctx))
 	}
@@ -125,7 +125,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 
 func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
 	began := time.Now()
-	open, cancel := context.WithTimeout(ctx, answerWithin)
+	open, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	all := kind == profile.Allocations
 	start := map[string]any{
@@ -159,7 +159,7 @@ func (i *inspector) stop(ctx context.Context, d time.Duration, domain string) ([
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	var r struct {
 		Profile json.RawMessage `json:"profile"`
@@ -177,10 +177,10 @@ func (i *inspector) Close(ctx context.Context) error {
 	if i.lease == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	err := i.release(ctx)
-	if err != nil && ctx.Err() != nil { // any other error is the connection's end, which is the answer
+	if err != nil && ctx.Err() != nil { // any other error is the connection's end, which is the response
 		return whittle.Errorf(whittle.Unavailable, "close inspector of %s: %w", i.name, err)
 	}
 	return nil
@@ -212,7 +212,7 @@ func (i *inspector) evaluate(ctx context.Context, expression string, into any) e
 	return json.Unmarshal(r.Result.Value, into)
 }
 
-// call sends one command and reads until its answer. Events are passed over, but
+// call sends one command and reads until its response. Events are passed over, but
 // for the profile of a console.profile that has ended.
 func (i *inspector) call(ctx context.Context, method string, params, into any) error {
 	i.last++

@@ -69,7 +69,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 // startCPU begins a profile, with optimized code or without.
 func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) {
 	r := running{began: time.Now(), used: i.cpuUsed(ctx)}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	if err := i.call(ctx, "Profiler.enable", nil, nil); err != nil {
 		return r, err
@@ -87,7 +87,7 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 // beside it: V8 gives a profile only when it ends, and to begin another one anew
 // costs more than to have two. A profile that ctx ends is as good as it gets.
 func (i *inspector) tellsInlined(ctx context.Context, d time.Duration) bool {
-	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+answerWithin)
+	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+responseTimeout)
 	defer cancel()
 	i.look = nil
 	if i.evaluate(open, "console.profile('whittle')", nil) != nil {
@@ -130,7 +130,7 @@ func (i *inspector) forgetOptimized(ctx context.Context) error {
 
 // cpuUsed gives the CPU time that the process has used. 0: it does not tell.
 func (i *inspector) cpuUsed(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	var microseconds float64
 	if i.evaluate(ctx, "(u => u.user + u.system)(process.cpuUsage())", &microseconds) != nil {

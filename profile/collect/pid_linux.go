@@ -86,12 +86,12 @@ func inspected(pid int) bool {
 
 // openWithin is how long the inspector may take to open before what the process
 // listened on already is asked for one: somebody may have sent the signal before.
-const openWithin = 2 * time.Second
+const openTimeout = 2 * time.Second
 
 // awaitInspector looks for the inspector among what the process listens on and
 // did not listen on before. opened says that it was opened just now.
 func awaitInspector(ctx context.Context, pid int, before []string) (ws string, opened bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -103,7 +103,7 @@ func awaitInspector(ctx context.Context, pid int, before []string) (ws string, o
 		}
 		for _, a := range addresses {
 			old := slices.Contains(before, a)
-			if old && time.Since(began) < openWithin {
+			if old && time.Since(began) < openTimeout {
 				continue
 			}
 			ws, err := inspectorAt(ctx, "http://"+a)

@@ -33,7 +33,7 @@ type pprofSource struct {
 func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 	path, _, _ := strings.Cut(u.Path, "/debug/pprof")
 	s := &pprofSource{base: u.Scheme + "://" + u.Host + strings.TrimSuffix(path, "/") + "/debug/pprof", name: u.Host}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	if _, err := s.get(ctx, "/cmdline"); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "profile %s: no pprof there, nor Node's inspector: %w", u, err).
@@ -60,7 +60,7 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 	if kind == profile.Heap || kind == profile.Goroutines {
 		page, seconds = "/"+pprofPages[kind], 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+responseTimeout)
 	defer cancel()
 	began := time.Now()
 	b, err := s.get(ctx, page)

@@ -24,7 +24,7 @@ var (
 	codeLabels  = []string{"code", "status", "status_code"}
 )
 
-// Count is how many requests a process has answered since it began.
+// Count is how many requests a process has served since it began.
 type Count struct {
 	Endpoints map[string]int64 // "": all of those that are not told apart
 	// Classes counts them by the first digit of their status, as "2xx". Those
@@ -32,7 +32,7 @@ type Count struct {
 	Classes map[string]int64
 }
 
-// Requests reads how many requests a process has answered from its metrics
+// Requests reads how many requests a process has served from its metrics
 // page: the first counter or histogram whose name says requests or calls, such
 // as http_requests_total or http_request_duration_seconds. Two readings'
 // difference is what there was between them.
@@ -44,7 +44,7 @@ func Requests(ctx context.Context, page string) (Count, error) {
 	return requestsOf(families, page)
 }
 
-// Since is what was answered after an earlier reading of the same page.
+// Since is what was served after an earlier reading of the same page.
 func (c Count) Since(before Count) Count {
 	return Count{Endpoints: risen(before.Endpoints, c.Endpoints), Classes: risen(before.Classes, c.Classes)}
 }
@@ -60,7 +60,7 @@ func risen(before, after map[string]int64) map[string]int64 {
 }
 
 // Usage reads what a process has used since it began: its CPU time, by
-// process_cpu_seconds_total, and all requests that it answered.
+// process_cpu_seconds_total, and all requests that it served.
 func Usage(ctx context.Context, page string) (whittle.CPUUse, error) {
 	families, err := metrics(ctx, page)
 	if err != nil {
@@ -95,7 +95,7 @@ const maxCPUSeconds = 100 * 365 * 24 * 3600
 
 // metrics reads a metrics page.
 func metrics(ctx context.Context, page string) (map[string]*dto.MetricFamily, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	b, err := get(ctx, page, maxMetrics)
 	if err != nil {

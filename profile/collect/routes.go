@@ -13,7 +13,7 @@ import (
 // maxSource bounds a script that routes are looked for in.
 const maxSource = 4 << 20
 
-// routes tell which endpoint a Node function answers, by how its source hands
+// routes tell which endpoint a Node function serves, by how its source hands
 // it to a router: app.post('/Count', (req, res) => …) on the line where the
 // function begins, or app.post('/Count', count) anywhere in its file. Scripts
 // that are not on this machine tell nothing.

@@ -42,12 +42,12 @@ type Run struct {
 	// runtime too; empty where no sample had one. Nil: not known, as in an older
 	// whittle's baseline.
 	Own map[string]float64 `json:"own_functions"`
-	// Answers is what came of the requests. Nil: not known, as in an older
+	// Responses is what came of the requests. Nil: not known, as in an older
 	// whittle's baseline.
-	Answers *Answers `json:"answers,omitempty"`
+	Responses *Responses `json:"responses,omitempty"`
 }
 
-// useless is the error of a run that says nothing of what an answer costs.
+// useless is the error of a run that says nothing of what a response costs.
 type useless struct{ error }
 
 func (u useless) Unwrap() error { return u.error }
@@ -60,21 +60,21 @@ func ofNoUse(text, hint string) error {
 }
 
 // Beside is what is known of a run besides its profile.
-type Beside struct {
+type RunFacts struct {
 	// CPU is what the process's own clock counted meanwhile, which is finer than
 	// samples. 0: the samples have to do.
 	CPU time.Duration
 	// Void says why the load was not what its plan says. "": it was, or there was
 	// none.
 	Void string
-	// Answers is what came of the requests. Nil: not known.
-	Answers *Answers
+	// Responses is what came of the requests. Nil: not known.
+	Responses *Responses
 }
 
 // NewRun makes a run of a profile that knows its requests. FailedPrecondition:
-// it says nothing of what an answer costs, because nothing was answered, no CPU
+// it says nothing of what a response costs, because no request got a response, no CPU
 // time was seen, or the load is void.
-func NewRun(p *profile.Profile, beside Beside) (Run, error) {
+func NewRun(p *profile.Profile, beside RunFacts) (Run, error) {
 	requests := p.AllRequests()
 	total := float64(p.Total())
 	if beside.CPU > 0 {
@@ -82,14 +82,14 @@ func NewRun(p *profile.Profile, beside Beside) (Run, error) {
 	}
 	switch {
 	case requests == 0:
-		return Run{}, ofNoUse("no request was answered during a run", "put load on the service: --during PLAN, or a longer --duration")
+		return Run{}, ofNoUse("no request got a response during a run", "put load on the service: --during PLAN, or a longer --duration")
 	case beside.Void != "":
 		return Run{}, ofNoUse("the load of a run is void: "+beside.Void, "or say with --max-late how late it may be")
 	case !(total > 0):
 		return Run{}, ofNoUse("no CPU time was seen during a run", "put more load on the service, or measure it for longer: a profile looks a hundred times a second")
 	}
 	r := Run{
-		Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}, Answers: beside.Answers,
+		Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}, Responses: beside.Responses,
 	}
 	scale := total / max(float64(p.Total()), 1)
 	for _, c := range p.Hot(profile.BySelf) {
@@ -110,7 +110,7 @@ func NewRun(p *profile.Profile, beside Beside) (Run, error) {
 // machine may stand still for as long as a short run takes.
 const mostUseless = 3
 
-// Take takes n runs. One that says nothing of what an answer costs is taken
+// Take takes n runs. One that says nothing of what a response costs is taken
 // again.
 func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
 	for again := 0; len(runs) < n; {
@@ -194,8 +194,8 @@ func Read(r io.Reader) (*Baseline, error) {
 			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run without CPU time a request").
 				WithHint("make one with --update")
 		}
-		if run.Answers != nil && !run.Answers.valid() {
-			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run with fewer than no answers")
+		if run.Responses != nil && !run.Responses.valid() {
+			return nil, whittle.Errorf(whittle.Invalid, "read baseline: a run with fewer than no responses")
 		}
 	}
 	return &b, nil
@@ -242,7 +242,7 @@ const (
 	Held      Outcome = "held"      // the limit is kept, or nothing says otherwise
 	Broken    Outcome = "broken"    // surely above the limit
 	Undecided Outcome = "undecided" // the interval holds the limit: more runs would tell
-	// Incomparable: what was answered is not what the baseline was, so that the
+	// Incomparable: what was returned is not what the baseline was, so that the
 	// costs say nothing of each other.
 	Incomparable Outcome = "incomparable"
 )
@@ -279,8 +279,8 @@ type Verdict struct {
 // independent, so what made the machine another between baseline and check is
 // in no interval: keep a baseline for each machine.
 //
-// Answers that are clearly not the baseline's (see Answers) are Incomparable,
-// whatever they cost: a service that fails cheaply, or that answers 401 to all,
+// Responses that are clearly not the baseline's (see Responses) are Incomparable,
+// whatever they cost: a service that fails cheaply, or that responds 401 to all,
 // is within any limit.
 func Check(base, now *Baseline, limit float64) Verdict {
 	cost := func(runs []Run) (out []float64) {
@@ -336,9 +336,9 @@ func warnings(base, now *Baseline) (out []string) {
 	}
 	switch known := mixed(now.Runs).known(); {
 	case known && !mixed(base.Runs).known():
-		add("the baseline does not know what was answered, so it is held only that few requests fail: make a new one with --update")
+		add("the baseline does not know what was returned, so it is held only that few requests fail: make a new one with --update")
 	case !known:
-		add("what was answered is not known, so that a service that fails cheaply is not seen: put load on it by --during, or give a metrics page that counts requests by code")
+		add("what was returned is not known, so that a service that fails cheaply is not seen: put load on it by --during, or give a metrics page that counts requests by code")
 	}
 	return out
 }
@@ -412,7 +412,7 @@ func (v *Verdict) Err() error {
 		return whittle.Errorf(whittle.FallsShort, "guard: %s", v.Sentence())
 	case Incomparable:
 		return whittle.Errorf(whittle.FailedPrecondition, "guard: %s", v.Sentence()).
-			WithHint("look at what the service answers; where that is as it should be, make a new baseline with --update")
+			WithHint("look at what the service returns; where that is as it should be, make a new baseline with --update")
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func TestBaselinesComeBack(t *testing.T) {
 
 func FuzzBaseline(f *testing.F) {
 	f.Add(`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1},{"cpu_ns_per_request":2,"functions":{"a":1}}]}`)
-	f.Add(`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1e308,"answers":{"classes":{"2xx":3},"failed":1}},{"cpu_ns_per_request":1e-308,"answers":{"classes":{"5xx":1}}}]}`)
+	f.Add(`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1e308,"responses":{"classes":{"2xx":3},"failed":1}},{"cpu_ns_per_request":1e-308,"responses":{"classes":{"5xx":1}}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		b, err := Read(strings.NewReader(text))
 		if err != nil {
@@ -156,11 +156,11 @@ func TestARunIsOfItsRequests(t *testing.T) {
 	p := &profile.Profile{Functions: []profile.Function{{Name: "own.work"}, {Name: "draw", File: "/srv/a.js"}}, Samples: []profile.Sample{
 		{Value: 300, Stack: []profile.Frame{{Function: 0}}}, {Value: 100, Stack: []profile.Frame{{Function: 1}, {Function: 0}}},
 	}}
-	if _, err := NewRun(p, Beside{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
+	if _, err := NewRun(p, RunFacts{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("no requests: %v", err)
 	}
 	p.Requests = map[string]int64{"": 10}
-	r, err := NewRun(p, Beside{CPU: 800})
+	r, err := NewRun(p, RunFacts{CPU: 800})
 	if r.Own["draw (/srv/a.js)"] != 20 || r.Own["own.work ()"] != 60 {
 		t.Errorf("own functions: %v", r.Own)
 	}
@@ -183,7 +183,7 @@ func TestEmptyRunsAreTakenAgain(t *testing.T) {
 		runs, err := Take(3, func(int) (Run, error) {
 			tried++
 			if slices.Contains(c.empty, tried-1) {
-				return NewRun(&profile.Profile{}, Beside{})
+				return NewRun(&profile.Profile{}, RunFacts{})
 			}
 			return Run{Requests: 1}, nil
 		})

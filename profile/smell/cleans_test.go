@@ -143,19 +143,19 @@ func pooled() http.Handler {
 	jobs := make(chan chan int)
 	for range 2 {
 		go func() {
-			for answer := range jobs {
+			for response := range jobs {
 				n := 0
 				for i := range 20_000 {
 					n += i ^ n
 				}
-				answer <- n
+				response <- n
 			}
 		}()
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		answer := make(chan int, 1)
-		jobs <- answer
-		w.Write(strconv.AppendInt(nil, int64(<-answer), 10))
+		response := make(chan int, 1)
+		jobs <- response
+		w.Write(strconv.AppendInt(nil, int64(<-response), 10))
 	})
 }
 
@@ -239,7 +239,7 @@ func logged() http.Handler {
 			sum = sha256.Sum256(append(sum[:], text...))
 		}
 		w.Write(append(b, sum[:4]...))
-		out.Info("answered", "method", r.Method, "path", r.URL.Path, "bytes", len(b))
+		out.Info("responded", "method", r.Method, "path", r.URL.Path, "bytes", len(b))
 	})
 }
 

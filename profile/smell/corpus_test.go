@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveService answers until its standard input ends.
+// serveService serves until its standard input ends.
 func serveService(name string) error {
 	start, ok := faults[name]
 	if !ok {

@@ -37,7 +37,7 @@ var faults = map[string]func() http.Handler{
 	"connection-churn_tls":      func() http.Handler { return dialing(true) },
 }
 
-// message is what a small answer between services looks like.
+// message is what a small response between services looks like.
 var message = func() *structpb.Struct {
 	m, err := structpb.NewStruct(map[string]any{"id": "ab12", "status": "FINISHED", "position": 3.0, "tags": []any{"a", "b", "c"}})
 	if err != nil {

@@ -33,7 +33,7 @@ var goRules = []rule{
 	},
 	{
 		name: "connection-churn", title: "connections are opened again and again", least: 0.05,
-		advice: "keep connections alive and share one client; read answers to their end and close them; raise MaxIdleConnsPerHost",
+		advice: "keep connections alive and share one client; read responses to their end and close them; raise MaxIdleConnsPerHost",
 		match: func(v *view) (string, bool) {
 			return find(v.p, v.whole, []string{
 				"crypto/tls.(*Conn).clientHandshake", "crypto/tls.(*Conn).serverHandshake", "crypto/tls.(*Conn).handshakeContext",

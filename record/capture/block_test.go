@@ -22,7 +22,7 @@ func sealed(t testing.TB, n int) ([]byte, []*Entry) {
 		e.At = e.At.Add(time.Duration((i*7)%n) * time.Second)
 		e.Route = fmt.Sprint("r", i%2)
 		e.Request.Target = fmt.Sprintf("/orders/%d/lines?x=%d", i, i)
-		e.Answer.Status = 200 + i%3
+		e.Response.Status = 200 + i%3
 		all = append(all, e)
 		if err := b.Add(e); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestABlockSaysWhatIsInIt(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v, %v", rows, err)
 	}
-	body := int64(len(full().Request.Body) + len(full().Answer.Body))
+	body := int64(len(full().Request.Body) + len(full().Response.Body))
 	want := Row{
 		Route: "r0", Method: "POST", Path: "/orders/*/lines", Count: 45, Bytes: 45 * body,
 		Statuses: map[int]int64{200: 15, 201: 15, 202: 15},
@@ -127,11 +127,11 @@ func TestAFlippedBitIsFound(t *testing.T) {
 
 func TestWhatDoesNotCompressFits(t *testing.T) {
 	e := full()
-	e.Answer.Body = make([]byte, MaxBody)
+	e.Response.Body = make([]byte, MaxBody)
 	e.Request.Body = make([]byte, MaxBody)
 	noise := rand.New(rand.NewPCG(1, 2))
-	for i := range e.Answer.Body {
-		e.Answer.Body[i], e.Request.Body[i] = byte(noise.Uint32()), byte(noise.Uint32())
+	for i := range e.Response.Body {
+		e.Response.Body[i], e.Request.Body[i] = byte(noise.Uint32()), byte(noise.Uint32())
 	}
 	var b Block
 	if err := b.Add(e); err != nil {

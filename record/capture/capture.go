@@ -27,7 +27,7 @@ const (
 )
 
 // Entry is one exchange as the log keeps it: what the user asked, and what
-// whoever served answered. Nothing in it is secret any more: redaction comes
+// whoever served responded. Nothing in it is secret any more: redaction comes
 // before an entry is made.
 type Entry struct {
 	// Route is the name of the route that matched; empty: none, it only passed
@@ -38,10 +38,10 @@ type Entry struct {
 	Conn uint64
 	// At is when the request arrived, to the nanosecond, from 1970 to 2261.
 	At time.Time
-	// Served says whose answer it is.
-	Served  whittle.Side
-	Request whittle.Request
-	Answer  whittle.Answer
+	// Served says whose response it is.
+	Served   whittle.Side
+	Request  whittle.Request
+	Response whittle.Answer
 }
 
 // Clone gives a copy that shares nothing with e that anyone writes to. Who
@@ -50,9 +50,9 @@ func (e *Entry) Clone() *Entry {
 	c := *e
 	c.Request.Header = cloneHeader(e.Request.Header)
 	c.Request.Body = slices.Clone(e.Request.Body)
-	c.Answer.Header = cloneHeader(e.Answer.Header)
-	c.Answer.Trailer = cloneHeader(e.Answer.Trailer)
-	c.Answer.Body = slices.Clone(e.Answer.Body)
+	c.Response.Header = cloneHeader(e.Response.Header)
+	c.Response.Trailer = cloneHeader(e.Response.Trailer)
+	c.Response.Body = slices.Clone(e.Response.Body)
 	return &c
 }
 

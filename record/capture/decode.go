@@ -51,12 +51,12 @@ func (d *Decoder) Decode(b []byte, e *Entry) (rest []byte, err error) {
 		Body:      f.bytes(MaxBody),
 		Truncated: flags&requestTruncated != 0,
 	}
-	e.Answer = whittle.Answer{
+	e.Response = whittle.Answer{
 		Status:    int(f.number(maxStatus)),
 		Header:    d.header(&f),
 		Trailer:   d.header(&f),
 		Body:      f.bytes(MaxBody),
-		Truncated: flags&answerTruncated != 0,
+		Truncated: flags&responseTruncated != 0,
 		Latency:   time.Duration(f.number(math.MaxInt64)),
 		Failure:   whittle.Failure(d.text(f.bytes(MaxText))),
 		Detail:    d.text(f.bytes(MaxText)),

@@ -14,12 +14,12 @@ import (
 // its bytes.
 //
 //	length         of all that follows
-//	flags          1 the request is truncated, 2 the answer is, 4 the candidate served
+//	flags          1 the request is truncated, 2 the response is, 4 the candidate served
 //	conn
 //	at             Unix nanoseconds
 //	route
 //	method target host header body     the request
-//	status header trailer body         the answer
+//	status header trailer body         the response
 //	latency        nanoseconds
 //	failure detail
 //
@@ -28,7 +28,7 @@ import (
 // and a body without bytes come back as nil.
 const (
 	requestTruncated = 1 << iota
-	answerTruncated
+	responseTruncated
 	servedByCandidate
 	knownFlags = 1<<iota - 1
 )
@@ -63,8 +63,8 @@ func appendFields(w []byte, e *Entry) []byte {
 	if e.Request.Truncated {
 		flags |= requestTruncated
 	}
-	if e.Answer.Truncated {
-		flags |= answerTruncated
+	if e.Response.Truncated {
+		flags |= responseTruncated
 	}
 	if e.Served == whittle.Candidate {
 		flags |= servedByCandidate
@@ -80,13 +80,13 @@ func appendFields(w []byte, e *Entry) []byte {
 	w = appendHeader(w, e.Request.Header)
 	w = appendText(w, e.Request.Body)
 
-	w = binary.AppendUvarint(w, uint64(e.Answer.Status))
-	w = appendHeader(w, e.Answer.Header)
-	w = appendHeader(w, e.Answer.Trailer)
-	w = appendText(w, e.Answer.Body)
-	w = binary.AppendUvarint(w, uint64(max(0, e.Answer.Latency)))
-	w = appendText(w, string(e.Answer.Failure))
-	return appendText(w, e.Answer.Detail)
+	w = binary.AppendUvarint(w, uint64(e.Response.Status))
+	w = appendHeader(w, e.Response.Header)
+	w = appendHeader(w, e.Response.Trailer)
+	w = appendText(w, e.Response.Body)
+	w = binary.AppendUvarint(w, uint64(max(0, e.Response.Latency)))
+	w = appendText(w, string(e.Response.Failure))
+	return appendText(w, e.Response.Detail)
 }
 
 func appendText[T string | []byte](w []byte, t T) []byte {
@@ -122,7 +122,7 @@ func checkEntry(e *Entry) error {
 	if e.At.Before(oldest) || !e.At.Before(newest) {
 		return whittle.Errorf(whittle.Invalid, "%w: its time %s is not within 1970 to 2261", ErrEntry, e.At)
 	}
-	if s := e.Answer.Status; s < 0 || s > maxStatus {
+	if s := e.Response.Status; s < 0 || s > maxStatus {
 		return whittle.Errorf(whittle.Invalid, "%w: status %d", ErrEntry, s)
 	}
 	for _, t := range []struct{ what, text string }{
@@ -130,17 +130,17 @@ func checkEntry(e *Entry) error {
 		{"method", e.Request.Method},
 		{"target", e.Request.Target},
 		{"host", e.Request.Host},
-		{"failure", string(e.Answer.Failure)},
-		{"failure's detail", e.Answer.Detail},
+		{"failure", string(e.Response.Failure)},
+		{"failure's detail", e.Response.Detail},
 	} {
 		if len(t.text) > MaxText {
 			return tooLarge("%s has %d bytes", t.what, len(t.text))
 		}
 	}
-	if n := max(len(e.Request.Body), len(e.Answer.Body)); n > MaxBody {
+	if n := max(len(e.Request.Body), len(e.Response.Body)); n > MaxBody {
 		return tooLarge("a body has %d bytes", n)
 	}
-	for _, h := range []whittle.Header{e.Request.Header, e.Answer.Header, e.Answer.Trailer} {
+	for _, h := range []whittle.Header{e.Request.Header, e.Response.Header, e.Response.Trailer} {
 		if err := checkHeader(h); err != nil {
 			return err
 		}

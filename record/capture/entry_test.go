@@ -19,7 +19,7 @@ func full() *Entry {
 			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Truncated: true, Body: []byte(`{"a":1}`),
 			Header: whittle.Header{"Accept": {"*/*"}, "X-Many": {"1", "", "3"}, "B": {}},
 		},
-		Answer: whittle.Answer{
+		Response: whittle.Answer{
 			Status: 200, Header: whittle.Header{"Content-Type": {"text/plain"}}, Trailer: whittle.Header{"Grpc-Status": {"0"}},
 			Body: []byte("Counted to 5 \n"), Truncated: true, Latency: 3 * time.Millisecond,
 			Failure: whittle.FailedReset, Detail: "it broke",
@@ -88,14 +88,14 @@ func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 		says   string
 		code   whittle.Code
 	}{
-		"body":         {func(e *Entry) { e.Answer.Body = make([]byte, MaxBody+1) }, "a body has 16777217 bytes", whittle.ResourceExhausted},
+		"body":         {func(e *Entry) { e.Response.Body = make([]byte, MaxBody+1) }, "a body has 16777217 bytes", whittle.ResourceExhausted},
 		"request body": {func(e *Entry) { e.Request.Body = make([]byte, MaxBody+1) }, "a body has", whittle.ResourceExhausted},
 		"target":       {func(e *Entry) { e.Request.Target = strings.Repeat("/", MaxText+1) }, "target has 65537 bytes", whittle.ResourceExhausted},
-		"fields":       {func(e *Entry) { e.Answer.Trailer = many }, "a header has 257 fields", whittle.ResourceExhausted},
+		"fields":       {func(e *Entry) { e.Response.Trailer = many }, "a header has 257 fields", whittle.ResourceExhausted},
 		"value":        {func(e *Entry) { e.Request.Header["A"] = []string{strings.Repeat("x", MaxText+1)} }, `header "A" has 65537 bytes`, whittle.ResourceExhausted},
 		"header":       {func(e *Entry) { e.Request.Header = wide }, "a header has 1310721 bytes", whittle.ResourceExhausted},
 		"no time":      {func(e *Entry) { e.At = time.Time{} }, "its time 0001-01-01", whittle.Invalid},
-		"status":       {func(e *Entry) { e.Answer.Status = 1000 }, "status 1000", whittle.Invalid},
+		"status":       {func(e *Entry) { e.Response.Status = 1000 }, "status 1000", whittle.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := full()
@@ -159,10 +159,10 @@ func TestTheDecodersTextsAreBounded(t *testing.T) {
 func TestACloneSharesNothing(t *testing.T) {
 	e := full()
 	c := e.Clone()
-	e.Request.Body[0], e.Answer.Body[0] = '!', '!'
+	e.Request.Body[0], e.Response.Body[0] = '!', '!'
 	e.Request.Header["X-Many"][0] = "!"
-	e.Answer.Header["New"] = []string{"!"}
-	e.Answer.Trailer["Grpc-Status"][0] = "!"
+	e.Response.Header["New"] = []string{"!"}
+	e.Response.Trailer["Grpc-Status"][0] = "!"
 	if !reflect.DeepEqual(c, full()) {
 		t.Errorf("changed: %+v", c)
 	}

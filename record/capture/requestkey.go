@@ -8,10 +8,10 @@ import (
 	"whittle"
 )
 
-// RequestKey names a request: two of the same key should have the same answer.
+// RequestKey names a request: two of the same key should have the same response.
 type RequestKey [16]byte
 
-// KeyOf gives a request's key. What a user is known by and what the answer is
+// KeyOf gives a request's key. What a user is known by and what the response is
 // chosen by are of it, beside method, target and body.
 func KeyOf(q *whittle.Request) RequestKey {
 	h := sha256.New()

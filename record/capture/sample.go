@@ -16,7 +16,7 @@ const toldApart = 1 << 16
 // the bottom-k sketch of Cohen and Kaplan, PODC 2007). The same exchanges in the
 // same order give the same choice.
 //
-// An input is a request; two that were answered in different kinds are two. The
+// An input is a request; two with responses of different kinds are two. The
 // zero value has no room. It is not safe for concurrent use.
 type Sample[T any] struct {
 	// Room bounds how many are chosen, Bytes what they weigh together.

@@ -18,7 +18,7 @@ type Row struct {
 	Path string
 	// Count is how many entries, Bytes what their bodies come to.
 	Count, Bytes int64
-	// Statuses counts the answers by status; 0 are those that failed.
+	// Statuses counts the responses by status; 0 are those that failed.
 	Statuses map[int]int64
 }
 
@@ -64,8 +64,8 @@ func (s *summary) add(e *Entry) {
 		s.size += len(key.route) + len(key.method) + len(key.path) + 64
 	}
 	row.Count++
-	row.Bytes += int64(len(e.Request.Body)) + int64(len(e.Answer.Body))
-	if row.Statuses[e.Answer.Status]++; row.Statuses[e.Answer.Status] == 1 {
+	row.Bytes += int64(len(e.Request.Body)) + int64(len(e.Response.Body))
+	if row.Statuses[e.Response.Status]++; row.Statuses[e.Response.Status] == 1 {
 		s.size += 8
 	}
 }

@@ -97,7 +97,7 @@ func form(params []pair) []byte {
 // gzip makes 20 of it, zstd and brotli fewer.
 const emptyPacked = 32
 
-// received fills in an answer's body. An archive has it decompressed, so what
+// received fills in a response's body. An archive has it decompressed, so what
 // the header says of its coding and length is no longer true. Where the method or
 // the status has no body, a length is not one of it.
 func received(a *whittle.Answer, h *response, bodiless, ours bool) error {

@@ -15,7 +15,7 @@ import (
 func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	switch {
 	case h.FromCache != "":
-		return nil, r.skip("the answer came from the browser's cache")
+		return nil, r.skip("the response came from the browser's cache")
 	case h.ResourceType == "websocket", h.Response.Status == 101:
 		return nil, r.skip("it became another protocol, such as WebSocket")
 	case !token(string(h.Request.Method)):
@@ -52,7 +52,7 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if err := sent(&e.Request, &h.Request, h.Served != ""); err != nil {
 		return nil, r.skip("request.postData: %v", err)
 	}
-	if err := answered(&e.Answer, h); err != nil {
+	if err := fillResponse(&e.Response, h); err != nil {
 		return nil, r.skip("response.content: %v", err)
 	}
 	return e, nil
@@ -64,8 +64,8 @@ func bodiless(method string, status int) bool {
 	return method == http.MethodHead || status < 200 || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// answered fills in the answer, or the failure to give one.
-func answered(a *whittle.Answer, h *entry) error {
+// fillResponse fills in the response, or the failure to give one.
+func fillResponse(a *whittle.Answer, h *entry) error {
 	a.Latency = latency(h)
 	status := int(h.Response.Status)
 	if status < 100 || status > 999 {
@@ -102,7 +102,7 @@ var chromes = []struct {
 	{"INVALID_HTTP", whittle.FailedMalform},
 }
 
-// failure tells, by Chrome's word for it or our own, why there is no answer.
+// failure tells, by Chrome's word for it or our own, why there is no response.
 func failure(r *response) (whittle.Failure, string) {
 	known := []whittle.Failure{
 		whittle.FailedConnect, whittle.FailedTimeout, whittle.FailedReset,
@@ -118,7 +118,7 @@ func failure(r *response) (whittle.Failure, string) {
 		}
 	}
 	if said == "" {
-		said = "the HAR has no answer"
+		said = "the HAR has no response"
 	}
 	return whittle.FailedCanceled, said
 }

@@ -42,7 +42,7 @@ func archive(entries ...string) string {
 	return `{"log":{"version":"1.2","pages":[{"id":"page_1","title":"a } ] \" title"}],"entries":[` + strings.Join(entries, ",\n") + `],"comment":""}}`
 }
 
-const answerOK = `"response":{"status":200,"headers":[],"content":{"size":2,"mimeType":"text/plain","text":"ok"}}`
+const responseOK = `"response":{"status":200,"headers":[],"content":{"size":2,"mimeType":"text/plain","text":"ok"}}`
 
 // one makes an entry with members of its own.
 func one(request, rest string) string {
@@ -84,7 +84,7 @@ func TestWhatChromeSaves(t *testing.T) {
 			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Body: []byte(`{"a":1}`),
 			Header: whittle.Header{"Content-Type": {"application/json"}, "Cookie": {"a=1; b=2"}},
 		},
-		Answer: whittle.Answer{
+		Response: whittle.Answer{
 			Status: 200, Latency: 26 * time.Millisecond, Body: []byte("Counted to é\n"),
 			Header: whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Set-Cookie": {"a=1; Path=/", "b=2"}},
 		},
@@ -99,65 +99,67 @@ func TestWhatOthersSave(t *testing.T) {
 		entry string
 		holds func(*capture.Entry) bool
 	}{
-		"Firefox: the port is no connection": {one("", `"connection":"80",`+answerOK), func(e *capture.Entry) bool { return e.Conn == 0 }},
+		"Firefox: the port is no connection": {one("", `"connection":"80",`+responseOK), func(e *capture.Entry) bool { return e.Conn == 0 }},
 		"Firefox: a picture": {
 			one("", `"response":{"status":200,"headers":[{"name":"Content-Type","value":"image/png"}],"content":{"mimeType":"image/png","size":3,"encoding":"base64","text":"/+7d"}}`),
-			func(e *capture.Entry) bool { return string(e.Answer.Body) == "\xff\xee\xdd" },
+			func(e *capture.Entry) bool { return string(e.Response.Body) == "\xff\xee\xdd" },
 		},
 		"mitmproxy: no timings, times as numbers, base64 in lines": {
 			`{"startedDateTime":"2026-03-01T12:00:00+00:00","time":250,"request":{"method":"GET","url":"http://shop.test/"},"response":{"status":204,"content":{"encoding":"base64","text":"aGVs\r\nbG8="}},"timings":{"send":0,"wait":-1,"receive":-1}}`,
 			func(e *capture.Entry) bool {
-				return e.Answer.Latency == 250*time.Millisecond && string(e.Answer.Body) == "hello" && e.Request.Header == nil
+				return e.Response.Latency == 250*time.Millisecond && string(e.Response.Body) == "hello" && e.Request.Header == nil
 			},
 		},
 		"Charles: a form by its fields": {
-			one(`,"headers":null,"bodySize":9,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a b","value":"1&2"},{"name":"c"}]}`, answerOK),
+			one(`,"headers":null,"bodySize":9,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a b","value":"1&2"},{"name":"c"}]}`, responseOK),
 			func(e *capture.Entry) bool {
 				return string(e.Request.Body) == "a+b=1%262&c=" && !e.Request.Truncated
 			},
 		},
 		"Charles: a form by its fields, which was longer by its escapes": {
-			one(`,"bodySize":15,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a","value":"b c"}]}`, answerOK),
+			one(`,"bodySize":15,"postData":{"mimeType":"application/x-www-form-urlencoded","params":[{"name":"a","value":"b c"}]}`, responseOK),
 			func(e *capture.Entry) bool { return string(e.Request.Body) == "a=b+c" && !e.Request.Truncated },
 		},
 		"an upload by its fields": {
-			one(`,"postData":{"mimeType":"multipart/form-data; boundary=x","params":[{"name":"f","fileName":"a.png"}]}`, answerOK),
+			one(`,"postData":{"mimeType":"multipart/form-data; boundary=x","params":[{"name":"f","fileName":"a.png"}]}`, responseOK),
 			func(e *capture.Entry) bool { return e.Request.Body == nil && e.Request.Truncated },
 		},
 		"mitmproxy: a character for each byte": {
-			one(`,"bodySize":3,"postData":{"mimeType":"application/octet-stream","text":"\u00ff\u0000\u0001"}`, answerOK),
+			one(`,"bodySize":3,"postData":{"mimeType":"application/octet-stream","text":"\u00ff\u0000\u0001"}`, responseOK),
 			func(e *capture.Entry) bool { return string(e.Request.Body) == "\xff\x00\x01" && !e.Request.Truncated },
 		},
 		"text is no bytes": {
-			one(`,"bodySize":1,"postData":{"mimeType":"text/plain","text":"é"}`, answerOK),
+			one(`,"bodySize":1,"postData":{"mimeType":"text/plain","text":"é"}`, responseOK),
 			func(e *capture.Entry) bool { return string(e.Request.Body) == "é" },
 		},
-		"Playwright: no answer": {
+		"Playwright: no response": {
 			one("", `"response":{"status":-1,"_failureText":"net::ERR_EMPTY_RESPONSE"}`),
-			func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedReset && e.Answer.Status == 0 },
+			func(e *capture.Entry) bool {
+				return e.Response.Failure == whittle.FailedReset && e.Response.Status == 0
+			},
 		},
-		"a shorter body than sent":   {one(`,"bodySize":12,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
-		"sizes that are not known":   {one(`,"bodySize":-1,"headersSize":-1,"postData":{"text":"abc"}`, answerOK), func(e *capture.Entry) bool { return !e.Request.Truncated }},
-		"the beginning of a content": {one("", `"response":{"status":200,"content":{"size":5000,"text":"the beginning"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
-		"the beginning in base64":    {one("", `"response":{"status":200,"content":{"size":4,"encoding":"base64","text":"aGVs"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated }},
-		"UTF-16 as text":             {one("", `"response":{"status":200,"content":{"size":8,"text":"four"}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated }},
-		"content of no length":       {one("", `"response":{"status":200,"content":{"size":0,"text":""}}`), func(e *capture.Entry) bool { return !e.Answer.Truncated && e.Answer.Body == nil }},
-		"an answer that broke off":   {one("", `"response":{"status":200,"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool { return e.Answer.Truncated && e.Answer.Status == 200 }},
-		"no answer":                  {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedCanceled }},
+		"a shorter body than sent":   {one(`,"bodySize":12,"postData":{"text":"abc"}`, responseOK), func(e *capture.Entry) bool { return e.Request.Truncated }},
+		"sizes that are not known":   {one(`,"bodySize":-1,"headersSize":-1,"postData":{"text":"abc"}`, responseOK), func(e *capture.Entry) bool { return !e.Request.Truncated }},
+		"the beginning of a content": {one("", `"response":{"status":200,"content":{"size":5000,"text":"the beginning"}}`), func(e *capture.Entry) bool { return e.Response.Truncated }},
+		"the beginning in base64":    {one("", `"response":{"status":200,"content":{"size":4,"encoding":"base64","text":"aGVs"}}`), func(e *capture.Entry) bool { return e.Response.Truncated }},
+		"UTF-16 as text":             {one("", `"response":{"status":200,"content":{"size":8,"text":"four"}}`), func(e *capture.Entry) bool { return !e.Response.Truncated }},
+		"content of no length":       {one("", `"response":{"status":200,"content":{"size":0,"text":""}}`), func(e *capture.Entry) bool { return !e.Response.Truncated && e.Response.Body == nil }},
+		"a response that broke off":  {one("", `"response":{"status":200,"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool { return e.Response.Truncated && e.Response.Status == 200 }},
+		"no response":                {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Response.Failure == whittle.FailedCanceled }},
 		"an aborted request": {one("", `"response":{"status":0,"_error":"net::ERR_ABORTED","content":{}}`), func(e *capture.Entry) bool {
-			return e.Answer.Failure == whittle.FailedCanceled && e.Answer.Detail == "net::ERR_ABORTED"
+			return e.Response.Failure == whittle.FailedCanceled && e.Response.Detail == "net::ERR_ABORTED"
 		}},
-		"nobody there":         {one("", `"response":{"status":0,"_error":"net::ERR_CONNECTION_REFUSED"}`), func(e *capture.Entry) bool { return e.Answer.Failure == whittle.FailedConnect }},
-		"a status as a string": {one("", `"response":{"status":"404","content":{"text":null}}`), func(e *capture.Entry) bool { return e.Answer.Status == 404 }},
+		"nobody there":         {one("", `"response":{"status":0,"_error":"net::ERR_CONNECTION_REFUSED"}`), func(e *capture.Entry) bool { return e.Response.Failure == whittle.FailedConnect }},
+		"a status as a string": {one("", `"response":{"status":"404","content":{"text":null}}`), func(e *capture.Entry) bool { return e.Response.Status == 404 }},
 		"Latin-1 as text": {
 			one("", `"response":{"status":200,"content":{"mimeType":"text/plain; charset=ISO-8859-1","text":"é"}}`),
 			func(e *capture.Entry) bool {
-				return string(e.Answer.Body) == "\xe9" && e.Answer.Header.Get("Content-Type") == "text/plain; charset=ISO-8859-1"
+				return string(e.Response.Body) == "\xe9" && e.Response.Header.Get("Content-Type") == "text/plain; charset=ISO-8859-1"
 			},
 		},
-		"a time without a zone":        {strings.Replace(one("", answerOK), ".250Z", "", 1), func(e *capture.Entry) bool { return e.At.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) }},
-		"a URL without a path":         {strings.Replace(one("", answerOK), "/a\"", "?q=a b\"", 1), func(e *capture.Entry) bool { return e.Request.Target == "/?q=a%20b" }},
-		"the host that the header has": {one(`,"headers":[{"name":"host","value":"other:81"}]`, answerOK), func(e *capture.Entry) bool { return e.Request.Host == "other:81" && len(e.Request.Header) == 0 }},
+		"a time without a zone":        {strings.Replace(one("", responseOK), ".250Z", "", 1), func(e *capture.Entry) bool { return e.At.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) }},
+		"a URL without a path":         {strings.Replace(one("", responseOK), "/a\"", "?q=a b\"", 1), func(e *capture.Entry) bool { return e.Request.Target == "/?q=a%20b" }},
+		"the host that the header has": {one(`,"headers":[{"name":"host","value":"other:81"}]`, responseOK), func(e *capture.Entry) bool { return e.Request.Host == "other:81" && len(e.Request.Header) == 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if e := single(t, c.entry); !c.holds(e) {
@@ -173,9 +175,9 @@ func TestWhatOthersSave(t *testing.T) {
 func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 	const length = `"headers":[{"name":"Content-Length","value":"193"}]`
 	for name, c := range map[string]struct{ entry, says string }{
-		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, answerOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
-		"a request's body that was not saved":           {one(`,"bodySize":12`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
-		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, answerOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, responseOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
+		"a request's body that was not saved":           {one(`,"bodySize":12`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
+		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
 		"Chrome: content that was evicted":              {one("", `"response":{"status":200,"content":{"size":12,"mimeType":"application/json"}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
 		"Chrome: the body of a redirect":                {one("", `"response":{"status":302,`+length+`,"content":{"size":0,"mimeType":"x-unknown"},"bodySize":-1}`), "response.content: body missing: the archive gives its length, 193 bytes, and no text"},
 		"Firefox: a text that is empty":                 {one("", `"response":{"status":200,"content":{"size":12,"text":""}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
@@ -194,7 +196,7 @@ func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 			if err != nil || len(all)+len(skipped) != 1 || (c.says == "") != (len(all) == 1) || c.says != "" && skipped[0] != "entry 1: "+c.says {
 				t.Errorf("%d entries, %q, %v; want %q", len(all), skipped, err, c.says)
 			}
-			if len(all) == 1 && len(all[0].Answer.Body) > 0 {
+			if len(all) == 1 && len(all[0].Response.Body) > 0 {
 				t.Errorf("%+v", all[0])
 			}
 		})
@@ -204,25 +206,25 @@ func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 func TestWhatIsNoExchangeIsSkippedByNumber(t *testing.T) {
 	started := `"startedDateTime":"2026-03-01T12:00:00.250Z"`
 	text := "\xef\xbb\xbf" + archive(
-		one("", `"_fromCache":"disk",`+answerOK),
-		one("", answerOK),
-		one("", `"_resourceType":"websocket",`+answerOK),
-		`{`+started+`,"request":{"method":"GET","url":"data:text/plain,hello"},`+answerOK+`}`,
-		`{`+started+`,"request":{"method":"CONNECT","url":"https://shop.test:443"},`+answerOK+`}`,
-		`{`+started+`,"request":{"method":"GET","url":"/only/a/path"},`+answerOK+`}`,
-		`{"startedDateTime":"yesterday","request":{"method":"GET","url":"http://a/"},`+answerOK+`}`,
-		`{`+started+`,"request":{"url":"http://a/"},`+answerOK+`}`,
+		one("", `"_fromCache":"disk",`+responseOK),
+		one("", responseOK),
+		one("", `"_resourceType":"websocket",`+responseOK),
+		`{`+started+`,"request":{"method":"GET","url":"data:text/plain,hello"},`+responseOK+`}`,
+		`{`+started+`,"request":{"method":"CONNECT","url":"https://shop.test:443"},`+responseOK+`}`,
+		`{`+started+`,"request":{"method":"GET","url":"/only/a/path"},`+responseOK+`}`,
+		`{"startedDateTime":"yesterday","request":{"method":"GET","url":"http://a/"},`+responseOK+`}`,
+		`{`+started+`,"request":{"url":"http://a/"},`+responseOK+`}`,
 		one("", `"response":{"status":200,"content":{"encoding":"base64","text":"!"}}`),
 		one("", `"response":{"status":200,"headers":{"A":"b"}}`),
 		`"not an object"`,
-		one("", answerOK),
+		one("", responseOK),
 	)
 	all, skipped, err := read(t, strings.NewReader(text))
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d entries, %v", len(all), err)
 	}
 	for i, want := range []string{
-		"entry 1: the answer came from the browser's cache",
+		"entry 1: the response came from the browser's cache",
 		"entry 3: it became another protocol, such as WebSocket",
 		"entry 4: request.url: the scheme data: is no request to a server",
 		"entry 5: it opened a tunnel",
@@ -240,7 +242,7 @@ func TestWhatIsNoExchangeIsSkippedByNumber(t *testing.T) {
 }
 
 func TestWhatIsNoArchiveIsSaid(t *testing.T) {
-	whole := archive(one("", answerOK), one("", answerOK))
+	whole := archive(one("", responseOK), one("", responseOK))
 	for text, says := range map[string]string{
 		"":                                      "the file ends before the first entry, at byte 0",
 		"{}":                                    "before the first entry, at byte 2: it has no log.entries",
@@ -249,7 +251,7 @@ func TestWhatIsNoArchiveIsSaid(t *testing.T) {
 		"<html>":                                "before the first entry, at byte 0: it is not JSON",
 		`{"log":{"entries":[}}`:                 "it is not JSON",
 		whole[:strings.Index(whole, "},\n")+40]: "the file ends at entry 2",
-		archive(one("", answerOK) + " x"):       "at entry 1",
+		archive(one("", responseOK) + " x"):     "at entry 1",
 	} {
 		_, _, err := read(t, strings.NewReader(text))
 		if err == nil || whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
@@ -266,7 +268,7 @@ func TestWhatIsNoArchiveIsSaid(t *testing.T) {
 }
 
 func TestNothingAfterTheEntriesIsNeeded(t *testing.T) {
-	all, _, err := read(t, strings.NewReader(`{"comment":["a",{"b":"]"}], "log" : { "version":1.2, "entries" : [ `+one("", answerOK)+` ] `))
+	all, _, err := read(t, strings.NewReader(`{"comment":["a",{"b":"]"}], "log" : { "version":1.2, "entries" : [ `+one("", responseOK)+` ] `))
 	if len(all) != 1 || err != nil {
 		t.Errorf("%d entries, %v", len(all), err)
 	}
@@ -307,13 +309,13 @@ func TestALongArchiveTakesFlatMemory(t *testing.T) {
 		}
 		switch {
 		case i < small:
-			return comma + one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"}]`, i), answerOK)
+			return comma + one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"}]`, i), responseOK)
 		case i == small:
 			return comma + `{"giant":"`
 		case i <= small+giant:
 			return filler
 		}
-		return `"},` + one("", answerOK)
+		return `"},` + one("", responseOK)
 	}))
 	var before, now runtime.MemStats
 	runtime.GC()
@@ -354,7 +356,7 @@ func TestALongArchiveTakesFlatMemory(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	var all []string
 	for i := range 1000 {
-		all = append(all, one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"},{"name":"Accept","value":"*/*"}]`, i), answerOK))
+		all = append(all, one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"},{"name":"Accept","value":"*/*"}]`, i), responseOK))
 	}
 	text := archive(all...)
 	b.SetBytes(int64(len(text)))

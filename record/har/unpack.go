@@ -10,7 +10,7 @@ import (
 
 func connectionName(n uint64) string { return "c" + strconv.FormatUint(n, 10) }
 
-// Unpacked gives an answer's body as an archive has it, without its
+// Unpacked gives a response's body as an archive has it, without its
 // Content-Encoding; false, and the body as it is, where that cannot be taken
 // away: an unknown coding, a cut body, one that would be too long.
 func Unpacked(a *whittle.Answer) ([]byte, bool) {

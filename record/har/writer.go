@@ -70,7 +70,7 @@ func (w *Writer) Close() error {
 
 // archived is the exchange in the archive's form.
 func archived(e *capture.Entry) *entry {
-	ms := number(float64(e.Answer.Latency) / float64(time.Millisecond))
+	ms := number(float64(e.Response.Latency) / float64(time.Millisecond))
 	h := &entry{
 		Started: text(e.At.UTC().Format(time.RFC3339Nano)),
 		Time:    ms,
@@ -80,7 +80,7 @@ func archived(e *capture.Entry) *entry {
 			HeadersSize: -1, BodySize: number(len(e.Request.Body)),
 			Truncated: e.Request.Truncated,
 		},
-		Response: answer(&e.Answer),
+		Response: responseOf(&e.Response),
 		Timings:  timings{Blocked: -1, DNS: -1, Connect: -1, Wait: ms, SSL: -1},
 		Route:    text(e.Route),
 		Served:   text(e.Served.String()),
@@ -88,7 +88,7 @@ func archived(e *capture.Entry) *entry {
 	if e.Conn > 0 {
 		h.Connection = text(connectionName(e.Conn))
 	}
-	if e.Request.Truncated || e.Answer.Truncated {
+	if e.Request.Truncated || e.Response.Truncated {
 		h.Comment = "longer than what was recorded of it"
 	}
 	if len(e.Request.Body) > 0 {
@@ -99,7 +99,7 @@ func archived(e *capture.Entry) *entry {
 	return h
 }
 
-func answer(a *whittle.Answer) response {
+func responseOf(a *whittle.Answer) response {
 	kind := a.Header.Get("Content-Type")
 	r := response{
 		Status: number(a.Status), Version: "HTTP/1.1",

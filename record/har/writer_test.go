@@ -40,7 +40,7 @@ func recorded() *capture.Entry {
 			Method: "POST", Target: "/Count?times=10&q=a%20b&x", Host: "shop.test:8080", Body: []byte(`{"a":"<é>"}`), Truncated: true,
 			Header: whittle.Header{"Authorization": {"redacted-6f1c"}, "Content-Type": {"application/json"}, "X-Two": {"1", "2"}},
 		},
-		Answer: whittle.Answer{
+		Response: whittle.Answer{
 			Status: 200, Latency: 3250 * time.Microsecond, Body: []byte("Counted to 5 \n"), Truncated: true,
 			Header:  whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Location": {"/x"}},
 			Trailer: whittle.Header{"Grpc-Status": {"0"}},
@@ -51,17 +51,17 @@ func recorded() *capture.Entry {
 func TestWhatIsExportedIsImported(t *testing.T) {
 	binary := recorded()
 	binary.Conn = 2
-	binary.Request.Body, binary.Answer.Body = []byte{0xff, 0, 1}, []byte{0xfe, 0}
+	binary.Request.Body, binary.Response.Body = []byte{0xff, 0, 1}, []byte{0xfe, 0}
 	latin := recorded()
 	latin.Conn = 0
-	latin.Answer.Header["Content-Type"] = []string{"text/plain; charset=iso-8859-1"}
-	latin.Answer.Body = []byte("\xc3\xa9") // Latin-1 that passes for UTF-8
+	latin.Response.Header["Content-Type"] = []string{"text/plain; charset=iso-8859-1"}
+	latin.Response.Body = []byte("\xc3\xa9") // Latin-1 that passes for UTF-8
 	failed := recorded()
-	failed.Answer = whittle.Answer{Failure: whittle.FailedTimeout, Detail: "after 10s", Latency: 10 * time.Second}
-	bare := &capture.Entry{At: failed.At, Request: whittle.Request{Method: "GET", Target: "/", Host: "a"}, Answer: whittle.Answer{Failure: whittle.FailedReset}}
+	failed.Response = whittle.Answer{Failure: whittle.FailedTimeout, Detail: "after 10s", Latency: 10 * time.Second}
+	bare := &capture.Entry{At: failed.At, Request: whittle.Request{Method: "GET", Target: "/", Host: "a"}, Response: whittle.Answer{Failure: whittle.FailedReset}}
 	packed := recorded()
-	packed.Answer.Header["Content-Encoding"] = []string{"br"}
-	packed.Answer.Truncated = false
+	packed.Response.Header["Content-Encoding"] = []string{"br"}
+	packed.Response.Truncated = false
 
 	redacted := recorded()
 	redacted.Request.Truncated = false
@@ -154,17 +154,17 @@ func TestABodyIsExportedWithoutItsCoding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := recorded()
-			e.Answer.Body, e.Answer.Truncated = c.body, c.cut
-			e.Answer.Header["Content-Encoding"] = []string{c.coding}
+			e.Response.Body, e.Response.Truncated = c.body, c.cut
+			e.Response.Header["Content-Encoding"] = []string{c.coding}
 			got, _, err := read(t, bytes.NewReader(exported(t, e)))
 			if err != nil || len(got) != 1 {
 				t.Fatal(err)
 			}
-			a := got[0].Answer
+			a := got[0].Response
 			if c.decoded && (!bytes.Equal(a.Body, plain) || a.Header.Get("Content-Encoding") != "") {
 				t.Errorf("%q with %v", a.Body, a.Header)
 			}
-			if !c.decoded && !reflect.DeepEqual(a, e.Answer) {
+			if !c.decoded && !reflect.DeepEqual(a, e.Response) {
 				t.Errorf("%d bytes with %v", len(a.Body), a.Header)
 			}
 		})
@@ -178,7 +178,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func TestAnExportThatCannotBeWrittenFails(t *testing.T) {
 	w := NewWriter(full{})
 	e := recorded()
-	e.Answer.Body = bytes.Repeat([]byte("x"), 1<<20)
+	e.Response.Body = bytes.Repeat([]byte("x"), 1<<20)
 	if err := w.Write(e); err == nil {
 		t.Error("written")
 	}
@@ -190,7 +190,7 @@ func TestAnExportThatCannotBeWrittenFails(t *testing.T) {
 // Whatever an archive has, it is read to an end, and what comes of it has room
 // in the log or is refused there by name.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(archive(one(`,"postData":{"text":"YQ==","encoding":"base64","params":[{"name":"a"}]}`, answerOK))))
+	f.Add([]byte(archive(one(`,"postData":{"text":"YQ==","encoding":"base64","params":[{"name":"a"}]}`, responseOK))))
 	f.Add([]byte(archive(one(`,"headers":[{"name":":path","value":"/"},{"name":"A","value":"b\nc"}]`, `"response":{"status":-1,"_error":"x","content":{"text":null,"size":"3"}}`))))
 	f.Add(exported(f, recorded()))
 	f.Add([]byte(`{"log":{"entries":[1,"a",[],{},null`))
@@ -224,15 +224,15 @@ func FuzzRoundTrip(f *testing.F) {
 				Method: method, Target: target, Host: "h", Body: sent,
 				Header: whittle.Header{"Content-Type": {kind}},
 			},
-			Answer: whittle.Answer{Status: status, Body: received, Header: whittle.Header{"Content-Type": {kind}}},
+			Response: whittle.Answer{Status: status, Body: received, Header: whittle.Header{"Content-Type": {kind}}},
 		}
 		all, skipped, err := read(t, bytes.NewReader(exported(t, e)))
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", skipped, err)
 		}
 		got := all[0]
-		if got.Request.Target != target || got.Request.Method != method || got.Answer.Status != status || !got.At.Equal(e.At) ||
-			!bytes.Equal(got.Request.Body, sent) || !bytes.Equal(got.Answer.Body, received) {
+		if got.Request.Target != target || got.Request.Method != method || got.Response.Status != status || !got.At.Equal(e.At) ||
+			!bytes.Equal(got.Request.Body, sent) || !bytes.Equal(got.Response.Body, received) {
 			t.Fatalf("got %+v\nwant %+v", got, e)
 		}
 	})

@@ -161,7 +161,7 @@ func TestABodyIsNotTakenForABlock(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{})
 	e := exchange(0)
-	e.Answer.Body = body
+	e.Response.Body = body
 	if err := w.Append(e); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestABadEntryCostsItself(t *testing.T) {
 	w := create(t, dir, Options{})
 	appendAll(t, w, 0, 3)
 	bad := exchange(3)
-	bad.Answer.Body = make([]byte, capture.MaxBody+1)
+	bad.Response.Body = make([]byte, capture.MaxBody+1)
 	if err := w.Append(bad); err == nil || whittle.CodeOf(err) != whittle.ResourceExhausted {
 		t.Errorf("too large: %v", err)
 	}

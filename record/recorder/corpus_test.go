@@ -29,7 +29,7 @@ import (
 // plant is one place in which a secret may stand.
 type plant struct {
 	name string
-	// put makes a request, and the answer that is to be given to it, with the
+	// put makes a request, and the response that is to be given to it, with the
 	// secret in it.
 	put func(secret string, r *sent)
 	// shape is "" for a place that is secret by its name, byItsShape for one
@@ -37,20 +37,20 @@ type plant struct {
 	shape string
 }
 
-// sent is a request and its answer.
+// sent is a request and its response.
 type sent struct {
 	method, target string
 	header         http.Header
 	body           []byte
 	status         int
-	answer         http.Header
+	response       http.Header
 	content        []byte
 }
 
 func (s *sent) both(kind, body string) {
 	s.method = http.MethodPost
 	s.header.Set("Content-Type", kind)
-	s.answer.Set("Content-Type", kind)
+	s.response.Set("Content-Type", kind)
 	s.body, s.content = []byte(body), []byte(body)
 }
 
@@ -63,7 +63,7 @@ func packed(s *sent, coding string, w func(io.Writer) io.WriteCloser) {
 		*b = out.Bytes()
 	}
 	s.header.Set("Content-Encoding", coding)
-	s.answer.Set("Content-Encoding", coding)
+	s.response.Set("Content-Encoding", coding)
 }
 
 const byItsShape = "any" // the secret is an e-mail address, a card number or a JWT
@@ -75,10 +75,10 @@ func plants() (list []plant) {
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Xsrf-Token", "X-Access-Token",
 		"X-Amz-Security-Token", "X-Company-Secret", "X-User-Password", "Api-Key", "X-Session-Id", "Authentication-Info",
 	} {
-		add("header "+h, "", func(s string, r *sent) { r.header.Set(h, s); r.answer.Set(h, s) })
+		add("header "+h, "", func(s string, r *sent) { r.header.Set(h, s); r.response.Set(h, s) })
 	}
 	for _, h := range []string{"X-Note", "User-Agent", "X-Forwarded-User", "From"} {
-		add("shape in header "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.answer.Set(h, s) })
+		add("shape in header "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.response.Set(h, s) })
 	}
 	for _, f := range []string{"Bearer %s", "bearer  %s", "Token %s", "%s", "Digest username=\"u\", response=\"%s\"", "AWS4-HMAC-SHA256 Credential=%s/x, Signature=y"} {
 		add("Authorization: "+f, "", func(s string, r *sent) { r.header.Set("Authorization", fmt.Sprintf(f, s)) })
@@ -88,8 +88,8 @@ func plants() (list []plant) {
 	})
 	add("cookie", "", func(s string, r *sent) {
 		r.header.Set("Cookie", "theme=dark; x="+s+"; y=\""+s+"\"")
-		r.answer.Add("Set-Cookie", "a=b; Path=/")
-		r.answer.Add("Set-Cookie", "sid="+s+"; Path=/; HttpOnly")
+		r.response.Add("Set-Cookie", "a=b; Path=/")
+		r.response.Add("Set-Cookie", "sid="+s+"; Path=/; HttpOnly")
 	})
 	add("websocket protocol", "", func(s string, r *sent) { r.header.Set("Sec-WebSocket-Protocol", "graphql-ws, "+s) })
 	for _, h := range []string{"Referer", "X-Original-Url", "X-Forwarded-Uri"} {
@@ -100,9 +100,9 @@ func plants() (list []plant) {
 	}
 	add("Location", "", func(s string, r *sent) {
 		r.status = http.StatusFound
-		r.answer.Set("Location", "/cb?id_token="+url.QueryEscape(s)+"&state=1")
+		r.response.Set("Location", "/cb?id_token="+url.QueryEscape(s)+"&state=1")
 	})
-	add("Link", "", func(s string, r *sent) { r.answer.Set("Link", "</next?token="+url.QueryEscape(s)+">; rel=next") })
+	add("Link", "", func(s string, r *sent) { r.response.Set("Link", "</next?token="+url.QueryEscape(s)+">; rel=next") })
 	for _, name := range []string{"password", "passwd", "pwd", "secret", "client_secret", "token", "accessToken", "refresh-token", "id_token", "api_key", "apikey", "APIKey", "authorization", "ssn", "card", "cardNumber", "cvv", "pin", "iban", "sessionId", "csrfmiddlewaretoken", "PassPhrase", "private_key", "user[password]", "user.password", "p%61ssword"} {
 		add("query "+name, "", func(s string, r *sent) { r.target = "/x?a=b&" + name + "=" + url.QueryEscape(s) + "&c=d" })
 		add("form "+name, "", func(s string, r *sent) {
@@ -224,7 +224,7 @@ func plants() (list []plant) {
 	add("gzip that is none", "", func(s string, r *sent) {
 		r.both("application/json", `{"password":"`+s+`"}`)
 		r.header.Set("Content-Encoding", "gzip")
-		r.answer.Set("Content-Encoding", "gzip")
+		r.response.Set("Content-Encoding", "gzip")
 	})
 	return list
 }
@@ -261,7 +261,7 @@ func ruled() (list []plant) {
 		add("target "+f, func(s string, r *sent) { r.target = fmt.Sprintf(f, url.QueryEscape(s)) })
 		add("redirect to "+f, func(s string, r *sent) {
 			r.header.Set("Referer", "https://example.com"+fmt.Sprintf(f, url.QueryEscape(s)))
-			r.answer.Set("Location", fmt.Sprintf(f, url.QueryEscape(s)))
+			r.response.Set("Location", fmt.Sprintf(f, url.QueryEscape(s)))
 			r.status = http.StatusFound
 		})
 	}
@@ -269,7 +269,7 @@ func ruled() (list []plant) {
 	add("form", func(s string, r *sent) {
 		r.both("application/x-www-form-urlencoded", "a=b&ref="+s+"&to=%2Freset%2F"+s)
 	})
-	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.answer.Set("X-Note", "ref="+s) })
+	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.response.Set("X-Note", "ref="+s) })
 	add("JSON", func(s string, r *sent) { r.both("application/json", `{"see":"\/reset\/`+s+`","q":"?ref=`+s+`"}`) })
 	for name, f := range map[string]string{
 		"whole": `{"a":{"address":"%s"}}`, "not quite": `{"a":{"address":"%s"},"b":NaN}`, "guarded": ")]}',\n{\"address\":\"%s\"}",
@@ -296,7 +296,7 @@ func corpus(plants []plant) (list []planted) {
 			secrets = append(secrets, fmt.Sprintf(f, 1000+n))
 		}
 		for _, s := range secrets {
-			c := planted{place: p.name, secret: s, sent: sent{method: http.MethodGet, target: "/x", header: http.Header{}, answer: http.Header{}, status: 200}}
+			c := planted{place: p.name, secret: s, sent: sent{method: http.MethodGet, target: "/x", header: http.Header{}, response: http.Header{}, status: 200}}
 			p.put(s, &c.sent)
 			list = append(list, c)
 		}
@@ -335,7 +335,7 @@ func throughTheRedactor(t *testing.T, list []planted, r *redact.Redactor) {
 	t.Helper()
 	there := 0
 	for _, c := range list {
-		before := fmt.Sprint(c.target, c.header, string(c.body), c.answer, string(c.content))
+		before := fmt.Sprint(c.target, c.header, string(c.body), c.response, string(c.content))
 		for _, form := range forms(c.secret) {
 			if strings.Contains(before, form) {
 				there++
@@ -343,10 +343,10 @@ func throughTheRedactor(t *testing.T, list []planted, r *redact.Redactor) {
 			}
 		}
 		q := whittle.Request{Method: c.method, Target: c.target, Header: whittle.Header(c.header), Body: c.body}
-		a := whittle.Answer{Status: c.status, Header: whittle.Header(c.answer), Body: c.content}
+		a := whittle.Answer{Status: c.status, Header: whittle.Header(c.response), Body: c.content}
 		r.Request(&q)
-		r.Answer(&a)
-		b, err := capture.AppendEntry(nil, &capture.Entry{At: time.Now(), Request: q, Answer: a})
+		r.Response(&a)
+		b, err := capture.AppendEntry(nil, &capture.Entry{At: time.Now(), Request: q, Response: a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 		var n int
 		_, _ = fmt.Sscan(r.Header.Get("X-Planted"), &n)
 		c := &list[n]
-		for name, values := range c.answer {
+		for name, values := range c.response {
 			w.Header()[name] = values
 		}
 		w.WriteHeader(c.status)

@@ -142,7 +142,7 @@ func (r *Recorder) Offer(x *whittle.Exchange) bool {
 // sizeOf estimates what an exchange holds, in bytes.
 func sizeOf(x *whittle.Exchange) int64 {
 	const perExchange, perField = 1 << 10, 64
-	a := answerOf(x)
+	a := responseOf(x)
 	n := perExchange + len(x.Request.Target) + len(x.Request.Body) + len(a.Body)
 	for _, h := range []whittle.Header{x.Request.Header, a.Header, a.Trailer} {
 		for name, values := range h {
@@ -155,7 +155,7 @@ func sizeOf(x *whittle.Exchange) int64 {
 	return int64(n)
 }
 
-func answerOf(x *whittle.Exchange) *whittle.Answer {
+func responseOf(x *whittle.Exchange) *whittle.Answer {
 	if x.Served == whittle.Candidate {
 		return &x.Candidate
 	}
@@ -241,7 +241,7 @@ func (w *writing) keep(it item) {
 	w.pending++
 	r.counts.appended.Add(1)
 	r.counts.bytes.Add(it.size)
-	if e.Request.Truncated || e.Answer.Truncated {
+	if e.Request.Truncated || e.Response.Truncated {
 		r.counts.bodiless.Add(1)
 	}
 	if err != nil {
@@ -257,14 +257,14 @@ func (r *Recorder) entry(x *whittle.Exchange, by *redact.Redactor) (e *capture.E
 			err = fmt.Errorf("redacting panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	e = &capture.Entry{Route: x.Route, At: x.At, Served: x.Served, Request: x.Request, Answer: *answerOf(x)}
+	e = &capture.Entry{Route: x.Route, At: x.At, Served: x.Served, Request: x.Request, Response: *responseOf(x)}
 	if x.Conn != 0 {
 		e.Conn = r.run | x.Conn&(1<<32-1)
 	}
 	by.Request(&e.Request)
-	by.Answer(&e.Answer)
+	by.Response(&e.Response)
 	fit(&e.Request.Body, &e.Request.Truncated)
-	fit(&e.Answer.Body, &e.Answer.Truncated)
+	fit(&e.Response.Body, &e.Response.Truncated)
 	return e, nil
 }
 

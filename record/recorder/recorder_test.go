@@ -88,13 +88,13 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("%d entries", len(list))
 	}
 	e := list[0]
-	if strings.Contains(e.Request.Target, "abc") || bytes.Contains(e.Answer.Body, []byte("hunter2")) || e.Request.Header.Get("Authorization") == "Bearer abc" {
+	if strings.Contains(e.Request.Target, "abc") || bytes.Contains(e.Response.Body, []byte("hunter2")) || e.Request.Header.Get("Authorization") == "Bearer abc" {
 		t.Errorf("not redacted: %+v", e)
 	}
-	if e.Route != "GET /x" || e.Conn&(1<<32-1) != 7 || e.Answer.Status != 200 || !bytes.HasSuffix(e.Answer.Body, []byte(`","n":1}`)) {
+	if e.Route != "GET /x" || e.Conn&(1<<32-1) != 7 || e.Response.Status != 200 || !bytes.HasSuffix(e.Response.Body, []byte(`","n":1}`)) {
 		t.Errorf("%+v", e)
 	}
-	if e = list[1]; e.Served != whittle.Candidate || e.Answer.Status != 201 || !e.Answer.Truncated || e.Answer.Body != nil {
+	if e = list[1]; e.Served != whittle.Candidate || e.Response.Status != 201 || !e.Response.Truncated || e.Response.Body != nil {
 		t.Errorf("%+v", e)
 	}
 	if x.Request.Target != "/1?token=abc" || x.Request.Header.Get("Authorization") != "Bearer abc" || !bytes.Contains(x.Monolith.Body, []byte("hunter2")) {
@@ -320,7 +320,7 @@ func TestABodyThatIsTooLong(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if list := read(t, dir); len(list) != 1 || !list[0].Answer.Truncated || list[0].Answer.Body != nil {
+	if list := read(t, dir); len(list) != 1 || !list[0].Response.Truncated || list[0].Response.Body != nil {
 		t.Errorf("%d entries, %+v", len(list), r.Counts())
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkAnswer gives the speed over bodies of each kind, in MB/s.
-func BenchmarkAnswer(b *testing.B) {
+func BenchmarkResponse(b *testing.B) {
 	var clean, secrets, html strings.Builder
 	for i := range 200 {
 		sep := ","
@@ -33,7 +33,7 @@ func BenchmarkAnswer(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.body)}
-				r.Answer(&a)
+				r.Response(&a)
 			}
 		})
 	}

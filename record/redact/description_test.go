@@ -90,7 +90,7 @@ func TestUnder(t *testing.T) {
 		Header: whittle.Header{"Content-Type": {"application/json"}, "X-Tenant": {"t"}},
 		Body:   []byte(`{"phone":"1","city":"2","a":"3","pin":"4","token":"5","say":"bob@example.com"}`),
 	}
-	both.Answer(&a)
+	both.Response(&a)
 	want := fmt.Sprintf(`{"phone":"%s","city":"%s","a":"%s","pin":"4","token":"%s","say":"%s"}`,
 		tokenFor(both, "1"), tokenFor(both, "2"), tokenFor(both, "3"), tokenFor(both, "5"), tokenFor(both, "bob@example.com"))
 	if string(a.Body) != want || a.Header["X-Tenant"][0] != tokenFor(both, "t") {

@@ -19,9 +19,9 @@ func (r *Redactor) Request(q *whittle.Request) {
 	q.Body, q.Truncated, _ = w.body(q.Header, q.Body, q.Truncated)
 }
 
-// Answer takes the secrets out of an answer, as Request does out of a request.
+// Response takes the secrets out of a response, as Request does out of a request.
 // Why a body was left out is put into Detail.
-func (r *Redactor) Answer(a *whittle.Answer) {
+func (r *Redactor) Response(a *whittle.Answer) {
 	w := r.begin()
 	defer r.end(w)
 	a.Header, a.Trailer = w.header(a.Header), w.header(a.Trailer)

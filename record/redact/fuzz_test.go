@@ -29,7 +29,7 @@ func FuzzJSON(f *testing.F) {
 			t.Skip("no JSON to begin with")
 		}
 		a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(in)}
-		r.Answer(&a)
+		r.Response(&a)
 		if a.Truncated {
 			return // nested too deep
 		}
@@ -40,7 +40,7 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%q became %q, of another structure", in, a.Body)
 		}
 		again := a
-		r.Answer(&again)
+		r.Response(&again)
 		if !bytes.Equal(again.Body, a.Body) {
 			t.Fatalf("%q became %q and then %q", in, a.Body, again.Body)
 		}
@@ -96,7 +96,7 @@ func FuzzPlanted(f *testing.F) {
 		} {
 			body := append(append(bytes.Clone(before), planted...), after...)
 			a := whittle.Answer{Header: whittle.Header{"Content-Type": {kind}, "Content-Encoding": {coding}}, Body: body}
-			r.Answer(&a)
+			r.Response(&a)
 			if bytes.Contains(a.Body, []byte(secret)) {
 				t.Fatalf("as %q: %q became %q", kind, body, a.Body)
 			}

@@ -81,7 +81,7 @@ func BenchmarkHostile(b *testing.B) {
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
 					a := whittle.Answer{Header: whittle.Header{"Content-Type": {"text/html"}}, Body: body}
-					r.Answer(&a)
+					r.Response(&a)
 				}
 			})
 		}

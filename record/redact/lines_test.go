@@ -82,12 +82,12 @@ func TestLines(t *testing.T) {
 		}
 		for _, kind := range []string{"application/yaml", "text/plain"} {
 			a := whittle.Answer{Header: whittle.Header{"Content-Type": {kind}}, Body: []byte(c.in)}
-			r.Answer(&a)
+			r.Response(&a)
 			if string(a.Body) != want {
 				t.Errorf("%s as %s: %q\n got %q\nwant %q", c.name, kind, c.in, a.Body, want)
 			}
 			again := a
-			if r.Answer(&again); string(again.Body) != string(a.Body) {
+			if r.Response(&again); string(again.Body) != string(a.Body) {
 				t.Errorf("%s, redacted twice:\n got %q\nwant %q", c.name, again.Body, a.Body)
 			}
 		}

@@ -47,7 +47,7 @@ func TestPathsNeedJSON(t *testing.T) {
 		{"a script", "text/javascript", "f(a[0], b);", "f(a[0], b);"},
 	} {
 		a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
-		r.Answer(&a)
+		r.Response(&a)
 		want := expand(r, c.want)
 		if string(a.Body) != want || a.Truncated != (want == "") {
 			t.Errorf("%s: %q\n got %q\nwant %q", c.name, c.in, a.Body, want)
@@ -56,13 +56,13 @@ func TestPathsNeedJSON(t *testing.T) {
 			t.Errorf("%s: %q", c.name, a.Detail)
 		}
 		again := a
-		if r.Answer(&again); string(again.Body) != string(a.Body) {
+		if r.Response(&again); string(again.Body) != string(a.Body) {
 			t.Errorf("%s, redacted twice:\n got %q\nwant %q", c.name, again.Body, a.Body)
 		}
 	}
 	plain := mustNew(t, Rules{})
 	a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(broken)}
-	if plain.Answer(&a); string(a.Body) != broken {
+	if plain.Response(&a); string(a.Body) != broken {
 		t.Errorf("without a path %q became %q", broken, a.Body)
 	}
 }
@@ -112,7 +112,7 @@ func FuzzPaths(f *testing.F) {
 		body := slices.Concat(before, []byte(`,"x":"`+secret+`"`), after)
 		body = body[:len(body)-int(cut%uint(len(after)+1))]
 		a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(body)}
-		if r.Answer(&a); bytes.Contains(a.Body, []byte(secret)) {
+		if r.Response(&a); bytes.Contains(a.Body, []byte(secret)) {
 			t.Fatalf("%q became %q", body, a.Body)
 		}
 		piece := append([]byte(`{"a":1`), body[len(before):]...)

@@ -60,7 +60,7 @@ func TestPatternsInTargets(t *testing.T) {
 		q := whittle.Request{Target: in, Header: whittle.Header{"Referer": {in}}}
 		a := whittle.Answer{Header: whittle.Header{"Location": {in}}}
 		r.Request(&q)
-		r.Answer(&a)
+		r.Response(&a)
 		for where, got := range map[string]string{"target": q.Target, "Referer": q.Header.Get("Referer"), "Location": a.Header.Get("Location")} {
 			if got != want {
 				t.Errorf("%s as %s\n got %s\nwant %s", in, where, got, want)

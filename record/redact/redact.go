@@ -2,7 +2,7 @@
 // or shows it: credentials in headers and cookies, fields by their name, by
 // JSON path or by pattern, and the shapes of card numbers, e-mail addresses and
 // tokens wherever they stand. A secret is replaced by a token that is the same
-// for the same secret under the same key, so that two answers can still be
+// for the same secret under the same key, so that two responses can still be
 // compared. It is pure: bytes in, bytes out.
 package redact
 
@@ -48,7 +48,7 @@ type Rules struct {
 	// cardNo and Card-No.
 	Fields []string
 	// Paths are JSON paths of values ($.user.phone, $..lat), in requests and
-	// answers. With one, a body that seems to be JSON and is not is left out.
+	// responses. With one, a body that seems to be JSON and is not is left out.
 	Paths []string
 	// Patterns are regular expressions (RE2). What the first group matches is
 	// secret; without a group, the whole match. Each string of JSON, header's value,

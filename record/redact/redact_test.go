@@ -83,7 +83,7 @@ func TestBody(t *testing.T) {
 			if c.kind == "" {
 				a.Header = nil
 			}
-			r.Answer(&a)
+			r.Response(&a)
 			want := c.want
 			for {
 				before, rest, ok := strings.Cut(want, "T(")
@@ -97,7 +97,7 @@ func TestBody(t *testing.T) {
 				t.Errorf("%s\n got %s\nwant %s", c.in, a.Body, want)
 			}
 			again := a
-			r.Answer(&again)
+			r.Response(&again)
 			if !bytes.Equal(again.Body, a.Body) {
 				t.Errorf("redacted twice:\n got %s\nwant %s", again.Body, a.Body)
 			}
@@ -124,7 +124,7 @@ func TestHostileTexts(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	r := mustNew(t, Rules{})
 	a := whittle.Answer{Body: []byte(`{"pin":1234,"again":{"pin":1234},"card":-1.5e3,"n":` + cardNumber + `,"id":1700000000004}`)}
-	r.Answer(&a)
+	r.Response(&a)
 	var got struct {
 		Pin   int64
 		Again struct{ Pin int64 }
@@ -144,7 +144,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	before := string(a.Body)
-	r.Answer(&a)
+	r.Response(&a)
 	if string(a.Body) != before {
 		t.Errorf("redacted twice:\n got %s\nwant %s", a.Body, before)
 	}
@@ -211,7 +211,7 @@ func TestRules(t *testing.T) {
 		Header: whittle.Header{"X-Tenant": {"acme"}, "Content-Type": {"application/json"}},
 		Body:   []byte(`{"phoneNumber":"1","items":[{"lat":1,"lon":"2","at":"x"}],"nextPageToken":"p","mail":"bob@example.com","see":"order-77 AB1234"}`),
 	}
-	r.Answer(&a)
+	r.Response(&a)
 	T := func(s string) string { return tokenFor(r, s) }
 	n := string(r.appendNumber(nil, []byte("1")))
 	want := `{"phoneNumber":"` + T("1") + `","items":[{"lat":` + n + `,"lon":"2","at":"` + T("x") + `"}],"nextPageToken":"p","mail":"bob@example.com","see":"order-` + T("77") + " " + T("AB1234") + `"}`

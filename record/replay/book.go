@@ -24,20 +24,20 @@ type book struct {
 	shapes shapes
 	inputs inputs
 
-	recorded, service, felt latency.Histogram
-	late, own               latency.Histogram
-	progress                Progress
-	redacted                Redacted
-	notes                   []string
-	elapsed                 time.Duration
-	interrupted             bool
+	recorded, service, intended latency.Histogram
+	late, own                   latency.Histogram
+	progress                    Progress
+	redacted                    Redacted
+	notes                       []string
+	elapsed                     time.Duration
+	interrupted                 bool
 }
 
 // page is one route's part of the book.
 type page struct {
 	ledger    whittle.Ledger
 	differing int64
-	// undecided exchanges were not answered the same, and their requests had only
+	// undecided exchanges got a different response, and their requests had only
 	// a token in the place of a credential.
 	undecided int64
 	// Each histogram takes 190 KB, so only the first routes have their own.
@@ -49,16 +49,16 @@ type page struct {
 type Redacted struct {
 	// Requests were sent with a token in the place of a credential.
 	Requests int64 `json:"requests"`
-	// Denied requests had a token in any place, were answered 401 or 403, and
+	// Denied requests had a token in any place, got 401 or 403, and
 	// were not then.
 	Denied int64 `json:"denied"`
 	// Values were sent with a token in their path, query or body.
 	Values int64 `json:"values"`
-	// Undecided were not answered the same, which may be for want of a credential.
+	// Undecided got a different response, which may be for want of a credential.
 	Undecided int64 `json:"undecided"`
-	// Answers have a token in the recorded answer, and there is no key by which
+	// Responses have a token in the recorded response, and there is no key by which
 	// the candidate's could get the same.
-	Answers int64 `json:"answers"`
+	Responses int64 `json:"responses"`
 }
 
 func newBook(o *Options, d *directory, s *survey) *book {
@@ -163,7 +163,7 @@ func (b *book) timed(p *page, it *item) {
 	if it.sent.IsZero() {
 		return
 	}
-	if then := &it.entry.Answer; then.Failure == whittle.NoFailure && then.Latency > 0 {
+	if then := &it.entry.Response; then.Failure == whittle.NoFailure && then.Latency > 0 {
 		b.recorded.Record(then.Latency)
 		if p.measured {
 			p.recorded.Record(then.Latency)
@@ -177,13 +177,13 @@ func (b *book) timed(p *page, it *item) {
 			b.own.Record(late)
 		}
 	}
-	if it.skip == "" && it.answer.Failure == whittle.NoFailure {
-		b.service.Record(it.answer.Latency)
+	if it.skip == "" && it.response.Failure == whittle.NoFailure {
+		b.service.Record(it.response.Latency)
 		if p.measured {
-			p.service.Record(it.answer.Latency)
+			p.service.Record(it.response.Latency)
 		}
 		if b.o.Speed > 0 {
-			b.felt.Record(late + it.answer.Latency)
+			b.intended.Record(late + it.response.Latency)
 		}
 	}
 }
@@ -200,14 +200,14 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	if values {
 		b.redacted.Values++
 	}
-	if b.o.hides(e.Answer.Body, it.answer.Body) {
-		b.redacted.Answers++
+	if b.o.hides(e.Response.Body, it.response.Body) {
+		b.redacted.Responses++
 		why = skipNoKey
 	}
 	if it.redacted {
 		b.redacted.Requests++
 	}
-	if (it.redacted || values) && denied(&it.answer) && !denied(&e.Answer) {
+	if (it.redacted || values) && denied(&it.response) && !denied(&e.Response) {
 		b.redacted.Denied++
 		return skipRedacted, false
 	}
@@ -216,17 +216,17 @@ func (b *book) compare(it *item) (why string, differs bool) {
 	}
 	x := &whittle.Exchange{
 		Route: it.to.spec.Name, Conn: e.Conn, At: e.At, Served: whittle.Monolith,
-		Request: e.Request, Monolith: e.Answer, Candidate: it.answer, Repeat: it.repeat,
+		Request: e.Request, Monolith: e.Response, Candidate: it.response, Repeat: it.repeat,
 	}
 	if it.again != nil {
 		x.Repeat = it.again
 	}
-	answers := x.Candidate.Failure == whittle.NoFailure
-	if apart := it.to.apart; apart != nil && (!lacks || !answers) {
+	responses := x.Candidate.Failure == whittle.NoFailure
+	if apart := it.to.apart; apart != nil && (!lacks || !responses) {
 		apart.Observe(x)
 	}
 	o := it.to.judge.Observe(x)
-	if lacks && answers && o.Skip == "" && o.Differs {
+	if lacks && responses && o.Skip == "" && o.Differs {
 		b.redacted.Undecided++
 		b.routes[it.to].undecided++
 		return skipRedacted, false

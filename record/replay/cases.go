@@ -19,7 +19,7 @@ const (
 	casesBytes = 32 << 20
 )
 
-// Cases collects the exchanges that become tests: those that are not answered
+// Cases collects the exchanges that become tests: those that do not get
 // the same, or all; of these distinct requests, and each shape before the second
 // request of another. It belongs to one replay.
 type Cases struct {
@@ -37,10 +37,10 @@ func NewCases(cover bool) *Cases {
 
 // testCase is one file of testdata. tests.go.txt reads it.
 type testCase struct {
-	Shape   string      `json:"shape"`
-	Request caseRequest `json:"request"`
-	Answer  caseAnswer  `json:"answer"`
-	Compare caseRules   `json:"compare"`
+	Shape    string       `json:"shape"`
+	Request  caseRequest  `json:"request"`
+	Response caseResponse `json:"response"`
+	Compare  caseRules    `json:"compare"`
 
 	route string
 }
@@ -53,7 +53,7 @@ type caseRequest struct {
 	caseBody
 }
 
-type caseAnswer struct {
+type caseResponse struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type,omitempty"`
 	// Header has those of caseRules.Headers that were sent, and the date.
@@ -96,7 +96,7 @@ func (c *Cases) of(x *whittle.Exchange, to *subject, shape string) (*testCase, b
 	q, a := x.Request, x.Monolith
 	if c.show != nil {
 		c.show.Request(&q)
-		c.show.Answer(&a)
+		c.show.Response(&a)
 	}
 	if q.Truncated || a.Truncated {
 		return nil, false
@@ -107,8 +107,8 @@ func (c *Cases) of(x *whittle.Exchange, to *subject, shape string) (*testCase, b
 		Request: caseRequest{
 			Method: q.Method, Target: q.Target, Host: q.Host, Header: c.header(q.Header), caseBody: bodyOf(q.Body),
 		},
-		Answer:  caseAnswer{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, append([]string{"Date"}, rules.Headers...)), caseBody: bodyOf(a.Body)},
-		Compare: rules,
+		Response: caseResponse{Status: a.Status, ContentType: a.Header.Get("Content-Type"), Header: these(a.Header, append([]string{"Date"}, rules.Headers...)), caseBody: bodyOf(a.Body)},
+		Compare:  rules,
 	}, true
 }
 
@@ -143,7 +143,7 @@ func these(h whittle.Header, names []string) whittle.Header {
 
 // clientHeaders are those that a made test holds a service to where all are
 // compared: by these a client acts, and a recording alone does not tell of the
-// others which the monolith makes for each answer.
+// others which the monolith makes for each response.
 var clientHeaders = []string{
 	"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
@@ -161,7 +161,7 @@ func caseHeaders(c *whittle.Comparison) []string {
 func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
 	r := caseRules{Kind: string(c.Kind), Headers: caseHeaders(c), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
 	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
-		r.Kind = "head" // a token is not what the service answers
+		r.Kind = "head" // a token is not what the service returns
 	}
 	accept := map[string]bool{}
 	for _, e := range c.Expect {

@@ -16,7 +16,7 @@ const tokenMark = "redacted-"
 // lacksCredential reports whether a request carries only a token where the
 // monolith was given a credential: in a header that is not among those given, in
 // the path, or in a value of query, form or JSON whose name is a secret's. What it
-// is answered may depend on that.
+// is returned may depend on that.
 func lacksCredential(q *whittle.Request, given whittle.Header) bool {
 	for name, values := range q.Header {
 		if _, set := given[name]; set || name == "Referer" {

@@ -22,7 +22,7 @@ const (
 	skipOther    = "other_route"  // of a route that was not asked for
 	skipNoRoute  = "no_candidate" // the config has no candidate for it
 	skipRedacted = "redacted"     // denied because its credential is only a token
-	skipNoKey    = "no_key"       // its recorded answer has tokens, and their key is missing
+	skipNoKey    = "no_key"       // its recorded response has tokens, and their key is missing
 )
 
 // subject is one route in a replay.
@@ -30,7 +30,7 @@ type subject struct {
 	spec   whittle.Route
 	caller *gateway.Caller
 	judge  *compare.Judge
-	// learns says that an earlier answer in the log, or the monolith, shows
+	// learns says that an earlier response in the log, or the monolith, shows
 	// what changes by itself.
 	learns bool
 	note   string
@@ -79,7 +79,7 @@ const (
 func newDirectory(o *Options) (*directory, error) {
 	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
 	d.base = whittle.Upstream{
-		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxAnswer, defaultMaxAnswer),
+		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxResponse, defaultMaxResponse),
 		MaxConns: o.Connections, Insecure: o.Insecure,
 	}
 	if err := d.open(o); err != nil {
@@ -116,7 +116,7 @@ func (d *directory) open(o *Options) (err error) {
 		known = append(known, r.Name)
 		to := *r.Candidate
 		to.URL, to.MaxConns, to.Insecure = o.Against, o.Connections, to.Insecure || o.Insecure
-		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxAnswer, to.MaxAnswer)
+		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxResponse, to.MaxAnswer)
 		r.Candidate = &to
 		s := &subject{spec: r}
 		if s.caller, err = d.caller(r); err != nil {
@@ -287,7 +287,7 @@ func (d *directory) judge(sub *subject, o *Options, byRepeats bool) (*compare.Ju
 		j.Redact(o.Show)
 	}
 	if byRepeats {
-		j.HeadersByRepeats() // a log seldom has enough to learn what is made for each answer
+		j.HeadersByRepeats() // a log seldom has enough to learn what is made for each response
 	}
 	if d.monolith == nil {
 		j.RepeatsAreChosen() // by who asked twice while it was recorded

@@ -55,7 +55,7 @@ func TestRoutesAreTheContractsEndpoints(t *testing.T) {
 	}
 }
 
-// account is answered by who asks: the monolith saw a credential, of which the log
+// account responds by who asks: the monolith saw a credential, of which the log
 // has a token.
 func account(i int) *capture.Entry {
 	e := get(i, fmt.Sprint("/account?i=", i), `{"name":"ann"}`)
@@ -156,8 +156,8 @@ func TestTestsAreOfDistinctInputs(t *testing.T) {
 		}
 		e := get(i, fmt.Sprintf("/primes/%d", n), fmt.Sprintf(`{"n":%d}`, n))
 		if n == 300000 {
-			e.Answer = answerOf(`{"error":"too large"}`)
-			e.Answer.Status = 400
+			e.Response = responseOf(`{"error":"too large"}`)
+			e.Response.Status = 400
 		}
 		return e
 	}}

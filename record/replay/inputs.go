@@ -35,7 +35,7 @@ func (in inputs) mark(k capture.RequestKey, s inputState) {
 // and for what.
 type Inputs struct {
 	// Recorded are in the log, Compared of these had an exchange compared,
-	// Differing of these had one that was not answered the same.
+	// Differing of these had one with a different response.
 	Recorded  int `json:"recorded"`
 	Compared  int `json:"compared"`
 	Differing int `json:"differing"`

@@ -64,7 +64,7 @@ func ParseKey(s string) (Key, error) {
 const keyBodyMost = 1 << 20
 
 // lane names the requests that e stays in order with; empty: none.
-func (k Key) lane(e *capture.Entry) string {
+func (k Key) queue(e *capture.Entry) string {
 	switch k.by {
 	case byConnection:
 		if e.Conn == 0 {

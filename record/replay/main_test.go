@@ -43,26 +43,26 @@ func kept(list ...*capture.Entry) Log {
 	return made{len(list), func(i int) *capture.Entry { return list[i].Clone() }}
 }
 
-// get is a GET that the monolith answered with JSON.
+// get is a GET that the monolith responded with JSON.
 func get(i int, target, body string) *capture.Entry {
 	return &capture.Entry{
 		Conn: 1, At: began.Add(time.Duration(i) * time.Millisecond),
-		Request: whittle.Request{Method: "GET", Target: target, Host: "shop.example", Header: whittle.Header{"Accept-Encoding": {"gzip"}}},
-		Answer:  answerOf(body),
+		Request:  whittle.Request{Method: "GET", Target: target, Host: "shop.example", Header: whittle.Header{"Accept-Encoding": {"gzip"}}},
+		Response: responseOf(body),
 	}
 }
 
-func answerOf(body string) whittle.Answer {
+func responseOf(body string) whittle.Answer {
 	return whittle.Answer{
 		Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body), Latency: 500 * time.Microsecond,
 	}
 }
 
-// serve is a candidate that answers with JSON.
-func serve(t *testing.T, answer func(r *http.Request) string) string {
+// serve is a candidate that responds with JSON.
+func serve(t *testing.T, response func(r *http.Request) string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := answer(r)
+		body := response(r)
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, body)

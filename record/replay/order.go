@@ -14,10 +14,10 @@ type item struct {
 	to    *subject
 	seq   int64
 	size  int64
-	lane  string
+	queue string
 	// input is the request as it was recorded.
 	input capture.RequestKey
-	// repeat is an earlier answer of the monolith's to the same request.
+	// repeat is an earlier response of the monolith's to the same request.
 	repeat *whittle.Answer
 	// redacted says that the request carries a token in a credential's place.
 	redacted bool
@@ -27,65 +27,65 @@ type item struct {
 	due, sent     time.Time
 	started, held bool
 
-	// skip is why there is nothing to compare; else answer is what came.
-	skip   string
-	answer whittle.Answer
-	again  *whittle.Answer
+	// skip is why there is nothing to compare; else response is what came.
+	skip     string
+	response whittle.Answer
+	again    *whittle.Answer
 }
 
-// ended is when the user had the recorded answer.
-func (it *item) ended() time.Time { return it.entry.At.Add(max(0, it.entry.Answer.Latency)) }
+// ended is when the user had the recorded response.
+func (it *item) ended() time.Time { return it.entry.At.Add(max(0, it.entry.Response.Latency)) }
 
 // order keeps the requests of a lane in the order that their client gave them:
-// one is sent only after the answers that its client had when it was sent in
+// one is sent only after the responses that its client had when it was sent in
 // the recording. Requests that overlapped then may overlap now, as those of one
 // HTTP/2 connection do.
 type order struct {
 	// lanes has the items that have not left, each lane in the order of entry.
-	lanes map[string][]*item
+	queues map[string][]*item
 }
 
-func newOrder() *order { return &order{lanes: map[string][]*item{}} }
+func newOrder() *order { return &order{queues: map[string][]*item{}} }
 
 // enter takes an item, and reports whether it may start at once.
-func (o *order) enter(it *item) bool {
-	if it.lane == "" {
+func (o *order) enqueue(it *item) bool {
+	if it.queue == "" {
 		it.started = true
 		return true
 	}
-	o.lanes[it.lane] = append(o.lanes[it.lane], it)
-	it.started = !blocked(o.lanes[it.lane], len(o.lanes[it.lane])-1)
+	o.queues[it.queue] = append(o.queues[it.queue], it)
+	it.started = !blocked(o.queues[it.queue], len(o.queues[it.queue])-1)
 	return it.started
 }
 
-func blocked(lane []*item, at int) bool {
-	for _, before := range lane[:at] {
-		if !before.ended().After(lane[at].entry.At) {
+func blocked(queue []*item, at int) bool {
+	for _, before := range queue[:at] {
+		if !before.ended().After(queue[at].entry.At) {
 			return true
 		}
 	}
 	return false
 }
 
-// leave takes an item out whose answer is here, and gives those that may start
+// finish removes an item whose response has come, and returns those that may start
 // now.
-func (o *order) leave(it *item) []*item {
-	lane := o.lanes[it.lane]
-	if it.lane == "" {
+func (o *order) finish(it *item) []*item {
+	queue := o.queues[it.queue]
+	if it.queue == "" {
 		return nil
 	}
-	kept := lane[:0]
-	for _, other := range lane {
+	kept := queue[:0]
+	for _, other := range queue {
 		if other != it {
 			kept = append(kept, other)
 		}
 	}
-	clear(lane[len(kept):])
+	clear(queue[len(kept):])
 	if len(kept) == 0 {
-		delete(o.lanes, it.lane)
+		delete(o.queues, it.queue)
 		return nil
 	}
-	o.lanes[it.lane] = kept
+	o.queues[it.queue] = kept
 	var free []*item
 	var first time.Time // the earliest end of those before
 	for i, other := range kept {

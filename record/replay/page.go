@@ -20,7 +20,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	p := &chart.Page{
 		Title: "Replay against " + r.Against,
 		Lead:  r.Summary + ".",
-		Footer: fmt.Sprintf("Made by whittle replay from %s, started %s. Monolith: what the log holds; candidate: what was answered in this replay.",
+		Footer: fmt.Sprintf("Made by whittle replay from %s, started %s. Monolith: what the log holds; candidate: what was returned in this replay.",
 			r.Log, r.Started.Format("2006-01-02 15:04:05 MST")),
 	}
 	p.Sections = append(p.Sections, r.outcome(), r.routesSection())
@@ -57,7 +57,7 @@ func (r *Report) outcome() chart.Section {
 	s := chart.Section{Title: "What came of it", Facts: []chart.Fact{
 		{Value: string(r.Verdict), Label: "verdict", Tone: tone(r.Verdict)},
 		{Value: count(r.Ledger.Compared), Label: "compared of " + count(r.Ledger.Total)},
-		{Value: count(r.Differing), Label: "not answered the same"},
+		{Value: count(r.Differing), Label: "different response"},
 		{Value: chart.Percent(math.Round(1000*r.Shapes.Share)/1000) + " %", Label: "of the recorded shapes met"},
 	}}
 	if r.Interrupted {
@@ -71,7 +71,7 @@ func (r *Report) outcome() chart.Section {
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
 		t.Rows = append(t.Rows, []string{"skipped: " + SkipWords(why), count(r.Ledger.Skipped[why])})
 	}
-	t.Rows = append(t.Rows, []string{"failed: the candidate gave no answer", count(r.Ledger.Failed)}, []string{"total", count(r.Ledger.Total)})
+	t.Rows = append(t.Rows, []string{"failed: the candidate gave no response", count(r.Ledger.Failed)}, []string{"total", count(r.Ledger.Total)})
 	s.Tables = append(s.Tables, t)
 	return s
 }
@@ -179,7 +179,7 @@ func (r *Report) shapesSection() chart.Section {
 		"A shape is the route, the names in the query, the structure of the body and the recorded status. The candidate has met %d of %d; %s %% of the exchanges have such a shape.",
 		r.Shapes.Met, r.Shapes.Recorded, chart.Percent(math.Round(1000*r.Shapes.MetExchanges)/1000))}}
 	if len(r.Shapes.Differ) > 0 {
-		t := chart.Table{Caption: "Shapes that are not always answered the same", Head: []string{"Shape", "Recorded", "Compared", "Differ"}}
+		t := chart.Table{Caption: "Shapes that do not always get the same response", Head: []string{"Shape", "Recorded", "Compared", "Differ"}}
 		for _, one := range r.Shapes.Differ {
 			t.Rows = append(t.Rows, []string{one.Shape, count(one.Recorded), count(one.Compared), count(one.Differing)})
 		}
@@ -200,17 +200,17 @@ var skipWords = map[string]string{
 	whittle.SkipTooLarge:     "a body was too large, or could not be redacted, so it was not recorded or not compared",
 	whittle.SkipStreaming:    "an upgrade or an event stream",
 	whittle.SkipCanceled:     "the client went away",
-	whittle.SkipServed:       "the recorded answer is a candidate's",
+	whittle.SkipServed:       "the recorded response is a candidate's",
 	whittle.SkipUntranslated: "the request has no meaning in the contract",
 	whittle.SkipInterrupted:  "the replay ended before its turn",
 	whittle.SkipStale:        "it came to the log, or left it, while it was replayed",
-	whittle.SkipMonolith:     "the monolith gave no answer to compare with",
+	whittle.SkipMonolith:     "the monolith gave no response to compare with",
 	skipOther:                "of a route that was not asked for",
 	skipNoRoute:              "the config has no candidate for it",
-	whittle.SkipEncoded:      "its answer has an encoding that is not read here",
+	whittle.SkipEncoded:      "its response has an encoding that is not read here",
 	skipRedacted:             "denied, or not the same, and its credential is only a token",
-	skipNoKey:                "its recorded answer has tokens in the place of secrets, and their key is missing",
-	failed:                   "the candidate gave no answer",
+	skipNoKey:                "its recorded response has tokens in the place of secrets, and their key is missing",
+	failed:                   "the candidate gave no response",
 }
 
 // SkipWords says in words why an exchange was not compared.

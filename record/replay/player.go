@@ -24,7 +24,7 @@ type player struct {
 
 	feed chan *item // read, in the log's order
 	jobs chan *item // to be sent
-	done chan *item // answered
+	done chan *item // responded to, or failed
 	seen chan *item // to be counted and compared
 
 	readErr error // set before feed is closed
@@ -96,7 +96,7 @@ func (p *player) read(ctx context.Context) {
 
 // itemOf decides what is to be done with an exchange.
 func (p *player) itemOf(e *capture.Entry, seq int64) *item {
-	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Answer.Body)) + 2048}
+	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Response.Body)) + 2048}
 	if it.to, it.skip = p.dir.place(e); it.skip != "" {
 		return it
 	}
@@ -107,24 +107,24 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 	if it.skip = unsendable(e); it.skip != "" {
 		return it
 	}
-	it.lane = p.o.Key.lane(e)
-	p.dress(it)
+	it.queue = p.o.Key.queue(e)
+	p.prepare(it)
 	switch {
 	case streams(&e.Request):
 		it.skip = whittle.SkipStreaming
 	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
 		it.skip = whittle.SkipNotSafe
-	case !unpack(&e.Answer):
+	case !unpack(&e.Response):
 		it.skip = whittle.SkipEncoded
 	case p.o.Redact != nil:
-		p.o.Redact(&e.Answer)
+		p.o.Redact(&e.Response)
 	}
 	return it
 }
 
 // dress makes the request ready to be sent: with the headers that were asked
 // for, and without a wish for an encoding that would have to be taken off.
-func (p *player) dress(it *item) {
+func (p *player) prepare(it *item) {
 	q := &it.entry.Request
 	h := make(whittle.Header, len(q.Header)+len(p.o.Header))
 	maps.Copy(h, q.Header)
@@ -209,7 +209,7 @@ func (s *schedule) step(ctx context.Context) {
 		s.held--
 		s.underWay--
 		s.bytes -= it.size
-		for _, free := range s.order.leave(it) {
+		for _, free := range s.order.finish(it) {
 			s.push(free)
 		}
 	case <-tick:
@@ -235,7 +235,7 @@ func (s *schedule) start() time.Duration {
 		}
 		it := s.ahead.take()
 		it.due = due
-		if s.order.enter(it) {
+		if s.order.enqueue(it) {
 			s.push(it)
 		} else {
 			it.held = true
@@ -264,11 +264,11 @@ func (s *schedule) due(it *item) time.Time {
 // end waits for what is under way and accounts for what was not sent.
 func (s *schedule) end() {
 	for ; s.underWay > 0; s.underWay-- {
-		s.order.leave(<-s.p.done)
+		s.order.finish(<-s.p.done)
 	}
 	left := append([]*item(s.ahead), s.ready...)
-	for _, lane := range s.order.lanes {
-		for _, it := range lane {
+	for _, queue := range s.order.queues {
+		for _, it := range queue {
 			if !it.started {
 				left = append(left, it)
 			}

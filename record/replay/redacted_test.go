@@ -30,11 +30,11 @@ func TestTokensAreComparedAsTheirSecrets(t *testing.T) {
 	log := made{400, func(i int) *capture.Entry {
 		e := get(i, fmt.Sprintf("/p?i=%d", i), person(i))
 		recorder.Request(&e.Request)
-		recorder.Answer(&e.Answer)
+		recorder.Response(&e.Response)
 		return e
 	}}
-	if e := log.at(3); strings.Contains(string(e.Answer.Body), "@") {
-		t.Fatalf("the log is not redacted: %s", e.Answer.Body)
+	if e := log.at(3); strings.Contains(string(e.Response.Body), "@") {
+		t.Fatalf("the log is not redacted: %s", e.Response.Body)
 	}
 	same := func(r *http.Request) string {
 		var i int
@@ -42,21 +42,21 @@ func TestTokensAreComparedAsTheirSecrets(t *testing.T) {
 		return person(i)
 	}
 	url := serve(t, same)
-	r := run(t, log, Options{Against: url, Redact: redactor(key).Answer})
-	if r.Differing != 0 || r.Ledger.Compared != 400 || r.Redacted.Answers != 0 {
+	r := run(t, log, Options{Against: url, Redact: redactor(key).Response})
+	if r.Differing != 0 || r.Ledger.Compared != 400 || r.Redacted.Responses != 0 {
 		t.Errorf("with the key: %d differ, %+v", r.Differing, r.Redacted)
 	}
-	r = run(t, log, Options{Against: url, Redact: redactor(redact.NewKey()).Answer})
+	r = run(t, log, Options{Against: url, Redact: redactor(redact.NewKey()).Response})
 	if r.Verdict != whittle.Different {
 		t.Errorf("with another key: %s", r.Summary)
 	}
 	cases := NewCases(false)
 	r = run(t, log, Options{Against: url, Cases: cases})
-	if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipNoKey] != 400 || r.Redacted.Answers != 400 || !strings.Contains(strings.Join(r.Notes, " "), ".key") {
+	if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipNoKey] != 400 || r.Redacted.Responses != 400 || !strings.Contains(strings.Join(r.Notes, " "), ".key") {
 		t.Errorf("without a key: %s, %+v, %v", r.Summary, r.Redacted, r.Notes)
 	}
 	other := serve(t, func(r *http.Request) string { return strings.Replace(same(r), "user", "abuser", 1) })
-	r = run(t, log, Options{Against: other, Redact: redactor(key).Answer})
+	r = run(t, log, Options{Against: other, Redact: redactor(key).Response})
 	if r.Verdict != whittle.Different || r.Routes[0].Verdict.Findings[0].Path != "$.email" {
 		t.Errorf("another address: %s", r.Summary)
 	}

@@ -22,9 +22,9 @@ type redacted interface {
 	redaction(ctx context.Context) (by []redact.Description, is bool, err error)
 }
 
-// RedactLike makes the candidate's answers what recording made of the
+// RedactLike makes the candidate's responses what recording made of the
 // monolith's: by the rules in force and those of the log together, under the
-// log's key. Without the key, nil, or with another one than the log's, answers
+// log's key. Without the key, nil, or with another one than the log's, responses
 // that have tokens are not compared; what is shown is redacted all the same.
 // Where the rules differ the report says so. Errors are redact.New's, and those
 // of reading the log.
@@ -54,7 +54,7 @@ func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, k
 		}
 	}
 	if others > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("the key at hand is not the one by which %s redacted, so answers with tokens are not compared: give the log's own with --redact-key FILE",
+		o.Notes = append(o.Notes, fmt.Sprintf("the key at hand is not the one by which %s redacted, so responses with tokens are not compared: give the log's own with --redact-key FILE",
 			map[bool]string{true: "the log was", false: fmt.Sprintf("%d of the log's %d parts were", others, len(parts))}[others == len(parts)]))
 		return nil
 	}
@@ -70,14 +70,14 @@ func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, k
 		}
 		o.Notes = append(o.Notes, otherRules(&parts[i], complete))
 	}
-	o.Show, o.Redact = by, by.Answer
+	o.Show, o.Redact = by, by.Response
 	return nil
 }
 
 func otherRules(of *redact.Description, complete bool) string {
 	note := fmt.Sprintf("the log was redacted by other rules than those in force: %s", of)
 	if complete {
-		return note + ". Answers are compared under both"
+		return note + ". Responses are compared under both"
 	}
 	return note + ". Not all of them are known here (patterns stand in a log as tokens, and another version has other defaults): what they alone redact counts as a difference"
 }
@@ -117,7 +117,7 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 // what the monolith said. Not told are headers that have tokens, without the key (of
 // a cookie no value is compared); they are hidden, and given. Neither are, in an
 // archive that whittle did not write, cookies where it has none, which browsers
-// leave out, and headers where an answer has none at all. It is settled for the whole
+// leave out, and headers where a response has none at all. It is settled for the whole
 // replay: left out of some exchanges by what one side said, they would make a
 // difference of what both do by chance.
 func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []string) {
@@ -140,10 +140,10 @@ func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []strin
 	return hidden
 }
 
-// hides reports whether a recorded answer has tokens in the place of secrets that
-// the candidate's answer has no tokens for, as the key is missing. A number is
+// hides reports whether a recorded response has tokens in the place of secrets that
+// the candidate's response has no tokens for, as the key is missing. A number is
 // taken for one where the log is redacted and the candidate has not the same.
-func (o *Options) hides(recorded, answer []byte) bool {
+func (o *Options) hides(recorded, response []byte) bool {
 	switch {
 	case o.Redact != nil:
 		return false
@@ -153,7 +153,7 @@ func (o *Options) hides(recorded, answer []byte) bool {
 		return false
 	}
 	for _, n := range redact.NumberTokens(recorded) {
-		if !bytes.Contains(answer, n) {
+		if !bytes.Contains(response, n) {
 			return true
 		}
 	}

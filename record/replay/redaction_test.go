@@ -17,7 +17,7 @@ import (
 	"whittle/record/redact"
 )
 
-// person is what the monolith and its candidate answer: a text and a number that
+// person is what the monolith and its candidate return: a text and a number that
 // are secret, and a name.
 func person(i int) string {
 	return fmt.Sprintf(`{"i":%d,"email":"user%d@shop.example","pin":%d,"phone":%d}`, i, i, 4000+i, 700_000+i)
@@ -38,7 +38,7 @@ func record(t *testing.T, n int, rules redact.Rules, key []byte, body func(int) 
 	for i := range n {
 		e := get(i, fmt.Sprintf("/p?i=%d", i), body(i))
 		by.Request(&e.Request)
-		by.Answer(&e.Answer)
+		by.Response(&e.Response)
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func like(t *testing.T, path, url string, rules redact.Rules, key []byte) *Repor
 	return run(t, log, o)
 }
 
-func answers(t *testing.T, body func(int) string) string {
+func responses(t *testing.T, body func(int) string) string {
 	t.Helper()
 	return serve(t, func(r *http.Request) string {
 		var i int
@@ -74,7 +74,7 @@ func answers(t *testing.T, body func(int) string) string {
 // TestRulesThatDiffer are told, and are no difference of the candidate's.
 func TestRulesThatDiffer(t *testing.T) {
 	key := redact.NewKey()
-	url := answers(t, person)
+	url := responses(t, person)
 	for _, c := range []struct {
 		name          string
 		recorded, now redact.Rules
@@ -82,10 +82,10 @@ func TestRulesThatDiffer(t *testing.T) {
 		note          string
 	}{
 		{"the same", redact.Rules{Fields: []string{"phone"}}, redact.Rules{Fields: []string{"Phone"}}, 0, ""},
-		{"fewer now", redact.Rules{Fields: []string{"phone"}, Paths: []string{"$.i"}}, redact.Rules{}, 0, "fields phone, paths $.i. Answers are compared under both"},
-		{"more now", redact.Rules{}, redact.Rules{Fields: []string{"phone"}}, 0, "the defaults. Answers are compared under both"},
-		{"kept now", redact.Rules{}, redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, 0, "Answers are compared under both"},
-		{"kept then", redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, redact.Rules{}, 0, "but not pin, shape-email. Answers are compared under both"},
+		{"fewer now", redact.Rules{Fields: []string{"phone"}, Paths: []string{"$.i"}}, redact.Rules{}, 0, "fields phone, paths $.i. Responses are compared under both"},
+		{"more now", redact.Rules{}, redact.Rules{Fields: []string{"phone"}}, 0, "the defaults. Responses are compared under both"},
+		{"kept now", redact.Rules{}, redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, 0, "Responses are compared under both"},
+		{"kept then", redact.Rules{Keep: []string{"pin", redact.ShapeEmail}}, redact.Rules{}, 0, "but not pin, shape-email. Responses are compared under both"},
 		{"a pattern then", redact.Rules{Patterns: []string{"@(shop)"}, Keep: []string{redact.ShapeEmail}}, redact.Rules{Keep: []string{redact.ShapeEmail}}, 300, "Not all of them are known here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestRulesThatDiffer(t *testing.T) {
 func TestSecretsWithoutTheirKey(t *testing.T) {
 	numbers := func(i int) string { return fmt.Sprintf(`{"i":%d,"pin":%d}`, i, 4000+i) }
 	dir := record(t, 200, redact.Rules{}, redact.NewKey(), numbers)
-	url := answers(t, numbers)
+	url := responses(t, numbers)
 	for name, key := range map[string][]byte{"no key": nil, "another key": redact.NewKey()} {
 		r := like(t, dir, url, redact.Rules{}, key)
 		notes := strings.Join(r.Notes, "\n")
@@ -116,7 +116,7 @@ func TestSecretsWithoutTheirKey(t *testing.T) {
 	}
 	// A number that only looks like one is compared where the candidate has it.
 	plain := func(int) string { return `{"id":8123456789012345}` }
-	if r := like(t, record(t, 200, redact.Rules{}, redact.NewKey(), plain), answers(t, plain), redact.Rules{}, nil); r.Ledger.Compared != 200 || r.Differing != 0 {
+	if r := like(t, record(t, 200, redact.Rules{}, redact.NewKey(), plain), responses(t, plain), redact.Rules{}, nil); r.Ledger.Compared != 200 || r.Differing != 0 {
 		t.Errorf("an id: %s, %v", r.Summary, r.Ledger.Skipped)
 	}
 }
@@ -137,7 +137,7 @@ func TestNumbersOfAnArchive(t *testing.T) {
 	w := har.NewWriter(f)
 	for i := range 50 {
 		e := get(i, fmt.Sprintf("/p?i=%d", i), numbers(i))
-		by.Answer(&e.Answer)
+		by.Response(&e.Response)
 		if err := w.Write(e); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestNumbersOfAnArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	url := answers(t, numbers)
+	url := responses(t, numbers)
 	if r := like(t, path, url, redact.Rules{}, nil); r.Ledger.Skipped[skipNoKey] != 50 {
 		t.Errorf("exported: %s, %v", r.Summary, r.Ledger.Skipped)
 	}
@@ -184,22 +184,22 @@ func TestHeadersOfALog(t *testing.T) {
 		}
 		return made{60, func(i int) *capture.Entry {
 			e := get(i, "/in", "ok")
-			e.Answer.Header = whittle.Header(recorded.Clone())
-			e.Answer.Header["Content-Type"] = []string{"text/plain"}
+			e.Response.Header = whittle.Header(recorded.Clone())
+			e.Response.Header["Content-Type"] = []string{"text/plain"}
 			if redacted {
-				by.Answer(&e.Answer)
+				by.Response(&e.Response)
 			}
 			return e
 		}}
 	}
 	none := made{60, func(i int) *capture.Entry {
 		e := get(i, "/in", "ok")
-		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}}
+		e.Response.Header = whittle.Header{"Content-Type": {"text/plain"}}
 		return e
 	}}
 	bare := made{60, func(i int) *capture.Entry {
 		e := get(i, "/in", "ok")
-		e.Answer.Header = whittle.Header{"Content-Type": {"text/plain"}, "Server": {"s"}}
+		e.Response.Header = whittle.Header{"Content-Type": {"text/plain"}, "Server": {"s"}}
 		return e
 	}}
 	with := func(change http.Header) http.Header {
@@ -218,8 +218,8 @@ func TestHeadersOfALog(t *testing.T) {
 		o         Options
 		found     string // empty: nothing
 	}{
-		{"the same, with the key", log(true), recorded, Options{Redact: by.Answer, HasTokens: true}, ""},
-		{"another token, with the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{Redact: by.Answer, HasTokens: true}, "Location"},
+		{"the same, with the key", log(true), recorded, Options{Redact: by.Response, HasTokens: true}, ""},
+		{"another token, with the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{Redact: by.Response, HasTokens: true}, "Location"},
 		{"another token, without the key", log(true), with(http.Header{"Location": {"/in?token=9999"}}), Options{HasTokens: true}, ""},
 		{"another cookie's value", log(true), with(http.Header{"Set-Cookie": {"sid=2; HttpOnly"}}), Options{HasTokens: true}, ""},
 		{"a cookie for scripts, without the key", log(true), with(http.Header{"Set-Cookie": {"sid=2"}}), Options{HasTokens: true}, "Set-Cookie"},

@@ -1,5 +1,5 @@
 // Package replay sends recorded exchanges to a candidate again and compares
-// what it answers now with what the monolith answered then: the same
+// what it returns now with what the monolith returned then: the same
 // comparison, verdict and findings as on live traffic.
 //
 // A log is read twice, since what can be learned of noise, and how far the
@@ -43,10 +43,10 @@ type Options struct {
 	Routes []whittle.Route
 	// Only names the routes to replay. Empty: all.
 	Only []string
-	// Timeout and MaxAnswer bound one call, in time and in bytes of its answer.
+	// Timeout and MaxResponse bound one call, in time and in bytes of its response.
 	// 0: the route's, or 10 s and 4 MiB.
-	Timeout   time.Duration
-	MaxAnswer int64
+	Timeout     time.Duration
+	MaxResponse int64
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 
@@ -71,14 +71,14 @@ type Options struct {
 	Monolith string
 	// RepeatEvery: 0 is 10.
 	RepeatEvery int
-	// Redact makes of an answer what recording would have made of it, so that
+	// Redact makes of a response what recording would have made of it, so that
 	// the tokens of a redacted log can be compared. It is called by several
-	// goroutines at once, on recorded answers as well: what is a token already
-	// stays one. Nil: answers are compared as they are.
+	// goroutines at once, on recorded responses as well: what is a token already
+	// stays one. Nil: responses are compared as they are.
 	Redact func(*whittle.Answer)
 	// Show takes what is secret out of what a report shows of exchanges and of
 	// what becomes tests: an archive is not redacted, and without a key neither
-	// is the candidate's answer. Nil: all is shown as it is.
+	// is the candidate's response. Nil: all is shown as it is.
 	Show compare.Redactor
 	// HasTokens says that the log was redacted, so that without Redact a number
 	// in it may stand for another one.
@@ -97,7 +97,7 @@ type Progress struct {
 	// Done and Total count exchanges of the log.
 	Done, Total int64
 	Compared    int64
-	// Differing had answers that are not the same and not declared so.
+	// Differing had responses that are not the same and not declared so.
 	Differing int64
 	Failed    int64
 	Skipped   int64
@@ -112,7 +112,7 @@ type Progress struct {
 const (
 	defaultConnections = 16
 	defaultTimeout     = 10 * time.Second
-	defaultMaxAnswer   = 4 << 20
+	defaultMaxResponse = 4 << 20
 	defaultRepeatEvery = 10
 
 	// The look-ahead: how many exchanges are held that are not compared yet,

@@ -52,9 +52,9 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 	}
 }
 
-// TestARouteThatNeverAnswersIsNotLeftOut: one that answers all its requests the
-// same does not speak for one that answers none.
-func TestARouteThatNeverAnswersIsNotLeftOut(t *testing.T) {
+// TestARouteThatNeverAnswersIsNotLeftOut: one that responds to all its requests the
+// same does not speak for one that responds to none.
+func TestARouteThatNeverResponsesIsNotLeftOut(t *testing.T) {
 	url := serve(t, func(r *http.Request) string {
 		if r.URL.Path == "/report" {
 			panic(http.ErrAbortHandler)
@@ -119,14 +119,14 @@ func TestNoiseIsLearnedFromTheLog(t *testing.T) {
 func TestNoiseIsLearnedFromTheMonolith(t *testing.T) {
 	var mu sync.Mutex
 	asked, n := map[string]int{}, 0
-	answer := func(r *http.Request) string {
+	response := func(r *http.Request) string {
 		mu.Lock()
 		defer mu.Unlock()
 		n++
 		asked[r.Method]++
 		return fmt.Sprintf(`{"at":%d,"i":%s}`, n, r.URL.Query().Get("i"))
 	}
-	candidate, monolith := serve(t, answer), serve(t, answer)
+	candidate, monolith := serve(t, response), serve(t, response)
 	log := made{1500, func(i int) *capture.Entry {
 		e := get(i, fmt.Sprintf("/item?i=%d", i), fmt.Sprintf(`{"at":0,"i":%d}`, i))
 		if i%10 == 9 {
@@ -169,13 +169,13 @@ func TestTheLedgerAddsUp(t *testing.T) {
 	}
 	list[1].Request.Method = "POST"
 	list[2].Served = whittle.Candidate
-	list[4].Answer = whittle.Answer{Failure: whittle.FailedCanceled}
+	list[4].Response = whittle.Answer{Failure: whittle.FailedCanceled}
 	list[5].Request.Truncated = true
-	list[6].Answer.Header = whittle.Header{"Content-Type": {"text/event-stream"}}
-	list[7].Answer = whittle.Answer{Failure: whittle.FailedReset}
+	list[6].Response.Header = whittle.Header{"Content-Type": {"text/event-stream"}}
+	list[7].Response = whittle.Answer{Failure: whittle.FailedReset}
 	list[8].Request.Header = whittle.Header{"Authorization": {"Bearer redacted-0123456789ab"}}
-	list[9].Answer.Header = whittle.Header{"Content-Encoding": {"br"}}
-	list[10].Answer.Truncated = true
+	list[9].Response.Header = whittle.Header{"Content-Encoding": {"br"}}
+	list[10].Response.Truncated = true
 	list[11].Request.Header = whittle.Header{"Upgrade": {"websocket"}}
 	r := run(t, kept(list...), Options{Against: gone.URL})
 	want := map[string]int64{
@@ -263,7 +263,7 @@ func TestRepeatsAreBoundedTogether(t *testing.T) {
 			e := get(i, fmt.Sprintf("/%d/%d", r, i), strings.Repeat("x", 1<<20))
 			routes[r].see(e)
 			if again := routes[r].see(e); again == nil {
-				t.Errorf("route %d has forgotten its last answer", r)
+				t.Errorf("route %d has forgotten its last response", r)
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func FuzzShape(f *testing.F) {
 		if len(name) > shapeText+20 || name != shapeOf("POST /a", e) {
 			t.Errorf("%d bytes: %q", len(name), name)
 		}
-		if key := (Key{by: byCookie, name: "a"}); key.lane(e) != "" {
+		if key := (Key{by: byCookie, name: "a"}); key.queue(e) != "" {
 			t.Error("a request without a cookie has no key")
 		}
 	})

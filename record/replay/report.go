@@ -28,7 +28,7 @@ type Report struct {
 	RecordedSeconds float64 `json:"recorded_seconds"`
 	// Ledger accounts for every exchange of the log.
 	Ledger whittle.Ledger `json:"ledger"`
-	// Differing compared or failed exchanges were not answered the same.
+	// Differing compared or failed exchanges got a different response.
 	Differing int64    `json:"differing"`
 	Routes    []Route  `json:"routes"`
 	Schedule  Schedule `json:"schedule"`
@@ -49,7 +49,7 @@ type Route struct {
 	Verdict   whittle.Verdict     `json:"verdict"`
 	Ledger    whittle.Ledger      `json:"ledger"`
 	Differing int64               `json:"differing"`
-	// Undecided exchanges were not answered the same, and may depend on a credential
+	// Undecided exchanges got a different response, and may depend on a credential
 	// that is only a token. The verdict is of the others.
 	Undecided int64 `json:"undecided,omitempty"`
 	// Noise is what the monolith was seen to change by itself.
@@ -63,7 +63,7 @@ type Route struct {
 
 // Latency compares then and now.
 type Latency struct {
-	// Recorded counts the monolith's answers to what was sent.
+	// Recorded counts the monolith's responses to what was sent.
 	Recorded latency.Snapshot `json:"recorded"`
 	// Now counts from when each request was sent, Intended from when it was to
 	// be sent; without a pace nothing has an intended time.
@@ -79,7 +79,7 @@ type Schedule struct {
 	// PerSecond requests were sent.
 	PerSecond float64 `json:"per_second"`
 	// Late is how late requests were sent; Own counts those that waited neither
-	// for an answer that they come after nor for a connection, so it is
+	// for a response that they come after nor for a connection, so it is
 	// whittle's own lateness.
 	Late latency.Snapshot `json:"late"`
 	Own  latency.Snapshot `json:"own"`
@@ -88,7 +88,7 @@ type Schedule struct {
 // Shapes says which kinds of request the candidate has met.
 type Shapes struct {
 	// Recorded shapes are in the log, Met of these had an exchange compared,
-	// Differing of these had one that was not answered the same.
+	// Differing of these had one with a different response.
 	Recorded  int `json:"recorded"`
 	Met       int `json:"met"`
 	Differing int `json:"differing"`
@@ -111,7 +111,7 @@ func (b *book) report(log Log) *Report {
 		Started: time.Now().Add(-b.elapsed).UTC(), Seconds: b.elapsed.Seconds(),
 		RecordedSeconds: b.survey.last.Sub(b.survey.first).Seconds(),
 		Schedule:        Schedule{Speed: b.o.Speed, Connections: b.o.Connections, Late: b.late.Snapshot(), Own: b.own.Snapshot()},
-		Latency:         Latency{Recorded: b.recorded.Snapshot(), Now: b.service.Snapshot(), Intended: b.felt.Snapshot()},
+		Latency:         Latency{Recorded: b.recorded.Snapshot(), Now: b.service.Snapshot(), Intended: b.intended.Snapshot()},
 		Redacted:        b.redacted, Ledger: whittle.Ledger{Skipped: map[string]int64{}},
 		then: &b.recorded, now: &b.service,
 	}
@@ -167,7 +167,7 @@ func (s *subject) verdict(undecided int64) whittle.Verdict {
 		v.State = whittle.Undecided
 	}
 	if v.State == whittle.Undecided {
-		v.Summary = fmt.Sprintf("UNDECIDED: %s not the same, and may depend on a credential that is only a token", were(undecided, "answer"))
+		v.Summary = fmt.Sprintf("UNDECIDED: %s not the same, and may depend on a credential that is only a token", were(undecided, "response"))
 	}
 	return v
 }
@@ -218,20 +218,20 @@ func (r *Report) notes(b *book, log Log) {
 	}
 	if n := b.redacted.Undecided; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: nothing is said of them. "+
-			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'", were(n, "answer")))
+			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'", were(n, "response")))
 	}
 	if n := b.redacted.Values; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
 	}
-	if n := b.redacted.Answers; n > 0 {
+	if n := b.redacted.Responses; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
-			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "answer")))
+			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
 	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes", were(n, "request")))
 	}
 	if p99 := r.Schedule.Late.P99; p99 > 100*time.Millisecond {
-		why := "the target answered too slowly for the pace, or --connections is too low"
+		why := "the target responded too slowly for the pace, or --connections is too low"
 		if r.Schedule.Own.P99 > p99/2 {
 			why = "this machine was too busy to keep the pace"
 		}
@@ -252,7 +252,7 @@ func (r *Report) judge() {
 			r.Verdict = whittle.Different
 		}
 		if v.Compared == 0 && v.State != whittle.Different && r.Routes[i].Ledger.Failed == 0 && r.Routes[i].Undecided == 0 {
-			continue // nothing was asked of it; one that never answers is not left out
+			continue // nothing was asked of it; one that never responds is not left out
 		}
 		compared++
 		count[v.State]++
@@ -290,7 +290,7 @@ func (r *Report) Err(failIf []string) error {
 	case r.Verdict == whittle.Different:
 		return short("the candidate is DIFFERENT")
 	case r.Differing > 0 && slices.Contains(failIf, "differs"):
-		return short(were(r.Differing, "answer") + " not the same")
+		return short(were(r.Differing, "response") + " not the same")
 	case r.Verdict == whittle.Undecided && slices.Contains(failIf, "undecided"):
 		return short("the verdict is UNDECIDED")
 	}
@@ -298,7 +298,7 @@ func (r *Report) Err(failIf []string) error {
 		return nil
 	}
 	if r.Ledger.Failed > 0 {
-		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests was answered (%d failed)", r.Against, r.Ledger.Failed)
+		return whittle.Errorf(whittle.Unavailable, "%s: none of the requests got a response (%d failed)", r.Against, r.Ledger.Failed)
 	}
 	return whittle.Errorf(whittle.Unavailable, "%s: nothing could be compared", r.Against).
 		WithHint("the report says what each exchange was skipped for")

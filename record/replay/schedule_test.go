@@ -21,7 +21,7 @@ import (
 )
 
 // TestOrderIsKeptPerConnection has twenty clients whose requests come in turn,
-// each after the answer to its last, and a log that has them as they ended.
+// each after the response to its last, and a log that has them as they ended.
 func TestOrderIsKeptPerConnection(t *testing.T) {
 	const clients, each = 20, 30
 	log := made{clients * each, func(i int) *capture.Entry {
@@ -73,7 +73,7 @@ func TestOrderIsKeptPerConnection(t *testing.T) {
 func TestOverlappingRequestsOfOneConnectionMayOverlap(t *testing.T) {
 	// The second began while the first was under way, the third after both.
 	first, second, third := get(0, "/1", `{}`), get(1, "/2", `{}`), get(40, "/3", `{}`)
-	first.Answer.Latency, second.Answer.Latency = 20*time.Millisecond, 10*time.Millisecond
+	first.Response.Latency, second.Response.Latency = 20*time.Millisecond, 10*time.Millisecond
 	both := make(chan struct{}, 2)
 	var order []string
 	var mu sync.Mutex
@@ -100,26 +100,26 @@ func TestOverlappingRequestsOfOneConnectionMayOverlap(t *testing.T) {
 func TestOrderIsPure(t *testing.T) {
 	at := func(begin, end int) *item {
 		e := get(begin, "/", "")
-		e.Answer.Latency = time.Duration(end-begin) * time.Millisecond
-		return &item{entry: e, lane: "1"}
+		e.Response.Latency = time.Duration(end-begin) * time.Millisecond
+		return &item{entry: e, queue: "1"}
 	}
 	a, b, c, d := at(0, 10), at(5, 20), at(10, 30), at(25, 26)
 	o := newOrder()
 	for i, want := range []bool{true, true, false, false} {
-		if got := o.enter([]*item{a, b, c, d}[i]); got != want {
+		if got := o.enqueue([]*item{a, b, c, d}[i]); got != want {
 			t.Errorf("item %d may start: %v", i, got)
 		}
 	}
-	if free := o.leave(a); len(free) != 1 || free[0] != c {
+	if free := o.finish(a); len(free) != 1 || free[0] != c {
 		t.Errorf("after a: %v, want c, which b overlapped", free)
 	}
-	if free := o.leave(c); len(free) != 0 {
+	if free := o.finish(c); len(free) != 0 {
 		t.Errorf("after c: %v, but d comes after b", free)
 	}
-	if free := o.leave(b); len(free) != 1 || free[0] != d {
+	if free := o.finish(b); len(free) != 1 || free[0] != d {
 		t.Errorf("after b: %v", free)
 	}
-	if o.leave(d); len(o.lanes) != 0 {
+	if o.finish(d); len(o.queues) != 0 {
 		t.Error("a lane that is empty is not kept")
 	}
 }
@@ -179,7 +179,7 @@ func TestHostileTargets(t *testing.T) {
 		e.Conn = uint64(i + 1)
 		list = append(list, e)
 	}
-	r := run(t, kept(list...), Options{Against: "http://" + l.Addr().String(), Timeout: 300 * time.Millisecond, MaxAnswer: 1 << 20})
+	r := run(t, kept(list...), Options{Against: "http://" + l.Addr().String(), Timeout: 300 * time.Millisecond, MaxResponse: 1 << 20})
 	if r.Ledger.Failed != 6 || r.Differing == 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
 		t.Errorf("got %+v: %v", r.Ledger, r.Err(nil))
 	}
@@ -299,8 +299,8 @@ func TestParseKey(t *testing.T) {
 	e := get(0, "/a/b?c", "")
 	for s, want := range map[string]string{"": "1", "none": "", "path": "/a/b", "header:X-A": "", "cookie:a": "", "body:$.a": ""} {
 		k, err := ParseKey(s)
-		if err != nil || k.lane(e) != want {
-			t.Errorf("%q: lane %q, %v", s, k.lane(e), err)
+		if err != nil || k.queue(e) != want {
+			t.Errorf("%q: lane %q, %v", s, k.queue(e), err)
 		}
 	}
 }

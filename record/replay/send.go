@@ -17,16 +17,16 @@ func (p *player) send(ctx context.Context, it *item) {
 	it.sent = time.Now()
 	q := &it.entry.Request
 	var err error
-	if it.answer, err = it.to.caller.Call(ctx, q); err != nil {
+	if it.response, err = it.to.caller.Call(ctx, q); err != nil {
 		it.skip = whittle.SkipUntranslated
 		return
 	}
-	if ctx.Err() != nil && it.answer.Failure != whittle.NoFailure {
+	if ctx.Err() != nil && it.response.Failure != whittle.NoFailure {
 		it.skip = whittle.SkipInterrupted
 		return
 	}
-	if it.answer.Failure == whittle.NoFailure && !unpack(&it.answer) {
-		it.answer.Failure, it.answer.Detail = whittle.FailedMalform, "the body is not what its Content-Encoding says, or in one that was not asked for"
+	if it.response.Failure == whittle.NoFailure && !unpack(&it.response) {
+		it.response.Failure, it.response.Detail = whittle.FailedMalform, "the body is not what its Content-Encoding says, or in one that was not asked for"
 	}
 	if p.asksMonolith(it) {
 		if again, err := p.dir.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again) {
@@ -34,7 +34,7 @@ func (p *player) send(ctx context.Context, it *item) {
 		}
 	}
 	if p.o.Redact != nil {
-		p.o.Redact(&it.answer)
+		p.o.Redact(&it.response)
 		if it.again != nil {
 			p.o.Redact(it.again)
 		}
@@ -48,7 +48,7 @@ func (p *player) asksMonolith(it *item) bool {
 		it.to.asked.Add(1)%int64(p.o.RepeatEvery) == 0
 }
 
-// unpack takes the content encoding off an answer, so that what is compared is
+// unpack takes the content encoding off a response, so that what is compared is
 // what the two sides say and not how well they compress it. False: it is one
 // that is not read here, or the body is not what it claims.
 func unpack(a *whittle.Answer) bool {

@@ -38,10 +38,10 @@ func shapeOf(route string, e *capture.Entry) string {
 	if body := structure(&e.Request); body != "" {
 		b.WriteString(" " + body)
 	}
-	if e.Answer.Failure != whittle.NoFailure {
-		b.WriteString(" → no answer")
+	if e.Response.Failure != whittle.NoFailure {
+		b.WriteString(" → no response")
 	} else {
-		fmt.Fprintf(&b, " → %d", e.Answer.Status)
+		fmt.Fprintf(&b, " → %d", e.Response.Status)
 	}
 	return shorten(b.String())
 }
@@ -133,7 +133,7 @@ type Shape struct {
 	Shape string `json:"shape"`
 	Route string `json:"route"`
 	// Recorded exchanges have it, Compared were compared, Differing of these
-	// were not answered the same.
+	// got a different response.
 	Recorded  int64 `json:"recorded"`
 	Compared  int64 `json:"compared"`
 	Differing int64 `json:"differing"`

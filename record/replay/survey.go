@@ -22,7 +22,7 @@ type routeSurvey struct {
 	n, again, json int64
 	// tokens counts requests with a token in the place of a credential.
 	tokens int64
-	// headers are the answers' that may be compared; bare says that an answer had
+	// headers are the responses' that may be compared; bare says that a response had
 	// none beside the content type.
 	headers map[string]seenHeader
 	bare    bool
@@ -30,7 +30,7 @@ type routeSurvey struct {
 	method string
 }
 
-// seenHeader is what the log has of a header: whether any answer has it, and whether
+// seenHeader is what the log has of a header: whether any response has it, and whether
 // in one it has a token.
 type seenHeader struct{ seen, tokens bool }
 
@@ -84,14 +84,14 @@ func look(ctx context.Context, log Log, d *directory) (*survey, error) {
 		if r.n++; !sub.caller.Harmless(e.Request.Method) {
 			r.method = e.Request.Method
 		}
-		if isJSON(&e.Answer) {
+		if isJSON(&e.Response) {
 			r.json++
 		}
 		if lacksCredential(&e.Request, d.given) {
 			r.tokens++
 		}
-		if e.Answer.Failure == whittle.NoFailure {
-			r.seeHeaders(e.Answer.Header, sub.compares)
+		if e.Response.Failure == whittle.NoFailure {
+			r.seeHeaders(e.Response.Header, sub.compares)
 		}
 		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
 			if _, again := known[k]; again {
@@ -124,16 +124,16 @@ func unsendable(e *capture.Entry) string {
 	switch {
 	case e.Served == whittle.Candidate:
 		return whittle.SkipServed
-	case e.Answer.Failure == whittle.FailedCanceled:
+	case e.Response.Failure == whittle.FailedCanceled:
 		return whittle.SkipCanceled
 	case e.Request.Truncated:
 		return whittle.SkipTooLarge
-	case e.Answer.Failure == whittle.NoFailure && (e.Answer.Status < 200 || isStream(e)):
+	case e.Response.Failure == whittle.NoFailure && (e.Response.Status < 200 || isStream(e)):
 		return whittle.SkipStreaming
 	}
 	return ""
 }
 
 func isStream(e *capture.Entry) bool {
-	return strings.HasPrefix(e.Answer.Header.Get("Content-Type"), "text/event-stream")
+	return strings.HasPrefix(e.Response.Header.Get("Content-Type"), "text/event-stream")
 }

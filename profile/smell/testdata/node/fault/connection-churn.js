@@ -4,5 +4,5 @@ const http = require('node:http');
 const upstream = http.createServer((req, res) => res.end('ok')).listen(0, '127.0.0.1');
 
 module.exports = function handle(req, res) { // smell: connection-churn
-  http.get({ port: upstream.address().port, host: '127.0.0.1', agent: false }, (answer) => answer.pipe(res));
+  http.get({ port: upstream.address().port, host: '127.0.0.1', agent: false }, (response) => response.pipe(res));
 };

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// None is the class of requests that had no whole answer.
+// None is the class of requests that had no whole response.
 const None = "none"
 
-// Answers is what came of a run's requests.
-type Answers struct {
+// Responses is what came of a run's requests.
+type Responses struct {
 	// Classes counts them by the first digit of their status, as "2xx", and by
 	// None.
 	Classes map[string]int64 `json:"classes"`
-	// Failed counts those that had no whole answer, a 5xx, or another answer
+	// Failed counts those that had no whole response, a 5xx, or another response
 	// than was expected.
 	Failed int64 `json:"failed"`
 }
 
-func (a *Answers) valid() bool {
+func (a *Responses) valid() bool {
 	for _, n := range a.Classes {
 		if n < 0 {
 			return false
@@ -29,8 +29,8 @@ func (a *Answers) valid() bool {
 	return a.Failed >= 0
 }
 
-// What is clearly another service's answers: a part that differs by more than
-// chance and by so much. Answers of another class cost something else, so the
+// What is clearly another service's responses: a part that differs by more than
+// chance and by so much. Responses of another class cost something else, so the
 // part that they are is what they may hide of a cost, or feign; of failures
 // nobody wants more, whatever they cost.
 const (
@@ -39,32 +39,32 @@ const (
 	beyondChance = 3 // standard errors
 )
 
-// mix is the answers of several runs. The zero value: they are not known.
+// mix is the responses of several runs. The zero value: they are not known.
 type mix struct {
 	all, failed float64
 	classes     map[string]float64
 }
 
-// mixed adds up the answers of runs. They are not known where those of one run
+// mixed adds up the responses of runs. They are not known where those of one run
 // are not.
 func mixed(runs []Run) mix {
 	out := mix{classes: map[string]float64{}}
 	for _, r := range runs {
-		if r.Answers == nil {
+		if r.Responses == nil {
 			return mix{}
 		}
-		for class, n := range r.Answers.Classes {
+		for class, n := range r.Responses.Classes {
 			out.classes[class] += float64(n)
 			out.all += float64(n)
 		}
-		out.failed += float64(r.Answers.Failed)
+		out.failed += float64(r.Responses.Failed)
 	}
 	return out
 }
 
 func (m mix) known() bool { return m.all > 0 }
 
-// differs says how the answers are clearly not those of before, "" where they
+// differs says how the responses are clearly not those of before, "" where they
 // may be the same. Where those of before are not known they are taken to have
 // been good: that is what a baseline is kept of.
 func (m mix) differs(before mix) string {
@@ -85,9 +85,9 @@ func (m mix) differs(before mix) string {
 	case "":
 		return ""
 	case None:
-		return shares("of the requests had no answer", m.part(None), before.part(None))
+		return shares("of the requests had no response", m.part(None), before.part(None))
 	default:
-		return shares("of the answers are "+class, m.part(class), before.part(class))
+		return shares("of the responses are "+class, m.part(class), before.part(class))
 	}
 }
 

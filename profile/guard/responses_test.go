@@ -12,43 +12,43 @@ import (
 	"whittle/profile"
 )
 
-func answered(runs []Run, a *Answers) *Baseline {
+func withResponses(runs []Run, a *Responses) *Baseline {
 	for i := range runs {
-		runs[i].Answers = a
+		runs[i].Responses = a
 	}
 	return &Baseline{Runs: runs}
 }
 
-func TestAnswersThatAreNotTheBaselines(t *testing.T) {
-	good := &Answers{Classes: map[string]int64{"2xx": 200}}
+func TestResponsesThatAreNotTheBaselines(t *testing.T) {
+	good := &Responses{Classes: map[string]int64{"2xx": 200}}
 	for name, c := range map[string]struct {
-		before, now *Answers
+		before, now *Responses
 		says        string // "": they may be the same
 	}{
 		"the same":         {good, good, ""},
-		"all fail":         {good, &Answers{Classes: map[string]int64{"5xx": 200}, Failed: 200}, "100 % of the requests failed, 0 % in the baseline"},
-		"some fail":        {good, &Answers{Classes: map[string]int64{"2xx": 190, "5xx": 10}, Failed: 10}, "5 % of the requests failed"},
-		"one fails":        {good, &Answers{Classes: map[string]int64{"2xx": 199, "5xx": 1}, Failed: 1}, ""},
-		"not as expected":  {good, &Answers{Classes: map[string]int64{"2xx": 200}, Failed: 200}, "100 % of the requests failed"},
-		"nobody is known":  {good, &Answers{Classes: map[string]int64{"4xx": 200}}, "100 % of the answers are 4xx, 0 % in the baseline"},
-		"nothing is there": {good, &Answers{Classes: map[string]int64{None: 200}}, "100 % of the requests had no answer"},
+		"all fail":         {good, &Responses{Classes: map[string]int64{"5xx": 200}, Failed: 200}, "100 % of the requests failed, 0 % in the baseline"},
+		"some fail":        {good, &Responses{Classes: map[string]int64{"2xx": 190, "5xx": 10}, Failed: 10}, "5 % of the requests failed"},
+		"one fails":        {good, &Responses{Classes: map[string]int64{"2xx": 199, "5xx": 1}, Failed: 1}, ""},
+		"not as expected":  {good, &Responses{Classes: map[string]int64{"2xx": 200}, Failed: 200}, "100 % of the requests failed"},
+		"nobody is known":  {good, &Responses{Classes: map[string]int64{"4xx": 200}}, "100 % of the responses are 4xx, 0 % in the baseline"},
+		"nothing is there": {good, &Responses{Classes: map[string]int64{None: 200}}, "100 % of the requests had no response"},
 		"by chance": {
-			&Answers{Classes: map[string]int64{"2xx": 10, "4xx": 10}}, &Answers{Classes: map[string]int64{"2xx": 9, "4xx": 11}}, "",
+			&Responses{Classes: map[string]int64{"2xx": 10, "4xx": 10}}, &Responses{Classes: map[string]int64{"2xx": 9, "4xx": 11}}, "",
 		},
 		"a little of many": {
-			&Answers{Classes: map[string]int64{"2xx": 96000, "3xx": 4000}}, &Answers{Classes: map[string]int64{"2xx": 93000, "3xx": 7000}}, "",
+			&Responses{Classes: map[string]int64{"2xx": 96000, "3xx": 4000}}, &Responses{Classes: map[string]int64{"2xx": 93000, "3xx": 7000}}, "",
 		},
 		"a baseline of failures, mended": {
-			&Answers{Classes: map[string]int64{"5xx": 200}, Failed: 200}, good, "100 % of the answers are 2xx, 0 % in the baseline",
+			&Responses{Classes: map[string]int64{"5xx": 200}, Failed: 200}, good, "100 % of the responses are 2xx, 0 % in the baseline",
 		},
-		"an old baseline, and all fail": {nil, &Answers{Classes: map[string]int64{"5xx": 200}, Failed: 200}, "100 % of the requests failed"},
+		"an old baseline, and all fail": {nil, &Responses{Classes: map[string]int64{"5xx": 200}, Failed: 200}, "100 % of the requests failed"},
 		"an old baseline":               {nil, good, ""},
 		"neither knows":                 {nil, nil, ""},
 		"nothing is known now":          {good, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 5))
-			base, now := answered(runs(r, 5, 1e5, 0.01), c.before), answered(runs(r, 5, 1e4, 0.01), c.now)
+			base, now := withResponses(runs(r, 5, 1e5, 0.01), c.before), withResponses(runs(r, 5, 1e4, 0.01), c.now)
 			v := Check(base, now, 0.10)
 			if c.says == "" {
 				if v.Outcome != Held || v.Reason != "" || v.Err() != nil {
@@ -67,16 +67,16 @@ func TestAnswersThatAreNotTheBaselines(t *testing.T) {
 // TestRunsThatSayNothing are none.
 func TestRunsThatSayNothing(t *testing.T) {
 	p := &profile.Profile{Requests: map[string]int64{"": 10}}
-	if _, err := NewRun(p, Beside{}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "no CPU time") {
+	if _, err := NewRun(p, RunFacts{}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "no CPU time") {
 		t.Errorf("no CPU time: %v", err)
 	}
-	if _, err := NewRun(p, Beside{CPU: 5, Void: "the generator was late"}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "the generator was late") {
+	if _, err := NewRun(p, RunFacts{CPU: 5, Void: "the generator was late"}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "the generator was late") {
 		t.Errorf("a void load: %v", err)
 	}
 	tried := 0
 	got, err := Take(2, func(int) (Run, error) {
 		tried++
-		return NewRun(p, Beside{})
+		return NewRun(p, RunFacts{})
 	})
 	if len(got) != 0 || tried != mostUseless+1 || whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("%d runs in %d tries, %v", len(got), tried, err)
@@ -85,7 +85,7 @@ func TestRunsThatSayNothing(t *testing.T) {
 
 func TestWhatTheBaselineIsOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
-	base := answered(runs(r, 3, 1e5, 0.01), &Answers{Classes: map[string]int64{"2xx": 9}})
+	base := withResponses(runs(r, 3, 1e5, 0.01), &Responses{Classes: map[string]int64{"2xx": 9}})
 	base.Service, base.Machine = "api", table.Machine{Cores: 2, CPU: "slow", OS: "linux", Arch: "amd64", Kernel: "6.1"}
 	now := *base
 	now.Machine.Kernel = "6.2"
@@ -121,14 +121,14 @@ func TestBaselinesOfAnOlderWhittle(t *testing.T) {
 		"machine":{"cores":2,"cpu":"x","go":"go1.25","os":"linux","arch":"amd64","kernel":"6","memory_mib":1},
 		"runs":[{"requests":5,"cpu_ns_per_request":1,"functions":{}},{"requests":5,"cpu_ns_per_request":2,"functions":{}}]}`
 	b, err := Read(strings.NewReader(text))
-	if err != nil || b.Machine.Cores != 2 || b.Runs[0].Answers != nil {
+	if err != nil || b.Machine.Cores != 2 || b.Runs[0].Responses != nil {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if _, known := b.Failed(); known {
-		t.Error("it knows what was answered")
+		t.Error("it knows what was returned")
 	}
 	for _, spoilt := range []string{`{"classes":{"2xx":-1}}`, `{"classes":{},"failed":-1}`} {
-		text := strings.Replace(text, `"functions":{}`, `"functions":{},"answers":`+spoilt, 1)
+		text := strings.Replace(text, `"functions":{}`, `"functions":{},"responses":`+spoilt, 1)
 		if _, err := Read(strings.NewReader(text)); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%s: %v", spoilt, err)
 		}
