@@ -78,6 +78,20 @@ func (b *bets) bet(g, alpha float64, n int) {
 	}
 }
 
+// bound throws away what the wealth is above most. That is no gain for anybody, so
+// the guarantee stays; what is forgotten need not be lost again bet by bet.
+func (b *bets) bound(most float64) {
+	if b.Now <= most {
+		return
+	}
+	part := most / b.Now
+	for i := range b.Staked {
+		b.Staked[i] = held(b.Staked[i] * part)
+	}
+	b.Cash *= part
+	b.Now = most
+}
+
 func held(w float64) float64 {
 	if w < wealthFloor {
 		return 0

@@ -49,6 +49,8 @@ const (
 //   - cpu: in intervals of the same time, the candidate's CPU time per request
 //     is at most Guard.CPU times the monolith's, in the median (guard_cpu.go).
 //
+// Beside these, mirrored latencies may hold a rise back (guard_slowness.go).
+//
 // Sources and proofs: arms.block, arms.single, bets.
 type Guard struct {
 	cfg   whittle.Guard
@@ -72,6 +74,7 @@ type Guard struct {
 	errors, slow grounds
 	mismatch     mismatch
 	cpu          cpuContest
+	slowness     slowness
 	run          int
 }
 
@@ -94,7 +97,7 @@ func NewGuard(g whittle.Guard) *Guard {
 	}
 	return &Guard{
 		cfg: g, alpha: (1 - g.Confidence) / meters, attempt: 1, share: unknownShare, era: 1,
-		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: newBets()},
+		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: newBets()}, slowness: newSlowness(),
 	}
 }
 

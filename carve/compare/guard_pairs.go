@@ -100,6 +100,7 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 	ratio := math.Log(float64(c) / float64(m))
 	order, known := g.pairs.order()
 	if p.First == whittle.Monolith {
+		g.mirroredLatency(p, order, known)
 		g.pairs.MonolithFirst.see(ratio)
 		order = -order
 	}

@@ -24,7 +24,8 @@ type guardState struct {
 	Errors   grounds       `json:"errors"`
 	Slow     grounds       `json:"slow"`
 	Mismatch mismatch      `json:"mismatch"`
-	CPU      *cpuContest   `json:"cpu,omitempty"` // only where it is guarded
+	CPU      *cpuContest   `json:"cpu,omitempty"`      // only where it is guarded
+	Slowness *slowness     `json:"slowness,omitempty"` // only where latency is guarded
 	Run      int           `json:"run"`
 }
 
@@ -63,6 +64,9 @@ func (g *Guard) MarshalBinary() ([]byte, error) {
 	}
 	if g.cfg.CPU > 0 {
 		s.CPU = &g.cpu
+	}
+	if g.cfg.P99 > 0 {
+		s.Slowness = &g.slowness
 	}
 	return json.Marshal(&s)
 }
@@ -105,6 +109,9 @@ func (g *Guard) take(s *guardState) (ok bool) {
 	if s.CPU != nil {
 		g.cpu = *s.CPU
 	}
+	if s.Slowness != nil {
+		g.slowness = *s.Slowness
+	}
 	return true
 }
 
@@ -115,7 +122,8 @@ func (s *guardState) possible() bool {
 		s.Run >= 0 && w.Bad >= 0 && w.Bad <= w.N && w.Above >= 0 && w.Above <= w.Good && w.Tau >= 0 &&
 		s.Users.Errors.valid() && s.Users.Slow.valid() && s.Users.Counted >= 0 &&
 		s.Pairs.CandidateFirst.valid() && s.Pairs.MonolithFirst.valid() &&
-		s.Errors.valid() && s.Slow.valid() && s.Mismatch.valid() && (s.CPU == nil || s.CPU.valid())
+		s.Errors.valid() && s.Slow.valid() && s.Mismatch.valid() && (s.CPU == nil || s.CPU.valid()) &&
+		(s.Slowness == nil || s.Slowness.valid())
 }
 
 func (c *contest) valid() bool {

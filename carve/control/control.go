@@ -67,8 +67,11 @@ type Guard interface {
 	CPU(r whittle.CPUReading, serving bool)
 	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
+	// Wait says why a rise of the share waits, as a clause; empty: it does not. It
+	// lowers no share, and speaks before users depend on the candidate too.
+	Wait() string
 	// Reset begins another attempt: it forgets the breaches and all that is known
-	// of the candidate.
+	// of the candidate but why a rise waits.
 	Reset()
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler

@@ -212,7 +212,7 @@ func (r *route) snapshot(st rollout.State, timeline []whittle.Decision, served i
 	v, harm := r.judged(), r.harm(st)
 	return &snapshot{
 		st: st,
-		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm},
+		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm, Wait: r.guard.Wait()},
 		status: whittle.RouteStatus{
 			Route: r.name, Phase: st.Phase, Share: st.Share, Percent: st.Share.Percent(), Held: st.Held, Since: st.Since,
 			Verdict: v, Ledger: r.ledger(), Guards: r.guard.Meters(), Harm: harm, Timeline: timeline,

@@ -222,6 +222,8 @@ func (g *guard) CPU(r whittle.CPUReading, serving bool) {
 	}
 }
 
+func (g *guard) Wait() string { return "" }
+
 func (g *guard) Meters() []whittle.Meter {
 	list := []whittle.Meter{
 		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad answers.", g.Bad)},

@@ -183,7 +183,7 @@ func (r *route) evidence() rollout.Input {
 	}
 	r.spare = outcomes
 	r.trip = cmp.Or(r.trip, tripped)
-	in := rollout.Input{StepServed: r.served, Harm: r.harm(r.st)}
+	in := rollout.Input{StepServed: r.served, Harm: r.harm(r.st), Wait: r.guard.Wait()}
 	in.Verdict, in.Summary, in.Ground = r.judged().State, r.judged().Summary, r.ground()
 	if r.st.Share == 0 {
 		if r.trip != "" {

@@ -45,3 +45,45 @@ func TestStep(t *testing.T) {
 	}
 	h.journal.take()
 }
+
+// waiting lets a rise wait while why says something.
+type waiting struct {
+	guard
+	why *string
+}
+
+func (w *waiting) Wait() string { return *w.why }
+
+// TestAGuardLetsARiseWait: before any user and between steps, the status says why,
+// and no share falls.
+func TestAGuardLetsARiseWait(t *testing.T) {
+	h := newHouse(t, &memory{}, spec())
+	now, why := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "mirrored responses are slow"
+	o := h.options([]whittle.Route{spec()})
+	o.Now = func() time.Time { return now }
+	o.NewGuard = func(whittle.Guard) control.Guard { return &waiting{why: &why} }
+	c, err := control.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.c = c
+	h.say(whittle.Equivalent)
+	step := func(share whittle.Share) {
+		t.Helper()
+		now = now.Add(time.Hour)
+		if err := c.Step(); err != nil || h.share() != share {
+			t.Errorf("%v, share %d, expected %d", err, h.share(), share)
+		}
+	}
+	step(0)
+	if s, err := c.Route(spec().Name); err != nil || s.Next != "shadow → 1 %: mirrored responses are slow." {
+		t.Errorf("%v, %q", err, s.Next)
+	}
+	why = ""
+	step(100)
+	h.users(whittle.Candidate, 200, 50)
+	why = "mirrored responses are slow"
+	step(100)
+	why = ""
+	step(2500)
+}

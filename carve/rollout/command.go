@@ -40,9 +40,9 @@ type Order struct {
 	Reason string
 	// By is who asks. Empty: "somebody".
 	By string
-	// Force promotes although the verdict is UNDECIDED, or the harm budget does not
-	// allow the step. It does not overrule
-	// DIFFERENT, and other orders ignore it.
+	// Force promotes although the verdict is UNDECIDED, the harm budget does not
+	// allow the step, or a guard lets it wait. It does not overrule DIFFERENT, and
+	// other orders ignore it.
 	Force bool
 	// To is the share that a promotion is meant to reach; where the next step
 	// is another one, the order is refused, so that an order sent twice does
@@ -119,23 +119,22 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	if c.To != 0 && c.To != step {
 		return s, nil, refuse(fmt.Sprintf("the next step is %s, not %s", percent(step), percent(c.To)), "steps are not skipped: promote to the next one first")
 	}
-	over := unearned(p, s, &in.Harm)
+	over, while := unearned(p, s, &in.Harm), "over the harm budget"
+	if over == "" && in.Wait != "" {
+		over, while = in.Wait, "while a guard lets it wait"
+	}
 	if in.Verdict == whittle.Equivalent && over == "" {
 		next, d := s.to(whittle.PhaseShift, step, said("Promoted by hand to "+percent(step), c), c.By, now)
 		return next, d, nil
 	}
 	if in.Verdict != whittle.Equivalent {
-		over = "the verdict is UNDECIDED" + colon(in.Summary)
+		over, while = "the verdict is UNDECIDED"+colon(in.Summary), "while the verdict is UNDECIDED"
 	}
 	if !c.Force {
 		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it with a reason, which is kept")
 	}
 	if why := s.unforced(in); why != "" {
 		return s, nil, refuse("no promotion: "+why, hintUnforced)
-	}
-	while := "while the verdict is UNDECIDED"
-	if in.Verdict == whittle.Equivalent {
-		while = "over the harm budget"
 	}
 	next, d := s.to(whittle.PhaseShift, step, said("Forced by hand to "+percent(step)+" "+while, c), c.By, now)
 	next.Forced = c.Reason

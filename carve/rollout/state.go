@@ -59,6 +59,9 @@ type Input struct {
 	StepServed int
 	// Harm is where the budget of wrong responses stands (Budget).
 	Harm whittle.Harm
+	// Wait is why a rise waits by what a guard knows, as a clause. Empty: it does
+	// not.
+	Wait string
 	// Ground is what the verdict stands on.
 	Ground Ground
 }

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -281,5 +282,34 @@ func TestNext(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestAGuardLetsARiseWait: what a guard lets wait is a rise, out of shadow and from
+// step to step, by itself and by hand; a forced order passes, and no share falls.
+func TestAGuardLetsARiseWait(t *testing.T) {
+	at := began.Add(time.Hour)
+	in := rollout.Input{Verdict: whittle.Equivalent, StepServed: 10_000, Wait: "mirrored responses are slow"}
+	for _, s := range []rollout.State{shadow(), shift(100), shift(500)} {
+		next, d := rollout.Step(policy, s, in, at)
+		if d != nil || next.Share != s.Share || next.Phase != s.Phase {
+			t.Errorf("%d bp: %+v, %+v", s.Share, next, d)
+		}
+		if says := rollout.Next(policy, s, in, at); !strings.HasSuffix(says, ": mirrored responses are slow.") {
+			t.Errorf("%d bp: it says %q", s.Share, says)
+		}
+		order := rollout.Order{Kind: rollout.Promote, By: "ann"}
+		if _, _, err := rollout.Command(policy, s, in, order, at); err == nil || !strings.Contains(err.Error(), "no promotion: mirrored responses are slow") {
+			t.Errorf("%d bp: promoted by hand: %v", s.Share, err)
+		}
+		order.Force, order.Reason = true, "the cache is cold"
+		forced, d, err := rollout.Command(policy, s, in, order, at)
+		if err != nil || forced.Share <= s.Share || !strings.Contains(d.Reason, "while a guard lets it wait: the cache is cold") {
+			t.Errorf("%d bp: forced: %v, %+v", s.Share, err, d)
+		}
+	}
+	live := rollout.State{Phase: whittle.PhaseLive, Share: whittle.All, Since: began}
+	if next, d := rollout.Step(policy, live, in, at); d != nil || next.Share != whittle.All {
+		t.Errorf("live: %+v, %+v", next, d)
 	}
 }

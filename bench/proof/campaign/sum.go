@@ -32,7 +32,7 @@ func Sum(mutated, faithful []*Pair, first whittle.Share, harm float64) Figures {
 			if p.Runs[i].Largest <= first {
 				caught++
 			}
-			if p.Runs[i].End == engine.Refused || p.Runs[i].End == engine.RolledBack {
+			if p.Runs[i].Spoken() {
 				named++
 			}
 		}
@@ -87,7 +87,7 @@ func (s *summing) row(pairs []*Pair) Row {
 			run := &p.Runs[i]
 			r.Runs++
 			r.Ends[run.End]++
-			if run.End == engine.Refused || run.End == engine.RolledBack {
+			if run.Spoken() {
 				findings[kindOf(run.Finding)]++
 				exchanges = append(exchanges, run.Named)
 			}

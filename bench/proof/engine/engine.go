@@ -58,6 +58,8 @@ type Result struct {
 	// Finding named it: "field $.total", "guard errors", "breaker".
 	Finding string `json:"finding"`
 	Verdict whittle.State
+	// Held says that a guard lets the rise wait at the end.
+	Held bool `json:"held,omitempty"`
 	// Summary is the last decision's reason, or the verdict's sentence.
 	Summary string `json:"summary"`
 	// Next is what the rollout waits for.
@@ -80,6 +82,10 @@ type Result struct {
 	Asked   int           `json:"asked"`
 	Virtual time.Duration `json:"virtual_ns"`
 }
+
+// Spoken reports whether a finding, a guard or the circuit breaker is what keeps
+// the candidate from users.
+func (r *Result) Spoken() bool { return r.End == Refused || r.End == RolledBack || r.Held }
 
 // Harmed reports whether more of the route's requests got a wrong response than
 // its budget allows.

@@ -116,3 +116,12 @@ func TestAskingAgainIsBounded(t *testing.T) {
 		t.Errorf("%d rounds for 10,000 requests", rounds)
 	}
 }
+
+// A slow tail lets the rise wait before any user or at the first step, and that is
+// what names it.
+func TestASlowTailWaits(t *testing.T) {
+	r := play(t, "terms", "slow-tail", 1)
+	if r.End != Waiting || !r.Held || !r.Spoken() || r.Largest > 100 || r.Finding != "guard p99 (waits)" || r.Named == 0 {
+		t.Errorf("%+v", r)
+	}
+}

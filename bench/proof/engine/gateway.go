@@ -190,6 +190,9 @@ func (g *gateway) result() Result {
 		r.End = Refused
 	default:
 		r.End = Waiting
+		if r.Held = g.seen.wait != ""; r.Held {
+			r.Named = g.seen.since
+		}
 	}
 	r.Finding, r.Summary = g.seen.named(r.End)
 	if g.open {

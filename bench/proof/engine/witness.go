@@ -13,6 +13,9 @@ import (
 type witness struct {
 	verdict whittle.Verdict
 	breach  whittle.Meter
+	// wait is why a guard lets a rise wait now, and since how many compared exchanges.
+	wait  string
+	since int
 }
 
 type judge struct {
@@ -41,6 +44,15 @@ func (g guard) Meters() []whittle.Meter {
 	return list
 }
 
+func (g guard) Wait() string {
+	wait := g.Guard.Wait()
+	if wait != "" && g.w.wait == "" {
+		g.w.since = g.w.verdict.Compared
+	}
+	g.w.wait = wait
+	return wait
+}
+
 func (g *gateway) newJudge(c whittle.Comparison) (control.Judge, error) {
 	j, err := control.NewJudge(c)
 	return judge{j, g.seen}, err
@@ -55,6 +67,9 @@ func (w *witness) named(end End) (finding, summary string) {
 	summary = w.verdict.Summary
 	if w.verdict.State != whittle.Different && w.breach.Name != "" && end == RolledBack {
 		return "guard " + w.breach.Name, w.breach.Summary
+	}
+	if end == Waiting && w.wait != "" {
+		return "guard p99 (waits)", w.wait
 	}
 	var best *whittle.Finding
 	for i := range w.verdict.Findings {
