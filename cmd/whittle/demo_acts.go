@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"whittle"
@@ -43,6 +42,8 @@ func (d *countDemo) play(ctx context.Context) error {
 		{"record what the monolith does, and read the contract off it", d.actRead},
 		{"load the monolith through the gateway", d.actSuffer},
 		{"shadow the service as it was published", d.actRefuse},
+		{"shadow a candidate that gives another request's response in 1 of 200", d.actSwapped},
+		{"shift users to a candidate that is right only when it is asked second", d.actAskedFirst},
 		{"shadow the mended service", d.actProve},
 		{"shift users to it, and break it in the middle", d.actBreak},
 		{"mend it and finish the shift", d.actFinish},
@@ -78,7 +79,7 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	for _, w := range append(watch, d.gateway) {
 		watched = append(watched, load.Process{Name: w.name, PID: w.pid()})
 	}
-	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(watched))
+	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(d.gateway, watched))
 	if err != nil {
 		return nil, err
 	}
@@ -106,38 +107,6 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	return nil
 }
 
-// flaws are the published service's, each with what names it.
-var flaws = []struct {
-	name  string
-	named func(*whittle.Finding) bool
-}{
-	{"another distribution (0..99 for 0..100)", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundMean || f.Kind == whittle.FoundDistribution
-	}},
-	{"a dropped remainder (jobs of 100,000)", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundWrongValue && strings.Contains(f.Cause, "remainder")
-	}},
-	{"a wrapped total (32 bits)", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundWrongValue && strings.Contains(f.Cause, "wrapped")
-	}},
-	{"a shared seed (the Unix second)", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundRepeats || f.Kind == whittle.FoundSpread
-	}},
-}
-
-func namedFlaws(v *whittle.Verdict) map[string]string {
-	named := map[string]string{}
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		for _, flaw := range flaws {
-			if f.Decided && named[flaw.name] == "" && flaw.named(f) {
-				named[flaw.name] = string(f.Kind)
-			}
-		}
-	}
-	return named
-}
-
 // actRefuse ends when every flaw has been named.
 func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
@@ -151,7 +120,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	maxShare := 0.0
 	r, err := d.await(ctx, mostShadow, "all four flaws to be named", func(r *whittle.RouteStatus) bool {
 		maxShare = max(maxShare, r.Percent)
-		return r.Verdict.State == whittle.Different && len(namedFlaws(&r.Verdict)) == len(flaws)
+		return r.Verdict.State == whittle.Different && len(namedFlaws(&r.Verdict)) == len(publishedFlaws)
 	})
 	if r != nil {
 		d.story.AsPublished = newShadowBlock(r)
@@ -242,6 +211,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return err
 	}
 	defer t.end()
+	d.screen.say("%s", budgetNote)
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
@@ -249,7 +219,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	killed := time.Now()
+	at := time.Now()
 	d.mended.kill()
 	d.screen.say("killed %s", d.mended)
 	r, err := d.await(ctx, 10*time.Second, "the rollback", func(r *whittle.RouteStatus) bool {
@@ -263,7 +233,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.Rollout.RolledBackMS = float64(last.At.Sub(killed).Microseconds()) / 1000
+	d.story.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
 	d.story.Rollout.RequestsTouched = after - before
 	report, err := t.stop()
 	if err != nil {
@@ -272,6 +242,9 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	d.screen.say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
 	d.screen.say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
 		d.story.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
+	if err := killed(last.Reason); err != nil {
+		return err
+	}
 	if d.story.Rollout.RolledBackMS > 1000 {
 		return fmt.Errorf("the rollback took %.0f ms", d.story.Rollout.RolledBackMS)
 	}
@@ -279,18 +252,6 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return fmt.Errorf("%d requests met the dead service", d.story.Rollout.RequestsTouched)
 	}
 	return d.account(report)
-}
-
-// climb follows the share until it has reached a percentage.
-func (d *countDemo) climb(ctx context.Context, to float64) error {
-	_, err := d.await(ctx, mostShift, fmt.Sprintf("a share of %g %%", to), func(r *whittle.RouteStatus) bool {
-		if n := len(d.story.Rollout.Shares); r.Percent > 0 && (n == 0 || d.story.Rollout.Shares[n-1] != r.Percent) {
-			d.story.Rollout.Shares = append(d.story.Rollout.Shares, r.Percent)
-			d.screen.say("%g %% of the users", r.Percent)
-		}
-		return r.Percent >= to
-	})
-	return err
 }
 
 // actFinish brings the service back, proves it afresh, and goes to the end.
@@ -306,23 +267,28 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 		return err
 	}
 	d.story.Rollout.Shares = append(d.story.Rollout.Shares, 0)
+	if err := d.afresh(ctx); err != nil {
+		return err
+	}
 	t, err := d.send(ctx, "steady.yml", steadyRate, mostShadow+mostShift)
 	if err != nil {
 		return err
 	}
 	defer t.end()
-	if _, err := d.awaitVerdict(ctx); err != nil {
+	r, err := d.awaitVerdict(ctx)
+	if err != nil {
 		return err
 	}
-	d.screen.say("EQUIVALENT again, on evidence of its own")
+	d.screen.say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
 	if err := d.climb(ctx, 100); err != nil {
 		return err
 	}
-	r, err := d.await(ctx, mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
+	r, err = d.await(ctx, mostShift, "the shift to be over", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
 	if err != nil {
 		return err
 	}
 	d.screen.say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
+	d.screen.say("harm: %s", r.Harm.Summary)
 	d.story.Rollout.Timeline = r.Timeline
 	report, err := t.stop()
 	if err != nil {
@@ -331,7 +297,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	return d.account(report)
 }
 
-// actCompare repeats act 1.
+// actCompare repeats act 2.
 func (d *countDemo) actCompare(ctx context.Context) error {
 	r, err := d.seedLoad(ctx, d.mended, d.monolith)
 	if err != nil {

@@ -14,9 +14,6 @@ import (
 	"whittle"
 	"whittle/bench/table"
 	"whittle/carve/admin"
-	"whittle/load"
-	"whittle/load/plan"
-	"whittle/load/report"
 )
 
 const (
@@ -24,8 +21,9 @@ const (
 	// demoUsers is how many users the load pretends to be; stickiness is by
 	// their X-User header, so a share of 1 % is a few of them.
 	demoUsers = 500
-	// pollEvery is how often the demo looks at the gateway's status.
-	pollEvery = 25 * time.Millisecond
+	// demoHarm is the budget of users' wrong responses, in percent, that its short
+	// traffic can show to be kept.
+	demoHarm = 3
 )
 
 // countDemo owns the processes and tells the story.
@@ -129,7 +127,7 @@ routes:
     compare: {kind: statistical, value: number in the body, per: request.times}
     mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
     # At 120 requests a second the default budget of 0.5% takes some minutes: a demo has less.
-    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, min_requests: 5, harm: 3%, sticky_by: header:X-User}
+    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
     guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
 {{end}}
 `))
@@ -137,9 +135,10 @@ routes:
 // writeConfig puts a config in place, whole or not at all; nil leaves the
 // route without a candidate.
 func (d *countDemo) writeConfig(candidate *process) error {
-	at := struct{ Monolith, Work, Record, Candidate, Descriptor string }{
-		Monolith: d.monolith.public, Work: d.work, Descriptor: d.house.path("systems/count/count.binpb"),
-	}
+	at := struct {
+		Monolith, Work, Record, Candidate, Descriptor string
+		Harm                                          int
+	}{Monolith: d.monolith.public, Work: d.work, Descriptor: d.house.path("systems/count/count.binpb"), Harm: demoHarm}
 	if !d.recorded {
 		at.Record = d.recordedPath()
 	}
@@ -161,49 +160,26 @@ func (d *countDemo) writeConfig(candidate *process) error {
 }
 
 // shadow writes a config with a candidate and waits until the gateway has it
-// in force, with no evidence yet.
+// in force.
 func (d *countDemo) shadow(ctx context.Context, candidate *process) error {
 	if err := d.writeConfig(candidate); err != nil {
 		return err
 	}
-	_, err := d.await(ctx, 10*time.Second, "the gateway to take the new config", func(r *whittle.RouteStatus) bool {
-		return r.Phase == whittle.PhaseShadow && r.Verdict.Compared == 0
+	return d.afresh(ctx)
+}
+
+// afresh waits until the route is in shadow with nothing known of the candidate.
+// No traffic is under way then, so what is known later has come since.
+func (d *countDemo) afresh(ctx context.Context) error {
+	_, err := d.await(ctx, 10*time.Second, "evidence that begins at 0, in shadow", func(r *whittle.RouteStatus) bool {
+		return r.Phase == whittle.PhaseShadow && atZero(r)
 	})
 	return err
 }
 
-// await polls the route until done, for at most a bound.
 func (d *countDemo) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
-	var last *whittle.RouteStatus
-	for {
-		r, err := d.admin.Route(ctx, demoRoute)
-		switch {
-		case err == nil:
-			last = &r
-			d.note(last)
-			if done(last) {
-				return last, nil
-			}
-		case whittle.CodeOf(err) != whittle.NotFound && ctx.Err() == nil:
-			return last, err
-		}
-		select {
-		case <-ctx.Done():
-			return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, standing(last))
-		case <-poll.C:
-		}
-	}
-}
-
-func standing(r *whittle.RouteStatus) string {
-	if r == nil {
-		return "the route is not there"
-	}
-	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase, r.Percent, r.Verdict.Summary)
+	at := watched{admin: d.admin, route: demoRoute, note: d.note}
+	return at.await(ctx, bound, what, done)
 }
 
 // note keeps what the pictures show over time.
@@ -219,62 +195,6 @@ func (d *countDemo) note(r *whittle.RouteStatus) {
 		if n := len(s.bounds); n == 0 || r.Verdict.Compared < s.bounds[n-1].compared || r.Verdict.Compared >= s.bounds[n-1].compared+20 {
 			s.bounds = append(s.bounds, boundPoint{r.Verdict.Compared, b.Low, b.High, b.MarginHigh})
 		}
-	}
-}
-
-// traffic is load in the background of an act.
-type traffic struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	report *report.Report
-	err    error
-}
-
-// send starts a plan against the gateway at a steady rate.
-func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
-	p, err := load.ReadPlan(d.house.path("systems/count/plans", name))
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	t := &traffic{cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(t.done)
-		t.report, t.err = load.Run(ctx, patient(p.WithPhases(plan.Constant(rate, most))), d.loadOptions(nil))
-	}()
-	return t, nil
-}
-
-// end ends the load where its report no longer matters.
-func (t *traffic) end() {
-	t.cancel()
-	<-t.done
-}
-
-// stop ends the load, lets what is under way finish, and gives its report.
-func (t *traffic) stop() (*report.Report, error) {
-	t.end()
-	return t.report, t.err
-}
-
-// patient waits for answers as long as the seed's users did.
-func patient(p *plan.Plan) *plan.Plan {
-	p.HTTP.Timeout = time.Minute
-	p.HTTP.Pool = 256
-	return p
-}
-
-func (d *countDemo) loadOptions(watch []load.Process) load.Options {
-	return load.Options{
-		Target: "http://" + d.gateway.public,
-		Watch:  watch,
-		Grace:  30 * time.Second,
-		// The generator shares two cores with what it loads.
-		MaxLate:    100 * time.Millisecond,
-		OnProgress: func(p report.Progress) { d.screen.progress("%s", p) },
-		Headers: func(pairs []string, i int64) []string {
-			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
-		},
 	}
 }
 

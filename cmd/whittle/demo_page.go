@@ -76,12 +76,12 @@ func (d *countDemo) told() (any, *chart.Page, error) { return d.story, d.story.p
 func (s *countStory) page() *chart.Page {
 	p := &chart.Page{
 		Title: "whittle demo count",
-		Lead:  "A Node.js endpoint that eats the machine is carved out into a Go service. The service as it was published is refused, with its flaws named; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
+		Lead:  "A Node.js endpoint that eats the machine is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
 		Footer: fmt.Sprintf("Made by `whittle demo count` in %.0f s on %s, %d cores, %s. Run it again: make demo.",
 			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
 	}
 	p.Sections = append(p.Sections, s.wonSection())
-	p.Sections = append(p.Sections, s.contractSection(), s.refusedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
+	p.Sections = append(p.Sections, s.contractSection(), s.refusedSection(), s.flawedSection(), s.provenSection(), s.shiftSection(), s.actsSection())
 	return p
 }
 
@@ -254,7 +254,8 @@ func (s *countStory) shiftSection() chart.Section {
 			{Label: "requests that met the dead service", Value: fmt.Sprint(s.Rollout.RequestsTouched), Tone: tone(s.Rollout.RequestsTouched <= 50)},
 			{Label: "errors users saw", Value: fmt.Sprintf("%d of %d", s.Rollout.UserErrors, s.Rollout.Requests), Tone: tone(s.Rollout.UserErrors == 0)},
 		},
-		Tables: []chart.Table{timeline},
+		Paragraphs: []string{"The wrong responses that users could have got, by those of the candidate's that were compared: " + budgetNote + "."},
+		Tables:     []chart.Table{s.Rollout.budgetTable(), timeline},
 	}
 	if len(share.Points) > 1 {
 		section.Figures = append(section.Figures, chart.Line(chart.Plot{

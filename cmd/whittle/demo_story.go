@@ -15,12 +15,13 @@ type countStory struct {
 	Started time.Time     `json:"started_at"`
 	Seconds float64       `json:"duration_s"`
 	Machine table.Machine `json:"machine"`
-	// Acts that came out as they must, in order; all seven make a success.
+	// Acts that came out as they must, in order; all of them make a success.
 	Acts []actOutcome `json:"acts"`
 
 	Contract    contractBlock `json:"contract"`
 	Monolith    loadBlock     `json:"monolith"`
 	AsPublished shadowBlock   `json:"as_published"`
+	Flawed      []flawedBlock `json:"flawed"`
 	Mended      shadowBlock   `json:"mended"`
 	Rollout     rolloutBlock  `json:"rollout"`
 	After       loadBlock     `json:"after"`
@@ -93,10 +94,30 @@ func newShadowBlock(r *whittle.RouteStatus) shadowBlock {
 	}
 }
 
+// flawedBlock is a candidate of the export that is wrong in one way, taken as far
+// as whittle let it come.
+type flawedBlock struct {
+	Flaw     string        `json:"flaw"`
+	Verdict  whittle.State `json:"verdict"`
+	Compared int           `json:"compared"`
+	// Finding is the one that names the flaw.
+	Finding whittle.Finding `json:"finding"`
+	// MaxShare is the greatest share of users, in percent, that it ever had.
+	MaxShare float64 `json:"max_share"`
+	// Served requests of users got its response, Wrong of them a wrong one.
+	Served int `json:"served"`
+	Wrong  int `json:"wrong"`
+	// One of the two says how it ended.
+	Refused    string `json:"promotion_refused,omitempty"`
+	RolledBack string `json:"rolled_back,omitempty"`
+}
+
 // rolloutBlock is the shift, with the break in the middle.
 type rolloutBlock struct {
 	// Shares, in percent, in the order in which they were in force.
 	Shares []float64 `json:"shares"`
+	// Harm is the harm budget at each of them.
+	Harm []harmPoint `json:"harm"`
 	// RolledBackMS is from the candidate's end to the share 0 in force.
 	RolledBackMS float64 `json:"rolled_back_ms"`
 	// RequestsTouched is how many users' requests met the broken candidate.

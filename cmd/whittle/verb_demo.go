@@ -10,7 +10,7 @@ import (
 )
 
 type demoVerb struct {
-	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse the flawed service, prove the mended one, shift, break, roll back, finish."`
+	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse flawed services, prove the mended one, shift, break, roll back, finish."`
 	Emojify demoEmojifyVerb `cmd:"" help:"Profile a service that costs ten times what it should, name the line, take it out, and guard against its return."`
 	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
@@ -73,7 +73,7 @@ type demoCountVerb struct{ demoFlags }
 
 // Help gives the examples.
 func (demoCountVerb) Help() string {
-	return `About two minutes on real processes: the Node monolith, the service as it was published, the mended service, and the gateway, each on a free loopback port. Run it inside the repository after "make build" and "make deps" ("make demo" does both).
+	return `Less than three minutes on real processes: the Node monolith, the service as it was published, the mended service, two candidates of another endpoint that are wrong in ways that a test of the service alone does not show, and the gateway, each on a free loopback port. Run it inside the repository after "make build" and "make deps" ("make demo" does both).
 
 Examples:
   whittle demo count

@@ -21,6 +21,14 @@ func identities() []*Mutation {
 	}
 }
 
+// Demonstrated are mutations that the campaign does not count, since it has others
+// of their kind on either side: the demo serves them.
+func Demonstrated() []*Mutation {
+	return []*Mutation{
+		{Name: "swapped", Does: "another request's response in 1 of 200", Fits: notRandom(every), When: in(200), Do: swapped},
+	}
+}
+
 // swapped responds to one of the last requests.
 func swapped(c *Candidate, call *Call, a *whittle.Answer) bool {
 	if len(c.recent) == 0 {

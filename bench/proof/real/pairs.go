@@ -51,7 +51,7 @@ func Pairs() [][2]string {
 
 // Find gives a pair by its names.
 func Find(name, mutation string) (*family.Family, *fault.Mutation, error) {
-	families, mutations := family.All(), fault.All()
+	families, mutations := family.All(), slices.Concat(fault.All(), fault.Demonstrated())
 	f := slices.IndexFunc(families, func(f *family.Family) bool { return f.Name == name })
 	m := slices.IndexFunc(mutations, func(m *fault.Mutation) bool { return m.Name == mutation })
 	switch {

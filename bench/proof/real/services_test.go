@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle/bench/proof/family"
 	"whittle/bench/proof/fault"
@@ -71,5 +73,33 @@ func TestPairsArePairs(t *testing.T) {
 	}
 	if _, _, err := Find("terms", "nothing"); err == nil || !strings.Contains(err.Error(), "terms, nothing") {
 		t.Error(err)
+	}
+}
+
+// What the demo serves beside the campaign's mutations can be found by name, is
+// none of them, and is wrong about as often as it says.
+func TestDemonstratedMutationsCanBeServed(t *testing.T) {
+	for _, want := range fault.Demonstrated() {
+		f, m, err := Find("export", want.Name)
+		if err != nil || m.Does != want.Does || !m.Fits(f) {
+			t.Fatal(err, m)
+		}
+		if slices.ContainsFunc(fault.All(), func(o *fault.Mutation) bool { return o.Name == want.Name }) {
+			t.Errorf("%s is one of the campaign's", want.Name)
+		}
+		const calls = 20_000
+		r, wrong := rand.New(rand.NewPCG(1, 1)), 0
+		c := fault.New(m, f, rand.New(rand.NewPCG(1, 2)))
+		for range calls {
+			user := r.Uint64N(2000)
+			q := f.Request(r, user)
+			if c.Serve(&fault.Call{Family: f, World: &family.World{Now: time.Unix(0, 0), Rand: r}, Request: &q, User: user}).Wrong {
+				wrong++
+			}
+		}
+		// 100 are expected; five standard deviations either way.
+		if wrong < calls/200-50 || wrong > calls/200+50 {
+			t.Errorf("%s is wrong in %d of %d", want.Name, wrong, calls)
+		}
 	}
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"whittle"
+	"whittle/carve/admin"
+	"whittle/load"
+	"whittle/load/plan"
+	"whittle/load/report"
+)
+
+// pollEvery is how often the demo looks at a gateway's status.
+const pollEvery = 25 * time.Millisecond
+
+// watched is a route that the demo looks at again and again.
+type watched struct {
+	admin *admin.Client
+	route string
+	// note is shown each status. Nil: nobody is.
+	note func(*whittle.RouteStatus)
+}
+
+// await polls the route until done, for at most a bound.
+func (w *watched) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	var last *whittle.RouteStatus
+	for {
+		r, err := w.admin.Route(ctx, w.route)
+		switch {
+		case err == nil:
+			last = &r
+			if w.note != nil {
+				w.note(last)
+			}
+			if done(last) {
+				return last, nil
+			}
+		case whittle.CodeOf(err) != whittle.NotFound && ctx.Err() == nil:
+			return last, err
+		}
+		select {
+		case <-ctx.Done():
+			return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, standing(last))
+		case <-poll.C:
+		}
+	}
+}
+
+func standing(r *whittle.RouteStatus) string {
+	if r == nil {
+		return "the route is not there"
+	}
+	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase, r.Percent, r.Verdict.Summary)
+}
+
+// atZero reports whether nothing is known of the candidate yet: not from mirrored
+// requests, and not from users whom it served.
+func atZero(r *whittle.RouteStatus) bool {
+	return r.Verdict.Compared == 0 && len(r.Verdict.Findings) == 0 && r.Harm.Compared == 0 && r.Harm.Users == 0
+}
+
+// traffic is load in the background of an act.
+type traffic struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	report *report.Report
+	err    error
+}
+
+// sendPlan starts a plan at a steady rate.
+func sendPlan(ctx context.Context, p *plan.Plan, rate float64, most time.Duration, o load.Options) *traffic {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &traffic{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		t.report, t.err = load.Run(ctx, patient(p.WithPhases(plan.Constant(rate, most))), o)
+	}()
+	return t
+}
+
+// send starts one of the count's plans against the gateway.
+func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
+	p, err := load.ReadPlan(d.house.path("systems/count/plans", name))
+	if err != nil {
+		return nil, err
+	}
+	return sendPlan(ctx, p, rate, most, d.loadOptions(d.gateway, nil)), nil
+}
+
+// end ends the load where its report no longer matters.
+func (t *traffic) end() {
+	t.cancel()
+	<-t.done
+}
+
+// stop ends the load, lets what is under way finish, and gives its report.
+func (t *traffic) stop() (*report.Report, error) {
+	t.end()
+	return t.report, t.err
+}
+
+// patient waits for responses as long as the seed's users did.
+func patient(p *plan.Plan) *plan.Plan {
+	p.HTTP.Timeout = time.Minute
+	p.HTTP.Pool = 256
+	return p
+}
+
+func (d *countDemo) loadOptions(gateway *process, watch []load.Process) load.Options {
+	return load.Options{
+		Target: "http://" + gateway.public,
+		Watch:  watch,
+		Grace:  30 * time.Second,
+		// The generator shares two cores with what it loads.
+		MaxLate:    100 * time.Millisecond,
+		OnProgress: func(p report.Progress) { d.screen.progress("%s", p) },
+		Headers: func(pairs []string, i int64) []string {
+			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
+		},
+	}
+}
