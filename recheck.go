@@ -32,6 +32,9 @@ type Observation struct {
 	// Repeated says that the monolith was asked twice, SelfDiffers that it then
 	// differed from itself where nothing is declared.
 	Repeated, SelfDiffers bool
+	// Steady says that they differ, undeclared, at a place where the monolith varies
+	// never or seldom. Noise is no excuse there for a candidate that differs as a rule.
+	Steady bool
 }
 
 // Pair is one request that both sides were asked, as the guards see it.
@@ -44,8 +47,8 @@ type Pair struct {
 	First Side
 	// Monolith and Candidate are both sides' outcomes of the same request.
 	Monolith, Candidate Outcome
-	// Compared says that the two responses were compared; Differs, Repeated and
-	// SelfDiffers are then the observation's.
-	Compared                       bool
-	Differs, Repeated, SelfDiffers bool
+	// Compared says that the two responses were compared; Differs, Repeated,
+	// SelfDiffers and Steady are then the observation's.
+	Compared                               bool
+	Differs, Repeated, SelfDiffers, Steady bool
 }

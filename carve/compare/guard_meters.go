@@ -195,7 +195,7 @@ func (g *Guard) neededMismatch() int {
 	if limit >= 0.95 {
 		return -1
 	}
-	return least(math.Log(g.threshold())+math.Log(mismatchParts), func(a *arms) { a.single(limit, 1, 0) })
+	return least(math.Log(g.threshold()/mismatchPart), func(a *arms) { a.single(limit, 1, 0) })
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

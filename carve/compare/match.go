@@ -154,6 +154,7 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 	o := Observation{
 		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
+		Steady: !m.learning() && slices.ContainsFunc(m.cand, m.steady),
 	}
 	m.account()
 	m.seeForms(x, repeated)
@@ -165,6 +166,12 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
 	return mk.key.expect < 0 && (!m.noise.learnt[mk.key.noise()] || m.rare(mk.key.noise()))
+}
+
+// steady reports whether a difference lies where the monolith varies never or
+// seldom, and where values are compared.
+func (m *match) steady(i int) bool {
+	return m.worthAsking(i) && !m.forms.replaces(m.marks[i].key.noise())
 }
 
 // rare reports whether the monolith was seen to vary at a place in few of its
