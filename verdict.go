@@ -170,6 +170,11 @@ type Coverage struct {
 	// counted.
 	ByValue int  `json:"by_value"`
 	AtLeast bool `json:"at_least,omitempty"`
+	// WholeBody says that bodies are compared byte by byte, as one field.
+	WholeBody bool `json:"whole_body,omitempty"`
+	// Cookies is how many cookies have their attributes compared by value. Their
+	// values are among what is compared by form.
+	Cookies int `json:"cookies,omitempty"`
 	// ByForm are those that the monolith changes by itself, so that only the form of
 	// their values is compared.
 	ByForm []FormField `json:"by_form"`

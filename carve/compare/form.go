@@ -54,6 +54,8 @@ type forms struct {
 	below   map[uint64]bool
 	fields  fieldCount
 	samples int
+	// sampleOf shows an exchange with a place at which the candidate was unusual.
+	sampleOf func(x *whittle.Exchange, path string, e *formExchange) whittle.Sample
 
 	walk    walker
 	request echoes
@@ -72,95 +74,6 @@ const (
 	ofCandidate
 	ofRepeat
 )
-
-// formRule is a declared form.
-type formRule struct {
-	path jsonpath.Path
-	form string
-}
-
-type formExpectation struct {
-	path   jsonpath.Path // nil: any place
-	reason string
-}
-
-// newForms compiles the rules of a comparison.
-func newForms(c whittle.Comparison) (*forms, error) {
-	f := &forms{index: map[uint64]int{}, below: map[uint64]bool{}}
-	for i, r := range c.Forms {
-		p, err := parsePath(r.Path)
-		if err != nil {
-			return nil, inField(err, "compare.form")
-		}
-		if !formKnown(r.Form) {
-			return nil, whittle.Errorf(whittle.Invalid, "form %d is %q", i, r.Form).
-				WithField("compare.form").WithHint("write one of: " + strings.Join(FormNames(), ", "))
-		}
-		f.rules = append(f.rules, formRule{p, r.Form})
-	}
-	for _, e := range c.Expect {
-		if e.Kind != whittle.FoundForm {
-			continue
-		}
-		x := formExpectation{reason: reasonOf(e)}
-		if e.Path != "" {
-			p, err := parsePath(e.Path)
-			if err != nil {
-				return nil, inField(err, "compare.expect")
-			}
-			x.path = p
-		}
-		f.expect = append(f.expect, x)
-	}
-	var err error
-	f.ignore, err = parsePaths("compare.ignore", c.Ignore)
-	f.fields = newFieldCount()
-	return f, err
-}
-
-// rule is the declared form of a pattern; empty: none.
-func (f *forms) rule(pattern string) string {
-	if len(f.rules) == 0 {
-		return ""
-	}
-	trail := trailOf(pattern)
-	for _, r := range f.rules {
-		if r.path.Matches(trail) {
-			return r.form
-		}
-	}
-	return ""
-}
-
-// teaches reports whether what the monolith changes by itself may be learned as
-// noise: not where the config has it compared by value.
-func (f *forms) teaches(k noiseKey) bool {
-	return f == nil || k.way != howValue || f.rule(k.path) != formValue
-}
-
-// excuses reports whether the config says that a value is compared by form, or not
-// at all, before the monolith was seen to change it.
-func (f *forms) excuses(k noiseKey) bool {
-	if f == nil || k.way != howValue {
-		return false
-	}
-	r := f.rule(k.path)
-	return r != "" && r != formValue
-}
-
-// replaces reports whether comparing by form takes the place of comparing by value:
-// where the config says so, and at times that are made anew, which two clocks a
-// second apart write otherwise though the monolith's own second response may not.
-func (f *forms) replaces(k noiseKey) bool {
-	if f.excuses(k) {
-		return true
-	}
-	if f == nil || k.way != howValue {
-		return false
-	}
-	i, ok := f.index[fnv([]byte(k.path))]
-	return ok && f.paths[i].ofNow()
-}
 
 // learn takes up the places of what was learned as noise since, in a fixed order.
 func (f *forms) learn(learnt map[noiseKey]bool, n int) {
@@ -217,7 +130,12 @@ func (f *forms) see(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if !f.gather(ofMonolith, x.Monolith.Body, x) || !f.gather(ofCandidate, x.Candidate.Body, x) {
 		return
 	}
-	again := repeat != nil && f.gather(ofRepeat, repeat, x)
+	f.settle(x, repeat != nil && f.gather(ofRepeat, repeat, x), alpha, n)
+}
+
+// settle takes the values that were gathered to the tests of all places. again says
+// that the monolith was asked twice.
+func (f *forms) settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 	for i := range f.paths {
 		p := f.paths[i]
 		e := formExchange{monolith: f.sides[ofMonolith].values[i], candidate: f.sides[ofCandidate].values[i], n: n, at: x.At, timeless: f.timeless}
@@ -226,7 +144,7 @@ func (f *forms) see(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
 		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < maxKept {
-			p.Samples = append(p.Samples, f.sample(x, p.path, &e))
+			p.Samples = append(p.Samples, f.sampleOf(x, p.path, &e))
 			f.samples++
 		}
 	}
@@ -255,13 +173,7 @@ func formWeight(i int) float64 {
 
 // gather reads the values at all places out of a body; false: it is not JSON.
 func (f *forms) gather(side int, body []byte, x *whittle.Exchange) bool {
-	s := &f.sides[side]
-	for len(s.values) < len(f.paths) {
-		s.values = append(s.values, nil)
-	}
-	for i := range s.values {
-		s.values[i] = s.values[i][:0]
-	}
+	s := f.empty(side)
 	if f.walk.doc.scan(body) != scanned {
 		return false
 	}
@@ -280,6 +192,18 @@ func (f *forms) gather(side int, body []byte, x *whittle.Exchange) bool {
 	return true
 }
 
+// empty makes room for the values of one response.
+func (f *forms) empty(side int) *formSide {
+	s := &f.sides[side]
+	for len(s.values) < len(f.paths) {
+		s.values = append(s.values, nil)
+	}
+	for i := range s.values {
+		s.values[i] = s.values[i][:0]
+	}
+	return s
+}
+
 // look makes a value of a node at the place of index i.
 func (f *forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value {
 	v := f.walk.look(node)
@@ -287,18 +211,24 @@ func (f *forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value
 		return v
 	}
 	text := f.walk.text(node)
-	v.plain = fnv(text)
-	if len(text) >= echoLeast {
-		if !f.asked {
-			f.request.read(&x.Request)
-			f.asked = true
-		}
-		v.echo = f.request.at[v.plain]
-	}
+	f.echo(&v, text, x)
 	if v.echo == "" && len(text) >= echoLeast {
 		s.plain[v.plain] = i
 	}
 	return v
+}
+
+// echo finds where in the request a value stands.
+func (f *forms) echo(v *value, text []byte, x *whittle.Exchange) {
+	v.plain = fnv(text)
+	if len(text) < echoLeast {
+		return
+	}
+	if !f.asked {
+		f.request.read(&x.Request)
+		f.asked = true
+	}
+	v.echo = f.request.at[v.plain]
 }
 
 // echoWithin finds where else in the body the values at the places stand.

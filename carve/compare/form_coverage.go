@@ -90,7 +90,18 @@ func coverageWords(c *whittle.Coverage) string {
 	if c.AtLeast {
 		most = "at least "
 	}
-	s := fmt.Sprintf("%s%s compared by value, %d by form", most, fieldsOf(c.ByValue), len(c.ByForm))
+	what := most + fieldsOf(c.ByValue)
+	if c.WholeBody {
+		what = "the whole body"
+	}
+	switch c.Cookies {
+	case 0:
+	case 1:
+		what += " and the attributes of 1 cookie"
+	default:
+		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
+	}
+	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
 	var names []string
 	for _, f := range c.ByForm {
 		if len(names) == fieldsNamed {

@@ -1,22 +1,17 @@
 package compare
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"whittle"
 	"whittle/internal/jsonpath"
 )
 
 // Bounds of what is looked at of one exchange.
 const (
-	formValues   = 64   // values at one place of one body
-	formLeaves   = 4096 // other values of a body that are held against them
-	requestMost  = 256  // values of a request
-	echoLeast    = 4    // bytes of a value that can be an echo: shorter ones are the same by chance
-	echoNameMost = 64
+	formValues = 64   // values at one place of one body
+	formLeaves = 4096 // other values of a body that are held against them
 )
 
 // value is what is kept of one value while its exchange is looked at. Nothing of
@@ -128,17 +123,25 @@ func (w *walker) look(x uint32) value {
 		v.form, v.size = numberForm(s), magnitude(s)
 		v.number, v.counts = counterOf(s)
 	default:
-		v.form = classify(s)
-		v.lookAtText(s)
+		t := valueOfText(s)
+		t.raw = v.raw
+		return t
 	}
 	v.hash = stir(fnvOn(uint64(n.kind), s))
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
-		if n.kind == kindNumber {
-			v.at, _, _ = epochTime(s)
-		} else {
-			v.at, _, _ = readTime(s)
-		}
+		v.at, _, _ = epochTime(s)
+	}
+	return v
+}
+
+// valueOfText makes a value of a text, which is not kept.
+func valueOfText(s []byte) value {
+	v := value{size: -1, form: classify(s), hash: stir(fnvOn(uint64(kindString), s))}
+	v.lookAtText(s)
+	if v.form.class == classTime {
+		v.size, v.counts = -1, false
+		v.at, _, _ = readTime(s)
 	}
 	return v
 }
@@ -199,69 +202,6 @@ func magnitude(s []byte) int {
 		return 100 - e - 1
 	}
 	return 100 + e
-}
-
-// echoes are the values of one request and where they are.
-type echoes struct {
-	at  map[uint64]string
-	doc walker
-}
-
-// read takes the values of a request.
-func (e *echoes) read(q *whittle.Request) {
-	if e.at == nil {
-		e.at = map[uint64]string{}
-	}
-	clear(e.at)
-	path, query, _ := strings.Cut(q.Target, "?")
-	if e.doc.doc.scan(q.Body) == scanned && !q.Truncated {
-		e.body()
-	} else if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		e.pairs("form value ", string(q.Body[:min(len(q.Body), 1<<14)]))
-	}
-	for name, values := range q.Header {
-		for _, v := range values {
-			e.add([]byte(v), "header "+name)
-		}
-	}
-	e.pairs("query parameter ", query)
-	for part := range strings.SplitSeq(path, "/") {
-		if s, err := url.PathUnescape(part); err == nil {
-			e.add([]byte(s), "path")
-		}
-	}
-}
-
-func (e *echoes) pairs(what, s string) {
-	for pair := range strings.SplitSeq(s, "&") {
-		name, v, _ := strings.Cut(pair, "=")
-		if v, err := url.QueryUnescape(v); err == nil {
-			e.add([]byte(v), what+name)
-		}
-	}
-}
-
-// body takes the values of a JSON body.
-func (e *echoes) body() {
-	e.doc.each(func(uint64) bool { return len(e.at) < requestMost }, func(x uint32, _ uint64) {
-		if k := e.doc.doc.nodes[x].kind; k == kindNumber || k == kindString {
-			e.add(e.doc.text(x), "body")
-		}
-	})
-}
-
-// add keeps a value; of two equal ones the later, which is the more telling one,
-// and of two headers the one that comes first in the alphabet.
-func (e *echoes) add(s []byte, where string) {
-	if len(s) < echoLeast || len(e.at) >= requestMost {
-		return
-	}
-	h := fnv(s)
-	where = "the request's " + snippet([]byte(where), echoNameMost)
-	if old, ok := e.at[h]; ok && strings.HasPrefix(old, "the request's header") && strings.HasPrefix(where, "the request's header") && old < where {
-		return
-	}
-	e.at[h] = where
 }
 
 // trailOf reads a pattern that appendPattern wrote as a place that it names.

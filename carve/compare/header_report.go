@@ -30,6 +30,7 @@ func (h *headers) findings(limit float64) []whittle.Finding {
 		}
 	}
 	list := append(h.explained(&h.Presence, there, limit), h.explained(&h.Text, text, limit)...)
+	list = append(list, h.cookies.findings()...)
 	return append(list, h.addedFindings()...)
 }
 
@@ -201,6 +202,7 @@ func (h *headers) showAgain() {
 			c.From, c.To = h.show.headerAgain(c.Path, c.From), h.show.headerAgain(c.Path, c.To)
 		}
 	}
+	h.cookies.showAgain()
 }
 
 // linesSample is the exchange in short, with the lines of the headers that differ.
@@ -246,8 +248,12 @@ func (d *display) lines(names []string, h, other whittle.Header) string {
 	return strings.Join(out, "\n") + more
 }
 
-// line is one line of a header, redacted.
+// line is one line of a header, redacted. The value of a cookie is a secret whatever
+// else is.
 func (d *display) line(name, value string) string {
+	if name == setCookie && (d == nil || d.redactor == nil) {
+		value = masked(value)
+	}
 	if d != nil && d.redactor != nil {
 		a := whittle.Answer{Header: whittle.Header{name: {value}}}
 		d.redactor.Response(&a)

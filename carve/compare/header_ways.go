@@ -89,7 +89,7 @@ func (w *headerWay) see(p *headPair, repeated bool) {
 // If the two services are the same, either may say either, so the bet is fair.
 func (h *headers) leanText(r *headerRound) func(*headPair, float64, int) {
 	if !h.learns {
-		return h.Text.lean
+		return func(p *headPair, alpha float64, n int) { h.Text.lean(p, alpha*directionPart, n) }
 	}
 	return func(_ *headPair, alpha float64, n int) {
 		var best int32
@@ -100,7 +100,7 @@ func (h *headers) leanText(r *headerRound) func(*headPair, float64, int) {
 				}
 			}
 		}
-		h.Text.Same.bet(float64(sign(best)), alpha, n)
+		h.Text.Same.bet(float64(sign(best)), alpha*directionPart, n)
 		for i := range r.candidate {
 			if p := &r.candidate[i]; p.way == headerForm {
 				slot := h.formSlot(p)

@@ -26,6 +26,9 @@ const (
 // headerWords are what the monolith and another say in a header. An address on
 // the host that was asked is the same with the host and without.
 func headerWords(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
+	if name == "Set-Cookie" {
+		return cookieWords(x.Monolith.Header, other.Header, x)
+	}
 	from, to = headerWord(name, x.Monolith.Header, x), headerWord(name, other.Header, x)
 	if name == "Location" && from != to {
 		// To what was asked itself it leads by another scheme, or in a circle.
@@ -63,7 +66,7 @@ func onHost(address, host string) (path string, ok bool) {
 }
 
 // headerWord is what a header says, without what no client reads a meaning into:
-// the order and case of directives, the value and age of a cookie. x tells what
+// the order and case of directives. Of cookies it is all but the value. x tells what
 // time it was; nil: that is not asked.
 func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	values := h[name]
@@ -73,11 +76,7 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	var out []string
 	switch name {
 	case "Set-Cookie":
-		now := answeredAt(h, x)
-		for _, v := range values {
-			out = append(out, cookieWord(v, now))
-		}
-		slices.Sort(out)
+		return cookieWordOf(cookiesOf(h, x))
 	case "Cache-Control", "Content-Language", "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
 		out = listed(strings.ToLower(strings.Join(values, ",")))
 	case "Vary": // whoever compresses adds Accept-Encoding
@@ -146,91 +145,6 @@ func answeredAt(h whittle.Header, x *whittle.Exchange) time.Time {
 		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return x.At
-}
-
-// cookieDate reads a date in any of the forms that are met, as RFC 6265, section
-// 5.1.1, has it: the first time, day, month and year, in whatever order.
-func cookieDate(s string) (time.Time, bool) {
-	var clock, day, month, year string
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
-		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		digits := word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
-		switch at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:min(3, len(word))])); {
-		case clock == "" && strings.Count(word, ":") == 2:
-			clock = strings.TrimRight(word, "APMapm")
-		case day == "" && (len(digits) == 1 || len(digits) == 2):
-			day = digits
-		case month == "" && len(word) >= 3 && at >= 0 && at%3 == 0:
-			month = word[:3]
-		case year == "" && (len(digits) == 2 || len(digits) == 4):
-			year = digits
-		}
-	}
-	switch {
-	case len(year) == 2 && year >= "70":
-		year = "19" + year
-	case len(year) == 2:
-		year = "20" + year
-	}
-	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
-	return at, err == nil
-}
-
-// cookieWord is a cookie's name, those of its attributes that clients know, and
-// whether it is kept beyond the session or removed (RFC 6265, section 5.2: without
-// a name where there is no =, unknown attributes left out, Max-Age before Expires).
-func cookieWord(v string, now time.Time) string {
-	first, rest, _ := strings.Cut(v, ";")
-	name, _, named := strings.Cut(first, "=")
-	if !named {
-		name = "(no name)"
-	}
-	attributes := map[string]string{}
-	for part := range strings.SplitSeq(rest, ";") {
-		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		attributes[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
-	}
-	var out []string
-	if s := attributes["domain"]; s != "" {
-		out = append(out, "domain="+strings.ToLower(strings.TrimPrefix(s, ".")))
-	}
-	for _, flag := range []string{"httponly", "partitioned"} {
-		if _, ok := attributes[flag]; ok {
-			out = append(out, flag)
-		}
-	}
-	if ends := cookieEnds(attributes, now); ends != "" {
-		out = append(out, ends)
-	}
-	if s := attributes["path"]; s != "" {
-		out = append(out, "path="+s)
-	}
-	if s := attributes["samesite"]; s != "" {
-		out = append(out, "samesite="+strings.ToLower(s))
-	}
-	if _, ok := attributes["secure"]; ok {
-		out = append(out, "secure")
-	}
-	return strings.Join(append([]string{strings.TrimSpace(name)}, out...), "; ")
-}
-
-// cookieEnds says whether a cookie is kept or removed; empty: it ends with the
-// session.
-func cookieEnds(attributes map[string]string, now time.Time) string {
-	if age, ok := attributes["max-age"]; ok && strings.Trim(strings.TrimPrefix(age, "-"), "0123456789") == "" && age != "" {
-		if age[0] == '-' || strings.Trim(age, "0") == "" {
-			return "removed"
-		}
-		return "kept"
-	}
-	if until, ok := cookieDate(attributes["expires"]); ok {
-		if !until.After(now) {
-			return "removed"
-		}
-		return "kept"
-	}
-	return ""
 }
 
 // header is the word of a header fit to be shown.

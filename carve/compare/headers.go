@@ -66,6 +66,7 @@ type headers struct {
 	learns, chosen bool
 	show           *display
 	noise          *headerNoise
+	cookies        *cookieForms
 	adopted        int // the noise's version that Names have
 }
 
@@ -80,7 +81,7 @@ func newHeaders(c whittle.Comparison, show *display) headers {
 	return headers{
 		Presence: headerHead{head: newHead()}, Text: headerHead{head: newHead()}, show: show,
 		c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
-		learns: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(),
+		learns: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show),
 	}
 }
 
@@ -111,6 +112,8 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	}
 	h.asks(x.Request.Header)
 	h.list(x)
+	h.cookies.timeless = h.chosen
+	h.cookies.see(x, again, at.alpha*cookieFormPart, at.n)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
 		h.Presence.quiet(at.limit, at.alpha, at.n)
 		h.Text.quiet(at.limit, at.alpha, at.n)

@@ -40,7 +40,14 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Set-Cookie", []string{"sid=1; Path=/A"}, []string{"sid=1; Path=/a"}, false},
 		{"Set-Cookie", []string{"sid=1; SameSite=Lax"}, []string{"sid=1; samesite=lax; unknown=x"}, true},
 		{"Set-Cookie", []string{"sid=1; Domain=.Shop.example"}, []string{"sid=1; domain=shop.example"}, true},
-		{"Set-Cookie", []string{"sid=1; Max-Age=60"}, []string{"sid=1; Expires=Tue, 01 Dec 2026 00:00:00 GMT"}, true},
+		{"Set-Cookie", []string{"sid=1; Max-Age=60"}, []string{"sid=1; Expires=Tue, 01 Dec 2026 00:00:00 GMT"}, false},
+		{"Set-Cookie", []string{"sid=1; Max-Age=86400"}, []string{"sid=1; Expires=Sat, 21 Nov 2026 12:00:01 GMT"}, true},
+		{"Set-Cookie", []string{"sid=1; Max-Age=86400"}, []string{"sid=1; Max-Age=3600"}, false},
+		{"Set-Cookie", []string{"sid=1; Max-Age=600"}, []string{"sid=1; Max-Age=599"}, true},
+		{"Set-Cookie", []string{"sid=1; Max-Age=600"}, []string{"sid=1; Max-Age=590"}, false},
+		{"Set-Cookie", []string{"sid=1; Max-Age=60", "a=1; Max-Age=5"}, []string{"a=1; Max-Age=60", "sid=1; Max-Age=5"}, false},
+		{"Set-Cookie", []string{"sid=1; Max-Age=1"}, []string{"sid=; Max-Age=0"}, false},
+		{"Set-Cookie", []string{"sid=1; Max-Age=99999999999999999999"}, []string{"sid=1; Max-Age=88888888888888888888"}, true},
 		{"Set-Cookie", []string{"sid=1; Max-Age=60"}, []string{"sid=1"}, false},
 		{"Set-Cookie", []string{"sid=; Max-Age=0"}, []string{"sid=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, true},
 		{"Set-Cookie", []string{"sid=; Max-Age=-99999999999999999999"}, []string{"sid=x; Expires=Tue, 12-Oct-1999 00:00:00 GMT"}, true},
@@ -100,8 +107,8 @@ func learningJudge(t *testing.T, learns bool, expect ...whittle.Expectation) *Ju
 // TestOtherHeadersAreShown: a candidate whose bodies are right, and which sends its
 // users elsewhere or lets anybody keep what is private, is DIFFERENT.
 func TestOtherHeadersAreShown(t *testing.T) {
-	monolith := whittle.Header{"Location": {"/orders/7"}, "Cache-Control": {"no-store"}, "Date": {"one"}, "Set-Cookie": {"sid=secret; HttpOnly"}}
-	candidate := whittle.Header{"Location": {"/orders/8"}, "Date": {"two"}, "Set-Cookie": {"sid=other; HttpOnly"}}
+	monolith := whittle.Header{"Location": {"/orders/7"}, "Cache-Control": {"no-store"}, "Date": {"one"}, "Set-Cookie": {"sid=5f3a91c2; HttpOnly"}}
+	candidate := whittle.Header{"Location": {"/orders/8"}, "Date": {"two"}, "Set-Cookie": {"sid=0bd4e87f; HttpOnly"}}
 	j := headerJudge(t)
 	differ := 0
 	for range 30 {

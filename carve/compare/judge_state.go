@@ -35,14 +35,16 @@ type keptSeries struct {
 	Type     head    `json:"type"`
 	Failure  head    `json:"failure"`
 	Headers  headers `json:"headers"`
-	Method   []byte  `json:"method"`
+	// Cookies is what is known of the form of their values.
+	Cookies json.RawMessage `json:"cookies,omitempty"`
+	Method  []byte          `json:"method"`
 }
 
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
 		Compared: s.compared, Asked: s.asked, Loose: s.loose, Flaps: s.flaps,
-		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Method: m,
+		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.cookies.state(), Method: m,
 	}, err
 }
 
@@ -112,6 +114,14 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 			return err
 		}
 	}
+	mirrored, err := j.mirrored.headers.cookies.restored(k.Mirrored.Cookies, k.Mirrored.Compared)
+	if err != nil {
+		return err
+	}
+	served, err := j.served.headers.cookies.restored(k.Served.Cookies, k.Served.Compared)
+	if err != nil {
+		return err
+	}
 	for s, method := range kept {
 		if err := s.method.UnmarshalBinary(method); err != nil {
 			return err
@@ -119,6 +129,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	}
 	j.mirrored.restore(&k.Mirrored)
 	j.served.restore(&k.Served)
+	j.mirrored.headers.cookies, j.served.headers.cookies = mirrored, served
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty = k.Rechecks, *k.Users, v
 	j.shapes.unpack(k.Shapes)

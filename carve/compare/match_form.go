@@ -55,9 +55,9 @@ func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
 		return m.forms.coverage(&m.c)
 	}
-	c := &whittle.Coverage{ByValue: 1, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
+	c := &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
 	if m.noise.learnt[noiseKey{way: howBytes}] {
-		c.ByValue, c.Summary = 0, "0 fields compared by value, 0 by form, 1 not compared"
+		c.ByValue, c.WholeBody, c.Summary = 0, false, "0 fields compared by value, 0 by form, 1 not compared"
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "$", Reason: "the monolith's own bodies differ, and exact comparison knows no fields: use json or statistical"})
 	}
 	return c

@@ -191,6 +191,12 @@ func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
 			more = -1
 		}
 	}
+	if b, left, ok := s.headers.cookies.bound(s.compared); ok {
+		bounds = append(bounds, b)
+		if more = max(more, left); left < 0 {
+			more = -1
+		}
+	}
 	return append(list, found...), append(bounds, s.looseBound()), more
 }
 

@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+)
+
+// setCookie is the header of cookies.
+const setCookie = "Set-Cookie"
+
+// sentCookie is what a response says of one cookie, as clients understand it (RFC 6265,
+// section 5.2: without a name where there is no =, unknown attributes left out,
+// Max-Age before Expires).
+type sentCookie struct {
+	name, value string
+	// before and after are the attributes but for the lifetime, in the order of the
+	// alphabet, with the lifetime between them.
+	before, after []string
+	life          lifetime
+	// loose says that the lifetime is that of a date, without a Date to hold it
+	// against.
+	loose bool
+}
+
+// lifetime is how many seconds a client keeps a cookie.
+type lifetime int64
+
+const (
+	removed    lifetime = 0
+	forSession lifetime = -1
+)
+
+// Lifetimes that are as far apart are the same: clocks tick between a Date and an
+// Expires, and without a Date the candidate is asked later.
+const (
+	lifeSlack      lifetime = 2
+	lifeSlackLoose lifetime = 60
+)
+
+// lifeMost is about 317 years; what lasts longer lasts as long.
+const lifeMost lifetime = 1e10
+
+func (l lifetime) word() string {
+	switch l {
+	case removed:
+		return "removed"
+	case forSession:
+		return ""
+	}
+	return "kept for " + strconv.FormatInt(int64(l), 10) + " s"
+}
+
+// word is the cookie without its value.
+func (c *sentCookie) word() string {
+	out := append([]string{c.name}, c.before...)
+	if w := c.life.word(); w != "" {
+		out = append(out, w)
+	}
+	return strings.Join(append(out, c.after...), "; ")
+}
+
+// sameBut reports whether two cookies have the same name and attributes, whatever
+// their lifetimes.
+func (c *sentCookie) sameBut(o *sentCookie) bool {
+	return c.name == o.name && slices.Equal(c.before, o.before) && slices.Equal(c.after, o.after)
+}
+
+// cookiesOf are the cookies of a response, in an order that is no matter of the
+// response's.
+func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
+	now := answeredAt(h, x)
+	_, dated := cookieDate(h.Get("Date"))
+	var list []sentCookie
+	for _, v := range h[setCookie] {
+		list = append(list, readCookie(v, now, dated))
+	}
+	slices.SortStableFunc(list, func(a, b sentCookie) int {
+		return cmp.Or(strings.Compare(a.name, b.name), slices.Compare(a.before, b.before), slices.Compare(a.after, b.after), cmp.Compare(a.life, b.life))
+	})
+	return list
+}
+
+// readCookie reads one Set-Cookie of a response of a time, which it says itself where
+// dated is set.
+func readCookie(v string, now time.Time, dated bool) sentCookie {
+	first, rest, _ := strings.Cut(v, ";")
+	name, value, named := strings.Cut(first, "=")
+	if !named {
+		name, value = "(no name)", first
+	}
+	c := sentCookie{name: strings.TrimSpace(name), value: strings.TrimSpace(value)}
+	attributes := map[string]string{}
+	for part := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		attributes[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
+	}
+	if s := attributes["domain"]; s != "" {
+		c.before = append(c.before, "domain="+strings.ToLower(strings.TrimPrefix(s, ".")))
+	}
+	for _, flag := range []string{"httponly", "partitioned"} {
+		if _, ok := attributes[flag]; ok {
+			c.before = append(c.before, flag)
+		}
+	}
+	c.life, c.loose = lifetimeOf(attributes, now, dated)
+	if s := attributes["path"]; s != "" {
+		c.after = append(c.after, "path="+s)
+	}
+	if s := attributes["samesite"]; s != "" {
+		c.after = append(c.after, "samesite="+strings.ToLower(s))
+	}
+	if _, ok := attributes["secure"]; ok {
+		c.after = append(c.after, "secure")
+	}
+	return c
+}
+
+// lifetimeOf says how long a cookie is kept; loose is that of a sentCookie.
+func lifetimeOf(attributes map[string]string, now time.Time, dated bool) (l lifetime, loose bool) {
+	if age := attributes["max-age"]; age != "" && strings.Trim(strings.TrimPrefix(age, "-"), "0123456789") == "" && age != "-" {
+		if age[0] == '-' || strings.Trim(age, "0") == "" {
+			return removed, false
+		}
+		n, err := strconv.ParseInt(age, 10, 64)
+		if err != nil {
+			return lifeMost, false
+		}
+		return min(lifeMost, lifetime(n)), false
+	}
+	until, ok := cookieDate(attributes["expires"])
+	switch {
+	case !ok:
+		return forSession, false
+	case !until.After(now):
+		return removed, false
+	}
+	return min(lifeMost, max(1, lifetime(until.Unix()-now.Unix()))), !dated
+}
+
+func cookieWordOf(list []sentCookie) string {
+	if len(list) == 0 {
+		return absent
+	}
+	var out []string
+	for i := range list {
+		out = append(out, list[i].word())
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// cookieWords are what two responses say in their cookies. Lifetimes that no client
+// can tell apart are the same, in the same words whoever has which.
+func cookieWords(a, b whittle.Header, x *whittle.Exchange) (from, to string) {
+	p, q := cookiesOf(a, x), cookiesOf(b, x)
+	for i, k := 0, 0; i < len(p) && k < len(q); i, k = i+1, k+1 {
+		if !p[i].sameBut(&q[k]) {
+			break // something else differs anyway
+		}
+		slack := lifeSlack
+		if p[i].loose || q[k].loose {
+			slack = lifeSlackLoose
+		}
+		if d := p[i].life - q[k].life; p[i].life > 0 && q[k].life > 0 && d <= slack && d >= -slack {
+			p[i].life = min(p[i].life, q[k].life)
+			q[k].life = p[i].life
+		}
+	}
+	return cookieWordOf(p), cookieWordOf(q)
+}
+
+// masked is a Set-Cookie without the value.
+func masked(v string) string {
+	first, rest, attributes := strings.Cut(v, ";")
+	name, _, named := strings.Cut(first, "=")
+	switch {
+	case named:
+		v = name + "=…"
+	default:
+		v = "…"
+	}
+	if attributes {
+		v += ";" + rest
+	}
+	return v
+}
+
+// cookieDate reads a date in any of the forms that are met, as RFC 6265, section
+// 5.1.1, has it: the first time, day, month and year, in whatever order.
+func cookieDate(s string) (time.Time, bool) {
+	var clock, day, month, year string
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
+		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		digits := word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
+		switch at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:min(3, len(word))])); {
+		case clock == "" && strings.Count(word, ":") == 2:
+			clock = strings.TrimRight(word, "APMapm")
+		case day == "" && (len(digits) == 1 || len(digits) == 2):
+			day = digits
+		case month == "" && len(word) >= 3 && at >= 0 && at%3 == 0:
+			month = word[:3]
+		case year == "" && (len(digits) == 2 || len(digits) == 4):
+			year = digits
+		}
+	}
+	switch {
+	case len(year) == 2 && year >= "70":
+		year = "19" + year
+	case len(year) == 2:
+		year = "20" + year
+	}
+	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
+	return at, err == nil
+}

@@ -1,0 +1,206 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+// cookiesMost bounds the cookies of which the values are compared, by name.
+const cookiesMost = 16
+
+// What is decided of headers' texts by direction leaves a third of its part of the
+// error rate to the values of cookies. With learned noise it has half of the texts'.
+const (
+	directionPart  = 2.0 / 3
+	cookieFormPart = 1.0 / 6
+)
+
+// cookieForms compares the values of cookies by form, as forms does with fields of
+// JSON: a session id is another one in each response. Each name is a place, from the
+// exchange on in which it is first set. The value of a cookie that is removed says
+// nothing. No value is kept, and none is shown.
+type cookieForms struct {
+	*forms
+	// named are the places by the cookies' names as they came; more says that there
+	// were further ones.
+	named map[string]string
+	more  bool
+	c     whittle.Comparison
+}
+
+func newCookieForms(c whittle.Comparison, show *display) *cookieForms {
+	f, err := newForms(whittle.Comparison{})
+	if err != nil {
+		panic(err) // nothing is declared, so nothing can be wrong
+	}
+	f.show = show
+	for _, e := range c.Expect {
+		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, setCookie)) && e.From == "" && e.To == "" {
+			f.expect = append(f.expect, formExpectation{reason: reasonOf(e)})
+		}
+	}
+	t := &cookieForms{forms: f, named: map[string]string{}, c: c}
+	f.sampleOf = t.sample
+	return t
+}
+
+// see takes exchange n, in which the status is the same. again is the monolith's
+// second response; nil: there is none.
+func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Answer, alpha float64, n int) {
+	sides := [3][]string{x.Monolith.Header[setCookie], x.Candidate.Header[setCookie]}
+	if again != nil {
+		sides[ofRepeat] = again.Header[setCookie]
+	}
+	if len(sides[ofMonolith])+len(sides[ofCandidate]) == 0 || !t.c.ComparesHeader(setCookie) {
+		return
+	}
+	t.asked = false
+	kept := [3][]sentCookie{t.kept(&x.Monolith, x), t.kept(&x.Candidate, x)}
+	if again != nil {
+		kept[ofRepeat] = t.kept(again, x)
+	}
+	t.name(slices.Concat(kept[ofMonolith], kept[ofCandidate]), n)
+	for side := range kept {
+		t.gatherCookies(side, kept[side], x)
+	}
+	t.settle(x, again != nil, alpha, n)
+}
+
+// kept are the cookies of a response that are not removed.
+func (t *cookieForms) kept(a *whittle.Answer, x *whittle.Exchange) []sentCookie {
+	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
+}
+
+// name makes a place of each cookie while there is room, in an order that does not
+// depend on who has it.
+func (t *cookieForms) name(list []sentCookie, n int) {
+	var names []string
+	for i := range list {
+		if _, known := t.named[list[i].name]; !known {
+			names = append(names, list[i].name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if len(t.named) >= cookiesMost {
+			t.more = true
+			return
+		}
+		path := setCookie + " " + snippet([]byte(t.show.kept(nil, name)), echoNameMost)
+		t.named[name] = path
+		t.take(noiseKey{path, howValue}, n)
+	}
+}
+
+// gatherCookies makes the values of one response.
+func (t *cookieForms) gatherCookies(side int, list []sentCookie, x *whittle.Exchange) {
+	s := t.empty(side)
+	for k := range list {
+		i, ok := t.index[fnv([]byte(t.named[list[k].name]))]
+		if !ok || len(s.values[i]) >= formValues {
+			continue
+		}
+		text := []byte(list[k].value)
+		v := valueOfText(text)
+		if v.form.class != classEmpty {
+			t.echo(&v, text, x)
+		}
+		s.values[i] = append(s.values[i], v)
+	}
+}
+
+// sample shows the lines of the cookies, redacted, and the forms of the values.
+func (t *cookieForms) sample(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
+	o := headPair{lines: []string{setCookie}, exchange: x, show: t.show}
+	s := o.linesSample()
+	s.Where = path
+	s.MonolithValue, s.CandidateValue = formSaid(e.monolith), formSaid(e.candidate)
+	return s
+}
+
+// formSaid is the form of the first of a side's values.
+func formSaid(values []value) string {
+	if len(values) == 0 {
+		return "missing"
+	}
+	s := values[0].form.String()
+	if values[0].size >= 0 {
+		s += ", " + sizeWords(values[0].form, values[0].size)
+	}
+	return s
+}
+
+// findings are those of headers, each with the cookie in its path.
+func (t *cookieForms) findings() []whittle.Finding {
+	list := t.forms.findings()
+	for i := range list {
+		list[i].Kind, list[i].Summary = whittle.FoundHeader, "header "+list[i].Summary
+	}
+	return list
+}
+
+// boundCookies is the name of the bound that waits for cookies to be compared by form.
+const boundCookies = "cookie form"
+
+func (t *cookieForms) bound(n int) (b whittle.Bound, more int, ok bool) {
+	b, more, ok = t.forms.bound(n)
+	b.ID, b.What = boundCookies, boundCookies
+	return b, more, ok
+}
+
+// cover adds to what a verdict says that it stands on: of each cookie the attributes
+// are compared by value, but for lifetimes that the monolith changes by itself, and
+// the value by form.
+func (h *headers) cover(c *whittle.Coverage) {
+	own := h.cookies.coverage(&whittle.Comparison{})
+	c.Cookies = len(h.cookies.paths)
+	if c.Cookies == 0 {
+		return
+	}
+	c.ByForm = append(c.ByForm, own.ByForm...)
+	c.NotCompared = append(c.NotCompared, own.NotCompared...)
+	if h.cookies.more {
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
+			Path: setCookie + " *", Reason: fmt.Sprintf("the values of more cookies than the %d that are compared by form", cookiesMost),
+		})
+	}
+	if n := h.find(setCookie); n != nil && n.Ways[headerValue].Noisy {
+		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
+			Path: setCookie, Reason: "the values of attributes, which the monolith changes by itself: only which ones there are is compared",
+		})
+	}
+	c.Summary = coverageWords(c)
+}
+
+// restored are forms with what state gave.
+func (t *cookieForms) restored(b []byte, n int) (*cookieForms, error) {
+	u := newCookieForms(t.c, t.show)
+	if err := u.restore(b, n); err != nil {
+		return nil, err
+	}
+	if len(u.paths) > cookiesMost {
+		return nil, errFormState
+	}
+	for _, p := range u.paths {
+		name, ok := strings.CutPrefix(p.path, setCookie+" ")
+		if !ok {
+			return nil, errFormState
+		}
+		u.named[name] = p.path
+	}
+	return u, nil
+}
+
+// showAgain redacts what was restored.
+func (t *cookieForms) showAgain() {
+	for _, p := range t.paths {
+		for k := range p.Samples {
+			s := &p.Samples[k]
+			s.Request = t.show.kept(nil, s.Request)
+			s.Monolith, s.Candidate = t.show.linesAgain(s.Monolith), t.show.linesAgain(s.Candidate)
+		}
+	}
+}
