@@ -10,10 +10,10 @@ import (
 	"whittle/load/report"
 )
 
-// Blocks sends a plan to one target piece by piece, as one side of a
-// comparison: users are numbered on from block to block, and connections stay
-// open. The plan's flow before the run is ahead of the first block. It is not for
-// several goroutines at once.
+// Blocks sends a plan to one target block by block, as one side of a comparison.
+// The numbering of users goes on from block to block, and connections stay open.
+// The plan's flow before the run runs ahead of the first block. Blocks is not safe
+// for concurrent use.
 type Blocks struct {
 	plan    *plan.Plan
 	options Options
@@ -21,46 +21,47 @@ type Blocks struct {
 
 	// The block that is sent, or was sent last.
 	arrivals []plan.Arrival // since its start, in order
-	given    int            // of arrivals
-	each     func(Answer)
-	ran      *session
+	taken    int            // of arrivals
+	onResult func(Result)
+	session  *session
 	report   *report.Report
 
-	// first is the first block, whose connections all use, with what the flow
-	// before it left and what users have in common.
+	// first is the first block. All blocks use its connections, its shared state
+	// and what the flow before the run captured.
 	first *session
 	after func() (warning string) // the flow after the last block; nil: none was sent, or it ran
 	// users is how many virtual users the target has had.
 	users int64
 
-	// What the blocks that were kept came to.
-	sum   *tally
-	spent time.Duration
-	whole report.Report
-	began []time.Time
+	// The sum of the blocks that were kept.
+	sum     *tally
+	elapsed time.Duration
+	whole   report.Report
+	starts  []time.Time
 }
 
-// NewBlocks makes ready for blocks of so much time each. OnAnswer and
-// OnProgress of the options are not used.
+// NewBlocks prepares blocks of the given length. OnResult and OnProgress of the
+// options are not used.
 func NewBlocks(p *plan.Plan, o Options, length time.Duration) *Blocks {
 	return &Blocks{plan: p, options: o.WithDefaults(), length: length, sum: newTally(len(p.Names))}
 }
 
-// Run sends one block and waits for its last answer: an open plan's users come
-// at the arrivals, which count from the block's start; a closed plan's come all
-// at once and ask for the block's length. A user's random choices are those of
-// the same user in any block of the same number. Its rows and shared counters
-// are not: closed users take them as quickly as their target answers. each sees
-// every request that ended, without its body, on many goroutines at once.
-func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64, each func(Answer)) (*report.Report, error) {
-	b.arrivals, b.given, b.each = nil, 0, each
+// Run sends one block and waits for its last response. An open plan's users start
+// at the arrivals, which count from the block's start; a closed plan's start all
+// at once and send requests for the block's length. A user makes the same random
+// choices in every block of the same number. Its CSV rows and shared counters
+// differ: closed users take them as quickly as their target responds. onResult is
+// called for every request that ended, without its body, on many goroutines at
+// once.
+func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64, onResult func(Result)) (*report.Report, error) {
+	b.arrivals, b.taken, b.onResult = nil, 0, onResult
 	phase := plan.Phase{Duration: b.length}
 	for _, a := range arrivals {
 		phase.MaxUsers = b.plan.Phases[a.Phase].MaxUsers
 		b.arrivals = append(b.arrivals, plan.Arrival{At: a.At})
 	}
 	o := b.options
-	o.OnAnswer, o.OnProgress = nil, nil
+	o.OnResult, o.OnProgress = nil, nil
 	o.block = b
 	// 52 bits: a report's seed is exact in JSON.
 	o.Seed = (o.Seed+number*0x9e3779b97f4a7c15)>>12 | 1
@@ -79,8 +80,8 @@ func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64
 	return r, nil
 }
 
-// forBlock is the plan with users for one block only: an open plan's come at
-// the times that the block is given, a closed plan's all at once.
+// forBlock is the plan with the users of one block: an open plan's start at the
+// arrivals that the block is given, a closed plan's all at once.
 func forBlock(p *plan.Plan, phase plan.Phase) *plan.Plan {
 	q := *p
 	q.Ensure = nil
@@ -97,42 +98,42 @@ func forBlock(p *plan.Plan, phase plan.Phase) *plan.Plan {
 	return &q
 }
 
-// join makes a session the block under way.
-func (b *Blocks) join(s *session) {
+// attach makes a session the current block.
+func (b *Blocks) attach(s *session) {
 	if b == nil {
 		return
 	}
-	b.ran = s
-	s.each = b.each
+	b.session = s
+	s.onResult = b.onResult
 	s.users.Store(b.users)
 	if b.first == nil {
 		b.first = s
 		return
 	}
 	s.prepared, s.origins, s.dialer = b.first.prepared, b.first.origins, b.first.dialer
-	s.base, s.common = b.first.base, b.first.common
+	s.base, s.shared = b.first.base, b.first.shared
 }
 
 // next gives the block's arrivals one by one.
 func (b *Blocks) next() (plan.Arrival, bool) {
-	if b.given == len(b.arrivals) {
+	if b.taken == len(b.arrivals) {
 		return plan.Arrival{}, false
 	}
-	b.given++
-	return b.arrivals[b.given-1], true
+	b.taken++
+	return b.arrivals[b.taken-1], true
 }
 
-// Keep counts the block that was sent last, and leaves of its report what the
-// sum does not have.
+// Keep adds the last block to the sum, and drops from its report what the sum
+// has too.
 func (b *Blocks) Keep() {
 	r, sum := b.report, &b.whole
-	b.sum.merge(b.ran.total())
+	b.sum.merge(b.session.total())
 	sum.Users.Planned += r.Users.Planned
 	sum.Users.Started += r.Users.Started
 	sum.Users.Skipped += r.Users.Skipped
 	sum.Users.Finished += r.Users.Finished
 	sum.Users.Failed += r.Users.Failed
-	b.spent += time.Duration(r.Seconds * float64(time.Second))
+	b.elapsed += time.Duration(r.Seconds * float64(time.Second))
 	sum.Generator.CPU += r.Generator.CPU
 	for i, p := range r.Processes {
 		if i == len(sum.Processes) {
@@ -142,11 +143,11 @@ func (b *Blocks) Keep() {
 		sum.Processes[i].Ended = sum.Processes[i].Ended || p.Ended
 	}
 	sum.Series = append(sum.Series, b.point(r))
-	b.began = append(b.began, r.Started)
+	b.starts = append(b.starts, r.Started)
 	r.Histograms, r.Names, r.Series = report.Histograms{}, nil, nil
 }
 
-// point is the window of the sum's series that a block makes.
+// point is a block's window in the sum's series.
 func (b *Blocks) point(r *report.Report) report.Point {
 	in := &r.Latency.Intended
 	return report.Point{
@@ -155,13 +156,13 @@ func (b *Blocks) point(r *report.Report) report.Point {
 		Min: latency.Milliseconds(in.Min), Mean: latency.Milliseconds(in.Mean), Max: latency.Milliseconds(in.Max),
 		P50: latency.Milliseconds(in.P50), P75: latency.Milliseconds(in.P75), P90: latency.Milliseconds(in.P90),
 		P95: latency.Milliseconds(in.P95), P99: latency.Milliseconds(in.P99), P999: latency.Milliseconds(in.P999),
-		Codes: r.Codes, Errors: r.Errors, Finished: r.Users.Finished, Broken: r.Users.Failed, Skipped: r.Users.Skipped,
+		Codes: r.Codes, Errors: r.Errors, Finished: r.Users.Finished, UsersFailed: r.Users.Failed, Skipped: r.Users.Skipped,
 		Received: r.Received, Late: latency.Milliseconds(r.Latency.ScheduleError.Max), GeneratorCores: thousandths(r.Generator.Cores),
 	}
 }
 
-// Report is that of all blocks that were kept together, with one window of its
-// series for each.
+// Report sums up all blocks that were kept, with one window of its series for
+// each.
 func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	p := b.plan
 	r := b.whole
@@ -169,7 +170,7 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	if r.Target == "" {
 		r.Target = p.Target
 	}
-	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.spent.Seconds(), b.options.Seed
+	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.elapsed.Seconds(), b.options.Seed
 	r.Unfinished, r.Codes, r.Errors = b.sum.unfinished, map[string]int64{}, b.sum.errors
 	b.sum.fill(&r, p)
 	own := r.Generator.CPU
@@ -180,15 +181,15 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	}
 	r.Series = slices.Clone(r.Series)
 	for i := range r.Series {
-		r.Series[i].At = b.began[i].Sub(started).Seconds()
+		r.Series[i].At = b.starts[i].Sub(started).Seconds()
 	}
-	r.Judge(b.options.MaxLate, p.HTTP.Timeout)
+	r.Validate(b.options.MaxLate, p.HTTP.Timeout)
 	return &r
 }
 
 // Close runs the plan's flow after the run, unless the last block's context has
-// ended, and ends the connections that the blocks shared. What fails in the flow
-// is a warning. A second Close does nothing.
+// ended, and closes the connections that the blocks shared. A failure of the flow
+// is returned as a warning. A second Close does nothing.
 func (b *Blocks) Close() (warning string) {
 	if b.after != nil {
 		warning = b.after()

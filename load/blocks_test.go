@@ -24,7 +24,7 @@ func sendBlocks(t *testing.T, p *plan.Plan, o Options, n int, arrivals ...plan.A
 	b := NewBlocks(p, o, 50*time.Millisecond)
 	defer b.Close()
 	for i := range n {
-		if _, err := b.Run(t.Context(), arrivals, uint64(i), func(Answer) {}); err != nil {
+		if _, err := b.Run(t.Context(), arrivals, uint64(i), func(Result) {}); err != nil {
 			t.Fatal(err)
 		}
 		b.Keep()

@@ -6,33 +6,33 @@ import (
 	"whittle/load/report"
 )
 
-// check judges a run by the bounds of its plan.
-func check(p *plan.Plan, r *report.Report) {
+// checkBounds checks a run against the bounds of its plan.
+func checkBounds(p *plan.Plan, r *report.Report) {
 	if p.Apdex > 0 {
-		r.RateApdex(p.Apdex)
+		r.ComputeApdex(p.Apdex)
 	}
 	for _, t := range p.Ensure {
-		r.Ensure = append(r.Ensure, checked(&t, r))
+		r.Ensure = append(r.Ensure, checkBound(&t, r))
 	}
-	if n := r.Errors[report.ErrorExpectation]; p.Expects && n > 0 {
+	if n := r.Errors[report.ErrorExpectation]; p.FailOnExpectation && n > 0 {
 		r.Ensure = append(r.Ensure, report.Check{Metric: "errors." + report.ErrorExpectation, Value: float64(n)})
 	}
 	r.Warnings = append(r.Warnings, p.Notes...)
 }
 
-// checked judges a run by one bound. A condition that looks at a figure that
-// there is none of is not met, whatever it makes of it: "not (p99 > 200)" would
-// be true of no latency at all.
-func checked(t *plan.Threshold, r *report.Report) report.Check {
+// checkBound checks a run against one bound. A condition is not met where a figure
+// in it is missing, whatever it evaluates to: "not (p99 > 200)" would hold for a
+// run without any latency.
+func checkBound(t *plan.Threshold, r *report.Report) report.Check {
 	missing := ""
 	figure := func(name string) (float64, bool) {
 		v, ok := r.Metric(name)
 		switch {
 		case ok:
 		case r.Completed == 0:
-			missing = "nothing was answered"
+			missing = "there was no response"
 		default:
-			missing = "nothing of that name was answered"
+			missing = "there was no response of that name"
 		}
 		return v, ok
 	}

@@ -11,9 +11,9 @@ import (
 	"whittle/load/report"
 )
 
-// replied makes an answer with the given headers and body.
-func replied(head, body string) *expr.Answer {
-	return &expr.Answer{
+// replied makes a response with the given headers and body.
+func replied(head, body string) *expr.Response {
+	return &expr.Response{
 		Status: 200, Head: []byte(head), Body: []byte(body), Size: int64(len(body)),
 		Scope: &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1))},
 	}
@@ -67,7 +67,7 @@ func TestCapturesFindWhatTheyName(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, capture: {"+c.capture+", as: v}}}]}]")
 		a := replied("content-type: x\r\nX-ID: h7\r\n", c.body)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		failure := take(p.Requests()[0], a)
+		failure := captureValues(p.Requests()[0], a)
 		if want := map[bool]string{true: report.ErrorCapture}[c.json == ""]; failure != want {
 			t.Errorf("%s: failure %q, want %q", c.capture, failure, want)
 		}
@@ -91,7 +91,7 @@ func TestCapturesAreAllOrNone(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, "+c.request+"}}, {get: {url: '/{{ a }}{{ b }}'}}]}]")
 		a := replied("", `{"a":1,"b":2,"c":"three"}`)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		if failure := take(p.Requests()[0], a); failure != c.failure {
+		if failure := captureValues(p.Requests()[0], a); failure != c.failure {
 			t.Errorf("%s: %q", c.request, failure)
 		}
 		if got := a.Scope.Values; got[0].Text != c.a || got[1].Text != c.b {
@@ -101,7 +101,7 @@ func TestCapturesAreAllOrNone(t *testing.T) {
 	p := parsed(t, "config: {http: {defaults: {strictCapture: false}}}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.x, as: v}}}]}]")
 	a := replied("", "{}")
 	a.Scope.Values = make([]expr.Value, p.Slots)
-	if failure := take(p.Requests()[0], a); failure != "" {
+	if failure := captureValues(p.Requests()[0], a); failure != "" {
 		t.Errorf("with strictCapture: false: %q", failure)
 	}
 }
@@ -114,15 +114,15 @@ func TestWhatIsCapturedIsBounded(t *testing.T) {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, capture: {"+capture+", as: v}}}]}]")
 		a := replied("", body)
 		a.Scope.Values = make([]expr.Value, p.Slots)
-		if failure := take(p.Requests()[0], a); failure != report.ErrorCapture {
+		if failure := captureValues(p.Requests()[0], a); failure != report.ErrorCapture {
 			t.Errorf("%s took %d bytes", capture, len(a.Scope.Values[0].Text))
 		}
 	}
-	deep := strings.Repeat("<a>", expr.MaxMarkupDepth+2)
-	if _, err := expr.ParseMarkup(deep); err == nil {
+	deep := strings.Repeat("<a>", expr.MaxXMLDepth+2)
+	if _, err := expr.ParseXML(deep); err == nil {
 		t.Error("XML of any depth is read")
 	}
-	if _, err := expr.ParseMarkup("<a>" + strings.Repeat("<b c=''/>", expr.MaxDocuments) + "</a>"); err == nil {
+	if _, err := expr.ParseXML("<a>" + strings.Repeat("<b c=''/>", expr.MaxDocuments) + "</a>"); err == nil {
 		t.Error("any amount of XML is read")
 	}
 	var z bytes.Buffer
@@ -130,7 +130,7 @@ func TestWhatIsCapturedIsBounded(t *testing.T) {
 	w.Write(make([]byte, 8<<20))
 	w.Close()
 	a := replied("content-encoding: gzip\r\n", z.String())
-	if text, whole := a.BodyText(); whole || len(text) > expr.MaxKept {
+	if text, whole := a.BodyText(); whole || len(text) > expr.MaxBody {
 		t.Errorf("%d bytes of a bomb, whole: %v", len(text), whole)
 	}
 }
@@ -154,7 +154,7 @@ func TestExpectations(t *testing.T) {
 			a := replied(head, body)
 			a.Scope.Values = make([]expr.Value, p.Slots)
 			for i := range p.Variables {
-				p.Variables[i].Pick(a.Scope)
+				p.Variables[i].Fill(a.Scope)
 			}
 			if got := p.Requests()[0].Expect[0].Holds(a); got != want {
 				t.Errorf("%s is %v", form, got)

@@ -8,39 +8,39 @@ import (
 	"whittle/load/report"
 )
 
-// paced is what correcting a crowd's latencies takes.
-type paced struct {
+// groupPace holds what the correction of a group's latencies needs.
+type groupPace struct {
 	actual latency.Histogram
 	// gap is the time from one request of a user to its next.
 	gap latency.Histogram
 }
 
-func (p *paced) merge(o *paced) {
+func (p *groupPace) merge(o *groupPace) {
 	p.actual.Merge(&o.actual)
 	p.gap.Merge(&o.gap)
 }
 
-// correct adds to a closed model's latencies what its users would have met had
+// correctOmission adds to a closed model's latencies what its users would have met had
 // they kept their pace while they waited: for each latency d above the expected
 // interval i also d−i, d−2i … down to i. It is HdrHistogram's
 // copyCorrectedForCoordinatedOmission (Gil Tene,
 // https://github.com/HdrHistogram/HdrHistogram), which takes the interval as
 // given. Here it is the median time from one request of a user to its next, so
 // that stalls, being rare, do not set the pace that they are measured by.
-func correct(measured *latency.Histogram, interval time.Duration) (corrected *latency.Histogram, missing int64) {
+func correctOmission(measured *latency.Histogram, interval time.Duration) (corrected *latency.Histogram, missing int64) {
 	corrected = new(latency.Histogram)
 	corrected.Merge(measured)
 	interval = max(interval, latency.Lowest)
 	for _, b := range measured.Bars() {
 		d := min(b.To, measured.Quantile(1))
-		missing += fill(corrected, d, interval, b.Count)
+		missing += fillMissing(corrected, d, interval, b.Count)
 	}
 	return corrected, missing
 }
 
-// fill records d−i, d−2i … down to i, n times each. Where i is so short that
+// fillMissing records d−i, d−2i … down to i, n times each. Where i is so short that
 // many of them share a bucket of the histogram, they are recorded by bucket.
-func fill(h *latency.Histogram, d, interval time.Duration, n int64) (missing int64) {
+func fillMissing(h *latency.Histogram, d, interval time.Duration, n int64) (missing int64) {
 	for at := d - interval; at >= interval; {
 		// Buckets are at least a thousandth of their value wide.
 		same := max(int64(at/2048/interval), 1)
@@ -52,21 +52,21 @@ func fill(h *latency.Histogram, d, interval time.Duration, n int64) (missing int
 	return missing
 }
 
-// paces corrects each group of a closed run and puts them together.
-func (t *tally) paces(groups []plan.Group) (*latency.Histogram, []report.Pace) {
+// correctGroups corrects each group of a closed run and puts them together.
+func (t *tally) correctGroups(groups []plan.Group) (*latency.Histogram, []report.Pace) {
 	whole := new(latency.Histogram)
 	var out []report.Pace
 	for i := range groups {
-		p := t.crowds[i+1]
+		p := t.paces[i+1]
 		if p == nil {
 			continue
 		}
 		pace := report.Pace{Group: groups[i].Name, Users: groups[i].Users}
 		h := &p.actual
-		if p.gap.Count() > 0 { // users who ask once keep no pace
+		if p.gap.Count() > 0 { // users who send one request have no pace
 			interval := p.gap.Quantile(.5)
 			pace.Expected = latency.Milliseconds(interval)
-			h, pace.Missing = correct(&p.actual, interval)
+			h, pace.Missing = correctOmission(&p.actual, interval)
 		}
 		whole.Merge(h)
 		out = append(out, pace)
@@ -74,43 +74,44 @@ func (t *tally) paces(groups []plan.Group) (*latency.Histogram, []report.Pace) {
 	return whole, out
 }
 
-// correct puts the corrected view of a closed model into the report.
-func (t *tally) correct(r *report.Report, groups []plan.Group) {
+// fillCorrected adds the corrected view of a closed model to the report.
+func (t *tally) fillCorrected(r *report.Report, groups []plan.Group) {
 	if len(groups) == 0 {
 		return
 	}
-	r.Histograms.Corrected, r.Paces = t.paces(groups)
+	r.Histograms.Corrected, r.Paces = t.correctGroups(groups)
 	view := r.Histograms.Corrected.Snapshot()
 	r.Latency.Corrected = &view
 }
 
-func (t *tally) crowd(i int) *paced {
-	p := t.crowds[i]
+func (t *tally) pace(i int) *groupPace {
+	p := t.paces[i]
 	if p == nil {
-		if t.crowds == nil {
-			t.crowds = map[int]*paced{}
+		if t.paces == nil {
+			t.paces = map[int]*groupPace{}
 		}
-		p = new(paced)
-		t.crowds[i] = p
+		p = new(groupPace)
+		t.paces[i] = p
 	}
 	return p
 }
 
-// follow keeps what correcting the latency of a closed model's request takes.
-func (t *tally) follow(o *observed) {
-	if o.crowd == 0 {
+// recordPace records what the correction of a closed model's latencies needs.
+func (t *tally) recordPace(o *observation) {
+	if o.group == 0 {
 		return
 	}
-	p := t.crowd(o.crowd)
+	p := t.pace(o.group)
 	p.actual.Record(o.done.Sub(o.sent))
 	if o.gap > 0 {
 		p.gap.Record(o.gap)
 	}
 }
 
-// woken counts how late a user of a closed model went on after a pause.
-func (s *shard) woken(late time.Duration) {
+// recordLateWake records how late a user of a closed model continued after a
+// pause.
+func (s *shard) recordLateWake(late time.Duration) {
 	s.mu.Lock()
-	s.sum.late.Record(late)
+	s.sum.scheduleError.Record(late)
 	s.mu.Unlock()
 }

@@ -14,8 +14,8 @@ import (
 	"whittle/load/report"
 )
 
-// crowd is a group of users under way.
-type crowd struct {
+// userGroup is a plan's group of virtual users during a run.
+type userGroup struct {
 	*plan.Group
 	index  int       // in the plan's list of groups
 	until  time.Time // when its users stop; zero: when their loops are done
@@ -26,35 +26,35 @@ type crowd struct {
 // start is when one user of a closed model begins.
 type start struct {
 	at     time.Duration
-	crowd  *crowd
-	number int // within the crowd, from 0
+	group  *userGroup
+	number int // within the group, from 0
 }
 
-// gather lets the users of a closed plan come; false says that ctx ended it
-// early. It returns when the last has started: where groups follow each other,
-// after all groups but the last are done.
-func (s *session) gather(ctx, cut context.Context, timer *napper) bool {
-	all := make([]*crowd, len(s.plan.Groups))
+// startUsers starts the users of a closed plan. It returns when the last has
+// started: where groups run one after the other, after all but the last group are
+// done. False: ctx ended before.
+func (s *session) startUsers(ctx, cut context.Context, timer *preciseTimer) bool {
+	all := make([]*userGroup, len(s.plan.Groups))
 	for i := range all {
-		all[i] = &crowd{Group: &s.plan.Groups[i], index: i}
+		all[i] = &userGroup{Group: &s.plan.Groups[i], index: i}
 	}
-	s.crowds = all
+	s.groups = all
 	if !s.plan.Serial {
-		return s.admit(ctx, cut, timer, all)
+		return s.startGroups(ctx, cut, timer, all)
 	}
 	for i := range all {
-		if !s.admit(ctx, cut, timer, all[i:i+1]) || !s.await(ctx, all[i]) {
+		if !s.startGroups(ctx, cut, timer, all[i:i+1]) || !s.awaitGroup(ctx, all[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// admit starts the users of crowds that run side by side.
-func (s *session) admit(ctx, cut context.Context, timer *napper, crowds []*crowd) bool {
+// startGroups starts the users of groups that run concurrently.
+func (s *session) startGroups(ctx, cut context.Context, timer *preciseTimer, groups []*userGroup) bool {
 	begin := s.now().Sub(s.start)
 	var starts []start
-	for _, c := range crowds {
+	for _, c := range groups {
 		if c.Duration > 0 {
 			c.until = s.start.Add(begin + c.Delay + c.Duration)
 		}
@@ -71,35 +71,35 @@ func (s *session) admit(ctx, cut context.Context, timer *napper, crowds []*crowd
 		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(st.at)) {
 			return false
 		}
-		s.enter(cut, st)
+		s.startUser(cut, st)
 	}
 	return true
 }
 
-// enter starts one user.
-func (s *session) enter(cut context.Context, st start) {
+// startUser starts one user.
+func (s *session) startUser(cut context.Context, st start) {
 	s.inFlight.Add(1)
-	st.crowd.active.Add(1)
-	st.crowd.wg.Add(1)
+	st.group.active.Add(1)
+	st.group.wg.Add(1)
 	w := newWorker(s, s.shards[s.workers%len(s.shards)])
 	w.index = int64(s.workers)
 	s.workers++
 	life := func() {
-		defer st.crowd.wg.Done()
-		w.stay(cut, st)
-		st.crowd.active.Add(-1)
+		defer st.group.wg.Done()
+		w.runClosedUser(cut, st)
+		st.group.active.Add(-1)
 		s.inFlight.Add(-1)
 		s.finished.Add(1)
 	}
-	if n := len(s.lanes); n > 0 {
-		s.lanes[int(w.index)%n].host(w, life)
+	if n := len(s.loops); n > 0 {
+		s.loops[int(w.index)%n].postUser(w, life)
 		return
 	}
 	s.wg.Go(life)
 }
 
-// await waits until a crowd's users are done; false says that ctx ended first.
-func (s *session) await(ctx context.Context, c *crowd) bool {
+// awaitGroup waits until a group's users are done. False: ctx ended first.
+func (s *session) awaitGroup(ctx context.Context, c *userGroup) bool {
 	done := make(chan struct{})
 	s.wg.Go(func() {
 		c.wg.Wait()
@@ -113,63 +113,63 @@ func (s *session) await(ctx context.Context, c *crowd) bool {
 	}
 }
 
-// member is what a worker knows of itself within a crowd.
-type member struct {
-	crowd  *crowd
-	number int       // from 0
-	asked  int64     // requests so far
-	sent   time.Time // when the last of them was sent
-	failed bool      // the last of them did
-	leave  bool      // an error ends the user
-	done   bool      // the user has nothing more to do
-	run    *session
-	own    map[any]any // what its plan's steps keep for it
+// groupUser is the state of a virtual user that belongs to a group.
+type groupUser struct {
+	group        *userGroup
+	number       int       // from 0
+	requests     int64     // requests so far
+	sent         time.Time // when the last of them was sent
+	failed       bool      // the last of them failed
+	endedByError bool      // an error ends the user
+	done         bool      // the user has nothing more to do
+	run          *session
+	state        map[any]any // what the plan's actions and functions store for it
 }
 
-// stay is the whole life of a user of a closed model.
-func (w *worker) stay(ctx context.Context, st start) {
-	m := w.join(st.crowd, st.number)
+// runClosedUser runs a virtual user of a closed model from start to end.
+func (w *worker) runClosedUser(ctx context.Context, st start) {
+	m := w.joinGroup(st.group, st.number)
 	w.due = w.run.start.Add(st.at)
-	if m.crowd.Ramp == 0 {
-		// Users who come at once have no times of their own to be late for.
+	if m.group.Ramp == 0 {
+		// Users who start all at once have no intended start time of their own.
 		w.due = w.run.now()
 	}
-	w.shard.begun(w.run.now().Sub(w.due))
+	w.shard.recordStart(w.run.now().Sub(w.due))
 	w.run.users.Add(1)
 	w.pcg.Seed(w.run.seed, uint64(w.index))
-	w.prepare()
-	for range m.crowd.LoopsOf() {
+	w.setUp()
+	for range m.group.LoopCount() {
 		if w.timeUp() {
 			break
 		}
-		before := m.asked
-		if !w.once(ctx) {
+		before := m.requests
+		if !w.iterate(ctx) {
 			break
 		}
-		if m.asked == before && !w.rest(ctx, w.run.now().Add(idleLoop)) {
+		if m.requests == before && !w.pauseUntil(ctx, w.run.now().Add(idleLoop)) {
 			break
 		}
-		if m.crowd.Fresh {
-			w.forget()
+		if m.group.Fresh {
+			w.dropState()
 		}
 	}
-	if m.leave && ctx.Err() == nil {
+	if m.endedByError && ctx.Err() == nil {
 		w.run.failed.Add(1)
 	}
-	w.forget()
+	w.dropState()
 }
 
-// join makes the worker's user one of a crowd.
-func (w *worker) join(c *crowd, number int) *member {
-	m := &member{crowd: c, number: number, run: w.run}
-	w.member, w.scope.User = m, m
+// joinGroup makes the worker's user a member of a group.
+func (w *worker) joinGroup(c *userGroup, number int) *groupUser {
+	m := &groupUser{group: c, number: number, run: w.run}
+	w.groupUser, w.scope.User = m, m
 	return m
 }
 
-// prepare gives the user the first values of its group's variables: for all
-// users the same, whatever is random in them.
-func (w *worker) prepare() {
-	g := w.member.crowd.Group
+// setUp sets the initial values of the group's variables. They are the same for
+// all users, random values included.
+func (w *worker) setUp() {
+	g := w.groupUser.group.Group
 	if len(g.Setup) == 0 {
 		return
 	}
@@ -181,78 +181,77 @@ func (w *worker) prepare() {
 	w.scope.RNG = own
 }
 
-// arrived makes a user of open arrivals one of its group, where the plan has
-// one.
-func (w *worker) arrived() {
-	if g := w.run.plan.Arriving; g != nil {
+// joinArrivingGroup makes a user of open arrivals a member of the plan's group for
+// them, where the plan has one.
+func (w *worker) joinArrivingGroup() {
+	if g := w.run.plan.OpenGroup; g != nil {
 		clear(w.scope.Values)
-		w.join(w.run.crowds[0], int(w.index))
-		w.prepare()
+		w.joinGroup(w.run.groups[0], int(w.index))
+		w.setUp()
 	}
 }
 
-// setupStream is apart from the numbers of users, which are streams too.
+// setupStream is a random stream apart from those of users, which are numbered.
 const setupStream = 1<<63 + 1
 
-// idleLoop is how long a loop takes at least in which nothing is asked: one
-// whose conditions are all false would else keep a core busy.
+// idleLoop is the least time of an iteration that sends no request: a flow whose
+// conditions are all false would otherwise keep a core busy.
 const idleLoop = 10 * time.Millisecond
 
-// once goes through the flow, and reports whether the user goes on.
-func (w *worker) once(ctx context.Context) bool {
-	m := w.member
-	w.dress()
+// iterate runs the flow once, and reports whether the user continues.
+func (w *worker) iterate(ctx context.Context) bool {
+	m := w.groupUser
+	w.initUser()
 	flow := w.run.plan.Scenarios
-	if m.crowd.Scenario != plan.AnyScenario {
-		flow = flow[m.crowd.Scenario:]
+	if m.group.Scenario != plan.AnyScenario {
+		flow = flow[m.group.Scenario:]
 	}
 	sc := &flow[0]
-	if m.crowd.Scenario == plan.AnyScenario {
+	if m.group.Scenario == plan.AnyScenario {
 		sc = w.run.plan.Choose(w.scope.RNG)
 	}
-	return w.steps(ctx, sc.Steps) || ctx.Err() == nil && !m.leave && !m.done && !w.timeUp()
+	return w.runSteps(ctx, sc.Steps) || ctx.Err() == nil && !m.endedByError && !m.done && !w.timeUp()
 }
 
-// timeUp reports whether a user of a closed model is to stop before its next
-// step. Others stop where their flow does.
+// timeUp reports whether a user of a closed model stops before its next step.
+// Users of open arrivals stop only at the end of their flow.
 func (w *worker) timeUp() bool {
-	if w.member == nil {
+	if w.groupUser == nil {
 		return false
 	}
 	select {
 	case <-w.run.halted:
-		w.run.halting.Store(true)
+		w.run.stoppedEarly.Store(true)
 		return true
 	default:
 	}
-	until := w.member.crowd.until
+	until := w.groupUser.group.until
 	return !until.IsZero() && !w.run.now().Before(until)
 }
 
-// rest waits for the time at which the user's next step is due; false says
-// that the user's time was over before.
-func (w *worker) rest(ctx context.Context, due time.Time) bool {
+// pauseUntil waits until the user's next step is due. False: the user's time was
+// over before.
+func (w *worker) pauseUntil(ctx context.Context, due time.Time) bool {
 	w.due = due
-	m := w.member
+	m := w.groupUser
 	if m == nil {
-		return w.pause(ctx, due, false)
+		return w.sleepUntil(ctx, due, false)
 	}
 	wake := due
-	if until := m.crowd.until; !until.IsZero() && until.Before(due) {
+	if until := m.group.until; !until.IsZero() && until.Before(due) {
 		wake = until
 	}
-	w.pause(ctx, wake, true)
+	w.sleepUntil(ctx, wake, true)
 	if ctx.Err() != nil || w.timeUp() {
 		return false
 	}
-	w.shard.woken(w.run.now().Sub(due))
+	w.shard.recordLateWake(w.run.now().Sub(due))
 	return true
 }
 
-// answered says what a request's end means for its user: whether the next step
-// follows.
-func (w *worker) answered(o *observed) bool {
-	m := w.member
+// continues reports whether a user goes on to its next step after a request.
+func (w *worker) continues(o *observation) bool {
+	m := w.groupUser
 	if m == nil {
 		return o.failure == "" || o.failure == report.ErrorServer
 	}
@@ -260,28 +259,28 @@ func (w *worker) answered(o *observed) bool {
 	if !m.failed {
 		return true
 	}
-	switch m.crowd.OnError {
-	case plan.CarryOn:
+	switch m.group.OnError {
+	case plan.NextStep:
 		return true
 	case plan.EndUser:
-		m.leave = true
+		m.endedByError = true
 	case plan.EndRun:
-		w.run.halting.Store(true)
+		w.run.stoppedEarly.Store(true)
 		w.run.halt()
 	case plan.EndRunNow:
-		w.run.halting.Store(true)
+		w.run.stoppedEarly.Store(true)
 		w.run.halt()
-		w.run.cut()
+		w.run.abort()
 	}
 	return false
 }
 
-// measured takes down the user's pace with a request.
-func (m *member) measured(o *observed) {
-	o.crowd = m.crowd.index + 1 // of open arrivals: 0
-	if m.asked > 0 {
+// observePace records the time since the user's previous request.
+func (m *groupUser) observePace(o *observation) {
+	o.group = m.group.index + 1 // of open arrivals: 0
+	if m.requests > 0 {
 		o.gap = o.sent.Sub(m.sent)
 	}
-	m.asked++
+	m.requests++
 	m.sent = o.sent
 }

@@ -26,7 +26,7 @@ func users(t testing.TB, flow string, c plan.Closed) *plan.Plan {
 	return p
 }
 
-func TestEachUserWaitsForItsAnswer(t *testing.T) {
+func TestEachUserWaitsForItsResponse(t *testing.T) {
 	var mu sync.Mutex
 	under, most := 0, 0
 	perUser := map[string]int{}
@@ -141,7 +141,7 @@ func TestCorrectionAddsWhatUsersDidNotSend(t *testing.T) {
 	var h latency.Histogram
 	h.RecordN(10*time.Millisecond, 100)
 	h.Record(time.Second)
-	got, missing := correct(&h, 100*time.Millisecond)
+	got, missing := correctOmission(&h, 100*time.Millisecond)
 	// 900, 800 … 100 ms.
 	if missing != 9 || got.Count() != 110 {
 		t.Errorf("%d missing, %d in all", missing, got.Count())
@@ -160,7 +160,7 @@ func TestCorrectionByBucketsIsTheSame(t *testing.T) {
 	for _, interval := range []time.Duration{time.Microsecond, 3 * time.Microsecond, 200 * time.Microsecond, 7 * time.Millisecond} {
 		const long = 2 * time.Second
 		var quick, plain latency.Histogram
-		missing := fill(&quick, long, interval, 1)
+		missing := fillMissing(&quick, long, interval, 1)
 		want := int64(0)
 		for d := long - interval; d >= interval; d -= interval {
 			plain.Record(d)

@@ -22,7 +22,7 @@ type endpoint struct {
 	host    string // the Host header
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
-	http2   bool // spoken here, without asking where there is no TLS
+	http2   bool // uses HTTP/2, by prior knowledge where there is no TLS
 }
 
 func parseEndpoint(base string, insecure bool) (*endpoint, error) {
@@ -50,11 +50,11 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	return e, nil
 }
 
-// plain says that it is spoken to in HTTP/1.1 over nothing but TCP.
+// plain reports whether the endpoint is plain HTTP/1.1 over TCP.
 func (e *endpoint) plain() bool { return e.tls == nil && !e.http2 }
 
-// speak settles the protocol.
-func (e *endpoint) speak(protocol string) {
+// setProtocol selects the protocol; HTTP/1.1 is the default.
+func (e *endpoint) setProtocol(protocol string) {
 	if protocol != HTTP2 && protocol != GRPC {
 		return
 	}
@@ -73,61 +73,61 @@ type stream interface {
 // conn is one connection with its reader.
 type conn struct {
 	stream
-	wire
+	responseReader
 	endpoint *endpoint
-	// idle is when its last answer ended.
-	idle time.Time
+	// idleSince is when its last response ended.
+	idleSince time.Time
 }
 
-// dialer opens connections, keeps those of the pool, and can end them all.
+// dialer opens connections, keeps those of the pool, and can abort them all.
 type dialer struct {
-	now  func() time.Time
-	pool int           // connections per endpoint; 0: no pool
-	cut  chan struct{} // closed when everything under way is to end
+	now     func() time.Time
+	pool    int           // connections per endpoint; 0: no pool
+	aborted chan struct{} // closed by abort
 
 	mu sync.Mutex
 	// The following is guarded by mu.
 	open  map[*conn]struct{}
 	idle  map[*endpoint][]*conn // most recently used last
 	slots map[*endpoint]chan struct{}
-	// berths are the pool's places where connections are shared: HTTP/2's.
-	berths map[*endpoint][]*berth
+	// shared holds the pool's slots where connections are shared: HTTP/2's.
+	shared map[*endpoint][]*sharedSlot
 	ended  bool
 }
 
 func newDialer(pool int, now func() time.Time) *dialer {
 	return &dialer{
-		now: now, pool: pool, cut: make(chan struct{}), open: map[*conn]struct{}{},
-		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{}, berths: map[*endpoint][]*berth{},
+		now: now, pool: pool, aborted: make(chan struct{}), open: map[*conn]struct{}{},
+		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{}, shared: map[*endpoint][]*sharedSlot{},
 	}
 }
 
-var errEnded = errors.New("the run was ended")
+var errRunEnded = errors.New("the run was ended")
 
-// end breaks every connection, idle or in use, and refuses new ones.
-func (d *dialer) end() {
+// abort closes every connection, idle or in use, and refuses new ones.
+func (d *dialer) abort() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
 		return
 	}
 	d.ended = true
-	close(d.cut)
+	close(d.aborted)
 	for c := range d.open {
 		c.Close()
 	}
 }
 
-// stale is how long a kept-alive connection may have been idle before it is
-// worth a system call to see whether the other side has closed it. Servers keep
-// idle connections for seconds (Node 5, nginx 75, Apache 5), so that below it
-// hardly any is gone, and a user without pauses never pays.
-const stale = 500 * time.Millisecond
+// idleCheckAfter is the idle time after which a kept-alive connection is checked,
+// by a system call, for having been closed by the peer. Servers keep idle
+// connections for seconds (Node 5, nginx 75, Apache 5), so hardly any is closed
+// before, and a user without pauses never pays for the check.
+const idleCheckAfter = 500 * time.Millisecond
 
-// borrow gives a pooled connection, nil where a new one is to be dialled. It
-// waits while all are in use. The caller gives back exactly one connection, or
-// nil, by giveBack.
-func (d *dialer) borrow(e *endpoint, deadline time.Time) (*conn, error) {
+// acquire returns a pooled connection, or nil where the caller is to dial a new
+// one. It waits while all are in use. The caller then calls release exactly once,
+// with a connection or nil.
+func (d *dialer) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 	d.mu.Lock()
 	slots := d.slots[e]
 	if slots == nil {
@@ -144,8 +144,8 @@ func (d *dialer) borrow(e *endpoint, deadline time.Time) (*conn, error) {
 		case slots <- struct{}{}:
 		case <-t.C:
 			return nil, os.ErrDeadlineExceeded
-		case <-d.cut:
-			return nil, errEnded
+		case <-d.aborted:
+			return nil, errRunEnded
 		}
 	}
 	for {
@@ -158,15 +158,15 @@ func (d *dialer) borrow(e *endpoint, deadline time.Time) (*conn, error) {
 		c := idle[len(idle)-1]
 		d.idle[e] = idle[:len(idle)-1]
 		d.mu.Unlock()
-		if d.now().Sub(c.idle) < stale || !c.closedByPeer() {
+		if d.now().Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer() {
 			return c, nil
 		}
 		d.close(c)
 	}
 }
 
-// giveBack ends a borrowing; the connection is kept where it can be.
-func (d *dialer) giveBack(e *endpoint, c *conn) {
+// release frees the slot of an acquire; the connection, unless nil, is kept.
+func (d *dialer) release(e *endpoint, c *conn) {
 	d.mu.Lock()
 	if c != nil {
 		d.idle[e] = append(d.idle[e], c)
@@ -183,7 +183,7 @@ func (d *dialer) close(c *conn) {
 	c.Close()
 }
 
-// closeIdle ends the pool's idle connections.
+// closeIdle closes the pool's idle connections.
 func (d *dialer) closeIdle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +213,7 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 	defer d.mu.Unlock()
 	if d.ended {
 		c.Close()
-		return nil, errEnded
+		return nil, errRunEnded
 	}
 	d.open[c] = struct{}{}
 	return c, nil
@@ -233,16 +233,16 @@ func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
 		}
 		c.stream = t
 	}
-	c.wire = wire{in: c.stream, now: d.now, buf: make([]byte, firstBuffer)}
+	c.responseReader = responseReader{in: c.stream, now: d.now, buf: make([]byte, firstBuffer)}
 	return c, nil
 }
 
-// closedByPeer looks, without waiting, whether an idle connection has ended or
-// has bytes on it that nobody asked for.
+// closedByPeer reports, without waiting, whether the peer has closed an idle
+// connection or has sent bytes that no request asked for.
 func (c *conn) closedByPeer() bool {
 	var sc syscall.Conn
 	switch s := c.stream.(type) {
-	case *sock:
+	case *socket:
 		return s.closedByPeer()
 	case *tls.Conn:
 		sc, _ = s.NetConn().(syscall.Conn)
@@ -257,8 +257,7 @@ func (c *conn) closedByPeer() bool {
 		return true
 	}
 	gone := false
-	// Not raw.Read: it looks at the deadline first, which is that of the request
-	// before.
+	// Not raw.Read: it checks the deadline first, which is the previous request's.
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -28,7 +28,7 @@ func TestAnIdleConnectionIsKeptPastItsLastDeadline(t *testing.T) {
 			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.read(http.MethodGet, 0, new(answer)); err != nil {
+			if err := c.readResponse(http.MethodGet, 0, new(response)); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.SetDeadline(time.Unix(1, 0)); err != nil {

@@ -17,10 +17,10 @@ const (
 	maxCookieBytes = 4096
 )
 
-// jar holds one virtual user's cookies (RFC 6265). It knows no list of public
+// jar holds one virtual user's cookies (RFC 6265). It has no list of public
 // suffixes: a plan's targets are its author's own. The zero value is empty.
 type jar struct {
-	cookies []cookie // the oldest first
+	cookies []cookie // oldest first
 }
 
 type cookie struct {
@@ -31,7 +31,7 @@ type cookie struct {
 	expires      time.Time // zero: with the user
 }
 
-// hostOf is an endpoint's host without its port: cookies do not know ports.
+// hostOf is an endpoint's host without its port: cookies ignore ports.
 func hostOf(e *endpoint) string {
 	host, _, err := net.SplitHostPort(e.address)
 	if err != nil {
@@ -40,8 +40,9 @@ func hostOf(e *endpoint) string {
 	return strings.ToLower(host)
 }
 
-// take reads a Set-Cookie line of an answer from a host to a path.
-func (j *jar) take(line, host, path string, now time.Time) {
+// setFromHeader stores the cookie of a Set-Cookie header, of a response from a host
+// to a request for a path.
+func (j *jar) setFromHeader(line, host, path string, now time.Time) {
 	if len(line) > maxCookieBytes {
 		return
 	}
@@ -70,7 +71,7 @@ func (j *jar) take(line, host, path string, now time.Time) {
 	j.put(c, now)
 }
 
-// put keeps a cookie in the place of an earlier one of its name.
+// put stores a cookie and replaces an earlier one of its name, domain and path.
 func (j *jar) put(c cookie, now time.Time) {
 	for i := range j.cookies {
 		if o := &j.cookies[i]; o.name == c.name && o.domain == c.domain && o.path == c.path {
@@ -142,22 +143,22 @@ func (j *jar) appendHeader(dst []byte, e *endpoint, target string, now time.Time
 	return dst
 }
 
-// collect puts the cookies of an answer into the user's jar.
-func (w *worker) collect(q *prepared) {
-	if q.Bare {
+// storeCookies stores a response's cookies in the user's jar.
+func (w *worker) storeCookies(q *prepared) {
+	if q.NoCookies {
 		return
 	}
-	expr.EachField(w.ans.head, "set-cookie", func(line []byte) {
+	expr.EachField(w.resp.head, "set-cookie", func(line []byte) {
 		if w.jar == nil {
 			w.jar = new(jar)
 		}
-		w.jar.take(string(line), hostOf(q.endpoint), requestTarget(w.out), w.run.now())
+		w.jar.setFromHeader(string(line), hostOf(q.endpoint), requestTarget(w.out), w.run.now())
 	})
 }
 
-// bake puts the cookies that the plan gives into the user's jar, where they
-// stay.
-func (w *worker) bake(q *prepared) {
+// setPlanCookies stores the request's cookies of the plan in the user's jar, for
+// later requests too.
+func (w *worker) setPlanCookies(q *prepared) {
 	if w.jar == nil {
 		w.jar = new(jar)
 	}

@@ -36,7 +36,7 @@ func TestCookiesGoWhereTheyBelong(t *testing.T) {
 		{"a=" + strings.Repeat("x", maxCookieBytes), "app.example.org", "/", plainly, ""},
 	} {
 		var j jar
-		j.take(c.line, c.host, "/", now)
+		j.setFromHeader(c.line, c.host, "/", now)
 		want := ""
 		if c.want != "" {
 			want = "cookie: " + c.want + "\r\n"
@@ -51,13 +51,13 @@ func TestAJarReplacesOrdersAndIsBounded(t *testing.T) {
 	now, e := time.Unix(1e9, 0), &endpoint{address: "h:80"}
 	var j jar
 	for _, line := range []string{"a=1", "b=2; Path=/", "c=3; Path=/deep/er", "a=4; Path=/deep", "gone=1; Path=/", "gone=; Path=/; Max-Age=-1"} {
-		j.take(line, "h", "/deep/page", now)
+		j.setFromHeader(line, "h", "/deep/page", now)
 	}
 	if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != "cookie: c=3; a=4; b=2\r\n" {
 		t.Errorf("%q", got)
 	}
 	for i := range 3 * maxCookies {
-		j.take(fmt.Sprintf("k%d=v", i), "h", "/", now)
+		j.setFromHeader(fmt.Sprintf("k%d=v", i), "h", "/", now)
 	}
 	if len(j.cookies) != maxCookies || j.cookies[maxCookies-1].name != fmt.Sprintf("k%d", 3*maxCookies-1) {
 		t.Errorf("%d cookies, the last %+v", len(j.cookies), j.cookies[len(j.cookies)-1])

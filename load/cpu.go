@@ -13,7 +13,7 @@ import (
 	"whittle"
 )
 
-// Process is one to be watched.
+// Process is a process whose CPU time is measured.
 type Process struct {
 	Name string
 	PID  int
@@ -23,10 +23,10 @@ type Process struct {
 // that Go runs on.
 const clockTick = 10 * time.Millisecond
 
-// ProcessCPU gives the CPU time (user and system, all threads) that a process
-// has used since it began, in steps of 10 ms. With children, that of its
+// ProcessCPU returns the CPU time (user and system, all threads) that a process
+// has used since it started, in steps of 10 ms. With children, the time of its
 // ended and waited-for children is added. Linux only: elsewhere, and for a
-// process that is gone, the error's code is whittle.NotFound.
+// process that has ended, the error's code is whittle.NotFound.
 func ProcessCPU(pid int, children bool) (time.Duration, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -67,7 +67,7 @@ func parseStat(b []byte, children bool) (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// OwnCPU gives the CPU time (user and system, all threads) that this process
+// OwnCPU returns the CPU time (user and system, all threads) that this process
 // has used, to the microsecond.
 func OwnCPU() time.Duration {
 	var u unix.Rusage
@@ -77,8 +77,8 @@ func OwnCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// processWatch follows watched processes; the last reading of one that ends
-// stays.
+// processWatch measures a watched process. Once the process has ended, the last
+// reading stays.
 type processWatch struct {
 	Process
 	first, last time.Duration
@@ -97,7 +97,7 @@ func watch(ps []Process) ([]*processWatch, error) {
 	return out, nil
 }
 
-func (w *processWatch) look() {
+func (w *processWatch) sample() {
 	d, err := ProcessCPU(w.PID, false)
 	if err != nil || d < w.last {
 		w.gone = true

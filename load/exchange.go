@@ -12,71 +12,72 @@ import (
 	"whittle/load/report"
 )
 
-// connector is where connections come from: the dialer, or a user's lane.
+// connector provides connections: the dialer, or a user's event loop.
 type connector interface {
-	// borrow gives a pooled connection, nil where a new one is to be dialled,
-	// and waits while all are in use. giveBack ends a borrowing, with the
-	// connection or with nil.
-	borrow(e *endpoint, deadline time.Time) (*conn, error)
-	giveBack(e *endpoint, c *conn)
+	// acquire returns a pooled connection, or nil where the caller is to dial a
+	// new one. It waits while all are in use. release frees the slot, with the
+	// connection to keep or with nil.
+	acquire(e *endpoint, deadline time.Time) (*conn, error)
+	release(e *endpoint, c *conn)
 	dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error)
 	close(c *conn)
 }
 
-// exchange finds a connection, writes the request and reads the answer.
-func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observed) (err error) {
+// exchange gets a connection, writes the request and reads the response.
+func (w *worker) exchange(ctx context.Context, q *prepared, deadline time.Time, o *observation) (err error) {
 	e := q.endpoint
 	if f := w.fiber; f != nil && !e.plain() {
 		w.fiber = nil
-		f.away(func() { err = w.exchange(ctx, q, deadline, o) })
+		f.runBlocking(func() { err = w.exchange(ctx, q, deadline, o) })
 		w.fiber = f
 		return err
 	}
 	if e.http2 {
-		return w.converse(ctx, q, deadline, o)
+		return w.exchangeHTTP2(ctx, q, deadline, o)
 	}
 	var via connector = w.run.dialer
 	if w.fiber != nil {
-		via = w.fiber.lane
+		via = w.fiber.loop
 	}
 	var c *conn
-	if w.own != nil {
-		for len(w.own) <= q.slot { // a server that a redirect led to
-			w.own = append(w.own, nil)
+	if w.conns != nil {
+		for len(w.conns) <= q.slot { // a server that a redirect led to
+			w.conns = append(w.conns, nil)
 		}
-		c = w.own[q.slot]
-		w.own[q.slot] = nil
-		// A user who thinks for longer than the server keeps a connection does not
-		// meet a reset: a browser opens a new one.
-		if c != nil && w.run.now().Sub(c.idle) >= stale && c.closedByPeer() {
+		c = w.conns[q.slot]
+		w.conns[q.slot] = nil
+		// Where a user thinks for longer than the server keeps a connection, a new
+		// one is opened, as browsers do, so that no reset is counted.
+		if c != nil && w.run.now().Sub(c.idleSince) >= idleCheckAfter && c.closedByPeer() {
 			via.close(c)
 			c = nil
 		}
 	} else {
-		if c, err = via.borrow(e, deadline); err != nil {
+		if c, err = via.acquire(e, deadline); err != nil {
 			return err
 		}
-		// What waited for a connection was not the target's doing.
+		// The wait for a pooled connection is not the target's time.
 		o.sent = w.run.now()
 	}
-	c, err = w.over(ctx, via, c, q, deadline, o)
-	if c != nil && (err != nil || !w.ans.reusable) {
+	c, err = w.sendRetrying(ctx, via, c, q, deadline, o)
+	if c != nil && (err != nil || !w.resp.reusable) {
 		via.close(c)
 		c = nil
 	}
-	if w.own != nil {
-		w.own[q.slot] = c
+	if w.conns != nil {
+		w.conns[q.slot] = c
 	} else {
-		via.giveBack(e, c)
+		via.release(e, c)
 	}
 	return err
 }
 
-// over sends over a kept-alive connection where there is one, else over a new
-// one. It returns the connection that was used last, to be kept or closed.
-func (w *worker) over(ctx context.Context, via connector, c *conn, q *prepared, deadline time.Time, o *observed) (*conn, error) {
+// sendRetrying sends over a kept-alive connection where there is one, else over a
+// new one. A kept-alive connection that turns out closed is replaced once, for
+// requests that may be repeated. The connection used last is returned.
+func (w *worker) sendRetrying(ctx context.Context, via connector, c *conn, q *prepared, deadline time.Time, o *observation) (*conn, error) {
 	if c != nil {
-		err := w.through(c, q, deadline, o)
+		err := w.roundTrip(c, q, deadline, o)
 		gone := err != nil && c.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
 		if !gone || !q.repeatable {
 			return c, err
@@ -89,34 +90,34 @@ func (w *worker) over(ctx context.Context, via connector, c *conn, q *prepared, 
 		return nil, &dialError{err}
 	}
 	o.connect = w.run.now().Sub(began)
-	return c, w.through(c, q, deadline, o)
+	return c, w.roundTrip(c, q, deadline, o)
 }
 
-func (w *worker) through(c *conn, q *prepared, deadline time.Time, o *observed) error {
+func (w *worker) roundTrip(c *conn, q *prepared, deadline time.Time, o *observation) error {
 	if err := c.SetDeadline(deadline); err != nil {
 		return err
 	}
 	before := c.received
 	n, err := c.Write(w.out)
-	o.up += int64(n)
-	// A server may refuse and close before it has read all of a large body:
-	// its answer is then still there to be read.
-	if e := c.read(q.Method, w.run.keep(q), &w.ans); err == nil || e == nil {
+	o.sentBytes += int64(n)
+	// A server may reject a large body and close before it has read all of it; its
+	// response can still be read.
+	if e := c.readResponse(q.Method, w.run.bodyLimit(q), &w.resp); err == nil || e == nil {
 		err = e
 	}
 	o.first = c.firstByte
-	o.down += c.received - before
-	c.idle = w.run.now()
+	o.receivedBytes += c.received - before
+	c.idleSince = w.run.now()
 	return err
 }
 
-// dialError marks an error as coming from before the request was sent.
+// dialError is an error of opening the connection, before the request was sent.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// failureOf is the one place that says which kind an error is.
+// failureOf maps an error to its kind in the report.
 func failureOf(err error) string {
 	var timeout net.Error
 	_, dialling := errors.AsType[*dialError](err)

@@ -100,7 +100,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	}
 }
 
-func TestAHalfAnswerIsAReset(t *testing.T) {
+func TestAHalfResponseIsAReset(t *testing.T) {
 	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
 	patient := parsed(t, fivePlan)
 	if r := run(t, patient, Options{Target: url}); r.Errors[report.ErrorReset] != 5 || r.Completed != 0 {
@@ -167,7 +167,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 func TestAConnectionThatAUserThoughtTooLongIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, pool := range []int{0, 1} {
-		for _, secure := range []bool{false, true} { // on a lane, and on a goroutine
+		for _, secure := range []bool{false, true} { // on an event loop, and on a goroutine
 			t.Run(fmt.Sprintf("pool %d, TLS %v", pool, secure), func(t *testing.T) {
 				t.Parallel()
 				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -6,106 +6,106 @@ import (
 	"time"
 )
 
-// fiber is one flow of control on a lane: a coroutine, which the lane's
-// goroutine goes into and which comes back whenever it has to wait. Passing
-// control to and fro costs a fraction of waking a goroutine, and never wakes a
-// thread.
+// fiber is a coroutine on an event loop. The loop's goroutine resumes it, and it
+// yields to the loop whenever it has to wait. A switch costs a fraction of waking
+// a goroutine and never wakes a thread.
 type fiber struct {
-	lane  *lane
+	loop  *eventLoop
 	next  func() (struct{}, bool)
 	yield func(struct{}) bool
-	job   func(*fiber) // what to do next; nil: to end
+	job   func(*fiber) // what to run next; nil: return
 
-	waiting bool
-	halts   bool      // a halt of the run ends the wait
-	until   time.Time // when the wait is over at the latest; zero: never
-	place   int       // in the lane's queue of such times; −1: not in it
-	why     cause
+	waiting    bool
+	wakeOnHalt bool      // halting the run ends the wait
+	deadline   time.Time // when the wait ends at the latest; zero: never
+	heapIndex  int       // in the loop's timers; −1: not in them
+	reason     wakeReason
 }
 
-// cause is why a wait was over.
-type cause uint8
+// wakeReason is why a wait ended.
+type wakeReason uint8
 
 const (
-	causeReady cause = iota // what was waited for is there
-	causeTime               // the time has come
-	causeHalt               // the run takes no further steps
-	causeEnd                // the run was cut off
+	wokenReady      wakeReason = iota // the event or connection waited for has come
+	wokenByDeadline                   // the deadline has passed
+	wokenByHalt                       // the run begins no further steps
+	wokenByAbort                      // the run was aborted
 )
 
-func newFiber(l *lane) *fiber {
-	f := &fiber{lane: l, place: -1}
+func newFiber(l *eventLoop) *fiber {
+	f := &fiber{loop: l, heapIndex: -1}
 	f.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		f.yield = yield
 		for f.job != nil {
 			f.job(f)
 			f.job = nil
-			l.rest(f)
+			l.recycle(f)
 			yield(struct{}{})
 		}
 	})
 	return f
 }
 
-// wait gives control back to the lane until something wakes the fiber, or the
-// time has come. A lane that was cut off waits for nothing.
-func (f *fiber) wait(until time.Time) cause {
-	if f.lane.cut {
-		return causeEnd
+// wait yields to the loop until the fiber is resumed or the deadline passes. On an
+// aborted loop it returns at once.
+func (f *fiber) wait(until time.Time) wakeReason {
+	if f.loop.aborted {
+		return wokenByAbort
 	}
-	f.waiting, f.until = true, until
+	f.waiting, f.deadline = true, until
 	if !until.IsZero() {
-		f.lane.times.push(f)
+		f.loop.timers.push(f)
 	}
 	f.yield(struct{}{})
-	return f.why
+	return f.reason
 }
 
-// away runs what would block on a goroutine of its own, while the lane goes on.
-func (f *fiber) away(do func()) {
-	l := f.lane
-	l.away++
+// runBlocking runs a blocking call on a goroutine of its own, while the loop goes
+// on.
+func (f *fiber) runBlocking(do func()) {
+	l := f.loop
+	l.blocking++
 	l.session.wg.Go(func() {
 		do()
 		l.post(func() {
-			l.away--
-			l.resume(f, causeReady)
+			l.blocking--
+			l.resume(f, wokenReady)
 		})
 	})
 	f.yield(struct{}{})
 }
 
-// sleep waits until a time; false says that the run was ended before, or
-// halted where the caller heeds that.
-func (f *fiber) sleep(ctx context.Context, until time.Time, halts bool) bool {
-	if !f.lane.session.now().Before(until) {
+// sleepUntil waits until a time. False: the run was aborted before, or, where
+// wakeOnHalt is set, halted.
+func (f *fiber) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
+	if !f.loop.session.now().Before(until) {
 		return ctx.Err() == nil
 	}
-	if halts && f.lane.halted {
+	if halts && f.loop.halted {
 		return false
 	}
-	f.halts = halts
+	f.wakeOnHalt = halts
 	why := f.wait(until)
-	f.halts = false
-	return why == causeTime && ctx.Err() == nil
+	f.wakeOnHalt = false
+	return why == wokenByDeadline && ctx.Err() == nil
 }
 
-// times is a binary heap of waiting fibers, the earliest first.
-type times []*fiber
+// timerHeap is a binary heap of waiting fibers, the earliest first.
+type timerHeap []*fiber
 
-func (t *times) push(f *fiber) {
-	f.place = len(*t)
+func (t *timerHeap) push(f *fiber) {
+	f.heapIndex = len(*t)
 	*t = append(*t, f)
-	t.up(f.place)
+	t.up(f.heapIndex)
 }
 
-// remove takes a fiber out, wherever it stands.
-func (t *times) remove(f *fiber) {
-	i, last := f.place, len(*t)-1
+// remove takes a fiber out of the heap; one that is not in it changes nothing.
+func (t *timerHeap) remove(f *fiber) {
+	i, last := f.heapIndex, len(*t)-1
 	if i < 0 {
 		return
 	}
-	f.place = -1
+	f.heapIndex = -1
 	moved := (*t)[last]
 	(*t)[last] = nil
 	*t = (*t)[:last]
@@ -113,15 +113,15 @@ func (t *times) remove(f *fiber) {
 		return
 	}
 	(*t)[i] = moved
-	moved.place = i
+	moved.heapIndex = i
 	t.up(i)
-	t.down(moved.place)
+	t.down(moved.heapIndex)
 }
 
-func (t times) up(i int) {
+func (t timerHeap) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !t[i].until.Before(t[parent].until) {
+		if !t[i].deadline.Before(t[parent].deadline) {
 			return
 		}
 		t.swap(i, parent)
@@ -129,11 +129,11 @@ func (t times) up(i int) {
 	}
 }
 
-func (t times) down(i int) {
+func (t timerHeap) down(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t); child++ {
-			if t[child].until.Before(t[least].until) {
+			if t[child].deadline.Before(t[least].deadline) {
 				least = child
 			}
 		}
@@ -145,7 +145,7 @@ func (t times) down(i int) {
 	}
 }
 
-func (t times) swap(i, j int) {
+func (t timerHeap) swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
+	t[i].heapIndex, t[j].heapIndex = i, j
 }

@@ -27,15 +27,15 @@ type diary struct {
 	lines []string // guarded by mu
 }
 
-func newDiary(t *testing.T, answer http.HandlerFunc) *diary {
+func newDiary(t *testing.T, response http.HandlerFunc) *diary {
 	d := &diary{}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		d.mu.Lock()
 		d.lines = append(d.lines, strings.TrimSpace(r.Method+" "+r.RequestURI+" "+string(b)))
 		d.mu.Unlock()
-		if answer != nil {
-			answer(w, r)
+		if response != nil {
+			response(w, r)
 		}
 	}))
 	t.Cleanup(d.Close)
@@ -163,7 +163,7 @@ scenarios:
       - get: {url: /login}
       - get: {url: /cookies, cookie: {own: "a b;c"}}
       - get: {url: /cookies}`)
-	run(t, p, Options{OnAnswer: func(a Answer) {
+	run(t, p, Options{OnResult: func(a Result) {
 		mu.Lock()
 		defer mu.Unlock()
 		if a.Name == "GET /cookies" {
@@ -323,7 +323,7 @@ func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 	}
 }
 
-func TestCompressedAnswersAreReadByCaptures(t *testing.T) {
+func TestCompressedResponsesAreReadByCaptures(t *testing.T) {
 	d := newDiary(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") == "gzip" {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -360,7 +360,7 @@ scenarios: [{flow: [{think: 2}, {think: 1s, jitter: 250}, {think: '{{ s }}', jit
 	s := replied("", "").Scope
 	s.Values = make([]expr.Value, p.Slots)
 	for i := range p.Variables {
-		p.Variables[i].Pick(s)
+		p.Variables[i].Fill(s)
 	}
 	var low, high [4]time.Duration
 	for i := range low {

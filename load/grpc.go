@@ -9,22 +9,22 @@ import (
 	"whittle/load/plan"
 )
 
-// calls turn a plan's JSON requests into unary gRPC calls, and the answers back
-// into JSON, so that a plan's captures and expectations read them.
-type calls struct {
+// grpcCalls turns a plan's JSON requests into unary gRPC calls, and the responses
+// back into JSON, so that captures and expectations work on them.
+type grpcCalls struct {
 	methods map[string]*transcode.Transcoder // by path
 }
 
-// contractError is a request that could not be made: its body is not of the
-// contract, or the plan made something that is no request.
+// contractError says that a request could not be built: its body does not fit the
+// contract, or what the plan renders is no valid request.
 type contractError struct{ err error }
 
 func (e *contractError) Error() string { return e.err.Error() }
 func (e *contractError) Unwrap() error { return e.err }
 
-// newCalls reads the contract of every request of the plan.
-func newCalls(p *plan.Plan, descriptor []byte) (*calls, error) {
-	c := &calls{methods: map[string]*transcode.Transcoder{}}
+// newGRPCCalls looks up the method of every request of the plan.
+func newGRPCCalls(p *plan.Plan, descriptor []byte) (*grpcCalls, error) {
+	c := &grpcCalls{methods: map[string]*transcode.Transcoder{}}
 	for _, r := range p.Requests() {
 		path, ok := r.Path.Constant()
 		if !ok || r.Address != nil || r.Method != http.MethodPost {
@@ -42,12 +42,12 @@ func newCalls(p *plan.Plan, descriptor []byte) (*calls, error) {
 	return c, nil
 }
 
-// translate makes a call of a JSON request.
-func (c *calls) translate(out *outgoing, q *prepared) error {
+// encode turns a JSON request into a gRPC call.
+func (c *grpcCalls) encode(out *http2Request, q *prepared) error {
 	r := out.request
 	path, _ := q.Path.Constant()
 	t := c.methods[path]
-	if t == nil { // a redirect's, which gRPC does not have
+	if t == nil { // only after a redirect, which gRPC does not have
 		return &contractError{whittle.Errorf(whittle.Invalid, "no method at %s", r.URL.Path)}
 	}
 	if r.Header.Get("Content-Type") == "" {
@@ -61,7 +61,7 @@ func (c *calls) translate(out *outgoing, q *prepared) error {
 	}
 	r.Header, out.body = http.Header(sent.Header), sent.Body
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
-	out.read = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
+	out.decode = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
 		a := t.Response(&whittle.Answer{
 			Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body,
 		})

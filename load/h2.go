@@ -18,11 +18,11 @@ import (
 	"whittle"
 )
 
-// The protocols of a run, as Options.Protocol names them.
+// The values of Options.Protocol.
 const (
 	HTTP1 = "http/1.1"
-	// HTTP2 is agreed on by ALPN where the target's scheme is https, and known
-	// beforehand ("h2c") where it is http.
+	// HTTP2 is negotiated by ALPN for https targets, and used with prior knowledge
+	// ("h2c") for http targets.
 	HTTP2 = "h2"
 	// GRPC sends a plan's JSON bodies as unary calls: a request's path is
 	// /package.Service/Method, of Options.Descriptor.
@@ -42,50 +42,50 @@ func checkProtocol(o *Options) error {
 	return nil
 }
 
-// counted counts what passes over a connection.
-type counted struct {
+// countingConn counts the bytes of a connection.
+type countingConn struct {
 	net.Conn
 	sent, received atomic.Int64
 }
 
-func (c *counted) Read(b []byte) (int, error) {
+func (c *countingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.received.Add(int64(n))
 	return n, err
 }
 
-func (c *counted) Write(b []byte) (int, error) {
+func (c *countingConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.sent.Add(int64(n))
 	return n, err
 }
 
-// duplex is a connection that speaks HTTP/2: many requests at once.
-type duplex struct {
-	*counted
+// http2Conn is an HTTP/2 connection, for many requests at once.
+type http2Conn struct {
+	*countingConn
 	client *http.ClientConn
 }
 
-// Close ends the connection with all that is under way on it.
-func (d *duplex) Close() error { return errors.Join(d.client.Close(), d.counted.Close()) }
+// Close closes the connection and aborts the requests on it.
+func (d *http2Conn) Close() error { return errors.Join(d.client.Close(), d.countingConn.Close()) }
 
-// dialHTTP2 opens a connection that speaks HTTP/2, TLS included.
+// dialHTTP2 opens an HTTP/2 connection, TLS included.
 func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
-	x := &duplex{}
+	x := &http2Conn{}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			raw, err := new(net.Dialer).DialContext(ctx, network, e.address)
 			if err != nil {
 				return nil, err
 			}
-			x.counted = &counted{Conn: raw}
-			return x.counted, nil
+			x.countingConn = &countingConn{Conn: raw}
+			return x.countingConn, nil
 		},
 		Protocols: new(http.Protocols), DisableCompression: true, MaxResponseHeaderBytes: maxHead,
 	}
 	scheme := "http"
 	if e.tls != nil {
-		// A transport writes into its configuration, and each connection has one.
+		// Each connection has a transport, and a transport changes its TLS config.
 		scheme, t.TLSClientConfig = "https", e.tls.Clone()
 		t.Protocols.SetHTTP2(true)
 	} else {
@@ -93,8 +93,8 @@ func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 	}
 	client, err := t.NewClientConn(ctx, scheme, e.address)
 	if err != nil {
-		if x.counted != nil {
-			x.counted.Close()
+		if x.countingConn != nil {
+			x.countingConn.Close()
 		}
 		return nil, err
 	}
@@ -102,25 +102,25 @@ func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 	return &conn{stream: x, endpoint: e}, nil
 }
 
-// converse exchanges one request over HTTP/2: on the user's own connection or,
-// with a pool, on one that it shares with others.
-func (w *worker) converse(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
-	call, err := w.outgoing(q)
+// exchangeHTTP2 sends one request over HTTP/2: on the user's own connection or,
+// with a pool, on one that is shared with other users.
+func (w *worker) exchangeHTTP2(ctx context.Context, q *prepared, deadline time.Time, o *observation) error {
+	call, err := w.newHTTP2Request(q)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(w.run.now()))
 	defer cancel()
 	for again := q.repeatable; ; again = false {
-		c, fresh, err := w.connection(ctx, q, deadline, o)
+		c, fresh, err := w.http2Connection(ctx, q, deadline, o)
 		if err != nil {
 			return err
 		}
-		err = w.call(ctx, c, call, w.run.keep(q), o)
-		broken := c.stream.(*duplex).gone()
-		if broken && w.own != nil {
+		err = w.roundTripHTTP2(ctx, c, call, w.run.bodyLimit(q), o)
+		broken := c.stream.(*http2Conn).unusable()
+		if broken && w.conns != nil {
 			w.run.dialer.close(c)
-			w.own[q.slot] = nil
+			w.conns[q.slot] = nil
 		}
 		if err == nil || fresh || !broken || !again || ctx.Err() != nil || !o.first.IsZero() {
 			return err
@@ -128,14 +128,14 @@ func (w *worker) converse(ctx context.Context, q *prepared, deadline time.Time, 
 	}
 }
 
-// gone says that a connection takes no more requests: it is closed, or its server
-// has said that it will be (GOAWAY), which may come after the last answer.
-func (d *duplex) gone() bool {
+// unusable reports whether a connection takes no more requests: it is closed, or
+// the server has sent GOAWAY, which may come after the last response.
+func (d *http2Conn) unusable() bool {
 	return d.client.Err() != nil || d.client.Available() <= 0 && d.client.InFlight() == 0
 }
 
-// connection gives one to send on; fresh says that it was opened for that.
-func (w *worker) connection(ctx context.Context, q *prepared, deadline time.Time, o *observed) (c *conn, fresh bool, err error) {
+// http2Connection returns a connection to send on; fresh: it was opened now.
+func (w *worker) http2Connection(ctx context.Context, q *prepared, deadline time.Time, o *observation) (c *conn, fresh bool, err error) {
 	dial := func() (*conn, error) {
 		began := w.run.now()
 		o.sent = began
@@ -146,58 +146,58 @@ func (w *worker) connection(ctx context.Context, q *prepared, deadline time.Time
 		o.connect, fresh = w.run.now().Sub(began), true
 		return c, nil
 	}
-	if w.own == nil {
-		c, err = w.run.dialer.shared(ctx, q.endpoint, w.index, dial)
+	if w.conns == nil {
+		c, err = w.run.dialer.sharedConn(ctx, q.endpoint, w.index, dial)
 		if !fresh {
-			o.sent = w.run.now() // what it waited for was not the target's doing
+			o.sent = w.run.now() // the wait for a shared connection is not the target's time
 		}
 		return c, fresh, err
 	}
-	for len(w.own) <= q.slot { // a server that a redirect led to
-		w.own = append(w.own, nil)
+	for len(w.conns) <= q.slot { // the server of a redirect
+		w.conns = append(w.conns, nil)
 	}
-	if c = w.own[q.slot]; c != nil && c.stream.(*duplex).gone() {
+	if c = w.conns[q.slot]; c != nil && c.stream.(*http2Conn).unusable() {
 		w.run.dialer.close(c)
 		c = nil
 	}
 	if c == nil {
 		c, err = dial()
-		w.own[q.slot] = c
+		w.conns[q.slot] = c
 	}
 	return c, fresh, err
 }
 
-// outgoing is a request for net/http, and how its answer is to be read.
-type outgoing struct {
+// http2Request is a request for net/http, and how its response is decoded.
+type http2Request struct {
 	request *http.Request
 	body    []byte
-	// read makes the plan's answer of what came; nil: it is that.
-	read func(*http.Response, []byte) (status int, header http.Header, body []byte, err error)
+	// decode turns the response into the one that the plan sees; nil: it is that.
+	decode func(*http.Response, []byte) (status int, header http.Header, body []byte, err error)
 }
 
-// outgoing makes a request for HTTP/2 of the one that was rendered.
-func (w *worker) outgoing(q *prepared) (*outgoing, error) {
+// newHTTP2Request turns the rendered request into one for HTTP/2.
+func (w *worker) newHTTP2Request(q *prepared) (*http2Request, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(w.out)))
 	if err != nil {
 		return nil, &contractError{err}
 	}
 	head := bytes.Index(w.out, []byte("\r\n\r\n")) + 4
-	out := &outgoing{request: r, body: w.out[head:]}
+	out := &http2Request{request: r, body: w.out[head:]}
 	r.RequestURI, r.URL.Host, r.URL.Scheme = "", q.endpoint.host, strings.TrimSuffix(scheme(q.endpoint), "://")
-	if w.run.calls != nil {
-		return out, w.run.calls.translate(out, q)
+	if w.run.grpc != nil {
+		return out, w.run.grpc.encode(out, q)
 	}
 	return out, nil
 }
 
-// call sends a request and reads its answer into w.ans.
-func (w *worker) call(ctx context.Context, c *conn, call *outgoing, keep int, o *observed) error {
-	x := c.stream.(*duplex)
+// roundTripHTTP2 sends a request and reads its response into w.resp.
+func (w *worker) roundTripHTTP2(ctx context.Context, c *conn, call *http2Request, keep int, o *observation) error {
+	x := c.stream.(*http2Conn)
 	defer func() {
-		// On a shared connection the sums are right, and each request has about
-		// its part.
-		o.up += x.sent.Swap(0)
-		o.down += x.received.Swap(0)
+		// On a shared connection only the sums are exact: a request is given the
+		// bytes since the last one ended.
+		o.sentBytes += x.sent.Swap(0)
+		o.receivedBytes += x.received.Swap(0)
 	}()
 	var first atomic.Int64 // the trace's goroutine may outlive an ended request
 	began := w.run.now()
@@ -213,40 +213,40 @@ func (w *worker) call(ctx context.Context, c *conn, call *outgoing, keep int, o 
 		o.first = began.Add(time.Duration(d))
 	}
 	if err != nil {
-		return ofContext(ctx, err)
+		return contextError(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 2 {
-		return malformed("an answer in %s to a request in HTTP/2", resp.Proto)
+		return malformed("the response to an HTTP/2 request is %s", resp.Proto)
 	}
 	whole := keep
-	if call.read != nil {
+	if call.decode != nil {
 		whole = maxMessage
 	}
-	body, size, err := readKeeping(resp.Body, w.ans.body[:0], whole)
+	body, size, err := readKeepingFirst(resp.Body, w.resp.body[:0], whole)
 	if err != nil {
-		return ofContext(ctx, err)
+		return contextError(ctx, err)
 	}
 	status, header := resp.StatusCode, resp.Header
-	if call.read != nil {
+	if call.decode != nil {
 		if size > maxMessage {
 			return malformed("a message of more than %d bytes", maxMessage)
 		}
-		if status, header, body, err = call.read(resp, body); err != nil {
+		if status, header, body, err = call.decode(resp, body); err != nil {
 			return err
 		}
 		size = int64(len(body))
 		body = body[:min(len(body), keep)]
 	}
-	w.ans = answer{status: status, head: flatten(w.ans.head[:0], header), body: body, size: size, reusable: true}
+	w.resp = response{status: status, head: flattenHeader(w.resp.head[:0], header), body: body, size: size, reusable: true}
 	return nil
 }
 
-// maxMessage bounds a message that has to be whole to be read.
+// maxMessage bounds a gRPC message, which has to be whole to be decoded.
 const maxMessage = 16 << 20
 
-// readKeeping reads to the end, and keeps at most keep bytes.
-func readKeeping(r io.Reader, into []byte, keep int) (kept []byte, size int64, err error) {
+// readKeepingFirst reads to the end, and keeps at most the first keep bytes.
+func readKeepingFirst(r io.Reader, into []byte, keep int) (kept []byte, size int64, err error) {
 	buf := bytes.NewBuffer(into)
 	n, err := io.Copy(buf, io.LimitReader(r, int64(keep)))
 	if err != nil {
@@ -256,8 +256,8 @@ func readKeeping(r io.Reader, into []byte, keep int) (kept []byte, size int64, e
 	return buf.Bytes(), n + rest, err
 }
 
-// flatten writes a header section as HTTP/1.1 has it, for whoever looks.
-func flatten(dst []byte, h http.Header) []byte {
+// flattenHeader writes a header section in the form of HTTP/1.1.
+func flattenHeader(dst []byte, h http.Header) []byte {
 	for name, values := range h {
 		for _, v := range values {
 			dst = append(dst, strings.ToLower(name)...)
@@ -267,8 +267,9 @@ func flatten(dst []byte, h http.Header) []byte {
 	return dst
 }
 
-// ofContext names what ended a request: the time that it had, or the run.
-func ofContext(ctx context.Context, err error) error {
+// contextError returns why a request ended: its timeout, the end of the run, or
+// err itself.
+func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

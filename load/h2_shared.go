@@ -2,34 +2,35 @@ package load
 
 import "context"
 
-// berth is one of a pool's places for a connection that many requests share.
-type berth struct {
-	// turn is held by whoever looks at conn or dials anew; the others wait.
-	turn chan struct{}
+// sharedSlot is a slot of a pool for one connection that many requests share.
+type sharedSlot struct {
+	// lock guards conn, and is held while it is dialled again. It is a channel so
+	// that waiting for it can be cancelled.
+	lock chan struct{}
 	conn *conn
 }
 
-// shared gives the connection of user i among the pool's, dialling it where
-// there is none that works.
-func (d *dialer) shared(ctx context.Context, e *endpoint, i int64, dial func() (*conn, error)) (*conn, error) {
+// sharedConn returns the pool's connection for user i, and dials it where it is
+// missing or unusable.
+func (d *dialer) sharedConn(ctx context.Context, e *endpoint, i int64, dial func() (*conn, error)) (*conn, error) {
 	d.mu.Lock()
-	if d.berths[e] == nil {
+	if d.shared[e] == nil {
 		for range d.pool {
-			d.berths[e] = append(d.berths[e], &berth{turn: make(chan struct{}, 1)})
+			d.shared[e] = append(d.shared[e], &sharedSlot{lock: make(chan struct{}, 1)})
 		}
 	}
-	b := d.berths[e][int(i)%d.pool]
+	b := d.shared[e][int(i)%d.pool]
 	d.mu.Unlock()
 	select {
-	case b.turn <- struct{}{}:
-	case <-d.cut:
-		return nil, errEnded
+	case b.lock <- struct{}{}:
+	case <-d.aborted:
+		return nil, errRunEnded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-b.turn }()
+	defer func() { <-b.lock }()
 	if b.conn != nil {
-		if !b.conn.stream.(*duplex).gone() {
+		if !b.conn.stream.(*http2Conn).unusable() {
 			return b.conn, nil
 		}
 		d.close(b.conn)
@@ -40,11 +41,11 @@ func (d *dialer) shared(ctx context.Context, e *endpoint, i int64, dial func() (
 	return c, err
 }
 
-// closeShared ends the shared connections, when nothing uses them any more.
-// The caller holds d.mu.
+// closeShared closes the shared connections once nothing uses them. The caller
+// holds d.mu.
 func (d *dialer) closeShared() {
-	for _, berths := range d.berths {
-		for _, b := range berths {
+	for _, slots := range d.shared {
+		for _, b := range slots {
 			if b.conn != nil {
 				delete(d.open, b.conn)
 				b.conn.Close()

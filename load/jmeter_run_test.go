@@ -303,7 +303,7 @@ func TestAssertionsJudgeByTheirBits(t *testing.T) {
 	}
 }
 
-func TestExtractorsTakeFromTheAnswer(t *testing.T) {
+func TestExtractorsTakeFromTheResponse(t *testing.T) {
 	var got string
 	srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/got/") {

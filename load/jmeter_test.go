@@ -25,7 +25,7 @@ type asked struct {
 	order []string
 }
 
-func newAsked(t *testing.T, answer http.HandlerFunc) *asked {
+func newAsked(t *testing.T, response http.HandlerFunc) *asked {
 	t.Helper()
 	a := &asked{seen: map[string]int{}}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +44,8 @@ func newAsked(t *testing.T, answer http.HandlerFunc) *asked {
 		a.seen[line]++
 		a.order = append(a.order, line)
 		a.mu.Unlock()
-		if answer != nil {
-			answer(w, r)
+		if response != nil {
+			response(w, r)
 		}
 	}))
 	t.Cleanup(a.Close)

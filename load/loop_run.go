@@ -7,16 +7,16 @@ import (
 	"whittle/load/plan"
 )
 
-// loop runs the steps of a loop; false: the user does not go on.
-func (w *worker) loop(ctx context.Context, l *plan.Loop) bool {
-	defer w.keep(l.Counter)()
-	defer w.keep(l.Element)()
+// runLoop runs the steps of a loop. False: the user stops.
+func (w *worker) runLoop(ctx context.Context, l *plan.Loop) bool {
+	defer w.restoreAfter(l.Counter)()
+	defer w.restoreAfter(l.Element)()
 	first, n, over := l.First, l.Count, l.Over
 	switch {
 	case l.While != nil:
 		n = maxWhile
 	case l.Times != nil:
-		// As in Artillery, what is no number is no repetition.
+		// As in Artillery, a text that is no number means no repetition.
 		first, n, _ = plan.LoopRange(string(l.Times.Render(nil, &w.scope)))
 	case l.OverValue != nil:
 		over = elements(l.OverValue(&w.scope))
@@ -35,19 +35,20 @@ func (w *worker) loop(ctx context.Context, l *plan.Loop) bool {
 		if l.While != nil && !l.While(&expr.Evaluation{Scope: &w.scope}).Truth() {
 			break
 		}
-		// A loop that sends nothing would never see that the run has ended.
+		// A loop that sends nothing would otherwise not notice the end of the run.
 		if i&1023 == 1023 && ctx.Err() != nil {
 			return false
 		}
-		if !w.steps(ctx, l.Steps) {
+		if !w.runSteps(ctx, l.Steps) {
 			return false
 		}
 	}
 	return true
 }
 
-// keep puts a loop's variable back to what it was, for a loop around it.
-func (w *worker) keep(slot int) func() {
+// restoreAfter returns a function that restores a loop's variable, for an outer
+// loop that uses the same one.
+func (w *worker) restoreAfter(slot int) func() {
 	if slot == 0 {
 		return func() {}
 	}
@@ -61,7 +62,7 @@ func (w *worker) set(slot int, v func() expr.Value) {
 	}
 }
 
-// elements are those of a list; what is no list has none.
+// elements returns the items of a list, and none for any other value.
 func elements(v expr.Value) []expr.Value {
 	if v.Doc == nil || v.Doc.Kind != expr.KindList {
 		return nil
@@ -73,15 +74,15 @@ func elements(v expr.Value) []expr.Value {
 	return out
 }
 
-// deal gives virtual user i its rows. Users of a closed plan go through it again
-// and again: each round takes the rows after those of the round that began last.
-func (w *worker) deal() {
+// assignRows gives the virtual user its rows of the CSV files. A user of a closed
+// plan gets new ones in each loop: the rows after those given out last.
+func (w *worker) assignRows() {
 	if len(w.run.plan.Payloads) == 0 {
 		return
 	}
 	turn := w.index
-	if w.member != nil {
-		turn = w.run.common.dealt.Add(1) - 1
+	if w.groupUser != nil {
+		turn = w.run.shared.rowRounds.Add(1) - 1
 	}
 	for i := range w.run.plan.Payloads {
 		p := &w.run.plan.Payloads[i]

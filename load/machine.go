@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// maxCores bounds the cores that a report tells apart; those above are left
-// out.
+// maxCores bounds the cores in a report; further cores are left out.
 const maxCores = 64
 
 // coreTime is what a core has done since the machine started, in clock ticks.
 type coreTime struct{ busy, total uint64 }
 
-// readCores reads the machine's cores from /proc/stat; nil where there is none.
+// readCores reads the CPU time of the machine's cores from /proc/stat; nil where
+// there is none.
 func readCores() []coreTime {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -28,9 +28,9 @@ func readCores() []coreTime {
 }
 
 // parseCores reads the lines "cpuN user nice system idle iowait irq softirq
-// steal …" of proc_stat(5). Waiting for a disk is idle; time stolen by the
-// hypervisor is busy, for the machine could not have it. Guest time is in user
-// already.
+// steal …" of proc_stat(5). Waiting for a disk counts as idle; time stolen by the
+// hypervisor counts as busy, because the machine could not use it. User time
+// includes guest time.
 func parseCores(b []byte) ([]coreTime, error) {
 	var out []coreTime
 	for line := range bytes.Lines(b) {
@@ -57,8 +57,8 @@ func parseCores(b []byte) ([]coreTime, error) {
 	return out, nil
 }
 
-// coresSince is what each core did between two readings; nil where cores came
-// or went.
+// coresSince is what each core did between two readings; nil where their number
+// changed.
 func coresSince(before, now []coreTime) []coreTime {
 	if len(before) != len(now) {
 		return nil
@@ -73,7 +73,7 @@ func coresSince(before, now []coreTime) []coreTime {
 	return out
 }
 
-// addCores adds up what two spans had.
+// addCores adds up the times of two spans.
 func addCores(a, b []coreTime) []coreTime {
 	if len(a) == 0 {
 		return b
@@ -85,7 +85,7 @@ func addCores(a, b []coreTime) []coreTime {
 	return a
 }
 
-// busyParts gives each core's busy part, 0 to 1, in hundredths.
+// busyParts is the fraction of time, 0 to 1 in hundredths, that each core was busy.
 func busyParts(cs []coreTime) []float64 {
 	if len(cs) == 0 {
 		return nil

@@ -17,11 +17,11 @@ import (
 	"whittle"
 )
 
-// cpuMetric is the counter that the Prometheus client libraries of Go, Node.js,
-// Python and Java all give, in seconds.
+// cpuMetric is the counter, in seconds, that the Prometheus client libraries of
+// Go, Node.js, Python and Java all export.
 const cpuMetric = "process_cpu_seconds_total"
 
-// metricsPage follows the CPU time that a server says it has used.
+// metricsPage reads a server's CPU time from its Prometheus metrics page.
 type metricsPage struct {
 	url    string
 	client *http.Client
@@ -52,11 +52,11 @@ func (p *metricsPage) open(ctx context.Context) (err error) {
 	return err
 }
 
-func (p *metricsPage) again(ctx context.Context) error { return p.open(ctx) }
+func (p *metricsPage) reopen(ctx context.Context) error { return p.open(ctx) }
 
-// follow reads the page once a second until end. A server that is stuck keeps
-// only this goroutine waiting.
-func (p *metricsPage) follow(ctx context.Context) {
+// start reads the page once a second until finish. A server that hangs delays
+// only this goroutine.
+func (p *metricsPage) start(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	p.wg.Go(func() {
 		t := time.NewTicker(tick)
@@ -64,7 +64,7 @@ func (p *metricsPage) follow(ctx context.Context) {
 		for {
 			select {
 			case <-t.C:
-				p.look(ctx)
+				p.sample(ctx)
 			case <-ctx.Done():
 				return
 			}
@@ -72,14 +72,14 @@ func (p *metricsPage) follow(ctx context.Context) {
 	})
 }
 
-// end takes the last reading.
-func (p *metricsPage) end() {
+// finish takes the last reading.
+func (p *metricsPage) finish() {
 	p.stop()
 	p.wg.Wait()
-	p.look(context.Background())
+	p.sample(context.Background())
 }
 
-func (p *metricsPage) look(ctx context.Context) {
+func (p *metricsPage) sample(ctx context.Context) {
 	d, err := p.read(ctx)
 	if errors.Is(err, context.Canceled) {
 		return
@@ -108,7 +108,7 @@ func (p *metricsPage) read(ctx context.Context) (time.Duration, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: it answered %s", p.url, resp.Status)
+		return 0, whittle.Errorf(whittle.Unavailable, "watch %s: the response is %s", p.url, resp.Status)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxPageBytes))
 	if err != nil {
@@ -140,7 +140,7 @@ func parseMetricsPage(b []byte) (time.Duration, error) {
 			rest = rest[i+1:]
 		case ' ', '\t':
 		default:
-			continue // another metric, whose name begins alike
+			continue // another metric with this prefix
 		}
 		fields := strings.Fields(rest) // the value and, in some, a timestamp
 		if len(fields) == 0 {

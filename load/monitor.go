@@ -10,67 +10,67 @@ import (
 	"whittle/load/report"
 )
 
-// The width of a series' windows at first, how many there can be, and how many
-// of the last make Progress.Recent.
+// The initial width of a series' windows, their greatest number, and how many of
+// the last make up Progress.Recent.
 const (
 	tick        = time.Second
 	maxPoints   = 600
 	recentTicks = 5
 )
 
-// count is a window's counters beside its histogram.
-type count struct {
-	span                                  time.Duration // the time looked at
+// windowCounts are a window's counters; its histogram is in the series.
+type windowCounts struct {
+	span                                  time.Duration // the time that was observed
 	arrivals, completed, failed, inFlight int64
-	late                                  time.Duration // the greatest
-	ledger                                ledger
-	own, watched                          time.Duration // CPU
+	lateness                              time.Duration // the greatest
+	counts                                runCounts
+	generatorCPU, watchedCPU              time.Duration // CPU
 	cores                                 []coreTime
 }
 
-func (c *count) add(o *count) {
+func (c *windowCounts) add(o *windowCounts) {
 	c.span += o.span
 	c.arrivals += o.arrivals
 	c.completed += o.completed
 	c.failed += o.failed
 	c.inFlight = max(c.inFlight, o.inFlight)
-	c.late = max(c.late, o.late)
-	c.ledger.add(&o.ledger, 1)
-	c.own += o.own
-	c.watched += o.watched
+	c.lateness = max(c.lateness, o.lateness)
+	c.counts.add(&o.counts, 1)
+	c.generatorCPU += o.generatorCPU
+	c.watchedCPU += o.watchedCPU
 	c.cores = addCores(c.cores, o.cores)
 }
 
-// monitor looks at a session once a second.
+// monitor samples a session once a second.
 type monitor struct {
 	s         *session
 	processes []*processWatch
 	pages     []cpuSource
 	series    *latency.Series
-	counts    []count // one for each window of series
+	windows   []windowCounts // one for each window of series
 	recent    *latency.Rolling
 	sum       report.Progress
-	ownCPU    time.Duration // at the start
-	looked    time.Duration // when the last look was, since the start
-	// What the last look found, to tell what is new.
-	ledger       ledger
-	own, watched time.Duration
-	cores        []coreTime
-	stop         chan struct{}
-	wg           sync.WaitGroup
+	startCPU  time.Duration // at the start
+	sampledAt time.Duration // when the last sample was taken, since the start
+	// The values of the last sample, to compute differences.
+	lastCounts              runCounts
+	lastCPU, lastWatchedCPU time.Duration
+	lastCores               []coreTime
+	stop                    chan struct{}
+	wg                      sync.WaitGroup
 }
 
 func newMonitor(s *session, ps []*processWatch) *monitor {
 	own := OwnCPU()
 	return &monitor{
 		s: s, processes: ps, series: latency.NewSeries(tick, maxPoints),
-		recent: latency.NewRolling(tick, recentTicks), ownCPU: own, own: own, cores: readCores(), stop: make(chan struct{}),
+		recent: latency.NewRolling(tick, recentTicks), startCPU: own, lastCPU: own, lastCores: readCores(), stop: make(chan struct{}),
 	}
 }
 
-func (m *monitor) begin(ctx context.Context) {
+func (m *monitor) start(ctx context.Context) {
 	for _, p := range m.pages {
-		p.follow(ctx)
+		p.start(ctx)
 	}
 	m.wg.Go(func() {
 		t := time.NewTicker(tick)
@@ -78,7 +78,7 @@ func (m *monitor) begin(ctx context.Context) {
 		for {
 			select {
 			case <-t.C:
-				m.look(false)
+				m.sample(false)
 			case <-m.stop:
 				return
 			}
@@ -86,30 +86,30 @@ func (m *monitor) begin(ctx context.Context) {
 	})
 }
 
-// end waits for the watching to be over, and takes the last look.
-func (m *monitor) end() {
+// finish stops sampling and takes the last sample.
+func (m *monitor) finish() {
 	close(m.stop)
 	m.wg.Wait()
-	m.look(true)
+	m.sample(true)
 	for _, p := range m.pages {
-		p.end()
+		p.finish()
 	}
 }
 
-func (m *monitor) look(last bool) {
+func (m *monitor) sample(last bool) {
 	at := m.s.now().Sub(m.s.start)
 	p := m.s.drain()
 	for _, w := range m.processes {
-		w.look()
+		w.sample()
 	}
-	// What is found now happened since the last look: its window is that one.
-	m.add(m.looked, p, m.since(at, p))
-	m.recent.Add(m.looked, &p.latency)
+	// What is new happened since the last sample, and belongs to its window.
+	m.add(m.sampledAt, p, m.delta(at, p))
+	m.recent.Add(m.sampledAt, &p.latency)
 	m.sum.Rate = 0
-	if span := at - m.looked; span > 0 {
+	if span := at - m.sampledAt; span > 0 {
 		m.sum.Rate = float64(p.completed) / span.Seconds()
 	}
-	m.looked = at
+	m.sampledAt = at
 	m.sum.Elapsed = at
 	m.sum.Left = max(m.s.plan.End()-at, 0)
 	m.sum.Phase, m.sum.PhaseName = phaseAt(m.s.plan.Phases, at)
@@ -125,16 +125,16 @@ func (m *monitor) look(last bool) {
 	}
 }
 
-// since counts what is new since the last look.
-func (m *monitor) since(at time.Duration, p *pulse) *count {
-	c := &count{
-		span: at - m.looked, arrivals: p.arrivals, completed: p.completed, failed: p.failed,
-		inFlight: m.s.inFlight.Load(), late: p.late,
+// delta computes the counters since the last sample.
+func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
+	c := &windowCounts{
+		span: at - m.sampledAt, arrivals: p.arrivals, completed: p.completed, failed: p.failed,
+		inFlight: m.s.inFlight.Load(), lateness: p.lateness,
 	}
-	sum := m.s.ledger()
-	c.ledger.add(&sum, 1)
-	c.ledger.add(&m.ledger, -1)
-	m.ledger = sum
+	sum := m.s.counts()
+	c.counts.add(&sum, 1)
+	c.counts.add(&m.lastCounts, -1)
+	m.lastCounts = sum
 	own, cores, watched := OwnCPU(), readCores(), time.Duration(0)
 	for _, w := range m.processes {
 		watched += w.last - w.first
@@ -143,32 +143,32 @@ func (m *monitor) since(at time.Duration, p *pulse) *count {
 		used, _ := page.used()
 		watched += used
 	}
-	c.own, c.watched, c.cores = own-m.own, max(watched-m.watched, 0), coresSince(m.cores, cores)
-	m.own, m.watched, m.cores = own, watched, cores
+	c.generatorCPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), coresSince(m.lastCores, cores)
+	m.lastCPU, m.lastWatchedCPU, m.lastCores = own, watched, cores
 	return c
 }
 
-// add puts a pulse into its window, and follows the series when it widens.
-func (m *monitor) add(at time.Duration, p *pulse, now *count) {
+// add adds a delta to its window, and merges windows when the series does.
+func (m *monitor) add(at time.Duration, p *delta, now *windowCounts) {
 	before := m.series.Width()
 	m.series.Add(at, &p.latency)
 	for w := before; w < m.series.Width(); w *= 2 {
-		half := m.counts[:0]
-		for i := range m.counts {
+		half := m.windows[:0]
+		for i := range m.windows {
 			if i%2 == 0 {
-				half = append(half, m.counts[i])
+				half = append(half, m.windows[i])
 				continue
 			}
-			half[len(half)-1].add(&m.counts[i])
+			half[len(half)-1].add(&m.windows[i])
 		}
-		clear(m.counts[len(half):])
-		m.counts = half
+		clear(m.windows[len(half):])
+		m.windows = half
 	}
 	i := int(at / m.series.Width())
-	for len(m.counts) <= i {
-		m.counts = append(m.counts, count{})
+	for len(m.windows) <= i {
+		m.windows = append(m.windows, windowCounts{})
 	}
-	m.counts[i].add(now)
+	m.windows[i].add(now)
 }
 
 func phaseAt(phases []plan.Phase, at time.Duration) (int, string) {

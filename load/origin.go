@@ -9,12 +9,12 @@ import (
 	"whittle/load/plan"
 )
 
-// maxOrigins bounds the servers that one run talks to: redirects and captured
+// maxOrigins bounds the servers that one run sends to: redirects and captured
 // URLs may lead anywhere.
 const maxOrigins = 256
 
-// origins are the servers of a run, each with its place among a virtual user's
-// own connections.
+// origins are the servers of a run, each with its slot among a virtual user's own
+// connections.
 type origins struct {
 	insecure bool
 	target   string
@@ -37,7 +37,7 @@ func newOrigins(target string, insecure bool) *origins {
 	return &origins{insecure: insecure, target: target, known: map[string]origin{}, slots: map[string]int{}}
 }
 
-// find gives the origin of a base URL, empty for the target's.
+// find returns the origin of a base URL, empty for the target's.
 func (o *origins) find(base string) (origin, error) {
 	if base == "" {
 		base = o.target
@@ -51,7 +51,7 @@ func (o *origins) find(base string) (origin, error) {
 	if err != nil {
 		return origin{}, err
 	}
-	e.speak(o.protocol)
+	e.setProtocol(o.protocol)
 	found := origin{endpoint: e, prefix: e.prefix}
 	key := scheme(e) + e.address
 	slot, ok := o.slots[key]
@@ -64,7 +64,7 @@ func (o *origins) find(base string) (origin, error) {
 	}
 	for _, other := range o.known {
 		if other.slot == slot && other.host == e.host {
-			found.endpoint = other.endpoint // and so the same connections
+			found.endpoint = other.endpoint // so that connections are shared
 		}
 	}
 	found.slot = slot
@@ -81,15 +81,15 @@ func scheme(e *endpoint) string {
 	return "http://"
 }
 
-// count is how many connections a virtual user may come to have.
+// count is how many connections a virtual user may have so far.
 func (o *origins) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.slots)
 }
 
-// locate makes a request of one whose whole URL is known only now.
-func (o *origins) locate(q *plan.Request, address string) (*prepared, error) {
+// prepareURL prepares a request whose URL was known only once it was rendered.
+func (o *origins) prepareURL(q *plan.Request, address string) (*prepared, error) {
 	r := *q
 	r.Address = nil
 	base, path := "", address
@@ -107,5 +107,5 @@ func (o *origins) locate(q *plan.Request, address string) (*prepared, error) {
 		path = "/" + path
 	}
 	r.Path = expr.Template(nil).Literal(path)
-	return prepareOne(&r, at), nil
+	return prepareRequest(&r, at), nil
 }

@@ -11,18 +11,18 @@ import (
 	"whittle/load/plan"
 )
 
-// parallel runs the branches of a step side by side. Each sees the variables
-// and cookies as they were; what they change is put together in the branches'
+// runParallel runs the branches of a step concurrently. Each sees the variables
+// and cookies as they were before; their changes are merged in the branches'
 // order when all are done. As in Artillery, a user without a pool has only
-// http.maxSockets connections (one unless given) for them, so that they follow
-// each other unless the plan says more.
-func (w *worker) parallel(ctx context.Context, p *plan.Parallel) bool {
+// http.maxSockets connections (one unless given), so that branches run one after
+// the other unless the plan says more.
+func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
 	limit := min(p.Limit, len(p.Branches))
-	if w.own != nil {
+	if w.conns != nil {
 		limit = min(limit, max(w.run.plan.HTTP.Sockets, 1))
 	}
 	if limit <= 1 {
-		return w.steps(ctx, p.Branches)
+		return w.runSteps(ctx, p.Branches)
 	}
 	users := make([]*worker, len(p.Branches))
 	for i := range users {
@@ -37,13 +37,13 @@ func (w *worker) parallel(ctx context.Context, p *plan.Parallel) bool {
 			for i := next.Add(1) - 1; i < int64(len(users)); i = next.Add(1) - 1 {
 				u := users[i]
 				// Branches after each other use the same connections.
-				if u.own != nil && own != nil {
-					u.own = own
+				if u.conns != nil && own != nil {
+					u.conns = own
 				}
-				if !u.steps(ctx, p.Branches[i:i+1]) {
+				if !u.runSteps(ctx, p.Branches[i:i+1]) {
 					failed.Store(true)
 				}
-				own = u.own
+				own = u.conns
 			}
 			for _, c := range own {
 				if c != nil {
@@ -57,13 +57,13 @@ func (w *worker) parallel(ctx context.Context, p *plan.Parallel) bool {
 	return !failed.Load()
 }
 
-// branch is a worker for one branch of this one's user.
+// branch makes a worker for one branch of this worker's user.
 func (w *worker) branch() *worker {
 	u := &worker{run: w.run, shard: w.shard, index: w.index, extra: w.extra, due: w.due}
 	u.pcg.Seed(w.scope.RNG.Uint64(), w.scope.RNG.Uint64())
 	u.scope = expr.Scope{RNG: rand.New(&u.pcg), Values: slices.Clone(w.scope.Values)}
-	if w.own != nil {
-		u.own = make([]*conn, len(w.own))
+	if w.conns != nil {
+		u.conns = make([]*conn, len(w.conns))
 	}
 	if w.jar != nil {
 		u.jar = &jar{slices.Clone(w.jar.cookies)}
@@ -71,8 +71,8 @@ func (w *worker) branch() *worker {
 	return u
 }
 
-// merge takes over what the branches changed; where two changed the same, the
-// later branch.
+// merge takes over what the branches changed; where two changed the same
+// variable, the later branch wins.
 func (w *worker) merge(users []*worker) {
 	values := slices.Clone(w.scope.Values)
 	known := map[cookie]bool{}

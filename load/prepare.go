@@ -10,28 +10,28 @@ import (
 	"whittle/load/plan"
 )
 
-// prepared is a request made ready for its target: all that does not change
-// from one virtual user to the next is one literal.
+// prepared is a request with all that does not change between virtual users
+// rendered for its target.
 type prepared struct {
 	*plan.Request
 	endpoint *endpoint
-	slot     int // the endpoint's place among a virtual user's own connections
+	slot     int // the endpoint's index among a virtual user's own connections
 	// head is the request line and the headers, without content-length, without
 	// cookies and without the empty line.
 	head expr.Template
-	// cookie is the cookie header that the plan gives, with its line's end, for
-	// where the user's jar has none.
+	// cookie is the plan's cookie header line, sent where the user's jar has no
+	// cookie to send.
 	cookie expr.Template
-	// whole is the entire request where nothing in it varies, else nil.
+	// whole is the entire request where all of it is constant, else nil.
 	whole []byte
 	// repeatable requests may be sent again when a kept-alive connection turns
 	// out to have been closed (RFC 9110, section 9.2.2).
 	repeatable bool
-	keep       int  // bytes of the answer's body that somebody reads
-	reads      bool // somebody looks at the answer beyond its status
+	keep       int  // bytes of the response's body that are needed
+	reads      bool // captures or expectations need more than the status
 }
 
-// prepare makes all requests of a plan ready for a target.
+// prepare prepares all requests of a plan for a target.
 func prepare(p *plan.Plan, target, protocol string) (map[*plan.Request]*prepared, *origins, error) {
 	all := newOrigins(target, p.HTTP.Insecure)
 	all.protocol = protocol
@@ -45,23 +45,23 @@ func prepare(p *plan.Plan, target, protocol string) (map[*plan.Request]*prepared
 		if err != nil {
 			return nil, nil, err
 		}
-		out[r] = prepareOne(r, at)
+		out[r] = prepareRequest(r, at)
 	}
 	return out, all, nil
 }
 
-// idempotent methods may be sent again (RFC 9110, section 9.2.2).
+// idempotent are the methods that may be retried (RFC 9110, section 9.2.2).
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions}
 
-func prepareOne(r *plan.Request, at origin) *prepared {
+func prepareRequest(r *plan.Request, at origin) *prepared {
 	q := &prepared{Request: r, endpoint: at.endpoint, slot: at.slot}
 	q.repeatable = slices.Contains(idempotent, r.Method)
 	q.reads = len(r.Captures) > 0 || len(r.Expect) > 0
 	if r.ReadsBody() {
-		q.keep = expr.MaxKept
+		q.keep = expr.MaxBody
 	}
 	q.head = expr.Template(nil).Literal(r.Method + " " + at.prefix).Join(r.Path).Literal(" HTTP/1.1\r\n")
-	if !r.Has("host") {
+	if !r.HasHeader("host") {
 		q.head = q.head.Literal("host: " + at.host + "\r\n")
 	}
 	for _, h := range r.Headers {
@@ -71,10 +71,10 @@ func prepareOne(r *plan.Request, at origin) *prepared {
 		}
 		q.head = q.head.Literal(h.Name + ": ").Join(h.Value).Literal("\r\n")
 	}
-	if !r.Has("user-agent") {
+	if !r.HasHeader("user-agent") {
 		q.head = q.head.Literal("user-agent: whittle\r\n")
 	}
-	if !r.Has("accept") {
+	if !r.HasHeader("accept") {
 		q.head = q.head.Literal("accept: */*\r\n")
 	}
 	head, fixedHead := q.head.Join(q.cookie).Constant()
@@ -95,10 +95,11 @@ func appendLength(b []byte, n int) []byte {
 	return append(b, "\r\n"...)
 }
 
-// render writes the request for one virtual user. extra are headers of the
-// caller's; scratch is for the body; cookies are the user's, nil for none.
+// render writes the request for one virtual user. extra are further headers, as
+// name and value in turn; scratch is a buffer for the body; cookies are the
+// user's, nil for none.
 func (q *prepared) render(dst, scratch []byte, s *expr.Scope, extra []string, cookies *jar, now time.Time) (request, body []byte) {
-	if q.Bare {
+	if q.NoCookies {
 		cookies = nil
 	}
 	if q.whole != nil && len(extra) == 0 && cookies == nil {

@@ -15,8 +15,8 @@ import (
 	"whittle/profile"
 )
 
-// profileWindow is the shortest CPU profile that net/http/pprof takes. A run
-// does not know how long it will be, so that it is profiled window by window.
+// profileWindow is the shortest CPU profile that net/http/pprof takes. The length
+// of a run is not known beforehand, so it is profiled window by window.
 const profileWindow = time.Second
 
 // profilePeriod is the CPU time that a sample stands for: Go takes 100 a second.
@@ -25,7 +25,7 @@ const profilePeriod = 10 * time.Millisecond
 // maxProfileBytes bounds one window's profile.
 const maxProfileBytes = 32 << 20
 
-// profilePage adds up the samples of a server's CPU profiles.
+// profilePage sums up the samples of a server's CPU profiles.
 type profilePage struct {
 	url    string
 	client *http.Client
@@ -52,17 +52,17 @@ func (p *profilePage) name() string {
 	return short
 }
 
-// open takes one window for nothing, so that a server without profiles, or
-// with one under way, is told before anything is sent.
+// open takes a window that is not counted, so that a server without profiles, or
+// with a profile under way, is an error before anything is sent.
 func (p *profilePage) open(ctx context.Context) error {
 	_, err := p.read(ctx)
 	return err
 }
 
-// again has nothing to do: what is counted begins with follow.
-func (*profilePage) again(context.Context) error { return nil }
+// reopen does nothing: counting begins with start.
+func (*profilePage) reopen(context.Context) error { return nil }
 
-func (p *profilePage) follow(ctx context.Context) {
+func (p *profilePage) start(ctx context.Context) {
 	p.began = time.Now()
 	ctx = context.WithoutCancel(ctx)
 	p.wg.Go(func() {
@@ -88,9 +88,9 @@ func (p *profilePage) follow(ctx context.Context) {
 	})
 }
 
-// end waits for the window under way, of which what follows the run is part:
-// then the server has nothing to do for it.
-func (p *profilePage) end() {
+// finish waits for the current window. It includes some time after the run, in
+// which the server is idle.
+func (p *profilePage) finish() {
 	close(p.done)
 	p.wg.Wait()
 }
@@ -106,7 +106,7 @@ func (p *profilePage) add(taken *profile.Profile, err error) {
 	p.wall = time.Since(p.began)
 }
 
-// used fills the gaps between windows with what was seen in them.
+// used extrapolates from the windows over the gaps between them.
 func (p *profilePage) used() (d time.Duration, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *profilePage) used() (d time.Duration, gone bool) {
 	return time.Duration(float64(p.sum) * max(float64(p.wall)/float64(p.profiled), 1)), p.gone
 }
 
-// note gives the error of a figure that is a number of samples.
+// note states the sampling error of the figure.
 func (p *profilePage) note() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *profilePage) read(ctx context.Context) (*profile.Profile, error) {
 	case err != nil:
 		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: %w", p.name(), err)
 	case resp.StatusCode != http.StatusOK:
-		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: it answered %s: %.200s", p.name(), resp.Status, strings.TrimSpace(string(b))).
+		return nil, whittle.Errorf(whittle.Unavailable, "watch %s: the response is %s: %.200s", p.name(), resp.Status, strings.TrimSpace(string(b))).
 			WithHint("a process has one CPU profile at a time; --watch-pid and a metrics page need none")
 	case len(b) > maxProfileBytes:
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "watch %s: a profile of more than %d bytes", p.name(), maxProfileBytes)

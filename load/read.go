@@ -20,7 +20,7 @@ func ReadPlan(path string) (*plan.Plan, error) { return Read(path, plan.Source{}
 // Errors carry file, line and column: whittle.Invalid for a mistake,
 // whittle.Unsupported for an element that whittle does not run (docs/load.md
 // and docs/load-jmeter.md list them), whittle.NotFound where there is no such
-// file. What the plan names is looked for beside it unless s.Open is set.
+// file. Files that the plan names are looked up in its folder unless s.Open is set.
 func Read(path string, s plan.Source) (*plan.Plan, error) {
 	src, err := readBounded(path, plan.MaxBytes)
 	if err != nil {

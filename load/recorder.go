@@ -8,45 +8,45 @@ import (
 	"whittle/load/report"
 )
 
-// observed is what one request came to.
-type observed struct {
-	name     int
-	intended time.Time // when it was due
-	sent     time.Time // when the generator began on it
-	first    time.Time // first byte of the answer; zero where none came
-	done     time.Time
-	connect  time.Duration // 0: an open connection was used
-	status   int           // 0: no whole answer
-	failure  string        // an error kind, or empty
-	up, down int64         // bytes
-	crowd    int           // a closed model's group, from 1; else 0
-	gap      time.Duration // since the user's request before; 0 for its first
+// observation is the outcome of one request.
+type observation struct {
+	name                     int
+	intended                 time.Time // when it was due
+	sent                     time.Time // when the generator began to send it
+	first                    time.Time // first byte of the response; zero: none came
+	done                     time.Time
+	connect                  time.Duration // 0: an open connection was used
+	status                   int           // 0: no complete response
+	failure                  string        // an error kind, or empty
+	sentBytes, receivedBytes int64         // bytes
+	group                    int           // a closed model's group, from 1; else 0
+	gap                      time.Duration // since the user's previous request; 0 for its first
 }
 
-// figures are one request name's.
-type figures struct {
+// nameTally is the tally of one request name.
+type nameTally struct {
 	requests, completed, failed int64
-	up, down                    int64
+	sent, received              int64
 	intended, actual            latency.Histogram
 }
 
-// tally is everything counted, by one shard or by all together.
+// tally is everything counted, by one shard or by all.
 type tally struct {
-	names     []figures
-	codes     map[int]int64
-	errors    map[string]int64
-	connect   latency.Histogram
-	firstByte latency.Histogram
-	late      latency.Histogram // schedule error
-	crowds    map[int]*paced    // by a closed model's group, from 1
+	names         []nameTally
+	codes         map[int]int64
+	errors        map[string]int64
+	connect       latency.Histogram
+	firstByte     latency.Histogram
+	scheduleError latency.Histogram  // schedule error
+	paces         map[int]*groupPace // by a closed model's group, from 1
 	// classes are the intended latencies by the status's first digit, 1 to 5.
 	classes [6]latency.Histogram
-	// unfinished requests were under way when the run was cut.
+	// unfinished requests were under way when the run was aborted.
 	unfinished int64
 }
 
 func newTally(names int) *tally {
-	return &tally{names: make([]figures, names), codes: map[int]int64{}, errors: map[string]int64{}}
+	return &tally{names: make([]nameTally, names), codes: map[int]int64{}, errors: map[string]int64{}}
 }
 
 func (t *tally) merge(o *tally) {
@@ -55,8 +55,8 @@ func (t *tally) merge(o *tally) {
 		a.requests += b.requests
 		a.completed += b.completed
 		a.failed += b.failed
-		a.up += b.up
-		a.down += b.down
+		a.sent += b.sent
+		a.received += b.received
 		a.intended.Merge(&b.intended)
 		a.actual.Merge(&b.actual)
 	}
@@ -68,82 +68,82 @@ func (t *tally) merge(o *tally) {
 	}
 	t.connect.Merge(&o.connect)
 	t.firstByte.Merge(&o.firstByte)
-	t.late.Merge(&o.late)
+	t.scheduleError.Merge(&o.scheduleError)
 	for i := range o.classes {
 		t.classes[i].Merge(&o.classes[i])
 	}
-	for i, p := range o.crowds {
-		t.crowd(i).merge(p)
+	for i, p := range o.paces {
+		t.pace(i).merge(p)
 	}
 	t.unfinished += o.unfinished
 }
 
-// pulse is what happened since the last look.
-type pulse struct {
+// delta is what happened since the last sample.
+type delta struct {
 	arrivals, requests, completed, failed int64
-	late                                  time.Duration // the latest start of a user
+	lateness                              time.Duration // the latest start of a user
 	latency                               latency.Histogram
 }
 
-func (p *pulse) drain(from *pulse) {
+func (p *delta) drain(from *delta) {
 	p.arrivals += from.arrivals
 	p.requests += from.requests
 	p.completed += from.completed
 	p.failed += from.failed
-	p.late, from.late = max(p.late, from.late), 0
+	p.lateness, from.lateness = max(p.lateness, from.lateness), 0
 	p.latency.Merge(&from.latency)
 	from.arrivals, from.requests, from.completed, from.failed = 0, 0, 0, 0
 	from.latency.Reset()
 }
 
-// shard is one of a few recorders, so that workers seldom wait for each other.
+// shard is one of several recorders, so that workers rarely contend for a lock.
 type shard struct {
 	mu sync.Mutex
 	// The following is guarded by mu.
-	sum *tally
-	now pulse
-	_   [64]byte // keeps neighbours off this cache line
+	sum    *tally
+	recent delta
+	_      [64]byte // keeps neighbours off this cache line
 }
 
-// begun counts a virtual user that started late by so much.
-func (s *shard) begun(late time.Duration) {
+// recordStart counts a virtual user that started, and how late.
+func (s *shard) recordStart(late time.Duration) {
 	s.mu.Lock()
-	s.sum.late.Record(late)
-	s.now.arrivals++
-	s.now.late = max(s.now.late, late)
+	s.sum.scheduleError.Record(late)
+	s.recent.arrivals++
+	s.recent.lateness = max(s.recent.lateness, late)
 	s.mu.Unlock()
 }
 
-// cut counts a request that the end of the run broke off: no answer, and
-// nobody's error.
-func (s *shard) cut(o *observed) {
+// recordUnfinished counts a request that the end of the run aborted: it has no
+// response and is no error.
+func (s *shard) recordUnfinished(o *observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sum.names[o.name].requests++
-	s.now.requests++
+	s.recent.requests++
 	s.sum.unfinished++
 }
 
 // record counts one finished request.
 //
-// A request that timed out is in both latency views with the time it was given
-// up at: what it would have taken is more, and leaving it out would flatter.
-func (s *shard) record(o *observed) {
+// A request that timed out is in both latency views with its timeout: it would
+// have taken longer, and leaving it out would make the target look faster.
+func (s *shard) record(o *observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := &s.sum.names[o.name]
 	f.requests++
-	f.up += o.up
-	f.down += o.down
-	s.now.requests++
+	f.sent += o.sentBytes
+	f.received += o.receivedBytes
+	s.recent.requests++
 	if o.status > 0 {
 		f.completed++
-		s.now.completed++
+		s.recent.completed++
 		s.sum.codes[o.status]++
 	}
 	if o.failure != "" {
 		f.failed++
-		s.now.failed++
+		s.recent.failed++
 		s.sum.errors[o.failure]++
 	}
 	if o.connect > 0 {
@@ -156,8 +156,8 @@ func (s *shard) record(o *observed) {
 		d := o.done.Sub(o.intended)
 		f.intended.Record(d)
 		f.actual.Record(o.done.Sub(o.sent))
-		s.sum.follow(o)
-		s.now.latency.Record(d)
+		s.sum.recordPace(o)
+		s.recent.latency.Record(d)
 		if class := o.status / 100; class > 0 && class < len(s.sum.classes) {
 			s.sum.classes[class].Record(d)
 		}

@@ -19,22 +19,22 @@ type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect: " + e.why }
 
-// redirects reports whether a status sends the client elsewhere (RFC 9110,
+// redirects reports whether a status is a redirect that is followed (RFC 9110,
 // section 15.4).
 func redirects(status int) bool {
 	return status >= 301 && status <= 303 || status == 307 || status == 308
 }
 
-// follow goes where the answer sends it, until an answer is no redirect. The
-// whole way is one request in the figures, timed from its first step.
-func (w *worker) follow(ctx context.Context, q *prepared, deadline time.Time, o *observed) error {
+// followRedirects follows redirects until a response is none. All of it counts as
+// one request, timed from its first one.
+func (w *worker) followRedirects(ctx context.Context, q *prepared, deadline time.Time, o *observation) error {
 	sent, connect := o.sent, o.connect
 	for range maxRedirects {
-		where := w.ans.header("location")
+		where := w.resp.header("location")
 		if where == "" {
-			return nil // as browsers do: it is the answer then
+			return nil // as in browsers, this is then the response
 		}
-		next, err := w.run.origins.redirected(q, requestTarget(w.out), where, w.ans.status)
+		next, err := w.run.origins.prepareRedirect(q, requestTarget(w.out), where, w.resp.status)
 		if err != nil {
 			return err
 		}
@@ -47,15 +47,15 @@ func (w *worker) follow(ctx context.Context, q *prepared, deadline time.Time, o 
 		if err != nil {
 			return err
 		}
-		w.collect(q)
-		if !redirects(w.ans.status) {
+		w.storeCookies(q)
+		if !redirects(w.resp.status) {
 			return nil
 		}
 	}
 	return &redirectError{"more than ten"}
 }
 
-// requestTarget is the path with query that a rendered request asks for.
+// requestTarget is the path with query of a rendered request.
 func requestTarget(request []byte) string {
 	line, _, _ := bytes.Cut(request, crlf)
 	_, rest, _ := bytes.Cut(line, []byte{' '})
@@ -63,10 +63,10 @@ func requestTarget(request []byte) string {
 	return string(target)
 }
 
-// redirected makes the request that follows a redirect. As browsers do, what is
-// not GET or HEAD becomes a GET without a body, except by 307 and 308; and what
-// is meant for one server only is not taken to another.
-func (o *origins) redirected(q *prepared, target, where string, status int) (*prepared, error) {
+// prepareRedirect prepares the request that follows a redirect. As in browsers,
+// methods other than GET and HEAD become a GET without a body, except by 307 and
+// 308, and credentials and cookies are not sent to another server.
+func (o *origins) prepareRedirect(q *prepared, target, where string, status int) (*prepared, error) {
 	from, err := url.Parse(scheme(q.endpoint) + q.endpoint.host + target)
 	if err != nil {
 		return nil, &redirectError{"from " + target}
@@ -102,5 +102,5 @@ func (o *origins) redirected(q *prepared, target, where string, status int) (*pr
 		path += "?" + to.RawQuery
 	}
 	r.Path = expr.Template(nil).Literal(string(expr.AppendTarget(nil, path)))
-	return prepareOne(&r, at), nil
+	return prepareRequest(&r, at), nil
 }

@@ -1,6 +1,11 @@
-// Package load runs a load plan against a target: plan → pacer → senders →
-// histograms → report. Arrivals are open: they come at their intended times
-// whether or not the target keeps up, and latency counts from those times.
+// Package load is the load generator: it runs a plan of virtual users against a
+// target and measures it. In the open model, users arrive at their intended times
+// whether or not the target keeps up, and latency counts from those times, so that
+// there is no coordinated omission. In the closed model, a fixed number of users
+// each send their next request after the response to the previous one.
+//
+// The path of a request is plan → pacer → worker (one per virtual user) →
+// connection → recorder → report.
 package load
 
 import (
@@ -15,8 +20,8 @@ import (
 	"whittle/load/report"
 )
 
-// Options are what a run is told beside its plan. The zero value runs the plan
-// as it is.
+// Options are the settings of a run that are not in its plan. The zero value runs
+// the plan as it is.
 type Options struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target string
@@ -25,28 +30,27 @@ type Options struct {
 	// MaxInFlight bounds the virtual users under way at once; arrivals above it
 	// are skipped and counted. 0: 10,000.
 	MaxInFlight int
-	// Seed makes the choices of a run repeatable. 0: a random one, which the
-	// report names.
+	// Seed makes the random choices of a run repeatable. 0: a random seed, which
+	// is in the report.
 	Seed uint64
-	// Headers appends name, value pairs that every request of virtual user i
-	// (from 0) carries. Called on many goroutines at once. Nil: none.
+	// Headers appends the headers, as name and value in turn, of all requests of
+	// virtual user i (from 0). Called on many goroutines at once. Nil: none.
 	Headers func(pairs []string, i int64) []string
-	// OnAnswer is called for every request that ended, on many goroutines at
-	// once; the body (its first MiB) belongs to the callee only until it
-	// returns. Nil: nobody looks.
-	OnAnswer func(Answer)
+	// OnResult is called for every request that ended, on many goroutines at
+	// once; the body (its first MiB) is valid only until it returns. Nil: not
+	// called.
+	OnResult func(Result)
 	// OnLog is called with the lines of the plan's log steps, on many goroutines
-	// at once. Nil: they are not even rendered.
+	// at once. Nil: the lines are not rendered.
 	OnLog func(user int64, line string)
-	// OnProgress is called about once a second, from one goroutine. Nil:
-	// nobody looks.
+	// OnProgress is called about once a second, from one goroutine. Nil: not
+	// called.
 	OnProgress func(report.Progress)
 	// Watch names processes whose CPU time is measured over the run.
 	Watch []Process
-	// WatchURLs are followed over the run as Watch is by process id: the
-	// process_cpu_seconds_total of a Prometheus metrics page or, where a path is
-	// /debug/pprof/, the samples of Go's CPU profile, which takes a second before
-	// the run and up to one after it.
+	// WatchURLs are pages that give a process's CPU time: a Prometheus metrics page
+	// with process_cpu_seconds_total or, where a path is /debug/pprof/, Go's CPU
+	// profile, which takes a second before the run and up to one after it.
 	WatchURLs []string
 	// Protocol is HTTP1, HTTP2 or GRPC, for all requests. Empty: HTTP1.
 	Protocol string
@@ -62,21 +66,21 @@ type Options struct {
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 
-	block *Blocks // what the run is a block of; nil: it is a whole run
+	block *Blocks // of which the run is a block; nil: it is a whole run
 }
 
-// Answer is what one request came to.
-type Answer struct {
+// Result is the outcome of one request.
+type Result struct {
 	User    int64  // the virtual user, from 0
 	Name    string // the request's name in the report
-	Status  int    // 0: no whole answer
+	Status  int    // 0: no complete response
 	Failure string // an error kind, empty for none
 	Body    []byte
 	// Intended, Sent and Done: latency is Done − Intended.
 	Intended, Sent, Done time.Time
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults sets the documented defaults of zero fields.
 func (o Options) WithDefaults() Options {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = 10_000
@@ -96,11 +100,10 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Run sends what the plan says, and returns when every virtual user has come
-// to its end. When ctx ends, no more users start, those under way get Grace,
-// and the report covers what was sent; that is not an error. An error means
-// that nothing could be sent: a plan without a target, a process that cannot
-// be watched.
+// Run runs the plan, and returns when every virtual user has ended. When ctx ends,
+// no more users start, those under way get Grace, and the report covers what was
+// sent; that is not an error. An error means that nothing could be sent: a plan
+// without a target, a process that cannot be watched.
 func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	o = o.WithDefaults()
 	target := o.Target
@@ -122,9 +125,9 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	if o.Pool > 0 {
 		pool = o.Pool
 	}
-	var contract *calls
+	var contract *grpcCalls
 	if o.Protocol == GRPC {
-		if contract, err = newCalls(p, o.Descriptor); err != nil {
+		if contract, err = newGRPCCalls(p, o.Descriptor); err != nil {
 			return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
 		}
 	}
@@ -132,7 +135,7 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	defer stop()
 	s := &session{
 		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, shards: newShards(len(p.Names)), calls: contract, common: new(common),
+		seed: o.Seed, shards: newShards(len(p.Names)), grpc: contract, shared: new(sharedState),
 	}
 	cpu, err := watch(o.Watch)
 	if err != nil {
@@ -142,7 +145,7 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer, err := newNapper()
+	timer, err := newPreciseTimer()
 	if err != nil {
 		return nil, err
 	}
@@ -150,46 +153,46 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	if o.block == nil {
 		defer s.dialer.closeIdle()
 	}
-	o.block.join(s)
+	o.block.attach(s)
 	if len(p.Before) > 0 && s.base == nil {
 		if err := s.before(ctx); err != nil {
 			return nil, err
 		}
-		if cpu, err = watchAgain(ctx, o.Watch, pages); err != nil {
+		if cpu, err = rewatch(ctx, o.Watch, pages); err != nil {
 			return nil, err
 		}
 	}
-	if s.lanes, err = newLanes(s); err != nil {
+	if s.loops, err = newEventLoops(s); err != nil {
 		return nil, err
 	}
 	s.start = o.Now()
 	m := newMonitor(s, cpu)
 	m.pages = pages
-	m.begin(ctx)
+	m.start(ctx)
 	ctx, s.halt = context.WithCancel(ctx)
 	defer s.halt()
 	s.halted = ctx.Done()
-	s.cut = func() {
+	s.abort = func() {
 		stop()
-		s.dialer.end()
-		for _, l := range s.lanes {
-			l.post(l.end)
+		s.dialer.abort()
+		for _, l := range s.loops {
+			l.post(l.abort)
 		}
 	}
-	if p.Arriving != nil {
-		s.crowds = []*crowd{{Group: p.Arriving, index: -1}}
+	if p.OpenGroup != nil {
+		s.groups = []*userGroup{{Group: p.OpenGroup, index: -1}}
 	}
-	defer s.runLanes(ctx, cut)()
-	arrive := s.pace
+	defer s.startLoops(ctx, cut)()
+	arrive := s.paceArrivals
 	if p.Closed() {
-		arrive = s.gather
+		arrive = s.startUsers
 	}
 	early := !arrive(ctx, cut, timer)
 	s.finish(ctx)
-	m.end()
-	r := m.report(target, early || s.halting.Load())
+	m.finish()
+	r := m.report(target, early || s.stoppedEarly.Load())
 	if o.block != nil {
-		return r, nil // the flow after the run is behind the last of them
+		return r, nil // the flow after the run follows the last block
 	}
 	if warning := s.after(ctx); warning != "" {
 		r.Warnings = append(r.Warnings, warning)
@@ -197,11 +200,11 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	return r, nil
 }
 
-// pace lets the virtual users arrive; false says that ctx ended it early. What
-// they have under way goes on until cut ends.
-func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
-	if len(s.lanes) > 0 {
-		s.lanesPace()
+// paceArrivals starts the virtual users of open arrivals. Their requests go on
+// until cut ends. False: ctx ended before the last had started.
+func (s *session) paceArrivals(ctx, cut context.Context, timer *preciseTimer) bool {
+	if len(s.loops) > 0 {
+		s.paceOnLoops()
 		return timer.sleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
 	}
 	next := plan.NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream))).Next
@@ -216,45 +219,45 @@ func (s *session) pace(ctx, cut context.Context, timer *napper) bool {
 		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
 			return false
 		}
-		s.arrive(cut, a)
+		s.startArrival(cut, a)
 	}
 }
 
-// runLanes starts the lanes; they take no more users once ctx has ended.
-func (s *session) runLanes(ctx, cut context.Context) (forget func() bool) {
-	for _, l := range s.lanes {
+// startLoops starts the event loops; they start no more users once ctx has ended.
+func (s *session) startLoops(ctx, cut context.Context) (stop func() bool) {
+	for _, l := range s.loops {
 		s.wg.Go(func() { l.run(cut) })
 	}
 	return context.AfterFunc(ctx, func() {
-		for _, l := range s.lanes {
+		for _, l := range s.loops {
 			l.post(l.halt)
 		}
 	})
 }
 
-// pacerStream keeps the pacer's random numbers apart from the users'.
+// pacerStream is the pacer's random stream, apart from those of the users.
 const pacerStream = 0x70616365
 
-// lanesPace returns when the lanes have let the last virtual user come, or ctx
-// has ended that.
-func (s *session) lanesPace() {
+// paceOnLoops starts the virtual users on the event loops. It returns when the last
+// has started, or when ctx has ended.
+func (s *session) paceOnLoops() {
 	var wg sync.WaitGroup
-	for _, l := range s.lanes {
+	for _, l := range s.loops {
 		wg.Add(1)
-		l.post(func() { l.follow(wg.Done) })
+		l.post(func() { l.takeArrivals(wg.Done) })
 	}
 	wg.Wait()
 }
 
 // finish waits for the users under way; once ctx has ended, at most Grace.
 func (s *session) finish(ctx context.Context) {
-	settled := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(settled)
-		s.settle()
+		defer close(done)
+		s.waitForUsers()
 	}()
 	select {
-	case <-settled:
+	case <-done:
 		return
 	case <-ctx.Done():
 	}
@@ -262,8 +265,8 @@ func (s *session) finish(ctx context.Context) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		s.cut()
-		<-settled
-	case <-settled:
+		s.abort()
+		<-done
+	case <-done:
 	}
 }

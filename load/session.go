@@ -11,38 +11,37 @@ import (
 	"whittle/load/plan"
 )
 
-// session is one run under way.
+// session is the state of one run.
 type session struct {
 	plan     *plan.Plan
 	options  Options
 	prepared map[*plan.Request]*prepared
 	origins  *origins
-	base     []expr.Value // what the flow before the run left; nil: nothing
+	base     []expr.Value // the variables after the flow before the run; nil: there was none
 	dialer   *dialer
 	seed     uint64
 	start    time.Time
 	shards   []*shard
-	// each is called for every request that ended, on many goroutines at once.
-	// Nil: nobody looks.
-	each func(Answer)
+	// onResult is called for every request that ended, on many goroutines at once.
+	// Nil: not called.
+	onResult func(Result)
 
-	crowds []*crowd // of a closed plan
-	// halted is closed when no further step is to begin; halt does so, halting
-	// says that it changed what the plan would have done. cut breaks off what is
-	// under way.
-	halted  <-chan struct{}
-	halt    func()
-	halting atomic.Bool
-	cut     func()
-	common  *common
-	kept    sync.Map // what its users alone have in common, by the step that keeps it
+	groups []*userGroup // of a closed plan
+	// halted is closed by halt: no further step begins. stoppedEarly says that this
+	// changed what the plan would have done. abort ends the requests under way.
+	halted       <-chan struct{}
+	halt         func()
+	stoppedEarly atomic.Bool
+	abort        func()
+	shared       *sharedState
+	state        sync.Map // shared by this session's users, by the step that stores it
 
 	users, inFlight, finished, failed, skipped atomic.Int64
 
-	// lanes carry the users; none: each has a goroutine.
-	lanes []*lane
-	// calls is the contract of gRPC; nil: it is not spoken.
-	calls *calls
+	// loops run the users; none: each user has a goroutine.
+	loops []*eventLoop
+	// grpc holds the methods that are called; nil: the protocol is not gRPC.
+	grpc *grpcCalls
 
 	wg sync.WaitGroup
 
@@ -53,18 +52,18 @@ type session struct {
 	workers int
 }
 
-// common is what all users of a plan have in common, in all blocks of it.
-type common struct {
-	kept  sync.Map     // by the step that keeps it
-	dealt atomic.Int64 // rounds of a closed plan's users that began with rows
+// sharedState is shared by all users of a plan, in all blocks of it.
+type sharedState struct {
+	state     sync.Map     // by the step that stores it
+	rowRounds atomic.Int64 // loops of a closed plan's users that were given rows
 }
 
 func (s *session) now() time.Time { return s.options.Now() }
 
-// arrive starts a virtual user, or counts it as skipped where too many are
-// under way. What is under way is cut when ctx ends.
-func (s *session) arrive(ctx context.Context, a plan.Arrival) {
-	if !s.admitted(a) {
+// startArrival starts a virtual user, or counts it as skipped where too many are
+// under way. When ctx ends, its requests are aborted.
+func (s *session) startArrival(ctx context.Context, a plan.Arrival) {
+	if !s.admit(a) {
 		return
 	}
 	s.mu.Lock()
@@ -72,17 +71,17 @@ func (s *session) arrive(ctx context.Context, a plan.Arrival) {
 		w := s.parked[n-1]
 		s.parked = s.parked[:n-1]
 		s.mu.Unlock()
-		w.wake <- a
+		w.arrivals <- a
 		return
 	}
 	w := newWorker(s, s.shards[s.workers%len(s.shards)])
 	s.workers++
 	s.mu.Unlock()
-	s.wg.Go(func() { w.live(ctx, a) })
+	s.wg.Go(func() { w.serveArrivals(ctx, a) })
 }
 
-// admitted counts a virtual user as under way, or as skipped.
-func (s *session) admitted(a plan.Arrival) bool {
+// admit counts a virtual user as under way, or as skipped.
+func (s *session) admit(a plan.Arrival) bool {
 	limit := int64(s.options.MaxInFlight)
 	if m := s.plan.Phases[a.Phase].MaxUsers; m > 0 {
 		limit = min(limit, int64(m))
@@ -95,7 +94,7 @@ func (s *session) admitted(a plan.Arrival) bool {
 	return true
 }
 
-// park keeps a worker for the next arrival; false tells it to end.
+// park keeps a worker for the next arrival. False: the worker must end.
 func (s *session) park(w *worker) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,17 +105,17 @@ func (s *session) park(w *worker) bool {
 	return true
 }
 
-// settle lets the users under way come to their end, and everything with
-// them.
-func (s *session) settle() {
+// waitForUsers starts no further users, and waits until those under way and all
+// goroutines of the session have ended.
+func (s *session) waitForUsers() {
 	s.mu.Lock()
 	s.closing = true
 	for _, w := range s.parked {
-		close(w.wake)
+		close(w.arrivals)
 	}
 	s.parked = nil
 	s.mu.Unlock()
-	for _, l := range s.lanes {
+	for _, l := range s.loops {
 		l.finish()
 	}
 	s.wg.Wait()
@@ -125,11 +124,11 @@ func (s *session) settle() {
 	}
 }
 
-// pause waits until a time; false says that the run was ended before or, where
-// halts is set, halted.
-func (w *worker) pause(ctx context.Context, until time.Time, halts bool) bool {
+// sleepUntil waits until a time. False: the run was aborted before or, where halts
+// is set, halted.
+func (w *worker) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
 	if w.fiber != nil {
-		return w.fiber.sleep(ctx, until, halts)
+		return w.fiber.sleepUntil(ctx, until, halts)
 	}
 	d := until.Sub(w.run.now())
 	if d <= 0 {
@@ -150,20 +149,20 @@ func (w *worker) pause(ctx context.Context, until time.Time, halts bool) bool {
 	return false
 }
 
-// keep is how many bytes of an answer's body are worth holding.
-func (s *session) keep(q *prepared) int {
-	if s.options.OnAnswer != nil {
-		return max(q.keep, expr.MaxKept)
+// bodyLimit is how many bytes of a response's body are kept.
+func (s *session) bodyLimit(q *prepared) int {
+	if s.options.OnResult != nil {
+		return max(q.keep, expr.MaxBody)
 	}
 	return q.keep
 }
 
-// drain empties what all shards counted since the last look.
-func (s *session) drain() *pulse {
-	p := new(pulse)
+// drain returns and resets what all shards counted since the last sample.
+func (s *session) drain() *delta {
+	p := new(delta)
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		p.drain(&sh.now)
+		p.drain(&sh.recent)
 		sh.mu.Unlock()
 	}
 	return p

@@ -120,7 +120,7 @@ func TestOrdinaryPlansRunUnchanged(t *testing.T) {
 			if c.file == "api.yml" {
 				target += "/v1"
 			}
-			r := run(t, p, Options{Target: target, MaxLate: 1 << 40, OnAnswer: func(a Answer) {
+			r := run(t, p, Options{Target: target, MaxLate: 1 << 40, OnResult: func(a Result) {
 				if a.Failure != "" {
 					t.Errorf("%s: %s, %d %s", a.Name, a.Failure, a.Status, a.Body)
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 // frozenServer answers at once, except that from `from` after its first request
-// on it holds all answers for `freeze`, as a process does in a long pause.
+// on it holds all responses for `freeze`, as a process does in a long pause.
 type frozenServer struct {
 	*httptest.Server
 	once       sync.Once
@@ -20,7 +20,7 @@ type frozenServer struct {
 	began, end time.Time // of the freeze
 
 	mu sync.Mutex
-	// answered, guarded by mu, is when each answer since the freeze was given.
+	// answered, guarded by mu, is when each response since the freeze was given.
 	answered []time.Time
 }
 

@@ -46,7 +46,7 @@ func calibrate(want time.Duration) int {
 // serve answers every request after so many rounds of work, until ctx ends.
 func serve(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet(serving, flag.ContinueOnError)
-	rounds := f.Int("rounds", 0, "of work for each answer")
+	rounds := f.Int("rounds", 0, "of work for each response")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}

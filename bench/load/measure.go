@@ -55,8 +55,8 @@ func costs(ctx context.Context, s settings, to *target, tools []tool, t *table.T
 	}
 	for _, metric := range []string{saturatedCPU, pacedCPU} {
 		for i := range tools {
-			if x := &tools[i]; x.beside != "" {
-				conclude(x.beside, metric+"_to_"+x.name, all.Ratio(metric, x.beside, x.name), "x")
+			if x := &tools[i]; x.baseline != "" {
+				conclude(x.baseline, metric+"_to_"+x.name, all.Ratio(metric, x.baseline, x.name), "x")
 			}
 		}
 	}

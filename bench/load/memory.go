@@ -68,7 +68,7 @@ scenarios: [{flow: [{post: {url: /, json: {n: "{{ $randomNumber(1, 9) }}"}}}]}]
 		return 0, fmt.Errorf("run whittle: %w\n%s", err, said)
 	}
 	if !bytes.Contains(said, []byte(fmt.Sprintf("timeout: %d", users))) {
-		return 0, fmt.Errorf("not all of %d users waited for their answers:\n%s", users, said)
+		return 0, fmt.Errorf("not all of %d users waited for their responses:\n%s", users, said)
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {

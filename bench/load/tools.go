@@ -23,9 +23,9 @@ const (
 type tool struct {
 	name    string
 	program string // what runs; empty: the name
-	// beside is the row of ours that it is compared with; empty: ours.
-	beside  string
-	install string
+	// baseline is the row of ours that it is compared with; empty: ours.
+	baseline string
+	install  string
 	// saturated sends as fast as answers come back; paced sends at the rate,
 	// nil where the tool cannot.
 	saturated, paced []string
@@ -43,7 +43,7 @@ var peers = []tool{
 		paced:     []string{"--no-tui", "-z", "{{s}}s", "-c", "{{conns}}", "-q", "{{rate}}", "--latency-correction", "{{url}}"},
 	},
 	{
-		name: "oha-h2", program: "oha", beside: oursH2, install: "cargo install oha --locked",
+		name: "oha-h2", program: "oha", baseline: oursH2, install: "cargo install oha --locked",
 		saturated: []string{"--no-tui", "--http2", "-z", "{{s}}s", "-c", "{{conns}}", "-p", "1", "{{h2}}"},
 	},
 	{
@@ -124,7 +124,7 @@ func findTools(s settings, addr, h2 string) ([]tool, error) {
 	}
 	tools := whittles(s.whittle)
 	for _, t := range peers {
-		t.program, t.beside = cmp.Or(t.program, t.name), cmp.Or(t.beside, ours)
+		t.program, t.baseline = cmp.Or(t.program, t.name), cmp.Or(t.baseline, ours)
 		variable := strings.ToUpper(t.program)
 		t.binary = cmp.Or(os.Getenv(variable), t.program)
 		var err error

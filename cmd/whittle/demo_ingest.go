@@ -54,7 +54,7 @@ type receipts struct {
 
 // note remembers what a success said. The Node server answers as Kinesis does,
 // ingest with a position.
-func (r *receipts) note(a load.Answer) {
+func (r *receipts) note(a load.Result) {
 	if a.Status != 200 {
 		return
 	}
@@ -245,9 +245,9 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 			return nil, err
 		}
 		l := duel.Levels{
-			Plan: imports, A: duel.Contender{Target: "http://" + a.public, Watch: a.family()}, B: duel.Contender{Target: "http://" + b.public, Watch: b.family()},
+			Plan: imports, A: duel.Side{Target: "http://" + a.public, Watch: a.family()}, B: duel.Side{Target: "http://" + b.public, Watch: b.family()},
 			Users: []int{users}, Runs: ingestRuns, Closed: plan.Closed{Ramp: ramp, Loops: loops},
-			Options:    load.Options{OnAnswer: d.receipt.note, MaxLate: time.Second},
+			Options:    load.Options{OnResult: d.receipt.note, MaxLate: time.Second},
 			OnProgress: func(run string, p loaded.Progress) { d.screen.progress("%d users, %s: %s", users, run, p) },
 		}
 		r, err := l.Run(ctx)

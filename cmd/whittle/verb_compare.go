@@ -123,8 +123,8 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	if err != nil {
 		return nil, err
 	}
-	a := duel.Contender{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
-	b := duel.Contender{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
+	a := duel.Side{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
+	b := duel.Side{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
 	o := load.Options{Seed: v.Seed, MaxLate: v.MaxLate}
 	if !v.paired() {
 		return duel.Levels{

@@ -49,7 +49,7 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 		p, text := planOf(t, v)
 		s := &expr.Scope{Values: make([]expr.Value, p.Slots), RNG: rand.New(rand.NewPCG(1, 2))}
 		for i := range p.Variables {
-			p.Variables[i].Pick(s)
+			p.Variables[i].Fill(s)
 		}
 		requests := p.Requests()
 		if len(requests) != 2 {

@@ -14,7 +14,7 @@ type axis struct {
 	log       bool
 }
 
-func (a axis) place(v float64) float64 {
+func (a axis) position(v float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
 		v, low, high = math.Log10(v), math.Log10(low), math.Log10(high)

@@ -125,7 +125,7 @@ func (b *canvas) interval(r Interval, y float64) {
 	mid := y + 18
 	b.text(barLeft-10, mid+4, "end", "tick", r.Label)
 	b.line(x.from, mid, x.to, mid, "axis")
-	m1, m2 := x.place(r.MarginLow), x.place(r.MarginTop)
+	m1, m2 := x.position(r.MarginLow), x.position(r.MarginTop)
 	if r.MarginLow == r.MarginTop { // a single value to be left of or right of
 		b.line(m1, mid-15, m1, mid+15, "axis")
 		b.text(m1, mid+28, "middle", "tick", Number(r.MarginLow)+unit(r.Unit))
@@ -139,11 +139,11 @@ func (b *canvas) interval(r Interval, y float64) {
 		class = "inside"
 	}
 	if finite(r.Low) && finite(r.High) {
-		l, h := x.place(r.Low), x.place(r.High)
+		l, h := x.position(r.Low), x.position(r.High)
 		fmt.Fprintf(b, `<line x1="%s" y1="%s" x2="%s" y2="%s" class="interval %s"/>`, num(l), num(mid), num(h), num(mid), class)
 	}
 	if finite(r.Estimate) {
-		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="5" class="dot %s"/>`, num(x.place(r.Estimate)), num(mid), class)
+		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="5" class="dot %s"/>`, num(x.position(r.Estimate)), num(mid), class)
 	}
 	b.text(width-barRight+12, mid+4, "start", "value", r.Note)
 }

@@ -162,12 +162,12 @@ func (b *canvas) line(x1, y1, x2, y2 float64, class string) {
 
 func (b *canvas) grid(x, y axis, xUnit, yUnit string) {
 	for _, t := range y.ticks {
-		at := y.place(t)
+		at := y.position(t)
 		b.line(left, at, width-right, at, "grid")
 		b.text(left-8, at+4, "end", "tick", Number(t)+unit(yUnit))
 	}
 	for _, t := range x.ticks {
-		at := x.place(t)
+		at := x.position(t)
 		b.line(at, height-bottom, at, height-bottom+4, "axis")
 		b.text(at, height-bottom+18, "middle", "tick", Number(t)+unit(xUnit))
 	}
@@ -195,7 +195,7 @@ func (b *canvas) marks(ms []Mark, x axis) {
 	inside := func(m Mark) bool { return finite(m.X) && m.X >= x.low && m.X <= x.high }
 	for _, m := range ms {
 		if inside(m) {
-			b.line(x.place(m.X), top, x.place(m.X), height-bottom, "mark")
+			b.line(x.position(m.X), top, x.position(m.X), height-bottom, "mark")
 		}
 	}
 	// Words after all lines, each on the first row where there is room.
@@ -204,7 +204,7 @@ func (b *canvas) marks(ms []Mark, x axis) {
 		if !inside(m) {
 			continue
 		}
-		at, wide := x.place(m.X), 6.5*float64(len([]rune(m.Text)))
+		at, wide := x.position(m.X), 6.5*float64(len([]rune(m.Text)))
 		anchor, begin, tx := "start", at, at+5
 		if at+wide > width-right {
 			anchor, begin, tx = "end", at-wide-8, at-5
@@ -237,7 +237,7 @@ func (b *canvas) series(s Series, index int, x, y axis) {
 			endArea()
 			continue
 		}
-		at := Point{x.place(p.X), y.place(p.Y)}
+		at := Point{x.position(p.X), y.position(p.Y)}
 		switch {
 		case !pen:
 			begun = at.X

@@ -43,7 +43,7 @@ func Heat(title, caption, xLabel, xUnit string, from, to float64, rows []HeatRow
 	}
 	base := top + tall*float64(len(rows))
 	for _, tick := range x.ticks {
-		at := x.place(tick)
+		at := x.position(tick)
 		b.line(at, base, at, base+4, "axis")
 		b.text(at, base+18, "middle", "tick", Number(tick)+unit(xUnit))
 	}

@@ -38,7 +38,7 @@ func Distribution(title, caption, unitName string, ds []Quantiles) Figure {
 	b.grid(axis{low: xs.low, high: xs.high, from: xs.from, to: xs.to}, ys, "", unitName)
 	for _, q := range []float64{0, .5, .9, .99, .999, .9999, .99999} {
 		if t := tail(q); t <= xs.high+1e-9 {
-			at := xs.place(t)
+			at := xs.position(t)
 			b.line(at, top, at, height-bottom, "grid")
 			b.text(at, height-bottom+18, "middle", "tick", percentile(q))
 		}

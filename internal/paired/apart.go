@@ -14,8 +14,8 @@ type Window struct{ Value, Weight float64 }
 // The least number of windows, or of pairs of runs, that an interval can stand
 // on.
 const (
-	leastWindows = 8
-	leastRuns    = 2
+	minWindows = 8
+	minRuns    = 2
 )
 
 // resamples is the number of bootstrap draws.
@@ -34,10 +34,10 @@ const resamples = 1000
 func Unpaired(a, b float64, as, bs []Window, rng *rand.Rand) Ratio {
 	as, bs = whole(as), whole(bs)
 	r := Ratio{A: a, B: b, Ratio: over(b, a), Low: 0, High: math.Inf(1), P: math.NaN(), Pairs: min(len(as), len(bs))}
-	if !(a > 0) || !(b > 0) || r.Pairs < leastWindows {
+	if !(a > 0) || !(b > 0) || r.Pairs < minWindows {
 		return r
 	}
-	deviation := math.Hypot(wander(as, rng), wander(bs, rng))
+	deviation := math.Hypot(windowError(as, rng), windowError(bs, rng))
 	return r.student(deviation, float64(r.Pairs/blockLength(r.Pairs)-1))
 }
 
@@ -54,8 +54,8 @@ func whole(ws []Window) []Window {
 	return out
 }
 
-// wander is the standard error of the windows' weighted mean.
-func wander(ws []Window, rng *rand.Rand) float64 {
+// windowError is the standard error of the windows' weighted mean.
+func windowError(ws []Window, rng *rand.Rand) float64 {
 	n := len(ws)
 	long := blockLength(n)
 	var sum, squares float64
@@ -98,7 +98,7 @@ func Runs(as, bs []float64) Ratio {
 	a, _ := meanError(la)
 	b, _ := meanError(lb)
 	r.A, r.B, r.Ratio = math.Exp(a), math.Exp(b), math.Exp(mean)
-	if len(logs) < leastRuns {
+	if len(logs) < minRuns {
 		return r
 	}
 	return r.student(deviation, float64(len(logs)-1))

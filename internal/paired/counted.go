@@ -14,12 +14,12 @@ func Counted(a, b []Share) Figure { return counted{meanOf(a, b)} }
 // that the two are equal.
 func (f counted) bound(t *Test) (low, high float64) {
 	if f.allA.Sum > 0 {
-		return 0, 1 / t.leastOver(f.b, f.a)
+		return 0, 1 / t.minRatio(f.b, f.a)
 	}
-	return t.leastOver(f.a, f.b), math.Inf(1)
+	return t.minRatio(f.a, f.b), math.Inf(1)
 }
 
-// leastOver is the low end of the ratio of some's rate to none's, which has no
+// minRatio is the low end of the ratio of some's rate to none's, which has no
 // count at all. Flipping signs cannot give it: no factor but 0 makes nothing of
 // something. It is the rule of three (Hanley and Lippman-Hand 1983): what was
 // not seen in n independent trials is, at an error rate of α, no more often than
@@ -33,7 +33,7 @@ func (f counted) bound(t *Test) (low, high float64) {
 // as much: bursts may come by the time, not by the request.
 //
 // As the test has rejected 1 itself, the end is never below it.
-func (t *Test) leastOver(none, some []Share) float64 {
+func (t *Test) minRatio(none, some []Share) float64 {
 	hit := make([]bool, t.stretches)
 	asked, all := 0.0, 0.0
 	for i := range some {

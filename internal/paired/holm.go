@@ -46,5 +46,5 @@ func (r Ratio) Detectable(figures int) float64 {
 	}
 	z := distuv.UnitNormal.Quantile
 	deviation := half / z(1-Alpha/2)
-	return math.Exp(deviation*(z(1-Called/2/float64(max(figures, 1)))+z(power))) - 1
+	return math.Exp(deviation*(z(1-FamilyAlpha/2/float64(max(figures, 1)))+z(power))) - 1
 }

@@ -37,8 +37,8 @@ import (
 // verdicts of one comparison together; it is below the 5 % that is promised, so
 // that the promise holds where servers wander for longer than a stretch.
 const (
-	Alpha  = 0.05
-	Called = 0.03
+	Alpha       = 0.05
+	FamilyAlpha = 0.03
 )
 
 // Ratio is how a figure of B stands to A's.
@@ -132,11 +132,11 @@ func (t *Test) Compare(f Figure) Ratio {
 		}
 		return r
 	}
-	if t.least() > Alpha {
+	if t.minP() > Alpha {
 		return r
 	}
-	r.Low = r.Ratio * math.Exp(-t.reach(f, r.Ratio, -1))
-	r.High = r.Ratio * math.Exp(t.reach(f, r.Ratio, 1))
+	r.Low = r.Ratio * math.Exp(-t.intervalEnd(f, r.Ratio, -1))
+	r.High = r.Ratio * math.Exp(t.intervalEnd(f, r.Ratio, 1))
 	return r
 }
 
@@ -149,8 +149,8 @@ func over(b, a float64) float64 {
 	return b / a
 }
 
-// least is the smallest p-value that so many pairs can give.
-func (t *Test) least() float64 {
+// minP is the smallest p-value that so many pairs can give.
+func (t *Test) minP() float64 {
 	if t.exact {
 		return min(2/math.Pow(2, float64(t.stretches)), 1)
 	}
@@ -160,21 +160,21 @@ func (t *Test) least() float64 {
 // The farthest that an interval is followed, and how finely its end is found,
 // as logarithms.
 const (
-	farthest = 14.0 // a factor of a million
-	finest   = 1e-4
+	maxLogRatio  = 14.0 // a factor of a million
+	logTolerance = 1e-4
 )
 
-// reach is how far, as a logarithm, the ratio can go in one direction before
+// intervalEnd is how far, as a logarithm, the ratio can go in one direction before
 // the test rejects it; infinite where it never does.
-func (t *Test) reach(f Figure, ratio, direction float64) float64 {
+func (t *Test) intervalEnd(f Figure, ratio, direction float64) float64 {
 	held := func(w float64) bool { return t.p(f, ratio*math.Exp(direction*w)) > Alpha }
 	in, out := 0.0, 1.0/1024
 	for held(out) {
-		if in, out = out, out*2; out > farthest {
+		if in, out = out, out*2; out > maxLogRatio {
 			return math.Inf(1)
 		}
 	}
-	for out-in > finest*max(in, 0.01) {
+	for out-in > logTolerance*max(in, 0.01) {
 		if mid := (in + out) / 2; held(mid) {
 			in = mid
 		} else {

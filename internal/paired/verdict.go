@@ -24,7 +24,7 @@ func Judge(figures []Named) {
 		ps[i] = figures[i].P
 	}
 	for i, p := range Holm(ps) {
-		figures[i].Adjusted, figures[i].Different = p, p <= Called
+		figures[i].Adjusted, figures[i].Different = p, p <= FamilyAlpha
 	}
 }
 

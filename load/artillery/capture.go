@@ -101,7 +101,7 @@ func (r *reader) extractor(spec captureSpec) (expr.Extractor, error) {
 		}
 		return x, nil
 	}
-	return func(a *expr.Answer) (expr.Value, bool) {
+	return func(a *expr.Response) (expr.Value, bool) {
 		x, err := expr.CompileExtractor(spec.Extraction, string(t.Render(nil, a.Scope)))
 		if err != nil {
 			return expr.Value{}, false

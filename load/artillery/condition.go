@@ -11,7 +11,7 @@ func (r *reader) condition(n *node, what string) (expr.Condition, error) {
 		return nil, n.Invalid("%s is an expression, not %s", what, n.kind)
 	}
 	text := n.text
-	if inner, ok := lone(text); ok {
+	if inner, ok := soleExpression(text); ok {
 		text = inner
 	}
 	c, err := expr.CompileCondition(text, func(name string) (func(*expr.Evaluation) expr.Datum, error) {

@@ -90,7 +90,7 @@ func (r *reader) settings(n *node) error {
 		"environments": func(*node) error { return nil }, // read before all else
 		"apdex":        r.apdex,
 		"name":         func(*node) error { return nil },
-		"headers":      r.unread("config.headers", headersGoHere),
+		"headers":      r.ignored("config.headers", headersAdvice),
 	}, map[string]string{
 		"processor":     javaScript,
 		"engines":       "whittle speaks HTTP only",
@@ -197,7 +197,7 @@ func (r *reader) http(n *node) error {
 		"timeout":         r.timeout,
 		"pool":            whole(&h.Pool, 1, plan.MaxPool),
 		"defaults":        r.defaultsInto(&r.httpDefaults, "config.http.defaults"),
-		"headers":         r.unread("config.http.headers", headersGoHere),
+		"headers":         r.ignored("config.http.headers", headersAdvice),
 		"maxSockets":      whole(&h.Sockets, 1, plan.MaxPool),
 		"extendedMetrics": boolean(&extended), // whittle measures them always
 	}, nil)

@@ -25,9 +25,9 @@ type defaults struct {
 	hasThink   bool
 }
 
-// headersGoHere is the advice for a header in a place that Artillery's HTTP
+// headersAdvice is the advice for a header in a place that Artillery's HTTP
 // engine does not read.
-const headersGoHere = "default headers are read from config.http.defaults.headers"
+const headersAdvice = "default headers are read from config.http.defaults.headers"
 
 // defaultsInto reads config.defaults or config.http.defaults. What Artillery
 // does not read there is not sent, as it is not by Artillery, and the report
@@ -61,12 +61,12 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) error {
 		case expr.KindNull:
 			return nil
 		case expr.KindList:
-			return r.unread(place+", which is a list,", "write it as a mapping; "+headersGoHere)(n)
+			return r.ignored(place+", which is a list,", "write it as a mapping; "+headersAdvice)(n)
 		}
 		read := map[string]func(*node) error{}
 		for _, f := range n.fields {
 			if known[f.name] == nil && httpguts.ValidHeaderFieldName(f.name) {
-				read[f.name] = r.unread(place+"."+f.name, knownAre(known)+"; "+headersGoHere)
+				read[f.name] = r.ignored(place+"."+f.name, fieldNames(known)+"; "+headersAdvice)
 			}
 		}
 		for name, f := range known {
@@ -79,8 +79,8 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) error {
 // maxNotes bounds what a plan can put into its report.
 const maxNotes = 20
 
-// unread leaves out what Artillery leaves out too, and notes it for the report.
-func (r *reader) unread(what, advice string) func(*node) error {
+// ignored leaves out what Artillery leaves out too, and notes it for the report.
+func (r *reader) ignored(what, advice string) func(*node) error {
 	return func(n *node) error {
 		if len(r.Plan.Notes) >= maxNotes {
 			return nil // the notes before it show the kind
@@ -90,8 +90,8 @@ func (r *reader) unread(what, advice string) func(*node) error {
 	}
 }
 
-// knownAre lists the names of a mapping's fields.
-func knownAre(known map[string]func(*node) error) string {
+// fieldNames lists the names of a mapping's fields.
+func fieldNames(known map[string]func(*node) error) string {
 	names := make([]string, 0, len(known))
 	for k := range known {
 		names = append(names, k)

@@ -126,7 +126,7 @@ func optional(read func(*node) error) func(*node) error {
 // expectPlugin reads the settings of the plugin expect. A failed expectation is
 // an error and fails the run in any case; how it is printed is whittle's.
 func (r *reader) expectPlugin(n *node) error {
-	r.Plan.Expects = true
+	r.Plan.FailOnExpectation = true
 	return optional(func(n *node) error {
 		var unused bool
 		var text string

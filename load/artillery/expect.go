@@ -10,7 +10,7 @@ import (
 	"whittle/load/plan"
 )
 
-// expect reads the conditions on an answer: a mapping, or a list of them.
+// expect reads the conditions on a response: a mapping, or a list of them.
 func (r *reader) expect(q *plan.Request, n *node) error {
 	if n.kind == expr.KindList {
 		for _, item := range n.items {
@@ -20,21 +20,21 @@ func (r *reader) expect(q *plan.Request, n *node) error {
 		}
 		return nil
 	}
-	texts := func(body bool, least, most int, check func(a *expr.Answer, texts []string) bool) func(*node) error {
+	texts := func(body bool, least, most int, check func(a *expr.Response, texts []string) bool) func(*node) error {
 		return func(n *node) error { return r.expectTexts(q, n, body, least, most, check) }
 	}
 	err := r.fields(n, "expect", map[string]func(*node) error{
 		"statusCode":    func(n *node) error { return r.expectStatus(q, n, false) },
 		"notStatusCode": func(n *node) error { return r.expectStatus(q, n, true) },
 		"matchesRegexp": func(n *node) error { return r.expectPattern(q, n) },
-		"contentType":   texts(false, 1, 1, func(a *expr.Answer, t []string) bool { return matchesType(a.Header("content-type"), t[0]) }),
-		"hasHeader":     texts(false, 1, 1, func(a *expr.Answer, t []string) bool { return a.Has(strings.ToLower(t[0])) }),
-		"headerEquals": texts(false, 2, 2, func(a *expr.Answer, t []string) bool {
+		"contentType":   texts(false, 1, 1, func(a *expr.Response, t []string) bool { return matchesType(a.Header("content-type"), t[0]) }),
+		"hasHeader":     texts(false, 1, 1, func(a *expr.Response, t []string) bool { return a.Has(strings.ToLower(t[0])) }),
+		"headerEquals": texts(false, 2, 2, func(a *expr.Response, t []string) bool {
 			return a.Has(strings.ToLower(t[0])) && a.Header(strings.ToLower(t[0])) == t[1]
 		}),
-		"hasProperty":    texts(true, 1, 1, func(a *expr.Answer, t []string) bool { return a.Property(t[0]) != nil }),
-		"notHasProperty": texts(true, 1, 1, func(a *expr.Answer, t []string) bool { return a.JSON() != nil && a.Property(t[0]) == nil }),
-		"equals": texts(false, 1, plan.MaxConditions, func(_ *expr.Answer, t []string) bool {
+		"hasProperty":    texts(true, 1, 1, func(a *expr.Response, t []string) bool { return a.Property(t[0]) != nil }),
+		"notHasProperty": texts(true, 1, 1, func(a *expr.Response, t []string) bool { return a.JSON() != nil && a.Property(t[0]) == nil }),
+		"equals": texts(false, 1, plan.MaxConditions, func(_ *expr.Response, t []string) bool {
 			return len(slices.Compact(t)) == 1
 		}),
 	}, map[string]string{
@@ -53,7 +53,7 @@ func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) error {
 		items = []*node{n}
 	}
 	if n.kind == expr.KindString && strings.Contains(n.text, "{{") {
-		err := r.expectTexts(q, n, false, 1, 1, func(a *expr.Answer, t []string) bool {
+		err := r.expectTexts(q, n, false, 1, 1, func(a *expr.Response, t []string) bool {
 			return (strconv.Itoa(a.Status) == t[0]) != negate
 		})
 		if err == nil {
@@ -74,7 +74,7 @@ func (r *reader) expectStatus(q *plan.Request, n *node, negate bool) error {
 }
 
 // expectTexts reads a text or a list of them, with expressions, for check.
-func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most int, check func(*expr.Answer, []string) bool) error {
+func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most int, check func(*expr.Response, []string) bool) error {
 	items := n.items
 	if n.kind != expr.KindList {
 		items = []*node{n}
@@ -93,7 +93,7 @@ func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most in
 			return err
 		}
 	}
-	q.Expect = append(q.Expect, plan.Expectation{Body: body, Check: func(a *expr.Answer) bool {
+	q.Expect = append(q.Expect, plan.Expectation{Body: body, Check: func(a *expr.Response) bool {
 		texts := make([]string, len(templates))
 		for i, t := range templates {
 			texts[i] = string(t.Render(nil, a.Scope))
@@ -112,7 +112,7 @@ func (r *reader) expectPattern(q *plan.Request, n *node) error {
 	if err != nil {
 		return n.Invalid("%v", err)
 	}
-	q.Expect = append(q.Expect, plan.Expectation{Body: true, Check: func(a *expr.Answer) bool {
+	q.Expect = append(q.Expect, plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
 		body, _ := a.BodyText()
 		return rx.MatchString(body)
 	}})

@@ -28,8 +28,8 @@ func (r *reader) payloads(n *node) error {
 	return nil
 }
 
-// sheet is a payload as it is written.
-type sheet struct {
+// payloadSpec is a payload as it is written.
+type payloadSpec struct {
 	path, name, order, delimiter string
 	skipHeader, skipEmpty, cast  bool
 	all                          bool
@@ -37,7 +37,7 @@ type sheet struct {
 }
 
 func (r *reader) payload(n *node) error {
-	s := sheet{delimiter: ",", cast: true, skipEmpty: true}
+	s := payloadSpec{delimiter: ",", cast: true, skipEmpty: true}
 	err := r.fields(n, "payload", map[string]func(*node) error{
 		"path":           str(&s.path),
 		"name":           str(&s.name),
@@ -77,7 +77,7 @@ func (r *reader) payload(n *node) error {
 	}
 	rows, err := readRows(src, rune(s.delimiter[0]), len(s.fields.items), s.skipHeader, s.skipEmpty, s.cast)
 	if err == nil && s.all {
-		err = r.sheetVariable(&s, rows)
+		err = r.payloadVariable(&s, rows)
 	}
 	if err != nil {
 		return n.get("path").Invalid("%s: %v", path, err)
@@ -93,11 +93,11 @@ func (r *reader) payload(n *node) error {
 	return nil
 }
 
-// maxSheetBytes bounds the rows of a payload with loadAll, written as JSON.
-const maxSheetBytes = 8 << 20
+// maxPayloadJSON bounds the rows of a payload with loadAll, written as JSON.
+const maxPayloadJSON = 8 << 20
 
-// sheetVariable makes one variable of all rows: a list of mappings.
-func (r *reader) sheetVariable(s *sheet, rows [][]expr.Value) error {
+// payloadVariable makes one variable of all rows: a list of mappings.
+func (r *reader) payloadVariable(s *payloadSpec, rows [][]expr.Value) error {
 	all := []byte{'['}
 	for i, row := range rows {
 		if i > 0 {
@@ -108,8 +108,8 @@ func (r *reader) sheetVariable(s *sheet, rows [][]expr.Value) error {
 			all = append(append(expr.AppendJSONString(all, s.fields.items[k].text), ':'), v.JSON...)
 		}
 		all = append(all, '}')
-		if len(all) > maxSheetBytes {
-			return fmt.Errorf("more than %d bytes, which is too much for loadAll", maxSheetBytes)
+		if len(all) > maxPayloadJSON {
+			return fmt.Errorf("more than %d bytes, which is too much for loadAll", maxPayloadJSON)
 		}
 	}
 	doc, ok := expr.ParseDocument(string(append(all, ']')))

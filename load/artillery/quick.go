@@ -33,7 +33,7 @@ type Quick struct {
 	Duration time.Duration
 	// Closed is who asks where there is no Rate. Zero Users: 1.
 	Closed plan.Closed
-	// Think is how long a closed user waits between an answer and its next
+	// Think is how long a closed user waits between a response and its next
 	// request.
 	Think time.Duration
 	// Timeout bounds one request. 0: 10 s.
@@ -45,7 +45,7 @@ type Quick struct {
 // flags is where errors in a quick plan point.
 const flags = "flags"
 
-var nowhere = plan.Place{File: flags, Line: 1, Col: 1}
+var flagsPosition = plan.Position{File: flags, Line: 1, Col: 1}
 
 // Plan makes the plan. Errors have the code whittle.Invalid.
 func (q Quick) Plan() (*plan.Plan, error) {
@@ -84,11 +84,11 @@ func (q Quick) plan() (*plan.Plan, error) {
 	if err := r.Finish(); err != nil {
 		return nil, err
 	}
-	return q.paced(r.Plan)
+	return q.withLoad(r.Plan)
 }
 
-// paced gives the plan its arrivals or its users.
-func (q Quick) paced(p *plan.Plan) (*plan.Plan, error) {
+// withLoad gives the plan its arrivals or its users.
+func (q Quick) withLoad(p *plan.Plan) (*plan.Plan, error) {
 	c := q.Closed
 	if q.Rate == 0 {
 		c.Users = max(c.Users, 1)
@@ -113,7 +113,7 @@ func (q Quick) paced(p *plan.Plan) (*plan.Plan, error) {
 }
 
 func (q Quick) request(r *reader) (*plan.Request, error) {
-	at := &node{Place: nowhere, kind: expr.KindString, text: q.URL}
+	at := &node{Position: flagsPosition, kind: expr.KindString, text: q.URL}
 	if u, err := url.Parse(q.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, at.Invalid("%q is not a URL such as http://127.0.0.1:8080/path", q.URL)
 	}
@@ -132,14 +132,14 @@ func (q Quick) request(r *reader) (*plan.Request, error) {
 	case !httpguts.ValidHeaderFieldName(req.Method):
 		return nil, at.Invalid("%q is not a method", q.Method)
 	}
-	own := &node{Place: nowhere, kind: expr.KindMap}
+	own := &node{Position: flagsPosition, kind: expr.KindMap}
 	for _, h := range q.Headers {
 		name, val, ok := strings.Cut(h, ":")
 		if !ok {
 			return nil, at.Invalid("the header %q is not of the form \"Name: value\"", h)
 		}
-		text := &node{Place: nowhere, kind: expr.KindString, text: strings.TrimSpace(val)}
-		own.fields = append(own.fields, field{strings.TrimSpace(name), nowhere, text})
+		text := &node{Position: flagsPosition, kind: expr.KindString, text: strings.TrimSpace(val)}
+		own.fields = append(own.fields, field{strings.TrimSpace(name), flagsPosition, text})
 	}
 	headers, err := r.headers(own)
 	req.Headers = plan.MergeHeaders(req.Headers, headers)

@@ -83,26 +83,26 @@ func (r *reader) script(root *node) error {
 		r.Plan.Phases = []plan.Phase{{Duration: time.Second, Count: 1, HasCount: true}}
 	}
 	// What before captures is defined for all that follows.
-	if err := r.once(root.get("before"), &r.Plan.Before); err != nil {
+	if err := r.unreportedFlow(root.get("before"), &r.Plan.Before); err != nil {
 		return err
 	}
 	r.Plan.Carried, r.captured = r.captured, nil
 	if err := r.scenarios(scenarios); err != nil {
 		return err
 	}
-	if err := r.once(root.get("after"), &r.Plan.After); err != nil {
+	if err := r.unreportedFlow(root.get("after"), &r.Plan.After); err != nil {
 		return err
 	}
 	return r.Finish()
 }
 
-// once reads the flow of before or after. Its requests are not the run's, so
+// unreportedFlow reads the flow of before or after. Its requests are not the run's, so
 // their names are not the report's.
-func (r *reader) once(n *node, into *[]plan.Step) error {
+func (r *reader) unreportedFlow(n *node, into *[]plan.Step) error {
 	if n == nil || n.kind == expr.KindNull {
 		return nil
 	}
-	return r.Apart(func() error {
+	return r.Unreported(func() error {
 		return r.fields(n, "a flow beside the run", map[string]func(*node) error{
 			"flow": func(n *node) (err error) {
 				*into, err = r.flow(n)
@@ -128,16 +128,16 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node) error
 			continue
 		}
 		if why, ok := refused[f.name]; ok {
-			return f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, called(f.value, why))
+			return f.Errorf(whittle.Unsupported, "%s is not supported: %s%s", f.name, why, hookFunctions(f.value, why))
 		}
-		return f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, knownAre(known))
+		return f.Errorf(whittle.Invalid, "%s is not known in %s; %s", f.name, what, fieldNames(known))
 	}
 	return nil
 }
 
-// called names the functions that a hook calls, so that whoever reads the
+// hookFunctions names the functions that a hook calls, so that whoever reads the
 // error knows what to look for.
-func called(n *node, why string) string {
+func hookFunctions(n *node, why string) string {
 	if why != javaScript {
 		return ""
 	}

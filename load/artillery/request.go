@@ -24,7 +24,7 @@ type draft struct {
 }
 
 func (r *reader) request(method string, n *node) (*plan.Request, error) {
-	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, Follow: true}
+	q := &plan.Request{Method: method, Headers: r.Plan.HTTP.Headers, FollowRedirects: true}
 	if len(r.cookies) > 0 {
 		q.Cookies = r.cookies
 	}
@@ -46,7 +46,7 @@ func (r *reader) request(method string, n *node) (*plan.Request, error) {
 	}
 	q.Index = r.NameIndex(q.Name)
 	q.Headers = plan.MergeHeaders(q.Headers, d.headers)
-	if len(d.contentType) > 0 && !q.Has("content-type") {
+	if len(d.contentType) > 0 && !q.HasHeader("content-type") {
 		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: d.contentType}})
 	}
 	if r.expect200 && !q.ExpectsStatus() {
@@ -99,7 +99,7 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 			d.headers = plan.MergeHeaders([]plan.HeaderField{{Name: "accept-encoding", Value: expr.Template(nil).Literal("gzip")}}, d.headers)
 			return nil
 		},
-		"followRedirect": boolean(&q.Follow),
+		"followRedirect": boolean(&q.FollowRedirects),
 		"capture":        func(v *node) error { return r.captures(q, v, false) },
 		"match":          func(v *node) error { return r.captures(q, v, true) },
 		"expect":         func(v *node) error { return r.expect(q, v) },

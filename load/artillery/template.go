@@ -11,7 +11,7 @@ import (
 // compileTemplate reads text with {{ expressions }}.
 func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) (expr.Template, error) {
 	if enc == expr.AsJSON {
-		if inner, ok := lone(text); ok {
+		if inner, ok := soleExpression(text); ok {
 			x, err := r.expression(n, inner)
 			return expr.Template(nil).Expression(x, expr.AsJSON), err
 		}
@@ -42,8 +42,8 @@ func (r *reader) compileTemplate(n *node, text string, enc expr.Encoding) (expr.
 	}
 }
 
-// lone reports a text that is one expression and nothing else.
-func lone(s string) (inner string, ok bool) {
+// soleExpression reports a text that is one expression and nothing else.
+func soleExpression(s string) (inner string, ok bool) {
 	s = strings.TrimSpace(s)
 	if !strings.HasPrefix(s, "{{") || !strings.HasSuffix(s, "}}") || len(s) < 4 {
 		return "", false
@@ -73,7 +73,7 @@ func (r *reader) expression(n *node, src string) (expr.Expression, error) {
 	return expr.Expression{Eval: eval}, err
 }
 
-const templateWords = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
+const builtinNames = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
 
 // fixedWord gives the words that mean the same for every request of a run.
 func (r *reader) fixedWord(name string) (expr.Value, bool) {
@@ -111,7 +111,7 @@ func (r *reader) builtin(n *node, src, name string, args []string) (func(*expr.S
 	case "$uuid":
 		return func(s *expr.Scope) expr.Value { return expr.TextValue(expr.UUID(s.RNG)) }, nil
 	}
-	return nil, n.Invalid("{{ %s }} is not supported: known are %s", src, templateWords)
+	return nil, n.Invalid("{{ %s }} is not supported: known are %s", src, builtinNames)
 }
 
 // variable compiles a name, or a path into what it holds: user.name, rows[0].
@@ -121,9 +121,9 @@ func (r *reader) variable(n *node, src string) (func(*expr.Scope) expr.Value, er
 		name, rest = src[:i], src[i:]
 	}
 	if !expr.IsName(strings.TrimPrefix(name, "$")) || strings.ContainsAny(rest, "(){}|&+*/ <>=!") {
-		return nil, n.Invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, templateWords)
+		return nil, n.Invalid("{{ %s }} is not supported: an expression is a variable's name, a path into it, or one of %s", src, builtinNames)
 	}
-	slot := r.Use(name, n.Place)
+	slot := r.Use(name, n.Position)
 	if rest == "" {
 		return func(s *expr.Scope) expr.Value { return s.Values[slot] }, nil
 	}

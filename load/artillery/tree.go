@@ -18,7 +18,7 @@ import (
 // node is a YAML value with its place in the file, anchors and merges already
 // resolved and the order of keys kept.
 type node struct {
-	plan.Place
+	plan.Position
 	kind expr.Kind
 	// text is a scalar as text: a number in JSON's notation, "true", a string's
 	// value.
@@ -34,7 +34,7 @@ type node struct {
 
 type field struct {
 	name string
-	plan.Place
+	plan.Position
 	value *node
 }
 
@@ -64,12 +64,12 @@ func parseTree(file string, src []byte) (*node, error) {
 		}
 		if body != nil {
 			t := d.Body.GetToken()
-			return nil, plan.Place{File: file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("a plan is one YAML document")
+			return nil, plan.Position{File: file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("a plan is one YAML document")
 		}
 		body = d.Body
 	}
 	if body == nil {
-		return nil, plan.Place{File: file, Line: 1, Col: 1}.Invalid("the plan is empty")
+		return nil, plan.Position{File: file, Line: 1, Col: 1}.Invalid("the plan is empty")
 	}
 	b := treeBuilder{file: file, anchors: map[string]ast.Node{}}
 	return b.build(body, 0)
@@ -85,7 +85,7 @@ func yamlError(file string, err error) error {
 	if e, ok := err.(messaged); ok {
 		text = e.GetMessage()
 	}
-	return plan.Place{File: file, Line: line, Col: col}.Invalid("not YAML: %s", text)
+	return plan.Position{File: file, Line: line, Col: col}.Invalid("not YAML: %s", text)
 }
 
 // Bounds on a plan file, so that one from a stranger cannot exhaust memory:
@@ -104,7 +104,7 @@ type treeBuilder struct {
 }
 
 func (b *treeBuilder) build(a ast.Node, depth int) (*node, error) {
-	n := &node{Place: plan.Place{File: b.file, Line: 1, Col: 1}}
+	n := &node{Position: plan.Position{File: b.file, Line: 1, Col: 1}}
 	if a == nil {
 		return n, nil
 	}
@@ -188,10 +188,10 @@ func (b *treeBuilder) mapping(n *node, values []*ast.MappingValueNode, depth int
 		}
 		name := t.Value
 		if seen[name] {
-			return plan.Place{File: b.file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("%s is given twice", name)
+			return plan.Position{File: b.file, Line: t.Position.Line, Col: t.Position.Column}.Invalid("%s is given twice", name)
 		}
 		seen[name] = true
-		n.fields = append(n.fields, field{name, plan.Place{File: b.file, Line: t.Position.Line, Col: t.Position.Column}, val})
+		n.fields = append(n.fields, field{name, plan.Position{File: b.file, Line: t.Position.Line, Col: t.Position.Column}, val})
 	}
 	for _, f := range merged {
 		if !seen[f.name] {

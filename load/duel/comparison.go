@@ -114,7 +114,7 @@ type figure struct {
 }
 
 // rateMargin is the least relative difference of two rates that is worth a
-// word: where both targets keep up, rates differ by their last answers only.
+// word: where both targets keep up, rates differ by their last responses only.
 const rateMargin = 0.01
 
 // judge fills in the figures and the verdict.
@@ -151,23 +151,23 @@ func (c *Comparison) judge(figures []figure) {
 	if c.Void != "" {
 		c.Verdict = "Void: " + c.Void + "."
 	}
-	if a, b := failedPart(c.A), failedPart(c.B); unlike(a, b) {
+	if a, b := failedPart(c.A), failedPart(c.B); failuresDiffer(a, b) {
 		c.Warnings = append(c.Warnings, otherWork(a, b))
 	}
 }
 
-// unlike says of the parts of requests that failed that they make latencies
+// failuresDiffer says of the parts of requests that failed that they make latencies
 // those of other work.
-func unlike(a, b float64) bool { return math.Abs(a-b) > 0.01 }
+func failuresDiffer(a, b float64) bool { return math.Abs(a-b) > 0.01 }
 
 func otherWork(a, b float64) string {
-	return fmt.Sprintf("A failed %.1f %% of its requests and B %.1f %%: an error may be quicker than an answer, so the latencies are not of the same work", 100*a, 100*b)
+	return fmt.Sprintf("A failed %.1f %% of its requests and B %.1f %%: an error may be quicker than a response, so the latencies are not of the same work", 100*a, 100*b)
 }
 
 func failedPart(r *report.Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }
 
 // comparison sums a duel up.
-func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *rand.Rand) *Comparison {
+func (d *Duel) comparison(turns [2]*sideRun, started time.Time, early bool, rng *rand.Rand) *Comparison {
 	a, b := turns[0], turns[1]
 	c := &Comparison{
 		Format: ComparisonFormat, Plan: d.Plan.Name, Started: started.UTC(), Seed: d.Options.Seed,
@@ -216,7 +216,7 @@ func (d *Duel) comparison(turns [2]*turn, started time.Time, early bool, rng *ra
 }
 
 // shares collects one mean's parts of all blocks.
-func (t *turn) shares(of func(*blockResult) paired.Share) []paired.Share {
+func (t *sideRun) shares(of func(*blockResult) paired.Share) []paired.Share {
 	out := make([]paired.Share, len(t.blocks))
 	for i := range t.blocks {
 		out[i] = of(&t.blocks[i])
@@ -224,7 +224,7 @@ func (t *turn) shares(of func(*blockResult) paired.Share) []paired.Share {
 	return out
 }
 
-func samplesOf(t *turn) []paired.Sample {
+func samplesOf(t *sideRun) []paired.Sample {
 	out := make([]paired.Sample, len(t.blocks))
 	for i := range t.blocks {
 		out[i] = t.blocks[i].sample

@@ -21,7 +21,7 @@ import (
 // the other's.
 type Duel struct {
 	Plan *plan.Plan
-	A, B Contender
+	A, B Side
 	// Length is how much of the plan is sent to each target. 0: all of an open
 	// plan; a minute of a closed one.
 	Length time.Duration
@@ -39,8 +39,8 @@ type Duel struct {
 	OnProgress func(Progress)
 }
 
-// Contender is one of the two targets.
-type Contender struct {
+// Side is one of the two targets.
+type Side struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target    string
 	Watch     []load.Process
@@ -59,16 +59,16 @@ type Progress struct {
 
 // The bounds of blocks.
 const (
-	leastBlock  = 250 * time.Millisecond
-	mostBlock   = 5 * time.Second
-	usualBlocks = 120
-	leastBlocks = 24 // as many stretches as the intervals want
-	leastUsers  = 20
-	maxBlock    = time.Minute
-	maxPairs    = 1000
-	maxLength   = 366 * 24 * time.Hour
-	closedTime  = time.Minute
-	warmup      = 2 * time.Second
+	minBlock        = 250 * time.Millisecond
+	maxDefaultBlock = 5 * time.Second
+	defaultBlocks   = 120
+	minBlocks       = 24 // as many stretches as the intervals want
+	minBlockUsers   = 20
+	maxBlock        = time.Minute
+	maxPairs        = 1000
+	maxLength       = 366 * 24 * time.Hour
+	closedTime      = time.Minute
+	warmup          = 2 * time.Second
 )
 
 // Run sends the plan to both and returns when all blocks are done. When ctx
@@ -76,11 +76,11 @@ const (
 // before it; that is not an error.
 func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	d.Options = d.Options.WithDefaults()
-	if err := d.measures(); err != nil {
+	if err := d.setDurations(); err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(d.Options.Seed, 0x6475656c))
-	turns := [2]*turn{newTurn(&d, d.A), newTurn(&d, d.B)}
+	turns := [2]*sideRun{newSideRun(&d, d.A), newSideRun(&d, d.B)}
 	defer turns[0].Close()
 	defer turns[1].Close()
 	if err := d.warm(ctx, turns); err != nil {
@@ -88,7 +88,7 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	}
 	started := d.Options.Now()
 	pairs := max(int(d.Length/d.Block), 1)
-	schedule := d.slicer()
+	schedule := d.newCutter()
 	for done := 0; done < pairs && ctx.Err() == nil; done++ {
 		d.progress(done, pairs, turns)
 		ok, err := d.pair(ctx, turns, schedule.cut(d.Block), rng.IntN(2), done)
@@ -111,15 +111,15 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	return c, nil
 }
 
-// measures settles how long everything takes.
-func (d *Duel) measures() error {
+// setDurations settles how long everything takes.
+func (d *Duel) setDurations() error {
 	for _, u := range slices.Concat(d.A.WatchURLs, d.B.WatchURLs) {
 		if load.IsProfileURL(u) {
 			return whittle.Errorf(whittle.Invalid, "compare: %s gives profiles of a second, and blocks are shorter", u).
 				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
 		}
 	}
-	if dry := d.Plan.RunsDry; dry != "" {
+	if dry := d.Plan.DealtOnce; dry != "" {
 		return whittle.Errorf(whittle.Invalid, "compare: %s deals each row once: the quicker target would come to its end first, and get other requests in the blocks behind", dry).
 			WithHint("set recycle to true in the plan, which changes nothing while there are rows left; or compare whole runs (--users N --runs 3), which begin with the first row each")
 	}
@@ -135,10 +135,10 @@ func (d *Duel) measures() error {
 			WithHint("give a rate and a duration, or a plan whose phases have them")
 	}
 	if d.Block == 0 {
-		d.Block = min(max(d.Length/usualBlocks, leastBlock), mostBlock)
+		d.Block = min(max(d.Length/defaultBlocks, minBlock), maxDefaultBlock)
 		if n := d.Plan.Planned(); n > 0 && !closed {
-			crowd := time.Duration(float64(d.Plan.Length()) / float64(n) * leastUsers)
-			d.Block = max(d.Block, min(crowd, d.Length/leastBlocks))
+			group := time.Duration(float64(d.Plan.Length()) / float64(n) * minBlockUsers)
+			d.Block = max(d.Block, min(group, d.Length/minBlocks))
 		}
 	}
 	d.Block = max(min(d.Block, d.Length), d.Length/maxPairs)
@@ -151,19 +151,19 @@ func (d *Duel) measures() error {
 	return nil
 }
 
-// slicer begins the plan's arrivals anew.
-func (d *Duel) slicer() *slicer {
+// newCutter begins the plan's arrivals anew.
+func (d *Duel) newCutter() *blockCutter {
 	pacer := plan.NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
-	return &slicer{next: pacer.Next}
+	return &blockCutter{next: pacer.Next}
 }
 
 // warm sends the plan's beginning to both, in blocks as later.
-func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
-	s := d.slicer()
+func (d *Duel) warm(ctx context.Context, turns [2]*sideRun) error {
+	s := d.newCutter()
 	for at := time.Duration(0); at < d.Warmup; at += d.Block {
 		arrivals := s.cut(d.Block)
 		for _, t := range turns {
-			if _, err := t.take(ctx, arrivals, 0); err != nil {
+			if _, err := t.runBlock(ctx, arrivals, 0); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -176,10 +176,10 @@ func (d *Duel) warm(ctx context.Context, turns [2]*turn) error {
 
 // pair gives each target its turn with one block, and counts it when both are
 // whole.
-func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []plan.Arrival, first, number int) (bool, error) {
+func (d *Duel) pair(ctx context.Context, turns [2]*sideRun, arrivals []plan.Arrival, first, number int) (bool, error) {
 	var results [2]*blockResult
 	for _, i := range []int{first, 1 - first} {
-		r, err := turns[i].take(ctx, arrivals, uint64(number)+1)
+		r, err := turns[i].runBlock(ctx, arrivals, uint64(number)+1)
 		if err != nil {
 			return false, err
 		}
@@ -194,18 +194,18 @@ func (d *Duel) pair(ctx context.Context, turns [2]*turn, arrivals []plan.Arrival
 	return true, nil
 }
 
-func (d *Duel) progress(done, pairs int, turns [2]*turn) {
+func (d *Duel) progress(done, pairs int, turns [2]*sideRun) {
 	if d.OnProgress == nil {
 		return
 	}
-	p := Progress{Done: done, Pairs: pairs, Left: time.Duration(pairs-done) * 2 * (d.Block + breath)}
+	p := Progress{Done: done, Pairs: pairs, Left: time.Duration(pairs-done) * 2 * (d.Block + pauseAfterBlock)}
 	if done > 0 {
-		last := func(t *turn) float64 { return t.blocks[len(t.blocks)-1].sample.Quantile(.5) }
+		last := func(t *sideRun) float64 { return t.blocks[len(t.blocks)-1].sample.Quantile(.5) }
 		p.A, p.B = last(turns[0]), last(turns[1])
 	}
 	d.OnProgress(p)
 }
 
-// breath is a pause after each block, for what a target does once the last
-// answer is out.
-const breath = 20 * time.Millisecond
+// pauseAfterBlock is a pause after each block, for what a target does once the last
+// response is out.
+const pauseAfterBlock = 20 * time.Millisecond

@@ -56,7 +56,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	defer cpuB.Close()
 	progress := 0
 	c, err := Duel{
-		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Contender{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
+		Plan: parsed(t, duelPlan), A: Side{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Side{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
 		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: 3, MaxLate: time.Minute},
 		OnProgress: func(p Progress) {
 			if p.Pairs != 12 || p.Done != progress {
@@ -123,7 +123,7 @@ func TestADuelShowsErrorsOfOneSideOnly(t *testing.T) {
 		{broken.URL, sound.URL, "errors ratio surely < 0.5", "errors ratio surely < 0.25"},
 	} {
 		got, err := Duel{
-			Plan: parsed(t, duelPlan), A: Contender{Target: c.a}, B: Contender{Target: c.b},
+			Plan: parsed(t, duelPlan), A: Side{Target: c.a}, B: Side{Target: c.b},
 			Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{Seed: 3, MaxLate: time.Minute},
 		}.Run(t.Context())
 		if err != nil {
@@ -159,7 +159,7 @@ func TestADuelOfAServerWithItself(t *testing.T) {
 	least := 1.0
 	for seed := range uint64(3) {
 		c, err := Duel{
-			Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+			Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
 			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: seed + 1, MaxLate: time.Minute},
 		}.Run(t.Context())
 		if err != nil {
@@ -195,7 +195,7 @@ func TestBothTargetsGetTheSameRequests(t *testing.T) {
 config: {phases: [{duration: 0.4, arrivalRate: 50, rampTo: 100}, {duration: 0.3, arrivalRate: 100}], mode: poisson}
 scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 	c, err := Duel{
-		Plan: p, A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
+		Plan: p, A: Side{Target: a.URL}, B: Side{Target: b.URL},
 		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
@@ -218,7 +218,7 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := Duel{
-		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
 		Block: 3600 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute, Grace: 10 * time.Millisecond},
 		OnProgress: func(p Progress) {
 			if p.Done == 0 {
@@ -244,7 +244,7 @@ func TestADuelOfClosedUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Duel{
-		Plan: p, A: Contender{Target: quick.URL}, B: Contender{Target: slow.URL},
+		Plan: p, A: Side{Target: quick.URL}, B: Side{Target: slow.URL},
 		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
@@ -282,7 +282,7 @@ func TestADuelTellsOfAFailureAfterIt(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	c, err := Duel{
-		Plan: parsed(t, duelPlan+"\nafter: {flow: [{get: {url: /bye}}]}"), A: Contender{Target: a.URL}, B: Contender{Target: b.URL},
+		Plan: parsed(t, duelPlan+"\nafter: {flow: [{get: {url: /bye}}]}"), A: Side{Target: a.URL}, B: Side{Target: b.URL},
 		Length: 100 * time.Millisecond, Block: 50 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
@@ -313,7 +313,7 @@ func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Duel{
-			Plan: p, A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL},
+			Plan: p, A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
 			Length: 20 * time.Millisecond, Block: 20 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 		}.Run(t.Context())
 		if refused := whittle.CodeOf(err) == whittle.Invalid && strings.Contains(err.Error(), `CSVDataSet "Users"`); refused != c.refused || err != nil && !refused {

@@ -22,7 +22,7 @@ const LevelsFormat = "whittle.levels/1"
 // in several whole runs of both.
 type Levels struct {
 	Plan *plan.Plan
-	A, B Contender
+	A, B Side
 	// Users are the levels, at most 20; Runs is how often each target runs each,
 	// at most 100. 0: 3.
 	Users []int
@@ -80,7 +80,7 @@ type LevelRun struct {
 const (
 	maxLevels    = 20
 	maxLevelRuns = 100
-	usualRuns    = 3
+	defaultRuns  = 3
 	rampPerUser  = 100 * time.Millisecond
 )
 
@@ -89,12 +89,12 @@ const (
 func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 	l.Options = l.Options.WithDefaults()
 	if l.Runs == 0 {
-		l.Runs = usualRuns
+		l.Runs = defaultRuns
 	}
 	if len(l.Users) == 0 || len(l.Users) > maxLevels || l.Runs < 1 || l.Runs > maxLevelRuns {
 		return nil, whittle.Errorf(whittle.Invalid, "compare: %d levels of %d runs are not within 1 to %d and 1 to %d", len(l.Users), l.Runs, maxLevels, maxLevelRuns)
 	}
-	target := func(c Contender) string {
+	target := func(c Side) string {
 		if c.Target == "" {
 			return l.Plan.Target
 		}
@@ -138,7 +138,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 		return nil, err
 	}
 	level := &Level{Users: users}
-	sides := [2]Contender{l.A, l.B}
+	sides := [2]Side{l.A, l.B}
 	for run := 1; run <= l.Runs; run++ {
 		var pair [2]*report.Report
 		first := rng.IntN(2)
@@ -190,7 +190,7 @@ func (l *Level) failed(side string) float64 {
 }
 
 // void says why the level's figures may not be used, empty where they may. A
-// run without answers has no figures, and the means over the other runs would
+// run without responses has no figures, and the means over the other runs would
 // not show that it was there.
 func (l *Level) void() string {
 	for i := range l.Runs {
@@ -248,7 +248,7 @@ func (r *LevelsReport) judge(runs int) {
 		if r.Void == "" {
 			r.Void = r.Levels[i].void()
 		}
-		if a, b := r.Levels[i].failed("a"), r.Levels[i].failed("b"); unlike(a, b) {
+		if a, b := r.Levels[i].failed("a"), r.Levels[i].failed("b"); failuresDiffer(a, b) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("with %s, %s", userCount(r.Levels[i].Users), otherWork(a, b)))
 		}
 	}

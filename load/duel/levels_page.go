@@ -23,16 +23,16 @@ func (r *LevelsReport) rows() (head []string, rows [][]string) {
 				head = append(head, f.label())
 			}
 			a, b = append(a, f.value(f.A)), append(b, f.value(f.B))
-			ratio = append(ratio, f.over())
+			ratio = append(ratio, f.ratioLabel())
 		}
 		rows = append(rows, a, b, ratio)
 	}
 	return head, rows
 }
 
-// narrow is the same table with a line for each figure: a page has less room
+// pageRows is the same table with a line for each figure: a page has less room
 // across than a terminal.
-func (r *LevelsReport) narrow() (rows [][]string) {
+func (r *LevelsReport) pageRows() (rows [][]string) {
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		for k := range l.Figures {
@@ -41,14 +41,14 @@ func (r *LevelsReport) narrow() (rows [][]string) {
 			if k == 0 {
 				users = fmt.Sprint(l.Users)
 			}
-			rows = append(rows, []string{users, f.label(), f.value(f.A), f.value(f.B), f.over()})
+			rows = append(rows, []string{users, f.label(), f.value(f.A), f.value(f.B), f.ratioLabel()})
 		}
 	}
 	return rows
 }
 
-// over is the ratio with its interval, marked where it is called different.
-func (f *Compared) over() string {
+// ratioLabel is the ratio with its interval, marked where it is called different.
+func (f *Compared) ratioLabel() string {
 	cell := ratioText(f.Ratio)
 	if f.interval() != "–" {
 		cell += " (" + f.interval() + ")"
@@ -90,8 +90,8 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 	s := chart.Section{
 		Title:      "By the number of users",
 		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
-		Tables:     []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.narrow()}},
-		Figures:    []chart.Figure{r.picture()},
+		Tables:     []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.pageRows()}},
+		Figures:    []chart.Figure{r.figure()},
 	}
 	s.Paragraphs = append(s.Paragraphs, report.Sentences(r.Warnings)...)
 	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."
@@ -102,7 +102,7 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 		Title: "Two targets from few users to many", Lead: lead, Sections: []chart.Section{s, {
 			Title: "How this was measured", Paragraphs: []string{
 				"Intervals: " + r.Method + ". They show how runs differ, not how requests within a run do.",
-				"Users are closed: each sends its next request after the answer to the one before, so a slower target is asked less.",
+				"Users are closed: each sends its next request after the response to the one before, so a slower target is asked less.",
 			},
 		}},
 		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),
@@ -110,8 +110,8 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 	return p.WriteHTML(w)
 }
 
-// picture shows throughput and median of both targets at every level.
-func (r *LevelsReport) picture() chart.Figure {
+// figure shows throughput and median of both targets at every level.
+func (r *LevelsReport) figure() chart.Figure {
 	var groups []chart.BarGroup
 	for i := range r.Levels {
 		l := &r.Levels[i]

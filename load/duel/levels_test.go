@@ -21,7 +21,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	defer slow.Close()
 	seen := map[string]bool{}
 	r, err := Levels{
-		Plan: parsed(t, duelPlan), A: Contender{Target: slow.URL}, B: Contender{Target: quick.URL},
+		Plan: parsed(t, duelPlan), A: Side{Target: slow.URL}, B: Side{Target: quick.URL},
 		Users: []int{1, 5}, Runs: 3, Closed: plan.Closed{Duration: 400 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
 		OnProgress: func(run string, _ report.Progress) { seen[run] = true },
 	}.Run(t.Context())
@@ -74,13 +74,13 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 
 // Whoever answers nothing has no figures: there is nothing to compare, and no
 // condition is passed by that.
-func TestLevelsAgainstATargetThatAnswersNothing(t *testing.T) {
+func TestLevelsAgainstATargetThatResponsesNothing(t *testing.T) {
 	t.Parallel()
 	srv, gone := slowed(0), slowed(0)
 	defer srv.Close()
 	gone.Close()
 	r, err := Levels{
-		Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: gone.URL}, Users: []int{2}, Runs: 2,
+		Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: gone.URL}, Users: []int{2}, Runs: 2,
 		Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
 	}.Run(t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func levelOf(runs int, change func(*LevelRun)) Level {
 	return l
 }
 
-func TestOneRunWithoutAnswersVoidsTheLevels(t *testing.T) {
+func TestOneRunWithoutResponsesVoidsTheLevels(t *testing.T) {
 	r := &LevelsReport{Levels: []Level{
 		levelOf(3, func(*LevelRun) {}),
 		levelOf(3, func(r *LevelRun) {
@@ -145,7 +145,7 @@ func TestLevelsEndEarly(t *testing.T) {
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := Levels{Plan: parsed(t, duelPlan), A: Contender{Target: srv.URL}, B: Contender{Target: srv.URL}, Users: []int{1}, Runs: 1}.Run(ctx)
+	r, err := Levels{Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL}, Users: []int{1}, Runs: 1}.Run(ctx)
 	if err != nil || !r.Early || len(r.Levels) != 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
 		t.Errorf("%+v, %v", r, err)
 	}

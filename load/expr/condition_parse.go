@@ -36,12 +36,12 @@ func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluatio
 	if len(src) > MaxConditionBytes {
 		return nil, fmt.Errorf("longer than %d bytes", MaxConditionBytes)
 	}
-	words, err := conditionWords(src, d)
+	words, err := tokenize(src, d)
 	if err != nil {
 		return nil, err
 	}
-	p := conditionParser{words: words, resolve: resolve}
-	c, err := p.choice(0)
+	p := conditionParser{tokens: words, resolve: resolve}
+	c, err := p.ternary(0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,35 +51,35 @@ func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluatio
 	return c, nil
 }
 
-type wordKind uint8
+type tokenKind uint8
 
 const (
-	wordOperator wordKind = iota
-	wordNumber
-	wordText
-	wordName
-	wordQuotedName
+	tokenOperator tokenKind = iota
+	tokenNumber
+	tokenText
+	tokenName
+	tokenQuotedName
 )
 
-type word struct {
-	kind wordKind
+type token struct {
+	kind tokenKind
 	text string
 }
 
 var (
-	numberWord   = regexp.MustCompile(`^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?`)
-	planWord     = regexp.MustCompile(`^[A-Za-z_$][\w$]*(?:\.[\w$]+|\[\d+\])*`)
-	pathWord     = regexp.MustCompile(`^(?:@(?:\.[\w$-]+|\[\d+\]|\['[^']*'\]|\["[^"]*"\])*|[A-Za-z_]\w*)`)
-	operatorWord = regexp.MustCompile(`^(===|!==|==|!=|~=|=~|<=|>=|&&|\|\||[-+*/%^<>!?:(),])`)
+	numberToken   = regexp.MustCompile(`^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?`)
+	planToken     = regexp.MustCompile(`^[A-Za-z_$][\w$]*(?:\.[\w$]+|\[\d+\])*`)
+	pathToken     = regexp.MustCompile(`^(?:@(?:\.[\w$-]+|\[\d+\]|\['[^']*'\]|\["[^"]*"\])*|[A-Za-z_]\w*)`)
+	operatorToken = regexp.MustCompile(`^(===|!==|==|!=|~=|=~|<=|>=|&&|\|\||[-+*/%^<>!?:(),])`)
 )
 
-// conditionWords takes an expression apart.
-func conditionWords(src string, d dialect) ([]word, error) {
-	var out []word
+// tokenize takes an expression apart.
+func tokenize(src string, d dialect) ([]token, error) {
+	var out []token
 	for rest := strings.TrimSpace(src); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
-		c, names := rest[0], planWord
+		c, names := rest[0], planToken
 		if d == dialectPath {
-			names = pathWord
+			names = pathToken
 		}
 		switch {
 		case c == '"' || c == '\'':
@@ -87,24 +87,24 @@ func conditionWords(src string, d dialect) ([]word, error) {
 			if n == 0 {
 				return nil, fmt.Errorf("a text without its end: %s", rest)
 			}
-			w := word{wordText, Unescape(rest[:n])}
+			w := token{tokenText, Unescape(rest[:n])}
 			if c == '\'' && d == dialectPlan {
-				w.kind = wordQuotedName
+				w.kind = tokenQuotedName
 			}
 			out, rest = append(out, w), rest[n:]
-		case numberWord.MatchString(rest):
-			n := len(numberWord.FindString(rest))
-			out, rest = append(out, word{wordNumber, rest[:n]}), rest[n:]
+		case numberToken.MatchString(rest):
+			n := len(numberToken.FindString(rest))
+			out, rest = append(out, token{tokenNumber, rest[:n]}), rest[n:]
 		case names.MatchString(rest):
 			n := len(names.FindString(rest))
-			out, rest = append(out, word{wordName, rest[:n]}), rest[n:]
-		case operatorWord.MatchString(rest):
-			op := operatorWord.FindString(rest)
+			out, rest = append(out, token{tokenName, rest[:n]}), rest[n:]
+		case operatorToken.MatchString(rest):
+			op := operatorToken.FindString(rest)
 			rest = rest[len(op):]
 			if same, ok := map[string]string{"===": "==", "!==": "!=", "=~": "~="}[op]; ok {
 				op = same
 			}
-			out = append(out, word{wordOperator, op})
+			out = append(out, token{tokenOperator, op})
 		default:
 			return nil, fmt.Errorf("%q is not understood", rest)
 		}
@@ -114,37 +114,37 @@ func conditionWords(src string, d dialect) ([]word, error) {
 
 // conditionParser descends from the loosest operator to the tightest.
 type conditionParser struct {
-	words   []word
+	tokens  []token
 	at      int
 	resolve func(string) (func(*Evaluation) Datum, error)
 }
 
-func (p *conditionParser) peek() word {
-	if p.at < len(p.words) {
-		return p.words[p.at]
+func (p *conditionParser) peek() token {
+	if p.at < len(p.tokens) {
+		return p.tokens[p.at]
 	}
-	return word{}
+	return token{}
 }
 
-// take eats one of some operators, words such as "and" included.
-func (p *conditionParser) take(ops ...string) (string, bool) {
+// accept eats one of some operators, words such as "and" included.
+func (p *conditionParser) accept(ops ...string) (string, bool) {
 	w := p.peek()
-	if (w.kind == wordOperator || w.kind == wordName) && w.text != "" && slices.Contains(ops, w.text) {
+	if (w.kind == tokenOperator || w.kind == tokenName) && w.text != "" && slices.Contains(ops, w.text) {
 		p.at++
 		return w.text, true
 	}
 	return "", false
 }
 
-func (p *conditionParser) want(op string) error {
-	if _, ok := p.take(op); !ok {
+func (p *conditionParser) expect(op string) error {
+	if _, ok := p.accept(op); !ok {
 		return fmt.Errorf("%s is wanted before %q", op, p.peek().text)
 	}
 	return nil
 }
 
-// choice is a ? b : c.
-func (p *conditionParser) choice(depth int) (Condition, error) {
+// ternary is a ? b : c.
+func (p *conditionParser) ternary(depth int) (Condition, error) {
 	if depth > maxConditionDepth {
 		return nil, fmt.Errorf("nested deeper than %d", maxConditionDepth)
 	}
@@ -152,17 +152,17 @@ func (p *conditionParser) choice(depth int) (Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := p.take("?"); !ok {
+	if _, ok := p.accept("?"); !ok {
 		return cond, nil
 	}
-	yes, err := p.choice(depth + 1)
+	yes, err := p.ternary(depth + 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.want(":"); err != nil {
+	if err := p.expect(":"); err != nil {
 		return nil, err
 	}
-	no, err := p.choice(depth + 1)
+	no, err := p.ternary(depth + 1)
 	return func(e *Evaluation) Datum {
 		if cond(e).Truth() {
 			return yes(e)
@@ -187,7 +187,7 @@ func (p *conditionParser) binary(level, depth int) (Condition, error) {
 	}
 	left, err := p.binary(level+1, depth)
 	for err == nil {
-		op, ok := p.take(conditionLevels[level]...)
+		op, ok := p.accept(conditionLevels[level]...)
 		if !ok {
 			return left, nil
 		}
@@ -199,12 +199,12 @@ func (p *conditionParser) binary(level, depth int) (Condition, error) {
 func (p *conditionParser) operate(op string, left Condition, level, depth int) (Condition, error) {
 	switch op {
 	case "in":
-		return p.among(left, true, depth)
+		return p.in(left, true, depth)
 	case "not":
-		if err := p.want("in"); err != nil {
+		if err := p.expect("in"); err != nil {
 			return nil, err
 		}
-		return p.among(left, false, depth)
+		return p.in(left, false, depth)
 	}
 	right, err := p.binary(level+1, depth)
 	if err != nil {
@@ -225,7 +225,7 @@ func (p *conditionParser) operate(op string, left Condition, level, depth int) (
 
 // matches is a ~= "pattern": the pattern is known when the plan is read.
 func (p *conditionParser) matches(left, right Condition) (Condition, error) {
-	if last := p.words[p.at-1]; last.kind != wordText {
+	if last := p.tokens[p.at-1]; last.kind != tokenText {
 		return nil, fmt.Errorf("~= wants a text after it")
 	}
 	rx, err := CompilePattern(right(&Evaluation{}).Text, "")
@@ -235,9 +235,9 @@ func (p *conditionParser) matches(left, right Condition) (Condition, error) {
 	return func(e *Evaluation) Datum { return BoolDatum(rx.MatchString(left(e).String())) }, nil
 }
 
-// among is x in (a, b, c).
-func (p *conditionParser) among(left Condition, wanted bool, depth int) (Condition, error) {
-	if err := p.want("("); err != nil {
+// in is x in (a, b, c).
+func (p *conditionParser) in(left Condition, wanted bool, depth int) (Condition, error) {
+	if err := p.expect("("); err != nil {
 		return nil, err
 	}
 	items, err := p.arguments(depth)
@@ -255,17 +255,17 @@ func (p *conditionParser) among(left Condition, wanted bool, depth int) (Conditi
 // arguments reads a list up to its closing parenthesis.
 func (p *conditionParser) arguments(depth int) ([]Condition, error) {
 	var out []Condition
-	if _, ok := p.take(")"); ok {
+	if _, ok := p.accept(")"); ok {
 		return nil, nil
 	}
 	for {
-		c, err := p.choice(depth + 1)
+		c, err := p.ternary(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, c)
-		if _, ok := p.take(","); !ok {
-			return out, p.want(")")
+		if _, ok := p.accept(","); !ok {
+			return out, p.expect(")")
 		}
 	}
 }
@@ -274,7 +274,7 @@ func (p *conditionParser) unary(depth int) (Condition, error) {
 	if depth > maxConditionDepth {
 		return nil, fmt.Errorf("nested deeper than %d", maxConditionDepth)
 	}
-	if op, ok := p.take("-", "!", "not"); ok {
+	if op, ok := p.accept("-", "!", "not"); ok {
 		c, err := p.unary(depth + 1)
 		if op == "-" {
 			return func(e *Evaluation) Datum { return NumberDatum(-c(e).number()) }, err
@@ -288,20 +288,20 @@ func (p *conditionParser) operand(depth int) (Condition, error) {
 	w := p.peek()
 	p.at++
 	switch w.kind {
-	case wordNumber:
+	case tokenNumber:
 		f, err := strconv.ParseFloat(w.text, 64)
 		return func(*Evaluation) Datum { return NumberDatum(f) }, err
-	case wordText:
+	case tokenText:
 		d := Datum{Kind: KindString, Text: w.text}
 		return func(*Evaluation) Datum { return d }, nil
-	case wordQuotedName:
+	case tokenQuotedName:
 		return p.resolve(w.text)
-	case wordName:
+	case tokenName:
 		if w.text == "true" || w.text == "false" {
 			d := BoolDatum(w.text == "true")
 			return func(*Evaluation) Datum { return d }, nil
 		}
-		if _, ok := p.take("("); ok {
+		if _, ok := p.accept("("); ok {
 			args, err := p.arguments(depth)
 			if err != nil {
 				return nil, err
@@ -313,9 +313,9 @@ func (p *conditionParser) operand(depth int) (Condition, error) {
 	if w.text != "(" {
 		return nil, fmt.Errorf("a value is wanted before %q", w.text)
 	}
-	c, err := p.choice(depth + 1)
+	c, err := p.ternary(depth + 1)
 	if err != nil {
 		return nil, err
 	}
-	return c, p.want(")")
+	return c, p.expect(")")
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds on what is taken out of an answer.
+// Bounds on what is taken out of a response.
 const (
 	MaxCaptured  = 64 << 10 // bytes of one captured value
 	MaxDocuments = 200_000  // values in one JSON body
@@ -183,9 +183,9 @@ func (d *document) Value() Value {
 	return Value{Text: d.raw, JSON: d.raw}
 }
 
-// owned is value without the text that the document came from, for variables
-// that outlive their answer.
-func (d *document) owned() Value {
+// copied is value without the text that the document came from, for variables
+// that outlive their response.
+func (d *document) copied() Value {
 	copied := strings.Clone(d.raw)
 	if d.Kind == KindList || d.Kind == KindMap {
 		if own, ok := ParseDocument(copied); ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // Extractor finds a value. False: it is not there.
-type Extractor func(*Answer) (Value, bool)
+type Extractor func(*Response) (Value, bool)
 
 // Extraction says what to make of an expression.
 type Extraction struct {
@@ -26,9 +26,9 @@ func CompileExtractor(x Extraction, expr string) (Extractor, error) {
 	switch x.From {
 	case "json":
 		path, err := CompilePath(expr)
-		return func(a *Answer) (Value, bool) { return path.pick(a) }, err
+		return func(a *Response) (Value, bool) { return path.pick(a) }, err
 	case "header":
-		return func(a *Answer) (Value, bool) {
+		return func(a *Response) (Value, bool) {
 			v := a.Header(expr)
 			return TextValue(v), v != ""
 		}, nil
@@ -46,7 +46,7 @@ func compileRegexp(expr, flags, group string) (Extractor, error) {
 		return nil, err
 	}
 	taken, err := groupOf(rx, group)
-	return func(a *Answer) (Value, bool) {
+	return func(a *Response) (Value, bool) {
 		text, whole := a.BodyText()
 		if !whole {
 			return Value{}, false
@@ -84,7 +84,7 @@ func capturedText(s string) (Value, bool) {
 
 // pick gives what the path leads to, one at random of several, as Artillery
 // does.
-func (p jsonPath) pick(a *Answer) (Value, bool) {
+func (p jsonPath) pick(a *Response) (Value, bool) {
 	doc := a.JSON()
 	if doc == nil || doc.Kind != KindList && doc.Kind != KindMap {
 		return Value{}, false
@@ -100,6 +100,6 @@ func (p jsonPath) pick(a *Answer) (Value, bool) {
 	if len(d.raw) > MaxCaptured {
 		return Value{}, false
 	}
-	v := d.owned()
+	v := d.copied()
 	return v, v.Text != "" || d.Kind != KindString
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestUsersShareAnExpression lets many users take from answers of their own by
+// TestUsersShareAnExpression lets many users take from responses of their own by
 // one compiled expression of each kind.
 func TestUsersShareAnExpression(t *testing.T) {
 	t.Parallel()
@@ -59,9 +59,9 @@ func FuzzCapture(f *testing.F) {
 	})
 }
 
-// answered is an answer with that body.
-func answered(body string) *Answer {
-	return &Answer{
+// answered is a response with that body.
+func answered(body string) *Response {
+	return &Response{
 		Status: 200, Head: []byte("X-A: 1\r\n"), Body: []byte(body), Size: int64(len(body)),
 		Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))},
 	}

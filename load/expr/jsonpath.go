@@ -10,7 +10,7 @@ import (
 const (
 	maxPathBytes = 1024
 	MaxMatches   = 10_000
-	maxVisits    = 1_000_000
+	maxVisited   = 1_000_000
 )
 
 // jsonPath is a compiled JSONPath: RFC 9535 with the two habits of
@@ -334,7 +334,7 @@ func (p jsonPath) Find(d *document) []*document {
 		}
 		var into func(*document)
 		into = func(d *document) {
-			if visits += 1 + len(d.Items); visits > maxVisits {
+			if visits += 1 + len(d.Items); visits > maxVisited {
 				return
 			}
 			for _, sel := range s.selectors {

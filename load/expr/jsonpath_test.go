@@ -95,7 +95,7 @@ func TestDocumentsKeepTextAndOrder(t *testing.T) {
 	if v := doc.Walk([]string{"b", "1", "c"}).Value(); v.Text != "é\n" || v.JSON != `"é\n"` {
 		t.Errorf("%+v", v)
 	}
-	if v := doc.get("b").owned(); v.Text != `[1, {"c":"é\n"} ]` || v.Doc.at(1).get("c") == nil {
+	if v := doc.get("b").copied(); v.Text != `[1, {"c":"é\n"} ]` || v.Doc.at(1).get("c") == nil {
 		t.Errorf("%+v", v)
 	}
 	for _, bad := range []string{"", "{", "nul", `{"a":}`, "[1,]", "'a'", "1 2"} {

@@ -1,6 +1,6 @@
 // Package expr holds the languages inside a load plan: templates, conditions,
 // JSONPath, XPath, CSS selectors and regular expressions, compiled once and
-// evaluated for each request over a user's variables and an answer's body.
+// evaluated for each request over a user's variables and a response's body.
 package expr
 
 import (
@@ -28,9 +28,9 @@ func NumberValue(n int64) Value {
 	return Value{Text: s, JSON: s}
 }
 
-// nothing is how a variable without a value is written: as Artillery does in a
+// undefinedValue is how a variable without a value is written: as Artillery does in a
 // text, and as null in JSON, where Artillery leaves the key out.
-var nothing = Value{Text: "undefined", JSON: "null"}
+var undefinedValue = Value{Text: "undefined", JSON: "null"}
 
 // Encoding is how an expression's value is written at its place.
 type Encoding uint8
@@ -113,7 +113,7 @@ func (t Template) Join(o Template) Template {
 
 func (e Encoding) append(dst []byte, v Value) []byte {
 	if v.JSON == "" {
-		v = nothing
+		v = undefinedValue
 	}
 	switch e {
 	case AsJSON:

@@ -12,11 +12,11 @@ type User interface {
 	Group() string
 	// Failed says that the user's last request did.
 	Failed() bool
-	// Own keeps something for the user alone, Shared for all users of the run,
+	// UserState keeps something for the user alone, Shared for all users of the run,
 	// in all its blocks where it is one side of a comparison, and SharedInBlock
 	// for those of one block: what is not there under the key yet is made by
 	// fresh.
-	Own(key any, fresh func() any) any
-	Shared(key any, fresh func() any) any
-	SharedInBlock(key any, fresh func() any) any
+	UserState(key any, fresh func() any) any
+	RunState(key any, fresh func() any) any
+	BlockState(key any, fresh func() any) any
 }

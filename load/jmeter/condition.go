@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	varsGet     = regexp.MustCompile(`^vars\.get\(\s*(?:"([^"]*)"|'([^']*)')\s*\)`)
-	wordOfJEXL  = regexp.MustCompile(`^[A-Za-z_$][\w$.]*`)
-	signsOfJEXL = map[string]string{
+	varsGet       = regexp.MustCompile(`^vars\.get\(\s*(?:"([^"]*)"|'([^']*)')\s*\)`)
+	jexlWord      = regexp.MustCompile(`^[A-Za-z_$][\w$.]*`)
+	jexlOperators = map[string]string{
 		"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&&", "or": "||", "not": "!",
 		"true": "true", "false": "false", "div": "/", "mod": "%",
 	}
@@ -26,7 +26,7 @@ var (
 //
 // JMeter replaces variables in the text of an expression before it is parsed;
 // here they are operands, so that no value can change what the expression is.
-func (j *reader) condition(n plan.Place, src string) (holds expr.Condition, fixed bool, err error) {
+func (j *reader) condition(n plan.Position, src string) (holds expr.Condition, fixed bool, err error) {
 	if len(src) > expr.MaxConditionBytes {
 		return nil, false, n.Invalid("a condition longer than %d bytes", expr.MaxConditionBytes)
 	}
@@ -75,10 +75,10 @@ func (j *reader) condition(n plan.Place, src string) (holds expr.Condition, fixe
 				return nil, false, err
 			}
 			put(t, false)
-		case wordOfJEXL.MatchString(rest):
-			w := wordOfJEXL.FindString(rest)
+		case jexlWord.MatchString(rest):
+			w := jexlWord.FindString(rest)
 			size = len(w)
-			sign, ok := signsOfJEXL[w]
+			sign, ok := jexlOperators[w]
 			if !ok {
 				return nil, false, n.Errorf(whittle.Unsupported, "a condition with %s is not supported: %s", w, src)
 			}

@@ -13,8 +13,8 @@ import (
 )
 
 // block reads what is below a thread group or a controller.
-func (j *reader) block(parent *element, env surroundings) ([]plan.Step, error) {
-	env, err := env.with(j, parent.below)
+func (j *reader) block(parent *element, env elementScope) ([]plan.Step, error) {
+	env, err := env.extended(j, parent.below)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (j *reader) block(parent *element, env surroundings) ([]plan.Step, error) {
 	for _, e := range parent.below {
 		// A data set or a counter goes on with each loop of the controller
 		// around it, before anything in it is sent.
-		ahead, err := j.prelude(e)
+		ahead, err := j.perLoopAction(e)
 		if err != nil {
 			return nil, err
 		}
@@ -43,8 +43,8 @@ func (j *reader) block(parent *element, env surroundings) ([]plan.Step, error) {
 }
 
 // child reads a sampler or a controller.
-func (j *reader) child(e *element, env surroundings) ([]plan.Step, error) {
-	if j.surrounds(e) {
+func (j *reader) child(e *element, env elementScope) ([]plan.Step, error) {
+	if j.readByScope(e) {
 		return nil, nil
 	}
 	switch e.name {
@@ -53,14 +53,14 @@ func (j *reader) child(e *element, env surroundings) ([]plan.Step, error) {
 	case "TestAction":
 		return j.flowAction(e, env)
 	case "GenericController", "RecordingController":
-		if err := j.only(e); err != nil {
+		if err := j.refuseOthers(e); err != nil {
 			return nil, err
 		}
 		return j.block(e, env)
 	case "TransactionController":
 		// Timers within count in a transaction's own time, of which whittle has
 		// no figure: includeTimers changes nothing.
-		err := j.only(e, "TransactionController.parent", "TransactionController.includeTimers")
+		err := j.refuseOthers(e, "TransactionController.parent", "TransactionController.includeTimers")
 		env.prefix += e.label + " / "
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (j *reader) child(e *element, env surroundings) ([]plan.Step, error) {
 	case "LoopController":
 		return j.loopController(e, env)
 	case "OnceOnlyController":
-		if err := j.only(e); err != nil {
+		if err := j.refuseOthers(e); err != nil {
 			return nil, err
 		}
 		steps, err := j.block(e, env)
@@ -83,15 +83,15 @@ func (j *reader) child(e *element, env surroundings) ([]plan.Step, error) {
 }
 
 // flowAction reads a pause.
-func (j *reader) flowAction(e *element, env surroundings) ([]plan.Step, error) {
+func (j *reader) flowAction(e *element, env elementScope) ([]plan.Step, error) {
 	const pause = 1
-	if err := j.only(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration"); err != nil {
+	if err := j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration"); err != nil {
 		return nil, err
 	}
 	if kind, err := j.whole(e.tag, "ActionProcessor.action", 0, 10, pause); err != nil || kind != pause {
 		return nil, e.at.Errorf(whittle.Unsupported, "%s is not supported: of flow control actions, only a pause is", e.title())
 	}
-	env, err := env.with(j, e.below)
+	env, err := env.extended(j, e.below)
 	if err != nil {
 		return nil, err
 	}
@@ -100,16 +100,16 @@ func (j *reader) flowAction(e *element, env surroundings) ([]plan.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := wait{delay: length, draw: timers["ConstantTimer"]}
-	return waiting(append(env.waits[:len(env.waits):len(env.waits)], own)), nil
+	own := timer{delay: length, draw: timerDelays["ConstantTimer"]}
+	return timerSteps(append(env.timers[:len(env.timers):len(env.timers)], own)), nil
 }
 
-// waiting makes the steps of timers: delays add up, pacing comes after them.
-func waiting(waits []wait) []plan.Step {
+// timerSteps makes the steps of timers: delays add up, pacing comes after them.
+func timerSteps(waits []timer) []plan.Step {
 	var sum delays
 	var out []plan.Step
 	for _, w := range waits {
-		if w.paced == nil {
+		if w.pacing == nil {
 			sum.timers = append(sum.timers, w)
 		}
 	}
@@ -117,8 +117,8 @@ func waiting(waits []wait) []plan.Step {
 		out = append(out, plan.Step{Action: &sum})
 	}
 	for _, w := range waits {
-		if w.paced != nil {
-			out = append(out, plan.Step{Action: w.paced})
+		if w.pacing != nil {
+			out = append(out, plan.Step{Action: w.pacing})
 		}
 	}
 	return out
@@ -141,28 +141,28 @@ func (r *repeat) Inner() []plan.Step { return r.steps }
 func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	n := int64(math.MaxInt64)
 	if r.while == nil {
-		if n = wholeOf(r.times, u.Scope()); n < 0 {
+		if n = renderInt(r.times, u.Scope()); n < 0 {
 			n = math.MaxInt64
 		}
 	}
 	for i := range n {
-		before := u.Asked()
+		before := u.RequestsSent()
 		if r.while != nil && !r.while(u, i == 0) {
 			return true
 		}
-		if !u.Steps(ctx, r.steps) {
+		if !u.RunSteps(ctx, r.steps) {
 			return false
 		}
 		// A loop that asks nothing would else keep a core busy.
-		if u.TimeUp() || u.Asked() == before && !u.Rest(ctx, u.Scope().User.Now().Add(idleRound)) {
+		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Scope().User.Now().Add(idleRound)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (j *reader) loopController(e *element, env surroundings) ([]plan.Step, error) {
-	if err := j.only(e, "LoopController.loops", "LoopController.continue_forever"); err != nil {
+func (j *reader) loopController(e *element, env elementScope) ([]plan.Step, error) {
+	if err := j.refuseOthers(e, "LoopController.loops", "LoopController.continue_forever"); err != nil {
 		return nil, err
 	}
 	at := e.where("LoopController.loops")
@@ -181,8 +181,8 @@ func (j *reader) loopController(e *element, env surroundings) ([]plan.Step, erro
 
 // whileController repeats until its condition is "false" or, where that is
 // empty or LAST, until a sampler has failed.
-func (j *reader) whileController(e *element, env surroundings) ([]plan.Step, error) {
-	if err := j.only(e, "WhileController.condition"); err != nil {
+func (j *reader) whileController(e *element, env elementScope) ([]plan.Step, error) {
+	if err := j.refuseOthers(e, "WhileController.condition"); err != nil {
 		return nil, err
 	}
 	steps, err := j.block(e, env)
@@ -211,11 +211,11 @@ type branch struct {
 func (b *branch) Inner() []plan.Step { return b.steps }
 
 func (b *branch) Act(ctx context.Context, u plan.User) bool {
-	return !b.holds(u.Scope()) || u.Steps(ctx, b.steps)
+	return !b.holds(u.Scope()) || u.RunSteps(ctx, b.steps)
 }
 
-func (j *reader) ifController(e *element, env surroundings) ([]plan.Step, error) {
-	if err := j.only(e, "IfController.condition", "IfController.useExpression"); err != nil {
+func (j *reader) ifController(e *element, env elementScope) ([]plan.Step, error) {
+	if err := j.refuseOthers(e, "IfController.condition", "IfController.useExpression"); err != nil {
 		return nil, err
 	}
 	steps, err := j.block(e, env)
@@ -242,7 +242,7 @@ type onceOnly struct{ steps []plan.Step }
 func (o *onceOnly) Inner() []plan.Step { return o.steps }
 
 func (o *onceOnly) Act(ctx context.Context, u plan.User) bool {
-	return countOwn(u.Scope().User, o) > 1 || u.Steps(ctx, o.steps)
+	return countForUser(u.Scope().User, o) > 1 || u.RunSteps(ctx, o.steps)
 }
 
 // clearCookies forgets a user's cookies.
@@ -251,6 +251,6 @@ type clearCookies struct{}
 func (clearCookies) Inner() []plan.Step { return nil }
 
 func (clearCookies) Act(_ context.Context, u plan.User) bool {
-	u.ForgetCookies()
+	u.ClearCookies()
 	return true
 }

@@ -24,8 +24,8 @@ type dataSet struct {
 	share   string
 }
 
-// prelude reads the elements that go on with each loop. Nil: it is none.
-func (j *reader) prelude(e *element) (plan.Action, error) {
+// perLoopAction reads the elements that go on with each loop. Nil: it is none.
+func (j *reader) perLoopAction(e *element) (plan.Action, error) {
 	switch e.name {
 	case "CSVDataSet":
 		return j.dataSet(e)
@@ -56,7 +56,7 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 	}
 	d.rows = rows
 	if !d.recycle {
-		j.Plan.RunsDry = e.title()
+		j.Plan.DealtOnce = e.title()
 	}
 	return d, nil
 }
@@ -64,7 +64,7 @@ func (j *reader) dataSet(e *element) (plan.Action, error) {
 // table reads a data set's file: the variables that its columns fill, and its
 // rows.
 func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err error) {
-	err = j.only(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
+	err = j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,10 +92,10 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err err
 		return nil, nil, err
 	}
 	names = strings.Split(e.value("variableNames"), ",")
-	if headed(e) {
+	if hasHeaderLine(e) {
 		names = texts(rows[0])
 	}
-	if headed(e) || e.is("ignoreFirstLine") {
+	if hasHeaderLine(e) || e.is("ignoreFirstLine") {
 		rows = rows[1:]
 	}
 	for i := range names {
@@ -104,13 +104,13 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value, err err
 	return names, rows, nil
 }
 
-// headed says that the first line of a data set's file names its variables.
-func headed(e *element) bool { return strings.TrimSpace(e.value("variableNames")) == "" }
+// hasHeaderLine says that the first line of a data set's file names its variables.
+func hasHeaderLine(e *element) bool { return strings.TrimSpace(e.value("variableNames")) == "" }
 
 // findColumns lists the variables that the first lines of files name. What the
 // plan's own variables say is known by then: a file's name may be made of them.
 func (j *reader) findColumns(e *element) error {
-	if e.name == "CSVDataSet" && headed(e) {
+	if e.name == "CSVDataSet" && hasHeaderLine(e) {
 		names, _, err := j.table(e)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Place, name string, delimiter byte, quoted bool) ([][]expr.Value, error) {
+func (j *reader) open(at plan.Position, name string, delimiter byte, quoted bool) ([][]expr.Value, error) {
 	key := name + string(delimiter) + strconv.FormatBool(quoted)
 	if rows, ok := j.files[key]; ok {
 		return rows, nil
@@ -197,7 +197,7 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 	var n int64 // rows dealt so far, this one included
 	switch d.share {
 	case "thread":
-		n = countOwn(scope.User, d)
+		n = countForUser(scope.User, d)
 	case "group":
 		n = countAll(scope.User, [2]any{d, u.GroupIndex()})
 	default:
@@ -205,7 +205,7 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 	}
 	if n > int64(len(d.rows)) && !d.recycle {
 		if d.stop {
-			u.Leave()
+			u.Stop()
 			return false
 		}
 		for _, slot := range d.slots {
@@ -243,12 +243,12 @@ func (j *reader) csvRead(c *functionCall) (expr.Expression, error) {
 	}
 	key := csvKey(name)
 	next := func(u expr.User) int64 {
-		at := own[int64](u, key)
+		at := userState[int64](u, key)
 		*at = countAll(u, key)
 		return *at
 	}
 	present := func(u expr.User) int64 {
-		at := *own[int64](u, key)
+		at := *userState[int64](u, key)
 		if at == 0 {
 			at = next(u)
 		}
@@ -284,7 +284,7 @@ type counterSteps struct {
 }
 
 func (j *reader) counterElement(e *element) (plan.Action, error) {
-	err := j.only(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
+	err := j.refuseOthers(e, "CounterConfig.start", "CounterConfig.end", "CounterConfig.incr", "CounterConfig.name", "CounterConfig.per_user")
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
 	scope := u.Scope()
 	var n int64
 	if c.each {
-		n = countOwn(scope.User, c)
+		n = countForUser(scope.User, c)
 	} else {
 		n = countAll(scope.User, c)
 	}

@@ -11,7 +11,7 @@ import (
 	"whittle/load/plan"
 )
 
-// extractors gives a request what an extractor takes from its answer. What is
+// extractors gives a request what an extractor takes from its response. What is
 // not there leaves the default or, without one, the variable as it was: in
 // JMeter that is no failure.
 func (j *reader) extractors(e *element, q *plan.Request) error {
@@ -24,10 +24,10 @@ func (j *reader) extractors(e *element, q *plan.Request) error {
 	return j.jsonExtractor(e, q)
 }
 
-// take adds a capture with its default.
-func (j *reader) take(q *plan.Request, name string, other *expr.Template, body bool, find func(*expr.Answer) (string, bool)) {
+// addCapture adds a capture with its default.
+func (j *reader) addCapture(q *plan.Request, name string, other *expr.Template, body bool, find func(*expr.Response) (string, bool)) {
 	slot := j.Define(name)
-	q.Captures = append(q.Captures, plan.Capture{Slot: slot, Body: body, Extract: func(a *expr.Answer) (expr.Value, bool) {
+	q.Captures = append(q.Captures, plan.Capture{Slot: slot, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
 		if text, ok := find(a); ok {
 			return expr.TextValue(text[:min(len(text), expr.MaxCaptured)]), true
 		}
@@ -38,8 +38,8 @@ func (j *reader) take(q *plan.Request, name string, other *expr.Template, body b
 	}})
 }
 
-// other reads an extractor's default. Nil: it has none.
-func (j *reader) other(e *element, prefix string) (*expr.Template, error) {
+// defaultValue reads an extractor's default. Nil: it has none.
+func (j *reader) defaultValue(e *element, prefix string) (*expr.Template, error) {
 	text := e.value(prefix + ".default")
 	if text == "" && !e.is(prefix+".default_empty_value") {
 		return nil, nil
@@ -57,8 +57,8 @@ func (j *reader) matchNumber(e *element, name string) (int, error) {
 	return int(n), err
 }
 
-// chosen is the index of match number n of so many; −1 where there is none.
-func chosen(s *expr.Scope, n, found int) int {
+// matchIndex is the index of match number n of so many; −1 where there is none.
+func matchIndex(s *expr.Scope, n, found int) int {
 	switch {
 	case found == 0:
 		return -1
@@ -70,29 +70,29 @@ func chosen(s *expr.Scope, n, found int) int {
 	return n - 1
 }
 
-// source is the part of an answer that an extractor looks at.
-func (j *reader) answerField(e *element, name string) (answerField, error) {
+// source is the part of a response that an extractor looks at.
+func (j *reader) responseField(e *element, name string) (responseField, error) {
 	fields := map[string]string{"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code"}
 	field, ok := fields[e.value(name)]
 	if !ok {
-		return answerField{}, e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name))
+		return responseField{}, e.where(name).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(name))
 	}
 	if scope := e.value("Sample.scope"); scope != "" && scope != "all" {
-		return answerField{}, e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope)
+		return responseField{}, e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope)
 	}
-	return answerFields[field], nil
+	return responseFields[field], nil
 }
 
 // groupWord is a group in an extractor's template.
 var groupWord = regexp.MustCompile(`\$(\d+)\$`)
 
 func (j *reader) regexExtractor(e *element, q *plan.Request) error {
-	err := j.only(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
+	err := j.refuseOthers(e, "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.regex", "RegexExtractor.template",
 		"RegexExtractor.default", "RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope")
 	if err != nil {
 		return err
 	}
-	field, err := j.answerField(e, "RegexExtractor.useHeaders")
+	field, err := j.responseField(e, "RegexExtractor.useHeaders")
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) error {
 	if err != nil {
 		return err
 	}
-	other, err := j.other(e, "RegexExtractor")
+	other, err := j.defaultValue(e, "RegexExtractor")
 	if err != nil {
 		return err
 	}
@@ -122,27 +122,27 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) error {
 			return e.where("RegexExtractor.template").Invalid("the pattern has no group %s", g[1])
 		}
 	}
-	find := func(shape string) func(*expr.Answer) (string, bool) {
-		return func(a *expr.Answer) (string, bool) {
+	find := func(shape string) func(*expr.Response) (string, bool) {
+		return func(a *expr.Response) (string, bool) {
 			text := field.of(a)
 			limit := number
 			if number == 0 {
 				limit = expr.MaxMatches
 			}
 			found := rx.FindAllStringSubmatchIndex(text, limit)
-			i := chosen(a.Scope, number, len(found))
+			i := matchIndex(a.Scope, number, len(found))
 			if i < 0 {
 				return "", false
 			}
 			return expandGroups(shape, text, found[i]), true
 		}
 	}
-	j.take(q, name, other, field.body, find(shape))
+	j.addCapture(q, name, other, field.body, find(shape))
 	// The groups are variables of their own: name_g0, name_g1 …
 	for g := range rx.NumSubexp() + 1 {
 		own := name + "_g" + strconv.Itoa(g)
 		if bytes.Contains(j.raw, []byte("${"+own+"}")) {
-			j.take(q, own, nil, field.body, find("$"+strconv.Itoa(g)+"$"))
+			j.addCapture(q, own, nil, field.body, find("$"+strconv.Itoa(g)+"$"))
 		}
 	}
 	return nil
@@ -160,12 +160,12 @@ func expandGroups(shape, text string, at []int) string {
 }
 
 func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
-	err := j.only(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
+	err := j.refuseOthers(e, "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname", "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary",
 		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope")
 	if err != nil {
 		return err
 	}
-	field, err := j.answerField(e, "BoundaryExtractor.useHeaders")
+	field, err := j.responseField(e, "BoundaryExtractor.useHeaders")
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
 	if err != nil {
 		return err
 	}
-	other, err := j.other(e, "BoundaryExtractor")
+	other, err := j.defaultValue(e, "BoundaryExtractor")
 	if err != nil {
 		return err
 	}
@@ -185,10 +185,10 @@ func (j *reader) boundaryExtractor(e *element, q *plan.Request) error {
 	if err != nil {
 		return err
 	}
-	j.take(q, strings.TrimSpace(e.value("BoundaryExtractor.refname")), other, field.body, func(a *expr.Answer) (string, bool) {
+	j.addCapture(q, strings.TrimSpace(e.value("BoundaryExtractor.refname")), other, field.body, func(a *expr.Response) (string, bool) {
 		from, to := string(left.Render(nil, a.Scope)), string(right.Render(nil, a.Scope))
 		found := between(field.of(a), from, to)
-		i := chosen(a.Scope, number, len(found))
+		i := matchIndex(a.Scope, number, len(found))
 		if i < 0 {
 			return "", false
 		}
@@ -223,12 +223,12 @@ func between(text, from, to string) []string {
 
 // jsonExtractor takes several variables, each by a JSONPath.
 func (j *reader) jsonExtractor(e *element, q *plan.Request) error {
-	err := j.only(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
+	err := j.refuseOthers(e, "JSONPostProcessor.referenceNames", "JSONPostProcessor.jsonPathExprs", "JSONPostProcessor.match_numbers",
 		"JSONPostProcessor.defaultValues", "Sample.scope")
 	if err != nil {
 		return err
 	}
-	if _, err := j.answerField(e, "useHeaders"); err != nil {
+	if _, err := j.responseField(e, "useHeaders"); err != nil {
 		return err
 	}
 	split := func(name string) []string { return strings.Split(e.value("JSONPostProcessor."+name), ";") }
@@ -253,13 +253,13 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) error {
 				return err
 			}
 		}
-		j.take(q, strings.TrimSpace(name), &other, true, func(a *expr.Answer) (string, bool) {
+		j.addCapture(q, strings.TrimSpace(name), &other, true, func(a *expr.Response) (string, bool) {
 			doc := a.JSON()
 			if doc == nil {
 				return "", false
 			}
 			found := path.Find(doc)
-			at := chosen(a.Scope, number, len(found))
+			at := matchIndex(a.Scope, number, len(found))
 			if at < 0 {
 				return "", false
 			}

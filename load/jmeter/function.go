@@ -18,7 +18,7 @@ import (
 
 // functionCall is a ${__name(arguments)} as it is written.
 type functionCall struct {
-	at   plan.Place
+	at   plan.Position
 	name string
 	raw  string          // the text between ${ and }, without the underscores
 	args []expr.Template // each as a text
@@ -74,7 +74,7 @@ func fixedText(text string) expr.Expression {
 }
 
 // function compiles a call; inner is what follows the two underscores.
-func (j *reader) function(n plan.Place, inner string, depth int) (expr.Expression, error) {
+func (j *reader) function(n plan.Position, inner string, depth int) (expr.Expression, error) {
 	c := &functionCall{at: n, raw: inner, name: strings.TrimSpace(inner)}
 	if open := strings.IndexByte(inner, '('); open >= 0 {
 		end := strings.LastIndexByte(inner, ')')
@@ -154,15 +154,15 @@ func (j *reader) randomNumber(c *functionCall) (expr.Expression, error) {
 			return expr.Expression{}, c.at.Invalid("${__%s}: %v", c.raw, err)
 		}
 	}
-	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value {
-		a, b := wholeOf(low, s), wholeOf(high, s)
+	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
+		a, b := renderInt(low, s), renderInt(high, s)
 		return expr.NumberValue(a + s.RNG.Int64N(max(b-a, 0)+1))
 	})}, nil
 }
 
-// wholeOf renders a whole number within what JSON holds exactly; what is none
+// renderInt renders a whole number within what JSON holds exactly; what is none
 // counts as 0.
-func wholeOf(t expr.Template, s *expr.Scope) int64 {
+func renderInt(t expr.Template, s *expr.Scope) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(string(t.Render(nil, s))), 10, 64)
 	if err != nil {
 		return 0
@@ -188,13 +188,13 @@ func (j *reader) randomText(c *functionCall) (expr.Expression, error) {
 		return expr.Expression{}, err
 	}
 	if letters == "" {
-		return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, size)) })}, nil
+		return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(expr.RandomString(s.RNG, size)) })}, nil
 	}
 	from := []rune(letters)
-	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(drawn(s.RNG, from, size)) })}, nil
+	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(randomText(s.RNG, from, size)) })}, nil
 }
 
-func drawn(rng *rand.Rand, from []rune, n int) string {
+func randomText(rng *rand.Rand, from []rune, n int) string {
 	b := make([]byte, 0, n)
 	for range n {
 		b = utf8.AppendRune(b, from[rng.IntN(len(from))])
@@ -228,7 +228,7 @@ func (j *reader) time(c *functionCall) (expr.Expression, error) {
 			return expr.Expression{}, c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format)
 		}
 	}
-	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })}, nil
+	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value { return expr.TextValue(shape(clock(s))) })}, nil
 }
 
 func (j *reader) threadNumber(*functionCall) (expr.Expression, error) {
@@ -250,9 +250,9 @@ func (j *reader) counter(c *functionCall) (expr.Expression, error) {
 		return expr.Expression{}, err
 	}
 	perUser := strings.EqualFold(each, "true")
-	return expr.Expression{Eval: j.storing(name, func(s *expr.Scope) expr.Value {
+	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
 		if perUser {
-			return expr.NumberValue(countOwn(s.User, c))
+			return expr.NumberValue(countForUser(s.User, c))
 		}
 		return expr.NumberValue(countAll(s.User, c))
 	})}, nil
@@ -274,7 +274,7 @@ func (j *reader) sum(c *functionCall) (expr.Expression, error) {
 	return j.foldable(terms, name, func(s *expr.Scope) expr.Value {
 		var sum int64
 		for _, t := range terms {
-			sum += wholeOf(t, s)
+			sum += renderInt(t, s)
 		}
 		return expr.NumberValue(sum)
 	}), nil
@@ -284,11 +284,11 @@ func (j *reader) sum(c *functionCall) (expr.Expression, error) {
 func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Scope) expr.Value) expr.Expression {
 	for _, a := range args {
 		if _, ok := a.Constant(); !ok {
-			return expr.Expression{Eval: j.storing(name, eval)}
+			return expr.Expression{Eval: j.storeResult(name, eval)}
 		}
 	}
 	if name != "" {
-		return expr.Expression{Eval: j.storing(name, eval)}
+		return expr.Expression{Eval: j.storeResult(name, eval)}
 	}
 	v := eval(&expr.Scope{})
 	return expr.Expression{Fixed: &v}
@@ -329,7 +329,7 @@ func (j *reader) jexl(c *functionCall) (expr.Expression, error) {
 	if fixed && name == "" {
 		return fixedText(eval(&expr.Scope{}).Text), nil
 	}
-	return expr.Expression{Eval: j.storing(name, eval)}, nil
+	return expr.Expression{Eval: j.storeResult(name, eval)}, nil
 }
 
 func jexlNumber(f float64) string {

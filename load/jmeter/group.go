@@ -9,12 +9,12 @@ import (
 
 // errorActions are what a thread group's users do after a failed sampler.
 var errorActions = map[string]plan.OnError{
-	"": plan.CarryOn, "continue": plan.CarryOn, "startnextloop": plan.NextLoop, "stopthread": plan.EndUser, "stoptest": plan.EndRun, "stoptestnow": plan.EndRunNow,
+	"": plan.NextStep, "continue": plan.NextStep, "startnextloop": plan.NextLoop, "stopthread": plan.EndUser, "stoptest": plan.EndRun, "stoptestnow": plan.EndRunNow,
 }
 
 // threadGroup reads one group of closed users.
-func (j *reader) threadGroup(e *element, env surroundings) error {
-	err := j.only(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
+func (j *reader) threadGroup(e *element, env elementScope) error {
+	err := j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "ThreadGroup.num_threads", "ThreadGroup.ramp_time",
 		"ThreadGroup.start_time", "ThreadGroup.end_time", "ThreadGroup.scheduler", "ThreadGroup.duration", "ThreadGroup.delay",
 		"ThreadGroup.same_user_on_next_iteration", "ThreadGroup.delayedStart")
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *reader) threadGroup(e *element, env surroundings) error {
 
 // group reads what both kinds of thread group have: their flow, and what
 // follows an error.
-func (j *reader) group(e *element, env surroundings) (plan.Group, error) {
+func (j *reader) group(e *element, env elementScope) (plan.Group, error) {
 	g := plan.Group{Name: e.label, Scenario: len(j.Plan.Scenarios), Setup: j.setup}
 	action, err := j.fixed(e.tag, "ThreadGroup.on_sample_error")
 	if err != nil {
@@ -100,8 +100,8 @@ func (j *reader) mainLoop(e *element, g *plan.Group) error {
 }
 
 // openGroup reads a group of open arrivals.
-func (j *reader) openGroup(e *element, env surroundings) error {
-	err := j.only(e, "OpenModelThreadGroup.schedule", "OpenModelThreadGroup.random_seed", "ThreadGroup.main_controller",
+func (j *reader) openGroup(e *element, env elementScope) error {
+	err := j.refuseOthers(e, "OpenModelThreadGroup.schedule", "OpenModelThreadGroup.random_seed", "ThreadGroup.main_controller",
 		"ThreadGroup.on_sample_error", "ThreadGroup.num_threads", "ThreadGroup.same_user_on_next_iteration")
 	if err != nil {
 		return err
@@ -119,6 +119,6 @@ func (j *reader) openGroup(e *element, env surroundings) error {
 		return err
 	}
 	j.Plan.Phases = append(j.Plan.Phases, phases...)
-	j.Plan.Arriving = &g
+	j.Plan.OpenGroup = &g
 	return nil
 }

@@ -83,12 +83,12 @@ func (j *reader) document(root *tag) error {
 	if err := j.testPlan(top[i]); err != nil {
 		return err
 	}
-	return j.conclude(top[i])
+	return j.finish(top[i])
 }
 
 func (j *reader) testPlan(e *element) error {
 	j.title = e.label
-	err := j.only(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
+	err := j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables")
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (j *reader) testPlan(e *element) error {
 	if err := j.findColumns(e); err != nil {
 		return err
 	}
-	env, err := surroundings{}.with(j, e.below)
+	env, err := elementScope{}.extended(j, e.below)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (j *reader) testPlan(e *element) error {
 }
 
 // planChild reads one element right below the test plan.
-func (j *reader) planChild(e *element, env surroundings) error {
+func (j *reader) planChild(e *element, env elementScope) error {
 	switch e.name {
 	case "ThreadGroup":
 		return j.threadGroup(e, env)
@@ -128,18 +128,18 @@ func (j *reader) planChild(e *element, env surroundings) error {
 	case "SetupThreadGroup", "PostThreadGroup":
 		return e.at.Errorf(whittle.Unsupported, "%s is not supported: what users before and after the run do is left to scripts", e.title())
 	}
-	if j.surrounds(e) {
+	if j.readByScope(e) {
 		return nil
 	}
 	return j.refuse(e)
 }
 
-// conclude checks the whole plan and chooses its target.
-func (j *reader) conclude(e *element) error {
+// finish checks the whole plan and chooses its target.
+func (j *reader) finish(e *element) error {
 	if j.RequestCount() == 0 {
 		return e.at.Invalid("no enabled thread group sends a request")
 	}
-	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.Arriving != nil && len(j.Plan.Scenarios) > 1 {
+	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.OpenGroup != nil && len(j.Plan.Scenarios) > 1 {
 		return e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup beside other thread groups is not supported: a run is of one model")
 	}
 	if len(j.Plan.Groups) > maxGroups {
@@ -194,9 +194,9 @@ var universal = []string{
 	"TestPlan.comments", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "TestElement.enabled",
 }
 
-// only refuses properties other than the named ones, unless they are empty or
+// refuseOthers refuses properties other than the named ones, unless they are empty or
 // false: what a plan asks for is not left out in silence.
-func (j *reader) only(e *element, names ...string) error {
+func (j *reader) refuseOthers(e *element, names ...string) error {
 	for _, c := range e.children {
 		name := c.property()
 		if slices.Contains(names, name) || slices.Contains(universal, name) {

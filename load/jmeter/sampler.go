@@ -47,28 +47,28 @@ func (s *sample) find(name string) *tag {
 }
 
 // sampler reads one HTTP request and the timers before it.
-func (j *reader) sampler(e *element, env surroundings) ([]plan.Step, error) {
-	err := j.only(e, samplerProperties...)
+func (j *reader) sampler(e *element, env elementScope) ([]plan.Step, error) {
+	err := j.refuseOthers(e, samplerProperties...)
 	if err != nil {
 		return nil, err
 	}
-	if env, err = env.with(j, e.below); err != nil {
+	if env, err = env.extended(j, e.below); err != nil {
 		return nil, err
 	}
 	for _, c := range e.below {
-		if !j.surrounds(c) {
+		if !j.readByScope(c) {
 			return nil, j.refuse(c)
 		}
 	}
 	s := &sample{e, env.defaults}
-	q := &plan.Request{Headers: env.headers, Bare: env.cookies == nil}
+	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil}
 	if q.Method = strings.ToUpper(strings.TrimSpace(s.find("HTTPSampler.method").text)); q.Method == "" {
 		q.Method = "GET"
 	}
 	if !httpguts.ValidHeaderFieldName(q.Method) {
 		return nil, e.where("HTTPSampler.method").Invalid("%q is not a method", q.Method)
 	}
-	q.Follow = s.find("HTTPSampler.follow_redirects").text == "true" || s.find("HTTPSampler.auto_redirects").text == "true"
+	q.FollowRedirects = s.find("HTTPSampler.follow_redirects").text == "true" || s.find("HTTPSampler.auto_redirects").text == "true"
 	if err := j.content(s, q); err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (j *reader) sampler(e *element, env surroundings) ([]plan.Step, error) {
 	if s.find("HTTPSampler.use_keepalive").text == "false" || env.closing {
 		q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "connection", Value: expr.Template(nil).Literal("close")}})
 	}
-	if err := j.judgement(q, env); err != nil {
+	if err := j.addChecks(q, env); err != nil {
 		return nil, err
 	}
 	if err := j.samplerName(e, q, env.prefix); err != nil {
 		return nil, err
 	}
-	return append(waiting(env.waits), plan.Step{Request: q}), nil
+	return append(timerSteps(env.timers), plan.Step{Request: q}), nil
 }
 
 // samplerName groups figures by the sampler's label, as JMeter's listeners do.
@@ -163,7 +163,7 @@ func (j *reader) content(s *sample, q *plan.Request) error {
 			return err
 		}
 		q.HasBody = len(arguments) > 0
-		if q.HasBody && !q.Has("content-type") {
+		if q.HasBody && !q.HasHeader("content-type") {
 			q.Headers = plan.MergeHeaders(q.Headers, []plan.HeaderField{{Name: "content-type", Value: expr.Template(nil).Literal("application/x-www-form-urlencoded")}})
 		}
 	default:

@@ -11,12 +11,12 @@ import (
 	"whittle/load/plan"
 )
 
-// surroundings are the elements whose effect is on all samplers in their scope:
+// elementScope are the elements whose effect is on all samplers in their scope:
 // those beside them and below.
-type surroundings struct {
+type elementScope struct {
 	headers  []plan.HeaderField
 	defaults []*element // HTTP request defaults, the outermost first
-	waits    []wait
+	timers   []timer
 	asserts  []*element
 	extracts []*element
 	cookies  *element // nil: cookies are not kept
@@ -24,8 +24,8 @@ type surroundings struct {
 	closing  bool     // a header asks for no keep-alive
 }
 
-// with adds the elements of one hashTree.
-func (s surroundings) with(j *reader, siblings []*element) (surroundings, error) {
+// extended adds the elements of one hashTree.
+func (s elementScope) extended(j *reader, siblings []*element) (elementScope, error) {
 	for _, e := range siblings {
 		var err error
 		switch e.name {
@@ -34,13 +34,13 @@ func (s surroundings) with(j *reader, siblings []*element) (surroundings, error)
 		case "CookieManager":
 			err = j.cookieManager(e, &s)
 		case "ConfigTestElement":
-			if err = j.only(e, samplerProperties...); err == nil {
+			if err = j.refuseOthers(e, samplerProperties...); err == nil {
 				s.defaults = append(s.defaults[:len(s.defaults):len(s.defaults)], e)
 			}
 		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "ConstantThroughputTimer":
-			var w wait
+			var w timer
 			w, err = j.timer(e)
-			s.waits = append(s.waits[:len(s.waits):len(s.waits)], w)
+			s.timers = append(s.timers[:len(s.timers):len(s.timers)], w)
 		case "ResponseAssertion", "JSONPathAssertion":
 			s.asserts = append(s.asserts[:len(s.asserts):len(s.asserts)], e)
 		case "RegexExtractor", "JSONPostProcessor", "BoundaryExtractor":
@@ -53,9 +53,9 @@ func (s surroundings) with(j *reader, siblings []*element) (surroundings, error)
 	return s, nil
 }
 
-// surrounds reports whether an element is one of those that with reads, or one
+// readByScope reports whether an element is one of those that with reads, or one
 // that sends nothing and is left out.
-func (j *reader) surrounds(e *element) bool {
+func (j *reader) readByScope(e *element) bool {
 	switch e.name {
 	case "HeaderManager", "CookieManager", "ConfigTestElement", "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer",
 		"PoissonRandomTimer", "ConstantThroughputTimer", "ResponseAssertion", "JSONPathAssertion", "RegexExtractor", "JSONPostProcessor",
@@ -75,8 +75,8 @@ func (j *reader) surrounds(e *element) bool {
 
 // headers reads a header manager; its headers take the place of those of an
 // outer one by the same names.
-func (j *reader) headers(e *element, s *surroundings) error {
-	if err := j.only(e, "HeaderManager.headers"); err != nil {
+func (j *reader) headers(e *element, s *elementScope) error {
+	if err := j.refuseOthers(e, "HeaderManager.headers"); err != nil {
 		return err
 	}
 	list := e.prop("HeaderManager.headers")
@@ -112,8 +112,8 @@ func (j *reader) headers(e *element, s *surroundings) error {
 }
 
 // cookieManager makes cookies be kept, and gives those of the plan's own.
-func (j *reader) cookieManager(e *element, s *surroundings) error {
-	err := j.only(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
+func (j *reader) cookieManager(e *element, s *elementScope) error {
+	err := j.refuseOthers(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
 		"CookieManager.controlledByThreadGroup")
 	s.cookies = e
 	return err

@@ -11,7 +11,7 @@ import (
 
 // compile reads a text with ${variables} and ${__functions()}. A name that
 // nothing fills stays as it is written, as in JMeter.
-func (j *reader) compile(n plan.Place, text string, enc expr.Encoding) (expr.Template, error) {
+func (j *reader) compile(n plan.Position, text string, enc expr.Encoding) (expr.Template, error) {
 	if !strings.Contains(text, "${") {
 		return expr.Template(nil).Literal(enc.EncodeLiteral(text)), nil
 	}
@@ -21,7 +21,7 @@ func (j *reader) compile(n plan.Place, text string, enc expr.Encoding) (expr.Tem
 // maxNested bounds functions within functions.
 const maxNested = 16
 
-func (j *reader) compound(n plan.Place, text string, enc expr.Encoding, depth int) (expr.Template, error) {
+func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth int) (expr.Template, error) {
 	if depth > maxNested {
 		return nil, n.Invalid("functions nested deeper than %d", maxNested)
 	}
@@ -83,7 +83,7 @@ func referenceLength(s string) int {
 
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
-func (j *reader) reference(n plan.Place, inner string, depth int) (expr.Expression, bool, error) {
+func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool, error) {
 	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok {
 		x, err := j.function(n, name, depth)
 		return x, true, err
@@ -133,7 +133,7 @@ func (j *reader) userVariables(plan *element) error {
 	var walk func(e *element) error
 	walk = func(e *element) error {
 		if e.name == "Arguments" {
-			if err := j.only(e, "Arguments.arguments"); err != nil {
+			if err := j.refuseOthers(e, "Arguments.arguments"); err != nil {
 				return err
 			}
 			if err := j.arguments(e.tag); err != nil {
@@ -208,8 +208,8 @@ func (j *reader) findRuntime(e *element) {
 	}
 }
 
-// storing puts a function's value into the variable that its last argument names.
-func (j *reader) storing(name string, eval func(*expr.Scope) expr.Value) func(*expr.Scope) expr.Value {
+// storeResult puts a function's value into the variable that its last argument names.
+func (j *reader) storeResult(name string, eval func(*expr.Scope) expr.Value) func(*expr.Scope) expr.Value {
 	if name == "" {
 		return eval
 	}

@@ -14,17 +14,17 @@ import (
 	"whittle/load/plan"
 )
 
-// wait is a timer: either a delay before each sampler in its scope or, where
+// timer is a timer: either a delay before each sampler in its scope or, where
 // paced is set, a bound on how often they are sent.
-type wait struct {
+type timer struct {
 	// delay and spread are milliseconds.
 	delay, spread expr.Template
 	draw          func(rng *rand.Rand, delay, spread float64) float64
-	paced         *pacing
+	pacing        *pacing
 }
 
-// timers gives each kind its delay, as JMeter computes it.
-var timers = map[string]func(rng *rand.Rand, delay, spread float64) float64{
+// timerDelays gives each kind its delay, as JMeter computes it.
+var timerDelays = map[string]func(rng *rand.Rand, delay, spread float64) float64{
 	"ConstantTimer":       func(_ *rand.Rand, delay, _ float64) float64 { return delay },
 	"UniformRandomTimer":  func(rng *rand.Rand, delay, spread float64) float64 { return delay + rng.Float64()*spread },
 	"GaussianRandomTimer": func(rng *rand.Rand, delay, spread float64) float64 { return math.Abs(delay + rng.NormFloat64()*spread) },
@@ -47,13 +47,13 @@ func poissonDraw(rng *rand.Rand, mean float64) float64 {
 	}
 }
 
-func (j *reader) timer(e *element) (wait, error) {
+func (j *reader) timer(e *element) (timer, error) {
 	if e.name == "ConstantThroughputTimer" {
 		p, err := j.pacing(e)
-		return wait{paced: p}, err
+		return timer{pacing: p}, err
 	}
-	w := wait{draw: timers[e.name]}
-	err := j.only(e, "ConstantTimer.delay", "RandomTimer.range")
+	w := timer{draw: timerDelays[e.name]}
+	err := j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	if err == nil {
 		w.delay, err = j.compile(e.where("ConstantTimer.delay"), e.value("ConstantTimer.delay"), expr.AsText)
 	}
@@ -71,7 +71,7 @@ func (j *reader) timer(e *element) (wait, error) {
 }
 
 // delays is the step of a user who waits for the sum of some timers.
-type delays struct{ timers []wait }
+type delays struct{ timers []timer }
 
 func (*delays) Inner() []plan.Step { return nil }
 
@@ -83,7 +83,7 @@ func (d *delays) Act(ctx context.Context, u plan.User) bool {
 		sum += t.draw(scope.RNG, milliseconds64(t.delay, scope), milliseconds64(t.spread, scope))
 	}
 	sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
-	return u.Rest(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
+	return u.PauseUntil(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
 }
 
 // milliseconds64 renders a number; what is none counts as 0, as in JMeter.
@@ -111,7 +111,7 @@ const (
 )
 
 func (j *reader) pacing(e *element) (*pacing, error) {
-	if err := j.only(e, "throughput", "calcMode"); err != nil {
+	if err := j.refuseOthers(e, "throughput", "calcMode"); err != nil {
 		return nil, err
 	}
 	perMinute, err := j.number(e.tag, "throughput", 1e-3, plan.MaxRate*60, 0)
@@ -127,13 +127,13 @@ func (j *reader) pacing(e *element) (*pacing, error) {
 
 func (*pacing) Inner() []plan.Step { return nil }
 
-// nextTurn is when the next of several users may send.
-type nextTurn struct {
+// nextSend is when the next of several users may send.
+type nextSend struct {
 	mu   sync.Mutex
 	next time.Time // guarded by mu
 }
 
-func (t *nextTurn) take(now time.Time, interval time.Duration) time.Time {
+func (t *nextSend) reserve(now time.Time, interval time.Duration) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := now
@@ -144,24 +144,24 @@ func (t *nextTurn) take(now time.Time, interval time.Duration) time.Time {
 	return at
 }
 
-// turns gives those that users take under a key. They are of one block: who
+// sharedNextSend gives those that users take under a key. They are of one block: who
 // waited when it was over had reserved turns far beyond its end.
-func turns(u expr.User, key any) *nextTurn {
-	return u.SharedInBlock(key, func() any { return new(nextTurn) }).(*nextTurn)
+func sharedNextSend(u expr.User, key any) *nextSend {
+	return u.BlockState(key, func() any { return new(nextSend) }).(*nextSend)
 }
 
 // Act waits until the user's turn. The first sampler is sent at once, and one
 // that is late does not make the next come sooner.
 func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 	user, share := u.Scope().User, int64(1)
-	var turn *nextTurn
+	var turn *nextSend
 	switch p.mode {
 	case paceAllShared:
-		turn = turns(user, p)
+		turn = sharedNextSend(user, p)
 	case paceGroupShared:
-		turn = turns(user, [2]any{p, u.GroupIndex()})
+		turn = sharedNextSend(user, [2]any{p, u.GroupIndex()})
 	default:
-		turn = own[nextTurn](user, p)
+		turn = userState[nextSend](user, p)
 	}
 	switch p.mode {
 	case paceAll:
@@ -169,5 +169,5 @@ func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 	case paceGroup:
 		share = u.InGroup()
 	}
-	return u.Rest(ctx, turn.take(user.Now(), p.interval*time.Duration(max(share, 1))))
+	return u.PauseUntil(ctx, turn.reserve(user.Now(), p.interval*time.Duration(max(share, 1))))
 }

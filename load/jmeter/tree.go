@@ -25,7 +25,7 @@ type tag struct {
 	attributes map[string]string
 	text       string
 	children   []*tag
-	at         plan.Place // where it stands, for errors
+	at         plan.Position // where it stands, for errors
 }
 
 // parseXML reads a whole document into tags.
@@ -64,11 +64,11 @@ func (p *xmlParser) located(err error) error {
 	if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		text = e.Msg
 	}
-	return plan.Place{File: p.file, Line: line, Col: col}.Invalid("not XML: %s", text)
+	return plan.Position{File: p.file, Line: line, Col: col}.Invalid("not XML: %s", text)
 }
 
-func (p *xmlParser) here() plan.Place {
-	return plan.Place{File: p.file, Line: p.line, Col: p.col}
+func (p *xmlParser) here() plan.Position {
+	return plan.Position{File: p.file, Line: p.line, Col: p.col}
 }
 
 func (p *xmlParser) document() (*tag, error) {
@@ -218,7 +218,7 @@ func (t *tag) value(name string) string {
 func (t *tag) is(name string) bool { return strings.TrimSpace(t.value(name)) == "true" }
 
 // where is the place of a property, or the element's own where it is absent.
-func (t *tag) where(name string) plan.Place {
+func (t *tag) where(name string) plan.Position {
 	if p := t.prop(name); p != nil {
 		return p.at
 	}

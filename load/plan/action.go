@@ -20,22 +20,22 @@ type Action interface {
 type User interface {
 	// Scope has the user's variables; its User is this one.
 	Scope() *expr.Scope
-	// Steps goes through a flow, and reports whether the user goes on.
-	Steps(ctx context.Context, steps []Step) bool
+	// RunSteps goes through a flow, and reports whether the user goes on.
+	RunSteps(ctx context.Context, steps []Step) bool
 	// Due is when the user's next step is; Rest puts it off, and waits. False:
 	// the user's time was over before.
 	Due() time.Time
-	Rest(ctx context.Context, until time.Time) bool
+	PauseUntil(ctx context.Context, until time.Time) bool
 	// TimeUp says that the user is to stop before its next step, and Leave that
 	// it has nothing more to do.
 	TimeUp() bool
-	Leave()
-	// Asked is how many requests it has sent.
-	Asked() int64
+	Stop()
+	// RequestsSent is how many requests it has sent.
+	RequestsSent() int64
 	// GroupIndex tells its group from others; InGroup and InFlight are how many
 	// users the group and the run have under way.
 	GroupIndex() int
 	InGroup() int64
 	InFlight() int64
-	ForgetCookies()
+	ClearCookies()
 }

@@ -9,7 +9,7 @@ type Builder struct {
 	// defined and used say which variables something fills, and where each is
 	// first used.
 	defined map[string]bool
-	used    map[string]Place
+	used    map[string]Position
 	names   map[string]int
 }
 
@@ -17,14 +17,14 @@ type Builder struct {
 func NewBuilder(s Source, name string) *Builder {
 	return &Builder{
 		Source: s, Plan: &Plan{Name: name},
-		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]Place{}, names: map[string]int{},
+		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]Position{}, names: map[string]int{},
 	}
 }
 
 // Finish checks the whole plan. An error points at the first use of a variable
 // that nothing defines.
 func (b *Builder) Finish() error {
-	var first Place
+	var first Position
 	name := ""
 	for v, at := range b.used {
 		if !b.defined[v] && (name == "" || at.before(first) || at == first && v < name) {
@@ -43,7 +43,7 @@ func (b *Builder) Finish() error {
 }
 
 // Use gives the place of a variable that is used at a place of the file.
-func (b *Builder) Use(name string, at Place) int {
+func (b *Builder) Use(name string, at Position) int {
 	if _, ok := b.used[name]; !ok {
 		b.used[name] = at
 	}
@@ -93,8 +93,8 @@ func (b *Builder) NameIndex(name string) int {
 // RequestCount is how many names there are so far.
 func (b *Builder) RequestCount() int { return len(b.names) }
 
-// Apart reads something whose requests are not the report's.
-func (b *Builder) Apart(read func() error) error {
+// Unreported reads something whose requests are not the report's.
+func (b *Builder) Unreported(read func() error) error {
 	names := b.names
 	b.names = map[string]int{}
 	defer func() { b.names = names }()

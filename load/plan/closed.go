@@ -8,7 +8,7 @@ import (
 	"whittle/load/expr"
 )
 
-// Closed describes users who each send their next request after the answer to
+// Closed describes users who each send their next request after the response to
 // the one before.
 type Closed struct {
 	// Users is how many there are at once.
@@ -69,14 +69,14 @@ type OnError uint8
 
 const (
 	NextLoop  OnError = iota // begin the next loop
-	CarryOn                  // with the next step
+	NextStep                 // with the next step
 	EndUser                  // this user stops
 	EndRun                   // all users stop after their present request
 	EndRunNow                // all requests are cut
 )
 
-// LoopsOf is how often a user of the group goes through its flow.
-func (g *Group) LoopsOf() int64 {
+// LoopCount is how often a user of the group goes through its flow.
+func (g *Group) LoopCount() int64 {
 	switch {
 	case g.Loops > 0:
 		return g.Loops
@@ -96,9 +96,9 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 		return nil, err
 	}
 	q := *p
-	q.Phases, q.Arriving = nil, nil
-	if p.Arriving != nil {
-		g := *p.Arriving
+	q.Phases, q.OpenGroup = nil, nil
+	if p.OpenGroup != nil {
+		g := *p.OpenGroup
 		g.Closed = c
 		q.Groups = []Group{g}
 		return &q, nil
@@ -122,7 +122,7 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 // variables and what follows an error. Nil where they have nothing of the kind.
 func (p *Plan) arrivals() *Group {
 	if len(p.Groups) == 0 || p.Groups[0].Scenario == AnyScenario {
-		return p.Arriving
+		return p.OpenGroup
 	}
 	return &Group{Name: p.Groups[0].Name, Setup: p.Groups[0].Setup, OnError: p.Groups[0].OnError}
 }
@@ -134,7 +134,7 @@ func (p *Plan) Closed() bool { return len(p.Groups) > 0 }
 func (p *Plan) Length() time.Duration { return TotalLength(p.Phases) }
 
 // End is when the plan is over, since the start of the run: its last arrival's
-// phase or its users' duration; 0 where only the answers can tell.
+// phase or its users' duration; 0 where only the responses can tell.
 func (p *Plan) End() time.Duration {
 	if len(p.Groups) == 0 {
 		return TotalLength(p.Phases)

@@ -35,7 +35,7 @@ func NewPacer(phases []Phase, rng *rand.Rand) *Pacer { return &Pacer{phases: pha
 // Next gives the next arrival, or false after the last.
 func (p *Pacer) Next() (Arrival, bool) {
 	for p.phase < len(p.phases) {
-		if at, ok := p.within(&p.phases[p.phase]); ok {
+		if at, ok := p.nextInPhase(&p.phases[p.phase]); ok {
 			return Arrival{p.start + at, p.phase}, true
 		}
 		p.start += p.phases[p.phase].Length()
@@ -45,8 +45,8 @@ func (p *Pacer) Next() (Arrival, bool) {
 	return Arrival{}, false
 }
 
-// within gives the next arrival of a phase since the phase's start.
-func (p *Pacer) within(ph *Phase) (time.Duration, bool) {
+// nextInPhase gives the next arrival of a phase since the phase's start.
+func (p *Pacer) nextInPhase(ph *Phase) (time.Duration, bool) {
 	switch {
 	case ph.Ramp:
 		return p.ramped(ph)

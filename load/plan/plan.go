@@ -1,6 +1,6 @@
 // Package plan is the one form that every reader makes of a load plan, and that
 // the load room runs: phases and users, scenarios of steps, requests with what
-// is captured from and expected of their answers. It is data and arithmetic, and
+// is captured from and expected of their responses. It is data and arithmetic, and
 // sends nothing.
 package plan
 
@@ -27,22 +27,22 @@ type Plan struct {
 	// run side by side or, where serial is set, one after the other.
 	Groups []Group
 	Serial bool
-	// Arriving is what open arrivals have in common with a group's users, in a
+	// OpenGroup is what open arrivals have in common with a group's users, in a
 	// JMeter plan. Nil: nothing.
-	Arriving *Group
+	OpenGroup *Group
 	// Before runs once ahead of the arrivals, after once behind them; what
 	// before captures is carried, by slot, to every virtual user.
 	Before, After []Step
 	Carried       []int
-	// RunsDry names what deals its rows only once, such as a data set that is not
+	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
-	RunsDry string
+	DealtOnce string
 	// Notes are about the plan, for the report's warnings.
 	Notes []string
 	// Apdex is the threshold of the index of that name; 0: it is not wanted.
 	Apdex time.Duration
-	// Expects says that an answer other than expected fails the run.
-	Expects bool
+	// FailOnExpectation says that a response other than expected fails the run.
+	FailOnExpectation bool
 }
 
 // HTTPSettings are config.http and config.tls of an Artillery plan.
@@ -77,7 +77,7 @@ const (
 // WithPhases returns a plan that sends the same requests at other times.
 func (p *Plan) WithPhases(phases ...Phase) *Plan {
 	q := *p
-	q.Phases, q.Groups, q.Arriving = phases, nil, p.arrivals()
+	q.Phases, q.Groups, q.OpenGroup = phases, nil, p.arrivals()
 	return &q
 }
 

@@ -17,8 +17,8 @@ func (r *Request) ExpectsStatus() bool {
 	return false
 }
 
-// Has says whether the request has a header of that name, in lower case.
-func (r *Request) Has(header string) bool {
+// HasHeader says whether the request has a header of that name, in lower case.
+func (r *Request) HasHeader(header string) bool {
 	for _, h := range r.Headers {
 		if h.Name == header {
 			return true

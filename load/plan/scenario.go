@@ -94,17 +94,17 @@ type Request struct {
 	// Skip says, before anything is sent, that this user leaves the request
 	// out. Nil: it never does.
 	Skip func(*expr.Scope) bool
-	// Follow takes a redirect for an answer that is still to come.
-	Follow bool
-	// Bare requests neither send nor keep cookies.
-	Bare bool
+	// FollowRedirects takes a redirect for a response that is still to come.
+	FollowRedirects bool
+	// NoCookies requests neither send nor keep cookies.
+	NoCookies bool
 	// Timeout bounds this request; 0: as the plan's others.
 	Timeout  time.Duration
 	Captures []Capture
 	Expect   []Expectation
 }
 
-// ReadsBody says whether somebody looks at the answer's body.
+// ReadsBody says whether somebody looks at the response's body.
 func (r *Request) ReadsBody() bool {
 	for i := range r.Captures {
 		if r.Captures[i].Body {

@@ -4,8 +4,8 @@ import (
 	"whittle/load/expr"
 )
 
-// Pick fills the variable for one virtual user.
-func (v *Variable) Pick(s *expr.Scope) {
+// Fill fills the variable for one virtual user.
+func (v *Variable) Fill(s *expr.Scope) {
 	i := 0
 	if len(v.Choices) > 1 {
 		i = s.RNG.IntN(len(v.Choices))

@@ -7,20 +7,20 @@ import (
 	"whittle/internal/latency"
 )
 
-// Rated is what an Apdex index is made of (Apdex Alliance, technical
+// ApdexCounts is what an Apdex index is made of (Apdex Alliance, technical
 // specification 1.1): requests whose latency from the intended time is within
 // the threshold satisfy, those within four times it are tolerated and count
-// half, all others frustrate, and so do those without an answer.
-type Rated struct {
+// half, all others frustrate, and so do those without a response.
+type ApdexCounts struct {
 	Threshold  float64 `json:"threshold_ms"`
 	Satisfied  int64   `json:"satisfied"`
 	Tolerated  int64   `json:"tolerated"`
 	Frustrated int64   `json:"frustrated"`
 }
 
-// RateApdex gives the report its index, and what it is made of.
-func (r *Report) RateApdex(threshold time.Duration) {
-	of := &Rated{Threshold: latency.Milliseconds(threshold)}
+// ComputeApdex gives the report its index, and what it is made of.
+func (r *Report) ComputeApdex(threshold time.Duration) {
+	of := &ApdexCounts{Threshold: latency.Milliseconds(threshold)}
 	for _, b := range r.Histograms.Intended.Bars() {
 		switch {
 		case b.To <= threshold:
@@ -34,14 +34,14 @@ func (r *Report) RateApdex(threshold time.Duration) {
 	if all := of.Satisfied + of.Tolerated + of.Frustrated; all > 0 {
 		score = (float64(of.Satisfied) + float64(of.Tolerated)/2) / float64(all)
 	}
-	r.Apdex, r.Rated = &score, of
+	r.Apdex, r.ApdexCounts = &score, of
 }
 
 // apdexLine is the index on one line, empty where the plan does not ask for it.
 func (r *Report) apdexLine() string {
-	if r.Apdex == nil || r.Rated == nil {
+	if r.Apdex == nil || r.ApdexCounts == nil {
 		return ""
 	}
 	return fmt.Sprintf("Apdex %.2f at %.4g ms: %d satisfied, %d tolerated, %d frustrated",
-		*r.Apdex, r.Rated.Threshold, r.Rated.Satisfied, r.Rated.Tolerated, r.Rated.Frustrated)
+		*r.Apdex, r.ApdexCounts.Threshold, r.ApdexCounts.Satisfied, r.ApdexCounts.Tolerated, r.ApdexCounts.Frustrated)
 }

@@ -14,11 +14,11 @@ func TestApdexCountsHalfForTheTolerated(t *testing.T) {
 	h.RecordN(50*time.Millisecond, 60)
 	h.RecordN(300*time.Millisecond, 20)
 	h.RecordN(900*time.Millisecond, 10)
-	// 10 of the 101 have no answer to be timed; one was cut off with the run.
+	// 10 of the 101 have no response to be timed; one was cut off with the run.
 	r := &Report{Requests: 101, Unfinished: 1, Histograms: Histograms{Intended: h}}
-	r.RateApdex(100 * time.Millisecond)
-	if want := (Rated{Threshold: 100, Satisfied: 60, Tolerated: 20, Frustrated: 20}); *r.Rated != want || *r.Apdex != .7 {
-		t.Errorf("%v of %+v, want 0.7 of %+v", *r.Apdex, *r.Rated, want)
+	r.ComputeApdex(100 * time.Millisecond)
+	if want := (ApdexCounts{Threshold: 100, Satisfied: 60, Tolerated: 20, Frustrated: 20}); *r.ApdexCounts != want || *r.Apdex != .7 {
+		t.Errorf("%v of %+v, want 0.7 of %+v", *r.Apdex, *r.ApdexCounts, want)
 	}
 	b, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(b), `"apdex":0.7`) || !strings.Contains(string(b), `"satisfied":60`) {
@@ -35,7 +35,7 @@ func TestApdexOfNothingIsNought(t *testing.T) {
 	if v, ok := r.Metric("apdex"); v != 0 || !ok || r.apdexLine() != "" {
 		t.Errorf("%v, %v", v, ok)
 	}
-	r.RateApdex(time.Second)
+	r.ComputeApdex(time.Second)
 	if b, err := json.Marshal(r); err != nil || !strings.Contains(string(b), `"apdex":0,`) {
 		t.Errorf("%v: %s", err, b)
 	}

@@ -77,7 +77,7 @@ func (r *Report) WriteArtillery(w io.Writer) error {
 
 func (r *Report) artilleryAggregate() artilleryPart {
 	sum := Point{
-		Requests: r.Requests, Completed: r.Completed, Arrivals: r.Users.Started, Finished: r.Users.Finished, Broken: r.Users.Failed,
+		Requests: r.Requests, Completed: r.Completed, Arrivals: r.Users.Started, Finished: r.Users.Finished, UsersFailed: r.Users.Failed,
 		Skipped: r.Users.Skipped, Received: r.Received, Codes: r.Codes, Errors: r.Errors, Span: r.Seconds, Timed: r.Latency.Intended.Count,
 	}
 	p := r.artilleryPart(&sum)
@@ -119,7 +119,7 @@ func (r *Report) artilleryPart(w *Point) artilleryPart {
 		Summaries: map[string]artillerySummary{}, Histograms: map[string]artillerySummary{},
 	}
 	for name, n := range map[string]int64{
-		"vusers.created": w.Arrivals, "vusers.completed": w.Finished - w.Broken, "vusers.failed": w.Broken, "vusers.skipped": w.Skipped,
+		"vusers.created": w.Arrivals, "vusers.completed": w.Finished - w.UsersFailed, "vusers.failed": w.UsersFailed, "vusers.skipped": w.Skipped,
 		"http.requests": w.Requests, "http.responses": w.Completed, "http.downloaded_bytes": w.Received,
 	} {
 		// Artillery leaves out what never happened, but for failed users.
@@ -179,12 +179,12 @@ func (p *Point) add(o *Point) {
 	p.Failed += o.Failed
 	p.Arrivals += o.Arrivals
 	p.Finished += o.Finished
-	p.Broken += o.Broken
+	p.UsersFailed += o.UsersFailed
 	p.Skipped += o.Skipped
 	p.Received += o.Received
 	p.Timed += o.Timed
-	p.Codes = added(p.Codes, o.Codes)
-	p.Errors = added(p.Errors, o.Errors)
+	p.Codes = sumCounts(p.Codes, o.Codes)
+	p.Errors = sumCounts(p.Errors, o.Errors)
 }
 
 // add puts a window's latencies to a period's. Percentiles are the windows'
@@ -219,8 +219,8 @@ func (s artillerySummary) rounded() artillerySummary {
 	return s
 }
 
-// added puts the counts of one map on those of another.
-func added(to, from map[string]int64) map[string]int64 {
+// sumCounts puts the counts of one map on those of another.
+func sumCounts(to, from map[string]int64) map[string]int64 {
 	if to == nil && len(from) > 0 {
 		to = make(map[string]int64, len(from))
 	}

@@ -18,7 +18,7 @@ type Check struct {
 	Value  float64 `json:"value"`
 	Passed bool    `json:"passed"`
 	// Missing says why there is no value, which is then 0 and not within the
-	// bound: "nothing was answered". Empty where there is one.
+	// bound: "there was no response". Empty where there is one.
 	Missing string `json:"missing,omitempty"`
 	// Expression is a condition over metrics; Max and Value are then 0.
 	Expression string `json:"expression,omitempty"`

@@ -74,7 +74,7 @@ func (r *Report) Metric(name string) (float64, bool) {
 }
 
 // responseTime gives a summary of all latencies. Timeouts are among these, and
-// by themselves are no answers.
+// by themselves are no responses.
 func (r *Report) responseTime(summary string) (float64, bool) {
 	h := r.Histograms.Intended
 	q, ok := latencyNames[summary]

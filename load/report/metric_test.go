@@ -12,7 +12,7 @@ import (
 )
 
 // What no request was answered for has no latency: not even one of 0 ms, which
-// would be below any bound. Timeouts alone are no answers either: the latency
+// would be below any bound. Timeouts alone are no responses either: the latency
 // that they count with is where the run stopped looking.
 func TestLatencyOfNothingIsNoFigure(t *testing.T) {
 	timedOut := new(latency.Histogram)

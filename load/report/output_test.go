@@ -64,7 +64,7 @@ func sampleReport(scale float64) *Report {
 			}
 		}
 		if i%5 == 0 {
-			p.Codes["503"], p.Errors, p.Broken, p.Failed = 1, map[string]int64{ErrorServer: 1}, 1, 1
+			p.Codes["503"], p.Errors, p.UsersFailed, p.Failed = 1, map[string]int64{ErrorServer: 1}, 1, 1
 		} else {
 			p.Codes["200"] = 20
 		}
@@ -73,7 +73,7 @@ func sampleReport(scale float64) *Report {
 		p.Min, p.Mean, p.Max = latency.Milliseconds(s.Min), latency.Milliseconds(s.Mean), latency.Milliseconds(s.Max)
 		p.P50, p.P75, p.P90 = latency.Milliseconds(s.P50), latency.Milliseconds(s.P75), latency.Milliseconds(s.P90)
 		p.P95, p.P99, p.P999 = latency.Milliseconds(s.P95), latency.Milliseconds(s.P99), latency.Milliseconds(s.P999)
-		r.Codes, r.Errors = added(r.Codes, p.Codes), added(r.Errors, p.Errors)
+		r.Codes, r.Errors = sumCounts(r.Codes, p.Codes), sumCounts(r.Errors, p.Errors)
 		r.Failed += p.Failed
 		all.Merge(&h)
 		r.Series = append(r.Series, p)

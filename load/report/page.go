@@ -96,8 +96,8 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.CPUPerRequest > 0 {
 		s.Facts = append(s.Facts, chart.Fact{Value: chart.Number(r.CPUPerRequest) + " ms", Label: "CPU of the target per request"})
 	}
-	if r.Rated != nil && r.Apdex != nil {
-		s.Facts = append(s.Facts, chart.Fact{Value: fmt.Sprintf("%.2f", *r.Apdex), Label: "Apdex at " + chart.Number(r.Rated.Threshold) + " ms"})
+	if r.ApdexCounts != nil && r.Apdex != nil {
+		s.Facts = append(s.Facts, chart.Fact{Value: fmt.Sprintf("%.2f", *r.Apdex), Label: "Apdex at " + chart.Number(r.ApdexCounts.Threshold) + " ms"})
 	}
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
@@ -133,7 +133,7 @@ func (r *Report) latencySection() chart.Section {
 	}
 	caption := "The slowest tenth, hundredth and thousandth have equal room. Where the two lines part, requests waited before they were even sent."
 	if r.Model == ModelClosed {
-		caption = "The slowest tenth, hundredth and thousandth have equal room. Users of a closed model wait for their answers, so no request is due while one is slow; the corrected line adds those that would have been."
+		caption = "The slowest tenth, hundredth and thousandth have equal room. Users of a closed model wait for their responses, so no request is due while one is slow; the corrected line adds those that would have been."
 	}
 	return chart.Section{Title: "Latency", Figures: []chart.Figure{
 		chart.Distribution("Latency over the percentiles", caption, "ms", views),
@@ -248,11 +248,11 @@ func (r *Report) errorSection() (chart.Section, bool) {
 		}
 		return out
 	}
-	groups := []chart.BarGroup{{Name: "Status of the answers", Bars: bars(r.Codes, func(code string) bool { return code >= "400" })}}
+	groups := []chart.BarGroup{{Name: "Status of the responses", Bars: bars(r.Codes, func(code string) bool { return code >= "400" })}}
 	if len(r.Errors) > 0 {
 		groups = append(groups, chart.BarGroup{Name: "Errors by kind", Bars: bars(r.Errors, func(string) bool { return true })})
 	}
 	return chart.Section{Title: "Answers and errors", Figures: []chart.Figure{
-		chart.Bars("Answers and errors", "A 5xx is an answer and an error.", groups),
+		chart.Bars("Answers and errors", "A 5xx is a response and an error.", groups),
 	}}, true
 }

@@ -13,7 +13,7 @@ import (
 func (r *Report) machineSection() chart.Section {
 	s := chart.Section{Title: "The machine"}
 	if cores := r.coreCount(); cores > 0 {
-		s.Paragraphs = append(s.Paragraphs, r.coreStory())
+		s.Paragraphs = append(s.Paragraphs, r.coreSummary())
 		s.Figures = append(s.Figures, r.coreMap(cores))
 	}
 	busy := []chart.Series{r.line("generator", chart.Neutral, func(p *Point) float64 { return p.GeneratorCores })}
@@ -65,8 +65,8 @@ func (r *Report) machineBusy() float64 {
 	return sum / max(n, 1)
 }
 
-// coreStory says in words what the map shows.
-func (r *Report) coreStory() string {
+// coreSummary says in words what the map shows.
+func (r *Report) coreSummary() string {
 	averages := r.coreAverages(r.coreCount())
 	sum, most, which := 0.0, 0.0, 0
 	for i, a := range averages {

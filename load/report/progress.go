@@ -17,11 +17,11 @@ type Progress struct {
 	PhaseName string
 	// Arrivals started, and Skipped because too many were under way.
 	Arrivals, Skipped int64
-	// Requests that ended: Completed with a whole answer, of whatever status;
+	// Requests that ended: Completed with a whole response, of whatever status;
 	// Failed by any error kind, a 5xx included.
 	Requests, Completed, Failed int64
 	InFlight                    int64
-	// Rate is answers per second since the last progress.
+	// Rate is responses per second since the last progress.
 	Rate float64
 	// Recent are the latencies, from the intended times, of the last 5 s.
 	Recent latency.Snapshot

@@ -17,10 +17,10 @@ type Report struct {
 	Format string `json:"format"`
 	Plan   string `json:"plan"`
 	Target string `json:"target"`
-	// Model is ModelOpen (arrivals do not wait for answers) or ModelClosed.
+	// Model is ModelOpen (arrivals do not wait for responses) or ModelClosed.
 	Model   string    `json:"model"`
 	Started time.Time `json:"started_at"`
-	// Seconds from the start to the last answer.
+	// Seconds from the start to the last response.
 	Seconds float64 `json:"duration_s"`
 	// Early says that the run was ended before its plan was.
 	Early bool `json:"ended_early"`
@@ -29,7 +29,7 @@ type Report struct {
 	Void string `json:"void"`
 	Seed uint64 `json:"seed"`
 
-	// Requests that were sent, Completed with a whole answer, Failed by any of
+	// Requests that were sent, Completed with a whole response, Failed by any of
 	// Errors (an answered 5xx is completed and failed), and Unfinished when the
 	// run was cut.
 	Requests   int64 `json:"requests"`
@@ -62,9 +62,9 @@ type Report struct {
 	Ensure     []Check          `json:"ensure,omitempty"`
 	// Apdex is the index of that name, 0 to 1, and Rated what it is made of; nil
 	// unless the plan asks for it.
-	Apdex    *float64 `json:"apdex,omitempty"`
-	Rated    *Rated   `json:"apdex_of,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	Apdex       *float64     `json:"apdex,omitempty"`
+	ApdexCounts *ApdexCounts `json:"apdex_of,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"`
 }
 
 // Users counts virtual users: every planned arrival of a run that was not
@@ -86,7 +86,7 @@ type Views struct {
 	Actual latency.Snapshot `json:"actual"`
 	// Connect is the time to open a connection, TLS included, where one was.
 	Connect latency.Snapshot `json:"connect"`
-	// FirstByte is from sending to the first byte of the answer.
+	// FirstByte is from sending to the first byte of the response.
 	FirstByte latency.Snapshot `json:"first_byte"`
 	// ScheduleError is how late the generator started virtual users.
 	ScheduleError latency.Snapshot `json:"schedule_error"`
@@ -99,7 +99,7 @@ type Histograms struct {
 	Intended  *latency.Histogram `json:"intended"`
 	Actual    *latency.Histogram `json:"actual"`
 	Corrected *latency.Histogram `json:"corrected,omitempty"`
-	// Classes are the intended latencies of answers by the first digit of their
+	// Classes are the intended latencies of responses by the first digit of their
 	// status: "2xx".
 	Classes map[string]*latency.Histogram `json:"classes,omitempty"`
 }
@@ -143,13 +143,13 @@ type Point struct {
 	Span float64 `json:"span_s"`
 	// Codes and Errors as in the report; Requests, Finished, Broken and Skipped
 	// virtual users, Received bytes of this window alone.
-	Requests int64            `json:"requests"`
-	Codes    map[string]int64 `json:"codes,omitempty"`
-	Errors   map[string]int64 `json:"errors,omitempty"`
-	Finished int64            `json:"users_finished"`
-	Broken   int64            `json:"users_failed"`
-	Skipped  int64            `json:"users_skipped"`
-	Received int64            `json:"bytes_received"`
+	Requests    int64            `json:"requests"`
+	Codes       map[string]int64 `json:"codes,omitempty"`
+	Errors      map[string]int64 `json:"errors,omitempty"`
+	Finished    int64            `json:"users_finished"`
+	UsersFailed int64            `json:"users_failed"`
+	Skipped     int64            `json:"users_skipped"`
+	Received    int64            `json:"bytes_received"`
 	// Late is the generator's greatest lateness in starting a virtual user.
 	Late float64 `json:"late_max_ms"`
 	// GeneratorCores and WatchedCores are how many cores the generator and the

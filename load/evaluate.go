@@ -6,10 +6,10 @@ import (
 	"whittle/load/report"
 )
 
-// take takes the values that the request asks for out of an answer. Where
-// one that must be there is missing, none is set, and the kind of the failure
-// is returned.
-func take(r *plan.Request, a *expr.Answer) string {
+// captureValues sets the variables that the request captures from a response.
+// Where a required value is missing, it sets none and returns the kind of the
+// failure.
+func captureValues(r *plan.Request, a *expr.Response) string {
 	var few [8]expr.Value
 	values := few[:0]
 	for i := range r.Captures {
@@ -34,24 +34,24 @@ func take(r *plan.Request, a *expr.Answer) string {
 	return ""
 }
 
-// judge takes what the plan wants out of an answer, and says which kind of
-// error the answer is, empty for none.
-func (w *worker) judge(q *prepared) string {
+// evaluate captures values from a response and checks its expectations. It returns
+// the kind of error, empty for none.
+func (w *worker) evaluate(q *prepared) string {
 	failure, expected := "", false
 	if q.reads {
-		a := expr.Answer{Status: w.ans.status, Head: w.ans.head, Body: w.ans.body, Size: w.ans.size, Scope: &w.scope}
+		a := expr.Response{Status: w.resp.status, Head: w.resp.head, Body: w.resp.body, Size: w.resp.size, Scope: &w.scope}
 		// Captures come first: expectations may compare with them.
-		failure = take(q.Request, &a)
+		failure = captureValues(q.Request, &a)
 		for i := range q.Expect {
 			if !q.Expect[i].Holds(&a) {
 				return report.ErrorExpectation
 			}
 		}
 		expected = q.ExpectsStatus()
-		// What was read here is not the target's time.
+		// The time for evaluation is not the target's.
 		w.due = w.run.now()
 	}
-	if w.ans.status >= 500 && !expected && failure == "" {
+	if w.resp.status >= 500 && !expected && failure == "" {
 		return report.ErrorServer
 	}
 	return failure

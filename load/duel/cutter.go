@@ -6,8 +6,8 @@ import (
 	"whittle/load/plan"
 )
 
-// slicer cuts a plan's arrivals into blocks.
-type slicer struct {
+// blockCutter cuts a plan's arrivals into blocks.
+type blockCutter struct {
 	next    func() (plan.Arrival, bool)
 	ahead   plan.Arrival
 	waiting bool // ahead is still to be given
@@ -15,7 +15,7 @@ type slicer struct {
 }
 
 // cut gives the arrivals of the next stretch, since its start.
-func (c *slicer) cut(length time.Duration) []plan.Arrival {
+func (c *blockCutter) cut(length time.Duration) []plan.Arrival {
 	end := c.at + length
 	var out []plan.Arrival
 	for {

@@ -10,75 +10,75 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sock is a connection on a lane. Reading and writing wait by giving control
-// back to the lane; one fiber at a time does either.
-type sock struct {
-	lane *lane
+// socket is a connection on an event loop. Reads and writes wait by yielding to
+// the loop; one fiber at a time may use a socket.
+type socket struct {
+	loop *eventLoop
 	fd   int
-	// index and round name the sock in events: a closed one's place is given to
-	// another, in a later round.
-	index, round int32
-	// readable and writable: as far as is known, the next call will not wait.
+	// index and generation identify the socket in events: the index of a closed
+	// socket is used again, with another generation.
+	index, generation int32
+	// readable and writable say that the next call probably does not wait.
 	readable, writable bool
-	// over: the other side sends no more.
-	over     bool
-	waiter   *fiber
-	deadline time.Time
+	// peerClosed says that the peer sends no more.
+	peerClosed bool
+	waiter     *fiber
+	deadline   time.Time
 }
 
-// socks are a lane's open ones, by their place.
-type socks struct {
-	at   []*sock
+// socketTable holds an event loop's open sockets by index.
+type socketTable struct {
+	open []*socket
 	free []int32
-	// round is raised for each sock that is opened.
-	round int32
+	// generation rises with each socket that is opened.
+	generation int32
 }
 
-func (s *socks) add(k *sock) {
-	s.round++
-	k.round = s.round
+func (s *socketTable) add(k *socket) {
+	s.generation++
+	k.generation = s.generation
 	if n := len(s.free); n > 0 {
 		k.index = s.free[n-1]
 		s.free = s.free[:n-1]
-		s.at[k.index] = k
+		s.open[k.index] = k
 		return
 	}
-	k.index = int32(len(s.at))
-	s.at = append(s.at, k)
+	k.index = int32(len(s.open))
+	s.open = append(s.open, k)
 }
 
-// event takes down what has happened on a sock, and wakes who waits for it.
-func (s *socks) event(l *lane, e *unix.EpollEvent) {
-	k := s.at[e.Fd]
-	if k == nil || k.round != e.Pad {
-		return // of one that was closed since
+// handleEvent updates a socket's state and resumes the fiber that waits for it.
+func (s *socketTable) handleEvent(l *eventLoop, e *unix.EpollEvent) {
+	k := s.open[e.Fd]
+	if k == nil || k.generation != e.Pad {
+		return // the socket was closed since
 	}
 	ended := e.Events&(unix.EPOLLERR|unix.EPOLLHUP|unix.EPOLLRDHUP) != 0
-	k.over = k.over || ended
+	k.peerClosed = k.peerClosed || ended
 	k.readable = k.readable || ended || e.Events&unix.EPOLLIN != 0
 	k.writable = k.writable || ended || e.Events&unix.EPOLLOUT != 0
 	if k.waiter != nil {
-		l.resume(k.waiter, causeReady)
+		l.resume(k.waiter, wokenReady)
 	}
 }
 
 // connect opens a connection to one address.
-func (l *lane) connect(to netip.AddrPort, deadline time.Time) (*sock, error) {
+func (l *eventLoop) connect(to netip.AddrPort, deadline time.Time) (*socket, error) {
 	family, address := sockaddr(to)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	k := &sock{lane: l, fd: fd, deadline: deadline}
-	l.socks.add(k)
+	k := &socket{loop: l, fd: fd, deadline: deadline}
+	l.sockets.add(k)
 	if err := k.open(address); err != nil {
-		_ = k.Close() // why it was not opened says more
+		_ = k.Close() // the first error says more
 		return nil, err
 	}
 	return k, nil
 }
 
-func (k *sock) open(address unix.Sockaddr) error {
+func (k *socket) open(address unix.Sockaddr) error {
 	if err := unix.SetsockoptInt(k.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 		return os.NewSyscallError("setsockopt", err)
 	}
@@ -88,14 +88,14 @@ func (k *sock) open(address unix.Sockaddr) error {
 		return os.NewSyscallError("connect", err)
 	}
 	const what = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP
-	if err := k.lane.poll.follow(k.fd, what, k.index, k.round); err != nil {
+	if err := k.loop.poll.add(k.fd, what, k.index, k.generation); err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	if !waits {
 		return nil
 	}
 	for !k.writable {
-		if err := k.wait(); err != nil {
+		if err := k.waitForEvent(); err != nil {
 			return err
 		}
 	}
@@ -106,35 +106,35 @@ func (k *sock) open(address unix.Sockaddr) error {
 	return os.NewSyscallError("connect", err)
 }
 
-// wait gives control to the lane until something happens on the sock.
-func (k *sock) wait() error {
-	k.waiter = k.lane.running
+// waitForEvent yields to the loop until an event comes for the socket.
+func (k *socket) waitForEvent() error {
+	k.waiter = k.loop.running
 	why := k.waiter.wait(k.deadline)
 	k.waiter = nil
 	switch why {
-	case causeTime:
+	case wokenByDeadline:
 		return os.ErrDeadlineExceeded
-	case causeEnd:
-		return errEnded
+	case wokenByAbort:
+		return errRunEnded
 	}
 	return nil
 }
 
-// Read waits first where nothing is known to be there: at a request's answer
-// there hardly ever is, and to ask costs as much as to read.
-func (k *sock) Read(b []byte) (int, error) {
+// Read waits before it reads unless data is known to be there: right after a
+// request there hardly ever is, and a read in vain costs as much as another.
+func (k *socket) Read(b []byte) (int, error) {
 	for {
 		for !k.readable {
-			if err := k.wait(); err != nil {
+			if err := k.waitForEvent(); err != nil {
 				return 0, err
 			}
 		}
 		n, err := readNow(k.fd, b)
 		switch {
 		case n > 0:
-			// A short read leaves nothing behind (epoll(7)); what comes later is
-			// told anew. The end, though, is told only once.
-			k.readable = n == len(b) || k.over
+			// A short read has emptied the socket, and later data makes a new event
+			// (epoll(7)). The end of the stream makes only one.
+			k.readable = n == len(b) || k.peerClosed
 			return n, nil
 		case err == nil:
 			return 0, io.EOF
@@ -146,7 +146,7 @@ func (k *sock) Read(b []byte) (int, error) {
 	}
 }
 
-func (k *sock) Write(b []byte) (sent int, err error) {
+func (k *socket) Write(b []byte) (sent int, err error) {
 	for sent < len(b) {
 		n, err := writeNow(k.fd, b[sent:])
 		switch {
@@ -154,7 +154,7 @@ func (k *sock) Write(b []byte) (sent int, err error) {
 			sent += n
 		case errors.Is(err, unix.EAGAIN):
 			for k.writable = false; !k.writable; {
-				if err := k.wait(); err != nil {
+				if err := k.waitForEvent(); err != nil {
 					return sent, err
 				}
 			}
@@ -165,29 +165,29 @@ func (k *sock) Write(b []byte) (sent int, err error) {
 	return sent, nil
 }
 
-// SetDeadline bounds the waits of what is read and written from now on.
-func (k *sock) SetDeadline(t time.Time) error {
+// SetDeadline bounds the waits of later reads and writes.
+func (k *socket) SetDeadline(t time.Time) error {
 	k.deadline = t
 	return nil
 }
 
 // Close ends the connection.
-func (k *sock) Close() error {
+func (k *socket) Close() error {
 	if k.fd < 0 {
 		return nil
 	}
 	err := unix.Close(k.fd)
 	k.fd = -1
-	s := &k.lane.socks
-	s.at[k.index] = nil
+	s := &k.loop.sockets
+	s.open[k.index] = nil
 	s.free = append(s.free, k.index)
 	return os.NewSyscallError("close", err)
 }
 
-// closedByPeer looks whether an idle sock has ended, or has bytes on it that
-// nobody asked for.
-func (k *sock) closedByPeer() bool {
-	if k.over {
+// closedByPeer reports whether the peer has closed an idle socket or has sent
+// bytes that no request asked for.
+func (k *socket) closedByPeer() bool {
+	if k.peerClosed {
 		return true
 	}
 	var b [1]byte

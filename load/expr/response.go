@@ -9,9 +9,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Answer is an answer as captures and expectations look at it. Whatever they
+// Response is a response as captures and expectations look at it. Whatever they
 // need of the body is made once, and only when the first of them asks.
-type Answer struct {
+type Response struct {
 	Status int
 	// Head is the header section, one "name: value\r\n" after the other.
 	Head []byte
@@ -23,14 +23,14 @@ type Answer struct {
 	text          *string
 	doc           *document
 	page          *html.Node
-	tree          *markup
+	tree          *xmlNode
 	noDoc, noTree bool
 	whole         bool
 }
 
 // BodyText is the body, decompressed where it came so. False: it is longer than
 // what is kept, or broken.
-func (r *Answer) BodyText() (string, bool) {
+func (r *Response) BodyText() (string, bool) {
 	if r.text != nil {
 		return *r.text, r.whole
 	}
@@ -50,12 +50,12 @@ func gunzip(b []byte) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	out, err := io.ReadAll(io.LimitReader(z, MaxKept+1))
-	return out[:min(len(out), MaxKept)], err == nil && len(out) <= MaxKept
+	out, err := io.ReadAll(io.LimitReader(z, MaxBody+1))
+	return out[:min(len(out), MaxBody)], err == nil && len(out) <= MaxBody
 }
 
 // JSON is the body as JSON, nil where it is none.
-func (r *Answer) JSON() *document {
+func (r *Response) JSON() *document {
 	if r.doc == nil && !r.noDoc {
 		text, whole := r.BodyText()
 		doc, ok := ParseDocument(text)
@@ -67,7 +67,7 @@ func (r *Answer) JSON() *document {
 }
 
 // html is the body as a browser would read it, nil where it is not whole.
-func (r *Answer) html() *html.Node {
+func (r *Response) html() *html.Node {
 	if r.page == nil {
 		if text, whole := r.BodyText(); whole {
 			r.page, _ = html.Parse(strings.NewReader(text))
@@ -77,10 +77,10 @@ func (r *Answer) html() *html.Node {
 }
 
 // xml is the body as XML, nil where it is none.
-func (r *Answer) xml() *markup {
+func (r *Response) xml() *xmlNode {
 	if r.tree == nil && !r.noTree {
 		text, whole := r.BodyText()
-		tree, err := ParseMarkup(text)
+		tree, err := ParseXML(text)
 		if r.noTree = !whole || err != nil; !r.noTree {
 			r.tree = tree
 		}
@@ -90,7 +90,7 @@ func (r *Answer) xml() *markup {
 
 // Header is the first value of a header named in lower case, empty where there
 // is none.
-func (r *Answer) Header(name string) string {
+func (r *Response) Header(name string) string {
 	first, found := "", false
 	EachField(r.Head, name, func(value []byte) {
 		if !found {
@@ -101,7 +101,7 @@ func (r *Answer) Header(name string) string {
 }
 
 // Has says whether there is a header of that name, in lower case.
-func (r *Answer) Has(name string) bool {
+func (r *Response) Has(name string) bool {
 	found := false
 	EachField(r.Head, name, func([]byte) { found = true })
 	return found
@@ -121,7 +121,7 @@ func EachField(head []byte, name string, yield func(value []byte)) {
 
 // Property follows a path such as user.names[0] into a JSON body. Nil: the
 // body has no such property, or is not JSON.
-func (r *Answer) Property(path string) *document {
+func (r *Response) Property(path string) *document {
 	doc := r.JSON()
 	if doc == nil {
 		return nil
@@ -129,5 +129,5 @@ func (r *Answer) Property(path string) *document {
 	return doc.Walk(SplitPath(path))
 }
 
-// MaxKept bounds the part of a body that is kept for whoever reads it.
-const MaxKept = 1 << 20
+// MaxBody bounds the part of a body that is kept for whoever reads it.
+const MaxBody = 1 << 20

@@ -13,7 +13,7 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	t := s.total()
 	r := &report.Report{
 		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.start.UTC(),
-		Seconds: m.looked.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
+		Seconds: m.sampledAt.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
 	t.fill(r, s.plan)
@@ -22,13 +22,13 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
-	check(s.plan, r)
-	r.Judge(s.options.MaxLate, s.plan.HTTP.Timeout)
+	checkBounds(s.plan, r)
+	r.Validate(s.options.MaxLate, s.plan.HTTP.Timeout)
 	return r
 }
 
-// fill puts in all that follows from a tally. Seconds, Codes and Errors are
-// there already.
+// fill sets all fields that follow from a tally. Seconds, Codes and Errors are set
+// already.
 func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	intended, actual := new(latency.Histogram), new(latency.Histogram)
 	for i := range t.names {
@@ -36,12 +36,12 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 		r.Requests += f.requests
 		r.Completed += f.completed
 		r.Failed += f.failed
-		r.Sent += f.up
-		r.Received += f.down
+		r.Sent += f.sent
+		r.Received += f.received
 		intended.Merge(&f.intended)
 		actual.Merge(&f.actual)
 		r.Names = append(r.Names, report.NameReport{
-			Name: p.Names[i], Requests: f.requests, Completed: f.completed, Failed: f.failed, Sent: f.up, Received: f.down,
+			Name: p.Names[i], Requests: f.requests, Completed: f.completed, Failed: f.failed, Sent: f.sent, Received: f.received,
 			Intended: f.intended.Snapshot(), Actual: f.actual.Snapshot(),
 		})
 	}
@@ -59,9 +59,9 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	}
 	r.Latency = report.Views{
 		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.connect.Snapshot(),
-		FirstByte: t.firstByte.Snapshot(), ScheduleError: t.late.Snapshot(),
+		FirstByte: t.firstByte.Snapshot(), ScheduleError: t.scheduleError.Snapshot(),
 	}
-	t.correct(r, p.Groups)
+	t.fillCorrected(r, p.Groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
 	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
 	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
@@ -71,7 +71,7 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 }
 
 func (m *monitor) costs(r *report.Report) {
-	own := OwnCPU() - m.ownCPU
+	own := OwnCPU() - m.startCPU
 	r.Generator = report.Generator{CPU: latency.Milliseconds(own)}
 	if r.Seconds > 0 {
 		r.Generator.Cores = own.Seconds() / r.Seconds
@@ -101,7 +101,7 @@ func (m *monitor) costs(r *report.Report) {
 	}
 }
 
-// modelOf names the plan's model as reports do.
+// modelOf is the name of the plan's model in reports.
 func modelOf(p *plan.Plan) string {
 	if p.Closed() {
 		return report.ModelClosed

@@ -10,66 +10,66 @@ import (
 )
 
 // dial opens a connection before the deadline, to the first of the name's
-// addresses that takes it.
-func (l *lane) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
+// addresses that accepts it.
+func (l *eventLoop) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
 	to, err := l.resolve(ctx, e, deadline)
 	if err != nil {
 		return nil, err
 	}
 	var first error
 	for i, a := range to {
-		// An address that does not answer leaves some time for the others.
+		// An address that does not respond leaves time for the others.
 		left := deadline.Sub(l.session.now()) / time.Duration(len(to)-i)
 		k, err := l.connect(a, deadline.Add(left-deadline.Sub(l.session.now())))
 		if err == nil {
 			c := &conn{stream: k, endpoint: e}
-			c.wire = wire{in: k, now: l.session.options.Now, buf: make([]byte, firstBuffer)}
+			c.responseReader = responseReader{in: k, now: l.session.options.Now, buf: make([]byte, firstBuffer)}
 			return c, nil
 		}
 		if first == nil {
 			first = err
 		}
-		if l.cut {
+		if l.aborted {
 			break
 		}
 	}
 	return nil, first
 }
 
-// fresh is how long the addresses of a name are taken for what they were.
-const fresh = 5 * time.Second
+// resolveTTL is how long a name's addresses are cached.
+const resolveTTL = 5 * time.Second
 
-// resolved is what a name stood for.
-type resolved struct {
-	to      []netip.AddrPort
-	at      time.Time
-	looking bool // somebody is looking it up anew
+// resolvedName is a cached name look-up.
+type resolvedName struct {
+	addresses  []netip.AddrPort
+	at         time.Time
+	refreshing bool // a fiber is looking it up again
 }
 
-// resolve gives the addresses of an endpoint, at least one. While one fiber
-// looks a name up anew, the others go by what is known.
-func (l *lane) resolve(ctx context.Context, e *endpoint, deadline time.Time) ([]netip.AddrPort, error) {
-	r := l.names[e]
+// resolve returns the addresses of an endpoint, at least one. While one fiber
+// looks a name up again, the others use the cached addresses.
+func (l *eventLoop) resolve(ctx context.Context, e *endpoint, deadline time.Time) ([]netip.AddrPort, error) {
+	r := l.addresses[e]
 	if r == nil {
-		r = &resolved{}
-		l.names[e] = r
+		r = &resolvedName{}
+		l.addresses[e] = r
 		if a, err := netip.ParseAddrPort(e.address); err == nil {
-			r.to = []netip.AddrPort{a}
+			r.addresses = []netip.AddrPort{a}
 		}
 	}
-	literal := r.to != nil && r.at.IsZero()
-	if literal || r.to != nil && (r.looking || l.session.now().Sub(r.at) < fresh) {
-		return r.to, nil
+	literal := r.addresses != nil && r.at.IsZero()
+	if literal || r.addresses != nil && (r.refreshing || l.session.now().Sub(r.at) < resolveTTL) {
+		return r.addresses, nil
 	}
 	var to []netip.AddrPort
 	var err error
-	r.looking = true
-	l.running.away(func() { to, err = lookUp(ctx, e.address, deadline.Sub(l.session.now())) })
-	r.looking = false
+	r.refreshing = true
+	l.running.runBlocking(func() { to, err = lookUp(ctx, e.address, deadline.Sub(l.session.now())) })
+	r.refreshing = false
 	if err != nil {
 		return nil, err
 	}
-	r.to, r.at = to, l.session.now()
+	r.addresses, r.at = to, l.session.now()
 	return to, nil
 }
 
@@ -107,47 +107,47 @@ func zoneIndex(name string) uint32 {
 	return uint32(i.Index)
 }
 
-// lanePool are one endpoint's kept-alive connections of a lane.
-type lanePool struct {
+// loopPool holds one event loop's kept-alive connections to one endpoint.
+type loopPool struct {
 	idle    []*conn // most recently used last
-	lent    int
+	inUse   int
 	waiters []*fiber // first come, first served
 }
 
-// borrow is as the dialer's.
-func (l *lane) borrow(e *endpoint, deadline time.Time) (*conn, error) {
+// acquire is as connector says.
+func (l *eventLoop) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 	p := l.pools[e]
 	if p == nil {
-		p = &lanePool{}
+		p = &loopPool{}
 		l.pools[e] = p
 	}
-	if p.lent >= l.share {
+	if p.inUse >= l.poolSize {
 		f := l.running
 		p.waiters = append(p.waiters, f)
 		switch why := f.wait(deadline); why {
-		case causeReady: // whoever gave back has left its right to us
+		case wokenReady: // release passed its slot on to this fiber
 		default:
-			p.leave(f)
-			if why == causeTime {
+			p.removeWaiter(f)
+			if why == wokenByDeadline {
 				return nil, os.ErrDeadlineExceeded
 			}
-			return nil, errEnded
+			return nil, errRunEnded
 		}
 	} else {
-		p.lent++
+		p.inUse++
 	}
 	for n := len(p.idle); n > 0; n = len(p.idle) {
 		c := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		if l.session.now().Sub(c.idle) < stale || !c.closedByPeer() {
+		if l.session.now().Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer() {
 			return c, nil
 		}
-		_ = c.Close() // the other side did so before
+		_ = c.Close() // the peer has closed it already
 	}
 	return nil, nil
 }
 
-func (p *lanePool) leave(f *fiber) {
+func (p *loopPool) removeWaiter(f *fiber) {
 	for i, w := range p.waiters {
 		if w == f {
 			p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
@@ -156,28 +156,28 @@ func (p *lanePool) leave(f *fiber) {
 	}
 }
 
-// giveBack is as the dialer's.
-func (l *lane) giveBack(e *endpoint, c *conn) {
+// release is as connector says.
+func (l *eventLoop) release(e *endpoint, c *conn) {
 	p := l.pools[e]
 	if c != nil {
 		p.idle = append(p.idle, c)
 	}
 	if len(p.waiters) == 0 {
-		p.lent--
+		p.inUse--
 		return
 	}
 	next := p.waiters[0]
 	p.waiters = p.waiters[1:]
-	l.times.remove(next)
-	l.soon = append(l.soon, next)
+	l.timers.remove(next)
+	l.ready = append(l.ready, next)
 }
 
-func (l *lane) close(c *conn) { _ = c.Close() } // whatever it says, the connection is gone
+func (l *eventLoop) close(c *conn) { _ = c.Close() } // closed either way
 
-func (l *lane) closeIdle() {
+func (l *eventLoop) closeIdle() {
 	for _, p := range l.pools {
 		for _, c := range p.idle {
-			_ = c.Close() // nobody uses it any more
+			_ = c.Close() // unused
 		}
 		p.idle = nil
 	}

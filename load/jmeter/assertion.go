@@ -22,10 +22,10 @@ const (
 	testOr        = 32 // any of the strings does
 )
 
-// judgement gives a request what tells a good answer: its assertions, and the
+// addChecks gives a request what tells a good response: its assertions, and the
 // extractors that read it. Without an assertion that says otherwise, JMeter
 // takes a 4xx or 5xx as a failure.
-func (j *reader) judgement(q *plan.Request, env surroundings) error {
+func (j *reader) addChecks(q *plan.Request, env elementScope) error {
 	ignoreStatus := false
 	for _, e := range env.extracts {
 		if err := j.extractors(e, q); err != nil {
@@ -44,14 +44,14 @@ func (j *reader) judgement(q *plan.Request, env surroundings) error {
 		return env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions)
 	}
 	// A 5xx that nobody asked for is a server_error, as in other plans.
-	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Answer) bool {
+	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Response) bool {
 		return ignoreStatus || a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError
 	}})
 	return nil
 }
 
 // first is the first of the elements that judge.
-func (s *surroundings) first() *element {
+func (s *elementScope) first() *element {
 	if len(s.asserts) > 0 {
 		return s.asserts[0]
 	}
@@ -63,15 +63,15 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 		return j.jsonAssertion(e)
 	}
 	var x plan.Expectation
-	err := j.only(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
+	err := j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
 		"Assertion.assume_success", "Assertion.custom_message", "Assertion.scope")
 	if err != nil {
 		return x, err
 	}
 	if scope := e.value("Assertion.scope"); scope != "" && scope != "all" {
-		return x, e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the answer", scope)
+		return x, e.where("Assertion.scope").Errorf(whittle.Unsupported, "an assertion on %s is not supported: it is on the response", scope)
 	}
-	field, ok := answerFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
+	field, ok := responseFields[strings.TrimPrefix(e.value("Assertion.test_field"), "Assertion.")]
 	if !ok {
 		return x, e.where("Assertion.test_field").Errorf(whittle.Unsupported, "an assertion on %s is not supported", e.value("Assertion.test_field"))
 	}
@@ -83,7 +83,7 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 	if list == nil {
 		list = e.prop("Assertion.test_strings")
 	}
-	var tests []func(*expr.Answer, string) bool
+	var tests []func(*expr.Response, string) bool
 	if list != nil {
 		for _, c := range list.children {
 			test, err := j.textTest(c, kind)
@@ -94,7 +94,7 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 		}
 	}
 	x.Body = field.body
-	x.Check = func(a *expr.Answer) bool {
+	x.Check = func(a *expr.Response) bool {
 		text := field.of(a)
 		for _, test := range tests {
 			held := test(a, text) != (kind&testNot != 0)
@@ -107,35 +107,35 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 	return x, nil
 }
 
-// answerField is a part of an answer that an assertion or extractor looks at.
-type answerField struct {
+// responseField is a part of a response that an assertion or extractor looks at.
+type responseField struct {
 	body bool
-	of   func(*expr.Answer) string
+	of   func(*expr.Response) string
 }
 
-var answerFields = map[string]answerField{
-	"response_data":    {true, func(a *expr.Answer) string { text, _ := a.BodyText(); return text }},
-	"response_code":    {false, func(a *expr.Answer) string { return strconv.Itoa(a.Status) }},
+var responseFields = map[string]responseField{
+	"response_data":    {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
+	"response_code":    {false, func(a *expr.Response) string { return strconv.Itoa(a.Status) }},
 	"response_headers": {false, headText},
 }
 
-// headText is an answer's head as JMeter writes it: a status line, then the
+// headText is a response's head as JMeter writes it: a status line, then the
 // headers.
-func headText(a *expr.Answer) string {
+func headText(a *expr.Response) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\n", a.Status, http.StatusText(a.Status)) + strings.ReplaceAll(string(a.Head), "\r\n", "\n")
 }
 
 // textTest compiles one test string.
-func (j *reader) textTest(t *tag, kind int64) (func(*expr.Answer, string) bool, error) {
+func (j *reader) textTest(t *tag, kind int64) (func(*expr.Response, string) bool, error) {
 	want, err := j.compile(t.at, t.text, expr.AsText)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case kind&testEquals != 0:
-		return func(a *expr.Answer, text string) bool { return text == string(want.Render(nil, a.Scope)) }, nil
+		return func(a *expr.Response, text string) bool { return text == string(want.Render(nil, a.Scope)) }, nil
 	case kind&testSubstring != 0:
-		return func(a *expr.Answer, text string) bool {
+		return func(a *expr.Response, text string) bool {
 			return strings.Contains(text, string(want.Render(nil, a.Scope)))
 		}, nil
 	}
@@ -148,9 +148,9 @@ func (j *reader) textTest(t *tag, kind int64) (func(*expr.Answer, string) bool, 
 		if err != nil {
 			return nil, t.at.Errorf(whittle.Unsupported, "%v", err)
 		}
-		return func(_ *expr.Answer, text string) bool { return rx.MatchString(text) }, nil
+		return func(_ *expr.Response, text string) bool { return rx.MatchString(text) }, nil
 	}
-	return func(a *expr.Answer, text string) bool {
+	return func(a *expr.Response, text string) bool {
 		rx, err := regexp.Compile(wrap(string(want.Render(nil, a.Scope))))
 		return err == nil && rx.MatchString(text)
 	}, nil
@@ -160,7 +160,7 @@ func (j *reader) textTest(t *tag, kind int64) (func(*expr.Answer, string) bool, 
 // asked for, that it is what is expected.
 func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
 	x := plan.Expectation{Body: true}
-	err := j.only(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
+	err := j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")
 	if err != nil {
 		return x, err
 	}
@@ -177,7 +177,7 @@ func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
 		return x, err
 	}
 	compare, null, invert := e.is("JSONVALIDATION"), e.is("EXPECT_NULL"), e.is("INVERT")
-	holds := func(a *expr.Answer) bool {
+	holds := func(a *expr.Response) bool {
 		doc := a.JSON()
 		if doc == nil {
 			return false
@@ -191,6 +191,6 @@ func (j *reader) jsonAssertion(e *element) (plan.Expectation, error) {
 		}
 		return false
 	}
-	x.Check = func(a *expr.Answer) bool { return holds(a) != invert }
+	x.Check = func(a *expr.Response) bool { return holds(a) != invert }
 	return x, nil
 }

@@ -8,23 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// napper sleeps for some milliseconds at most, by a kernel timer that the
-// runtime's network poller waits for along with everything else. A sleeping
-// thread instead would cost a hand-over of the processor at each wake.
-type napper struct {
+// preciseTimer sleeps for a few milliseconds by a timerfd, which the runtime's
+// network poller waits for along with everything else. A sleeping thread instead
+// would cost a hand-over between threads at each wake-up.
+type preciseTimer struct {
 	timer *os.File
 	count [8]byte
 }
 
-func newNapper() (*napper, error) {
+func newPreciseTimer() (*preciseTimer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("make timer: %w", err)
 	}
-	return &napper{timer: os.NewFile(uintptr(fd), "timerfd")}, nil
+	return &preciseTimer{timer: os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-func (n *napper) nap(d time.Duration) {
+func (n *preciseTimer) sleep(d time.Duration) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
 	raw, err := n.timer.SyscallConn()
 	if err == nil {
@@ -40,4 +40,4 @@ func (n *napper) nap(d time.Duration) {
 	}
 }
 
-func (n *napper) close() { n.timer.Close() }
+func (n *preciseTimer) close() { n.timer.Close() }

@@ -23,13 +23,13 @@ import (
 // leaving it from anywhere.
 func TestTimesGiveTheEarliest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var q times
+	var q timerHeap
 	var held []*fiber
 	base := time.Unix(0, 0)
 	for range 3_000 {
 		switch {
 		case len(held) == 0 || rng.IntN(5) < 3:
-			f := &fiber{place: -1, until: base.Add(time.Duration(rng.IntN(1000)))}
+			f := &fiber{heapIndex: -1, deadline: base.Add(time.Duration(rng.IntN(1000)))}
 			q.push(f)
 			held = append(held, f)
 		default:
@@ -44,19 +44,19 @@ func TestTimesGiveTheEarliest(t *testing.T) {
 		if len(held) == 0 {
 			continue
 		}
-		first := slices.MinFunc(held, func(a, b *fiber) int { return a.until.Compare(b.until) })
-		if !q[0].until.Equal(first.until) {
-			t.Fatalf("the first is %v, want %v", q[0].until, first.until)
+		first := slices.MinFunc(held, func(a, b *fiber) int { return a.deadline.Compare(b.deadline) })
+		if !q[0].deadline.Equal(first.deadline) {
+			t.Fatalf("the first is %v, want %v", q[0].deadline, first.deadline)
 		}
 		for i, f := range q {
-			if f.place != i {
-				t.Fatalf("the fiber at %d thinks it is at %d", i, f.place)
+			if f.heapIndex != i {
+				t.Fatalf("the fiber at %d thinks it is at %d", i, f.heapIndex)
 			}
 		}
 	}
 }
 
-func TestLanesByLoad(t *testing.T) {
+func TestLoopsByLoad(t *testing.T) {
 	for _, c := range []struct {
 		plan string
 		want int
@@ -67,28 +67,28 @@ func TestLanesByLoad(t *testing.T) {
 		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
 		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
 	} {
-		if got := lanesOf(parsed(t, c.plan)); got != c.want {
-			t.Errorf("%d lanes, want %d: %s", got, c.want, c.plan)
+		if got := eventLoopsFor(parsed(t, c.plan)); got != c.want {
+			t.Errorf("%d event loops, want %d: %s", got, c.want, c.plan)
 		}
 	}
 	reads := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
-	if got := lanesOf(reads); got < 1000 {
-		t.Errorf("%d lanes for a plan that reads bodies, want as many as there are cores", got)
+	if got := eventLoopsFor(reads); got < 1000 {
+		t.Errorf("%d event loops for a plan that reads bodies, want as many as there are cores", got)
 	}
 	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := lanesOf(closed); got != 3 {
-		t.Errorf("%d lanes for 130 users, want 3", got)
+	if got := eventLoopsFor(closed); got != 3 {
+		t.Errorf("%d event loops for 130 users, want 3", got)
 	}
 }
 
-// TestTLSBesideALane sends over both from one flow: what a lane cannot do goes
+// TestTLSBesideALane sends over both from one flow: what an event loop cannot do goes
 // on away from it, and the user's next step finds it done.
-func TestTLSBesideALane(t *testing.T) {
-	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
-	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)
+func TestTLSBesideALoop(t *testing.T) {
+	response := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	plain, secure := httptest.NewServer(response), httptest.NewTLSServer(response)
 	defer plain.Close()
 	defer secure.Close()
 	for _, pool := range []int{0, 3} {
@@ -103,7 +103,7 @@ scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`
 }
 
 // TestANameIsLookedUpBesideALane goes by a name, whose look-up would block.
-func TestANameIsLookedUpBesideALane(t *testing.T) {
+func TestANameIsLookedUpBesideALoop(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
@@ -113,9 +113,9 @@ func TestANameIsLookedUpBesideALane(t *testing.T) {
 	}
 }
 
-// TestALaneCutsWhatStands ends a run whose users wait for answers, for a
+// TestALaneCutsWhatStands ends a run whose users wait for responses, for a
 // connection of the pool, and for the end of a think time.
-func TestALaneCutsWhatStands(t *testing.T) {
+func TestALoopCutsWhatStands(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

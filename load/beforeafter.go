@@ -9,11 +9,11 @@ import (
 	"whittle/load/plan"
 )
 
-// before runs the flow of that name, whose captures every virtual user then
-// starts with. Its requests are not in the report. An error is the failure that
-// ended it: nothing that follows would mean what the plan says.
+// before runs the plan's flow before the run. Every virtual user starts with what
+// it captured, and its requests are not in the report. A failure is an error: the
+// run would not be what the plan says.
 func (s *session) before(ctx context.Context) error {
-	w, failure := s.alone(ctx, s.plan.Before)
+	w, failure := s.runUnrecorded(ctx, s.plan.Before)
 	if failure != "" {
 		return whittle.Errorf(whittle.Unavailable, "run plan %s: the flow before the run failed: %s", s.plan.Name, failure)
 	}
@@ -21,26 +21,26 @@ func (s *session) before(ctx context.Context) error {
 	return nil
 }
 
-// after runs the flow of that name; what fails in it is a warning.
+// after runs the plan's flow after the run. A failure is a warning.
 func (s *session) after(ctx context.Context) (warning string) {
 	if len(s.plan.After) == 0 {
 		return ""
 	}
-	if _, failure := s.alone(ctx, s.plan.After); failure != "" {
+	if _, failure := s.runUnrecorded(ctx, s.plan.After); failure != "" {
 		return "the flow after the run failed: " + failure
 	}
 	return ""
 }
 
-// alone runs a flow once, as a user whose figures nobody counts.
-func (s *session) alone(ctx context.Context, steps []plan.Step) (w *worker, failure string) {
+// runUnrecorded runs a flow once, as a user that is not counted in the report.
+func (s *session) runUnrecorded(ctx context.Context, steps []plan.Step) (w *worker, failure string) {
 	w = newWorker(s, &shard{sum: newTally(plan.MaxNames)})
-	w.apart = true
+	w.unrecorded = true
 	w.due = s.now()
-	w.pcg.Seed(s.seed, aloneSeed)
-	w.dress()
-	ended := !w.steps(ctx, steps)
-	w.forget()
+	w.pcg.Seed(s.seed, unrecordedSeed)
+	w.initUser()
+	ended := !w.runSteps(ctx, steps)
+	w.dropState()
 	var kinds []string
 	for kind, n := range w.shard.sum.errors {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, n))
@@ -54,5 +54,5 @@ func (s *session) alone(ctx context.Context, steps []plan.Step) (w *worker, fail
 	return w, ""
 }
 
-// aloneSeed keeps its choices apart from those of virtual user 0.
-const aloneSeed = 1 << 63
+// unrecordedSeed gives such a user random choices other than virtual user 0's.
+const unrecordedSeed = 1 << 63

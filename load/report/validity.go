@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// busy is the part of the machine above which the generator itself is likely
+// generatorBusy is the part of the machine above which the generator itself is likely
 // the limit.
-const busy = 0.8
+const generatorBusy = 0.8
 
-// full is the part of all cores above which programs on a machine wait for each
+// saturated is the part of all cores above which programs on a machine wait for each
 // other.
-const full = 0.95
+const saturated = 0.95
 
-// Judge says whether the figures may be used, and what a reader of them should
+// Validate says whether the figures may be used, and what a reader of them should
 // know first. maxLate is the schedule error that the 99th percentile may have,
 // timeout that of the plan's requests.
-func (r *Report) Judge(maxLate, timeout time.Duration) {
+func (r *Report) Validate(maxLate, timeout time.Duration) {
 	r.Void = voidReason(&r.Latency, maxLate)
 	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
 }
@@ -25,14 +25,14 @@ func (r *Report) Judge(maxLate, timeout time.Duration) {
 func (r *Report) warnings(timeout time.Duration) []string {
 	var out []string
 	cores := float64(runtime.GOMAXPROCS(0))
-	if r.Generator.Cores > busy*cores {
+	if r.Generator.Cores > generatorBusy*cores {
 		out = append(out, fmt.Sprintf("the generator itself kept %.1f of %.0f cores busy: it, not the target, may be the limit", r.Generator.Cores, cores))
 	}
-	if all := r.machineBusy(); all > full {
+	if all := r.machineBusy(); all > saturated {
 		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the limit; if here, they were in each other's way", 100*all))
 	}
 	if n := r.Errors[ErrorTimeout]; n > 0 {
-		out = append(out, fmt.Sprintf("%d of %d requests had no answer within %v; they count with the time they were given up at, so percentiles they reach are lower bounds",
+		out = append(out, fmt.Sprintf("%d of %d requests had no response within %v; they count with the time they were given up at, so percentiles they reach are lower bounds",
 			n, r.Requests, timeout))
 	}
 	if r.Users.Skipped > 0 {

@@ -11,11 +11,11 @@ import (
 )
 
 // newWire reads from text, in pieces as small as they come.
-func newWire(in io.Reader) *wire {
-	return &wire{in: in, now: time.Now, buf: make([]byte, 16)}
+func newWire(in io.Reader) *responseReader {
+	return &responseReader{in: in, now: time.Now, buf: make([]byte, 16)}
 }
 
-func TestAnswersAreRead(t *testing.T) {
+func TestResponsesAreRead(t *testing.T) {
 	for _, c := range []struct {
 		name, method, in, body string
 		status                 int
@@ -45,8 +45,8 @@ func TestAnswersAreRead(t *testing.T) {
 			}
 			w := newWire(in)
 			w.buf = make([]byte, 8192)
-			var a answer
-			if err := w.read(c.method, 100, &a); err != nil {
+			var a response
+			if err := w.readResponse(c.method, 100, &a); err != nil {
 				t.Errorf("%s, %s: %v", c.name, how, err)
 				continue
 			}
@@ -84,18 +84,18 @@ func TestWhatIsNotHTTPIsRefused(t *testing.T) {
 		"an endless chunk line":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", 100_000),
 		"endless trailers":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: y\r\n", 20_000),
 	} {
-		var a answer
-		if err := newWire(strings.NewReader(in)).read("GET", 0, &a); !errors.Is(err, errMalformed) {
+		var a response
+		if err := newWire(strings.NewReader(in)).readResponse("GET", 0, &a); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
-func TestAnAnswerCutShortIsNoAnswer(t *testing.T) {
+func TestAnResponseCutShortIsNoResponse(t *testing.T) {
 	const whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
 	for n := range len(whole) {
-		var a answer
-		if err := newWire(strings.NewReader(whole[:n])).read("GET", 0, &a); !errors.Is(err, io.ErrUnexpectedEOF) {
+		var a response
+		if err := newWire(strings.NewReader(whole[:n])).readResponse("GET", 0, &a); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("after %q: %v", whole[:n], err)
 		}
 	}
@@ -103,17 +103,17 @@ func TestAnAnswerCutShortIsNoAnswer(t *testing.T) {
 
 // FuzzAnswer checks that no bytes make the reader crash, hold more than its
 // bounds, or claim more than it was given; and that reading in other pieces
-// gives the same answer.
-func FuzzAnswer(f *testing.F) {
+// gives the same response.
+func FuzzResponse(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 3)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), 100)
 	f.Add([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nx"), 0)
 	f.Fuzz(func(t *testing.T, in []byte, keep int) {
 		keep = min(max(keep, 0), 1000)
-		read := func(r io.Reader) (answer, error) {
-			var a answer
+		read := func(r io.Reader) (response, error) {
+			var a response
 			w := newWire(r)
-			err := w.read("GET", keep, &a)
+			err := w.readResponse("GET", keep, &a)
 			if len(a.body) > keep || a.size > int64(len(in)) || len(w.buf) > maxHead+firstBuffer || w.received > int64(len(in)) {
 				t.Fatalf("%d bytes kept, size %d, buffer %d, received %d of %d", len(a.body), a.size, len(w.buf), w.received, len(in))
 			}

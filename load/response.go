@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// Bounds on what is read of an answer. A target is not trusted to be an HTTP
-// server, let alone a kind one.
+// Bounds on what is read of a response. A target is not trusted to be a correct
+// HTTP server.
 const (
 	maxHead      = 64 << 10 // status line and headers, and again for trailers
 	maxChunkLine = 4 << 10  // a chunk's size with its extensions
-	maxInterim   = 16       // 1xx answers before the real one
+	maxInterim   = 16       // 1xx responses before the final one
 	firstBuffer  = 4 << 10
 )
 
-var errMalformed = errors.New("not an HTTP/1.1 answer")
+var errMalformed = errors.New("not an HTTP/1.1 response")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errMalformed}, args...)...)
 }
 
-// answer is what was read; head and body are valid until the next read.
-type answer struct {
+// response is one HTTP response; head and body are valid until the next read.
+type response struct {
 	status int
 	// head is the header section, one "name: value\r\n" after the other.
 	head []byte
-	body []byte // kept only where asked for, at most so many bytes
+	body []byte // the first bytes of the body, as many as the caller asked for
 	// size is the body's length, kept or not.
 	size int64
-	// reusable says that the connection may carry another request.
+	// reusable says that the connection can be kept alive for another request.
 	reusable bool
 }
 
-// header gives the first value of a header named in lower case, trimmed.
-func (a *answer) header(name string) string {
+// header returns the first value of a header, trimmed. The name is in lower case.
+func (a *response) header(name string) string {
 	for rest := a.head; len(rest) > 0; {
 		line, after, _ := bytes.Cut(rest, crlf)
 		rest = after
@@ -51,55 +51,54 @@ func (a *answer) header(name string) string {
 
 var crlf = []byte("\r\n")
 
-// wire reads answers from one connection through one buffer.
-type wire struct {
+// responseReader reads the HTTP/1.1 responses of one connection through one buffer.
+type responseReader struct {
 	in  io.Reader
 	now func() time.Time
 	buf []byte
-	// buf[r:w] has been read from the connection and not been used.
+	// buf[r:w] has been read from the connection and not been consumed.
 	r, w int
-	// received counts all bytes read; firstByte is when the first of the
-	// present answer came.
+	// received counts all bytes read; firstByte is when the first byte of the
+	// current response came.
 	received  int64
 	firstByte time.Time
 }
 
-// read takes one answer off the connection. method is the request's; keep is
-// how many bytes of the body to hand out. An error other than errMalformed is
-// the connection's own.
-func (c *wire) read(method string, keep int, a *answer) error {
+// readResponse reads one response. method is the request's; keep is how many bytes
+// of the body to return. An error is errMalformed or one of the connection.
+func (c *responseReader) readResponse(method string, keep int, a *response) error {
 	c.firstByte = time.Time{}
 	kept, body := a.head[:0], a.body[:0]
-	*a = answer{}
+	*a = response{}
 	var f framing
 	for range maxInterim + 1 {
-		head, err := c.head()
+		head, err := c.readHead()
 		if err != nil {
 			return err
 		}
 		line, fields, _ := bytes.Cut(head, crlf)
-		var old bool
-		if a.status, old, err = statusLine(line); err != nil {
+		var http10 bool
+		if a.status, http10, err = statusLine(line); err != nil {
 			return err
 		}
-		if f, err = readFraming(fields, old); err != nil {
+		if f, err = readFraming(fields, http10); err != nil {
 			return err
 		}
 		if a.status == 101 {
 			return malformed("101 to a request that asked for no upgrade")
 		}
 		if a.status >= 200 {
-			// The body may overwrite the buffer, so a wanted head is copied.
+			// Reading the body may overwrite the buffer, so the head is copied.
 			a.head, a.body = append(kept, fields...), body
-			return c.body(method, keep, f, a)
+			return c.readBody(method, keep, f, a)
 		}
 	}
-	return malformed("more than %d interim answers", maxInterim)
+	return malformed("more than %d interim responses", maxInterim)
 }
 
-// fill reads more, making room first. An end of the stream is an
-// io.ErrUnexpectedEOF: wherever an end is allowed, the caller knows.
-func (c *wire) fill(limit int) error {
+// fill reads more into the buffer. The end of the stream is io.ErrUnexpectedEOF;
+// a caller that allows it checks for that.
+func (c *responseReader) fill(limit int) error {
 	if c.r > 0 {
 		c.w = copy(c.buf, c.buf[c.r:c.w])
 		c.r = 0
@@ -130,9 +129,9 @@ func (c *wire) fill(limit int) error {
 	return err
 }
 
-// head gives status line and headers without the empty line that ends them,
-// each line with its CRLF.
-func (c *wire) head() ([]byte, error) {
+// readHead returns status line and headers without the empty line after them, each
+// line with its CRLF.
+func (c *responseReader) readHead() ([]byte, error) {
 	seen := 0
 	for {
 		if i := bytes.Index(c.buf[c.r+seen:c.w], []byte("\r\n\r\n")); i >= 0 {
@@ -143,7 +142,7 @@ func (c *wire) head() ([]byte, error) {
 		if c.w-c.r >= maxHead {
 			return nil, malformed("more than %d bytes of header", maxHead)
 		}
-		// Not worth waiting for megabytes to learn that this is no HTTP.
+		// Fail at once, rather than after maxHead bytes, where this is no HTTP.
 		if n := min(c.w-c.r, 5); string(c.buf[c.r:c.r+n]) != "HTTP/"[:n] {
 			return nil, malformed("it begins with %q", c.buf[c.r:min(c.w, c.r+16)])
 		}
@@ -154,7 +153,7 @@ func (c *wire) head() ([]byte, error) {
 	}
 }
 
-func statusLine(line []byte) (status int, old bool, err error) {
+func statusLine(line []byte) (status int, http10 bool, err error) {
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
 		(len(line) > 12 && line[12] != ' ') {
 		return 0, false, malformed("status line %q", line[:min(len(line), 64)])
@@ -178,8 +177,8 @@ type framing struct {
 	close   bool
 }
 
-func readFraming(fields []byte, old bool) (framing, error) {
-	f := framing{length: -1, close: old}
+func readFraming(fields []byte, http10 bool) (framing, error) {
+	f := framing{length: -1, close: http10}
 	for len(fields) > 0 {
 		line, rest, _ := bytes.Cut(fields, crlf)
 		fields = rest
@@ -250,9 +249,8 @@ func decimal(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// inToken says of each byte whether it may be part of a field's name (RFC 9110,
-// section 5.6.2). It is a table because each byte of every answer's names is
-// looked up.
+// inToken says which bytes may be part of a header's name (RFC 9110, section
+// 5.6.2). It is a table because it is used for every byte of every name.
 var inToken = func() (ok [256]bool) {
 	for c := '!'; c < 0x7f; c++ {
 		ok[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)

@@ -19,28 +19,28 @@ type blockResult struct {
 	rate   paired.Share // answers over the seconds they took
 }
 
-// turn is one target's side of a duel.
-type turn struct {
+// sideRun is one target's side of a duel.
+type sideRun struct {
 	*load.Blocks
 	seed   uint64
 	blocks []blockResult
 }
 
-func newTurn(d *Duel, c Contender) *turn {
+func newSideRun(d *Duel, c Side) *sideRun {
 	o := d.Options
 	o.Target, o.Watch, o.WatchURLs = c.Target, c.Watch, c.WatchURLs
-	return &turn{Blocks: load.NewBlocks(d.Plan, o, d.Block), seed: o.Seed}
+	return &sideRun{Blocks: load.NewBlocks(d.Plan, o, d.Block), seed: o.Seed}
 }
 
-// take sends one block and waits for its last answer. The other target's block
+// runBlock sends one block and waits for its last response. The other target's block
 // of the same number makes the same random choices.
-func (t *turn) take(ctx context.Context, arrivals []plan.Arrival, number uint64) (*blockResult, error) {
+func (t *sideRun) runBlock(ctx context.Context, arrivals []plan.Arrival, number uint64) (*blockResult, error) {
 	values := &reservoir{rng: rand.New(rand.NewPCG(t.seed, number))}
-	r, err := t.Run(ctx, arrivals, number, values.see)
+	r, err := t.Run(ctx, arrivals, number, values.record)
 	if err != nil {
 		return nil, err
 	}
-	pause := time.NewTimer(breath)
+	pause := time.NewTimer(pauseAfterBlock)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
@@ -48,7 +48,7 @@ func (t *turn) take(ctx context.Context, arrivals []plan.Arrival, number uint64)
 	}
 	rate := values.rate()
 	if r.Model == report.ModelClosed {
-		// All ask at once when the block begins: their first answers come in one
+		// All ask at once when the block begins: their first responses come in one
 		// burst, so time counts from the beginning.
 		rate = paired.Share{Sum: float64(r.Completed), Of: r.Seconds}
 	}
@@ -56,7 +56,7 @@ func (t *turn) take(ctx context.Context, arrivals []plan.Arrival, number uint64)
 }
 
 // keep counts the block that was taken last.
-func (t *turn) keep(r *blockResult) {
+func (t *sideRun) keep(r *blockResult) {
 	t.Keep()
 	t.blocks = append(t.blocks, *r)
 }
@@ -69,14 +69,14 @@ type reservoir struct {
 	rng  *rand.Rand
 	kept []float64
 	seen int
-	// answers, and when the first and the last of them were whole.
-	answers     int
+	// responses, and when the first and the last of them were whole.
+	responses   int
 	first, last time.Time
 }
 
 const maxValues = 1 << 20
 
-func (v *reservoir) see(a load.Answer) {
+func (v *reservoir) record(a load.Result) {
 	if a.Status == 0 && a.Failure != report.ErrorTimeout {
 		return
 	}
@@ -86,7 +86,7 @@ func (v *reservoir) see(a load.Answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if a.Status > 0 {
-		if v.answers++; v.answers == 1 || a.Done.Before(v.first) {
+		if v.responses++; v.responses == 1 || a.Done.Before(v.first) {
 			v.first = a.Done
 		}
 		if a.Done.After(v.last) {
@@ -103,14 +103,14 @@ func (v *reservoir) see(a load.Answer) {
 	}
 }
 
-// rate is the block's answers over time. It counts from the first answer to
+// rate is the block's answers over time. It counts from the first response to
 // the last: where a target keeps up that is the rate of the plan, and where it
 // does not, the rate at which it worked off what it had.
 func (v *reservoir) rate() paired.Share {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.answers < 2 {
+	if v.responses < 2 {
 		return paired.Share{}
 	}
-	return paired.Share{Sum: float64(v.answers - 1), Of: v.last.Sub(v.first).Seconds()}
+	return paired.Share{Sum: float64(v.responses - 1), Of: v.last.Sub(v.first).Seconds()}
 }

@@ -6,19 +6,19 @@ import (
 	"whittle/load/plan"
 )
 
-// What one lane is given before there is another: a lane that has much to do
-// finds several answers at each wake-up, and so needs less for each.
+// The load of one event loop before another is started. A busy loop finds several
+// responses at each wake-up, so each costs less.
 const (
-	laneRate  = 15_000 // requests per second
-	laneUsers = 64     // of a closed model
+	loopRequestRate = 15_000 // requests per second
+	loopUsers       = 64     // of a closed model
 )
 
-// lanesOf is how many lanes the plan's load is worth, were there cores enough.
-func lanesOf(p *plan.Plan) int {
+// eventLoopsFor is how many event loops the plan's load needs, given enough cores.
+func eventLoopsFor(p *plan.Plan) int {
 	reads := false
 	p.Walk(func(s *plan.Step) { reads = reads || s.Request != nil && s.Request.ReadsBody() })
 	if reads {
-		// How long a core takes over the answers is not known beforehand.
+		// The CPU time for reading bodies is not known beforehand.
 		return math.MaxInt
 	}
 	users := 0
@@ -34,14 +34,14 @@ func lanesOf(p *plan.Plan) int {
 		}
 		peak = max(peak, rate)
 	}
-	asked := 0.0
+	perUser := 0.0
 	for i := range p.Scenarios {
-		asked = max(asked, requestsOf(p.Scenarios[i].Steps))
+		perUser = max(perUser, requestsOf(p.Scenarios[i].Steps))
 	}
-	return 1 + users/laneUsers + int(min(peak*asked/laneRate, math.MaxInt32))
+	return 1 + users/loopUsers + int(min(peak*perUser/loopRequestRate, math.MaxInt32))
 }
 
-// requestsOf is how many requests a flow sends, about.
+// requestsOf estimates how many requests a flow sends.
 func requestsOf(steps []plan.Step) float64 {
 	n := 0.0
 	for i := range steps {

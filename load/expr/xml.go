@@ -14,38 +14,38 @@ import (
 	"golang.org/x/net/html"
 )
 
-const MaxMarkupDepth = 512
+const MaxXMLDepth = 512
 
-var errMarkup = errors.New("more XML than is read")
+var errTooMuchXML = errors.New("more XML than is read")
 
-// markup is a node of an XML document, with the links that XPath walks.
-type markup struct {
-	kind          xpath.NodeType
-	prefix, local string
-	text          string // of a text, a comment or an attribute
-	attributes    []*markup
-	parent, child *markup
-	before, after *markup
-	last          *markup // child
+// xmlNode is a node of an XML document, with the links that XPath walks.
+type xmlNode struct {
+	kind               xpath.NodeType
+	prefix, local      string
+	text               string // of a text, a comment or an attribute
+	attributes         []*xmlNode
+	parent, firstChild *xmlNode
+	prev, next         *xmlNode
+	lastChild          *xmlNode // child
 }
 
-func (m *markup) add(c *markup) {
-	c.parent, c.before = m, m.last
-	if m.last == nil {
-		m.child = c
+func (m *xmlNode) add(c *xmlNode) {
+	c.parent, c.prev = m, m.lastChild
+	if m.lastChild == nil {
+		m.firstChild = c
 	} else {
-		m.last.after = c
+		m.lastChild.next = c
 	}
-	m.last = c
+	m.lastChild = c
 }
 
-// ParseMarkup reads XML: as it comes, without external entities, bounded in
+// ParseXML reads XML: as it comes, without external entities, bounded in
 // number and depth of its nodes.
-func ParseMarkup(text string) (*markup, error) {
+func ParseXML(text string) (*xmlNode, error) {
 	dec := xml.NewDecoder(strings.NewReader(text))
 	dec.Strict, dec.Entity = false, xml.HTMLEntity
 	dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
-	root := &markup{kind: xpath.RootNode}
+	root := &xmlNode{kind: xpath.RootNode}
 	at, depth, elements := root, 0, 0
 	for count := 0; ; count++ {
 		token, err := dec.RawToken()
@@ -58,15 +58,15 @@ func ParseMarkup(text string) (*markup, error) {
 		if err != nil {
 			return nil, err
 		}
-		if count > MaxDocuments || depth > MaxMarkupDepth {
-			return nil, errMarkup
+		if count > MaxDocuments || depth > MaxXMLDepth {
+			return nil, errTooMuchXML
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			e := &markup{kind: xpath.ElementNode, prefix: t.Name.Space, local: t.Name.Local}
+			e := &xmlNode{kind: xpath.ElementNode, prefix: t.Name.Space, local: t.Name.Local}
 			for _, a := range t.Attr {
 				count++
-				e.attributes = append(e.attributes, &markup{
+				e.attributes = append(e.attributes, &xmlNode{
 					kind: xpath.AttributeNode, prefix: a.Name.Space, local: a.Name.Local, text: a.Value, parent: e,
 				})
 			}
@@ -78,22 +78,22 @@ func ParseMarkup(text string) (*markup, error) {
 			}
 			at, depth = at.parent, depth-1
 		case xml.CharData:
-			at.add(&markup{kind: xpath.TextNode, text: string(t)})
+			at.add(&xmlNode{kind: xpath.TextNode, text: string(t)})
 		case xml.Comment:
-			at.add(&markup{kind: xpath.CommentNode, text: string(t)})
+			at.add(&xmlNode{kind: xpath.CommentNode, text: string(t)})
 		}
 	}
 }
 
 // content is the text of a node and of all that is in it.
-func (m *markup) content() string {
+func (m *xmlNode) content() string {
 	if m.kind != xpath.ElementNode && m.kind != xpath.RootNode {
 		return m.text
 	}
 	var b strings.Builder
-	var walk func(*markup)
-	walk = func(m *markup) {
-		for c := m.child; c != nil; c = c.after {
+	var walk func(*xmlNode)
+	walk = func(m *xmlNode) {
+		for c := m.firstChild; c != nil; c = c.next {
 			if c.kind == xpath.TextNode {
 				b.WriteString(c.text)
 			}
@@ -106,15 +106,15 @@ func (m *markup) content() string {
 
 // cursor walks a markup for XPath.
 type cursor struct {
-	root, at *markup
+	root, at *xmlNode
 	// attribute is the index of the attribute the cursor stands on, −1 for the
 	// element itself.
 	attribute int
 }
 
-func newCursor(root *markup) *cursor { return &cursor{root, root, -1} }
+func newCursor(root *xmlNode) *cursor { return &cursor{root, root, -1} }
 
-func (c *cursor) node() *markup {
+func (c *cursor) node() *xmlNode {
 	if c.attribute >= 0 {
 		return c.at.attributes[c.attribute]
 	}
@@ -135,7 +135,7 @@ func (c *cursor) Copy() xpath.NodeNavigator {
 
 func (c *cursor) MoveToRoot() { c.at, c.attribute = c.root, -1 }
 
-func (c *cursor) to(m *markup) bool {
+func (c *cursor) to(m *xmlNode) bool {
 	if m == nil {
 		return false
 	}
@@ -159,15 +159,15 @@ func (c *cursor) MoveToNextAttribute() bool {
 	return true
 }
 
-func (c *cursor) MoveToChild() bool    { return c.attribute < 0 && c.to(c.at.child) }
-func (c *cursor) MoveToNext() bool     { return c.attribute < 0 && c.to(c.at.after) }
-func (c *cursor) MoveToPrevious() bool { return c.attribute < 0 && c.to(c.at.before) }
+func (c *cursor) MoveToChild() bool    { return c.attribute < 0 && c.to(c.at.firstChild) }
+func (c *cursor) MoveToNext() bool     { return c.attribute < 0 && c.to(c.at.next) }
+func (c *cursor) MoveToPrevious() bool { return c.attribute < 0 && c.to(c.at.prev) }
 
 func (c *cursor) MoveToFirst() bool {
-	if c.attribute >= 0 || c.at.before == nil {
+	if c.attribute >= 0 || c.at.prev == nil {
 		return false
 	}
-	return c.to(c.at.parent.child)
+	return c.to(c.at.parent.firstChild)
 }
 
 func (c *cursor) MoveTo(other xpath.NodeNavigator) bool {
@@ -197,14 +197,14 @@ func compileXPath(expr string) (x Extractor, err error) {
 	}
 	free := sync.Pool{New: func() any { return xpath.MustCompile(expr) }}
 	free.Put(compiled)
-	return func(a *Answer) (Value, bool) {
+	return func(a *Response) (Value, bool) {
 		own := free.Get().(*xpath.Expr)
 		defer free.Put(own)
 		return evaluateXPath(own, a)
 	}, nil
 }
 
-func evaluateXPath(x *xpath.Expr, a *Answer) (v Value, ok bool) {
+func evaluateXPath(x *xpath.Expr, a *Response) (v Value, ok bool) {
 	tree := a.xml()
 	if tree == nil {
 		return Value{}, false
@@ -248,7 +248,7 @@ func compileSelector(expr, attr, at string) (Extractor, error) {
 			return nil, fmt.Errorf("the index %s is not a number from 0, last or random", at)
 		}
 	}
-	return func(a *Answer) (Value, bool) {
+	return func(a *Response) (Value, bool) {
 		page := a.html()
 		if page == nil {
 			return Value{}, false

@@ -6,33 +6,33 @@ import (
 	"io"
 )
 
-// body reads the answer's body to its end, and keeps at most keep bytes of it.
-func (c *wire) body(method string, keep int, f framing, a *answer) error {
+// readBody reads the response's body to its end, and keeps at most keep bytes of it.
+func (c *responseReader) readBody(method string, keep int, f framing, a *response) error {
 	a.reusable = !f.close
 	switch {
 	case method == "HEAD", a.status == 204, a.status == 304:
 		// No body, whatever the headers announce (RFC 9110, section 6.4.1).
 	case f.chunked:
-		if err := c.chunks(keep, a); err != nil {
+		if err := c.readChunks(keep, a); err != nil {
 			return err
 		}
 	case f.length >= 0:
-		if err := c.take(f.length, keep, a); err != nil {
+		if err := c.readN(f.length, keep, a); err != nil {
 			return err
 		}
 	default:
 		a.reusable = false
-		return c.untilClose(keep, a)
+		return c.readUntilClose(keep, a)
 	}
-	// Bytes that nobody asked for would be taken for the next answer.
+	// Surplus bytes would be taken for the next response.
 	if c.r < c.w {
 		a.reusable = false
 	}
 	return nil
 }
 
-// take reads exactly n bytes of body.
-func (c *wire) take(n int64, keep int, a *answer) error {
+// readN reads exactly n bytes of body.
+func (c *responseReader) readN(n int64, keep int, a *response) error {
 	for n > 0 {
 		if c.r == c.w {
 			if err := c.fill(len(c.buf)); err != nil {
@@ -40,14 +40,14 @@ func (c *wire) take(n int64, keep int, a *answer) error {
 			}
 		}
 		got := int(min(n, int64(c.w-c.r)))
-		c.use(got, keep, a)
+		c.consume(got, keep, a)
 		n -= int64(got)
 	}
 	return nil
 }
 
-// use consumes n buffered bytes as body.
-func (c *wire) use(n, keep int, a *answer) {
+// consume consumes n buffered bytes as body.
+func (c *responseReader) consume(n, keep int, a *response) {
 	if room := keep - len(a.body); room > 0 {
 		a.body = append(a.body, c.buf[c.r:c.r+min(n, room)]...)
 	}
@@ -55,9 +55,9 @@ func (c *wire) use(n, keep int, a *answer) {
 	c.r += n
 }
 
-func (c *wire) untilClose(keep int, a *answer) error {
+func (c *responseReader) readUntilClose(keep int, a *response) error {
 	for {
-		c.use(c.w-c.r, keep, a)
+		c.consume(c.w-c.r, keep, a)
 		err := c.fill(len(c.buf))
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
@@ -68,9 +68,9 @@ func (c *wire) untilClose(keep int, a *answer) error {
 	}
 }
 
-func (c *wire) chunks(keep int, a *answer) error {
+func (c *responseReader) readChunks(keep int, a *response) error {
 	for {
-		line, err := c.line(maxChunkLine)
+		line, err := c.readLine(maxChunkLine)
 		if err != nil {
 			return err
 		}
@@ -79,12 +79,12 @@ func (c *wire) chunks(keep int, a *answer) error {
 			return err
 		}
 		if size == 0 {
-			return c.trailers()
+			return c.skipTrailers()
 		}
-		if err := c.take(size, keep, a); err != nil {
+		if err := c.readN(size, keep, a); err != nil {
 			return err
 		}
-		end, err := c.line(maxChunkLine)
+		end, err := c.readLine(maxChunkLine)
 		if err != nil {
 			return err
 		}
@@ -94,10 +94,10 @@ func (c *wire) chunks(keep int, a *answer) error {
 	}
 }
 
-// trailers reads and drops what follows the last chunk.
-func (c *wire) trailers() error {
+// skipTrailers reads and discards the trailers.
+func (c *responseReader) skipTrailers() error {
 	for total := 0; total <= maxHead; {
-		line, err := c.line(maxChunkLine)
+		line, err := c.readLine(maxChunkLine)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (c *wire) trailers() error {
 	return malformed("more than %d bytes of trailers", maxHead)
 }
 
-// line gives the next line without its CRLF.
-func (c *wire) line(limit int) ([]byte, error) {
+// readLine returns the next line without its CRLF.
+func (c *responseReader) readLine(limit int) ([]byte, error) {
 	for seen := 0; ; {
 		if i := bytes.Index(c.buf[c.r+seen:c.w], crlf); i >= 0 {
 			line := c.buf[c.r : c.r+seen+i]

@@ -10,38 +10,39 @@ import (
 	"whittle"
 )
 
-// cpuSource is a server that says itself how much CPU time it has used.
+// cpuSource is a server that reports how much CPU time it has used.
 type cpuSource interface {
-	// open takes a first reading, or says why there is none.
+	// open takes the first reading, or returns why there is none.
 	open(ctx context.Context) error
-	// again takes the first reading anew, where much came between it and follow.
-	again(ctx context.Context) error
-	// follow begins to read in the background; end takes the last reading. Each
+	// reopen takes the first reading again, where time has passed before start.
+	reopen(ctx context.Context) error
+	// start begins to read in the background; finish takes the last reading. Each
 	// is called once.
-	follow(ctx context.Context)
-	end()
-	// used is since the first reading; gone: the last one failed.
+	start(ctx context.Context)
+	finish()
+	// used returns the CPU time since the first reading; gone: the last reading
+	// failed.
 	used() (d time.Duration, gone bool)
 	name() string
-	// note is what to know of the figure before using it, or empty.
+	// note is a caveat about the figure, or empty.
 	note() string
 }
 
-// What a watched page may take.
+// Bounds on watched pages.
 const (
 	pageTimeout  = 2 * time.Second
 	maxPageBytes = 8 << 20
 	maxPages     = 16
 )
 
-// IsProfileURL says whether a URL is that of Go's net/http/pprof, by its path:
+// IsProfileURL reports whether a URL is one of Go's net/http/pprof, by its path:
 // /debug/pprof, or anything below it.
 func IsProfileURL(raw string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && strings.HasPrefix(strings.TrimSuffix(u.Path, "/")+"/", "/debug/pprof/")
 }
 
-// openPages takes the first reading of each.
+// openPages takes the first reading of each URL.
 func openPages(ctx context.Context, urls []string) ([]cpuSource, error) {
 	if len(urls) > maxPages {
 		return nil, whittle.Errorf(whittle.Invalid, "watch %d URLs: %d at most", len(urls), maxPages)
@@ -64,19 +65,19 @@ func openPages(ctx context.Context, urls []string) ([]cpuSource, error) {
 	return out, nil
 }
 
-// watchAgain takes the first readings anew: the flow before a run has cost the
-// target what is not the run's.
-func watchAgain(ctx context.Context, ps []Process, pages []cpuSource) ([]*processWatch, error) {
+// rewatch takes the first readings again, so that the CPU time of the flow before
+// the run is not counted.
+func rewatch(ctx context.Context, ps []Process, pages []cpuSource) ([]*processWatch, error) {
 	for _, p := range pages {
-		if err := p.again(ctx); err != nil {
+		if err := p.reopen(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return watch(ps)
 }
 
-// pageClient has a connection of its own for each reading: one that is kept
-// would be one more that the target holds.
+// pageClient opens a connection for each reading: a kept one would add to those
+// that the target holds.
 func pageClient(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 }
