@@ -90,12 +90,15 @@ type RouteStatus struct {
 	Since   time.Time `json:"since"`
 	Next    string    `json:"next"` // what happens next and what it waits for
 	// NextShare is what a promotion would reach; 0: there is no further step.
-	NextShare Share      `json:"next_bp"`
-	Verdict   Verdict    `json:"evidence"`
-	Ledger    Ledger     `json:"ledger"`
-	Guards    []Meter    `json:"guards"`
-	Harm      Harm       `json:"harm"`
-	Timeline  []Decision `json:"timeline"`
+	NextShare Share `json:"next_bp"`
+	// Withheld is why a promotion to it would have to be forced. Empty: it would not,
+	// or cannot be.
+	Withheld string     `json:"withheld,omitempty"`
+	Verdict  Verdict    `json:"evidence"`
+	Ledger   Ledger     `json:"ledger"`
+	Guards   []Meter    `json:"guards"`
+	Harm     Harm       `json:"harm"`
+	Timeline []Decision `json:"timeline"`
 	// Monolith and Candidate are what each side did lately, up to this moment:
 	// these two alone are not on disk.
 	Monolith  Traffic `json:"monolith"`

@@ -35,6 +35,7 @@ func (r *route) status() whittle.RouteStatus {
 	s.Monolith, s.Candidate = r.sides[whittle.Monolith].shown(now), r.sides[whittle.Candidate].shown(now)
 	addCPU(&s)
 	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
+	s.Withheld = rollout.Withheld(r.spec.Rollout, shown.st, shown.in)
 	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, shown.in, now)
 	return s
 }

@@ -76,8 +76,8 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 		}
 	}
 	step(0)
-	if s, err := c.Route(spec().Name); err != nil || s.Next != "shadow → 1 %: mirrored responses are slow." {
-		t.Errorf("%v, %q", err, s.Next)
+	if s, err := c.Route(spec().Name); err != nil || s.Next != "shadow → 1 %: mirrored responses are slow." || s.Withheld != why {
+		t.Errorf("%v, %q, %q", err, s.Next, s.Withheld)
 	}
 	why = ""
 	step(100)

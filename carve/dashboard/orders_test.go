@@ -216,3 +216,21 @@ func TestHostileTexts(t *testing.T) {
 	}
 	b.Clean(g.url)
 }
+
+// TestAWithheldPromotionIsForced: a step that the harm budget or a guard holds back
+// can be forced although the verdict is EQUIVALENT, and the page says why.
+func TestAWithheldPromotionIsForced(t *testing.T) {
+	held := shifting("POST /Count")
+	held.Verdict.State, held.Withheld = whittle.Equivalent, "mirrored responses are <slow>"
+	g := serve(t, []whittle.RouteStatus{held})
+	b := open(t, g, "#/route/"+counted)
+	b.Click("[data-verb=promote]", "")
+	b.UntilText("Force it: mirrored responses are <slow>. The reason is required")
+	b.Click("dialog [name=force]", "")
+	b.Type("dialog [name=reason]", "the cache is cold")
+	b.Click("dialog form button:not([type])", "Promote")
+	b.Until(`!document.querySelector('dialog')`)
+	if given := g.given(); len(given) != 1 || !given[0].Force || given[0].Reason != "the cache is cold" {
+		t.Errorf("the orders were %+v", given)
+	}
+}

@@ -119,16 +119,10 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	if c.To != 0 && c.To != step {
 		return s, nil, refuse(fmt.Sprintf("the next step is %s, not %s", percent(step), percent(c.To)), "steps are not skipped: promote to the next one first")
 	}
-	over, while := unearned(p, s, &in.Harm), "over the harm budget"
-	if over == "" && in.Wait != "" {
-		over, while = in.Wait, "while a guard lets it wait"
-	}
-	if in.Verdict == whittle.Equivalent && over == "" {
+	over, while := withheld(p, s, in)
+	if over == "" {
 		next, d := s.to(whittle.PhaseShift, step, said("Promoted by hand to "+percent(step), c), c.By, now)
 		return next, d, nil
-	}
-	if in.Verdict != whittle.Equivalent {
-		over, while = "the verdict is UNDECIDED"+colon(in.Summary), "while the verdict is UNDECIDED"
 	}
 	if !c.Force {
 		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it with a reason, which is kept")
@@ -139,6 +133,28 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	next, d := s.to(whittle.PhaseShift, step, said("Forced by hand to "+percent(step)+" "+while, c), c.By, now)
 	next.Forced = c.Reason
 	return next, d, nil
+}
+
+// withheld is why the next step has to be forced, as a clause, or ""; while is what
+// a forced one is kept as. DIFFERENT is not for it to see.
+func withheld(p whittle.Rollout, s State, in Input) (why, while string) {
+	if in.Verdict != whittle.Equivalent {
+		return "the verdict is UNDECIDED" + colon(in.Summary), "while the verdict is UNDECIDED"
+	}
+	if why = unearned(p, s, &in.Harm); why != "" {
+		return why, "over the harm budget"
+	}
+	return in.Wait, "while a guard lets it wait"
+}
+
+// Withheld is why a promotion would have to be forced now, as a clause. Empty: it
+// would not, or there is no further step, or it cannot be forced.
+func Withheld(p whittle.Rollout, s State, in Input) string {
+	if Promotion(p, s) == 0 || fallReason(in) != "" {
+		return ""
+	}
+	why, _ := withheld(p, s, in)
+	return why
 }
 
 func (s State) held(c Order, now time.Time) (State, *whittle.Decision, error) {

@@ -302,6 +302,9 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 		if _, _, err := rollout.Command(policy, s, in, order, at); err == nil || !strings.Contains(err.Error(), "no promotion: mirrored responses are slow") {
 			t.Errorf("%d bp: promoted by hand: %v", s.Share, err)
 		}
+		if why := rollout.Withheld(policy, s, in); why != in.Wait {
+			t.Errorf("%d bp: withheld: %q", s.Share, why)
+		}
 		order.Force, order.Reason = true, "the cache is cold"
 		forced, d, err := rollout.Command(policy, s, in, order, at)
 		if err != nil || forced.Share <= s.Share || !strings.Contains(d.Reason, "while a guard lets it wait: the cache is cold") {
@@ -309,7 +312,7 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 		}
 	}
 	live := rollout.State{Phase: whittle.PhaseLive, Share: whittle.All, Since: began}
-	if next, d := rollout.Step(policy, live, in, at); d != nil || next.Share != whittle.All {
+	if next, d := rollout.Step(policy, live, in, at); d != nil || next.Share != whittle.All || rollout.Withheld(policy, live, in) != "" {
 		t.Errorf("live: %+v, %+v", next, d)
 	}
 }

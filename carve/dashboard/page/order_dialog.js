@@ -41,7 +41,7 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
       <p>${o.does(r)}</p>
       ${verb === 'promote' && html`<p class="quiet">${visible(r.next)}</p>`}
       ${mustForce && html`<label class="check notice warn"><input type="checkbox" name="force" required checked=${force} onChange=${e => setForce(e.currentTarget.checked)} />
-        <span>Force it: the verdict is still UNDECIDED. The reason is required, and kept.</span></label>`}
+        <span>Force it: ${r.evidence.verdict === 'UNDECIDED' ? 'the verdict is still UNDECIDED' : visible(r.withheld)}. The reason is required, and kept.</span></label>`}
       <label for=${`${id}r`}>Reason ${mustForce ? '' : html`<span class="quiet">(optional, kept in the time line)</span>`}</label>
       <input id=${`${id}r`} name="reason" maxlength="400" autocomplete="off" autofocus required=${Boolean(mustForce)} />
       <label for=${`${id}b`}>Your name <span class="quiet">(optional, kept beside it)</span></label>

@@ -10,7 +10,7 @@ export const orders = {
     barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
       : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
     done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${now.phase}`),
-    forced: r => r.phase !== 'off' && r.phase !== 'live' && r.evidence.verdict === 'UNDECIDED',
+    forced: r => r.phase !== 'off' && r.phase !== 'live' && (r.evidence.verdict === 'UNDECIDED' || Boolean(r.withheld)),
   },
   hold: {
     label: () => 'Hold…', title: () => 'Hold',
