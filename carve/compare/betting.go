@@ -125,6 +125,25 @@ type excess struct {
 	Rounds int                  `json:"rounds"`
 	Peak   float64              `json:"peak"`
 	At     int                  `json:"at"`
+
+	odds shareOdds
+}
+
+// shareOdds are by what each alternative multiplies its wealth in a round without
+// and with the event, against a share p; 0: not known yet.
+type shareOdds struct {
+	p       float64
+	without [len(shares)]float64
+	with    [len(shares)]float64
+}
+
+func shareOddsOf(p float64) shareOdds {
+	o := shareOdds{p: p}
+	for i, s := range shares {
+		q := p + (1-p)*s
+		o.without[i], o.with[i] = (1-q)/(1-p), q/p
+	}
+	return o
 }
 
 // shares are the alternatives, from p (0) to always (1).
@@ -147,12 +166,14 @@ func (e *excess) see(event bool, p, alpha float64, n int) {
 	e.Cash -= fresh
 	fresh /= float64(len(shares))
 	sum := e.Cash
-	for i, s := range shares {
-		q := p + (1-p)*s
-		f := (1 - q) / (1 - p)
-		if event {
-			f = q / p
-		}
+	if e.odds.p != p {
+		e.odds = shareOddsOf(p)
+	}
+	factors := &e.odds.without
+	if event {
+		factors = &e.odds.with
+	}
+	for i, f := range factors {
 		e.Wealth[i] = held((e.Wealth[i] + fresh) * f)
 		sum += e.Wealth[i]
 	}

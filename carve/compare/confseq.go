@@ -72,13 +72,16 @@ func (r *ratioSums) interval(alpha float64) (estimate, low, high float64) {
 		return 1, 0, math.Inf(1)
 	}
 	estimate = r.Y / r.X
-	outside := func(q float64) bool {
-		unit := magnitudeCap * max(1, q)
-		sum := (r.Y - q*r.X) / unit
-		v := (r.YY - 2*q*r.XY + q*q*r.XX) / (unit * unit)
-		return math.Abs(sum) > float64(r.N)*halfWidth(r.N, v, alpha)
-	}
+	outside := func(q float64) bool { return r.outside(q, alpha) }
 	return estimate, crossing(estimate, 0, outside), crossing(estimate, 100, outside)
+}
+
+// outside reports whether the payoffs reject a ratio.
+func (r *ratioSums) outside(q, alpha float64) bool {
+	unit := magnitudeCap * max(1, q)
+	sum := (r.Y - q*r.X) / unit
+	v := (r.YY - 2*q*r.XY + q*q*r.XX) / (unit * unit)
+	return math.Abs(sum) > float64(r.N)*halfWidth(r.N, v, alpha)
 }
 
 // crossing finds where outside becomes true on the way from a point inside to a

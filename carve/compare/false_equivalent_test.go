@@ -25,26 +25,34 @@ type outside struct {
 
 func outsiders() []outside {
 	w := equalWorlds()[0]
-	counts := func(candidate func(r *rand.Rand, per float64) float64) func(*rand.Rand, int) *whittle.Exchange {
+	counting := func(candidate func(r *rand.Rand, per float64) float64) func(*rand.Rand, int) *whittle.Exchange {
+		var c counts
 		return func(r *rand.Rand, i int) *whittle.Exchange {
 			per := w.next(r, i)
-			return countExchange(i, per, monolithCount(r, per), candidate(r, per))
+			return c.exchange(i, per, monolithCount(r, per), candidate(r, per))
 		}
 	}
+	equal := counting(monolithCount)
+	same, other := []byte(fields()), []byte(fields("stock"))
 	things := func(change func(r *rand.Rand, x *whittle.Exchange)) func(*rand.Rand, int) *whittle.Exchange {
+		x, again := exchange("", ""), whittle.Answer{Status: 200}
 		return func(r *rand.Rand, i int) *whittle.Exchange {
-			x := exchange(fields(), fields())
 			x.At = testStart.Add(time.Duration(i) * 10 * time.Millisecond)
+			x.Monolith.Body, x.Candidate.Body, x.Candidate.Status, x.Repeat = same, same, 200, nil
 			if i%20 == 0 {
-				repeated(x, fields())
+				again.Body, x.Repeat = same, &again
 			}
 			change(r, x)
 			return x
 		}
 	}
+	again := &whittle.Answer{Status: 200}
 	// fewest is what a bound of 0.5 % takes with nothing seen.
 	fewest := neededFor(unseenMargin, 0.01)
-	loose := func(j *Judge) bool { return j.mirrored.asked >= fewest && j.mirrored.looseBound().Inside }
+	loose := func(j *Judge) bool {
+		s := j.mirrored
+		return s.asked >= fewest && ratio(s.looseNow(), s.asked) < s.margin() && s.looseBound().Inside
+	}
 	shares := func(j *Judge) bool {
 		m := j.mirrored.method.(*match)
 		m.refresh()
@@ -57,25 +65,26 @@ func outsiders() []outside {
 	excusing := askedRoute
 	excusing.MaxDiffer = 0.005
 	return []outside{
-		{"the mean is 0.55 % higher, of 0.5 %", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+		{"the mean is 0.55 % higher, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			return 1.0055 * monolithCount(r, per)
 		}), func(j *Judge) bool {
-			return j.mirrored.method.(*statistical).meanBound(0.005, 0.01).Inside
+			_, low, high := j.mirrored.method.(*statistical).MeanSums.interval(0.01 / 2)
+			return low >= -0.005 && high <= 0.005
 		}},
-		{"spread 1.3 times as wide, of 1.25", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+		{"spread 1.3 times as wide, of 1.25", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			return monolithMean*per + 1.3*(monolithCount(r, per)-monolithMean*per)
 		}), func(j *Judge) bool {
 			s := &j.mirrored.method.(*statistical).SpreadSums
-			return s.X > 0 && s.Y < 1.25*s.X && j.mirrored.method.(*statistical).spreadBound(1.25, 0.01).Inside
+			return s.X > 0 && s.Y < 1.25*s.X && s.outside(1.25, 0.01/2) // so the interval ends below it
 		}},
-		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counts(func(r *rand.Rand, per float64) float64 {
+		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			if r.Float64() < 0.006 {
 				return -1
 			}
 			return monolithCount(r, per)
 		}), loose},
 		{"another status in 0.6 %, of 0.5 %", countRoute(), func(r *rand.Rand, i int) *whittle.Exchange {
-			x := counts(monolithCount)(r, i)
+			x := equal(r, i)
 			if r.Float64() < 0.006 {
 				x.Candidate.Status = 404
 			}
@@ -83,12 +92,12 @@ func outsiders() []outside {
 		}, loose},
 		{"a field differs in 0.6 %, max_differ 0.5 %", excusing, things(func(r *rand.Rand, x *whittle.Exchange) {
 			if r.Float64() < 0.006 {
-				x.Candidate.Body = []byte(fields("stock"))
+				x.Candidate.Body = other
 			}
 		}), shares},
 		{"a field differs in 0.55 %, none excused", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
 			if r.Float64() < 0.0055 {
-				x.Candidate.Body = []byte(fields("stock"))
+				x.Candidate.Body = other
 			}
 		}), shares},
 		{"no content in 0.6 %, none excused", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
@@ -98,22 +107,22 @@ func outsiders() []outside {
 		}), loose},
 		{"noise in 11 %, the monolith in 5 %, of twice as much", askedRoute, things(func(r *rand.Rand, x *whittle.Exchange) {
 			if r.Float64() < 0.11 {
-				x.Candidate.Body = []byte(fields("stock"))
+				x.Candidate.Body = other
 			}
-			again := fields()
+			again.Body = same
 			if r.Float64() < 0.05 {
-				again = fields("stock")
+				again.Body = other
 			}
-			repeated(x, again)
+			x.Repeat = again
 		}), func(j *Judge) bool {
 			m := j.mirrored.method.(*match)
-			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
-				return beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack
-			}) {
-				return false // not even the estimate is inside
-			}
-			b, _, ok := m.noiseBound(methodAlpha(m.c))
-			return !ok || b.Inside
+			return shares(j) && !slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
+				if beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack {
+					return true // not even the estimate is inside
+				}
+				c.bound(methodAlpha(m.c))
+				return c.excess > noiseSlack
+			})
 		}},
 	}
 }

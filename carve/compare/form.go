@@ -61,6 +61,7 @@ type forms struct {
 	request echoes
 	asked   bool // request is that of the present exchange
 	sides   [3]formSide
+	lists   [3][]category
 }
 
 // formSide is one response of the present exchange: the values at each place.
@@ -138,7 +139,7 @@ func (f *forms) see(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 func (f *forms) settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 	for i := range f.paths {
 		p := f.paths[i]
-		e := formExchange{monolith: f.sides[ofMonolith].values[i], candidate: f.sides[ofCandidate].values[i], n: n, at: x.At, timeless: f.timeless}
+		e := formExchange{monolith: f.sides[ofMonolith].values[i], candidate: f.sides[ofCandidate].values[i], n: n, at: x.At, timeless: f.timeless, lists: &f.lists}
 		if again {
 			e.repeat, e.again = f.sides[ofRepeat].values[i], true
 		}

@@ -101,6 +101,7 @@ func (m *recentValues) add(h uint32) {
 type formExchange struct {
 	monolith, candidate, repeat []value
 	again, timeless             bool
+	lists                       *[3][]category // scratch, of each side
 	alpha                       float64
 	n                           int
 	at                          time.Time
@@ -117,11 +118,12 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 			continue
 		}
 		r := featureRound{alpha: e.alpha, n: e.n}
-		r.monolith = p.categories(k, ofMonolith, e.monolith, e)
-		r.candidate = p.categories(k, ofCandidate, e.candidate, e)
-		if e.again {
-			r.repeat = p.categories(k, ofRepeat, e.repeat, e)
+		for side, values := range [...][]value{e.monolith, e.candidate, e.repeat} {
+			if e.lists[side] = e.lists[side][:0]; side != ofRepeat || e.again {
+				e.lists[side] = p.categories(e.lists[side], k, side, values, e)
+			}
 		}
+		r.monolith, r.candidate, r.repeat = e.lists[ofMonolith], e.lists[ofCandidate], e.lists[ofRepeat]
 		if len(r.monolith) == 0 || len(r.candidate) == 0 {
 			continue
 		}
@@ -134,19 +136,30 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 // category is what a feature says of one value.
 type category struct {
 	code  uint64
-	words func() string
+	word  string    // what it is called; empty: as form and size of value are
+	value *value    // valid during the exchange
+	sized bool      // its size, not its form
 	class formClass // of the feature form
 }
 
-// categories are those of a side's values in one feature.
-func (p *formPath) categories(k, side int, values []value, e *formExchange) []category {
+func (c *category) words() string {
+	switch {
+	case c.value == nil:
+		return c.word
+	case c.sized:
+		return sizeWords(c.value.form, c.value.size)
+	}
+	return c.value.form.String()
+}
+
+// categories are those of a side's values in one feature, in the memory of list.
+func (p *formPath) categories(list []category, k, side int, values []value, e *formExchange) []category {
 	if k == featPresence {
 		if len(values) == 0 {
-			return []category{{code: 0, words: said("absent")}}
+			return append(list, category{code: 0, word: "absent"})
 		}
-		return []category{{code: 1, words: said("there")}}
+		return append(list, category{code: 1, word: "there"})
 	}
-	var list []category
 	for i := range values {
 		if c, ok := p.category(k, side, &values[i], e); ok && !slices.ContainsFunc(list, func(o category) bool { return o.code == c.code }) {
 			list = append(list, c)
@@ -159,20 +172,18 @@ func (p *formPath) categories(k, side int, values []value, e *formExchange) []ca
 	return list
 }
 
-func said(s string) func() string { return func() string { return s } }
-
 // category is what a feature says of a value; ok is false where it says nothing.
 func (p *formPath) category(k, side int, v *value, e *formExchange) (c category, ok bool) {
 	switch k {
 	case featForm:
-		return category{v.form.code(), v.form.String, v.form.class}, true
+		return category{code: v.form.code(), value: v, class: v.form.class}, true
 	case featWord:
-		return category{code: v.hash, words: said("a word")}, v.form.class == classWord || v.form.class == classBool
+		return category{code: v.hash, word: "a word"}, v.form.class == classWord || v.form.class == classBool
 	case featEcho:
 		if v.plain == 0 {
 			return c, false
 		}
-		return category{code: fnv([]byte(v.echo)), words: said(v.echo)}, true
+		return category{code: fnv([]byte(v.echo)), word: v.echo}, true
 	case featTime:
 		return p.timeCategory(v, e)
 	case featRepeat:
@@ -180,13 +191,13 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 			return c, false
 		}
 		if p.recent[side%2].came(v.hash) {
-			return category{code: 1, words: said("an earlier value")}, true
+			return category{code: 1, word: "an earlier value"}, true
 		}
-		return category{code: 0, words: said("a new value")}, true
+		return category{code: 0, word: "a new value"}, true
 	case featFall:
 		return p.orderCategory(side, v)
 	}
-	return category{code: uint64(v.size), words: func() string { return sizeWords(v.form, v.size) }}, v.size >= 0
+	return category{code: uint64(v.size), value: v, sized: true}, v.size >= 0
 }
 
 // timeCategory says whether a time lies where those of the monolith lay.
@@ -197,11 +208,11 @@ func (p *formPath) timeCategory(v *value, e *formExchange) (c category, ok bool)
 	low, high := p.window(v.form)
 	switch off := v.at.Sub(e.at).Milliseconds(); {
 	case off < low:
-		return category{code: 1, words: said("earlier")}, true
+		return category{code: 1, word: "earlier"}, true
 	case off > high:
-		return category{code: 2, words: said("later")}, true
+		return category{code: 2, word: "later"}, true
 	}
-	return category{code: 0, words: said("as usual")}, true
+	return category{code: 0, word: "as usual"}, true
 }
 
 // How far from the monolith's usual distances a time may be: clocks differ, and the
@@ -242,9 +253,9 @@ func (p *formPath) orderCategory(side int, v *value) (c category, ok bool) {
 		return c, false
 	}
 	if v.number < middle(last) {
-		return category{code: 1, words: said("below earlier ones")}, true
+		return category{code: 1, word: "below earlier ones"}, true
 	}
-	return category{code: 0, words: said("rising")}, true
+	return category{code: 0, word: "rising"}, true
 }
 
 // rising reports whether the monolith's numbers are those of a counter. Another one

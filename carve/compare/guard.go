@@ -76,6 +76,7 @@ type Guard struct {
 	cpu          cpuContest
 	slowness     slowness
 	run          int
+	upper        [2]knownRate // of errors and of slow responses, in settleAlone
 }
 
 // unknownShare is a share that nobody has told: then users are on the candidate

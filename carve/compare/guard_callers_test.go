@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
+	"sort"
 	"time"
 
 	"whittle"
@@ -110,13 +110,8 @@ func (t *guardedRoute) next() (breached bool) {
 	t.request++
 	t.at = t.at.Add(20 * time.Millisecond)
 	x := t.r.Float64() * t.users[len(t.users)-1].arrives
-	i, _ := slices.BinarySearchFunc(t.users, x, func(c caller, x float64) int {
-		if c.arrives < x {
-			return -1
-		}
-		return 1
-	})
-	u := &t.users[min(i, len(t.users)-1)]
+	i := sort.Search(len(t.users)-1, func(i int) bool { return t.users[i].arrives >= x })
+	u := &t.users[i]
 	// Half of what a request takes is its own, the same on both sides; and the
 	// load goes up and down for both.
 	work := math.Exp(0.7*u.spread*t.r.NormFloat64()) * (1 + 0.4*math.Sin(float64(t.request)/3000))

@@ -18,6 +18,7 @@ type contest struct {
 	MBad   int `json:"mbad,omitempty"`
 
 	book oddsBook
+	odds fixedOdds // of alone
 }
 
 // block plays one block; each side's kind of answer says whether an answer
@@ -61,7 +62,8 @@ func (c *contest) alone(bad bool, limit float64) {
 		c.Bad++
 	}
 	if limit < 0.95 {
-		c.Evidence.play(func(a *arms) { a.single(limit, b, 1-b) })
+		odds := c.odds.at(limit)
+		c.Evidence.play(func(a *arms) { a.against(odds, b, 1-b) })
 	}
 }
 
@@ -246,9 +248,9 @@ func (g *Guard) pastReference() reference {
 // is what they are held against.
 func (g *Guard) settleAlone(a answer) {
 	beta, ref := g.referenceRisk(), g.aloneReference()
-	g.errors.Firsts.alone(a.Bad, upperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	g.errors.Firsts.alone(a.Bad, g.upper[0].of(ref.Bad, ref.N, beta)+g.cfg.Errors)
 	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
-		g.slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, upperRate(ref.Above, ref.Good, beta))
+		g.slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, g.upper[1].of(ref.Above, ref.Good, beta))
 	}
 	g.check()
 }

@@ -19,6 +19,22 @@ type grounds struct {
 	Candidate seen `json:"candidate"`
 	Monolith  seen `json:"monolith"`
 	Breached  bool `json:"breached,omitempty"`
+
+	logE   float64 // logEValue after logEAt
+	logEAt playedGrounds
+}
+
+// playedGrounds says up to which bet of each source a wealth is known.
+type playedGrounds struct {
+	known  bool
+	plays  [sources]int
+	stakes [sources]float64
+}
+
+func (e *grounds) played() playedGrounds {
+	return playedGrounds{true, [sources]int{
+		e.Firsts.Evidence.Plays, e.Users.Evidence.Plays, e.Pairs.Rounds, e.Tails.Rounds, e.Mirrored.Rounds,
+	}, e.Stakes}
 }
 
 // The sources of a meter's evidence.
@@ -77,6 +93,13 @@ func (e *grounds) bet(source int, payoff, level float64) {
 
 // logEValue is the logarithm of the whole wealth.
 func (e *grounds) logEValue() float64 {
+	if at := e.played(); e.logEAt != at {
+		e.logE, e.logEAt = e.sumOfLogs(), at
+	}
+	return e.logE
+}
+
+func (e *grounds) sumOfLogs() float64 {
 	sum := math.Inf(-1)
 	for i, log := range e.logs() {
 		if e.Stakes[i] > 0 && !math.IsInf(log, -1) {

@@ -52,6 +52,8 @@ type mismatch struct {
 	Bound    float64 `json:"bound"`
 	BoundOwn int     `json:"bound_own"`
 	BoundBad int     `json:"bound_bad"`
+
+	odds fixedOdds // of All
 }
 
 func newMismatch() mismatch { return mismatch{Repeated: [2]bets{newBets(), newBets()}} }
@@ -93,7 +95,8 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 		}
 		if limit := g.mismatchLimit(); limit < 0.95 {
 			bad := int(oneIf(p.Differs))
-			m.All[p.First&1].play(func(a *arms) { a.single(limit, bad, 1-bad) })
+			odds := m.odds.at(limit)
+			m.All[p.First&1].play(func(a *arms) { a.against(odds, bad, 1-bad) })
 		}
 		if bad := int(oneIf(p.Steady)); p.First == whittle.Candidate {
 			m.Steady.play(func(a *arms) { a.single(steadyLimit, bad, 1-bad) })

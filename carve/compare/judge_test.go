@@ -1,8 +1,8 @@
 package compare
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,17 +22,34 @@ func countRoute() whittle.Comparison {
 var plainText = whittle.Header{"Content-Type": {"text/html; charset=utf-8"}}
 
 func counted(v float64) whittle.Answer {
-	return whittle.Answer{Status: 200, Header: plainText, Body: fmt.Appendf(nil, "Counted to %.0f \n", v)}
+	return whittle.Answer{Status: 200, Header: plainText, Body: written(nil, "Counted to ", v, " \n")}
 }
 
 func countExchange(i int, times, a, b float64) *whittle.Exchange {
-	return &whittle.Exchange{
+	return (&counts{}).exchange(i, times, a, b)
+}
+
+// counts makes exchanges of the count system one after the other in one memory, for
+// simulations: a judge keeps nothing of an exchange.
+type counts struct{ x whittle.Exchange }
+
+func (c *counts) exchange(i int, times, a, b float64) *whittle.Exchange {
+	x := &c.x
+	*x = whittle.Exchange{
 		Route: "POST /Count", At: time.Unix(secondOf(i), 0),
 		Request: whittle.Request{
-			Method: "POST", Target: "/Count", Body: fmt.Appendf(nil, `{"times":%.0f}`, times),
+			Method: "POST", Target: "/Count", Body: written(x.Request.Body, `{"times":`, times, `}`),
 		},
-		Monolith: counted(a), Candidate: counted(b),
+		Monolith:  whittle.Answer{Status: 200, Header: plainText, Body: written(x.Monolith.Body, "Counted to ", a, " \n")},
+		Candidate: whittle.Answer{Status: 200, Header: plainText, Body: written(x.Candidate.Body, "Counted to ", b, " \n")},
 	}
+	return x
+}
+
+// written puts a number without decimals between two texts, in the memory of b.
+func written(b []byte, before string, v float64, after string) []byte {
+	b = append(b[:0], before...)
+	return append(strconv.AppendFloat(b, v, 'f', 0, 64), after...)
 }
 
 func newCountJudge(t testing.TB, c whittle.Comparison) *Judge {
@@ -47,9 +64,10 @@ func newCountJudge(t testing.TB, c whittle.Comparison) *Judge {
 // drive takes n exchanges of the mixed load to a judge.
 func drive(j *Judge, seed uint64, n int, f flaws, change func(i int, x *whittle.Exchange)) {
 	r := rand.New(rand.NewPCG(seed, 21))
+	var c counts
 	for i := range n {
 		times := drawTimes(r, i)
-		x := countExchange(i, times, monolithCount(r, times), f.candidateCount(r, times, secondOf(i)))
+		x := c.exchange(i, times, monolithCount(r, times), f.candidateCount(r, times, secondOf(i)))
 		if change != nil {
 			change(i, x)
 		}

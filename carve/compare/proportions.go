@@ -40,11 +40,37 @@ func clampRate(p float64) float64 { return min(max(p, 1e-9), 1-1e-9) }
 // at the limit; so the product is a nonnegative supermartingale, and
 // P(ever ≥ 1/α) ≤ α (Ville's inequality).
 func (a *arms) single(limit float64, bad, good int) {
-	q := clampRate(limit)
+	var f fixedOdds
+	a.against(f.at(limit), bad, good)
+}
+
+// against is single with the odds of its limit.
+func (a *arms) against(f *fixedOdds, bad, good int) {
 	for i := range a {
-		p := alternative(i, q)
-		a[i] += float64(bad)*math.Log(p/q) + float64(good)*math.Log((1-p)/(1-q))
+		a[i] += float64(bad)*f.bad[i] + float64(good)*f.good[i]
 	}
+}
+
+// fixedOdds are the logarithms by which a bad and a good answer change each arm's
+// wealth against a limit. They cost more than the rest of a bet, so they are kept
+// while the limit stays. The zero value is ready.
+type fixedOdds struct {
+	limit     float64
+	bad, good [armCount]float64
+}
+
+// at gives the odds of a limit.
+func (f *fixedOdds) at(limit float64) *fixedOdds {
+	q := clampRate(limit)
+	if f.limit == q {
+		return f
+	}
+	f.limit = q
+	for i := range f.bad {
+		p := alternative(i, q)
+		f.bad[i], f.good[i] = math.Log(p/q), math.Log((1-p)/(1-q))
+	}
+	return f
 }
 
 // block multiplies in one block of two samples: so many of the monolith's
@@ -179,6 +205,9 @@ const stakeEvery = 8
 type staked struct {
 	Arms  arms `json:"arms"`
 	Plays int  `json:"plays"`
+
+	logE   float64 // logEValue after so many plays; 0: not known
+	logEAt int
 }
 
 // play lets the arms bet once more.
@@ -197,8 +226,11 @@ func unstaked(k int) float64 { return 1 + math.Log(float64(max(1, k))) }
 
 // logEValue is the logarithm of the wealth staked and kept.
 func (s *staked) logEValue() float64 {
-	kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
-	return logSum(s.Arms.logEValue(), kept) - math.Ln2
+	if s.logEAt == 0 || s.logEAt != s.Plays {
+		kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
+		s.logE, s.logEAt = logSum(s.Arms.logEValue(), kept)-math.Ln2, s.Plays
+	}
+	return s.logE
 }
 
 // shown is the e-value as a number that JSON can hold.
@@ -327,4 +359,19 @@ func upperRate(bad, n int, beta float64) float64 {
 		return 1
 	}
 	return mathext.InvRegIncBeta(float64(bad+1), float64(n-bad), 1-beta)
+}
+
+// knownRate is an upperRate that is asked for again and again. The zero value is
+// ready.
+type knownRate struct {
+	bad, n     int
+	beta, rate float64
+}
+
+// of is upperRate.
+func (k *knownRate) of(bad, n int, beta float64) float64 {
+	if k.beta == 0 || k.bad != bad || k.n != n || k.beta != beta {
+		*k = knownRate{bad, n, beta, upperRate(bad, n, beta)}
+	}
+	return k.rate
 }

@@ -129,14 +129,19 @@ type lawWitness struct {
 	Bets bets       `json:"bets"`
 	X    [cells]int `json:"x"`
 	Y    [cells]int `json:"y"`
+
+	leans      [cells]float64 // of each class
+	leansKnown bool
 }
 
 func (w *lawWitness) bet(cx, cy int, alpha float64, n int) {
 	if cx != cy {
-		w.Bets.bet((w.lean(cy)-w.lean(cx))/w.widest(), alpha, n)
+		widest := w.widest()
+		w.Bets.bet((w.leans[cy]-w.leans[cx])/widest, alpha, n)
 	}
 	w.X[cx]++
 	w.Y[cy]++
+	w.leans[cx], w.leans[cy] = w.lean(cx), w.lean(cy)
 }
 
 // lean is how much a class has belonged to the candidate, in [-1, 1].
@@ -147,10 +152,20 @@ func (w *lawWitness) lean(c int) float64 {
 
 // widest is the largest difference that two leans now have, at least a tenth.
 func (w *lawWitness) widest() float64 {
+	if !w.leansKnown {
+		for c := range w.leans {
+			w.leans[c] = w.lean(c)
+		}
+		w.leansKnown = true
+	}
 	least, most := 0.0, 0.0
-	for c := range w.X {
-		l := w.lean(c)
-		least, most = min(least, l), max(most, l)
+	for _, l := range w.leans {
+		if l < least {
+			least = l
+		}
+		if l > most {
+			most = l
+		}
 	}
 	return max(0.1, most-least)
 }
