@@ -85,6 +85,11 @@ type Asked struct {
 	LagMs int64 `json:"lag_ms,omitempty"`
 	// Noise: the monolith itself said something else than before.
 	Noise int `json:"noise"`
+	// AnotherRequest: what the candidate said is what the monolith gave to another
+	// request, or to another user's, in the last minutes, and to none besides. In
+	// AnotherKept of them the candidate said it again each time.
+	AnotherRequest int `json:"another_request,omitempty"`
+	AnotherKept    int `json:"another_kept,omitempty"`
 }
 
 // Sample is one exchange in short, bounded and fit to be shown.

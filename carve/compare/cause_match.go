@@ -52,14 +52,14 @@ func (o *others) whose(x *whittle.Exchange, value []byte, inJSON bool) (is owner
 		if is, _ = o.find(x, body); is != noOwner {
 			return is, nil
 		}
-		o.await(w, body)
+		o.await(w, o.bodyKey(body))
 		waits = true
 	}
 	if kind, ok := kindOf(value); inJSON && ok && distinctive(kind, value) && o.values.telling() {
 		if is, _ = o.findValue(by, x.At, value); is != noOwner {
 			return is, nil
 		}
-		o.await(w, value)
+		o.await(w, hashOf(value))
 		waits = true
 	}
 	if !waits {

@@ -53,6 +53,10 @@ type others struct {
 	seen           int
 	lastValues     time.Time
 	doc            document
+	buf            []byte // scratch
+	// lastBody is the last one that was read, and lastKey its key.
+	lastBody []byte
+	lastKey  uint64
 }
 
 // asker is whose exchange it is: which request, and of which user.
@@ -91,8 +95,9 @@ type ring struct {
 	index map[uint64]int32
 	list  []given
 	next  int
-	// came counts what was put lately, shared what of it another request had got.
-	came, shared int
+	// came counts what was put lately, shared what of it another request had got, and
+	// common what another user had got for the same request.
+	came, shared, common int
 }
 
 // telling reports whether the monolith itself seldom gives to one request what it
@@ -102,11 +107,12 @@ func (r *ring) telling() bool { return r.came >= leastCame && 10*r.shared <= r.c
 
 func (r *ring) put(key uint64, by asker, at time.Time, most int) {
 	if r.came++; r.came > most {
-		r.came, r.shared = r.came/2, r.shared/2
+		r.came, r.shared, r.common = r.came/2, r.shared/2, r.common/2
 	}
 	if i, ok := r.index[key]; ok {
 		m := &r.list[i]
-		r.shared += int(oneIf(m.by != by))
+		r.shared += int(oneIf(m.by.request != by.request))
+		r.common += int(oneIf(m.by.request == by.request && m.by.caller != by.caller))
 		if at.Sub(m.at) > ownersAge {
 			*m = given{key: key, by: by, at: at}
 			return
@@ -138,7 +144,17 @@ func (r *ring) find(key uint64, by asker, at time.Time) (owner, time.Duration) {
 		return noOwner, 0
 	}
 	m := &r.list[i]
-	return m.ownerFor(by, at), at.Sub(m.at)
+	return r.ownerOf(m, by, at), at.Sub(m.at)
+}
+
+// ownerOf is ownerFor, where users often get the same to one request: then what one
+// got is no more that user's than another's.
+func (r *ring) ownerOf(m *given, by asker, at time.Time) owner {
+	is := m.ownerFor(by, at)
+	if is == anotherCaller && r.came >= leastCame && 10*r.common > r.came {
+		return sameRequest
+	}
+	return is
 }
 
 func (m *given) ownerFor(by asker, at time.Time) owner {
@@ -171,7 +187,7 @@ func (o *others) remember(x *whittle.Exchange) {
 	}
 	by := askerOf(x)
 	o.seen++
-	o.put(&o.bodies, hashOf(a.Body), by, x.At, bodiesMost)
+	o.put(&o.bodies, o.bodyKey(a.Body), by, x.At, bodiesMost)
 	if o.seen%valuesEvery != 0 && x.At.Sub(o.lastValues) < valuesPause {
 		return
 	}
@@ -194,20 +210,19 @@ func (o *others) put(r *ring, key uint64, by asker, at time.Time, most int) {
 	r.put(key, by, at, most)
 	for _, w := range o.wanted[key] {
 		m := given{by: by, at: at}
-		if w.is == noOwner && w.by != by {
-			w.is = m.ownerFor(w.by, w.at)
+		if is := r.ownerOf(&m, w.by, w.at); w.is == noOwner && w.by != by && is != sameRequest {
+			w.is = is
 		}
 	}
 }
 
 // find says whom the monolith gave a whole body to, if it is not the present
-// exchange's own, and how long ago. To look up a hash takes less than a
-// microsecond.
+// exchange's own, and how long ago.
 func (o *others) find(x *whittle.Exchange, body []byte) (owner, time.Duration) {
 	if len(body) < leastBody {
 		return noOwner, 0
 	}
-	return o.bodies.find(hashOf(body), askerOf(x), x.At)
+	return o.bodies.find(o.bodyKey(body), askerOf(x), x.At)
 }
 
 // findValue is find for a JSON value as it is written.
@@ -218,10 +233,9 @@ func (o *others) findValue(by asker, at time.Time, value []byte) (owner, time.Du
 	return o.values.find(hashOf(value), by, at)
 }
 
-// await has w told whose a value or body is, should the monolith give it to
+// await has w told whose the value or body of a key is, should the monolith give it to
 // somebody before wantedMost further ones are waited for.
-func (o *others) await(w *wish, value []byte) {
-	key := hashOf(value)
+func (o *others) await(w *wish, key uint64) {
 	if o.wanted == nil {
 		o.wanted = map[uint64][]*wish{}
 	}

@@ -67,17 +67,38 @@ func TestWhoseAValueIs(t *testing.T) {
 	}
 }
 
+// TestBodiesAreToldApartByValue: how a JSON body is written does not matter, and what
+// it says does.
+func TestBodiesAreToldApartByValue(t *testing.T) {
+	var o others
+	o.remember(gave(0, 1, "/orders/1", `{"id":48211,"tags":["a","b"],"name":"J\u00f6rg","sum":12.50,"x":null}`))
+	for body, want := range map[string]owner{
+		`{"x":null, "sum":12.5, "name":"Jörg", "tags":["a","b"], "id":48211}`: anotherRequest,
+		`{"id":48211,"tags":["b","a"],"name":"Jörg","sum":12.50,"x":null}`:    noOwner,
+		`{"id":48211,"tags":["a","b"],"name":"Jörg","sum":12.51,"x":null}`:    noOwner,
+		`{"id":48211,"tags":["a","b"],"name":"Jörg","sum":-12.50,"x":null}`:   noOwner,
+		`{"id":48211,"tags":["a","b"],"name":"Jörg","sum":"12.50","x":null}`:  noOwner,
+		`{"id":48211,"tags":["a","b"],"name":"Jörg","sum":12.50,"y":null}`:    noOwner,
+		`{"id":48211,"tags":["a","b"],"name":"Jörg","sum":12.50}`:             noOwner,
+		`{"id":48211,"tags":[["a","b"]],"name":"Jörg","sum":12.50,"x":null}`:  noOwner,
+	} {
+		if is, _ := o.find(gave(1, 1, "/orders/2", ""), []byte(body)); is != want {
+			t.Errorf("%s: %d, want %d", body, is, want)
+		}
+	}
+}
+
 // TestAwaited: a value that comes before the response it belongs to is told whose
 // it is once that comes, and of more than wantedMost the last are waited for.
 func TestAwaited(t *testing.T) {
 	var o others
 	x := gave(0, 1, "/orders/1", "")
 	old, now := &wish{by: askerOf(x), at: x.At}, &wish{by: askerOf(x), at: x.At}
-	o.await(old, []byte(`{"id":2,"name":"Bo Peep"}`))
+	o.await(old, o.bodyKey([]byte(`{"id":2,"name":"Bo Peep"}`)))
 	for i := range wantedMost - 1 {
-		o.await(&wish{by: askerOf(x), at: x.At}, fmt.Appendf(nil, "%d", i))
+		o.await(&wish{by: askerOf(x), at: x.At}, uint64(i))
 	}
-	o.await(now, []byte(`{"id":3,"name":"Bo Peep"}`))
+	o.await(now, o.bodyKey([]byte(`{ "name":"Bo Peep", "id":3.0 }`)))
 	o.remember(gave(1, 1, "/orders/2", `{"id":2,"name":"Bo Peep"}`))
 	o.remember(gave(1, 1, "/orders/3", `{"id":3,"name":"Bo Peep"}`))
 	if old.is != noOwner || now.is != anotherRequest {

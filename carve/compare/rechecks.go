@@ -52,11 +52,15 @@ type rechecks struct {
 	Users      []uint64       `json:"users,omitempty"` // sorted
 	Asked      int            `json:"asked"`
 	Places     []recheckPlace `json:"places"`
+
+	// waiting are differences whose owner may still turn up.
+	waiting []recheckWish
 }
 
 func (t *rechecks) valid() bool {
 	return t.Reproduced.valid() && t.Second.valid() && t.First.valid() && t.Asked >= 0 &&
-		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces
+		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces &&
+		!slices.ContainsFunc(t.Places, func(p recheckPlace) bool { return !validAsked(&p.Mirrored) || !validAsked(&p.Served) })
 }
 
 // recheckPlace counts what rechecks showed at one place.
@@ -145,7 +149,15 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	served := x.First() == whittle.Candidate
 	for _, p := range o.places {
 		if a := t.at(p, served); a != nil {
-			seeAsked(a, o, len(r.Rounds))
+			kind := o.came(len(r.Rounds))
+			a.Times++
+			*kind.count(a)++
+			if kind == cameStale {
+				a.LagMs = max(a.LagMs, o.after.Milliseconds())
+			}
+			if kind != cameNoise {
+				t.claim(s, &j.others, x, recheckWish{place: p, served: served, kind: kind})
+			}
 		}
 	}
 	switch {
@@ -197,22 +209,6 @@ func (t *rechecks) at(place string, served bool) *whittle.Asked {
 	return &t.Places[i].Mirrored
 }
 
-// seeAsked counts a recheck of some rounds at one place.
-func seeAsked(a *whittle.Asked, o *recheckOutcome, rounds int) {
-	a.Times++
-	switch {
-	case o.monolith:
-		a.Noise++
-	case !o.candidate:
-		a.Reproducible++
-	case rounds > 2: // it stayed what it was at first
-		a.Stale++
-		a.LagMs = max(a.LagMs, o.after.Milliseconds())
-	default:
-		a.Intermittent++
-	}
-}
-
 // isBodyPlace tells places of a body from status, content type, failure and
 // headers.
 func isBodyPlace(p string) bool {
@@ -246,6 +242,7 @@ func placeOfFinding(f *whittle.Finding) (string, bool) {
 // tell adds to a finding what asking again has shown of it, and decides it where
 // that is proof.
 func (t *rechecks) tell(f *whittle.Finding, served bool) {
+	t.claimLate()
 	place, ok := placeOfFinding(f)
 	if !ok || f.Expected != "" {
 		return
@@ -262,6 +259,7 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 		return
 	}
 	f.Asked = &a
+	kept, alone := a.Reproducible+a.AnotherKept, oddAlone(&a)
 	odd := &t.Second
 	if served {
 		odd = &t.First
@@ -269,7 +267,7 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 	for _, proof := range []struct {
 		count int
 		of    *bold
-	}{{a.Reproducible, &t.Reproduced}, {a.Intermittent + a.Stale, odd}} {
+	}{{kept, &t.Reproduced}, {alone, odd}} {
 		if proof.count > 0 {
 			f.EValue = max(f.EValue, proof.of.eValue())
 			if proof.of.At > 0 && (!f.Decided || proof.of.At < f.DecidedAt) {
@@ -284,6 +282,7 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 // else lists, because the monolith was seen to vary there: noise explains that a
 // place varies, and not that the candidate does where the monolith does not.
 func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
+	t.claimLate()
 	known := map[string]bool{}
 	for i := range listed {
 		if place, ok := placeOfFinding(&listed[i]); ok && listed[i].Decided {
@@ -293,13 +292,13 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 	most := [2]int{}
 	for _, p := range t.Places {
 		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
-			most[k] = max(most[k], a.Intermittent+a.Stale)
+			most[k] = max(most[k], oddAlone(&a))
 		}
 	}
 	for _, p := range t.Places {
 		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
 			proof := []*bold{&t.Second, &t.First}[k]
-			odd := a.Intermittent + a.Stale
+			odd := oddAlone(&a)
 			if known[p.Place] || proof.At == 0 || odd == 0 || 2*odd < most[k] {
 				continue
 			}
@@ -338,6 +337,8 @@ func placeWords(place string) string {
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
 	switch {
+	case a.AnotherRequest > 0 && a.AnotherRequest*2 >= a.Times:
+		return s + fmt.Sprintf("belongs to another request in %d%s", a.AnotherRequest, keptWords(a))
 	case a.Reproducible > 0 && a.Reproducible*2 >= a.Times:
 		return s + fmt.Sprintf("reproducible in %d", a.Reproducible)
 	case a.Stale > 0 && a.Stale*2 >= a.Times:
@@ -346,6 +347,17 @@ func askedWords(a *whittle.Asked) string {
 		return s + fmt.Sprintf("the monolith itself changes in %d", a.Noise)
 	}
 	return s + fmt.Sprintf("intermittent, in %d the candidate alone was odd", a.Intermittent+a.Stale)
+}
+
+// keptWords says whether the candidate keeps to another request's response.
+func keptWords(a *whittle.Asked) string {
+	switch a.AnotherKept {
+	case 0:
+		return ", and is right when it is asked again"
+	case a.AnotherRequest:
+		return ", and stays so"
+	}
+	return fmt.Sprintf(", and stays so in %d", a.AnotherKept)
 }
 
 func timesOf(n int) string {

@@ -78,8 +78,10 @@ type Result struct {
 	Slow   int `json:"slow"`
 	// Fallbacks are the users' requests that the monolith answered after all.
 	Fallbacks int `json:"fallbacks"`
-	// Asked is how many rounds of asking again there were.
+	// Asked is how many rounds of asking again there were, and Others how many
+	// differences, at the place that shows most of them, were another request's.
 	Asked   int           `json:"asked"`
+	Others  int           `json:"others,omitempty"`
 	Virtual time.Duration `json:"virtual_ns"`
 }
 

@@ -81,6 +81,17 @@ func TestWhatUsersMeetIsCounted(t *testing.T) {
 	}
 }
 
+// Responses that were swapped are called another request's by asking again; a value
+// that is wrong by itself is not.
+func TestSwappedResponsesBelongToAnotherRequest(t *testing.T) {
+	if r := play(t, "money", "swapped-users", 1); r.End != Refused || r.Wrong != 0 || r.Others == 0 {
+		t.Errorf("swapped: %+v", r)
+	}
+	if r := play(t, "money", "off-by-one-rare", 1); r.Asked == 0 || r.Others != 0 {
+		t.Errorf("off by one: %+v", r)
+	}
+}
+
 // Touched shares are those that the mutations are made with.
 func TestTouchedSharesAreMeasured(t *testing.T) {
 	for name, want := range map[string]struct{ mirrored, served float64 }{

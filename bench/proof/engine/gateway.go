@@ -195,6 +195,11 @@ func (g *gateway) result() Result {
 		}
 	}
 	r.Finding, r.Summary = g.seen.named(r.End)
+	for _, f := range g.seen.verdict.Findings {
+		if f.Asked != nil {
+			r.Others = max(r.Others, f.Asked.AnotherRequest)
+		}
+	}
 	if g.open {
 		r.Finding = "circuit breaker"
 	}

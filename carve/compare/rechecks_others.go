@@ -1,0 +1,122 @@
+package compare
+
+import (
+	"slices"
+
+	"whittle"
+)
+
+// recheckKind is what a recheck has come to at one place.
+type recheckKind uint8
+
+const (
+	cameNoise recheckKind = iota
+	cameReproducible
+	cameIntermittent
+	cameStale
+)
+
+// came says what so many rounds have shown.
+func (o *recheckOutcome) came(rounds int) recheckKind {
+	switch {
+	case o.monolith:
+		return cameNoise
+	case !o.candidate:
+		return cameReproducible
+	case rounds > 2: // it stayed what it was at first
+		return cameStale
+	}
+	return cameIntermittent
+}
+
+// count is where a kind is counted.
+func (k recheckKind) count(a *whittle.Asked) *int {
+	return [...]*int{&a.Noise, &a.Reproducible, &a.Intermittent, &a.Stale}[k]
+}
+
+// oddAlone counts in how many the candidate said something else than before, and the
+// monolith did not.
+func oddAlone(a *whittle.Asked) int {
+	return a.Intermittent + a.Stale + a.AnotherRequest - a.AnotherKept
+}
+
+// recheckWaiting bounds the differences whose owner may still turn up.
+const recheckWaiting = 64
+
+// recheckWish is a settled difference of which it is not known whose value it is: the
+// request that it belongs to may be under way.
+type recheckWish struct {
+	place  string
+	served bool
+	kind   recheckKind
+	wish   *wish
+}
+
+// claim finds out whether the candidate's value at a place, or its whole body, is one
+// that the monolith gave to another request or user alone. Where nobody got it yet, it
+// waits. It decides nothing: what is bet on is who was odd.
+func (t *rechecks) claim(s *series, o *others, x *whittle.Exchange, w recheckWish) {
+	m, ok := s.method.(*match)
+	if !ok {
+		return // random responses belong to nobody
+	}
+	is, later := o.whose(x, m.valueAt(x, w.place), m.kind == whittle.FoundField)
+	switch {
+	case is != noOwner:
+		t.belongs(w, is)
+	case later != nil:
+		if w.wish = later; len(t.waiting) == recheckWaiting {
+			t.waiting = append(t.waiting[:0], t.waiting[1:]...)
+		}
+		t.waiting = append(t.waiting, w)
+	}
+}
+
+// valueAt is what the candidate says at a place; nil: nothing that could be somebody's.
+func (m *match) valueAt(x *whittle.Exchange, place string) []byte {
+	for _, d := range m.differ.diff(x.Monolith.Body, x.Candidate.Body) {
+		if d.path == place && d.expect < 0 {
+			_, to := m.differ.values(&d, x.Monolith.Body, x.Candidate.Body)
+			return to
+		}
+	}
+	return nil
+}
+
+// belongs counts a difference as another request's instead of by its kind. The same
+// request's own value of another time is for the rounds to tell.
+func (t *rechecks) belongs(w recheckWish, is owner) {
+	if is != anotherRequest && is != anotherCaller {
+		return
+	}
+	a := t.at(w.place, w.served)
+	if a == nil || *w.kind.count(a) == 0 {
+		return
+	}
+	*w.kind.count(a)--
+	a.AnotherRequest++
+	a.AnotherKept += int(oneIf(w.kind == cameReproducible))
+}
+
+// claimLate takes what has turned out since to be another request's.
+func (t *rechecks) claimLate() {
+	t.waiting = slices.DeleteFunc(t.waiting, func(w recheckWish) bool {
+		if w.wish.is == noOwner {
+			return false
+		}
+		t.belongs(w, w.wish.is)
+		return true
+	})
+}
+
+// validAsked reports whether restored counts are possible ones.
+func validAsked(a *whittle.Asked) bool {
+	sum := 0
+	for _, n := range []int{a.Reproducible, a.Intermittent, a.Stale, a.Noise, a.AnotherRequest} {
+		if n < 0 {
+			return false
+		}
+		sum += n
+	}
+	return sum == a.Times && upTo(a.AnotherKept, a.AnotherRequest)
+}

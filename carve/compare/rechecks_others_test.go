@@ -1,0 +1,101 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// TestWhatBelongsToAnotherRequestIsSo: a difference whose value the monolith gave to
+// another request is called that by the recheck, whether the candidate keeps to it or
+// not, by json and by exact; one whose value nobody got is not.
+func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
+	exactly := askedRoute
+	exactly.Kind, exactly.LearnNoise = whittle.Exact, false
+	seldom := func(other func(q int) string) func(int, int, time.Time, *rand.Rand) string {
+		return func(q, turn int, now time.Time, r *rand.Rand) string {
+			if r.Float64() < 1./400 {
+				return other(q)
+			}
+			return faithful(q, turn, now, r)
+		}
+	}
+	next := func(q int) string { return faithful((q+1)%50, 0, testStart, nil) }
+	for _, tc := range []struct {
+		name      string
+		route     whittle.Comparison
+		candidate func(q, turn int, now time.Time, r *rand.Rand) string
+		kept      bool
+		words     string
+	}{
+		{"swapped in 1 of 400", askedRoute, seldom(next), false, "belongs to another request in 12, and is right when it is asked again"},
+		{"swapped in 1 of 400, exact", exactly, seldom(next), false, "belongs to another request"},
+		{"kept by the wrong key", askedRoute, func(q, turn int, now time.Time, r *rand.Rand) string {
+			return faithful(q-q%25, turn, now, r)
+		}, true, "belongs to another request"},
+		{"nobody's", askedRoute, seldom(wrong), false, "intermittent"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := &askedWorld{monolith: faithful, candidate: tc.candidate, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 1}
+			_, _, v := a.play(t, tc.route, 1, 20_000)
+			if v.State != whittle.Different || !strings.Contains(fmt.Sprint(v.Findings), tc.words) {
+				t.Fatalf("%s: %+v", v.Summary, v.Findings)
+			}
+			nobodys := strings.Contains(tc.words, "intermittent")
+			for _, f := range v.Findings {
+				switch k := f.Asked; {
+				case k == nil || k.Times == 0:
+				case nobodys != (k.AnotherRequest == 0), !nobodys && 5*k.AnotherRequest < 4*k.Times, tc.kept != (k.AnotherKept > 0), !validAsked(k):
+					t.Errorf("%s: %+v", f.Path, *k)
+				}
+			}
+		})
+	}
+}
+
+// TestWhoseItIsMayTurnUpLate: a value of a request that is under way while the
+// difference is asked about is claimed when the monolith gives it, and what is kept of
+// it is a possible state.
+func TestWhoseItIsMayTurnUpLate(t *testing.T) {
+	j, err := NewJudge(askedRoute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(i int, target, monolith, candidate string) *whittle.Exchange {
+		x := exchange(monolith, candidate)
+		x.At, x.Request.Target = testStart.Add(time.Duration(i)*time.Second), target
+		return x
+	}
+	body := func(i int) string { return fmt.Sprintf(`{"name":"thing number %d"}`, i) }
+	for i := range 20 {
+		j.Observe(at(i, fmt.Sprintf("/things/%d", i), body(i), body(i)))
+	}
+	x := at(20, "/things/20", body(20), body(21))
+	if !j.Observe(x).Ask {
+		t.Fatal("it is not asked about")
+	}
+	right := whittle.Answer{Status: 200, Body: []byte(body(20))}
+	if _, more := j.Recheck(&whittle.Recheck{Exchange: x, Rounds: []whittle.Round{{Monolith: right, Candidate: right}}}); more {
+		t.Fatal("it is not settled")
+	}
+	asked := func() whittle.Asked { return *j.Verdict().Findings[0].Asked }
+	if a := asked(); a.Intermittent != 1 || a.AnotherRequest != 0 {
+		t.Errorf("before: %+v", a)
+	}
+	j.Observe(at(21, "/things/21", body(21), body(21)))
+	if a := asked(); a.Intermittent != 0 || a.AnotherRequest != 1 {
+		t.Errorf("after: %+v", a)
+	}
+	state, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, _ := NewJudge(askedRoute)
+	if err := back.UnmarshalBinary(state); err != nil || *back.Verdict().Findings[0].Asked != asked() {
+		t.Errorf("restored: %v", err)
+	}
+}
