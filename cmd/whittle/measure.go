@@ -26,7 +26,7 @@ const windowOf = 5 * time.Second
 
 // measured is what a measurement gave of one process.
 type measured struct {
-	taken []*collect.Taken
+	taken []*collect.Collected
 	plan  *plan.Plan     // nil: what was live was profiled
 	load  *loaded.Report // of the plan
 	// classes counts the answers of what was live by the first digit of their
@@ -232,7 +232,7 @@ func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []
 // meanwhile.
 func (s *subject) loaded(ran *loaded.Report) error {
 	if len(s.got.taken) == 0 {
-		return guard.OfNoUse(whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
+		return guard.MarkUnusable(whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
 			WithHint("a load that lasts for a second or more"))
 	}
 	s.got.load = ran
@@ -244,7 +244,7 @@ func (s *subject) loaded(ran *loaded.Report) error {
 }
 
 // during profiles until the load ends.
-func (m *measuring) during(ended context.Context, source collect.Source, under *plan.Plan, kinds []profile.Kind) ([]*collect.Taken, error) {
+func (m *measuring) during(ended context.Context, source collect.Source, under *plan.Plan, kinds []profile.Kind) ([]*collect.Collected, error) {
 	var whole time.Duration
 	for _, p := range under.Phases {
 		whole += p.Duration
@@ -258,14 +258,14 @@ func (m *measuring) during(ended context.Context, source collect.Source, under *
 	}
 	g, ctx := errgroup.WithContext(context.WithoutCancel(ended))
 	rest := slices.DeleteFunc(slices.Clone(kinds), func(k profile.Kind) bool { return k == profile.CPU })
-	var others []*collect.Taken
+	var others []*collect.Collected
 	if len(rest) > 0 {
 		g.Go(func() (err error) {
 			others, err = collect.All(ctx, source, rest, max(whole-time.Second, time.Second))
 			return err
 		})
 	}
-	var windows []*collect.Taken
+	var windows []*collect.Collected
 	over := func() bool { return ended.Err() != nil }
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
@@ -292,7 +292,7 @@ func (m *measuring) during(ended context.Context, source collect.Source, under *
 	if err != nil {
 		return nil, err
 	}
-	return append([]*collect.Taken{joined}, others...), nil
+	return append([]*collect.Collected{joined}, others...), nil
 }
 
 // windowsOf cuts a plan's time into windows of whole seconds that keep within

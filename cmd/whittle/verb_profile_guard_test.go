@@ -217,7 +217,7 @@ func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 
 func TestWhatTheGuardTakesFromALoad(t *testing.T) {
 	p := &profile.Profile{Requests: map[string]int64{"": 10}}
-	m := &measured{taken: []*collect.Taken{{Profile: p}}, load: &loaded.Report{
+	m := &measured{taken: []*collect.Collected{{Profile: p}}, load: &loaded.Report{
 		Requests: 25, Completed: 20, Failed: 7, Unfinished: 2, CPUPerRequest: 3,
 		Codes: map[string]int64{"200": 12, "204": 3, "404": 1, "503": 4},
 	}}

@@ -219,13 +219,13 @@ func showReplay(w io.Writer, r *replay.Report) {
 	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d got a different response\n",
 		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
-		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipWords(why))
+		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], replay.SkipText(why))
 	}
 	fmt.Fprintf(w, "Shapes       %d of %d recorded shapes of request met, %d differ\n", r.Shapes.Met, r.Shapes.Recorded, r.Shapes.Differing)
-	fmt.Fprintf(w, "Inputs       %d of %s compared, %d differ\n", r.Inputs.Compared, r.Inputs.Words(), r.Inputs.Differing)
+	fmt.Fprintf(w, "Inputs       %d of %s compared, %d differ\n", r.Inputs.Compared, r.Inputs.Text(), r.Inputs.Differing)
 	for i := range r.Shapes.Unmet[:min(5, len(r.Shapes.Unmet))] {
 		one := &r.Shapes.Unmet[i]
-		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, replay.SkipWords(one.Why))
+		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, replay.SkipText(one.Why))
 	}
 	showTimes(w, r)
 	for _, n := range r.Notes {

@@ -62,14 +62,14 @@ func around(v *value, outer uint64) uint64 {
 		case kindBool, kindNumber, kindText:
 			if !in.moment(k) {
 				scalars++
-				h += stir(textHash(k) + stir(textHash(in.text)+uint64(in.kind)))
+				h += mixHash(textHash(k) + mixHash(textHash(in.text)+uint64(in.kind)))
 			}
 		}
 	}
 	if scalars < 2 {
 		h += outer
 	}
-	return stir(h)
+	return mixHash(h)
 }
 
 // moment says that a member is a time, or may be one: the same digits are an id

@@ -161,7 +161,7 @@ func (u *classes) find(s *shape, at spot) *class {
 func namesHash(s *shape) uint64 {
 	h := uint64(0)
 	for _, k := range s.keys {
-		h += stir(textHash(k))
+		h += mixHash(textHash(k))
 	}
 	return h
 }

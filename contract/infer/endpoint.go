@@ -81,7 +81,7 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 	}
 	a.n++
 	a.types.add(x.Response.Header.Get("Content-Type"))
-	hash := stir(uint64(x.Response.Status))
+	hash := mixHash(uint64(x.Response.Status))
 	switch plain := x.Response.Status/100 == 2; {
 	case plain && !e.plain:
 		e.forget()
@@ -119,7 +119,7 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 	for i, v := range wildcards {
 		e.path[i].see(nil, v)
 	}
-	b.around = stir(textHash(x.Request.Target) + stir(textHash(string(x.Request.Body))))
+	b.around = mixHash(textHash(x.Request.Target) + mixHash(textHash(string(x.Request.Body))))
 	seeValues(&e.query, query, b)
 	request := e.body.see(x.Request.Header, x.Request.Body, b)
 	response := a.see(x.Response.Header, x.Response.Body, b)
@@ -129,15 +129,15 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 		}
 	}
 	for name := range query {
-		hash += stir(textHash(name))
+		hash += mixHash(textHash(name))
 	}
 	if request != nil {
-		hash += stir(structure(request, maxDocumentDepth) + 1)
+		hash += mixHash(structure(request, maxDocumentDepth) + 1)
 	}
 	if response != nil {
 		hash += structure(response, maxDocumentDepth)
 	}
-	e.unseen.see(stir(hash))
+	e.unseen.see(mixHash(hash))
 	e.repeats.see(x, response)
 	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }

@@ -216,20 +216,20 @@ func hashes(v *value) []uint64 {
 
 // contentHash is the same for the same JSON values.
 func contentHash(v *value) uint64 {
-	h := stir(uint64(v.kind) + 1)
+	h := mixHash(uint64(v.kind) + 1)
 	switch v.kind {
 	case kindNumber:
 		h += textHash(canonical(v.text))
 	case kindArray:
 		for i := range v.items {
-			h = stir(h + contentHash(&v.items[i]))
+			h = mixHash(h + contentHash(&v.items[i]))
 		}
 	case kindObject:
 		for i, k := range v.keys {
-			h += stir(textHash(k) + contentHash(&v.items[i]))
+			h += mixHash(textHash(k) + contentHash(&v.items[i]))
 		}
 	default:
 		h += textHash(v.text)
 	}
-	return stir(h)
+	return mixHash(h)
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // place is a group of endpoints that differ in one literal only.
-type place struct {
+type siblingGroup struct {
 	at      int
 	members []*endpoint
 }
@@ -27,7 +27,7 @@ type place struct {
 // same structure, where there are many of them: "/articles/first-light" and
 // eleven more are "/articles/{article}".
 func (l *log) collapse() {
-	groups := map[string]*place{}
+	groups := map[string]*siblingGroup{}
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
 		sig := e.signature()
@@ -40,7 +40,7 @@ func (l *log) collapse() {
 			}
 			id := fmt.Sprint(e.openKey(i), i, sig)
 			if groups[id] == nil {
-				groups[id] = &place{at: i}
+				groups[id] = &siblingGroup{at: i}
 			}
 			groups[id].members = append(groups[id].members, e)
 		}
@@ -106,7 +106,7 @@ func (e *endpoint) openKey(at int) string {
 
 // values says why the place's literals are a wildcard's values, and keeps of
 // the members those that are. Empty: they are endpoints of their own.
-func (g *place) values() string {
+func (g *siblingGroup) values() string {
 	if len(g.members) < fewSiblings {
 		return ""
 	}
@@ -131,7 +131,7 @@ func (g *place) values() string {
 
 // recurring takes out the literals that came much more often than the others,
 // as /users/me does, and gives them.
-func (g *place) recurring() []string {
+func (g *siblingGroup) recurring() []string {
 	const often, times = 5, 4
 	slices.SortStableFunc(g.members, func(a, b *endpoint) int { return cmp.Compare(b.seen, a.seen) })
 	cutoff := 0
@@ -150,7 +150,7 @@ func (g *place) recurring() []string {
 
 // alike keeps, of endpoints that respond with texts, those whose texts fit one
 // template. The first one may be the odd one, so a few begin.
-func (g *place) alike() {
+func (g *siblingGroup) alike() {
 	if !g.members[0].isText() {
 		return
 	}
@@ -207,13 +207,13 @@ func wordBytes(s string) int {
 }
 
 // varied reports whether most of the members respond otherwise than the others.
-func (g *place) varied() bool {
+func (g *siblingGroup) varied() bool {
 	looks := map[uint64]bool{}
 	for _, e := range g.members {
 		a := e.responses[e.success()]
 		h := a.shape.scalars()
 		for _, p := range a.texts.parts {
-			h = stir(h + textHash(p.literal))
+			h = mixHash(h + textHash(p.literal))
 		}
 		looks[h] = true
 	}
@@ -221,7 +221,7 @@ func (g *place) varied() bool {
 }
 
 // informative reports whether the responses have names enough to know them by.
-func (g *place) informative() bool {
+func (g *siblingGroup) informative() bool {
 	s := &g.members[0].responses[g.members[0].success()].shape
 	if s.element != nil {
 		s = s.element
@@ -234,18 +234,18 @@ func (g *place) informative() bool {
 func (s *shape) scalars() uint64 {
 	h := textHash(fmt.Sprint(s.number.n, s.number.min, s.number.max, s.text.shortest, s.text.longer))
 	for w := range s.text.words {
-		h += stir(textHash(w))
+		h += mixHash(textHash(w))
 	}
 	if s.element != nil {
-		h += stir(s.element.scalars() + 1)
+		h += mixHash(s.element.scalars() + 1)
 	}
 	for _, k := range s.keys {
-		h += stir(textHash(k) + s.fields[k].scalars())
+		h += mixHash(textHash(k) + s.fields[k].scalars())
 	}
-	return stir(h)
+	return mixHash(h)
 }
 
-func (l *log) join(g *place, why string) {
+func (l *log) join(g *siblingGroup, why string) {
 	segments := slices.Clone(g.members[0].segments)
 	segments[g.at] = segment{wildcard: true, chosen: true}
 	k := key(g.members[0].method, segments)
@@ -281,9 +281,9 @@ func (e *endpoint) signature() uint64 {
 	h := uint64(e.success())
 	if a.json == 0 {
 		if a.text > 0 {
-			h = stir(h + textHash(a.types.most()))
+			h = mixHash(h + textHash(a.types.most()))
 		}
-		return stir(h + e.body.shape.namesSeen() + 1)
+		return mixHash(h + e.body.shape.namesSeen() + 1)
 	}
 	s := &a.shape
 	if s.element != nil {
@@ -292,11 +292,11 @@ func (e *endpoint) signature() uint64 {
 	h += s.namesSeen()
 	if len(s.keys) < 2 {
 		for _, k := range s.kinds() {
-			h = stir(h + uint64(k))
+			h = mixHash(h + uint64(k))
 		}
-		h += stir(e.body.shape.namesSeen())
+		h += mixHash(e.body.shape.namesSeen())
 	}
-	return stir(h)
+	return mixHash(h)
 }
 
 // namesSeen hashes the names that at least a half of the objects have.
@@ -304,7 +304,7 @@ func (s *shape) namesSeen() uint64 {
 	h := uint64(0)
 	for _, k := range s.keys {
 		if 2*s.fields[k].seen >= s.objects {
-			h += stir(textHash(k))
+			h += mixHash(textHash(k))
 		}
 	}
 	return h

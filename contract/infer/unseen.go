@@ -80,7 +80,7 @@ func (u *unseen) share() float64 {
 // looks its elements have, of strings and numbers nothing but that they are
 // there.
 func structure(v *value, depth int) uint64 {
-	h := stir(uint64(v.kind) + 1)
+	h := mixHash(uint64(v.kind) + 1)
 	if depth == 0 {
 		return h
 	}
@@ -101,10 +101,10 @@ func structure(v *value, depth int) uint64 {
 			if isID(k) {
 				k = ""
 			}
-			h += stir(textHash(k) + structure(&v.items[i], depth-1))
+			h += mixHash(textHash(k) + structure(&v.items[i], depth-1))
 		}
 	}
-	return stir(h)
+	return mixHash(h)
 }
 
 // textHash is the 64-bit FNV-1a hash.
@@ -117,7 +117,7 @@ func textHash(s string) uint64 {
 }
 
 // stir spreads a hash's bits (the finalizer of MurmurHash3).
-func stir(h uint64) uint64 {
+func mixHash(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
 	return h ^ h>>33

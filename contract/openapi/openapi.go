@@ -48,9 +48,9 @@ type reader struct {
 	byRef map[string]string
 	enums map[string]string
 	// presence is how members of messages may be missing.
-	presence map[string]map[string]presence
-	schemas  int
-	at       *contract.Method // the method that is being read
+	presence    map[string]map[string]presence
+	schemasRead int
+	at          *contract.Method // the method that is being read
 }
 
 // presence is how a member may be missing.

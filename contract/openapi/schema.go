@@ -128,7 +128,7 @@ func (r *reader) schemaAt(s *node, hint, above string, depth int) (read, error) 
 	if s == nil || s.kind != isObject {
 		return read{field: contract.Field{Type: contract.Value}}, nil
 	}
-	if r.schemas++; depth > maxDepth || r.schemas > maxSchemas {
+	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
 		return read{}, invalid(s.line, "the schema nests deeper than %d, or its parts repeat too often", maxDepth)
 	}
 	n, ref, err := r.follow(s)
@@ -306,7 +306,7 @@ func (r *reader) object(n *node, depth int) (*object, error) {
 }
 
 func (r *reader) gather(o *object, n *node, depth int) error {
-	if r.schemas++; depth > maxDepth || r.schemas > maxSchemas {
+	if r.schemasRead++; depth > maxDepth || r.schemasRead > maxSchemas {
 		return invalid(n.line, "allOf nests deeper than %d, or in a circle", maxDepth)
 	}
 	if all := n.get("allOf"); all != nil {

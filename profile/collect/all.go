@@ -15,8 +15,8 @@ import (
 
 // All takes profiles of several kinds over one time: of a Go service side by
 // side, of Node one after the other, the CPU's for half of the time or more.
-func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) ([]*Taken, error) {
-	out := make([]*Taken, len(kinds))
+func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) ([]*Collected, error) {
+	out := make([]*Collected, len(kinds))
 	if _, concurrent := s.(*pprofSource); concurrent {
 		g, ctx := errgroup.WithContext(ctx)
 		for i, kind := range kinds {
@@ -46,7 +46,7 @@ func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) (
 
 // Join makes one profile, and one file, of a Go service's that were taken one
 // after the other. There must be at least one.
-func Join(parts []*Taken) (*Taken, error) {
+func Join(parts []*Collected) (*Collected, error) {
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
@@ -68,7 +68,7 @@ func Join(parts []*Taken) (*Taken, error) {
 	if err := whole.Write(&raw); err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "join profiles: %w", err)
 	}
-	return &Taken{Profile: profile.Merge(models), Raw: raw.Bytes(), Ext: parts[0].Ext}, nil
+	return &Collected{Profile: profile.Merge(models), Raw: raw.Bytes(), Ext: parts[0].Ext}, nil
 }
 
 // Defaults are the kinds that tell most for least: on Node the heap's profiler

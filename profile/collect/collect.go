@@ -21,7 +21,7 @@ type Source interface {
 	// Take takes a profile of one kind over a time. Heap and Goroutines are of
 	// the moment, and take no time. When ctx ends, a Node process gives what it
 	// has so far, a Go one nothing.
-	Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error)
+	Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error)
 	// Kinds lists what Take takes.
 	Kinds() []profile.Kind
 	// Address is the URL at which the process was found.
@@ -32,7 +32,7 @@ type Source interface {
 
 // Taken is a profile, and the file that it was read from: one for go tool pprof,
 // or a .cpuprofile or .heapprofile for the browser's developer tools.
-type Taken struct {
+type Collected struct {
 	*profile.Profile
 	Raw []byte
 	Ext string // of a file of Raw: ".pb.gz", ".cpuprofile", ".heapprofile"

@@ -102,7 +102,7 @@ func request(method, url string) func(context.Context) error {
 	}
 }
 
-func take(t *testing.T, target string, kind profile.Kind) *Taken {
+func take(t *testing.T, target string, kind profile.Kind) *Collected {
 	t.Helper()
 	s, err := Open(t.Context(), target)
 	if err != nil {
@@ -343,7 +343,7 @@ func TestJoinKeepsEveryWindow(t *testing.T) {
 	admin := goService(t)
 	busy(t, func(context.Context) error { sink += len(strconv.Itoa(sink)); return nil })
 	first, second := take(t, admin, profile.CPU), take(t, admin, profile.CPU)
-	joined, err := Join([]*Taken{first, second})
+	joined, err := Join([]*Collected{first, second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,10 +353,10 @@ func TestJoinKeepsEveryWindow(t *testing.T) {
 		t.Errorf("%d, read back %d, want %d: %v", joined.Total(), again.Total(), want, err)
 	}
 	first.Raw = []byte("not a profile")
-	if _, err := Join([]*Taken{first, second}); whittle.CodeOf(err) != whittle.Invalid {
+	if _, err := Join([]*Collected{first, second}); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("a broken part: %v", err)
 	}
-	if one, err := Join([]*Taken{second}); one != second || err != nil {
+	if one, err := Join([]*Collected{second}); one != second || err != nil {
 		t.Error("one part is itself")
 	}
 }

@@ -103,7 +103,7 @@ func (i *inspector) Kinds() []profile.Kind {
 }
 
 // Take starts V8's profiler, waits, and stops it, also when ctx ends.
-func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
+func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
 	if !slices.Contains(i.Kinds(), kind) {
 		return nil, whittle.Errorf(whittle.Unsupported, "take profile: Node has no %q", kind)
 	}
@@ -123,7 +123,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	return t, nil
 }
 
-func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
+func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
 	began := time.Now()
 	open, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -142,7 +142,7 @@ func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Dura
 	if err != nil {
 		return nil, err
 	}
-	t := &Taken{Raw: raw, Ext: ".heapprofile"}
+	t := &Collected{Raw: raw, Ext: ".heapprofile"}
 	if t.Profile, err = profile.ReadV8Heap(raw, kind, began); err != nil {
 		return nil, err
 	}

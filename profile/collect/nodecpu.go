@@ -36,7 +36,7 @@ type running struct {
 
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where the
 // profile would not tell inlined functions otherwise.
-func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Taken, error) {
+func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
 	run, err := i.startCPU(ctx, i.exact)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		return nil, err
 	}
 	used := i.cpuUsed(ctx) - run.used
-	t := &Taken{Raw: raw, Ext: ".cpuprofile"}
+	t := &Collected{Raw: raw, Ext: ".cpuprofile"}
 	if t.Profile, err = profile.ReadV8CPU(raw, run.began); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s *pprofSource) Address() string { return s.base }
 func (s *pprofSource) Close(context.Context) error { return nil }
 
 // Take asks for whole seconds, which is what net/http/pprof knows.
-func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Taken, error) {
+func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
 	if !slices.Contains(s.Kinds(), kind) {
 		return nil, whittle.Errorf(whittle.Unsupported, "take profile: a Go service has no %q", kind)
 	}
@@ -78,7 +78,7 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 	if p.Service == "" {
 		p.Service = s.name
 	}
-	return &Taken{Profile: p, Raw: b, Ext: ".pb.gz"}, nil
+	return &Collected{Profile: p, Raw: b, Ext: ".pb.gz"}, nil
 }
 
 func (s *pprofSource) get(ctx context.Context, page string) ([]byte, error) {

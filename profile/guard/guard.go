@@ -48,15 +48,15 @@ type Run struct {
 }
 
 // useless is the error of a run that says nothing of what a response costs.
-type useless struct{ error }
+type unusable struct{ error }
 
-func (u useless) Unwrap() error { return u.error }
+func (u unusable) Unwrap() error { return u.error }
 
 // OfNoUse says of the error of a run that Take may take the run again.
-func OfNoUse(err error) error { return useless{err} }
+func MarkUnusable(err error) error { return unusable{err} }
 
-func ofNoUse(text, hint string) error {
-	return OfNoUse(whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint))
+func unusableError(text, hint string) error {
+	return MarkUnusable(whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint))
 }
 
 // Beside is what is known of a run besides its profile.
@@ -74,22 +74,22 @@ type RunFacts struct {
 // NewRun makes a run of a profile that knows its requests. FailedPrecondition:
 // it says nothing of what a response costs, because no request got a response, no CPU
 // time was seen, or the load is void.
-func NewRun(p *profile.Profile, beside RunFacts) (Run, error) {
+func NewRun(p *profile.Profile, facts RunFacts) (Run, error) {
 	requests := p.AllRequests()
 	total := float64(p.Total())
-	if beside.CPU > 0 {
-		total = float64(beside.CPU)
+	if facts.CPU > 0 {
+		total = float64(facts.CPU)
 	}
 	switch {
 	case requests == 0:
-		return Run{}, ofNoUse("no request got a response during a run", "put load on the service: --during PLAN, or a longer --duration")
-	case beside.Void != "":
-		return Run{}, ofNoUse("the load of a run is void: "+beside.Void, "or say with --max-late how late it may be")
+		return Run{}, unusableError("no request got a response during a run", "put load on the service: --during PLAN, or a longer --duration")
+	case facts.Void != "":
+		return Run{}, unusableError("the load of a run is void: "+facts.Void, "or say with --max-late how late it may be")
 	case !(total > 0):
-		return Run{}, ofNoUse("no CPU time was seen during a run", "put more load on the service, or measure it for longer: a profile looks a hundred times a second")
+		return Run{}, unusableError("no CPU time was seen during a run", "put more load on the service, or measure it for longer: a profile looks a hundred times a second")
 	}
 	r := Run{
-		Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}, Responses: beside.Responses,
+		Requests: requests, CPU: total / float64(requests), Functions: map[string]float64{}, Own: map[string]float64{}, Responses: facts.Responses,
 	}
 	scale := total / max(float64(p.Total()), 1)
 	for _, c := range p.Hot(profile.BySelf) {
@@ -108,16 +108,16 @@ func NewRun(p *profile.Profile, beside RunFacts) (Run, error) {
 
 // mostUseless is how many runs may go by of which NewRun makes nothing: a
 // machine may stand still for as long as a short run takes.
-const mostUseless = 3
+const maxUnusable = 3
 
 // Take takes n runs. One that says nothing of what a response costs is taken
 // again.
 func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
 	for again := 0; len(runs) < n; {
 		r, err := take(len(runs))
-		_, no := errors.AsType[useless](err)
+		_, no := errors.AsType[unusable](err)
 		switch {
-		case no && again < mostUseless:
+		case no && again < maxUnusable:
 			again++
 		case err != nil:
 			return nil, err

@@ -78,7 +78,7 @@ func TestRunsThatSayNothing(t *testing.T) {
 		tried++
 		return NewRun(p, RunFacts{})
 	})
-	if len(got) != 0 || tried != mostUseless+1 || whittle.CodeOf(err) != whittle.FailedPrecondition {
+	if len(got) != 0 || tried != maxUnusable+1 || whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("%d runs in %d tries, %v", len(got), tried, err)
 	}
 }

@@ -127,7 +127,7 @@ func find(p *profile.Profile, stack []profile.Frame, patterns []string) (string,
 }
 
 // place is a line of own code, or none.
-type place struct {
+type codeLine struct {
 	function int32 // -1: no own code is on the stack
 	line     int32
 }
@@ -142,8 +142,8 @@ type finding struct {
 // matches it: they stand from the particular to the general.
 func apply(p *profile.Profile, rules []rule) []Smell {
 	total, samples := p.Total(), int64(0)
-	found := make([]map[place]*finding, len(rules))
-	asked := make([]map[place]int64, len(rules))
+	found := make([]map[codeLine]*finding, len(rules))
+	asked := make([]map[codeLine]int64, len(rules))
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if p.CategoryOf(s) == profile.Idle {
@@ -151,10 +151,10 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		}
 		samples += max(s.Objects, 1)
 		v := view{p: p, stack: s.Stack, whole: s.Stack}
-		at := place{function: -1}
+		at := codeLine{function: -1}
 		if own := slices.IndexFunc(s.Stack, func(f profile.Frame) bool { return p.Functions[f.Function].Owner == profile.Own }); own >= 0 {
 			v.stack = s.Stack[:own+1]
-			at = place{s.Stack[own].Function, s.Stack[own].Line}
+			at = codeLine{s.Stack[own].Function, s.Stack[own].Line}
 			if at.line == 0 { // V8 knows the lines of leaves alone
 				at.line = int32(p.Functions[at.function].Line)
 			}
@@ -162,7 +162,7 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		for r := range rules {
 			if at.function >= 0 && rules[r].asks != nil && rules[r].asks(&v) {
 				if asked[r] == nil {
-					asked[r] = map[place]int64{}
+					asked[r] = map[codeLine]int64{}
 				}
 				asked[r][at] += s.Value
 			}
@@ -173,7 +173,7 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 				continue
 			}
 			if found[r] == nil {
-				found[r] = map[place]*finding{}
+				found[r] = map[codeLine]*finding{}
 			}
 			f := found[r][at]
 			if f == nil {
@@ -204,13 +204,13 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 }
 
 // askers gives what was found at no line to the line that asked most.
-func askers(found map[place]*finding, asked map[place]int64) {
-	nowhere := place{function: -1}
+func askers(found map[codeLine]*finding, asked map[codeLine]int64) {
+	nowhere := codeLine{function: -1}
 	f := found[nowhere]
 	if f == nil || len(asked) == 0 {
 		return
 	}
-	var most place
+	var most codeLine
 	for at, v := range asked {
 		if m := asked[most]; v > m || v == m && (at.function < most.function || at.function == most.function && at.line < most.line) {
 			most = at
@@ -258,7 +258,7 @@ func particular(all []Smell) []Smell {
 	return out
 }
 
-func (r *rule) smell(p *profile.Profile, at place, f *finding, share float64) Smell {
+func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64) Smell {
 	s := Smell{Name: r.name, Title: r.title, Advice: r.advice, Share: share}
 	most := ""
 	for name, v := range f.seen {

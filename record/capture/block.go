@@ -6,7 +6,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Block gathers entries that are written as one. The zero value is ready; it
+// Block collects entries that are written together. The zero value is ready; it
 // is for one goroutine.
 type Block struct {
 	raw     []byte
@@ -15,8 +15,8 @@ type Block struct {
 	packed  *zstd.Encoder
 }
 
-// Add takes one more entry. On an error, which is AppendEntry's or says that
-// the block is full, it is as it was.
+// Add adds an entry. On an error, which is AppendEntry's or says that the block
+// is full, the block is unchanged.
 func (b *Block) Add(e *Entry) error {
 	raw, err := AppendEntry(b.raw, e)
 	if err != nil {
@@ -39,11 +39,11 @@ func (b *Block) Add(e *Entry) error {
 // Len is how many entries are in the block.
 func (b *Block) Len() int { return b.head.Count }
 
-// Size is about how many bytes they take before compression.
+// Size is roughly their size in bytes before compression.
 func (b *Block) Size() int { return len(b.raw) + b.summary.size }
 
-// Seal writes the block behind dst, with the number of the segment that it
-// goes to, and empties it.
+// Seal appends the encoded block to dst, with the number of the segment that it
+// belongs to, and empties the block.
 func (b *Block) Seal(dst []byte, segment uint64) []byte {
 	h := b.head
 	h.Segment, h.raw = segment, len(b.raw)
@@ -60,7 +60,7 @@ func (b *Block) Seal(dst []byte, segment uint64) []byte {
 	return dst
 }
 
-// roomy is a buffer that is not kept once it has served one large entry.
+// roomy is the size from which a buffer is not kept: one large entry needed it.
 const roomy = 8 << 20
 
 // Drop empties the block.

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// BlockReader reads the entries of one block after the other, holding one. The
-// zero value is ready; it is for one goroutine.
+// BlockReader reads the entries of one block at a time. The zero value is
+// ready; it is for one goroutine.
 type BlockReader struct {
 	entries Decoder
 	packed  *zstd.Decoder
@@ -18,8 +18,8 @@ type BlockReader struct {
 	left    int
 }
 
-// Reset begins with another block: what follows its header. The error says
-// what is wrong with it, and then there is nothing to read.
+// Reset starts another block, given what follows its header. An error says what
+// is wrong with the block, of which nothing can be read then.
 func (r *BlockReader) Reset(h *Header, body []byte) error {
 	r.Drop()
 	if int64(len(body)) != h.Size()-HeaderLen {
@@ -30,8 +30,8 @@ func (r *BlockReader) Reset(h *Header, body []byte) error {
 		return errSum
 	}
 	if r.packed == nil {
-		// The options are constants that the library takes. What comes out has
-		// no more room than the header says.
+		// The options are constants that the library accepts. The result is
+		// never larger than the header says.
 		r.packed, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
 			zstd.WithDecoderMaxMemory(MaxBlock), zstd.WithDecoderMaxWindow(MaxBlock))
 	}
@@ -49,8 +49,8 @@ func (r *BlockReader) Reset(h *Header, body []byte) error {
 	return nil
 }
 
-// Next reads the next entry into e, or gives io.EOF behind the last one. e is
-// good until Reset.
+// Next reads the next entry into e, or returns io.EOF after the last one. e is
+// valid until Reset.
 func (r *BlockReader) Next(e *Entry) error {
 	if r.left == 0 {
 		if len(r.rest) > 0 {
@@ -69,5 +69,5 @@ func (r *BlockReader) Next(e *Entry) error {
 	return nil
 }
 
-// Drop forgets what is left of the block.
+// Drop discards the rest of the block.
 func (r *BlockReader) Drop() { r.rest, r.left = nil, 0 }

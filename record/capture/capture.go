@@ -1,6 +1,6 @@
-// Package capture is the exchange log's record: how one exchange is written
-// as bytes and read back, and how many records lie together in one block,
-// compressed and checksummed. It opens no file; record/journal does.
+// Package capture encodes the exchange log: one exchange as bytes and back, and
+// many of them in one compressed, checksummed block. It opens no file;
+// record/journal does.
 package capture
 
 import (
@@ -11,7 +11,7 @@ import (
 	"whittle"
 )
 
-// Bounds of what is written and, so, of what is believed when it is read.
+// Bounds of what is written, and so of what is accepted when it is read.
 const (
 	// MaxBody bounds each body that is kept, in bytes.
 	MaxBody = 16 << 20
@@ -22,30 +22,30 @@ const (
 	// MaxHeaderBytes bounds one header's names and values together.
 	MaxHeaderBytes = 1 << 20
 	// MaxBlock bounds a block before compression, in bytes. Any entry within
-	// the bounds above has room in one.
+	// the bounds above fits into one.
 	MaxBlock = 64 << 20
 )
 
-// Entry is one exchange as the log keeps it: what the user asked, and what
-// whoever served responded. Nothing in it is secret any more: redaction comes
-// before an entry is made.
+// Entry is one exchange as the log keeps it: the request, and the response of
+// whoever served it. It contains no secrets: redaction comes before an entry is
+// made.
 type Entry struct {
-	// Route is the name of the route that matched; empty: none, it only passed
-	// through.
+	// Route is the name of the matching route; empty: none matched, and the
+	// request was only proxied.
 	Route string
-	// Conn tells the client's connections apart, within one log; exchanges of
+	// Conn identifies the client's connection within one log; the exchanges of
 	// one connection are in the order of its requests. 0: not known.
 	Conn uint64
 	// At is when the request arrived, to the nanosecond, from 1970 to 2261.
 	At time.Time
-	// Served says whose response it is.
+	// Served says whose response the user got.
 	Served   whittle.Side
 	Request  whittle.Request
 	Response whittle.Answer
 }
 
-// Clone gives a copy that shares nothing with e that anyone writes to. Who
-// keeps an entry beyond the reader's next call needs one.
+// Clone returns a deep copy. Whoever keeps an entry beyond the reader's next
+// call needs one.
 func (e *Entry) Clone() *Entry {
 	c := *e
 	c.Request.Header = cloneHeader(e.Request.Header)

@@ -9,26 +9,26 @@ import (
 	"whittle"
 )
 
-// errEntry is what is wrong with bytes that are no entry; there is nobody to
-// tell more than that, for a block's sum has been checked before.
+// errEntry is the error of bytes that are no entry. It has no detail, since the
+// block's checksum was right.
 var errEntry = errors.New("not an entry, or one beyond the log's bounds")
 
-// Bounds of the texts that a Decoder keeps to give again.
+// Bounds of the strings that a Decoder keeps for reuse.
 const (
 	maxKept     = 4096
 	maxKeptText = 64
 )
 
-// Decoder reads entries. It keeps short texts, header names above all, to give
-// the same string again instead of a new one. The zero value is ready; it is
-// for one goroutine.
+// Decoder reads entries. It reuses short strings, header names above all,
+// instead of allocating them again. The zero value is ready; it is for one
+// goroutine.
 type Decoder struct {
 	kept map[string]string
 }
 
-// Decode reads the entry at the head of b into e and gives the bytes behind
-// it. e's bodies are parts of b; nothing else is. It asks for no more memory
-// than b is long, give or take a factor, whatever b promises.
+// Decode reads the entry at the beginning of b into e and returns the bytes
+// after it. e's bodies are slices of b; nothing else is. It allocates no more
+// than a constant factor of b's length, whatever lengths b claims.
 func (d *Decoder) Decode(b []byte, e *Entry) (rest []byte, err error) {
 	in := cursor{b: b}
 	body := in.bytes(len(b))
@@ -68,7 +68,7 @@ func (d *Decoder) Decode(b []byte, e *Entry) (rest []byte, err error) {
 	return rest, nil
 }
 
-// text gives b as a string.
+// text returns b as a string.
 func (d *Decoder) text(b []byte) string {
 	if len(b) == 0 || len(b) > maxKeptText {
 		return string(b)
@@ -122,7 +122,8 @@ func (d *Decoder) header(f *cursor) whittle.Header {
 	return h
 }
 
-// cursor takes bytes apart. Once something was wrong all that follows is zero.
+// cursor reads fields from bytes. After the first error every further field is
+// zero.
 type cursor struct {
 	b   []byte
 	bad bool

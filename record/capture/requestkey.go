@@ -8,11 +8,12 @@ import (
 	"whittle"
 )
 
-// RequestKey names a request: two of the same key should have the same response.
+// RequestKey identifies a request: two requests with the same key should get
+// the same response.
 type RequestKey [16]byte
 
-// KeyOf gives a request's key. What a user is known by and what the response is
-// chosen by are of it, beside method, target and body.
+// KeyOf returns a request's key: method, target, body, and the headers that
+// identify the caller and negotiate the content.
 func KeyOf(q *whittle.Request) RequestKey {
 	h := sha256.New()
 	part(h, q.Method)

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// toldApart bounds the inputs, and the kinds, that one Sample tells apart.
-const toldApart = 1 << 16
+// maxDistinct bounds the inputs, and the kinds, that one Sample tracks.
+const maxDistinct = 1 << 16
 
-// Sample chooses, of any number of exchanges, those that stand for them in tests
-// and load plans: each kind of exchange once while there is room, and then
-// distinct inputs, each once and none preferred (those with the smallest hashes,
-// the bottom-k sketch of Cohen and Kaplan, PODC 2007). The same exchanges in the
-// same order give the same choice.
+// Sample chooses, of any number of exchanges, those that represent them in
+// tests and load plans: each kind of exchange once while there is room, and
+// then distinct inputs, each once and none preferred (those with the smallest
+// hashes, the bottom-k sketch of Cohen and Kaplan, PODC 2007). The same
+// exchanges in the same order give the same choice.
 //
 // An input is a request; two with responses of different kinds are two. The
 // zero value has no room. It is not safe for concurrent use.
 type Sample[T any] struct {
-	// Room bounds how many are chosen, Bytes what they weigh together.
+	// Room bounds the number of chosen exchanges, Bytes their size together.
 	Room, Bytes int
 
 	seen   int
@@ -31,24 +31,24 @@ type Sample[T any] struct {
 	plain  []*pick[T]          // beside those, by id
 }
 
-// pick is an exchange that may be chosen.
+// pick is a candidate for the choice.
 type pick[T any] struct {
 	id, input, kind uint64
 	at, size        int
 	item            T
 }
 
-// See takes an exchange of a kind, which weighs size bytes. keep makes what is
-// chosen of it, and is not called where that is known not to be needed; false:
-// it can be no choice.
+// See considers an exchange of a kind, of size bytes. keep makes the value that
+// is stored, and is called only where it may be needed; it returns false where
+// the exchange cannot be chosen.
 func (s *Sample[T]) See(request RequestKey, kind string, size int, keep func() (T, bool)) {
 	if s.first == nil {
 		s.inputs, s.kinds, s.first = map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]*pick[T]{}
 	}
 	s.seen++
 	p := &pick[T]{id: hashed(request[:], kind), input: hashed(request[:], ""), kind: hashed(nil, kind), at: s.seen, size: size}
-	s.tell(s.inputs, p.input)
-	s.tell(s.kinds, p.kind)
+	s.note(s.inputs, p.input)
+	s.note(s.kinds, p.kind)
 	same := s.first[p.kind]
 	leads := same == nil && len(s.first) < s.Room
 	if same != nil && same.id == p.id || !leads && !s.wants(p) {
@@ -65,19 +65,20 @@ func (s *Sample[T]) See(request RequestKey, kind string, size int, keep func() (
 	s.insert(p)
 }
 
-// tell notes one of what is counted, as far as it is told apart.
-func (s *Sample[T]) tell(of map[uint64]struct{}, one uint64) {
+// note counts one distinct value, up to maxDistinct.
+func (s *Sample[T]) note(of map[uint64]struct{}, one uint64) {
 	if _, known := of[one]; known {
 		return
 	}
-	if len(of) >= toldApart {
+	if len(of) >= maxDistinct {
 		s.more = true
 		return
 	}
 	of[one] = struct{}{}
 }
 
-// lead makes an exchange the one of its kind, for which others make room.
+// lead makes an exchange the representative of its kind, for which others make
+// room.
 func (s *Sample[T]) lead(p *pick[T]) {
 	for s.bytes+p.size > s.Bytes && len(s.plain) > 0 {
 		s.drop()
@@ -88,7 +89,7 @@ func (s *Sample[T]) lead(p *pick[T]) {
 	}
 }
 
-// wants reports whether an exchange may come to stand among the others.
+// wants reports whether an exchange may be chosen among the others.
 func (s *Sample[T]) wants(p *pick[T]) bool {
 	i, known := s.place(p)
 	return !known && i < s.Room && (s.bytes+p.size <= s.Bytes || i < len(s.plain))
@@ -115,7 +116,7 @@ func (s *Sample[T]) insert(p *pick[T]) {
 	}
 }
 
-// drop lets go of the one with the largest hash.
+// drop removes the one with the largest hash.
 func (s *Sample[T]) drop() {
 	last := len(s.plain) - 1
 	s.bytes -= s.plain[last].size
@@ -133,7 +134,7 @@ func (s *Sample[T]) picks() []*pick[T] {
 	return out
 }
 
-// Chosen gives the choice in the order in which its exchanges came.
+// Chosen returns the choice in the order in which its exchanges came.
 func (s *Sample[T]) Chosen() []T {
 	picks := s.picks()
 	out := make([]T, len(picks))
@@ -146,7 +147,7 @@ func (s *Sample[T]) Chosen() []T {
 // Seen is how many exchanges there were.
 func (s *Sample[T]) Seen() int { return s.seen }
 
-// Coverage says how much of what there was the choice stands for.
+// Coverage says how much of all exchanges the choice represents.
 func (s *Sample[T]) Coverage() Coverage {
 	inputs, kinds := map[uint64]bool{}, map[uint64]bool{}
 	for _, p := range s.picks() {
@@ -156,7 +157,7 @@ func (s *Sample[T]) Coverage() Coverage {
 }
 
 // Coverage is how many of the distinct inputs, and of the kinds of exchange,
-// something stands for. More: there were more of them than were told apart.
+// are represented. More: there were more of them than were tracked.
 type Coverage struct {
 	Inputs       int  `json:"inputs"`
 	Covered      int  `json:"covered"`
@@ -165,7 +166,7 @@ type Coverage struct {
 	More         bool `json:"more,omitempty"`
 }
 
-// Of is the coverage by some of the inputs alone; of kinds it says nothing.
+// Of is the coverage by some of the inputs alone; it has no kinds.
 func (c Coverage) Of(inputs []RequestKey) Coverage {
 	distinct := map[RequestKey]bool{}
 	for _, k := range inputs {

@@ -97,10 +97,10 @@ func TestTheSampleIsEven(t *testing.T) {
 // TestTheSampleIsBounded: inputs without end are counted up to a bound, and said.
 func TestTheSampleIsBounded(t *testing.T) {
 	s := &Sample[int]{Room: 2, Bytes: 100}
-	for i := range toldApart + 10 {
+	for i := range maxDistinct + 10 {
 		s.See(keyOf(fmt.Sprint(i)), "200", 1, func() (int, bool) { return i, true })
 	}
-	if c := s.Coverage(); !c.More || c.String() != fmt.Sprintf("2 of more than %d distinct recorded inputs", toldApart) {
+	if c := s.Coverage(); !c.More || c.String() != fmt.Sprintf("2 of more than %d distinct recorded inputs", maxDistinct) {
 		t.Errorf("%+v %s", c, c)
 	}
 }

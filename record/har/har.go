@@ -1,7 +1,7 @@
-// Package har reads and writes HTTP Archives (HAR 1.2), which browsers and
-// proxies save: a file of exchanges as JSON. It reads them one by one, however
-// long the file is, and takes them as Chrome, Firefox, mitmproxy, Charles and
-// others write them.
+// Package har reads and writes HTTP Archives (HAR 1.2), the JSON files of
+// exchanges that browsers and proxies save. It reads the exchanges one by one,
+// however large the file is, and accepts archives as Chrome, Firefox,
+// mitmproxy, Charles and others write them.
 //
 // The form: http://www.softwareishard.com/blog/har-12-spec/.
 package har
@@ -94,10 +94,10 @@ type timings struct {
 	SSL     number `json:"ssl"`
 }
 
-// unread is an object that nobody here has use for.
+// unread is an object that is not used here.
 type unread struct{}
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts anything.
 func (*unread) UnmarshalJSON([]byte) error { return nil }
 
 type pair struct {

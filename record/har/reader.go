@@ -11,25 +11,25 @@ import (
 	"whittle/record/capture"
 )
 
-// maxEntry bounds one entry's JSON, in bytes. A body within the log's bound has
-// room, as base64 or as text with not too many escapes.
+// maxEntry bounds one entry's JSON, in bytes. A body within the log's bound
+// fits, as base64 or as text with few escapes.
 const maxEntry = 4 * capture.MaxBody
 
-// maxConnections bounds how many connections are told apart.
+// maxConnections bounds how many connections are tracked.
 const maxConnections = 100_000
 
-// Skipped says that an entry is not one for the log: it is left out, and the
-// next one can be read.
+// Skipped is the error of an entry that the log cannot hold: it is left out,
+// and the next one can be read.
 type Skipped struct {
 	// Entry counts from 1.
 	Entry int
 	Why   string
 }
 
-// Error is for a person who looks for the entry in the file.
+// Error names the entry for a person who looks for it in the file.
 func (s *Skipped) Error() string { return fmt.Sprintf("entry %d: %s", s.Entry, s.Why) }
 
-// Reader reads an archive's exchanges one by one, holding one.
+// Reader reads an archive's exchanges, one at a time.
 type Reader struct {
 	in    slicer
 	begun bool
@@ -44,9 +44,9 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{in: slicer{r: bufio.NewReaderSize(r, 64<<10)}, conns: make(map[text]uint64)}
 }
 
-// Next gives the next exchange, which is the caller's; io.EOF behind the last
-// one. A *Skipped is about one entry. Any other error says that the file, from
-// some entry on, cannot be read, and stays.
+// Next returns the next exchange, which the caller owns, or io.EOF after the
+// last one. A *Skipped concerns one entry. Any other error is final: the file
+// cannot be read from some entry on.
 func (r *Reader) Next() (*capture.Entry, error) {
 	if r.ended != nil {
 		return nil, r.ended

@@ -6,18 +6,17 @@ import (
 	"io"
 )
 
-// errSyntax is what is wrong where something else should stand.
+// errSyntax is the error of unexpected JSON.
 var errSyntax = errors.New("it is not JSON as a HAR has it")
 
-// slicer cuts a JSON text into values without holding more of it than one of
-// them. It sees that brackets and strings end; what is within a value is for
-// whoever decodes it.
+// slicer splits a JSON text into values while holding one of them. It checks
+// that brackets and strings end; a value's contents are checked by its decoder.
 type slicer struct {
 	r   *bufio.Reader
 	off int64
 }
 
-// peek gives the next byte that is no white space, and leaves it.
+// peek returns the next byte that is no white space, without consuming it.
 func (s *slicer) peek() (byte, error) {
 	for {
 		b, err := s.r.ReadByte()
@@ -33,7 +32,7 @@ func (s *slicer) peek() (byte, error) {
 	}
 }
 
-// expect takes one byte.
+// expect consumes one byte.
 func (s *slicer) expect(want byte) error {
 	got, err := s.peek()
 	if err != nil {

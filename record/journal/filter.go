@@ -12,21 +12,21 @@ func (f *Filter) entry(e *capture.Entry) bool {
 		(f.To.IsZero() || e.At.Before(f.To))
 }
 
-// times says whether a block may have entries within the bounds.
+// times reports whether a block may contain entries within the bounds.
 func (f *Filter) times(h *capture.Header) bool {
 	return (f.From.IsZero() || !h.Last().Before(f.From)) &&
 		(f.To.IsZero() || h.First().Before(f.To))
 }
 
-// rows says whether a block has entries of the route.
+// rows reports whether a block contains entries of the route.
 func (f *Filter) rows(rows []capture.Row) bool {
 	return f.Route == "" || slices.ContainsFunc(rows, func(r capture.Row) bool { return r.Route == f.Route })
 }
 
-// maxDamages bounds the list, not what can be read behind it.
+// maxDamages bounds the list of damages; reading goes on beyond it.
 const maxDamages = 1000
 
-// damages are noted one by one up to a bound, and as a sum behind it.
+// damages lists damages one by one up to the bound, and counts the others.
 type damages struct{ all []Damage }
 
 func (d *damages) add(one Damage) {

@@ -1,7 +1,7 @@
-// Package journal keeps exchanges in a folder: segments of compressed,
-// checksummed blocks, the oldest removed when there are too many bytes or they
-// are too old. A torn tail costs the block that was being written, a damaged
-// block costs itself, and both are said.
+// Package journal keeps exchanges in a folder of segments, each a file of
+// compressed, checksummed blocks. The oldest segments are removed when the
+// folder grows too large or they grow too old. A torn tail costs the block that
+// was being written, a damaged block costs only itself, and both are reported.
 package journal
 
 import (
@@ -13,21 +13,21 @@ import (
 	"whittle"
 )
 
-// Options say how much is kept. The zero value is useful.
+// Options bound what is kept. The zero value is useful.
 type Options struct {
-	// SegmentBytes is how long a segment grows. 0: 16 MiB, or an eighth of
-	// MaxBytes where that is less, since whole segments are removed.
+	// SegmentBytes is the size at which a segment is closed. 0: 16 MiB, or an
+	// eighth of MaxBytes where that is less, since whole segments are removed.
 	SegmentBytes int64
-	// MaxBytes is what the folder may take, with at least one segment kept. 0:
-	// 1 GiB. Negative: no bound.
+	// MaxBytes bounds the folder's size; at least one segment is kept. 0: 1
+	// GiB. Negative: no bound.
 	MaxBytes int64
 	// MaxAge removes segments whose newest entry is older. 0: 7 days. Negative:
-	// none is too old, as in a log that is made of a file of long ago. Where the
-	// machine's clock leaps ahead, or the log has not been written to for long,
-	// an hour passes before anything is removed, or a tenth of the age.
+	// none is too old, as in a log made of an old file. Where the machine's
+	// clock jumps ahead, or the log was not written to for long, an hour (or a
+	// tenth of the age) passes before anything is removed.
 	MaxAge time.Duration
-	// About says of the entries what a reader should know beside them, in at
-	// most MaxAbout bytes of a form that readers know; see Writer.Describe.
+	// About describes the entries for a reader, in at most MaxAbout bytes whose
+	// form the reader knows; see Writer.Describe.
 	About []byte
 
 	now     func() time.Time
@@ -57,25 +57,25 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Filter says which entries a reader gives. The zero value: all.
+// Filter selects entries. The zero value selects all.
 type Filter struct {
 	// Route by name. Empty: every route.
 	Route string
-	// From and To bound Entry.At, To itself outside; zero: no bound.
+	// From and To bound Entry.At; To is exclusive, zero means no bound.
 	From, To time.Time
 }
 
-// Damage is what could not be read.
+// Damage is a part of a segment that could not be read.
 type Damage struct {
 	// Segment is the file's name.
 	Segment string
-	// Offset and Bytes say where in the file.
+	// Offset and Bytes locate it in the file.
 	Offset int64
 	Bytes  int64
 	Why    string
 }
 
-// coded gives an error of the file system its code.
+// coded adds a code to an error of the file system.
 func coded(err error, doing string) *whittle.Error {
 	code := whittle.Unavailable
 	switch {

@@ -14,11 +14,11 @@ import (
 	"whittle/record/capture"
 )
 
-// Listing is what a log has.
+// Listing is the contents of a log.
 type Listing struct {
 	Segments int
-	// Bytes are the segments' on the disk, Unpacked the entries' before
-	// compression.
+	// Bytes is the size of the segments on disk, Unpacked that of the entries
+	// before compression.
 	Bytes, Unpacked int64
 	Entries         int64
 	// First and Last are the times of the earliest and the latest entry; zero
@@ -27,32 +27,34 @@ type Listing struct {
 	// Rows count the entries by route, method and path: the routes by name,
 	// and of each the most frequent first.
 	Rows []capture.Row
-	// Parts are the entries by what their writer said of them, oldest first.
+	// Parts counts the entries by what their writer described them as, oldest
+	// first.
 	Parts   []Part
 	Damages []Damage
 }
 
-// Part is entries of which their writer said the same.
+// Part counts consecutive entries with the same description.
 type Part struct {
-	// About is nil where nothing was said, or it is damaged.
+	// About is nil where there is no description, or it is damaged.
 	About   []byte
 	Entries int64
 }
 
-// maxParts bounds the parts of a listing; more go to the last one's.
+// maxParts bounds the parts of a listing; further entries count for the last
+// one.
 const maxParts = 100
 
-// Progress hears how many of how many bytes are done.
+// Progress receives how many of how many bytes are done.
 type Progress func(done, total int64)
 
-// List says what a folder or a segment file has, by the blocks' headers and
-// summaries alone. It finds a damaged header or summary and a torn tail, no
-// damaged payload.
+// List returns the contents of a folder or a segment file, read from the
+// blocks' headers and summaries alone. It finds a damaged header or summary and
+// a torn tail, but no damaged payload.
 func List(ctx context.Context, path string) (*Listing, error) {
 	return list(ctx, path, false, func(int64, int64) {})
 }
 
-// Verify reads all of a folder or a segment file and says what it has; what
+// Verify reads all of a folder or a segment file and returns its contents; what
 // cannot be read is among the damages.
 func Verify(ctx context.Context, path string, p Progress) (*Listing, error) {
 	return list(ctx, path, true, p)
@@ -85,7 +87,7 @@ func list(ctx context.Context, path string, deep bool, p Progress) (*Listing, er
 
 type rowKey struct{ route, method, path string }
 
-// maxListed bounds the rows of a listing; more paths go to their route's.
+// maxListed bounds the rows of a listing; further paths count for their route.
 const maxListed = 10_000
 
 type lister struct {
@@ -132,7 +134,7 @@ func (l *lister) segment(ctx context.Context, path string) error {
 	return nil
 }
 
-// take counts one block and steps behind it.
+// take counts one block and goes to the next.
 func (l *lister) take(s *scan, h *capture.Header) {
 	body, err := s.body(h, !l.deep, l.buf)
 	l.buf = body
@@ -145,7 +147,7 @@ func (l *lister) take(s *scan, h *capture.Header) {
 	}
 	rows, err := h.Rows(body[:h.SummarySize()])
 	if err != nil {
-		// The entries are sound: they count, without a word on what they are.
+		// The entries are sound: they count, though their summary is lost.
 		s.note(Damage{Segment: s.name, Offset: s.off + capture.HeaderLen, Bytes: int64(h.SummarySize()), Why: "the block's summary: " + err.Error()})
 	}
 	for i := range rows {
@@ -175,7 +177,7 @@ func (l *lister) part(about []byte) *Part {
 	return &l.l.Parts[len(l.l.Parts)-1]
 }
 
-// read sees that every entry of a block is one.
+// read checks that every entry of a block can be decoded.
 func (l *lister) read(h *capture.Header, body []byte) error {
 	if err := l.block.Reset(h, body); err != nil {
 		return err

@@ -4,5 +4,5 @@ package journal
 
 import "os"
 
-// lock takes nothing: that one writer has a folder is up to the user here.
+// lock does nothing: here the user must see to it that a folder has one writer.
 func lock(*os.File) error { return nil }

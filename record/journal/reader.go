@@ -26,8 +26,8 @@ type Reader struct {
 	damage damages
 }
 
-// Open opens a folder, or one segment file, for reading; a writer may be at
-// work on it.
+// Open opens a folder, or one segment file, for reading, while a writer may be
+// writing to it.
 func Open(path string) (*Reader, error) {
 	q, err := enqueue(path)
 	if err != nil {
@@ -36,9 +36,9 @@ func Open(path string) (*Reader, error) {
 	return &Reader{queue: q}, nil
 }
 
-// Next gives the next entry, or io.EOF. After io.EOF it may be called again,
-// and goes on with what a writer has written since. The entry is the caller's
-// until the call after: who keeps it clones it.
+// Next returns the next entry, or io.EOF. After io.EOF it may be called again,
+// and returns what a writer has written since. The entry is valid until the
+// next call; whoever keeps it longer must clone it.
 func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
 	for {
 		err := r.block.Next(&r.entry)
@@ -50,7 +50,7 @@ func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
 			}
 			continue
 		case !errors.Is(err, io.EOF):
-			// The sums were right, so it is no accident of the disk's.
+			// The checksums were right, so the disk is not the cause.
 			return nil, whittle.Errorf(whittle.Internal, "read log: %s: %w", r.seg.name, err)
 		}
 		if err := ctx.Err(); err != nil {
@@ -65,7 +65,7 @@ func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
 	}
 }
 
-// advance takes one step to the next block that may have what f asks for.
+// advance goes to the next block that may contain what f selects.
 func (r *Reader) advance(f *Filter) error {
 	if r.seg == nil {
 		path, err := r.queue.next()
@@ -89,7 +89,7 @@ func (r *Reader) advance(f *Filter) error {
 		return err
 	}
 	if !f.times(&h) {
-		r.pass(&h)
+		r.skipBlock(&h)
 		return nil
 	}
 	if r.buf, err = r.seg.body(&h, false, r.buf); err != nil {
@@ -97,9 +97,9 @@ func (r *Reader) advance(f *Filter) error {
 		return nil
 	}
 	if f.Route != "" {
-		// Where the summary is damaged the entries say it.
+		// Where the summary is damaged, the entries decide.
 		if rows, err := h.Rows(r.buf[:h.SummarySize()]); err == nil && !f.rows(rows) {
-			r.pass(&h)
+			r.skipBlock(&h)
 			return nil
 		}
 	}
@@ -114,18 +114,18 @@ func (r *Reader) advance(f *Filter) error {
 	return nil
 }
 
-// pass leaves a block that has nothing of what is asked for.
-func (r *Reader) pass(h *capture.Header) {
+// skipBlock skips a block that contains nothing that f selects.
+func (r *Reader) skipBlock(h *capture.Header) {
 	r.seg.step(h)
 	r.number += int64(h.Count)
 }
 
-// Number is the place, from 1, that the last entry of Next has among all that
-// can be read, whatever the filter lets through.
+// Number is the position, from 1, of the last entry that Next returned, among
+// all that can be read, whatever the filter selects.
 func (r *Reader) Number() int64 { return r.number }
 
-// About is what the writer said of the last entry of Next; nil: nothing, or it
-// is damaged.
+// About is the writer's description of the last entry that Next returned; nil:
+// there is none, or it is damaged.
 func (r *Reader) About() []byte {
 	if r.seg == nil {
 		return nil
@@ -133,9 +133,9 @@ func (r *Reader) About() []byte {
 	return r.seg.about
 }
 
-// end is at the end of a segment. A writer goes on to a new one only when it
-// has finished the one before, so what is there once a newer one has been seen
-// is all.
+// end handles the end of a segment. A writer begins a new one only after it has
+// finished the one before, so once a newer one exists the older one is
+// complete.
 func (r *Reader) end() error {
 	if !r.final {
 		if r.seg.replaced() {
@@ -159,8 +159,8 @@ func (r *Reader) end() error {
 	return nil
 }
 
-// Damages lists what was skipped so far, and what stands behind the last whole
-// block of the segment that is being read.
+// Damages lists what was skipped so far, and what follows the last whole block
+// of the current segment.
 func (r *Reader) Damages() []Damage {
 	all := r.damage.all[:len(r.damage.all):len(r.damage.all)]
 	if r.seg != nil && r.ended {
@@ -171,7 +171,7 @@ func (r *Reader) Damages() []Damage {
 	return all
 }
 
-// Close gives the files back.
+// Close closes the files.
 func (r *Reader) Close() error {
 	r.block.Drop()
 	if r.seg != nil {
@@ -181,7 +181,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// queue is the segments to come.
+// queue has the segments that are still to be read.
 type queue struct {
 	dir   string // empty for a single file
 	ahead []named
@@ -202,7 +202,7 @@ func enqueue(path string) (queue, error) {
 		return queue{}, coded(err, "open log")
 	}
 	if !more {
-		// A writer that has not written yet has locked it.
+		// A writer that has not written yet holds its lock.
 		if _, err := os.Stat(filepath.Join(path, lockName)); err != nil {
 			return queue{}, whittle.Errorf(whittle.NotFound, "open log: nothing has been recorded into %s", path).
 				WithHint("name a folder that has " + suffix + " files")
@@ -211,7 +211,7 @@ func enqueue(path string) (queue, error) {
 	return q, nil
 }
 
-// more looks whether a segment is to come.
+// more reports whether another segment follows.
 func (q *queue) more() (bool, error) {
 	if len(q.ahead) > 0 || q.dir == "" {
 		return len(q.ahead) > 0, nil
@@ -229,7 +229,7 @@ func (q *queue) more() (bool, error) {
 	return len(q.ahead) > 0, err
 }
 
-// next gives the path of the next segment, or io.EOF.
+// next returns the path of the next segment, or io.EOF.
 func (q *queue) next() (string, error) {
 	if more, err := q.more(); err != nil || !more {
 		if err == nil {

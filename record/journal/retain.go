@@ -9,7 +9,7 @@ import (
 	"whittle/record/capture"
 )
 
-// closed is a segment that nothing is written to any more.
+// closed is a segment that is no longer written to.
 type closed struct {
 	path        string
 	size        int64
@@ -25,7 +25,7 @@ func (c *closed) add(h *capture.Header) {
 	}
 }
 
-// survey notes the segments that are there already.
+// survey lists the segments that exist already.
 func (w *Writer) survey() error {
 	all, err := segments(w.dir)
 	if err != nil {
@@ -38,13 +38,13 @@ func (w *Writer) survey() error {
 			return err
 		}
 		w.old = append(w.old, c)
-		w.clock.saw(c.last)
+		w.clock.observe(c.last)
 	}
 	return w.retain()
 }
 
-// retain ends a segment that is long or old enough, and removes those that are
-// too many or too old.
+// retain closes a segment that is large or old enough, and removes segments
+// that exceed MaxBytes or MaxAge.
 func (w *Writer) retain() error {
 	now := w.clock.now()
 	var failed error
@@ -82,13 +82,13 @@ func (w *Writer) retain() error {
 	return nil
 }
 
-// ends gives for each segment in old the time until which it was written to,
-// which is its newest entry's. One that lies in the future was written by a
-// clock that was wrong: the segment is older than the next one then.
+// ends returns, for each segment in old, the time until which it was written
+// to, which is its newest entry's. A time in the future was written by a wrong
+// clock; the segment is then older than the one that follows it.
 func (w *Writer) ends(now time.Time) []time.Time {
 	ends := make([]time.Time, len(w.old))
 	next := now
-	sane := func(t time.Time) bool { return t.Sub(now) <= w.clock.doubt }
+	sane := func(t time.Time) bool { return t.Sub(now) <= w.clock.tolerance }
 	if w.seg != nil && !w.seg.last.IsZero() && sane(w.seg.last) {
 		next = w.seg.last
 	}
@@ -101,8 +101,8 @@ func (w *Writer) ends(now time.Time) []time.Time {
 	return ends
 }
 
-// full says whether the segment has its length, or spans so much time that
-// keeping it for its newest entry would keep its oldest for too long.
+// full reports whether the segment has reached its size, or spans so much time
+// that keeping it for its newest entry would keep its oldest too long.
 func (w *Writer) full(now time.Time) bool {
 	const part = 10
 	if w.seg.size >= w.o.SegmentBytes {

@@ -10,20 +10,20 @@ import (
 	"whittle/record/capture"
 )
 
-// scan walks over the blocks of one segment by their headers. Nothing but a
-// block whose header is whole, and of this segment, is taken for one.
+// scan goes through the blocks of one segment by their headers. It accepts only
+// a block whose header is whole and belongs to this segment.
 type scan struct {
 	f    *os.File
 	name string
 	size int64 // of the file, when it was last asked
 	off  int64 // of the block to come
-	// id is the segment's random number, from its label or, where that is
-	// damaged, from the first block.
+	// id is the segment's random number, from its label, or from the first
+	// block where the label is damaged.
 	id    uint64
 	known bool
-	// about is what the writer says of the segment's entries; nil: nothing.
+	// about is the writer's description of the segment's entries; nil: none.
 	about []byte
-	// note takes what is skipped.
+	// note receives what is skipped.
 	note func(Damage)
 }
 
@@ -38,7 +38,7 @@ func begin(path string, note func(Damage)) (*scan, error) {
 
 func (s *scan) close() { s.f.Close() }
 
-// replaced reports whether another file has the segment's name now.
+// replaced reports whether another file now has the segment's name.
 func (s *scan) replaced() bool {
 	mine, err := s.f.Stat()
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *scan) replaced() bool {
 	return err == nil && !os.SameFile(mine, there)
 }
 
-// next finds the block to come, whose header begins at s.off. io.EOF: there is
-// no whole one more, so far; rest says what there is instead.
+// next finds the next block, whose header begins at s.off. io.EOF: there is no
+// further whole one so far; rest tells what there is instead.
 func (s *scan) next() (capture.Header, error) {
 	info, err := s.f.Stat()
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *scan) next() (capture.Header, error) {
 	return h, nil
 }
 
-// label reads the segment's number and steps over the label where it is sound.
+// label reads the segment's number, and skips the label where it is sound.
 func (s *scan) label() {
 	var b [labelLen]byte
 	if _, err := s.f.ReadAt(b[:], 0); err != nil {
@@ -95,8 +95,8 @@ var (
 	errShort   = errors.New("the block ends before its end")
 )
 
-// header reads the header at an offset and sees that its block is whole as far
-// as its length goes.
+// header reads the header at an offset and checks that its block is complete in
+// length.
 func (s *scan) header(at int64) (capture.Header, error) {
 	var b [capture.HeaderLen]byte
 	if n, err := s.f.ReadAt(b[:], at); err != nil && (n < len(b) || !errors.Is(err, io.EOF)) {
@@ -116,8 +116,7 @@ func (s *scan) header(at int64) (capture.Header, error) {
 	return h, nil
 }
 
-// search finds the next whole block from an offset on; io.EOF where there is
-// none.
+// search finds the next whole block from an offset on, or returns io.EOF.
 func (s *scan) search(from int64) (int64, capture.Header, error) {
 	buf := make([]byte, 64<<10)
 	for at := from; at < s.size; {
@@ -143,8 +142,8 @@ func (s *scan) search(from int64) (int64, capture.Header, error) {
 	return 0, capture.Header{}, io.EOF
 }
 
-// body reads what follows the header of the block at s.off, or its summary
-// alone, into buf where that is long enough.
+// body reads what follows the header of the block at s.off, or only its
+// summary, into buf where that is large enough.
 func (s *scan) body(h *capture.Header, summaryOnly bool, buf []byte) ([]byte, error) {
 	n := int(h.Size()) - capture.HeaderLen
 	if summaryOnly {
@@ -161,11 +160,11 @@ func (s *scan) body(h *capture.Header, summaryOnly bool, buf []byte) ([]byte, er
 	return buf, err
 }
 
-// step goes behind the block at s.off.
+// step goes to the end of the block at s.off.
 func (s *scan) step(h *capture.Header) { s.off += h.Size() }
 
-// skip goes behind the block at s.off, which is damaged: to the next one, even
-// if that begins before this one says that it ends.
+// skip goes past the damaged block at s.off to the next block, even if that
+// begins before the damaged one claims to end.
 func (s *scan) skip(h *capture.Header, why error) {
 	end := s.off + h.Size()
 	if at, _, err := s.search(s.off + capture.HeaderLen); err == nil {
@@ -175,8 +174,8 @@ func (s *scan) skip(h *capture.Header, why error) {
 	s.off = end
 }
 
-// rest is what stands behind the last whole block, if anything does: a block
-// whose writing was cut off, or is under way.
+// rest is what follows the last whole block, if anything does: a block whose
+// writing was cut off or is still under way.
 func (s *scan) rest() (Damage, bool) {
 	if s.off >= s.size {
 		return Damage{}, false
@@ -187,7 +186,7 @@ func (s *scan) rest() (Damage, bool) {
 	}, true
 }
 
-// look goes over a segment's headers.
+// look goes through a segment's headers.
 func look(path string) (closed, error) {
 	s, err := begin(path, func(Damage) {})
 	if err != nil {

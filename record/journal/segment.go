@@ -28,7 +28,7 @@ const (
 	labelMagic = "WCAPSEG1"
 	sumLen     = 4
 
-	// MaxAbout bounds what a writer may say of its entries, in bytes.
+	// MaxAbout bounds a writer's description of its entries, in bytes.
 	MaxAbout = 64 << 10
 )
 
@@ -51,8 +51,8 @@ func newLabel(about []byte) (label []byte, segment uint64) {
 	return label, segment
 }
 
-// readAbout reads what follows a label that says that it has something; nil
-// where that is damaged.
+// readAbout reads the description behind a label that has one; nil where it is
+// damaged.
 func readAbout(label []byte, f io.ReaderAt) []byte {
 	n := int64(le.Uint32(label[20:]))
 	if n == 0 || n > MaxAbout {
@@ -82,8 +82,8 @@ func segmentPath(dir string, number uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%08d%s", number, suffix))
 }
 
-// The lock's file holds the number of the last segment that was begun, so that
-// none is used twice: who follows a folder that has been emptied by age waits
+// The lock file contains the number of the last segment that was begun, so that
+// no number is used twice: a reader of a folder that was emptied by age waits
 // for the number after the last one that it read.
 
 // lastNumber reads it; 0 where there is none.
@@ -97,14 +97,13 @@ func lastNumber(lock *os.File) uint64 {
 	return number
 }
 
-// noteNumber writes it. Where that fails the segment can hardly be written
-// either, and what says so is the writing.
+// noteNumber writes it. It ignores errors: where the number cannot be written
+// the segment cannot either, and writing the segment returns the error.
 func noteNumber(lock *os.File, number uint64) {
 	_, _ = lock.WriteAt(fmt.Appendf(nil, "%020d\n", number), 0)
 }
 
-// segments lists a folder's segments in order. Other files are not its
-// business.
+// segments lists a folder's segments in order and ignores other files.
 func segments(dir string) ([]named, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

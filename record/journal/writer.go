@@ -11,13 +11,13 @@ import (
 	"whittle/record/capture"
 )
 
-// blockBytes is from where on a block is written by itself: long enough to
-// compress well, short enough to lose one, and to hold one while reading.
+// blockBytes is the size at which a block is written: large enough to compress
+// well, small enough to lose, and to hold one while reading.
 const blockBytes = 256 << 10
 
 const lockName = ".lock"
 
-// Writer appends to a folder. One at a time may have the folder open; it is
+// Writer appends to a folder. Only one writer can have the folder open; it is
 // for one goroutine.
 type Writer struct {
 	dir   string
@@ -34,7 +34,7 @@ type Writer struct {
 	lost uint64
 }
 
-// segment is the one that is written to.
+// segment is the segment that is being written.
 type segment struct {
 	f    *os.File
 	id   uint64
@@ -42,9 +42,9 @@ type segment struct {
 	closed
 }
 
-// Create opens the folder for writing, making it where it is missing. It never
-// writes to a segment that was there before. The error is coded
-// Unavailable where another process has the folder.
+// Create opens the folder for writing and makes it where it is missing. It
+// never writes to an existing segment. The error has the code Unavailable where
+// another process has the folder open.
 func Create(dir string, o Options) (*Writer, error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open log: no folder is given")
@@ -63,7 +63,7 @@ func Create(dir string, o Options) (*Writer, error) {
 	}
 	o = o.filled()
 	w := &Writer{dir: dir, o: o, lock: held, next: lastNumber(held) + 1}
-	w.clock = clock{wall: o.now, elapsed: o.elapsed, doubt: max(0, min(mostDoubt, o.MaxAge/10))}
+	w.clock = clock{wall: o.now, elapsed: o.elapsed, tolerance: max(0, min(maxTolerance, o.MaxAge/10))}
 	if err := w.survey(); err != nil {
 		held.Close()
 		return nil, coded(err, "open log")
@@ -71,8 +71,8 @@ func Create(dir string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Append takes one entry into the block being filled, and writes that once it
-// is long enough. A capture.ErrEntry is about this entry alone; any other error
+// Append adds an entry to the current block, and writes the block once it is
+// large enough. A capture.ErrEntry concerns this entry alone; any other error
 // is Flush's.
 func (w *Writer) Append(e *capture.Entry) error {
 	if err := w.block.Add(e); err != nil {
@@ -84,10 +84,10 @@ func (w *Writer) Append(e *capture.Entry) error {
 	return w.Flush()
 }
 
-// Flush writes the block being filled, and removes what is too much or too
-// old, so it is worth a call now and then even without entries. It does not
-// sync. On an error the block's entries are lost, which Lost counts; the next
-// block goes to a new segment.
+// Flush writes the current block, and removes segments that are too many or too
+// old, so call it from time to time even without entries. It does not sync. On
+// an error the block's entries are lost, which Lost counts; the next block goes
+// to a new segment.
 func (w *Writer) Flush() error {
 	count := w.block.Len()
 	if count == 0 {
@@ -104,9 +104,9 @@ func (w *Writer) Flush() error {
 	return w.retain()
 }
 
-// Describe says of the entries that follow what a reader should know beside
-// them, in at most MaxAbout bytes. Where it is not what was said before, they
-// go to a new segment. An error is Flush's.
+// Describe sets the description of the entries that follow, of at most MaxAbout
+// bytes. Where it differs from the one before, they go to a new segment. An
+// error is Flush's.
 func (w *Writer) Describe(about []byte) error {
 	if len(about) > MaxAbout {
 		return whittle.Errorf(whittle.Internal, "write log: %d bytes about its entries are more than %d", len(about), MaxAbout)
@@ -165,8 +165,7 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// abandon gives up a segment in which a write failed, with what is whole in
-// it.
+// abandon closes a segment in which a write failed; its whole blocks stay.
 func (w *Writer) abandon() {
 	if w.seg == nil {
 		return
@@ -185,7 +184,7 @@ func (w *Writer) finish() error {
 	return err
 }
 
-// Close writes what is left, syncs, and gives the folder back.
+// Close writes the current block, syncs, and unlocks the folder.
 func (w *Writer) Close() error {
 	err := w.Flush()
 	if w.seg != nil {

@@ -10,23 +10,23 @@ type counts struct {
 	appended, bodiless, shed, dropped, lost, failures, bytes atomic.Int64
 }
 
-// Counts says what became of the exchanges that were offered: Recorded, Shed,
+// Counts is the outcome of the exchanges that were offered: Recorded, Shed,
 // Dropped and Lost add up to them once the recorder is closed.
 type Counts struct {
-	// Recorded were appended, of Bytes before redaction and compression. In
-	// Bodiless of them a body was left out, because it could not be redacted or
-	// was too long.
+	// Recorded exchanges were appended; Bytes is their size before redaction
+	// and compression. Bodiless of them have no body, because it could not be
+	// redacted or was too large.
 	Recorded, Bodiless, Bytes int64
-	// Shed found no room in the queue.
+	// Shed exchanges found the queue full.
 	Shed int64
-	// Dropped could not be recorded themselves: no entry of the log can hold
-	// them.
+	// Dropped exchanges exceed what an entry of the log can hold.
 	Dropped int64
-	// Lost were appended and could not be written, in Failures of the disk.
+	// Lost exchanges were appended and could not be written, in Failures failed
+	// writes.
 	Lost, Failures int64
 }
 
-// Counts gives what happened so far.
+// Counts returns the counts so far.
 func (r *Recorder) Counts() Counts {
 	c := &r.counts
 	lost := c.lost.Load()

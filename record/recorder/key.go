@@ -12,8 +12,8 @@ import (
 	"whittle/record/redact"
 )
 
-// KeyPath is where the key of a journal's tokens lies: beside its folder, so
-// that a folder can be handed on without it.
+// KeyPath is the path of the key of a journal's tokens. It lies next to the
+// folder, so that the folder can be handed on without it.
 func KeyPath(dir string) string {
 	dir = filepath.Clean(dir)
 	if base := filepath.Base(dir); base == "." || base == ".." { // it has no name to put .key behind
@@ -53,7 +53,7 @@ func LoadKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// Key reads the key at path, or makes one there.
+// Key reads the key at path, or makes a new one there.
 func Key(path string) ([]byte, error) {
 	key, err := LoadKey(path)
 	if whittle.CodeOf(err) != whittle.NotFound {

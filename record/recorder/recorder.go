@@ -1,8 +1,7 @@
-// Package recorder takes users' exchanges as they happen and keeps them: it
-// queues them within bounds, takes out what is secret, and appends what is left
-// to a journal. Whoever offers an exchange never waits; a full queue sheds, a
-// disk that fails costs what was to be written and nothing else, and all of it
-// is counted.
+// Package recorder records users' exchanges as they happen: it queues them
+// within bounds, redacts them, and appends them to a journal. A caller that
+// offers an exchange never waits. A full queue sheds exchanges, a failing disk
+// loses only what was to be written, and all of it is counted.
 package recorder
 
 import (
@@ -26,15 +25,15 @@ type Options struct {
 	// Dir is the journal's folder.
 	Dir     string
 	Journal journal.Options
-	// Redactor takes out what is secret, before anything reaches the disk.
+	// Redactor removes secrets before anything reaches the disk.
 	Redactor *redact.Redactor
-	// QueueBytes bounds the bytes of the exchanges that wait, and Queue their
-	// number. 0: 32 MiB and 4,096.
+	// QueueBytes bounds the bytes of the waiting exchanges, Queue their number.
+	// 0: 32 MiB and 4,096.
 	QueueBytes int64
 	Queue      int
-	// Flush is how often what was appended is written. 0: each second.
+	// Flush is the interval between two writes to the disk. 0: one second.
 	Flush time.Duration
-	// Log gets what an operator should know. Nil: discarded.
+	// Log receives messages for an operator. Nil: discarded.
 	Log *slog.Logger
 
 	create func(dir string, o journal.Options) (sink, error)
@@ -68,13 +67,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Recorder keeps exchanges. Its methods may be called by several goroutines at
-// once.
+// Recorder records exchanges. It is safe for concurrent use.
 type Recorder struct {
 	o        Options
 	redactor atomic.Pointer[redact.Redactor]
-	// run makes the numbers of connections differ from those of an earlier run
-	// that wrote into the same folder.
+	// run makes connection numbers differ from those of an earlier run that
+	// wrote into the same folder.
 	run uint64
 
 	queue  chan item
@@ -87,14 +85,14 @@ type Recorder struct {
 	closed bool
 }
 
-// item is an exchange in the queue.
+// item is a queued exchange.
 type item struct {
 	x    *whittle.Exchange
 	size int64
 }
 
-// Open opens the journal and begins to take exchanges. It fails as
-// journal.Create does.
+// Open opens the journal and starts the recorder. It fails as journal.Create
+// does.
 func Open(o Options) (*Recorder, error) {
 	o = o.withDefaults()
 	if o.Redactor == nil {
@@ -113,11 +111,11 @@ func Open(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Redact changes the rules for what is written from now on.
+// Redact changes the rules for exchanges that are written from now on.
 func (r *Recorder) Redact(with *redact.Redactor) { r.redactor.Store(with) }
 
-// Offer takes an exchange, which is not changed; nobody may change it after.
-// False: there was no room, and it is counted as shed.
+// Offer queues an exchange, which must not be changed any more. It returns
+// false where the queue is full; the exchange then counts as shed.
 func (r *Recorder) Offer(x *whittle.Exchange) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -139,7 +137,7 @@ func (r *Recorder) Offer(x *whittle.Exchange) bool {
 	}
 }
 
-// sizeOf estimates what an exchange holds, in bytes.
+// sizeOf estimates the memory of an exchange, in bytes.
 func sizeOf(x *whittle.Exchange) int64 {
 	const perExchange, perField = 1 << 10, 64
 	a := responseOf(x)
@@ -162,7 +160,8 @@ func responseOf(x *whittle.Exchange) *whittle.Answer {
 	return &x.Monolith
 }
 
-// Close takes nothing more, writes what waits, and closes the journal.
+// Close refuses further exchanges, writes those that wait, and closes the
+// journal.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	was := r.closed
@@ -175,7 +174,7 @@ func (r *Recorder) Close() error {
 	return <-r.done
 }
 
-// write is the recorder's goroutine, and the only one that knows the journal.
+// write is the recorder's goroutine, which alone uses the journal.
 func (r *Recorder) write(to sink) error {
 	w := writing{r: r, to: to}
 	tick := time.NewTicker(r.o.Flush)
@@ -203,21 +202,21 @@ func (r *Recorder) write(to sink) error {
 	}
 }
 
-// writing is what the goroutine knows.
+// writing is that goroutine's state.
 type writing struct {
 	r  *Recorder
 	to sink
-	// by is the redactor of the last exchange, which the journal tells of.
+	// by is the redactor of the last exchange; the journal describes its rules.
 	by *redact.Redactor
-	// pending is what was appended since the last write.
+	// pending counts what was appended since the last write.
 	pending int
-	// lost is what the journal has lost so far; failing says that the last
-	// write failed, which is said once.
+	// lost counts what the journal has lost so far; failing says that the last
+	// write failed, which is logged once.
 	lost    uint64
 	failing bool
 }
 
-// keep redacts and appends one exchange.
+// keep redacts one exchange and appends it.
 func (w *writing) keep(it item) {
 	r := w.r
 	defer r.held.Add(-it.size)
@@ -249,8 +248,8 @@ func (w *writing) keep(it item) {
 	}
 }
 
-// entry is what is written of an exchange. A redactor that panics has written
-// nothing.
+// entry is the redacted entry of an exchange. Where the redactor panics,
+// nothing is written.
 func (r *Recorder) entry(x *whittle.Exchange, by *redact.Redactor) (e *capture.Entry, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -268,15 +267,15 @@ func (r *Recorder) entry(x *whittle.Exchange, by *redact.Redactor) (e *capture.E
 	return e, nil
 }
 
-// fit leaves out a body that is longer than the log takes, perhaps since it was
-// unpacked: the exchange is kept without it.
+// fit removes a body that is larger than the log accepts, perhaps because it
+// was decompressed; the exchange is recorded without it.
 func fit(body *[]byte, truncated *bool) {
 	if len(*body) > capture.MaxBody {
 		*body, *truncated = nil, true
 	}
 }
 
-// settle takes the outcome of a write into account.
+// settle counts the outcome of a write.
 func (w *writing) settle(err error) {
 	lost := w.to.Lost()
 	w.r.counts.lost.Add(int64(lost - w.lost))

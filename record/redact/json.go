@@ -246,7 +246,7 @@ func (j *rewriter) array(i int, secret bool) (int, error) {
 		if i, err = j.value(space(j.src, i), at); err != nil {
 			return i, err
 		}
-		j.leave()
+		j.popTrail()
 		if i = space(j.src, i); i >= len(j.src) {
 			return i, errCut
 		}
@@ -261,7 +261,7 @@ func (j *rewriter) array(i int, secret bool) (int, error) {
 	}
 }
 
-func (j *rewriter) leave() {
+func (j *rewriter) popTrail() {
 	if len(j.w.r.paths) > 0 {
 		j.trail = j.trail[:len(j.trail)-1]
 	}
@@ -297,7 +297,7 @@ func (j *rewriter) object(i int, secret bool) (int, error) {
 		if kind == roleName && j.src[next] == '"' {
 			called.secret = called.secret || j.w.secretPath(plainOf(j.src[next+1:end-1]))
 		}
-		j.leave()
+		j.popTrail()
 		if i = space(j.src, end); i >= len(j.src) {
 			return i, errCut
 		}

@@ -17,7 +17,7 @@ func (t *scan) tag(i int) int {
 	for end < len(b) && end-i < maxName && (isLetter(b[end]) || isDigit(b[end]) || b[end] == '_' || b[end] == '-' || b[end] == '.' || b[end] == ':') {
 		end++
 	}
-	name, torn := b[i+1:end], i > 0 && i == t.torn
+	name, torn := b[i+1:end], i > 0 && i == t.tornAt
 	if i < longestLead && end < len(b) && (len(name) > 0 || b[end] == '!' || b[end] == '?') && len(bytes.Trim(b[:i], "\ufeff \t\r\n")) == 0 {
 		t.markup = true
 	}
@@ -31,7 +31,7 @@ func (t *scan) tag(i int) int {
 	if torn || t.namesSecret(b[end:shut]) {
 		t.tagEnd = shut
 		if b[shut] == '<' {
-			t.torn = shut
+			t.tornAt = shut
 		}
 	}
 	if b[shut] == '>' && b[shut-1] == '/' || !t.w.secretPath(name) {

@@ -1,9 +1,9 @@
-// Package redact takes what is secret out of an exchange before anybody keeps
-// or shows it: credentials in headers and cookies, fields by their name, by
-// JSON path or by pattern, and the shapes of card numbers, e-mail addresses and
-// tokens wherever they stand. A secret is replaced by a token that is the same
-// for the same secret under the same key, so that two responses can still be
-// compared. It is pure: bytes in, bytes out.
+// Package redact removes secrets from an exchange before it is stored or shown:
+// credentials in headers and cookies, fields by name, by JSON path or by
+// pattern, and card numbers, e-mail addresses and tokens wherever they stand. A
+// secret is replaced by a token that is the same for the same secret under the
+// same key, so that two responses can still be compared. The package is pure:
+// bytes in, bytes out.
 package redact
 
 import (
@@ -39,7 +39,8 @@ const (
 	ShapeOther = "shape-other" // bodies that are neither text nor a known encoding of it
 )
 
-// Rules say what is secret beside the defaults. The zero value is the defaults.
+// Rules define secrets in addition to the defaults. The zero value is the
+// defaults.
 type Rules struct {
 	// Headers, by name in any case, lose their value.
 	Headers []string
@@ -60,7 +61,7 @@ type Rules struct {
 	Keep []string
 }
 
-// Redactor takes secrets out. It is immutable and safe for concurrent use.
+// Redactor removes secrets. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules                 Rules // as they were given
 	headers, fields, kept map[string]bool
@@ -196,8 +197,8 @@ func (r *Redactor) mac(secret []byte) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Text takes secrets out of a text of unknown kind, such as a sample or an
-// error. The result may share b's memory; b itself stays as it is.
+// Text redacts a text of unknown kind, such as a sample or an error. The result
+// may share b's memory; b itself is unchanged.
 func (r *Redactor) Text(b []byte) []byte {
 	w := r.begin()
 	defer r.end(w)
@@ -205,8 +206,7 @@ func (r *Redactor) Text(b []byte) []byte {
 	return out
 }
 
-// Value takes secrets out of one JSON value, or a piece of one, that stands at
-// a place in a document.
+// Value redacts one JSON value, or a piece of one, at a place in a document.
 func (r *Redactor) Value(place []jsonpath.Place, v []byte) []byte {
 	w := r.begin()
 	defer r.end(w)
@@ -237,10 +237,11 @@ func (r *Redactor) end(w *work)  { r.work.Put(w) }
 type work struct {
 	r    *Redactor
 	name []byte
-	// looked counts the bytes that were read ahead or back, beside the pass over
-	// each text. A test holds that hostile texts do not make it large.
+	// looked counts the bytes that were read ahead or back, in addition to the
+	// pass over each text. A test shows that hostile texts do not make it
+	// large.
 	looked int
-	// seen remembers what was said of short names, by their hash.
+	// seen caches the verdict on short names, by their hash.
 	seen [256]struct {
 		name   [30]byte
 		n      uint8

@@ -55,7 +55,7 @@ type scan struct {
 	tagEnd int
 	// torn is where such a tag is torn by the next "<", which is taken for a part
 	// of it, as a browser takes it.
-	torn int
+	tornAt int
 	// undotted is where a run ends in which no JWT begins, so that it is not
 	// read again from each of its bytes.
 	undotted int

@@ -19,23 +19,25 @@ const (
 	casesBytes = 32 << 20
 )
 
-// Cases collects the exchanges that become tests: those that do not get
-// the same, or all; of these distinct requests, and each shape before the second
-// request of another. It belongs to one replay.
+// Cases collects the exchanges that become tests: those whose responses differ,
+// or all of them. It takes distinct requests only, and one request of each
+// shape before a second one of any shape. It belongs to one replay.
 type Cases struct {
 	cover  bool
 	sample capture.Sample[*testCase]
-	// given are the headers that the replay set; they may be secret.
+	// given are the headers that the replay sets on every request; they may be
+	// secret.
 	given whittle.Header
 	show  compare.Redactor // nil: everything may be seen
 }
 
-// NewCases collects what differs, or with cover whatever was sent.
+// NewCases returns an empty collection. With cover it takes every exchange that
+// was sent, else only those that differ.
 func NewCases(cover bool) *Cases {
 	return &Cases{cover: cover, sample: capture.Sample[*testCase]{Room: casesMost, Bytes: casesBytes}}
 }
 
-// testCase is one file of testdata. tests.go.txt reads it.
+// testCase is one file below testdata; the made test (tests.go.txt) reads it.
 type testCase struct {
 	Shape    string       `json:"shape"`
 	Request  caseRequest  `json:"request"`
@@ -56,7 +58,7 @@ type caseRequest struct {
 type caseResponse struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type,omitempty"`
-	// Header has those of caseRules.Headers that were sent, and the date.
+	// Header has the headers named in caseRules.Headers, and the date.
 	Header whittle.Header `json:"header,omitempty"`
 	caseBody
 }
@@ -82,7 +84,7 @@ func bodyOf(b []byte) caseBody {
 	return caseBody{BodyBase64: base64.StdEncoding.EncodeToString(b)}
 }
 
-// see takes an exchange that was sent.
+// see considers one exchange that was sent.
 func (c *Cases) see(x *whittle.Exchange, to *subject, input capture.RequestKey, shape string, differs bool) {
 	if !differs && !c.cover || x.Monolith.Failure != whittle.NoFailure {
 		return
@@ -91,7 +93,8 @@ func (c *Cases) see(x *whittle.Exchange, to *subject, input capture.RequestKey, 
 	c.sample.See(input, shape, size, func() (*testCase, bool) { return c.of(x, to, shape) })
 }
 
-// of makes a test of an exchange; false: it has not all that it takes.
+// of makes a test of an exchange; it returns false where the exchange is
+// incomplete.
 func (c *Cases) of(x *whittle.Exchange, to *subject, shape string) (*testCase, bool) {
 	q, a := x.Request, x.Monolith
 	if c.show != nil {
@@ -112,8 +115,8 @@ func (c *Cases) of(x *whittle.Exchange, to *subject, shape string) (*testCase, b
 	}, true
 }
 
-// header leaves out what belongs to the connection, what a proxy adds, and what
-// the replay was given.
+// header removes the headers of the connection, those that a proxy adds, and
+// those that the replay was given.
 func (c *Cases) header(h whittle.Header) whittle.Header {
 	out := whittle.Header{}
 	for name, values := range h {
@@ -130,7 +133,7 @@ func (c *Cases) header(h whittle.Header) whittle.Header {
 	return out
 }
 
-// these are those headers of h that have one of the names.
+// these returns the headers of h that have one of the names.
 func these(h whittle.Header, names []string) whittle.Header {
 	out := whittle.Header{}
 	for _, name := range names {
@@ -141,15 +144,15 @@ func these(h whittle.Header, names []string) whittle.Header {
 	return out
 }
 
-// clientHeaders are those that a made test holds a service to where all are
-// compared: by these a client acts, and a recording alone does not tell of the
-// others which the monolith makes for each response.
+// clientHeaders are the headers that a made test compares where a route
+// compares all: clients act on them. A recording alone does not show which
+// others the monolith generates for each response.
 var clientHeaders = []string{
 	"Location", "Set-Cookie", "Www-Authenticate", "Cache-Control", "Content-Disposition", "Content-Language", "Link",
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
 }
 
-// caseHeaders are the headers that a test looks at.
+// caseHeaders returns the names of the headers that a test compares.
 func caseHeaders(c *whittle.Comparison) []string {
 	names := slices.Clone(c.Headers)
 	if c.AllHeaders {
@@ -180,8 +183,8 @@ func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
 	return r
 }
 
-// learned leaves out what the monolith was seen to change by itself: "$.id
-// (value)", and headers.
+// learned removes from the comparison what the monolith was seen to change by
+// itself: "$.id (value)", and headers.
 func (r *caseRules) learned(noise, headers []string) {
 	r.Headers = slices.DeleteFunc(r.Headers, func(name string) bool { return slices.Contains(headers, name) })
 	if r.Kind != string(whittle.JSON) {

@@ -10,13 +10,13 @@ import (
 	"whittle/record/redact"
 )
 
-// tokenMark begins what redaction puts in a secret's place.
+// tokenMark is the prefix of every redaction token.
 const tokenMark = "redacted-"
 
-// lacksCredential reports whether a request carries only a token where the
-// monolith was given a credential: in a header that is not among those given, in
-// the path, or in a value of query, form or JSON whose name is a secret's. What it
-// is returned may depend on that.
+// lacksCredential reports whether a request carries only a redaction token
+// where the monolith was sent a credential: in a header that the replay does
+// not set, in the path, or in a value of a query, form or JSON whose name is a
+// secret's. The response may depend on that credential.
 func lacksCredential(q *whittle.Request, given whittle.Header) bool {
 	for name, values := range q.Header {
 		if _, set := given[name]; set || name == "Referer" {
@@ -45,7 +45,8 @@ func inPairs(text string) bool {
 	return false
 }
 
-// inBody looks into JSON and forms, up to a bound; beyond it a token may be any.
+// inBody reads JSON and forms up to a bound. A token beyond the bound counts as
+// a credential.
 func inBody(body []byte) bool {
 	switch {
 	case !bytes.Contains(body, []byte(tokenMark)):

@@ -6,8 +6,8 @@ import (
 	"whittle/record/capture"
 )
 
-// inputs tells the log's distinct requests apart, within a bound, and what became
-// of each.
+// inputs tracks the log's distinct requests, up to a bound, and what became of
+// each.
 type inputs map[capture.RequestKey]inputState
 
 type inputState uint8
@@ -17,7 +17,7 @@ const (
 	inputDiffers
 )
 
-// see notes a request.
+// see adds a request.
 func (in inputs) see(k capture.RequestKey) {
 	if _, known := in[k]; !known && len(in) < seenMost {
 		in[k] = 0
@@ -30,16 +30,16 @@ func (in inputs) mark(k capture.RequestKey, s inputState) {
 	}
 }
 
-// Inputs says how many of the log's distinct requests the replay is about. Two
-// requests are the same by method, target, body, and the headers that say who asks
-// and for what.
+// Inputs counts the log's distinct requests. Two requests are the same if they
+// have the same method, target, body, and headers that identify the caller and
+// negotiate the content.
 type Inputs struct {
-	// Recorded are in the log, Compared of these had an exchange compared,
-	// Differing of these had one with a different response.
+	// Recorded requests are in the log. Compared of these had an exchange
+	// compared, and Differing had one with a different response.
 	Recorded  int `json:"recorded"`
 	Compared  int `json:"compared"`
 	Differing int `json:"differing"`
-	// More says that there were more of them than are told apart.
+	// More says that the log has more distinct requests than are tracked.
 	More bool `json:"more,omitempty"`
 }
 
@@ -56,8 +56,8 @@ func (in inputs) sum() Inputs {
 	return s
 }
 
-// Words are "40 distinct recorded inputs".
-func (s Inputs) Words() string {
+// Text returns "40 distinct recorded inputs".
+func (s Inputs) Text() string {
 	switch {
 	case s.More:
 		return fmt.Sprintf("more than %d distinct recorded inputs", s.Recorded)

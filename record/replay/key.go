@@ -12,8 +12,8 @@ import (
 	"whittle/record/capture"
 )
 
-// Key says which requests stay in order among themselves. The zero value: those
-// of one connection.
+// Key selects the requests whose order is kept among themselves. The zero value
+// keeps the order within each connection.
 type Key struct {
 	by   keyKind
 	name string
@@ -60,10 +60,11 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// keyBodyMost bounds the body that is looked into, in bytes.
+// keyBodyMost bounds the body that is searched for the key, in bytes.
 const keyBodyMost = 1 << 20
 
-// lane names the requests that e stays in order with; empty: none.
+// queue names the queue that keeps e in order; it is empty where e may be sent
+// at any time.
 func (k Key) queue(e *capture.Entry) string {
 	switch k.by {
 	case byConnection:
@@ -96,7 +97,7 @@ func (k Key) queue(e *capture.Entry) string {
 	return ""
 }
 
-// find gives the first value on the path, as JSON.
+// find returns the first value on the path, as JSON.
 func (k Key) find(v any, trail []jsonpath.Place) (string, bool) {
 	if k.path.Matches(trail) {
 		b, err := json.Marshal(v)

@@ -16,8 +16,7 @@ import (
 	"whittle/record/journal"
 )
 
-// OpenLog finds out what a path holds: a journal's folder, one of its segments,
-// or a HAR file.
+// OpenLog opens a journal's folder, one of its segments, or a HAR file.
 func OpenLog(path string) (Log, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -79,7 +78,7 @@ type harLog struct {
 	damage []string
 }
 
-// damageMost bounds what is told of entries that were left out.
+// damageMost bounds the list of entries that were left out.
 const damageMost = 20
 
 func (l *harLog) Name() string     { return l.path }

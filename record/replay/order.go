@@ -8,7 +8,7 @@ import (
 	"whittle/record/capture"
 )
 
-// item is one exchange on its way through a replay.
+// item is one exchange during a replay.
 type item struct {
 	entry *capture.Entry
 	to    *subject
@@ -17,37 +17,39 @@ type item struct {
 	queue string
 	// input is the request as it was recorded.
 	input capture.RequestKey
-	// repeat is an earlier response of the monolith's to the same request.
+	// repeat is the monolith's earlier response to the same request.
 	repeat *whittle.Answer
-	// redacted says that the request carries a token in a credential's place.
+	// redacted says that the request has a redaction token in place of a
+	// credential.
 	redacted bool
 
-	// due is when the request was to be sent, sent when it was; held says that
-	// the target kept it from that, and not whittle.
+	// due is when the request was to be sent, sent when it was sent. held says
+	// that the target delayed it, not whittle.
 	due, sent     time.Time
 	started, held bool
 
-	// skip is why there is nothing to compare; else response is what came.
+	// skip is the reason why there is nothing to compare; where it is empty,
+	// response is the candidate's.
 	skip     string
 	response whittle.Answer
 	again    *whittle.Answer
 }
 
-// ended is when the user had the recorded response.
+// ended is when the client had received the recorded response.
 func (it *item) ended() time.Time { return it.entry.At.Add(max(0, it.entry.Response.Latency)) }
 
-// order keeps the requests of a lane in the order that their client gave them:
-// one is sent only after the responses that its client had when it was sent in
-// the recording. Requests that overlapped then may overlap now, as those of one
-// HTTP/2 connection do.
+// order sends the requests of one queue in the order of the recording: each
+// only after the responses that its client had received before it sent it.
+// Requests that overlapped in the recording, as those of one HTTP/2 connection
+// do, may overlap again.
 type order struct {
-	// lanes has the items that have not left, each lane in the order of entry.
+	// queues has the unfinished items of each queue, in the order of arrival.
 	queues map[string][]*item
 }
 
 func newOrder() *order { return &order{queues: map[string][]*item{}} }
 
-// enter takes an item, and reports whether it may start at once.
+// enqueue adds an item, and reports whether it may be sent at once.
 func (o *order) enqueue(it *item) bool {
 	if it.queue == "" {
 		it.started = true
@@ -100,24 +102,24 @@ func (o *order) finish(it *item) []*item {
 	return free
 }
 
-// window brings the exchanges, which a log holds in the order in which they
-// ended, into the order in which they began, as far as the look-ahead goes.
-type window []*item
+// reorderBuffer sorts exchanges by the time at which they began, as far as the
+// look-ahead goes. A log holds them in the order in which they ended.
+type reorderBuffer []*item
 
-func (w window) Len() int { return len(w) }
-func (w window) Less(i, j int) bool {
+func (w reorderBuffer) Len() int { return len(w) }
+func (w reorderBuffer) Less(i, j int) bool {
 	if !w[i].entry.At.Equal(w[j].entry.At) {
 		return w[i].entry.At.Before(w[j].entry.At)
 	}
 	return w[i].seq < w[j].seq
 }
-func (w window) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w reorderBuffer) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
 
 // Push implements heap.Interface.
-func (w *window) Push(x any) { *w = append(*w, x.(*item)) }
+func (w *reorderBuffer) Push(x any) { *w = append(*w, x.(*item)) }
 
 // Pop implements heap.Interface.
-func (w *window) Pop() any {
+func (w *reorderBuffer) Pop() any {
 	old := *w
 	it := old[len(old)-1]
 	old[len(old)-1] = nil
@@ -125,5 +127,5 @@ func (w *window) Pop() any {
 	return it
 }
 
-func (w *window) put(it *item) { heap.Push(w, it) }
-func (w *window) take() *item  { return heap.Pop(w).(*item) }
+func (w *reorderBuffer) put(it *item) { heap.Push(w, it) }
+func (w *reorderBuffer) take() *item  { return heap.Pop(w).(*item) }

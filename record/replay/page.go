@@ -15,7 +15,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// WriteHTML writes the report as one HTML file that needs nothing beside it.
+// WriteHTML writes the report as one self-contained HTML file.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := &chart.Page{
 		Title: "Replay against " + r.Against,
@@ -45,7 +45,7 @@ func tone(v whittle.State) chart.Tone {
 
 func count(n int64) string { return chart.Number(float64(n)) }
 
-// ms is one figure of a route, where it has any.
+// ms formats one latency of a route; it is empty where there is none.
 func ms(of *latency.Snapshot, d time.Duration) string {
 	if of.Count == 0 {
 		return "–"
@@ -69,7 +69,7 @@ func (r *Report) outcome() chart.Section {
 	t := chart.Table{Caption: "The ledger: every exchange of the log, once", Head: []string{"What became of it", "Exchanges"}}
 	t.Rows = append(t.Rows, []string{"compared", count(r.Ledger.Compared)})
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
-		t.Rows = append(t.Rows, []string{"skipped: " + SkipWords(why), count(r.Ledger.Skipped[why])})
+		t.Rows = append(t.Rows, []string{"skipped: " + SkipText(why), count(r.Ledger.Skipped[why])})
 	}
 	t.Rows = append(t.Rows, []string{"failed: the candidate gave no response", count(r.Ledger.Failed)}, []string{"total", count(r.Ledger.Total)})
 	s.Tables = append(s.Tables, t)
@@ -91,7 +91,7 @@ func (r *Report) routesSection() chart.Section {
 	return chart.Section{Title: "Routes", Tables: []chart.Table{t}}
 }
 
-// section shows a route's findings; false: there are none.
+// section renders a route's findings; it returns false where there are none.
 func (o *Route) section() (chart.Section, bool) {
 	v := &o.Verdict
 	s := chart.Section{Title: o.Route, Paragraphs: []string{v.Summary + "."}}
@@ -104,7 +104,7 @@ func (o *Route) section() (chart.Section, bool) {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		t := chart.Table{
-			Caption: strings.TrimSpace(string(f.Kind)+" "+f.Path) + ": " + f.Summary + " (" + Standing(f) + ")",
+			Caption: strings.TrimSpace(string(f.Kind)+" "+f.Path) + ": " + f.Summary + " (" + Certainty(f) + ")",
 			Head:    []string{"Request", "Monolith", "Candidate"},
 		}
 		if f.Cause != "" {
@@ -118,8 +118,8 @@ func (o *Route) section() (chart.Section, bool) {
 	return s, true
 }
 
-// sampleRow is a sample with the place that differs, or else with the responses'
-// beginnings.
+// sampleRow shows a sample by the place that differs, or else by the beginnings
+// of both responses.
 func sampleRow(s *whittle.Sample) []string {
 	if s.MonolithValue == "" && s.CandidateValue == "" {
 		return []string{s.Request, s.Monolith, s.Candidate}
@@ -133,8 +133,8 @@ func sampleRow(s *whittle.Sample) []string {
 	return []string{s.Request + ", at " + s.Where, side(s.MonolithValue, s.MonolithAround), side(s.CandidateValue, s.CandidateAround)}
 }
 
-// Standing says how sure a finding is.
-func Standing(f *whittle.Finding) string {
+// Certainty says how certain a finding is.
+func Certainty(f *whittle.Finding) string {
 	switch {
 	case f.Expected != "":
 		return "expected: " + f.Expected
@@ -188,7 +188,7 @@ func (r *Report) shapesSection() chart.Section {
 	if len(r.Shapes.Unmet) > 0 {
 		t := chart.Table{Caption: "Shapes that the candidate has not met", Head: []string{"Shape", "Recorded", "Why"}}
 		for _, one := range r.Shapes.Unmet {
-			t.Rows = append(t.Rows, []string{one.Shape, count(one.Recorded), SkipWords(one.Why)})
+			t.Rows = append(t.Rows, []string{one.Shape, count(one.Recorded), SkipText(one.Why)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -213,8 +213,8 @@ var skipWords = map[string]string{
 	failed:                   "the candidate gave no response",
 }
 
-// SkipWords says in words why an exchange was not compared.
-func SkipWords(why string) string {
+// SkipText explains a reason for which an exchange was not compared.
+func SkipText(why string) string {
 	if words, ok := skipWords[why]; ok {
 		return words
 	}

@@ -10,15 +10,15 @@ import (
 	"whittle/record/capture"
 )
 
-// player sends what a log holds. Its goroutines: one reads, one keeps the
-// schedule (and belongs to play's caller), one for each connection sends, one
-// compares. Each ends before play returns.
+// player sends the exchanges of a log. One goroutine reads the log, one keeps
+// the schedule (play's caller), one for each connection sends, and one
+// compares. All end before play returns.
 type player struct {
-	o      *Options
-	log    Log
-	dir    *directory
-	survey *survey
-	book   *book
+	o       *Options
+	log     Log
+	router  *router
+	survey  *survey
+	results *results
 
 	began time.Time
 
@@ -30,7 +30,7 @@ type player struct {
 	readErr error // set before feed is closed
 }
 
-// play replays the whole log, or what comes before ctx ends.
+// play replays the log until its end or until ctx is done.
 func (p *player) play(ctx context.Context) {
 	p.began = time.Now()
 	p.feed, p.jobs = make(chan *item), make(chan *item)
@@ -39,7 +39,7 @@ func (p *player) play(ctx context.Context) {
 	defer cancel()
 
 	var comparing, working sync.WaitGroup
-	comparing.Go(func() { p.book.keep(p.seen, p.began) })
+	comparing.Go(func() { p.results.keep(p.seen, p.began) })
 	working.Go(func() { p.read(ctx) })
 	for range p.o.Connections {
 		working.Go(func() {
@@ -55,14 +55,15 @@ func (p *player) play(ctx context.Context) {
 	working.Wait()
 	close(p.seen)
 	comparing.Wait()
-	p.book.elapsed = time.Since(p.began)
-	p.book.interrupted = ctx.Err() != nil
-	if p.readErr != nil && !p.book.interrupted {
-		p.book.notes = append(p.book.notes, "the log could not be read to its end: "+p.readErr.Error())
+	p.results.elapsed = time.Since(p.began)
+	p.results.interrupted = ctx.Err() != nil
+	if p.readErr != nil && !p.results.interrupted {
+		p.results.notes = append(p.results.notes, "the log could not be read to its end: "+p.readErr.Error())
 	}
 }
 
-// read turns entries into items. What is not to be sent goes past the schedule.
+// read turns entries into items. An item that is not to be sent bypasses the
+// schedule.
 func (p *player) read(ctx context.Context) {
 	defer close(p.feed)
 	earlier, remembered := map[*subject]*repeats{}, int64(0)
@@ -74,7 +75,7 @@ func (p *player) read(ctx context.Context) {
 		}
 		seq++
 		it := p.itemOf(e, seq)
-		if it.skip == "" && it.to.learns && p.dir.monolith == nil {
+		if it.skip == "" && it.to.learns && p.router.monolith == nil {
 			r := earlier[it.to]
 			if r == nil {
 				r = newRepeats(&remembered)
@@ -94,10 +95,10 @@ func (p *player) read(ctx context.Context) {
 	}
 }
 
-// itemOf decides what is to be done with an exchange.
+// itemOf decides what to do with an exchange.
 func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Response.Body)) + 2048}
-	if it.to, it.skip = p.dir.place(e); it.skip != "" {
+	if it.to, it.skip = p.router.place(e); it.skip != "" {
 		return it
 	}
 	if it.to.judge == nil { // a route that came to the log after the first reading
@@ -122,8 +123,8 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 	return it
 }
 
-// dress makes the request ready to be sent: with the headers that were asked
-// for, and without a wish for an encoding that would have to be taken off.
+// prepare makes a request ready to be sent: it sets the headers that were asked
+// for and removes Accept-Encoding, so that the response arrives unencoded.
 func (p *player) prepare(it *item) {
 	q := &it.entry.Request
 	h := make(whittle.Header, len(q.Header)+len(p.o.Header))
@@ -140,7 +141,7 @@ func (p *player) prepare(it *item) {
 	it.redacted = hasToken(h)
 }
 
-// schedule sends each item when it is due, its order allows it and a connection
+// schedule sends each item once it is due, its queue allows it and a connection
 // is free.
 func (p *player) schedule(ctx context.Context) {
 	s := &schedule{p: p, order: newOrder(), feed: p.feed, tick: time.NewTimer(0)}
@@ -151,17 +152,18 @@ func (p *player) schedule(ctx context.Context) {
 	s.end()
 }
 
-// schedule is what play's goroutine knows while it runs.
+// schedule is the state of play's goroutine.
 type schedule struct {
 	p     *player
 	order *order
-	// feed is nil once the log has been read.
+	// feed is nil after the log has been read.
 	feed chan *item
-	// ahead has what is not due or not yet known to be the next; ready may be
-	// sent.
-	ahead window
+	// ahead has the items that are not due, or that an earlier one may still
+	// precede; ready has those that may be sent.
+	ahead reorderBuffer
 	ready []*item
-	// held items, of so many bytes, are in ahead, in a lane, ready or under way.
+	// held counts the items in ahead, in a queue, ready or under way; bytes is
+	// their size.
 	held     int
 	bytes    int64
 	underWay int
@@ -174,7 +176,7 @@ func (s *schedule) over() bool { return s.feed == nil && s.held == 0 }
 
 func (s *schedule) full() bool { return s.held >= lookAhead || s.bytes >= lookAheadBytes }
 
-// step starts what is due and waits for one thing to happen.
+// step makes due items ready and waits for one event.
 func (s *schedule) step(ctx context.Context) {
 	wait := s.start()
 	feed, jobs := s.feed, s.p.jobs
@@ -217,9 +219,10 @@ func (s *schedule) step(ctx context.Context) {
 	}
 }
 
-// start moves what is due from the look-ahead to the lanes, and says how long
-// it is until the next; 0: nothing is waited for by time. Until the look-ahead
-// is full or the log at its end, an earlier request may still come.
+// start moves due items from the look-ahead to their queues, and returns the
+// time until the next one is due; 0 where nothing depends on time. Until the
+// look-ahead is full or the log has been read, an earlier request may still
+// arrive.
 func (s *schedule) start() time.Duration {
 	if s.feed != nil && !s.full() {
 		return 0
@@ -244,15 +247,15 @@ func (s *schedule) start() time.Duration {
 	return 0
 }
 
-// push makes an item ready, and notes whether it is the target that keeps it
-// from being sent: by what it comes after, or by having no connection free.
+// push makes an item ready. It notes whether the target delays it, by a
+// response that has not come yet or by having no free connection.
 func (s *schedule) push(it *item) {
 	it.held = it.held || s.underWay+len(s.ready) >= s.p.o.Connections
 	s.ready = append(s.ready, it)
 }
 
-// due is when an item is to be sent: as long after the first as it came then,
-// or, without a pace, now.
+// due returns when an item is to be sent: at its recorded distance from the
+// first one, scaled by Speed, or at once where there is no Speed.
 func (s *schedule) due(it *item) time.Time {
 	if s.p.o.Speed <= 0 {
 		return s.began
@@ -261,7 +264,8 @@ func (s *schedule) due(it *item) time.Time {
 	return s.began.Add(time.Duration(float64(after) / s.p.o.Speed))
 }
 
-// end waits for what is under way and accounts for what was not sent.
+// end waits for the requests under way and accounts for those that were not
+// sent.
 func (s *schedule) end() {
 	for ; s.underWay > 0; s.underWay-- {
 		s.order.finish(<-s.p.done)

@@ -15,19 +15,20 @@ import (
 	"whittle/record/redact"
 )
 
-// redacted is a log that knows by which rules it was redacted.
+// redacted is a log that knows the rules by which it was redacted.
 type redacted interface {
-	// redaction gives a description for each part that was written by others. is
-	// says whether the log was redacted at all, as far as it is known.
+	// redaction returns a description for each part of the log that was written
+	// under other rules. is says whether the log was redacted at all, as far as
+	// is known.
 	redaction(ctx context.Context) (by []redact.Description, is bool, err error)
 }
 
-// RedactLike makes the candidate's responses what recording made of the
-// monolith's: by the rules in force and those of the log together, under the
-// log's key. Without the key, nil, or with another one than the log's, responses
-// that have tokens are not compared; what is shown is redacted all the same.
-// Where the rules differ the report says so. Errors are redact.New's, and those
-// of reading the log.
+// RedactLike redacts the candidate's responses as the recording redacted the
+// monolith's: by the current rules and those of the log together, under the
+// log's key. Where the key is missing (nil) or is not the log's, responses with
+// redaction tokens are not compared; what is shown is redacted all the same.
+// The report says where the rules differ. Errors are redact.New's, and those of
+// reading the log.
 func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, key []byte) error {
 	known := key != nil
 	if !known {
@@ -113,14 +114,15 @@ func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) 
 	return nil, har.Exported(head[:n]), nil
 }
 
-// told leaves in the comparison the headers of which a route's part of the log tells
-// what the monolith said. Not told are headers that have tokens, without the key (of
-// a cookie no value is compared); they are hidden, and given. Neither are, in an
-// archive that whittle did not write, cookies where it has none, which browsers
-// leave out, and headers where a response has none at all. It is settled for the whole
-// replay: left out of some exchanges by what one side said, they would make a
-// difference of what both do by chance.
-func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []string) {
+// compareKnownHeaders restricts the comparison to the headers of which the
+// route's part of the log shows what the monolith sent. Without the key,
+// headers that contain redaction tokens are not compared, and are returned as
+// hidden (a cookie's value is never compared). In an archive that whittle did
+// not write, cookies are not compared where it has none, since browsers omit
+// them, and no headers are where a response has none at all. This is decided
+// once for the whole replay: deciding it for each exchange would make
+// differences of what both sides do by chance.
+func (o *Options) compareKnownHeaders(seen *routeSurvey, c *whittle.Comparison) (hidden []string) {
 	if !o.HasTokens && seen.bare {
 		c.AllHeaders, c.Headers = false, nil
 		return nil
@@ -140,9 +142,10 @@ func (o *Options) told(seen *routeSurvey, c *whittle.Comparison) (hidden []strin
 	return hidden
 }
 
-// hides reports whether a recorded response has tokens in the place of secrets that
-// the candidate's response has no tokens for, as the key is missing. A number is
-// taken for one where the log is redacted and the candidate has not the same.
+// hides reports whether a recorded response has redaction tokens for which the
+// candidate's response has no counterpart, because the key is missing. A number
+// that may be a token counts as one where the log is redacted and the
+// candidate's response does not contain it.
 func (o *Options) hides(recorded, response []byte) bool {
 	switch {
 	case o.Redact != nil:

@@ -5,18 +5,18 @@ import (
 	"whittle/record/capture"
 )
 
-// Bounds of what is remembered to learn noise from: responses of each route, and
-// bytes of all routes' responses.
+// Bounds of the responses that noise is learned from: their number for each
+// route, and their bytes over all routes.
 const (
 	repeatsMost  = 8192
 	repeatsBytes = 32 << 20
-	// seenMost bounds the requests that the first reading tells apart.
+	// seenMost bounds the distinct requests that the first reading tracks.
 	seenMost = 1 << 18
 )
 
-// repeats remembers the last recorded response to each of the latest requests, so
-// that what the monolith changes by itself shows where a log has a request
-// several times. The oldest goes first.
+// repeats remembers the last recorded response to each of the latest requests.
+// Where a log has a request several times, this shows what the monolith changes
+// by itself. The oldest request is forgotten first.
 type repeats struct {
 	last   map[capture.RequestKey]*whittle.Answer
 	oldest []capture.RequestKey // in the order of their first coming
@@ -27,7 +27,7 @@ func newRepeats(bytes *int64) *repeats {
 	return &repeats{last: map[capture.RequestKey]*whittle.Answer{}, bytes: bytes}
 }
 
-// see gives the response before this one to the same request, nil where none is
+// see returns the previous response to the same request, nil where none is
 // known, and remembers this one.
 func (r *repeats) see(e *capture.Entry) *whittle.Answer {
 	if e.Response.Failure != whittle.NoFailure || e.Response.Truncated || e.Request.Truncated {

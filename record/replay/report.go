@@ -11,16 +11,16 @@ import (
 	"whittle/internal/latency"
 )
 
-// Report is what a replay came to. Its JSON is the form for machines; durations
-// are in milliseconds unless their name says otherwise.
+// Report is the result of a replay. Its JSON is for machines; durations are in
+// milliseconds unless their name says otherwise.
 type Report struct {
 	Log     string `json:"log"`
 	Against string `json:"against"`
-	// Verdict is DIFFERENT if it is for any route, EQUIVALENT if it is for all
-	// that were compared.
+	// Verdict is DIFFERENT if any route's is, and EQUIVALENT if that of every
+	// compared route is.
 	Verdict whittle.State `json:"verdict"`
 	Summary string        `json:"summary"`
-	// Interrupted says that the replay was ended early.
+	// Interrupted says that the replay ended early.
 	Interrupted bool      `json:"interrupted,omitempty"`
 	Started     time.Time `json:"started"`
 	Seconds     float64   `json:"seconds"`
@@ -28,7 +28,8 @@ type Report struct {
 	RecordedSeconds float64 `json:"recorded_seconds"`
 	// Ledger accounts for every exchange of the log.
 	Ledger whittle.Ledger `json:"ledger"`
-	// Differing compared or failed exchanges got a different response.
+	// Differing counts the compared or failed exchanges with a different
+	// response.
 	Differing int64    `json:"differing"`
 	Routes    []Route  `json:"routes"`
 	Schedule  Schedule `json:"schedule"`
@@ -36,7 +37,8 @@ type Report struct {
 	Shapes    Shapes   `json:"shapes"`
 	Inputs    Inputs   `json:"inputs"`
 	Redacted  Redacted `json:"redacted"`
-	// Notes are what a reader must know beside the figures, a sentence each.
+	// Notes are what a reader must know in addition to the figures, a sentence
+	// each.
 	Notes []string `json:"notes,omitempty"`
 
 	then, now *latency.Histogram
@@ -49,63 +51,64 @@ type Route struct {
 	Verdict   whittle.Verdict     `json:"verdict"`
 	Ledger    whittle.Ledger      `json:"ledger"`
 	Differing int64               `json:"differing"`
-	// Undecided exchanges got a different response, and may depend on a credential
-	// that is only a token. The verdict is of the others.
+	// Undecided exchanges got a different response, perhaps because the
+	// credential was redacted. The verdict does not include them.
 	Undecided int64 `json:"undecided,omitempty"`
-	// Noise is what the monolith was seen to change by itself.
+	// Noise lists what the monolith was seen to change by itself.
 	Noise []string `json:"noise,omitempty"`
-	// NoisyHeaders are those that it changes by itself; they count all the same.
+	// NoisyHeaders are the headers that the monolith changes by itself; they
+	// are compared all the same.
 	NoisyHeaders []string `json:"noisy_headers,omitempty"`
-	// Recorded is how long the monolith took then, Now the candidate.
+	// Recorded has the monolith's recorded latencies, Now the candidate's.
 	Recorded latency.Snapshot `json:"recorded"`
 	Now      latency.Snapshot `json:"now"`
 }
 
-// Latency compares then and now.
+// Latency compares the recorded latencies with the new ones.
 type Latency struct {
-	// Recorded counts the monolith's responses to what was sent.
+	// Recorded has the monolith's latencies for the requests that were sent.
 	Recorded latency.Snapshot `json:"recorded"`
-	// Now counts from when each request was sent, Intended from when it was to
-	// be sent; without a pace nothing has an intended time.
+	// Now is measured from when a request was sent, Intended from when it was
+	// due; without a pace no request has an intended time.
 	Now      latency.Snapshot `json:"now"`
 	Intended latency.Snapshot `json:"intended"`
 }
 
 // Schedule says how the pace was kept.
 type Schedule struct {
-	// Speed is the multiple of the recorded pace; 0: as fast as can be.
+	// Speed is the multiple of the recorded pace; 0: as fast as possible.
 	Speed       float64 `json:"speed"`
 	Connections int     `json:"connections"`
 	// PerSecond requests were sent.
 	PerSecond float64 `json:"per_second"`
-	// Late is how late requests were sent; Own counts those that waited neither
-	// for a response that they come after nor for a connection, so it is
-	// whittle's own lateness.
+	// Late is how late requests were sent. Own includes only those that waited
+	// neither for an earlier response nor for a connection, so it is whittle's
+	// own delay.
 	Late latency.Snapshot `json:"late"`
 	Own  latency.Snapshot `json:"own"`
 }
 
-// Shapes says which kinds of request the candidate has met.
+// Shapes counts the kinds of request that the candidate was sent.
 type Shapes struct {
-	// Recorded shapes are in the log, Met of these had an exchange compared,
-	// Differing of these had one with a different response.
+	// Recorded shapes are in the log. Met of these had an exchange compared,
+	// and Differing had one with a different response.
 	Recorded  int `json:"recorded"`
 	Met       int `json:"met"`
 	Differing int `json:"differing"`
-	// Share is Met of Recorded, 0 to 1; MetExchanges the share of the recorded
-	// exchanges that have such a shape.
+	// Share is Met divided by Recorded, 0 to 1; MetExchanges is the share of
+	// the recorded exchanges that have such a shape.
 	Share        float64 `json:"share"`
 	MetExchanges float64 `json:"met_exchanges"`
-	// Unmet lists the shapes that were not met, the most frequent first, at
-	// most 100; Differ those that differ.
+	// Unmet lists at most 100 shapes that were not met, the most frequent
+	// first; Differ those that differ.
 	Unmet  []Shape `json:"unmet,omitempty"`
 	Differ []Shape `json:"differ,omitempty"`
 }
 
 const listed = 100
 
-// report sums the book up. The log tells what it could not read.
-func (b *book) report(log Log) *Report {
+// report makes the report, with what the log could not read.
+func (b *results) report(log Log) *Report {
 	r := &Report{
 		Log: log.Name(), Against: b.o.Against, Interrupted: b.interrupted,
 		Started: time.Now().Add(-b.elapsed).UTC(), Seconds: b.elapsed.Seconds(),
@@ -155,14 +158,14 @@ func (b *book) report(log Log) *Report {
 	return r
 }
 
-// verdict is the judge's word. Where exchanges are undecided for want of a
-// credential it is that of the judge who saw none of that kind, and not EQUIVALENT:
-// what those ask for was not shown.
+// verdict returns the judge's verdict. Where exchanges are undecided because of
+// a redacted credential, it is that of the judge who saw none of them, and
+// never EQUIVALENT, since what those exchanges request was not shown.
 func (s *subject) verdict(undecided int64) whittle.Verdict {
-	if undecided == 0 || s.apart == nil {
+	if undecided == 0 || s.withCredential == nil {
 		return s.judge.Verdict()
 	}
-	v := s.apart.Verdict()
+	v := s.withCredential.Verdict()
 	if v.State == whittle.Equivalent {
 		v.State = whittle.Undecided
 	}
@@ -182,7 +185,7 @@ func addLedger(to, l *whittle.Ledger) {
 	}
 }
 
-func (b *book) sumShapes() Shapes {
+func (b *results) sumShapes() Shapes {
 	s := Shapes{Recorded: len(b.shapes)}
 	all, met := int64(0), int64(0)
 	for _, one := range b.shapes {
@@ -210,7 +213,7 @@ func (b *book) sumShapes() Shapes {
 	return s
 }
 
-func (r *Report) notes(b *book, log Log) {
+func (r *Report) notes(b *results, log Log) {
 	r.Notes = append(r.Notes, b.o.Notes...)
 	if b.redacted.Denied > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
@@ -241,7 +244,7 @@ func (r *Report) notes(b *book, log Log) {
 	r.Notes = append(r.Notes, log.Damage()...)
 }
 
-// judge says the word on all routes together.
+// judge sets the verdict over all routes.
 func (r *Report) judge() {
 	r.Verdict = whittle.Equivalent
 	count := map[whittle.State]int{}
@@ -271,7 +274,7 @@ func (r *Report) judge() {
 	}
 }
 
-// were counts things in words, with their verb.
+// were writes a count with its noun and verb: "2 responses were".
 func were(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what + " was"
@@ -282,8 +285,8 @@ func were(n int64, what string) string {
 	return fmt.Sprintf("%d %ss were", n, what)
 }
 
-// Err is what the replay's exit status says: DIFFERENT falls short, and so does
-// what failIf names beside it ("undecided", "differs").
+// Err decides the replay's exit status: DIFFERENT falls short, and so does each
+// outcome in failIf ("undecided", "differs").
 func (r *Report) Err(failIf []string) error {
 	short := func(why string) error { return whittle.Errorf(whittle.FallsShort, "%s: %s", r.Against, why) }
 	switch {

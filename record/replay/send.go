@@ -12,7 +12,7 @@ import (
 
 func streams(q *whittle.Request) bool { return gateway.Streams(q) }
 
-// send asks the candidate, and now and then the monolith.
+// send sends the request to the candidate, and sometimes to the monolith.
 func (p *player) send(ctx context.Context, it *item) {
 	it.sent = time.Now()
 	q := &it.entry.Request
@@ -29,7 +29,7 @@ func (p *player) send(ctx context.Context, it *item) {
 		it.response.Failure, it.response.Detail = whittle.FailedMalform, "the body is not what its Content-Encoding says, or in one that was not asked for"
 	}
 	if p.asksMonolith(it) {
-		if again, err := p.dir.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again) {
+		if again, err := p.router.monolith.Call(ctx, q); err == nil && again.Failure == whittle.NoFailure && unpack(&again) {
 			it.again = &again
 		}
 	}
@@ -41,16 +41,16 @@ func (p *player) send(ctx context.Context, it *item) {
 	}
 }
 
-// asksMonolith reports whether it is the monolith's turn to be asked a second
-// time: never with what could change something.
+// asksMonolith reports whether this request is repeated to the monolith. One
+// that may change something never is.
 func (p *player) asksMonolith(it *item) bool {
-	return p.dir.monolith != nil && it.to.learns && it.to.caller.Harmless(it.entry.Request.Method) &&
+	return p.router.monolith != nil && it.to.learns && it.to.caller.Harmless(it.entry.Request.Method) &&
 		it.to.asked.Add(1)%int64(p.o.RepeatEvery) == 0
 }
 
-// unpack takes the content encoding off a response, so that what is compared is
-// what the two sides say and not how well they compress it. False: it is one
-// that is not read here, or the body is not what it claims.
+// unpack removes the content encoding of a response, so that the comparison
+// sees its content and not its compression. It returns false where the encoding
+// is unknown or the body does not have it.
 func unpack(a *whittle.Answer) bool {
 	if a.Header.Get("Content-Encoding") == "" || a.Truncated {
 		return true

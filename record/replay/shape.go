@@ -18,14 +18,15 @@ const (
 	shapeBody  = 64 << 10 // bytes of a body that are looked at
 	shapeText  = 240      // bytes of a shape's name
 	shapeDepth = 8
-	// shapesMost bounds the shapes told apart; what is new then counts as one.
+	// shapesMost bounds the shapes that are tracked; new ones then share one
+	// name.
 	shapesMost = 4096
 	moreShapes = "(more shapes)"
 )
 
-// shapeOf names what a recorded exchange looks like, without its particular
-// values: method and route, the status, the names in the query, and the
-// structure of the request's body, in which numbers count by their kind.
+// shapeOf names the structure of a recorded exchange without its values: method
+// and route, status, the names in the query, and the structure of the request's
+// body, in which numbers are told apart by kind.
 func shapeOf(route string, e *capture.Entry) string {
 	var b strings.Builder
 	if !strings.HasPrefix(route, e.Request.Method+" ") {
@@ -46,7 +47,7 @@ func shapeOf(route string, e *capture.Entry) string {
 	return shorten(b.String())
 }
 
-// shorten keeps long names apart by a hash.
+// shorten cuts a long name and appends a hash that keeps it unique.
 func shorten(s string) string {
 	if len(s) <= shapeText {
 		return s
@@ -128,16 +129,16 @@ func numberKind(s string) string {
 
 func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Shape is a kind of request with what became of it.
+// Shape is a kind of request and what became of it.
 type Shape struct {
 	Shape string `json:"shape"`
 	Route string `json:"route"`
-	// Recorded exchanges have it, Compared were compared, Differing of these
+	// Recorded exchanges have the shape, Compared were compared, and Differing
 	// got a different response.
 	Recorded  int64 `json:"recorded"`
 	Compared  int64 `json:"compared"`
 	Differing int64 `json:"differing"`
-	// Why is what kept the last one from being compared; empty: nothing did.
+	// Why is the reason why the last one was not compared; empty: it was.
 	Why string `json:"why,omitempty"`
 }
 

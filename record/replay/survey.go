@@ -10,31 +10,33 @@ import (
 	"whittle/record/capture"
 )
 
-// survey is what the first reading found.
+// survey is the result of the first reading of the log.
 type survey struct {
 	total       int64
 	first, last time.Time
 	routes      map[*subject]*routeSurvey
 }
 
-// routeSurvey is one route's part.
+// routeSurvey is one route's part of it.
 type routeSurvey struct {
 	n, again, json int64
-	// tokens counts requests with a token in the place of a credential.
+	// tokens counts the requests with a redaction token in place of a
+	// credential.
 	tokens int64
-	// headers are the responses' that may be compared; bare says that a response had
-	// none beside the content type.
+	// headers are the responses' headers that may be compared; bare says that
+	// some response had none but its content type.
 	headers map[string]seenHeader
 	bare    bool
-	// method is GET unless one that may change something is among them.
+	// method is that of a request that may change something, or GET where there
+	// is none.
 	method string
 }
 
-// seenHeader is what the log has of a header: whether any response has it, and whether
-// in one it has a token.
+// seenHeader says whether any response has the header, and whether it contains
+// a redaction token in one.
 type seenHeader struct{ seen, tokens bool }
 
-// headersSeenMost bounds the names of headers that are told apart of a route's log.
+// headersSeenMost bounds the header names that are tracked for one route.
 const headersSeenMost = 256
 
 func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
@@ -54,8 +56,8 @@ func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
 	r.bare = r.bare || others == 0
 }
 
-// look reads the log once.
-func look(ctx context.Context, log Log, d *directory) (*survey, error) {
+// takeSurvey reads the log once.
+func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 	s := &survey{routes: map[*subject]*routeSurvey{}}
 	known := make(map[capture.RequestKey]struct{})
 	for e, err := range log.Entries(ctx) {
@@ -118,8 +120,8 @@ func isJSON(a *whittle.Answer) bool {
 	return kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
-// unsendable says why an exchange cannot be replayed whatever the route; empty:
-// it can.
+// unsendable returns why an exchange cannot be replayed on any route; empty: it
+// can.
 func unsendable(e *capture.Entry) string {
 	switch {
 	case e.Served == whittle.Candidate:

@@ -24,10 +24,10 @@ const (
 
 func statusText(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
 
-// Write makes a Go test package in dir that needs nothing but the standard
-// library, and says how many cases it has. Cases of an earlier Write are
-// replaced, a package that is there is joined. Without a case all stays as it
-// is: what an earlier replay has found may still come back.
+// Write makes a Go test package in dir that uses only the standard library, and
+// returns its number of cases. It replaces the cases of an earlier Write and
+// adds to a package that is there already. Without any case it changes nothing:
+// what an earlier replay has found may come back.
 func (c *Cases) Write(dir string, r *Report) (int, error) {
 	list := c.sample.Chosen()
 	if len(list) == 0 {
@@ -78,16 +78,16 @@ func (c *Cases) Write(dir string, r *Report) (int, error) {
 	return len(list), nil
 }
 
-// Coverage says in words how many of the recorded distinct inputs have a test.
+// Coverage says how many of the distinct recorded inputs have a test.
 func (c *Cases) Coverage(r *Report) string {
 	covered := c.sample.Coverage().Covered
 	if c.cover {
-		return fmt.Sprintf("%d of %s", covered, r.Inputs.Words())
+		return fmt.Sprintf("%d of %s", covered, r.Inputs.Text())
 	}
-	return fmt.Sprintf("%d of the %d that differ, of %s", covered, r.Inputs.Differing, r.Inputs.Words())
+	return fmt.Sprintf("%d of the %d that differ, of %s", covered, r.Inputs.Differing, r.Inputs.Text())
 }
 
-// slug makes a file's name of a request.
+// slug makes a file name of a request.
 func slug(s string) string {
 	s, _, _ = strings.Cut(s, "?")
 	words := strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
@@ -95,7 +95,7 @@ func slug(s string) string {
 	return s[:min(len(s), 60)]
 }
 
-// packageOf is the external test package of what is in dir.
+// packageOf names the external test package of the code in dir.
 func packageOf(dir string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go")) // the pattern is one
 	for _, name := range files {

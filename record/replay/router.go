@@ -17,7 +17,8 @@ import (
 	"whittle/record/capture"
 )
 
-// Why a recorded exchange is not sent, beside the ledger's own words.
+// Reasons for which a recorded exchange is not sent, in addition to the
+// ledger's own.
 const (
 	skipOther    = "other_route"  // of a route that was not asked for
 	skipNoRoute  = "no_candidate" // the config has no candidate for it
@@ -25,26 +26,26 @@ const (
 	skipNoKey    = "no_key"       // its recorded response has tokens, and their key is missing
 )
 
-// subject is one route in a replay.
+// subject is one route of a replay.
 type subject struct {
 	spec   whittle.Route
 	caller *gateway.Caller
 	judge  *compare.Judge
-	// learns says that an earlier response in the log, or the monolith, shows
-	// what changes by itself.
+	// learns says that the log or the monolith shows what changes by itself:
+	// there is a second response to the same request.
 	learns bool
 	note   string
 	hidden string // the headers that a missing key hides, in a sentence; "": none
-	// apart judges the exchanges whose requests have no token in the place of a
-	// credential. Nil: all of them are such. Where some of the others differ, which a
-	// credential may be the reason of, it has the word.
-	apart *compare.Judge
-	n     int64        // exchanges in the log
-	asked atomic.Int64 // counts to the monolith's turn
+	// withCredential judges only the exchanges whose requests still have their
+	// credential. It is nil where all of them do. Where the others differ,
+	// which a missing credential may cause, its verdict is the route's.
+	withCredential *compare.Judge
+	n              int64        // exchanges in the log
+	asked          atomic.Int64 // counts to the monolith's turn
 }
 
-// compares reports whether a header may be compared: a route without a config has
-// no comparison of its own yet.
+// compares reports whether a header may be compared. A route without a config
+// has no comparison of its own yet.
 func (s *subject) compares(name string) bool {
 	c := &s.spec.Compare
 	if c.Kind == "" {
@@ -53,10 +54,11 @@ func (s *subject) compares(name string) bool {
 	return c.ComparesHeader(name) || c.ListsHeader(name) && whittle.ComparedOnRequest(name)
 }
 
-// directory knows where each exchange belongs.
-type directory struct {
+// router maps each exchange to its route.
+type router struct {
 	matcher *gateway.Matcher
-	// routes are the config's; nil: groups makes them of the log.
+	// routes are the config's; where they are nil, groups derives them from the
+	// log.
 	routes []whittle.Route
 	groups *infer.Groups
 	by     map[string]*subject
@@ -64,20 +66,20 @@ type directory struct {
 	show   compare.Redactor // nil: everything may be seen
 	given  whittle.Header   // set on every request
 	base   whittle.Upstream
-	// monolith is nil unless it is asked as well.
+	// monolith is nil unless requests are repeated to it.
 	monolith *gateway.Caller
 	plain    *gateway.Caller
 	callers  []*gateway.Caller
 }
 
-// Bounds of the routes that are made up of a log.
+// Bounds of the routes that are derived from a log.
 const (
 	routesMost = 128
 	otherPaths = "(other paths)"
 )
 
-func newDirectory(o *Options) (*directory, error) {
-	d := &directory{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
+func newRouter(o *Options) (*router, error) {
+	d := &router{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
 	d.base = whittle.Upstream{
 		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxResponse, defaultMaxResponse),
 		MaxConns: o.Connections, Insecure: o.Insecure,
@@ -89,7 +91,7 @@ func newDirectory(o *Options) (*directory, error) {
 	return d, nil
 }
 
-func (d *directory) open(o *Options) (err error) {
+func (d *router) open(o *Options) (err error) {
 	plain := whittle.Route{Candidate: &d.base}
 	if d.plain, err = d.caller(plain); err != nil {
 		return flag(err, "--against")
@@ -137,7 +139,7 @@ func (d *directory) open(o *Options) (err error) {
 	return nil
 }
 
-// flag puts the flag's name where an error names a config's field.
+// flag replaces the config field in an error with the flag that sets it.
 func flag(err error, name string) error {
 	if e, ok := errors.AsType[*whittle.Error](err); ok {
 		return whittle.Errorf(e.Code, "%s: %w", name, err).WithHint(e.Hint)
@@ -145,7 +147,7 @@ func flag(err error, name string) error {
 	return err
 }
 
-func (d *directory) caller(r whittle.Route) (*gateway.Caller, error) {
+func (d *router) caller(r whittle.Route) (*gateway.Caller, error) {
 	c, err := gateway.NewCaller(r)
 	if err == nil {
 		d.callers = append(d.callers, c)
@@ -153,14 +155,14 @@ func (d *directory) caller(r whittle.Route) (*gateway.Caller, error) {
 	return c, err
 }
 
-func (d *directory) close() {
+func (d *router) close() {
 	for _, c := range d.callers {
 		c.Close()
 	}
 }
 
-// place finds the route of an exchange, or why it has none that is replayed.
-func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
+// place returns the route of an exchange, or the reason why it is not replayed.
+func (d *router) place(e *capture.Entry) (s *subject, skip string) {
 	name := e.Route
 	if d.routes != nil {
 		if s = d.by[name]; s == nil {
@@ -190,9 +192,9 @@ func (d *directory) place(e *capture.Entry) (s *subject, skip string) {
 	return s, ""
 }
 
-// group reads a log for the endpoints that its exchanges belong to, as a contract
-// would have them.
-func (d *directory) group(ctx context.Context, log Log) (err error) {
+// group reads a log and finds the endpoints of its exchanges, as a contract of
+// the log would have them.
+func (d *router) group(ctx context.Context, log Log) (err error) {
 	d.groups, err = infer.Group(func(yield func(*capture.Entry, error) bool) {
 		for e, err := range log.Entries(ctx) {
 			if err == nil {
@@ -206,10 +208,10 @@ func (d *directory) group(ctx context.Context, log Log) (err error) {
 	return err
 }
 
-// grouped is the route of a request without a config: the endpoint of a contract
-// that would be made of the log, or else method and path with * for what looks
-// like an id.
-func (d *directory) grouped(q *whittle.Request) string {
+// grouped names the route of a request where there is no config: the endpoint
+// that a contract of the log would have, or else method and path, with * in
+// place of each segment that looks like an id.
+func (d *router) grouped(q *whittle.Request) string {
 	target := d.shown(q.Target)
 	if d.groups != nil {
 		if name := d.groups.Of(q.Method, target); name != "" {
@@ -219,8 +221,8 @@ func (d *directory) grouped(q *whittle.Request) string {
 	return q.Method + " " + capture.PathShape(target)
 }
 
-// shown is a target fit to be a route's name.
-func (d *directory) shown(target string) string {
+// shown turns a request target into a route's name without secrets.
+func (d *router) shown(target string) string {
 	q := whittle.Request{Target: target}
 	if d.show != nil {
 		d.show.Request(&q)
@@ -228,12 +230,13 @@ func (d *directory) shown(target string) string {
 	return q.Target
 }
 
-// Noise is learned where the log has this many requests that it had before:
-// with fewer of them a difference could not be shown.
+// Noise is learned only from this many repeated requests or more: with fewer a
+// difference could not be shown.
 const learnFrom = 30
 
-// settle makes the judges, now that it is known what the log holds.
-func (d *directory) settle(o *Options, s *survey) error {
+// settle makes the judges once the first reading has shown what the log
+// contains.
+func (d *router) settle(o *Options, s *survey) error {
 	for _, name := range d.only {
 		if d.by[name] == nil {
 			names := slices.Sorted(maps.Keys(d.by))
@@ -252,7 +255,7 @@ func (d *directory) settle(o *Options, s *survey) error {
 		}
 		c := &sub.spec.Compare
 		var hidden []string
-		if hidden = o.told(seen, c); len(hidden) > 0 {
+		if hidden = o.compareKnownHeaders(seen, c); len(hidden) > 0 {
 			sub.hidden = fmt.Sprintf("%s: not compared, since the log has tokens in them and the key is missing: %s", name, strings.Join(hidden, ", "))
 		}
 		if c.Kind == whittle.JSON {
@@ -264,12 +267,13 @@ func (d *directory) settle(o *Options, s *survey) error {
 			d.learn(sub, seen)
 		}
 		if seen.tokens > 0 {
-			// Either of two judges may have the word: half of the error rate each.
+			// The verdict may come from either of two judges, so each gets half
+			// of the error rate.
 			c.Confidence = 1 - (1-c.Confidence)/2
 		}
 		var err error
 		if sub.judge, err = d.judge(sub, o, byRepeats); err == nil && seen.tokens > 0 {
-			sub.apart, err = d.judge(sub, o, byRepeats)
+			sub.withCredential, err = d.judge(sub, o, byRepeats)
 		}
 		if err != nil {
 			return err
@@ -278,7 +282,7 @@ func (d *directory) settle(o *Options, s *survey) error {
 	return nil
 }
 
-func (d *directory) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge, error) {
+func (d *router) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge, error) {
 	j, err := compare.NewJudge(sub.spec.Compare)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "route %q: %w", sub.spec.Name, err)
@@ -295,8 +299,8 @@ func (d *directory) judge(sub *subject, o *Options, byRepeats bool) (*compare.Ju
 	return j, nil
 }
 
-// learn decides what noise is learned from.
-func (d *directory) learn(sub *subject, seen *routeSurvey) {
+// learn decides what the route's noise is learned from.
+func (d *router) learn(sub *subject, seen *routeSurvey) {
 	c := &sub.spec.Compare
 	switch {
 	case d.monolith != nil && sub.caller.Harmless(seen.method):
@@ -313,8 +317,8 @@ func (d *directory) learn(sub *subject, seen *routeSurvey) {
 	}
 }
 
-// comparison is what a route without a config is held to: what a config would
-// say by default, with the error rate split over the routes.
+// comparison is that of a route without a config: a config's defaults, with the
+// error rate split over the routes.
 func comparison(seen *routeSurvey, routes int) whittle.Comparison {
 	c := whittle.Comparison{
 		Kind: whittle.Exact, AllHeaders: true, LearnNoise: true, Confidence: 1 - 0.01/float64(max(1, routes)), MaxDiffer: 0.005, MinCompared: 300,

@@ -10,16 +10,16 @@ import (
 	"whittle/internal/latency"
 )
 
-// book keeps what came of every exchange: the ledger, the judges' evidence, how
-// long things took, which shapes were met. It belongs to one goroutine while
-// keep runs.
-type book struct {
+// results sums up what became of every exchange: the ledger, the judges'
+// evidence, the latencies, the shapes that were seen. It belongs to one
+// goroutine while keep runs.
+type results struct {
 	o      *Options
-	dir    *directory
+	router *router
 	survey *survey
 
-	routes map[*subject]*page
-	// rest are exchanges that have no route here.
+	routes map[*subject]*routeResults
+	// rest counts the exchanges that belong to no route.
 	rest   whittle.Ledger
 	shapes shapes
 	inputs inputs
@@ -33,12 +33,12 @@ type book struct {
 	interrupted                 bool
 }
 
-// page is one route's part of the book.
-type page struct {
+// routeResults is one route's part of the results.
+type routeResults struct {
 	ledger    whittle.Ledger
 	differing int64
 	// undecided exchanges got a different response, and their requests had only
-	// a token in the place of a credential.
+	// a redaction token in place of a credential.
 	undecided int64
 	// Each histogram takes 190 KB, so only the first routes have their own.
 	measured          bool
@@ -47,29 +47,31 @@ type page struct {
 
 // Redacted says what redaction did to the requests.
 type Redacted struct {
-	// Requests were sent with a token in the place of a credential.
+	// Requests were sent with a redaction token in place of a credential.
 	Requests int64 `json:"requests"`
-	// Denied requests had a token in any place, got 401 or 403, and
-	// were not then.
+	// Denied requests had a redaction token anywhere, and got 401 or 403 where
+	// the monolith had returned something else.
 	Denied int64 `json:"denied"`
-	// Values were sent with a token in their path, query or body.
+	// Values were sent with a redaction token in their path, query or body.
 	Values int64 `json:"values"`
-	// Undecided got a different response, which may be for want of a credential.
+	// Undecided requests got a different response, perhaps because the
+	// credential was redacted.
 	Undecided int64 `json:"undecided"`
-	// Responses have a token in the recorded response, and there is no key by which
-	// the candidate's could get the same.
+	// Responses are the exchanges whose recorded response contains redaction
+	// tokens, while the key that would give the candidate's response the same
+	// tokens is missing.
 	Responses int64 `json:"responses"`
 }
 
-func newBook(o *Options, d *directory, s *survey) *book {
-	return &book{o: o, dir: d, survey: s, routes: map[*subject]*page{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
+func newResults(o *Options, d *router, s *survey) *results {
+	return &results{o: o, router: d, survey: s, routes: map[*subject]*routeResults{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
 }
 
-// showEvery is how often progress is told.
+// showEvery is the interval between two progress reports.
 const showEvery = 200 * time.Millisecond
 
-// keep takes items until there are no more.
-func (b *book) keep(seen <-chan *item, began time.Time) {
+// keep adds items until seen is closed.
+func (b *results) keep(seen <-chan *item, began time.Time) {
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
 	show := func() {
@@ -96,8 +98,8 @@ func (b *book) keep(seen <-chan *item, began time.Time) {
 	}
 }
 
-// take accounts for one exchange.
-func (b *book) take(it *item) {
+// take adds one exchange to the results.
+func (b *results) take(it *item) {
 	b.progress.Done++
 	if it.to == nil {
 		skip(&b.rest, it.skip)
@@ -106,7 +108,7 @@ func (b *book) take(it *item) {
 	}
 	p := b.routes[it.to]
 	if p == nil {
-		p = &page{measured: len(b.routes) < routesMost}
+		p = &routeResults{measured: len(b.routes) < routesMost}
 		b.routes[it.to] = p
 	}
 	b.inputs.see(it.input)
@@ -137,9 +139,9 @@ func (b *book) take(it *item) {
 	}
 }
 
-// shapeOf is the shape of an exchange, fit to be shown: a name may be a secret
-// where a form or a query is none.
-func (b *book) shapeOf(it *item) string {
+// shapeOf returns the shape of an exchange with its secrets removed: a name in
+// a query or a form may itself be a secret.
+func (b *results) shapeOf(it *item) string {
 	s := shapeOf(it.to.spec.Name, it.entry)
 	if b.o.Show != nil {
 		s = string(b.o.Show.Value(nil, []byte(s)))
@@ -147,7 +149,7 @@ func (b *book) shapeOf(it *item) string {
 	return s
 }
 
-// failed stands among the reasons for the ledger's own heading.
+// failed is the reason under which the ledger counts failed exchanges.
 const failed = "failed"
 
 func skip(l *whittle.Ledger, why string) {
@@ -158,8 +160,8 @@ func skip(l *whittle.Ledger, why string) {
 	l.Skipped[why]++
 }
 
-// timed records how long it took, then and now.
-func (b *book) timed(p *page, it *item) {
+// timed records the latency of the recorded response and of the new one.
+func (b *results) timed(p *routeResults, it *item) {
 	if it.sent.IsZero() {
 		return
 	}
@@ -188,9 +190,9 @@ func (b *book) timed(p *page, it *item) {
 	}
 }
 
-// compare shows the exchange to the route's judge, as the gateway does with a
-// live one. why is empty for one that was compared.
-func (b *book) compare(it *item) (why string, differs bool) {
+// compare gives the exchange to the route's judge, as the gateway does with a
+// live one, and returns why it was not compared; why is empty for one that was.
+func (b *results) compare(it *item) (why string, differs bool) {
 	if it.skip != "" {
 		return it.skip, false
 	}
@@ -222,7 +224,7 @@ func (b *book) compare(it *item) (why string, differs bool) {
 		x.Repeat = it.again
 	}
 	responses := x.Candidate.Failure == whittle.NoFailure
-	if apart := it.to.apart; apart != nil && (!lacks || !responses) {
+	if apart := it.to.withCredential; apart != nil && (!lacks || !responses) {
 		apart.Observe(x)
 	}
 	o := it.to.judge.Observe(x)
@@ -247,8 +249,8 @@ func denied(a *whittle.Answer) bool {
 	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
 }
 
-// hasToken reports whether a header that may be a credential is only what
-// redaction has left of it.
+// hasToken reports whether any header that may carry a credential contains a
+// redaction token instead.
 func hasToken(h whittle.Header) bool {
 	for name, values := range h {
 		for _, v := range values {
