@@ -1,7 +1,7 @@
-// Package contract is the form of a service's contract that every source of one
-// is read into (recorded exchanges, an OpenAPI document, a .proto file) and
-// that a project is made of: messages, methods, how HTTP maps on them, and why
-// each of it is believed. It is data, and the .proto file made of it.
+// Package contract models a service's contract: messages, methods, how HTTP
+// maps to them, and the evidence for each. Every source (recorded exchanges, an
+// OpenAPI document, a .proto file) is read into it, and projects are made from
+// it. It also writes the contract as a .proto file and a descriptor.
 package contract
 
 import (
@@ -20,7 +20,8 @@ type Contract struct {
 	// Messages and Enums have unique names, in the order of their first use.
 	Messages []Message
 	Enums    []Enum
-	// Guesses are about the whole: what was left out, and how much of it.
+	// Guesses concern the whole contract: what was left out, and how much of
+	// it.
 	Guesses []Guess
 }
 
@@ -32,8 +33,8 @@ type Method struct {
 	HTTP Binding
 	// Input and Output name messages.
 	Input, Output string
-	// Safe says that no exchange showed a sign of a change: GET, HEAD, OPTIONS,
-	// or a person said so.
+	// Safe says that the method changes nothing: it is GET, HEAD or OPTIONS, or
+	// a person said so.
 	Safe bool
 	// Seen is how many exchanges it was inferred from; 0: it came from a
 	// document. Novelty estimates how likely the next one has a shape that none
@@ -43,15 +44,16 @@ type Method struct {
 	Guesses []Guess
 	// Failures are the responses other than the success, by status.
 	Failures []Failure
-	// Compare is how the exchanges suggest to compare two responses.
+	// Compare is the suggested comparison of two responses.
 	Compare Compare
-	// Doc is one sentence for the .proto file. Empty: the HTTP binding is told.
+	// Doc is one sentence for the .proto file. Empty: the HTTP binding is
+	// described instead.
 	Doc string
 }
 
-// Compare suggests a comparison, in the words of whittle.Comparison.
+// Compare is a suggested comparison, in the terms of whittle.Comparison.
 type Compare struct {
-	// Kind is empty where nothing is suggested but the default.
+	// Kind is empty where only the default is suggested.
 	Kind whittle.CompareKind
 	// Value and Per are a statistical comparison's expressions.
 	Value, Per string
@@ -59,15 +61,16 @@ type Compare struct {
 	// request, Unordered the arrays that come in another order.
 	Ignore, Unordered []string
 	// Varies lists further JSON paths that differ between two responses to the
-	// same request. A comparison learns what of them is noise; what was recorded
-	// says nothing of them.
+	// same request. The recording does not say whether that is noise; a
+	// comparison learns it.
 	Varies []string
 }
 
-// Unheld lists the JSON paths to whose recorded values no service can be held.
+// NotCompared lists the JSON paths whose recorded values a service need not
+// reproduce.
 func (c *Compare) NotCompared() []string { return slices.Concat(c.Ignore, c.Varies) }
 
-// Binding maps an endpoint's HTTP on its messages.
+// Binding maps an endpoint's HTTP to its messages.
 type Binding struct {
 	Method string
 	// Pattern is net/http's: "/users/{id}". A wildcard has its field's name.
@@ -77,7 +80,7 @@ type Binding struct {
 	// Path lists the fields of Input that come from the path.
 	Path []Parameter
 	Body Body
-	// Response is the success.
+	// Response is that of a success.
 	Response Response
 }
 
@@ -101,8 +104,8 @@ const (
 	Whole BodyForm = "whole"
 	// Form: application/x-www-form-urlencoded, each pair a field.
 	Form BodyForm = "form"
-	// Text: a text that is not looked into, as one string field, or, in
-	// responses, by a template whose holes are fields.
+	// Text: a text, as one string field, or, in responses, a template whose
+	// holes are fields.
 	Text BodyForm = "text"
 )
 
@@ -136,7 +139,7 @@ type Unset struct {
 	Omits []string
 }
 
-// Response is how fields become a success's body.
+// Response says how fields become the body of a success.
 type Response struct {
 	Status      int
 	ContentType string

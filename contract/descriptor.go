@@ -12,9 +12,9 @@ import (
 	"whittle"
 )
 
-// Descriptor gives what a compiler makes of Proto, without the comments, with
-// all that it imports: what a gateway needs, and nothing that must be run for
-// it. It holds the contract together: its error names what does not fit.
+// Descriptor returns what a compiler makes of Proto, without comments, with
+// everything that it imports: what a gateway needs, without running a compiler.
+// It checks the contract as a whole; its error names what does not fit.
 func (c *Contract) Descriptor() (*descriptorpb.FileDescriptorSet, error) {
 	f := &descriptorpb.FileDescriptorProto{
 		Name:    new(c.FileName()),

@@ -2,11 +2,11 @@ package profile
 
 import "time"
 
-// BlockedFor is the stretch from which on the event loop counts as blocked: what
-// a user feels, and about what Node's own documentation warns of.
+// BlockedFor is the duration from which on the event loop counts as blocked:
+// users notice it, and Node's own documentation warns of it.
 const BlockedFor = 50 * time.Millisecond
 
-// Blocking is what one of the service's functions kept Node's event loop with.
+// Blocking is a function of the service that blocked Node's event loop.
 type Blocking struct {
 	Root     int32 // the function that the event loop called
 	Inner    int32 // the one of the service's own in which most of it was spent

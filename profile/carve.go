@@ -1,6 +1,6 @@
 package profile
 
-// Lead says how sure it is which endpoint asks for most of the CPU.
+// Lead is the endpoint that asks for most of the CPU, and how certain that is.
 type Lead struct {
 	// Endpoint has the greatest share. "": no endpoint has any.
 	Endpoint string
@@ -13,8 +13,8 @@ type Lead struct {
 	Unknown float64
 }
 
-// Sure says that the endpoint stays ahead whomever the unknown part belongs to:
-// the next one, or one that was not seen at all.
+// Sure reports whether the endpoint leads wherever the unknown part belongs: to
+// the next endpoint, or to one that was not seen at all.
 func (l *Lead) Sure() bool { return l.Endpoint != "" && l.Unknown <= l.Over }
 
 // LeadOf compares endpoints, given with the CPU time of each. That of "" belongs

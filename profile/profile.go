@@ -1,6 +1,6 @@
-// Package profile is one model for what a process spent, by stack, whether Go's
-// pprof or V8's profiler took it; with what one asks of it: which functions are
-// hot, by whose code, for which endpoint, and what changed between two.
+// Package profile is one model of what a process spent, by stack, whether Go's
+// pprof or V8's profiler measured it. It finds the hot functions, whose code
+// they are, the cost of each endpoint, and what changed between two profiles.
 //
 // It is pure: bytes in, results out. Package collect takes the profiles.
 package profile

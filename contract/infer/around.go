@@ -2,20 +2,19 @@ package infer
 
 import "strconv"
 
-// Counting values would take one thing that is returned again and again for
-// many: a list of the same ten orders, asked for a hundred times, says of ten
-// orders which states there are and not of a thousand. So a word's evidence is
-// in how many different objects it stood.
+// Evidence for a word is the number of different objects that contain it, not
+// the number of its values: a list of the same ten orders, requested a hundred
+// times, shows the states of ten orders and not of a thousand.
 
-// maxObjects bounds how many objects are remembered of all places together; from
-// then on the evidence of a place does not grow.
+// maxObjects bounds how many objects are remembered over all places; after that
+// the evidence of a place does not grow.
 const maxObjects = 1 << 19
 
-// objects are the different ones in which each word of a place was, at most
-// enoughObjects of each.
+// objects has the different objects that contained each word of a place, at
+// most enoughObjects of each.
 type objects map[string]map[uint64]struct{}
 
-// see notes a word in the object around it.
+// see adds a word and the object that contains it.
 func (o *objects) see(word string, b *bounds) {
 	if b == nil || b.objects >= maxObjects || !o.add(word, b.around) {
 		return
@@ -40,7 +39,8 @@ func (o *objects) add(word string, object uint64) bool {
 	return true
 }
 
-// all is the number for all words, fewest that of the word with the fewest.
+// all returns the number of objects for all words, and the word with the
+// fewest.
 func (o objects) all() (all int, rarest string, fewest int) {
 	for word, set := range o {
 		all += len(set)
@@ -51,10 +51,10 @@ func (o objects) all() (all int, rarest string, fewest int) {
 	return all, rarest, fewest
 }
 
-// around tells an object from others by the scalars that it has itself, but for
-// times: that of the response would make another object of the same one each time.
-// With fewer than two scalars, of which one may be the word, it is told apart by
-// what lies around it, too.
+// around identifies an object by its own scalars except times, which would make
+// the same object a new one in each response. An object with fewer than two
+// scalars, of which one may be the word, is also identified by what contains
+// it.
 func around(v *value, outer uint64) uint64 {
 	h, scalars := uint64(len(v.keys)), 0
 	for i, k := range v.keys {
@@ -72,8 +72,8 @@ func around(v *value, outer uint64) uint64 {
 	return mixHash(h)
 }
 
-// moment says that a member is a time, or may be one: the same digits are an id
-// where they are called one.
+// moment reports whether a member is a time, or may be one: the same digits are
+// an id where they are named one.
 func (v *value) moment(key string) bool {
 	if v.kind == kindText {
 		return isTime(v.text)

@@ -267,7 +267,7 @@ func (i *inference) finish(m *method, at *contract.Method) {
 	at.Doc = fmt.Sprintf("%s is %s %s.", at.Name, h.Method, h.Pattern)
 }
 
-// response says how the output's fields become the body.
+// binding says how the output's fields become the body.
 func (b *body) binding(fields []planned, status int) contract.Response {
 	a := contract.Response{Status: status, ContentType: b.seen.types.most(), Form: contract.NoBody}
 	pieces := b.pieces()

@@ -17,17 +17,17 @@ import (
 	"whittle/record/capture"
 )
 
-// Proof says how a contract held against exchanges.
+// Proof is the result of sending exchanges through a contract.
 type Proof struct {
-	// Exchanges is how many belong to one of the contract's methods and were
-	// responded with its success; Kept of them came back the same.
+	// Exchanges counts those that belong to one of the contract's methods and
+	// succeeded; Kept of them came back the same.
 	Exchanges, Kept int
-	// Broken are the places that did not, one of each.
+	// Broken lists the places that did not come back the same, one of each.
 	Broken []Break
 }
 
-// Break is a place at which an exchange is not the same after the way through
-// the contract's messages.
+// Break is a place at which an exchange changes on its way through the
+// contract's messages.
 type Break struct {
 	Method string
 	// Path is "request $.a", "response $.items[*].price", "query page".
@@ -40,9 +40,9 @@ type Break struct {
 // maxBroken bounds the places that a proof lists.
 const maxBroken = 100
 
-// Check sends every exchange through the contract: what HTTP carried into
-// messages, over the wire, and back; and compares. JSON must come back as the
-// same JSON value, a text byte by byte, a path and a query with the same values.
+// Check converts every exchange to the contract's messages, over the wire, and
+// back, and compares. JSON must come back as the same JSON value, a text byte
+// by byte, a path and a query with the same values.
 func Check(entries iter.Seq2[*capture.Entry, error], c *contract.Contract) (*Proof, error) {
 	k, err := newChecker(c)
 	if err != nil {
@@ -57,7 +57,7 @@ func Check(entries iter.Seq2[*capture.Entry, error], c *contract.Contract) (*Pro
 	return k.proof(), nil
 }
 
-// checker holds a contract against exchanges.
+// checker checks a contract against exchanges.
 type checker struct {
 	mapping *mapping
 	methods []*checked
@@ -92,8 +92,8 @@ func newChecker(c *contract.Contract) (*checker, error) {
 	return k, nil
 }
 
-// find gives the method of an exchange: of several that match, the one with the
-// most literals.
+// find returns the method of an exchange: of several that match, the one with
+// the most literals.
 func (k *checker) find(method string, path []string) *checked {
 	var best *checked
 	literals := -1
@@ -398,7 +398,7 @@ func (k *checker) response(m *checked, x *capture.Entry) error {
 	return nil
 }
 
-// textTrip takes a text apart by the template and puts it together again.
+// textTrip parses a text by the template and writes it again.
 func (m *mapping) textTrip(msg protoreflect.Message, output *contract.Message, template []contract.Part, text string) error {
 	parts := make([]part, len(template))
 	for i, p := range template {

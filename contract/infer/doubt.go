@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// enoughObjects is in how many different objects a set of words must have
-	// been before it is taken for all of them. None of them came only once, so
-	// of further ones less than 3 in enoughObjects, 1 %, should be others (Good
-	// and Turing: their share is that of the words seen once, whose number is at
-	// most 3 at 95 % where it was 0).
+	// enoughObjects is the number of different objects in which a set of words
+	// must have occurred before it is taken for complete. None of the words
+	// occurred only once, so less than 3 in enoughObjects, 1 %, of further ones
+	// should be new (Good and Turing: their share is that of the words seen
+	// once, whose number is at most 3 at 95 % where it was 0).
 	enoughObjects = 300
-	// oftenObjects is in how many each word must have been.
+	// oftenObjects is the number in which each word must have occurred.
 	oftenObjects = 10
 	// mostWords bounds a set of words that is taken for an enum; one that is an
 	// enum already may grow to maxWords.
 	mostWords = 16
 )
 
-// doubt says why a place's strings are not taken for a set of words that is
-// known; empty: they are.
+// doubt returns why a place's strings are not a complete set of words; empty:
+// they are.
 func (s *texts) doubt(key string) string {
 	all, rarest, fewest := s.objects.all()
 	switch f := s.format(); {
@@ -86,8 +86,8 @@ func oddWords(words []string) string {
 	return ""
 }
 
-// isOpen says that a name is one of things of which there are always more, or
-// of sets of which some traffic shows a few: what was seen of them is not all.
+// isOpen reports whether a name is that of an open set, of which traffic shows
+// only a part.
 func isOpen(name string) bool {
 	n := contract.FieldName(contract.Singular(name))
 	return openNames[n[strings.LastIndexByte(n, '_')+1:]]
@@ -101,7 +101,7 @@ var openNames = setOf(strings.Fields(`
 	q query search term keyword word tag topic category comment note message description summary content body value
 	product item sku brand model vendor supplier shop store campaign coupon voucher`))
 
-// evidence says why the words are taken for all of them.
+// evidence says why the set of words is taken for complete.
 func (e *enum) evidence(s *texts) string {
 	all, rarest, fewest := s.objects.all()
 	if e.before != "" {

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// maxScalars bounds how many places of a request, and of a response, are held
-// against each other.
+// maxScalars bounds how many values of a request, and of a response, are
+// compared with each other.
 const maxScalars = 16
 
-// echoes watches what a response says again of its request, and which of the
-// request's numbers one of the response's grows with.
+// echoes finds the values that a response repeats from its request, and the
+// request's numbers that a number of the response is proportional to.
 type echoes struct {
 	pairs map[[2]string]*echo
 	seen  int
 }
 
-// echo is one place of the request against one of the response.
+// echo is one place of the request paired with one of the response.
 type echo struct {
 	n, equal int
 	first    string
@@ -113,8 +113,9 @@ func (s *echoes) pair(a, b scalar) {
 	p.squares += d * (y/x - p.mean)
 }
 
-// grows says that the response's number is the request's times a factor, within a
-// tenth of it, over requests of which the largest is twice the smallest.
+// grows reports whether the response's number is the request's times a constant
+// factor, within a tenth, over requests of which the largest is at least twice
+// the smallest.
 func (p *echo) grows() bool {
 	if p.numbers < 8 || p.numbers < p.n*9/10 || p.low <= 0 || p.high < 2*p.low || p.equal == p.n || p.mean == 0 {
 		return false

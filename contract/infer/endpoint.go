@@ -28,11 +28,12 @@ type endpoint struct {
 	body  contents
 	// responses are by status.
 	responses map[int]*responses
-	// plain says that there was a 2xx, so that what is below is of those alone.
-	// Until then redirects are taken for the success, and what is below is theirs:
-	// a login by form has no other.
+	// plain says that there was a 2xx, so that the fields below are of 2xx
+	// responses alone. Until then redirects count as the success: a login by
+	// form has no other.
 	plain bool
-	// failed had no response, cut a body that was too long to be kept whole.
+	// failed counts the exchanges without a response, cut those whose body was
+	// not recorded whole.
 	failed, cut int
 	// headers counts the successes' headers that no message carries.
 	headers tally
@@ -87,7 +88,7 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 		e.forget()
 		e.plain = true
 	case !plain && (e.plain || !redirects(x.Response.Status)):
-		// What a refused request looks like says nothing of what is served.
+		// A refused request does not show what requests look like.
 		e.unseen.see(hash)
 		return
 	}
@@ -103,8 +104,8 @@ func redirects(status int) bool {
 	return false
 }
 
-// forget drops what was learned of requests that were redirected, now that there
-// is a response that was not.
+// forget discards what was learned from redirected requests, now that there is
+// a response that is no redirect.
 func (e *endpoint) forget() {
 	for i := range e.path {
 		e.path[i] = &param{}
@@ -142,8 +143,8 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
 
-// carriedElsewhere are the headers that say nothing of the response's meaning, or
-// that every server makes for itself.
+// carriedElsewhere are the headers that do not concern the response's meaning,
+// or that every server generates.
 var carriedElsewhere = map[string]bool{
 	"Content-Type": true, "Content-Length": true, "Date": true, "Connection": true, "Keep-Alive": true, "Server": true,
 	"Transfer-Encoding": true, "X-Powered-By": true, "Vary": true, "Etag": true, "Content-Encoding": true,
@@ -190,8 +191,8 @@ func (e *endpoint) succeeds(status int) bool {
 // safe reports whether a method changes nothing, by HTTP's own words.
 func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
-// absorb joins another endpoint's exchanges in, whose literal at the segment
-// becomes a value of this one's wildcard there.
+// absorb merges another endpoint's exchanges into this one. The other's literal
+// at the segment becomes a value of the wildcard there.
 func (e *endpoint) absorb(o *endpoint, at int) {
 	e.count(o)
 	switch {
@@ -222,7 +223,7 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 	e.repeats.absorb(&o.repeats)
 }
 
-// count adds another endpoint's exchanges, whatever they say of successes.
+// count adds another endpoint's exchanges, whether or not they succeeded.
 func (e *endpoint) count(o *endpoint) {
 	e.first = min(e.first, o.first)
 	e.seen += o.seen

@@ -9,9 +9,9 @@ import (
 	"whittle/record/capture"
 )
 
-// Groups are the endpoints that a log's exchanges belong to, the same that a
-// contract is made of: ids in a path, and words of which there are many that are
-// with like responses, are one wildcard.
+// Groups are the endpoints of a log's exchanges, the same that a contract has.
+// Ids in a path, and words of which there are many with like responses, are one
+// wildcard.
 type Groups struct {
 	byKey map[string]string
 	list  []grouped // those with wildcards, the most literals first
@@ -23,7 +23,7 @@ type grouped struct {
 	name     string
 }
 
-// Group reads the entries once, within the default limits. It fails where an
+// Group reads the entries once, with the default limits. It fails where an
 // entry cannot be read.
 func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 	l := newLog(Options{Limits: Limits{}.withDefaults()})
@@ -56,7 +56,7 @@ func (g *grouped) literals() int {
 	return n
 }
 
-// Of names the endpoint of a request, "GET /users/{user_id}"; empty: it is of
+// Of returns the endpoint of a request, "GET /users/{user_id}"; empty: it has
 // none.
 func (g *Groups) Of(method, requestTarget string) string {
 	path, _, ok := target(requestTarget)

@@ -1,5 +1,5 @@
-// Package infer makes a contract of recorded exchanges: one pass over a log of
-// any length, in memory that does not grow with it.
+// Package infer makes a contract from recorded exchanges: in one pass over a
+// log of any length, in memory that does not grow with it.
 package infer
 
 import (
@@ -10,32 +10,32 @@ import (
 	"whittle/record/capture"
 )
 
-// Options say what is inferred. The zero value is useful.
+// Options configure the inference. The zero value is useful.
 type Options struct {
 	// Package is the proto package, "shop.v1"; empty: made of Service. Service
 	// is the service's name, "ShopService"; empty: made of the paths.
 	Package, Service string
-	// Route narrows the exchanges to one route by its name. Empty: all.
+	// Route restricts the exchanges to one route by name. Empty: all.
 	Route string
 	// Before is the contract of an earlier run: names and numbers stay as they
 	// are in it, and so do its package and its service. Nil: there is none.
 	Before *contract.Contract
-	// KeepWords keeps strings what they are: none becomes an enum.
+	// KeepWords makes no enum: all words stay strings.
 	KeepWords bool
 	Limits    Limits
 
-	// opaque are bodies ("GetUser response") that are not looked into.
+	// opaque are bodies ("GetUser response") whose fields are not inferred.
 	opaque map[string]bool
 }
 
-// Limits bound what is kept while the log is read. Zero: the default.
+// Limits bound the memory of an inference. Zero: the default.
 type Limits struct {
-	// Endpoints is how many endpoints there may be, 64.
+	// Endpoints bounds the number of endpoints, 64.
 	Endpoints int
-	// Nodes is how many places in JSON texts are told apart, 20,000; what lies
-	// below is not looked into.
+	// Nodes bounds the places in JSON texts that are tracked, 20,000; fields
+	// below further ones are not inferred.
 	Nodes int
-	// Depth is how deep messages nest, 24; what lies below is not looked into.
+	// Depth bounds how deep messages nest, 24; fields below are not inferred.
 	Depth int
 }
 
@@ -51,8 +51,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Infer reads the entries once and gives the contract that all of them fit. It
-// fails where an entry cannot be read, and, as NotFound, where no exchange
+// Infer reads the entries once and returns the contract that all of them fit.
+// It fails where an entry cannot be read, and with NotFound where no exchange
 // shows an endpoint.
 func Infer(entries iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, error) {
 	o.Limits = o.Limits.withDefaults()
@@ -71,7 +71,7 @@ func Infer(entries iter.Seq2[*capture.Entry, error], o Options) (*contract.Contr
 	return c, nil
 }
 
-// nothing says why no endpoint came of the exchanges.
+// nothing says why the exchanges have no endpoint.
 func (l *log) nothing() error {
 	err := whittle.Errorf(whittle.NotFound, "infer contract: none of %d exchanges shows an endpoint", l.seen)
 	switch {

@@ -8,15 +8,15 @@ import (
 	"whittle/record/capture"
 )
 
-// maxRounds bounds how often a contract is made again without the bodies that
-// did not hold.
+// maxRounds bounds how often a contract is inferred again without the bodies
+// that did not come back the same.
 const maxRounds = 4
 
-// Learn infers a contract and proves it by the same exchanges: open gives them
-// from the start each time. A body that does not come back the same is not
-// looked into any more, and the guesses say so. The proof is that of the
-// contract which is given; it may have breaks left, where the exchanges changed
-// between two readings or a path or a query does not hold.
+// Learn infers a contract and proves it by the same exchanges; open returns
+// them from the start each time. The fields of a body that does not come back
+// the same are not inferred any more, and the guesses say so. The proof is that
+// of the returned contract. It may contain breaks, where the exchanges changed
+// between two readings or where a path or a query does not come back the same.
 func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, *Proof, error) {
 	o.opaque = map[string]bool{}
 	for round := 1; ; round++ {
@@ -34,7 +34,7 @@ func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.C
 	}
 }
 
-// demote notes the bodies that broke. It reports whether one is new.
+// demote adds the bodies that broke, and reports whether one is new.
 func (o *Options) demote(p *Proof) bool {
 	found := false
 	for _, b := range p.Broken {

@@ -13,7 +13,7 @@ import (
 	"whittle/record/capture"
 )
 
-// log gathers what an exchange log holds, endpoint by endpoint.
+// log collects an exchange log by endpoint.
 type log struct {
 	o         Options
 	b         bounds
@@ -22,7 +22,7 @@ type log struct {
 	routes map[string]*routePath
 	seen   int
 	made   int // endpoints
-	// left counts the exchanges that belong to no endpoint, by why.
+	// left counts the exchanges that belong to no endpoint, by reason.
 	left tally
 }
 
@@ -32,9 +32,9 @@ type routePath struct {
 	ok       bool
 }
 
-// room is how many endpoints are told apart while the log is read, as a
-// multiple of how many there may be in the end: literals that turn out to be
-// values come one by one.
+// room is how many endpoints are tracked while the log is read, as a multiple
+// of how many there may be in the end: literals that turn out to be values
+// arrive one by one.
 const room = 8
 
 func newLog(o Options) *log {
@@ -61,7 +61,7 @@ func (l *log) see(x *capture.Entry) {
 	}
 }
 
-// leave says why an exchange is not looked at.
+// skipReason returns why an exchange is not used; empty: it is.
 func (l *log) skipReason(x *capture.Entry, ok bool, query url.Values) string {
 	switch m := x.Request.Method; {
 	case x.Served == whittle.Candidate:
@@ -98,8 +98,8 @@ func isAsset(contentType string) bool {
 
 func sortedNames(values url.Values) []string { return slices.Sorted(maps.Keys(values)) }
 
-// endpoint finds or makes the one that an exchange belongs to, nil where there
-// is no room for one more.
+// endpoint finds or makes the endpoint of an exchange; it returns nil where
+// there is no room for another one.
 func (l *log) endpoint(x *capture.Entry, path []string) *endpoint {
 	if r := l.route(x.Route); r.ok && len(r.segments) == len(path) && (r.method == "" || r.method == x.Request.Method) {
 		return l.make(x.Request.Method, r.segments)
@@ -156,9 +156,9 @@ func (l *log) route(name string) *routePath {
 	return r
 }
 
-// chosen are the endpoints that the contract has, in the order in which they
-// came: those that succeeded, the most used where there are
-// too many.
+// chosen returns the endpoints of the contract in the order in which they
+// appeared: those that succeeded, and the most used of them where there are too
+// many.
 func (l *log) chosen() []*endpoint {
 	l.collapse()
 	var out []*endpoint

@@ -12,19 +12,20 @@ import (
 // maxSegments bounds the paths that are told apart.
 const maxSegments = 16
 
-// segment is one of a pattern's: a literal, or a wildcard where wild is set.
+// segment is one segment of a pattern: a literal, or a wildcard where wildcard
+// is set.
 type segment struct {
 	literal  string
 	wildcard bool
-	// name of a wildcard as a route has it; empty: it is made.
+	// name is the wildcard's name in the route; empty: it is generated.
 	name string
-	// chosen says that the wildcard's values are no ids but words, of which too
-	// many came; why is the evidence.
+	// chosen says that the wildcard's values are words, not ids, of which there
+	// were too many; why is the evidence.
 	chosen bool
 	why    string
 }
 
-// target takes a request's target apart: the path's segments, decoded, and the
+// target splits a request's target: the path's segments, decoded, and the
 // query. It fails where either is malformed or too long.
 func target(t string) (path []string, query url.Values, ok bool) {
 	raw, q, _ := strings.Cut(t, "?")

@@ -11,24 +11,22 @@ import (
 )
 
 const (
-	// slots is how many requests of an endpoint are remembered with their
-	// responses, a newer one in the place of an older one.
+	// slots bounds the requests of an endpoint whose responses are remembered;
+	// a newer one replaces an older one.
 	slots = 64
 	// maxKept bounds a response that is remembered, in bytes.
 	maxKept = 8 << 10
 	// maxDiffering bounds the paths at which responses differed.
 	maxDiffering = 64
-	// leastDiffering is how many repeats must have differed before it is more than a
-	// change of state that happened in between.
+	// leastDiffering is the number of repeats that must differ before the cause
+	// is not a change of state in between.
 	leastDiffering = 3
 )
 
-// repeats watches for requests that come again, and for what in their responses
-// is not the same any more.
+// repeats finds repeated requests, and what differs between their responses.
 type repeats struct {
 	kept [slots]*keptResponse
-	// pairs counts the requests that came again, same those whose response was
-	// the same.
+	// pairs counts the repeated requests, same those with the same response.
 	pairs, same int
 	paths       map[string]*difference
 	// numbers counts the texts that differ in their first number only, texts
@@ -134,7 +132,7 @@ func onlyFirstNumberDiffers(a, b []string) bool {
 	return i < len(a) && isInteger(a[i]) && isInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
 }
 
-// grew is 1 where the second number is the larger one.
+// grew returns 1 where the second number is larger.
 func grew(before, after string) int {
 	x, _ := strconv.ParseFloat(before, 64)
 	if y, _ := strconv.ParseFloat(after, 64); y > x {
@@ -184,8 +182,8 @@ func differences(a, b *value, path string, found map[string]difference) {
 	}
 }
 
-// isMade says that a value looks like one that is made anew for each response: a
-// time, an id that counts nothing. A date or an address is somebody's.
+// isMade reports whether a value looks generated for each response: a time, or
+// an id that does not count. A date or an e-mail address is data.
 func isMade(v *value) bool {
 	switch v.kind {
 	case kindText:

@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// How many literals of one place must look the same before they are taken for
-// values of a wildcard: fewer where most came once or twice, as values do and
-// words of an API do not; more where the responses say nothing, such as OK.
+// How many literals at one place must look the same before they are taken for
+// values of a wildcard. Fewer suffice where most occurred once or twice, as
+// values do and the words of an API do not; more are needed where the responses
+// are uninformative, such as OK.
 const (
 	fewSiblings           = 8
 	siblings              = 12
 	uninformativeSiblings = 24
 )
 
-// place is a group of endpoints that differ in one literal only.
+// siblingGroup is a group of endpoints that differ in one literal only.
 type siblingGroup struct {
 	at      int
 	members []*endpoint
@@ -56,8 +57,8 @@ func (l *log) collapse() {
 	l.stragglers()
 }
 
-// stragglers joins, to wildcards that were found, the literals that came once or
-// twice and failed, or with half of the names or more.
+// stragglers merges into the wildcards that were found those literals that
+// occurred once or twice and failed, or that have half of the names or more.
 func (l *log) stragglers() {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
@@ -78,8 +79,8 @@ func (l *log) stragglers() {
 	}
 }
 
-// takes reports whether another endpoint's successes, if it had any, look like
-// those of this one.
+// takes reports whether another endpoint's successes, if any, look like those
+// of this one.
 func (e *endpoint) takes(o *endpoint) bool {
 	a, b := e.responses[e.success()], o.responses[o.success()]
 	switch {
@@ -104,8 +105,8 @@ func (e *endpoint) openKey(at int) string {
 	return key(e.method, open)
 }
 
-// values says why the place's literals are a wildcard's values, and keeps of
-// the members those that are. Empty: they are endpoints of their own.
+// values says why the group's literals are values of a wildcard, and keeps only
+// the members for which that holds. Empty: they are separate endpoints.
 func (g *siblingGroup) values() string {
 	if len(g.members) < fewSiblings {
 		return ""
@@ -129,8 +130,8 @@ func (g *siblingGroup) values() string {
 	return why
 }
 
-// recurring takes out the literals that came much more often than the others,
-// as /users/me does, and gives them.
+// recurring removes and returns the literals that occurred much more often than
+// the others, as /users/me does.
 func (g *siblingGroup) recurring() []string {
 	const often, times = 5, 4
 	slices.SortStableFunc(g.members, func(a, b *endpoint) int { return cmp.Compare(b.seen, a.seen) })
@@ -148,8 +149,8 @@ func (g *siblingGroup) recurring() []string {
 	return apart
 }
 
-// alike keeps, of endpoints that respond with texts, those whose texts fit one
-// template. The first one may be the odd one, so a few begin.
+// alike keeps, of endpoints that return texts, those whose texts fit one
+// template. The first text may be the exception, so a few of them are tried.
 func (g *siblingGroup) alike() {
 	if !g.members[0].isText() {
 		return
@@ -206,7 +207,7 @@ func wordBytes(s string) int {
 	return n
 }
 
-// varied reports whether most of the members respond otherwise than the others.
+// varied reports whether most members return something else than the others.
 func (g *siblingGroup) varied() bool {
 	looks := map[uint64]bool{}
 	for _, e := range g.members {
@@ -220,7 +221,8 @@ func (g *siblingGroup) varied() bool {
 	return 2*len(looks) > len(g.members)
 }
 
-// informative reports whether the responses have names enough to know them by.
+// informative reports whether the responses have enough names to be recognized
+// by.
 func (g *siblingGroup) informative() bool {
 	s := &g.members[0].responses[g.members[0].success()].shape
 	if s.element != nil {
@@ -270,9 +272,9 @@ func (e *endpoint) isText() bool {
 	return a != nil && a.text > 0 && a.json == 0
 }
 
-// signature is what the successes look like: names of the object, or of an
-// array's objects, and where these say little, what requests look like. 0: the
-// endpoint has no success to know it by, or one that no method could have.
+// signature identifies the form of the successes: the names of the object, or
+// of an array's objects, and where there are few, the form of the requests. 0:
+// the endpoint has no success, or one that no method can have.
 func (e *endpoint) signature() uint64 {
 	a := e.responses[e.success()]
 	if a == nil || e.unfit() != "" {

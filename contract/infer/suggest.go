@@ -148,19 +148,20 @@ func (g *guesser) headers(m *method) {
 	}
 }
 
-// often is the share of repeated requests from which on a path is taken for one
+// often is the share of repeated requests from which on a path counts as one
 // that differs by itself.
 const often = 0.5
 
-// byItself says that so many repeats that differ are no change of state.
+// byItself reports whether so many differing repeats cannot be a change of
+// state.
 func (r *repeats) byItself(n int) bool {
 	return n >= leastDiffering && float64(n) >= often*float64(r.pairs)
 }
 
-// noisy lists the paths that are to be ignored, and those whose order is. What
-// differs and does not look made is not among them: to ignore it would let any
-// value pass, while the noise that a comparison learns by itself excuses what
-// the monolith changes and nothing else.
+// noisy lists the paths to ignore, and those whose order to ignore. A path that
+// differs and does not look generated is not among them: ignoring it would
+// accept any value, while the noise that a comparison learns excuses only what
+// the monolith itself changes.
 func (r *repeats) noisy() (ignore, unordered []string) {
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
 		switch d := r.paths[path]; {
@@ -186,9 +187,9 @@ func (r *repeats) random() []string {
 	return out
 }
 
-// distributionPath returns the path of the number by whose distribution responses can be compared;
-// empty: none. Such a comparison reads one number and wants the same of all else
-// that is not ignored, so nothing else may vary.
+// distributionPath returns the path of the number whose distribution can be
+// compared; empty: none. Such a comparison reads one number and requires all
+// else that is not ignored to be equal, so nothing else may vary.
 func (r *repeats) distributionPath(ignore []string) string {
 	random := r.random()
 	if len(random) != 1 || strings.Contains(random[0], "*") {
@@ -202,14 +203,16 @@ func (r *repeats) distributionPath(ignore []string) string {
 	return random[0]
 }
 
-// randomText reports whether responses are texts with one number, which is random.
+// randomText reports whether the responses are texts with one number, which is
+// random.
 func (r *repeats) randomText() bool {
 	return r.texts == 0 && r.byItself(r.numbers)
 }
 
-// counts says that a number only ever grew, or fell, from one repeat to the next:
-// a counter, or a state, has no distribution that a second response follows. Independent
-// numbers do so in all of eight repeats by a chance of 1 in 128.
+// counts reports whether a number only grew, or only fell, from one repeat to
+// the next: a counter, or a state, has no distribution that a second response
+// follows. Independent numbers do so in all of eight repeats with a probability
+// of 1 in 128.
 func counts(rising, n int) bool { return n >= 8 && (rising == 0 || rising == n) }
 
 func (g *guesser) repeats(m *method) {
@@ -248,7 +251,7 @@ func (g *guesser) repeats(m *method) {
 	}
 }
 
-// compare suggests how to compare two responses.
+// compare suggests a comparison of two responses.
 func (e *endpoint) compare() contract.Compare {
 	r := &e.repeats
 	var c contract.Compare
@@ -264,7 +267,7 @@ func (e *endpoint) compare() contract.Compare {
 		c.Kind, c.Value = whittle.Statistical, numberInBody
 		c.Per = e.echoes.per("response", numberInBody)
 	case byDistribution != "":
-		// What is ignored of JSON is left out beside the number as well.
+		// What is ignored of JSON is ignored in addition to the number.
 		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(byDistribution, "$")
 		c.Per = e.echoes.per("response "+byDistribution, c.Value)
 	case len(c.Ignore)+len(c.Unordered) > 0:
@@ -273,7 +276,8 @@ func (e *endpoint) compare() contract.Compare {
 	return c
 }
 
-// per is the expression of the request's number that the response's grows with.
+// per returns the expression of the request's number that the response's is
+// proportional to.
 func (s *echoes) per(name, cel string) string {
 	best := ""
 	for k, p := range s.pairs {

@@ -116,7 +116,7 @@ func textHash(s string) uint64 {
 	return h
 }
 
-// stir spreads a hash's bits (the finalizer of MurmurHash3).
+// mixHash spreads a hash's bits (the finalizer of MurmurHash3).
 func mixHash(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53

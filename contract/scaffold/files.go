@@ -24,8 +24,8 @@ var templates = template.Must(template.New("").Delims("[[", "]]").Funcs(template
 	"json": jsonText, "upper": strings.ToUpper, "join": strings.Join,
 }).ParseFS(embedded, "files/*.tmpl", "files/*/*.tmpl", "files/*/*/*.tmpl"))
 
-// layout is where the templates' files go. A generated one is nobody's to
-// change.
+// layout maps the templates to the project's files. Nobody should edit a
+// generated one.
 var layout = []struct {
 	template, path string
 	generated      bool
@@ -42,7 +42,7 @@ var layout = []struct {
 	{"response_text.go.tmpl", "internal/binding/response.go", true},
 	{"response.go.tmpl", "internal/response/response.go", false},
 	{"delegate.go.tmpl", "internal/delegate/delegate.go", false},
-	{"pass.go.tmpl", "internal/delegate/pass.go", false},
+	{"forward.go.tmpl", "internal/delegate/forward.go", false},
 	{"header.go.tmpl", "internal/delegate/header.go", false},
 	{"delegate_test.go.tmpl", "internal/delegate/delegate_test.go", false},
 	{"service.go.tmpl", "internal/service/service.go", false},

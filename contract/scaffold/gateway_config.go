@@ -10,7 +10,7 @@ import (
 )
 
 // gatewayConfig is the project's whittle.yaml: a route for each method, safe to
-// run as it is.
+// run unchanged.
 func (v *view) gatewayConfig() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The gateway in front of the monolith and of this service:
@@ -47,7 +47,7 @@ func (v *view) route(b *strings.Builder, m *method) {
 	v.promises(b, m)
 }
 
-// routeRequest is written where names or bodies are not what the gateway expects.
+// routeRequest is written where names or bodies are not the gateway's defaults.
 func (v *view) routeRequest(b *strings.Builder, m *method) {
 	var s strings.Builder
 	switch m.HTTP.Body.Form {
@@ -113,7 +113,7 @@ func writeUnset(b *strings.Builder, u *contract.Unset) {
 	}
 }
 
-// promises are what the gateway may do and what it holds the service to.
+// promises are what the gateway may mirror and how it compares.
 func (v *view) promises(b *strings.Builder, m *method) {
 	switch {
 	case isReading(m.HTTP.Method):

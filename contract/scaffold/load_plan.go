@@ -28,8 +28,9 @@ type request struct {
 	input capture.RequestKey
 }
 
-// loadPlan is an Artillery plan of what was recorded: each distinct request of a
-// method, in scenarios of a few, together as often as the method was asked.
+// loadPlan is an Artillery plan of the recorded requests: each distinct request
+// of a method, in scenarios of a few, with a weight equal to the method's
+// share.
 func (v *view) loadPlan() []byte {
 	const head = `# Users as they were recorded, against the gateway: whittle load load.yaml
 config:

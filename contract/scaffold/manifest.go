@@ -18,12 +18,12 @@ import (
 const (
 	manifestName   = ".whittle.json"
 	manifestFormat = "whittle.new/1"
-	// maxManifest bounds what is read of a project's own papers, in bytes.
+	// maxManifest bounds what is read of a project's own files, in bytes.
 	maxManifest = 64 << 20
 )
 
-// manifest is what a project remembers of its making: the contract, whose
-// numbers must stay, and what each file was, so that a person's change shows.
+// manifest records how a project was made: the contract, whose numbers must
+// stay, and a hash of each file, which shows whether a person has changed it.
 type manifest struct {
 	Format   string             `json:"format"`
 	Module   string             `json:"module"`
@@ -36,7 +36,7 @@ type manifest struct {
 type file struct {
 	path    string // below the project, with slashes
 	content []byte
-	// generated files are nobody's to change: they are written anew always.
+	// generated files are always overwritten; nobody should edit them.
 	generated bool
 }
 
@@ -70,7 +70,8 @@ func readManifest(dir string) (*manifest, error) {
 	return &m, nil
 }
 
-// onlyGit lets a fresh repository pass for an empty folder.
+// onlyGit reports whether a folder contains nothing but a fresh repository,
+// which counts as empty.
 func onlyGit(inside []fs.DirEntry) bool {
 	return !slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
@@ -83,7 +84,7 @@ func (m *manifest) save(dir string) error {
 	return put(filepath.Join(dir, manifestName), append(b, '\n'))
 }
 
-// remember takes over what an earlier run wrote and this one did not come to.
+// remember keeps what an earlier run wrote and this one did not reach.
 func (m *manifest) remember(before *manifest) {
 	for path, sum := range before.Files {
 		if _, known := m.Files[path]; !known {
@@ -103,7 +104,7 @@ func put(path string, content []byte) error {
 	return nil
 }
 
-// write puts the files down, but for those that a person has changed.
+// write writes the files except those that a person has changed.
 func (p *Project) write(files []file, before, after *manifest) error {
 	for _, f := range files {
 		if f.generated && p.Frozen {
@@ -171,7 +172,8 @@ func (p *Project) dropOld(before, after *manifest) error {
 	return nil
 }
 
-// withoutExamples leaves out whole responses, of which the manifest needs none.
+// withoutExamples removes the failures' example responses, which the manifest
+// does not need.
 func withoutExamples(c *contract.Contract) *contract.Contract {
 	out := *c
 	out.Methods = slices.Clone(c.Methods)

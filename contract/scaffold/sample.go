@@ -18,8 +18,8 @@ import (
 	"whittle/record/har"
 )
 
-// Bounds of what becomes tests: exchanges of a method, of all methods together,
-// and the bytes of each body. A method has leastExchanges in any case.
+// Bounds of the tests: exchanges of a method, of all methods together, and the
+// bytes of each body. A method has at least leastExchanges.
 const (
 	maxExchanges   = 100
 	leastExchanges = 24
@@ -27,7 +27,7 @@ const (
 	maxSample      = 64 << 10
 )
 
-// exchange is a recorded one as the project's tests read it.
+// exchange is a recorded exchange as the project's tests read it.
 type exchange struct {
 	Method   string   `json:"method"`
 	Target   string   `json:"target"`
@@ -42,8 +42,8 @@ type response struct {
 	Type   string  `json:"content_type,omitempty"`
 	Body   *string `json:"body,omitempty"`
 	Base64 []byte  `json:"body_base64,omitempty"`
-	// Location and Cookies are headers without which a redirect or a login is
-	// none: where to, and the names of what is set.
+	// Location and Cookies are the headers that define a redirect or a login:
+	// the target, and the names of the cookies.
 	Location string   `json:"location,omitempty"`
 	Cookies  []string `json:"cookies,omitempty"`
 }
@@ -56,8 +56,9 @@ type samples struct {
 	// coverage is what the exchanges, and what the plan's requests, stand for.
 	coverage, planned capture.Coverage
 	chosen            capture.Sample[exchange]
-	// locations are by request, as far as they are needed to see that one request
-	// was sent to several: then no service can be held to one of them.
+	// locations has the redirect targets by request, to see whether one request
+	// was redirected to several: then a service cannot be tested for one of
+	// them.
 	locations map[capture.RequestKey]string
 	wanders   bool
 }
@@ -98,7 +99,7 @@ func sample(c *contract.Contract, entries iter.Seq2[*capture.Entry, error]) (map
 	return out, nil
 }
 
-// inputOf is what a test sends of a request.
+// inputOf returns the part of a request that a test sends.
 func inputOf(x *exchange) capture.RequestKey {
 	q := whittle.Request{Method: x.Method, Target: x.Target, Header: whittle.Header{"Content-Type": {x.Type}}, Body: x.Base64}
 	if x.Body != nil {
@@ -129,7 +130,8 @@ func (s *samples) add(e *capture.Entry, u *url.URL) {
 	})
 }
 
-// headers keeps of a response's headers what a service of its own has to set.
+// headers keeps the headers of a response that a service's own logic has to
+// set.
 func (a *response) headers(h whittle.Header) {
 	if a.Status/100 == 3 && !strings.Contains(h.Get("Location"), "redacted-") {
 		a.Location = h.Get("Location")
@@ -141,7 +143,7 @@ func (a *response) headers(h whittle.Header) {
 	}
 }
 
-// wander notes whether one request is sent to several places.
+// wander notes whether one request is redirected to several targets.
 func (s *samples) wander(input capture.RequestKey, to string) {
 	if to == "" || s.wanders {
 		return
@@ -174,7 +176,7 @@ func text(b []byte) (*string, []byte) {
 	return nil, bytes.Clone(b)
 }
 
-// decoded takes a body out of its encoding; false: it cannot be.
+// decoded removes a body's encoding; it returns false where that is impossible.
 func decoded(h whittle.Header, body []byte) ([]byte, bool) {
 	return har.Unpacked(&whittle.Answer{Header: h, Body: body})
 }

@@ -1,7 +1,7 @@
-// Package scaffold makes a whole small project of a contract: the .proto file,
-// a Go service that responds by asking the monolith until it has logic of its
+// Package scaffold makes a small complete project from a contract: the .proto
+// file, a Go service that delegates to the monolith until it has logic of its
 // own, tests of the recorded exchanges, a Node client, the route's config and a
-// load plan. The project imports nothing of whittle.
+// load plan. The project does not import whittle.
 package scaffold
 
 import (
@@ -16,7 +16,7 @@ import (
 	"whittle/record/capture"
 )
 
-// Options say where the project lies and what it is called.
+// Options configure the project.
 type Options struct {
 	// Dir is the project's folder, made where it is missing.
 	Dir string
@@ -31,36 +31,36 @@ type Options struct {
 	Source string
 }
 
-// Project is what was made.
+// Project is the result of Make.
 type Project struct {
 	Dir, Module, Name string
 	Contract          *contract.Contract
 	// Written, Kept and Same are paths below Dir: files that are new or
-	// changed, files that a person has changed and that were left as they are,
-	// and files that were as they should be.
+	// changed, files that were left alone because a person has changed them,
+	// and files that were up to date.
 	Written, Kept, Same []string
-	// Frozen says that a person has changed the .proto file: it and all that
-	// is generated was kept, and Contract is the one before.
+	// Frozen says that a person has changed the .proto file. It is kept with
+	// all that is generated from it, and Contract is the earlier one.
 	Frozen bool
-	// Exchanges is how many recorded exchanges became tests.
+	// Exchanges counts the recorded exchanges that became tests.
 	Exchanges int
-	// Coverage says by method what of the recorded inputs these, and the load
-	// plan, stand for. Empty: there was no log.
+	// Coverage says by method how many of the recorded inputs these tests, and
+	// the load plan, represent. Empty: there was no log.
 	Coverage []Coverage
 }
 
-// Coverage is how much of a method's recorded inputs is asked again.
+// Coverage is how many of a method's recorded inputs are sent again.
 type Coverage struct {
 	Method      string
 	Tests, Plan capture.Coverage
 }
 
 // Make writes the project into o.Dir and generates its code, for which Go must
-// be installed. entries are read once more for tests and the load plan; nil:
-// there are none. The contract's GoPackage is set.
+// be installed. It reads entries once more for tests and the load plan; nil:
+// there are none. It sets the contract's GoPackage.
 //
-// A folder that is neither empty nor a project of an earlier run is refused. In
-// a project, files that a person has changed since are left alone.
+// Make refuses a folder that is neither empty nor an earlier project. In a
+// project it leaves files alone that a person has changed.
 func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.Entry, error], o Options) (made *Project, err error) {
 	before, err := readManifest(o.Dir)
 	if err != nil {
@@ -138,9 +138,9 @@ func theirs(before, now *contract.Contract) *contract.Contract {
 	return before
 }
 
-// Before is the contract of the project in dir, so that inference keeps its
-// names and numbers. Nil: there is no project yet. A folder that holds anything
-// else is FailedPrecondition.
+// Before returns the contract of the project in dir, so that inference keeps
+// its names and numbers. Nil: there is no project yet. A folder that contains
+// anything else is FailedPrecondition.
 func Before(dir string) (*contract.Contract, error) {
 	m, err := readManifest(dir)
 	if err != nil {

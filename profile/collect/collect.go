@@ -16,11 +16,11 @@ import (
 	"whittle/profile"
 )
 
-// Source is a process that profiles can be taken of. It belongs to one goroutine.
+// Source is a process that can be profiled. It belongs to one goroutine.
 type Source interface {
-	// Take takes a profile of one kind over a time. Heap and Goroutines are of
-	// the moment, and take no time. When ctx ends, a Node process gives what it
-	// has so far, a Go one nothing.
+	// Take takes a profile of one kind over a time. Heap and Goroutines are
+	// snapshots and take no time. When ctx ends, a Node process returns what it
+	// has so far, a Go process nothing.
 	Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error)
 	// Kinds lists what Take takes.
 	Kinds() []profile.Kind
@@ -30,8 +30,8 @@ type Source interface {
 	Close(ctx context.Context) error
 }
 
-// Taken is a profile, and the file that it was read from: one for go tool pprof,
-// or a .cpuprofile or .heapprofile for the browser's developer tools.
+// Collected is a profile, and the file that it was read from: one for go tool
+// pprof, or a .cpuprofile or .heapprofile for the browser's developer tools.
 type Collected struct {
 	*profile.Profile
 	Raw []byte

@@ -1,6 +1,6 @@
-// Package flame draws profiles: the stacks of one as a flame graph, and those
-// of two as one graph in which the dearer is red and the cheaper green. The
-// page stands by itself: search, zoom, no network.
+// Package flame draws flame graphs: of one profile, and of the difference of
+// two, in which what costs more is red and what costs less is green. The page
+// is self-contained, with search and zoom.
 package flame
 
 import (
@@ -10,8 +10,8 @@ import (
 	"whittle/profile"
 )
 
-// maxNodes bounds a graph: what is thinner than a pixel is not drawn, and goes
-// into its parent.
+// maxNodes bounds a graph: a box thinner than a pixel is merged into its
+// parent.
 const maxNodes = 12_000
 
 // node is one box: a function below the ones it was called by. Before and After

@@ -1,5 +1,5 @@
-// Package guard holds a service's CPU time per request against a baseline that
-// was kept, and names the function to blame.
+// Package guard compares a service's CPU time per request with a stored
+// baseline, and names the function whose cost rose.
 package guard
 
 import (
@@ -20,7 +20,7 @@ import (
 	"whittle/profile"
 )
 
-// Format names the baseline's form.
+// Format identifies the baseline file's format.
 const Format = "whittle.profile-guard/1"
 
 // Bounds of what is kept and read.
@@ -36,44 +36,45 @@ type Run struct {
 	Requests int64 `json:"requests"`
 	// CPU is in nanoseconds a request.
 	CPU float64 `json:"cpu_ns_per_request"`
-	// Functions is each one's own part of CPU, for those that have the most.
+	// Functions is each function's own part of CPU, for the most expensive
+	// ones.
 	Functions map[string]float64 `json:"functions"`
-	// Own is what functions of the service's own asked for, in libraries and the
-	// runtime too; empty where no sample had one. Nil: not known, as in an older
-	// whittle's baseline.
+	// Own is the cost of the service's own functions, including the libraries
+	// and the runtime that they call; empty where no sample had one. Nil: not
+	// known, as in the baseline of an older whittle.
 	Own map[string]float64 `json:"own_functions"`
-	// Responses is what came of the requests. Nil: not known, as in an older
-	// whittle's baseline.
+	// Responses counts the run's responses. Nil: not known, as in the baseline
+	// of an older whittle.
 	Responses *Responses `json:"responses,omitempty"`
 }
 
-// useless is the error of a run that says nothing of what a response costs.
+// unusable is the error of a run that does not show what a response costs.
 type unusable struct{ error }
 
 func (u unusable) Unwrap() error { return u.error }
 
-// OfNoUse says of the error of a run that Take may take the run again.
+// MarkUnusable marks an error after which Take may repeat the run.
 func MarkUnusable(err error) error { return unusable{err} }
 
 func unusableError(text, hint string) error {
 	return MarkUnusable(whittle.Errorf(whittle.FailedPrecondition, "guard: %s", text).WithHint(hint))
 }
 
-// Beside is what is known of a run besides its profile.
+// RunFacts is what is known of a run in addition to its profile.
 type RunFacts struct {
-	// CPU is what the process's own clock counted meanwhile, which is finer than
-	// samples. 0: the samples have to do.
+	// CPU is the CPU time that the process's own clock counted, which is more
+	// precise than samples. 0: the samples are used.
 	CPU time.Duration
-	// Void says why the load was not what its plan says. "": it was, or there was
+	// Void says why the load did not follow its plan; "": it did, or there was
 	// none.
 	Void string
-	// Responses is what came of the requests. Nil: not known.
+	// Responses counts the run's responses. Nil: not known.
 	Responses *Responses
 }
 
-// NewRun makes a run of a profile that knows its requests. FailedPrecondition:
-// it says nothing of what a response costs, because no request got a response, no CPU
-// time was seen, or the load is void.
+// NewRun makes a run of a profile that knows its requests. It fails with
+// FailedPrecondition where the run does not show what a response costs: no
+// request got a response, no CPU time was seen, or the load is void.
 func NewRun(p *profile.Profile, facts RunFacts) (Run, error) {
 	requests := p.AllRequests()
 	total := float64(p.Total())
@@ -106,12 +107,11 @@ func NewRun(p *profile.Profile, facts RunFacts) (Run, error) {
 	return r, nil
 }
 
-// mostUseless is how many runs may go by of which NewRun makes nothing: a
-// machine may stand still for as long as a short run takes.
+// maxUnusable is how many unusable runs are repeated: a machine may stall for
+// as long as a short run takes.
 const maxUnusable = 3
 
-// Take takes n runs. One that says nothing of what a response costs is taken
-// again.
+// Take takes n runs, and repeats those that are unusable.
 func Take(n int, take func(done int) (Run, error)) (runs []Run, err error) {
 	for again := 0; len(runs) < n; {
 		r, err := take(len(runs))
@@ -144,7 +144,7 @@ func nameOf(f *profile.Function) string {
 	return f.Name + " (" + f.File + ")"
 }
 
-// Baseline is what a service cost, when it was found good or now.
+// Baseline is what a service cost when it was found good, or costs now.
 type Baseline struct {
 	Format  string    `json:"format"`
 	Service string    `json:"service"`
@@ -154,7 +154,7 @@ type Baseline struct {
 	Runs    []Run         `json:"runs"`
 }
 
-// Failed is the share of the requests that failed; known says whether any run
+// Failed is the share of the requests that failed; known is false where no run
 // knows.
 func (b *Baseline) Failed() (share float64, known bool) {
 	m := mixed(b.Runs)
@@ -227,14 +227,14 @@ func ParseLimit(text string) (float64, error) {
 	return v, nil
 }
 
-// Blame is a function that became dearer.
+// Blame is a function whose cost rose.
 type Blame struct {
 	Function string  `json:"function"`
 	Before   float64 `json:"before_ns_per_request"`
 	After    float64 `json:"after_ns_per_request"`
 }
 
-// Outcome is what the guard says.
+// Outcome is the result of a check.
 type Outcome string
 
 // The outcomes.
@@ -242,8 +242,8 @@ const (
 	Held      Outcome = "held"      // the limit is kept, or nothing says otherwise
 	Broken    Outcome = "broken"    // surely above the limit
 	Undecided Outcome = "undecided" // the interval holds the limit: more runs would tell
-	// Incomparable: what was returned is not what the baseline was, so that the
-	// costs say nothing of each other.
+	// Incomparable: the responses are not those of the baseline, so the costs
+	// cannot be compared.
 	Incomparable Outcome = "incomparable"
 )
 
@@ -262,14 +262,14 @@ type Verdict struct {
 	// Blame is by the service's own functions, with all that they ask for; by
 	// any functions where none of its own became dearer.
 	Blame []Blame `json:"blame"`
-	// Within is by functions of any kind, by their own part alone.
+	// Within lists functions of any kind by their own cost alone.
 	Within []Blame `json:"within"`
-	// Warnings say what a reader should know of the comparison.
+	// Warnings limit what the comparison can show.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Check holds what a service costs now against a baseline. Both have two runs or
-// more, as NewRun makes them.
+// Check compares what a service costs now with a baseline. Both have two runs
+// or more, as NewRun makes them.
 //
 // Hypothesis: the cost per request is at most (1+limit) of the baseline's. It is
 // rejected (Broken) when the lower end of the ratio's 95 % interval is above
@@ -324,7 +324,7 @@ func finite(x float64) float64 {
 	return min(x, math.MaxFloat64)
 }
 
-// warnings say in which way the two are of different things.
+// warnings says how the two measurements differ in kind.
 func warnings(base, now *Baseline) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if base.Service != "" && now.Service != "" && base.Service != now.Service {
@@ -343,7 +343,7 @@ func warnings(base, now *Baseline) (out []string) {
 	return out
 }
 
-// blame gives the functions by what they became dearer, the most first.
+// blame returns the functions whose cost rose, the largest rise first.
 func blame(before, after []Run, part func(Run) map[string]float64) []Blame {
 	rows := map[string]*Blame{}
 	add := func(runs []Run, into func(*Blame) *float64) {

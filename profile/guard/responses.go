@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// None is the class of requests that had no whole response.
+// None is the class of requests without a complete response.
 const None = "none"
 
-// Responses is what came of a run's requests.
+// Responses counts the responses of a run.
 type Responses struct {
 	// Classes counts them by the first digit of their status, as "2xx", and by
 	// None.
 	Classes map[string]int64 `json:"classes"`
-	// Failed counts those that had no whole response, a 5xx, or another response
-	// than was expected.
+	// Failed counts the requests that got no complete response, a 5xx, or a
+	// response other than expected.
 	Failed int64 `json:"failed"`
 }
 
@@ -29,23 +29,23 @@ func (a *Responses) valid() bool {
 	return a.Failed >= 0
 }
 
-// What is clearly another service's responses: a part that differs by more than
-// chance and by so much. Responses of another class cost something else, so the
-// part that they are is what they may hide of a cost, or feign; of failures
-// nobody wants more, whatever they cost.
+// Bounds beyond which responses are clearly another service's: a class's share
+// differs by more than chance and by more than this. Responses of another class
+// have another cost, so their share is how much of a change in cost they may
+// hide or pretend; more failures are never acceptable, whatever they cost.
 const (
 	otherClasses = 0.05
 	moreFailures = 0.01
 	beyondChance = 3 // standard errors
 )
 
-// mix is the responses of several runs. The zero value: they are not known.
+// mix sums the responses of several runs. The zero value: they are not known.
 type mix struct {
 	all, failed float64
 	classes     map[string]float64
 }
 
-// mixed adds up the responses of runs. They are not known where those of one run
+// mixed sums the responses of runs. They are not known where those of one run
 // are not.
 func mixed(runs []Run) mix {
 	out := mix{classes: map[string]float64{}}
@@ -64,9 +64,9 @@ func mixed(runs []Run) mix {
 
 func (m mix) known() bool { return m.all > 0 }
 
-// differs says how the responses are clearly not those of before, "" where they
-// may be the same. Where those of before are not known they are taken to have
-// been good: that is what a baseline is kept of.
+// differs says how the responses clearly differ from those before; "" where
+// they may be the same. Where those before are not known they are assumed to
+// have succeeded, since a baseline is kept of a good service.
 func (m mix) differs(before mix) string {
 	if !m.known() {
 		return ""
@@ -99,7 +99,8 @@ func (m mix) failsMore(before mix) bool {
 	return m.failing()-before.failing() > moreFailures && apart(m.failing(), m.all, before.failing(), before.all)
 }
 
-// otherClass is the class whose part grew most, of those that differ clearly.
+// otherClass is the class whose share rose most, among those that clearly
+// differ.
 func (m mix) otherClass(before mix) (class string) {
 	most := otherClasses
 	for _, c := range slices.Sorted(maps.Keys(m.classes)) {
@@ -114,8 +115,8 @@ func (m mix) part(class string) float64 { return m.classes[class] / m.all }
 
 func (m mix) failing() float64 { return min(m.failed/m.all, 1) }
 
-// apart says that two shares differ by more than chance: by so many standard
-// errors of the difference, with the share of both together for either's.
+// apart reports whether two shares differ by more than chance: by so many
+// standard errors of the difference, estimated from the pooled share.
 func apart(a, ofA, b, ofB float64) bool {
 	p := (a*ofA + b*ofB) / (ofA + ofB)
 	return math.Abs(a-b) > beyondChance*math.Sqrt(p*(1-p)*(1/ofA+1/ofB))

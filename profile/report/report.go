@@ -1,5 +1,5 @@
-// Package report says in words, as JSON and as one HTML file what profiles of a
-// service show, and what changed between two.
+// Package report presents the profiles of a service, and the difference of two,
+// in words, as JSON and as one HTML file.
 package report
 
 import (
@@ -10,7 +10,8 @@ import (
 	"whittle/profile/smell"
 )
 
-// Format names the JSON's form; it changes when a reader would have to.
+// Format identifies the JSON's format; it changes when the format does
+// incompatibly.
 const Format = "whittle.profile/1"
 
 // How many rows of each list there are.

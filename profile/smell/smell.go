@@ -1,5 +1,5 @@
-// Package smell names what is known to waste a processor, where a profile shows
-// it: what, at which line of the service's own code, how much, and what to do.
+// Package smell names known wastes of CPU time in a profile: what, at which
+// line of the service's own code, how much, and what to do.
 package smell
 
 import (
@@ -126,7 +126,7 @@ func find(p *profile.Profile, stack []profile.Frame, patterns []string) (string,
 	return "", false
 }
 
-// place is a line of own code, or none.
+// codeLine is a line of the service's own code, or none.
 type codeLine struct {
 	function int32 // -1: no own code is on the stack
 	line     int32
