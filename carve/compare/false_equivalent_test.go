@@ -116,13 +116,12 @@ func outsiders() []outside {
 			x.Repeat = again
 		}), func(j *Judge) bool {
 			m := j.mirrored.method.(*match)
-			return shares(j) && !slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
-				if beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack {
-					return true // not even the estimate is inside
-				}
-				c.bound(methodAlpha(m.c))
-				return c.excess > noiseSlack
-			})
+			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
+				return beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack
+			}) {
+				return false // not even the estimate is inside
+			}
+			return m.noiseInside(methodAlpha(m.c))
 		}},
 	}
 }
@@ -131,7 +130,8 @@ func outsiders() []outside {
 // any of the exchanges of a whole run, in at most 1 of 100 runs. This is the error
 // that harms users. Hypothesis of each bound: the quantity lies outside its margin;
 // error rate 1 % over the run (time-uniform bounds; EQUIVALENT takes all of them,
-// Berger 1982), so more than 1 % and three standard errors is a fault.
+// Berger 1982). The worst margin has shown 0.1 %; an implementation of 0.2 % errs in 4
+// of 2,000 runs, and in more than 20 with a chance below 1e-6 (atMost).
 func TestFalseEquivalent(t *testing.T) {
 	const runs, length = 2000, 1800
 	for k, tc := range outsiders() {
@@ -155,9 +155,7 @@ func TestFalseEquivalent(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d runs of %d exchanges were EQUIVALENT at some time", wrongly, runs, length)
-			if wrongly > runs/100 {
-				t.Errorf("%d of %d runs were called EQUIVALENT", wrongly, runs)
-			}
+			atMost(t, "called EQUIVALENT", wrongly, runs, 0.01, 0.002)
 		})
 	}
 }

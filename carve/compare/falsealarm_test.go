@@ -12,7 +12,9 @@ import (
 // at most 1 of 100 whole runs raises any alarm, looked at after every exchange
 // (each test keeps the first exchange at which it passed its level, so a run is
 // looked at after each by being looked at once at its end). Source: Ville's
-// inequality, brief of the witnesses in docs/verdict.md.
+// inequality, brief of the witnesses in docs/verdict.md. The worst world has shown
+// 0.1 %; an implementation of 0.2 % has 20 alarms in 10,000 runs, and more than the 100
+// that are stated with a chance below 1e-6 (atMost).
 func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 10_000, 300
 	total, alarmed := 0, 0
@@ -30,17 +32,17 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 			}
 		}
 		t.Logf("%-36s %3d false alarms in %d runs of %d exchanges %v", w.name, n, runs, exchanges, which)
-		if n > runs/100 {
-			t.Errorf("%s: %d false alarms in %d runs, promised at most %d", w.name, n, runs, runs/100)
-		}
+		atMost(t, w.name, n, runs, 0.01, 0.002)
 		total, alarmed = total+runs, alarmed+n
 	}
 	t.Logf("in all: %d of %d runs, %.2f %%", alarmed, total, 100*float64(alarmed)/float64(total))
 }
 
-// The same promise for long runs: 200 of 20,000 exchanges in each world.
+// The same promise for long runs, over all worlds: 200 of 10,000 exchanges in each.
+// An implementation of 0.3 % has 6.6 alarms in 2,200 runs, and more than 22 with a
+// chance below 1e-6 (atMost).
 func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
-	const runs, exchanges = 60, 20_000
+	const runs, exchanges = 200, 10_000
 	alarmed, total := 0, 0
 	for k, w := range equalWorlds() {
 		for run := range runs {
@@ -54,17 +56,16 @@ func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d runs of %d exchanges", alarmed, total, exchanges)
-	if alarmed*100 > total {
-		t.Errorf("%d false alarms in %d runs, promised at most 1 in 100", alarmed, total)
-	}
+	atMost(t, "all worlds", alarmed, total, 0.01, 0.003)
 }
 
 // Hypothesis: the two sides are the same service. The mended service must also
 // be called EQUIVALENT, with the default margins, in at least 95 of 100 runs
-// within 3,500 exchanges of the mixed load, and never DIFFERENT in more than 1
-// of 100.
+// within 3,500 exchanges of the mixed load, and DIFFERENT in no more than 1 of 100.
+// An implementation of 0.15 % has 1.5 alarms in 1,000 runs, and more than 10 with a
+// chance below 1e-6; one that is late in 2 % of runs is in more than 50 with less.
 func TestEqualServicesAreFoundEquivalent(t *testing.T) {
-	const runs, most, step = 200, 3_500, 50
+	const runs, most, step = 1000, 3_500, 50
 	w := equalWorlds()[0]
 	late, wrong := 0, 0
 	var at []float64
@@ -98,10 +99,6 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 		at = append(at, float64(found))
 	}
 	t.Logf("EQUIVALENT at a median of %.0f exchanges; not within %d in %d of %d runs; false alarms %d", median(at), most, late, runs, wrong)
-	if late*20 > runs {
-		t.Errorf("%d of %d runs were not EQUIVALENT within %d exchanges", late, runs, most)
-	}
-	if wrong*100 > 2*runs {
-		t.Errorf("%d of %d runs raised a false alarm", wrong, runs)
-	}
+	atMost(t, "late", late, runs, 0.05, 0.02)
+	atMost(t, "false alarms", wrong, runs, 0.01, 0.0015)
 }

@@ -97,8 +97,8 @@ var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confid
 // of 100 whole runs, looked at after every exchange, whatever makes them differ now
 // and then: rare noise, state that changes between two calls (so that whoever is
 // asked first seems to have changed), replicas that lag on both sides, values that
-// both sides keep for some seconds. 200 runs of each of six worlds; the bound is 1 %
-// and three standard errors of what a rate of 1 % gives in 1,200 runs.
+// both sides keep for some seconds. 200 runs of each of six worlds: an implementation
+// of 0.15 % errs in 1.8 of 1,200 runs, and in more than 12 with a chance below 1e-6.
 func TestEqualServicesAreAskedInVain(t *testing.T) {
 	noisy := func(share float64) func(int, int, time.Time, *rand.Rand) string {
 		return func(q, turn int, now time.Time, r *rand.Rand) string {
@@ -139,9 +139,7 @@ func TestEqualServicesAreAskedInVain(t *testing.T) {
 		alarms += wrongly
 		t.Logf("%-20s %d of %d called DIFFERENT", name, wrongly, runs)
 	}
-	if all := float64(runs * worlds); float64(alarms) > 0.01*all+3*0.00995*34.6 {
-		t.Errorf("%d of %.0f equal services were called DIFFERENT", alarms, all)
-	}
+	atMost(t, "equal services called DIFFERENT", alarms, runs*worlds, 0.01, 0.0015)
 }
 
 // TestWhatAskingFinds: what candidates that are wrong in rare ways are called, after
