@@ -89,7 +89,7 @@ var rooms = map[string]int{
 
 	"whittle/systems/ingest/event": 30,
 	"whittle/systems/ingest/dedup": 30,
-	"whittle/systems/ingest/lane":  30,
+	"whittle/systems/ingest/fastpath":  30,
 	"whittle/systems/ingest/front": 31,
 
 	"whittle/systems/ingest/cmd/ingest": 32,

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"whittle"
-	"whittle/systems/ingest/lane"
+	"whittle/systems/ingest/fastpath"
 )
 
 // maxHeader bounds a request's header, in bytes.
@@ -15,7 +15,7 @@ const maxHeader = 16 << 10
 
 // Server gives an HTTP server with the front's limits of time and size. The
 // lane takes what clients send every day.
-func (f *Front) Server() *lane.Server { return lane.New(f.plain()) }
+func (f *Front) Server() *fastpath.Server { return fastpath.New(f.plain()) }
 
 // plain is net/http's server for what the lane leaves to it.
 func (f *Front) plain() *http.Server {

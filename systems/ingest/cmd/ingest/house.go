@@ -12,7 +12,7 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/front"
-	"whittle/systems/ingest/lane"
+	"whittle/systems/ingest/fastpath"
 )
 
 // house is a running server: the public port, the admin port and what watches
@@ -79,7 +79,7 @@ func (h *house) run(ctx context.Context, listening func()) error {
 }
 
 // end waits for the requests under way as long as it may.
-func (h *house) end(ctx context.Context, public *lane.Server) error {
+func (h *house) end(ctx context.Context, public *fastpath.Server) error {
 	h.log.Info("closing down: requests under way are answered", "at_most", h.drain)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.drain)
 	defer cancel()

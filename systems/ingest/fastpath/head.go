@@ -1,4 +1,4 @@
-package lane
+package fastpath
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ const maxBody = 256 << 10
 // room for 800 fields, and 100 bytes and more are kept for each.
 const maxFields = 64
 
-// opening is how every request of the lane begins.
+// opening is how every request on the fast path begins.
 const opening = "POST /"
 
-// head is a request's head. It is used over and over: a client sends much the
-// same one each time.
+// head is a request's head. It is reused, because a client usually sends the
+// same head each time.
 type head struct {
 	raw    []byte // with the empty line
 	url    url.URL
@@ -29,19 +29,20 @@ type head struct {
 	header http.Header
 	length int // of the body
 
-	spans []span // kept for its memory
+	spans []fieldSpan // kept for its memory
 }
 
-// span is a field in raw.
-type span struct{ name, nameEnd, value, valueEnd int }
+// fieldSpan is a field in raw.
+type fieldSpan struct{ name, nameEnd, value, valueEnd int }
 
-// endOf finds the end of the head at the beginning of b: 0 where it is not all
-// there. odd says that it need not be waited for.
+// endOf finds the end of the head at the beginning of b. n is 0 where the head
+// is not complete yet. odd reports that the head is not for the fast path, so
+// that there is no need to wait for the rest.
 func (h *head) endOf(b []byte) (n int, odd bool) {
 	if len(h.raw) > 0 && bytes.HasPrefix(b, h.raw) {
 		return len(h.raw), false
 	}
-	if !agree(b, opening) {
+	if !samePrefix(b, opening) {
 		return 0, true
 	}
 	if i := bytes.Index(b, emptyLine); i >= 0 {
@@ -62,14 +63,15 @@ func (h *head) endOf(b []byte) (n int, odd bool) {
 
 var emptyLine = []byte("\r\n\r\n")
 
-// agree says whether b and text are the same as far as both go.
-func agree(b []byte, text string) bool {
+// samePrefix reports whether b and text are equal up to the shorter one's
+// length.
+func samePrefix(b []byte, text string) bool {
 	n := min(len(b), len(text))
 	return string(b[:n]) == text[:n]
 }
 
-// read takes in a whole head, as endOf found it. It is false where the request
-// is not for the lane: then the head is as good as new.
+// read parses a whole head, as endOf found it. It returns false when the
+// request is not for the fast path, and then keeps nothing of it.
 func (h *head) read(b []byte) bool {
 	if len(h.raw) > 0 && bytes.Equal(b, h.raw) {
 		return true
@@ -90,9 +92,9 @@ func (h *head) read(b []byte) bool {
 	return true
 }
 
-// scan goes over the lines, says where the fields begin, and notes where each
-// one is. Nothing is forgiven: two parties who read one head differently is
-// what smuggling lives on.
+// scan checks the lines, and records where the fields begin and where each one
+// is. It is strict, because request smuggling relies on two parsers that read
+// one head differently.
 func (h *head) scan(b []byte) (at int, ok bool) {
 	h.spans = h.spans[:0]
 	line, ok := cutLine(b)
@@ -112,7 +114,7 @@ func (h *head) scan(b []byte) (at int, ok bool) {
 		if len(h.spans) == maxFields || colon <= 0 || !all(line[:colon], inToken) || !all(line[colon+1:], inValue) {
 			return 0, false
 		}
-		s := span{name: from, nameEnd: from + colon, value: from + colon + 1, valueEnd: from + len(line)}
+		s := fieldSpan{name: from, nameEnd: from + colon, value: from + colon + 1, valueEnd: from + len(line)}
 		for s.value < s.valueEnd && blank(b[s.value]) {
 			s.value++
 		}
@@ -133,7 +135,7 @@ func cutLine(b []byte) (line []byte, ok bool) {
 	return b[:i-1], true
 }
 
-// requestLine takes a path that means what it says: no escapes, no scheme.
+// requestLine accepts a path without escapes and without a scheme.
 func requestLine(line []byte) bool {
 	target, ok := bytes.CutPrefix(line, []byte("POST "))
 	if !ok {

@@ -1,4 +1,4 @@
-package lane
+package fastpath
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// FuzzHead holds the lane to net/http's reading: whatever head the lane takes,
+// FuzzHead holds the fast path to net/http's reading: whatever head the fast path takes,
 // http.ReadRequest takes, as the same request with the same body and the same
 // bytes behind it. Two readings of one request are what smuggling lives on.
 func FuzzHead(f *testing.F) {

@@ -1,4 +1,4 @@
-package lane
+package fastpath
 
 import (
 	"bufio"
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// patience bounds what a test waits for.
-const patience = 20 * time.Second
+// timeout bounds what a test waits for.
+const timeout = 20 * time.Second
 
 // echo tells what it was asked, so that two ways of asking can be compared.
 func echo(w http.ResponseWriter, r *http.Request) {
@@ -41,8 +41,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %q %q %q %q %s %d %v %v %q %v", r.Method, r.RequestURI, r.URL.String(), r.URL.Path, r.Host, r.Proto, r.ContentLength, r.TransferEncoding, all, body, err)
 }
 
-// scenes are handlers by path; any other path echoes.
-var scenes = map[string]http.HandlerFunc{
+// handlers are handlers by path; any other path echoes.
+var handlers = map[string]http.HandlerFunc{
 	"/unread": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -84,22 +84,22 @@ var scenes = map[string]http.HandlerFunc{
 }
 
 func play(w http.ResponseWriter, r *http.Request) {
-	if scene, ok := scenes[r.URL.Path]; ok {
-		scene(w, r)
+	if handler, ok := handlers[r.URL.Path]; ok {
+		handler(w, r)
 		return
 	}
 	echo(w, r)
 }
 
-// stage is a Server on a real socket.
-type stage struct {
+// testServer is a Server on a real socket.
+type testServer struct {
 	*testing.T
 	server *Server
 	addr   string
 	ended  chan error
 }
 
-func open(t *testing.T, h *http.Server) *stage {
+func open(t *testing.T, h *http.Server) *testServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -112,7 +112,7 @@ func open(t *testing.T, h *http.Server) *stage {
 		h.ErrorLog = log.New(io.Discard, "", 0)
 	}
 	h.MaxHeaderBytes = 16 << 10
-	s := &stage{T: t, server: New(h), addr: l.Addr().String(), ended: make(chan error, 1)}
+	s := &testServer{T: t, server: New(h), addr: l.Addr().String(), ended: make(chan error, 1)}
 	go func() { s.ended <- s.server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.server.Close()
@@ -123,21 +123,21 @@ func open(t *testing.T, h *http.Server) *stage {
 	return s
 }
 
-func (s *stage) dial() *net.TCPConn {
+func (s *testServer) dial() *net.TCPConn {
 	s.Helper()
 	c, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		s.Fatal(err)
 	}
 	return c.(*net.TCPConn)
 }
 
 // exchange sends pieces as they are, ends its side, and gives all that comes back.
-func (s *stage) exchange(pieces ...string) string {
+func (s *testServer) exchange(pieces ...string) string {
 	s.Helper()
 	c := s.dial()
 	defer c.Close()
@@ -153,8 +153,8 @@ func (s *stage) exchange(pieces ...string) string {
 	return string(back)
 }
 
-// answersIn reads the answers, without what tells the time.
-func answersIn(t *testing.T, text string) (all []string) {
+// responsesIn reads the responses, without what tells the time.
+func responsesIn(t *testing.T, text string) (all []string) {
 	t.Helper()
 	r := bufio.NewReader(strings.NewReader(text))
 	for {
@@ -172,7 +172,7 @@ func answersIn(t *testing.T, text string) (all []string) {
 		if a.StatusCode >= 200 && a.StatusCode < 400 && a.Header.Get("Date") == "" {
 			t.Errorf("no date in %q", text)
 		}
-		// Of a long answer whose length was not given net/http makes chunks.
+		// Of a long response whose length was not given net/http makes chunks.
 		a.Header.Del("Date")
 		a.Header.Del("Content-Length")
 		all = append(all, fmt.Sprint(a.Status, a.Header, " ", a.Close, " ", string(body)))
@@ -183,9 +183,9 @@ func post(path, body string, lines ...string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", path, len(body), strings.Join(append(lines, ""), "\r\n"), body)
 }
 
-// TestAnswersAsNetHTTP sends everyday requests and odd ones to the lane and to
+// TestResponsesAsNetHTTP sends everyday requests and odd ones to the fast path and to
 // net/http's own server: what comes back is the same.
-func TestAnswersAsNetHTTP(t *testing.T) {
+func TestResponsesAsNetHTTP(t *testing.T) {
 	ours := open(t, &http.Server{})
 	plain := &http.Server{Handler: http.HandlerFunc(play), MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -194,7 +194,7 @@ func TestAnswersAsNetHTTP(t *testing.T) {
 	}
 	go func() { _ = plain.Serve(l) }()
 	defer plain.Close()
-	theirs := &stage{T: t, addr: l.Addr().String()}
+	theirs := &testServer{T: t, addr: l.Addr().String()}
 	few := "POST /a?b=c&d HTTP/1.1\r\nhost: h:80\r\nX-One:  1 \r\nx-ONE: 2\r\nContent-length: 3\r\nCookie: a=b\xff\r\n\r\nabc"
 	for name, text := range map[string]string{
 		"a few fields":        few,
@@ -205,8 +205,8 @@ func TestAnswersAsNetHTTP(t *testing.T) {
 		"too long for us":     post("/a", strings.Repeat("b", maxBody+1)) + few,
 		"unread":              post("/unread", "body") + few,
 		"unread and long":     post("/unread", strings.Repeat("b", 200_000)) + few,
-		"a long answer":       post("/long", "x") + few,
-		"no answer":           post("/nothing", "x") + few,
+		"a long response":     post("/long", "x") + few,
+		"no response":         post("/nothing", "x") + few,
 		"no body":             post("/204", "x") + few,
 		"closing":             post("/close", "x") + few,
 		"asked to close":      post("/a", "x", "Connection: close") + few,
@@ -251,17 +251,17 @@ func TestAnswersAsNetHTTP(t *testing.T) {
 		"TLS":                 "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 	} {
 		want, got := theirs.exchange(text), ours.exchange(text)
-		w, g := answersIn(t, want), answersIn(t, got)
+		w, g := responsesIn(t, want), responsesIn(t, got)
 		if name == "half a body" {
-			w[0] = strings.Replace(w[0], " false ", " true ", 1) // the lane says so, net/http only does
+			w[0] = strings.Replace(w[0], " false ", " true ", 1) // the fast path says so, net/http only does
 		}
 		if !slices.Equal(w, g) {
-			t.Errorf("%s: the lane answers\n%.900q\nand net/http\n%.900q", name, got, want)
+			t.Errorf("%s: the fast path responds\n%.900q\nand net/http\n%.900q", name, got, want)
 		}
 	}
 }
 
-// TestLengthIsKept has handlers write less and more than they said: an answer
+// TestLengthIsKept has handlers write less and more than they said: a response
 // that is cut short ends its connection, and nothing is added to one.
 func TestLengthIsKept(t *testing.T) {
 	s := open(t, &http.Server{})
@@ -340,9 +340,9 @@ func TestHandsOverWhatItHasRead(t *testing.T) {
 // half a head, half a body, or nothing more.
 func TestClosesWhoIsSlow(t *testing.T) {
 	const short = 50 * time.Millisecond
-	heads := open(t, &http.Server{ReadHeaderTimeout: short, ReadTimeout: 2 * short, IdleTimeout: short, WriteTimeout: patience})
-	// Where there is an answer, the head must not be late on a busy machine.
-	bodies := open(t, &http.Server{ReadHeaderTimeout: patience, ReadTimeout: 2 * short, IdleTimeout: short, WriteTimeout: patience})
+	heads := open(t, &http.Server{ReadHeaderTimeout: short, ReadTimeout: 2 * short, IdleTimeout: short, WriteTimeout: timeout})
+	// Where there is a response, the head must not be late on a busy machine.
+	bodies := open(t, &http.Server{ReadHeaderTimeout: timeout, ReadTimeout: 2 * short, IdleTimeout: short, WriteTimeout: timeout})
 	for name, text := range map[string]string{
 		"nothing":        "",
 		"half a head":    "POST / HTTP/1.1\r\nHost: x\r\nCont",
@@ -391,7 +391,7 @@ func TestClientGoneInMidBody(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the handler was not told")
 	}
 }
@@ -400,13 +400,13 @@ func TestPanicEndsTheConnection(t *testing.T) {
 	var said lockedBuffer
 	s := open(t, &http.Server{ErrorLog: log.New(&said, "", 0)})
 	if got := s.exchange(post("/panic", "x")); got != "" {
-		t.Errorf("answered %q", got)
+		t.Errorf("the response is %q", got)
 	}
 	if !strings.Contains(said.String(), "as the test wants it") {
 		t.Errorf("logged %q", said.String())
 	}
 	if got := s.exchange(post("/a", "x")); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
-		t.Errorf("the next one is answered %q", got)
+		t.Errorf("the next response is %q", got)
 	}
 }
 
@@ -427,10 +427,10 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// TestShutdownAnswersWhatIsUnderWay ends a server that has idle connections,
-// one of net/http's, and requests under way: these are answered, and told that
+// TestShutdownFinishesRequestsUnderWay ends a server that has idle connections,
+// one of net/http's, and requests under way: these get their response, and told that
 // the connection ends.
-func TestShutdownAnswersWhatIsUnderWay(t *testing.T) {
+func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 	entered, gate := make(chan struct{}), make(chan struct{})
 	s := open(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {

@@ -1,26 +1,27 @@
-package lane
+package fastpath
 
 import "io"
 
-// body is what the head said would follow.
+// body is the request's body.
 type body struct {
-	c    *conn
-	left int   // bytes that were not read yet
-	err  error // what reading ended with; nil: it has not
+	c         *conn
+	remaining int   // bytes not read yet
+	err       error // the error that ended reading; nil: none
 }
 
-// Read gives what is in the connection's buffer first, and then reads past it.
-// Where the connection ends before the body, it fails with io.ErrUnexpectedEOF.
+// Read returns what is in the connection's buffer first and then reads from the
+// connection. When the connection ends before the body does, it returns
+// io.ErrUnexpectedEOF.
 func (b *body) Read(p []byte) (int, error) {
 	switch {
-	case b.left == 0:
+	case b.remaining == 0:
 		return 0, io.EOF
 	case b.err != nil:
 		return 0, b.err
 	case len(p) == 0:
 		return 0, nil
 	}
-	p = p[:min(len(p), b.left)]
+	p = p[:min(len(p), b.remaining)]
 	c := b.c
 	var n int
 	if c.from < c.to {
@@ -30,9 +31,9 @@ func (b *body) Read(p []byte) (int, error) {
 		c.readUntil(c.begun, c.s.http.ReadTimeout, 0)
 		n, b.err = c.rwc.Read(p)
 	}
-	b.left -= n
+	b.remaining -= n
 	switch {
-	case b.left == 0:
+	case b.remaining == 0:
 		return n, io.EOF
 	case b.err == io.EOF: //nolint:errorlint // io.Reader's own word for it is not wrapped
 		b.err = io.ErrUnexpectedEOF
@@ -43,16 +44,16 @@ func (b *body) Read(p []byte) (int, error) {
 // Close does nothing: what the handler left is read by discard.
 func (b *body) Close() error { return nil }
 
-// discard reads what the handler did not want, so that the next request can be
-// found behind it. It is false where it does not come.
+// discard reads the rest of the body, so that the next request can be found
+// behind it. It returns false when the rest does not arrive.
 func (b *body) discard() bool {
 	c := b.c
-	if n := min(b.left, c.to-c.from); n > 0 {
+	if n := min(b.remaining, c.to-c.from); n > 0 {
 		c.from += n
-		b.left -= n
+		b.remaining -= n
 	}
-	for b.left > 0 {
-		if _, err := b.Read(c.buf); err != nil && b.left > 0 {
+	for b.remaining > 0 {
+		if _, err := b.Read(c.buf); err != nil && b.remaining > 0 {
 			return false
 		}
 	}

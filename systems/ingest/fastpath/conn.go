@@ -1,0 +1,254 @@
+package fastpath
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// bufferSize is how much of a connection is read at once, and the longest head.
+// A single event fits in with its head.
+const bufferSize = 4 << 10
+
+// The states of a connection: Shutdown closes the idle ones.
+const (
+	idle int32 = iota // waits for the first byte of a request
+	busy
+	closed // closed by Shutdown or Close
+)
+
+// conn is a connection on the fast path. It belongs to one goroutine, except
+// for its state.
+type conn struct {
+	s        *Server
+	rwc      net.Conn
+	fallback *fallbackListener
+	peer     string
+	state    atomic.Int32
+
+	buf      []byte
+	from, to int // the unread part of buf
+	head     head
+	body     body
+	request  http.Request
+	response response
+
+	begun   time.Time // when the first bytes of the current request came
+	readBy  time.Time // the deadlines in force; zero: none
+	writeBy time.Time
+}
+
+func newConn(s *Server, rwc net.Conn, other *fallbackListener) *conn {
+	c := &conn{s: s, rwc: rwc, fallback: other, peer: rwc.RemoteAddr().String(), buf: make([]byte, bufferSize)}
+	c.body.c, c.response.c = c, c
+	c.response.header = http.Header{}
+	return c
+}
+
+// nextStep is what happens to a connection after a request.
+type nextStep uint8
+
+const (
+	keepOpen  nextStep = iota // wait for the next request
+	closeConn                 // close it
+	fallBack                  // hand it to net/http
+)
+
+// serve serves requests, one after the other.
+func (c *conn) serve() {
+	for first := true; ; first = false {
+		f := c.readHead(first)
+		if f == keepOpen {
+			f = c.serveRequest()
+		}
+		if f == keepOpen && !c.markIdle() {
+			f = closeConn
+		}
+		switch f {
+		case closeConn:
+			_ = c.rwc.Close() // nothing is outstanding on it
+			return
+		case fallBack:
+			c.fallback.handOver(c.rwc, c.buf[c.from:c.to])
+			return
+		}
+	}
+}
+
+// markIdle marks the connection as idle, unless more of it has been read
+// already. It returns false when the server is closing.
+func (c *conn) markIdle() bool {
+	if c.s.closing.Load() {
+		return false
+	}
+	if c.from < c.to {
+		return true
+	}
+	c.state.CompareAndSwap(busy, idle)
+	// Either Shutdown has seen it idle, or its flag is seen here.
+	return !c.s.closing.Load()
+}
+
+// readHead waits for a request's head and reads it.
+func (c *conn) readHead(first bool) nextStep {
+	if c.from < c.to {
+		c.begun = time.Now()
+	} else if !c.awaitRequest(first) {
+		return closeConn
+	}
+	n, odd := c.head.endOf(c.buf[c.from:c.to])
+	for n == 0 && !odd {
+		if c.to-c.from == len(c.buf) {
+			return fallBack
+		}
+		c.readUntil(c.begun, c.s.http.ReadHeaderTimeout, 0)
+		if err := c.readMore(); errors.Is(err, io.EOF) {
+			return fallBack // net/http responds to it
+		} else if err != nil {
+			return closeConn
+		}
+		n, odd = c.head.endOf(c.buf[c.from:c.to])
+	}
+	if odd || !c.head.read(c.buf[c.from:c.from+n]) {
+		return fallBack
+	}
+	c.from += n
+	return keepOpen
+}
+
+// awaitRequest waits for the first bytes of a request. A new connection has as
+// much time for them as for a whole head.
+func (c *conn) awaitRequest(first bool) bool {
+	c.from, c.to = 0, 0
+	timeout := c.s.http.IdleTimeout
+	switch {
+	case first && c.s.http.ReadHeaderTimeout > 0:
+		timeout = c.s.http.ReadHeaderTimeout
+	case timeout == 0:
+		timeout = c.s.http.ReadTimeout
+	}
+	now := c.response.sentAt // a new clock reading is not needed
+	if first {
+		now = time.Now()
+	}
+	c.readUntil(now, timeout, timeout/8)
+	if c.readMore() != nil || !c.state.CompareAndSwap(idle, busy) {
+		return false
+	}
+	c.begun = time.Now()
+	return true
+}
+
+// readMore reads more into the buffer, which must not be full.
+func (c *conn) readMore() error {
+	if c.from > 0 {
+		c.to = copy(c.buf, c.buf[c.from:c.to])
+		c.from = 0
+	}
+	n, err := c.rwc.Read(c.buf[c.to:])
+	c.to += n
+	if n > 0 {
+		return nil // the next read returns the error
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// readUntil sets the read deadline to a timeout after since. It keeps the
+// present deadline where that is earlier by no more than slack, because setting
+// it for each request has a cost.
+func (c *conn) readUntil(since time.Time, timeout, slack time.Duration) {
+	if updateDeadline(&c.readBy, since, timeout, slack) {
+		_ = c.rwc.SetReadDeadline(c.readBy) // the read after it fails then, too
+	}
+}
+
+func (c *conn) writeUntil(since time.Time, timeout time.Duration) {
+	if updateDeadline(&c.writeBy, since, timeout, timeout/8) {
+		_ = c.rwc.SetWriteDeadline(c.writeBy) // the write after it fails then, too
+	}
+}
+
+// updateDeadline computes a deadline and reports whether it has changed.
+func updateDeadline(by *time.Time, since time.Time, timeout, slack time.Duration) bool {
+	if timeout <= 0 {
+		had := !by.IsZero()
+		*by = time.Time{}
+		return had
+	}
+	to := since.Add(timeout)
+	if early := to.Sub(*by); early >= 0 && early <= slack {
+		return false
+	}
+	*by = to
+	return true
+}
+
+// serveRequest has the handler respond to the current request.
+func (c *conn) serveRequest() nextStep {
+	c.body.remaining = c.head.length
+	c.body.err = nil
+	c.request = *c.s.template
+	r := &c.request
+	r.URL, r.RequestURI, r.Host, r.Header = &c.head.url, c.head.target, c.head.host, c.head.header
+	r.RemoteAddr, r.ContentLength, r.Body = c.peer, int64(c.head.length), &c.body
+	c.response.reset()
+	if !c.callHandler(r) {
+		return closeConn
+	}
+	whole := c.body.discard()
+	if !c.response.finish(whole && !c.s.closing.Load()) {
+		c.linger()
+		return closeConn
+	}
+	return keepOpen
+}
+
+// callHandler calls the handler. It returns false when the handler panicked:
+// then there is no response.
+func (c *conn) callHandler(r *http.Request) (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		err := recover()
+		if e, is := err.(error); is && errors.Is(e, http.ErrAbortHandler) {
+			return
+		}
+		say := log.Printf
+		if c.s.http.ErrorLog != nil {
+			say = c.s.http.ErrorLog.Printf
+		}
+		say("fastpath: panic serving %s: %v\n%s", c.peer, err, debug.Stack())
+	}()
+	c.s.http.Handler.ServeHTTP(&c.response, r)
+	return true
+}
+
+// lingerFor is as long as net/http waits, too.
+const lingerFor = 500 * time.Millisecond
+
+// linger gives the client time to read the last response. If the client sent to
+// a closed connection, its system would discard the response.
+func (c *conn) linger() {
+	if c.response.failed != nil {
+		return
+	}
+	if half, ok := c.rwc.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // then the reading ends at once
+	}
+	until := time.Now().Add(lingerFor)
+	_ = c.rwc.SetReadDeadline(until) // then the reading ends at once
+	for time.Now().Before(until) {
+		if _, err := c.rwc.Read(c.buf); err != nil {
+			return
+		}
+	}
+}
