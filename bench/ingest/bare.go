@@ -49,7 +49,7 @@ func (g *group) release() {
 	g.next = nil
 }
 
-const bareAnswer = `{"v":1,"success":true,"status":"accepted","durability":"none","position":"0/0","messageId":"00000000-0000-0000-0000-000000000000","requestId":"0000000000000000"}` + "\n"
+const bareResponse = `{"v":1,"success":true,"status":"accepted","durability":"none","position":"0/0","messageId":"00000000-0000-0000-0000-000000000000","requestId":"0000000000000000"}` + "\n"
 
 func serveBare(grouped bool) int {
 	var lc net.ListenConfig
@@ -61,7 +61,7 @@ func serveBare(grouped bool) int {
 	fmt.Printf("listening public=%s\n", l.Addr())
 	var g group
 	bodies := sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
-	answer, length, kind := []byte(bareAnswer), []string{strconv.Itoa(len(bareAnswer))}, []string{"application/json"}
+	response, length, kind := []byte(bareResponse), []string{strconv.Itoa(len(bareResponse))}, []string{"application/json"}
 	server := http.Server{
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 40 * time.Second, WriteTimeout: 80 * time.Second, IdleTimeout: 2 * time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func serveBare(grouped bool) int {
 				g.wait()
 			}
 			w.Header()["Content-Type"], w.Header()["Content-Length"] = kind, length
-			_, _ = w.Write(answer) // the client is gone: it counts it as failed
+			_, _ = w.Write(response) // the client is gone: it counts it as failed
 		}),
 	}
 	fmt.Fprintln(os.Stderr, server.Serve(l))

@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if s.folder, err = filepath.Abs(s.folder); err != nil {
 		return fmt.Errorf("find folder for logs: %w", err)
 	}
-	if err := roomFor(s.folder, int64(s.recovery)+spare); err != nil {
+	if err := capacityFor(s.folder, int64(s.recovery)+spare); err != nil {
 		return err
 	}
 	// Every round's figures are for machines; people get what follows from them.

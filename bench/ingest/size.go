@@ -40,8 +40,8 @@ func (b *bytes) Set(text string) error {
 	return nil
 }
 
-// roomFor refuses to begin what would fill the disk.
-func roomFor(folder string, need int64) error {
+// capacityFor refuses to begin what would fill the disk.
+func capacityFor(folder string, need int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(folder, &fs); err != nil {
 		return fmt.Errorf("ask for free space: %w", err)

@@ -55,9 +55,9 @@ func Start(ctx context.Context, env []string, command ...string) (*Server, error
 // StartAt runs a server that was told to listen on addr, and waits for at most
 // 20 s until answers finds nothing missing; nil: until it takes connections.
 // log is the file for what it says.
-func StartAt(ctx context.Context, addr, log string, answers func(ctx context.Context, addr string) error, env []string, command ...string) (*Server, error) {
-	if answers == nil {
-		answers = connects
+func StartAt(ctx context.Context, addr, log string, responses func(ctx context.Context, addr string) error, env []string, command ...string) (*Server, error) {
+	if responses == nil {
+		responses = connects
 	}
 	s := &Server{cmd: exec.CommandContext(ctx, command[0], command[1:]...), Addr: addr}
 	said, err := os.Create(log)
@@ -70,7 +70,7 @@ func StartAt(ctx context.Context, addr, log string, answers func(ctx context.Con
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		err := answers(ctx, addr)
+		err := responses(ctx, addr)
 		if err == nil {
 			return s, nil
 		}

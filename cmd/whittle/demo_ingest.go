@@ -108,7 +108,7 @@ func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, l
 	}()
 	s.heading("whittle demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
 	room := house.path("systems", "ingest", "stream", "kinesis", "kinesistest")
-	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{Room: room}); err != nil {
+	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
 		return nil, err
 	}
 	d.story.API = d.api.Program

@@ -310,16 +310,16 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 // 503 and a time to come back, before anything is lost; what was acknowledged
 // is there; and the service is not ready, but alive.
 func TestAFullDisk(t *testing.T) {
-	const room = 192 << 20 // some segments, which are allocated before they are filled
-	data := quietDisk(t, room)
-	s := serve(t, data, "--reserve", fmt.Sprint(freeOf(t, data)-room))
+	const capacity = 192 << 20 // some segments, which are allocated before they are filled
+	data := quietDisk(t, capacity)
+	s := serve(t, data, "--reserve", fmt.Sprint(freeOf(t, data)-capacity))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
 	l := newLedger()
 	filler := strings.Repeat("x", 400<<10)
 	refused := 0
 	for n := 0; len(filler) > 10; n++ {
-		if n > 4*room/len(filler) && refused == 0 {
+		if n > 4*capacity/len(filler) && refused == 0 {
 			t.Fatal("nothing was refused")
 		}
 		id := fmt.Sprintf("fill-%d-%d", len(filler), n)

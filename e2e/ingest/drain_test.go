@@ -114,7 +114,7 @@ func catchUp(b *testing.B, sink stream.Stream, events int) {
 	g := &gate{Stream: sink}
 	r, err := relay.Open(open("log"), g, relay.Options{
 		Dir: filepath.Join(dir, "position"), Dead: open("dead"), Keep: -1,
-		Pace: relay.Pace{Batch: drainBatch, Inflight: drainCalls, BackoffMax: 100 * time.Millisecond, Timeout: 6 * time.Minute},
+		Limits: relay.Limits{Batch: drainBatch, Inflight: drainCalls, BackoffMax: 100 * time.Millisecond, Timeout: 6 * time.Minute},
 	})
 	if err != nil {
 		b.Fatal(err)

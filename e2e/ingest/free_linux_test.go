@@ -8,14 +8,14 @@ import (
 
 // quietDisk gives a folder where so many bytes are free and hardly anybody else
 // writes or deletes meanwhile: in memory, where there is enough of it.
-func quietDisk(t *testing.T, room int64) string {
+func quietDisk(t *testing.T, capacity int64) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "whittle-")
 	if err != nil {
 		return t.TempDir()
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if freeOf(t, dir) < 2*room {
+	if freeOf(t, dir) < 2*capacity {
 		return t.TempDir()
 	}
 	return dir

@@ -100,8 +100,8 @@ func (s *service) kill() {
 	_ = s.cmd.Wait()
 }
 
-// answer is what the service says of one event.
-type answer struct {
+// response is what the service says of one event.
+type response struct {
 	Status     string `json:"status"`
 	Durability string `json:"durability"`
 	Position   string `json:"position"`
@@ -110,25 +110,25 @@ type answer struct {
 }
 
 // post sends one event under an id.
-func post(ctx context.Context, c *http.Client, base, id, body string) (answer, error) {
+func post(ctx context.Context, c *http.Client, base, id, body string) (response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/import", strings.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	r.Header.Set("Content-Type", "text/plain")
 	r.Header.Set("Idempotency-Key", id)
 	resp, err := c.Do(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	a := answer{code: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After")}
+	a := response{code: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After")}
 	if err := json.Unmarshal(b, &a); err != nil {
-		return answer{}, fmt.Errorf("status %d: %w: %q", resp.StatusCode, err, b)
+		return response{}, fmt.Errorf("status %d: %w: %q", resp.StatusCode, err, b)
 	}
 	return a, nil
 }

@@ -113,7 +113,7 @@ func get(t *testing.T, url, host string) (int, string) {
 // call sends one count in the background and gives its status and text.
 func (r *running) call(t *testing.T) <-chan string {
 	t.Helper()
-	answer := make(chan string, 1)
+	response := make(chan string, 1)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.public+twirpPath, strings.NewReader(`{"times":3}`))
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +122,14 @@ func (r *running) call(t *testing.T) <-chan string {
 	go func() {
 		res, err := client.Do(req)
 		if err != nil {
-			answer <- err.Error()
+			response <- err.Error()
 			return
 		}
 		defer res.Body.Close()
 		text, _ := io.ReadAll(res.Body)
-		answer <- res.Status + " " + string(text)
+		response <- res.Status + " " + string(text)
 	}()
-	return answer
+	return response
 }
 
 func TestAdminPort(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAdminPort(t *testing.T) {
 func TestDrainLetsCallsFinish(t *testing.T) {
 	g := gated{make(chan struct{}), make(chan struct{})}
 	r := run(t, g)
-	answer := r.call(t)
+	response := r.call(t)
 	<-g.entered
 	r.stop()
 	// The admin port tells that the end has begun while the call is under way.
@@ -183,7 +183,7 @@ func TestDrainLetsCallsFinish(t *testing.T) {
 		}
 	}
 	close(g.gate)
-	if got := <-answer; got != `200 OK {"Sum":3}` {
+	if got := <-response; got != `200 OK {"Sum":3}` {
 		t.Errorf("call under way: %q", got)
 	}
 	r.wait(t)
@@ -192,10 +192,10 @@ func TestDrainLetsCallsFinish(t *testing.T) {
 func TestDrainCancelsWhatIsLate(t *testing.T) {
 	g := gated{make(chan struct{}), make(chan struct{})}
 	r := run(t, g, "-drain", "10ms")
-	answer := r.call(t)
+	response := r.call(t)
 	<-g.entered
 	r.stop()
-	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"unavailable"`) {
+	if got := <-response; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"unavailable"`) {
 		t.Errorf("call under way: %q, want 503 unavailable", got)
 	}
 	r.wait(t)

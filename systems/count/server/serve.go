@@ -137,11 +137,11 @@ func drain(s *http.Server, bound time.Duration, abort context.CancelCauseFunc, l
 	if wait(bound) == nil {
 		return
 	}
-	log.Warn("calls were still under way and are cancelled")
+	log.Warn("cancelled calls still in flight")
 	abort(whittle.Errorf(whittle.Unavailable, "the service is closing down"))
 	if wait(unwind) == nil {
 		return
 	}
-	log.Warn("connections were still open and are cut off")
+	log.Warn("closed connections that were still open")
 	_ = s.Close() // only closes listeners that Shutdown has closed before
 }

@@ -61,7 +61,7 @@ func (e *twirpEdge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.generated.ServeHTTP(w, call)
 		return
 	}
-	a := &heldAnswer{header: w.Header(), status: http.StatusOK}
+	a := &heldResponse{header: w.Header(), status: http.StatusOK}
 	e.generated.ServeHTTP(a, call)
 	a.release(w)
 }
@@ -103,19 +103,19 @@ func clip(s string) string {
 	return s
 }
 
-// heldAnswer keeps the generated server's answer back until it can be said in
+// heldResponse keeps the generated server's answer back until it can be said in
 // JSON. It holds one Sum, or one error in JSON already.
-type heldAnswer struct {
+type heldResponse struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (a *heldAnswer) Header() http.Header         { return a.header }
-func (a *heldAnswer) WriteHeader(status int)      { a.status = status }
-func (a *heldAnswer) Write(p []byte) (int, error) { return a.body.Write(p) }
+func (a *heldResponse) Header() http.Header         { return a.header }
+func (a *heldResponse) WriteHeader(status int)      { a.status = status }
+func (a *heldResponse) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-func (a *heldAnswer) release(w http.ResponseWriter) {
+func (a *heldResponse) release(w http.ResponseWriter) {
 	text := a.body.Bytes()
 	if a.status == http.StatusOK {
 		var sum rpc.Sum

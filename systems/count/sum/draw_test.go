@@ -91,8 +91,8 @@ func testSeed(n int) (s Seed) {
 	return s
 }
 
-// law is the probability of each value.
-func law(v int) float64 {
+// probability is the probability of each value.
+func probability(v int) float64 {
 	if v == 0 || v == 100 {
 		return 1. / 200
 	}
@@ -109,7 +109,7 @@ func TestDrawsFollowTheMonolithsLaw(t *testing.T) {
 		newGenerator(testSeed(worker)).slowly(draws, func(v int) { seen[v]++ })
 		var chi2, mean, square float64
 		for v, n := range seen {
-			want := law(v) * draws
+			want := probability(v) * draws
 			chi2 += (float64(n) - want) * (float64(n) - want) / want
 			mean += float64(n) * float64(v) / draws
 			square += float64(n) * float64(v) * float64(v) / draws

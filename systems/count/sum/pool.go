@@ -40,8 +40,8 @@ type Pool struct {
 	mu sync.Mutex // guards the following
 	// work is signalled when turns or closed change.
 	work *sync.Cond
-	// turns are the *tasks with draws not yet handed out, the next in front.
-	turns  list.List
+	// queue are the *tasks with draws not yet handed out, the next in front.
+	queue  list.List
 	active int
 	drawn  uint64
 	closed bool
@@ -52,11 +52,11 @@ type task struct {
 	unassigned int // draws not yet handed to a worker
 	pending    int // draws handed out and not yet added up
 	sum        int64
-	turn       *list.Element // the place in Pool.turns while unassigned > 0
+	position   *list.Element // the place in Pool.turns while unassigned > 0
 	// done is closed when all was added up, or when the pool was closed first.
 	done chan struct{}
-	// left says that nobody waits for done any more.
-	left bool
+	// abandoned says that nobody waits for done any more.
+	abandoned bool
 	// wear labels a worker's goroutine with the request that it draws for.
 	wear func()
 }
@@ -100,18 +100,18 @@ func (p *Pool) Count(ctx context.Context, times int32) (int64, error) {
 		return 0, nil
 	}
 	t := &task{unassigned: int(times), done: make(chan struct{}), wear: label.Wear(ctx)}
-	if err := p.enter(t); err != nil {
+	if err := p.enqueue(t); err != nil {
 		return 0, err
 	}
 	select {
 	case <-t.done:
 	case <-ctx.Done():
 	}
-	return p.leave(ctx, t)
+	return p.dequeue(ctx, t)
 }
 
-// enter gives t its first turn.
-func (p *Pool) enter(t *task) error {
+// enqueue gives t its first turn.
+func (p *Pool) enqueue(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -122,22 +122,22 @@ func (p *Pool) enter(t *task) error {
 			WithHint("try again in a moment")
 	}
 	p.active++
-	t.turn = p.turns.PushBack(t)
+	t.position = p.queue.PushBack(t)
 	p.work.Signal()
 	return nil
 }
 
-// leave takes t out, finished or not, and says what became of it.
-func (p *Pool) leave(ctx context.Context, t *task) (int64, error) {
+// dequeue takes t out, finished or not, and says what became of it.
+func (p *Pool) dequeue(ctx context.Context, t *task) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active--
 	if t.complete() {
 		return t.sum, nil
 	}
-	t.left = true
+	t.abandoned = true
 	if t.unassigned > 0 {
-		p.turns.Remove(t.turn)
+		p.queue.Remove(t.position)
 		t.unassigned = 0
 	}
 	if p.closed && ctx.Err() == nil {
@@ -151,7 +151,7 @@ func (p *Pool) run(g *generator) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for p.turns.Len() == 0 && !p.closed {
+		for p.queue.Len() == 0 && !p.closed {
 			p.work.Wait()
 		}
 		if p.closed {
@@ -165,7 +165,7 @@ func (p *Pool) run(g *generator) {
 		p.drawn += uint64(n)
 		t.sum += int64(s)
 		t.pending -= n
-		if t.complete() && !t.left {
+		if t.complete() && !t.abandoned {
 			close(t.done)
 		}
 	}
@@ -173,14 +173,14 @@ func (p *Pool) run(g *generator) {
 
 // take hands out the next chunk; the caller holds mu and turns is not empty.
 func (p *Pool) take() (*task, int) {
-	t := p.turns.Front().Value.(*task)
+	t := p.queue.Front().Value.(*task)
 	n := min(t.unassigned, p.chunk)
 	t.unassigned -= n
 	t.pending += n
 	if t.unassigned == 0 {
-		p.turns.Remove(t.turn)
+		p.queue.Remove(t.position)
 	} else {
-		p.turns.MoveToBack(t.turn)
+		p.queue.MoveToBack(t.position)
 		p.work.Signal()
 	}
 	return t, n
@@ -201,7 +201,7 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		for e := p.turns.Front(); e != nil; e = e.Next() {
+		for e := p.queue.Front(); e != nil; e = e.Next() {
 			close(e.Value.(*task).done)
 		}
 	}

@@ -71,7 +71,7 @@ func TestTurns(t *testing.T) {
 	small := &task{unassigned: 5, done: make(chan struct{})}
 	middle := &task{unassigned: 15, done: make(chan struct{})}
 	for _, c := range []*task{giant, small, middle} {
-		if err := p.enter(c); err != nil {
+		if err := p.enqueue(c); err != nil {
 			t.Fatal(err)
 		}
 	}

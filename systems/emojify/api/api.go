@@ -103,7 +103,7 @@ type API struct {
 	finder   *upstream
 	uploads  *semaphore.Weighted // bytes
 	jobs     *jobs
-	crew     *crew
+	crew     *workers
 	health   health
 	handler  http.Handler
 }
@@ -125,7 +125,7 @@ func New(o Options) (*API, error) {
 	o.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "emojify_queue_length", Help: "Pictures that wait for a worker.",
 	}, func() float64 { return float64(a.jobs.length()) }))
-	a.crew = startCrew(a, o.Workers)
+	a.crew = startWorkers(a, o.Workers)
 	a.handler = a.routes()
 	return a, nil
 }

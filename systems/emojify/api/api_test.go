@@ -16,7 +16,7 @@ import (
 const faces = "https://example.com/faces.png"
 
 func TestFromURLToPicture(t *testing.T) {
-	h := newHouse(t)
+	h := newTestService(t)
 	a, p := h.submit(" " + faces + "\n")
 	if a.code != http.StatusAccepted || p.ID != idOf([]byte(faces)) || p.Status != queued && p.Status != processing || a.header.Get("Location") != "/emojify/"+p.ID {
 		t.Fatalf("submitted: %d %+v %v", a.code, p, a.header)
@@ -41,7 +41,7 @@ func TestFromURLToPicture(t *testing.T) {
 }
 
 func TestPictureIsNotSentTwice(t *testing.T) {
-	h := newHouse(t)
+	h := newTestService(t)
 	_, p := h.submit(faces)
 	h.becomes(p.ID, finished)
 	first := h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
@@ -61,7 +61,7 @@ func TestPictureIsNotSentTwice(t *testing.T) {
 }
 
 func TestPicturesMayBeSent(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.MaxUpload = 1 << 20 })
+	h := newTestService(t, func(o *Options) { o.MaxUpload = 1 << 20 })
 	raw := append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), bytes.Repeat([]byte("pixels"), 1000)...)
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -89,7 +89,7 @@ func TestPicturesMayBeSent(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.MaxUpload = 1000 })
+	h := newTestService(t, func(o *Options) { o.MaxUpload = 1000 })
 	var empty bytes.Buffer
 	form := multipart.NewWriter(&empty)
 	form.Close()
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestQueueHasAnEndAndPositions(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.Workers, o.Queue = 1, 2 })
+	h := newTestService(t, func(o *Options) { o.Workers, o.Queue = 1, 2 })
 	h.parts.gate = make(chan struct{})
 	url := func(n int) string { return fmt.Sprintf("%s?%d", faces, n) }
 	_, p0 := h.submit(url(0))
@@ -159,7 +159,7 @@ func TestQueueHasAnEndAndPositions(t *testing.T) {
 }
 
 func TestFailuresAreToldAndMayBeTriedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newTestService(t)
 	for url, says := range map[string]string{
 		"http://forbidden.example/": "the address is private",
 		"http://panic.example/":     "internal error",
@@ -189,7 +189,7 @@ func TestCORS(t *testing.T) {
 		{[]string{"https://other.example"}, ""},
 		{nil, ""},
 	} {
-		h := newHouse(t, func(o *Options) { o.Origins = c.origins })
+		h := newTestService(t, func(o *Options) { o.Origins = c.origins })
 		if got := h.do(http.MethodGet, "/health", "", nil); got.code != 200 || got.header.Get("Access-Control-Allow-Origin") != c.want {
 			t.Errorf("%v: %d %q, want %q", c.origins, got.code, got.header.Get("Access-Control-Allow-Origin"), c.want)
 		}
@@ -208,7 +208,7 @@ func TestCORS(t *testing.T) {
 }
 
 func TestClosingFinishesWhatWaits(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.Workers = 1 })
+	h := newTestService(t, func(o *Options) { o.Workers = 1 })
 	h.parts.gate = make(chan struct{})
 	var ids []string
 	for n := range 3 {
@@ -232,7 +232,7 @@ func TestClosingFinishesWhatWaits(t *testing.T) {
 }
 
 func TestClosingGivesUpInTime(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.Workers = 1 })
+	h := newTestService(t, func(o *Options) { o.Workers = 1 })
 	h.parts.gate = make(chan struct{}) // never opens
 	_, p := h.submit(faces)
 	h.becomes(p.ID, processing)

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	tripsAfter = 5                // failures in a row that open a breaker
-	firstRest  = time.Second      // how long it stays open the first time
-	longestCut = 30 * time.Second // to which that doubles with each failed probe
+	tripAfter = 5                // failures in a row that open a breaker
+	firstOpen = time.Second      // how long it stays open the first time
+	maxOpen   = 30 * time.Second // to which that doubles with each failed probe
 )
 
 // breaker stops calls to a service that fails again and again, so that clients
@@ -17,7 +17,7 @@ const (
 type breaker struct {
 	mu       sync.Mutex // guards the following
 	failures int        // in a row
-	rest     time.Duration
+	openFor  time.Duration
 	until    time.Time // when the next probe may go; zero: closed
 	probing  bool
 }
@@ -33,7 +33,7 @@ func (b *breaker) allow(now time.Time) (ok bool, wait time.Duration) {
 	case now.Before(b.until):
 		return false, b.until.Sub(now)
 	case b.probing:
-		return false, firstRest
+		return false, firstOpen
 	}
 	b.probing = true
 	return true, 0
@@ -44,16 +44,16 @@ func (b *breaker) report(failed bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !failed {
-		b.failures, b.rest, b.until, b.probing = 0, 0, time.Time{}, false
+		b.failures, b.openFor, b.until, b.probing = 0, 0, time.Time{}, false
 		return
 	}
 	b.failures++
 	open := !b.until.IsZero()
-	if open && !b.probing || !open && b.failures < tripsAfter {
+	if open && !b.probing || !open && b.failures < tripAfter {
 		return // one that was under way when the breaker opened, or not yet enough
 	}
-	b.rest = min(max(2*b.rest, firstRest), longestCut)
-	b.until, b.probing = now.Add(b.rest), false
+	b.openFor = min(max(2*b.openFor, firstOpen), maxOpen)
+	b.until, b.probing = now.Add(b.openFor), false
 }
 
 // forget takes back a call of which nothing was learnt.
@@ -70,8 +70,8 @@ func (b *breaker) open() bool {
 }
 
 const (
-	mostRetries = 10  // that may be saved up
-	retryShare  = 0.1 // of calls that may be retried in the long run
+	maxRetries = 10  // that may be saved up
+	retryShare = 0.1 // of calls that may be retried in the long run
 )
 
 // budget lets a tenth of calls be retried: enough for a service that fails now
@@ -90,7 +90,7 @@ func (b *budget) earn() {
 func (b *budget) spend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.spent+1 > mostRetries {
+	if b.spent+1 > maxRetries {
 		return false
 	}
 	b.spent++

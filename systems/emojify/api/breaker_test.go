@@ -23,21 +23,21 @@ func TestBreakerRestsAndProbes(t *testing.T) {
 		}
 	}
 	for range 3 { // a success in between starts the count again
-		for range tripsAfter - 1 {
+		for range tripAfter - 1 {
 			allowed(true)
 			b.report(true, now)
 		}
 		allowed(true)
 		b.report(false, now)
 	}
-	for range tripsAfter {
+	for range tripAfter {
 		allowed(true)
 	}
-	for range tripsAfter + 3 { // more were under way than it takes
+	for range tripAfter + 3 { // more were under way than it takes
 		b.report(true, now)
 	}
-	for rest := firstRest; rest < 2*longestCut; rest *= 2 {
-		now = now.Add(min(rest, longestCut) - 1)
+	for rest := firstOpen; rest < 2*maxOpen; rest *= 2 {
+		now = now.Add(min(rest, maxOpen) - 1)
 		allowed(false)
 		now = now.Add(1)
 		allowed(true)
@@ -46,18 +46,18 @@ func TestBreakerRestsAndProbes(t *testing.T) {
 		allowed(true)
 		b.report(true, now)
 	}
-	now = now.Add(longestCut)
+	now = now.Add(maxOpen)
 	allowed(true)
 	b.report(false, now)
 	if b.open() {
 		t.Error("open after a probe that went well")
 	}
-	for range tripsAfter {
+	for range tripAfter {
 		allowed(true)
 		b.report(true, now)
 	}
 	allowed(false)
-	now = now.Add(firstRest) // the first rest again
+	now = now.Add(firstOpen) // the first rest again
 	allowed(true)
 }
 
@@ -70,7 +70,7 @@ func TestBudgetIsATenth(t *testing.T) {
 			spent++
 		}
 	}
-	if spent < 100 || spent > 100+mostRetries {
+	if spent < 100 || spent > 100+maxRetries {
 		t.Errorf("%d retries of 1000 calls, want 100 and what was saved up", spent)
 	}
 }
@@ -138,14 +138,14 @@ func TestUpstreamThatIsDownCostsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if tries > tripsAfter {
-			t.Errorf("%d attempts, want %d and then none", tries, tripsAfter)
+		if tries > tripAfter {
+			t.Errorf("%d attempts, want %d and then none", tries, tripAfter)
 		}
-		rest, ok := errors.AsType[*resting](u.do(t.Context(), func(context.Context) error { return nil }))
-		if !ok || rest.wait > firstRest {
+		rest, ok := errors.AsType[*breakerOpenError](u.do(t.Context(), func(context.Context) error { return nil }))
+		if !ok || rest.wait > firstOpen {
 			t.Errorf("resting = %+v, %v", rest, ok)
 		}
-		time.Sleep(firstRest) // of the bubble's clock
+		time.Sleep(firstOpen) // of the bubble's clock
 		if err := u.do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Errorf("after the rest: %v", err)
 		}

@@ -20,10 +20,10 @@ import (
 // memory that the garbage collector is left with.
 type pieceCodec struct {
 	encoding.CodecV2
-	buffers *buffers
+	buffers *bufferPool
 }
 
-func newPieceCodec(b *buffers) pieceCodec {
+func newPieceCodec(b *bufferPool) pieceCodec {
 	return pieceCodec{encoding.GetCodecV2(encodingproto.Name), b}
 }
 
@@ -92,11 +92,11 @@ func (c pieceCodec) gaveUp(piece []byte) bool {
 // usualPiece is what the cache sends at once, and the size of new buffers.
 const usualPiece = 256 << 10
 
-// buffers are for pieces, and used again.
-type buffers struct{ pool sync.Pool }
+// bufferPool are for pieces, and used again.
+type bufferPool struct{ pool sync.Pool }
 
 // get gives n bytes, with anything in them.
-func (b *buffers) get(n int) []byte {
+func (b *bufferPool) get(n int) []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= n {
 		return (*p)[:n]
 	}
@@ -104,7 +104,7 @@ func (b *buffers) get(n int) []byte {
 }
 
 // put takes a buffer back. What is smaller than usual came another way.
-func (b *buffers) put(piece []byte) {
+func (b *bufferPool) put(piece []byte) {
 	if cap(piece) >= usualPiece {
 		b.pool.Put(&piece)
 	}

@@ -59,7 +59,7 @@ func (a *API) handled(h handler) http.Handler {
 			return
 		}
 		code, text := public(err)
-		a.log.Log(r.Context(), levelOf(code), "answered with an error", "route", r.Pattern, "code", code.String(), "error", err)
+		a.log.Log(r.Context(), levelOf(code), "responded with an error", "route", r.Pattern, "code", code.String(), "err", err)
 		status := code.HTTPStatus()
 		if s, ok := errors.AsType[*httpError](err); ok {
 			status = s.status
@@ -86,7 +86,7 @@ func levelOf(c whittle.Code) slog.Level {
 // retryAfter is in seconds: how long the breaker rests, or a moment.
 func retryAfter(err error) string {
 	wait := time.Second
-	if rest, ok := errors.AsType[*resting](err); ok {
+	if rest, ok := errors.AsType[*breakerOpenError](err); ok {
 		wait = max(rest.wait, wait)
 	}
 	return strconv.Itoa(int(math.Ceil(wait.Seconds())))

@@ -51,8 +51,8 @@ func (a *API) ask(ctx context.Context) report {
 	defer cancel()
 	rep := report{Status: "ok"}
 	var both sync.WaitGroup
-	both.Go(func() { rep.Cache = condition(a.pictures.ready(ctx)) })
-	both.Go(func() { rep.FaceDetection = condition(a.o.Finder.Ready(ctx)) })
+	both.Go(func() { rep.Cache = readiness(a.pictures.ready(ctx)) })
+	both.Go(func() { rep.FaceDetection = readiness(a.o.Finder.Ready(ctx)) })
 	both.Wait()
 	if rep.Cache != "ok" || rep.FaceDetection != "ok" {
 		rep.Status = "degraded"
@@ -61,7 +61,7 @@ func (a *API) ask(ctx context.Context) report {
 	return rep
 }
 
-func condition(err error) string {
+func readiness(err error) string {
 	if err == nil {
 		return "ok"
 	}

@@ -13,20 +13,20 @@ const (
 	rememberFor      = 10 * time.Minute
 )
 
-// stage is where the work on a picture is, as clients read it.
-type stage string
+// jobStatus is where the work on a picture is, as clients read it.
+type jobStatus string
 
 const (
-	queued     stage = "queued"
-	processing stage = "processing"
-	finished   stage = "finished"
-	failed     stage = "failed"
+	queued     jobStatus = "queued"
+	processing jobStatus = "processing"
+	finished   jobStatus = "finished"
+	failed     jobStatus = "failed"
 )
 
 // progress is what a client is told.
 type progress struct {
-	ID     string `json:"id"`
-	Status stage  `json:"status"`
+	ID     string    `json:"id"`
+	Status jobStatus `json:"status"`
 	// Position is the place in the queue, 1 the next; 0 where it waits no more.
 	Position int64 `json:"position"`
 	// Length is how many wait.
@@ -43,10 +43,10 @@ type job struct {
 	picture []byte // nil: it must be fetched
 	release func() // gives back the room that the picture took; may be nil
 
-	stage stage
-	place uint64 // the how-manieth since the start, from 1
-	why   string // of failed
-	ended time.Time
+	status jobStatus
+	place  uint64 // the how-manieth since the start, from 1
+	why    string // of failed
+	ended  time.Time
 }
 
 // jobs has those that wait, those under way, and what failed lately; what went
@@ -95,7 +95,7 @@ func (j *jobs) done(id string) progress {
 func (j *jobs) add(one *job) (p progress, joined bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if other, ok := j.known[one.id]; ok && other.stage != failed {
+	if other, ok := j.known[one.id]; ok && other.status != failed {
 		return j.lockedProgress(other), true, nil
 	}
 	if j.closed {
@@ -107,7 +107,7 @@ func (j *jobs) add(one *job) (p progress, joined bool, err error) {
 		return progress{}, false, busy("%d pictures wait already", cap(j.queue))
 	}
 	j.entered++
-	one.stage, one.place = queued, j.entered
+	one.status, one.place = queued, j.entered
 	j.known[one.id] = one
 	return j.lockedProgress(one), false, nil
 }
@@ -117,7 +117,7 @@ func (j *jobs) take(one *job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.taken = max(j.taken, one.place)
-	one.stage = processing
+	one.status = processing
 }
 
 // end says what became of it; why is "" for what went well.
@@ -129,7 +129,7 @@ func (j *jobs) end(one *job, why string) {
 		delete(j.known, one.id)
 		return
 	}
-	one.stage, one.why, one.ended = failed, why, j.now()
+	one.status, one.why, one.ended = failed, why, j.now()
 	j.failures.PushBack(one)
 	j.lockedForget()
 }
@@ -149,8 +149,8 @@ func (j *jobs) lockedForget() {
 }
 
 func (j *jobs) lockedProgress(one *job) progress {
-	p := progress{ID: one.id, Status: one.stage, Length: j.lockedLength(), Error: one.why}
-	if one.stage == queued {
+	p := progress{ID: one.id, Status: one.status, Length: j.lockedLength(), Error: one.why}
+	if one.status == queued {
 		// Two workers may say that they took theirs in either order.
 		p.Position = max(int64(one.place)-int64(j.taken), 1)
 	}
@@ -176,8 +176,8 @@ func (j *jobs) close() {
 	}
 }
 
-// whyOf is what a client reads of a failed job.
-func whyOf(err error) string {
+// reasonOf is what a client reads of a failed job.
+func reasonOf(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -35,12 +35,12 @@ type pictures struct {
 	health     healthpb.HealthClient
 	up         *upstream
 	debugPrint bool
-	buffers    *buffers
+	buffers    *bufferPool
 	codec      grpc.CallOption
 }
 
 func newPictures(conn grpc.ClientConnInterface, up *upstream, debugPrint bool) *pictures {
-	b := &buffers{}
+	b := &bufferPool{}
 	return &pictures{
 		rpc.NewCacheServiceClient(conn), healthpb.NewHealthClient(conn), up, debugPrint,
 		b, grpc.ForceCodecV2(newPieceCodec(b)),

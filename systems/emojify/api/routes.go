@@ -135,7 +135,7 @@ func (a *API) picture(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if err := a.copy(w, found, first); err != nil {
-		a.log.Debug("picture broken off", "id", id, "error", err)
+		a.log.Debug("picture response aborted", "id", id, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

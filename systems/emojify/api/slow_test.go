@@ -22,7 +22,7 @@ type slow struct {
 }
 
 // begin has the house read a picture of which nothing has come yet.
-func (h *house) begin(size int64) *slow {
+func (h *testService) begin(size int64) *slow {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *house) begin(size int64) *slow {
 	}
 	c := &slow{h.t, conn, bufio.NewReader(conn)}
 	c.send(fmt.Sprintf("POST /emojify/ HTTP/1.1\r\nHost: x\r\nContent-Type: image/png\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", size))
-	if a := c.answer(); a.StatusCode != http.StatusContinue {
+	if a := c.response(); a.StatusCode != http.StatusContinue {
 		h.t.Fatalf("it did not begin to read: %s", a.Status)
 	}
 	return c
@@ -47,7 +47,7 @@ func (c *slow) send(text string) {
 	}
 }
 
-func (c *slow) answer() *http.Response {
+func (c *slow) response() *http.Response {
 	c.Helper()
 	res, err := http.ReadResponse(c.from, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *slow) answer() *http.Response {
 // TestSlowClientsTakeNoRoom that others need: they have room for about as much
 // as they have sent.
 func TestSlowClientsTakeNoRoom(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.MaxUpload = 1 << 20 })
+	h := newTestService(t, func(o *Options) { o.MaxUpload = 1 << 20 })
 	var all []*slow
 	for range 20 {
 		c := h.begin(1 << 20)
@@ -80,7 +80,7 @@ func TestSlowClientsTakeNoRoom(t *testing.T) {
 	h.becomes(h.progress(a).ID, finished)
 	for _, c := range all {
 		c.send(strings.Repeat("s", 1<<20-len(pngBegins)))
-		if a := c.answer(); a.StatusCode >= 300 {
+		if a := c.response(); a.StatusCode >= 300 {
 			t.Errorf("a slow client that came to its end: %s", a.Status)
 		}
 	}

@@ -127,7 +127,7 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Req
 	// Not every connection has deadlines; those of a server do.
 	_ = http.NewResponseController(w).SetReadDeadline(a.o.now().Add(uploadWithin))
 	r.Body = http.MaxBytesReader(w, r.Body, whole)
-	taken := &room{of: a.uploads}
+	taken := &uploadMemory{of: a.uploads}
 	picture, err := a.readPicture(r, find, taken)
 	if err != nil {
 		taken.release()
@@ -136,7 +136,7 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Req
 	return &job{id: idOf(picture), picture: picture, release: taken.release}, nil
 }
 
-func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error), taken *room) ([]byte, error) {
+func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error), taken *uploadMemory) ([]byte, error) {
 	from, err := find(r)
 	if err != nil {
 		return nil, unreadable(err)

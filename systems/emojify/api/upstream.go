@@ -69,13 +69,13 @@ func newUpstream(name string, c Calls, o *Options, m *metrics, r prometheus.Regi
 	return u
 }
 
-// resting is the error of a call that was not made, and when to come again.
-type resting struct {
+// breakerOpenError is the error of a call that was not made, and when to come again.
+type breakerOpenError struct {
 	name string
 	wait time.Duration
 }
 
-func (r *resting) Error() string {
+func (r *breakerOpenError) Error() string {
 	return fmt.Sprintf("the %s has not answered for a while", r.name)
 }
 
@@ -102,7 +102,7 @@ func (u *upstream) attempt(ctx context.Context, call func(context.Context) error
 	ok, wait := u.breaker.allow(u.now())
 	if !ok {
 		u.metrics.attempts.WithLabelValues(u.name, "not made").Inc()
-		rest := &resting{u.name, wait}
+		rest := &breakerOpenError{u.name, wait}
 		return &whittle.Error{Code: whittle.Unavailable, Message: rest.Error(), Err: rest}
 	}
 	one, cancel := context.WithTimeout(ctx, u.calls.Timeout)
@@ -137,7 +137,7 @@ func (u *upstream) faulty(ctx context.Context, call func(context.Context) error)
 
 // passing says whether the same call may go well a moment later.
 func passing(err error) bool {
-	if _, not := errors.AsType[*resting](err); not {
+	if _, not := errors.AsType[*breakerOpenError](err); not {
 		return false
 	}
 	code := whittle.CodeOf(err)

@@ -45,7 +45,7 @@ func hang(ctx context.Context) error {
 }
 
 // before gives an API before an odd cache.
-func before(t *testing.T, c *oddCache, set ...func(*Options)) *house {
+func before(t *testing.T, c *oddCache, set ...func(*Options)) *testService {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,21 +57,21 @@ func before(t *testing.T, c *oddCache, set ...func(*Options)) *house {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-ended })
-	h := emptyHouse(t)
+	h := newEmptyService(t)
 	h.open(h.dial(l.Addr().String()), set...)
 	return h
 }
 
 var someID = strings.Repeat("0", 64)
 
-func TestHungCacheIsAnAnswer(t *testing.T) {
+func TestHungCacheIsAnResponse(t *testing.T) {
 	h := before(t, &oddCache{
 		get:    func(out grpc.ServerStreamingServer[rpc.GetResponse]) error { return hang(out.Context()) },
 		exists: hang,
 	}, func(o *Options) { o.CacheCalls.Timeout = 20 * time.Millisecond })
 	seen := map[int]int{}
 	for range 3 {
-		for _, a := range []answer{
+		for _, a := range []response{
 			h.do(http.MethodGet, "/cache/"+someID, "", nil),
 			h.do(http.MethodGet, "/emojify/"+someID, "", nil),
 			h.do(http.MethodPost, "/emojify/", "", []byte(faces)),
@@ -133,8 +133,8 @@ func TestRetryMendsWhatFailsNowAndThen(t *testing.T) {
 	}
 }
 
-func TestFailingFaceDetectionIsAnAnswer(t *testing.T) {
-	h := newHouse(t)
+func TestFailingFaceDetectionIsAnResponse(t *testing.T) {
+	h := newTestService(t)
 	h.parts.failWith(whittle.Errorf(whittle.Unavailable, "face detection: %w", net.ErrClosed))
 	for range 3 {
 		_, p := h.submit(faces)
@@ -143,8 +143,8 @@ func TestFailingFaceDetectionIsAnAnswer(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if n := h.parts.found(); n != tripsAfter {
-		t.Errorf("%d calls of three jobs, want %d: the breaker keeps the rest away", n, tripsAfter)
+	if n := h.parts.found(); n != tripAfter {
+		t.Errorf("%d calls of three jobs, want %d: the breaker keeps the rest away", n, tripAfter)
 	}
 	if a := h.do(http.MethodGet, "/health", "", nil); a.code != 503 || !strings.Contains(string(a.body), `"cache":"ok"`) || strings.Contains(string(a.body), `"faceDetection":"ok"`) {
 		t.Errorf("health: %d %s", a.code, a.body)
@@ -155,7 +155,7 @@ func TestFailingFaceDetectionIsAnAnswer(t *testing.T) {
 }
 
 func TestCacheRestarts(t *testing.T) {
-	h := newHouse(t, func(o *Options) { o.CacheCalls = Calls{Timeout: time.Second} })
+	h := newTestService(t, func(o *Options) { o.CacheCalls = Calls{Timeout: time.Second} })
 	_, p := h.submit(faces)
 	h.becomes(p.ID, finished)
 	h.stop()
@@ -163,7 +163,7 @@ func TestCacheRestarts(t *testing.T) {
 		t.Errorf("while it is away: %d %s", a.code, a.body)
 	}
 	h.startCache()
-	var a answer
+	var a response
 	h.eventually("the picture is back", func() bool {
 		a = h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
 		return a.code == 200

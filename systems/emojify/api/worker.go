@@ -13,16 +13,16 @@ import (
 	"whittle/internal/label"
 )
 
-// crew is the workers.
-type crew struct {
+// workers is the workers.
+type workers struct {
 	working sync.WaitGroup
 	giveUp  context.CancelFunc
 }
 
-func startCrew(a *API, workers int) *crew {
+func startWorkers(a *API, n int) *workers {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &crew{giveUp: cancel}
-	for range workers {
+	c := &workers{giveUp: cancel}
+	for range n {
 		c.working.Go(func() {
 			for one := range a.jobs.queue {
 				a.jobs.take(one)
@@ -35,7 +35,7 @@ func startCrew(a *API, workers int) *crew {
 }
 
 // wait gives up what is not done when ctx ends.
-func (c *crew) wait(ctx context.Context) {
+func (c *workers) wait(ctx context.Context) {
 	stop := context.AfterFunc(ctx, c.giveUp)
 	defer stop()
 	c.working.Wait()
@@ -52,12 +52,12 @@ func (a *API) work(ctx context.Context, one *job) {
 	if err != nil {
 		c, _ := public(err)
 		code = c.String()
-		a.log.Log(ctx, levelOf(c), "picture failed", "id", one.id, "code", code, "error", err)
+		a.log.Log(ctx, levelOf(c), "picture failed", "id", one.id, "code", code, "err", err)
 	}
 	if one.release != nil {
 		one.release()
 	}
-	a.jobs.end(one, whyOf(err))
+	a.jobs.end(one, reasonOf(err))
 	a.metrics.jobs.WithLabelValues(code).Inc()
 	a.metrics.jobTime.Observe(time.Since(begun).Seconds())
 }

@@ -75,7 +75,7 @@ func (s *Server) sweep(ctx context.Context) {
 		select {
 		case <-tick.C:
 			if n, err := s.store.Sweep(); err != nil {
-				s.log.Warn("cannot remove old items", "error", err)
+				s.log.Warn("removing old items failed", "err", err)
 			} else if n > 0 {
 				s.log.Debug("removed old items", "items", n)
 			}

@@ -17,8 +17,8 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// maxAnswer bounds an answer, in bytes: a FaceBox adds a print to each face.
-const maxAnswer = 4 << 20
+// maxResponse bounds an answer, in bytes: a FaceBox adds a print to each face.
+const maxResponse = 4 << 20
 
 // Client asks a FaceBox, Machine Box's or the one in this package.
 type Client struct {
@@ -74,7 +74,7 @@ func (c *Client) Find(ctx context.Context, encoded []byte) ([]image.Rectangle, e
 // readFaces reads an answer. A box that does not know what it was sent answers
 // 4xx or with success false; what it says is kept for the log.
 func readFaces(status int, b []byte, within image.Rectangle) ([]image.Rectangle, error) {
-	var a answer
+	var a response
 	if err := json.Unmarshal(b, &a); err != nil {
 		if status != http.StatusOK {
 			return nil, refused(status, "")
@@ -128,12 +128,12 @@ func (c *Client) do(req *http.Request) (status int, body []byte, err error) {
 		return 0, nil, unreached(req.Context(), err)
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return 0, nil, unreached(req.Context(), err)
 	}
-	if len(body) > maxAnswer {
-		return 0, nil, whittle.Errorf(whittle.Unavailable, "face detection's answer has more than %d bytes", maxAnswer)
+	if len(body) > maxResponse {
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "face detection's answer has more than %d bytes", maxResponse)
 	}
 	return resp.StatusCode, body, nil
 }

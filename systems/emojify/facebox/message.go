@@ -4,8 +4,8 @@ import (
 	"image"
 )
 
-// answer is FaceBox's, as far as it says where faces are.
-type answer struct {
+// response is FaceBox's, as far as it says where faces are.
+type response struct {
 	Success    bool        `json:"success"`
 	Error      string      `json:"error,omitempty"`
 	FacesCount int         `json:"facesCount"`
@@ -26,8 +26,8 @@ type rect struct {
 	Height int `json:"height"`
 }
 
-func answerOf(faces []Face) answer {
-	a := answer{Success: true, FacesCount: len(faces), Faces: make([]foundFace, len(faces))}
+func responseOf(faces []Face) response {
+	a := response{Success: true, FacesCount: len(faces), Faces: make([]foundFace, len(faces))}
 	for i, f := range faces {
 		a.Faces[i] = foundFace{Rect: rect{f.Rect.Min.Y, f.Rect.Min.X, f.Rect.Dx(), f.Rect.Dy()}, Confidence: f.Confidence}
 	}

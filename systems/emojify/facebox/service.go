@@ -121,16 +121,16 @@ func (s *Service) Server() *http.Server {
 }
 
 func (s *Service) check(w http.ResponseWriter, r *http.Request) {
-	faces, err := s.answer(w, r)
+	faces, err := s.response(w, r)
 	if err == nil {
 		s.checks.WithLabelValues("ok").Inc()
 		s.faces.Add(float64(len(faces)))
-		write(w, http.StatusOK, answerOf(faces))
+		write(w, http.StatusOK, responseOf(faces))
 		return
 	}
 	code, text := public(err)
 	s.checks.WithLabelValues(code.String()).Inc()
-	s.o.Log.Debug("answered with an error", "code", code.String(), "error", err)
+	s.o.Log.Debug("responded with an error", "code", code.String(), "err", err)
 	if code == whittle.Unavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(1))
 	}
@@ -138,10 +138,10 @@ func (s *Service) check(w http.ResponseWriter, r *http.Request) {
 	if code == whittle.ResourceExhausted {
 		status = http.StatusRequestEntityTooLarge // every bound here is one of size
 	}
-	write(w, status, answer{Error: text, Faces: []foundFace{}})
+	write(w, status, response{Error: text, Faces: []foundFace{}})
 }
 
-func (s *Service) answer(w http.ResponseWriter, r *http.Request) ([]Face, error) {
+func (s *Service) response(w http.ResponseWriter, r *http.Request) ([]Face, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
 	defer cancel()
 	select {

@@ -49,13 +49,13 @@ func service(t testing.TB, o Options) *Service {
 }
 
 // post sends a body, and has the answer read strictly.
-func post(t testing.TB, s http.Handler, kind, body string) (int, answer) {
+func post(t testing.TB, s http.Handler, kind, body string) (int, response) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/facebox/check", strings.NewReader(body))
 	r.Header.Set("Content-Type", kind)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	var a answer
+	var a response
 	d := json.NewDecoder(w.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
@@ -230,7 +230,7 @@ const machineBox = `{"success": true, "facesCount": 2, "faces": [
 	{"rect": {"top": 10, "left": 20, "width": 30, "height": 40}, "id": "a.jpg", "name": "A", "matched": true, "confidence": 0.61, "faceprint": "AAA="},
 	{"rect": {"top": -5, "left": 90, "width": 30, "height": 30}, "matched": false}]}`
 
-func TestAnswersOfABox(t *testing.T) {
+func TestResponsesOfABox(t *testing.T) {
 	within := image.Rect(0, 0, 100, 100)
 	for name, c := range map[string]struct {
 		status int

@@ -66,7 +66,7 @@ func TestAPictureComes(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreRefused(t *testing.T) {
+func TestResponsesThatAreRefused(t *testing.T) {
 	small := dot(t, 30, 20)
 	huge := dot(t, 200, 200)
 	f := New(Options{Allow: loopback, Limits: picture.Limits{Bytes: 5_000, Pixels: 10_000}})
@@ -184,7 +184,7 @@ func TestTimeRunsOut(t *testing.T) {
 
 // names is a DNS server on loopback that answers as the test says, which may be
 // another address each time it is asked.
-func names(t testing.TB, answer func(name string) []netip.Addr) *net.Resolver {
+func names(t testing.TB, response func(name string) []netip.Addr) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -205,7 +205,7 @@ func names(t testing.TB, answer func(name string) []netip.Addr) *net.Resolver {
 			}
 			q := m.Questions[0]
 			reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
-			for _, a := range answer(strings.TrimSuffix(q.Name.String(), ".")) {
+			for _, a := range response(strings.TrimSuffix(q.Name.String(), ".")) {
 				h := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET}
 				switch {
 				case a.Is4() && q.Type == dnsmessage.TypeA:

@@ -20,7 +20,7 @@ type entry struct {
 // were settled, and a table from an id to its place in the ring.
 type shard struct {
 	mu      sync.Mutex // guards the following
-	pending map[ID]*flight
+	pending map[ID]*pendingClaim
 	waited  int // how many of them have a flight
 	ring    []entry
 	// wide has the upper 128 bits of each entry's offset; nil until one has any.
@@ -38,13 +38,13 @@ type shard struct {
 	lower uint32 // the mask of the lower bits
 }
 
-// mostShard is how many entries a shard has at most: as many as leave its tags
+// maxShardEntries is how many entries a shard has at most: as many as leave its tags
 // several times as many values as its table has slots.
-const mostShard = 1<<14 - 1
+const maxShardEntries = 1<<14 - 1
 
 func (s *shard) init(entries int) {
-	entries = min(max(entries, 1), mostShard)
-	s.pending = map[ID]*flight{}
+	entries = min(max(entries, 1), maxShardEntries)
+	s.pending = map[ID]*pendingClaim{}
 	s.ring = make([]entry, entries)
 	s.table = make([]uint32, entries+entries/2+1)
 	s.lower = 1<<bits.Len(uint(entries)) - 1
@@ -86,8 +86,8 @@ func (s *shard) find(id ID) (i int, ok bool) {
 	return s.at(t), true
 }
 
-func (s *shard) place(i int) place {
-	p := place{partition: s.ring[i].partition, offset: [3]uint64{s.ring[i].offset}}
+func (s *shard) packed(i int) packedPosition {
+	p := packedPosition{partition: s.ring[i].partition, offset: [3]uint64{s.ring[i].offset}}
 	if s.wide != nil {
 		p.offset[1], p.offset[2] = s.wide[i][0], s.wide[i][1]
 	}
@@ -96,7 +96,7 @@ func (s *shard) place(i int) place {
 
 // put adds an entry, and forgets those from before since and, where the ring
 // is full, the oldest one. An id that is known stays where it was first.
-func (s *shard) put(id ID, p place, second, since uint32) {
+func (s *shard) put(id ID, p packedPosition, second, since uint32) {
 	for s.used > 0 && s.ring[s.oldest].second < since {
 		s.forget()
 	}

@@ -107,7 +107,7 @@ func TestWindowIsItsModel(t *testing.T) {
 			for _, id := range ids {
 				i, ok := w.shards[0].find(id)
 				k := m.find(id)
-				if ok != (k >= 0) || ok && w.places.position(w.shards[0].place(i)) != m.list[k].at {
+				if ok != (k >= 0) || ok && w.partitions.unpack(w.shards[0].packed(i)) != m.list[k].at {
 					t.Fatalf("seed %d, step %d: known %v, want %v", seed, step, ok, k >= 0)
 				}
 			}
@@ -143,10 +143,10 @@ func TestOffsets(t *testing.T) {
 }
 
 func TestPartitionsAreBounded(t *testing.T) {
-	var p places
+	var p partitionNames
 	for i := range maxPartitions + 2 {
 		at := stream.Position{Partition: strconv.Itoa(i), Offset: "1"}
-		back := p.position(p.place(at))
+		back := p.unpack(p.pack(at))
 		if want := i < maxPartitions; (back == at) != want || !want && back != (stream.Position{}) {
 			t.Fatalf("partition %d comes back as %+v", i, back)
 		}
@@ -155,13 +155,13 @@ func TestPartitionsAreBounded(t *testing.T) {
 
 // TestShardsAreSmall holds the number of entries to what a tag can tell apart.
 func TestShardsAreSmall(t *testing.T) {
-	for _, entries := range []int{1, 1023, 2048, mostShard, mostShard + 1, 64 * mostShard, 64*mostShard + 1, 3_000_000} {
+	for _, entries := range []int{1, 1023, 2048, maxShardEntries, maxShardEntries + 1, 64 * maxShardEntries, 64*maxShardEntries + 1, 3_000_000} {
 		w := New(Options{Entries: entries})
 		all := 0
 		for i := range w.shards {
 			all += len(w.shards[i].ring)
 		}
-		if n := len(w.shards[0].ring); n > mostShard || all > entries || all < entries*99/100 {
+		if n := len(w.shards[0].ring); n > maxShardEntries || all > entries || all < entries*99/100 {
 			t.Errorf("%d entries: %d shards of %d", entries, len(w.shards), n)
 		}
 	}

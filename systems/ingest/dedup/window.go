@@ -66,11 +66,11 @@ type Claim struct {
 	// not a decimal number below 2^192, or the 65,536th partition.
 	Position stream.Position
 
-	flight *flight
+	pending *pendingClaim
 }
 
-// flight is a claim that others wait for.
-type flight struct {
+// pendingClaim is a claim that others wait for.
+type pendingClaim struct {
 	done chan struct{}
 	// position and kept are set before done is closed.
 	position stream.Position
@@ -88,13 +88,13 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 		return c.Position, c.State == Duplicate, nil
 	}
 	select {
-	case <-c.flight.done:
-		return c.flight.position, c.flight.kept, nil
+	case <-c.pending.done:
+		return c.pending.position, c.pending.kept, nil
 	default:
 	}
 	select {
-	case <-c.flight.done:
-		return c.flight.position, c.flight.kept, nil
+	case <-c.pending.done:
+		return c.pending.position, c.pending.kept, nil
 	case <-ctx.Done():
 		return stream.Position{}, false, ctx.Err()
 	}
@@ -104,15 +104,15 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 // once. The present time is an argument. Beside its entries it remembers the
 // claims that are not settled yet: as many as its callers have under way.
 type Window struct {
-	shards []shard
-	places places
-	age    int64 // seconds
+	shards     []shard
+	partitions partitionNames
+	age        int64 // seconds
 }
 
 const (
-	usualShards = 64   // as many as keep all cores out of each other's way
-	leastShard  = 1024 // entries, below which no further shard is made
-	maxEntries  = 1_000_000_000
+	defaultShards   = 64   // as many as keep all cores out of each other's way
+	minShardEntries = 1024 // entries, below which no further shard is made
+	maxEntries      = 1_000_000_000
 )
 
 // New makes an empty window.
@@ -125,7 +125,7 @@ func New(o Options) *Window {
 	}
 	o.Entries = min(o.Entries, maxEntries)
 	n := 1
-	for n < usualShards && o.Entries/(2*n) >= leastShard || o.Entries/n > mostShard {
+	for n < defaultShards && o.Entries/(2*n) >= minShardEntries || o.Entries/n > maxShardEntries {
 		n *= 2
 	}
 	w := &Window{shards: make([]shard, n), age: int64((o.Age + time.Second - 1) / time.Second)}
@@ -155,14 +155,14 @@ func (w *Window) Claim(id ID, now time.Time) Claim {
 	defer s.mu.Unlock()
 	if f, ok := s.pending[id]; ok {
 		if f == nil {
-			f = &flight{done: make(chan struct{})}
+			f = &pendingClaim{done: make(chan struct{})}
 			s.pending[id] = f
 			s.waited++
 		}
-		return Claim{State: Pending, flight: f}
+		return Claim{State: Pending, pending: f}
 	}
 	if i, ok := s.find(id); ok && s.ring[i].second >= since {
-		return Claim{State: Duplicate, Position: w.places.position(s.place(i))}
+		return Claim{State: Duplicate, Position: w.partitions.unpack(s.packed(i))}
 	}
 	s.pending[id] = nil // a flight is made for the first who waits
 	return Claim{}
@@ -171,7 +171,7 @@ func (w *Window) Claim(id ID, now time.Time) Claim {
 // Settle says that the id's event is in the stream: it is a duplicate from now
 // on. received is the event's time of arrival, from which its age counts.
 func (w *Window) Settle(id ID, at stream.Position, received time.Time) {
-	s, place, since := w.shard(id), w.places.place(at), w.since(received)
+	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(id, place, second(received), since)
@@ -191,7 +191,7 @@ func (w *Window) Release(id ID) {
 // Learn adds an id that is in the stream: it is how a window is rebuilt, with
 // the oldest record first. A claim that is under way stays.
 func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
-	s, place, since := w.shard(id), w.places.place(at), w.since(received)
+	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(id, place, second(received), since)

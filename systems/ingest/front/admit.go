@@ -11,16 +11,16 @@ import (
 // slack is how much longer a record can be than its body, and a compressed body
 // than its content. beside is what a request costs of a budget beside its body.
 const (
-	slack  = 4 << 10
-	beside = 1 << 10
+	slack           = 4 << 10
+	requestOverhead = 1 << 10
 )
 
 // chunk is by how much the room for a body of unknown length grows.
 const chunk = 32 << 10
 
-// crowd sends the call away for want of room in memory.
-func (c *call) crowd() *refusal {
-	c.crowded = true
+// overload sends the call away for want of room in memory.
+func (c *call) overload() *refusal {
+	c.overloaded = true
 	return &refusal{http.StatusTooManyRequests, "too much is under way: come back later"}
 }
 
@@ -36,7 +36,7 @@ func (c *call) admit(r *http.Request) *refusal {
 	if no := c.contentEncoding(r); no != nil {
 		return no
 	}
-	most := c.mostWire()
+	most := c.maxWire()
 	switch {
 	case r.ContentLength > int64(most):
 		return tooLarge(most)
@@ -48,31 +48,31 @@ func (c *call) admit(r *http.Request) *refusal {
 		need = int64(min(chunk, most))
 	}
 	c.need = need
-	if no := c.room(need); no != nil {
+	if no := c.checkCapacity(need); no != nil {
 		return no
 	}
-	if !c.enter(r, c.cost(int(need))) {
-		return c.crowd()
+	if !c.acquire(r, c.cost(int(need))) {
+		return c.overload()
 	}
-	c.hold(need)
-	c.equip()
+	c.setAppendBytes(need)
+	c.attachScratch()
 	return nil
 }
 
-// enter takes room for a body of such a cost, where there is some in time.
-func (c *call) enter(r *http.Request, cost int64) bool {
+// acquire takes room for a body of such a cost, where there is some in time.
+func (c *call) acquire(r *http.Request, cost int64) bool {
 	c.began = c.received
-	if c.stranger {
-		ok, waited := c.f.strangers.enter(r.Context(), cost)
+	if c.unauthenticated {
+		ok, waited := c.f.unauthenticated.acquire(r.Context(), cost)
 		if !ok {
 			return false
 		}
-		c.strange = cost
+		c.unauthenticatedHeld = cost
 		if waited {
 			c.began = c.f.o.Now()
 		}
 	}
-	ok, waited := c.f.reading.enter(r.Context(), cost)
+	ok, waited := c.f.reading.acquire(r.Context(), cost)
 	if !ok {
 		return false
 	}
@@ -83,11 +83,11 @@ func (c *call) enter(r *http.Request, cost int64) bool {
 	return true
 }
 
-// known gives back what was taken as a stranger.
-func (c *call) known() {
-	if c.strange > 0 {
-		c.f.strangers.free.Release(c.strange)
-		c.strange = 0
+// releaseUnauthenticated gives back what was taken as a stranger.
+func (c *call) releaseUnauthenticated() {
+	if c.unauthenticatedHeld > 0 {
+		c.f.unauthenticated.free.Release(c.unauthenticatedHeld)
+		c.unauthenticatedHeld = 0
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *call) authenticate(r *http.Request) *refusal {
 		return nil
 	}
 	if key == "" && (c.kind != event.Import || isJSON(r.Header)) {
-		c.stranger = true
+		c.unauthenticated = true
 		return nil
 	}
 	return unknownKey(key)
@@ -165,8 +165,8 @@ func (c *call) contentEncoding(r *http.Request) *refusal {
 	return nil
 }
 
-// most is the largest content that the call's kind may have.
-func (c *call) most() int {
+// maxContent is the largest content that the call's kind may have.
+func (c *call) maxContent() int {
 	l := &c.f.limits
 	switch {
 	case c.kind == event.Import && !c.json:
@@ -179,24 +179,24 @@ func (c *call) most() int {
 	return l.Event.Event
 }
 
-// mostWire is the largest body as it travels: what does not compress grows a
+// maxWire is the largest body as it travels: what does not compress grows a
 // little.
-func (c *call) mostWire() int {
+func (c *call) maxWire() int {
 	if c.coding == identity {
-		return c.most()
+		return c.maxContent()
 	}
-	return c.most() + slack
+	return c.maxContent() + slack
 }
 
-// room asks the stream whether it would take so many bytes more, beside all
+// checkCapacity asks the stream whether it would take so many bytes more, beside all
 // that is on its way to it.
-func (c *call) room(need int64) *refusal {
-	room := c.f.o.Stream.Room()
-	if room.Err != nil {
-		c.f.complaint.say(c.f.o.Log, c.received, "the stream takes nothing", room.Err)
+func (c *call) checkCapacity(need int64) *refusal {
+	capacity := c.f.o.Stream.Capacity()
+	if capacity.Err != nil {
+		c.f.failureLog.warn(c.f.o.Log, c.received, "the stream takes nothing", capacity.Err)
 		return &refusal{http.StatusServiceUnavailable, "events cannot be kept at this moment"}
 	}
-	if room.Free < need+slack+c.f.held.Load() {
+	if capacity.Free < need+slack+c.f.appendBytes.Load() {
 		return &refusal{http.StatusTooManyRequests, "there is no room for more at this moment"}
 	}
 	return nil

@@ -23,7 +23,7 @@ type instant struct {
 func (s *instant) Append(_ context.Context, records []stream.Record) []stream.Result {
 	return s.positions[:len(records)]
 }
-func (s *instant) Room() stream.Room { return stream.Room{Free: 1 << 40} }
+func (s *instant) Capacity() stream.Capacity { return stream.Capacity{Free: 1 << 40} }
 
 // discard is a ResponseWriter that costs nothing.
 type discard struct{ header http.Header }

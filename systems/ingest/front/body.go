@@ -10,35 +10,35 @@ import (
 	"slices"
 )
 
-const slowly = "the body came slowly, and others waited: come back later"
+const slowBodyReason = "the body came slowly, and others waited: come back later"
 
 // read takes the body in as it comes over the wire, within the bounds. It may be
 // cut off meanwhile.
 func (c *call) read(w http.ResponseWriter, r *http.Request) *refusal {
-	c.f.reading.sit(&c.inReading, r.RemoteAddr, c.reading, c.began)
-	if c.stranger {
-		c.f.strangers.sit(&c.asStranger, r.RemoteAddr, c.strange, c.began)
+	c.f.reading.begin(&c.readingSlot, r.RemoteAddr, c.reading, c.began)
+	if c.unauthenticated {
+		c.f.unauthenticated.begin(&c.unauthenticatedSlot, r.RemoteAddr, c.unauthenticatedHeld, c.began)
 	}
 	no := c.fill(w, r)
-	isCut := c.f.reading.rise(&c.inReading)
-	if c.stranger {
-		isCut = c.f.strangers.rise(&c.asStranger) || isCut
-		c.known()
+	isCut := c.f.reading.end(&c.readingSlot)
+	if c.unauthenticated {
+		isCut = c.f.unauthenticated.end(&c.unauthenticatedSlot) || isCut
+		c.releaseUnauthenticated()
 	}
 	if isCut {
 		c.f.metrics.cut.Inc()
-		c.crowded = true
+		c.overloaded = true
 		c.last = true // nothing can be read from the connection any more
-		return &refusal{http.StatusTooManyRequests, slowly}
+		return &refusal{http.StatusTooManyRequests, slowBodyReason}
 	}
 	return no
 }
 
-// came notes that so much of the body is there.
-func (c *call) came(n int) {
-	c.inReading.arrived.Store(int64(n))
-	if c.stranger {
-		c.asStranger.arrived.Store(int64(n))
+// addReceived notes that so much of the body is there.
+func (c *call) addReceived(n int) {
+	c.readingSlot.arrived.Store(int64(n))
+	if c.unauthenticated {
+		c.unauthenticatedSlot.arrived.Store(int64(n))
 	}
 }
 
@@ -47,7 +47,7 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		c.wire = slices.Grow(c.wire, n)[:n]
 		return badBody(c.fillWhole(r.Body), n)
 	}
-	most := c.mostWire()
+	most := c.maxWire()
 	// Beyond it, net/http is told to leave the client time to read the answer:
 	// after a 100 Continue it would not by itself, and reset the connection.
 	body := http.MaxBytesReader(w, r.Body, int64(most))
@@ -55,7 +55,7 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		c.wire = slices.Grow(c.wire, chunk/2)
 		n, err := body.Read(c.wire[len(c.wire):cap(c.wire)])
 		c.wire = c.wire[:len(c.wire)+n]
-		c.came(len(c.wire))
+		c.addReceived(len(c.wire))
 		switch {
 		case errors.Is(err, io.EOF) && len(c.wire) == 0:
 			return &refusal{http.StatusBadRequest, "the body is empty"}
@@ -66,9 +66,9 @@ func (c *call) fill(w http.ResponseWriter, r *http.Request) *refusal {
 		}
 		if more := c.cost(min(len(c.wire)+chunk, most)) - c.reading; more > 0 {
 			if !c.grow(more) {
-				return c.crowd()
+				return c.overload()
 			}
-			c.hold(int64(len(c.wire) + chunk))
+			c.setAppendBytes(int64(len(c.wire) + chunk))
 		}
 	}
 }
@@ -83,19 +83,19 @@ func (c *call) fillWhole(body io.Reader) error {
 		if err != nil {
 			return err
 		}
-		c.came(have)
+		c.addReceived(have)
 	}
 }
 
 // grow takes more room for the body, if there is any.
 func (c *call) grow(n int64) bool {
-	if c.stranger {
-		if !c.f.strangers.grow(&c.asStranger, n) {
+	if c.unauthenticated {
+		if !c.f.unauthenticated.grow(&c.unauthenticatedSlot, n) {
 			return false
 		}
-		c.strange += n
+		c.unauthenticatedHeld += n
 	}
-	if !c.f.reading.grow(&c.inReading, n) {
+	if !c.f.reading.grow(&c.readingSlot, n) {
 		return false
 	}
 	c.reading += n
@@ -122,21 +122,21 @@ func tooLarge(most int) *refusal {
 
 // expansion bounds what the content encoding may make of the body.
 func (c *call) expansion() expansion {
-	return expansion{size: c.most(), ratio: c.f.limits.Ratio}
+	return expansion{size: c.maxContent(), ratio: c.f.limits.Ratio}
 }
 
-// mostContent is how many bytes may come out of the body that was read.
-func (c *call) mostContent() int {
+// maxDecoded is how many bytes may come out of the body that was read.
+func (c *call) maxDecoded() int {
 	if c.coding == identity {
 		return len(c.wire)
 	}
-	return c.expansion().most(len(c.wire))
+	return c.expansion().limit(len(c.wire))
 }
 
-// decode undoes the content encoding, for which mostContent is reserved.
+// decode undoes the content encoding, for which maxDecoded is reserved.
 func (c *call) decode() ([]byte, *refusal) {
 	if c.coding == identity {
-		c.hold(int64(len(c.wire)))
+		c.setAppendBytes(int64(len(c.wire)))
 		return c.wire, nil
 	}
 	e := c.expansion()
@@ -155,7 +155,7 @@ func (c *call) decode() ([]byte, *refusal) {
 	rest := c.working - c.cost(len(out))
 	c.f.working.Release(rest)
 	c.working -= rest
-	c.hold(int64(len(out)))
+	c.setAppendBytes(int64(len(out)))
 	return out, nil
 }
 
@@ -166,13 +166,13 @@ func (c *call) cost(body int) int64 {
 	if c.json {
 		body *= 2
 	}
-	return int64(body + beside)
+	return int64(body + requestOverhead)
 }
 
-// work takes the call's part of what may be worked on at once. It waits for that
+// acquireWorking takes the call's part of what may be worked on at once. It waits for that
 // with nothing to give that others of its kind wait for, so that they cannot
 // wait for each other.
-func (c *call) work(n int64) bool {
+func (c *call) acquireWorking(n int64) bool {
 	if !c.f.working.TryAcquire(n) {
 		ctx, cancel := context.WithTimeout(context.Background(), c.f.limits.Wait)
 		defer cancel()
@@ -184,8 +184,8 @@ func (c *call) work(n int64) bool {
 	return true
 }
 
-// hold says how many bytes of the call are on their way to the stream.
-func (c *call) hold(n int64) {
-	c.f.held.Add(n - c.held)
-	c.held = n
+// setAppendBytes says how many bytes of the call are on their way to the stream.
+func (c *call) setAppendBytes(n int64) {
+	c.f.appendBytes.Add(n - c.appendBytes)
+	c.appendBytes = n
 }

@@ -14,37 +14,37 @@ import (
 
 // call is one request on its way.
 type call struct {
-	f        *Front
-	kind     event.Kind
-	id       string // the request's
-	received time.Time
-	appended time.Time // when the stream answered last; zero: it was not asked, or something was waited for since
-	key      string    // the write key that came outside the body
-	address  string
-	stranger bool // a key is asked for, and none was shown outside the body
-	json     bool // the body is to be read as JSON
-	coding   coding
-	need     int64 // bytes of the body, as far as its header tells
+	f               *Front
+	kind            event.Kind
+	id              string // the request's
+	received        time.Time
+	appended        time.Time // when the stream answered last; zero: it was not asked, or something was waited for since
+	key             string    // the write key that came outside the body
+	address         string
+	unauthenticated bool // a key is asked for, and none was shown outside the body
+	json            bool // the body is to be read as JSON
+	coding          coding
+	need            int64 // bytes of the body, as far as its header tells
 	// reading, strange and working are what is held of the front's bounds, to
 	// be given back.
-	reading, strange, working int64
-	held                      int64     // of the front's sum of bytes on their way
-	began                     time.Time // when there was room for the body
+	reading, unauthenticatedHeld, working int64
+	appendBytes                           int64     // of the front's sum of bytes on their way
+	began                                 time.Time // when there was room for the body
 
 	// scratch is what the request works with, once it is let in. Those that
 	// wait to be let in have none.
 	*scratch
-	answered bool         // the handler came to its end
-	crowded  bool         // there was no room for it in memory
-	last     bool         // no other request can come over the connection
-	items    []event.Item // the parser's, or raw
-	out      []byte       // the answer's body
+	finished   bool         // the handler came to its end
+	overloaded bool         // there was no room for it in memory
+	last       bool         // no other request can come over the connection
+	items      []event.Item // the parser's, or raw
+	out        []byte       // the answer's body
 }
 
 // scratch is memory that is kept for the next request, with all that it grew to.
 type scratch struct {
-	wire, decoded, answer []byte
-	inReading, asStranger place
+	wire, decoded, response          []byte
+	readingSlot, unauthenticatedSlot slot
 
 	parser   event.Parser
 	raw      [1]event.Item
@@ -65,12 +65,12 @@ func newScratch() any { return new(scratch) }
 
 const (
 	smallBody = 8 << 10
-	// tooGrown is what a buffer may have grown to and be kept with the small.
-	tooGrown = 8 * smallBody
+	// maxKeptBuffer is what a buffer may have grown to and be kept with the small.
+	maxKeptBuffer = 8 * smallBody
 )
 
-// equip gives the call its scratch.
-func (c *call) equip() {
+// attachScratch gives the call its scratch.
+func (c *call) attachScratch() {
 	pool := &large
 	if c.isSmall() {
 		pool = &small
@@ -80,32 +80,32 @@ func (c *call) equip() {
 
 func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
-// done gives everything back. The records' memory is ours again because Append
+// release gives everything back. The records' memory is ours again because Append
 // has returned; where it panicked, nobody knows who has it.
-func (c *call) done() {
+func (c *call) release() {
 	if c.reading > 0 {
 		c.f.throughput.done.Add(c.reading)
 		c.f.reading.free.Release(c.reading)
 	}
-	c.known()
+	c.releaseUnauthenticated()
 	if c.working > 0 {
 		c.f.working.Release(c.working)
 	}
-	c.hold(0)
+	c.setAppendBytes(0)
 	s := c.scratch
-	if s == nil || !c.answered {
+	if s == nil || !c.finished {
 		return
 	}
 	clear(s.records)
 	clear(s.outcomes)
 	clear(s.waiting)
 	s.raw[0] = event.Item{}
-	s.wire, s.decoded, s.answer = s.wire[:0], s.decoded[:0], c.out[:0]
+	s.wire, s.decoded, s.response = s.wire[:0], s.decoded[:0], c.out[:0]
 	s.records, s.outcomes, s.todo, s.ids, s.waiting = s.records[:0], s.outcomes[:0], s.todo[:0], s.ids[:0], s.waiting[:0]
 	switch {
 	case !c.isSmall():
 		large.Put(s)
-	case cap(s.wire) <= tooGrown && cap(s.answer) <= tooGrown:
+	case cap(s.wire) <= maxKeptBuffer && cap(s.response) <= maxKeptBuffer:
 		small.Put(s)
 	}
 }
@@ -116,28 +116,28 @@ type refusal struct {
 	reason string
 }
 
-// take does all of a request but the writing of its answer.
-func (c *call) take(w http.ResponseWriter, r *http.Request) reply {
+// handle does all of a request but the writing of its answer.
+func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 	if no := c.admit(r); no != nil {
-		return c.refused(*no)
+		return c.refusalResponse(*no)
 	}
 	if no := c.read(w, r); no != nil {
-		return c.refused(*no)
+		return c.refusalResponse(*no)
 	}
-	if no := c.understand(r); no != nil {
-		return c.refused(*no)
+	if no := c.decodeAndParse(r); no != nil {
+		return c.refusalResponse(*no)
 	}
-	c.keep(c.f.patience.context(c.f.o.Now())) // the body may have taken its time
-	return c.report(r)
+	c.store(c.f.deadlines.context(c.f.o.Now())) // the body may have taken its time
+	return c.buildResponse(r)
 }
 
-// understand makes records of what was read. Of large bodies no more are in
+// decodeAndParse makes records of what was read. Of large bodies no more are in
 // work at once than there are cores: a goroutine that comes back from a sync
 // waits behind all that are ready to run, and behind dozens of batches the disk
 // would lie idle for longer than it took to write.
-func (c *call) understand(r *http.Request) *refusal {
-	if !c.work(c.cost(c.mostContent())) {
-		return c.crowd()
+func (c *call) decodeAndParse(r *http.Request) *refusal {
+	if !c.acquireWorking(c.cost(c.maxDecoded())) {
+		return c.overload()
 	}
 	if !c.isSmall() {
 		c.f.cores <- struct{}{}
@@ -154,14 +154,14 @@ func (c *call) understand(r *http.Request) *refusal {
 // parse makes records of the body.
 func (c *call) parse(r *http.Request, body []byte) *refusal {
 	if !c.json {
-		return c.asIs(r, body)
+		return c.rawRecord(r, body)
 	}
 	b, err := c.parser.Parse(c.f.limits.Event, event.Call{
 		Kind: c.kind, Received: c.received, Address: c.address, WriteKey: c.key, NewID: newID,
 	}, body)
 	switch {
 	case errors.Is(err, event.ErrNoBatch) && c.kind == event.Import:
-		return c.asIs(r, body)
+		return c.rawRecord(r, body)
 	case err != nil:
 		return &refusal{statusOf(whittle.CodeOf(err)), err.Error()}
 	case c.f.o.Keys != nil && !c.f.o.Keys.Known(b.WriteKey):
@@ -185,14 +185,14 @@ func (c *call) reserveRecords(counted int) *refusal {
 		return nil
 	}
 	if !c.f.working.TryAcquire(extra) {
-		return c.crowd()
+		return c.overload()
 	}
 	c.working += extra
 	return nil
 }
 
-// asIs makes one record of the whole body.
-func (c *call) asIs(r *http.Request, body []byte) *refusal {
+// rawRecord makes one record of the whole body.
+func (c *call) rawRecord(r *http.Request, body []byte) *refusal {
 	if c.f.o.Keys != nil && c.key == "" {
 		return unknownKey("")
 	}

@@ -55,8 +55,8 @@ type expansion struct {
 // compress better than any bomb has to, and cost nothing.
 const ratioFloor = 64 << 10
 
-// most is how many bytes may come out of so many.
-func (e expansion) most(wire int) int {
+// limit is how many bytes may come out of so many.
+func (e expansion) limit(wire int) int {
 	if e.ratio == 0 {
 		return e.size
 	}
@@ -148,7 +148,7 @@ func inflate(pool *sync.Pool, dst, wire []byte, e expansion) ([]byte, error) {
 	if err := f.reset(f); err != nil {
 		return dst, errGarbled
 	}
-	most := e.most(len(wire))
+	most := e.limit(len(wire))
 	out, err := readUpTo(dst, f.out, most)
 	switch {
 	case errors.Is(err, errFull):
@@ -178,8 +178,8 @@ func readUpTo(dst []byte, r io.Reader, most int) ([]byte, error) {
 		if len(dst) == cap(dst) {
 			dst = append(dst, 0)[:len(dst)]
 		}
-		room := dst[len(dst):min(cap(dst), begin+most+1)]
-		n, err := r.Read(room)
+		capacity := dst[len(dst):min(cap(dst), begin+most+1)]
+		n, err := r.Read(capacity)
 		dst = dst[:len(dst)+n]
 		if len(dst)-begin > most {
 			return dst, errFull
@@ -198,9 +198,9 @@ func readUpTo(dst []byte, r io.Reader, most int) ([]byte, error) {
 // none is allocated beside it. A block is at most 128 KiB; the rest is what the
 // decoder's copies may overshoot.
 const (
-	maxWindow = 8 << 20
-	beyondUse = 64 << 20
-	oneBlock  = 128<<10 + 64
+	maxWindow        = 8 << 20
+	decoderMaxMemory = 64 << 20
+	oneBlock         = 128<<10 + 64
 )
 
 // unzipper is a pooled decoder with the room that it decodes into. The room is
@@ -208,12 +208,12 @@ const (
 // them than cores.
 type unzipper struct {
 	decoder *zstd.Decoder
-	room    []byte
+	buf     []byte
 }
 
 var zstdPool = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(beyondUse), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
+		zstd.WithDecoderMaxMemory(decoderMaxMemory), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err) // the options above are not ones that it takes
 	}
@@ -226,10 +226,10 @@ var zstdPool = sync.Pool{New: func() any {
 func unzstd(dst, wire []byte, e expansion) ([]byte, error) {
 	z := zstdPool.Get().(*unzipper)
 	defer zstdPool.Put(z)
-	most := e.most(len(wire))
-	for target := min(most, max(cap(z.room)-oneBlock, oneBlock)); ; target = min(most, 4*target) {
-		z.room = slices.Grow(z.room[:0], target+oneBlock)
-		out, err := z.decoder.DecodeAll(wire, z.room[:0:target+oneBlock])
+	most := e.limit(len(wire))
+	for target := min(most, max(cap(z.buf)-oneBlock, oneBlock)); ; target = min(most, 4*target) {
+		z.buf = slices.Grow(z.buf[:0], target+oneBlock)
+		out, err := z.decoder.DecodeAll(wire, z.buf[:0:target+oneBlock])
 		switch {
 		case len(out) > target, errors.Is(err, zstd.ErrDecoderSizeExceeded):
 			if target == most {

@@ -176,8 +176,8 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.HasPrefix(out, before) {
 			t.Fatal("what was there before is gone")
 		}
-		if n := len(out) - len(before); n > e.most(len(wire)) {
-			t.Fatalf("%d bytes of %d came out, %d may", n, len(wire), e.most(len(wire)))
+		if n := len(out) - len(before); n > e.limit(len(wire)) {
+			t.Fatalf("%d bytes of %d came out, %d may", n, len(wire), e.limit(len(wire)))
 		}
 		if err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errRatio) && !errors.Is(err, errGarbled) {
 			t.Fatalf("an error of no known kind: %v", err)

@@ -52,9 +52,9 @@ type double struct {
 	mu   sync.Mutex // guards the following
 	kept []stream.Record
 	// fate says what becomes of the n-th record of all; nil: it is kept.
-	fate func(n int, r *stream.Record) error
-	seen int
-	room stream.Room
+	fate     func(n int, r *stream.Record) error
+	seen     int
+	capacity stream.Capacity
 
 	// gate, where it is not nil, is received from before an append goes on.
 	gate  chan struct{}
@@ -62,7 +62,7 @@ type double struct {
 }
 
 func newDouble() *double {
-	return &double{room: stream.Room{Free: 1 << 40}, limit: 1 << 20}
+	return &double{capacity: stream.Capacity{Free: 1 << 40}, limit: 1 << 20}
 }
 
 func (d *double) Durability() stream.Durability { return stream.LocalFsync }
@@ -104,16 +104,16 @@ func (d *double) Read(context.Context, stream.Position) (stream.Reader, error) {
 func (d *double) Trim(context.Context, stream.Position) error { return nil }
 func (d *double) Close(context.Context) error                 { return nil }
 
-func (d *double) Room() stream.Room {
+func (d *double) Capacity() stream.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.room
+	return d.capacity
 }
 
-func (d *double) setRoom(r stream.Room) {
+func (d *double) setCapacity(r stream.Capacity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.room = r
+	d.capacity = r
 }
 
 func (d *double) records() []stream.Record {
@@ -122,8 +122,8 @@ func (d *double) records() []stream.Record {
 	return slices.Clone(d.kept)
 }
 
-// site is a front on a real socket with its stream.
-type site struct {
+// testFront is a front on a real socket with its stream.
+type testFront struct {
 	*testing.T
 	stream *double
 	front  *Front
@@ -132,7 +132,7 @@ type site struct {
 	client *http.Client
 }
 
-func serve(t *testing.T, change func(*Options)) *site {
+func serve(t *testing.T, change func(*Options)) *testFront {
 	t.Helper()
 	d := newDouble()
 	o := Options{Stream: d, Seen: dedup.New(dedup.Options{})}
@@ -165,14 +165,14 @@ func serve(t *testing.T, change func(*Options)) *site {
 	})
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &site{
+	return &testFront{
 		T: t, stream: d, front: f, url: "http://" + l.Addr().String(), addr: l.Addr().String(),
 		client: &http.Client{Transport: transport},
 	}
 }
 
-// answered is an answer of the front.
-type answered struct {
+// result is an answer of the front.
+type result struct {
 	code   int
 	header http.Header
 	text   string
@@ -200,12 +200,12 @@ type answered struct {
 
 // send makes a request with header lines "Name: value". It may be called from
 // any goroutine.
-func (s *site) send(method, path string, body io.Reader, lines ...string) answered {
+func (s *testFront) send(method, path string, body io.Reader, lines ...string) result {
 	s.Helper()
 	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, body)
 	if err != nil {
 		s.Error(err)
-		return answered{}
+		return result{}
 	}
 	for _, l := range lines {
 		name, value, _ := strings.Cut(l, ": ")
@@ -214,15 +214,15 @@ func (s *site) send(method, path string, body io.Reader, lines ...string) answer
 	res, err := s.client.Do(req)
 	if err != nil {
 		s.Error(err)
-		return answered{}
+		return result{}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.Error(err)
-		return answered{}
+		return result{}
 	}
-	a := answered{code: res.StatusCode, header: res.Header, text: string(text)}
+	a := result{code: res.StatusCode, header: res.Header, text: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &a); err != nil {
 			s.Errorf("the answer is not JSON: %v\n%s", err, text)
@@ -231,14 +231,14 @@ func (s *site) send(method, path string, body io.Reader, lines ...string) answer
 	return a
 }
 
-func (s *site) post(path, body string, lines ...string) answered {
+func (s *testFront) post(path, body string, lines ...string) result {
 	s.Helper()
 	return s.send(http.MethodPost, path, strings.NewReader(body), lines...)
 }
 
 // wire sends bytes as they are and gives what comes back until the server
 // closes or has answered.
-func (s *site) wire(text string) string {
+func (s *testFront) wire(text string) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -272,7 +272,7 @@ func prefixes(t *testing.T, list string) []netip.Prefix {
 
 // hang sends bytes, leaves the connection open, and gives what comes back.
 // It may be called from any goroutine.
-func (s *site) hang(text string) string {
+func (s *testFront) hang(text string) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {

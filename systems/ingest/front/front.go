@@ -77,12 +77,12 @@ func (l Limits) orDefault() Limits {
 
 // largest is what the largest body costs.
 func (l *Limits) largest() int64 {
-	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + beside)
+	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + requestOverhead)
 }
 
-// strangers is what of InFlight those may have whose write key, where one is
+// unauthenticated is what of InFlight those may have whose write key, where one is
 // asked for, stands in the body and is not known before that is read.
-func (l *Limits) strangers() int64 { return max(l.InFlight/4, l.largest()) }
+func (l *Limits) unauthenticated() int64 { return max(l.InFlight/4, l.largest()) }
 
 func positive[T int | int64 | time.Duration](v *T, otherwise T) {
 	if *v <= 0 {
@@ -123,17 +123,17 @@ type Front struct {
 	// two, so that a body that was read can be worked on however many others
 	// are still coming in. strangers is the part of reading for those who have
 	// not shown a key yet, and only while their body is read.
-	reading, strangers *intake
-	working            *semaphore.Weighted
-	peers              peers
+	reading, unauthenticated *bodyLimiter
+	working                  *semaphore.Weighted
+	peers                    peers
 	// cores has an element for each large body in work.
 	cores chan struct{}
-	// held is the bytes on their way to the stream, which it does not know of
-	// yet; underWay is the requests.
-	held, underWay atomic.Int64
-	throughput     throughput
-	complaint      complaint
-	patience       patience
+	// appendBytes is the bytes on their way to the stream, which it does not know of
+	// yet; activeRequests is the requests.
+	appendBytes, activeRequests atomic.Int64
+	throughput                  throughput
+	failureLog                  throttledLog
+	deadlines                   deadlines
 }
 
 // New makes a Front.
@@ -153,15 +153,15 @@ func New(o Options) (*Front, error) {
 	}
 	f := &Front{o: o, limits: o.Limits.orDefault(), cors: c}
 	f.cores = make(chan struct{}, runtime.GOMAXPROCS(0))
-	f.patience.limit = f.limits.Append
-	f.reading, f.strangers = f.newIntake(f.limits.InFlight), f.newIntake(f.limits.strangers())
+	f.deadlines.limit = f.limits.Append
+	f.reading, f.unauthenticated = f.newBodyLimiter(f.limits.InFlight), f.newBodyLimiter(f.limits.unauthenticated())
 	f.working = semaphore.NewWeighted(f.limits.InFlight)
 	f.metrics, err = newMetrics(o.Metrics, f)
 	return f, err
 }
 
-func (f *Front) newIntake(size int64) *intake {
-	return &intake{free: semaphore.NewWeighted(size), wait: f.limits.Wait, slow: f.limits.Slow, now: f.o.Now, cut: f.peers.cut}
+func (f *Front) newBodyLimiter(size int64) *bodyLimiter {
+	return &bodyLimiter{free: semaphore.NewWeighted(size), wait: f.limits.Wait, slow: f.limits.Slow, now: f.o.Now, cut: f.peers.cut}
 }
 
 // routes are the paths and what each takes.
@@ -200,12 +200,12 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h["Allow"] = allowed
 		f.refuse(w, kind, id, refusal{http.StatusMethodNotAllowed, "events are sent by POST"})
 	default:
-		f.underWay.Add(1)
-		defer f.underWay.Add(-1)
+		f.activeRequests.Add(1)
+		defer f.activeRequests.Add(-1)
 		c := call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r)}
-		defer c.done()
-		c.reply(w, c.take(w, r))
-		c.answered = true
+		defer c.release()
+		c.respond(w, c.handle(w, r))
+		c.finished = true
 	}
 }
 
@@ -217,10 +217,10 @@ var (
 // Ready says whether any event can be kept at this moment, the largest too: nil,
 // or why not.
 func (f *Front) Ready() error {
-	room := f.o.Stream.Room()
+	capacity := f.o.Stream.Capacity()
 	largest := max(f.limits.Import, f.limits.Event.Event)
-	if room.Err == nil && room.Free < int64(largest) {
-		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", room.Free, largest)
+	if capacity.Err == nil && capacity.Free < int64(largest) {
+		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", capacity.Free, largest)
 	}
-	return room.Err
+	return capacity.Err
 }

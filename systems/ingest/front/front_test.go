@@ -163,11 +163,11 @@ func TestRefusedWithoutReading(t *testing.T) {
 	if got := s.wire(fmt.Sprintf(request, 1<<40)); !strings.HasPrefix(got, "HTTP/1.1 413 ") {
 		t.Errorf("too large: %q", got)
 	}
-	s.stream.setRoom(stream.Room{Free: 10_000, Rate: 1000})
+	s.stream.setCapacity(stream.Capacity{Free: 10_000, Rate: 1000})
 	if got := s.wire(fmt.Sprintf(request, 100_000)); !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, "Retry-After: 60\r\n") {
 		t.Errorf("no room: %q", got)
 	}
-	s.stream.setRoom(stream.Room{Err: whittle.Errorf(whittle.ResourceExhausted, "the disk is full")})
+	s.stream.setCapacity(stream.Capacity{Err: whittle.Errorf(whittle.ResourceExhausted, "the disk is full")})
 	if got := s.wire(fmt.Sprintf(request, 10)); !strings.HasPrefix(got, "HTTP/1.1 503 ") || strings.Contains(got, "disk") {
 		t.Errorf("full: %q", got)
 	}

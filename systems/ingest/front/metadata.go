@@ -18,7 +18,7 @@ func (f *Front) clientAddress(r *http.Request) string {
 		return ""
 	}
 	at := peer.Addr().Unmap()
-	if len(f.o.Proxies) == 0 || !f.believed(at) {
+	if len(f.o.Proxies) == 0 || !f.isTrusted(at) {
 		if peer.Addr().Is4() { // which is written in one way only
 			return r.RemoteAddr[:strings.LastIndexByte(r.RemoteAddr, ':')]
 		}
@@ -30,14 +30,14 @@ func (f *Front) clientAddress(r *http.Request) string {
 		if err != nil {
 			break
 		}
-		if at = next.Unmap(); !f.believed(at) {
+		if at = next.Unmap(); !f.isTrusted(at) {
 			break
 		}
 	}
 	return at.WithZone("").String()
 }
 
-func (f *Front) believed(a netip.Addr) bool {
+func (f *Front) isTrusted(a netip.Addr) bool {
 	return slices.ContainsFunc(f.o.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 

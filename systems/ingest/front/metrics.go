@@ -36,7 +36,7 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 			Name: "ingest_body_bytes_total", Help: "Bytes of the bodies taken in, decompressed.",
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingest_cut_bodies_total", Help: "Bodies that came slowly and were cut off, because others waited for room.",
+			Name: "ingest_shed_bodies_total", Help: "Bodies that came slowly and were cut off, because others waited for room.",
 		}),
 		append: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingest_append_seconds", Help: "How long the stream took to make a request's events durable.", Buckets: latency,
@@ -75,14 +75,14 @@ func gauges(f *Front) []prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	return []prometheus.Collector{
-		gauge("ingest_requests_under_way", "Requests being read, worked on or waiting for the stream.",
-			func() float64 { return float64(f.underWay.Load()) }),
-		gauge("ingest_held_bytes", "Bytes of bodies on their way to the stream.",
-			func() float64 { return float64(f.held.Load()) }),
+		gauge("ingest_requests_in_flight", "Requests being read, worked on or waiting for the stream.",
+			func() float64 { return float64(f.activeRequests.Load()) }),
+		gauge("ingest_append_in_flight_bytes", "Bytes of bodies on their way to the stream.",
+			func() float64 { return float64(f.appendBytes.Load()) }),
 		gauge("ingest_stream_free_bytes", "Bytes that the stream would take.",
-			func() float64 { return float64(f.o.Stream.Room().Free) }),
+			func() float64 { return float64(f.o.Stream.Capacity().Free) }),
 		gauge("ingest_stream_freed_bytes_per_second", "Rate at which the stream gets room, as measured.",
-			func() float64 { return f.o.Stream.Room().Rate }),
+			func() float64 { return f.o.Stream.Capacity().Rate }),
 		gauge("ingest_stream_up", "1 while the stream takes events.", func() float64 {
 			if f.Ready() != nil {
 				return 0

@@ -9,10 +9,10 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// eachUpTo is how many events a batch may have for its answer to list each.
+// maxEachResults is how many events a batch may have for its answer to list each.
 // Beyond, equal neighbours are told as one run. ?results=each or ?results=runs
 // asks for either.
-const eachUpTo = 20
+const maxEachResults = 20
 
 // appendBatch writes the counts and what became of which event.
 func (c *call) appendBatch(b []byte, t *tally, r *http.Request) []byte {
@@ -37,7 +37,7 @@ func listEach(u *url.URL, events int) bool {
 			return false
 		}
 	}
-	return events <= eachUpTo
+	return events <= maxEachResults
 }
 
 func (c *call) appendEach(b []byte) []byte {

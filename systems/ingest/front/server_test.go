@@ -51,7 +51,7 @@ func TestPanicsAreErrors(t *testing.T) {
 			t.Errorf("the log has no %q:\n%s", want, said)
 		}
 	}
-	if held, underWay := s.front.held.Load(), s.front.underWay.Load(); held != 0 || underWay != 0 {
+	if held, underWay := s.front.appendBytes.Load(), s.front.activeRequests.Load(); held != 0 || underWay != 0 {
 		t.Errorf("%d bytes and %d requests are held", held, underWay)
 	}
 	if a := s.post("/import", "hi", "Idempotency-Key: k"); a.Status != "accepted" {

@@ -19,8 +19,8 @@ type throughput struct {
 
 // Between two reckonings is at least and, for it to say anything, at most.
 const (
-	reckonLeast = time.Second
-	reckonMost  = 10 * time.Second
+	rateIntervalMin = time.Second
+	rateIntervalMax = 10 * time.Second
 )
 
 // rate is in bytes a second. 0: not known.
@@ -29,9 +29,9 @@ func (t *throughput) rate(now time.Time) float64 {
 	defer t.mu.Unlock()
 	done, span := t.done.Load(), now.Sub(t.at)
 	switch {
-	case t.at.IsZero() || span > reckonMost:
+	case t.at.IsZero() || span > rateIntervalMax:
 		t.per = 0
-	case span >= reckonLeast:
+	case span >= rateIntervalMin:
 		t.per = float64(done-t.then) / span.Seconds()
 	default:
 		return t.per

@@ -102,8 +102,8 @@ type Partition struct {
 	First, Next Position
 }
 
-// Room is what a stream can take at this moment.
-type Room struct {
+// Capacity is what a stream can take at this moment.
+type Capacity struct {
 	// Free is how many bytes it would take without refusing any.
 	Free int64
 	// Rate is how many bytes a second become free, as measured. 0: not known.
@@ -136,8 +136,8 @@ type Stream interface {
 	// Trim lets go of what lies before a position. A sink that has its own
 	// retention answers Unsupported.
 	Trim(ctx context.Context, before Position) error
-	// Room says what it can take. It is cheap: called for every request.
-	Room() Room
+	// Capacity says what it can take. It is cheap: called for every request.
+	Capacity() Capacity
 	// Close refuses new appends (Unavailable), waits for those under way until
 	// ctx ends, and lets all go. The first call counts.
 	Close(ctx context.Context) error

@@ -134,7 +134,7 @@ func near(t *testing.T, what string, sum, times float64) {
 	}
 }
 
-func TestBeforeAndAfterAnswerAlike(t *testing.T) {
+func TestBeforeAndAfterResponseAlike(t *testing.T) {
 	before := startNode(t, "monolith")
 	service := startService(t)
 	after := startNode(t, "carved", "COUNT_URL="+service.public)

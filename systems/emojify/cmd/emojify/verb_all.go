@@ -23,7 +23,7 @@ func (v *allVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newHouse(&v.processFlags, s)
+	h, err := newRunner(&v.processFlags, s)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (f *apiFlags) check() error {
 }
 
 // open adds the API to the house, before the two services at these addresses.
-func (f *apiFlags) open(h *house, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeAll func(), err error) {
+func (f *apiFlags) open(h *runner, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeAll func(), err error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (v *apiVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newHouse(&v.processFlags, s)
+	h, err := newRunner(&v.processFlags, s)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type cacheFlags struct {
 }
 
 // open adds the cache to the house; close follows when the house has ended.
-func (f *cacheFlags) open(h *house, said string, l net.Listener) (closeStore func(), err error) {
+func (f *cacheFlags) open(h *runner, said string, l net.Listener) (closeStore func(), err error) {
 	for name, bad := range map[string]bool{"--ttl": f.TTL <= 0, "--max-bytes": f.MaxBytes < 1, "--max-item": f.MaxItem < 1} {
 		if bad {
 			return nil, whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
@@ -32,7 +32,7 @@ func (f *cacheFlags) open(h *house, said string, l net.Listener) (closeStore fun
 	h.add(said, l, service{serve: func() error { return s.Serve(l) }, shutdown: s.Shutdown})
 	return func() {
 		if err := store.Close(); err != nil {
-			h.log.Warn("cannot close the cache", "error", err)
+			h.log.Warn("closing the cache failed", "err", err)
 		}
 	}, nil
 }
@@ -46,7 +46,7 @@ type cacheVerb struct {
 
 // Run serves the cache until ctx ends.
 func (v *cacheVerb) Run(ctx context.Context, s streams) error {
-	h, err := newHouse(&v.processFlags, s)
+	h, err := newRunner(&v.processFlags, s)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type faceboxFlags struct {
 
 // open adds face detection to the house. It is sent pictures, never URLs: one
 // place that fetches for strangers is enough.
-func (f *faceboxFlags) open(h *house, said string, l net.Listener, limits picture.Limits) error {
+func (f *faceboxFlags) open(h *runner, said string, l net.Listener, limits picture.Limits) error {
 	if f.FaceboxWorkers < 0 {
 		return whittle.Errorf(whittle.Invalid, "--facebox-workers is %d, it must not be below 0", f.FaceboxWorkers)
 	}
@@ -42,7 +42,7 @@ func (v *faceboxVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	h, err := newHouse(&v.processFlags, s)
+	h, err := newRunner(&v.processFlags, s)
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (a *admin) handler() http.Handler {
 		writeJSON(w, http.StatusOK, map[string]bool{"live": true})
 	})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
-		room := a.stream.Room()
-		h := health{Ready: true, Durability: string(a.stream.Durability()), FreeBytes: room.Free, FreedRate: room.Rate}
+		capacity := a.stream.Capacity()
+		h := health{Ready: true, Durability: string(a.stream.Durability()), FreeBytes: capacity.Free, FreedRate: capacity.Rate}
 		status := http.StatusOK
 		if err := a.ready(); err != nil {
 			h.Ready, h.Reason, status = false, err.Error(), http.StatusServiceUnavailable

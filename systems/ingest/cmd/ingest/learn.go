@@ -15,9 +15,9 @@ import (
 
 // window makes the set of ids that are known, and fills it from a log that
 // survived.
-func (v *serveVerb) window(ctx context.Context, kept *keeping, log *slog.Logger, registry prometheus.Registerer) (*dedup.Window, error) {
+func (v *serveVerb) window(ctx context.Context, kept *serverStream, log *slog.Logger, registry prometheus.Registerer) (*dedup.Window, error) {
 	if v.DedupEntries <= 0 || v.DedupAge <= 0 {
-		log.Warn("duplicates are not looked for")
+		log.Warn("deduplication is off")
 		return nil, nil
 	}
 	w := dedup.New(dedup.Options{Entries: v.DedupEntries, Age: v.DedupAge})
@@ -26,11 +26,11 @@ func (v *serveVerb) window(ctx context.Context, kept *keeping, log *slog.Logger,
 	}, func() float64 { return float64(w.Len()) })); err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "register metrics: %w", err)
 	}
-	from, patience := kept.stream, remoteRebuild
+	from, timeout := kept.stream, remoteRebuild
 	if kept.log != nil {
-		from, patience = kept.log, 0
+		from, timeout = kept.log, 0
 	}
-	return w, rebuild(ctx, w, from, patience, log)
+	return w, rebuild(ctx, w, from, timeout, log)
 }
 
 // remoteRebuild bounds how long a start waits for another machine's stream.
@@ -39,22 +39,22 @@ const remoteRebuild = 30 * time.Second
 // rebuild fills the window from a stream. A local log is read to its end,
 // because the promise of a window that survives stands on it; of a remote one
 // as much is read as can be within the patience.
-func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, patience time.Duration, log *slog.Logger) error {
+func rebuild(ctx context.Context, w *dedup.Window, from stream.Stream, timeout time.Duration, log *slog.Logger) error {
 	reading := ctx
-	if patience > 0 {
+	if timeout > 0 {
 		var cancel context.CancelFunc
-		reading, cancel = context.WithTimeout(ctx, patience)
+		reading, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	begun := time.Now()
 	n, err := w.Rebuild(reading, from, event.Source, begun)
 	switch {
 	case err == nil:
-		log.Info("ids of the stream are known again", "ids", n, "took", time.Since(begun).Round(time.Millisecond))
-	case patience == 0 || ctx.Err() != nil:
+		log.Info("loaded event ids from the stream", "ids", n, "took", time.Since(begun).Round(time.Millisecond))
+	case timeout == 0 || ctx.Err() != nil:
 		return whittle.Errorf(whittle.CodeOf(err), "rebuild the window of ids: %w", err)
 	default:
-		log.Warn("duplicates of what came before this start are not all known", "ids", n, "error", err)
+		log.Warn("loaded only part of the event ids; duplicates of events from before this start may be kept", "ids", n, "err", err)
 	}
 	return nil
 }

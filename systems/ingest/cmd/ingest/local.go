@@ -15,8 +15,8 @@ import (
 	"whittle/systems/ingest/stream/kinesis"
 )
 
-// keeping is the stream that answers stand for, with the local log in it.
-type keeping struct {
+// serverStream is the stream that answers stand for, with the local log in it.
+type serverStream struct {
 	stream stream.Stream
 	// log is the embedded log that events go to first. Nil: there is none.
 	log stream.Stream
@@ -24,9 +24,9 @@ type keeping struct {
 	closing time.Duration
 }
 
-// drainPatience is how long a log may go on draining once the server ends: what
+// drainTimeout is how long a log may go on draining once the server ends: what
 // is left stays in it.
-const drainPatience = 5 * time.Second
+const drainTimeout = 5 * time.Second
 
 // openForReading opens what tail, verify, replay and move read. An embedded log
 // is opened beside the server that writes it.
@@ -50,12 +50,12 @@ func (f *streamFlags) open(ctx context.Context) (stream.Stream, error) {
 	return opened(embedded.Open(f.Data, embedded.Options{}))
 }
 
-// metadataRoom is what a record is longer than its body by, at most.
-const metadataRoom = 64 << 10
+// metadataOverhead is what a record is longer than its body by, at most.
+const metadataOverhead = 64 << 10
 
 func (v *serveVerb) embeddedOptions(log *slog.Logger) embedded.Options {
 	return embedded.Options{
-		MaxRecord:   max(1<<20, int(max(v.MaxEvent, v.MaxImport))+metadataRoom),
+		MaxRecord:   max(1<<20, int(max(v.MaxEvent, v.MaxImport))+metadataOverhead),
 		P99:         v.P99,
 		Reserve:     int64(v.Reserve),
 		RetainBytes: int64(v.RetainBytes), RetainAge: v.RetainAge,
@@ -64,7 +64,7 @@ func (v *serveVerb) embeddedOptions(log *slog.Logger) embedded.Options {
 }
 
 // openStream opens what a server answers for.
-func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (*keeping, error) {
+func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (*serverStream, error) {
 	if v.LogFirst != "" {
 		return v.openLogFirst(ctx, log, registry)
 	}
@@ -76,12 +76,12 @@ func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry p
 		if k, ok := s.(*kinesis.Stream); ok {
 			registerKinesis(registry, k.Counts)
 		}
-		return &keeping{stream: s, closing: closePatience}, nil
+		return &serverStream{stream: s, closing: closeTimeout}, nil
 	}
 	l, err := embedded.Open(v.Data, v.embeddedOptions(log))
 	if err != nil {
 		return nil, err
 	}
 	registerLog(registry, l.Stats)
-	return &keeping{stream: l, log: l, closing: closePatience}, nil
+	return &serverStream{stream: l, log: l, closing: closeTimeout}, nil
 }

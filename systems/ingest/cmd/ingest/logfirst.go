@@ -16,7 +16,7 @@ import (
 
 // openLogFirst puts a local log in front of the sink. Its folder holds the log,
 // what the sink refused for good, and how far the drain is.
-func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (_ *keeping, err error) {
+func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (_ *serverStream, err error) {
 	if v.Sink == "embedded" {
 		return nil, whittle.Errorf(whittle.Invalid, "--log-first is for a sink that is elsewhere, and --sink is embedded").
 			WithHint("name it: --sink kafka, kinesis or nats")
@@ -33,7 +33,7 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 			}
 		}
 	}()
-	sink, err := reach(ctx, v.Sink, log, v.openSink)
+	sink, err := openOrRetry(ctx, v.Sink, log, v.openSink)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	}
 	opened = append(opened, dead)
 	if v.keepsNoHeaders() {
-		log.Warn("bare bodies cannot be told apart at the sink: after a failure of it or of this machine events may arrive there twice")
+		log.Warn("bare bodies carry no ids; after a failure of the sink or of this machine, events may arrive there twice")
 	}
 	r, err := relay.Open(local, sink, relay.Options{
 		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: keep, NoHeaders: v.keepsNoHeaders(), Log: log,
@@ -61,7 +61,7 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	}
 	registerLog(registry, local.Stats)
 	registerDrain(registry, r.Status)
-	return &keeping{stream: r, log: local, closing: drainPatience}, nil
+	return &serverStream{stream: r, log: local, closing: drainTimeout}, nil
 }
 
 // keepDrained is how long the window of ids needs what the sink has already.

@@ -34,18 +34,18 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"ingest": main})
 }
 
-// patience bounds what a test waits for.
-const patience = 30 * time.Second
+// timeout bounds what a test waits for.
+const timeout = 30 * time.Second
 
 // eventually polls until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 		<-tick.C
 	}
@@ -84,7 +84,7 @@ func start(t testing.TB, dir string, env []string, args ...string) *process {
 	}
 	w.Close()
 	t.Cleanup(func() { p.stop(t) })
-	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	line := make([]byte, 1<<10)
@@ -108,7 +108,7 @@ func (p *process) stop(t testing.TB) {
 	}
 	p.ended = true
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+	late := time.AfterFunc(timeout, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	if err := p.cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v\n%s", err, p.log)
@@ -220,7 +220,7 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: post STATUS PORT PATH BODY")
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	contentType := "text/plain"

@@ -46,9 +46,9 @@ func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partiti
 	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition)
 }
 
-// quiet is how long a partition that does not tell its end must be silent to be
+// idleTimeout is how long a partition that does not tell its end must be silent to be
 // taken as read to the end.
-const quiet = 10 * time.Second
+const idleTimeout = 10 * time.Second
 
 // walk hands each entry of a partition from its First on to visit, in batches,
 // up to what is its Next now. A corrupt record goes to corrupt and is passed.
@@ -73,7 +73,7 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 			}
 			continue
 		}
-		if errors.Is(err, stream.ErrEnded) || errors.Is(err, stream.ErrQuiet) { // ErrEnded: a shard that was closed for good
+		if errors.Is(err, stream.ErrEnded) || errors.Is(err, stream.ErrIdle) { // ErrEnded: a shard that was closed for good
 			return nil
 		}
 		if err != nil {
@@ -91,7 +91,7 @@ func walk(ctx context.Context, s stream.Stream, p stream.Partition, visit func([
 // next reads on. With an open end, silence is the end.
 func next(ctx context.Context, r stream.Reader, into []stream.Entry, openEnd bool) (int, error) {
 	if openEnd {
-		return stream.NextBefore(ctx, r, into, quiet)
+		return stream.NextBefore(ctx, r, into, idleTimeout)
 	}
 	return r.Next(ctx, into)
 }

@@ -53,10 +53,10 @@ func TestTermUnderLoad(t *testing.T) {
 	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0")
 	type kept struct{ position, body string }
 	var (
-		mu       sync.Mutex
-		receipts []kept
-		answered atomic.Int64
-		senders  sync.WaitGroup
+		mu        sync.Mutex
+		receipts  []kept
+		responded atomic.Int64
+		senders   sync.WaitGroup
 	)
 	for sender := range 16 {
 		senders.Go(func() {
@@ -73,12 +73,12 @@ func TestTermUnderLoad(t *testing.T) {
 					mu.Lock()
 					receipts = append(receipts, kept{a.Position, body})
 					mu.Unlock()
-					answered.Add(1)
+					responded.Add(1)
 				}
 			}
 		})
 	}
-	eventually(t, "events are answered", func() bool { return answered.Load() > 500 })
+	eventually(t, "events are answered", func() bool { return responded.Load() > 500 })
 	p.stop(t)
 	senders.Wait()
 	all := held(t, filepath.Join(dir, "ingest-data"))
@@ -225,7 +225,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 	eventually(t, "the request is under way", func() bool {
 		_, text := get(t, p.admin+"/metrics")
-		return strings.Contains(text, "ingest_requests_under_way 1\n")
+		return strings.Contains(text, "ingest_requests_in_flight 1\n")
 	})
 	p.ended = true
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -142,12 +142,12 @@ func opened[S stream.Stream](s S, err error) (stream.Stream, error) {
 	return s, nil
 }
 
-// closePatience is how long a stream may take to close.
-const closePatience = 30 * time.Second
+// closeTimeout is how long a stream may take to close.
+const closeTimeout = 30 * time.Second
 
 // closeQuietly closes a stream that was only read from.
 func closeQuietly(s stream.Stream) {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = s.Close(ctx) // nothing of ours is on its way
 }

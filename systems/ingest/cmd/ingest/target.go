@@ -38,12 +38,12 @@ func pause(ctx context.Context, n int, asked time.Duration) error {
 	}
 }
 
-// appender replays onto a stream.
-type appender struct{ to stream.Stream }
+// streamTarget replays onto a stream.
+type streamTarget struct{ to stream.Stream }
 
-func (a *appender) close() { closeQuietly(a.to) }
+func (a *streamTarget) close() { closeQuietly(a.to) }
 
-func (a *appender) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
+func (a *streamTarget) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
 	records := make([]stream.Record, len(batch))
 	at := make([]stream.Position, len(batch))
 	for i := range batch {
@@ -74,45 +74,45 @@ func (a *appender) send(ctx context.Context, batch []stream.Entry) ([]rejection,
 	}
 }
 
-// poster replays to a URL.
-type poster struct {
+// httpTarget replays to a URL.
+type httpTarget struct {
 	url, key string
-	lanes    int
+	queues   int
 	client   *http.Client
 	seed     maphash.Seed
 }
 
-func newPoster(target, key string, lanes int) (*poster, error) {
+func newHTTPTarget(target, key string, queues int) (*httpTarget, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "--url %q is no http or https URL", target).
 			WithHint("for example --url http://localhost:3000/import")
 	}
-	if lanes < 1 || lanes > 1024 {
-		return nil, whittle.Errorf(whittle.Invalid, "--posts is %d, it must be 1 to 1024", lanes)
+	if queues < 1 || queues > 1024 {
+		return nil, whittle.Errorf(whittle.Invalid, "--posts is %d, it must be 1 to 1024", queues)
 	}
-	t := &http.Transport{MaxIdleConnsPerHost: lanes, ResponseHeaderTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
-	return &poster{url: target, key: key, lanes: lanes, client: &http.Client{Transport: t}, seed: maphash.MakeSeed()}, nil
+	t := &http.Transport{MaxIdleConnsPerHost: queues, ResponseHeaderTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
+	return &httpTarget{url: target, key: key, queues: queues, client: &http.Client{Transport: t}, seed: maphash.MakeSeed()}, nil
 }
 
-func (p *poster) close() { p.client.CloseIdleConnections() }
+func (p *httpTarget) close() { p.client.CloseIdleConnections() }
 
 // send gives each key a lane, so that its events stay in order.
-func (p *poster) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
-	lanes := make([][]*stream.Entry, p.lanes)
+func (p *httpTarget) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
+	queues := make([][]*stream.Entry, p.queues)
 	for i := range batch {
 		e := &batch[i]
-		lane := i % p.lanes
+		queue := i % p.queues
 		if e.Key != "" {
-			lane = int(maphash.String(p.seed, e.Key) % uint64(p.lanes))
+			queue = int(maphash.String(p.seed, e.Key) % uint64(p.queues))
 		}
-		lanes[lane] = append(lanes[lane], e)
+		queues[queue] = append(queues[queue], e)
 	}
-	rejected := make([][]rejection, p.lanes)
+	rejected := make([][]rejection, p.queues)
 	g, ctx := errgroup.WithContext(ctx)
-	for i, lane := range lanes {
+	for i, queue := range queues {
 		g.Go(func() error {
-			for _, e := range lane {
+			for _, e := range queue {
 				reason, err := p.one(ctx, e)
 				if err != nil {
 					return err
@@ -133,7 +133,7 @@ func (p *poster) send(ctx context.Context, batch []stream.Entry) ([]rejection, e
 }
 
 // one posts an event until it is taken, or rejected with a reason.
-func (p *poster) one(ctx context.Context, e *stream.Entry) (reason string, err error) {
+func (p *httpTarget) one(ctx context.Context, e *stream.Entry) (reason string, err error) {
 	for _, h := range e.Header {
 		if h.Name == "content-type" && !httpguts.ValidHeaderFieldValue(h.Value) {
 			return fmt.Sprintf("its content-type %.60q cannot be sent", h.Value), nil
@@ -155,7 +155,7 @@ func (p *poster) one(ctx context.Context, e *stream.Entry) (reason string, err e
 	}
 }
 
-func (p *poster) post(ctx context.Context, e *stream.Entry) (status int, wait time.Duration, said string, err error) {
+func (p *httpTarget) post(ctx context.Context, e *stream.Entry) (status int, wait time.Duration, said string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(e.Value))
 	if err != nil {
 		return 0, 0, "", fmt.Errorf("make request: %w", err)

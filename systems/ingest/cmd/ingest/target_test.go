@@ -51,7 +51,7 @@ func TestEveryIDIsReplayed(t *testing.T) {
 // TestWhatNoHeaderHoldsIsRejected at once: trying again would not mend it.
 func TestWhatNoHeaderHoldsIsRejected(t *testing.T) {
 	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0")
-	to, err := newPoster(p.public+"/import", "", 1)
+	to, err := newHTTPTarget(p.public+"/import", "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

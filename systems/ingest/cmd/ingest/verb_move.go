@@ -48,7 +48,7 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 	defer closeQuietly(to)
 	o := relay.MoveOptions{
 		Dir: v.State, Label: v.describe() + " → " + v.To.describe(), Log: newLog(s.err, 0, false),
-		Progress: func(p relay.Progress) { tellProgress(s, p) },
+		Progress: func(p relay.Progress) { printProgress(s, p) },
 	}
 	if v.Refused != "" {
 		dead, err := embedded.Open(v.Refused, embedded.Options{})
@@ -63,11 +63,11 @@ func (v *moveVerb) Run(ctx context.Context, s streams) error {
 	if err != nil && moved.Source.Records == 0 {
 		return err
 	}
-	tellMoved(s, moved, time.Since(begun))
+	printMoved(s, moved, time.Since(begun))
 	return err
 }
 
-func tellProgress(s streams, p relay.Progress) {
+func printProgress(s streams, p relay.Progress) {
 	of := ""
 	if p.Of > 0 {
 		of = fmt.Sprintf(" of %d", p.Of)
@@ -82,10 +82,10 @@ func tellProgress(s streams, p relay.Progress) {
 	fmt.Fprintln(s.err)
 }
 
-// shownPlaces is how many differing records are named.
-const shownPlaces = 20
+// maxShownDiffering is how many differing records are named.
+const maxShownDiffering = 20
 
-func tellMoved(s streams, m relay.Moved, took time.Duration) {
+func printMoved(s streams, m relay.Moved, took time.Duration) {
 	for _, side := range []struct {
 		name  string
 		proof relay.Proof
@@ -94,10 +94,10 @@ func tellMoved(s streams, m relay.Moved, took time.Duration) {
 		fmt.Fprintf(s.out, "%s: %d records, %d bytes, content %s, order %s over %d keys\n", side.name, p.Records, p.Bytes, p.Content, p.Order, p.Keys)
 	}
 	fmt.Fprintf(s.out, "missing %d, altered %d, corrupt at the source %d, refused %d, doubled at the target %d, in %v\n",
-		m.Missing, m.Altered, m.Corrupt, m.Dead, m.Doubles, took.Round(time.Millisecond))
-	for i, p := range m.Places {
-		if i == shownPlaces {
-			fmt.Fprintf(s.out, "and %d more\n", len(m.Places)-i)
+		m.Missing, m.Altered, m.Corrupt, m.Dead, m.Duplicates, took.Round(time.Millisecond))
+	for i, p := range m.Positions {
+		if i == maxShownDiffering {
+			fmt.Fprintf(s.out, "and %d more\n", len(m.Positions)-i)
 			break
 		}
 		fmt.Fprintf(s.out, "differs: %s\n", formatPosition(p))

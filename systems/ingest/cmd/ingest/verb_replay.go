@@ -66,10 +66,10 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	p := &replay{to: to, within: v.Within, left: v.Limit, limited: v.Limit > 0, s: s}
 	for _, part := range parts {
 		if err := walk(ctx, src, part, func(b []stream.Entry) error { return p.batch(ctx, b) }, p.corrupt); err != nil && err != errEnough { //nolint:errorlint // a mark of our own that nobody wraps
-			p.tell(part)
+			p.printResume(part)
 			return err
 		}
-		p.tell(part)
+		p.printResume(part)
 	}
 	fmt.Fprintf(s.out, "%d events sent, %d rejected, %d corrupt\n", p.sent, p.rejected, p.broken)
 	if p.rejected > 0 || p.broken > 0 {
@@ -80,13 +80,13 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 
 func (v *replayVerb) open(ctx context.Context) (target, error) {
 	if v.URL != "" {
-		return newPoster(v.URL, v.Key, v.Posts)
+		return newHTTPTarget(v.URL, v.Key, v.Posts)
 	}
 	dst, err := v.To.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &appender{dst}, nil
+	return &streamTarget{dst}, nil
 }
 
 var errEnough = whittle.Errorf(whittle.Canceled, "the limit is reached")
@@ -138,8 +138,8 @@ func (p *replay) corrupt(e *stream.CorruptError) error {
 	return nil
 }
 
-// tell prints where to go on.
-func (p *replay) tell(part stream.Partition) {
+// printResume prints where to go on.
+func (p *replay) printResume(part stream.Partition) {
 	if p.next.Partition == part.Name {
 		fmt.Fprintf(p.s.out, "partition %s: go on with --from %s\n", part.Name, formatPosition(p.next))
 	}

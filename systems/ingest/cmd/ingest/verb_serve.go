@@ -98,7 +98,7 @@ Examples:
 
 // Run serves until ctx ends.
 func (v *serveVerb) Run(ctx context.Context, s streams) error {
-	collectOften()
+	tuneGC()
 	log := newLog(s.err, v.LogLevel, v.LogJSON)
 	limits, err := v.limits()
 	if err != nil {
@@ -123,16 +123,16 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		err = errors.Join(err, whittle.Errorf(whittle.CodeOf(closeErr), "close stream: %w", closeErr))
 	}
 	if err == nil {
-		log.Info("ended: everything that was answered is kept", "durability", kept.stream.Durability())
+		log.Info("stopped; every acknowledged event is kept", "durability", kept.stream.Durability())
 	}
 	return err
 }
 
-// collectOften keeps the heap within half of what is live above it, in place of
+// tuneGC keeps the heap within half of what is live above it, in place of
 // as much again: most of what is live is the window of ids, which has no
 // pointers to follow, so that collecting twice as often costs next to nothing
 // and saves tens of megabytes. GOGC in the environment goes before it.
-func collectOften() {
+func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
@@ -148,14 +148,14 @@ func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
 
 func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
 	if v.Keys == "" {
-		log.Warn("no write keys: whoever reaches the port can write events (--keys FILE closes it)")
+		log.Warn("no write keys configured; whoever reaches the port can write events (set --keys FILE)")
 		return nil, nil
 	}
 	return front.ReadKeys(v.Keys)
 }
 
 // serve wires the front to two listeners and runs them.
-func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *keeping, registry *prometheus.Registry) error {
+func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o front.Options, kept *serverStream, registry *prometheus.Registry) error {
 	seen, err := v.window(ctx, kept, log, registry)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
-	h := &house{front: f, public: public, log: log, drain: v.Drain, keys: o.Keys, keysFile: v.Keys}
+	h := &server{front: f, public: public, log: log, drain: v.Drain, keys: o.Keys, keysFile: v.Keys}
 	adminAt := "off"
 	if v.Admin != "" {
 		a, err := listenAdmin(ctx, v.Admin)
@@ -181,7 +181,7 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 		h.admin = &admin{stream: o.Stream, ready: h.ready, registry: registry, loopback: loopbackAddress(a.Addr())}
 		h.adminListener = a
 		if !h.admin.loopback {
-			log.Warn("the admin port can be reached from outside: profiles and metrics are for everyone there", "admin", adminAt)
+			log.Warn("admin port reachable from other machines; anyone there can read profiles and metrics", "admin", adminAt)
 		}
 	}
 	return h.run(ctx, func() {

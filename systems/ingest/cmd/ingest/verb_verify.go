@@ -75,7 +75,7 @@ func (v *verifyVerb) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		gone = sayEnd(s, &e)
+		gone = printEnd(s, &e)
 	}
 	if bad > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%d corrupt records%s", bad, also(gone)).
@@ -102,26 +102,26 @@ func (v *verifyVerb) everyBit(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintf(s.out, "%d records intact in %d segments, %d bytes read, offsets %s up to %s\n",
 		r.Records, r.Segments, r.Bytes, orNone(r.First.Offset), orNone(r.Next.Offset))
-	if r.Torn > 0 || r.Strange > 0 {
-		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn+r.Strange)
+	if r.Torn > 0 || r.Unexplained > 0 {
+		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn+r.Unexplained)
 	}
-	gone := sayEnd(s, &r.End)
+	gone := printEnd(s, &r.End)
 	switch {
 	case r.Corrupt > 0:
-		return whittle.Errorf(whittle.FallsShort, "%d corrupt records, %d other places damaged%s", r.Corrupt, r.Scars, also(gone)).
+		return whittle.Errorf(whittle.FallsShort, "%d corrupt records, %d other places damaged%s", r.Corrupt, r.Damaged, also(gone)).
 			WithHint("the records are named above; everything else is as it was sent")
 	case gone != nil:
 		return gone
-	case r.Scars > 0:
-		return whittle.Errorf(whittle.FallsShort, "%d places are damaged; no record is", r.Scars).
+	case r.Damaged > 0:
+		return whittle.Errorf(whittle.FallsShort, "%d places are damaged; no record is", r.Damaged).
 			WithHint("every record is as it was sent, but the disk is not to be trusted: move the log")
 	}
 	return nil
 }
 
-// sayEnd says how far the log went by its end mark, and gives an error where
+// printEnd says how far the log went by its end mark, and gives an error where
 // records of it are missing.
-func sayEnd(s streams, e *embedded.End) *whittle.Error {
+func printEnd(s streams, e *embedded.End) *whittle.Error {
 	switch {
 	case !e.Marked:
 		fmt.Fprintln(s.out, "there is no end mark, so that records missing at the end go unseen: the log was last opened by an earlier ingest, or the mark is gone")

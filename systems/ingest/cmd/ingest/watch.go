@@ -11,9 +11,9 @@ import (
 	"whittle/systems/ingest/front"
 )
 
-// lookEvery is how often the keys file is looked at. Asking the file system by
+// keysPollInterval is how often the keys file is looked at. Asking the file system by
 // name sees every way to change a file, links of mounted secrets included.
-const lookEvery = time.Second
+const keysPollInterval = time.Second
 
 // watchKeys reads the write keys again on SIGHUP and when their file changes,
 // until ctx ends.
@@ -21,7 +21,7 @@ func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Log
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(keysPollInterval)
 	defer tick.Stop()
 	last := stampOf(path)
 	for {
@@ -39,10 +39,10 @@ func watchKeys(ctx context.Context, keys *front.Keys, path string, log *slog.Log
 			last = now
 		}
 		if err := keys.Reload(); err != nil {
-			log.Error("write keys refused, the old ones stay in force", "cause", why, "error", err)
+			log.Error("reloading write keys failed; the old ones stay in force", "cause", why, "err", err)
 			continue
 		}
-		log.Info("write keys in force", "cause", why, "keys", keys.Len())
+		log.Info("write keys loaded", "cause", why, "keys", keys.Len())
 	}
 }
 

@@ -37,8 +37,8 @@ type suite struct {
 	scale  int
 }
 
-// patience bounds each wait, so that a broken adapter fails and does not hang.
-const patience = 60 * time.Second
+// timeout bounds each wait, so that a broken adapter fails and does not hang.
+const timeout = 60 * time.Second
 
 // Run holds an adapter to the contract of stream.Stream. Each call of open
 // gives a new and empty stream, which the suite closes.
@@ -74,7 +74,7 @@ func Run(t *testing.T, open func(t *testing.T) stream.Stream, options ...Option)
 		{"Corrupt", (*suite).corrupt},
 		{"Damaged", (*suite).damaged},
 		{"Trim", (*suite).trim},
-		{"Room", (*suite).room},
+		{"Room", (*suite).capacity},
 		{"Closed", (*suite).closed},
 		{"CloseWhileAppending", (*suite).closeWhileAppending},
 		{"Reopened", (*suite).reopened},
@@ -85,7 +85,7 @@ func Run(t *testing.T, open func(t *testing.T) stream.Stream, options ...Option)
 
 func closing(t *testing.T, s stream.Stream) {
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
@@ -96,7 +96,7 @@ func closing(t *testing.T, s stream.Stream) {
 // again closes a stream and opens it anew.
 func (s *suite) again(t *testing.T, open stream.Stream) stream.Stream {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := open.Close(ctx); err != nil {
 		t.Fatalf("close: %v", err)

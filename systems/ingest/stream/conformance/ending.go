@@ -10,15 +10,15 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// room asks for room while records are appended.
-func (s *suite) room(t *testing.T) {
+// capacity asks for room while records are appended.
+func (s *suite) capacity(t *testing.T) {
 	st := s.open(t)
 	stop := make(chan struct{})
 	var asking sync.WaitGroup
 	for range 2 {
 		asking.Go(func() {
 			for {
-				if r := st.Room(); r.Err != nil || r.Free <= 0 || r.Rate < 0 {
+				if r := st.Capacity(); r.Err != nil || r.Free <= 0 || r.Rate < 0 {
 					t.Errorf("room: %+v", r)
 					return
 				}
@@ -38,7 +38,7 @@ func (s *suite) room(t *testing.T) {
 func (s *suite) closed(t *testing.T) {
 	st := s.open(t)
 	keep(t, st, numbered("k", 0))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := st.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func (s *suite) closed(t *testing.T) {
 			t.Errorf("append after close: %v", r.Err)
 		}
 	}
-	if st.Room().Err == nil {
+	if st.Capacity().Err == nil {
 		t.Error("there is room after close")
 	}
 }
@@ -100,7 +100,7 @@ func (s *suite) closeWhileAppending(t *testing.T) {
 	for range writers {
 		<-enough
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := st.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)

@@ -58,7 +58,7 @@ func (s *suite) nextWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	came := make(chan stream.Entry, len(parts))
 	var readers sync.WaitGroup
@@ -123,7 +123,7 @@ func (s *suite) severalReaders(t *testing.T) {
 	st := s.open(t)
 	count := max(20, s.scale/4)
 	at := keep(t, st, numbered("one", 0))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, step := range []int{1, 3, 64} {
@@ -186,7 +186,7 @@ func (s *suite) corrupt(t *testing.T) {
 // named wants the next record to be a corrupt one at a position.
 func named(t *testing.T, r stream.Reader, at stream.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	n, err := r.Next(ctx, make([]stream.Entry, 1))
 	broken, ok := errors.AsType[*stream.CorruptError](err)

@@ -59,7 +59,7 @@ func differ(got, want *stream.Record) string {
 // keep appends records and wants all of them kept.
 func keep(t *testing.T, s stream.Stream, records ...stream.Record) []stream.Position {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	results := s.Append(ctx, records)
 	if len(results) != len(records) {
@@ -89,7 +89,7 @@ type read struct {
 // where the stream tells it. An id that comes twice fails the test.
 func readAll(t *testing.T, s stream.Stream, ids ...string) map[string][]stream.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	parts, err := s.Partitions(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (all *read) add(partition string, entries []stream.Entry, done func()) {
 // next reads one entry, a copy of it.
 func next(t *testing.T, r stream.Reader) stream.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	into := make([]stream.Entry, 1)
 	if n, err := r.Next(ctx, into); n != 1 || err != nil {
@@ -192,7 +192,7 @@ func next(t *testing.T, r stream.Reader) stream.Entry {
 
 func reader(t *testing.T, s stream.Stream, from stream.Position) stream.Reader {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	r, err := s.Read(ctx, from)
 	if err != nil {

@@ -21,7 +21,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 	var one [1]run
 	runs := l.enqueue(ctx, records, results, one[:0])
 	for _, r := range runs {
-		if !l.await(ctx, r, results) {
+		if !l.awaitCommit(ctx, r, results) {
 			refuse(results, r.from, ended(ctx, "append"))
 			break
 		}
@@ -74,7 +74,7 @@ func (l *Log) enqueue(ctx context.Context, records []stream.Record, results []st
 			return runs
 		}
 		// A part that failed takes the rest with it, lest that pass it.
-		if n := len(runs); n > 0 && runs[n-1].ticket.failed() {
+		if n := len(runs); n > 0 && runs[n-1].result.failed() {
 			refuse(results, next, errBehind)
 			return runs
 		}
@@ -82,7 +82,7 @@ func (l *Log) enqueue(ctx context.Context, records []stream.Record, results []st
 }
 
 // failed says whether the batch is known not to be kept.
-func (t *ticket) failed() bool {
+func (t *commitResult) failed() bool {
 	select {
 	case <-t.done:
 		return t.err != nil
@@ -100,25 +100,25 @@ func refuse(results []stream.Result, from int, err error) {
 	}
 }
 
-// await waits for a batch, and says where its records are. It is false where
+// awaitCommit waits for a batch, and says where its records are. It is false where
 // ctx ended before that was known.
-func (l *Log) await(ctx context.Context, r run, results []stream.Result) bool {
+func (l *Log) awaitCommit(ctx context.Context, r run, results []stream.Result) bool {
 	select {
-	case <-r.ticket.done:
+	case <-r.result.done:
 	case <-ctx.Done():
 		select {
-		case <-r.ticket.done: // both: what is known counts
+		case <-r.result.done: // both: what is known counts
 		default:
 			return false
 		}
 	}
-	if r.ticket.err != nil {
+	if r.result.err != nil {
 		for i := range results[r.from:r.to] {
-			results[r.from+i].Err = r.ticket.err
+			results[r.from+i].Err = r.result.err
 		}
 		return true
 	}
-	place(results[r.from:r.to], r.ticket.base+uint64(r.slot))
+	place(results[r.from:r.to], r.result.base+uint64(r.slot))
 	return true
 }
 

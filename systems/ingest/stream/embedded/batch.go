@@ -10,26 +10,26 @@ type batch struct {
 	table   []byte
 	count   int
 	appends int // calls that have records in it
-	ticket  *ticket
+	result  *commitResult
 
 	most  int // the longest of the batches since the memory was looked at
 	since int // how many they are
 }
 
-// ticket is what those who wait for a batch hold. base and err are set before
+// commitResult is what those who wait for a batch hold. base and err are set before
 // done is closed.
-type ticket struct {
+type commitResult struct {
 	done chan struct{}
 	base uint64
 	err  error
 }
 
-// A batch's memory is used again, up to keepBatch bytes of it. What it grew to
-// and has not needed for a while is given back, but for leastBatch.
+// A batch's memory is used again, up to maxKeptBatch bytes of it. What it grew to
+// and has not needed for a while is given back, but for minKeptBatch.
 const (
-	keepBatch  = 8 << 20
-	leastBatch = 64 << 10
-	while      = 256 // batches
+	maxKeptBatch = 8 << 20
+	minKeptBatch = 64 << 10
+	memoryWindow = 256 // batches
 )
 
 func newBatch() *batch {
@@ -40,18 +40,18 @@ func newBatch() *batch {
 
 func (b *batch) reset() {
 	b.most, b.since = max(b.most, len(b.buf)), b.since+1
-	if b.since >= while {
-		if most := max(b.most, leastBatch); cap(b.buf) > 4*most {
+	if b.since >= memoryWindow {
+		if most := max(b.most, minKeptBatch); cap(b.buf) > 4*most {
 			b.buf, b.table = make([]byte, frameLen, 2*most), nil
 		}
 		b.most, b.since = 0, 0
 	}
-	if cap(b.buf) < frameLen || cap(b.buf) > keepBatch {
-		b.buf = make([]byte, frameLen, leastBatch)
+	if cap(b.buf) < frameLen || cap(b.buf) > maxKeptBatch {
+		b.buf = make([]byte, frameLen, minKeptBatch)
 	}
 	b.buf, b.table = b.buf[:frameLen], b.table[:0]
 	b.count, b.appends = 0, 0
-	b.ticket = &ticket{done: make(chan struct{})}
+	b.result = &commitResult{done: make(chan struct{})}
 }
 
 // fits says whether a record of size encoded bytes goes in without making the

@@ -15,7 +15,7 @@ type checked struct {
 	batches, records uint64 // intact ones
 	bytes            int64
 	corrupt          uint64 // records
-	scars            uint64 // places that are damaged and cost no record
+	damaged          uint64 // places that are damaged and cost no record
 }
 
 // walk checks every bit between a segment's label and its last batch.
@@ -41,7 +41,7 @@ func openWalk(d disk, seg *segment) (*walk, checked, file, error) {
 		return nil, c, nil, codedf(err, "read segment")
 	}
 	if id, ok := parseLabel(label, seg.number); !ok || id != seg.id || !allZero(label[labelLen:]) {
-		c.scars++
+		c.damaged++
 	}
 	c.bytes = sector
 	return w, c, f, nil
@@ -80,7 +80,7 @@ func (w *walk) step(corrupt func(*stream.CorruptError)) (c checked, more bool, e
 	}
 	c.corrupt += uint64(len(broken))
 	if scarred {
-		c.scars++
+		c.damaged++
 	}
 	c.batches, c.records, c.bytes = 1, uint64(f.count)-uint64(len(broken)), w.at-before
 	return c, true, nil
@@ -113,12 +113,12 @@ type Report struct {
 	Corrupt     uint64 // records
 	// Corruption names the first hundred of them.
 	Corruption []*stream.CorruptError
-	// Scars is how many places are damaged that cost no record: frames that are
+	// Damaged is how many places are damaged that cost no record: frames that are
 	// there twice, labels, padding.
-	Scars uint64
+	Damaged uint64
 	// Torn and Strange are as in Stats: what the next Open will cut off. In a
 	// log that is in use it may be the batch that is being written.
-	Torn, Strange int64
+	Torn, Unexplained int64
 	// End is what the end mark tells of what is missing.
 	End End
 }
@@ -145,7 +145,7 @@ func verify(ctx context.Context, d disk) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Segments: len(s.segments), Torn: s.tail.torn, Strange: s.tail.strange, First: end.Next, Next: end.Next, End: end, Scars: end.Scars}
+	r := Report{Segments: len(s.segments), Torn: s.tail.torn, Unexplained: s.tail.unexplained, First: end.Next, Next: end.Next, End: end, Damaged: end.Damaged}
 	for i, seg := range s.segments {
 		if i == 0 {
 			r.First = position(seg.base)
@@ -171,7 +171,7 @@ func (r *Report) segment(ctx context.Context, d disk, seg *segment) error {
 		r.Records += c.records
 		r.Bytes += c.bytes
 		r.Corrupt += c.corrupt
-		r.Scars += c.scars
+		r.Damaged += c.damaged
 		if !more {
 			return nil
 		}

@@ -15,7 +15,7 @@ type writer struct {
 	at     int64
 	forgot int64      // before which the system was told to forget
 	spare  chan spare // nil: none is being made
-	pace   pace
+	pace   commitPacer
 }
 
 // spare is a segment made before it is needed, or the failure to make one.
@@ -27,8 +27,8 @@ type spare struct {
 
 // commitAll writes batch after batch until the intake is closed and empty.
 func (l *Log) commitAll(number uint64) {
-	w := &writer{l: l, number: number, pace: pace{target: l.o.P99}}
-	defer w.end()
+	w := &writer{l: l, number: number, pace: commitPacer{target: l.o.P99}}
+	defer w.closeFolder()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for idle := newBatch(); ; {
@@ -36,9 +36,9 @@ func (l *Log) commitAll(number uint64) {
 		if b == nil {
 			return
 		}
-		answer, err := w.commit(b)
-		b.ticket.err = answer
-		close(b.ticket.done)
+		response, err := w.commit(b)
+		b.result.err = response
+		close(b.result.done)
 		switch {
 		case err == nil:
 			w.forget()
@@ -52,7 +52,7 @@ func (l *Log) commitAll(number uint64) {
 
 // commit writes a batch and syncs it. answer is for those who wait for it; err
 // says that nothing can be written any more.
-func (w *writer) commit(b *batch) (answer, err error) {
+func (w *writer) commit(b *batch) (response, err error) {
 	l := w.l
 	if w.file == nil || w.at+b.size() >= w.seg.size { // a segment in use is longer than its last batch
 		if err := w.rotate(); err != nil {
@@ -74,9 +74,9 @@ func (w *writer) commit(b *batch) (answer, err error) {
 	}
 	took := time.Since(written)
 	w.at += int64(len(bytes))
-	b.ticket.base = f.base
-	w.publish(&f)
-	w.pace.committed(written, took, b.appends, int64(len(bytes)))
+	b.result.base = f.base
+	w.makeReadable(&f)
+	w.pace.observe(written, took, b.appends, int64(len(bytes)))
 	l.syncs.add(b, int64(len(bytes)), took)
 	if w.spare == nil && w.at > w.seg.size/2 {
 		w.prepare()
@@ -111,8 +111,8 @@ func notKept(err error, doing string) *whittle.Error {
 	return whittle.Errorf(code, "%s: %w", doing, err)
 }
 
-// publish makes a batch readable.
-func (w *writer) publish(f *frame) {
+// makeReadable makes a batch readable.
+func (w *writer) makeReadable(f *frame) {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *writer) publish(f *frame) {
 	}
 	w.seg.next, w.seg.end = f.next(), w.at
 	l.next = f.next()
-	l.lockedWake()
+	l.lockedNotify()
 	l.space.active(w.seg.size - w.at)
 }
 
@@ -134,7 +134,7 @@ func (w *writer) prepare() {
 	w.number++
 	w.l.running.Go(func() {
 		var s spare
-		if s.err = checkRoom(w.l.disk, w.l.o.SegmentBytes, w.l.o.Reserve); s.err == nil {
+		if s.err = checkCapacity(w.l.disk, w.l.o.SegmentBytes, w.l.o.Reserve); s.err == nil {
 			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.o.SegmentBytes)
 		}
 		if s.err == nil {
@@ -147,7 +147,7 @@ func (w *writer) prepare() {
 
 // rotate goes on in a new segment.
 func (w *writer) rotate() error {
-	s := spare{err: errNoRoom}
+	s := spare{err: errNoCapacity}
 	if w.spare != nil {
 		s = <-w.spare
 		w.spare = nil
@@ -160,7 +160,7 @@ func (w *writer) rotate() error {
 	if s.err != nil {
 		return s.err
 	}
-	w.leave(false)
+	w.closeSegment(false)
 	w.seg, w.file, w.at, w.forgot = s.seg, s.file, s.seg.end, 0
 	l := w.l
 	l.mu.Lock()
@@ -171,10 +171,10 @@ func (w *writer) rotate() error {
 	return nil
 }
 
-// leave closes the segment in use. cut takes off what is behind its last batch;
+// closeSegment closes the segment in use. cut takes off what is behind its last batch;
 // where that fails it is passed over, because those offsets belong to the next
 // segment then.
-func (w *writer) leave(cut bool) {
+func (w *writer) closeSegment(cut bool) {
 	if w.file == nil {
 		return
 	}
@@ -191,7 +191,7 @@ func (w *writer) leave(cut bool) {
 		return
 	}
 	if err := f.Truncate(seg.end); err != nil {
-		w.l.o.Log.Warn("the end of a segment stays", "segment", segmentName(seg.number), "error", err)
+		w.l.o.Log.Warn("truncating a segment failed", "segment", segmentName(seg.number), "err", err)
 		return
 	}
 	w.l.mu.Lock()
@@ -199,8 +199,8 @@ func (w *writer) leave(cut bool) {
 	seg.size = seg.end
 }
 
-// drop lets go of the spare segment.
-func (w *writer) drop() {
+// dropSpare lets go of the spare segment.
+func (w *writer) dropSpare() {
 	if w.spare == nil {
 		return
 	}
@@ -215,7 +215,7 @@ func (w *writer) drop() {
 // remove takes an empty segment away. Where that fails the next Open does.
 func (l *Log) remove(number uint64) {
 	if err := l.disk.Remove(segmentName(number)); err != nil {
-		l.o.Log.Warn("an empty segment stays", "segment", segmentName(number), "error", err)
+		l.o.Log.Warn("removing an empty segment failed", "segment", segmentName(number), "err", err)
 	}
 }
 
@@ -233,9 +233,9 @@ func (w *writer) heal(cause error) bool {
 	refusal := notKept(cause, "the log takes nothing")
 	l.intake.refuse(refusal)
 	l.syncs.failed(refusal)
-	l.o.Log.Error("the log takes nothing until the disk does", "error", cause)
-	w.leave(true)
-	w.drop() // it was made before the disk failed, and shows nothing
+	l.o.Log.Error("log stopped; it accepts nothing until the disk can be written", "err", cause)
+	w.closeSegment(true)
+	w.dropSpare() // it was made before the disk failed, and shows nothing
 	for wait := healFirst; ; wait = min(2*wait, healLast) {
 		pause := time.NewTimer(wait)
 		select {
@@ -252,13 +252,13 @@ func (w *writer) heal(cause error) bool {
 	}
 	l.intake.accept()
 	l.syncs.healed()
-	l.o.Log.Info("the log takes appends again")
+	l.o.Log.Info("log accepts appends again")
 	return true
 }
 
-// end leaves the folder as a closed log's.
-func (w *writer) end() {
-	w.leave(true)
-	w.drop()
+// closeFolder leaves the folder as a closed log's.
+func (w *writer) closeFolder() {
+	w.closeSegment(true)
+	w.dropSpare()
 	w.l.markEnd(true)
 }

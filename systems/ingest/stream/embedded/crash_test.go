@@ -80,7 +80,7 @@ type ledger struct {
 
 func liveAndDie(t *testing.T, seed uint64, total *tally) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	disk := newPlatter(rand.New(rand.NewPCG(seed, 1)))
+	disk := newFakeDisk(rand.New(rand.NewPCG(seed, 1)))
 	book := &ledger{acked: map[string]uint64{}, unknown: map[string]bool{}, refused: map[string]bool{}, counts: map[string]int{}, corrupt: map[uint64]bool{}}
 	o := Options{MaxRecord: 1500, MaxBatch: 4 << 10, SegmentBytes: 16 << 10, Reserve: -1, ScrubRate: -1, disk: disk}
 	flipAt := random.IntN(3 * livesPerSeed)
@@ -326,7 +326,7 @@ func numberOf(t *testing.T, id string) (n int) {
 }
 
 // flip turns a bit anywhere in the log, and wants it to be seen.
-func (b *ledger) flip(t *testing.T, disk *platter, random *rand.Rand) {
+func (b *ledger) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 	t.Helper()
 	before, err := verify(t.Context(), disk)
 	if err != nil {
@@ -360,7 +360,7 @@ func (b *ledger) flip(t *testing.T, disk *platter, random *rand.Rand) {
 }
 
 // used is where a segment's last batch ends.
-func used(t testing.TB, disk *platter, name string) int64 {
+func used(t testing.TB, disk *fakeDisk, name string) int64 {
 	t.Helper()
 	b := disk.seen[name].seen
 	segment, ok := identify(bytes.NewReader(b), segmentNumbers([]string{name})[0], int64(len(b)))
@@ -381,7 +381,7 @@ func used(t testing.TB, disk *platter, name string) int64 {
 }
 
 func seen(r Report) [5]uint64 {
-	return [5]uint64{r.Corrupt, r.Scars, uint64(r.Torn), uint64(r.Strange), r.Records}
+	return [5]uint64{r.Corrupt, r.Damaged, uint64(r.Torn), uint64(r.Unexplained), r.Records}
 }
 
 func whatCode(err error) string {

@@ -23,16 +23,16 @@ import (
 func TestADrainedLogNeverFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const segments = 16
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.capacity = segments * 64 << 10
-		o := onPlatter(disk)
+		o := onFakeDisk(disk)
 		o.Held = true
 		local, err := Open("", o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		far := func() *Log {
-			o := onPlatter(newPlatter(rand.New(rand.NewPCG(2, 0))))
+			o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(2, 0))))
 			o.MaxRecord, o.SegmentBytes = 16<<10, 256<<10
 			l, err := Open("", o)
 			if err != nil {
@@ -55,10 +55,10 @@ func TestADrainedLogNeverFills(t *testing.T) {
 		for n := range events {
 			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/import", strings.NewReader(body))
 			req.Header.Set("Content-Type", "text/plain")
-			answer := httptest.NewRecorder()
-			f.ServeHTTP(answer, req)
-			if answer.Code != http.StatusOK || f.Ready() != nil {
-				t.Fatalf("event %d of %d: %d %s; ready: %v; room %+v, drain %+v", n, events, answer.Code, answer.Body, f.Ready(), r.Room(), r.Status())
+			response := httptest.NewRecorder()
+			f.ServeHTTP(response, req)
+			if response.Code != http.StatusOK || f.Ready() != nil {
+				t.Fatalf("event %d of %d: %d %s; ready: %v; room %+v, drain %+v", n, events, response.Code, response.Body, f.Ready(), r.Capacity(), r.Status())
 			}
 			if first, next := span(t, local); n > events/2 {
 				least = min(least, next-first)
@@ -74,20 +74,20 @@ func TestADrainedLogNeverFills(t *testing.T) {
 	})
 }
 
-// TestRoomCountsTheSpare: the segment that is made beforehand takes its space
+// TestCapacityCountsTheSpare: the segment that is made beforehand takes its space
 // from the disk, and is room all the same.
-func TestRoomCountsTheSpare(t *testing.T) {
+func TestCapacityCountsTheSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.capacity = 4*64<<10 + 2*sector // four segments and the end mark
-		l, err := Open("", onPlatter(disk))
+		l, err := Open("", onFakeDisk(disk))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer closing(t, l)
 		const size = 3584 // of a batch with the record
 		for n := 0; ; n++ {
-			before := l.Room().Free
+			before := l.Capacity().Free
 			if r := l.Append(t.Context(), []stream.Record{record(fmt.Sprint(n), make([]byte, 3000))}); r[0].Err != nil {
 				if n < 4*64<<10/size-4 || before >= 2*size {
 					t.Errorf("append %d: %v; there was room for %d", n, r[0].Err, before)
@@ -95,8 +95,8 @@ func TestRoomCountsTheSpare(t *testing.T) {
 				return
 			}
 			time.Sleep(time.Second) // the disk is asked again
-			if room := l.Room(); room.Free > before || room.Free < before-2*size {
-				t.Fatalf("append %d: room for %d, and before it for %d", n, room.Free, before)
+			if capacity := l.Capacity(); capacity.Free > before || capacity.Free < before-2*size {
+				t.Fatalf("append %d: room for %d, and before it for %d", n, capacity.Free, before)
 			}
 		}
 	})

@@ -20,7 +20,7 @@ func (l *Log) follow() error {
 		if err != nil {
 			return err
 		}
-		l.take(s.segments)
+		l.addSegments(s.segments)
 		return nil
 	}
 	names, err := l.disk.List()
@@ -58,12 +58,12 @@ func (l *Log) follow() error {
 	for len(all) > 1 && !slices.Contains(numbers, all[0].number) {
 		all = all[1:]
 	}
-	l.take(all)
+	l.addSegments(all)
 	return nil
 }
 
-// take makes segments the log's.
-func (l *Log) take(segments []*segment) {
+// addSegments makes segments the log's.
+func (l *Log) addSegments(segments []*segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = segments
@@ -71,7 +71,7 @@ func (l *Log) take(segments []*segment) {
 		l.first = max(l.first, segments[0].base)
 		if next := segments[len(segments)-1].next; next != l.next {
 			l.next = next
-			l.lockedWake()
+			l.lockedNotify()
 		}
 	}
 }
@@ -110,8 +110,8 @@ func (l *Log) extend(seg *segment) error {
 	}
 }
 
-// letGoOf says whether a segment that a reader did not find was let go of.
-func (l *Log) letGoOf(number uint64) bool {
+// wasRemoved says whether a segment that a reader did not find was let go of.
+func (l *Log) wasRemoved(number uint64) bool {
 	if l.o.ReadOnly && l.follow() != nil {
 		return false
 	}

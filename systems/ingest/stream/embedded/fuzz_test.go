@@ -33,8 +33,8 @@ func FuzzSegment(f *testing.F) {
 		if mend {
 			mendFrames(b)
 		}
-		disk := newPlatter(rand.New(rand.NewPCG(1, 1)))
-		disk.seen[name] = &plate{seen: b, kept: bytes.Clone(b), dirty: map[int64]bool{}}
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 1)))
+		disk.seen[name] = &fakeFile{seen: b, kept: bytes.Clone(b), dirty: map[int64]bool{}}
 		found, err := verify(t.Context(), disk)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func FuzzSegment(f *testing.F) {
 		if found.Corrupt > 0 && found.Torn > 0 {
 			return // what is cut off was the proof that what is damaged before it was once whole
 		}
-		if err != nil || after.Torn+after.Strange != 0 || after.Records != found.Records || after.Corrupt != found.Corrupt {
+		if err != nil || after.Torn+after.Unexplained != 0 || after.Records != found.Records || after.Corrupt != found.Corrupt {
 			t.Fatalf("recovered: %+v, %v\nbefore: %+v", after, err, found)
 		}
 		if found.Corrupt > 1<<16 {
@@ -74,9 +74,9 @@ func mendFrames(b []byte) {
 }
 
 // readSegment counts what a reader gives.
-func readSegment(t *testing.T, disk *platter) (intact, corrupt uint64) {
+func readSegment(t *testing.T, disk *fakeDisk) (intact, corrupt uint64) {
 	t.Helper()
-	o := onPlatter(disk)
+	o := onFakeDisk(disk)
 	o.ReadOnly = true
 	l, err := Open("", o)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // is written. What does not fit waits outside, in its caller's goroutine.
 type intake struct {
 	limit int
-	kick  chan struct{} // has an element when the committer should look
+	wake  chan struct{} // has an element when the committer should look
 
 	mu      sync.Mutex // guards the following
 	open    *batch
@@ -23,13 +23,13 @@ type intake struct {
 }
 
 func (in *intake) init(limit int) {
-	in.limit, in.open, in.kick = limit, newBatch(), make(chan struct{}, 1)
+	in.limit, in.open, in.wake = limit, newBatch(), make(chan struct{}, 1)
 }
 
 // run is a part of one call: records that follow each other in the call and in
 // one batch.
 type run struct {
-	ticket   *ticket
+	result   *commitResult
 	from, to int // indexes of the call's records
 	slot     int // where the first of them is in the batch
 }
@@ -53,10 +53,10 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 			break
 		}
 		slot := b.add(&records[i])
-		if n := len(runs); n > 0 && runs[n-1].ticket == b.ticket && runs[n-1].to == i {
+		if n := len(runs); n > 0 && runs[n-1].result == b.result && runs[n-1].to == i {
 			runs[n-1].to = i + 1
 		} else {
-			runs = append(runs, run{b.ticket, i, i + 1, slot})
+			runs = append(runs, run{b.result, i, i + 1, slot})
 		}
 	}
 	if b.count > before {
@@ -64,7 +64,7 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 	}
 	full := i < len(records)
 	if before == 0 || full || in.want > 0 && b.appends >= in.want {
-		in.lockedKick()
+		in.lockedNotify()
 	}
 	if full {
 		if in.space == nil {
@@ -75,14 +75,14 @@ func (in *intake) put(records []stream.Record, results []stream.Result, from int
 	return runs, i, nil, nil
 }
 
-func (in *intake) lockedKick() {
+func (in *intake) lockedNotify() {
 	select {
-	case in.kick <- struct{}{}:
+	case in.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (in *intake) lockedSpace() {
+func (in *intake) lockedNotifySpace() {
 	if in.space != nil {
 		close(in.space)
 		in.space = nil
@@ -91,10 +91,10 @@ func (in *intake) lockedSpace() {
 
 // take waits for a batch that is not empty, gathers as pace says, and puts idle
 // in its place. It gives nil when the intake is closed and empty.
-func (in *intake) take(idle *batch, p *pace, timer *time.Timer) *batch {
+func (in *intake) take(idle *batch, p *commitPacer, timer *time.Timer) *batch {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	budget, want := p.gather(in.open.appends)
+	budget, want := p.delay(in.open.appends)
 	for in.open.count == 0 {
 		if in.closed {
 			return nil
@@ -111,7 +111,7 @@ func (in *intake) take(idle *batch, p *pace, timer *time.Timer) *batch {
 	}
 	b := in.open
 	in.open = idle
-	in.lockedSpace()
+	in.lockedNotifySpace()
 	return b
 }
 
@@ -120,7 +120,7 @@ func (in *intake) lockedWait(time <-chan time.Time) bool {
 	in.mu.Unlock()
 	defer in.mu.Lock()
 	select {
-	case <-in.kick:
+	case <-in.wake:
 		return true
 	case <-time:
 		return false
@@ -136,11 +136,11 @@ func (in *intake) refuse(err *whittle.Error) {
 		in.refused = err
 	}
 	if in.open.count > 0 {
-		in.open.ticket.err = err
-		close(in.open.ticket.done)
+		in.open.result.err = err
+		close(in.open.result.done)
 		in.open.reset()
 	}
-	in.lockedSpace()
+	in.lockedNotifySpace()
 }
 
 // accept takes appends again.
@@ -157,8 +157,8 @@ func (in *intake) close(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.closed, in.refused = true, err
-	in.lockedKick()
-	in.lockedSpace()
+	in.lockedNotify()
+	in.lockedNotifySpace()
 }
 
 // refusal is why nothing is taken; nil: it is.

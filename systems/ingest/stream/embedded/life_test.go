@@ -38,8 +38,8 @@ func span(t *testing.T, l *Log) (first, next uint64) {
 
 func TestRetainsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		o := onPlatter(disk)
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		o := onFakeDisk(disk)
 		o.RetainBytes = 200 << 10
 		l, err := Open("", o)
 		if err != nil {
@@ -58,13 +58,13 @@ func TestRetainsBytes(t *testing.T) {
 	})
 }
 
-// TestForgetsBehindTheAnswer has a system that takes its time to forget what
+// TestForgetsBehindTheCommit has a system that takes its time to forget what
 // was written a while ago: no append waits for that.
-func TestForgetsBehindTheAnswer(t *testing.T) {
+func TestForgetsBehindTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.forget = time.Minute
-		o := onPlatter(disk)
+		o := onFakeDisk(disk)
 		o.MaxRecord, o.MaxBatch, o.SegmentBytes = 1<<20, 2<<20, 16<<20
 		l, err := Open("", o)
 		if err != nil {
@@ -89,8 +89,8 @@ func TestForgetsBehindTheAnswer(t *testing.T) {
 
 func TestRetainsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		o := onPlatter(disk)
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		o := onFakeDisk(disk)
 		o.RetainAge = time.Hour
 		l, err := Open("", o)
 		if err != nil {
@@ -116,8 +116,8 @@ func TestRetainsAge(t *testing.T) {
 
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		o := onPlatter(disk)
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		o := onFakeDisk(disk)
 		o.RetainBytes, o.Held = 64<<10, true
 		l, err := Open("", o)
 		if err != nil {
@@ -146,8 +146,8 @@ func TestHold(t *testing.T) {
 
 func TestScrub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		o := onPlatter(disk)
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		o := onFakeDisk(disk)
 		var (
 			mu    sync.Mutex // guards the following
 			named []string
@@ -166,7 +166,7 @@ func TestScrub(t *testing.T) {
 		fill(t, l, 0, 100)
 		until(t, time.Hour+10*time.Minute)
 		whole := l.Stats().Scrub
-		if whole.Passes < 2 || whole.Corrupt+whole.Scars != 0 || whole.Bytes < 100*1000 {
+		if whole.Passes < 2 || whole.Corrupt+whole.Damaged != 0 || whole.Bytes < 100*1000 {
 			t.Errorf("%+v", whole)
 		}
 		damageOn(t, disk, 17)
@@ -177,7 +177,7 @@ func TestScrub(t *testing.T) {
 		for l.Stats().Scrub.Passes == whole.Passes {
 			until(t, time.Second)
 		}
-		if got := l.Stats().Scrub; got.Corrupt != 2 || got.Scars != 1 {
+		if got := l.Stats().Scrub; got.Corrupt != 2 || got.Damaged != 1 {
 			t.Errorf("%+v", got)
 		}
 		mu.Lock()
@@ -192,7 +192,7 @@ func TestScrub(t *testing.T) {
 }
 
 // damageOn flips a bit of a record.
-func damageOn(t *testing.T, disk *platter, offset uint64) {
+func damageOn(t *testing.T, disk *fakeDisk, offset uint64) {
 	t.Helper()
 	for name, p := range disk.seen {
 		if place, ok := placeOf(p.seen, offset); ok {
@@ -207,8 +207,8 @@ func damageOn(t *testing.T, disk *platter, offset uint64) {
 // so and stays, and when it is asked again and again it calls what was there
 // corrupt and goes on.
 func TestUnreadable(t *testing.T) {
-	disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-	o := onPlatter(disk)
+	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+	o := onFakeDisk(disk)
 	l, err := Open("", o)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("%d to %d after the trim", first, next)
 	}
 	report, err := Verify(t.Context(), dir)
-	if err != nil || report.Corrupt+report.Scars != 0 || report.Records == 0 || report.Next != position(600) || report.Torn != 0 {
+	if err != nil || report.Corrupt+report.Damaged != 0 || report.Records == 0 || report.Next != position(600) || report.Torn != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -341,7 +341,7 @@ func TestDamagedSegments(t *testing.T) {
 					t.Fatalf("%s was read at %d", id, i)
 				}
 			}
-			if len(got) != 700 || corrupt != report.Corrupt || corrupt+report.Scars == 0 {
+			if len(got) != 700 || corrupt != report.Corrupt || corrupt+report.Damaged == 0 {
 				t.Errorf("%d records, %d corrupt; %+v", len(got), corrupt, report)
 			}
 		})
@@ -358,9 +358,9 @@ func overwrite(path string, from, n int64) error {
 	return err
 }
 
-// TestStrange has bytes behind the last batch that no crash explains: they are
+// TestUnexplained has bytes behind the last batch that no crash explains: they are
 // kept in a file, and the log goes on.
-func TestStrange(t *testing.T) {
+func TestUnexplained(t *testing.T) {
 	dir := t.TempDir()
 	l := openAt(t, dir, small())
 	fill(t, l, 0, 5)
@@ -378,7 +378,7 @@ func TestStrange(t *testing.T) {
 	if got := readIDs(t, l); len(got) != 8 || slices.Contains(got, "corrupt") {
 		t.Errorf("read %v", got)
 	}
-	if s := l.Stats(); s.Strange == 0 || s.Torn != 0 {
+	if s := l.Stats(); s.Unexplained == 0 || s.Torn != 0 {
 		t.Errorf("%+v", s)
 	}
 	aside, err := filepath.Glob(filepath.Join(dir, "*.aside"))

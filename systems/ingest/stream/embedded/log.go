@@ -39,7 +39,7 @@ type Log struct {
 
 	mu       sync.Mutex    // guards the following
 	segments []*segment    // oldest first; the last one with records may grow
-	doomed   []*segment    // taken off the list, and their files not removed yet
+	removing []*segment    // taken off the list, and their files not removed yet
 	next     uint64        // the offset behind the last durable record
 	first    uint64        // Trim let go of what is before it
 	hold     uint64        // the retention keeps what is not before it
@@ -49,8 +49,8 @@ type Log struct {
 // end is what Open found behind the last batch of a log that was not closed, and
 // how many records its mark says to have been there.
 type end struct {
-	torn, strange int64
-	missing       uint64
+	torn, unexplained int64
+	missing           uint64
 }
 
 var _ stream.Stream = (*Log)(nil)
@@ -95,10 +95,10 @@ func Open(dir string, o Options) (*Log, error) {
 		return nil, err
 	}
 	if !o.Held {
-		l.hold = noHold
+		l.hold = holdNothing
 	}
 	l.markEnd(false)
-	l.Room() // so that the first answer is not awaited by its second asker
+	l.Capacity() // so that the first answer is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)
 	if o.ScrubRate > 0 {
@@ -107,8 +107,8 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// noHold lets the retention drop any segment.
-const noHold = ^uint64(0)
+// holdNothing lets the retention drop any segment.
+const holdNothing = ^uint64(0)
 
 // recover puts in order what the last process left, and gives the number of the
 // next segment. No segment is written to again: a new one begins.
@@ -125,13 +125,13 @@ func (l *Log) recover() (next uint64, err error) {
 		l.first = s.segments[0].base
 		next = s.segments[len(s.segments)-1].number + 1
 	}
-	for _, n := range slices.Concat(s.empty, s.strange) {
+	for _, n := range slices.Concat(s.empty, s.unexplained) {
 		next = max(next, n+1)
 	}
-	l.ends = end{torn: s.tail.torn, strange: s.tail.strange}
+	l.ends = end{torn: s.tail.torn, unexplained: s.tail.unexplained}
 	if l.ends != (end{}) {
-		l.o.Log.Warn("the log was not closed: what was never acknowledged is cut off", "next", l.next,
-			"torn_bytes", s.tail.torn, "strange_bytes", s.tail.strange)
+		l.o.Log.Warn("log was not closed; cut off what was never acknowledged", "next", l.next,
+			"torn_bytes", s.tail.torn, "unexplained_bytes", s.tail.unexplained)
 	}
 	return next, l.resume()
 }
@@ -219,8 +219,8 @@ func (l *Log) isClosing() bool {
 	}
 }
 
-// lockedWake tells those who wait for a change. The caller holds l.mu.
-func (l *Log) lockedWake() {
+// lockedNotify tells those who wait for a change. The caller holds l.mu.
+func (l *Log) lockedNotify() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil

@@ -56,7 +56,7 @@ func parseMark(b []byte) (m mark, ok bool) {
 
 // readMark gives the mark that counts. ok is false where there is none, as in a
 // log of before there were marks. scars is how many sectors hold something else.
-func readMark(d disk) (m mark, ok bool, scars uint64, err error) {
+func readMark(d disk) (m mark, ok bool, damagedCount uint64, err error) {
 	f, err := d.Open(markName, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, 0, nil
@@ -68,7 +68,7 @@ func readMark(d disk) (m mark, ok bool, scars uint64, err error) {
 	for at := int64(0); at < 2*sector; at += sector {
 		b := make([]byte, sector)
 		if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
-			scars++ // the other one may say it
+			damagedCount++ // the other one may say it
 			continue
 		}
 		found, whole := parseMark(b)
@@ -76,10 +76,10 @@ func readMark(d disk) (m mark, ok bool, scars uint64, err error) {
 		case whole && (!ok || found.turn > m.turn):
 			m, ok = found, true
 		case !whole && !allZero(b):
-			scars++
+			damagedCount++
 		}
 	}
-	return m, ok, scars, nil
+	return m, ok, damagedCount, nil
 }
 
 // writeMark returns when the mark is on the disk.
@@ -123,7 +123,7 @@ func (l *Log) markEnd(closed bool) {
 	}
 	l.mu.Unlock()
 	if err := writeMark(l.disk, m); err != nil {
-		l.o.Log.Warn("how far the log has come is not written down: should its end be lost, that may go unseen", "error", err)
+		l.o.Log.Warn("writing the end mark failed; a later loss of the log's end may go undetected", "err", err)
 		return
 	}
 	l.marks.turn = m.turn
@@ -132,19 +132,19 @@ func (l *Log) markEnd(closed bool) {
 // resume takes up the mark of the life before: where records that were on the
 // disk are missing behind what is there, their offsets are not given out again.
 func (l *Log) resume() error {
-	m, ok, scars, err := readMark(l.disk)
+	m, ok, damagedCount, err := readMark(l.disk)
 	if err != nil {
 		return err
 	}
-	if scars > 0 {
-		l.o.Log.Warn("the end mark is damaged", "sectors", scars)
+	if damagedCount > 0 {
+		l.o.Log.Warn("end mark is damaged", "sectors", damagedCount)
 	}
 	l.marks.turn = m.turn
 	if !ok || m.next <= l.next {
 		return nil
 	}
 	l.ends.missing = m.next - l.next
-	l.o.Log.Error("records that were acknowledged are missing at the end of the log; it goes on behind their offsets",
+	l.o.Log.Error("acknowledged records are missing at the end of the log; new records get offsets behind them",
 		"missing", l.ends.missing, "from", l.next, "next", m.next)
 	if n := len(l.segments); n > 0 {
 		l.segments[n-1].next = m.next // its readers are told which are lost
@@ -171,8 +171,8 @@ type End struct {
 	// Missing is how many records up to Reached are not there at the end of the
 	// log, and MissingFirst how many of a closed log are not at its beginning.
 	Missing, MissingFirst uint64
-	// Scars is how many of the mark's two sectors are damaged.
-	Scars uint64
+	// Damaged is how many of the mark's two sectors are damaged.
+	Damaged uint64
 
 	nothing bool // there is neither a segment nor a mark
 }
@@ -202,7 +202,7 @@ func (e *End) missed(dir string) error {
 // surveyWithEnd reads the mark first: a log that is in use only goes on from there.
 func surveyWithEnd(d disk) (*survey, End, error) {
 	for tries := 3; ; tries-- {
-		m, ok, scars, err := readMark(d)
+		m, ok, damagedCount, err := readMark(d)
 		if err != nil {
 			return nil, End{}, err
 		}
@@ -217,8 +217,8 @@ func surveyWithEnd(d disk) (*survey, End, error) {
 			continue // it was opened, closed or trimmed meanwhile
 		}
 		e := s.end(m, ok)
-		e.Scars = scars
-		e.nothing = !ok && scars == 0 && len(s.segments)+len(s.empty)+len(s.strange) == 0
+		e.Damaged = damagedCount
+		e.nothing = !ok && damagedCount == 0 && len(s.segments)+len(s.empty)+len(s.unexplained) == 0
 		return s, e, nil
 	}
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // marked is a log of several segments with n records, one batch each.
-func marked(t *testing.T, n int, closed bool) *platter {
+func marked(t *testing.T, n int, closed bool) *fakeDisk {
 	t.Helper()
-	disk := newPlatter(rand.New(rand.NewPCG(5, 5)))
-	l, err := Open("", onPlatter(disk))
+	disk := newFakeDisk(rand.New(rand.NewPCG(5, 5)))
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func marked(t *testing.T, n int, closed bool) *platter {
 }
 
 // segmentsOf gives the names of a disk's segments, in order.
-func segmentsOf(d *platter) (names []string) {
+func segmentsOf(d *fakeDisk) (names []string) {
 	var all []string
 	for name := range d.seen {
 		all = append(all, name)
@@ -47,7 +47,7 @@ func segmentsOf(d *platter) (names []string) {
 // wantMissing holds a log whose end was lost against what was in it: Verify and
 // Open say how many records are missing, the others are read, and no offset is
 // given out twice.
-func wantMissing(t *testing.T, about string, disk *platter, n int) {
+func wantMissing(t *testing.T, about string, disk *fakeDisk, n int) {
 	t.Helper()
 	r, err := verify(t.Context(), disk)
 	if err != nil {
@@ -64,7 +64,7 @@ func wantMissing(t *testing.T, about string, disk *platter, n int) {
 	if want := max(0, reached-left); r.End.Missing != uint64(want) || r.End.Closed && reached != n {
 		t.Errorf("%s: %d of %d left, and Verify says %+v", about, left, n, r.End)
 	}
-	l, err := Open("", onPlatter(disk))
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTheEndOfAClosedLogIsMissed(t *testing.T) {
 	if len(names) < 3 {
 		t.Fatalf("%d segments", len(names))
 	}
-	if r, err := verify(t.Context(), disk); err != nil || !r.End.Closed || r.End.Missing != 0 || r.Records != n || r.Scars != 0 {
+	if r, err := verify(t.Context(), disk); err != nil || !r.End.Closed || r.End.Missing != 0 || r.Records != n || r.Damaged != 0 {
 		t.Fatalf("whole: %+v, %v", r, err)
 	}
 	wantMissing(t, "whole", copied(disk), n)
@@ -173,7 +173,7 @@ func TestALogWithoutAMark(t *testing.T) {
 	if r, err := verify(t.Context(), disk); err != nil || r.End.Marked || r.End.Missing != 0 || r.Records != 20 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	l, err := Open("", onPlatter(disk))
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestALogWithoutAMark(t *testing.T) {
 // missing, nor is anything of a log that was closed empty.
 func TestATrimmedLogMissesNothing(t *testing.T) {
 	disk := marked(t, 60, true)
-	l, err := Open("", onPlatter(disk))
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +203,8 @@ func TestATrimmedLogMissesNothing(t *testing.T) {
 		}
 		closing(t, l)
 	}
-	empty := newPlatter(rand.New(rand.NewPCG(5, 5)))
-	if l, err = Open("", onPlatter(empty)); err != nil {
+	empty := newFakeDisk(rand.New(rand.NewPCG(5, 5)))
+	if l, err = Open("", onFakeDisk(empty)); err != nil {
 		t.Fatal(err)
 	}
 	closing(t, l)
@@ -220,7 +220,7 @@ func TestEveryFlippedBitOfTheMark(t *testing.T) {
 		d := copied(disk)
 		d.flip(markName, bit)
 		r, err := verify(t.Context(), d)
-		if err != nil || r.Scars != 1 || r.End.Missing != 0 || r.Records != 20 {
+		if err != nil || r.Damaged != 1 || r.End.Missing != 0 || r.Records != 20 {
 			t.Fatalf("bit %d: %+v, %v", bit, r, err)
 		}
 	}

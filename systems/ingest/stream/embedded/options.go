@@ -79,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.OnCorrupt == nil {
 		log := o.Log
-		o.OnCorrupt = func(e *stream.CorruptError) { log.Error("the scrub met a corrupt record", "error", e) }
+		o.OnCorrupt = func(e *stream.CorruptError) { log.Error("scrub found a corrupt record", "err", e) }
 	}
 	if o.now == nil {
 		o.now = time.Now

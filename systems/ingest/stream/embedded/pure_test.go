@@ -45,21 +45,21 @@ func TestPace(t *testing.T) {
 		"one slow one counts":     {10 * ms, []time.Duration{20 * ms, ms, ms}, 3, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := pace{target: c.target}
+			p := commitPacer{target: c.target}
 			for i, took := range c.commits {
-				p.committed(at(i), took, 10, 1000)
+				p.observe(at(i), took, 10, 1000)
 			}
-			if got, appends := p.gather(c.waiting); got != c.want || appends != c.appends {
+			if got, appends := p.delay(c.waiting); got != c.want || appends != c.appends {
 				t.Errorf("%v for %d appends, want %v for %d", got, appends, c.want, c.appends)
 			}
 		})
 	}
-	p := pace{target: 10 * ms}
-	p.committed(at(0), time.Second, 1, 1000)
+	p := commitPacer{target: 10 * ms}
+	p.observe(at(0), time.Second, 1, 1000)
 	for i := range 1000 {
-		p.committed(at(i+1), ms, 1, 1000)
+		p.observe(at(i+1), ms, 1, 1000)
 	}
-	if got, _ := p.gather(0); got != 5*ms {
+	if got, _ := p.delay(0); got != 5*ms {
 		t.Errorf("one slow commit of a thousand is remembered: %v", got)
 	}
 }
@@ -69,16 +69,16 @@ func TestPace(t *testing.T) {
 func TestPaceWithoutATarget(t *testing.T) {
 	const ms = time.Millisecond
 	now := time.Unix(1_800_000_000, 0)
-	var p pace
+	var p commitPacer
 	commits := func(n int, every, took time.Duration, appends int, bytes int64) {
 		for range n {
 			now = now.Add(every)
-			p.committed(now, took, appends, bytes)
+			p.observe(now, took, appends, bytes)
 		}
 	}
 	want := func(what string, waiting int, budget time.Duration, appends int) {
 		t.Helper()
-		if got, n := p.gather(waiting); got != budget || n != appends {
+		if got, n := p.delay(waiting); got != budget || n != appends {
 			t.Errorf("%s: %v for %d appends, want %v for %d", what, got, n, budget, appends)
 		}
 	}
@@ -313,12 +313,12 @@ func TestBatchGivesMemoryBack(t *testing.T) {
 	if cap(b.buf) < 3<<20 {
 		t.Fatalf("%d bytes", cap(b.buf))
 	}
-	fill(1000, while-1)
+	fill(1000, memoryWindow-1)
 	if cap(b.buf) < 3<<20 {
 		t.Errorf("%d bytes: given back too soon", cap(b.buf))
 	}
-	fill(1000, while)
-	if cap(b.buf) > 4*leastBatch {
+	fill(1000, memoryWindow)
+	if cap(b.buf) > 4*minKeptBatch {
 		t.Errorf("%d bytes are kept", cap(b.buf))
 	}
 }

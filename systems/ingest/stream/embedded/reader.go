@@ -69,11 +69,11 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 
 // Close implements stream.Reader.
 func (r *reader) Close() error {
-	r.leave()
+	r.closeSegment()
 	return nil
 }
 
-func (r *reader) leave() {
+func (r *reader) closeSegment() {
 	if r.file != nil {
 		r.file.Close()
 		r.file = nil
@@ -137,7 +137,7 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 			return false, nil
 		}
 		r.scan.frozen = !mayRead
-		err := r.enter(&seg)
+		err := r.openAt(&seg)
 		r.scan.forgive = r.failed >= patientReads
 		if err == nil {
 			ok, err = r.step(&seg)
@@ -149,7 +149,7 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 		case err == nil:
 		case errors.Is(err, errFrozen):
 			return false, nil
-		case errors.Is(err, fs.ErrNotExist) && r.l.letGoOf(seg.number):
+		case errors.Is(err, fs.ErrNotExist) && r.l.wasRemoved(seg.number):
 			// It was let go of between the look and the reading.
 		default:
 			r.failed++
@@ -158,12 +158,12 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 	}
 }
 
-// enter opens the segment, if it is not open, at a batch before the wanted one.
-func (r *reader) enter(seg *segment) error {
+// openAt opens the segment, if it is not open, at a batch before the wanted one.
+func (r *reader) openAt(seg *segment) error {
 	if r.file != nil && r.number == seg.number {
 		return nil
 	}
-	r.leave()
+	r.closeSegment()
 	f, err := r.l.disk.Open(segmentName(seg.number), false)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *reader) enter(seg *segment) error {
 	r.scan = scan{window: window{file: f, chunk: readChunk, buf: r.scan.buf[:0], forgive: r.failed >= patientReads}, segment: seg.id, at: sector, next: seg.base}
 	if r.next > seg.base {
 		if err := r.scan.seek(r.next, seg.end); err != nil {
-			r.leave()
+			r.closeSegment()
 			return err
 		}
 	}

@@ -10,12 +10,12 @@ import (
 // sync of that batch may have failed or never returned, and the memory of the
 // system may show what the disk does not have; so it is written once more.
 func (s *survey) settle(d disk) error {
-	for _, number := range s.strange {
+	for _, number := range s.unexplained {
 		if err := setAside(d, number, 0); err != nil {
 			return codedf(err, "set a damaged segment aside")
 		}
 	}
-	for _, number := range append(s.strange, s.empty...) {
+	for _, number := range append(s.unexplained, s.empty...) {
 		if err := d.Remove(segmentName(number)); err != nil {
 			return codedf(err, "remove an empty segment")
 		}

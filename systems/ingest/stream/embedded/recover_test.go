@@ -64,17 +64,17 @@ func readIDs(t *testing.T, l *Log) (ids []string) {
 	return ids
 }
 
-func onPlatter(disk *platter) Options {
+func onFakeDisk(disk *fakeDisk) Options {
 	return Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1, disk: disk}
 }
 
 // written is a log of batches of every kind, that was not closed: the last
 // batch holds sectors of zeros.
-func written(t testing.TB) (*platter, []string) {
+func written(t testing.TB) (*fakeDisk, []string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 3))
-	disk := newPlatter(random)
-	l, err := Open("", onPlatter(disk))
+	disk := newFakeDisk(random)
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +95,10 @@ func written(t testing.TB) (*platter, []string) {
 }
 
 // copied gives the same disk again.
-func copied(d *platter) *platter {
-	c := newPlatter(rand.New(rand.NewPCG(1, 1)))
+func copied(d *fakeDisk) *fakeDisk {
+	c := newFakeDisk(rand.New(rand.NewPCG(1, 1)))
 	for name, p := range d.seen {
-		c.seen[name] = &plate{seen: slices.Clone(p.seen), kept: slices.Clone(p.kept), dirty: map[int64]bool{}}
+		c.seen[name] = &fakeFile{seen: slices.Clone(p.seen), kept: slices.Clone(p.kept), dirty: map[int64]bool{}}
 	}
 	c.kept = maps.Clone(c.seen)
 	return c
@@ -121,10 +121,10 @@ func TestEveryFlippedBit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before.Corrupt+before.Scars+uint64(before.Strange)+uint64(before.Torn) == 0 {
+		if before.Corrupt+before.Damaged+uint64(before.Unexplained)+uint64(before.Torn) == 0 {
 			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
 		}
-		l, err := Open("", onPlatter(d))
+		l, err := Open("", onFakeDisk(d))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,11 +179,11 @@ func TestEveryTornBatch(t *testing.T) {
 		if gone == 0 {
 			continue
 		}
-		l, err := Open("", onPlatter(d))
+		l, err := Open("", onFakeDisk(d))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) || s.Strange != 0 {
+		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) || s.Unexplained != 0 {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
 		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
@@ -191,7 +191,7 @@ func TestEveryTornBatch(t *testing.T) {
 		}
 		keep(t, l, record("after", nil))
 		closing(t, l)
-		if l, err = Open("", onPlatter(d)); err != nil {
+		if l, err = Open("", onFakeDisk(d)); err != nil {
 			t.Fatal(err)
 		}
 		if got := readIDs(t, l); !slices.Equal(got, append(slices.Clone(ids[:3]), "after")) {
@@ -210,8 +210,8 @@ func sectorsThat(b []byte) int { return len(b)/sector - int(blanks(b)) }
 func TestFailedSyncIsNotBelieved(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			disk := newPlatter(rand.New(rand.NewPCG(seed, 0)))
-			l, err := Open("", onPlatter(disk))
+			disk := newFakeDisk(rand.New(rand.NewPCG(seed, 0)))
+			l, err := Open("", onFakeDisk(disk))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			closing(t, l)
 			disk.kill()
 			disk.failing = 0
-			if l, err = Open("", onPlatter(disk)); err != nil {
+			if l, err = Open("", onFakeDisk(disk)); err != nil {
 				t.Fatal(err)
 			}
 			shown := readIDs(t, l)
@@ -234,7 +234,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			disk.off = true
 			closing(t, l)
 			disk.lose()
-			if l, err = Open("", onPlatter(disk)); err != nil {
+			if l, err = Open("", onFakeDisk(disk)); err != nil {
 				t.Fatal(err)
 			}
 			if got := readIDs(t, l); !slices.Equal(got, append(shown, "c")) {
@@ -249,8 +249,8 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 // once, says why, and goes on when a new segment could be made.
 func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-		l, err := Open("", onPlatter(disk))
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+		l, err := Open("", onFakeDisk(disk))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,11 +269,11 @@ func TestSyncFails(t *testing.T) {
 		if r := l.Append(t.Context(), []stream.Record{record("c", nil)}); whittle.CodeOf(r[0].Err) != whittle.Unavailable {
 			t.Errorf("the append behind it: %v", r[0].Err)
 		}
-		if l.Room().Err == nil || l.Stats().Failed == nil {
+		if l.Capacity().Err == nil || l.Stats().Failed == nil {
 			t.Error("there is room on a disk that fails")
 		}
 		until(t, 20*healLast)
-		if l.Room().Err == nil {
+		if l.Capacity().Err == nil {
 			t.Error("it takes appends again, and the disk fails still")
 		}
 		fail(0)
@@ -291,9 +291,9 @@ func TestSyncFails(t *testing.T) {
 // TestDiskFull fills the disk, and frees it by a trim.
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
+		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.capacity = 4*64<<10 + 32<<10
-		o := onPlatter(disk)
+		o := onFakeDisk(disk)
 		o.Reserve = 16 << 10
 		l, err := Open("", o)
 		if err != nil {
@@ -309,7 +309,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("after %d records: %v", kept, refused)
 		}
 		synctest.Wait()
-		if r := l.Room(); whittle.CodeOf(r.Err) != whittle.ResourceExhausted || r.Free != 0 {
+		if r := l.Capacity(); whittle.CodeOf(r.Err) != whittle.ResourceExhausted || r.Free != 0 {
 			t.Errorf("room on a full disk: %+v", r)
 		}
 		if free, _ := disk.Free(); free < o.Reserve {
@@ -331,7 +331,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if r := l.Room(); r.Err != nil || r.Free < 2*64<<10 || r.Rate <= 0 {
+		if r := l.Capacity(); r.Err != nil || r.Free < 2*64<<10 || r.Rate <= 0 {
 			t.Errorf("room after the trim: %+v", r)
 		}
 		keep(t, l, record("y", nil))
@@ -341,8 +341,8 @@ func TestDiskFull(t *testing.T) {
 // TestClosedIsNotTorn loses a sector of the last batch of a log that was closed.
 // It was acknowledged, so it is named and not cut off.
 func TestClosedIsNotTorn(t *testing.T) {
-	disk := newPlatter(rand.New(rand.NewPCG(1, 0)))
-	l, err := Open("", onPlatter(disk))
+	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
+	l, err := Open("", onFakeDisk(disk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestClosedIsNotTorn(t *testing.T) {
 	closing(t, l)
 	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
 	for range 2 {
-		if l, err = Open("", onPlatter(disk)); err != nil {
+		if l, err = Open("", onFakeDisk(disk)); err != nil {
 			t.Fatal(err)
 		}
 		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "corrupt", "c"}) {

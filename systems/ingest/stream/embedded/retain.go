@@ -59,7 +59,7 @@ func (l *Log) lockedCut(gone func(*segment) bool) {
 	for n < len(l.segments)-1 && gone(l.segments[n]) {
 		n++
 	}
-	l.doomed = append(l.doomed, l.segments[:n]...)
+	l.removing = append(l.removing, l.segments[:n]...)
 	l.segments = l.segments[n:]
 	if n > 0 {
 		l.first = max(l.first, l.segments[0].base)
@@ -72,8 +72,8 @@ func (l *Log) discard() error {
 	l.discarding.Lock()
 	defer l.discarding.Unlock()
 	l.mu.Lock()
-	doomed := l.doomed
-	l.doomed = nil
+	doomed := l.removing
+	l.removing = nil
 	l.mu.Unlock()
 	var (
 		bytes int64
@@ -96,7 +96,7 @@ func (l *Log) discard() error {
 	}
 	if err != nil {
 		l.mu.Lock()
-		l.doomed = slices.Concat(doomed, l.doomed)
+		l.removing = slices.Concat(doomed, l.removing)
 		l.mu.Unlock()
 		return codedf(err, "remove segment")
 	}
@@ -120,7 +120,7 @@ func (l *Log) retain() {
 		case <-tick.C:
 			l.expire(l.o.now())
 			if err := l.discard(); err != nil {
-				l.o.Log.Warn("an old segment stays", "error", err)
+				l.o.Log.Warn("removing an old segment failed", "err", err)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (l *Log) scrubOne(seg *segment) bool {
 	w, c, f, err := openWalk(l.disk, seg)
 	if err != nil {
 		if l.holds(seg.number) {
-			l.o.Log.Error("a segment cannot be scrubbed", "segment", segmentName(seg.number), "error", err)
+			l.o.Log.Error("scrubbing a segment failed", "segment", segmentName(seg.number), "err", err)
 		}
 		return true
 	}
@@ -65,7 +65,7 @@ func (l *Log) scrubOne(seg *segment) bool {
 			return false
 		}
 		if c, more, err = w.step(l.o.OnCorrupt); err != nil {
-			l.o.Log.Error("a segment cannot be scrubbed", "segment", segmentName(seg.number), "error", err)
+			l.o.Log.Error("scrubbing a segment failed", "segment", segmentName(seg.number), "err", err)
 			return true
 		}
 	}

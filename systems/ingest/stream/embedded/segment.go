@@ -43,19 +43,19 @@ func segmentNumbers(names []string) []uint64 {
 // tail is what was found behind the last whole batch of a log that was not
 // closed.
 type tail struct {
-	torn    int64 // bytes of a batch that never came to the disk as a whole
-	strange int64 // bytes that tearing does not explain
+	torn        int64 // bytes of a batch that never came to the disk as a whole
+	unexplained int64 // bytes that tearing does not explain
 }
 
 // survey reads what a log consists of and changes nothing.
 type survey struct {
-	segments []*segment
-	empty    []uint64 // segments behind the last one that hold no batch
-	strange  []uint64 // those of them that hold something else
-	last     frame    // the last batch, at lastAt; its sync may not have returned
-	lastAt   int64
-	tail     tail
-	doubt    bool // the last segment with records has something strange behind them
+	segments    []*segment
+	empty       []uint64 // segments behind the last one that hold no batch
+	unexplained []uint64 // those of them that hold something else
+	last        frame    // the last batch, at lastAt; its sync may not have returned
+	lastAt      int64
+	tail        tail
+	doubt       bool // the last segment with records has something strange behind them
 }
 
 // probe is how much is read to look at a segment's beginning.
@@ -187,13 +187,13 @@ func (s *survey) readLast(d disk, number uint64) error {
 			s.last = frame{}
 		}
 	}
-	stray, strange := rest(&walk.window, behind, seg.size)
+	stray, unexplained := rest(&walk.window, behind, seg.size)
 	// A batch that was acknowledged came to the disk as a whole and begins where
 	// the last one ends. So where nothing was written there, or that last one is
 	// torn itself, what cannot be read behind it does not count.
 	to := behind
 	switch {
-	case strange > 0:
+	case unexplained > 0:
 		to = seg.size
 	case !cut:
 		to += sector
@@ -202,12 +202,12 @@ func (s *survey) readLast(d disk, number uint64) error {
 		return unreadable(number, at)
 	}
 	s.tail.torn += stray
-	s.tail.strange += strange
+	s.tail.unexplained += unexplained
 	switch {
 	case seg.next > seg.base:
-		s.segments, s.doubt = []*segment{seg}, strange > 0
-	case strange > 0:
-		s.strange = append(s.strange, number)
+		s.segments, s.doubt = []*segment{seg}, unexplained > 0
+	case unexplained > 0:
+		s.unexplained = append(s.unexplained, number)
 	default:
 		s.empty = append(s.empty, number)
 	}
@@ -225,7 +225,7 @@ func unreadable(number uint64, at int64) error {
 // rest looks at what lies behind the last frame. A batch whose head never came
 // begins with zeros; anything else there is strange, because a batch that was
 // written has two frames, and one would have been found.
-func rest(w *window, from, end int64) (stray, strange int64) {
+func rest(w *window, from, end int64) (stray, unexplained int64) {
 	var last int64
 	begins := false
 	for p := from; p+sector <= end; p += sector {
@@ -271,8 +271,8 @@ func newSegment(d disk, number uint64, size int64) (*segment, file, error) {
 	return seg, f, nil
 }
 
-// checkRoom refuses a segment that would take the disk's reserve.
-func checkRoom(d disk, size, reserve int64) error {
+// checkCapacity refuses a segment that would take the disk's reserve.
+func checkCapacity(d disk, size, reserve int64) error {
 	free, err := d.Free()
 	if err != nil {
 		return codedf(err, "ask for free space")

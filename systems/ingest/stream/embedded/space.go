@@ -33,9 +33,9 @@ func (s *space) prepared(bytes int64) {
 // spaceFresh is for how long an answer of the disk is good.
 const spaceFresh = 200 * time.Millisecond
 
-// Room says how much fits into the segment in use, the one made beforehand and
+// Capacity says how much fits into the segment in use, the one made beforehand and
 // those that the disk has room for, and how fast the log gives room back.
-func (l *Log) Room() stream.Room {
+func (l *Log) Capacity() stream.Capacity {
 	s := &l.space
 	now := l.o.now()
 	if before := s.checked.Load(); now.UnixNano()-before > int64(spaceFresh) && s.checked.CompareAndSwap(before, now.UnixNano()) {
@@ -46,20 +46,20 @@ func (l *Log) Room() stream.Room {
 		s.free.Store(free - l.o.Reserve)
 	}
 	s.mu.Lock()
-	room := stream.Room{Rate: s.freed.rate(now)}
+	capacity := stream.Capacity{Rate: s.freed.rate(now)}
 	s.mu.Unlock()
 	if err := l.intake.refusal(); err != nil {
-		room.Err = err
-		return room
+		capacity.Err = err
+		return capacity
 	}
 	size := l.o.SegmentBytes
-	if room.Free = s.left.Load() + s.spare.Load() + max(0, s.free.Load()/size*size); room.Free == 0 {
-		room.Err = errNoRoom
+	if capacity.Free = s.left.Load() + s.spare.Load() + max(0, s.free.Load()/size*size); capacity.Free == 0 {
+		capacity.Err = errNoCapacity
 	}
-	return room
+	return capacity
 }
 
-var errNoRoom = whittle.Errorf(whittle.ResourceExhausted, "the disk has no room for a segment").WithHint(hintFull)
+var errNoCapacity = whittle.Errorf(whittle.ResourceExhausted, "the disk has no room for a segment").WithHint(hintFull)
 
 // hintFull is what to do about a full disk.
 const hintFull = "free space on the disk, or let a drain or the retention let go of records; it goes on by itself then"

@@ -29,7 +29,7 @@ type Stats struct {
 	// Torn is how many bytes Open cut off, of batches that never came to the
 	// disk as a whole. Strange is how many of the bytes that it found behind the
 	// last batch tearing does not explain; they are kept in a file *.aside.
-	Torn, Strange int64
+	Torn, Unexplained int64
 	// Missing is how many records the end mark says to have been on the disk
 	// that Open did not find at the log's end. Their offsets stay theirs.
 	Missing uint64
@@ -44,13 +44,13 @@ type Scrub struct {
 	// Corrupt is how many corrupt records the pass under way or the last one
 	// has met, whichever is more; Scars how many places were damaged that cost
 	// no record.
-	Corrupt, Scars uint64
+	Corrupt, Damaged uint64
 }
 
 // Stats gives the figures as of now.
 func (l *Log) Stats() Stats {
 	s := l.syncs.get()
-	s.Torn, s.Strange, s.Missing = l.ends.torn, l.ends.strange, l.ends.missing
+	s.Torn, s.Unexplained, s.Missing = l.ends.torn, l.ends.unexplained, l.ends.missing
 	s.Scrub = l.scrubbed.get()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *scrubCounter) get() Scrub {
 	defer c.mu.Unlock()
 	s := c.s
 	s.Corrupt = max(c.pass.corrupt, c.last.corrupt)
-	s.Scars = max(c.pass.scars, c.last.scars)
+	s.Damaged = max(c.pass.damaged, c.last.damaged)
 	return s
 }
 
@@ -121,7 +121,7 @@ func (c *scrubCounter) add(done checked) {
 	defer c.mu.Unlock()
 	c.s.Bytes += done.bytes
 	c.pass.corrupt += done.corrupt
-	c.pass.scars += done.scars
+	c.pass.damaged += done.damaged
 }
 
 func (c *scrubCounter) passed() {

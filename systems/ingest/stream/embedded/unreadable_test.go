@@ -18,7 +18,7 @@ import (
 func TestUnreadableIsNotUnwritten(t *testing.T) {
 	killed, ids := written(t)
 	closed := copied(killed)
-	l, err := Open("", onPlatter(closed))
+	l, err := Open("", onFakeDisk(closed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,20 +32,20 @@ func TestUnreadableIsNotUnwritten(t *testing.T) {
 }
 
 // openUnread opens copies of a disk whose sectors cannot be read, in turn.
-func openUnread(t *testing.T, disk *platter, ids []string) (opened, failed int) {
+func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int) {
 	name := segmentName(0)
 	end := used(t, disk, name)
 	try := func(from, to int64) {
 		d := copied(disk)
 		d.unread = map[string][2]int64{name: {from, to}}
 		about := fmt.Sprintf("sectors %d to %d of %d", from/sector, to/sector, end/sector)
-		l, err := Open("", onPlatter(d))
+		l, err := Open("", onFakeDisk(d))
 		if err != nil {
 			failed++
 			if e, ok := err.(*whittle.Error); whittle.CodeOf(err) != whittle.Unavailable || !ok || e.Hint == "" { //nolint:errorlint // not wrapped
 				t.Errorf("%s: %v", about, err)
 			}
-			if !maps.EqualFunc(d.seen, disk.seen, func(a, b *plate) bool { return bytes.Equal(a.seen, b.seen) }) {
+			if !maps.EqualFunc(d.seen, disk.seen, func(a, b *fakeFile) bool { return bytes.Equal(a.seen, b.seen) }) {
 				t.Errorf("%s: the log did not open, and its files are others", about)
 			}
 		} else {
@@ -57,7 +57,7 @@ func openUnread(t *testing.T, disk *platter, ids []string) (opened, failed int) 
 			closing(t, l)
 		}
 		d.unread = nil
-		if l, err = Open("", onPlatter(d)); err != nil {
+		if l, err = Open("", onFakeDisk(d)); err != nil {
 			t.Fatal(err)
 		}
 		defer closing(t, l)
@@ -81,14 +81,14 @@ func TestUnreadableBehindTheEnd(t *testing.T) {
 	end := used(t, disk, name)
 	torn := copied(disk)
 	clear(torn.seen[name].seen[end-sector : end])
-	for about, d := range map[string]*platter{"whole": disk, "torn": torn} {
+	for about, d := range map[string]*fakeDisk{"whole": disk, "torn": torn} {
 		d.unread = map[string][2]int64{name: {end + sector, 1 << 40}}
 		want := ids
 		if about == "torn" {
 			d.unread[name] = [2]int64{end, 1 << 40}
 			want = ids[:3]
 		}
-		l, err := Open("", onPlatter(d))
+		l, err := Open("", onFakeDisk(d))
 		if err != nil {
 			t.Fatalf("%s: %v", about, err)
 		}

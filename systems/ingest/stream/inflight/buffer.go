@@ -23,9 +23,9 @@ type Buffer struct {
 // NewBuffer makes a buffer that takes capacity bytes.
 func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity} }
 
-// Take reserves n bytes and reports whether they were free. A call larger than
+// Reserve reserves n bytes and reports whether they were free. A call larger than
 // the whole buffer is taken when the buffer is empty: it would never be otherwise.
-func (b *Buffer) Take(n int64) bool {
+func (b *Buffer) Reserve(n int64) bool {
 	for {
 		used := b.used.Load()
 		if used > 0 && used+n > b.capacity {
@@ -37,11 +37,11 @@ func (b *Buffer) Take(n int64) bool {
 	}
 }
 
-// Give frees n bytes.
-func (b *Buffer) Give(n int) { b.used.Add(-int64(n)) }
+// Release frees n bytes.
+func (b *Buffer) Release(n int) { b.used.Add(-int64(n)) }
 
-// Answered says that the sink acknowledged something just now.
-func (b *Buffer) Answered() {
+// Acknowledged says that the sink acknowledged something just now.
+func (b *Buffer) Acknowledged() {
 	b.last.Store(time.Now().UnixNano())
 	if b.down.Load() != nil {
 		b.down.Store(nil)
@@ -58,20 +58,20 @@ func (b *Buffer) Measure(bytes int, took time.Duration) {
 	b.speed.Store(int64(speed))
 }
 
-// Shut leaves no room from now on.
-func (b *Buffer) Shut() { b.shut.Store(true) }
+// Close leaves no room from now on.
+func (b *Buffer) Close() { b.shut.Store(true) }
 
-// Room is what the buffer can take. streams is how many times Measure's speed
+// Capacity is what the buffer can take. streams is how many times Measure's speed
 // goes through at once.
-func (b *Buffer) Room(streams int) stream.Room {
+func (b *Buffer) Capacity(streams int) stream.Capacity {
 	rate := float64(b.speed.Load()) * float64(streams)
 	if b.shut.Load() {
-		return stream.Room{Err: whittle.Errorf(whittle.Unavailable, "the stream is closed")}
+		return stream.Capacity{Err: whittle.Errorf(whittle.Unavailable, "the stream is closed")}
 	}
 	if err := b.down.Load(); err != nil {
-		return stream.Room{Rate: rate, Err: err}
+		return stream.Capacity{Rate: rate, Err: err}
 	}
-	return stream.Room{Free: max(0, b.capacity-b.used.Load()), Rate: rate}
+	return stream.Capacity{Free: max(0, b.capacity-b.used.Load()), Rate: rate}
 }
 
 // Times of Probe.

@@ -18,13 +18,13 @@ import (
 type Call struct {
 	done chan struct{} // closed when no record is open any more
 
-	mu      sync.Mutex // guards the following
-	left    bool       // Append has returned, and results are the caller's
-	results []stream.Result
-	states  []state
-	keys    []string
-	open    int
-	failed  map[string]int // the first record that failed, by key
+	mu        sync.Mutex // guards the following
+	abandoned bool       // Append has returned, and results are the caller's
+	results   []stream.Result
+	states    []state
+	keys      []string
+	open      int
+	failed    map[string]int // the first record that failed, by key
 }
 
 // state is how far a record has come.
@@ -65,7 +65,7 @@ func (c *Call) Start(i int) bool {
 	switch {
 	case failed && first < i:
 		c.lockedSettle(i, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "an earlier record of its key was not kept")})
-	case c.left:
+	case c.abandoned:
 		c.lockedSettle(i, stream.Result{})
 	default:
 		c.states[i] = started
@@ -74,8 +74,8 @@ func (c *Call) Start(i int) bool {
 	return false
 }
 
-// Again puts a started record, which surely was not kept, back among the queued.
-func (c *Call) Again(i int) {
+// Requeue puts a started record, which surely was not kept, back among the queued.
+func (c *Call) Requeue(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.states[i] = queued
@@ -95,7 +95,7 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 			c.failed[key] = i
 		}
 	}
-	if !c.left {
+	if !c.abandoned {
 		c.results[i] = r
 	}
 	if c.open--; c.open == 0 {
@@ -105,30 +105,30 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 
 // Refuse gives every record that is not settled the same error. Nobody else may
 // know of the call.
-func (c *Call) Refuse(err error) []stream.Result { return c.leave(err, err) }
+func (c *Call) Refuse(err error) []stream.Result { return c.abandon(err, err) }
 
 // Wait returns the results when all are known, or when ctx or patience ends. What
 // was then under way has DeadlineExceeded or Canceled as its code.
-func (c *Call) Wait(ctx context.Context, sink string, patience time.Duration) []stream.Result {
-	t := time.NewTimer(patience)
+func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []stream.Result {
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-c.done:
 		return c.results
 	case <-ctx.Done():
 		err := Ended(ctx, "append to "+sink)
-		return c.leave(err, err)
+		return c.abandon(err, err)
 	case <-t.C:
-		return c.leave(
-			whittle.Errorf(whittle.Unavailable, "%s took nothing within %v", sink, patience),
-			whittle.Errorf(whittle.DeadlineExceeded, "%s did not acknowledge within %v", sink, patience))
+		return c.abandon(
+			whittle.Errorf(whittle.Unavailable, "%s took nothing within %v", sink, timeout),
+			whittle.Errorf(whittle.DeadlineExceeded, "%s did not acknowledge within %v", sink, timeout))
 	}
 }
 
-func (c *Call) leave(waiting, underWay error) []stream.Result {
+func (c *Call) abandon(waiting, underWay error) []stream.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = true
+	c.abandoned = true
 	for i, s := range c.states {
 		switch s {
 		case queued:

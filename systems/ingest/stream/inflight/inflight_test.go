@@ -55,8 +55,8 @@ func TestNoRecordPasses(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	for name, c := range map[string]struct {
-		patience, deadline time.Duration
-		want               string
+		timeout, deadline time.Duration
+		want              string
 	}{
 		"no more patience": {time.Second, time.Hour, "ok deadline_exceeded unavailable"},
 		"context":          {time.Hour, time.Second, "ok deadline_exceeded deadline_exceeded"},
@@ -69,7 +69,7 @@ func TestWaitEnds(t *testing.T) {
 				call.Start(0)
 				call.Settle(0, stream.Result{})
 				call.Start(1)
-				results := call.Wait(ctx, "sink", c.patience)
+				results := call.Wait(ctx, "sink", c.timeout)
 				if got := codes(results); got != c.want {
 					t.Error(got)
 				}
@@ -96,7 +96,7 @@ func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewCall(keyed("a"))
 		c.Start(0)
-		c.Again(0)
+		c.Requeue(0)
 		if got := codes(c.Wait(t.Context(), "sink", time.Second)); got != "unavailable" {
 			t.Errorf("a record that was put back: %s", got)
 		}
@@ -123,21 +123,21 @@ func TestCheck(t *testing.T) {
 
 func TestBuffer(t *testing.T) {
 	b := NewBuffer(100)
-	if !b.Take(60) || b.Take(60) || !b.Take(40) {
+	if !b.Reserve(60) || b.Reserve(60) || !b.Reserve(40) {
 		t.Error("100 bytes are not 60 and 40")
 	}
-	if free := b.Room(1).Free; free != 0 {
+	if free := b.Capacity(1).Free; free != 0 {
 		t.Errorf("%d free in a full buffer", free)
 	}
-	b.Give(100)
-	if !b.Take(1000) {
+	b.Release(100)
+	if !b.Reserve(1000) {
 		t.Error("an empty buffer refuses a call that is larger than itself")
 	}
-	if free := b.Room(1).Free; free != 0 {
+	if free := b.Capacity(1).Free; free != 0 {
 		t.Errorf("%d free in an overfull buffer", free)
 	}
 	b.Measure(1000, time.Second)
-	if rate := b.Room(3).Rate; rate != 3000 {
+	if rate := b.Capacity(3).Rate; rate != 3000 {
 		t.Errorf("rate %v of three streams of 1000 bytes/s", rate)
 	}
 }
@@ -156,15 +156,15 @@ func TestProbe(t *testing.T) {
 		step := func(want bool, when string) {
 			time.Sleep(probeEvery)
 			synctest.Wait()
-			if err := b.Room(1).Err; (err == nil) != want {
+			if err := b.Capacity(1).Err; (err == nil) != want {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
 		step(true, "it answers")
 		down.Store(true)
 		step(false, "it does not answer")
-		b.Answered()
-		if b.Room(1).Err != nil {
+		b.Acknowledged()
+		if b.Capacity(1).Err != nil {
 			t.Error("down, though it acknowledged")
 		}
 		step(false, "it still does not answer")

@@ -44,10 +44,10 @@ func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
 func alter(t *testing.T, brokers []string, topic, key, value string) {
 	t.Helper()
 	admin := kadm.NewClient(plainClient(t, brokers))
-	answer, err := admin.AlterTopicConfigs(t.Context(),
+	response, err := admin.AlterTopicConfigs(t.Context(),
 		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
 	if err == nil {
-		_, err = answer.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+		_, err = response.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

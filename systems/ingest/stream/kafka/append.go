@@ -23,23 +23,23 @@ type job struct {
 // per call, the next one each time.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	c := inflight.NewCall(records)
-	if err := l.enter(ctx); err != nil {
+	if err := l.beginAppend(ctx); err != nil {
 		return c.Refuse(err)
 	}
 	defer l.appends.Done()
-	lanes, size := l.split(c, records)
-	if !l.buffer.Take(size) {
+	queues, size := l.split(c, records)
+	if !l.buffer.Reserve(size) {
 		return c.Refuse(whittle.Errorf(whittle.ResourceExhausted, "the buffer before Kafka is full"))
 	}
-	for i, jobs := range lanes {
+	for i, jobs := range queues {
 		if len(jobs) > 0 {
-			l.lanes[i].enqueue(jobs)
+			l.queues[i].enqueue(jobs)
 		}
 	}
 	return c.Wait(ctx, "Kafka", l.o.DeliveryTimeout)
 }
 
-func (l *Log) enter(ctx context.Context) error {
+func (l *Log) beginAppend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return inflight.Ended(ctx, "append to Kafka")
 	}
@@ -54,7 +54,7 @@ func (l *Log) enter(ctx context.Context) error {
 
 // split settles what is invalid and deals the rest to the lanes, in order.
 func (l *Log) split(c *inflight.Call, records []stream.Record) ([][]*job, int64) {
-	lanes := make([][]*job, len(l.lanes))
+	queues := make([][]*job, len(l.queues))
 	var size int64
 	keyless := int32(l.turn.Add(1) % uint32(l.traits.partitions))
 	for i := range records {
@@ -68,10 +68,10 @@ func (l *Log) split(c *inflight.Call, records []stream.Record) ([][]*job, int64)
 		if r.Key != "" {
 			k.Partition = int32(l.pick.Partition(k, int(l.traits.partitions)))
 		}
-		j := &job{call: c, index: i, record: k, size: wireLen(k)}
+		j := &job{call: c, index: i, record: k, size: encodedLen(k)}
 		size += int64(j.size)
-		n := int(k.Partition) % len(lanes)
-		lanes[n] = append(lanes[n], j)
+		n := int(k.Partition) % len(queues)
+		queues[n] = append(queues[n], j)
 	}
-	return lanes, size
+	return queues, size
 }

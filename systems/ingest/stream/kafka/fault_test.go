@@ -95,7 +95,7 @@ func audit(t *testing.T, l *Log, happen func(context.Context) error) {
 	t.Log(report)
 }
 
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	breaks := &breaker{}
 	c := fake(t, kfake.ListenFn(breaks.listen))
@@ -243,23 +243,23 @@ func TestBufferFull(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t", Buffer: 1000})
-	if free := l.Room().Free; free != 1000 {
+	if free := l.Capacity().Free; free != 1000 {
 		t.Errorf("%d bytes free at the start", free)
 	}
-	l.buffer.Take(900)
+	l.buffer.Reserve(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); whittle.CodeOf(r[0].Err) != whittle.ResourceExhausted {
 		t.Error(r[0].Err)
 	}
-	l.buffer.Give(900)
+	l.buffer.Release(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); r[0].Err != nil {
 		t.Error(r[0].Err)
 	}
-	if free := l.Room().Free; free != 1000 {
+	if free := l.Capacity().Free; free != 1000 {
 		t.Errorf("%d bytes free at the end", free)
 	}
 }
 
-func TestRoomKnowsThatBrokersAreGone(t *testing.T) {
+func TestCapacityKnowsThatBrokersAreGone(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 	if err != nil {
@@ -267,12 +267,12 @@ func TestRoomKnowsThatBrokersAreGone(t *testing.T) {
 	}
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
 	c.Close()
-	for deadline := time.Now().Add(20 * time.Second); l.Room().Err == nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); l.Capacity().Err == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no error")
 		}
 	}
-	if code := whittle.CodeOf(l.Room().Err); code != whittle.Unavailable {
+	if code := whittle.CodeOf(l.Capacity().Err); code != whittle.Unavailable {
 		t.Error(code)
 	}
 }

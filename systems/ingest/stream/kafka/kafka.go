@@ -20,8 +20,8 @@ import (
 	"whittle/systems/ingest/stream/inflight"
 )
 
-// maxLanes bounds the producers, and with them the connections to each broker.
-const maxLanes = 4
+// maxQueues bounds the producers, and with them the connections to each broker.
+const maxQueues = 4
 
 // Log is a topic as a stream.Stream.
 type Log struct {
@@ -33,7 +33,7 @@ type Log struct {
 	batch  atomic.Int64
 	pick   kgo.TopicPartitioner // keys to partitions, as Kafka's own clients do
 	turn   atomic.Uint32        // the partition of the next records without a key
-	lanes  []*lane
+	queues []*partitionQueue
 	buffer *inflight.Buffer
 
 	mu      sync.Mutex // guards the following
@@ -50,7 +50,7 @@ var _ stream.Stream = (*Log)(nil)
 
 // Open connects to the brokers, looks the topic up, and starts its producers.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	o, err := o.filled()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +72,17 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	l.turn.Store(rand.Uint32())
 	work, abort := context.WithCancel(context.Background())
 	l.abort = abort
-	for range min(maxLanes, l.traits.partitions) {
-		lane, err := newLane(l, settings)
+	for range min(maxQueues, l.traits.partitions) {
+		queue, err := newPartitionQueue(l, settings)
 		if err != nil {
 			abort()
-			l.release()
+			l.endAppend()
 			return nil, err
 		}
-		l.lanes = append(l.lanes, lane)
+		l.queues = append(l.queues, queue)
 	}
-	for _, lane := range l.lanes {
-		l.work.Go(func() { lane.run(work) })
+	for _, queue := range l.queues {
+		l.work.Go(func() { queue.run(work) })
 	}
 	l.work.Go(func() { l.buffer.Probe(work, "Kafka", client.Ping) })
 	return l, nil
@@ -92,10 +92,10 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 func (l *Log) Durability() stream.Durability { return stream.KafkaAll }
 
 // Limit follows from the topic's max.message.bytes.
-func (l *Log) Limit() int { return int(l.batch.Load()) - wireExtra }
+func (l *Log) Limit() int { return int(l.batch.Load()) - encodingOverhead }
 
-// Room tells what the buffer has left, and whether the brokers answer.
-func (l *Log) Room() stream.Room { return l.buffer.Room(len(l.lanes)) }
+// Capacity tells what the buffer has left, and whether the brokers answer.
+func (l *Log) Capacity() stream.Capacity { return l.buffer.Capacity(len(l.queues)) }
 
 // Close waits for what is under way until ctx ends. What is then still under way
 // may or may not be kept, as its Append says.
@@ -103,21 +103,21 @@ func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() {
 		l.mu.Lock()
 		l.closing = true
-		l.buffer.Shut()
+		l.buffer.Close()
 		l.mu.Unlock()
-		quiet := make(chan struct{})
+		idleTimeout := make(chan struct{})
 		go func() {
 			l.appends.Wait()
-			for _, lane := range l.lanes {
-				lane.close()
+			for _, queue := range l.queues {
+				queue.close()
 			}
-			close(quiet)
+			close(idleTimeout)
 		}()
 		drained := make(chan struct{})
 		go func() {
-			<-quiet
-			for _, lane := range l.lanes {
-				<-lane.done
+			<-idleTimeout
+			for _, queue := range l.queues {
+				<-queue.done
 			}
 			close(drained)
 		}()
@@ -129,14 +129,14 @@ func (l *Log) Close(ctx context.Context) error {
 		l.abort()
 		<-drained
 		l.work.Wait()
-		l.release()
+		l.endAppend()
 	})
 	return l.ended
 }
 
-func (l *Log) release() {
-	for _, lane := range l.lanes {
-		lane.client.Close()
+func (l *Log) endAppend() {
+	for _, queue := range l.queues {
+		queue.client.Close()
 	}
 	l.admin.Close()
 }
@@ -174,8 +174,8 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	}
 	var to kadm.Offsets
 	to.AddOffset(l.o.Topic, partition, offset, -1)
-	answer, err := l.admin.DeleteRecords(ctx, to)
-	err = errors.Join(err, answer.Error())
+	response, err := l.admin.DeleteRecords(ctx, to)
+	err = errors.Join(err, response.Error())
 	if errors.Is(err, kerr.OffsetOutOfRange) {
 		return whittle.Errorf(whittle.Invalid, "offset %d is behind the end of partition %d", offset, partition)
 	}

@@ -59,10 +59,10 @@ const (
 	defaultDelivery   = 30 * time.Second
 	defaultBuffer     = 64 << 20
 	defaultPartitions = 12
-	usualReplicas     = 3
+	defaultReplicas   = 3
 )
 
-func (o Options) filled() (Options, error) {
+func (o Options) withDefaults() (Options, error) {
 	if len(o.Brokers) == 0 || o.Topic == "" {
 		return o, whittle.Errorf(whittle.Invalid, "a Kafka stream needs brokers and a topic")
 	}
@@ -125,7 +125,7 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 // replicas and idempotent, which are franz-go's defaults and said here because
 // the promise stands on them. Nothing is sent before Flush, and no bound of its
 // own: the lane bounds what it puts in.
-func producer(o *Options, w *wire) []kgo.Opt {
+func producer(o *Options, w *produceTracker) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.DefaultProduceTopic(o.Topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),

@@ -13,29 +13,29 @@ import (
 
 const produceKey = 0 // a produce request, in Kafka's protocol
 
-// wire watches the produce requests of one round, for a failure is surely a
+// produceTracker watches the produce requests of one round, for a failure is surely a
 // failure only where each request that went out was answered, and none twice:
 // Kafka's client names the last error alone, and a request before it may have
 // been carried out with its answer lost.
-type wire struct {
-	mu         sync.Mutex // guards the following
-	requests   map[int32]int
-	unanswered int
+type produceTracker struct {
+	mu          sync.Mutex // guards the following
+	requests    map[int32]int
+	outstanding int
 }
 
 var (
-	_ kgo.HookBrokerWrite = (*wire)(nil)
-	_ kgo.HookBrokerRead  = (*wire)(nil)
+	_ kgo.HookBrokerWrite = (*produceTracker)(nil)
+	_ kgo.HookBrokerRead  = (*produceTracker)(nil)
 )
 
-func (w *wire) begin() {
+func (w *produceTracker) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests, w.unanswered = map[int32]int{}, 0
+	w.requests, w.outstanding = map[int32]int{}, 0
 }
 
 // OnBrokerWrite counts a request of which at least a part went out.
-func (w *wire) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+func (w *produceTracker) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
 	if key != produceKey || n == 0 {
 		return
 	}
@@ -43,22 +43,22 @@ func (w *wire) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n int, _, _ t
 	defer w.mu.Unlock()
 	if w.requests != nil {
 		w.requests[broker.NodeID]++
-		w.unanswered++
+		w.outstanding++
 	}
 }
 
 // OnBrokerRead counts an answer that came whole.
-func (w *wire) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+func (w *produceTracker) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	if key != produceKey || err != nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unanswered--
+	w.outstanding--
 }
 
-// sure says whether what failed in the round was surely not kept.
-func (w *wire) sure() bool {
+// certain says whether what failed in the round was surely not kept.
+func (w *produceTracker) certain() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.requests {
@@ -66,7 +66,7 @@ func (w *wire) sure() bool {
 			return false
 		}
 	}
-	return w.unanswered == 0
+	return w.outstanding == 0
 }
 
 // outcome gives the error of Kafka's client its code. sure says that the record
@@ -82,7 +82,7 @@ func outcome(err error, sure bool) error {
 		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err).WithHint("raise the topic's max.message.bytes")
-	case aboutContent(err):
+	case isContentError(err):
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
 	case isAuth(err):
 		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err).
@@ -91,8 +91,8 @@ func outcome(err error, sure bool) error {
 	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
 }
 
-// aboutContent says whether the broker refused what was in the batch.
-func aboutContent(err error) bool {
+// isContentError says whether the broker refused what was in the batch.
+func isContentError(err error) bool {
 	for _, e := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp} {
 		if errors.Is(err, e) {
 			return true

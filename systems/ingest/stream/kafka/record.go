@@ -21,12 +21,12 @@ const (
 
 const reserved = 3
 
-// wireExtra is what Kafka's encoding of a record may take beyond ours
+// encodingOverhead is what Kafka's encoding of a record may take beyond ours
 // (stream.EncodedLen): a batch's head, the reserved headers, longer varints.
-const wireExtra = 1024
+const encodingOverhead = 1024
 
-// wireLen bounds the record's share of a batch, in bytes.
-func wireLen(r *kgo.Record) int {
+// encodedLen bounds the record's share of a batch, in bytes.
+func encodedLen(r *kgo.Record) int {
 	const fields = 40 // lengths, attributes and deltas at their longest
 	n := fields + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {

@@ -28,8 +28,8 @@ func TestRecordThereAndBack(t *testing.T) {
 				t.Errorf("%+v became %+v, %v", r, e, err)
 			}
 		}
-		if most := stream.EncodedLen(&r) + wireExtra; wireLen(k) > most {
-			t.Errorf("%d bytes on the wire, %d reckoned with", wireLen(k), most)
+		if most := stream.EncodedLen(&r) + encodingOverhead; encodedLen(k) > most {
+			t.Errorf("%d bytes on the wire, %d reckoned with", encodedLen(k), most)
 		}
 	}
 }

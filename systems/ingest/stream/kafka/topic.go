@@ -25,9 +25,9 @@ const (
 	keyMaxMessage = "max.message.bytes"
 	keyCleanup    = "cleanup.policy"
 	keyMinInSync  = "min.insync.replicas"
-	// usualMaxMessage is Kafka's default of max.message.bytes, taken where the
+	// defaultMaxMessage is Kafka's default of max.message.bytes, taken where the
 	// brokers do not let us ask.
-	usualMaxMessage = 1048588
+	defaultMaxMessage = 1048588
 )
 
 // lookUp finds the topic, makes it where that is asked for, and refuses one
@@ -52,7 +52,7 @@ func lookUp(ctx context.Context, admin *kadm.Client, o *Options) (traits, error)
 		return traits{}, whittle.Errorf(whittle.FailedPrecondition, "Kafka topic %q is compacted: it forgets all but a key's last record", o.Topic).
 			WithHint("cleanup.policy=delete")
 	}
-	t := traits{partitions: partitions, maxBatch: usualMaxMessage}
+	t := traits{partitions: partitions, maxBatch: defaultMaxMessage}
 	if v, err := strconv.Atoi(settings[keyMaxMessage]); err == nil && v > 0 {
 		t.maxBatch = v
 	}
@@ -82,10 +82,10 @@ func create(ctx context.Context, admin *kadm.Client, topic string, c Create) (in
 		if err != nil {
 			return 0, err
 		}
-		c.Replicas = int16(min(usualReplicas, len(brokers)))
+		c.Replicas = int16(min(defaultReplicas, len(brokers)))
 	}
 	settings := map[string]*string{keyCleanup: kadm.StringPtr("delete")}
-	if c.Replicas >= usualReplicas {
+	if c.Replicas >= defaultReplicas {
 		settings[keyMinInSync] = kadm.StringPtr("2")
 	}
 	_, err := admin.CreateTopic(ctx, c.Partitions, c.Replicas, settings, topic)
@@ -120,7 +120,7 @@ func awaitLeaders(ctx context.Context, admin *kadm.Client, topic string) (int32,
 
 // settingsOf gives the topic's settings, and none where we may not ask.
 func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[string]string, error) {
-	answer, err := admin.DescribeTopicConfigs(ctx, topic)
+	response, err := admin.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
 		if _, refused := errors.AsType[*kadm.AuthError](err); refused {
 			return nil, nil
@@ -128,7 +128,7 @@ func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[stri
 		return nil, unreachable(ctx, "read settings of Kafka topic "+topic, err)
 	}
 	settings := map[string]string{}
-	for _, resource := range answer {
+	for _, resource := range response {
 		for _, c := range resource.Configs {
 			settings[c.Key] = c.MaybeValue()
 		}

@@ -116,7 +116,7 @@ func deaggregate(data []byte) ([]userRecord, error) {
 		}
 		return nil
 	})
-	if err != nil || len(bodies) > maxPlace+1 {
+	if err != nil || len(bodies) > maxIndex+1 {
 		return nil, errAggregate
 	}
 	records := make([]userRecord, len(bodies))

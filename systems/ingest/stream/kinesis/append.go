@@ -15,7 +15,7 @@ const maxText = 64 << 10
 // Append hands records to the queue and waits for their results. Where the
 // queue is full, the rest of the call is refused at once (ResourceExhausted).
 func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	of := &appending{
+	of := &appendCall{
 		results: make([]stream.Result, len(records)),
 		left:    len(records),
 		done:    make(chan struct{}),
@@ -28,7 +28,7 @@ func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.R
 	}
 	bodies, errs := s.encode(records)
 	s.admit(of, records, bodies, errs)
-	s.wake()
+	s.notify()
 	select {
 	case <-of.done:
 	case <-ctx.Done():
@@ -91,7 +91,7 @@ func (s *Stream) check(r *stream.Record) error {
 
 // admit puts records into the queue, up to the first one that does not fit. A
 // record is refused, too, when an earlier one of its key and call was.
-func (s *Stream) admit(of *appending, records []stream.Record, bodies [][]byte, errs []error) {
+func (s *Stream) admit(of *appendCall, records []stream.Record, bodies [][]byte, errs []error) {
 	now := time.Now()
 	failed := map[string]bool{}
 	refuse := func(i int, err error) {
@@ -115,7 +115,7 @@ func (s *Stream) admit(of *appending, records []stream.Record, bodies [][]byte, 
 		case full:
 			refuse(i, errFull)
 		case failed[records[i].Key]:
-			refuse(i, errPassed)
+			refuse(i, errEarlierFailed)
 		case !s.queue.push(of, i, records[i].Key, bodies[i], now):
 			full = true
 			refuse(i, errFull)

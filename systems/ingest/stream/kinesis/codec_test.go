@@ -51,7 +51,7 @@ func TestFindGivesTheShardOfAHash(t *testing.T) {
 
 func TestOffsetsGrowAndSplit(t *testing.T) {
 	long := "49590338271490256608559692538361571095921575989136588898"
-	sorted := []string{"", offset("9", 0), offset("10", 0), offset(long, 0), offset(long, 1), offset(long, maxPlace)}
+	sorted := []string{"", offset("9", 0), offset("10", 0), offset(long, 0), offset(long, 1), offset(long, maxIndex)}
 	for i, off := range sorted {
 		if i > 0 && (!below(sorted[i-1], off) || below(off, sorted[i-1]) || below(off, off)) {
 			t.Errorf("%q and %q are not in order", sorted[i-1], off)
@@ -156,7 +156,7 @@ func TestMeterForgets(t *testing.T) {
 func TestOutageLetsSomeThrough(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	var o outage
-	down := outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "refused")}
+	down := outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "refused")}
 	for range outageAfter {
 		if o.err(now) != nil {
 			t.Fatal("an outage too soon")
@@ -171,7 +171,7 @@ func TestOutageLetsSomeThrough(t *testing.T) {
 	}
 	var throttled outage
 	for range 10 {
-		throttled.add(outcome{fate: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}, now)
+		throttled.add(outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}, now)
 	}
 	if throttled.err(now) != nil {
 		t.Fatal("throttling is no outage")

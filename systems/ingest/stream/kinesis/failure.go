@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	errPassed  = whittle.Errorf(whittle.Unavailable, "put record: not sent, because an earlier record of its key failed")
-	errClosed  = whittle.Errorf(whittle.Unavailable, "put record: the stream is closed")
-	errFull    = whittle.Errorf(whittle.ResourceExhausted, "put record: the queue to Kinesis is full")
-	errStrayed = whittle.Errorf(whittle.Unavailable, "an aggregated record reached a shard that is not its key's, after a resharding")
+	errEarlierFailed = whittle.Errorf(whittle.Unavailable, "put record: not sent, because an earlier record of its key failed")
+	errClosed        = whittle.Errorf(whittle.Unavailable, "put record: the stream is closed")
+	errFull          = whittle.Errorf(whittle.ResourceExhausted, "put record: the queue to Kinesis is full")
+	errWrongShard    = whittle.Errorf(whittle.Unavailable, "an aggregated record reached a shard that is not its key's, after a resharding")
 )
 
 const throughputExceeded = "ProvisionedThroughputExceededException"
@@ -37,28 +37,28 @@ func perRecord(code, message string) error {
 // and an error with a code. Whatever is not surely without effect is unknown.
 func ofCall(err error) outcome {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
-		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "sign the call to kinesis: %w", err)}
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "sign the call to kinesis: %w", err)}
 	}
 	if isDial(err) {
-		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "reach kinesis: %w", err)}
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "reach kinesis: %w", err)}
 	}
-	api, answered := errors.AsType[smithy.APIError](err)
+	api, responded := errors.AsType[smithy.APIError](err)
 	status := 0
 	if r, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		status = r.HTTPStatusCode()
 	}
-	if !answered || status >= http.StatusInternalServerError {
-		return outcome{fate: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
+	if !responded || status >= http.StatusInternalServerError {
+		return outcome{disposition: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
 	}
 	switch code := api.ErrorCode(); {
 	case isThrottle(code):
-		return outcome{fate: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)}
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)}
 	case code == "ValidationException", code == "InvalidArgumentException", code == "SerializationException",
 		status == http.StatusRequestEntityTooLarge:
-		return outcome{fate: rejected, cause: whittle.Errorf(whittle.Invalid, "put record: kinesis takes no such record: %w", err)}
+		return outcome{disposition: rejected, cause: whittle.Errorf(whittle.Invalid, "put record: kinesis takes no such record: %w", err)}
 	default:
 		// The stream is not there or not ours: the records are in order.
-		return outcome{fate: refused, cause: whittle.Errorf(whittle.Unavailable, "call kinesis: %w", err)}
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "call kinesis: %w", err)}
 	}
 }
 
@@ -93,13 +93,13 @@ func ended(ctx context.Context) error {
 func ofRequest(what string, err error) error {
 	code := whittle.Unavailable
 	hint := ""
-	api, answered := errors.AsType[smithy.APIError](err)
+	api, responded := errors.AsType[smithy.APIError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		code = whittle.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
 		code = whittle.DeadlineExceeded
-	case !answered:
+	case !responded:
 	case api.ErrorCode() == "ResourceNotFoundException":
 		code, hint = whittle.NotFound, "create it: aws kinesis create-stream --stream-name NAME --shard-count N"
 	case strings.Contains(api.ErrorCode(), "AccessDenied"):

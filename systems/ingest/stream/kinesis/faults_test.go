@@ -323,11 +323,11 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	proxy := newProxy(t, kinesistest.Faults{})
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL, Queue: 10_000, CallTimeout: 100 * time.Millisecond})
 	proxy.Set(kinesistest.Faults{Hang: 1})
-	full := s.Room().Free
+	full := s.Capacity().Free
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan []stream.Result, 1)
 	go func() { done <- s.Append(ctx, []stream.Record{record("k", "", string(make([]byte, 9000)))}) }()
-	eventually(t, "a queue in use", func() bool { return s.Room().Free < full })
+	eventually(t, "a queue in use", func() bool { return s.Capacity().Free < full })
 	big, small := record("a", "", string(make([]byte, 3000))), record("a", "", "x")
 	for _, r := range s.Append(t.Context(), []stream.Record{big, small}) {
 		if whittle.CodeOf(r.Err) != whittle.ResourceExhausted {
@@ -339,19 +339,19 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	proxy.Set(kinesistest.Faults{})
 }
 
-func TestOutageShowsInRoomAndEnds(t *testing.T) {
+func TestOutageShowsInCapacityAndEnds(t *testing.T) {
 	proxy := newProxy(t, kinesistest.Faults{})
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL})
 	proxy.Set(kinesistest.Faults{Internal: 1})
 	done := make(chan []stream.Result, 1)
 	go func() { done <- s.Append(t.Context(), []stream.Record{record("k", "", "v")}) }()
-	eventually(t, "an outage that shows", func() bool { return s.Room().Err != nil })
+	eventually(t, "an outage that shows", func() bool { return s.Capacity().Err != nil })
 	proxy.Set(kinesistest.Faults{})
 	if r := <-done; r[0].Err != nil {
 		t.Error(r[0].Err)
 	}
-	if room := s.Room(); room.Err != nil || room.Rate <= 0 {
-		t.Errorf("after the outage: %+v", room)
+	if capacity := s.Capacity(); capacity.Err != nil || capacity.Rate <= 0 {
+		t.Errorf("after the outage: %+v", capacity)
 	}
 }
 

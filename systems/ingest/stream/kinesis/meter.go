@@ -56,7 +56,7 @@ const (
 )
 
 func (o *outage) add(failed outcome, now time.Time) {
-	if failed.fate == rejected || whittle.CodeOf(failed.cause) == whittle.ResourceExhausted {
+	if failed.disposition == rejected || whittle.CodeOf(failed.cause) == whittle.ResourceExhausted {
 		return // throttled or at fault ourselves: the API is up
 	}
 	o.failures++

@@ -14,43 +14,43 @@ type limits struct {
 	aggregate int // bytes of an aggregated record; 0: none are made
 }
 
-// parcel is one Kinesis record of a call: an item, or several aggregated ones.
-type parcel struct {
+// putEntry is one Kinesis record of a call: an item, or several aggregated ones.
+type putEntry struct {
 	items []*item
 	size  int // an upper bound, in bytes
 }
 
-func (p *parcel) aggregated() bool { return len(p.items) > 1 }
+func (p *putEntry) aggregated() bool { return len(p.items) > 1 }
 
 // pack takes what fits into one call, from the shards that are not held back,
 // in turn. Nil: there is nothing to send.
-func (q *queue) pack(now time.Time) []*parcel {
+func (q *queue) pack(now time.Time) []*putEntry {
 	q.expire(now)
 	var from []*shard
 	for i := range q.shards.open {
 		s := q.shards.open[(i+q.turn)%len(q.shards.open)]
-		if !s.listed() || s.heldBack(now) {
+		if !s.hasReady() || s.heldBack(now) {
 			continue
 		}
-		s.pace.refill(now)
+		s.limiter.refill(now)
 		from = append(from, s)
 	}
 	q.turn++
-	var call []*parcel
-	room := q.limits.bytes
+	var call []*putEntry
+	capacity := q.limits.bytes
 	for len(from) > 0 && len(call) < q.limits.records {
 		more := from[:0]
 		for _, s := range from {
 			if len(call) == q.limits.records {
 				break
 			}
-			p := q.take(s, room, len(call) == 0, now)
+			p := q.take(s, capacity, len(call) == 0, now)
 			if p == nil {
 				continue
 			}
-			s.pace.spend(p.size)
-			call, room = append(call, p), room-p.size
-			if p.items[0].alone {
+			s.limiter.spend(p.size)
+			call, capacity = append(call, p), capacity-p.size
+			if p.items[0].single {
 				return call
 			}
 			more = append(more, s)
@@ -63,48 +63,48 @@ func (q *queue) pack(now time.Time) []*parcel {
 
 // take makes a shard's next parcel. Nil: the shard has nothing, has had its
 // share, or its next record does not fit.
-func (q *queue) take(s *shard, room int, first bool, now time.Time) *parcel {
-	if !s.pace.allows() {
-		s.until = now.Add(s.pace.wait())
+func (q *queue) take(s *shard, capacity int, first bool, now time.Time) *putEntry {
+	if !s.limiter.allows() {
+		s.until = now.Add(s.limiter.wait())
 		return nil
 	}
-	l := q.unlist(s)
+	l := q.popReady(s)
 	if l == nil {
 		return nil
 	}
 	it := l.items[0]
-	if it.size() > room || it.alone && !first {
-		q.unpop(s, l)
+	if it.size() > capacity || it.single && !first {
+		q.putBack(s, l)
 		return nil
 	}
-	p := &parcel{size: it.size()}
-	if it.alone || aggregateFrame+aggregateCost(it.partitionKey, it.data) > min(room, q.limits.aggregate) {
+	p := &putEntry{size: it.size()}
+	if it.single || aggregateFrame+aggregateCost(it.partitionKey, it.data) > min(capacity, q.limits.aggregate) {
 		q.load(p, it)
 		return p
 	}
-	q.fill(p, s, l, min(room, q.limits.aggregate))
+	q.fill(p, s, l, min(capacity, q.limits.aggregate))
 	return p
 }
 
-// unpop puts a lane back where it was taken from.
-func (q *queue) unpop(s *shard, l *lane) {
-	q.listed++
-	l.listed = true
-	s.again = append([]*lane{l}, s.again...)
+// putBack puts a lane back where it was taken from.
+func (q *queue) putBack(s *shard, l *keyQueue) {
+	q.readyCount++
+	l.ready = true
+	s.retry = append([]*keyQueue{l}, s.retry...)
 }
 
 // fill loads records of a shard's lanes, whole runs of them, until an
 // aggregated record is full.
-func (q *queue) fill(p *parcel, s *shard, l *lane, room int) {
+func (q *queue) fill(p *putEntry, s *shard, l *keyQueue, capacity int) {
 	p.size = aggregateFrame
-	for ; l != nil; l = q.unlist(s) {
+	for ; l != nil; l = q.popReady(s) {
 		loaded := false
 		for _, it := range l.items {
 			if it.settled {
 				continue
 			}
 			cost := aggregateCost(it.partitionKey, it.data)
-			if it.alone || p.size+cost > room {
+			if it.single || p.size+cost > capacity {
 				break
 			}
 			q.load(p, it)
@@ -112,33 +112,33 @@ func (q *queue) fill(p *parcel, s *shard, l *lane, room int) {
 			loaded = true
 		}
 		if !loaded {
-			q.unpop(s, l)
+			q.putBack(s, l)
 			return
 		}
 	}
 }
 
-func (q *queue) load(p *parcel, it *item) {
-	it.flying, it.lane.busy = true, true
+func (q *queue) load(p *putEntry, it *item) {
+	it.inFlight, it.queue.busy = true, true
 	p.items = append(p.items, it)
 }
 
-// fate is what became of a parcel.
-type fate int
+// disposition is what became of a parcel.
+type disposition int
 
 const (
-	kept     fate = iota
-	refused       // surely not kept; it is tried again
-	unknown       // no word of it; it is tried again, and may then be there twice
-	rejected      // surely not kept, and it would not be the next time
+	kept     disposition = iota
+	refused              // surely not kept; it is tried again
+	unknown              // no word of it; it is tried again, and may then be there twice
+	rejected             // surely not kept, and it would not be the next time
 )
 
 // outcome is a fate with its grounds.
 type outcome struct {
-	fate     fate
-	shard    string // where it is kept
-	sequence string
-	cause    error // classified; not nil unless it is kept
+	disposition disposition
+	shard       string // where it is kept
+	sequence    string
+	cause       error // classified; not nil unless it is kept
 	// split says that the call was rejected as a whole: its records are tried
 	// one by one, so that one of them does not take the others with it.
 	split bool
@@ -148,23 +148,23 @@ type outcome struct {
 type tally struct{ kept, failed, throttled bool }
 
 func (t *tally) add(o outcome) {
-	t.kept = t.kept || o.fate == kept
-	t.failed = t.failed || o.fate == refused || o.fate == unknown
-	t.throttled = t.throttled || o.fate == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
+	t.kept = t.kept || o.disposition == kept
+	t.failed = t.failed || o.disposition == refused || o.disposition == unknown
+	t.throttled = t.throttled || o.disposition == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
 }
 
 // settle takes a call's outcomes in: one a parcel, in order.
-func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time) {
+func (q *queue) settle(call []*putEntry, outcomes []outcome, begun, now time.Time) {
 	tallies := map[*shard]*tally{}
 	var told []*shard // in the order of the call, so that the same randomness gives the same waits
 	for i, p := range call {
-		s := q.shards.find(p.items[0].lane.hash)
+		s := q.shards.find(p.items[0].queue.hash)
 		if tallies[s] == nil {
 			tallies[s] = &tally{}
 			told = append(told, s)
 		}
 		tallies[s].add(outcomes[i])
-		q.settleParcel(p, outcomes[i])
+		q.settleEntry(p, outcomes[i])
 	}
 	for _, s := range told {
 		if t := tallies[s]; t.failed {
@@ -175,19 +175,19 @@ func (q *queue) settle(call []*parcel, outcomes []outcome, begun, now time.Time)
 	}
 	for i, p := range call {
 		for _, it := range p.items {
-			if l := it.lane; l.busy {
+			if l := it.queue; l.busy {
 				l.busy = false
 				if q.trim(l); len(l.items) > 0 {
-					q.list(l, outcomes[i].fate != kept, now)
+					q.markReady(l, outcomes[i].disposition != kept, now)
 				}
 			}
 		}
 	}
 }
 
-func (q *queue) settleParcel(p *parcel, o outcome) {
+func (q *queue) settleEntry(p *putEntry, o outcome) {
 	for i, it := range p.items {
-		it.flying = false
+		it.inFlight = false
 		if it.settled {
 			q.release(it)
 			continue
@@ -196,14 +196,14 @@ func (q *queue) settleParcel(p *parcel, o outcome) {
 	}
 }
 
-func (q *queue) settleItem(p *parcel, place int, it *item, o outcome) {
-	switch o.fate {
+func (q *queue) settleItem(p *putEntry, place int, it *item, o outcome) {
+	switch o.disposition {
 	case kept:
 		if p.aggregated() && !q.belongs(it, o.shard) {
 			// Readers drop what an aggregated record carries into a shard that
 			// its key does not belong to, so it is not kept yet.
-			q.counts.Strayed++
-			it.cause, it.unknown = errStrayed, it.unknown || !q.known(o.shard)
+			q.counts.Rerouted++
+			it.cause, it.unknown = errWrongShard, it.unknown || !q.known(o.shard)
 			return
 		}
 		q.counts.Kept++
@@ -216,7 +216,7 @@ func (q *queue) settleItem(p *parcel, place int, it *item, o outcome) {
 		it.cause, it.unknown = o.cause, true
 	case rejected:
 		if o.split {
-			it.alone, it.cause = true, o.cause
+			it.single, it.cause = true, o.cause
 			return
 		}
 		q.counts.Rejected++
@@ -232,7 +232,7 @@ func (q *queue) known(shard string) bool {
 // belongs says whether a shard is the one for a record's key.
 func (q *queue) belongs(it *item, shard string) bool {
 	s, known := q.shards.spans[shard]
-	return known && s.has(it.lane.hash)
+	return known && s.has(it.queue.hash)
 }
 
 // remap takes a new listing of the shards in, and moves the lanes to theirs.
@@ -244,10 +244,10 @@ func (q *queue) remap(listing []shardRange, now time.Time) {
 	}
 	q.shards = next
 	for _, s := range before {
-		for again := len(s.again); s.listed(); again-- {
+		for again := len(s.retry); s.hasReady(); again-- {
 			l := s.pop()
-			q.listed--
-			q.list(l, again > 0, now)
+			q.readyCount--
+			q.markReady(l, again > 0, now)
 		}
 	}
 }

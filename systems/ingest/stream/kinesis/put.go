@@ -41,30 +41,30 @@ func (s *Stream) dispatch(ctx context.Context) {
 }
 
 // next gives the next call to make, or how long there is none.
-func (s *Stream) next(now time.Time) (call []*parcel, wait time.Duration, end bool) {
+func (s *Stream) next(now time.Time) (call []*putEntry, wait time.Duration, end bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queue
 	q.expire(now)
-	company := q.listed >= q.limits.records || now.Sub(q.since) >= s.o.Linger
+	company := q.readyCount >= q.limits.records || now.Sub(q.since) >= s.o.Linger
 	switch {
-	case s.closing && q.alive == 0 && s.flying == 0:
+	case s.closing && q.alive == 0 && s.inFlight == 0:
 		return nil, 0, true
-	case s.flying >= s.o.Calls:
+	case s.inFlight >= s.o.Calls:
 		// A call that ends wakes the dispatcher; time only lets records expire.
 		return nil, 100 * time.Millisecond, false
-	case s.flying == 0 || s.closing || company:
+	case s.inFlight == 0 || s.closing || company:
 		call = q.pack(now)
 	}
 	if call != nil {
-		s.flying++
+		s.inFlight++
 		q.counts.Calls++
 	}
-	return call, q.wake(now, max(s.o.Linger, 0)), false
+	return call, q.nextWake(now, max(s.o.Linger, 0)), false
 }
 
 // put makes one call of PutRecords and takes its outcome in.
-func (s *Stream) put(ctx context.Context, call []*parcel) {
+func (s *Stream) put(ctx context.Context, call []*putEntry) {
 	in := &kinesis.PutRecordsInput{Records: make([]types.PutRecordsRequestEntry, len(call))}
 	in.StreamName, in.StreamARN = s.o.name()
 	for i, p := range call {
@@ -83,20 +83,20 @@ func (s *Stream) put(ctx context.Context, call []*parcel) {
 	now := time.Now()
 	s.mu.Lock()
 	s.queue.settle(call, outcomes, begun, now)
-	s.drain.add(bytesKept(call, outcomes), now)
+	s.throughput.add(bytesKept(call, outcomes), now)
 	if err == nil {
 		s.outage = outage{}
 	} else {
 		s.outage.add(outcomes[0], now)
 	}
-	s.flying--
+	s.inFlight--
 	s.mu.Unlock()
-	s.wake()
+	s.notify()
 }
 
 // entry is the parcel as Kinesis takes it. The partition key of an aggregated
 // one is that of its first record, so that Kinesis puts it where that belongs.
-func (p *parcel) entry() types.PutRecordsRequestEntry {
+func (p *putEntry) entry() types.PutRecordsRequestEntry {
 	first := p.items[0]
 	e := types.PutRecordsRequestEntry{PartitionKey: aws.String(first.partitionKey), Data: first.data}
 	if p.aggregated() {
@@ -110,14 +110,14 @@ func (p *parcel) entry() types.PutRecordsRequestEntry {
 }
 
 // outcomesOf reads an answer: one outcome a parcel, in order.
-func outcomesOf(call []*parcel, out *kinesis.PutRecordsOutput, err error) []outcome {
+func outcomesOf(call []*putEntry, out *kinesis.PutRecordsOutput, err error) []outcome {
 	outcomes := make([]outcome, len(call))
 	if err == nil && len(out.Records) != len(call) {
 		err = whittle.Errorf(whittle.DeadlineExceeded, "kinesis answered for %d of %d records", len(out.Records), len(call))
 	}
 	if err != nil {
 		o := ofCall(err)
-		o.split = o.fate == rejected && (len(call) > 1 || call[0].aggregated())
+		o.split = o.disposition == rejected && (len(call) > 1 || call[0].aggregated())
 		for i := range outcomes {
 			outcomes[i] = o
 		}
@@ -127,20 +127,20 @@ func outcomesOf(call []*parcel, out *kinesis.PutRecordsOutput, err error) []outc
 		sequence, shard := aws.ToString(r.SequenceNumber), aws.ToString(r.ShardId)
 		switch {
 		case r.ErrorCode != nil:
-			outcomes[i] = outcome{fate: refused, cause: perRecord(*r.ErrorCode, aws.ToString(r.ErrorMessage))}
+			outcomes[i] = outcome{disposition: refused, cause: perRecord(*r.ErrorCode, aws.ToString(r.ErrorMessage))}
 		case sequence == "" || shard == "":
-			outcomes[i] = outcome{fate: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "kinesis answered without a sequence number")}
+			outcomes[i] = outcome{disposition: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "kinesis answered without a sequence number")}
 		default:
-			outcomes[i] = outcome{fate: kept, shard: shard, sequence: sequence}
+			outcomes[i] = outcome{disposition: kept, shard: shard, sequence: sequence}
 		}
 	}
 	return outcomes
 }
 
-func bytesKept(call []*parcel, outcomes []outcome) int {
+func bytesKept(call []*putEntry, outcomes []outcome) int {
 	n := 0
 	for i, p := range call {
-		if outcomes[i].fate == kept {
+		if outcomes[i].disposition == kept {
 			n += p.size
 		}
 	}
@@ -149,11 +149,11 @@ func bytesKept(call []*parcel, outcomes []outcome) int {
 
 // resharded says whether a record was put where the map of shards would not
 // have had it.
-func (s *Stream) resharded(call []*parcel, outcomes []outcome) bool {
+func (s *Stream) resharded(call []*putEntry, outcomes []outcome) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range call {
-		if outcomes[i].fate != kept {
+		if outcomes[i].disposition != kept {
 			continue
 		}
 		for _, it := range p.items {

@@ -8,9 +8,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// appending is one call of Append whose records are on their way. The queue's
+// appendCall is one call of Append whose records are on their way. The queue's
 // owner guards it.
-type appending struct {
+type appendCall struct {
 	results []stream.Result
 	items   []*item
 	left    int           // records without a result
@@ -19,31 +19,31 @@ type appending struct {
 
 // item is one record on its way.
 type item struct {
-	of           *appending
+	of           *appendCall
 	index        int // in of.results
-	lane         *lane
+	queue        *keyQueue
 	partitionKey string
 	data         []byte
 	due          time.Time // from here on it is not tried again
-	flying       bool      // part of a call
+	inFlight     bool      // part of a call
 	settled      bool      // has its result
 	unknown      bool      // a call with it ended without an answer
-	alone        bool      // only in a call of its own
+	single       bool      // only in a call of its own
 	cause        error     // of its last failure, classified; nil: none yet
 }
 
 // size is what it counts for in Kinesis' limits, in bytes.
 func (it *item) size() int { return len(it.partitionKey) + len(it.data) }
 
-// lane holds the records of one key, oldest first. At most one parcel with
+// keyQueue holds the records of one key, oldest first. At most one parcel with
 // records of a lane is flying, and those are the lane's first; so none passes
 // another, whatever becomes of a call.
-type lane struct {
-	key    string
-	hash   hash
-	items  []*item
-	busy   bool // a parcel with its first items is flying
-	listed bool // a shard has it among those to take from
+type keyQueue struct {
+	key   string
+	hash  hash
+	items []*item
+	busy  bool // a parcel with its first items is flying
+	ready bool // a shard has it among those to take from
 }
 
 // queue is what waits for Kinesis and what is on its way there. It is pure:
@@ -54,28 +54,28 @@ type queue struct {
 	budget   time.Duration // how long a record is tried
 	random   func() float64
 
-	used   int // bytes of all that waits or flies
-	alive  int // items without a result
-	listed int // lanes that could be taken from
-	since  time.Time
-	lanes  map[string]*lane
-	order  []*item // as they came, so with growing due
-	shards shardMap
-	turn   int
-	counts Counts
+	used       int // bytes of all that waits or flies
+	alive      int // items without a result
+	readyCount int // lanes that could be taken from
+	since      time.Time
+	keyQueues  map[string]*keyQueue
+	order      []*item // as they came, so with growing due
+	shards     shardMap
+	turn       int
+	counts     Counts
 }
 
 func newQueue(l limits, capacity int, budget time.Duration, random func() float64, shards []shardRange) *queue {
-	q := &queue{limits: l, capacity: capacity, budget: budget, random: random, lanes: map[string]*lane{}}
+	q := &queue{limits: l, capacity: capacity, budget: budget, random: random, keyQueues: map[string]*keyQueue{}}
 	q.shards = newShardMap(nil, shards)
 	return q
 }
 
 // push takes a record in, or says that there is no room for it. The first one
 // may be larger than the whole queue.
-func (q *queue) push(of *appending, index int, key string, data []byte, now time.Time) bool {
-	l := q.laneOf(key, now)
-	it := &item{of: of, index: index, lane: l, partitionKey: l.key, data: data, due: now.Add(q.budget)}
+func (q *queue) push(of *appendCall, index int, key string, data []byte, now time.Time) bool {
+	l := q.keyQueueOf(key, now)
+	it := &item{of: of, index: index, queue: l, partitionKey: l.key, data: data, due: now.Add(q.budget)}
 	if q.used > 0 && q.used+it.size() > q.capacity {
 		return false
 	}
@@ -85,27 +85,27 @@ func (q *queue) push(of *appending, index int, key string, data []byte, now time
 	l.items = append(l.items, it)
 	q.order = append(q.order, it)
 	if key != "" {
-		q.lanes[l.key] = l
+		q.keyQueues[l.key] = l
 	}
-	if !l.listed && !l.busy {
-		q.list(l, false, now)
+	if !l.ready && !l.busy {
+		q.markReady(l, false, now)
 	}
 	return true
 }
 
-// laneOf gives a key's lane. A record without a key gets one of its own, by a
+// keyQueueOf gives a key's lane. A record without a key gets one of its own, by a
 // partition key whose shard is not held back if a few draws find one.
-func (q *queue) laneOf(key string, now time.Time) *lane {
+func (q *queue) keyQueueOf(key string, now time.Time) *keyQueue {
 	if key != "" {
 		pk := partitionKey(key)
-		if l := q.lanes[pk]; l != nil {
+		if l := q.keyQueues[pk]; l != nil {
 			return l
 		}
-		return &lane{key: pk, hash: hashOf(pk)}
+		return &keyQueue{key: pk, hash: hashOf(pk)}
 	}
-	var l lane
+	var l keyQueue
 	for range 4 {
-		l.key = drawKey(q.random)
+		l.key = randomKey(q.random)
 		l.hash = hashOf(l.key)
 		if !q.shards.find(l.hash).heldBack(now) {
 			break
@@ -114,8 +114,8 @@ func (q *queue) laneOf(key string, now time.Time) *lane {
 	return &l
 }
 
-// drawKey is a partition key for a record that has none: 16 letters.
-func drawKey(random func() float64) string {
+// randomKey is a partition key for a record that has none: 16 letters.
+func randomKey(random func() float64) string {
 	var b [16]byte
 	for i := range b {
 		b[i] = 'a' + byte(random()*26)
@@ -123,22 +123,22 @@ func drawKey(random func() float64) string {
 	return string(b[:])
 }
 
-func (q *queue) list(l *lane, again bool, now time.Time) {
-	if q.listed == 0 {
+func (q *queue) markReady(l *keyQueue, again bool, now time.Time) {
+	if q.readyCount == 0 {
 		q.since = now
 	}
-	q.listed++
-	q.shards.find(l.hash).list(l, again)
+	q.readyCount++
+	q.shards.find(l.hash).push(l, again)
 }
 
-// unlist takes a shard's next lane that has something to send; nil: none has.
-func (q *queue) unlist(s *shard) *lane {
+// popReady takes a shard's next lane that has something to send; nil: none has.
+func (q *queue) popReady(s *shard) *keyQueue {
 	for {
 		l := s.pop()
 		if l == nil {
 			return nil
 		}
-		q.listed--
+		q.readyCount--
 		if q.trim(l); len(l.items) > 0 {
 			return l
 		}
@@ -147,14 +147,14 @@ func (q *queue) unlist(s *shard) *lane {
 
 // trim lets go of a lane's first items that have their result, and of the lane
 // when it is empty.
-func (q *queue) trim(l *lane) {
+func (q *queue) trim(l *keyQueue) {
 	n := 0
-	for n < len(l.items) && l.items[n].settled && !l.items[n].flying {
+	for n < len(l.items) && l.items[n].settled && !l.items[n].inFlight {
 		n++
 	}
 	l.items = slices.Delete(l.items, 0, n)
-	if len(l.items) == 0 && q.lanes[l.key] == l {
-		delete(q.lanes, l.key)
+	if len(l.items) == 0 && q.keyQueues[l.key] == l {
+		delete(q.keyQueues, l.key)
 	}
 }
 
@@ -165,7 +165,7 @@ func (q *queue) finish(it *item, r stream.Result) {
 	}
 	it.settled = true
 	q.alive--
-	if !it.flying {
+	if !it.inFlight {
 		q.release(it)
 	}
 	of := it.of
@@ -185,9 +185,9 @@ func (q *queue) release(it *item) {
 func (q *queue) fail(it *item, err error) {
 	q.finish(it, stream.Result{Err: it.known(err)})
 	behind := false
-	for _, other := range it.lane.items {
-		if behind && other.of == it.of && !other.flying {
-			q.finish(other, stream.Result{Err: other.known(errPassed)})
+	for _, other := range it.queue.items {
+		if behind && other.of == it.of && !other.inFlight {
+			q.finish(other, stream.Result{Err: other.known(errEarlierFailed)})
 		}
 		behind = behind || other == it
 	}
@@ -204,7 +204,7 @@ func (it *item) known(err error) error {
 
 // withdraw ends all of an Append that has no result yet. What is in a call may
 // be kept still; nothing of it is sent again.
-func (q *queue) withdraw(of *appending, err error) {
+func (q *queue) withdraw(of *appendCall, err error) {
 	for _, it := range of.items {
 		q.finish(it, stream.Result{Err: err})
 	}
@@ -214,7 +214,7 @@ func (q *queue) withdraw(of *appending, err error) {
 func (q *queue) expire(now time.Time) {
 	late := 0
 	for ; late < len(q.order) && !q.order[late].due.After(now); late++ {
-		if it := q.order[late]; !it.settled && !it.flying {
+		if it := q.order[late]; !it.settled && !it.inFlight {
 			q.fail(it, overdue(it))
 		}
 	}
@@ -232,11 +232,11 @@ func overdue(it *item) error {
 	return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
 }
 
-// wake is how long the owner may sleep if nothing else happens.
-func (q *queue) wake(now time.Time, linger time.Duration) time.Duration {
+// nextWake is how long the owner may sleep if nothing else happens.
+func (q *queue) nextWake(now time.Time, linger time.Duration) time.Duration {
 	at := now.Add(time.Second)
 	for _, s := range q.shards.open {
-		if !s.listed() {
+		if !s.hasReady() {
 			continue
 		}
 		from := q.since.Add(linger)

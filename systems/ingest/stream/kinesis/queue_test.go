@@ -33,19 +33,19 @@ type simulated struct {
 	now         time.Time
 	shards      []shardRange // as they are, which the queue may not know yet
 	reshardings int
-	calls       [][]*parcel // flying
+	calls       [][]*putEntry // flying
 	begun       []time.Time
 
 	keys  map[*item]string
 	order map[*item]int      // of pushing
 	there map[string][]*item // readable, by key in order
 	doubt map[*item]bool     // an unknown outcome may have left a double
-	all   []*appending
+	all   []*appendCall
 }
 
 func (s *simulated) push() {
 	n := 1 + s.random.IntN(5)
-	of := &appending{results: make([]stream.Result, n), left: n, done: make(chan struct{})}
+	of := &appendCall{results: make([]stream.Result, n), left: n, done: make(chan struct{})}
 	s.all = append(s.all, of)
 	full := false
 	for i := range n {
@@ -80,7 +80,7 @@ func (s *simulated) begin() {
 	}
 	s.calls, s.begun = append(s.calls, call), append(s.begun, s.now)
 	for _, p := range call {
-		if sh := s.queue.shards.find(p.items[0].lane.hash); held[sh] {
+		if sh := s.queue.shards.find(p.items[0].queue.hash); held[sh] {
 			s.t.Errorf("a call has records of %s, which is held back", sh.id)
 		}
 	}
@@ -92,7 +92,7 @@ func (s *simulated) begin() {
 		if p.aggregated() && n > s.queue.limits.aggregate+len(*e.PartitionKey) {
 			s.t.Errorf("an aggregated record of %d bytes", n)
 		}
-		if p.items[0].alone && len(call) > 1 {
+		if p.items[0].single && len(call) > 1 {
 			s.t.Error("a record that goes alone is not alone")
 		}
 	}
@@ -104,7 +104,7 @@ func (s *simulated) begin() {
 
 // checkKeysFlyOnce fails where two parcels have records of one key.
 func (s *simulated) checkKeysFlyOnce() {
-	in := map[string]*parcel{}
+	in := map[string]*putEntry{}
 	for _, call := range s.calls {
 		for _, p := range call {
 			for _, it := range p.items {
@@ -143,7 +143,7 @@ func (s *simulated) end() {
 		o := &outcomes[j]
 		switch draw := s.random.IntN(10); {
 		case whole == 0:
-			*o = outcome{fate: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "cut")}
+			*o = outcome{disposition: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "cut")}
 			if draw < 5 {
 				s.keep(p)
 			}
@@ -151,11 +151,11 @@ func (s *simulated) end() {
 				s.doubt[it] = true
 			}
 		case whole == 1:
-			*o = outcome{fate: rejected, split: len(call) > 1 || p.aggregated(), cause: whittle.Errorf(whittle.Invalid, "bad")}
+			*o = outcome{disposition: rejected, split: len(call) > 1 || p.aggregated(), cause: whittle.Errorf(whittle.Invalid, "bad")}
 		case draw < 3:
-			*o = outcome{fate: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}
+			*o = outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}
 		default:
-			*o = outcome{fate: kept, shard: s.keep(p), sequence: fmt.Sprint(1000 + len(s.order))}
+			*o = outcome{disposition: kept, shard: s.keep(p), sequence: fmt.Sprint(1000 + len(s.order))}
 		}
 	}
 	s.queue.settle(call, outcomes, begun, s.now)
@@ -163,13 +163,13 @@ func (s *simulated) end() {
 
 // keep is what Kinesis and its readers do: the parcel goes to the shard of its
 // partition key, and what does not belong there is not seen.
-func (s *simulated) keep(p *parcel) (shard string) {
+func (s *simulated) keep(p *putEntry) (shard string) {
 	r := s.shardOf(hashOf(*p.entry().PartitionKey))
 	if _, known := s.queue.shards.spans[r.id]; !known {
 		s.queue.remap(s.shards, s.now)
 	}
 	for _, it := range p.items {
-		if key := s.keys[it]; r.span.has(it.lane.hash) {
+		if key := s.keys[it]; r.span.has(it.queue.hash) {
 			s.there[key] = append(s.there[key], it)
 		}
 	}
@@ -230,8 +230,8 @@ func (s *simulated) check() {
 			failed[key] = failed[key] || err != nil
 		}
 	}
-	if q := s.queue; q.used != 0 || q.alive != 0 || len(q.lanes) != 0 {
-		s.t.Errorf("left behind: %d bytes, %d records, %d lanes", q.used, q.alive, len(q.lanes))
+	if q := s.queue; q.used != 0 || q.alive != 0 || len(q.keyQueues) != 0 {
+		s.t.Errorf("left behind: %d bytes, %d records, %d lanes", q.used, q.alive, len(q.keyQueues))
 	}
 }
 
@@ -259,7 +259,7 @@ func TestQueueKeepsOrderWithinLimits(t *testing.T) {
 			s.end()
 		}
 		s.queue.expire(s.now)
-		s.drainLanes()
+		s.drainQueues()
 		s.check()
 		if t.Failed() {
 			t.Fatalf("seed %d, limits %+v", seed, l)
@@ -267,9 +267,9 @@ func TestQueueKeepsOrderWithinLimits(t *testing.T) {
 	}
 }
 
-// drainLanes lets go of lanes whose records have all ended, as the next call
+// drainQueues lets go of lanes whose records have all ended, as the next call
 // of a running stream would.
-func (s *simulated) drainLanes() {
+func (s *simulated) drainQueues() {
 	for _, sh := range s.queue.shards.open {
 		sh.until = time.Time{}
 	}
@@ -282,7 +282,7 @@ func TestThrottledShardHoldsBackNoOther(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	random := rand.New(rand.NewPCG(7, 7))
 	q := newQueue(limits{records: 500, bytes: 5 << 20}, 1<<20, time.Minute, random.Float64, evenly(2, 0))
-	of := &appending{results: make([]stream.Result, 101), left: 101, done: make(chan struct{})}
+	of := &appendCall{results: make([]stream.Result, 101), left: 101, done: make(chan struct{})}
 	for i := range 100 {
 		q.push(of, i, fmt.Sprint("key", i), []byte("x"), now)
 	}
@@ -294,10 +294,10 @@ func TestThrottledShardHoldsBackNoOther(t *testing.T) {
 	outcomes := make([]outcome, len(call))
 	failed := 0
 	for i, p := range call {
-		outcomes[i] = outcome{fate: kept, shard: "shard-001", sequence: "1"}
-		if throttled.span.has(p.items[0].lane.hash) {
+		outcomes[i] = outcome{disposition: kept, shard: "shard-001", sequence: "1"}
+		if throttled.span.has(p.items[0].queue.hash) {
 			failed++
-			outcomes[i] = outcome{fate: refused, cause: errors.New("throttled")}
+			outcomes[i] = outcome{disposition: refused, cause: errors.New("throttled")}
 		}
 	}
 	q.settle(call, outcomes, now, now)
@@ -361,7 +361,7 @@ func TestOverdueSaysWhatIsKnown(t *testing.T) {
 // 1,000 records each second and throttles what is above.
 func TestPaceFindsAShardsLimit(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	var p pace
+	var p shardLimiter
 	sent, refused, taken := 0, 0, 0
 	second := now.Unix()
 	for step := range 60_000 / 10 {
@@ -382,7 +382,7 @@ func TestPaceFindsAShardsLimit(t *testing.T) {
 		if throttled {
 			p.throttled(now)
 		}
-		if p.share > 0 && !p.allows() && p.wait() < paceInterval {
+		if p.share > 0 && !p.allows() && p.wait() < minInterval {
 			t.Fatalf("step %d: a wait of %v", step, p.wait())
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Stream) Read(ctx context.Context, from stream.Position) (stream.Reader,
 	if s.pollers[r.shard] == nil {
 		s.pollers[r.shard] = rate.NewLimiter(rate.Every(s.o.PollEvery), 1)
 	}
-	r.pace = s.pollers[r.shard]
+	r.limiter = s.pollers[r.shard]
 	r.span, r.spanned = s.queue.shards.spans[r.shard]
 	s.mu.Unlock()
 	if !r.spanned {
@@ -117,16 +117,16 @@ type reader struct {
 	shard   string
 	span    span // of the shard, to know strays in aggregated records
 	spanned bool
-	pace    *rate.Limiter
+	limiter *rate.Limiter
 	from    string // offsets below it are left out
 
-	iterator string // of the next call; "" at the end of a closed shard
-	last     string // the last sequence number that was fetched
-	children []string
-	pending  []fetched
-	misses   int // throttled reads in a row
-	answers  int64
-	atTip    bool // as of the last answer
+	iterator  string // of the next call; "" at the end of a closed shard
+	last      string // the last sequence number that was fetched
+	children  []string
+	pending   []fetched
+	misses    int // throttled reads in a row
+	responses int64
+	atTip     bool // as of the last answer
 }
 
 // fetched is an entry, or why there is none.
@@ -189,7 +189,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 }
 
 // Tip implements stream.Tip.
-func (r *reader) Tip() (answers int64, reached bool) { return r.answers, r.atTip }
+func (r *reader) Tip() (responses int64, reached bool) { return r.responses, r.atTip }
 
 // Close lets go of what was fetched.
 func (r *reader) Close() error {
@@ -234,7 +234,7 @@ func (r *reader) fetch(ctx context.Context) error {
 		return ofRequest("read shard "+r.shard, err)
 	}
 	r.misses = 0
-	r.answers++
+	r.responses++
 	r.atTip = len(out.Records) == 0 && aws.ToInt64(out.MillisBehindLatest) == 0
 	for _, rec := range out.Records {
 		r.take(rec)
@@ -250,7 +250,7 @@ func (r *reader) fetch(ctx context.Context) error {
 // wait keeps the pace that the readers of a shard share, and backs off further
 // while others use it up.
 func (r *reader) wait(ctx context.Context) error {
-	turn := r.pace.Reserve()
+	turn := r.limiter.Reserve()
 	delay := turn.Delay()
 	if r.misses > 0 {
 		delay += backoff(r.misses, rand.Float64())

@@ -19,40 +19,40 @@ type shard struct {
 	id   string
 	span span
 
-	again []*lane // their first record failed before: they go first
-	ready []*lane
+	retry []*keyQueue // their first record failed before: they go first
+	ready []*keyQueue
 
 	failures int       // in a row
 	failedAt time.Time // the last one
 	until    time.Time // held back until then
-	pace     pace
+	limiter  shardLimiter
 }
 
-func (s *shard) listed() bool { return len(s.again)+len(s.ready) > 0 }
+func (s *shard) hasReady() bool { return len(s.retry)+len(s.ready) > 0 }
 
 func (s *shard) heldBack(now time.Time) bool { return now.Before(s.until) }
 
-func (s *shard) list(l *lane, again bool) {
-	l.listed = true
+func (s *shard) push(l *keyQueue, again bool) {
+	l.ready = true
 	if again {
-		s.again = append(s.again, l)
+		s.retry = append(s.retry, l)
 	} else {
 		s.ready = append(s.ready, l)
 	}
 }
 
 // pop gives the next lane, nil where there is none.
-func (s *shard) pop() *lane {
+func (s *shard) pop() *keyQueue {
 	from := &s.ready
-	if len(s.again) > 0 {
-		from = &s.again
+	if len(s.retry) > 0 {
+		from = &s.retry
 	}
 	if len(*from) == 0 {
 		return nil
 	}
 	l := (*from)[0]
 	(*from)[0], *from = nil, (*from)[1:]
-	l.listed = false
+	l.ready = false
 	return l
 }
 
@@ -81,7 +81,7 @@ func (s *shard) failed(t tally, begun, now time.Time, random float64) {
 		s.failures = 1
 	}
 	if t.throttled {
-		s.pace.throttled(now)
+		s.limiter.throttled(now)
 	}
 	s.failedAt, s.until = now, now.Add(backoff(s.failures, random))
 }
@@ -107,7 +107,7 @@ func newShardMap(before []*shard, listing []shardRange) shardMap {
 		}
 		s := &shard{id: r.id, span: r.span}
 		if old := known[r.id]; old != nil {
-			s.failures, s.failedAt, s.until, s.pace = old.failures, old.failedAt, old.until, old.pace
+			s.failures, s.failedAt, s.until, s.limiter = old.failures, old.failedAt, old.until, old.limiter
 		}
 		m.open = append(m.open, s)
 	}

@@ -38,14 +38,14 @@ type Stream struct {
 	stop    context.CancelFunc // ends the calls under way
 	done    chan struct{}      // closed when the dispatcher has ended
 
-	mu      sync.Mutex // guards the following
-	queue   *queue
-	drain   meter
-	outage  outage
-	flying  int // calls under way
-	closing bool
-	listed  time.Time                // when the shards were listed last
-	pollers map[string]*rate.Limiter // by shard
+	mu         sync.Mutex // guards the following
+	queue      *queue
+	throughput meter
+	outage     outage
+	inFlight   int // calls under way
+	closing    bool
+	listed     time.Time                // when the shards were listed last
+	pollers    map[string]*rate.Limiter // by shard
 }
 
 // Open makes a Stream of a data stream that exists already. Its errors have
@@ -136,20 +136,20 @@ func (s *Stream) Trim(context.Context, stream.Position) error {
 		WithHint("aws kinesis decrease-stream-retention-period")
 }
 
-// Room is what the queue still takes, and how fast Kinesis empties it.
-func (s *Stream) Room() stream.Room {
+// Capacity is what the queue still takes, and how fast Kinesis empties it.
+func (s *Stream) Capacity() stream.Capacity {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	room := stream.Room{
+	capacity := stream.Capacity{
 		Free: int64(max(s.queue.capacity-s.queue.used, 0)),
-		Rate: s.drain.rate(now),
+		Rate: s.throughput.rate(now),
 		Err:  s.outage.err(now),
 	}
 	if s.closing {
-		room.Err = errClosed
+		capacity.Err = errClosed
 	}
-	return room
+	return capacity
 }
 
 // Counts adds up what became of records' attempts since Open.
@@ -159,7 +159,7 @@ type Counts struct {
 	Refused  int64 // attempts that surely had no effect: throttled, or the API was down
 	Unknown  int64 // attempts without an answer: each may have left a double
 	Rejected int64 // records that Kinesis does not take
-	Strayed  int64 // aggregated records sent again after a resharding
+	Rerouted int64 // aggregated records sent again after a resharding
 }
 
 // Counts gives the sums so far.
@@ -179,7 +179,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	s.wake()
+	s.notify()
 	var err error
 	select {
 	case <-s.done:
@@ -192,7 +192,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	return err
 }
 
-func (s *Stream) wake() {
+func (s *Stream) notify() {
 	select {
 	case s.wakeup <- struct{}{}:
 	default:

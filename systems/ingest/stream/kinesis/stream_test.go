@@ -248,8 +248,8 @@ func TestCloseRefusesWhatComesAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := s.Append(t.Context(), []stream.Record{record("k", "", "v")})
-	if whittle.CodeOf(res[0].Err) != whittle.Unavailable || s.Room().Err == nil {
-		t.Fatal(res, s.Room())
+	if whittle.CodeOf(res[0].Err) != whittle.Unavailable || s.Capacity().Err == nil {
+		t.Fatal(res, s.Capacity())
 	}
 }
 
@@ -294,7 +294,7 @@ func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.transport.CloseIdleConnections()
-	r := &reader{s: s, shard: "shardId-0", iterator: "i", pace: rate.NewLimiter(rate.Inf, 1)}
+	r := &reader{s: s, shard: "shardId-0", iterator: "i", limiter: rate.NewLimiter(rate.Inf, 1)}
 	_, err := r.Next(t.Context(), make([]stream.Entry, 1))
 	if whittle.CodeOf(err) != whittle.Unavailable || !errors.Is(err, io.EOF) || errors.Is(err, stream.ErrEnded) {
 		t.Error(err)
@@ -303,7 +303,7 @@ func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 
 // TestAReadThatHangsIsNotTheEnd: only an answer which says so is.
 func TestAReadThatHangsIsNotTheEnd(t *testing.T) {
-	for behind, want := range map[int]error{0: stream.ErrQuiet, 5000: nil} {
+	for behind, want := range map[int]error{0: stream.ErrIdle, 5000: nil} {
 		var asked atomic.Int64
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -321,9 +321,9 @@ func TestAReadThatHangsIsNotTheEnd(t *testing.T) {
 		if err := s.connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r := &reader{s: s, shard: "shardId-0", iterator: "i", pace: rate.NewLimiter(rate.Inf, 1)}
+		r := &reader{s: s, shard: "shardId-0", iterator: "i", limiter: rate.NewLimiter(rate.Inf, 1)}
 		_, err := stream.NextBefore(t.Context(), r, make([]stream.Entry, 1), 300*time.Millisecond)
-		if want != nil && !errors.Is(err, want) || want == nil && (whittle.CodeOf(err) != whittle.Unavailable || errors.Is(err, stream.ErrQuiet)) {
+		if want != nil && !errors.Is(err, want) || want == nil && (whittle.CodeOf(err) != whittle.Unavailable || errors.Is(err, stream.ErrIdle)) {
 			t.Errorf("%d ms behind, then nothing: %v", behind, err)
 		}
 		s.transport.CloseIdleConnections()

@@ -47,14 +47,14 @@ func (l *Ledger) Unknown() int { return int(l.unknown.Load()) }
 // has its last answer. A producer has four keys of its own and numbers each
 // key's records. It never appends one a second time, so that a record which is
 // kept twice was doubled by the stream. Each waits for patience at most.
-func (l *Ledger) Produce(ctx context.Context, s stream.Stream, producers int, patience time.Duration) {
+func (l *Ledger) Produce(ctx context.Context, s stream.Stream, producers int, timeout time.Duration) {
 	var all sync.WaitGroup
 	for p := range producers {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(l.seed, uint64(p)))
 			var numbers [4]int
 			for ctx.Err() == nil {
-				l.append(s, p, random, &numbers, patience)
+				l.append(s, p, random, &numbers, timeout)
 			}
 		})
 	}
@@ -62,14 +62,14 @@ func (l *Ledger) Produce(ctx context.Context, s stream.Stream, producers int, pa
 }
 
 // append appends one batch. It waits after a failure, as a client would.
-func (l *Ledger) append(s stream.Stream, producer int, random *rand.Rand, numbers *[4]int, patience time.Duration) {
+func (l *Ledger) append(s stream.Stream, producer int, random *rand.Rand, numbers *[4]int, timeout time.Duration) {
 	batch := make([]stream.Record, 1+random.IntN(8))
 	for i := range batch {
 		k := random.IntN(len(numbers))
 		batch[i] = record(fmt.Sprintf("p%d.k%d", producer, k), numbers[k], random.IntN(2000))
 		numbers[k]++
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	failed := false
 	for i, r := range s.Append(ctx, batch) {

@@ -18,9 +18,9 @@ type job struct {
 	key     string
 	message *client.Msg
 	size    int // bytes
-	// doubtful says that it was published at least once with no answer.
-	doubtful bool
-	err      error // the last answer
+	// uncertain says that it was published at least once with no answer.
+	uncertain bool
+	err       error // the last answer
 }
 
 // Append implements stream.Stream.
@@ -32,19 +32,19 @@ type job struct {
 // has the ID in the record.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	c := inflight.NewCall(records)
-	if err := l.enter(ctx); err != nil {
+	if err := l.beginAppend(ctx); err != nil {
 		return c.Refuse(err)
 	}
 	defer l.appends.Done()
 	jobs, size := l.prepare(c, records)
-	if !l.buffer.Take(size) {
+	if !l.buffer.Reserve(size) {
 		return c.Refuse(whittle.Errorf(whittle.ResourceExhausted, "the buffer before NATS is full"))
 	}
-	l.lane.enqueue(jobs)
+	l.queue.enqueue(jobs)
 	return c.Wait(ctx, "NATS JetStream", l.o.DeliveryTimeout)
 }
 
-func (l *Log) enter(ctx context.Context) error {
+func (l *Log) beginAppend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return inflight.Ended(ctx, "append to NATS")
 	}

@@ -24,13 +24,13 @@ const partition = "0"
 // Log is a JetStream stream as a stream.Stream.
 type Log struct {
 	o      Options
-	server *embedding // nil unless embedded
+	server *embeddedServer // nil unless embedded
 	conn   *client.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	limit  int // bytes of a message, headers and all
 	buffer *inflight.Buffer
-	lane   *lane
+	queue  *partitionQueue
 	// left is what the stream has free, as last told and less what was
 	// appended since; negative where it has no bound that refuses.
 	left atomic.Int64
@@ -49,20 +49,20 @@ var _ stream.Stream = (*Log)(nil)
 
 // Open connects, or starts the embedded server, and looks the stream up.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	o, err := o.filled()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{o: o, buffer: inflight.NewBuffer(o.Buffer), abort: func() {}}
 	if err := l.connect(ctx); err != nil {
-		l.release()
+		l.endAppend()
 		return nil, err
 	}
 	work, abort := context.WithCancel(context.Background())
 	l.abort = abort
-	l.lane = newLane(l)
-	l.work.Go(func() { l.lane.run(work) })
-	l.work.Go(func() { l.buffer.Probe(work, "NATS JetStream", l.look) })
+	l.queue = newPartitionQueue(l)
+	l.work.Go(func() { l.queue.run(work) })
+	l.work.Go(func() { l.buffer.Probe(work, "NATS JetStream", l.refresh) })
 	return l, nil
 }
 
@@ -77,7 +77,7 @@ func (l *Log) connect(ctx context.Context) (err error) {
 	if l.conn, err = client.Connect(l.o.URL, opts...); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "connect to NATS: %w", err)
 	}
-	l.js, err = jetstream.New(l.conn, jetstream.WithPublishAsyncTimeout(ackPatience))
+	l.js, err = jetstream.New(l.conn, jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
 		return whittle.Errorf(whittle.Internal, "make JetStream client: %w", err)
 	}
@@ -88,11 +88,11 @@ func (l *Log) connect(ctx context.Context) (err error) {
 	if most := int(l.stream.CachedInfo().Config.MaxMsgSize); most > 0 {
 		l.limit = min(l.limit, most)
 	}
-	return l.look(ctx)
+	return l.refresh(ctx)
 }
 
-// look asks what the stream holds, and notes what it has free.
-func (l *Log) look(ctx context.Context) error {
+// refresh asks what the stream holds, and notes what it has free.
+func (l *Log) refresh(ctx context.Context) error {
 	now, err := l.stream.Info(ctx)
 	if err != nil {
 		return err
@@ -111,10 +111,10 @@ func (l *Log) Durability() stream.Durability { return stream.JetStream }
 // Limit follows from the server's max_payload and the stream's max_msg_size.
 func (l *Log) Limit() int { return l.limit - headExtra }
 
-// Room tells what the buffer and the stream have left, and whether the server
+// Capacity tells what the buffer and the stream have left, and whether the server
 // answers.
-func (l *Log) Room() stream.Room {
-	r := l.buffer.Room(1)
+func (l *Log) Capacity() stream.Capacity {
+	r := l.buffer.Capacity(1)
 	if left := l.left.Load(); left >= 0 && r.Err == nil {
 		r.Free = min(r.Free, left)
 		if left < minLeft {
@@ -133,29 +133,29 @@ func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() {
 		l.mu.Lock()
 		l.closing = true
-		l.buffer.Shut()
+		l.buffer.Close()
 		l.mu.Unlock()
-		quiet := make(chan struct{})
+		idleTimeout := make(chan struct{})
 		go func() {
 			l.appends.Wait()
-			l.lane.close()
-			<-l.lane.done
-			close(quiet)
+			l.queue.close()
+			<-l.queue.done
+			close(idleTimeout)
 		}()
 		select {
-		case <-quiet:
+		case <-idleTimeout:
 		case <-ctx.Done():
 			l.ended = whittle.Errorf(whittle.DeadlineExceeded, "close NATS stream: records were still under way: %w", ctx.Err())
 		}
 		l.abort()
-		<-quiet
+		<-idleTimeout
 		l.work.Wait()
-		l.release()
+		l.endAppend()
 	})
 	return l.ended
 }
 
-func (l *Log) release() {
+func (l *Log) endAppend() {
 	if l.js != nil {
 		l.js.CleanupPublisher()
 	}
@@ -238,6 +238,6 @@ func unreachable(ctx context.Context, doing string, err error) error {
 	return whittle.Errorf(code, "%s: %w", doing, err)
 }
 
-// ackPatience is how long an acknowledgement may take before the message is
+// ackTimeout is how long an acknowledgement may take before the message is
 // published again under the same id.
-const ackPatience = 5 * time.Second
+const ackTimeout = 5 * time.Second

@@ -151,15 +151,15 @@ func TestFull(t *testing.T) {
 			t.Errorf("record %d: %v, want %v", i, got[i].Err, want)
 		}
 	}
-	if r := l.Room(); code(r.Err) != "resource_exhausted" {
+	if r := l.Capacity(); code(r.Err) != "resource_exhausted" {
 		t.Errorf("room of a full stream: %+v", r)
 	}
 	if err := l.Trim(t.Context(), got[3].Position); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); l.Room().Err != nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); l.Capacity().Err != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("room after Trim: %+v", l.Room())
+			t.Fatalf("room after Trim: %+v", l.Capacity())
 		}
 	}
 	if all := readAll(t, l); len(all) != 1 || all[0].Position != got[3].Position {
@@ -179,7 +179,7 @@ func TestCloseGivesUp(t *testing.T) {
 	for range 4 {
 		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
 	}
-	for deadline := time.Now().Add(10 * time.Second); l.lane.since.Load() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); l.queue.since.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no round began")
 		}
@@ -198,7 +198,7 @@ func TestCloseGivesUp(t *testing.T) {
 
 func TestBufferFull(t *testing.T) {
 	l := openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}, Buffer: 1000})
-	l.buffer.Take(900)
+	l.buffer.Reserve(900)
 	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); code(r[0].Err) != "resource_exhausted" {
 		t.Error(r[0].Err)
 	}

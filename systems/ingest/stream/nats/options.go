@@ -65,10 +65,10 @@ const (
 	defaultDelivery = 30 * time.Second
 	defaultBuffer   = 64 << 20
 	duplicates      = 2 * time.Minute
-	usualReplicas   = 3
+	defaultReplicas = 3
 )
 
-func (o Options) filled() (Options, error) {
+func (o Options) withDefaults() (Options, error) {
 	if o.Stream == "" || (o.URL == "") == (o.Embedded == nil) {
 		return o, whittle.Errorf(whittle.Invalid, "a NATS stream needs a stream's name and either a URL or an embedded server")
 	}

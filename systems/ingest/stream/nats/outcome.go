@@ -17,9 +17,9 @@ const (
 	codeHeadTooLong = 10097 // header size exceeds maximum allowed
 )
 
-// stands says whether err is JetStream's answer, as opposed to none: publishing
+// isFinal says whether err is JetStream's answer, as opposed to none: publishing
 // again would not change it.
-func stands(err error) bool {
+func isFinal(err error) bool {
 	_, ok := errors.AsType[*jetstream.APIError](err)
 	return ok
 }
@@ -36,7 +36,7 @@ func outcome(err error, doubtful bool) error {
 		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
 	case refused.ErrorCode == codeTooLarge, refused.ErrorCode == codeHeadTooLong:
 		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
-	case refused.ErrorCode == codeNoResources, refused.ErrorCode == codeStoreFailed && full(refused):
+	case refused.ErrorCode == codeNoResources, refused.ErrorCode == codeStoreFailed && isFull(refused):
 		return whittle.Errorf(whittle.ResourceExhausted, "%s: %w", doing, err)
 	case refused.ErrorCode == codeStoreFailed:
 		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
@@ -44,6 +44,6 @@ func outcome(err error, doubtful bool) error {
 	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
 }
 
-// full says whether the store refused because of a bound of the stream, which it
+// isFull says whether the store refused because of a bound of the stream, which it
 // checks before it writes.
-func full(err *jetstream.APIError) bool { return strings.HasPrefix(err.Description, "maximum ") }
+func isFull(err *jetstream.APIError) bool { return strings.HasPrefix(err.Description, "maximum ") }

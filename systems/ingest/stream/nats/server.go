@@ -14,13 +14,13 @@ import (
 // maxPayload is the largest message that an embedded server takes, in bytes.
 const maxPayload = 8 << 20
 
-// embedding is the embedded server with its folder's lock.
-type embedding struct {
+// embeddedServer is the embedded server with its folder's lock.
+type embeddedServer struct {
 	*server.Server
 	lock *os.File
 }
 
-func (e *embedding) end() {
+func (e *embeddedServer) end() {
 	e.Shutdown()
 	e.WaitForShutdown()
 	e.lock.Close()
@@ -44,7 +44,7 @@ func claim(dir string) (*os.File, error) {
 }
 
 // serve starts the embedded server.
-func serve(e *Embedded) (*embedding, error) {
+func serve(e *Embedded) (*embeddedServer, error) {
 	lock, err := claim(e.Dir)
 	if err != nil {
 		return nil, err
@@ -67,10 +67,10 @@ func serve(e *Embedded) (*embedding, error) {
 		lock.Close()
 		return nil, whittle.Errorf(whittle.Invalid, "make embedded NATS server: %w", err)
 	}
-	started := &embedding{s, lock}
+	started := &embeddedServer{s, lock}
 	s.Start()
-	const patience = 30 * time.Second // a large store is read at the start
-	if !s.ReadyForConnections(patience) || !s.JetStreamEnabled() {
+	const timeout = 30 * time.Second // a large store is read at the start
+	if !s.ReadyForConnections(timeout) || !s.JetStreamEnabled() {
 		started.end()
 		return nil, whittle.Errorf(whittle.Internal, "the embedded NATS server does not start on %s", e.Dir)
 	}

@@ -21,7 +21,7 @@ func lookUp(ctx context.Context, js jetstream.JetStream, conn *client.Conn, o *O
 			return nil, whittle.Errorf(whittle.NotFound, "JetStream has no stream %q", o.Stream).
 				WithHint("create it with file storage on subject " + o.Subject + ", or let it be created (Create)")
 		}
-		s, err = js.CreateStream(ctx, made(o, conn.ConnectedClusterName() != ""))
+		s, err = js.CreateStream(ctx, newConfig(o, conn.ConnectedClusterName() != ""))
 	}
 	if err != nil {
 		return nil, unreachable(ctx, "look up JetStream stream "+o.Stream, err)
@@ -29,7 +29,7 @@ func lookUp(ctx context.Context, js jetstream.JetStream, conn *client.Conn, o *O
 	return s, check(s.CachedInfo().Config, o)
 }
 
-func made(o *Options, clustered bool) jetstream.StreamConfig {
+func newConfig(o *Options, clustered bool) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{
 		Name:       o.Stream,
 		Subjects:   []string{o.Subject},
@@ -47,7 +47,7 @@ func made(o *Options, clustered bool) jetstream.StreamConfig {
 	if c.Replicas == 0 {
 		c.Replicas = 1
 		if clustered {
-			c.Replicas = usualReplicas
+			c.Replicas = defaultReplicas
 		}
 	}
 	if c.MaxAge > 0 {

@@ -75,7 +75,7 @@ func catchUp(b *testing.B, latency time.Duration) {
 	sink := &slowSink{latency: latency, down: true}
 	r, err := relay.Open(log(b, dir, "log"), sink, relay.Options{
 		Dir: filepath.Join(dir, "position"), Dead: log(b, dir, "dead"), Keep: -1,
-		Pace: relay.Pace{BackoffMax: 200 * time.Millisecond},
+		Limits: relay.Limits{BackoffMax: 200 * time.Millisecond},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -26,7 +26,7 @@ func (r *Relay) crash() {
 
 // counts reads what a sink has by id, and fails where the first copies of a key
 // are out of order.
-func counts(t *testing.T, s *shelf) map[string]int {
+func counts(t *testing.T, s *fakeStore) map[string]int {
 	t.Helper()
 	all := map[string]int{}
 	last := map[string]int{}
@@ -47,8 +47,8 @@ func counts(t *testing.T, s *shelf) map[string]int {
 	return all
 }
 
-func quick() Pace {
-	return Pace{Batch: 20, Inflight: 4, Window: 200, Timeout: 2 * time.Second, Save: 100 * time.Millisecond, BackoffMax: time.Second, Quiet: time.Second}
+func quick() Limits {
+	return Limits{Batch: 20, Inflight: 4, Window: 200, Timeout: 2 * time.Second, Save: 100 * time.Millisecond, BackoffMax: time.Second, IdleTimeout: time.Second}
 }
 
 // TestNothingIsLostOverCrashes appends to a relay whose sink fails in every way
@@ -78,17 +78,17 @@ func TestASinkThatCannotBeReadGetsDoublesAndNothingLess(t *testing.T) {
 
 func overCrashes(t *testing.T, seed uint64, blind bool) (doubles int) {
 	random := rand.New(rand.NewPCG(seed, 2))
-	logs, sinks, deads := newShelf(1), newShelf(3), newShelf(1)
+	logs, sinks, deads := newFakeStore(1), newFakeStore(3), newFakeStore(1)
 	bad := faults{
 		refuse: 0.1, partial: 0.2, vanish: 0.1, hang: 0.05, lag: 5 * time.Millisecond,
 		poison: func(r *stream.Record) bool { return strings.HasSuffix(r.ID, "13") },
 	}
 	dir := folder(t)
 	open := func(run uint64, f faults) *Relay {
-		sink := newDouble(sinks, seed<<8+run, f)
+		sink := newFakeSink(sinks, seed<<8+run, f)
 		sink.blind = blind
-		r, err := Open(newDouble(logs, 0, faults{}), sink, Options{
-			Pace: quick(), Dir: dir, Dead: newDouble(deads, seed<<8+run, faults{refuse: 0.3, partial: 0.2}), Keep: time.Second,
+		r, err := Open(newFakeSink(logs, 0, faults{}), sink, Options{
+			Limits: quick(), Dir: dir, Dead: newFakeSink(deads, seed<<8+run, faults{refuse: 0.3, partial: 0.2}), Keep: time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func overCrashes(t *testing.T, seed uint64, blind bool) (doubles int) {
 	got := counts(t, sinks)
 	dead := map[string]int{}
 	for _, rec := range deads.all() {
-		l, err := ReadLetter(&rec)
+		l, err := ReadDeadLetter(&rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,12 +155,12 @@ func overCrashes(t *testing.T, seed uint64, blind bool) (doubles int) {
 		}
 	}
 	s := r.Status()
-	if s.Passed != 0 || s.Missing != 0 || s.Corrupt != 0 || s.Lag != 0 || (s.Blind != "") != blind {
+	if s.Reordered != 0 || s.Missing != 0 || s.Corrupt != 0 || s.Lag != 0 || (s.Unreadable != "") != blind {
 		t.Errorf("status: %+v", s)
 	}
 	if !blind && s.Sent+uint64(len(dead)) < uint64(total) {
 		t.Errorf("%d sent, %d dead, %d appended", s.Sent, len(dead), total)
 	}
-	t.Logf("%d records, %d doubles, %d letters; last run spared %d", total, doubles, len(deads.all()), s.Spared)
+	t.Logf("%d records, %d doubles, %d letters; last run spared %d", total, doubles, len(deads.all()), s.Deduplicated)
 	return doubles
 }

@@ -18,19 +18,19 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// shelf is what a double keeps. It outlives the doubles that are open on it.
-type shelf struct {
+// fakeStore is what a double keeps. It outlives the doubles that are open on it.
+type fakeStore struct {
 	mu    sync.Mutex // guards the following
 	parts [][]stream.Record
 	first []int
 	grown chan struct{}
 }
 
-func newShelf(partitions int) *shelf {
-	return &shelf{parts: make([][]stream.Record, partitions), first: make([]int, partitions), grown: make(chan struct{})}
+func newFakeStore(partitions int) *fakeStore {
+	return &fakeStore{parts: make([][]stream.Record, partitions), first: make([]int, partitions), grown: make(chan struct{})}
 }
 
-func (s *shelf) put(r stream.Record) stream.Position {
+func (s *fakeStore) put(r stream.Record) stream.Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := fnv.New32a()
@@ -45,7 +45,7 @@ func (s *shelf) put(r stream.Record) stream.Position {
 }
 
 // all is every record, partition after partition.
-func (s *shelf) all() []stream.Record {
+func (s *fakeStore) all() []stream.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []stream.Record
@@ -66,9 +66,9 @@ type faults struct {
 	poison func(*stream.Record) bool
 }
 
-// double is a stream in memory.
-type double struct {
-	*shelf
+// fakeSink is a stream in memory.
+type fakeSink struct {
+	*fakeStore
 	limit int
 	bare  bool // it tells no end and cannot be trimmed, as Kinesis
 
@@ -83,26 +83,26 @@ type double struct {
 	holds  int // how many records there is room for, a byte each; 0: plenty
 }
 
-func newDouble(s *shelf, seed uint64, f faults) *double {
-	return &double{shelf: s, limit: 1 << 20, random: rand.New(rand.NewPCG(seed, 1)), faults: f}
+func newFakeSink(s *fakeStore, seed uint64, f faults) *fakeSink {
+	return &fakeSink{fakeStore: s, limit: 1 << 20, random: rand.New(rand.NewPCG(seed, 1)), faults: f}
 }
 
-func (d *double) setDown(err error) {
+func (d *fakeSink) setDown(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.down = err
 }
 
-func (d *double) called() int {
+func (d *fakeSink) called() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls
 }
 
-func (d *double) Durability() stream.Durability { return stream.LocalFsync }
-func (d *double) Limit() int                    { return d.limit }
+func (d *fakeSink) Durability() stream.Durability { return stream.LocalFsync }
+func (d *fakeSink) Limit() int                    { return d.limit }
 
-func (d *double) Append(ctx context.Context, records []stream.Record) []stream.Result {
+func (d *fakeSink) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	d.mu.Lock()
 	d.calls++
 	f, down, dice, split := d.faults, d.down, d.random.Float64(), d.random.Float64()
@@ -172,7 +172,7 @@ func (d *double) Append(ctx context.Context, records []stream.Record) []stream.R
 	return results
 }
 
-func (d *double) Partitions(context.Context) ([]stream.Partition, error) {
+func (d *fakeSink) Partitions(context.Context) ([]stream.Partition, error) {
 	d.mu.Lock()
 	down, blind := d.down, d.blind
 	d.mu.Unlock()
@@ -182,8 +182,8 @@ func (d *double) Partitions(context.Context) ([]stream.Partition, error) {
 	if blind {
 		return nil, whittle.Errorf(whittle.Unsupported, "it cannot be read")
 	}
-	d.shelf.mu.Lock()
-	defer d.shelf.mu.Unlock()
+	d.fakeStore.mu.Lock()
+	defer d.fakeStore.mu.Unlock()
 	var parts []stream.Partition
 	for i, p := range d.parts {
 		name := strconv.Itoa(i)
@@ -200,7 +200,7 @@ func (d *double) Partitions(context.Context) ([]stream.Partition, error) {
 	return parts, nil
 }
 
-func (d *double) Read(_ context.Context, from stream.Position) (stream.Reader, error) {
+func (d *fakeSink) Read(_ context.Context, from stream.Position) (stream.Reader, error) {
 	d.mu.Lock()
 	down := d.down
 	d.mu.Unlock()
@@ -217,50 +217,50 @@ func (d *double) Read(_ context.Context, from stream.Position) (stream.Reader, e
 			return nil, whittle.Errorf(whittle.Invalid, "offset: %w", err)
 		}
 	}
-	return &doubleReader{d: d, p: p, next: n}, nil
+	return &fakeReader{d: d, p: p, next: n}, nil
 }
 
-func (d *double) Trim(_ context.Context, before stream.Position) error {
+func (d *fakeSink) Trim(_ context.Context, before stream.Position) error {
 	if d.bare {
 		return whittle.Errorf(whittle.Unsupported, "it has its own retention")
 	}
 	p, _ := strconv.Atoi(before.Partition)
 	n, _ := strconv.Atoi(before.Offset)
-	d.shelf.mu.Lock()
-	defer d.shelf.mu.Unlock()
+	d.fakeStore.mu.Lock()
+	defer d.fakeStore.mu.Unlock()
 	d.first[p] = max(d.first[p], n)
 	return nil
 }
 
-func (d *double) Room() stream.Room {
+func (d *fakeSink) Capacity() stream.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return stream.Room{Err: whittle.Errorf(whittle.Unavailable, "closed")}
+		return stream.Capacity{Err: whittle.Errorf(whittle.Unavailable, "closed")}
 	}
 	if d.holds == 0 {
-		return stream.Room{Free: 1 << 30, Err: d.full}
+		return stream.Capacity{Free: 1 << 30, Err: d.full}
 	}
-	d.shelf.mu.Lock()
-	defer d.shelf.mu.Unlock()
-	return stream.Room{Free: int64(d.holds - len(d.parts[0]) + d.first[0]), Err: d.full}
+	d.fakeStore.mu.Lock()
+	defer d.fakeStore.mu.Unlock()
+	return stream.Capacity{Free: int64(d.holds - len(d.parts[0]) + d.first[0]), Err: d.full}
 }
 
-func (d *double) Close(context.Context) error {
+func (d *fakeSink) Close(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 	return nil
 }
 
-type doubleReader struct {
-	d       *double
+type fakeReader struct {
+	d       *fakeSink
 	p, next int
 }
 
-func (r *doubleReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
+func (r *fakeReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	for {
-		s := r.d.shelf
+		s := r.d.fakeStore
 		s.mu.Lock()
 		r.next = max(r.next, s.first[r.p])
 		n := 0
@@ -292,7 +292,7 @@ func (r *doubleReader) Next(ctx context.Context, into []stream.Entry) (int, erro
 	}
 }
 
-func (r *doubleReader) Close() error { return nil }
+func (r *fakeReader) Close() error { return nil }
 
 // event makes record n of a key, or one without a key.
 func event(key string, n int) stream.Record {

@@ -95,7 +95,7 @@ func TestProducersOverRestarts(t *testing.T) {
 		t.Errorf("the log has %d records and the sink %d", a, b)
 	}
 	moved, err := relay.Move(t.Context(), sink, target, relay.MoveOptions{Dir: filepath.Join(dir, "move")})
-	if err != nil || moved.Source != moved.Target || moved.Source.Records != uint64(b) || moved.Doubles != 0 {
+	if err != nil || moved.Source != moved.Target || moved.Source.Records != uint64(b) || moved.Duplicates != 0 {
 		t.Errorf("moved: %+v, %v", moved, err)
 	}
 }

@@ -91,8 +91,8 @@ func (r *Relay) feedCorrupt(ctx context.Context, bad *stream.CorruptError, next 
 	if seq > *next {
 		r.drain.gap(*next, seq)
 	}
-	r.drain.trouble.log.Error("a record of the log is corrupt and is not drained", "error", bad)
-	err = r.drain.pass(ctx, seq, bad.Position, func(p *place) {
+	r.drain.trouble.log.Error("skipped a corrupt record of the log", "err", bad)
+	err = r.drain.pass(ctx, seq, bad.Position, func(p *checkpoint) {
 		if seq >= p.CorruptTo {
 			p.Corrupt++
 			p.CorruptTo = seq + 1
@@ -108,10 +108,10 @@ func (r *Relay) feedCorrupt(ctx context.Context, bad *stream.CorruptError, next 
 // gap says that the numbers from first to next (exclusive) are not in the log.
 func (d *drain) gap(first, next uint64) {
 	d.mu.Lock()
-	if first >= d.place.MissingTo {
-		d.place.Missing += next - first
-		d.place.MissingTo = next
+	if first >= d.checkpoint.MissingTo {
+		d.checkpoint.Missing += next - first
+		d.checkpoint.MissingTo = next
 	}
 	d.mu.Unlock()
-	d.trouble.log.Error("records are gone from the log before they were drained", "from", first, "to", next)
+	d.trouble.log.Error("records were removed from the log before they were drained", "from", first, "to", next)
 }

@@ -14,8 +14,8 @@ import (
 // headless keeps no headers, and gives no answer to its first call, of which it
 // keeps everything.
 type headless struct {
-	*double
-	answered bool
+	*fakeSink
+	responded bool
 }
 
 func (h *headless) Append(ctx context.Context, records []stream.Record) []stream.Result {
@@ -24,9 +24,9 @@ func (h *headless) Append(ctx context.Context, records []stream.Record) []stream
 		bare[i] = r
 		bare[i].Header = nil
 	}
-	results := h.double.Append(ctx, bare)
-	if !h.answered {
-		h.answered = true
+	results := h.fakeSink.Append(ctx, bare)
+	if !h.responded {
+		h.responded = true
 		for i := range results {
 			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no answer")}
 		}
@@ -39,11 +39,11 @@ func (h *headless) Append(ctx context.Context, records []stream.Record) []stream
 func TestASinkWithoutHeadersGetsDoublesThatAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines strings.Builder
-		o := Options{Pace: quick(), Dir: folder(t), NoHeaders: true, Log: textLog(&lines)}
+		o := Options{Limits: quick(), Dir: folder(t), NoHeaders: true, Log: textLog(&lines)}
 		o.Inflight = 1
-		g := openOver(t, o, func(d *double) stream.Stream { return &headless{double: d} }, event("k", 0), event("k", 1))
+		g := openOver(t, o, func(d *fakeSink) stream.Stream { return &headless{fakeSink: d} }, event("k", 0), event("k", 1))
 		time.Sleep(10 * time.Second)
-		if s := g.Status(); s.Repeated != 2 || s.Spared != 0 || !strings.Contains(s.Blind, "headers") || s.Lag != 0 {
+		if s := g.Status(); s.Resent != 2 || s.Deduplicated != 0 || !strings.Contains(s.Unreadable, "headers") || s.Lag != 0 {
 			t.Errorf("after an outcome that was not known: %+v", s)
 		}
 		if it := g.drain.newItem(9, &stream.Entry{Record: event("k", 9)}); it.marked || len(it.record.Header) != 1 {

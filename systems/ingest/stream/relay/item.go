@@ -30,14 +30,14 @@ func (p *packer) copy(value []byte) []byte {
 // newItem copies a record whose memory is lent, and stamps it with its origin,
 // where there is room for that.
 func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
-	it := &item{seq: seq, at: e.Position, record: e.Record, lane: laneOf(e.Key, seq)}
+	it := &item{seq: seq, at: e.Position, record: e.Record, queue: keyQueueOf(e.Key, seq)}
 	it.record.Value = d.values.copy(e.Value)
 	plain := make([]stream.Header, len(e.Header), len(e.Header)+1)
 	copy(plain, e.Header)
 	it.record.Header = plain
 	it.size = stream.EncodedLen(&it.record)
 	limit := d.sink.Limit()
-	if len(plain) < stream.MaxHeaders && !d.looker.noHeaders {
+	if len(plain) < stream.MaxHeaders && !d.scanner.noHeaders {
 		digest := ""
 		if d.digest != nil {
 			digest = d.digest(&it.record)
@@ -51,19 +51,19 @@ func (d *drain) newItem(seq uint64, e *stream.Entry) *item {
 	}
 	switch {
 	case it.size > limit:
-		it.poison = whittle.Errorf(whittle.Invalid, "the record has %d bytes and the sink takes %d", it.size, limit)
+		it.rejection = whittle.Errorf(whittle.Invalid, "the record has %d bytes and the sink takes %d", it.size, limit)
 	case !it.marked && d.digest != nil:
-		it.poison = whittle.Errorf(whittle.Invalid, "the record has %d bytes and %d headers: no room for its origin", it.size, len(plain))
+		it.rejection = whittle.Errorf(whittle.Invalid, "the record has %d bytes and %d headers: no room for its origin", it.size, len(plain))
 	}
 	return it
 }
 
-// letter is the item for the dead letters.
-func (d *drain) letter(it *item) stream.Record {
+// deadLetter is the item for the dead letters.
+func (d *drain) deadLetter(it *item) stream.Record {
 	r := it.record
 	if it.marked {
 		r.Header = r.Header[:len(r.Header)-1]
 	}
-	l := Letter{Record: r, Reason: it.poison.Error(), Origin: formatOrigin(d.id, it.seq, "")}
+	l := DeadLetter{Record: r, Reason: it.rejection.Error(), Origin: formatOrigin(d.id, it.seq, "")}
 	return l.seal()
 }

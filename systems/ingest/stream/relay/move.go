@@ -14,7 +14,7 @@ import (
 
 // MoveOptions are a move's.
 type MoveOptions struct {
-	Pace
+	Limits
 	// Dir is the folder that remembers how far the move is. A move that was
 	// ended or killed goes on with the same folder. Needed.
 	Dir string
@@ -55,12 +55,12 @@ type Moved struct {
 	// Dead is how many records are in the dead letters, Corrupt how many of the
 	// source's could not be read, Doubles how many copies the target has
 	// beyond the first of each.
-	Dead, Corrupt, Doubles uint64
+	Dead, Corrupt, Duplicates uint64
 	// Missing and Altered count records of the source that the target has not,
 	// or not as they were. Places lists where the first hundred of these and of
 	// the corrupt ones are at the source.
 	Missing, Altered uint64
-	Places           []stream.Position
+	Positions        []stream.Position
 	// Resumed says that an earlier run had begun it.
 	Resumed bool
 }
@@ -86,8 +86,8 @@ type moveSpan struct {
 type move struct {
 	from, to stream.Stream
 	o        MoveOptions
-	store    *positions
-	at       place
+	store    *checkpointStore
+	at       checkpoint
 	state    *moveState
 	drain    *drain
 }
@@ -105,7 +105,7 @@ type move struct {
 // Unavailable and others where a stream cannot be listed.
 func Move(ctx context.Context, from, to stream.Stream, o MoveOptions) (Moved, error) {
 	var err error
-	if o.Pace, err = o.withDefaults(); err != nil {
+	if o.Limits, err = o.withDefaults(); err != nil {
 		return Moved{}, err
 	}
 	set(&o.MaxKeys, 4_000_000)
@@ -113,7 +113,7 @@ func Move(ctx context.Context, from, to stream.Stream, o MoveOptions) (Moved, er
 		o.Progress = func(Progress) {}
 	}
 	m := &move{from: from, to: to, o: o}
-	if m.store, err = openPositions(o.Dir); err != nil {
+	if m.store, err = openCheckpoints(o.Dir); err != nil {
 		return Moved{}, err
 	}
 	defer m.store.close()
@@ -157,15 +157,15 @@ func (m *move) begin(ctx context.Context) error {
 	for _, p := range parts {
 		s.From = append(s.From, moveSpan{Partition: p.Name, From: p.First.Offset, End: p.Next.Offset})
 	}
-	if s.To, err = (&looker{sink: m.to}).ends(ctx); err != nil {
+	if s.To, err = (&sinkScanner{sink: m.to}).ends(ctx); err != nil {
 		return whittle.Errorf(whittle.CodeOf(err), "move: list the target's partitions: %w", err)
 	}
 	if m.o.Dead != nil {
-		if s.Dead, err = (&looker{sink: m.o.Dead}).ends(ctx); err != nil {
+		if s.Dead, err = (&sinkScanner{sink: m.o.Dead}).ends(ctx); err != nil {
 			return whittle.Errorf(whittle.CodeOf(err), "move: list the dead letters' partitions: %w", err)
 		}
 	}
-	m.at, m.state = newPlace(), s
+	m.at, m.state = newCheckpoint(), s
 	m.at.Move = s
 	return nil
 }
@@ -206,10 +206,10 @@ func (m *move) run(ctx context.Context) error {
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
 	var h hasher
-	m.drain = newDrain(m.to, m.o.Dead, m.o.Pace, m.at, m.store, m.o.Log)
+	m.drain = newDrain(m.to, m.o.Dead, m.o.Limits, m.at, m.store, m.o.Log)
 	m.drain.digest = func(r *stream.Record) string { return h.of(r).text() }
-	m.drain.halt = halt
-	m.drain.saved = func(_ context.Context, p place) { m.tell(p.Next) }
+	m.drain.stopForGood = halt
+	m.drain.saved = func(_ context.Context, p checkpoint) { m.report(p.Next) }
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -231,12 +231,12 @@ func (m *move) run(ctx context.Context) error {
 		err = errors.Join(err, m.drain.save(true))
 	}
 	if err != nil && errors.Is(err, context.Cause(ctx)) && whittle.CodeOf(err) == whittle.Internal {
-		return whittle.Errorf(whittle.Canceled, "move: ended at record %d, and goes on from there: %w", m.drain.place.Next, err)
+		return whittle.Errorf(whittle.Canceled, "move: ended at record %d, and goes on from there: %w", m.drain.checkpoint.Next, err)
 	}
 	return err
 }
 
-func (m *move) tell(done uint64) {
+func (m *move) report(done uint64) {
 	p := Progress{Phase: "move", Done: done, Of: m.state.of(), Troubles: m.drain.trouble.list()}
 	p.Records, p.Bytes = m.drain.rate.rate(time.Now())
 	m.o.Progress(p)
@@ -258,11 +258,11 @@ func (m *move) feed(ctx context.Context) (uint64, error) {
 		}
 		for attempt := 0; ; attempt++ {
 			before := f.seq
-			err := f.read(ctx, m.from, s, m.o.Quiet)
+			err := f.read(ctx, m.from, s, m.o.IdleTimeout)
 			if err == nil {
 				m.drain.trouble.end(atLog, time.Now())
 				if behind := following(f.last); s.End != "" && f.skip && compareOffsets(behind, s.End) < 0 {
-					m.drain.trouble.log.Info("the last places of a partition have no records", "partition", s.Partition, "from", behind, "to", s.End)
+					m.drain.trouble.log.Info("partition ends with offsets that hold no records", "partition", s.Partition, "from", behind, "to", s.End)
 				}
 				break
 			}
@@ -290,9 +290,9 @@ type feeder struct {
 	skip  bool   // the record at last has been offered
 }
 
-func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, quiet time.Duration) error {
+func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, idleTimeout time.Duration) error {
 	part := span{
-		stream: from, quiet: quiet,
+		stream: from, idleTimeout: idleTimeout,
 		from: stream.Position{Partition: s.Partition, Offset: f.last},
 		end:  stream.Position{Partition: s.Partition, Offset: s.End},
 	}
@@ -307,8 +307,8 @@ func (f *feeder) read(ctx context.Context, from stream.Stream, s moveSpan, quiet
 			return nil
 		}
 		if bad != nil || !e.Intact() {
-			f.drain.trouble.log.Error("a record of the source is corrupt and is not moved", "partition", at.Partition, "offset", at.Offset)
-			if err := f.drain.pass(ctx, f.seq, at, func(p *place) { p.Corrupt++ }); err != nil {
+			f.drain.trouble.log.Error("skipped a corrupt record of the source", "partition", at.Partition, "offset", at.Offset)
+			if err := f.drain.pass(ctx, f.seq, at, func(p *checkpoint) { p.Corrupt++ }); err != nil {
 				return err
 			}
 		} else if err := f.drain.offer(ctx, f.seq, e); err != nil {

@@ -16,8 +16,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-func filled(n, partitions, keys int) *shelf {
-	s := newShelf(partitions)
+func filled(n, partitions, keys int) *fakeStore {
+	s := newFakeStore(partitions)
 	numbers := map[string]int{}
 	for i := range n {
 		key := fmt.Sprint("k", i%keys)
@@ -72,11 +72,11 @@ func moveOverKills(t *testing.T, seed uint64) {
 	bad := faults{refuse: 0.1, partial: 0.2, vanish: 0.1, hang: 0.02, lag: 5 * time.Millisecond}
 	dir := folder(t)
 	pace := quick()
-	pace.Quiet = 30 * time.Millisecond
+	pace.IdleTimeout = 30 * time.Millisecond
 	run := func(ctx context.Context, n uint64, f faults) (Moved, error) {
-		source := newDouble(from, 0, faults{})
+		source := newFakeSink(from, 0, faults{})
 		source.bare = seed%2 == 1
-		return Move(ctx, source, newDouble(to, seed<<8+n, f), MoveOptions{Pace: pace, Dir: dir, Label: "a to b"})
+		return Move(ctx, source, newFakeSink(to, seed<<8+n, f), MoveOptions{Limits: pace, Dir: dir, Label: "a to b"})
 	}
 	kills := 0
 	for n := uint64(0); ; n++ {
@@ -111,10 +111,10 @@ func moveOverKills(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if moved.Source != moved.Target || moved.Source.Records != records || moved.Doubles != 0 || !moved.Resumed {
+	if moved.Source != moved.Target || moved.Source.Records != records || moved.Duplicates != 0 || !moved.Resumed {
 		t.Errorf("moved: %+v", moved)
 	}
-	fresh := newShelf(len(to.parts))
+	fresh := newFakeStore(len(to.parts))
 	for i, p := range to.parts {
 		for _, r := range p {
 			if _, _, _, ok := originOf(&r, placeOf(t, dir).ID); ok {
@@ -134,9 +134,9 @@ func moveOverKills(t *testing.T, seed uint64) {
 	t.Logf("%d records, %d kills", records, kills)
 }
 
-func placeOf(t *testing.T, dir string) place {
+func placeOf(t *testing.T, dir string) checkpoint {
 	t.Helper()
-	p, err := openPositions(dir)
+	p, err := openCheckpoints(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,33 +152,33 @@ func placeOf(t *testing.T, dir string) place {
 // and a second comparison.
 func TestMoveFindsWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(from, to *shelf)
+		spoil func(from, to *fakeStore)
 		says  string
 		check func(Moved) bool
 	}{
-		"nothing": {func(_, _ *shelf) {}, "", func(m Moved) bool { return m.Source == m.Target && m.Source.Keys == 10 }},
+		"nothing": {func(_, _ *fakeStore) {}, "", func(m Moved) bool { return m.Source == m.Target && m.Source.Keys == 10 }},
 		"lost": {
-			func(_, to *shelf) { to.parts[0] = append(to.parts[0][:5:5], to.parts[0][6:]...) }, "1 records are missing at the target: at ",
-			func(m Moved) bool { return m.Missing == 1 && len(m.Places) == 1 },
+			func(_, to *fakeStore) { to.parts[0] = append(to.parts[0][:5:5], to.parts[0][6:]...) }, "1 records are missing at the target: at ",
+			func(m Moved) bool { return m.Missing == 1 && len(m.Positions) == 1 },
 		},
-		"altered value": {func(_, to *shelf) {
+		"altered value": {func(_, to *fakeStore) {
 			to.parts[0][3].Value = []byte("other")
 			to.parts[0][3].Seal()
-		}, "1 are not what they were: at ", func(m Moved) bool { return m.Altered == 1 && len(m.Places) == 1 }},
-		"altered key": {func(_, to *shelf) { to.parts[0][3].Key = "other" }, "1 are not what they were", func(m Moved) bool { return m.Altered == 1 }},
+		}, "1 are not what they were: at ", func(m Moved) bool { return m.Altered == 1 && len(m.Positions) == 1 }},
+		"altered key": {func(_, to *fakeStore) { to.parts[0][3].Key = "other" }, "1 are not what they were", func(m Moved) bool { return m.Altered == 1 }},
 		"altered header": {
-			func(_, to *shelf) { to.parts[0][3].Header[0].Value = "other" }, "1 are not what they were",
+			func(_, to *fakeStore) { to.parts[0][3].Header[0].Value = "other" }, "1 are not what they were",
 			func(m Moved) bool { return m.Altered == 1 },
 		},
 		"corrupt at the target": {
-			func(_, to *shelf) { to.parts[0][3].Value = []byte("other") }, "1 records are missing",
+			func(_, to *fakeStore) { to.parts[0][3].Value = []byte("other") }, "1 records are missing",
 			func(m Moved) bool { return m.Missing == 1 },
 		},
 		"doubled": {
-			func(_, to *shelf) { to.parts[0] = append(to.parts[0], to.parts[0][2]) }, "",
-			func(m Moved) bool { return m.Doubles == 1 },
+			func(_, to *fakeStore) { to.parts[0] = append(to.parts[0], to.parts[0][2]) }, "",
+			func(m Moved) bool { return m.Duplicates == 1 },
 		},
-		"disordered": {func(_, to *shelf) {
+		"disordered": {func(_, to *fakeStore) {
 			p := to.parts[0]
 			for i := range p {
 				if p[i].Key != "" && p[i].Key == p[len(p)-1].Key {
@@ -187,21 +187,21 @@ func TestMoveFindsWhatIsWrong(t *testing.T) {
 				}
 			}
 		}, "the order within a key is another", func(m Moved) bool { return m.Source.Content == m.Target.Content }},
-		"source altered": {func(from, _ *shelf) {
+		"source altered": {func(from, _ *fakeStore) {
 			from.parts[0][3].Value = []byte("other")
 			from.parts[0][3].Seal()
 		}, "the source now reads otherwise", func(m Moved) bool { return m.Missing+m.Altered == 0 }},
 		"source corrupt": {
-			func(from, _ *shelf) { from.parts[0][3].Value = []byte("other") }, "1 are corrupt at the source: at 0/3",
+			func(from, _ *fakeStore) { from.parts[0][3].Value = []byte("other") }, "1 are corrupt at the source: at 0/3",
 			func(m Moved) bool { return m.Corrupt == 1 },
 		},
-		"source trimmed": {func(from, _ *shelf) { from.first[0] = 3 }, "no longer has the beginning", func(Moved) bool { return true }},
+		"source trimmed": {func(from, _ *fakeStore) { from.first[0] = 3 }, "no longer has the beginning", func(Moved) bool { return true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				from, to, dir := filled(400, 1, 10), newShelf(2), folder(t)
+				from, to, dir := filled(400, 1, 10), newFakeStore(2), folder(t)
 				run := func() (Moved, error) {
-					return Move(t.Context(), newDouble(from, 0, faults{}), newDouble(to, 0, faults{}), MoveOptions{Pace: quick(), Dir: dir})
+					return Move(t.Context(), newFakeSink(from, 0, faults{}), newFakeSink(to, 0, faults{}), MoveOptions{Limits: quick(), Dir: dir})
 				}
 				if m, err := run(); err != nil || m.Source.Records != 400 || m.Resumed {
 					t.Fatalf("move: %+v, %v", m, err)
@@ -224,7 +224,7 @@ func TestMoveFindsWhatIsWrong(t *testing.T) {
 
 func TestMoveOfWhatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, dead := filled(500, 1, 10), newShelf(1)
+		from, dead := filled(500, 1, 10), newFakeStore(1)
 		full := event("full", 0)
 		full.Header = make([]stream.Header, stream.MaxHeaders)
 		from.put(full)
@@ -234,20 +234,20 @@ func TestMoveOfWhatIsRefused(t *testing.T) {
 		from.put(long)
 		poison := faults{poison: func(r *stream.Record) bool { return r.ID == "k3.7" }}
 		move := func(dead stream.Stream) (Moved, error) {
-			target := newDouble(newShelf(1), 0, poison)
+			target := newFakeSink(newFakeStore(1), 0, poison)
 			target.limit = 3000
-			return Move(t.Context(), newDouble(from, 0, faults{}), target, MoveOptions{Pace: quick(), Dir: folder(t), Dead: dead})
+			return Move(t.Context(), newFakeSink(from, 0, faults{}), target, MoveOptions{Limits: quick(), Dir: folder(t), Dead: dead})
 		}
 		if _, err := move(nil); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("without dead letters: %v", err)
 		}
-		m, err := move(newDouble(dead, 0, faults{}))
+		m, err := move(newFakeSink(dead, 0, faults{}))
 		if err != nil || m.Dead != 3 || m.Source != m.Target || m.Source.Records != 499 {
 			t.Errorf("moved: %+v, %v", m, err)
 		}
 		ids := map[string]bool{}
 		for _, r := range dead.all() {
-			l, err := ReadLetter(&r)
+			l, err := ReadDeadLetter(&r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +263,7 @@ func TestMoveIntoAnotherFolderOrOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := folder(t)
 		move := func(n int, label string) (Moved, error) {
-			return Move(t.Context(), newDouble(filled(n, 2, 3), 0, faults{}), newDouble(newShelf(1), 0, faults{}), MoveOptions{Pace: quick(), Dir: dir, Label: label})
+			return Move(t.Context(), newFakeSink(filled(n, 2, 3), 0, faults{}), newFakeSink(newFakeStore(1), 0, faults{}), MoveOptions{Limits: quick(), Dir: dir, Label: label})
 		}
 		if m, err := move(0, "one"); err != nil || m.Source.Records != 0 || m.Source != m.Target {
 			t.Errorf("nothing: %+v, %v", m, err)

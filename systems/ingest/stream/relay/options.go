@@ -9,9 +9,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Pace bounds a drain: what it holds in memory, what it sends at once, and how
+// Limits bounds a drain: what it holds in memory, what it sends at once, and how
 // it waits. Zero fields have the defaults that are named there.
-type Pace struct {
+type Limits struct {
 	// Batch and BatchBytes bound one call of the sink's Append, in records (0:
 	// 2,000) and encoded bytes (0: 4 MiB). One record always goes.
 	Batch, BatchBytes int
@@ -35,21 +35,21 @@ type Pace struct {
 	// Lookback bounds how many of the sink's records are read to find out what
 	// it already has (0: 2,000,000).
 	Lookback int
-	// Quiet is how long a sink that does not tell its end must be silent to be
+	// IdleTimeout is how long a sink that does not tell its end must be silent to be
 	// taken as read to the end, and one that tells it must be until another
 	// reader is tried (0: 10 seconds).
-	Quiet time.Duration
+	IdleTimeout time.Duration
 
 	random func() float64 // in [0, 1); tests replace it
 }
 
 // Options are a relay's.
 type Options struct {
-	Pace
+	Limits
 	// Dir is the folder of the position; it is made where it is missing. Needed.
 	Dir string
 	// Dead takes the records that the sink calls Invalid, as letters: see
-	// ReadLetter. Needed.
+	// ReadDeadLetter. Needed.
 	Dead stream.Stream
 	// Keep is how long a drained record stays in the log, for those who still
 	// read it (a window of ids). It gives way where the log is short of room. 0:
@@ -69,15 +69,15 @@ type Options struct {
 	Log *slog.Logger
 }
 
-const maxInflight = lanes
+const maxInflight = keyQueues
 
-func (p Pace) withDefaults() (Pace, error) {
+func (p Limits) withDefaults() (Limits, error) {
 	for _, n := range []int{p.Batch, p.BatchBytes, p.Inflight, p.Window, p.WindowBytes, p.Lookback} {
 		if n < 0 {
 			return p, whittle.Errorf(whittle.Invalid, "a bound of the relay's pace is below 0")
 		}
 	}
-	for _, d := range []time.Duration{p.Timeout, p.Save, p.BackoffMin, p.BackoffMax, p.Quiet} {
+	for _, d := range []time.Duration{p.Timeout, p.Save, p.BackoffMin, p.BackoffMax, p.IdleTimeout} {
 		if d < 0 {
 			return p, whittle.Errorf(whittle.Invalid, "a duration of the relay's pace is below 0")
 		}
@@ -95,7 +95,7 @@ func (p Pace) withDefaults() (Pace, error) {
 	set(&p.BackoffMin, 100*time.Millisecond)
 	set(&p.BackoffMax, 30*time.Second)
 	set(&p.Lookback, 2_000_000)
-	set(&p.Quiet, 10*time.Second)
+	set(&p.IdleTimeout, 10*time.Second)
 	if p.random == nil {
 		p.random = rand.Float64
 	}
@@ -119,6 +119,6 @@ func backoff(n int, shortest, longest time.Duration, r float64) time.Duration {
 	return time.Duration(r * float64(ceiling))
 }
 
-func (p *Pace) backoff(n int) time.Duration {
+func (p *Limits) backoff(n int) time.Duration {
 	return backoff(n, p.BackoffMin, p.BackoffMax, p.random())
 }

@@ -10,9 +10,9 @@ import (
 
 // outcome sorts the items of a call.
 type outcome struct {
-	settled, poisoned, failed []*item
+	settled, rejected, failed []*item
 	err                       error // the last failure
-	passed                    int   // successes behind a failure of the same key
+	reordered                 int   // successes behind a failure of the same key
 }
 
 func (o *outcome) fail(it *item, err error) {
@@ -20,23 +20,23 @@ func (o *outcome) fail(it *item, err error) {
 	o.err = err
 }
 
-// weigh reads the results by the contract of stream.Result. A code that the
+// classify reads the results by the contract of stream.Result. A code that the
 // contract does not name tells nothing of what was kept.
-func (o *outcome) weigh(items []*item, results []stream.Result) {
+func (o *outcome) classify(items []*item, results []stream.Result) {
 	var behind map[string]bool
 	for i, it := range items {
 		err := results[i].Err
 		if err == nil {
 			o.settled = append(o.settled, it)
 			if it.record.Key != "" && behind[it.record.Key] {
-				o.passed++
+				o.reordered++
 			}
 			continue
 		}
 		switch whittle.CodeOf(err) {
 		case whittle.Invalid:
-			it.poison = err
-			o.poisoned = append(o.poisoned, it)
+			it.rejection = err
+			o.rejected = append(o.rejected, it)
 			continue
 		case whittle.ResourceExhausted, whittle.Unavailable:
 		default:
@@ -53,33 +53,33 @@ func (o *outcome) weigh(items []*item, results []stream.Result) {
 // apply settles what is settled and decides who waits, and how long: the whole
 // worker where nothing went through, else the lanes in which something failed.
 // It returns what to say of it once mu, which is held, is let go.
-func (d *drain) apply(ctx context.Context, w int, at site, o *outcome) turn {
+func (d *drain) apply(ctx context.Context, w int, at component, o *outcome) troubleChange {
 	now := time.Now()
-	var went, stuck [lanes]bool
+	var went, stuck [keyQueues]bool
 	for _, it := range o.settled {
-		went[it.lane] = true
+		went[it.queue] = true
 	}
-	for _, it := range o.poisoned {
-		went[it.lane] = true
+	for _, it := range o.rejected {
+		went[it.queue] = true
 	}
 	for _, it := range o.failed {
-		stuck[it.lane] = true
+		stuck[it.queue] = true
 	}
 	d.win.settle(o.settled)
-	through := len(o.settled)+len(o.poisoned) > 0
-	if h := &d.held[w]; !through && len(o.failed) > 0 {
-		h.until = now.Add(d.pace.backoff(h.attempt))
+	through := len(o.settled)+len(o.rejected) > 0
+	if h := &d.backoffs[w]; !through && len(o.failed) > 0 {
+		h.until = now.Add(d.limits.backoff(h.attempt))
 		h.attempt++
 	} else {
-		*h = hold{}
+		*h = workerBackoff{}
 	}
-	for i := range lanes {
-		l := &d.win.lanes[i]
+	for i := range keyQueues {
+		l := &d.win.queues[i]
 		if went[i] || len(l.queue) == 0 {
 			l.attempt, l.until = 0, time.Time{}
 		}
 		if stuck[i] && through {
-			l.until = now.Add(d.pace.backoff(l.attempt))
+			l.until = now.Add(d.limits.backoff(l.attempt))
 			l.attempt++
 		}
 	}
@@ -94,15 +94,15 @@ func (d *drain) apply(ctx context.Context, w int, at site, o *outcome) turn {
 	case len(o.failed) == 0 && len(o.settled) > 0 && d.waiting() == 0:
 		return d.trouble.worked(at, now)
 	}
-	return turn{}
+	return troubleChange{}
 }
 
 // waiting is how many lanes wait to be tried again. mu is held.
 func (d *drain) waiting() int {
 	n := 0
-	for i := range lanes {
-		l := &d.win.lanes[i]
-		if len(l.queue) > 0 && (l.attempt > 0 || d.held[i%len(d.held)].attempt > 0) {
+	for i := range keyQueues {
+		l := &d.win.queues[i]
+		if len(l.queue) > 0 && (l.attempt > 0 || d.backoffs[i%len(d.backoffs)].attempt > 0) {
 			n++
 		}
 	}

@@ -28,22 +28,22 @@ type Relay struct {
 	limit     int
 	partition string
 	drain     *drain
-	store     *positions
+	store     *checkpointStore
 	stop      context.CancelFunc
 	tasks     sync.WaitGroup
 	// end is the number after the last record that is known to be in the log.
 	end atomic.Uint64
 	// read is what the reader has seen, to estimate what it has not.
-	read struct{ records, bytes atomic.Uint64 }
-	past past
+	read    struct{ records, bytes atomic.Uint64 }
+	history drainHistory
 	// trimmed is what the log was last trimmed to, or where it began. It is the
 	// saver's.
 	trimmed uint64
 
-	mu     sync.Mutex // guards the following
-	closed bool
-	active int           // appends under way
-	idle   chan struct{} // closed when closed and none is
+	mu      sync.Mutex // guards the following
+	closed  bool
+	active  int           // appends under way
+	drained chan struct{} // closed when closed and none is
 }
 
 // Holder is a log that lets go of old records by itself, and can be told from
@@ -73,17 +73,17 @@ func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: no stream for dead letters").
 			WithHint("records that the sink refuses for good must go somewhere: give a second embedded log")
 	}
-	o.Pace = pace
+	o.Limits = pace
 	set(&o.Low, 256<<20)
-	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-letterLen)
+	limit := min(log.Limit(), sink.Limit()-originLen, o.Dead.Limit()-deadLetterOverhead)
 	if limit <= 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "open relay: the sink takes %d bytes and the dead letters %d: too few", sink.Limit(), o.Dead.Limit())
 	}
-	store, err := openPositions(o.Dir)
+	store, err := openCheckpoints(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{log: log, o: o, limit: limit, store: store, idle: make(chan struct{})}
+	r := &Relay{log: log, o: o, limit: limit, store: store, drained: make(chan struct{})}
 	if err := r.begin(sink); err != nil {
 		store.close()
 		return nil, err
@@ -106,7 +106,7 @@ func (r *Relay) begin(sink stream.Stream) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	at, err := r.place()
+	at, err := r.loadCheckpoint()
 	if err != nil {
 		return err
 	}
@@ -117,9 +117,9 @@ func (r *Relay) begin(sink stream.Stream) error {
 	r.partition = parts[0].Name
 	r.trimmed = first
 	r.end.Store(end)
-	r.drain = newDrain(sink, r.o.Dead, r.o.Pace, at, r.store, r.o.Log)
-	r.drain.looker.noHeaders = r.o.NoHeaders
-	r.drain.saved = r.letGo
+	r.drain = newDrain(sink, r.o.Dead, r.o.Limits, at, r.store, r.o.Log)
+	r.drain.scanner.noHeaders = r.o.NoHeaders
+	r.drain.saved = r.trimDrained
 	if first > at.Next {
 		r.drain.gap(at.Next, first)
 	}
@@ -133,9 +133,9 @@ func (r *Relay) begin(sink stream.Stream) error {
 	return nil
 }
 
-// place is the saved one, or a new one.
-func (r *Relay) place() (place, error) {
-	at := newPlace()
+// loadCheckpoint is the saved one, or a new one.
+func (r *Relay) loadCheckpoint() (checkpoint, error) {
+	at := newCheckpoint()
 	if r.store.body == nil {
 		return at, nil
 	}
@@ -163,14 +163,14 @@ func (r *Relay) Limit() int { return r.limit }
 
 // Append appends to the log.
 func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	if !r.enter() {
+	if !r.beginAppend() {
 		results := make([]stream.Result, len(records))
 		for i := range results {
 			results[i].Err = whittle.Errorf(whittle.Unavailable, "append: the relay is closed")
 		}
 		return results
 	}
-	defer r.leave()
+	defer r.endAppend()
 	results := r.append(ctx, records)
 	for i := range results {
 		if results[i].Err == nil {
@@ -182,7 +182,7 @@ func (r *Relay) Append(ctx context.Context, records []stream.Record) []stream.Re
 	return results
 }
 
-func (r *Relay) enter() bool {
+func (r *Relay) beginAppend() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -192,11 +192,11 @@ func (r *Relay) enter() bool {
 	return true
 }
 
-func (r *Relay) leave() {
+func (r *Relay) endAppend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.active--; r.active == 0 && r.closed {
-		close(r.idle)
+		close(r.drained)
 	}
 }
 
@@ -270,12 +270,12 @@ func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
 		return err
 	}
 	n = min(n, r.end.Load())
-	ring(r.drain.saveMe)
+	notify(r.drain.saveNow)
 	err = r.drain.until(ctx, func() bool {
 		if r.drain.win.low() >= n {
-			ring(r.drain.saveMe)
+			notify(r.drain.saveNow)
 		}
-		return r.drain.place.Next >= n
+		return r.drain.checkpoint.Next >= n
 	})
 	if err != nil {
 		return whittle.Errorf(whittle.DeadlineExceeded, "trim: the sink does not have all before %d yet: %w", n, err)
@@ -283,16 +283,16 @@ func (r *Relay) Trim(ctx context.Context, before stream.Position) error {
 	return r.log.Trim(ctx, before)
 }
 
-// Room is the log's free space, and the rate at which draining frees it.
-func (r *Relay) Room() stream.Room {
-	room := r.log.Room()
-	_, room.Rate = r.drain.rate.rate(time.Now())
+// Capacity is the log's free space, and the rate at which draining frees it.
+func (r *Relay) Capacity() stream.Capacity {
+	capacity := r.log.Capacity()
+	_, capacity.Rate = r.drain.rate.rate(time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed && room.Err == nil {
-		room.Err = whittle.Errorf(whittle.Unavailable, "the relay is closed")
+	if r.closed && capacity.Err == nil {
+		capacity.Err = whittle.Errorf(whittle.Unavailable, "the relay is closed")
 	}
-	return room
+	return capacity
 }
 
 // closing is how long the streams may take to close once ctx has ended.
@@ -309,11 +309,11 @@ func (r *Relay) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	if r.active == 0 {
-		close(r.idle)
+		close(r.drained)
 	}
 	r.mu.Unlock()
 	select {
-	case <-r.idle:
+	case <-r.drained:
 	case <-ctx.Done():
 	}
 
@@ -327,7 +327,7 @@ func (r *Relay) Close(ctx context.Context) error {
 	}
 	r.store.close()
 	if late != nil {
-		r.drain.trouble.log.Warn("the relay closed before the sink had all; the rest stays in the log", "records", r.Status().Lag)
+		r.drain.trouble.log.Warn("relay closed before the drain was complete; the rest stays in the log", "records", r.Status().Lag)
 	}
 	if ctx.Err() != nil {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)

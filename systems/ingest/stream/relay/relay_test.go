@@ -16,9 +16,9 @@ import (
 
 // rig is a relay over doubles.
 type rig struct {
-	logs, sinks, deads *shelf
-	log, sink          *double
-	wrap               func(*double) stream.Stream // nil: the sink is the double
+	logs, sinks, deads *fakeStore
+	log, sink          *fakeSink
+	wrap               func(*fakeSink) stream.Stream // nil: the sink is the double
 	*Relay
 }
 
@@ -27,9 +27,9 @@ func open(t *testing.T, o Options, before ...stream.Record) *rig {
 	return openOver(t, o, nil, before...)
 }
 
-func openOver(t *testing.T, o Options, wrap func(*double) stream.Stream, before ...stream.Record) *rig {
+func openOver(t *testing.T, o Options, wrap func(*fakeSink) stream.Stream, before ...stream.Record) *rig {
 	t.Helper()
-	g := &rig{logs: newShelf(1), sinks: newShelf(2), deads: newShelf(1), wrap: wrap}
+	g := &rig{logs: newFakeStore(1), sinks: newFakeStore(2), deads: newFakeStore(1), wrap: wrap}
 	for _, r := range before {
 		g.logs.put(r)
 	}
@@ -39,8 +39,8 @@ func openOver(t *testing.T, o Options, wrap func(*double) stream.Stream, before 
 
 func (g *rig) again(t *testing.T, o Options) {
 	t.Helper()
-	g.log, g.sink = newDouble(g.logs, 0, faults{}), newDouble(g.sinks, 0, faults{})
-	o.Dead = newDouble(g.deads, 0, faults{})
+	g.log, g.sink = newFakeSink(g.logs, 0, faults{}), newFakeSink(g.sinks, 0, faults{})
+	o.Dead = newFakeSink(g.deads, 0, faults{})
 	var sink stream.Stream = g.sink
 	if g.wrap != nil {
 		sink = g.wrap(g.sink)
@@ -63,7 +63,7 @@ func (g *rig) close(t *testing.T) {
 // afterwards everything arrives.
 func TestAnHourOfOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, Options{Pace: Pace{Window: 500}, Dir: folder(t), Keep: -1})
+		g := open(t, Options{Limits: Limits{Window: 500}, Dir: folder(t), Keep: -1})
 		mustAppend(t, g, event("k", 0))
 		time.Sleep(2 * time.Second)
 		g.sink.setDown(whittle.Errorf(whittle.Unavailable, "nobody is there"))
@@ -72,7 +72,7 @@ func TestAnHourOfOutage(t *testing.T) {
 		for ; n <= 3600; n++ {
 			before := time.Now()
 			mustAppend(t, g, event("k", n), event(fmt.Sprint("u", n%50), n))
-			if time.Since(before) != 0 || g.Room().Err != nil {
+			if time.Since(before) != 0 || g.Capacity().Err != nil {
 				t.Fatal("an append waited for the sink")
 			}
 			time.Sleep(time.Second)
@@ -105,11 +105,11 @@ func TestAnHourOfOutage(t *testing.T) {
 // TestASinkThatIsDownAtTheStart keeps nobody from appending.
 func TestASinkThatIsDownAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, Options{Pace: quick(), Dir: folder(t)})
+		g := open(t, Options{Limits: quick(), Dir: folder(t)})
 		g.sink.setDown(whittle.Errorf(whittle.Unavailable, "nobody is there"))
 		mustAppend(t, g, event("k", 0))
 		g.crash()
-		g.again(t, Options{Pace: quick(), Dir: g.o.Dir})
+		g.again(t, Options{Limits: quick(), Dir: g.o.Dir})
 		g.sink.setDown(whittle.Errorf(whittle.Unavailable, "nobody is there"))
 		mustAppend(t, g, event("k", 1))
 		time.Sleep(time.Minute)
@@ -118,7 +118,7 @@ func TestASinkThatIsDownAtTheStart(t *testing.T) {
 		if err := g.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		g.again(t, Options{Pace: quick(), Dir: g.o.Dir})
+		g.again(t, Options{Limits: quick(), Dir: g.o.Dir})
 		g.close(t)
 		if got := counts(t, g.sinks); got["k.0"] != 1 || got["k.1"] != 1 {
 			t.Errorf("at the sink: %v", got)
@@ -130,7 +130,7 @@ func TestASinkThatIsDownAtTheStart(t *testing.T) {
 // a crash only what is behind that key may be looked for.
 func TestOneStuckKeyHoldsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := openOver(t, Options{Pace: quick(), Dir: folder(t)}, func(d *double) stream.Stream { return &stuckKey{d, "k3"} })
+		g := openOver(t, Options{Limits: quick(), Dir: folder(t)}, func(d *fakeSink) stream.Stream { return &stuckKey{d, "k3"} })
 		for n := range 15 {
 			for k := range 10 {
 				mustAppend(t, g, event(fmt.Sprint("k", k), n))
@@ -147,7 +147,7 @@ func TestOneStuckKeyHoldsNobodyElse(t *testing.T) {
 		}
 		g.crash()
 		g.wrap = nil
-		g.again(t, Options{Pace: quick(), Dir: g.o.Dir})
+		g.again(t, Options{Limits: quick(), Dir: g.o.Dir})
 		g.close(t)
 		for id, n := range counts(t, g.sinks) {
 			if n != 1 {
@@ -165,7 +165,7 @@ func TestOneStuckKeyHoldsNobodyElse(t *testing.T) {
 func TestACrashWhileRecoveringFromACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := folder(t)
-		g := openOver(t, Options{Pace: quick(), Dir: dir}, func(d *double) stream.Stream { return &stuckKey{d, "k"} })
+		g := openOver(t, Options{Limits: quick(), Dir: dir}, func(d *fakeSink) stream.Stream { return &stuckKey{d, "k"} })
 		time.Sleep(1050 * time.Millisecond) // between two saves
 		mustAppend(t, g, event("k", 0), event("k", 1))
 		for n := range 50 { // in the same partition of the sink as k
@@ -174,20 +174,20 @@ func TestACrashWhileRecoveringFromACrash(t *testing.T) {
 		synctest.Wait()
 		g.crash()
 
-		g.wrap = func(d *double) stream.Stream {
+		g.wrap = func(d *fakeSink) stream.Stream {
 			d.faults.lag = 50 * time.Millisecond
 			return d
 		}
 		narrow := quick()
 		narrow.Window = 1
-		g.again(t, Options{Pace: narrow, Dir: dir})
-		if err := g.drain.until(t.Context(), func() bool { return g.drain.place.Next == 1 }); err != nil {
+		g.again(t, Options{Limits: narrow, Dir: dir})
+		if err := g.drain.until(t.Context(), func() bool { return g.drain.checkpoint.Next == 1 }); err != nil {
 			t.Fatal(err)
 		}
 		g.crash()
 
 		g.wrap = nil
-		g.again(t, Options{Pace: quick(), Dir: dir})
+		g.again(t, Options{Limits: quick(), Dir: dir})
 		g.close(t)
 		got := counts(t, g.sinks)
 		if len(got) != 52 {
@@ -202,7 +202,7 @@ func TestACrashWhileRecoveringFromACrash(t *testing.T) {
 }
 
 type stuckKey struct {
-	*double
+	*fakeSink
 	key string
 }
 
@@ -213,7 +213,7 @@ func (s *stuckKey) Append(ctx context.Context, records []stream.Record) []stream
 			rest = append(rest, r)
 		}
 	}
-	kept := s.double.Append(ctx, rest)
+	kept := s.fakeSink.Append(ctx, rest)
 	results := make([]stream.Result, len(records))
 	for i := range records {
 		if records[i].Key == s.key {
@@ -230,7 +230,7 @@ func TestCorruptRecordsOfTheLogAreCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := event("k", 1)
 		broken.Sum++
-		o := Options{Pace: quick(), Dir: folder(t), Keep: -1}
+		o := Options{Limits: quick(), Dir: folder(t), Keep: -1}
 		g := open(t, o, event("k", 0), broken, event("k", 2))
 		g.drain.until(t.Context(), func() bool { return g.drain.win.low() == 3 })
 		time.Sleep(time.Second)
@@ -250,7 +250,7 @@ func TestCorruptRecordsOfTheLogAreCountedOnce(t *testing.T) {
 // TestTheLogIsTrimmedBehindTheDrain and never before it.
 func TestTheLogIsTrimmedBehindTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, Options{Pace: quick(), Dir: folder(t), Keep: time.Hour})
+		g := open(t, Options{Limits: quick(), Dir: folder(t), Keep: time.Hour})
 		first := func() int {
 			g.logs.mu.Lock()
 			defer g.logs.mu.Unlock()
@@ -301,12 +301,12 @@ func TestTheLogIsTrimmedBehindTheDrain(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := folder(t)
-		g := open(t, Options{Pace: quick(), Dir: dir}, event("k", 0), event("k", 1))
-		sink, dead := newDouble(newShelf(1), 0, faults{}), newDouble(newShelf(1), 0, faults{})
-		small := newDouble(newShelf(1), 0, faults{})
+		g := open(t, Options{Limits: quick(), Dir: dir}, event("k", 0), event("k", 1))
+		sink, dead := newFakeSink(newFakeStore(1), 0, faults{}), newFakeSink(newFakeStore(1), 0, faults{})
+		small := newFakeSink(newFakeStore(1), 0, faults{})
 		small.limit = originLen
 		again := func() (*Relay, error) {
-			return Open(newDouble(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead})
+			return Open(newFakeSink(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead})
 		}
 		if _, err := again(); whittle.CodeOf(err) != whittle.Unavailable {
 			t.Errorf("a second relay on the folder: %v", err)
@@ -317,14 +317,14 @@ func TestOpenRefuses(t *testing.T) {
 			o         Options
 			want      whittle.Code
 		}{
-			"no dead letters":  {newDouble(g.logs, 0, faults{}), sink, Options{Dir: dir}, whittle.Invalid},
-			"no sink":          {newDouble(g.logs, 0, faults{}), nil, Options{Dir: dir, Dead: dead}, whittle.Invalid},
-			"no folder":        {newDouble(g.logs, 0, faults{}), sink, Options{Dead: dead}, whittle.Invalid},
-			"too many at once": {newDouble(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead, Pace: Pace{Inflight: 65}}, whittle.Invalid},
-			"below zero":       {newDouble(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead, Pace: Pace{Save: -1}}, whittle.Invalid},
-			"a log in parts":   {newDouble(newShelf(2), 0, faults{}), sink, Options{Dir: dir, Dead: dead}, whittle.Invalid},
-			"another log":      {newDouble(newShelf(1), 0, faults{}), sink, Options{Dir: dir, Dead: dead}, whittle.FailedPrecondition},
-			"a tiny sink":      {newDouble(g.logs, 0, faults{}), small, Options{Dir: dir, Dead: dead}, whittle.Invalid},
+			"no dead letters":  {newFakeSink(g.logs, 0, faults{}), sink, Options{Dir: dir}, whittle.Invalid},
+			"no sink":          {newFakeSink(g.logs, 0, faults{}), nil, Options{Dir: dir, Dead: dead}, whittle.Invalid},
+			"no folder":        {newFakeSink(g.logs, 0, faults{}), sink, Options{Dead: dead}, whittle.Invalid},
+			"too many at once": {newFakeSink(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead, Limits: Limits{Inflight: 65}}, whittle.Invalid},
+			"below zero":       {newFakeSink(g.logs, 0, faults{}), sink, Options{Dir: dir, Dead: dead, Limits: Limits{Save: -1}}, whittle.Invalid},
+			"a log in parts":   {newFakeSink(newFakeStore(2), 0, faults{}), sink, Options{Dir: dir, Dead: dead}, whittle.Invalid},
+			"another log":      {newFakeSink(newFakeStore(1), 0, faults{}), sink, Options{Dir: dir, Dead: dead}, whittle.FailedPrecondition},
+			"a tiny sink":      {newFakeSink(g.logs, 0, faults{}), small, Options{Dir: dir, Dead: dead}, whittle.Invalid},
 		} {
 			if r, err := Open(c.log, c.sink, c.o); whittle.CodeOf(err) != c.want || err == nil {
 				t.Errorf("%s: %v, %v", name, r, err)
@@ -336,7 +336,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestWhatTheSinkWouldRefuseIsRefusedAtOnce, in the log's stead.
 func TestWhatTheSinkWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, Options{Pace: quick(), Dir: folder(t)})
+		g := open(t, Options{Limits: quick(), Dir: folder(t)})
 		long := event("k", 1)
 		long.Value = make([]byte, g.Limit())
 		long.Seal()
@@ -347,8 +347,8 @@ func TestWhatTheSinkWouldRefuseIsRefusedAtOnce(t *testing.T) {
 			}
 		}
 		g.close(t)
-		if got := counts(t, g.sinks); len(got) != 3 || g.Room().Err == nil {
-			t.Errorf("at the sink: %v; room %v", got, g.Room())
+		if got := counts(t, g.sinks); len(got) != 3 || g.Capacity().Err == nil {
+			t.Errorf("at the sink: %v; room %v", got, g.Capacity())
 		}
 		if err := g.Append(t.Context(), []stream.Record{event("k", 3)})[0].Err; whittle.CodeOf(err) != whittle.Unavailable {
 			t.Errorf("after close: %v", err)
@@ -359,7 +359,7 @@ func TestWhatTheSinkWouldRefuseIsRefusedAtOnce(t *testing.T) {
 // TestARecordWithAllHeadersIsSentWithoutItsOrigin.
 func TestARecordWithAllHeadersIsSentWithoutItsOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, Options{Pace: quick(), Dir: folder(t)})
+		g := open(t, Options{Limits: quick(), Dir: folder(t)})
 		full := event("k", 0)
 		full.Header = make([]stream.Header, stream.MaxHeaders)
 		mustAppend(t, g, full, event("k", 1))
@@ -379,7 +379,7 @@ func TestLookbackIsBounded(t *testing.T) {
 	for lookback, copies := range map[int]int{10: 2, 20: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var lines strings.Builder
-			o := Options{Pace: quick(), Dir: folder(t), Log: textLog(&lines)}
+			o := Options{Limits: quick(), Dir: folder(t), Log: textLog(&lines)}
 			o.Lookback = lookback
 			g := open(t, o)
 			time.Sleep(1050 * time.Millisecond) // between two saves
@@ -408,8 +408,8 @@ func TestLookbackIsBounded(t *testing.T) {
 func TestASinkThatKeepsLateMakesADouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var late *lateSink
-		g := openOver(t, Options{Pace: quick(), Dir: folder(t)}, func(d *double) stream.Stream {
-			late = &lateSink{double: d}
+		g := openOver(t, Options{Limits: quick(), Dir: folder(t)}, func(d *fakeSink) stream.Stream {
+			late = &lateSink{fakeSink: d}
 			return late
 		})
 		mustAppend(t, g, event("k", 0), event("k", 1))
@@ -430,7 +430,7 @@ func TestASinkThatKeepsLateMakesADouble(t *testing.T) {
 
 // lateSink gives no answer to the first call, and keeps its records long after.
 type lateSink struct {
-	*double
+	*fakeSink
 	mu   sync.Mutex // guards the following
 	held []stream.Record
 }
@@ -439,7 +439,7 @@ func (l *lateSink) Append(ctx context.Context, records []stream.Record) []stream
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil {
-		return l.double.Append(ctx, records)
+		return l.fakeSink.Append(ctx, records)
 	}
 	l.held = append(l.held, records...)
 	results := make([]stream.Result, len(records))
@@ -461,7 +461,7 @@ func (l *lateSink) arrive() {
 func TestTroubleIsSaidOnceAndEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines strings.Builder
-		g := open(t, Options{Pace: quick(), Dir: folder(t), Log: textLog(&lines)})
+		g := open(t, Options{Limits: quick(), Dir: folder(t), Log: textLog(&lines)})
 		g.sink.setDown(whittle.Errorf(whittle.Unavailable, "nobody is there"))
 		mustAppend(t, g, event("k", 0))
 		time.Sleep(10 * time.Minute)

@@ -17,19 +17,19 @@ import (
 // silence tells it too, but only that of a reader which has shown that it would
 // give what there is.
 type span struct {
-	stream    stream.Stream
-	from, end stream.Position
-	quiet     time.Duration
+	stream      stream.Stream
+	from, end   stream.Position
+	idleTimeout time.Duration
 }
 
 // visit is called with an entry, whose memory is lent, or with what is corrupt.
 type visit func(*stream.Entry, *stream.CorruptError) error
 
-// errSilent is what a span ends with whose end is known and could not be read.
-var errSilent = errors.New("the end is known, and nothing comes before it")
+// errNothingRead is what a span ends with whose end is known and could not be read.
+var errNothingRead = errors.New("the end is known, and nothing comes before it")
 
-// silences is how many readers in turn must give nothing for errSilent.
-const silences = 3
+// maxSilentReaders is how many readers in turn must give nothing for errNothingRead.
+const maxSilentReaders = 3
 
 // read visits what is in the span.
 func (s span) read(ctx context.Context, each visit) error {
@@ -37,12 +37,12 @@ func (s span) read(ctx context.Context, each visit) error {
 		return nil
 	}
 	// Clocks of different fronts may differ by less than quiet.
-	r := reading{span: s, each: each, late: time.Now().Add(s.quiet)}
+	r := reading{span: s, each: each, late: time.Now().Add(s.idleTimeout)}
 	for silent := 0; ; {
 		before := r.last
 		again, err := r.pass(ctx)
 		switch {
-		case !errors.Is(err, stream.ErrQuiet):
+		case !errors.Is(err, stream.ErrIdle):
 			return err
 		case s.end.Offset == "", again && r.last == before:
 			return nil
@@ -67,7 +67,7 @@ type reading struct {
 
 // pass reads on with a new reader, from the last record on that was visited,
 // and reports whether that came again. It ends with nil where the span is over
-// and with stream.ErrQuiet where nothing comes any more.
+// and with stream.ErrIdleTimeout where nothing comes any more.
 func (r *reading) pass(ctx context.Context) (again bool, err error) {
 	from := r.from
 	if r.last != "" {
@@ -81,7 +81,7 @@ func (r *reading) pass(ctx context.Context) (again bool, err error) {
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	entries := make([]stream.Entry, 256)
 	for {
-		n, err := stream.NextBefore(ctx, reader, entries, r.quiet)
+		n, err := stream.NextBefore(ctx, reader, entries, r.idleTimeout)
 		for i := range entries[:n] {
 			e := &entries[i]
 			again = again || e.Position.Offset == before
@@ -145,10 +145,10 @@ func (r *reading) isOver(ctx context.Context, silent int) (bool, error) {
 			}
 		}
 	}
-	if silent < silences {
+	if silent < maxSilentReaders {
 		return false, nil
 	}
-	return false, whittle.Errorf(whittle.Unavailable, "read partition %s: it ends at %s: %w", r.from.Partition, r.end.Offset, errSilent)
+	return false, whittle.Errorf(whittle.Unavailable, "read partition %s: it ends at %s: %w", r.from.Partition, r.end.Offset, errNothingRead)
 }
 
 // gives reports whether there is something to read from a position on.
@@ -159,11 +159,11 @@ func (s span) gives(ctx context.Context, from stream.Position) (_ bool, err erro
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	var one [1]stream.Entry
-	n, err := stream.NextBefore(ctx, reader, one[:], s.quiet)
+	n, err := stream.NextBefore(ctx, reader, one[:], s.idleTimeout)
 	if _, corrupt := errors.AsType[*stream.CorruptError](err); n > 0 || corrupt {
 		return true, nil
 	}
-	if errors.Is(err, stream.ErrQuiet) {
+	if errors.Is(err, stream.ErrIdle) {
 		err = nil
 	}
 	return false, err

@@ -16,7 +16,7 @@ import (
 
 // stalling has readers that fall silent.
 type stalling struct {
-	*double
+	*fakeSink
 	opened int
 	// until is up to which offset (exclusive) reader n of partition "1" gives
 	// what there is; below 0: all.
@@ -26,7 +26,7 @@ type stalling struct {
 }
 
 func (s *stalling) Partitions(ctx context.Context) ([]stream.Partition, error) {
-	parts, err := s.double.Partitions(ctx)
+	parts, err := s.fakeSink.Partitions(ctx)
 	for i := range parts {
 		n, _ := strconv.Atoi(parts[i].Next.Offset)
 		parts[i].Next.Offset = strconv.Itoa(n + s.holes)
@@ -35,7 +35,7 @@ func (s *stalling) Partitions(ctx context.Context) ([]stream.Partition, error) {
 }
 
 func (s *stalling) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
-	r, err := s.double.Read(ctx, from)
+	r, err := s.fakeSink.Read(ctx, from)
 	if err != nil || from.Partition != "1" {
 		return r, err
 	}
@@ -88,18 +88,18 @@ func TestASpanIsNotOverWhereItsReaderStalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shelf := newShelf(2)
+				shelf := newFakeStore(2)
 				for n := range 500 {
 					shelf.parts[1] = append(shelf.parts[1], event("k", n))
 				}
 				shelf.first[1] = c.first
-				s := &stalling{double: newDouble(shelf, 0, faults{}), until: c.until, holes: c.holes}
+				s := &stalling{fakeSink: newFakeSink(shelf, 0, faults{}), until: c.until, holes: c.holes}
 				parts, err := s.Partitions(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
 				next := 0
-				part := span{stream: s, quiet: time.Second, from: stream.Position{Partition: "1", Offset: c.from}, end: parts[1].Next}
+				part := span{stream: s, idleTimeout: time.Second, from: stream.Position{Partition: "1", Offset: c.from}, end: parts[1].Next}
 				err = part.read(t.Context(), func(e *stream.Entry, _ *stream.CorruptError) error {
 					if e.Position.Offset != strconv.Itoa(next) {
 						t.Fatalf("%s came, and %d was expected", e.Position.Offset, next)
@@ -107,7 +107,7 @@ func TestASpanIsNotOverWhereItsReaderStalls(t *testing.T) {
 					next++
 					return nil
 				})
-				if next != c.want || errors.Is(err, errSilent) != c.fails || err != nil && (!c.fails || whittle.CodeOf(err) != whittle.Unavailable) {
+				if next != c.want || errors.Is(err, errNothingRead) != c.fails || err != nil && (!c.fails || whittle.CodeOf(err) != whittle.Unavailable) {
 					t.Errorf("%d records, %v; %d readers", next, err, s.opened)
 				}
 			})
@@ -121,7 +121,7 @@ func TestAMoveOfAStalledSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := filled(1000, 2, 25)
 		have := len(from.parts[1])
-		s := &stalling{double: newDouble(from, 0, faults{})}
+		s := &stalling{fakeSink: newFakeSink(from, 0, faults{})}
 		s.until = func(n int) int {
 			switch n {
 			case 1:
@@ -132,13 +132,13 @@ func TestAMoveOfAStalledSource(t *testing.T) {
 			return -1
 		}
 		var lines strings.Builder
-		o := MoveOptions{Pace: quick(), Dir: folder(t), Log: textLog(&lines)}
-		m, err := Move(t.Context(), s, newDouble(newShelf(2), 0, faults{}), o)
-		if err != nil || m.Source.Records != 1000 || m.Source != m.Target || !strings.Contains(lines.String(), errSilent.Error()) {
+		o := MoveOptions{Limits: quick(), Dir: folder(t), Log: textLog(&lines)}
+		m, err := Move(t.Context(), s, newFakeSink(newFakeStore(2), 0, faults{}), o)
+		if err != nil || m.Source.Records != 1000 || m.Source != m.Target || !strings.Contains(lines.String(), errNothingRead.Error()) {
 			t.Errorf("%+v, %v\n%s", m, err, lines.String())
 		}
 		s.until = func(int) int { return 0 } // when it is compared again
-		if m, err = Move(t.Context(), s, newDouble(newShelf(2), 0, faults{}), o); err == nil {
+		if m, err = Move(t.Context(), s, newFakeSink(newFakeStore(2), 0, faults{}), o); err == nil {
 			t.Errorf("a source that cannot be read is proved: %+v", m)
 		}
 	})
@@ -148,14 +148,14 @@ func TestAMoveOfAStalledSource(t *testing.T) {
 // the same end.
 func TestAMoveOfLessThanThereWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, to, o := filled(100, 1, 5), newShelf(1), MoveOptions{Pace: quick(), Dir: folder(t)}
-		s := &stalling{double: newDouble(from, 0, faults{}), holes: 1, until: func(int) int { return -1 }}
-		if m, err := Move(t.Context(), s, newDouble(to, 0, faults{}), o); err != nil || m.Source.Records != 100 {
+		from, to, o := filled(100, 1, 5), newFakeStore(1), MoveOptions{Limits: quick(), Dir: folder(t)}
+		s := &stalling{fakeSink: newFakeSink(from, 0, faults{}), holes: 1, until: func(int) int { return -1 }}
+		if m, err := Move(t.Context(), s, newFakeSink(to, 0, faults{}), o); err != nil || m.Source.Records != 100 {
 			t.Fatalf("%+v, %v", m, err)
 		}
 		from.put(event("late", 0))
 		s.holes = 0
-		if m, err := Move(t.Context(), s, newDouble(to, 0, faults{}), o); whittle.CodeOf(err) != whittle.FallsShort {
+		if m, err := Move(t.Context(), s, newFakeSink(to, 0, faults{}), o); whittle.CodeOf(err) != whittle.FallsShort {
 			t.Errorf("%+v, %v", m, err)
 		}
 	})
@@ -171,10 +171,10 @@ func TestASinkThatStallsIsAskedAgain(t *testing.T) {
 	}{"for some readers": {8, 1, 0}, "for ever": {1 << 30, 2, 1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{Pace: quick(), Dir: folder(t)}
+				o := Options{Limits: quick(), Dir: folder(t)}
 				o.Inflight = 1
-				g := openOver(t, o, func(d *double) stream.Stream {
-					s := &stalling{double: d}
+				g := openOver(t, o, func(d *fakeSink) stream.Stream {
+					s := &stalling{fakeSink: d}
 					s.until = func(n int) int {
 						if n <= c.stalls {
 							return 0
@@ -184,7 +184,7 @@ func TestASinkThatStallsIsAskedAgain(t *testing.T) {
 					return &unanswered{Stream: s}
 				}, keyIn(1, 2, 0))
 				time.Sleep(time.Hour)
-				if s := g.Status(); s.Lag != 0 || s.Repeated != c.repeated || s.Spared != 1-c.repeated {
+				if s := g.Status(); s.Lag != 0 || s.Resent != c.repeated || s.Deduplicated != 1-c.repeated {
 					t.Errorf("%+v", s)
 				}
 				for id, n := range counts(t, g.sinks) {
@@ -207,7 +207,7 @@ func TestASinkThatStallsIsAskedAgain(t *testing.T) {
 // keyIn is an event that goes to one of so many partitions of a shelf.
 func keyIn(partition, of, n int) stream.Record {
 	for k := 0; ; k++ {
-		s := newShelf(of)
+		s := newFakeStore(of)
 		e := event(strconv.Itoa(k), n)
 		if s.put(e).Partition == strconv.Itoa(partition) {
 			return e
@@ -218,39 +218,39 @@ func keyIn(partition, of, n int) stream.Record {
 // unanswered keeps what comes with the first call and gives no answer to it.
 type unanswered struct {
 	stream.Stream
-	answered bool
+	responded bool
 }
 
 func (u *unanswered) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	results := u.Stream.Append(ctx, records)
 	for i := range results {
-		if !u.answered {
+		if !u.responded {
 			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no answer")}
 		}
 	}
-	u.answered = true
+	u.responded = true
 	return results
 }
 
 // closedShard is a stream whose partitions tell no end and are closed, as those
 // that a resharding of Kinesis leaves behind.
-type closedShard struct{ *double }
+type closedShard struct{ *fakeSink }
 
 func (s closedShard) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
-	r, err := s.double.Read(ctx, from)
-	return closedReader{r, s.double}, err
+	r, err := s.fakeSink.Read(ctx, from)
+	return closedReader{r, s.fakeSink}, err
 }
 
 type closedReader struct {
 	stream.Reader
-	of *double
+	of *fakeSink
 }
 
 func (r closedReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
-	at := r.Reader.(*doubleReader)
-	r.of.shelf.mu.Lock()
+	at := r.Reader.(*fakeReader)
+	r.of.fakeStore.mu.Lock()
 	over := at.next >= len(r.of.parts[at.p])
-	r.of.shelf.mu.Unlock()
+	r.of.fakeStore.mu.Unlock()
 	if over {
 		return 0, whittle.Errorf(whittle.FailedPrecondition, "a resharding closed it: %w", stream.ErrEnded)
 	}
@@ -260,8 +260,8 @@ func (r closedReader) Next(ctx context.Context, into []stream.Entry) (int, error
 // TestAClosedShardIsReadToItsEnd at a sink after a crash, and by a move.
 func TestAClosedShardIsReadToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Pace: quick(), Dir: folder(t)}
-		g := openOver(t, o, func(d *double) stream.Stream {
+		o := Options{Limits: quick(), Dir: folder(t)}
+		g := openOver(t, o, func(d *fakeSink) stream.Stream {
 			d.bare = true
 			return closedShard{d}
 		}, event("k", 0), event("j", 0))
@@ -273,11 +273,11 @@ func TestAClosedShardIsReadToItsEnd(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		g.close(t)
-		source := newDouble(filled(100, 3, 5), 0, faults{})
+		source := newFakeSink(filled(100, 3, 5), 0, faults{})
 		source.bare = true
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		m, err := Move(ctx, closedShard{source}, newDouble(newShelf(2), 0, faults{}), MoveOptions{Pace: quick(), Dir: folder(t)})
+		m, err := Move(ctx, closedShard{source}, newFakeSink(newFakeStore(2), 0, faults{}), MoveOptions{Limits: quick(), Dir: folder(t)})
 		if err != nil || m.Source.Records != 100 || m.Source != m.Target {
 			t.Errorf("%+v, %v", m, err)
 		}
@@ -319,11 +319,11 @@ func (r *droppedReader) Next(ctx context.Context, into []stream.Entry) (int, err
 func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			source := newDouble(filled(100, 2, 5), 0, faults{})
+			source := newFakeSink(filled(100, 2, 5), 0, faults{})
 			source.bare = bare
 			var lines strings.Builder
-			m, err := Move(t.Context(), &dropping{source, 3}, newDouble(newShelf(2), 0, faults{}),
-				MoveOptions{Pace: quick(), Dir: folder(t), Log: textLog(&lines)})
+			m, err := Move(t.Context(), &dropping{source, 3}, newFakeSink(newFakeStore(2), 0, faults{}),
+				MoveOptions{Limits: quick(), Dir: folder(t), Log: textLog(&lines)})
 			if err != nil || m.Source.Records != 100 || m.Source != m.Target || !strings.Contains(lines.String(), "read shard: EOF") {
 				t.Errorf("end not told: %v: %+v, %v\n%s", bare, m, err, lines.String())
 			}

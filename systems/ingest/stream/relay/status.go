@@ -24,15 +24,15 @@ type Status struct {
 	// from the log before they were drained. Missing is 0 unless somebody else
 	// trims the log.
 	Sent, Dead, Corrupt, Missing uint64
-	// Spared counts since Open what was found at the sink's end and not sent
+	// Deduplicated counts since Open what was found at the sink's end and not sent
 	// again, Repeated what was sent again without knowing. Passed counts
 	// records that the sink kept although an earlier one of their key had
 	// failed in the same call, which breaks a stream's contract.
-	Spared, Repeated, Passed uint64
+	Deduplicated, Resent, Reordered uint64
 	// Ready says that it is known what the sink already has: draining has begun.
 	Ready bool
-	// Blind says why the sink cannot be asked what it has. Empty: it can.
-	Blind string
+	// Unreadable says why the sink cannot be asked what it has. Empty: it can.
+	Unreadable string
 	// Waiting is how many of the 64 lanes of keys wait to be tried again.
 	Waiting int
 	// Troubles is what fails at the moment. Empty: nothing.
@@ -68,25 +68,25 @@ func (d *drain) status(now time.Time) Status {
 	if len(d.win.order) > 0 {
 		s.LagAge = max(0, now.Sub(d.win.order[0].record.Time))
 	}
-	s.Sent, s.Dead, s.Corrupt, s.Missing = d.place.Sent, d.place.Dead, d.place.Corrupt, d.place.Missing
-	s.Spared, s.Repeated, s.Passed = d.tally.spared, d.tally.repeated, d.tally.passed
-	s.Blind = d.blind
+	s.Sent, s.Dead, s.Corrupt, s.Missing = d.checkpoint.Sent, d.checkpoint.Dead, d.checkpoint.Corrupt, d.checkpoint.Missing
+	s.Deduplicated, s.Resent, s.Reordered = d.tally.deduplicated, d.tally.resent, d.tally.reordered
+	s.Unreadable = d.unreadable
 	return s
 }
 
-// site is where trouble is.
-type site int
+// component is where trouble is.
+type component int
 
 const (
-	atSink site = iota
+	atSink component = iota
 	atDead
 	atLog
-	atPosition
+	atCheckpoint
 	atTrim
-	sites
+	components
 )
 
-var siteNames = [sites]string{"sink", "dead letters", "log", "position", "trim"}
+var componentNames = [components]string{"sink", "dead letters", "log", "position", "trim"}
 
 // troubles remembers what does not work at the moment, and tells the operator
 // when that changes.
@@ -94,7 +94,7 @@ type troubles struct {
 	log *slog.Logger
 
 	mu  sync.Mutex // guards the following
-	now [sites]Trouble
+	now [components]Trouble
 }
 
 // Trouble is something that fails and is tried again.
@@ -108,8 +108,8 @@ type Trouble struct {
 	Failures uint64
 }
 
-// turn is a place where trouble began or ended. Zero: neither did.
-type turn struct {
+// troubleChange is a place where trouble began or ended. Zero: neither did.
+type troubleChange struct {
 	Trouble
 	after time.Duration // since it began; where it ended
 	over  bool
@@ -117,40 +117,40 @@ type turn struct {
 
 // failed counts a failure, worked ends the trouble with a place; say tells the
 // operator what came of it, outside any lock that work waits for.
-func (t *troubles) failed(at site, err error, now time.Time) turn {
+func (t *troubles) failed(at component, err error, now time.Time) troubleChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &t.now[at]
 	s.Err = err
 	s.Failures++
 	if s.Failures > 1 {
-		return turn{}
+		return troubleChange{}
 	}
-	s.At, s.Since = siteNames[at], now
-	return turn{Trouble: *s}
+	s.At, s.Since = componentNames[at], now
+	return troubleChange{Trouble: *s}
 }
 
-func (t *troubles) worked(at site, now time.Time) turn {
+func (t *troubles) worked(at component, now time.Time) troubleChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.now[at]
 	t.now[at] = Trouble{}
-	return turn{Trouble: was, after: now.Sub(was.Since), over: true}
+	return troubleChange{Trouble: was, after: now.Sub(was.Since), over: true}
 }
 
-func (t *troubles) say(n turn) {
+func (t *troubles) say(n troubleChange) {
 	switch {
 	case n.Failures == 0:
 	case n.over:
-		t.log.Info("the relay goes on", "at", n.At, "after", n.after, "failures", n.Failures)
+		t.log.Info("drain recovered", "at", n.At, "after", n.after, "failures", n.Failures)
 	default:
-		t.log.Warn("the relay is held up and tries again", "at", n.At, "error", n.Err)
+		t.log.Warn("drain failed; it retries", "at", n.At, "err", n.Err)
 	}
 }
 
-func (t *troubles) begin(at site, err error, now time.Time) { t.say(t.failed(at, err, now)) }
+func (t *troubles) begin(at component, err error, now time.Time) { t.say(t.failed(at, err, now)) }
 
-func (t *troubles) end(at site, now time.Time) { t.say(t.worked(at, now)) }
+func (t *troubles) end(at component, now time.Time) { t.say(t.worked(at, now)) }
 
 func (t *troubles) list() []Trouble {
 	t.mu.Lock()

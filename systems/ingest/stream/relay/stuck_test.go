@@ -15,9 +15,9 @@ import (
 // and so is what is looked for at the sink after a crash.
 func TestAStuckKeyHoldsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Pace: quick(), Dir: folder(t)}
+		o := Options{Limits: quick(), Dir: folder(t)}
 		o.Window, o.Lookback = 100, 400
-		g := openOver(t, o, func(d *double) stream.Stream { return &stuckKey{d, "stuck"} })
+		g := openOver(t, o, func(d *fakeSink) stream.Stream { return &stuckKey{d, "stuck"} })
 		mustAppend(t, g, event("stuck", 0))
 		const others = 2000
 		for n := range others {

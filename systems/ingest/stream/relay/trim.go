@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// past remembers when the drain had come how far, to let go of records by age.
-type past struct {
+// drainHistory remembers when the drain had come how far, to let go of records by age.
+type drainHistory struct {
 	mu    sync.Mutex    // guards the following
-	marks []pastMark    // oldest first, at most twice pastMarks
+	marks []historyMark // oldest first, at most twice minHistoryMarks
 	every time.Duration // how far apart, at least
 }
 
-type pastMark struct {
+type historyMark struct {
 	at  time.Time
 	low uint64
 }
 
-// pastMarks is into how many parts the time is divided, at least, that drained
+// minHistoryMarks is into how many parts the time is divided, at least, that drained
 // records are kept for.
-const pastMarks = 64
+const minHistoryMarks = 64
 
-// hurries is in how many steps all that is drained leaves a log that stays short
+// trimSteps is in how many steps all that is drained leaves a log that stays short
 // of room.
-const hurries = 64
+const trimSteps = 64
 
 // note adds a mark where the last one is old enough, and gives the newest number
 // that was drained before the time of keep.
-func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
+func (p *drainHistory) note(now time.Time, low uint64, keep time.Duration) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.marks); n == 0 || now.Sub(p.marks[n-1].at) >= p.every {
-		p.marks = append(p.marks, pastMark{now, low})
+		p.marks = append(p.marks, historyMark{now, low})
 	}
-	if n := len(p.marks); n == 2*pastMarks {
-		p.every = now.Sub(p.marks[0].at) / pastMarks
-		for i := range pastMarks {
+	if n := len(p.marks); n == 2*minHistoryMarks {
+		p.every = now.Sub(p.marks[0].at) / minHistoryMarks
+		for i := range minHistoryMarks {
 			p.marks[i] = p.marks[2*i+1]
 		}
-		p.marks = p.marks[:pastMarks]
+		p.marks = p.marks[:minHistoryMarks]
 	}
 	old := 0
 	for old < len(p.marks) && now.Sub(p.marks[old].at) >= keep {
@@ -53,10 +53,10 @@ func (p *past) note(now time.Time, low uint64, keep time.Duration) uint64 {
 	return before
 }
 
-// letGo is called after each save: what is drained, saved and old enough may
+// trimDrained is called after each save: what is drained, saved and old enough may
 // leave the log. Where the log is short of room age does not count, and as much
 // of the oldest leaves as there is need, to a step.
-func (r *Relay) letGo(ctx context.Context, p place) {
+func (r *Relay) trimDrained(ctx context.Context, p checkpoint) {
 	if err := r.hold(p.Next); err != nil {
 		r.drain.trouble.begin(atTrim, err, time.Now())
 		return
@@ -64,10 +64,10 @@ func (r *Relay) letGo(ctx context.Context, p place) {
 	if r.o.Keep < 0 {
 		return
 	}
-	ok := r.trim(ctx, r.past.note(time.Now(), p.Next, r.o.Keep))
+	ok := r.trim(ctx, r.history.note(time.Now(), p.Next, r.o.Keep))
 	// In equal steps by number: when they came is not known of those that an
 	// earlier run drained, and many may have come at once.
-	step := (p.Next-min(r.trimmed, p.Next))/hurries + 1
+	step := (p.Next-min(r.trimmed, p.Next))/trimSteps + 1
 	for ok && r.trimmed < p.Next && r.isShort() {
 		ok = r.trim(ctx, min(r.trimmed+step, p.Next))
 	}
@@ -77,8 +77,8 @@ func (r *Relay) letGo(ctx context.Context, p place) {
 // before it is full: its clients are refused as soon as they ask for more than
 // is free.
 func (r *Relay) isShort() bool {
-	room := r.log.Room()
-	return room.Err != nil || room.Free < r.o.Low
+	capacity := r.log.Capacity()
+	return capacity.Err != nil || capacity.Free < r.o.Low
 }
 
 // trim reports false where the log did not let go.

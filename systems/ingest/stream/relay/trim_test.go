@@ -12,26 +12,26 @@ import (
 // and what is old enough leaves soon after its time and never before.
 func TestPastIsBounded(t *testing.T) {
 	const keep = 24 * time.Hour
-	var p past
+	var p drainHistory
 	begun := time.Unix(0, 0)
 	for second := range uint64(48 * 3600) {
 		now := begun.Add(time.Duration(second) * time.Second)
 		before := p.note(now, second, keep)
 		age := now.Sub(begun.Add(time.Duration(before) * time.Second))
 		switch {
-		case len(p.marks) >= 2*pastMarks:
+		case len(p.marks) >= 2*minHistoryMarks:
 			t.Fatalf("%d marks after %d seconds", len(p.marks), second)
 		case before > 0 && age < keep:
 			t.Fatalf("what was drained %v ago leaves", age)
-		case second > 25*3600 && age > keep+keep/pastMarks*2:
+		case second > 25*3600 && age > keep+keep/minHistoryMarks*2:
 			t.Fatalf("what was drained %v ago is still there", age)
 		}
 	}
 }
 
-// TestAShortLogKeepsWhatItHasRoomFor: of drained records that are young the
+// TestAShortLogKeepsWhatFits: of drained records that are young the
 // oldest leave, and no more than there is need for.
-func TestAShortLogKeepsWhatItHasRoomFor(t *testing.T) {
+func TestAShortLogKeepsWhatFits(t *testing.T) {
 	const (
 		holds = 1000
 		low   = 20
@@ -60,7 +60,7 @@ func TestAShortLogKeepsWhatItHasRoomFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{Pace: quick(), Dir: folder(t), Keep: 24 * time.Hour, Low: low}
+				o := Options{Limits: quick(), Dir: folder(t), Keep: 24 * time.Hour, Low: low}
 				o.Save = 500 * time.Millisecond
 				g := open(t, o)
 				before(t, g, o)

@@ -11,8 +11,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// maxPlaces bounds how many places a result names.
-const maxPlaces = 100
+// maxPositions bounds how many places a result names.
+const maxPositions = 100
 
 // verification reads what arrived, then what was there, and compares.
 type verification struct {
@@ -26,7 +26,7 @@ type verification struct {
 	target, source     *tracker
 	letters, sourceBad multiset // of what is in the dead letters, by either side
 
-	told time.Time
+	reported time.Time
 }
 
 // maxAltered bounds how many altered records are remembered one by one.
@@ -46,7 +46,7 @@ func (m *move) verify(ctx context.Context) (Moved, error) {
 	if err := v.readSource(ctx); err != nil {
 		return v.result, fmt.Errorf("read source: %w", err)
 	}
-	return v.result, v.judge()
+	return v.result, v.verdict()
 }
 
 // tail reads a stream's partitions from ends on to where they end now.
@@ -56,7 +56,7 @@ func (v *verification) tail(ctx context.Context, s stream.Stream, ends map[strin
 		return err
 	}
 	for _, p := range parts {
-		part := span{stream: s, from: stream.Position{Partition: p.Name, Offset: ends[p.Name]}, end: p.Next, quiet: v.o.Quiet}
+		part := span{stream: s, from: stream.Position{Partition: p.Name, Offset: ends[p.Name]}, end: p.Next, idleTimeout: v.o.IdleTimeout}
 		if err := part.read(ctx, each); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (v *verification) readDead(ctx context.Context) error {
 		if !mine || seq >= v.state.Total {
 			return nil
 		}
-		l, err := ReadLetter(&e.Record)
+		l, err := ReadDeadLetter(&e.Record)
 		if err != nil || v.dead.set(seq) {
 			return nil //nolint:nilerr // a letter that cannot be opened is a record that is missing
 		}
@@ -96,7 +96,7 @@ func (v *verification) readTarget(ctx context.Context) error {
 			return nil
 		}
 		if v.dead.has(seq) || v.seen.has(seq) {
-			v.result.Doubles++
+			v.result.Duplicates++
 			return nil
 		}
 		v.seen.set(seq)
@@ -110,7 +110,7 @@ func (v *verification) readTarget(ctx context.Context) error {
 			}
 		}
 		v.target.add(r.Key, len(v.hash.buf), d)
-		v.tell("verify target", v.target.records)
+		v.report("verify target", v.target.records)
 		return nil
 	})
 }
@@ -124,7 +124,7 @@ func (v *verification) readSource(ctx context.Context) error {
 	var seq uint64
 	for _, s := range v.state.From {
 		part := span{
-			stream: v.from, quiet: v.o.Quiet,
+			stream: v.from, idleTimeout: v.o.IdleTimeout,
 			from: stream.Position{Partition: s.Partition, Offset: s.From},
 			end:  stream.Position{Partition: s.Partition, Offset: s.End},
 		}
@@ -132,7 +132,7 @@ func (v *verification) readSource(ctx context.Context) error {
 			if seq >= v.state.Total {
 				return errBeyond
 			}
-			v.weigh(seq, e, bad)
+			v.compare(seq, e, bad)
 			seq++
 			return nil
 		})
@@ -152,13 +152,13 @@ func (v *verification) readSource(ctx context.Context) error {
 
 var errBeyond = whittle.Errorf(whittle.Internal, "beyond what was moved")
 
-func (v *verification) weigh(seq uint64, e *stream.Entry, bad *stream.CorruptError) {
+func (v *verification) compare(seq uint64, e *stream.Entry, bad *stream.CorruptError) {
 	if bad != nil || !e.Intact() {
 		v.result.Corrupt++
 		if bad != nil {
-			v.place(bad.Position)
+			v.addPosition(bad.Position)
 		} else {
-			v.place(e.Position)
+			v.addPosition(e.Position)
 		}
 		return
 	}
@@ -171,31 +171,31 @@ func (v *verification) weigh(seq uint64, e *stream.Entry, bad *stream.CorruptErr
 	switch {
 	case !v.seen.has(seq):
 		v.result.Missing++
-		v.place(e.Position)
+		v.addPosition(e.Position)
 	case v.altered[seq]:
-		v.place(e.Position)
+		v.addPosition(e.Position)
 	}
-	v.tell("verify source", v.source.records)
+	v.report("verify source", v.source.records)
 }
 
-func (v *verification) place(p stream.Position) {
-	if len(v.result.Places) < maxPlaces {
-		v.result.Places = append(v.result.Places, p)
+func (v *verification) addPosition(p stream.Position) {
+	if len(v.result.Positions) < maxPositions {
+		v.result.Positions = append(v.result.Positions, p)
 	}
 }
 
-func (v *verification) tell(phase string, done uint64) {
+func (v *verification) report(phase string, done uint64) {
 	if done%1024 != 0 {
 		return
 	}
-	if now := time.Now(); now.Sub(v.told) >= time.Second {
-		v.told = now
+	if now := time.Now(); now.Sub(v.reported) >= time.Second {
+		v.reported = now
 		v.o.Progress(Progress{Phase: phase, Done: done, Of: v.state.Total})
 	}
 }
 
-// judge is nil where both sides hold the same.
-func (v *verification) judge() error {
+// verdict is nil where both sides hold the same.
+func (v *verification) verdict() error {
 	sample := max(v.source.sample, v.target.sample)
 	v.source.narrow(sample)
 	v.target.narrow(sample)
@@ -224,10 +224,10 @@ func (v *verification) judge() error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return whittle.Errorf(whittle.FallsShort, "move: %s%s", strings.Join(wrong, ", "), placesText(r.Places))
+	return whittle.Errorf(whittle.FallsShort, "move: %s%s", strings.Join(wrong, ", "), positionsText(r.Positions))
 }
 
-func placesText(places []stream.Position) string {
+func positionsText(places []stream.Position) string {
 	if len(places) == 0 {
 		return ""
 	}

@@ -7,21 +7,21 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// lanes is into how many parts the keys are divided. Records of one lane are
+// keyQueues is into how many parts the keys are divided. Records of one lane are
 // under way in one call at most, so that order by key survives several calls at
 // once. The position on disk has a number for each lane: the count is part of
 // its format.
-const lanes = 64
+const keyQueues = 64
 
-// laneOf is the same for a record in every run.
-func laneOf(key string, seq uint64) int {
+// keyQueueOf is the same for a record in every run.
+func keyQueueOf(key string, seq uint64) int {
 	if key == "" {
-		return int(seq % lanes)
+		return int(seq % keyQueues)
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
 	sum := h.Sum64()
-	return int((sum ^ sum>>32) % lanes)
+	return int((sum ^ sum>>32) % keyQueues)
 }
 
 // item is a record that has been read. Once it is settled, which is when the
@@ -31,14 +31,14 @@ type item struct {
 	at     stream.Position
 	record stream.Record // with its origin
 	size   int
-	lane   int
+	queue  int
 	marked bool // carries its origin: the sink can be asked for it
 
-	settled bool
-	unknown bool  // an attempt's outcome is not known
-	silent  int   // how often the sink stayed silent when it was asked for it
-	poison  error // the sink refused it for good
-	mark    *mark // where the sink's ends were when it was first sent
+	settled   bool
+	unknown   bool  // an attempt's outcome is not known
+	silent    int   // how often the sink stayed silent when it was asked for it
+	rejection error // the sink refused it for good
+	mark      *mark // where the sink's ends were when it was first sent
 }
 
 // settle lets go of what a settled item needs no more: it may have to stay for
@@ -46,10 +46,10 @@ type item struct {
 func (it *item) settle() {
 	it.settled = true
 	it.release()
-	it.record, it.poison = stream.Record{}, nil
+	it.record, it.rejection = stream.Record{}, nil
 }
 
-type lane struct {
+type partitionQueue struct {
 	queue   []*item // unsettled, oldest first
 	attempt int
 	until   time.Time
@@ -58,12 +58,12 @@ type lane struct {
 // window holds the items between the oldest that is not settled and the last
 // that was read. It is not safe for concurrent use.
 type window struct {
-	lanes [lanes]lane
-	order []*item // all since the oldest that is not settled
-	next  uint64  // the number after the last that was read
-	last  stream.Position
-	open  int // items not settled
-	bytes int
+	queues [keyQueues]partitionQueue
+	order  []*item // all since the oldest that is not settled
+	next   uint64  // the number after the last that was read
+	last   stream.Position
+	open   int // items not settled
+	bytes  int
 }
 
 // span is how many numbers there are from the oldest item that is not settled on.
@@ -79,10 +79,10 @@ func (w *window) low() uint64 {
 
 // settledTo gives each lane the number below which all of the lane is settled.
 func (w *window) settledTo() []uint64 {
-	to := make([]uint64, lanes)
-	for i := range w.lanes {
+	to := make([]uint64, keyQueues)
+	for i := range w.queues {
 		to[i] = w.next
-		if q := w.lanes[i].queue; len(q) > 0 {
+		if q := w.queues[i].queue; len(q) > 0 {
 			to[i] = q[0].seq
 		}
 	}
@@ -97,7 +97,7 @@ func (w *window) add(it *item) {
 		return
 	}
 	w.order = append(w.order, it)
-	l := &w.lanes[it.lane]
+	l := &w.queues[it.queue]
 	l.queue = append(l.queue, it)
 	w.open++
 	w.bytes += it.size
@@ -105,7 +105,7 @@ func (w *window) add(it *item) {
 
 // settle takes items out of their lanes and moves the low mark on.
 func (w *window) settle(items []*item) {
-	var touched [lanes]int
+	var touched [keyQueues]int
 	for _, it := range items {
 		if it.settled {
 			continue
@@ -113,18 +113,18 @@ func (w *window) settle(items []*item) {
 		it.settle()
 		w.open--
 		w.bytes -= it.size
-		touched[it.lane]++
+		touched[it.queue]++
 	}
 	for i, n := range touched {
 		if n > 0 {
-			w.lanes[i].drop(n)
+			w.queues[i].drop(n)
 		}
 	}
 	w.advance()
 }
 
 // drop removes so many settled items, and keeps the order of the rest.
-func (l *lane) drop(settled int) {
+func (l *partitionQueue) drop(settled int) {
 	n := 0
 	for n < len(l.queue) && l.queue[n].settled {
 		l.queue[n] = nil
@@ -158,10 +158,10 @@ func (w *window) advance() {
 // many workers and need not wait, in the order of their numbers. Where there
 // are none it gives the time when a waiting lane may go on; zero: none waits.
 func (w *window) take(worker, workers int, now time.Time, records, bytes int, batch []*item) ([]*item, time.Time) {
-	var cursor [lanes]int
+	var cursor [keyQueues]int
 	var until time.Time
-	for i := worker; i < lanes; i += workers {
-		l := &w.lanes[i]
+	for i := worker; i < keyQueues; i += workers {
+		l := &w.queues[i]
 		if len(l.queue) > 0 && l.until.After(now) {
 			if until.IsZero() || l.until.Before(until) {
 				until = l.until
@@ -172,15 +172,15 @@ func (w *window) take(worker, workers int, now time.Time, records, bytes int, ba
 	total := 0
 	for len(batch) < records {
 		var first *item
-		for i := worker; i < lanes; i += workers {
-			if l := &w.lanes[i]; cursor[i] < len(l.queue) && (first == nil || l.queue[cursor[i]].seq < first.seq) {
+		for i := worker; i < keyQueues; i += workers {
+			if l := &w.queues[i]; cursor[i] < len(l.queue) && (first == nil || l.queue[cursor[i]].seq < first.seq) {
 				first = l.queue[cursor[i]]
 			}
 		}
 		if first == nil || total+first.size > bytes && len(batch) > 0 {
 			break
 		}
-		cursor[first.lane]++
+		cursor[first.queue]++
 		total += first.size
 		batch = append(batch, first)
 	}

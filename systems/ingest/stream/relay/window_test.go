@@ -29,14 +29,14 @@ func TestWindowAgainstAModel(t *testing.T) {
 					if random.IntN(4) > 0 {
 						key = fmt.Sprint(random.IntN(9))
 					}
-					it := &item{seq: seq, size: 1 + random.IntN(50), record: stream.Record{Key: key}, lane: laneOf(key, seq)}
+					it := &item{seq: seq, size: 1 + random.IntN(50), record: stream.Record{Key: key}, queue: keyQueueOf(key, seq)}
 					it.at.Offset = strconv.FormatUint(seq, 10)
 					it.settled = random.IntN(10) == 0
 					w.add(it)
 					all = append(all, it)
 				}
 			case 1:
-				w.lanes[random.IntN(lanes)].until = now.Add(time.Duration(random.IntN(3)-1) * time.Second)
+				w.queues[random.IntN(keyQueues)].until = now.Add(time.Duration(random.IntN(3)-1) * time.Second)
 			case 2:
 				takeAndSettle(t, &w, random, now)
 			}
@@ -53,7 +53,7 @@ func takeAndSettle(t *testing.T, w *window, random *rand.Rand, now time.Time) {
 	total := 0
 	for i, it := range batch {
 		total += it.size
-		if it.settled || it.lane%workers != worker || w.lanes[it.lane].until.After(now) || i > 0 && batch[i-1].seq >= it.seq {
+		if it.settled || it.queue%workers != worker || w.queues[it.queue].until.After(now) || i > 0 && batch[i-1].seq >= it.seq {
 			t.Fatalf("taken: %+v", it)
 		}
 	}
@@ -61,8 +61,8 @@ func takeAndSettle(t *testing.T, w *window, random *rand.Rand, now time.Time) {
 		t.Fatalf("%d records of %d bytes were taken; bounds %d and %d", len(batch), total, records, bytes)
 	}
 	if len(batch) == 0 && until.IsZero() {
-		for i := worker; i < lanes; i += workers {
-			if len(w.lanes[i].queue) > 0 {
+		for i := worker; i < keyQueues; i += workers {
+			if len(w.queues[i].queue) > 0 {
 				t.Fatal("nothing was taken, and nobody waits")
 			}
 		}
@@ -79,14 +79,14 @@ func takeAndSettle(t *testing.T, w *window, random *rand.Rand, now time.Time) {
 func holds(t *testing.T, w *window, all []*item, begin uint64) {
 	t.Helper()
 	low, open, bytes := w.next, 0, 0
-	var lane [lanes]uint64
-	for i := range lane {
-		lane[i] = w.next
+	var queue [keyQueues]uint64
+	for i := range queue {
+		queue[i] = w.next
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		if it := all[i]; !it.settled {
 			low = it.seq
-			lane[it.lane] = it.seq
+			queue[it.queue] = it.seq
 			open++
 			bytes += it.size
 		}
@@ -95,8 +95,8 @@ func holds(t *testing.T, w *window, all []*item, begin uint64) {
 		t.Fatalf("low %d, open %d, bytes %d; want %d, %d, %d", w.low(), w.open, w.bytes, low, open, bytes)
 	}
 	for i, n := range w.settledTo() {
-		if n != lane[i] {
-			t.Fatalf("lane %d is settled to %d, want %d", i, n, lane[i])
+		if n != queue[i] {
+			t.Fatalf("lane %d is settled to %d, want %d", i, n, queue[i])
 		}
 	}
 	last := ""

@@ -23,7 +23,7 @@ func (d *drain) work(ctx context.Context, w int) {
 		var fit, doubtful, poisoned []*item
 		for _, it := range batch {
 			switch {
-			case it.poison != nil:
+			case it.rejection != nil:
 				poisoned = append(poisoned, it)
 			case it.unknown:
 				doubtful = append(doubtful, it)
@@ -38,7 +38,7 @@ func (d *drain) work(ctx context.Context, w int) {
 		case len(fit) > 0:
 			records = d.send(ctx, w, fit, records[:0])
 		}
-		d.bury(ctx, w, poisoned)
+		d.appendDead(ctx, w, poisoned)
 		clear(batch)
 		clear(records)
 	}
@@ -48,15 +48,15 @@ func (d *drain) work(ctx context.Context, w int) {
 func (d *drain) due(w int, batch []*item) ([]*item, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.unsaved >= d.pace.Window {
-		ring(d.saveMe)
+	if d.unsaved >= d.limits.Window {
+		notify(d.saveNow)
 		return batch, time.Time{}
 	}
 	now := time.Now()
-	if d.held[w].until.After(now) {
-		return batch, d.held[w].until
+	if d.backoffs[w].until.After(now) {
+		return batch, d.backoffs[w].until
 	}
-	return d.win.take(w, len(d.held), now, d.pace.Batch, d.pace.BatchBytes, batch)
+	return d.win.take(w, len(d.backoffs), now, d.limits.Batch, d.limits.BatchBytes, batch)
 }
 
 func (d *drain) idle(ctx context.Context, w int, until time.Time) {
@@ -81,26 +81,26 @@ func (d *drain) send(ctx context.Context, w int, items []*item, records []stream
 		records = append(records, it.record)
 	}
 	d.mu.Unlock()
-	results := appendWithin(ctx, d.sink, records, d.pace.Timeout)
+	results := appendWithin(ctx, d.sink, records, d.limits.Timeout)
 	var o outcome
 	d.mu.Lock()
-	o.weigh(items, results)
+	o.classify(items, results)
 	for i, it := range items {
 		if results[i].Err == nil {
 			d.tail.acknowledged(results[i].Position)
 			d.rate.add(time.Now(), 1, it.size)
 		}
-		if it.unknown && (!it.marked || d.blind != "") {
+		if it.unknown && (!it.marked || d.unreadable != "") {
 			it.unknown = false
-			d.tally.repeated++
+			d.tally.resent++
 		}
 	}
-	d.place.Sent += uint64(len(o.settled))
-	d.tally.passed += uint64(o.passed)
+	d.checkpoint.Sent += uint64(len(o.settled))
+	d.tally.reordered += uint64(o.reordered)
 	news := d.apply(ctx, w, atSink, &o)
 	d.mu.Unlock()
 	d.trouble.say(news)
-	d.bury(ctx, w, o.poisoned)
+	d.appendDead(ctx, w, o.rejected)
 	return records
 }
 
@@ -120,22 +120,22 @@ func appendWithin(ctx context.Context, s stream.Stream, records []stream.Record,
 	return results
 }
 
-// bury appends items to the dead letters. One that is there is settled.
-func (d *drain) bury(ctx context.Context, w int, items []*item) {
+// appendDead appends items to the dead letters. One that is there is settled.
+func (d *drain) appendDead(ctx context.Context, w int, items []*item) {
 	if len(items) == 0 {
 		return
 	}
 	if d.dead == nil {
 		it := items[0]
-		d.halt(whittle.Errorf(whittle.Invalid, "the target refuses the record at %s/%s: %w", it.at.Partition, it.at.Offset, it.poison).
+		d.stopForGood(whittle.Errorf(whittle.Invalid, "the target refuses the record at %s/%s: %w", it.at.Partition, it.at.Offset, it.rejection).
 			WithHint("give a stream for dead letters"))
 		return
 	}
 	letters := make([]stream.Record, len(items))
 	for i, it := range items {
-		letters[i] = d.letter(it)
+		letters[i] = d.deadLetter(it)
 	}
-	results := appendWithin(ctx, d.dead, letters, d.pace.Timeout)
+	results := appendWithin(ctx, d.dead, letters, d.limits.Timeout)
 	var o outcome
 	for i, it := range items {
 		if err := results[i].Err; err != nil {
@@ -143,15 +143,15 @@ func (d *drain) bury(ctx context.Context, w int, items []*item) {
 			continue
 		}
 		o.settled = append(o.settled, it)
-		d.trouble.log.Warn("a record went to the dead letters",
-			"partition", it.at.Partition, "offset", it.at.Offset, "id", it.record.ID, "reason", it.poison)
+		d.trouble.log.Warn("appended a record to the dead letters",
+			"partition", it.at.Partition, "offset", it.at.Offset, "id", it.record.ID, "reason", it.rejection)
 	}
-	d.conclude(ctx, w, &o)
+	d.finishCall(ctx, w, &o)
 }
 
-func (d *drain) conclude(ctx context.Context, w int, o *outcome) {
+func (d *drain) finishCall(ctx context.Context, w int, o *outcome) {
 	d.mu.Lock()
-	d.place.Dead += uint64(len(o.settled))
+	d.checkpoint.Dead += uint64(len(o.settled))
 	news := d.apply(ctx, w, atDead, o)
 	d.mu.Unlock()
 	d.trouble.say(news)
@@ -166,12 +166,12 @@ func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 	d.mu.Lock()
 	ends := d.tail.oldest(items)
 	d.mu.Unlock()
-	found, err := d.looker.look(ctx, ends, func(seq uint64) bool { return wanted[seq] })
-	blind := errors.Is(err, errBlind)
+	found, err := d.scanner.scan(ctx, ends, func(seq uint64) bool { return wanted[seq] })
+	blind := errors.Is(err, errUnreadable)
 	var o outcome
 	d.mu.Lock()
 	if blind {
-		d.blind = err.Error()
+		d.unreadable = err.Error()
 	}
 	for _, it := range items {
 		sum, had := found[it.seq]
@@ -180,18 +180,18 @@ func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 			o.settled = append(o.settled, it)
 		case err == nil:
 			it.unknown = false
-		case blind, errors.Is(err, errTooFar), errors.Is(err, errSilent) && it.silent >= silentLooks:
+		case blind, errors.Is(err, errTooFar), errors.Is(err, errNothingRead) && it.silent >= maxSilentScans:
 			it.unknown, it.silent = false, 0
-			d.tally.repeated++
+			d.tally.resent++
 		default:
-			if errors.Is(err, errSilent) {
+			if errors.Is(err, errNothingRead) {
 				it.silent++
 			}
 			o.fail(it, err)
 		}
 	}
-	d.place.Sent += uint64(len(o.settled))
-	d.tally.spared += uint64(len(o.settled))
+	d.checkpoint.Sent += uint64(len(o.settled))
+	d.tally.deduplicated += uint64(len(o.settled))
 	news := d.apply(ctx, w, atSink, &o)
 	d.mu.Unlock()
 	d.trouble.say(news)

@@ -62,14 +62,14 @@ func (b *Broker) configure() error {
 		return fmt.Errorf("write broker settings: %w", err)
 	}
 	logging := filepath.Join(b.dir, "log4j2.properties")
-	if err := os.WriteFile(logging, []byte(quiet), 0o600); err != nil {
+	if err := os.WriteFile(logging, []byte(idleTimeout), 0o600); err != nil {
 		return fmt.Errorf("write broker settings: %w", err)
 	}
 	return nil
 }
 
-// quiet lets warnings through, to the standard output.
-const quiet = `status=error
+// idleTimeout lets warnings through, to the standard output.
+const idleTimeout = `status=error
 appender.out.type=Console
 appender.out.name=out
 appender.out.layout.type=PatternLayout

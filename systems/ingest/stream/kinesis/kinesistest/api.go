@@ -42,9 +42,9 @@ type Options struct {
 	// StateDir keeps the streams there, so that an API started again with it
 	// has them still. ferrokinesis only. Empty: they are gone with the API.
 	StateDir string
-	// Room is the folder with kinesis-local's npm package installed. Empty:
+	// NpmFolder is the folder with kinesis-local's npm package installed. Empty:
 	// that of this package's sources.
-	Room string
+	NpmFolder string
 }
 
 // The programs that can be the API.
@@ -161,12 +161,12 @@ func findFerrokinesis() (string, error) {
 }
 
 func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) {
-	room := o.Room
-	if room == "" {
+	capacity := o.NpmFolder
+	if capacity == "" {
 		_, source, _, _ := runtime.Caller(0)
-		room = filepath.Dir(source)
+		capacity = filepath.Dir(source)
 	}
-	dir := filepath.Join(room, "node_modules", "kinesis-local")
+	dir := filepath.Join(capacity, "node_modules", "kinesis-local")
 	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
 		return nil, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
 			WithHint("cargo install ferrokinesis --version 0.7.0 --locked, or make deps")

@@ -119,11 +119,11 @@ func TestEachFaultIsWhatItSays(t *testing.T) {
 			p, stream := proxied(t, a, i)
 			p.Set(c.faults)
 			hung := strings.HasPrefix(c.fault, "hang")
-			patience := 10 * time.Second
+			timeout := 10 * time.Second
 			if hung {
-				patience = 200 * time.Millisecond
+				timeout = 200 * time.Millisecond
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			_, err := put(ctx, t, &API{URL: p.URL}, stream, "a", "b")
 			if err == nil {

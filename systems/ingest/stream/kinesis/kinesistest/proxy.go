@@ -203,8 +203,8 @@ func refuse(w http.ResponseWriter, status int, kind string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"__type": kind, "message": "injected"})
 }
 
-// answer is what the API said.
-type answer struct {
+// response is what the API said.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
@@ -212,20 +212,20 @@ type answer struct {
 
 // forward makes the call and gives the whole answer. It takes effect even if
 // the caller has gone.
-func (p *Proxy) forward(r *http.Request, body []byte) (answer, error) {
+func (p *Proxy) forward(r *http.Request, body []byte) (response, error) {
 	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	out.Header = r.Header.Clone()
 	out.Header.Del("Accept-Encoding")
 	resp, err := p.client.Do(out)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	return answer{status: resp.StatusCode, header: resp.Header, body: text}, err
+	return response{status: resp.StatusCode, header: resp.Header, body: text}, err
 }
 
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, body []byte) {
@@ -236,7 +236,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 	said.write(w, said.body)
 }
 
-func (a answer) write(w http.ResponseWriter, body []byte) {
+func (a response) write(w http.ResponseWriter, body []byte) {
 	maps.Copy(w.Header(), a.header)
 	w.Header().Del("Content-Length")
 	w.WriteHeader(a.status)

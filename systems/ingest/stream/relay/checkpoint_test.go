@@ -11,12 +11,12 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-func reopenPositions(t *testing.T, dir string, p *positions) *positions {
+func reopenPositions(t *testing.T, dir string, p *checkpointStore) *checkpointStore {
 	t.Helper()
 	if p != nil {
 		p.close()
 	}
-	p, err := openPositions(dir)
+	p, err := openCheckpoints(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,18 +28,18 @@ func reopenPositions(t *testing.T, dir string, p *positions) *positions {
 func TestPositionSurvivesATornWrite(t *testing.T) {
 	dir := folder(t)
 	p := reopenPositions(t, dir, nil)
-	at := newPlace()
+	at := newCheckpoint()
 	for n := range uint64(5) {
 		at.Next = n
-		for i := range at.Lanes {
-			at.Lanes[i] = n + uint64(i)
+		for i := range at.Queues {
+			at.Queues[i] = n + uint64(i)
 		}
 		at.Ends = map[string]string{"0": strconv.FormatUint(100*n, 10)}
 		if err := p.save(&at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	newest := filepath.Join(dir, "position."+strconv.Itoa(1-p.turn))
+	newest := filepath.Join(dir, "position."+strconv.Itoa(1-p.next))
 	whole, err := os.ReadFile(newest)
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func TestPositionSurvivesATornWrite(t *testing.T) {
 		}
 	}
 	at.Next = 9
-	for i := range at.Lanes {
-		at.Lanes[i] += 9
+	for i := range at.Queues {
+		at.Queues[i] += 9
 	}
 	if err := p.save(&at); err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func TestPositionSurvivesATornWrite(t *testing.T) {
 func TestPositionThatIsLostIsNoNewOne(t *testing.T) {
 	dir := folder(t)
 	p := reopenPositions(t, dir, nil)
-	at := newPlace()
+	at := newCheckpoint()
 	for range 2 {
 		if err := p.save(&at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if other, err := openPositions(dir); whittle.CodeOf(err) != whittle.Unavailable {
+	if other, err := openCheckpoints(dir); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("a second process: %v, %v", other, err)
 	}
 	p.close()
@@ -96,47 +96,47 @@ func TestPositionThatIsLostIsNoNewOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := openPositions(dir); whittle.CodeOf(err) != whittle.FailedPrecondition {
+	if _, err := openCheckpoints(dir); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("both broken: %v", err)
 	}
-	if _, err := openPositions(""); whittle.CodeOf(err) != whittle.Invalid {
+	if _, err := openCheckpoints(""); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("no folder: %v", err)
 	}
 }
 
 func FuzzDecodePosition(f *testing.F) {
-	f.Add(encodePosition(7, []byte(`{"id":"x"}`)))
+	f.Add(encodeCheckpoint(7, []byte(`{"id":"x"}`)))
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		generation, body, err := decodePosition(b)
+		generation, body, err := decodeCheckpoint(b)
 		if err != nil {
 			return
 		}
-		g, again, err := decodePosition(encodePosition(generation, body))
+		g, again, err := decodeCheckpoint(encodeCheckpoint(generation, body))
 		if err != nil || g != generation || !bytes.Equal(again, body) {
 			t.Errorf("%d %q became %d %q: %v", generation, body, g, again, err)
 		}
-		p := positions{body: body}
-		if at, err := p.load(); err == nil && len(at.Lanes) != lanes {
+		p := checkpointStore{body: body}
+		if at, err := p.load(); err == nil && len(at.Queues) != keyQueues {
 			t.Errorf("loaded: %+v", at)
 		}
 	})
 }
 
 func FuzzReadLetter(f *testing.F) {
-	l := Letter{Record: event("k", 3), Reason: "too large", Origin: "id/3"}
+	l := DeadLetter{Record: event("k", 3), Reason: "too large", Origin: "id/3"}
 	r := l.seal()
 	f.Add(r.Value, "id/3", "too large")
 	f.Add([]byte{}, "", "")
 	f.Fuzz(func(t *testing.T, value []byte, origin, reason string) {
 		r := stream.Record{Value: value, Header: []stream.Header{{Name: OriginHeader, Value: origin}, {Name: reasonHeader, Value: reason}}}
 		r.Seal()
-		l, err := ReadLetter(&r)
+		l, err := ReadDeadLetter(&r)
 		if err != nil {
 			return
 		}
 		sealed := l.seal()
-		again, err := ReadLetter(&sealed)
+		again, err := ReadDeadLetter(&sealed)
 		if err != nil || again.Origin != l.Origin || again.Record.ID != l.Record.ID || !bytes.Equal(again.Record.Value, l.Record.Value) {
 			t.Errorf("%+v became %+v: %v", l, again, err)
 		}

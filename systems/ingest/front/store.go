@@ -43,13 +43,13 @@ type pending struct {
 	claim dedup.Claim
 }
 
-// keep brings every item to its outcome: to the stream, unless it is rejected
+// store brings every item to its outcome: to the stream, unless it is rejected
 // already or has been seen.
 //
 // What another request is just appending is waited for after our own events are
 // settled, so that two requests with the same events never wait for each other.
 // If the other one fails, the event is appended here in a next round.
-func (c *call) keep(ctx context.Context) {
+func (c *call) store(ctx context.Context) {
 	c.outcomes = slices.Grow(c.outcomes, len(c.items))[:len(c.items)]
 	limit := c.f.o.Stream.Limit()
 	for i := range c.items {
@@ -149,7 +149,7 @@ func (c *call) append(ctx context.Context) {
 			o.position = results[n].Position
 			continue
 		}
-		c.f.complaint.say(c.f.o.Log, begun, "an event was not kept", err)
+		c.f.failureLog.warn(c.f.o.Log, begun, "an event was not kept", err)
 		switch code := whittle.CodeOf(err); code {
 		case whittle.ResourceExhausted:
 			o.fail(unavailable, code, "there is no room for more at this moment")

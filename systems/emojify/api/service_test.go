@@ -96,8 +96,8 @@ func (p *parts) found() int {
 	return p.finds
 }
 
-// house is an API on a real port, before a cache service on another.
-type house struct {
+// testService is an API on a real port, before a cache service on another.
+type testService struct {
 	t        testing.TB
 	api      *API
 	url      string
@@ -108,22 +108,22 @@ type house struct {
 	stop     func() // ends the cache
 }
 
-func newHouse(t testing.TB, set ...func(*Options)) *house {
+func newTestService(t testing.TB, set ...func(*Options)) *testService {
 	t.Helper()
-	h := emptyHouse(t)
+	h := newEmptyService(t)
 	h.startCache()
 	h.open(h.dial(h.address), set...)
 	return h
 }
 
-func emptyHouse(t testing.TB) *house {
-	h := &house{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
+func newEmptyService(t testing.TB) *testService {
+	h := &testService{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
 	t.Cleanup(func() { h.stop() })
 	return h
 }
 
 // startCache serves the folder on the same address as before.
-func (h *house) startCache() {
+func (h *testService) startCache() {
 	h.t.Helper()
 	store, err := cache.Open(h.dir, cache.Options{})
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *house) startCache() {
 	}
 }
 
-func (h *house) dial(address string) *grpc.ClientConn {
+func (h *testService) dial(address string) *grpc.ClientConn {
 	h.t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *house) dial(address string) *grpc.ClientConn {
 	return conn
 }
 
-func (h *house) open(conn *grpc.ClientConn, set ...func(*Options)) {
+func (h *testService) open(conn *grpc.ClientConn, set ...func(*Options)) {
 	h.t.Helper()
 	o := Options{
 		Cache: conn, Fetcher: h.parts, Finder: h.parts, Painter: h.parts,
@@ -184,13 +184,13 @@ func (h *house) open(conn *grpc.ClientConn, set ...func(*Options)) {
 	})
 }
 
-type answer struct {
+type response struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-func (h *house) do(method, path, contentType string, body []byte) answer {
+func (h *testService) do(method, path, contentType string, body []byte) response {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -209,17 +209,17 @@ func (h *house) do(method, path, contentType string, body []byte) answer {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header, text}
+	return response{res.StatusCode, res.Header, text}
 }
 
 // submit sends a URL.
-func (h *house) submit(url string) (answer, progress) {
+func (h *testService) submit(url string) (response, progress) {
 	h.t.Helper()
 	a := h.do(http.MethodPost, "/emojify/", "text/plain", []byte(url))
 	return a, h.progress(a)
 }
 
-func (h *house) progress(a answer) (p progress) {
+func (h *testService) progress(a response) (p progress) {
 	h.t.Helper()
 	if err := json.Unmarshal(a.body, &p); err != nil {
 		h.t.Fatalf("%d %s: %v", a.code, a.body, err)
@@ -227,14 +227,14 @@ func (h *house) progress(a answer) (p progress) {
 	return p
 }
 
-func (h *house) status(id string) (answer, progress) {
+func (h *testService) status(id string) (response, progress) {
 	h.t.Helper()
 	a := h.do(http.MethodGet, "/emojify/"+id, "", nil)
 	return a, h.progress(a)
 }
 
 // becomes waits for a status.
-func (h *house) becomes(id string, want stage) progress {
+func (h *testService) becomes(id string, want jobStatus) progress {
 	h.t.Helper()
 	var p progress
 	h.eventually("status "+string(want), func() bool {
@@ -244,7 +244,7 @@ func (h *house) becomes(id string, want stage) progress {
 	return p
 }
 
-func (h *house) eventually(what string, holds func() bool) {
+func (h *testService) eventually(what string, holds func() bool) {
 	h.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)

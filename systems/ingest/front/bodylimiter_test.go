@@ -14,7 +14,7 @@ import (
 
 // stall begins so many requests whose bodies do not come, and gives their
 // connections. They have all the room that they can have when it returns.
-func (s *site) stall(n int, head string, room *intake, least int64) []net.Conn {
+func (s *testFront) stall(n int, head string, capacity *bodyLimiter, least int64) []net.Conn {
 	s.Helper()
 	var all []net.Conn
 	for range n {
@@ -29,16 +29,16 @@ func (s *site) stall(n int, head string, room *intake, least int64) []net.Conn {
 		all = append(all, c)
 	}
 	s.eventually("slow bodies hold what they can", func() bool {
-		if !room.free.TryAcquire(least) {
+		if !capacity.free.TryAcquire(least) {
 			return true
 		}
-		room.free.Release(least)
+		capacity.free.Release(least)
 		return false
 	})
 	return all
 }
 
-func (s *site) eventually(what string, holds func() bool) {
+func (s *testFront) eventually(what string, holds func() bool) {
 	s.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
@@ -53,10 +53,10 @@ func (s *site) eventually(what string, holds func() bool) {
 
 const slowBody = "POST /v1/batch%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s\r\n{\"batch\":["
 
-// TestStrangersLeaveRoom has many slow bodies whose writers have shown no key.
+// TestUnauthenticatedLeaveCapacity has many slow bodies whose writers have shown no key.
 // However many they are, and however long they stay, a client that shows one is
 // never refused and does not wait for them.
-func TestStrangersLeaveRoom(t *testing.T) {
+func TestUnauthenticatedLeaveCapacity(t *testing.T) {
 	keys, err := ReadKeys(keysFile(t, "key1\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestStrangersLeaveRoom(t *testing.T) {
 		if strings.HasPrefix(framing, "Transfer") {
 			n = 200 // which begin with less
 		}
-		s.stall(n, fmt.Sprintf(slowBody, "", framing), s.front.strangers, 500_000)
+		s.stall(n, fmt.Sprintf(slowBody, "", framing), s.front.unauthenticated, 500_000)
 		for i := range 50 {
 			body := batchOf(eventOf(fmt.Sprint(i)), strings.Repeat(" ", 400_000)+eventOf(fmt.Sprint("b", i)))
 			if a := s.post("/v1/batch", body, "Authorization: Bearer key1"); a.code != 200 || a.Accepted != 2 {
@@ -124,7 +124,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 			told <- string(back)
 		})
 	}
-	if got := <-told; !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowly) ||
+	if got := <-told; !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowBodyReason) ||
 		!strings.Contains(got, "Retry-After: ") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("it was answered %q", got)
 	}
@@ -140,7 +140,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 	})
 	s.front.reading.mu.Lock()
 	defer s.front.reading.mu.Unlock()
-	if in := s.front.reading; in.oldest != nil || in.newest != nil || in.wanted != 0 || in.leaving != 0 {
+	if in := s.front.reading; in.oldest != nil || in.newest != nil || in.wanted != 0 || in.shedding != 0 {
 		t.Errorf("something is left: %+v", in)
 	}
 }
@@ -149,19 +149,19 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 func TestWhoGivesWay(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var gone []string
-	in := &intake{slow: time.Second, now: func() time.Time { return now }, cut: func(p string) { gone = append(gone, p) }}
-	var first, fast, second, third, young place
-	in.sit(&first, "first", 100, now)
-	in.sit(&fast, "fast", 100, now)
-	in.sit(&second, "second", 100, now)
-	in.sit(&third, "third", 100, now)
+	in := &bodyLimiter{slow: time.Second, now: func() time.Time { return now }, cut: func(p string) { gone = append(gone, p) }}
+	var first, fast, second, third, young slot
+	in.begin(&first, "first", 100, now)
+	in.begin(&fast, "fast", 100, now)
+	in.begin(&second, "second", 100, now)
+	in.begin(&third, "third", 100, now)
 	now = now.Add(10 * time.Second)
-	in.sit(&young, "young", 100, now)
-	fast.arrived.Store(10 * leastRate)
-	first.arrived.Store(10*leastRate - 1)
+	in.begin(&young, "young", 100, now)
+	fast.arrived.Store(10 * minBodyRate)
+	first.arrived.Store(10*minBodyRate - 1)
 	step := func(want ...string) {
 		t.Helper()
-		in.giveWay()
+		in.shedSlow()
 		if fmt.Sprint(gone) != fmt.Sprint(want) {
 			t.Errorf("%v gave way, want %v", gone, want)
 		}
@@ -174,14 +174,14 @@ func TestWhoGivesWay(t *testing.T) {
 	step("first")
 	in.want(1)
 	step("first", "second")
-	if !in.rise(&first) || in.rise(&fast) || in.leaving != 100 {
-		t.Errorf("%d bytes are leaving", in.leaving)
+	if !in.end(&first) || in.end(&fast) || in.shedding != 100 {
+		t.Errorf("%d bytes are leaving", in.shedding)
 	}
 	in.want(1000)
 	step("first", "second", "third")
 	now = now.Add(time.Second)
 	step("first", "second", "third", "young")
-	if !in.rise(&young) || !in.rise(&second) || !in.rise(&third) || in.oldest != nil || in.newest != nil || in.leaving != 0 {
+	if !in.end(&young) || !in.end(&second) || !in.end(&third) || in.oldest != nil || in.newest != nil || in.shedding != 0 {
 		t.Errorf("something is left: %+v", in)
 	}
 }
@@ -191,7 +191,7 @@ func TestWhoGivesWay(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Limits.Conns = 2 })
 	const request = "POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
-	answered := make(chan int, 3)
+	responded := make(chan int, 3)
 	conns := make([]net.Conn, 3)
 	var reading sync.WaitGroup
 	for i := range conns {
@@ -205,18 +205,18 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		reading.Go(func() {
 			if n, _ := io.ReadFull(c, make([]byte, 12)); n == 12 {
-				answered <- i
+				responded <- i
 			}
 		})
 	}
-	first, second := <-answered, <-answered
+	first, second := <-responded, <-responded
 	select {
-	case third := <-answered:
+	case third := <-responded:
 		t.Errorf("%d, %d and %d are served at once", first, second, third)
 	default:
 	}
 	conns[first].Close()
-	<-answered
+	<-responded
 	for _, c := range conns {
 		c.Close()
 	}

@@ -10,8 +10,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// place is a position in few bytes.
-type place struct {
+// packedPosition is a position in few bytes.
+type packedPosition struct {
 	partition uint32    // its number plus 1, 0 where the place is not known
 	offset    [3]uint64 // the lowest 64 bits first
 }
@@ -19,18 +19,18 @@ type place struct {
 // maxPartitions bounds the names that are remembered.
 const maxPartitions = 1<<16 - 1
 
-// places numbers the partitions.
-type places struct {
+// partitionNames numbers the partitions.
+type partitionNames struct {
 	mu      sync.RWMutex // guards the following
 	names   []string
 	numbers map[string]uint32
 }
 
-// place packs a position. The zero place stands for one that cannot be packed.
-func (p *places) place(at stream.Position) place {
+// pack packs a position. The zero place stands for one that cannot be packed.
+func (p *partitionNames) pack(at stream.Position) packedPosition {
 	offset, ok := parseOffset(at.Offset)
 	if !ok {
-		return place{}
+		return packedPosition{}
 	}
 	p.mu.RLock()
 	n := p.numbers[at.Partition]
@@ -39,12 +39,12 @@ func (p *places) place(at stream.Position) place {
 		n = p.add(at.Partition)
 	}
 	if n == 0 {
-		return place{}
+		return packedPosition{}
 	}
-	return place{partition: n, offset: offset}
+	return packedPosition{partition: n, offset: offset}
 }
 
-func (p *places) add(name string) uint32 {
+func (p *partitionNames) add(name string) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := p.numbers[name]; n != 0 || len(p.names) >= maxPartitions {
@@ -59,8 +59,8 @@ func (p *places) add(name string) uint32 {
 	return n
 }
 
-// position unpacks a place.
-func (p *places) position(at place) stream.Position {
+// unpack unpacks a place.
+func (p *partitionNames) unpack(at packedPosition) stream.Position {
 	if at.partition == 0 {
 		return stream.Position{}
 	}

@@ -17,15 +17,15 @@ var (
 	errIO    = errors.New("input/output error")
 )
 
-// platter is a disk that can lose power. What was written is seen by every
+// fakeDisk is a disk that can lose power. What was written is seen by every
 // reader at once, as in a system's cache, and survives a loss of power only
 // where it was synced; of the rest each sector came to the disk or did not.
-type platter struct {
+type fakeDisk struct {
 	mu       sync.Mutex // guards the following and every file
 	random   *rand.Rand
-	seen     map[string]*plate // names as they are
-	kept     map[string]*plate // names as a loss of power leaves them
-	capacity int64             // bytes
+	seen     map[string]*fakeFile // names as they are
+	kept     map[string]*fakeFile // names as a loss of power leaves them
+	capacity int64                // bytes
 	locked   bool
 	off      bool
 	fuse     int     // operations until the power fails; 0: it does not
@@ -37,18 +37,18 @@ type platter struct {
 	forgot   int           // bytes that were told to be forgotten
 }
 
-// plate is a file of it.
-type plate struct {
+// fakeFile is a file of it.
+type fakeFile struct {
 	seen, kept []byte
 	dirty      map[int64]bool // sectors that were written and not synced
 }
 
-func newPlatter(random *rand.Rand) *platter {
-	return &platter{random: random, seen: map[string]*plate{}, kept: map[string]*plate{}, capacity: 1 << 40}
+func newFakeDisk(random *rand.Rand) *fakeDisk {
+	return &fakeDisk{random: random, seen: map[string]*fakeFile{}, kept: map[string]*fakeFile{}, capacity: 1 << 40}
 }
 
 // operate counts an operation. The caller holds mu.
-func (d *platter) operate() error {
+func (d *fakeDisk) operate() error {
 	if d.off {
 		return errPower
 	}
@@ -61,7 +61,7 @@ func (d *platter) operate() error {
 	return nil
 }
 
-func (d *platter) Lock() (io.Closer, error) {
+func (d *fakeDisk) Lock() (io.Closer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -71,7 +71,7 @@ func (d *platter) Lock() (io.Closer, error) {
 	return unlocker{d}, nil
 }
 
-type unlocker struct{ d *platter }
+type unlocker struct{ d *fakeDisk }
 
 func (u unlocker) Close() error {
 	u.d.mu.Lock()
@@ -80,7 +80,7 @@ func (u unlocker) Close() error {
 	return nil
 }
 
-func (d *platter) List() ([]string, error) {
+func (d *fakeDisk) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.off {
@@ -89,7 +89,7 @@ func (d *platter) List() ([]string, error) {
 	return slices.Sorted(maps.Keys(d.seen)), nil
 }
 
-func (d *platter) lockedFree() int64 {
+func (d *fakeDisk) lockedFree() int64 {
 	free := d.capacity
 	for _, p := range d.seen {
 		free -= int64(len(p.seen))
@@ -97,13 +97,13 @@ func (d *platter) lockedFree() int64 {
 	return free
 }
 
-func (d *platter) Free() (int64, error) {
+func (d *fakeDisk) Free() (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lockedFree(), nil
 }
 
-func (d *platter) Create(name string, size int64) (file, error) {
+func (d *fakeDisk) Create(name string, size int64) (file, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.operate(); err != nil {
@@ -115,12 +115,12 @@ func (d *platter) Create(name string, size int64) (file, error) {
 	if d.lockedFree() < size {
 		return nil, syscall.ENOSPC
 	}
-	p := &plate{seen: make([]byte, size), kept: make([]byte, size), dirty: map[int64]bool{}}
+	p := &fakeFile{seen: make([]byte, size), kept: make([]byte, size), dirty: map[int64]bool{}}
 	d.seen[name] = p
 	return handle{d, p, name}, nil
 }
 
-func (d *platter) Open(name string, _ bool) (file, error) {
+func (d *fakeDisk) Open(name string, _ bool) (file, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.off {
@@ -132,7 +132,7 @@ func (d *platter) Open(name string, _ bool) (file, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (d *platter) Remove(name string) error {
+func (d *fakeDisk) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.operate(); err != nil {
@@ -145,7 +145,7 @@ func (d *platter) Remove(name string) error {
 	return nil
 }
 
-func (d *platter) Sync() error {
+func (d *fakeDisk) Sync() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.operate(); err != nil {
@@ -156,8 +156,8 @@ func (d *platter) Sync() error {
 }
 
 type handle struct {
-	d    *platter
-	p    *plate
+	d    *fakeDisk
+	p    *fakeFile
 	name string
 }
 
@@ -264,7 +264,7 @@ func (h handle) Truncate(size int64) error {
 	return nil
 }
 
-func (p *plate) cut(size int64) {
+func (p *fakeFile) cut(size int64) {
 	p.seen, p.kept = p.seen[:size:size], p.kept[:size:size]
 	for s := range p.dirty {
 		if s*sector >= size {
@@ -274,18 +274,18 @@ func (p *plate) cut(size int64) {
 }
 
 // settle brings a sector to the disk.
-func (p *plate) settle(s int64) {
+func (p *fakeFile) settle(s int64) {
 	from := s * sector
 	copy(p.kept[from:min(from+sector, int64(len(p.kept)))], p.seen[from:])
 }
 
 // kill ends the process and nothing else: what it had written is seen.
-func (d *platter) kill() {
+func (d *fakeDisk) kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off, d.fuse, d.locked = false, 0, false
 	for name, p := range d.seen {
-		d.seen[name] = &plate{seen: slices.Clone(p.seen), kept: slices.Clone(p.kept), dirty: maps.Clone(p.dirty)}
+		d.seen[name] = &fakeFile{seen: slices.Clone(p.seen), kept: slices.Clone(p.kept), dirty: maps.Clone(p.dirty)}
 		if d.kept[name] == p {
 			d.kept[name] = d.seen[name]
 		}
@@ -294,12 +294,12 @@ func (d *platter) kill() {
 
 // lose takes the power away: each sector that was not synced is as it was or as
 // it was written, and each name that was not synced is there or not.
-func (d *platter) lose() {
+func (d *fakeDisk) lose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	often := []float64{0, 0.1, 0.5, 0.9, 1}[d.random.IntN(5)] // how much came through
-	after := map[string]*plate{}
-	for _, names := range []map[string]*plate{d.kept, d.seen} {
+	after := map[string]*fakeFile{}
+	for _, names := range []map[string]*fakeFile{d.kept, d.seen} {
 		for name, p := range names {
 			both := d.kept[name] == p && d.seen[name] == p
 			if both || d.random.Float64() < often {
@@ -313,14 +313,14 @@ func (d *platter) lose() {
 				p.settle(s)
 			}
 		}
-		after[name] = &plate{seen: slices.Clone(p.kept), kept: slices.Clone(p.kept), dirty: map[int64]bool{}}
+		after[name] = &fakeFile{seen: slices.Clone(p.kept), kept: slices.Clone(p.kept), dirty: map[int64]bool{}}
 	}
 	d.seen, d.kept = after, maps.Clone(after)
 	d.off, d.fuse, d.locked = false, 0, false
 }
 
 // flip turns one bit of a file, on the disk.
-func (d *platter) flip(name string, bit int64) {
+func (d *fakeDisk) flip(name string, bit int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.seen[name]
@@ -329,7 +329,7 @@ func (d *platter) flip(name string, bit int64) {
 }
 
 // sizes gives the files' lengths.
-func (d *platter) sizes() map[string]int64 {
+func (d *fakeDisk) sizes() map[string]int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sizes := map[string]int64{}

@@ -12,7 +12,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// lane carries the records of some partitions, in rounds: it puts at most one
+// partitionQueue carries the records of some partitions, in rounds: it puts at most one
 // batch for each partition into Kafka's client, sends, and waits for all of it.
 //
 // So a partition's share of a round is kept or refused as a whole, and the next
@@ -20,18 +20,18 @@ import (
 // that is always full, a batch could fail while later records of its keys are
 // being put in behind it. Group commit makes up for the single round under way:
 // what arrives meanwhile goes together in the next.
-type lane struct {
-	log    *Log
-	client *kgo.Client
-	wire   *wire
-	wake   chan struct{} // one token: there may be something to do
-	done   chan struct{} // closed when the lane has ended
+type partitionQueue struct {
+	log     *Log
+	client  *kgo.Client
+	tracker *produceTracker
+	wake    chan struct{} // one token: there may be something to do
+	done    chan struct{} // closed when the lane has ended
 
 	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
 
 	mu      sync.Mutex // guards the following
-	queue   []*job     // bounded by the room
-	alone   []*job     // to be sent one at a time for each partition, before queue
+	waiting []*job     // bounded by the room
+	single  []*job     // to be sent one at a time for each partition, before queue
 	closing bool       // end when all is done
 	ended   bool       // takes nothing any more
 }
@@ -39,33 +39,33 @@ type lane struct {
 // maxRound bounds one round, in bytes.
 const maxRound = 16 << 20
 
-// batchHead is what a batch takes beyond its records, in bytes, and some spare.
-const batchHead = 128
+// batchOverhead is what a batch takes beyond its records, in bytes, and some spare.
+const batchOverhead = 128
 
-func newLane(l *Log, settings []kgo.Opt) (*lane, error) {
-	w := &wire{}
+func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
+	w := &produceTracker{}
 	opts := append(append([]kgo.Opt{}, settings...), producer(&l.o, w)...)
 	client, err := kgo.NewClient(append(opts, kgo.ProducerBatchMaxBytes(int32(l.traits.maxBatch)))...)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "make Kafka producer: %w", err)
 	}
-	return &lane{
-		log: l, client: client, wire: w,
+	return &partitionQueue{
+		log: l, client: client, tracker: w,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}, nil
 }
 
 // enqueue puts jobs of one call in. A lane whose round has been under way for
 // longer than anybody waits takes nothing: it would only fill the buffer.
-func (l *lane) enqueue(jobs []*job) {
+func (l *partitionQueue) enqueue(jobs []*job) {
 	l.mu.Lock()
 	refused := l.ended || l.stuck()
 	if !refused {
-		l.queue = append(l.queue, jobs...)
+		l.waiting = append(l.waiting, jobs...)
 	}
 	l.mu.Unlock()
 	if !refused {
-		l.nudge()
+		l.notify()
 		return
 	}
 	for _, j := range jobs {
@@ -73,27 +73,27 @@ func (l *lane) enqueue(jobs []*job) {
 	}
 }
 
-func (l *lane) stuck() bool {
+func (l *partitionQueue) stuck() bool {
 	since := l.since.Load()
 	return since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout
 }
 
-func (l *lane) nudge() {
+func (l *partitionQueue) notify() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *lane) close() {
+func (l *partitionQueue) close() {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	l.nudge()
+	l.notify()
 }
 
 // run works until close and the last record, or until ctx ends.
-func (l *lane) run(ctx context.Context) {
+func (l *partitionQueue) run(ctx context.Context) {
 	defer close(l.done)
 	for {
 		if jobs := l.take(); len(jobs) > 0 {
@@ -112,9 +112,9 @@ func (l *lane) run(ctx context.Context) {
 
 // finish ends the lane where nothing is left to do or it must end now, and
 // reports whether it has.
-func (l *lane) finish(now bool) bool {
+func (l *partitionQueue) finish(now bool) bool {
 	l.mu.Lock()
-	idle := len(l.queue) == 0 && len(l.alone) == 0
+	idle := len(l.waiting) == 0 && len(l.single) == 0
 	l.ended = now || l.closing && idle
 	over := l.ended
 	l.mu.Unlock()
@@ -123,27 +123,27 @@ func (l *lane) finish(now bool) bool {
 
 // take gives the next round: in order, up to the first record that does not
 // fit any more. Records that nobody waits for are dropped here.
-func (l *lane) take() []*job {
+func (l *partitionQueue) take() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.alone) > 0 {
+	if len(l.single) > 0 {
 		var round []*job
-		round, l.alone = l.fill(l.alone, 0)
+		round, l.single = l.fill(l.single, 0)
 		if len(round) > 0 {
 			return round
 		}
 	}
 	var round []*job
-	round, l.queue = l.fill(l.queue, int(l.log.batch.Load())-batchHead)
-	if len(l.queue) == 0 {
-		l.queue = nil // lets go of the array that grew
+	round, l.waiting = l.fill(l.waiting, int(l.log.batch.Load())-batchOverhead)
+	if len(l.waiting) == 0 {
+		l.waiting = nil // lets go of the array that grew
 	}
 	return round
 }
 
 // fill takes jobs from the front while each partition's fit into limit bytes; a
 // partition's first always does.
-func (l *lane) fill(from []*job, limit int) (round, rest []*job) {
+func (l *partitionQueue) fill(from []*job, limit int) (round, rest []*job) {
 	sizes := map[int32]int{}
 	total := 0
 	for i, j := range from {
@@ -152,7 +152,7 @@ func (l *lane) fill(from []*job, limit int) (round, rest []*job) {
 			return round, from[i:]
 		}
 		if !j.call.Start(j.index) {
-			l.log.buffer.Give(j.size)
+			l.log.buffer.Release(j.size)
 		} else {
 			sizes[j.record.Partition] = n + j.size
 			total += j.size
@@ -163,11 +163,11 @@ func (l *lane) fill(from []*job, limit int) (round, rest []*job) {
 }
 
 // round sends jobs and returns when each has been settled or put back.
-func (l *lane) round(ctx context.Context, jobs []*job) {
+func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	l.since.Store(began.UnixNano())
 	defer l.since.Store(0)
-	l.wire.begin()
+	l.tracker.begin()
 	var under sync.WaitGroup
 	under.Add(len(jobs))
 	bytes := 0
@@ -176,7 +176,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 		l.client.Produce(context.Background(), j.record, func(k *kgo.Record, err error) {
 			defer under.Done()
 			if j.err = err; err == nil {
-				l.log.buffer.Answered()
+				l.log.buffer.Acknowledged()
 				l.settle(j, stream.Result{Position: position(k.Partition, k.Offset)})
 			}
 		})
@@ -193,7 +193,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 // fail settles the jobs that Kafka's client has failed, and counts them. Those
 // of a batch that was refused for what is in it are put back, to be sent one by
 // one: the fault is one record's.
-func (l *lane) fail(jobs []*job) int {
+func (l *partitionQueue) fail(jobs []*job) int {
 	share := map[int32]int{}
 	failed := 0
 	for _, j := range jobs {
@@ -202,12 +202,12 @@ func (l *lane) fail(jobs []*job) int {
 			failed++
 		}
 	}
-	sure := l.wire.sure()
+	sure := l.tracker.certain()
 	var again []*job
 	for _, j := range jobs {
 		switch {
 		case j.err == nil:
-		case sure && aboutContent(j.err) && share[j.record.Partition] > 1:
+		case sure && isContentError(j.err) && share[j.record.Partition] > 1:
 			l.log.shrink(j.err)
 			again = append(again, j)
 		default:
@@ -217,16 +217,16 @@ func (l *lane) fail(jobs []*job) int {
 	if len(again) > 0 {
 		l.mu.Lock()
 		for _, j := range again {
-			j.call.Again(j.index)
+			j.call.Requeue(j.index)
 			j.err, j.record = nil, unsent(j.record)
 		}
-		l.alone = append(again, l.alone...)
+		l.single = append(again, l.single...)
 		l.mu.Unlock()
 	}
 	return failed
 }
 
-func (l *lane) settle(j *job, r stream.Result) {
-	l.log.buffer.Give(j.size)
+func (l *partitionQueue) settle(j *job, r stream.Result) {
+	l.log.buffer.Release(j.size)
 	j.call.Settle(j.index, r)
 }

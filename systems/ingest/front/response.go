@@ -9,8 +9,8 @@ import (
 	"whittle/systems/ingest/event"
 )
 
-// reply is an answer but for its body, which is the call's out.
-type reply struct {
+// response is an answer but for its body, which is the call's out.
+type response struct {
 	status int
 	// retry is after how many seconds to come back. 0: nothing is said.
 	retry int
@@ -36,21 +36,21 @@ func statusOf(code whittle.Code) int {
 
 // The seconds of Retry-After: at least, at most, and where no rate is measured.
 const (
-	retryLeast   = 1
-	retryMost    = 60
+	retryMin     = 1
+	retryMax     = 60
 	retryUnknown = 5
 )
 
 // retryAfter is when the stream is likely to have room for so many bytes: what
 // is missing by the rate at which room comes.
 func (f *Front) retryAfter(need int64) int {
-	room := f.o.Stream.Room()
-	return seconds(need+slack+f.held.Load()-room.Free, room.Rate)
+	capacity := f.o.Stream.Capacity()
+	return seconds(need+slack+f.appendBytes.Load()-capacity.Free, capacity.Rate)
 }
 
-// retryCrowd is the same for room in memory, for which others wait as well.
-func (f *Front) retryCrowd(need int64) int {
-	return seconds(need+f.reading.waited()+f.strangers.waited(), f.throughput.rate(f.o.Now()))
+// retryAfterMemory is the same for room in memory, for which others wait as well.
+func (f *Front) retryAfterMemory(need int64) int {
+	return seconds(need+f.reading.waited()+f.unauthenticated.waited(), f.throughput.rate(f.o.Now()))
 }
 
 func seconds(missing int64, rate float64) int {
@@ -58,21 +58,21 @@ func seconds(missing int64, rate float64) int {
 	case rate <= 0:
 		return retryUnknown
 	case missing <= 0:
-		return retryLeast
+		return retryMin
 	}
-	return int(max(retryLeast, min(retryMost, math.Ceil(float64(missing)/rate))))
+	return int(max(retryMin, min(retryMax, math.Ceil(float64(missing)/rate))))
 }
 
-// refused is the answer to a request of which nothing was kept.
-func (c *call) refused(no refusal) reply {
+// refusalResponse is the answer to a request of which nothing was kept.
+func (c *call) refusalResponse(no refusal) response {
 	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
-	a := reply{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
+	a := response{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
 	s := rejected
 	if no.status == http.StatusTooManyRequests || no.status == http.StatusRequestTimeout || no.status >= 500 {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
-		if c.crowded {
-			a.retry = c.f.retryCrowd(c.cost(int(c.need)))
+		if c.overloaded {
+			a.retry = c.f.retryAfterMemory(c.cost(int(c.need)))
 		}
 	}
 	c.out = appendRefusal(nil, s, no.reason, c.id)
@@ -82,7 +82,7 @@ func (c *call) refused(no refusal) reply {
 // refuse answers a request that is none of ours.
 func (f *Front) refuse(w http.ResponseWriter, kind event.Kind, id string, no refusal) {
 	f.metrics.request(kind, no.status)
-	send(w, reply{status: no.status}, appendRefusal(nil, rejected, no.reason, id))
+	send(w, response{status: no.status}, appendRefusal(nil, rejected, no.reason, id))
 }
 
 func appendRefusal(b []byte, s status, reason, id string) []byte {
@@ -92,19 +92,19 @@ func appendRefusal(b []byte, s status, reason, id string) []byte {
 	return append(appendString(b, id), "}\n"...)
 }
 
-// report makes the answer from the outcomes.
-func (c *call) report(r *http.Request) reply {
+// buildResponse makes the answer from the outcomes.
+func (c *call) buildResponse(r *http.Request) response {
 	var t tally
 	for i := range c.outcomes {
 		t.add(&c.outcomes[i])
 	}
 	c.f.metrics.count(&t)
 	batch := c.kind == event.Bulk || c.kind == event.Import && len(c.items) > 0 && &c.items[0] != &c.raw[0]
-	a := reply{status: t.httpStatus(batch)}
+	a := response{status: t.httpStatus(batch)}
 	if a.status == http.StatusTooManyRequests || a.status >= 500 {
 		a.retry = c.f.retryAfter(c.need)
 	}
-	b := append(c.answer, `{"v":`+version+`,"success":`...)
+	b := append(c.response, `{"v":`+version+`,"success":`...)
 	b = strconv.AppendBool(b, t.worst <= duplicate)
 	b = append(b, `,"status":"`...)
 	b = append(append(b, statusNames[t.worst]...), '"')
@@ -122,8 +122,8 @@ func (c *call) report(r *http.Request) reply {
 	return a
 }
 
-// reply writes it.
-func (c *call) reply(w http.ResponseWriter, a reply) {
+// respond writes it.
+func (c *call) respond(w http.ResponseWriter, a response) {
 	c.f.metrics.request(c.kind, a.status)
 	now := c.appended // what came after it is next to nothing
 	if now.IsZero() {
@@ -139,7 +139,7 @@ var (
 	closing   = []string{"close"}
 )
 
-func send(w http.ResponseWriter, a reply, body []byte) {
+func send(w http.ResponseWriter, a response, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	if a.retry > 0 {

@@ -8,11 +8,11 @@ const (
 	shardBytes   = 1 << 20 // a second
 )
 
-// pace is how much a shard is sent. It is unbounded until Kinesis throttles
+// shardLimiter is how much a shard is sent. It is unbounded until Kinesis throttles
 // the shard; then it is a share of the shard's limits that falls by a fifth
 // in each second with a throttling and grows by a fifth of the limits each second
 // (other writers may come and go), until it is well above them.
-type pace struct {
+type shardLimiter struct {
 	share          float64   // of the limits; 0: unbounded
 	records, bytes float64   // that may be sent now
 	at             time.Time // when those were reckoned
@@ -20,42 +20,42 @@ type pace struct {
 }
 
 const (
-	paceLeast    = 0.05
-	paceEnough   = 3.0
-	paceStep     = 0.2
-	paceInterval = 50 * time.Millisecond // the least wait, so that calls do not shrink to a record
+	minShare    = 0.05
+	maxShare    = 3.0
+	shareStep   = 0.2
+	minInterval = 50 * time.Millisecond // the least wait, so that calls do not shrink to a record
 )
 
-func (p *pace) throttled(now time.Time) {
+func (p *shardLimiter) throttled(now time.Time) {
 	if p.share == 0 {
-		*p = pace{share: 1, at: now, fell: now}
+		*p = shardLimiter{share: 1, at: now, fell: now}
 		return
 	}
 	if now.Sub(p.fell) >= time.Second { // the limits are per second
-		p.share, p.fell = max(p.share*(1-paceStep), paceLeast), now
+		p.share, p.fell = max(p.share*(1-shareStep), minShare), now
 	}
 }
 
 // refill reckons what has become free since the last time.
-func (p *pace) refill(now time.Time) {
+func (p *shardLimiter) refill(now time.Time) {
 	if p.share == 0 || !now.After(p.at) {
 		return
 	}
 	seconds := now.Sub(p.at).Seconds()
 	p.at = now
-	if p.share += paceStep * seconds; p.share > paceEnough {
-		*p = pace{}
+	if p.share += shareStep * seconds; p.share > maxShare {
+		*p = shardLimiter{}
 		return
 	}
 	p.records = min(p.records+seconds*shardRecords*p.share, shardRecords)
 	p.bytes = min(p.bytes+seconds*shardBytes*p.share, shardBytes)
 }
 
-func (p *pace) allows() bool { return p.share == 0 || p.records >= 1 && p.bytes > 0 }
+func (p *shardLimiter) allows() bool { return p.share == 0 || p.records >= 1 && p.bytes > 0 }
 
 // spend counts a Kinesis record. Bytes may go below nothing, so that a record
 // larger than a second's share can be sent at all.
-func (p *pace) spend(bytes int) {
+func (p *shardLimiter) spend(bytes int) {
 	if p.share > 0 {
 		p.records--
 		p.bytes -= float64(bytes)
@@ -63,7 +63,7 @@ func (p *pace) spend(bytes int) {
 }
 
 // wait is how long nothing is allowed.
-func (p *pace) wait() time.Duration {
+func (p *shardLimiter) wait() time.Duration {
 	missing := max((1-p.records)/shardRecords, -p.bytes/shardBytes) / p.share
-	return max(time.Duration(missing*float64(time.Second)), paceInterval)
+	return max(time.Duration(missing*float64(time.Second)), minInterval)
 }

@@ -22,9 +22,9 @@ import (
 	"whittle/internal/adminport"
 )
 
-// house is one process: its services, and an admin port beside them.
-type house struct {
-	process  *processFlags
+// runner is one process: its services, and an admin port beside them.
+type runner struct {
+	flags    *processFlags
 	log      *slog.Logger
 	registry *prometheus.Registry
 	ready    atomic.Bool
@@ -42,7 +42,7 @@ type service struct {
 	shutdown func(context.Context)
 }
 
-func newHouse(p *processFlags, s streams) (*house, error) {
+func newRunner(p *processFlags, s streams) (*runner, error) {
 	if p.Drain < 0 {
 		return nil, whittle.Errorf(whittle.Invalid, "--drain is %v, it must not be below 0", p.Drain)
 	}
@@ -50,7 +50,7 @@ func newHouse(p *processFlags, s streams) (*house, error) {
 	// a lock that matters in a profile of seconds.
 	runtime.SetMutexProfileFraction(100)
 	runtime.SetBlockProfileRate(int(10 * time.Millisecond))
-	h := &house{process: p, log: p.logger(s.err), registry: prometheus.NewRegistry()}
+	h := &runner{flags: p, log: p.logger(s.err), registry: prometheus.NewRegistry()}
 	h.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return h, nil
 }
@@ -60,7 +60,7 @@ const public = "public"
 
 // add has a service run with the house; said names its address: public, or what
 // it is to the others.
-func (h *house) add(said string, l net.Listener, s service) {
+func (h *runner) add(said string, l net.Listener, s service) {
 	h.services = append(h.services, s)
 	if said == public {
 		h.public = l.Addr().String()
@@ -70,12 +70,12 @@ func (h *house) add(said string, l net.Listener, s service) {
 }
 
 // addHTTP is add for a handler.
-func (h *house) addHTTP(said string, l net.Listener, maxConns int, handler http.Handler) {
+func (h *runner) addHTTP(said string, l net.Listener, maxConns int, handler http.Handler) {
 	s := newServer(handler, h.log)
 	h.add(said, l, h.httpService(s, netutil.LimitListener(l, maxConns)))
 }
 
-func (h *house) httpService(s *http.Server, l net.Listener) service {
+func (h *runner) httpService(s *http.Server, l net.Listener) service {
 	return service{
 		serve: func() error {
 			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -85,7 +85,7 @@ func (h *house) httpService(s *http.Server, l net.Listener) service {
 		},
 		shutdown: func(ctx context.Context) {
 			if s.Shutdown(ctx) != nil {
-				h.log.Warn("connections were still open and are cut off")
+				h.log.Warn("closed connections that were still open")
 				_ = s.Close() // only closes listeners that Shutdown has closed before
 			}
 		},
@@ -96,7 +96,7 @@ func (h *house) httpService(s *http.Server, l net.Listener) service {
 // added last first: none loses what it depends on. Once all ports are open it
 // writes one line to stdout, "listening public=HOST:PORT admin=HOST:PORT" and,
 // where there are more, " cache=HOST:PORT facebox=HOST:PORT".
-func (h *house) run(ctx context.Context, admin net.Listener, s streams) error {
+func (h *runner) run(ctx context.Context, admin net.Listener, s streams) error {
 	var serving sync.WaitGroup
 	failed := make(chan error, len(h.services)+1)
 	start := func(one service) {
@@ -119,8 +119,8 @@ func (h *house) run(ctx context.Context, admin net.Listener, s streams) error {
 		}
 	}
 	h.ready.Store(false)
-	h.log.Info("draining", "at_most", h.process.Drain.String())
-	bound, cancel := context.WithTimeout(context.Background(), h.process.Drain)
+	h.log.Info("draining", "at_most", h.flags.Drain.String())
+	bound, cancel := context.WithTimeout(context.Background(), h.flags.Drain)
 	defer cancel()
 	for _, one := range slices.Backward(h.services) {
 		one.shutdown(bound)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pace decides how long to gather before a commit. Pure: it is told the times.
-type pace struct {
+// commitPacer decides how long to gather before a commit. Pure: it is told the times.
+type commitPacer struct {
 	target time.Duration // 0: none was given
 	slow   time.Duration // what nearly every commit stays below
 	took   time.Duration // by the last commit's sync
@@ -25,20 +25,20 @@ const (
 	busyOver  = 100 * time.Millisecond // that the rate is taken over
 )
 
-// committed learns from a commit.
-func (p *pace) committed(began time.Time, took time.Duration, appends int, bytes int64) {
+// observe learns from a commit.
+func (p *commitPacer) observe(began time.Time, took time.Duration, appends int, bytes int64) {
 	p.slow = max(took, p.slow-(p.slow-took)/100)
 	p.took, p.last = took, appends
 	p.rate = p.rate*math.Exp(-max(0, began.Sub(p.began).Seconds())/busyOver.Seconds()) + float64(bytes)/busyOver.Seconds()
 	p.began = began
 }
 
-// gather says how long to wait for how many appends in all, given how many are
+// delay says how long to wait for how many appends in all, given how many are
 // waiting when the disk becomes free. An append that came just after a commit
 // began waits for that one, then gathers, then is committed itself: what the
 // target leaves beside two commits can be spent. Those who were just answered
 // are the ones likely to come again.
-func (p *pace) gather(waiting int) (time.Duration, int) {
+func (p *commitPacer) delay(waiting int) (time.Duration, int) {
 	budget := min(p.target-2*p.slow, p.target/2)
 	if p.target == 0 && p.rate > busyRate {
 		budget = busyEvery - p.took

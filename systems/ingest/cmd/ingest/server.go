@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/fastpath"
+	"whittle/systems/ingest/front"
 )
 
-// house is a running server: the public port, the admin port and what watches
+// server is a running server: the public port, the admin port and what watches
 // the keys.
-type house struct {
+type server struct {
 	front         *front.Front
 	public        net.Listener
 	admin         *admin       // nil where it is switched off
@@ -26,23 +26,23 @@ type house struct {
 	keysFile      string
 	drain         time.Duration
 	log           *slog.Logger
-	ending        atomic.Bool
+	shuttingDown  atomic.Bool
 }
 
 var errEnding = whittle.Errorf(whittle.Unavailable, "it is closing down")
 
 // ready says why no events are taken; nil while they are.
-func (h *house) ready() error {
-	if h.ending.Load() {
+func (s *server) ready() error {
+	if s.shuttingDown.Load() {
 		return errEnding
 	}
-	return h.front.Ready()
+	return s.front.Ready()
 }
 
 // run serves until ctx ends: then no connection is accepted any more, requests
 // under way are answered, and the admin port goes last.
-func (h *house) run(ctx context.Context, listening func()) error {
-	public := h.front.Server()
+func (s *server) run(ctx context.Context, listening func()) error {
+	public := s.front.Server()
 	failed := make(chan error, 2)
 	var servers sync.WaitGroup
 	serve := func(s interface{ Serve(net.Listener) error }, l net.Listener) {
@@ -52,15 +52,15 @@ func (h *house) run(ctx context.Context, listening func()) error {
 			}
 		})
 	}
-	serve(public, h.public)
+	serve(public, s.public)
 	var adminServer *http.Server
-	if h.admin != nil {
-		adminServer = h.admin.server(h.log)
-		serve(adminServer, h.adminListener)
+	if s.admin != nil {
+		adminServer = s.admin.server(s.log)
+		serve(adminServer, s.adminListener)
 	}
 	watching, stopWatching := context.WithCancel(ctx)
-	if h.keys != nil {
-		servers.Go(func() { watchKeys(watching, h.keys, h.keysFile, h.log) })
+	if s.keys != nil {
+		servers.Go(func() { watchKeys(watching, s.keys, s.keysFile, s.log) })
 	}
 	listening()
 	var err error
@@ -68,9 +68,9 @@ func (h *house) run(ctx context.Context, listening func()) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	h.ending.Store(true)
+	s.shuttingDown.Store(true)
 	stopWatching()
-	err = errors.Join(err, h.end(ctx, public))
+	err = errors.Join(err, s.shutdown(ctx, public))
 	if adminServer != nil {
 		_ = adminServer.Close() // a metrics reader can ask again elsewhere
 	}
@@ -78,15 +78,15 @@ func (h *house) run(ctx context.Context, listening func()) error {
 	return err
 }
 
-// end waits for the requests under way as long as it may.
-func (h *house) end(ctx context.Context, public *fastpath.Server) error {
-	h.log.Info("closing down: requests under way are answered", "at_most", h.drain)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.drain)
+// shutdown waits for the requests under way as long as it may.
+func (s *server) shutdown(ctx context.Context, public *fastpath.Server) error {
+	s.log.Info("draining: finishing requests in flight", "at_most", s.drain)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
 	defer cancel()
 	err := public.Shutdown(grace)
 	if err == nil {
 		return nil
 	}
 	_ = public.Close() // Shutdown's error says more
-	return whittle.Errorf(whittle.DeadlineExceeded, "requests were cut off: they were not answered within %v: %w", h.drain, err)
+	return whittle.Errorf(whittle.DeadlineExceeded, "requests were aborted: they were not finished within %v: %w", s.drain, err)
 }

@@ -11,23 +11,23 @@ import (
 // room for the largest picture before its first byte would need eight
 // connections and next to no bytes to have all of it.
 const (
-	firstRoom = 4 << 10
-	growth    = 4 // a part of that many
+	firstReserve = 4 << 10
+	growth       = 4 // a part of that many
 )
 
-// room is what one upload has of the room for all.
-type room struct {
+// uploadMemory is what one upload has of the room for all.
+type uploadMemory struct {
 	of    *semaphore.Weighted // bytes
 	taken int64
 }
 
-func (r *room) release() { r.of.Release(r.taken) }
+func (r *uploadMemory) release() { r.of.Release(r.taken) }
 
 // read takes in a picture of up to most bytes, with room for it as it comes.
 // Where there is none left the upload is refused: one that waited, with what it
 // has, for others that do the same would wait for ever. Where more send than fit,
 // more may be refused than need be: those who ask at once fail at once.
-func (r *room) read(from io.Reader, most int64) ([]byte, error) {
+func (r *uploadMemory) read(from io.Reader, most int64) ([]byte, error) {
 	var picture []byte
 	for {
 		have := int64(len(picture))
@@ -35,7 +35,7 @@ func (r *room) read(from io.Reader, most int64) ([]byte, error) {
 			return picture, atEnd(from)
 		}
 		if have == r.taken {
-			more := min(max(have/growth, firstRoom), most-have)
+			more := min(max(have/growth, firstReserve), most-have)
 			if !r.of.TryAcquire(more) {
 				return nil, busy("too many pictures are being sent")
 			}

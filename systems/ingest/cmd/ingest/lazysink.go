@@ -10,10 +10,10 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// lateSink is a sink that could not be reached when the server started. With a
+// lazySink is a sink that could not be reached when the server started. With a
 // log in front that is no reason not to start: it is opened when it is used,
 // and until then says that it is not there.
-type lateSink struct {
+type lazySink struct {
 	open       func(context.Context) (stream.Stream, error)
 	durability stream.Durability
 	log        *slog.Logger
@@ -25,20 +25,20 @@ type lateSink struct {
 }
 
 const (
-	openPatience = 10 * time.Second
-	openAgain    = time.Second
+	openTimeout = 10 * time.Second
+	openAgain   = time.Second
 	// modestLimit is what every sink takes unless it was set up to take less.
 	modestLimit = 900 << 10
 )
 
-// reach opens a sink now or, where it cannot be reached, later.
-func reach(ctx context.Context, name string, log *slog.Logger, open func(context.Context) (stream.Stream, error)) (stream.Stream, error) {
+// openOrRetry opens a sink now or, where it cannot be reached, later.
+func openOrRetry(ctx context.Context, name string, log *slog.Logger, open func(context.Context) (stream.Stream, error)) (stream.Stream, error) {
 	class := map[string]stream.Durability{"kafka": stream.KafkaAll, "kinesis": stream.Kinesis, "nats": stream.JetStream}[name]
-	s := &lateSink{open: open, durability: class, log: log}
+	s := &lazySink{open: open, durability: class, log: log}
 	sink, err := s.get(ctx)
 	switch whittle.CodeOf(err) {
 	case whittle.Unavailable, whittle.DeadlineExceeded:
-		log.Warn("the sink cannot be reached: events are kept in the log until it can", "sink", name, "error", err)
+		log.Warn("sink not reachable; events are kept in the log until it is", "sink", name, "err", err)
 		return s, nil
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func reach(ctx context.Context, name string, log *slog.Logger, open func(context
 	return sink, nil
 }
 
-func (s *lateSink) get(ctx context.Context) (stream.Stream, error) {
+func (s *lazySink) get(ctx context.Context) (stream.Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sink != nil {
@@ -56,7 +56,7 @@ func (s *lateSink) get(ctx context.Context) (stream.Stream, error) {
 	if s.err != nil && time.Now().Before(s.next) {
 		return nil, s.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, openPatience)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	sink, err := s.open(ctx)
 	if err != nil {
@@ -68,28 +68,28 @@ func (s *lateSink) get(ctx context.Context) (stream.Stream, error) {
 		return nil, s.err
 	}
 	if s.err != nil {
-		s.log.Info("the sink is reached")
+		s.log.Info("sink reached")
 	}
 	s.sink, s.err = sink, nil
 	return sink, nil
 }
 
-func (s *lateSink) known() (stream.Stream, error) {
+func (s *lazySink) known() (stream.Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sink, s.err
 }
 
-func (s *lateSink) Durability() stream.Durability { return s.durability }
+func (s *lazySink) Durability() stream.Durability { return s.durability }
 
-func (s *lateSink) Limit() int {
+func (s *lazySink) Limit() int {
 	if sink, _ := s.known(); sink != nil {
 		return sink.Limit()
 	}
 	return modestLimit
 }
 
-func (s *lateSink) Append(ctx context.Context, records []stream.Record) []stream.Result {
+func (s *lazySink) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	sink, err := s.get(ctx)
 	if err == nil {
 		return sink.Append(ctx, records)
@@ -101,7 +101,7 @@ func (s *lateSink) Append(ctx context.Context, records []stream.Record) []stream
 	return results
 }
 
-func (s *lateSink) Partitions(ctx context.Context) ([]stream.Partition, error) {
+func (s *lazySink) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	sink, err := s.get(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *lateSink) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	return sink.Partitions(ctx)
 }
 
-func (s *lateSink) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
+func (s *lazySink) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
 	sink, err := s.get(ctx)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *lateSink) Read(ctx context.Context, from stream.Position) (stream.Reade
 	return sink.Read(ctx, from)
 }
 
-func (s *lateSink) Trim(ctx context.Context, before stream.Position) error {
+func (s *lazySink) Trim(ctx context.Context, before stream.Position) error {
 	sink, err := s.get(ctx)
 	if err != nil {
 		return err
@@ -125,16 +125,16 @@ func (s *lateSink) Trim(ctx context.Context, before stream.Position) error {
 	return sink.Trim(ctx, before)
 }
 
-func (s *lateSink) Room() stream.Room {
+func (s *lazySink) Capacity() stream.Capacity {
 	sink, err := s.known()
 	if sink == nil {
-		return stream.Room{Err: err}
+		return stream.Capacity{Err: err}
 	}
-	return sink.Room()
+	return sink.Capacity()
 }
 
 // Close closes what was opened, and keeps it from being opened any more.
-func (s *lateSink) Close(ctx context.Context) error {
+func (s *lazySink) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = func(context.Context) (stream.Stream, error) {

@@ -15,12 +15,12 @@ import (
 	"whittle/systems/ingest/stream/durable"
 )
 
-// place is where a drain stands.
-type place struct {
+// checkpoint is where a drain stands.
+type checkpoint struct {
 	ID string `json:"id"` // of the drain, in the origins that it leaves
 	// Next is the number below which all is settled, Lanes the same by lane.
-	Next  uint64   `json:"next"`
-	Lanes []uint64 `json:"lanes"`
+	Next   uint64   `json:"next"`
+	Queues []uint64 `json:"queues"`
 	// Ends is from where the sink is to be read, by partition, to find what it
 	// has beyond the numbers above.
 	Ends map[string]string `json:"ends"`
@@ -38,11 +38,11 @@ type place struct {
 	MissingTo uint64 `json:"missing_to"` // gaps below it are counted
 }
 
-func (p *place) valid() bool {
-	if p.ID == "" || len(p.Lanes) != lanes {
+func (p *checkpoint) valid() bool {
+	if p.ID == "" || len(p.Queues) != keyQueues {
 		return false
 	}
-	for _, n := range p.Lanes {
+	for _, n := range p.Queues {
 		if n < p.Next {
 			return false
 		}
@@ -59,17 +59,17 @@ func (p *place) valid() bool {
 // (Writing a new file and renaming it would need free space, and a full disk is
 // when the position must move on, so that the log can be trimmed.)
 const (
-	magic       = "WHTLPOS1"
-	headLen     = 8 + 8 + 4 + 4
-	block       = 4 << 10
-	maxPosition = 16 << 20
+	magic         = "WHTLPOS1"
+	headLen       = 8 + 8 + 4 + 4
+	block         = 4 << 10
+	maxCheckpoint = 16 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-var errNoPosition = errors.New("no position")
+var errNoCheckpoint = errors.New("no position")
 
-func encodePosition(generation uint64, body []byte) []byte {
+func encodeCheckpoint(generation uint64, body []byte) []byte {
 	n := (headLen + len(body) + block - 1) / block * block
 	b := make([]byte, 0, n)
 	b = append(b, magic...)
@@ -79,40 +79,40 @@ func encodePosition(generation uint64, body []byte) []byte {
 	return append(b, body...)[:n]
 }
 
-func decodePosition(b []byte) (generation uint64, body []byte, err error) {
+func decodeCheckpoint(b []byte) (generation uint64, body []byte, err error) {
 	if len(b) < headLen || string(b[:len(magic)]) != magic {
-		return 0, nil, errNoPosition
+		return 0, nil, errNoCheckpoint
 	}
 	n := binary.LittleEndian.Uint32(b[16:])
 	if uint64(n) > uint64(len(b)-headLen) {
-		return 0, nil, errNoPosition
+		return 0, nil, errNoCheckpoint
 	}
 	body = b[headLen : headLen+int(n)]
 	if crc32.Update(crc32.Checksum(b[:20], castagnoli), castagnoli, body) != binary.LittleEndian.Uint32(b[20:]) {
-		return 0, nil, errNoPosition
+		return 0, nil, errNoCheckpoint
 	}
 	return binary.LittleEndian.Uint64(b[8:]), body, nil
 }
 
-// positions is the pair of files. It belongs to one goroutine at a time.
-type positions struct {
+// checkpointStore is the pair of files. It belongs to one goroutine at a time.
+type checkpointStore struct {
 	files      [2]*os.File
-	turn       int // the one to write next
+	next       int // the one to write next
 	generation uint64
 	body       []byte // what was read at first; nil: nothing was there
 }
 
-// openPositions opens or makes the pair in dir and holds it against other
+// openCheckpoints opens or makes the pair in dir and holds it against other
 // processes. Two files of which neither is whole are an error: going on would
 // drain the whole log anew.
-func openPositions(dir string) (*positions, error) {
+func openCheckpoints(dir string) (*checkpointStore, error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open position: no folder is given")
 	}
 	if err := durable.MkdirAll(dir); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open position: %w", err)
 	}
-	p := &positions{}
+	p := &checkpointStore{}
 	written := 0
 	for i, name := range []string{"position.0", "position.1"} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
@@ -128,7 +128,7 @@ func openPositions(dir string) (*positions, error) {
 					WithHint("another process drains into a sink from this folder; there can be one")
 			}
 		}
-		b, err := io.ReadAll(io.LimitReader(f, maxPosition+block))
+		b, err := io.ReadAll(io.LimitReader(f, maxCheckpoint+block))
 		if err != nil {
 			p.close()
 			return nil, whittle.Errorf(whittle.Unavailable, "read position: %w", err)
@@ -136,8 +136,8 @@ func openPositions(dir string) (*positions, error) {
 		if len(b) > 0 {
 			written++
 		}
-		if generation, body, err := decodePosition(b); err == nil && generation > p.generation {
-			p.generation, p.body, p.turn = generation, body, 1-i
+		if generation, body, err := decodeCheckpoint(b); err == nil && generation > p.generation {
+			p.generation, p.body, p.next = generation, body, 1-i
 		}
 	}
 	if p.body == nil && written == 2 {
@@ -169,29 +169,29 @@ func syncDir(dir string) error {
 }
 
 // save writes v over the older of the two files; it is on disk when save returns.
-func (p *positions) save(v any) error {
+func (p *checkpointStore) save(v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if len(body) > maxPosition-headLen {
-		return whittle.Errorf(whittle.ResourceExhausted, "a position of %d bytes; %d are the limit", len(body), maxPosition)
+	if len(body) > maxCheckpoint-headLen {
+		return whittle.Errorf(whittle.ResourceExhausted, "a position of %d bytes; %d are the limit", len(body), maxCheckpoint)
 	}
-	f := p.files[p.turn]
-	if _, err := f.WriteAt(encodePosition(p.generation+1, body), 0); err != nil {
+	f := p.files[p.next]
+	if _, err := f.WriteAt(encodeCheckpoint(p.generation+1, body), 0); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "save position: %w", err)
 	}
 	if err := f.Sync(); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "save position: %w", err)
 	}
 	p.generation++
-	p.turn = 1 - p.turn
+	p.next = 1 - p.next
 	return nil
 }
 
 // load is the place that was saved last.
-func (p *positions) load() (place, error) {
-	var at place
+func (p *checkpointStore) load() (checkpoint, error) {
+	var at checkpoint
 	if err := json.Unmarshal(p.body, &at); err != nil {
 		return at, whittle.Errorf(whittle.FailedPrecondition, "load position: %w", err)
 	}
@@ -201,7 +201,7 @@ func (p *positions) load() (place, error) {
 	return at, nil
 }
 
-func (p *positions) close() {
+func (p *checkpointStore) close() {
 	for _, f := range p.files {
 		if f != nil {
 			f.Close()

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// prime learns what the sink already has of what comes, for as long as it
+// initialize learns what the sink already has of what comes, for as long as it
 // takes, and has the place on disk before the first record is sent. It reports
 // false when ctx ended before.
-func (d *drain) prime(ctx context.Context) bool {
+func (d *drain) initialize(ctx context.Context) bool {
 	silent := 0
 	for attempt := 0; ; attempt++ {
-		at, err := atSink, d.learn(ctx, silent)
+		at, err := atSink, d.scanSink(ctx, silent)
 		if err == nil {
 			d.trouble.end(atSink, time.Now())
-			at, err = atPosition, d.save(false)
+			at, err = atCheckpoint, d.save(false)
 		}
 		if err == nil {
 			close(d.ready)
@@ -24,40 +24,40 @@ func (d *drain) prime(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		if errors.Is(err, errSilent) {
+		if errors.Is(err, errNothingRead) {
 			silent++
 		}
 		d.trouble.begin(at, err, time.Now())
-		if !sleep(ctx, d.pace.backoff(attempt)) {
+		if !sleep(ctx, d.limits.backoff(attempt)) {
 			return false
 		}
 	}
 }
 
-// learn reads the sink from where an earlier run may have sent something that
+// scanSink reads the sink from where an earlier run may have sent something that
 // it did not save, or, where there is no such thing, only asks for its ends. It
 // was tried so many times already with a sink that stayed silent.
-func (d *drain) learn(ctx context.Context, silent int) error {
+func (d *drain) scanSink(ctx context.Context, silent int) error {
 	d.mu.Lock()
-	clean, ends, low := d.place.Clean, d.place.Ends, d.place.Next
+	clean, ends, low := d.checkpoint.Clean, d.checkpoint.Ends, d.checkpoint.Next
 	d.mu.Unlock()
 	var found map[uint64]uint32
 	var err error
 	if !clean {
-		found, err = d.looker.look(ctx, ends, func(seq uint64) bool { return seq >= low })
+		found, err = d.scanner.scan(ctx, ends, func(seq uint64) bool { return seq >= low })
 	}
 	var blind string
 	switch {
-	case errors.Is(err, errBlind):
+	case errors.Is(err, errUnreadable):
 		blind = err.Error()
-		d.trouble.log.Warn("what the sink has of the last records is not known: they may arrive twice", "error", err)
-	case errors.Is(err, errTooFar), errors.Is(err, errSilent) && silent >= silentLooks:
-		d.trouble.log.Warn("what the sink has could not be read to its end: records may arrive twice", "error", err)
+		d.trouble.log.Warn("cannot tell which of the last records the sink has; they may arrive twice", "err", err)
+	case errors.Is(err, errTooFar), errors.Is(err, errNothingRead) && silent >= maxSilentScans:
+		d.trouble.log.Warn("sink could not be read to its end; records may arrive twice", "err", err)
 	case err != nil:
 		return err
 	}
 	if clean || err != nil {
-		if ends, err = d.looker.ends(ctx); errors.Is(err, errBlind) {
+		if ends, err = d.scanner.ends(ctx); errors.Is(err, errUnreadable) {
 			blind = err.Error()
 		} else if err != nil {
 			return err
@@ -65,14 +65,14 @@ func (d *drain) learn(ctx context.Context, silent int) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.blind, d.tail = blind, newTail(ends)
-	d.recall(found)
+	d.unreadable, d.tail = blind, newTail(ends)
+	d.applyFound(found)
 	return nil
 }
 
-// recall settles what was found and is in the window already, and keeps the
+// applyFound settles what was found and is in the window already, and keeps the
 // rest for what will be offered. mu is held.
-func (d *drain) recall(found map[uint64]uint32) {
+func (d *drain) applyFound(found map[uint64]uint32) {
 	if len(found) == 0 {
 		return
 	}
@@ -86,42 +86,42 @@ func (d *drain) recall(found map[uint64]uint32) {
 			had = append(had, it)
 		}
 	}
-	d.tally.spared += uint64(len(had))
-	d.place.Sent += uint64(len(had))
+	d.tally.deduplicated += uint64(len(had))
+	d.checkpoint.Sent += uint64(len(had))
 	d.win.settle(had)
 	d.moved(len(had))
 }
 
-// keep saves the place now and then until ctx ends.
-func (d *drain) keep(ctx context.Context) {
-	tick := time.NewTicker(d.pace.Save)
+// saveLoop saves the place now and then until ctx ends.
+func (d *drain) saveLoop(ctx context.Context) {
+	tick := time.NewTicker(d.limits.Save)
 	defer tick.Stop()
 	for attempt := 0; ; {
 		select {
 		case <-tick.C:
-		case <-d.saveMe:
+		case <-d.saveNow:
 		case <-ctx.Done():
 			return
 		}
 		d.mu.Lock()
-		idle := d.unsaved == 0 && d.win.low() == d.place.Next
+		idle := d.unsaved == 0 && d.win.low() == d.checkpoint.Next
 		d.mu.Unlock()
 		if !idle {
 			if err := d.save(false); err != nil {
-				d.trouble.begin(atPosition, err, time.Now())
-				if !sleep(ctx, d.pace.backoff(attempt)) {
+				d.trouble.begin(atCheckpoint, err, time.Now())
+				if !sleep(ctx, d.limits.backoff(attempt)) {
 					return
 				}
 				attempt++
-				ring(d.saveMe)
+				notify(d.saveNow)
 				continue
 			}
 			attempt = 0
-			d.trouble.end(atPosition, time.Now())
+			d.trouble.end(atCheckpoint, time.Now())
 		}
 		if d.saved != nil {
 			d.mu.Lock()
-			p := d.place
+			p := d.checkpoint
 			d.mu.Unlock()
 			d.saved(ctx, p)
 		}
@@ -133,13 +133,13 @@ func (d *drain) keep(ctx context.Context) {
 // place was sent.
 func (d *drain) save(last bool) error {
 	d.mu.Lock()
-	p := d.place
-	p.Next, p.Last, p.Lanes = d.win.low(), d.win.last, d.win.settledTo()
-	for i, n := range d.place.Lanes {
-		p.Lanes[i] = max(p.Lanes[i], n)
+	p := d.checkpoint
+	p.Next, p.Last, p.Queues = d.win.low(), d.win.last, d.win.settledTo()
+	for i, n := range d.checkpoint.Queues {
+		p.Queues[i] = max(p.Queues[i], n)
 	}
 	if d.found != nil {
-		p.Ends = d.place.Ends // a second crash must find what this one found
+		p.Ends = d.checkpoint.Ends // a second crash must find what this one found
 	} else {
 		d.tail.rotate()
 		p.Ends = d.tail.base()
@@ -153,11 +153,11 @@ func (d *drain) save(last bool) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.place.Next, d.place.Last, d.place.Lanes, d.place.Ends, d.place.Clean = p.Next, p.Last, p.Lanes, p.Ends, p.Clean
+	d.checkpoint.Next, d.checkpoint.Last, d.checkpoint.Queues, d.checkpoint.Ends, d.checkpoint.Clean = p.Next, p.Last, p.Queues, p.Ends, p.Clean
 	d.unsaved -= covered
-	d.tell()
+	d.notifyProgress()
 	for _, c := range d.wake {
-		ring(c)
+		notify(c)
 	}
 	return nil
 }

@@ -15,30 +15,30 @@ import (
 
 // Why a look at the sink gave no answer, and will give none.
 var (
-	errBlind  = errors.New("the sink cannot be asked what it has")
-	errTooFar = errors.New("too much to read at the sink")
+	errUnreadable = errors.New("the sink cannot be asked what it has")
+	errTooFar     = errors.New("too much to read at the sink")
 )
 
-// silentLooks is after how many looks in turn, each ended by errSilent, a sink is
+// maxSilentScans is after how many looks in turn, each ended by errNothingRead, a sink is
 // taken not to have what was looked for: there may be nothing in it that could
 // be read. With the waits between them that is about ten minutes.
-const silentLooks = 10
+const maxSilentScans = 10
 
 // readers is how many partitions are read at once.
 const readers = 8
 
-// looker finds at the sink's end what a sender put there.
-type looker struct {
-	sink  stream.Stream
-	id    string
-	limit int
-	quiet time.Duration
+// sinkScanner finds at the sink's end what a sender put there.
+type sinkScanner struct {
+	sink        stream.Stream
+	id          string
+	limit       int
+	idleTimeout time.Duration
 	// noHeaders says that the sink keeps none, so that there is nothing to find.
 	noHeaders bool
 }
 
 // ends is where the sink's partitions end now.
-func (l *looker) ends(ctx context.Context) (map[string]string, error) {
+func (l *sinkScanner) ends(ctx context.Context) (map[string]string, error) {
 	parts, err := l.partitions(ctx)
 	if err != nil {
 		return nil, err
@@ -50,20 +50,20 @@ func (l *looker) ends(ctx context.Context) (map[string]string, error) {
 	return ends, nil
 }
 
-func (l *looker) partitions(ctx context.Context) ([]stream.Partition, error) {
+func (l *sinkScanner) partitions(ctx context.Context) ([]stream.Partition, error) {
 	if l.noHeaders {
-		return nil, fmt.Errorf("%w: it keeps no headers", errBlind)
+		return nil, fmt.Errorf("%w: it keeps no headers", errUnreadable)
 	}
 	parts, err := l.sink.Partitions(ctx)
 	if whittle.CodeOf(err) == whittle.Unsupported && err != nil {
-		return nil, fmt.Errorf("%w: %w", errBlind, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return parts, err
 }
 
-// look reads each partition from ends on to where it ends now, and gives the
+// scan reads each partition from ends on to where it ends now, and gives the
 // numbers that are wanted and were found, with their records' checksums.
-func (l *looker) look(ctx context.Context, ends map[string]string, wanted func(uint64) bool) (map[uint64]uint32, error) {
+func (l *sinkScanner) scan(ctx context.Context, ends map[string]string, wanted func(uint64) bool) (map[uint64]uint32, error) {
 	parts, err := l.partitions(ctx)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (l *looker) look(ctx context.Context, ends map[string]string, wanted func(u
 	for _, p := range parts {
 		from := stream.Position{Partition: p.Name, Offset: ends[p.Name]}
 		all.Go(func() error {
-			s := span{stream: l.sink, from: from, end: p.Next, quiet: l.quiet}
+			s := span{stream: l.sink, from: from, end: p.Next, idleTimeout: l.idleTimeout}
 			return s.read(ctx, func(e *stream.Entry, bad *stream.CorruptError) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -96,7 +96,7 @@ func (l *looker) look(ctx context.Context, ends map[string]string, wanted func(u
 	}
 	if err := all.Wait(); err != nil {
 		if whittle.CodeOf(err) == whittle.Unsupported {
-			err = fmt.Errorf("%w: %w", errBlind, err)
+			err = fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 
 // scripted gives one step of its script for each answer; at its end it hangs.
 type scripted struct {
-	script  []step
-	answers int64
-	tip     bool
+	script    []step
+	responses int64
+	tip       bool
 }
 
 type step struct {
@@ -38,7 +38,7 @@ func (r *scripted) Next(ctx context.Context, into []Entry) (int, error) {
 		}
 		one := *s
 		r.script = r.script[1:]
-		r.answers++
+		r.responses++
 		r.tip = one.tip
 		if one.err != nil || one.entries > 0 {
 			return min(one.entries, len(into)), one.err
@@ -53,12 +53,12 @@ func (r *scripted) Close() error { return nil }
 // telling tells the tip as well.
 type telling struct{ scripted }
 
-func (r *telling) Tip() (int64, bool) { return r.answers, r.tip }
+func (r *telling) Tip() (int64, bool) { return r.responses, r.tip }
 
 // TestWhatSilenceMeans: of a reader that can tell the tip silence is the end where
 // it told it, and never because nothing was answered.
 func TestWhatSilenceMeans(t *testing.T) {
-	const quiet = 10 * time.Second
+	const idleTimeout = 10 * time.Second
 	corrupt := &CorruptError{Reason: "a flipped bit"}
 	for name, tc := range map[string]struct {
 		tells  bool
@@ -68,18 +68,18 @@ func TestWhatSilenceMeans(t *testing.T) {
 		code   whittle.Code // of another error
 		took   time.Duration
 	}{
-		"silence":                        {script: nil, is: ErrQuiet, took: quiet},
-		"a record in time":               {script: []step{{after: quiet - 1, entries: 2}}, n: 2, took: quiet - 1},
-		"a record too late":              {script: []step{{after: quiet + 1, entries: 2}}, is: ErrQuiet, took: quiet},
+		"silence":                        {script: nil, is: ErrIdle, took: idleTimeout},
+		"a record in time":               {script: []step{{after: idleTimeout - 1, entries: 2}}, n: 2, took: idleTimeout - 1},
+		"a record too late":              {script: []step{{after: idleTimeout + 1, entries: 2}}, is: ErrIdle, took: idleTimeout},
 		"what is corrupt":                {script: []step{{err: corrupt}}, is: corrupt},
 		"an error":                       {script: []step{{err: ErrEnded}}, is: ErrEnded},
-		"told, the tip":                  {tells: true, script: []step{{tip: true}}, is: ErrQuiet, took: quiet},
-		"told, a read that hangs":        {tells: true, script: nil, code: whittle.Unavailable, took: 3 * quiet},
+		"told, the tip":                  {tells: true, script: []step{{tip: true}}, is: ErrIdle, took: idleTimeout},
+		"told, a read that hangs":        {tells: true, script: nil, code: whittle.Unavailable, took: 3 * idleTimeout},
 		"told, hangs behind the tip":     {tells: true, script: []step{{tip: true, entries: 1}}, n: 1},
-		"told, a slow record":            {tells: true, script: []step{{after: 2*quiet + 1, entries: 1}}, n: 1, took: 2*quiet + 1},
-		"told, behind, then a record":    {tells: true, script: []step{{}, {after: quiet + 1}, {after: quiet + 1, entries: 3}}, n: 3, took: 2*quiet + 2},
-		"told, behind, then the tip":     {tells: true, script: []step{{}, {after: quiet + 1, tip: true}}, is: ErrQuiet, took: 2 * quiet},
-		"told, behind, then a hung read": {tells: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * quiet},
+		"told, a slow record":            {tells: true, script: []step{{after: 2*idleTimeout + 1, entries: 1}}, n: 1, took: 2*idleTimeout + 1},
+		"told, behind, then a record":    {tells: true, script: []step{{}, {after: idleTimeout + 1}, {after: idleTimeout + 1, entries: 3}}, n: 3, took: 2*idleTimeout + 2},
+		"told, behind, then the tip":     {tells: true, script: []step{{}, {after: idleTimeout + 1, tip: true}}, is: ErrIdle, took: 2 * idleTimeout},
+		"told, behind, then a hung read": {tells: true, script: []step{{}}, code: whittle.Unavailable, took: 4 * idleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -88,12 +88,12 @@ func TestWhatSilenceMeans(t *testing.T) {
 					r = &telling{scripted{script: tc.script}}
 				}
 				began := time.Now()
-				n, err := NextBefore(t.Context(), r, make([]Entry, 8), quiet)
+				n, err := NextBefore(t.Context(), r, make([]Entry, 8), idleTimeout)
 				took := time.Since(began)
 				switch {
 				case n != tc.n, took != tc.took:
 					t.Errorf("%d entries after %s, want %d after %s: %v", n, took, tc.n, tc.took, err)
-				case tc.code != 0 && (whittle.CodeOf(err) != tc.code || errors.Is(err, ErrQuiet)), tc.code == 0 && !errors.Is(err, tc.is):
+				case tc.code != 0 && (whittle.CodeOf(err) != tc.code || errors.Is(err, ErrIdle)), tc.code == 0 && !errors.Is(err, tc.is):
 					t.Errorf("%v", err)
 				}
 			})
@@ -101,7 +101,7 @@ func TestWhatSilenceMeans(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NextBefore(ended, &telling{}, make([]Entry, 8), time.Second); !errors.Is(err, context.Canceled) || errors.Is(err, ErrQuiet) {
+	if _, err := NextBefore(ended, &telling{}, make([]Entry, 8), time.Second); !errors.Is(err, context.Canceled) || errors.Is(err, ErrIdle) {
 		t.Errorf("the caller's own end: %v", err)
 	}
 }

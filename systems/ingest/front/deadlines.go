@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// patience gives appends the context within which they have to end. Those that
+// deadlines gives appends the context within which they have to end. Those that
 // begin at about the same time share one: to make one each, with its timer,
 // costs as much as to claim the event's id.
-type patience struct {
+type deadlines struct {
 	limit time.Duration
 
 	mu     sync.Mutex      // guards the following
@@ -21,7 +21,7 @@ type patience struct {
 const sharedFor = 16
 
 // context gives one that ends when the limit is over, or a sixteenth later.
-func (p *patience) context(now time.Time) context.Context {
+func (p *deadlines) context(now time.Time) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if age := now.Sub(p.begun); p.shared == nil || age < 0 || age >= p.limit/sharedFor || p.shared.Err() != nil {

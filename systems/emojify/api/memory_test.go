@@ -29,7 +29,7 @@ func TestRoomIsTakenAsBytesCome(t *testing.T) {
 		"broken off":        {iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abc"))), whittle.Invalid, 0},
 		"broken at the end": {io.MultiReader(bytes.NewReader(make([]byte, most)), iotest.ErrReader(io.ErrUnexpectedEOF)), whittle.Invalid, 0},
 	} {
-		r := &room{of: semaphore.NewWeighted(most)}
+		r := &uploadMemory{of: semaphore.NewWeighted(most)}
 		watched := &watchedReader{from: c.from, room: r, t: t}
 		got, err := r.read(watched, most)
 		if c.code == -1 && (err != nil || len(got) != c.want) || c.code != -1 && whittle.CodeOf(err) != c.code {
@@ -49,13 +49,13 @@ func TestRoomIsTakenAsBytesCome(t *testing.T) {
 // has come.
 type watchedReader struct {
 	from io.Reader
-	room *room
+	room *uploadMemory
 	came int64
 	t    *testing.T
 }
 
 func (w *watchedReader) Read(p []byte) (int, error) {
-	if bound := w.came + max(w.came/growth, firstRoom); w.room.taken > bound {
+	if bound := w.came + max(w.came/growth, firstReserve); w.room.taken > bound {
 		w.t.Errorf("%d bytes have come, and room for %d is taken", w.came, w.room.taken)
 	}
 	n, err := w.from.Read(p)
@@ -74,7 +74,7 @@ func TestACrowdStaysWithinTheRoom(t *testing.T) {
 		var g sync.WaitGroup
 		for range senders {
 			g.Go(func() {
-				r := &room{of: of}
+				r := &uploadMemory{of: of}
 				_, err := r.read(iotest.HalfReader(bytes.NewReader(make([]byte, most))), most)
 				switch {
 				case err == nil:

@@ -11,8 +11,8 @@ const (
 	reasonLimit  = 4 << 10
 )
 
-// Letter is a record that a sink would not take, as it lies in the dead letters.
-type Letter struct {
+// DeadLetter is a record that a sink would not take, as it lies in the dead letters.
+type DeadLetter struct {
 	// Record is what was appended, without an origin.
 	Record stream.Record
 	// Reason is what the sink said.
@@ -24,7 +24,7 @@ type Letter struct {
 // seal makes the record that lies in the dead letters: id, key and time are the
 // record's, and the value is its whole encoding, so that no bound on headers
 // can spoil it.
-func (l *Letter) seal() stream.Record {
+func (l *DeadLetter) seal() stream.Record {
 	reason := l.Reason
 	if len(reason) > reasonLimit {
 		reason = reason[:reasonLimit]
@@ -38,16 +38,16 @@ func (l *Letter) seal() stream.Record {
 	return r
 }
 
-// letterLen is how much longer a letter may be than the record in it.
-const letterLen = stream.MaxID + stream.MaxKey + len(reasonHeader) + reasonLimit + originLen + 64
+// deadLetterOverhead is how much longer a letter may be than the record in it.
+const deadLetterOverhead = stream.MaxID + stream.MaxKey + len(reasonHeader) + reasonLimit + originLen + 64
 
-// ReadLetter opens a record of the dead letters. Its error is Invalid where r
+// ReadDeadLetter opens a record of the dead letters. Its error is Invalid where r
 // is no letter, or not what was written.
-func ReadLetter(r *stream.Record) (Letter, error) {
+func ReadDeadLetter(r *stream.Record) (DeadLetter, error) {
 	if !r.Intact() {
-		return Letter{}, whittle.Errorf(whittle.Invalid, "read letter: the checksum does not match")
+		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: the checksum does not match")
 	}
-	var l Letter
+	var l DeadLetter
 	for _, h := range r.Header {
 		switch h.Name {
 		case reasonHeader:
@@ -57,14 +57,14 @@ func ReadLetter(r *stream.Record) (Letter, error) {
 		}
 	}
 	if l.Origin == "" {
-		return Letter{}, whittle.Errorf(whittle.Invalid, "read letter: no origin")
+		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: no origin")
 	}
 	var err error
 	if l.Record, err = stream.ParseRecord(r.Value); err != nil {
-		return Letter{}, whittle.Errorf(whittle.Invalid, "read letter: %w", err)
+		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: %w", err)
 	}
 	if !l.Record.Intact() {
-		return Letter{}, whittle.Errorf(whittle.Invalid, "read letter: the record's checksum does not match")
+		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: the record's checksum does not match")
 	}
 	return l, nil
 }

@@ -215,15 +215,15 @@ func TestRuns(t *testing.T) {
 func TestCopiesAtOnce(t *testing.T) {
 	s := serve(t, nil)
 	s.stream.gate = make(chan struct{})
-	answers := make(chan answered)
+	responses := make(chan result)
 	const n = 16
 	for range n {
-		go func() { answers <- s.post("/v1/track", track) }()
+		go func() { responses <- s.post("/v1/track", track) }()
 	}
 	s.stream.gate <- struct{}{}
 	count := map[string]int{}
 	for range n {
-		a := <-answers
+		a := <-responses
 		count[a.Status]++
 		if a.code != 200 || a.Position != "0/0" {
 			t.Errorf("%d %s", a.code, a.text)
@@ -238,12 +238,12 @@ func TestCopiesAtOnce(t *testing.T) {
 func TestCrossedBatches(t *testing.T) {
 	s := serve(t, nil)
 	s.stream.gate = make(chan struct{})
-	answers := make(chan answered)
-	go func() { answers <- s.post("/v1/batch", batchOf(eventOf("a"), eventOf("b"))) }()
-	go func() { answers <- s.post("/v1/batch", batchOf(eventOf("b"), eventOf("a"))) }()
+	responses := make(chan result)
+	go func() { responses <- s.post("/v1/batch", batchOf(eventOf("a"), eventOf("b"))) }()
+	go func() { responses <- s.post("/v1/batch", batchOf(eventOf("b"), eventOf("a"))) }()
 	close(s.stream.gate)
 	for range 2 {
-		if a := <-answers; a.code != 200 || a.Accepted+a.Duplicate != 2 {
+		if a := <-responses; a.code != 200 || a.Accepted+a.Duplicate != 2 {
 			t.Errorf("%d %s", a.code, a.text)
 		}
 	}
@@ -282,8 +282,8 @@ func TestSlowBodies(t *testing.T) {
 		}
 	})
 	both.Wait()
-	if s.front.held.Load() != 0 {
-		t.Errorf("%d bytes are still held", s.front.held.Load())
+	if s.front.appendBytes.Load() != 0 {
+		t.Errorf("%d bytes are still held", s.front.appendBytes.Load())
 	}
 }
 
@@ -297,17 +297,17 @@ func TestInFlightIsBounded(t *testing.T) {
 		}
 	})
 	s.stream.gate = make(chan struct{})
-	answers := make(chan answered)
+	responses := make(chan result)
 	const n = 20
 	body := strings.Repeat("x", 10_000)
 	for range n {
-		go func() { answers <- s.post("/import", body) }()
+		go func() { responses <- s.post("/import", body) }()
 	}
 	// Nothing is kept while the gate is closed, so the first answers are those
 	// of requests that found no room.
 	busy := 0
 	for range n - 4 {
-		a := <-answers
+		a := <-responses
 		if a.code != 429 || a.header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.code, a.text)
 		}
@@ -315,7 +315,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	}
 	close(s.stream.gate)
 	for range 4 {
-		if a := <-answers; a.code == 429 {
+		if a := <-responses; a.code == 429 {
 			busy++
 		} else if a.code != 200 {
 			t.Errorf("%d %s", a.code, a.text)
@@ -324,7 +324,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	if kept := len(s.stream.records()); kept != n-busy || kept == 0 {
 		t.Errorf("%d kept, %d sent away of %d", kept, busy, n)
 	}
-	if s.front.held.Load() != 0 || !s.front.reading.free.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
+	if s.front.appendBytes.Load() != 0 || !s.front.reading.free.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
 		t.Error("something is still held")
 	}
 }
@@ -336,20 +336,20 @@ func TestRetryAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		room stream.Room
-		need int64
-		want int
+		capacity stream.Capacity
+		need     int64
+		want     int
 	}{
-		{stream.Room{Free: 0, Rate: 0}, 1000, retryUnknown},
-		{stream.Room{Free: 0, Rate: 10_000}, 25_000 - slack, 3},
-		{stream.Room{Free: 20_000, Rate: 10_000}, 25_000 - slack, retryLeast},
-		{stream.Room{Free: 1 << 30, Rate: 10_000}, 1000, retryLeast},
-		{stream.Room{Free: 0, Rate: 1}, 1 << 40, retryMost},
-		{stream.Room{Free: -1 << 62, Rate: 1e-300}, 1 << 40, retryMost},
+		{stream.Capacity{Free: 0, Rate: 0}, 1000, retryUnknown},
+		{stream.Capacity{Free: 0, Rate: 10_000}, 25_000 - slack, 3},
+		{stream.Capacity{Free: 20_000, Rate: 10_000}, 25_000 - slack, retryMin},
+		{stream.Capacity{Free: 1 << 30, Rate: 10_000}, 1000, retryMin},
+		{stream.Capacity{Free: 0, Rate: 1}, 1 << 40, retryMax},
+		{stream.Capacity{Free: -1 << 62, Rate: 1e-300}, 1 << 40, retryMax},
 	} {
-		d.setRoom(c.room)
+		d.setCapacity(c.capacity)
 		if got := f.retryAfter(c.need); got != c.want {
-			t.Errorf("%+v for %d: %d s, want %d", c.room, c.need, got, c.want)
+			t.Errorf("%+v for %d: %d s, want %d", c.capacity, c.need, got, c.want)
 		}
 	}
 }
@@ -368,18 +368,18 @@ func TestRetryAfterACrowd(t *testing.T) {
 		f.throughput.done.Add(done)
 		f.reading.want(waiting)
 		defer f.reading.want(-waiting)
-		if got := f.retryCrowd(need); got != want {
+		if got := f.retryAfterMemory(need); got != want {
 			t.Errorf("%s: %d s, want %d", what, got, want)
 		}
 	}
 	step("nothing is known", 0, 1e6, 0, 1e6, retryUnknown)
-	step("not yet", reckonLeast/2, 1e6, 0, 1e6, retryUnknown)
-	step("a megabyte a second", reckonLeast/2, 0, 0, 1e6, 1)
-	step("others wait", reckonLeast, 1e6, 5e6, 1e6, 6)
-	step("in between it stays", reckonLeast/4, 0, 5e6, 1e6, 6)
-	step("nothing moves", reckonLeast, 0, 5e6, 1e6, retryUnknown)
-	step("slowly", 2*reckonLeast, 2e4, 5e6, 1e6, retryMost)
-	step("long ago", 2*reckonMost, 1e9, 0, 1e6, retryUnknown)
+	step("not yet", rateIntervalMin/2, 1e6, 0, 1e6, retryUnknown)
+	step("a megabyte a second", rateIntervalMin/2, 0, 0, 1e6, 1)
+	step("others wait", rateIntervalMin, 1e6, 5e6, 1e6, 6)
+	step("in between it stays", rateIntervalMin/4, 0, 5e6, 1e6, 6)
+	step("nothing moves", rateIntervalMin, 0, 5e6, 1e6, retryUnknown)
+	step("slowly", 2*rateIntervalMin, 2e4, 5e6, 1e6, retryMax)
+	step("long ago", 2*rateIntervalMax, 1e9, 0, 1e6, retryUnknown)
 }
 
 // TestAcceptedIsKept is the promise: whatever is sent from many connections,

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// leastRate is how fast a body has to come, in bytes a second, for it to stay
+// minBodyRate is how fast a body has to come, in bytes a second, for it to stay
 // while others wait for room.
-const leastRate = 32 << 10
+const minBodyRate = 32 << 10
 
-// intake is room for the bytes of bodies, which each takes before it is read.
+// bodyLimiter is room for the bytes of bodies, which each takes before it is read.
 // Where others wait for room, bodies that come too slowly are cut off, the
 // oldest first: a few clients that send next to nothing would hold all of it.
-type intake struct {
+type bodyLimiter struct {
 	free *semaphore.Weighted
 	// wait is how long a body may wait for its room, slow for how long it may
 	// come as slowly as it likes.
@@ -26,13 +26,13 @@ type intake struct {
 	cut func(peer string)
 
 	mu             sync.Mutex // guards the following
-	oldest, newest *place     // the bodies that are being read
+	oldest, newest *slot      // the bodies that are being read
 	wanted         int64      // bytes that others wait for
-	leaving        int64      // bytes of bodies that are cut off and still here
+	shedding       int64      // bytes of bodies that are cut off and still here
 }
 
-// place is a body that is being read.
-type place struct {
+// slot is a body that is being read.
+type slot struct {
 	arrived atomic.Int64 // bytes of it
 
 	// The following belong to the intake, under its mutex.
@@ -40,12 +40,12 @@ type place struct {
 	size         int64
 	since        time.Time
 	isCut        bool
-	older, newer *place
+	older, newer *slot
 }
 
-// enter takes n bytes, and says whether there was such room in time. waited says
+// acquire takes n bytes, and says whether there was such room in time. waited says
 // that it took any.
-func (in *intake) enter(ctx context.Context, n int64) (ok, waited bool) {
+func (in *bodyLimiter) acquire(ctx context.Context, n int64) (ok, waited bool) {
 	if in.free.TryAcquire(n) {
 		return true, false
 	}
@@ -53,47 +53,47 @@ func (in *intake) enter(ctx context.Context, n int64) (ok, waited bool) {
 	defer cancel()
 	in.want(n)
 	defer in.want(-n)
-	in.giveWay()
+	in.shedSlow()
 	// By then all that is here now has been coming for long.
-	later := time.AfterFunc(in.slow, in.giveWay)
+	later := time.AfterFunc(in.slow, in.shedSlow)
 	defer later.Stop()
 	return in.free.Acquire(ctx, n) == nil, true
 }
 
-func (in *intake) want(n int64) {
+func (in *bodyLimiter) want(n int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.wanted += n
 }
 
 // waited is how many bytes others wait for.
-func (in *intake) waited() int64 {
+func (in *bodyLimiter) waited() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.wanted
 }
 
-// giveWay cuts off as many of the slow as others want room for.
-func (in *intake) giveWay() {
+// shedSlow cuts off as many of the slow as others want room for.
+func (in *bodyLimiter) shedSlow() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
-	for p := in.oldest; p != nil && in.leaving < in.wanted; p = p.newer {
+	for p := in.oldest; p != nil && in.shedding < in.wanted; p = p.newer {
 		age := now.Sub(p.since)
 		if age < in.slow {
 			return
 		}
-		if p.isCut || float64(p.arrived.Load()) >= age.Seconds()*leastRate {
+		if p.isCut || float64(p.arrived.Load()) >= age.Seconds()*minBodyRate {
 			continue
 		}
 		p.isCut = true
-		in.leaving += p.size
+		in.shedding += p.size
 		in.cut(p.peer)
 	}
 }
 
-// sit begins the reading of a body for which there is room.
-func (in *intake) sit(p *place, peer string, size int64, since time.Time) {
+// begin begins the reading of a body for which there is room.
+func (in *bodyLimiter) begin(p *slot, peer string, size int64, since time.Time) {
 	p.arrived.Store(0)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -108,7 +108,7 @@ func (in *intake) sit(p *place, peer string, size int64, since time.Time) {
 }
 
 // grow gives a body more room, if there is any.
-func (in *intake) grow(p *place, n int64) bool {
+func (in *bodyLimiter) grow(p *slot, n int64) bool {
 	if !in.free.TryAcquire(n) {
 		return false
 	}
@@ -116,14 +116,14 @@ func (in *intake) grow(p *place, n int64) bool {
 	defer in.mu.Unlock()
 	p.size += n
 	if p.isCut {
-		in.leaving += n
+		in.shedding += n
 	}
 	return true
 }
 
-// rise ends the reading, and says whether it was cut off. The room is still
+// end ends the reading, and says whether it was cut off. The room is still
 // taken.
-func (in *intake) rise(p *place) (isCut bool) {
+func (in *bodyLimiter) end(p *slot) (isCut bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if p.older != nil {
@@ -138,7 +138,7 @@ func (in *intake) rise(p *place) (isCut bool) {
 	}
 	p.older, p.newer, p.peer = nil, nil, ""
 	if p.isCut {
-		in.leaving -= p.size
+		in.shedding -= p.size
 	}
 	return p.isCut
 }

@@ -14,10 +14,10 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// lane carries all records, in rounds: messages are published one behind the
+// partitionQueue carries all records, in rounds: messages are published one behind the
 // other and then waited for. A round has one record of each key at most, so
 // that one which fails, or is published again, is passed by none of its key.
-type lane struct {
+type partitionQueue struct {
 	log  *Log
 	wake chan struct{} // one token: there may be something to do
 	done chan struct{} // closed when the lane has ended
@@ -25,7 +25,7 @@ type lane struct {
 	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
 
 	mu      sync.Mutex // guards the following
-	queue   []*job     // bounded by the buffer
+	waiting []*job     // bounded by the buffer
 	closing bool       // end when all is done
 	ended   bool       // takes nothing any more
 }
@@ -35,29 +35,29 @@ type lane struct {
 const (
 	roundBytes   = 8 << 20
 	roundRecords = 256
-	roundLook    = 4096
+	roundScan    = 4096
 )
 
 // retryAfter is the pause before what got no answer is published again.
 const retryAfter = 250 * time.Millisecond
 
-func newLane(l *Log) *lane {
-	return &lane{log: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newPartitionQueue(l *Log) *partitionQueue {
+	return &partitionQueue{log: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // enqueue puts jobs of one call in. While a round has been under way for longer
 // than anybody waits, nothing is taken: it would only fill the buffer.
-func (l *lane) enqueue(jobs []*job) {
+func (l *partitionQueue) enqueue(jobs []*job) {
 	since := l.since.Load()
-	stuck := since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout+ackPatience
+	stuck := since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout+ackTimeout
 	l.mu.Lock()
 	refused := l.ended || stuck
 	if !refused {
-		l.queue = append(l.queue, jobs...)
+		l.waiting = append(l.waiting, jobs...)
 	}
 	l.mu.Unlock()
 	if !refused {
-		l.nudge()
+		l.notify()
 		return
 	}
 	for _, j := range jobs {
@@ -65,22 +65,22 @@ func (l *lane) enqueue(jobs []*job) {
 	}
 }
 
-func (l *lane) nudge() {
+func (l *partitionQueue) notify() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *lane) close() {
+func (l *partitionQueue) close() {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	l.nudge()
+	l.notify()
 }
 
 // run works until close and the last record, or until ctx ends.
-func (l *lane) run(ctx context.Context) {
+func (l *partitionQueue) run(ctx context.Context) {
 	defer close(l.done)
 	for {
 		if jobs := l.take(); len(jobs) > 0 {
@@ -88,7 +88,7 @@ func (l *lane) run(ctx context.Context) {
 			continue
 		}
 		l.mu.Lock()
-		l.ended = ctx.Err() != nil || l.closing && len(l.queue) == 0
+		l.ended = ctx.Err() != nil || l.closing && len(l.waiting) == 0
 		over := l.ended
 		l.mu.Unlock()
 		if over {
@@ -102,35 +102,35 @@ func (l *lane) run(ctx context.Context) {
 }
 
 // take gives the next round and leaves the rest in order.
-func (l *lane) take() []*job {
+func (l *partitionQueue) take() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var round, rest []*job
 	keys := map[string]bool{}
 	bytes := 0
-	for i, j := range l.queue {
-		if len(round) == roundRecords || bytes > roundBytes || i == roundLook {
-			rest = append(rest, l.queue[i:]...)
+	for i, j := range l.waiting {
+		if len(round) == roundRecords || bytes > roundBytes || i == roundScan {
+			rest = append(rest, l.waiting[i:]...)
 			break
 		}
 		switch {
 		case keys[j.key]:
 			rest = append(rest, j)
 		case !j.call.Start(j.index):
-			l.log.buffer.Give(j.size)
+			l.log.buffer.Release(j.size)
 		default:
 			keys[j.key] = j.key != ""
 			bytes += j.size
 			round = append(round, j)
 		}
 	}
-	l.queue = rest
+	l.waiting = rest
 	return round
 }
 
 // round publishes jobs until each has an answer that stands, or until the time
 // for delivery is over.
-func (l *lane) round(ctx context.Context, jobs []*job) {
+func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	l.since.Store(began.UnixNano())
 	defer l.since.Store(0)
@@ -157,7 +157,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 		}
 	}
 	for _, j := range open {
-		l.settle(j, stream.Result{Err: outcome(j.err, j.doubtful)})
+		l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
 	}
 	if len(open) == 0 {
 		l.log.buffer.Measure(bytes, time.Since(began))
@@ -166,7 +166,7 @@ func (l *lane) round(ctx context.Context, jobs []*job) {
 
 // publish publishes jobs once, settles those whose answer stands, and gives the
 // others.
-func (l *lane) publish(ctx context.Context, jobs []*job) (open []*job) {
+func (l *partitionQueue) publish(ctx context.Context, jobs []*job) (open []*job) {
 	futures := make([]jetstream.PubAckFuture, len(jobs))
 	for i, j := range jobs {
 		futures[i], j.err = l.log.js.PublishMsgAsync(j.message,
@@ -175,26 +175,26 @@ func (l *lane) publish(ctx context.Context, jobs []*job) (open []*job) {
 	for i, j := range jobs {
 		var ack *jetstream.PubAck
 		if j.err == nil {
-			ack, j.err = answer(ctx, futures[i])
+			ack, j.err = awaitAck(ctx, futures[i])
 		}
 		switch {
 		case j.err == nil:
-			l.log.buffer.Answered()
+			l.log.buffer.Acknowledged()
 			l.log.spend(j.size)
 			l.settle(j, stream.Result{Position: position(ack.Sequence)})
-		case stands(j.err):
-			l.settle(j, stream.Result{Err: outcome(j.err, j.doubtful)})
+		case isFinal(j.err):
+			l.settle(j, stream.Result{Err: outcome(j.err, j.uncertain)})
 		default:
-			j.doubtful = j.doubtful || !unsent(j.err)
+			j.uncertain = j.uncertain || !unsent(j.err)
 			open = append(open, j)
 		}
 	}
 	return open
 }
 
-// answer waits for what became of one message: ackPatience at the longest,
+// awaitAck waits for what became of one message: ackTimeout at the longest,
 // which the client keeps.
-func answer(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck, error) {
+func awaitAck(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck, error) {
 	select {
 	case ack := <-f.Ok():
 		return ack, nil
@@ -211,8 +211,8 @@ func unsent(err error) bool {
 		errors.Is(err, client.ErrConnectionClosed)
 }
 
-func (l *lane) settle(j *job, r stream.Result) {
-	l.log.buffer.Give(j.size)
+func (l *partitionQueue) settle(j *job, r stream.Result) {
+	l.log.buffer.Release(j.size)
 	j.call.Settle(j.index, r)
 }
 
