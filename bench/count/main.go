@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	return t.Write(*out)
 }
 
-// prepare builds and starts the three; what has started is given back in any
+// prepare builds and starts the three; what has started is released in any
 // case.
 func prepare(ctx context.Context, bin string) ([]*subject, error) {
 	build := exec.CommandContext(ctx, "go", "build", "-o", bin+string(filepath.Separator), "./systems/count/cmd/...")

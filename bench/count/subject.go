@@ -29,7 +29,7 @@ type subject struct {
 
 var (
 	listening = regexp.MustCompile(`^listening public=(\S+)`)
-	number    = regexp.MustCompile(`\d+`) // the only one in an answer
+	number    = regexp.MustCompile(`\d+`) // the only one in a response
 )
 
 // start runs the server and waits for the line with its address.
@@ -100,7 +100,7 @@ func (s *subject) count(ctx context.Context) error {
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	if err != nil {
-		return fmt.Errorf("read answer of %s: %w", s.name, err)
+		return fmt.Errorf("read response of %s: %w", s.name, err)
 	}
 	sum, err := strconv.ParseInt(number.FindString(string(text)), 10, 64)
 	if err != nil || sum < 49*draws || sum > 51*draws {

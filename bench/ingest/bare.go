@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// bareRole makes this binary a handler that reads the body and answers as many
+// bareRole makes this binary a handler that reads the body and responds as many
 // bytes as the service does, and keeps nothing: what net/http alone costs.
-// groupRole has each request wait until the next of all is let go, as every
+// groupRole has each request wait until the next of all is released, as every
 // service has to that commits for many at once: a handler that waits costs
 // net/http more, since it then looks whether the client is still there.
 const (

@@ -65,7 +65,7 @@ func scenarios() []scenario {
 	}
 }
 
-// paced is the scenario whose answers' times say what a user waits for: at
+// paced is the scenario whose responses' times say what a user waits for: at
 // saturation they say how many users there are.
 const paced = "paced_1000"
 
@@ -90,7 +90,7 @@ func (c scenario) send(ctx context.Context, s settings, addr string, during time
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case r.Completed == r.Failed:
-		return nil, fmt.Errorf("nothing was answered well: %v", r.Errors)
+		return nil, fmt.Errorf("no request succeeded: %v", r.Errors)
 	}
 	return r, nil
 }

@@ -62,7 +62,7 @@ func costs(ctx context.Context, s settings, t *table.T, conclude adder) (err err
 	return steady(ctx, s, h, conclude)
 }
 
-func oneRound(ctx context.Context, s settings, h *house, disk *device, t *table.T, all table.Rounds) error {
+func oneRound(ctx context.Context, s settings, h *subjects, disk *device, t *table.T, all table.Rounds) error {
 	for _, c := range scenarios() {
 		if c.paced {
 			for _, b := range syncBlocks {
@@ -136,7 +136,7 @@ func read(x subject) (c clocks, err error) {
 	return c, err
 }
 
-func summarize(all table.Rounds, h *house, conclude adder) {
+func summarize(all table.Rounds, h *subjects, conclude adder) {
 	for _, c := range scenarios() {
 		units := [][2]string{{cpuMetric, "us"}, {eventMetric, "1/s"}, {p50Metric, "ms"}, {p99Metric, "ms"}}
 		beside := [][2]string{{senderMetric, "us"}, {idleMetric, "%"}, {stolenMetric, "%"}}

@@ -12,7 +12,7 @@ import (
 
 // steady follows the service's memory under a thousand connections that send as
 // fast as they can.
-func steady(ctx context.Context, s settings, h *house, conclude adder) error {
+func steady(ctx context.Context, s settings, h *subjects, conclude adder) error {
 	x, ok := h.find(ours)
 	if !ok {
 		return errors.New("the service is not running")

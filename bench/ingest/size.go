@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spare is what the measurements need of the disk beside the log that is
+// spare is what the measurements need of the disk next to the log that is
 // recovered: the service's own, which lets its oldest events go, and the peer's.
 const spare = 12 << 30
 

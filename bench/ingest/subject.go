@@ -29,13 +29,13 @@ type subject struct {
 	*server.Server
 }
 
-// house is all that runs at once. Who is not measured waits for requests.
-type house struct {
+// subjects is all that runs at once. Who is not measured waits for requests.
+type subjects struct {
 	subjects []subject
 	api      *kinesistest.API // nil: there is none here
 }
 
-func (h *house) end() error {
+func (h *subjects) end() error {
 	for _, x := range h.subjects {
 		x.Stop()
 	}
@@ -45,8 +45,8 @@ func (h *house) end() error {
 	return h.api.Close()
 }
 
-// find gives a subject; false where it is missing on this machine.
-func (h *house) find(name string) (subject, bool) {
+// find returns a subject; false where it is missing on this machine.
+func (h *subjects) find(name string) (subject, bool) {
 	for _, x := range h.subjects {
 		if x.name == name {
 			return x, true
@@ -55,7 +55,7 @@ func (h *house) find(name string) (subject, bool) {
 	return subject{}, false
 }
 
-func (h *house) add(name string, p *server.Server, err error) error {
+func (h *subjects) add(name string, p *server.Server, err error) error {
 	if err == nil && p != nil {
 		h.subjects = append(h.subjects, subject{name, p})
 	}
@@ -63,8 +63,8 @@ func (h *house) add(name string, p *server.Server, err error) error {
 }
 
 // open starts every subject that can be found.
-func open(ctx context.Context, s settings) (_ *house, err error) {
-	h := &house{}
+func open(ctx context.Context, s settings) (_ *subjects, err error) {
+	h := &subjects{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.end())
@@ -91,7 +91,7 @@ func open(ctx context.Context, s settings) (_ *house, err error) {
 
 // openKinesis starts the two that put events onto a Kinesis stream: the Node
 // counterpart, and the service doing the same.
-func (h *house) openKinesis(ctx context.Context, s settings) error {
+func (h *subjects) openKinesis(ctx context.Context, s settings) error {
 	binary, err := exec.LookPath("node")
 	if err != nil {
 		fmt.Println("node is missing and left out, with the Kinesis API's measurements: apt-get install nodejs npm")
@@ -123,7 +123,7 @@ func startIngest(ctx context.Context, s settings, env []string, flags ...string)
 }
 
 // benthosConfig takes a body as one message, or a batch as its events, and
-// appends them to a file. It answers when they are written, which is not when
+// appends them to a file. It responds when they are written, which is not when
 // they are synced: it can do no more.
 const benthosConfig = `http: {enabled: true, address: "{{addr}}"}
 logger: {level: ERROR}
@@ -140,7 +140,7 @@ output:
   file: {path: "{{folder}}/benthos.jsonl", codec: lines}
 `
 
-// startBenthos gives nil, nil where it is not installed.
+// startBenthos returns nil, nil where it is not installed.
 func startBenthos(ctx context.Context, s settings) (*server.Server, error) {
 	name := benthos
 	if s.benthos != "" {

@@ -31,7 +31,7 @@ func openDevice(folder string) (*device, error) {
 	return d, nil
 }
 
-// sample gives the median and the 99th percentile over some time.
+// sample returns the median and the 99th percentile over some time.
 func (d *device) sample(block int, during time.Duration) (p50, p99 time.Duration, err error) {
 	b := make([]byte, block)
 	for i := range b {

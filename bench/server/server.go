@@ -1,5 +1,5 @@
-// Package server starts and ends the servers that a benchmark measures, and
-// says what they spend, their children included.
+// Package server starts and stops the servers that a benchmark measures, and
+// reports the CPU time and memory that they use, child processes included.
 package server
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Server is a server that was started here.
 type Server struct {
-	// Addr is where it answers, host:port. Admin is where it is asked about itself;
+	// Addr is where it responds, host:port. Admin is where it is asked about itself;
 	// empty: it said nothing of it.
 	Addr, Admin string
 
@@ -53,7 +53,7 @@ func Start(ctx context.Context, env []string, command ...string) (*Server, error
 }
 
 // StartAt runs a server that was told to listen on addr, and waits for at most
-// 20 s until answers finds nothing missing; nil: until it takes connections.
+// 20 s until responses finds nothing missing; nil: until it takes connections.
 // log is the file for what it says.
 func StartAt(ctx context.Context, addr, log string, responses func(ctx context.Context, addr string) error, env []string, command ...string) (*Server, error) {
 	if responses == nil {
@@ -77,7 +77,7 @@ func StartAt(ctx context.Context, addr, log string, responses func(ctx context.C
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			s.Stop()
 			text, _ := os.ReadFile(log)
-			return nil, fmt.Errorf("start %s: no answer: %w\n%s", command[0], err, text)
+			return nil, fmt.Errorf("start %s: no response: %w\n%s", command[0], err, text)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func rssIn(status string) (float64, bool) {
 	return kib * 1024, ok && err == nil
 }
 
-// family gives a process and all that descend from it.
+// family returns a process and all that descend from it.
 func family(root int) []int {
 	all := []int{root}
 	for i := 0; i < len(all); i++ {
@@ -165,7 +165,7 @@ func family(root int) []int {
 	return all
 }
 
-// FreeAddr gives a loopback address that was free a moment ago, for a server
+// FreeAddr returns a loopback address that was free a moment ago, for a server
 // that cannot say which port it took.
 func FreeAddr(ctx context.Context) (string, error) {
 	var lc net.ListenConfig

@@ -33,7 +33,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// field gives the value of the first "key : value" line of a file.
+// field returns the value of the first "key : value" line of a file.
 func field(path, key string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -20,7 +20,7 @@ func (r Rounds) Add(t *T, subject, metric string, value float64, unit string) {
 // Median is that of a subject's metric.
 func (r Rounds) Median(subject, metric string) float64 { return Median(r[[2]string{subject, metric}]) }
 
-// Ratio gives the median over the rounds of one subject's value over another's
+// Ratio returns the median over the rounds of one subject's value over another's
 // in the same round.
 func (r Rounds) Ratio(metric, subject, base string) float64 {
 	return Median(r.zip(metric, subject, base, func(x, y float64) float64 { return x / y }))

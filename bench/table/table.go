@@ -1,5 +1,6 @@
-// Package table keeps the figures of one benchmark: a table for people, a JSON
-// file of rows for machines, and the machine that they were measured on.
+// Package table stores the figures of one benchmark: a table for people, a JSON
+// file of rows for programs, and a description of the machine that they were
+// measured on.
 package table
 
 import (
@@ -45,7 +46,7 @@ func (t *T) Add(subject, metric string, value float64, unit string) {
 	t.rows = append(t.rows, Row{subject, metric, value, unit})
 }
 
-// Rows gives a copy of what was added, in the order of adding.
+// Rows returns a copy of what was added, in the order of adding.
 func (t *T) Rows() []Row { return append([]Row(nil), t.rows...) }
 
 // document is the shape of the JSON file.
@@ -95,7 +96,7 @@ func (t *T) Print(w io.Writer) {
 	_ = tw.Flush() // fails with w only
 }
 
-// short gives four significant digits and no exponent.
+// short returns four significant digits and no exponent.
 func short(v float64) string {
 	digits := 0
 	if a := math.Abs(v); a > 0 && a < 1000 {

@@ -19,7 +19,7 @@ import (
 	"whittle/systems/ingest/stream/embedded"
 )
 
-// ledger is what producers were told: by event id, the position that an answer
+// ledger is what producers were told: by event id, the position that a response
 // of success named.
 type ledger struct {
 	mu   sync.Mutex
@@ -66,7 +66,7 @@ func (l *ledger) produce(ctx context.Context, base func() string, round, produce
 }
 
 // audit holds the log at rest against the ledger: every acknowledged event is
-// at the position that its answer named, byte for byte, and no event is there
+// at the position that its response named, byte for byte, and no event is there
 // twice, acknowledged or not.
 func (l *ledger) audit(t *testing.T, data string) (records int) {
 	t.Helper()
@@ -106,7 +106,7 @@ func (l *ledger) audit(t *testing.T, data string) (records int) {
 				}
 				if want, ok := left[e.ID]; ok {
 					if want != place {
-						t.Errorf("%s is at %s, its answer said %s", e.ID, place, want)
+						t.Errorf("%s is at %s, its response said %s", e.ID, place, want)
 					}
 					delete(left, e.ID)
 				}
@@ -156,7 +156,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		s.public = again.public
 		cancel()
 		producers.Wait()
-		// What was under way is sent once more, and must be kept once.
+		// What was in flight is sent once more, and must be kept once.
 		settle(t, l, again, round)
 		again.kill()
 	}
@@ -235,7 +235,7 @@ func lastSegment(t *testing.T, data string) string {
 	return last
 }
 
-// written gives the place behind the last byte that is not zero: segments are
+// written returns the place behind the last byte that is not zero: segments are
 // allocated before they are written.
 func written(t *testing.T, f *os.File) int64 {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser gives a real one, or says loudly that there is none.
+// browser returns a real one, or says loudly that there is none.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path := ""

@@ -60,7 +60,7 @@ const (
 )
 
 // BenchmarkCatchUp is how fast a drain works off what an outage left in a real
-// sink, while 1 KB events go on arriving, each answered after an fsync. What the
+// sink, while 1 KB events go on arriving, each acknowledged after an fsync. What the
 // sink takes of the same events without a log in front, called as a drain calls
 // it, is measured before: no drain can be faster.
 //

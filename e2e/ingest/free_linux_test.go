@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// quietDisk gives a folder where so many bytes are free and hardly anybody else
+// quietDisk returns a folder where so many bytes are free and hardly anybody else
 // writes or deletes meanwhile: in memory, where there is enough of it.
 func quietDisk(t *testing.T, capacity int64) string {
 	t.Helper()
@@ -21,7 +21,7 @@ func quietDisk(t *testing.T, capacity int64) string {
 	return dir
 }
 
-// freeOf gives the bytes that are free where a folder is.
+// freeOf returns the bytes that are free where a folder is.
 func freeOf(t *testing.T, dir string) int64 {
 	t.Helper()
 	var s syscall.Statfs_t

@@ -34,7 +34,7 @@ func broker(t testing.TB) *kafkatest.Broker {
 	return b
 }
 
-// run gives what one of the binary's verbs prints.
+// run returns what one of the binary's verbs prints.
 func run(t *testing.T, argv ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, argv...)
@@ -76,7 +76,7 @@ func (s *service) figure(name string) float64 {
 	return -1
 }
 
-// TestLogFirstOverABrokerThatIsKilled answers from the local log while Kafka is
+// TestLogFirstOverABrokerThatIsKilled responses from the local log while Kafka is
 // killed with -9 and started again. No producer sees anything but success, and
 // Kafka then holds every event.
 func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
@@ -233,7 +233,7 @@ func TestMoveToKafka(t *testing.T) {
 	t.Logf("AUDIT move to Kafka, run again after a -9:\n%s", out)
 }
 
-// TestStraightToKafka is answered when all of Kafka's replicas have the event.
+// TestStraightToKafka is acknowledged when all of Kafka's replicas have the event.
 func TestStraightToKafka(t *testing.T) {
 	b := broker(t)
 	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "events", "--kafka-create")

@@ -36,7 +36,7 @@ func startKinesis(t testing.TB, name string, shards int) *kinesistest.API {
 }
 
 // kinesisAPI starts an API with a stream, behind a proxy that can make it fail,
-// and gives the binary's environment for it.
+// and returns the binary's environment for it.
 func kinesisAPI(t *testing.T, name string) *kinesistest.Proxy {
 	t.Helper()
 	api := startKinesis(t, name, 2)
@@ -80,7 +80,7 @@ func filled(t *testing.T, events int) (dir string) {
 	return dir
 }
 
-// files gives the bytes of every segment of a log.
+// files returns the bytes of every segment of a log.
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -156,7 +156,7 @@ func TestMoveToKinesis(t *testing.T) {
 	t.Logf("AUDIT move to Kinesis, run again after a -9 with %d of %d there:\n%s", arrived, events, out)
 }
 
-// TestStraightToKinesis is answered when Kinesis has the event, and says so.
+// TestStraightToKinesis is acknowledged when Kinesis has the event, and says so.
 func TestStraightToKinesis(t *testing.T) {
 	proxy := kinesisAPI(t, "events")
 	s := serve(t, t.TempDir(), "--sink", "kinesis", "--kinesis-stream", "events", "--append-timeout", "3s")
@@ -167,7 +167,7 @@ func TestStraightToKinesis(t *testing.T) {
 	proxy.Set(kinesistest.Faults{Throttle: 1})
 	a, err = post(t.Context(), http.DefaultClient, s.public, "two", body("two"))
 	if err != nil || a.code < 429 || a.retryAfter == "" {
-		t.Errorf("an event that Kinesis does not take is answered with %+v, %v", a, err)
+		t.Errorf("an event that Kinesis does not take gets the response %+v, %v", a, err)
 	}
 	proxy.Set(kinesistest.Faults{})
 	out, err := run(t, "tail", "--env-file", "", "--sink", "kinesis", "--kinesis-stream", "events", "-n", "10", "--values")

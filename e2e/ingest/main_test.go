@@ -1,5 +1,5 @@
-// Package ingest audits the ingestion service as its clients see it: real
-// processes that are killed, logs that are torn, a disk that is full.
+// Package ingest tests the ingestion service end to end as its clients see it:
+// real processes that are killed, logs that are torn, a disk that is full.
 package ingest
 
 import (

@@ -4,7 +4,7 @@ const { createApp } = require('./app');
 const { connect } = require('./service');
 const { serve } = require('../listen');
 
-// COUNT_URL is where the service answers, COUNT_DEADLINE_MS how long a call may
+// COUNT_URL is where the service responds, COUNT_DEADLINE_MS how long a call may
 // take, in milliseconds.
 const url = process.env.COUNT_URL || 'http://127.0.0.1:6666/';
 const deadlineMs = Number(process.env.COUNT_DEADLINE_MS || 10_000);

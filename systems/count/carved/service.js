@@ -7,7 +7,7 @@ const protobuf = require('protobufjs');
 const root = protobuf.loadSync(path.join(__dirname, '..', 'count.proto'));
 const Carved = root.lookupService('twirp.carved.Carved');
 
-// maxAnswer bounds what is read of an answer, in bytes; a Sum takes 11, an
+// maxAnswer bounds what is read of a response, in bytes; a Sum takes 11, an
 // error a few hundred.
 const maxAnswer = 64 * 1024;
 
@@ -30,7 +30,7 @@ function refusal(status, body) {
   try {
     ({ code, msg } = JSON.parse(body.toString('utf8')));
   } catch {
-    // Not a Twirp error: something else answers at that address.
+    // Not a Twirp error: something else responds at that address.
   }
   switch (code) {
     case 'invalid_argument':
@@ -41,7 +41,7 @@ function refusal(status, body) {
     case 'deadline_exceeded':
       return new ServiceError(503, `the count service is busy: ${code}`);
   }
-  return new ServiceError(502, `the count service answered ${status} ${code}`.trim());
+  return new ServiceError(502, `the count service responded with ${status} ${code}`.trim());
 }
 
 // connect gives the service at url as a protobufjs service, and close, which

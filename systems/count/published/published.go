@@ -1,6 +1,6 @@
 // Package published is the count service as it was published, with its flaws,
-// each of which can be mended alone. It is what a careful carve must refuse,
-// and serves tests and the demo only.
+// each of which can be switched off alone. whittle must refuse to carve it.
+// Only tests and the demo use it.
 package published
 
 import (
@@ -103,7 +103,7 @@ type total struct {
 
 // Count makes times draws in jobs, by workers of its own. As published it
 // takes no notice of ctx, of how many others are under way, or of a times
-// below 0, for which it answers 0.
+// below 0, for which it returns 0.
 func (c *Counter) Count(_ context.Context, times int32) (int64, error) {
 	var sum total
 	jobs := make(chan int, 100)

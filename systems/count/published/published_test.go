@@ -92,7 +92,7 @@ func TestSeed(t *testing.T) {
 		same = same && count(t, mended, 100_000) == first
 	}
 	if same {
-		t.Error("mended: the same answer five times")
+		t.Error("mended: the same response five times")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"whittle/systems/count/rpc"
 )
 
-// newConnect gives Connect, gRPC and gRPC-Web, which share a path and are told
+// newConnect returns Connect, gRPC and gRPC-Web, which share a path and are told
 // apart by content type.
 func newConnect(s *service, m *metrics, maxBody int) (string, http.Handler) {
 	translate := func(next connect.UnaryFunc) connect.UnaryFunc {
@@ -33,7 +33,7 @@ func newConnect(s *service, m *metrics, maxBody int) (string, http.Handler) {
 	)
 }
 
-// newHealth answers gRPC's health check for the whole process and for the one
+// newHealth serves gRPC's health check for the whole process and for the one
 // service; Watch is left out, and a client is told so by its protocol.
 func newHealth(ready func() bool, maxBody int) (string, http.Handler) {
 	const procedure = "/grpc.health.v1.Health/Check"

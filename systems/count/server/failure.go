@@ -17,7 +17,7 @@ var words = map[whittle.Code]string{
 	whittle.Unavailable:      "the service is closing down",
 }
 
-// public gives what a client may know of err.
+// public returns what a client may know of err.
 func public(err error) (whittle.Code, string) {
 	coded, ok := errors.AsType[*whittle.Error](err)
 	switch {

@@ -20,11 +20,11 @@ type metrics struct {
 func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "count_calls_total", Help: "Calls answered, by protocol and code.",
+			Name: "count_calls_total", Help: "Calls served, by protocol and code.",
 			ConstLabels: prometheus.Labels{label.Key: rpc.CarvedCountProcedure}, // as in profiles
 		}, []string{"protocol", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "count_call_seconds", Help: "Time to answer a call, by protocol.",
+			Name: "count_call_seconds", Help: "Time to serve a call, by protocol.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18), // 0.1 ms to 13 s
 		}, []string{"protocol"}),
 	}

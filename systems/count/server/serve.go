@@ -30,7 +30,7 @@ const (
 	unwind = time.Second
 )
 
-// newPublic is all that the public port answers.
+// newPublic is all that the public port serves.
 func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func() bool) http.Handler {
 	s := &service{counter, deadline}
 	mux := http.NewServeMux()
@@ -46,7 +46,7 @@ func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func()
 	return http.MaxBytesHandler(mux, maxBody+1<<10)
 }
 
-// serve opens both ports and answers until ctx ends or a port fails.
+// serve opens both ports and responds until ctx ends or a port fails.
 func serve(ctx context.Context, c *config, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
 	public, err := open(ctx, c.listen)
 	if err != nil {
@@ -127,7 +127,7 @@ func newServer(h http.Handler, deadline time.Duration, log *slog.Logger) *http.S
 	return s
 }
 
-// drain lets the calls under way finish, then cancels them, then cuts them off.
+// drain lets the calls in flight finish, then cancels them, then cuts them off.
 func drain(s *http.Server, bound time.Duration, abort context.CancelCauseFunc, log *slog.Logger) {
 	wait := func(d time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), d)

@@ -1,6 +1,6 @@
-// Package server puts a Counter on the network: Twirp, Connect, gRPC and
-// gRPC-Web on one port, health, metrics and profiles on another that never
-// leaves the machine.
+// Package server serves a Counter over the network: Twirp, Connect, gRPC and
+// gRPC-Web on one port, and health, metrics and profiles on a second port that
+// is bound to loopback.
 package server
 
 import (

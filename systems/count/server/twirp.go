@@ -22,7 +22,7 @@ const (
 	typeProto = "application/protobuf"
 )
 
-// newTwirp gives the Twirp edge. The generated server is only ever spoken to
+// newTwirp returns the Twirp edge. The generated server is only ever spoken to
 // in protobuf: it has no bound on bodies, no hook for its JSON and one vague
 // message for every body that it cannot read, so those are done around it.
 func newTwirp(s *service, m *metrics, maxBody int64) http.Handler {
@@ -103,7 +103,7 @@ func clip(s string) string {
 	return s
 }
 
-// heldResponse keeps the generated server's answer back until it can be said in
+// heldResponse keeps the generated server's response back until it can be said in
 // JSON. It holds one Sum, or one error in JSON already.
 type heldResponse struct {
 	header http.Header

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDraw sets the kernel beside the ways that lost to it, on the same
+// BenchmarkDraw sets the kernel next to the ways that lost to it, on the same
 // generator.
 func BenchmarkDraw(b *testing.B) {
 	const n = 1 << 16

@@ -21,7 +21,7 @@ type state struct{ a, b, c, d uint64 }
 
 func newGenerator(s Seed) *generator { return &generator{state{s[0], s[1], s[2], s[3]}} }
 
-// next gives a word and the state after it.
+// next returns a word and the state after it.
 func (s state) next() (uint64, state) {
 	word := bits.RotateLeft64(s.a+s.d, 23) + s.a
 	c, d := s.c^s.a, s.d^s.b

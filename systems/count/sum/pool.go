@@ -1,5 +1,5 @@
-// Package sum draws random numbers and adds them up: one bounded pool of
-// workers for the whole process, each with a generator of its own.
+// Package sum draws random numbers and adds them up, in one bounded pool of
+// workers for the whole process. Each worker has its own generator.
 package sum
 
 import (
@@ -24,7 +24,7 @@ type Options struct {
 	// turn, and how many may still be made after a request was given up. 0:
 	// 65536, about 30 µs.
 	Chunk int
-	// Seed gives the starting state of each worker, 0 to Workers−1. Nil: from
+	// Seed returns the starting state of each worker, 0 to Workers−1. Nil: from
 	// the operating system's generator. Tests set it to have no luck in them.
 	Seed func(worker int) Seed
 }
@@ -110,7 +110,7 @@ func (p *Pool) Count(ctx context.Context, times int32) (int64, error) {
 	return p.dequeue(ctx, t)
 }
 
-// enqueue gives t its first turn.
+// enqueue returns t its first turn.
 func (p *Pool) enqueue(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

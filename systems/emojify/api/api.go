@@ -1,6 +1,6 @@
-// Package api is emojify's public face: it takes a picture's URL, has workers
-// fetch it, find the faces and cover them, keeps the result in the cache
-// service, and streams it from there to whoever asks.
+// Package api is emojify's public HTTP API. It takes a picture's URL, has
+// workers fetch the picture, find the faces and cover them, stores the result
+// in the cache service, and streams it from there to clients.
 package api
 
 import (
@@ -25,7 +25,7 @@ type Options struct {
 	Fetcher Fetcher
 	Finder  Finder
 	Painter Painter
-	// Page answers what no route of the API does. Nil: 404.
+	// Page serves what no route of the API does. Nil: 404.
 	Page http.Handler
 	// Metrics is what the API's are added to.
 	Metrics prometheus.Registerer
@@ -48,7 +48,7 @@ type Options struct {
 	Origins []string
 	// CacheCalls and FinderCalls say how the two upstreams are called.
 	CacheCalls, FinderCalls Calls
-	// DebugPrint has every answer of the cache printed, on the path of GET
+	// DebugPrint has every response of the cache printed, on the path of GET
 	// /cache/{id}. It is the mistake that this system is here to show.
 	DebugPrint bool
 
@@ -130,7 +130,7 @@ func New(o Options) (*API, error) {
 	return a, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // Close refuses new pictures, has the workers finish those that wait, and

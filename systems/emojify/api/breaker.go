@@ -12,7 +12,7 @@ const (
 )
 
 // breaker stops calls to a service that fails again and again, so that clients
-// have their answer at once and the service its rest. While it rests nothing
+// have their response at once and the service its rest. While it rests nothing
 // goes through; then one call at a time, a probe, until one succeeds.
 type breaker struct {
 	mu       sync.Mutex // guards the following
@@ -22,7 +22,7 @@ type breaker struct {
 	probing  bool
 }
 
-// allow says whether a call may go now, and else how long not to ask again.
+// allow reports whether a call may go now, and else how long not to ask again.
 // After each allowed call report or forget follows.
 func (b *breaker) allow(now time.Time) (ok bool, wait time.Duration) {
 	b.mu.Lock()
@@ -50,7 +50,7 @@ func (b *breaker) report(failed bool, now time.Time) {
 	b.failures++
 	open := !b.until.IsZero()
 	if open && !b.probing || !open && b.failures < tripAfter {
-		return // one that was under way when the breaker opened, or not yet enough
+		return // one that was in flight when the breaker opened, or not yet enough
 	}
 	b.openFor = min(max(2*b.openFor, firstOpen), maxOpen)
 	b.until, b.probing = now.Add(b.openFor), false

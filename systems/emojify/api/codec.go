@@ -27,7 +27,7 @@ func newPieceCodec(b *bufferPool) pieceCodec {
 	return pieceCodec{encoding.GetCodecV2(encodingproto.Name), b}
 }
 
-// Unmarshal reads a message. The bytes of a piece are the caller's, to give back
+// Unmarshal reads a message. The bytes of a piece are the caller's, to release
 // to the buffers once they are of no more use.
 func (c pieceCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(*rpc.GetResponse); ok && c.piece(data, m) {
@@ -39,7 +39,7 @@ func (c pieceCodec) Unmarshal(data mem.BufferSlice, v any) error {
 // dataField is GetResponse.data's number.
 const dataField = 3
 
-// piece reads a message of which it knows every field's type, and says whether
+// piece reads a message of which it knows every field's type, and reports whether
 // it could.
 func (c pieceCodec) piece(data mem.BufferSlice, m *rpc.GetResponse) bool {
 	r := data.Reader()
@@ -95,7 +95,7 @@ const usualPiece = 256 << 10
 // bufferPool are for pieces, and used again.
 type bufferPool struct{ pool sync.Pool }
 
-// get gives n bytes, with anything in them.
+// get returns n bytes, with anything in them.
 func (b *bufferPool) get(n int) []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= n {
 		return (*p)[:n]

@@ -22,7 +22,7 @@ var words = map[whittle.Code]string{
 	whittle.Invalid:          "that cannot be read",
 }
 
-// public gives what a client may know of err.
+// public returns what a client may know of err.
 func public(err error) (whittle.Code, string) {
 	coded, ok := errors.AsType[*whittle.Error](err)
 	switch {
@@ -38,7 +38,7 @@ func public(err error) (whittle.Code, string) {
 	return coded.Code, coded.Code.String()
 }
 
-// failure is the body of every answer that is an error.
+// failure is the body of every response that is an error.
 type failure struct {
 	Code  string `json:"code"`
 	Error string `json:"error"`
@@ -71,7 +71,7 @@ func (a *API) handled(h handler) http.Handler {
 	})
 }
 
-// httpError has a status that no code stands for.
+// httpError has a status that no code means.
 type httpError struct{ status int }
 
 func (e *httpError) Error() string { return http.StatusText(e.status) }

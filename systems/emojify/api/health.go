@@ -13,21 +13,21 @@ const (
 )
 
 // health is what is known of the upstreams. Whoever asks within a second has
-// the same answer, so that asking costs them nothing.
+// the same response, so that asking costs them nothing.
 type health struct {
 	mu    sync.Mutex // guards the following, and is held while asking
 	asked time.Time
 	last  report
 }
 
-// report is what GET /health answers.
+// report is what GET /health returns.
 type report struct {
-	Status        string `json:"status"` // "ok", or "degraded": an upstream does not answer
+	Status        string `json:"status"` // "ok", or "degraded": an upstream does not respond
 	Cache         string `json:"cache"`  // "ok", or what is wrong
 	FaceDetection string `json:"faceDetection"`
 }
 
-// healthy is GET /health: 200 while both upstreams answer, else 503.
+// healthy is GET /health: 200 while both upstreams respond, else 503.
 func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 	rep := a.ask(r.Context())
 	status := http.StatusOK
@@ -46,7 +46,7 @@ func (a *API) ask(ctx context.Context) report {
 	if a.o.now().Sub(h.asked) < healthFor {
 		return h.last
 	}
-	// The answer is for all who ask: it does not end with the first of them.
+	// The response is for all who ask: it does not end with the first of them.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthWithin)
 	defer cancel()
 	rep := report{Status: "ok"}

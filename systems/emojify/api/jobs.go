@@ -41,7 +41,7 @@ type job struct {
 	id      string
 	url     string // "": it was sent
 	picture []byte // nil: it must be fetched
-	release func() // gives back the room that the picture took; may be nil
+	release func() // releases the room that the picture took; may be nil
 
 	status jobStatus
 	place  uint64 // the how-manieth since the start, from 1
@@ -66,7 +66,7 @@ func newJobs(size int, now func() time.Time) *jobs {
 	return &jobs{now: now, queue: make(chan *job, size), known: map[string]*job{}, failures: list.New()}
 }
 
-// find gives the progress of a picture that is not in the cache for all that
+// find returns the progress of a picture that is not in the cache for all that
 // is known here.
 func (j *jobs) find(id string) (progress, bool) {
 	j.mu.Lock()

@@ -23,10 +23,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	times := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_requests_total", Help: "Requests answered, by route as profiles name it.",
+			Name: "http_requests_total", Help: "Requests served, by route as profiles name it.",
 		}, []string{"method", "route", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_seconds", Help: "Time to the end of an answer.", Buckets: times,
+			Name: "http_request_seconds", Help: "Time to the end of a response.", Buckets: times,
 		}, []string{"method", "route"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "emojify_upstream_attempts_total", Help: "Attempts at calls, by upstream and code.",
@@ -51,7 +51,7 @@ func (m *metrics) watched(method, route string, next http.Handler) http.Handler 
 	seconds := m.seconds.WithLabelValues(method, route)
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun, s := time.Now(), &statusWriter{ResponseWriter: w}
-		defer func() { // also when the answer was broken off
+		defer func() { // also when the response was broken off
 			m.requests.WithLabelValues(method, route, strconv.Itoa(s.status())).Inc()
 			seconds.Observe(time.Since(begun).Seconds())
 		}()

@@ -21,7 +21,7 @@ import (
 // putPiece is what one message of Put carries.
 const putPiece = 128 << 10
 
-// keyHeader names the key beside the message as well, so that what stands
+// keyHeader names the key next to the message as well, so that what stands
 // between can send all calls about one picture to one cache.
 const keyHeader = "emojify-key"
 
@@ -92,7 +92,7 @@ func (p *pictures) attempt(ctx, attempt context.Context, id string) (*picture, e
 	}, nil
 }
 
-// receive takes the next answer of the cache.
+// receive takes the next response of the cache.
 func (p *pictures) receive(stream grpc.ServerStreamingClient[rpc.GetResponse]) (*rpc.GetResponse, error) {
 	d, err := stream.Recv()
 	if p.debugPrint {
@@ -103,7 +103,7 @@ func (p *pictures) receive(stream grpc.ServerStreamingClient[rpc.GetResponse]) (
 	return d, err
 }
 
-// piece gives the next bytes, io.EOF after the last. They hold until the next
+// piece returns the next bytes, io.EOF after the last. They hold until the next
 // call.
 func (p *picture) piece() ([]byte, error) {
 	p.from.buffers.put(p.taken)
@@ -132,7 +132,7 @@ func (p *picture) close() {
 	p.taken, p.next = nil, nil
 }
 
-// exists says whether the cache has a picture.
+// exists reports whether the cache has a picture.
 func (p *pictures) exists(ctx context.Context, id string) (there bool, err error) {
 	err = p.up.do(ctx, func(ctx context.Context) error {
 		out, err := p.client.Exists(named(ctx, id), &rpc.ExistsRequest{Key: id})
@@ -152,7 +152,7 @@ func (p *pictures) put(ctx context.Context, id string, picture []byte) error {
 		key := id // in the first message only
 		for piece := range slices.Chunk(picture, putPiece) {
 			if err := stream.Send(&rpc.PutRequest{Key: key, Data: piece}); err != nil {
-				break // what went wrong is in the answer
+				break // what went wrong is in the response
 			}
 			key = ""
 		}
@@ -186,7 +186,7 @@ var codesOf = map[codes.Code]whittle.Code{
 	codes.Unavailable:       whittle.Unavailable,
 }
 
-// coded gives an error of gRPC's in whittle's terms, nil for nil.
+// coded returns an error of gRPC's in whittle's terms, nil for nil.
 func coded(err error) error {
 	switch {
 	case err == nil:

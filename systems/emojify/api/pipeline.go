@@ -11,17 +11,17 @@ import (
 // not mend (no picture, a forbidden address), ResourceExhausted for what is
 // beyond a bound, Unavailable and DeadlineExceeded for what may go well later.
 type (
-	// Fetcher gets the picture that a stranger's URL names. It decides which
+	// Fetcher gets the picture that an untrusted URL names. It decides which
 	// addresses, types and sizes it takes, also after redirects.
 	Fetcher interface {
 		Fetch(ctx context.Context, url string) (picture []byte, err error)
 	}
 
-	// Finder gives where the faces are, in the picture's own pixels as
+	// Finder returns where the faces are, in the picture's own pixels as
 	// image.DecodeConfig counts them. No face is no error.
 	Finder interface {
 		Find(ctx context.Context, picture []byte) (faces []image.Rectangle, err error)
-		// Ready gives nil while Find can be expected to answer.
+		// Ready returns nil while Find can be expected to respond.
 		Ready(ctx context.Context) error
 	}
 

@@ -108,7 +108,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// picture is GET /cache/{id}. An answer whose rest does not come is broken off,
+// picture is GET /cache/{id}. A response whose rest does not come is broken off,
 // so that nobody takes it for whole.
 func (a *API) picture(w http.ResponseWriter, r *http.Request) error {
 	id, err := idIn(r)
@@ -146,7 +146,7 @@ func describe(h http.Header, p *picture, first []byte) {
 	h.Set("Content-Length", strconv.FormatInt(p.size, 10))
 	h.Set("Last-Modified", p.modified.UTC().Format(http.TimeFormat))
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(freshFor.Seconds())))
-	// What a stranger's server gave is shown as a picture or not at all.
+	// What an untrusted server sent is shown as a picture or not at all.
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 }

@@ -21,7 +21,7 @@ type slow struct {
 	from *bufio.Reader
 }
 
-// begin has the house read a picture of which nothing has come yet.
+// begin has the process read a picture of which nothing has come yet.
 func (h *testService) begin(size int64) *slow {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))

@@ -151,7 +151,7 @@ func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, 
 	return picture, nil
 }
 
-// formPicture gives the field "image" without a copy in memory or on disk.
+// formPicture returns the field "image" without a copy in memory or on disk.
 func formPicture(r *http.Request) (io.Reader, error) {
 	form, err := r.MultipartReader()
 	if err != nil {

@@ -76,7 +76,7 @@ type breakerOpenError struct {
 }
 
 func (r *breakerOpenError) Error() string {
-	return fmt.Sprintf("the %s has not answered for a while", r.name)
+	return fmt.Sprintf("the %s has not responded for a while", r.name)
 }
 
 // do makes a call until it succeeds, fails for good, or nothing is left to
@@ -113,7 +113,7 @@ func (u *upstream) attempt(ctx context.Context, call func(context.Context) error
 		return ended(ctx, u.name)
 	}
 	if err != nil && one.Err() != nil {
-		err = whittle.Errorf(whittle.DeadlineExceeded, "the %s did not answer within %v", u.name, u.calls.Timeout)
+		err = whittle.Errorf(whittle.DeadlineExceeded, "the %s did not respond within %v", u.name, u.calls.Timeout)
 	}
 	u.breaker.report(err != nil && atFault(err), u.now())
 	code := "ok"
@@ -135,7 +135,7 @@ func (u *upstream) faulty(ctx context.Context, call func(context.Context) error)
 	return call(ctx)
 }
 
-// passing says whether the same call may go well a moment later.
+// passing reports whether the same call may go well a moment later.
 func passing(err error) bool {
 	if _, not := errors.AsType[*breakerOpenError](err); not {
 		return false
@@ -144,7 +144,7 @@ func passing(err error) bool {
 	return code == whittle.Unavailable || code == whittle.DeadlineExceeded
 }
 
-// atFault says whether an error speaks against the upstream, not the request.
+// atFault reports whether an error speaks against the upstream, not the request.
 func atFault(err error) bool {
 	code := whittle.CodeOf(err)
 	return code == whittle.Unavailable || code == whittle.DeadlineExceeded || code == whittle.Internal
@@ -152,12 +152,12 @@ func atFault(err error) bool {
 
 func ended(ctx context.Context, name string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return whittle.Errorf(whittle.DeadlineExceeded, "the %s did not answer in time", name)
+		return whittle.Errorf(whittle.DeadlineExceeded, "the %s did not respond in time", name)
 	}
 	return whittle.Errorf(whittle.Canceled, "the request was cancelled")
 }
 
-// sleep waits, and says whether it was not cut short.
+// sleep waits, and reports whether it was not cut short.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -44,7 +44,7 @@ func hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// before gives an API before an odd cache.
+// before returns an API before an odd cache.
 func before(t *testing.T, c *oddCache, set ...func(*Options)) *testService {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,9 +82,9 @@ func TestHungCacheIsAnResponse(t *testing.T) {
 			}
 		}
 	}
-	// First the time runs out, then the breaker answers.
+	// First the time runs out, then the breaker responds.
 	if seen[504] == 0 || seen[503] == 0 || seen[504]+seen[503] != 9 {
-		t.Errorf("answers = %v", seen)
+		t.Errorf("responses = %v", seen)
 	}
 	a := h.do(http.MethodGet, "/health", "", nil)
 	if a.code != 503 || !strings.Contains(string(a.body), `"status":"degraded"`) || !strings.Contains(string(a.body), `"faceDetection":"ok"`) {
@@ -139,7 +139,7 @@ func TestFailingFaceDetectionIsAnResponse(t *testing.T) {
 	for range 3 {
 		_, p := h.submit(faces)
 		got := h.becomes(p.ID, failed)
-		if got.Error != "the faces could not be looked for" && !strings.Contains(got.Error, "has not answered") {
+		if got.Error != "the faces could not be looked for" && !strings.Contains(got.Error, "has not responded") {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -184,7 +184,7 @@ func TestClientThatGoesLeavesNothing(t *testing.T) {
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/cache/"+someID, nil)
 	go func() { <-begun; cancel() }()
 	if _, err := http.DefaultClient.Do(req); err == nil {
-		t.Error("an answer, from nowhere")
+		t.Error("a response, from nowhere")
 	}
 	<-left
 }

@@ -94,7 +94,7 @@ func (a *API) emojify(ctx context.Context, one *job) (err error) {
 	return nil
 }
 
-// during gives an error that says nothing to clients the words of its step.
+// during returns an error that says nothing to clients the words of its step.
 func during(ctx context.Context, err error, step string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: step + " in time", Err: err}

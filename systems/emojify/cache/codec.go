@@ -48,7 +48,7 @@ func (c pieceCodec) Marshal(v any) (mem.BufferSlice, error) {
 // buffers are of pieceSize, and used again.
 type buffers struct{ pool sync.Pool }
 
-// Get gives n bytes, at most pieceSize, with anything in them.
+// Get returns n bytes, at most pieceSize, with anything in them.
 func (b *buffers) Get(n int) *[]byte {
 	p, ok := b.pool.Get().(*[]byte)
 	if !ok {

@@ -50,7 +50,7 @@ func (x *index) use(e *entry) { x.uses.MoveToBack(e.use) }
 
 func (x *index) oldest() *entry { return x.uses.Front().Value.(*entry) }
 
-// before gives what was put no later than t, the first put first.
+// before returns what was put no later than t, the first put first.
 func (x *index) before(t time.Time) []*entry {
 	var out []*entry
 	for at := x.ages.Front(); at != nil; at = at.Next() {

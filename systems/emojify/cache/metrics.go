@@ -23,7 +23,7 @@ type metrics struct {
 func newMetrics(store *Store, r prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cache_calls_total", Help: "Calls answered, by method and code.",
+			Name: "cache_calls_total", Help: "Calls served, by method and code.",
 		}, []string{label.Key, "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cache_call_seconds", Help: "Time to the end of a call, by method.",
@@ -95,7 +95,7 @@ var grpcCodes = map[whittle.Code]codes.Code{
 	whittle.Unavailable:       codes.Unavailable,
 }
 
-// translated gives err in gRPC's terms: the code, and what a client may read.
+// translated returns err in gRPC's terms: the code, and what a client may read.
 func translated(err error) error {
 	coded, ok := errors.AsType[*whittle.Error](err)
 	if !ok {

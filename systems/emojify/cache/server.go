@@ -1,5 +1,5 @@
-// Package cache is emojify's cache: finished pictures as files, for a time and
-// within a bound, given over gRPC in pieces.
+// Package cache is emojify's cache service: finished pictures as files, bounded
+// in age and total size, served over gRPC in pieces.
 package cache
 
 import (
@@ -55,7 +55,7 @@ func NewServer(store *Store, r prometheus.Registerer, log *slog.Logger) *Server 
 	return s
 }
 
-// Serve answers on l until Shutdown, and sweeps the store meanwhile.
+// Serve responds on l until Shutdown, and sweeps the store meanwhile.
 func (s *Server) Serve(l net.Listener) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var sweeping sync.WaitGroup
@@ -85,7 +85,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// Shutdown says NOT_SERVING to health checks, lets the calls under way end, and
+// Shutdown says NOT_SERVING to health checks, lets the calls in flight end, and
 // cuts them off when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.health.Shutdown()

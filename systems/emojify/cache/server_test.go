@@ -57,7 +57,7 @@ func serve(t testing.TB, o Options) *served {
 	return v
 }
 
-// put sends pieces of a size; the answer's error is what counts.
+// put sends pieces of a size; the response's error is what counts.
 func (v *served) put(ctx context.Context, key string, value []byte, size int) error {
 	stream, err := v.client.Put(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (v *served) put(ctx context.Context, key string, value []byte, size int) er
 		n := min(size, len(value))
 		m.Data, value = value[:n], value[n:]
 		if err := stream.Send(m); err != nil || len(value) == 0 {
-			break // what went wrong is in the answer
+			break // what went wrong is in the response
 		}
 		m = &rpc.PutRequest{}
 	}

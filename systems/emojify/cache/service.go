@@ -93,7 +93,7 @@ func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutRespo
 		return err
 	}
 	if err := in.SendAndClose(&rpc.PutResponse{Size: size}); err != nil {
-		return whittle.Errorf(whittle.Canceled, "answer: %w", err)
+		return whittle.Errorf(whittle.Canceled, "send response: %w", err)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (p *pieces) take() (*rpc.PutRequest, error) {
 	}
 }
 
-// Read gives what has arrived.
+// Read returns what has arrived.
 func (p *pieces) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
 		m, err := p.take()

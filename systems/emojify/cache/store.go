@@ -29,7 +29,7 @@ type Options struct {
 	// Writers bounds the items being written at once, and so what unfinished
 	// ones take on disk; further ones wait. 0: 16.
 	Writers int64
-	// Now gives the time. Nil: time.Now.
+	// Now returns the time. Nil: time.Now.
 	Now func() time.Time
 }
 
@@ -163,7 +163,7 @@ type Item struct {
 	store    *Store
 }
 
-// Read gives the item's bytes.
+// Read returns the item's bytes.
 func (i *Item) Read(p []byte) (int, error) {
 	n, err := i.file.Read(p)
 	i.store.readBytes.Add(uint64(n))
@@ -197,7 +197,7 @@ func (s *Store) Get(key Key) (*Item, error) {
 	return &Item{Size: e.size, Modified: e.put, file: file, store: s}, nil
 }
 
-// Exists says whether Get would find an item, without using it.
+// Exists reports whether Get would find an item, without using it.
 func (s *Store) Exists(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *Store) lockedRemove(e *entry) error {
 	return nil
 }
 
-// Stats gives what the store holds and did.
+// Stats returns what the store holds and did.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,7 @@ func put(t testing.TB, s *Store, name, value string) {
 	}
 }
 
-// get gives an item's bytes, or "-" where there is none.
+// get returns an item's bytes, or "-" where there is none.
 func get(t testing.TB, s *Store, name string) string {
 	t.Helper()
 	item, err := s.Get(keyOf(name))

@@ -1,5 +1,5 @@
-// Package draw covers faces with emoji that are drawn here, from outlines, at
-// the size that is needed.
+// Package draw covers faces with emoji, which it draws from outlines at the
+// size that is needed.
 package draw
 
 import (
@@ -77,7 +77,7 @@ func (p *Painter) Paint(ctx context.Context, encoded []byte, faces []image.Recta
 	return encode(canvas, head.Format)
 }
 
-// upright gives a picture's pixels to draw on.
+// upright returns a picture's pixels to draw on.
 func upright(img image.Image, head picture.Head) *image.RGBA {
 	m := image.NewRGBA(img.Bounds())
 	draw.Draw(m, m.Rect, img, image.Point{}, draw.Src)
@@ -95,7 +95,7 @@ func place(face image.Rectangle) image.Rectangle {
 	return image.Rectangle{corner, corner.Add(image.Pt(d, d))}
 }
 
-// pick gives a face its emoji.
+// pick returns a face its emoji.
 func pick(face image.Rectangle) emoji {
 	h := fnv.New32a()
 	for _, v := range []int{face.Min.X, face.Min.Y, face.Max.X, face.Max.Y} {

@@ -30,7 +30,7 @@ const (
 	cascadeSum = "d8014993e7298c7b1865d1f8b855d6dbf4ec5c808bf879e2091ab6837abf90cd"
 )
 
-// cascade gives the decision trees by which faces are told: those that were
+// cascade returns the decision trees by which faces are told: those that were
 // built in, or else those in pigo's own source, if this was built on this
 // machine and without -trimpath, as go test does.
 func cascade() ([]byte, error) {
@@ -49,7 +49,7 @@ func cascade() ([]byte, error) {
 	return b, nil
 }
 
-// moduleCascade is where the cascade lies beside the source that was compiled.
+// moduleCascade is where the cascade lies next to the source that was compiled.
 func moduleCascade() string {
 	entry := reflect.ValueOf(pigo.NewPigo).Pointer()
 	source, _ := runtime.FuncForPC(entry).FileLine(entry)

@@ -17,7 +17,7 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// maxResponse bounds an answer, in bytes: a FaceBox adds a print to each face.
+// maxResponse bounds a response, in bytes: a FaceBox adds a print to each face.
 const maxResponse = 4 << 20
 
 // Client asks a FaceBox, Machine Box's or the one in this package.
@@ -40,10 +40,10 @@ func NewClient(base string) (*Client, error) {
 	}}, nil
 }
 
-// Close lets go of the connections that are not in use.
+// Close releases the connections that are not in use.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Find gives a picture's faces, clipped to it.
+// Find returns a picture's faces, clipped to it.
 func (c *Client) Find(ctx context.Context, encoded []byte) ([]image.Rectangle, error) {
 	head, err := picture.Inspect(encoded, picture.Limits{Bytes: int64(len(encoded)), Pixels: 1 << 32})
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Client) Find(ctx context.Context, encoded []byte) ([]image.Rectangle, e
 	return readFaces(status, b, image.Rect(0, 0, head.Width, head.Height))
 }
 
-// readFaces reads an answer. A box that does not know what it was sent answers
+// readFaces reads a response. A box that does not know what it was sent responds
 // 4xx or with success false; what it says is kept for the log.
 func readFaces(status int, b []byte, within image.Rectangle) ([]image.Rectangle, error) {
 	var a response
@@ -79,7 +79,7 @@ func readFaces(status int, b []byte, within image.Rectangle) ([]image.Rectangle,
 		if status != http.StatusOK {
 			return nil, refused(status, "")
 		}
-		return nil, &whittle.Error{Code: whittle.Unavailable, Message: "face detection's answer cannot be read", Err: err}
+		return nil, &whittle.Error{Code: whittle.Unavailable, Message: "face detection's response cannot be read", Err: err}
 	}
 	if status != http.StatusOK || !a.Success {
 		return nil, refused(status, a.Error)
@@ -94,10 +94,10 @@ func readFaces(status int, b []byte, within image.Rectangle) ([]image.Rectangle,
 }
 
 func refused(status int, said string) error {
-	cause := fmt.Errorf("it answered %d: %.200q", status, said)
+	cause := fmt.Errorf("it responded with %d: %.200q", status, said)
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented:
-		return &whittle.Error{Code: whittle.Unavailable, Message: "face detection is not able to answer now", Err: cause}
+		return &whittle.Error{Code: whittle.Unavailable, Message: "face detection is not able to respond now", Err: cause}
 	case status == http.StatusRequestEntityTooLarge:
 		return &whittle.Error{Code: whittle.ResourceExhausted, Message: "the picture is too large for face detection", Err: cause}
 	case status == http.StatusNotFound || status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -106,7 +106,7 @@ func refused(status int, said string) error {
 	return &whittle.Error{Code: whittle.Invalid, Message: "face detection cannot read the picture", Err: cause}
 }
 
-// Ready gives nil where the box says that it is.
+// Ready returns nil where the box says that it is.
 func (c *Client) Ready(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"readyz", nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	if status != http.StatusOK {
-		return whittle.Errorf(whittle.Unavailable, "face detection is not ready: it answered %d", status)
+		return whittle.Errorf(whittle.Unavailable, "face detection is not ready: it responded with %d", status)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (c *Client) do(req *http.Request) (status int, body []byte, err error) {
 		return 0, nil, unreached(req.Context(), err)
 	}
 	if len(body) > maxResponse {
-		return 0, nil, whittle.Errorf(whittle.Unavailable, "face detection's answer has more than %d bytes", maxResponse)
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "face detection's response has more than %d bytes", maxResponse)
 	}
 	return resp.StatusCode, body, nil
 }
@@ -143,7 +143,7 @@ func unreached(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &whittle.Error{Code: whittle.Canceled, Message: "the request was cancelled", Err: err}
 	case ctx.Err() != nil:
-		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "face detection did not answer in time", Err: err}
+		return &whittle.Error{Code: whittle.DeadlineExceeded, Message: "face detection did not respond in time", Err: err}
 	}
 	return &whittle.Error{Code: whittle.Unavailable, Message: "face detection cannot be reached", Err: err}
 }

@@ -56,7 +56,7 @@ func apart(faces []pigo.Detection) []pigo.Detection {
 	return kept
 }
 
-// holds says whether b's middle is in a.
+// holds reports whether b's middle is in a.
 func holds(a, b pigo.Detection) bool {
 	far := max(a.Col-b.Col, b.Col-a.Col, a.Row-b.Row, b.Row-a.Row)
 	return 2*far < a.Scale

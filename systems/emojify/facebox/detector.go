@@ -56,7 +56,7 @@ func NewDetector(l picture.Limits) (*Detector, error) {
 	return &Detector{l, trees}, nil
 }
 
-// Detect gives a picture's faces, the surest first. It takes one core for up to
+// Detect returns a picture's faces, the surest first. It takes one core for up to
 // some hundred milliseconds, and looks at ctx between the sizes of windows.
 func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 	img, head, err := picture.Decode(encoded, d.limits)

@@ -66,7 +66,7 @@ func scene(t testing.TB, size image.Point, places ...image.Rectangle) *image.RGB
 	return m
 }
 
-// isFace says whether a rectangle is that of the portrait in a place: between
+// isFace reports whether a rectangle is that of the portrait in a place: between
 // half and all of its width, around the nose.
 func isFace(r, place image.Rectangle) bool {
 	center := r.Min.Add(r.Max).Div(2)

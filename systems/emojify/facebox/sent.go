@@ -24,7 +24,7 @@ type source struct {
 	Base64 string `json:"base64"`
 }
 
-// sent gives the picture of a request, fetched if need be.
+// sent returns the picture of a request, fetched if need be.
 func (s *Service) sent(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	// Base64 has four characters for three bytes; the rest is what stands around.
 	r.Body = http.MaxBytesReader(w, r.Body, s.o.Limits.Bytes/3*4+64<<10)

@@ -1,5 +1,5 @@
-// Package facebox finds faces, behind the HTTP shape of Machine Box's FaceBox:
-// either can stand where the other stood.
+// Package facebox finds faces. Its HTTP interface is that of Machine Box's
+// FaceBox, so that either one can replace the other.
 package facebox
 
 import (
@@ -19,8 +19,8 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// Fetcher gets the picture of a URL that a stranger sent. Its errors are
-// whittle's coded ones, whose message a stranger may read.
+// Fetcher gets the picture of a URL that a client sent. Its errors are
+// whittle's coded ones, whose message a client may read.
 type Fetcher interface {
 	Fetch(ctx context.Context, url string) ([]byte, error)
 }
@@ -84,7 +84,7 @@ func New(o Options) (*Service, error) {
 		o: o, detector: d, mux: http.NewServeMux(),
 		inside: make(chan struct{}, o.Workers+o.Waiting), cores: make(chan struct{}, o.Workers),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "facebox_checks_total", Help: "Checks answered, by code.",
+			Name: "facebox_checks_total", Help: "Checks served, by code.",
 		}, []string{"code"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "facebox_search_seconds", Help: "Time to search a picture, without waiting for a core.",
@@ -104,10 +104,10 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// ServeHTTP answers.
+// ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Server gives an HTTP server with the service's limits of time and size.
+// Server returns an HTTP server with the service's limits of time and size.
 func (s *Service) Server() *http.Server {
 	return &http.Server{
 		Handler:           s,
@@ -169,7 +169,7 @@ func (s *Service) response(w http.ResponseWriter, r *http.Request) ([]Face, erro
 	return s.detector.Detect(ctx, encoded)
 }
 
-// public gives what a client may know of an error.
+// public returns what a client may know of an error.
 func public(err error) (whittle.Code, string) {
 	coded, ok := errors.AsType[*whittle.Error](err)
 	switch {

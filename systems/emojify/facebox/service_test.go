@@ -48,7 +48,7 @@ func service(t testing.TB, o Options) *Service {
 	return s
 }
 
-// post sends a body, and has the answer read strictly.
+// post sends a body, and has the response read strictly.
 func post(t testing.TB, s http.Handler, kind, body string) (int, response) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/facebox/check", strings.NewReader(body))
@@ -145,7 +145,7 @@ func TestWhatACheckRefuses(t *testing.T) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/facebox/check", nil))
 	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("GET is answered %d", w.Code)
+		t.Errorf("GET got %d", w.Code)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestTheClientAndTheService(t *testing.T) {
 	}
 }
 
-// What a FaceBox of Machine Box's answers, with all that it adds to a face.
+// What a FaceBox of Machine Box's returns, with all that it adds to a face.
 const machineBox = `{"success": true, "facesCount": 2, "faces": [
 	{"rect": {"top": 10, "left": 20, "width": 30, "height": 40}, "id": "a.jpg", "name": "A", "matched": true, "confidence": 0.61, "faceprint": "AAA="},
 	{"rect": {"top": -5, "left": 90, "width": 30, "height": 30}, "matched": false}]}`
@@ -275,7 +275,7 @@ func FuzzReadFaces(f *testing.F) {
 	})
 }
 
-// The image front: whatever is posted, the answer is one of FaceBox's shape.
+// The image front: whatever is posted, the response is one of FaceBox's shape.
 func FuzzCheck(f *testing.F) {
 	s := service(f, Options{Limits: picture.Limits{Bytes: 1 << 16, Pixels: 1 << 14}, Fetcher: fetched{}})
 	small := asPNG(f, image.NewGray(image.Rect(0, 0, 40, 40)))

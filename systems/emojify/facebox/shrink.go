@@ -40,7 +40,7 @@ func shrink(img image.Image, side int) gray {
 	return g
 }
 
-// brightness gives a pixel's luma by the short way where there is one.
+// brightness returns a pixel's luma by the short way where there is one.
 func brightness(img image.Image) func(x, y int) byte {
 	switch m := img.(type) {
 	case *image.YCbCr:
@@ -51,7 +51,7 @@ func brightness(img image.Image) func(x, y int) byte {
 	return func(x, y int) byte { return color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y }
 }
 
-// grow gives a rectangle in the pixels of the picture that was shrunk.
+// grow returns a rectangle in the pixels of the picture that was shrunk.
 func (g gray) grow(r image.Rectangle) image.Rectangle {
 	return image.Rect(r.Min.X*g.of.X/g.w, r.Min.Y*g.of.Y/g.h, r.Max.X*g.of.X/g.w, r.Max.Y*g.of.Y/g.h)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// closed are the ranges of IPv4 that are not for strangers, by IANA's registry
+// closed are the ranges of IPv4 that are not for untrusted URLs, by IANA's registry
 // of special-purpose addresses, and one of a cloud's metadata.
 var closed = prefixes(
 	"0.0.0.0/8",        // this network
@@ -31,7 +31,7 @@ var closed = prefixes(
 // address (::/96, 64:ff9b::/96, 64:ff9b:1::/48), and what is not yet given out.
 var globalV6 = netip.MustParsePrefix("2000::/3")
 
-// closedV6 are the ranges within globalV6 that are not for strangers.
+// closedV6 are the ranges within globalV6 that are not for untrusted URLs.
 var closedV6 = prefixes(
 	"2001::/23",     // protocol assignments, with Teredo, which carries an IPv4 address
 	"2001:db8::/32", // documentation
@@ -47,7 +47,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// open says whether a stranger may have a picture fetched from an address:
+// open reports whether pictures may be fetched from an address:
 // whether anyone on the Internet could reach it, or it lies in one of the
 // ranges that are allowed besides. An IPv4 address in IPv6's clothes is treated
 // as what it is.

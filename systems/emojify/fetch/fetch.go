@@ -1,5 +1,5 @@
-// Package fetch gets the picture that a stranger's URL names, without becoming
-// the stranger's way into the network that this runs in.
+// Package fetch downloads the picture at an untrusted URL. It prevents
+// server-side request forgery: only public addresses can be reached.
 package fetch
 
 import (
@@ -23,7 +23,7 @@ const (
 	maxRedirects = 3
 	// connectWithin bounds a connection's set-up, and that of TLS on it.
 	connectWithin = 5 * time.Second
-	// maxHeader bounds an answer's header, in bytes.
+	// maxHeader bounds a response's header, in bytes.
 	maxHeader = 32 << 10
 )
 
@@ -76,7 +76,7 @@ func New(o Options) *Fetcher {
 
 // control looks at the address that is about to be connected to, the last
 // moment at which it can no longer change: whatever a name stood for when
-// somebody asked before, or stands for in the next answer, does not count.
+// somebody asked before, or means in the next response, does not count.
 func (f *Fetcher) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") || !open(to.Addr(), f.o.Allow) {
@@ -95,7 +95,7 @@ func (f *Fetcher) redirect(r *http.Request, before []*http.Request) error {
 
 // Fetch gets a JPEG, PNG or GIF within the limits, told by its first bytes, not
 // by what is said of it. Its errors are whittle's coded ones, with a message
-// that the stranger may read: Invalid, PermissionDenied, ResourceExhausted,
+// that the client may read: Invalid, PermissionDenied, ResourceExhausted,
 // Unavailable, DeadlineExceeded, Canceled.
 func (f *Fetcher) Fetch(ctx context.Context, text string) ([]byte, error) {
 	u, err := f.parse(text)
@@ -128,14 +128,14 @@ func (f *Fetcher) Fetch(ctx context.Context, text string) ([]byte, error) {
 	return b, nil
 }
 
-// acceptable looks at an answer before its body is read.
+// acceptable looks at a response before its body is read.
 func (f *Fetcher) acceptable(resp *http.Response) error {
 	status := resp.StatusCode
 	switch {
 	case status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500:
-		return whittle.Errorf(whittle.Unavailable, "the picture's server answered %d", status)
+		return whittle.Errorf(whittle.Unavailable, "the picture's server responded with %d", status)
 	case status != http.StatusOK:
-		return whittle.Errorf(whittle.Invalid, "the picture's server answered %d", status)
+		return whittle.Errorf(whittle.Invalid, "the picture's server responded with %d", status)
 	case resp.ContentLength > f.o.Limits.Bytes:
 		return whittle.Errorf(whittle.ResourceExhausted, "the picture has more than %d bytes", f.o.Limits.Bytes)
 	}

@@ -75,13 +75,13 @@ func TestResponsesThatAreRefused(t *testing.T) {
 		code whittle.Code
 		says string
 	}{
-		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, whittle.Invalid, "answered 404"},
+		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, whittle.Invalid, "responded with 404"},
 		"part of it": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(206)
 			w.Write(small)
-		}, whittle.Invalid, "answered 206"},
-		"busy":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, whittle.Unavailable, "answered 429"},
-		"broken": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, whittle.Unavailable, "answered 502"},
+		}, whittle.Invalid, "responded with 206"},
+		"busy":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, whittle.Unavailable, "responded with 429"},
+		"broken": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, whittle.Unavailable, "responded with 502"},
 		"a page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.Write(small)
@@ -182,7 +182,7 @@ func TestTimeRunsOut(t *testing.T) {
 	}
 }
 
-// names is a DNS server on loopback that answers as the test says, which may be
+// names is a DNS server on loopback that responds as the test says, which may be
 // another address each time it is asked.
 func names(t testing.TB, response func(name string) []netip.Addr) *net.Resolver {
 	t.Helper()

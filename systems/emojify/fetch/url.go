@@ -14,8 +14,8 @@ import (
 // maxURL bounds a URL, in bytes.
 const maxURL = 2048
 
-// parse takes a stranger's URL if it is one of a picture on the web by its
-// looks; the address that its name stands for is looked at when it is dialled.
+// parse takes an untrusted URL if it is one of a picture on the web by its
+// looks; the address that its name means is looked at when it is dialled.
 func (f *Fetcher) parse(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, whittle.Errorf(whittle.Invalid, "the URL has more than %d bytes", maxURL)

@@ -1,5 +1,5 @@
-// Package mesh has the hop between emojify's api and its caches go through
-// Envoy. Its one file for users is envoy.yaml, which these tests run.
+// Package mesh tests envoy.yaml, which routes the calls from emojify's API to
+// its caches through Envoy.
 package mesh
 
 import (

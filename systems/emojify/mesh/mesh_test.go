@@ -73,7 +73,7 @@ func sound(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// sick is the second cache, which has what the first one has, and answers
+// sick is the second cache, which has what the first one has, and responds
 // UNAVAILABLE to every call while it is ill.
 type sick struct {
 	rpc.UnimplementedCacheServiceServer
@@ -147,7 +147,7 @@ func put(t *testing.T, address string, item []byte) string {
 		}
 		item = item[len(m.GetData()):]
 		if err := stream.Send(m); err != nil {
-			break // what went wrong is in the answer
+			break // what went wrong is in the response
 		}
 	}
 	if _, err := stream.CloseAndRecv(); err != nil {
@@ -156,7 +156,7 @@ func put(t *testing.T, address string, item []byte) string {
 	return key
 }
 
-// idle stands for the parts of the api that serving from the cache does not use.
+// idle means the parts of the api that serving from the cache does not use.
 type idle struct{}
 
 func (idle) Fetch(context.Context, string) ([]byte, error) {
@@ -208,7 +208,7 @@ func fill(t *testing.T, address string) (keys []string) {
 }
 
 // ask gets each picture so often, by four users at once, and says how many of
-// the answers were not the picture.
+// the responses were not the picture.
 func ask(t *testing.T, url string, keys []string, times int) (wrong int) {
 	t.Helper()
 	var bad atomic.Int64
@@ -251,7 +251,7 @@ func TestRetriesHideASickCache(t *testing.T) {
 
 	const times = 5 * items
 	if wrong := ask(t, url, keys, 5); wrong != 0 {
-		t.Errorf("users saw %d of %d answers fail", wrong, times)
+		t.Errorf("users saw %d of %d responses fail", wrong, times)
 	}
 	s := e.stats()
 	if s["upstream_rq_retry"] < 5 || s["upstream_rq_retry_success"] != s["upstream_rq_retry"] {
@@ -272,7 +272,7 @@ func TestRetriesHideASickCache(t *testing.T) {
 	e.until("the second cache, well again, is asked", func() bool {
 		before := second.calls.Load()
 		if wrong := ask(t, url, keys, 1); wrong != 0 {
-			t.Fatalf("%d answers fail although both caches are well", wrong)
+			t.Fatalf("%d responses fail although both caches are well", wrong)
 		}
 		return e.stats()["outlier_detection.ejections_active"] == 0 && second.calls.Load() > before
 	})
@@ -318,7 +318,7 @@ func TestACacheThatIsNotThere(t *testing.T) {
 	e := start(t, [2]string{first, gone}, settings{"base_ejection_time: 5s": "base_ejection_time: 300s"})
 	url, keys := serveAPI(t, e.hop), fill(t, first)
 	if wrong := ask(t, url, keys, 2); wrong != 0 {
-		t.Errorf("users saw %d answers fail", wrong)
+		t.Errorf("users saw %d responses fail", wrong)
 	}
 	if s := e.stats(); s["upstream_cx_connect_fail"] < 1 || s["outlier_detection.ejections_active"] != 1 {
 		t.Errorf("%d connections failed, %d ejected", s["upstream_cx_connect_fail"], s["outlier_detection.ejections_active"])

@@ -73,7 +73,7 @@ func (g *gated) shut() (open func()) {
 	})
 }
 
-// house is the whole system, each part behind a port of its own, with one
+// service is the whole system, each part behind a port of its own, with one
 // worker, so that a picture can be made to wait.
 func house(t *testing.T) (url string, faces *gated) {
 	t.Helper()
@@ -197,7 +197,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// js gives what an expression comes to, a promise's value included.
+// js returns what an expression comes to, a promise's value included.
 func (b *tab) js(expression string) string {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
@@ -254,7 +254,7 @@ const (
 	waits    = `document.getElementById('says').textContent`
 )
 
-// drop lets go of a picture over the page.
+// drop releases a picture over the page.
 func (b *tab) drop(encoded []byte, kind string) {
 	b.t.Helper()
 	b.js(`(() => {
@@ -266,7 +266,7 @@ func (b *tab) drop(encoded []byte, kind string) {
 	})()`)
 }
 
-// yellow says whether the shown picture is an emoji's face at a place.
+// yellow reports whether the shown picture is an emoji's face at a place.
 func (b *tab) yellow(x, y int) bool {
 	b.t.Helper()
 	return b.js(fmt.Sprintf(`(() => {
@@ -327,7 +327,7 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 	for address, says := range map[string]string{
 		"pictures.example/a.jpg":       "An address begins with http:// or https://.",
 		"http://169.254.169.254/a.jpg": "The URL leads to an address that is not public.",
-		pictures.URL + "/none":         "The picture's server answered 404.",
+		pictures.URL + "/none":         "The picture's server responded with 404.",
 	} {
 		b.js(`document.getElementById('url').value = '` + address + `'; document.getElementById('ask').requestSubmit(); ''`)
 		b.until(troubled + ` && ` + trouble + ` === ` + fmt.Sprintf("%q", says))

@@ -1,5 +1,5 @@
-// Package page is emojify's web page: a URL or a picture in, the place in the
-// queue, the finished picture. It asks nothing of any other origin.
+// Package page is emojify's web page: a form for a URL or a picture, the place
+// in the queue, and the finished picture. It loads nothing from other origins.
 package page
 
 import (
@@ -40,7 +40,7 @@ func read(name, kind string) file {
 	return file{name, kind, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, b}
 }
 
-// Handler gives the page at /, its files beside it, and 404 for all else. It
+// Handler returns the page at /, its files next to it, and 404 for all else. It
 // works under the paths of emojify's api, wherever those are mounted.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

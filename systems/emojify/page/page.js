@@ -63,7 +63,7 @@ async function call(path, options, signal) {
       continue;
     }
     const failure = await answer?.json().catch(() => undefined);
-    throw new Trouble(sentence(failure?.error ?? `the service answered ${answer?.status}`));
+    throw new Trouble(sentence(failure?.error ?? `the service responded ${response?.status}`));
   }
 }
 

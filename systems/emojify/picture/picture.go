@@ -1,6 +1,6 @@
-// Package picture reads pictures that strangers send: it looks before it
-// decodes, takes three formats, and knows which way up a photograph is. Pure:
-// bytes in, pictures out.
+// Package picture decodes untrusted pictures. It checks the size before it
+// decodes, accepts three formats, and applies a photograph's orientation. It
+// does no I/O.
 package picture
 
 import (
@@ -29,7 +29,7 @@ type Limits struct {
 // their product cannot overflow.
 const maxSide = 1 << 16
 
-// WithDefaults gives l with its zeros filled in.
+// WithDefaults returns l with its zeros filled in.
 func (l Limits) WithDefaults() Limits {
 	if l.Bytes <= 0 {
 		l.Bytes = 10 << 20

@@ -10,10 +10,10 @@ import (
 // note how they were held. 0 and 1: the pixels stand upright as they are.
 type Turn uint8
 
-// swaps says whether width and height change places.
+// swaps reports whether width and height change places.
 func (t Turn) swaps() bool { return t >= 5 && t <= 8 }
 
-// Size gives the upright size of stored pixels.
+// Size returns the upright size of stored pixels.
 func (t Turn) Size(width, height int) (int, int) {
 	if t.swaps() {
 		return height, width
@@ -21,7 +21,7 @@ func (t Turn) Size(width, height int) (int, int) {
 	return width, height
 }
 
-// stored gives where the upright pixel (x, y) is among w by h stored ones.
+// stored returns where the upright pixel (x, y) is among w by h stored ones.
 // Source: Exif 3.0 (CIPA DC-008), tag 274.
 func (t Turn) stored(x, y, w, h int) (int, int) {
 	switch t {
@@ -54,7 +54,7 @@ func (t Turn) back() Turn {
 	return t
 }
 
-// Stored gives where an upright rectangle lies among w by h stored pixels.
+// Stored returns where an upright rectangle lies among w by h stored pixels.
 func (t Turn) Stored(r image.Rectangle, w, h int) image.Rectangle {
 	if r.Empty() {
 		return image.Rectangle{}
@@ -64,13 +64,13 @@ func (t Turn) Stored(r image.Rectangle, w, h int) image.Rectangle {
 	return image.Rect(min(x0, x1), min(y0, y1), max(x0, x1)+1, max(y0, y1)+1)
 }
 
-// Upright gives where a rectangle of w by h stored pixels lies when upright.
+// Upright returns where a rectangle of w by h stored pixels lies when upright.
 func (t Turn) Upright(r image.Rectangle, w, h int) image.Rectangle {
 	w, h = t.Size(w, h)
 	return t.back().Stored(r, w, h)
 }
 
-// Turned gives w by h stored pixels upright: the same slice where nothing has
+// Turned returns w by h stored pixels upright: the same slice where nothing has
 // to be turned. Each pixel has size bytes, and no row has bytes beyond its own.
 func (t Turn) Turned(pix []byte, w, h, size int) []byte {
 	if t < 2 || t > 8 {

@@ -26,7 +26,7 @@ type partitionNames struct {
 	numbers map[string]uint32
 }
 
-// pack packs a position. The zero place stands for one that cannot be packed.
+// pack packs a position. The zero place means one that cannot be packed.
 func (p *partitionNames) pack(at stream.Position) packedPosition {
 	offset, ok := parseOffset(at.Offset)
 	if !ok {

@@ -17,7 +17,7 @@ const readAtOnce = 256
 // Rebuild learns the newest records of a stream whose partitions have offsets
 // that count their records (an embedded log, Kafka, JetStream): as many as the
 // window holds, an equal part from each partition, up to where each one ends
-// as of now. It answers how many ids it learned. Records without an id, or
+// as of now. It responds how many ids it learned. Records without an id, or
 // older than the window's age, are left out, and so are corrupt ones. tenant
 // tells whose a record is.
 //
@@ -71,7 +71,7 @@ func newest(p stream.Partition, n uint64) (from, end uint64, err error) {
 	return max(first, end-min(n, end)), end, nil
 }
 
-// read gives the records from one offset up to another to learn, and counts
+// read returns the records from one offset up to another to learn, and counts
 // those of which it says yes.
 func read(ctx context.Context, s stream.Stream, partition string, from, end uint64, learn func(*stream.Entry) bool) (learned int, err error) {
 	r, err := s.Read(ctx, stream.Position{Partition: partition, Offset: strconv.FormatUint(from, 10)})

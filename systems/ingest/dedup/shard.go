@@ -77,7 +77,7 @@ func (s *shard) slot(id *ID) (t int, ok bool) {
 	return t, false
 }
 
-// find answers an id's place in the ring.
+// find responses an id's place in the ring.
 func (s *shard) find(id ID) (i int, ok bool) {
 	t, ok := s.slot(&id)
 	if !ok {

@@ -1,15 +1,15 @@
-// Package dedup knows which events have been seen: a window over the newest
-// ids, bounded in entries and in age. It keeps no ids, only their hashes, and
-// beside each the position at which the event is, so that a second copy can be
-// answered with the first one's receipt.
+// Package dedup detects duplicate events. It is a window over the newest event
+// ids, bounded in entries and in age. It stores hashes of the ids, each with
+// the event's position, so that a second copy gets the response of the first
+// one.
 //
 // Two different ids are taken for one only if the first 128 bits of their
-// SHA-256 are equal. With n ids in the window an event that is new is called a
-// duplicate with a probability of at most n / 2^128: 3·10^-32 for ten million.
-// Over m new events it is at most m·n / 2^128.
+// SHA-256 are equal. With n ids in the window a new event is called a duplicate
+// with a probability of at most n / 2^128: 3·10^-32 for ten million. Over m new
+// events it is at most m·n / 2^128.
 //
-// An entry takes 38 bytes, or 54 where a position's offset does not fit into
-// 64 bits (Kinesis): 38 MB for the default million.
+// An entry takes 38 bytes, or 54 where a position's offset does not fit into 64
+// bits (Kinesis): 38 MB for the default million.
 package dedup
 
 import (
@@ -21,7 +21,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// ID stands for a tenant's event id.
+// ID is the hash of an event id and its tenant.
 type ID [16]byte
 
 // Hash makes an ID: the first 16 bytes of the SHA-256 over the length of
@@ -58,7 +58,7 @@ const (
 	Duplicate
 )
 
-// Claim is the answer to a claim.
+// Claim is the result of Window.Claim.
 type Claim struct {
 	State State
 	// Position is where the first copy is, where State is Duplicate. The zero
@@ -77,12 +77,14 @@ type pendingClaim struct {
 	kept     bool
 }
 
-// Wait waits for a Pending claim's outcome, until ctx ends. kept says that the
-// first copy is in the stream, at the position: then this one is a duplicate.
-// Otherwise it was released, and the waiter may claim the id itself.
+// Wait waits for a Pending claim's outcome, until ctx ends. kept reports that
+// the first copy is in the stream, at the position: then this one is a
+// duplicate. Otherwise the claim was released, and the waiter may claim the id
+// itself.
 //
-// Whoever claims several ids settles all of its own before it waits for any
-// other's: two that wait for each other would wait until their contexts end.
+// A caller that claims several ids must settle all of its own before it waits
+// for any other's. Otherwise two callers can wait for each other until their
+// contexts end.
 func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err error) {
 	if c.State != Pending {
 		return c.Position, c.State == Duplicate, nil
@@ -101,8 +103,8 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 }
 
 // Window is the set of ids. All methods may be called from many goroutines at
-// once. The present time is an argument. Beside its entries it remembers the
-// claims that are not settled yet: as many as its callers have under way.
+// once. The current time is an argument. Besides its entries it holds the
+// claims that are not settled yet.
 type Window struct {
 	shards     []shard
 	partitions partitionNames
@@ -147,8 +149,8 @@ func (w *Window) since(now time.Time) uint32 {
 // second is t in whole seconds since 1970, from 1970 to 2106.
 func second(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), 1<<32-1)) }
 
-// Claim asks whether id has been seen, and takes it where it has not: then the
-// caller must call Settle or Release for it. It does not wait.
+// Claim reports whether id has been seen, and claims it where it has not: then
+// the caller must call Settle or Release for it. It does not block.
 func (w *Window) Claim(id ID, now time.Time) Claim {
 	s, since := w.shard(id), w.since(now)
 	s.mu.Lock()
@@ -168,8 +170,9 @@ func (w *Window) Claim(id ID, now time.Time) Claim {
 	return Claim{}
 }
 
-// Settle says that the id's event is in the stream: it is a duplicate from now
-// on. received is the event's time of arrival, from which its age counts.
+// Settle records that the id's event is in the stream: from now on it is a
+// duplicate. received is the event's time of arrival, from which its age
+// counts.
 func (w *Window) Settle(id ID, at stream.Position, received time.Time) {
 	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
 	s.mu.Lock()
@@ -178,9 +181,9 @@ func (w *Window) Settle(id ID, at stream.Position, received time.Time) {
 	s.end(id, at, true)
 }
 
-// Release gives a claim up: the event was not kept, or it is not known whether
-// it was. The next one to claim the id is the first again, because an event
-// that is kept twice is better than one that is not kept.
+// Release gives up a claim: the event was not stored, or it is not known
+// whether it was. The next caller to claim the id is the first again, because
+// storing an event twice is better than losing it.
 func (w *Window) Release(id ID) {
 	s := w.shard(id)
 	s.mu.Lock()
@@ -188,8 +191,8 @@ func (w *Window) Release(id ID) {
 	s.end(id, stream.Position{}, false)
 }
 
-// Learn adds an id that is in the stream: it is how a window is rebuilt, with
-// the oldest record first. A claim that is under way stays.
+// Learn adds an id that is in the stream. It rebuilds a window, with the oldest
+// record first. A claim in progress stays.
 func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
 	s, place, since := w.shard(id), w.partitions.pack(at), w.since(received)
 	s.mu.Lock()
@@ -197,8 +200,8 @@ func (w *Window) Learn(id ID, at stream.Position, received time.Time) {
 	s.put(id, place, second(received), since)
 }
 
-// Len is how many ids the window holds, those among them that are too old and
-// have not been let go yet.
+// Len returns how many ids the window holds, including expired ones that have
+// not been removed yet.
 func (w *Window) Len() int {
 	n := 0
 	for i := range w.shards {

@@ -191,7 +191,7 @@ func TestMemory(t *testing.T) {
 			w.Settle(id, stream.Position{Partition: "0", Offset: "17"}, start)
 		}
 	}
-	// Two times as many as it holds: what is allocated on the way is let go.
+	// Two times as many as it holds: what is allocated on the way is released.
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -39,7 +39,7 @@ const (
 // short are the one-letter paths that old clients use.
 var short = map[string]Kind{"t": Track, "i": Identify, "p": Page, "s": Screen, "g": Group, "a": Alias, "b": Bulk}
 
-// KindOf gives the kind that the last element of a path names: the kind itself
+// KindOf returns the kind that the last element of a path names: the kind itself
 // or its first letter.
 func KindOf(name string) (Kind, bool) {
 	switch k := Kind(name); k {
@@ -67,7 +67,7 @@ type Limits struct {
 	Past, Future time.Duration
 }
 
-// Call is what is known of a body beside its bytes.
+// Call is what is known of a body besides its bytes.
 type Call struct {
 	Kind Kind
 	// Received is when the body arrived.
@@ -128,7 +128,7 @@ func Digest(writeKey string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Source gives the HeaderSource of a record, "" where it has none.
+// Source returns the HeaderSource of a record, "" where it has none.
 func Source(r *stream.Record) string {
 	for _, h := range r.Header {
 		if h.Name == HeaderSource {

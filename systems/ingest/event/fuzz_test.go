@@ -19,7 +19,7 @@ func seeds() []string {
 	}
 }
 
-// FuzzParse holds what must be true of any bytes: no panic, an answer within
+// FuzzParse holds what must be true of any bytes: no panic, a response within
 // the bounds, and JSON that says what its record says in all that is accepted.
 func FuzzParse(f *testing.F) {
 	kinds := []event.Kind{event.Track, event.Identify, event.Page, event.Screen, event.Group, event.Alias, event.Bulk, event.Import}

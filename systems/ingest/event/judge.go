@@ -50,7 +50,7 @@ func (p *Parser) sharedIP() bool {
 	return false
 }
 
-// kind gives the event's kind: what the call says, which a type must not
+// kind returns the event's kind: what the call says, which a type must not
 // contradict, or in a batch what the type says.
 func (p *Parser) kind(f *facts) (Kind, error) {
 	text, err := p.textOf(f.value[typeName], typeName)
@@ -75,7 +75,7 @@ func (p *Parser) kind(f *facts) (Kind, error) {
 	return "", invalid("type is %q, which is no kind of event", bound(text))
 }
 
-// bound is as much of a client's text as an answer shows.
+// bound is as much of a client's text as a response shows.
 func bound(text []byte) []byte { return text[:min(len(text), 40)] }
 
 // id takes the event's messageId, or a new one where it has none.
@@ -122,7 +122,7 @@ func (p *Parser) user(s *splicing) error {
 	return errNobody
 }
 
-// name gives a user's name: a string, or a number as older clients send it.
+// name returns a user's name: a string, or a number as older clients send it.
 func (p *Parser) name(n name, v span) ([]byte, error) {
 	if c := p.scanner.b[v.from]; !v.none() && (c == '-' || c-'0' <= 9) {
 		return v.of(p.scanner.b), nil

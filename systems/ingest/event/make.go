@@ -7,7 +7,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// added bounds what is added to an event beside its batch's context and
+// added bounds what is added to an event besides its batch's context and
 // integrations: six members with their names, four of them times.
 const added = 512
 
@@ -61,7 +61,7 @@ func (p *Parser) make() error {
 	return nil
 }
 
-// seal gives the records what lies in the Parser's memory, which grows no more.
+// seal returns the records what lies in the Parser's memory, which grows no more.
 func (p *Parser) seal() {
 	text := string(p.text)
 	for i := range p.items {
@@ -84,7 +84,7 @@ type kindHeader struct {
 	header []stream.Header
 }
 
-// header gives the metadata of a kind's records, made once a body.
+// header returns the metadata of a kind's records, made once a body.
 func (p *Parser) header(k Kind) []stream.Header {
 	for i := range p.headers {
 		if p.headers[i].kind == k {

@@ -13,7 +13,7 @@ const maxExtras = 128
 
 // extra is a member of a batch's context or integrations.
 type extra struct {
-	// key is what its name stands for, member the name and value as they came.
+	// key is what its name means, member the name and value as they came.
 	key    []byte
 	member span
 }

@@ -123,7 +123,7 @@ func (w *writer) object(names []string, value func(name string)) {
 	w.token("}")
 }
 
-// some gives a random choice of names in a random order, none twice.
+// some returns a random choice of names in a random order, none twice.
 func (w *writer) some(names ...string) (chosen []string) {
 	for _, i := range w.Perm(len(names)) {
 		if w.IntN(2) == 0 {

@@ -21,7 +21,7 @@ func (s *scanner) object(i, base int) object {
 	return object{s: s, depth: base + 1, at: i}
 }
 
-// next goes to the value of the next member. It answers false behind the last
+// next goes to the value of the next member. It responses false behind the last
 // one, and where the text is wrong.
 func (o *object) next() bool {
 	b, i := o.s.b, o.at

@@ -56,7 +56,7 @@ func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
 	return Batch{WriteKey: p.call.WriteKey, Items: p.items}, nil
 }
 
-// begin makes ready for a body, and lets go of what a large one has left.
+// begin makes ready for a body, and releases what a large one has left.
 func (p *Parser) begin(l Limits, c Call, body []byte) {
 	p.limits, p.call, p.shared = l, c, shared{}
 	p.scanner.b = body
@@ -204,7 +204,7 @@ func (p *Parser) offer(key []byte) {
 	}
 }
 
-// textOf gives a member that is a string, or null or missing: then it is empty.
+// textOf returns a member that is a string, or null or missing: then it is empty.
 // The text is valid until the next call.
 func (p *Parser) textOf(v span, n name) ([]byte, error) {
 	b := p.scanner.b

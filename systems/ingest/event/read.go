@@ -85,7 +85,7 @@ func invalid(format string, args ...any) error {
 	return whittle.Errorf(whittle.Invalid, format, args...)
 }
 
-// read goes over the value at i and adds what it is to p.events. It answers
+// read goes over the value at i and adds what it is to p.events. It responses
 // where it ends, −1 where the text is wrong. base is how many containers are
 // around it.
 func (p *Parser) read(i, base int) int {
@@ -176,7 +176,7 @@ func (p *Parser) address(f *facts, i, base int) int {
 	return o.at
 }
 
-// keyText is what the key in hand stands for, until the next call.
+// keyText is what the key in hand means, until the next call.
 func (p *Parser) keyText(o *object) []byte {
 	if !o.escaped {
 		return p.scanner.b[o.key.from+1 : o.key.to-1]

@@ -52,7 +52,7 @@ func skipSpaces(b []byte, i int) int {
 	return i
 }
 
-// skip answers where the value at i ends, −1 where none is there. base is how
+// skip responses where the value at i ends, −1 where none is there. base is how
 // many containers are around it.
 func (s *scanner) skip(i, base int) int {
 	b := s.b
@@ -118,7 +118,7 @@ func (s *scanner) after(i int) (at int, more bool) {
 	return i, false
 }
 
-// key answers where the value behind the key at i begins.
+// key responses where the value behind the key at i begins.
 func (s *scanner) key(i int) int {
 	b := s.b
 	if i >= len(b) || b[i] != '"' {
@@ -137,7 +137,7 @@ func colon(b []byte, i int) int {
 	return skipSpace(b, i+1)
 }
 
-// str answers where the string whose opening quote is at i ends, eight bytes
+// str responses where the string whose opening quote is at i ends, eight bytes
 // at a time, and whether it has escapes.
 func (s *scanner) str(i int) (end int, escaped bool) {
 	b, high := s.b, uint64(0)
@@ -177,7 +177,7 @@ func (s *scanner) str(i int) (end int, escaped bool) {
 	return -1, false
 }
 
-// scalar answers where the number or word at i ends.
+// scalar responses where the number or word at i ends.
 func scalar(b []byte, i int) int {
 	switch b[i] {
 	case 't':

@@ -41,7 +41,7 @@ func hex4(b []byte) (r rune, ok bool) {
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unquote appends what a scanned string stands for. whole is false where half
+// unquote appends what a scanned string means. whole is false when half
 // a surrogate pair stands alone in it; it becomes U+FFFD.
 func unquote(dst, quoted []byte) (text []byte, whole bool) {
 	b := quoted[1 : len(quoted)-1]

@@ -235,7 +235,7 @@ func (c *conn) callHandler(r *http.Request) (ok bool) {
 // lingerFor is as long as net/http waits, too.
 const lingerFor = 500 * time.Millisecond
 
-// linger gives the client time to read the last response. If the client sent to
+// linger returns the client time to read the last response. If the client sent to
 // a closed connection, its system would discard the response.
 func (c *conn) linger() {
 	if c.response.failed != nil {

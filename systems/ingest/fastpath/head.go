@@ -126,7 +126,7 @@ func (h *head) scan(b []byte) (at int, ok bool) {
 	}
 }
 
-// cutLine gives what is before the first CR LF.
+// cutLine returns what is before the first CR LF.
 func cutLine(b []byte) (line []byte, ok bool) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 1 || b[i-1] != '\r' {

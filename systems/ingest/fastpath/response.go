@@ -187,7 +187,7 @@ type date struct {
 	text   string
 }
 
-// dateOf gives the Date field's value.
+// dateOf returns the Date field's value.
 func (s *Server) dateOf(t time.Time) string {
 	if d := s.date.Load(); d != nil && d.second == t.Unix() {
 		return d.text

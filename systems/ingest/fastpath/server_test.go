@@ -428,7 +428,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // TestShutdownFinishesRequestsUnderWay ends a server that has idle connections,
-// one of net/http's, and requests under way: these get their response, and told that
+// one of net/http's, and requests in flight: these get their response, and told that
 // the connection ends.
 func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 	entered, gate := make(chan struct{}), make(chan struct{})

@@ -9,7 +9,7 @@ import (
 )
 
 // slack is how much longer a record can be than its body, and a compressed body
-// than its content. beside is what a request costs of a budget beside its body.
+// than its content. beside is what a request costs of a budget besides its body.
 const (
 	slack           = 4 << 10
 	requestOverhead = 1 << 10
@@ -18,14 +18,14 @@ const (
 // chunk is by how much the room for a body of unknown length grows.
 const chunk = 32 << 10
 
-// overload sends the call away for want of room in memory.
+// overload refuses the call for lack of memory.
 func (c *call) overload() *refusal {
 	c.overloaded = true
 	return &refusal{http.StatusTooManyRequests, "too much is under way: come back later"}
 }
 
-// admit decides what can be decided before the body is read, and takes the
-// body's part of what may be in memory.
+// admit makes the checks that need only the header, and acquires the body's
+// share of memory.
 func (c *call) admit(r *http.Request) *refusal {
 	if no := c.authenticate(r); no != nil {
 		return no
@@ -59,7 +59,8 @@ func (c *call) admit(r *http.Request) *refusal {
 	return nil
 }
 
-// acquire takes room for a body of such a cost, where there is some in time.
+// acquire acquires memory for a body of such a cost. It returns false when
+// there is none in time.
 func (c *call) acquire(r *http.Request, cost int64) bool {
 	c.began = c.received
 	if c.unauthenticated {
@@ -83,7 +84,8 @@ func (c *call) acquire(r *http.Request, cost int64) bool {
 	return true
 }
 
-// releaseUnauthenticated gives back what was taken as a stranger.
+// releaseUnauthenticated releases what the call holds of the unauthenticated
+// clients' memory.
 func (c *call) releaseUnauthenticated() {
 	if c.unauthenticatedHeld > 0 {
 		c.f.unauthenticated.free.Release(c.unauthenticatedHeld)
@@ -91,8 +93,8 @@ func (c *call) releaseUnauthenticated() {
 	}
 }
 
-// authenticate looks at the write key that came outside the body. One that may
-// stand in the body is looked at when that has been read.
+// authenticate checks the write key that came outside the body. A key in the
+// body is checked after the body has been read.
 func (c *call) authenticate(r *http.Request) *refusal {
 	key, ok := credential(r)
 	if !ok {
@@ -116,7 +118,7 @@ func unknownKey(key string) *refusal {
 	return &refusal{http.StatusUnauthorized, "the write key is not known here"}
 }
 
-// isJSON reports whether the body is said to be JSON.
+// isJSON reports whether the content type is JSON.
 func isJSON(h http.Header) bool {
 	values := h["Content-Type"]
 	if len(values) == 0 {
@@ -129,8 +131,9 @@ func isJSON(h http.Header) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// contentType holds the types: POST /import takes all, the others JSON, under
-// its own name, as the plain text of a beacon or under none.
+// contentType checks the content type. POST /import accepts every type. The
+// others accept JSON under its own name, as the plain text of a beacon, or
+// without a type.
 func (c *call) contentType(r *http.Request) *refusal {
 	values := r.Header["Content-Type"]
 	c.json = isJSON(r.Header)
@@ -165,7 +168,7 @@ func (c *call) contentEncoding(r *http.Request) *refusal {
 	return nil
 }
 
-// maxContent is the largest content that the call's kind may have.
+// maxContent is the largest content that a request of this kind may have.
 func (c *call) maxContent() int {
 	l := &c.f.limits
 	switch {
@@ -179,8 +182,8 @@ func (c *call) maxContent() int {
 	return l.Event.Event
 }
 
-// maxWire is the largest body as it travels: what does not compress grows a
-// little.
+// maxWire is the largest body as it is transferred: incompressible content
+// grows slightly.
 func (c *call) maxWire() int {
 	if c.coding == identity {
 		return c.maxContent()
@@ -188,8 +191,8 @@ func (c *call) maxWire() int {
 	return c.maxContent() + slack
 }
 
-// checkCapacity asks the stream whether it would take so many bytes more, beside all
-// that is on its way to it.
+// checkCapacity checks whether the stream has capacity for so many bytes, in
+// addition to what is on its way there.
 func (c *call) checkCapacity(need int64) *refusal {
 	capacity := c.f.o.Stream.Capacity()
 	if capacity.Err != nil {

@@ -32,7 +32,7 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discard) WriteHeader(code int) {
 	if code != 200 {
-		panic(fmt.Sprint("answered ", code))
+		panic(fmt.Sprint("acknowledged ", code))
 	}
 }
 

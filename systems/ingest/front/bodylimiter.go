@@ -9,20 +9,21 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// minBodyRate is how fast a body has to come, in bytes a second, for it to stay
-// while others wait for room.
+// minBodyRate is how fast a body has to arrive, in bytes a second, to be kept
+// while others wait for memory.
 const minBodyRate = 32 << 10
 
-// bodyLimiter is room for the bytes of bodies, which each takes before it is read.
-// Where others wait for room, bodies that come too slowly are cut off, the
-// oldest first: a few clients that send next to nothing would hold all of it.
+// bodyLimiter bounds the memory of request bodies. Each body acquires its size
+// before it is read. While others wait, bodies that arrive too slowly are
+// aborted, the oldest first: otherwise a few slow clients could hold all of the
+// memory.
 type bodyLimiter struct {
 	free *semaphore.Weighted
-	// wait is how long a body may wait for its room, slow for how long it may
-	// come as slowly as it likes.
+	// wait is how long a body may wait for memory; slow is how long a body's
+	// speed is not checked.
 	wait, slow time.Duration
 	now        func() time.Time
-	// cut ends the reading of a body, by the peer that sends it.
+	// cut aborts the reading of a body, by the address of its peer.
 	cut func(peer string)
 
 	mu             sync.Mutex // guards the following
@@ -43,8 +44,8 @@ type slot struct {
 	older, newer *slot
 }
 
-// acquire takes n bytes, and says whether there was such room in time. waited says
-// that it took any.
+// acquire acquires n bytes. ok is false when there were none in time. waited
+// reports that it had to wait.
 func (in *bodyLimiter) acquire(ctx context.Context, n int64) (ok, waited bool) {
 	if in.free.TryAcquire(n) {
 		return true, false
@@ -73,7 +74,7 @@ func (in *bodyLimiter) waited() int64 {
 	return in.wanted
 }
 
-// shedSlow cuts off as many of the slow as others want room for.
+// shedSlow aborts slow bodies until others have the memory that they wait for.
 func (in *bodyLimiter) shedSlow() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -92,7 +93,7 @@ func (in *bodyLimiter) shedSlow() {
 	}
 }
 
-// begin begins the reading of a body for which there is room.
+// begin registers a body that has acquired its memory and is read now.
 func (in *bodyLimiter) begin(p *slot, peer string, size int64, since time.Time) {
 	p.arrived.Store(0)
 	in.mu.Lock()
@@ -107,7 +108,7 @@ func (in *bodyLimiter) begin(p *slot, peer string, size int64, since time.Time) 
 	in.newest = p
 }
 
-// grow gives a body more room, if there is any.
+// grow acquires more memory for a body, without waiting.
 func (in *bodyLimiter) grow(p *slot, n int64) bool {
 	if !in.free.TryAcquire(n) {
 		return false
@@ -121,8 +122,8 @@ func (in *bodyLimiter) grow(p *slot, n int64) bool {
 	return true
 }
 
-// end ends the reading, and says whether it was cut off. The room is still
-// taken.
+// end unregisters a body and reports whether it was aborted. Its memory stays
+// acquired.
 func (in *bodyLimiter) end(p *slot) (isCut bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -126,7 +126,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 	}
 	if got := <-told; !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, slowBodyReason) ||
 		!strings.Contains(got, "Retry-After: ") || !strings.Contains(got, "Connection: close") {
-		t.Errorf("it was answered %q", got)
+		t.Errorf("it got %q", got)
 	}
 	for _, c := range slow {
 		c.Close()

@@ -18,7 +18,7 @@ type call struct {
 	kind            event.Kind
 	id              string // the request's
 	received        time.Time
-	appended        time.Time // when the stream answered last; zero: it was not asked, or something was waited for since
+	appended        time.Time // when the stream responded last; zero: it was not asked, or something was waited for since
 	key             string    // the write key that came outside the body
 	address         string
 	unauthenticated bool // a key is asked for, and none was shown outside the body
@@ -38,7 +38,7 @@ type call struct {
 	overloaded bool         // there was no room for it in memory
 	last       bool         // no other request can come over the connection
 	items      []event.Item // the parser's, or raw
-	out        []byte       // the answer's body
+	out        []byte       // the response's body
 }
 
 // scratch is memory that is kept for the next request, with all that it grew to.
@@ -69,7 +69,7 @@ const (
 	maxKeptBuffer = 8 * smallBody
 )
 
-// attachScratch gives the call its scratch.
+// attachScratch returns the call its scratch.
 func (c *call) attachScratch() {
 	pool := &large
 	if c.isSmall() {
@@ -80,7 +80,7 @@ func (c *call) attachScratch() {
 
 func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
-// release gives everything back. The records' memory is ours again because Append
+// release returns everything back. The records' memory is ours again because Append
 // has returned; where it panicked, nobody knows who has it.
 func (c *call) release() {
 	if c.reading > 0 {
@@ -110,13 +110,13 @@ func (c *call) release() {
 	}
 }
 
-// refusal is an answer about a request as a whole, of which nothing was kept.
+// refusal is a response about a request as a whole, of which nothing was kept.
 type refusal struct {
 	status int
 	reason string
 }
 
-// handle does all of a request but the writing of its answer.
+// handle does all of a request but the writing of its response.
 func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 	if no := c.admit(r); no != nil {
 		return c.refusalResponse(*no)

@@ -8,8 +8,8 @@ import (
 	"whittle"
 )
 
-// cors answers browsers that ask whether a page may see the answer. Events are
-// taken from any page that has a write key: this is about reading answers and
+// cors responds browsers that ask whether a page may see the response. Events are
+// taken from any page that has a write key: this is about reading responses and
 // sending the headers that make a preflight.
 //
 // Browsers send a beacon with credentials, and one of JSON after a preflight
@@ -45,7 +45,7 @@ var (
 	aDay    = []string{"86400"}
 )
 
-// mark adds what lets the page behind the request read the answer.
+// mark adds what lets the page behind the request read the response.
 func (c cors) mark(h, request http.Header) {
 	origin := request["Origin"]
 	if !c.any || len(origin) > 0 {
@@ -59,7 +59,7 @@ func (c cors) mark(h, request http.Header) {
 	h["Access-Control-Expose-Headers"] = exposed
 }
 
-// preflight answers OPTIONS. Where mark named no origin the browser sees that
+// preflight responds to OPTIONS. Where mark named no origin the browser sees that
 // it may not.
 func (c cors) preflight(h, request http.Header) {
 	h["Allow"] = allowed

@@ -8,8 +8,8 @@ import (
 
 // credential finds the write key that came outside the body: Basic auth with
 // the key as user name, a bearer token, or ?writeKey= for what can set no
-// header. ok is false where an Authorization header is there and cannot be
-// read, so that a mistake in it is answered and not passed over.
+// header. ok is false when an Authorization header is there and cannot be
+// read, so that a mistake in it is acknowledged and not passed over.
 func credential(r *http.Request) (key string, ok bool) {
 	if values := r.Header["Authorization"]; len(values) > 0 {
 		scheme, rest, _ := strings.Cut(values[0], " ")
@@ -31,7 +31,7 @@ func credential(r *http.Request) (key string, ok bool) {
 	return key, key == "" || plain(key, maxKey)
 }
 
-// basic gives the user name. SDKs leave the password empty; what others put
+// basic returns the user name. SDKs leave the password empty; what others put
 // there says nothing here.
 func basic(encoded string) (string, bool) {
 	var buf [2 * maxKey]byte

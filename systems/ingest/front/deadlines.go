@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// deadlines gives appends the context within which they have to end. Those that
-// begin at about the same time share one: to make one each, with its timer,
-// costs as much as to claim the event's id.
+// deadlines returns contexts with the deadline of an append. Appends that begin
+// at about the same time share one: a context with a timer for each would cost
+// as much as claiming the event's id.
 type deadlines struct {
 	limit time.Duration
 
@@ -20,7 +20,7 @@ type deadlines struct {
 // sharedFor is which part of the limit an append may be given beyond it.
 const sharedFor = 16
 
-// context gives one that ends when the limit is over, or a sixteenth later.
+// context returns one that ends when the limit is over, or a sixteenth later.
 func (p *deadlines) context(now time.Time) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()

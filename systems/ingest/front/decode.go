@@ -193,9 +193,9 @@ func readUpTo(dst []byte, r io.Reader, most int) ([]byte, error) {
 	}
 }
 
-// zstd's bounds beside the size of what comes out. The window is what RFC 8878
+// zstd's bounds next to the size of what comes out. The window is what RFC 8878
 // asks every decoder to support; DecodeAll looks back into its own output, so
-// none is allocated beside it. A block is at most 128 KiB; the rest is what the
+// none is allocated next to it. A block is at most 128 KiB; the rest is what the
 // decoder's copies may overshoot.
 const (
 	maxWindow        = 8 << 20

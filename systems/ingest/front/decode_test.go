@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressed gives text in each coding, by its Content-Encoding.
+// compressed returns text in each coding, by its Content-Encoding.
 func compressed(t testing.TB, text []byte) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{"identity": text}

@@ -27,8 +27,8 @@ import (
 // withoutLane has serve take net/http's server alone.
 var withoutLane bool
 
-// TestMain runs all tests twice: over the lane, and over net/http, to which the
-// lane leaves what is odd. A client sees no difference.
+// TestMain runs all tests twice: over the fast path, and over net/http, to which the
+// fast path leaves what is odd. A client sees no difference.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	alone := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
@@ -171,7 +171,7 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 	}
 }
 
-// result is an answer of the front.
+// result is a response of the front.
 type result struct {
 	code   int
 	header http.Header
@@ -225,7 +225,7 @@ func (s *testFront) send(method, path string, body io.Reader, lines ...string) r
 	a := result{code: res.StatusCode, header: res.Header, text: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &a); err != nil {
-			s.Errorf("the answer is not JSON: %v\n%s", err, text)
+			s.Errorf("the response is not JSON: %v\n%s", err, text)
 		}
 	}
 	return a
@@ -237,7 +237,7 @@ func (s *testFront) post(path, body string, lines ...string) result {
 }
 
 // wire sends bytes as they are and gives what comes back until the server
-// closes or has answered.
+// closes or has acknowledged.
 func (s *testFront) wire(text string) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)

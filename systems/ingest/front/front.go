@@ -1,9 +1,7 @@
-// Package front is the HTTP side of the ingestion service: it takes events in
-// and answers only when it is known what became of each. It is a handler for
-// net/http; the stream, the window of ids and the list of write keys are given.
-//
-// A success is answered after stream.Append has returned it, never before.
-// What can be refused is refused before the body is read.
+// Package front is the HTTP side of the ingestion service, an http.Handler. It
+// responds when the outcome of every event is known. It reports success only
+// after stream.Append has returned it. Requests that can be refused by their
+// header are refused before the body is read.
 package front
 
 import (
@@ -38,14 +36,14 @@ type Limits struct {
 	// InFlight bounds the bytes of all bodies that are being read, and once
 	// more of those being worked on. JSON counts twice. Default 6 MiB.
 	InFlight int64
-	// Wait is how long a request may wait for its part of InFlight before it
-	// is sent away. Default 2 s.
+	// Wait is how long a request may wait for its part of InFlight before it is
+	// refused. Default 2 s.
 	Wait time.Duration
-	// Slow is for how long a body may come as slowly as it likes. Then it is
-	// cut off if it came at less than 32 KiB/s and others wait for its part of
+	// Slow is a grace period for a body's speed. After it, the body is aborted
+	// if it arrived at less than 32 KiB/s and others wait for its part of
 	// InFlight. Default 1 s.
 	Slow time.Duration
-	// Append is how long the stream may take before the outcome is called
+	// Append is how long the stream may take before the outcome is reported as
 	// unknown. Default 30 s.
 	Append time.Duration
 	// Header, Body and Idle bound the time for a request's header, for header
@@ -75,13 +73,13 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// largest is what the largest body costs.
+// largest is the cost of the largest body.
 func (l *Limits) largest() int64 {
 	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + requestOverhead)
 }
 
-// unauthenticated is what of InFlight those may have whose write key, where one is
-// asked for, stands in the body and is not known before that is read.
+// unauthenticated is the part of InFlight for clients that must show a write
+// key and may do so in the body, until it has been read.
 func (l *Limits) unauthenticated() int64 { return max(l.InFlight/4, l.largest()) }
 
 func positive[T int | int64 | time.Duration](v *T, otherwise T) {
@@ -96,14 +94,16 @@ type Options struct {
 	Stream stream.Stream
 	// Seen knows the events that the stream holds. Nil: duplicates are kept.
 	Seen *dedup.Window
-	// Keys knows the write keys. Nil: every key is welcome, and none.
+	// Keys holds the write keys. Nil: every key is accepted, and none is
+	// needed.
 	Keys *Keys
 	// Limits bound what comes in.
 	Limits Limits
-	// Origins are the web origins whose pages may read the answers, such as
+	// Origins are the web origins whose pages may read the responses, such as
 	// "https://example.com"; "*" is any. Empty: any.
 	Origins []string
-	// Proxies are the peers whose X-Forwarded-For is believed. Empty: nobody's.
+	// Proxies are the trusted proxies, whose X-Forwarded-For is used. Empty:
+	// none.
 	Proxies []netip.Prefix
 	// Metrics is where the front's are registered. Nil: nowhere.
 	Metrics prometheus.Registerer
@@ -119,14 +119,15 @@ type Front struct {
 	limits  Limits
 	cors    cors
 	metrics *metrics
-	// reading and working are the bytes of bodies that may be held. They are
-	// two, so that a body that was read can be worked on however many others
-	// are still coming in. strangers is the part of reading for those who have
-	// not shown a key yet, and only while their body is read.
+	// reading bounds the bytes of bodies that are being read, working those
+	// that are being parsed and stored. They are two, so that a body that was
+	// read can be processed however many others are still coming in.
+	// unauthenticated is the part of reading for clients that have not shown a
+	// write key yet, and only while their body is read.
 	reading, unauthenticated *bodyLimiter
 	working                  *semaphore.Weighted
 	peers                    peers
-	// cores has an element for each large body in work.
+	// cores holds an element for each large body that is being parsed.
 	cores chan struct{}
 	// appendBytes is the bytes on their way to the stream, which it does not know of
 	// yet; activeRequests is the requests.
@@ -136,7 +137,7 @@ type Front struct {
 	deadlines                   deadlines
 }
 
-// New makes a Front.
+// New returns a Front.
 func New(o Options) (*Front, error) {
 	if o.Stream == nil {
 		return nil, whittle.Errorf(whittle.Internal, "make front: no stream")
@@ -182,7 +183,7 @@ var routes = func() map[string]event.Kind {
 	return m
 }()
 
-// ServeHTTP takes one request.
+// ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	id := requestID(r.Header)
@@ -214,8 +215,8 @@ var (
 	allowed = []string{"POST, OPTIONS"}
 )
 
-// Ready says whether any event can be kept at this moment, the largest too: nil,
-// or why not.
+// Ready reports whether an event of any size can be stored at the moment: nil,
+// or the reason why not.
 func (f *Front) Ready() error {
 	capacity := f.o.Stream.Capacity()
 	largest := max(f.limits.Import, f.limits.Event.Event)

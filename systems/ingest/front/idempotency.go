@@ -38,7 +38,7 @@ func IdempotencyKey(id string) string {
 	return string(append(b, displayEnds...))
 }
 
-// idOf reads what IdempotencyKey wrote; ok is false where it is no id of 1 to
+// idOf reads what IdempotencyKey wrote; ok is false when it is no id of 1 to
 // stream.MaxID bytes.
 func idOf(key string) (id string, ok bool) {
 	coded, is := strings.CutPrefix(key, displayBegins)

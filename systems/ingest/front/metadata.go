@@ -111,7 +111,7 @@ func (c *call) metadata(r *http.Request) []stream.Header {
 	return kept
 }
 
-// namedIn says whether Connection makes a header one of this hop only.
+// namedIn reports whether Connection makes a header one of this hop only.
 func namedIn(connection []string, name string) bool {
 	for _, line := range connection {
 		for part := range strings.SplitSeq(line, ",") {

@@ -27,7 +27,7 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 	latency := prometheus.ExponentialBuckets(0.0005, 2, 16)
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingest_requests_total", Help: "Requests answered, by endpoint and HTTP status.",
+			Name: "ingest_requests_total", Help: "Requests served, by endpoint and HTTP status.",
 		}, []string{"endpoint", "code"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingest_refused_total", Help: "Requests refused as a whole, by HTTP status: nothing of them was kept.",
@@ -42,7 +42,7 @@ func newMetrics(r prometheus.Registerer, f *Front) (*metrics, error) {
 			Name: "ingest_append_seconds", Help: "How long the stream took to make a request's events durable.", Buckets: latency,
 		}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingest_request_seconds", Help: "From the request's header to its answer.", Buckets: latency,
+			Name: "ingest_request_seconds", Help: "From the request's header to its response.", Buckets: latency,
 		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingest_batch_events", Help: "Events a request.", Buckets: prometheus.ExponentialBuckets(1, 2, 13),

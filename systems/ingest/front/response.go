@@ -9,7 +9,7 @@ import (
 	"whittle/systems/ingest/event"
 )
 
-// response is an answer but for its body, which is the call's out.
+// response is a response's status and header. The body is the call's out.
 type response struct {
 	status int
 	// retry is after how many seconds to come back. 0: nothing is said.
@@ -18,12 +18,12 @@ type response struct {
 	last bool
 }
 
-// version of the answer's form. A field may be added within one; what is there
-// keeps its name and its meaning.
+// version is the version of the response format. Fields may be added within a
+// version; existing ones keep their name and meaning.
 const version = "1"
 
-// statusOf is the HTTP status of a whole body's fault. What is beyond a bound
-// is 413 here: an SDK then halves its batch.
+// statusOf is the HTTP status for a fault of the whole body. A body over a
+// limit gets 413, upon which SDKs halve their batch.
 func statusOf(code whittle.Code) int {
 	switch code {
 	case whittle.Invalid:
@@ -41,14 +41,15 @@ const (
 	retryUnknown = 5
 )
 
-// retryAfter is when the stream is likely to have room for so many bytes: what
-// is missing by the rate at which room comes.
+// retryAfter estimates in how many seconds the stream has capacity for so many
+// bytes: the missing bytes divided by the rate at which capacity becomes free.
 func (f *Front) retryAfter(need int64) int {
 	capacity := f.o.Stream.Capacity()
 	return seconds(need+slack+f.appendBytes.Load()-capacity.Free, capacity.Rate)
 }
 
-// retryAfterMemory is the same for room in memory, for which others wait as well.
+// retryAfterMemory is the same for memory, for which other requests wait as
+// well.
 func (f *Front) retryAfterMemory(need int64) int {
 	return seconds(need+f.reading.waited()+f.unauthenticated.waited(), f.throughput.rate(f.o.Now()))
 }
@@ -63,7 +64,7 @@ func seconds(missing int64, rate float64) int {
 	return int(max(retryMin, min(retryMax, math.Ceil(float64(missing)/rate))))
 }
 
-// refusalResponse is the answer to a request of which nothing was kept.
+// refusalResponse is the response to a request of which nothing was stored.
 func (c *call) refusalResponse(no refusal) response {
 	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
 	a := response{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
@@ -79,7 +80,7 @@ func (c *call) refusalResponse(no refusal) response {
 	return a
 }
 
-// refuse answers a request that is none of ours.
+// refuse responds to a request that is not for an endpoint.
 func (f *Front) refuse(w http.ResponseWriter, kind event.Kind, id string, no refusal) {
 	f.metrics.request(kind, no.status)
 	send(w, response{status: no.status}, appendRefusal(nil, rejected, no.reason, id))
@@ -92,7 +93,7 @@ func appendRefusal(b []byte, s status, reason, id string) []byte {
 	return append(appendString(b, id), "}\n"...)
 }
 
-// buildResponse makes the answer from the outcomes.
+// buildResponse makes the response from the events' outcomes.
 func (c *call) buildResponse(r *http.Request) response {
 	var t tally
 	for i := range c.outcomes {
@@ -122,7 +123,7 @@ func (c *call) buildResponse(r *http.Request) response {
 	return a
 }
 
-// respond writes it.
+// respond writes the response.
 func (c *call) respond(w http.ResponseWriter, a response) {
 	c.f.metrics.request(c.kind, a.status)
 	now := c.appended // what came after it is next to nothing
@@ -182,11 +183,11 @@ func (t *tally) add(o *outcome) {
 	}
 }
 
-// httpStatus is 200 only where every event is kept. While a single one can
-// still be kept by sending it again, it is a status upon which clients do: the
-// kept ones are then duplicates. Where only rejected ones are left it is 400,
-// upon which they do not; for a single event that is too large it is 413, but
-// not for one in a batch, whose client would halve that in vain.
+// httpStatus is 200 only when every event is stored. While any event can still
+// be stored by sending it again, it is a status upon which clients retry: the
+// stored ones are then duplicates. When only rejected events are left it is
+// 400, upon which clients do not retry. A single event that is too large gets
+// 413, but not one in a batch, whose client would halve the batch in vain.
 func (t *tally) httpStatus(batch bool) int {
 	switch {
 	case t.of[unknown] > 0 && t.late == t.of[unknown] && t.of[unavailable] == 0:

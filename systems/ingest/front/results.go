@@ -9,7 +9,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// maxEachResults is how many events a batch may have for its answer to list each.
+// maxEachResults is how many events a batch may have for its response to list each.
 // Beyond, equal neighbours are told as one run. ?results=each or ?results=runs
 // asks for either.
 const maxEachResults = 20

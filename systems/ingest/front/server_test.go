@@ -29,7 +29,7 @@ func (s *sayings) String() string {
 }
 
 // TestPanicsAreErrors has the stream panic below the handler: an operator who
-// logs errors alone reads where, the client has no answer that could be false,
+// logs errors alone reads where, the client has no response that could be false,
 // and nothing stays held.
 func TestPanicsAreErrors(t *testing.T) {
 	said := &sayings{}
@@ -44,7 +44,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 	const request = "POST /import HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\nhi"
 	if got := s.wire(request); got != "" {
-		t.Errorf("answered %q", got)
+		t.Errorf("acknowledged %q", got)
 	}
 	for _, want := range []string{"level=ERROR", "panic serving 127.0.0.1:", "as the test wants it", "front.(*call).append"} {
 		if !strings.Contains(said.String(), want) {

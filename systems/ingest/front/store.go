@@ -11,7 +11,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// status is what became of one event.
+// status is the outcome of one event.
 type status uint8
 
 // The statuses, from the best to the worst: a batch has its worst event's.
@@ -26,7 +26,7 @@ const (
 
 var statusNames = [statuses]string{"accepted", "duplicate", "rejected", "unavailable", "unknown"}
 
-// outcome is one event's part of the answer.
+// outcome is one event's part of the response.
 type outcome struct {
 	status   status
 	code     whittle.Code // of what is not kept
@@ -35,20 +35,21 @@ type outcome struct {
 	position stream.Position // of what is kept; the zero one where it is not known any more
 }
 
-// pending is an event whose first copy is on its way in another request, or
-// earlier in this one.
+// pending is an event whose first copy is being appended by another request, or
+// comes earlier in this one.
 type pending struct {
 	item  int
 	id    dedup.ID
 	claim dedup.Claim
 }
 
-// store brings every item to its outcome: to the stream, unless it is rejected
-// already or has been seen.
+// store gives every item its outcome. It appends items to the stream, unless
+// they are rejected already or duplicates.
 //
-// What another request is just appending is waited for after our own events are
-// settled, so that two requests with the same events never wait for each other.
-// If the other one fails, the event is appended here in a next round.
+// The call waits for events that another request is appending only after its
+// own events are settled, so that two requests with the same events never wait
+// for each other. If the other one fails, this call appends the event in its
+// next round.
 func (c *call) store(ctx context.Context) {
 	c.outcomes = slices.Grow(c.outcomes, len(c.items))[:len(c.items)]
 	limit := c.f.o.Stream.Limit()
@@ -73,8 +74,8 @@ func (c *call) store(ctx context.Context) {
 	}
 }
 
-// round claims what is to do, appends what is new, and then waits for what is
-// not. What others have given up is left in todo.
+// round claims the events in todo, appends the new ones, and then waits for the
+// others. Events whose claims other requests have released are left in todo.
 func (c *call) round(ctx context.Context) {
 	window := c.f.o.Seen
 	c.ids, c.waiting = c.ids[:0], c.waiting[:0]

@@ -288,7 +288,7 @@ func TestSlowBodies(t *testing.T) {
 }
 
 // TestInFlightIsBounded holds the stream while more is sent than may be held:
-// what does not fit is sent away, and the rest is kept.
+// what does not fit is refused, and the rest is kept.
 func TestInFlightIsBounded(t *testing.T) {
 	s := serve(t, func(o *Options) {
 		o.Limits = Limits{
@@ -303,7 +303,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	for range n {
 		go func() { responses <- s.post("/import", body) }()
 	}
-	// Nothing is kept while the gate is closed, so the first answers are those
+	// Nothing is kept while the gate is closed, so the first responses are those
 	// of requests that found no room.
 	busy := 0
 	for range n - 4 {
@@ -383,9 +383,9 @@ func TestRetryAfterACrowd(t *testing.T) {
 }
 
 // TestAcceptedIsKept is the promise: whatever is sent from many connections,
-// over a stream that fails at random, every event that was answered accepted is
+// over a stream that fails at random, every event that was acknowledged accepted is
 // in the stream exactly once, byte for byte, with the id and at the position
-// that the answer named; and what was answered duplicate is there too.
+// that the response named; and what was acknowledged duplicate is there too.
 func TestAcceptedIsKept(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Metrics = prometheus.NewRegistry() })
 	codes := []whittle.Code{whittle.ResourceExhausted, whittle.Unavailable, whittle.Invalid, whittle.DeadlineExceeded}

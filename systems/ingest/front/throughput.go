@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// throughput is how fast bodies are done with. It is reckoned when somebody has
-// to be told when to come back, which is when many have to be.
+// throughput measures how fast bodies are finished. It is computed only when a
+// response needs a Retry-After.
 type throughput struct {
 	done atomic.Int64 // bytes of the bodies' cost, since the start
 

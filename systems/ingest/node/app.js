@@ -50,7 +50,7 @@ function answer(res, status, body, headers = {}) {
 }
 
 // createServer gives the HTTP server: POST /import puts its body onto the
-// stream as it is, and answers with where it is kept once it is kept.
+// stream as it is, and responds with where it is kept once it is kept.
 function createServer(stream, { maxBody }) {
   async function handle(req, res) {
     if (req.url.split('?', 1)[0] !== '/import') {

@@ -8,27 +8,28 @@ import (
 	"whittle"
 )
 
-// ErrIdle says that nothing comes any more from a partition that goes on.
+// ErrIdle means that no record has arrived for a while in a partition that has
+// not ended.
 var ErrIdle = errors.New("nothing to read")
 
-// Tip is what a Reader has whose partition does not tell its end beforehand
-// (Kinesis).
+// Tip is implemented by a Reader whose partition does not report its end
+// beforehand (Kinesis).
 type Tip interface {
-	// Tip gives how many answers came so far, and whether the last one said that
-	// nothing lies behind it at the moment.
+	// Tip returns how many responses came so far, and whether the last one said
+	// that nothing lies behind it at the moment.
 	Tip() (responses int64, reached bool)
 }
 
 const (
-	// maxNoResponse is how many times in turn quiet may pass without any answer, and
-	// maxEmpty with answers of which none is the tip.
+	// maxNoResponse is how many idle timeouts in a row may pass without any
+	// response, and maxEmpty with responses none of which reached the tip.
 	maxNoResponse = 3
 	maxEmpty      = 1000
 )
 
-// NextBefore is r.Next that gives ErrIdle when nothing came for as long as quiet.
-// Where the reader can tell the tip it must have: a read that hangs is no end,
-// but Unavailable after three times quiet.
+// NextBefore is r.Next, except that it returns ErrIdle when nothing came within
+// idleTimeout. Where the reader can report the tip, it must have reached it: a
+// read that hangs is not an end, but Unavailable after three idle timeouts.
 func NextBefore(ctx context.Context, r Reader, into []Entry, idleTimeout time.Duration) (int, error) {
 	tip, tells := r.(Tip)
 	for deaf, empty := 0, 0; ; {
@@ -53,12 +54,12 @@ func NextBefore(ctx context.Context, r Reader, into []Entry, idleTimeout time.Du
 			deaf++
 		}
 		if deaf == maxNoResponse || empty == maxEmpty {
-			return 0, whittle.Errorf(whittle.Unavailable, "no answer in %s says that the end is reached: %w", time.Duration(deaf+empty)*idleTimeout, err)
+			return 0, whittle.Errorf(whittle.Unavailable, "no response in %s says that the end is reached: %w", time.Duration(deaf+empty)*idleTimeout, err)
 		}
 	}
 }
 
-// nextWithin is r.Next; silent says that nothing came in time.
+// nextWithin is r.Next; silent reports that nothing came in time.
 func nextWithin(ctx context.Context, r Reader, into []Entry, idleTimeout time.Duration) (n int, silent bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()

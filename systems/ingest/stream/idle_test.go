@@ -10,7 +10,7 @@ import (
 	"whittle"
 )
 
-// scripted gives one step of its script for each answer; at its end it hangs.
+// scripted returns one step of its script for each response; at its end it hangs.
 type scripted struct {
 	script    []step
 	responses int64
@@ -56,7 +56,7 @@ type telling struct{ scripted }
 func (r *telling) Tip() (int64, bool) { return r.responses, r.tip }
 
 // TestWhatSilenceMeans: of a reader that can tell the tip silence is the end where
-// it told it, and never because nothing was answered.
+// it told it, and never because nothing was acknowledged.
 func TestWhatSilenceMeans(t *testing.T) {
 	const idleTimeout = 10 * time.Second
 	corrupt := &CorruptError{Reason: "a flipped bit"}

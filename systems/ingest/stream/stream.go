@@ -1,7 +1,7 @@
-// Package stream is the contract of a durable stream: what was appended with
-// success is kept, in order by key, and can be read back from a position. Its
-// adapters are an embedded log, Kafka, Kinesis and JetStream; one conformance
-// suite runs over all of them.
+// Package stream is the interface of a durable stream: a record that was
+// appended successfully is kept, in order by key, and can be read back from a
+// position. Its adapters are an embedded log, Kafka, Kinesis and JetStream; one
+// conformance suite runs over all of them.
 package stream
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // Durability names how safe a record is once Append has returned without an
-// error for it. Answers to clients carry it.
+// error for it. Responses to clients carry it.
 type Durability string
 
 // The classes of durability.
@@ -31,8 +31,8 @@ type Record struct {
 	// ID names the event, so that a second copy is known as one. Empty: none.
 	// At most MaxID bytes.
 	ID string
-	// Key puts records in order: those of one key are read in the order in
-	// which they were appended. Empty: no order is asked for. At most MaxKey bytes.
+	// Key orders records: those of one key are read in the order in which they
+	// were appended. Empty: in any order. At most MaxKey bytes.
 	Key string
 	// Time is when the front received it, kept to the nanosecond.
 	Time time.Time
@@ -58,11 +58,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum is the CRC-32C (Castagnoli, RFC 3720) that Sum holds.
 func Checksum(value []byte) uint32 { return crc32.Checksum(value, castagnoli) }
 
-// Seal sets r.Sum. Whoever makes the value calls it, once, as early as can be:
-// from there to the last reader nothing can change unseen.
+// Seal sets r.Sum. The code that makes the value calls it, once, as early as
+// possible: from there to the last reader a change is detected.
 func (r *Record) Seal() { r.Sum = Checksum(r.Value) }
 
-// Intact says whether Value is what was sealed.
+// Intact reports whether Value is what was sealed.
 func (r *Record) Intact() bool { return Checksum(r.Value) == r.Sum }
 
 // Position is a place in a stream. The zero value is the beginning of the
@@ -81,9 +81,9 @@ type Result struct {
 	// Position is where it is. Only where Err is nil.
 	Position Position
 	// Err is nil when the record is durable. Otherwise its code says what is
-	// known: ResourceExhausted and Unavailable, surely not kept, and a retry
-	// may help; Invalid, surely not kept, and a retry will not help;
-	// DeadlineExceeded, Canceled and Internal, not known: it may have been kept.
+	// known. ResourceExhausted and Unavailable: it was not kept, and a retry may
+	// help. Invalid: it was not kept, and a retry will not help.
+	// DeadlineExceeded, Canceled and Internal: it may have been kept.
 	Err error
 }
 
@@ -102,14 +102,14 @@ type Partition struct {
 	First, Next Position
 }
 
-// Capacity is what a stream can take at this moment.
+// Capacity is what a stream can accept at the moment.
 type Capacity struct {
-	// Free is how many bytes it would take without refusing any.
+	// Free is how many bytes it would accept without refusing any.
 	Free int64
 	// Rate is how many bytes a second become free, as measured. 0: not known.
 	Rate float64
-	// Err is not nil when it takes nothing (the disk is full, the sink is
-	// down), with the reason.
+	// Err is the reason why it accepts nothing (the disk is full, the sink is
+	// down); nil while it does.
 	Err error
 }
 
@@ -117,7 +117,7 @@ type Capacity struct {
 //
 // All methods may be called from many goroutines at once.
 type Stream interface {
-	// Durability is the class that a success of Append stands for.
+	// Durability is the class that a record has after a successful Append.
 	Durability() Durability
 	// Limit is the largest encoded record in bytes (EncodedLen) that Append takes.
 	Limit() int
@@ -126,20 +126,21 @@ type Stream interface {
 	// given, and before those of later calls; a record that fails does not
 	// let a later one of its key in this call pass it. The records' memory is
 	// the caller's again when Append returns. When ctx ends, Append returns
-	// soon; what was under way has DeadlineExceeded or Canceled as its code.
+	// soon; what was in flight has DeadlineExceeded or Canceled as its code.
 	Append(ctx context.Context, records []Record) []Result
 	// Partitions lists the parts, by name.
 	Partitions(ctx context.Context) ([]Partition, error)
 	// Read reads a partition from a position on: the record at it, or the first
 	// one after it where it is gone or empty.
 	Read(ctx context.Context, from Position) (Reader, error)
-	// Trim lets go of what lies before a position. A sink that has its own
-	// retention answers Unsupported.
+	// Trim removes records before a position. A sink that has its own retention
+	// returns Unsupported.
 	Trim(ctx context.Context, before Position) error
-	// Capacity says what it can take. It is cheap: called for every request.
+	// Capacity returns what the stream can accept. It is cheap: called for
+	// every request.
 	Capacity() Capacity
-	// Close refuses new appends (Unavailable), waits for those under way until
-	// ctx ends, and lets all go. The first call counts.
+	// Close refuses new appends (Unavailable), waits for those in flight until
+	// ctx ends, and releases everything. Only the first call has an effect.
 	Close(ctx context.Context) error
 }
 
@@ -150,11 +151,11 @@ var ErrEnded = errors.New("the partition has ended")
 // Reader reads one partition. It belongs to one goroutine.
 type Reader interface {
 	// Next fills into with the next records, at least one, and waits for it
-	// until ctx ends. The entries' memory is theirs until the next call. A
-	// record whose bytes are not what was appended gives a *CorruptError, and
-	// the call after it goes on behind it.
-	// At the end of a partition that takes no records any more (a shard of
-	// Kinesis that was split) the error wraps ErrEnded, and no other error does.
+	// until ctx ends. The entries' memory is valid until the next call. A
+	// record whose bytes are not what was appended returns a *CorruptError, and
+	// the next call continues behind it. At the end of a partition that takes
+	// no records any more (a shard of Kinesis that was split) the error wraps
+	// ErrEnded, and no other error does.
 	Next(ctx context.Context, into []Entry) (int, error)
 	Close() error
 }

@@ -34,7 +34,7 @@ async function application(t, url, options = {}) {
     fetch(`${app}Count`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
 }
 
-// answering is a service that answers every call by handler.
+// responding is a service that responds to every call by handler.
 async function answering(t, handler, options) {
   return application(t, await listen(t, http.createServer(handler)), options);
 }

@@ -19,7 +19,7 @@ func program() server.Program {
 	flaws := published.All
 	return server.Program{
 		Name: "count-as-published",
-		Summary: "count-as-published answers like count, with the flaws of the published service.\n" +
+		Summary: "count-as-published responds like count, with the flaws of the published service.\n" +
 			"It serves tests and the demo; nothing else should call it.",
 		Examples: `  count-as-published -listen 127.0.0.1:0 -admin 127.0.0.1:0
   count-as-published -flaws remainder,wrap

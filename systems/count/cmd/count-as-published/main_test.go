@@ -13,7 +13,7 @@ import (
 	"whittle/systems/count/published"
 )
 
-// flaws gives the flaws that a command line leaves in force.
+// flaws returns the flaws that a command line leaves in force.
 func flaws(t *testing.T, args ...string) (published.Flaws, error) {
 	t.Helper()
 	p := program()

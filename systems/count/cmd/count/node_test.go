@@ -184,7 +184,7 @@ func TestCarvedOutlivesItsService(t *testing.T) {
 }
 
 // TestSeedClients runs the published application's own way from the service's
-// answer to a sum, with its contract and with today's.
+// response to a sum, with its contract and with today's.
 func TestSeedClients(t *testing.T) {
 	needModules(t, "carved")
 	service := startService(t)

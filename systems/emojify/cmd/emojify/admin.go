@@ -7,7 +7,7 @@ import (
 	"whittle"
 )
 
-// listenAdmin opens a port that must be loopback: what it answers is for
+// listenAdmin opens a port that must be loopback: what it serves is for
 // operators and nobody else.
 func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
 	l, err := listen(ctx, "admin", address)

@@ -1,5 +1,5 @@
-// Command emojify covers the faces in pictures: an API, a cache and face
-// detection, as one process or each as its own.
+// Command emojify covers the faces in pictures. Its API, cache and face
+// detection run as one process or as one process each.
 package main
 
 import (

@@ -23,7 +23,7 @@ func (f *pictureFlags) limits() (picture.Limits, error) {
 	return picture.Limits{Bytes: f.MaxPicture, Pixels: f.MaxPixels}, nil
 }
 
-// fill gives the API its pipeline, and its page.
+// fill returns the API its pipeline, and its page.
 func (f *apiFlags) fill(o *api.Options, limits picture.Limits, faceboxURL string) (closeParts func(), err error) {
 	finder, err := facebox.NewClient(faceboxURL)
 	if err != nil {

@@ -29,7 +29,7 @@ type runner struct {
 	registry *prometheus.Registry
 	ready    atomic.Bool
 	services []service
-	// public is where the house listens for its clients, and others is where its
+	// public is where the process listens for its clients, and others is where its
 	// services listen for each other, as "name=HOST:PORT".
 	public string
 	others []string
@@ -55,10 +55,10 @@ func newRunner(p *processFlags, s streams) (*runner, error) {
 	return h, nil
 }
 
-// public names the address that a house has for its clients.
+// public names the address that a process has for its clients.
 const public = "public"
 
-// add has a service run with the house; said names its address: public, or what
+// add has a service run with the process; said names its address: public, or what
 // it is to the others.
 func (h *runner) add(said string, l net.Listener, s service) {
 	h.services = append(h.services, s)

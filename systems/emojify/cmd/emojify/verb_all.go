@@ -5,10 +5,10 @@ import (
 )
 
 type allVerb struct {
-	Listen        string `default:":9090" placeholder:"ADDRESS" help:"Where the API and the page answer (${default})."`
+	Listen        string `default:":9090" placeholder:"ADDRESS" help:"Address of the API and the page (${default})."`
 	Admin         string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
-	CacheListen   string `group:"cache" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Where the cache answers gRPC (${default}: a free port)."`
-	FaceboxListen string `group:"facebox" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Where face detection answers (${default}: a free port)."`
+	CacheListen   string `group:"cache" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Address of the cache's gRPC (${default}: a free port)."`
+	FaceboxListen string `group:"facebox" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Address of face detection (${default}: a free port)."`
 	apiFlags
 	cacheFlags
 	faceboxFlags

@@ -34,7 +34,7 @@ type apiFlags struct {
 	CacheDelay    time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to the cache."`
 	FaceboxErrors float64       `group:"faults" placeholder:"SHARE" help:"Share of calls to face detection that fail, 0 to 1."`
 	FaceboxDelay  time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to face detection."`
-	DebugPrint    bool          `group:"faults" help:"Print every answer of the cache to standard output, as somebody once forgot to take out."`
+	DebugPrint    bool          `group:"faults" help:"Print every response of the cache to standard output, as somebody once forgot to take out."`
 }
 
 func (f *apiFlags) check() error {
@@ -49,7 +49,7 @@ func (f *apiFlags) check() error {
 	return nil
 }
 
-// open adds the API to the house, before the two services at these addresses.
+// open adds the API to the process, before the two services at these addresses.
 func (f *apiFlags) open(h *runner, said string, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) (closeAll func(), err error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (f *apiFlags) open(h *runner, said string, l net.Listener, limits picture.L
 	}, nil
 }
 
-// dial gives a connection that is made when it is first needed, and again as
+// dial returns a connection that is made when it is first needed, and again as
 // soon as it can be.
 func dial(address string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(address,
@@ -113,10 +113,10 @@ func dial(address string) (*grpc.ClientConn, error) {
 }
 
 type apiVerb struct {
-	Listen  string `default:":9090" placeholder:"ADDRESS" help:"Where to answer (${default})."`
+	Listen  string `default:":9090" placeholder:"ADDRESS" help:"Address to listen on (${default})."`
 	Admin   string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
-	Cache   string `group:"cache" default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Where the cache answers gRPC (${default})."`
-	Facebox string `group:"facebox" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where face detection answers (${default}); a real FaceBox will do."`
+	Cache   string `group:"cache" default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Address of the cache's gRPC (${default})."`
+	Facebox string `group:"facebox" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of face detection (${default}); a real FaceBox will do."`
 	apiFlags
 	pictureFlags
 	processFlags

@@ -17,7 +17,7 @@ type cacheFlags struct {
 	MaxItem  int64         `group:"cache" default:"16777216" placeholder:"N" help:"Bytes of the largest picture (${default})."`
 }
 
-// open adds the cache to the house; close follows when the house has ended.
+// open adds the cache to the process; close follows when the process has ended.
 func (f *cacheFlags) open(h *runner, said string, l net.Listener) (closeStore func(), err error) {
 	for name, bad := range map[string]bool{"--ttl": f.TTL <= 0, "--max-bytes": f.MaxBytes < 1, "--max-item": f.MaxItem < 1} {
 		if bad {
@@ -38,7 +38,7 @@ func (f *cacheFlags) open(h *runner, said string, l net.Listener) (closeStore fu
 }
 
 type cacheVerb struct {
-	Listen string `default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Where to answer gRPC (${default}). Whoever reaches it may read and write."`
+	Listen string `default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Address to serve gRPC on (${default}). Whoever reaches it may read and write."`
 	Admin  string `default:"127.0.0.1:9093" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
 	cacheFlags
 	processFlags

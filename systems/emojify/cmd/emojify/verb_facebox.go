@@ -14,8 +14,8 @@ type faceboxFlags struct {
 	FaceboxWorkers int `group:"facebox" default:"0" placeholder:"N" help:"Pictures searched at once. 0: as many as there are cores."`
 }
 
-// open adds face detection to the house. It is sent pictures, never URLs: one
-// place that fetches for strangers is enough.
+// open adds face detection to the process. It is sent pictures, never URLs: one
+// place that fetches for untrusted URLs is enough.
 func (f *faceboxFlags) open(h *runner, said string, l net.Listener, limits picture.Limits) error {
 	if f.FaceboxWorkers < 0 {
 		return whittle.Errorf(whittle.Invalid, "--facebox-workers is %d, it must not be below 0", f.FaceboxWorkers)
@@ -29,7 +29,7 @@ func (f *faceboxFlags) open(h *runner, said string, l net.Listener, limits pictu
 }
 
 type faceboxVerb struct {
-	Listen string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where to answer (${default})."`
+	Listen string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (${default})."`
 	Admin  string `default:"127.0.0.1:9095" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
 	faceboxFlags
 	pictureFlags

@@ -24,7 +24,7 @@ type admin struct {
 	loopback bool
 }
 
-// health is what /ready answers.
+// health is what /ready responses.
 type health struct {
 	Ready      bool    `json:"ready"`
 	Reason     string  `json:"reason,omitempty"`

@@ -20,7 +20,7 @@ func TestAdminPanicsAreErrors(t *testing.T) {
 	front.Start()
 	if res, err := http.Get(front.URL + "/ready"); err == nil {
 		res.Body.Close()
-		t.Errorf("answered %d", res.StatusCode)
+		t.Errorf("acknowledged %d", res.StatusCode)
 	}
 	front.Close() // then nobody writes the log any more
 	if !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), "panic serving") {

@@ -15,7 +15,7 @@ import (
 	"whittle/systems/ingest/stream/kinesis"
 )
 
-// serverStream is the stream that answers stand for, with the local log in it.
+// serverStream is the stream that responds stand for, with the local log in it.
 type serverStream struct {
 	stream stream.Stream
 	// log is the embedded log that events go to first. Nil: there is none.
@@ -29,7 +29,7 @@ type serverStream struct {
 const drainTimeout = 5 * time.Second
 
 // openForReading opens what tail, verify, replay and move read. An embedded log
-// is opened beside the server that writes it.
+// is opened next to the server that writes it.
 func (f *streamFlags) openForReading(ctx context.Context) (stream.Stream, error) {
 	if f.Sink != "embedded" {
 		return f.openSink(ctx)
@@ -63,7 +63,7 @@ func (v *serveVerb) embeddedOptions(log *slog.Logger) embedded.Options {
 	}
 }
 
-// openStream opens what a server answers for.
+// openStream opens what a server responds for.
 func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry prometheus.Registerer) (*serverStream, error) {
 	if v.LogFirst != "" {
 		return v.openLogFirst(ctx, log, registry)

@@ -1,5 +1,6 @@
-// Command ingest takes events over HTTP and keeps them on a durable stream. It
-// answers when they are durable and says how durable they are.
+// Command ingest accepts events over HTTP and stores them on a durable stream.
+// It responds when they are durable, and the response says how durable they
+// are.
 package main
 
 import (

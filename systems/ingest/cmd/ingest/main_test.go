@@ -122,7 +122,7 @@ func (p *process) kill() {
 	_ = p.cmd.Wait()
 }
 
-// receipt is what of an answer the tests look at.
+// receipt is what of a response the tests look at.
 type receipt struct {
 	code                                    int
 	Status, Position, Durability, MessageID string
@@ -183,7 +183,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// unused gives an address at which nobody listens, for a process that is yet to
+// unused returns an address at which nobody listens, for a process that is yet to
 // start. Systems give their own ports from 32,768 on, so that no socket of
 // another test is there by then.
 func unused() (string, error) {
@@ -214,7 +214,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// postCmd posts until there is an answer, which must have a status:
+// postCmd posts until there is a response, which must have a status:
 // post STATUS PORT PATH BODY
 func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
@@ -231,12 +231,12 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 		a, err := post(http.DefaultClient, "http://127.0.0.1:"+args[1]+args[2], "", contentType, args[3])
 		if err == nil {
 			if fmt.Sprint(a.code) != args[0] {
-				ts.Fatalf("answered %+v, want %s", a, args[0])
+				ts.Fatalf("acknowledged %+v, want %s", a, args[0])
 			}
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no answer: %v", err)
+			ts.Fatalf("no response: %v", err)
 		}
 		<-tick.C
 	}

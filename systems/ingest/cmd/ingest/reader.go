@@ -10,20 +10,20 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// parsePosition reads "partition/offset" as the answers write it. A partition
+// parsePosition reads "partition/offset" as the responses write it. A partition
 // alone is its beginning.
 func parsePosition(text string) (stream.Position, error) {
 	partition, offset, _ := strings.Cut(text, "/")
 	if partition == "" || strings.Trim(offset, "0123456789") != "" {
 		return stream.Position{}, whittle.Errorf(whittle.Invalid, "%q is no position", text).
-			WithHint("a position is partition/offset as the answers name it: 0/123")
+			WithHint("a position is partition/offset as the responses name it: 0/123")
 	}
 	return stream.Position{Partition: partition, Offset: offset}, nil
 }
 
 func formatPosition(p stream.Position) string { return p.Partition + "/" + p.Offset }
 
-// begins gives where to read from: the one position that was asked for, or each
+// begins returns where to read from: the one position that was asked for, or each
 // partition's beginning.
 func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partition, error) {
 	parts, err := s.Partitions(ctx)
@@ -105,7 +105,7 @@ func less(a, b string) bool {
 	return a < b
 }
 
-// last says whether the record at offset is the last one before next, given
+// last reports whether the record at offset is the last one before next, given
 // that offsets are dense or that a later record is at next or beyond.
 func last(offset, next string) bool {
 	if next == "" {

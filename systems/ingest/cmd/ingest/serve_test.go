@@ -46,7 +46,7 @@ func held(t *testing.T, dir string) map[string]stream.Record {
 }
 
 // TestTermUnderLoad ends the real process while clients send: it ends cleanly,
-// and every event that was answered with success is in the log, at its
+// and every event that was acknowledged is in the log, at its
 // position, byte for byte.
 func TestTermUnderLoad(t *testing.T) {
 	dir := t.TempDir()
@@ -78,13 +78,13 @@ func TestTermUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "events are answered", func() bool { return responded.Load() > 500 })
+	eventually(t, "events are acknowledged", func() bool { return responded.Load() > 500 })
 	p.stop(t)
 	senders.Wait()
 	all := held(t, filepath.Join(dir, "ingest-data"))
 	for _, r := range receipts {
 		if got, ok := all[r.position]; !ok || string(got.Value) != r.body {
-			t.Fatalf("%q was answered with success at %s; there is %q", r.body, r.position, got.Value)
+			t.Fatalf("%q was acknowledged at %s; there is %q", r.body, r.position, got.Value)
 		}
 	}
 	if len(all) < len(receipts) {

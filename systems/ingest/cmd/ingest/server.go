@@ -40,7 +40,7 @@ func (s *server) ready() error {
 }
 
 // run serves until ctx ends: then no connection is accepted any more, requests
-// under way are answered, and the admin port goes last.
+// under way are acknowledged, and the admin port goes last.
 func (s *server) run(ctx context.Context, listening func()) error {
 	public := s.front.Server()
 	failed := make(chan error, 2)
@@ -78,7 +78,7 @@ func (s *server) run(ctx context.Context, listening func()) error {
 	return err
 }
 
-// shutdown waits for the requests under way as long as it may.
+// shutdown waits for the requests in flight as long as it may.
 func (s *server) shutdown(ctx context.Context, public *fastpath.Server) error {
 	s.log.Info("draining: finishing requests in flight", "at_most", s.drain)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)

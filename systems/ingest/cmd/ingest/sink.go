@@ -95,7 +95,7 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 	return opened(kafka.Open(ctx, o))
 }
 
-// keepsNoHeaders says whether the stream holds bare bodies, so that nothing
+// keepsNoHeaders reports whether the stream holds bare bodies, so that nothing
 // there tells which event is which.
 func (f *streamFlags) keepsNoHeaders() bool { return f.Sink == "kinesis" && f.KinesisRaw }
 

@@ -24,7 +24,7 @@ func (p *process) metric(t testing.TB, name string) float64 {
 	return -1
 }
 
-// TestLogFirst answers for the local disk and drains to JetStream, over a
+// TestLogFirst responds for the local disk and drains to JetStream, over a
 // restart.
 func TestLogFirst(t *testing.T) {
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestLogFirst(t *testing.T) {
 	}
 }
 
-// TestLogFirstWithoutItsSink starts, is ready and answers while the sink cannot
+// TestLogFirstWithoutItsSink starts, is ready and responds while the sink cannot
 // be reached.
 func TestLogFirstWithoutItsSink(t *testing.T) {
 	nobody, err := unused()
@@ -79,7 +79,7 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 	p.kill() // ended in order it would wait for the sink for a while
 }
 
-// TestStraightToASink answers for what the sink reached.
+// TestStraightToASink responds for what the sink reached.
 func TestStraightToASink(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--data", "sink")

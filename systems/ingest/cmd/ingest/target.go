@@ -97,7 +97,7 @@ func newHTTPTarget(target, key string, queues int) (*httpTarget, error) {
 
 func (p *httpTarget) close() { p.client.CloseIdleConnections() }
 
-// send gives each key a lane, so that its events stay in order.
+// send gives each key a queue, so that its events stay in order.
 func (p *httpTarget) send(ctx context.Context, batch []stream.Entry) ([]rejection, error) {
 	queues := make([][]*stream.Entry, p.queues)
 	for i := range batch {
@@ -147,7 +147,7 @@ func (p *httpTarget) one(ctx context.Context, e *stream.Entry) (reason string, e
 		case err == nil && status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 			return fmt.Sprintf("%d %s", status, said), nil
 		case err == nil:
-			err = fmt.Errorf("it answered %d %s", status, said)
+			err = fmt.Errorf("it responded with %d %s", status, said)
 		}
 		if pause(ctx, attempt, wait) != nil {
 			return "", whittle.Errorf(whittle.Unavailable, "post %s: %w", formatPosition(e.Position), err)
@@ -178,7 +178,7 @@ func (p *httpTarget) post(ctx context.Context, e *stream.Entry) (status int, wai
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	if err != nil {
-		return 0, 0, "", fmt.Errorf("read answer: %w", err)
+		return 0, 0, "", fmt.Errorf("read response: %w", err)
 	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
 	return res.StatusCode, min(time.Minute, time.Duration(seconds)*time.Second), string(bytes.TrimSpace(text)), nil

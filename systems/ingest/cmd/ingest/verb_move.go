@@ -17,7 +17,7 @@ type moveVerb struct {
 	Refused string      `placeholder:"DIR" help:"Folder of a log for events that the other side refuses for good. Without it such an event ends the move."`
 }
 
-// Help gives the examples.
+// Help returns the examples.
 func (moveVerb) Help() string {
 	return `Copies what a stream holds when it begins onto another one, in order by key. Then it reads both sides and compares them: counts, and a hash over ids, keys, headers and bytes. Exit status 1 where they are not the same, and it says which records differ. Ended or killed it goes on where it was, with the same --state.
 

@@ -20,7 +20,7 @@ type replayVerb struct {
 	Within time.Duration `default:"10m" placeholder:"TIME" help:"How long to try one batch before giving up (${default})."`
 }
 
-// Help gives the examples.
+// Help returns the examples.
 func (replayVerb) Help() string {
 	return `Reads a stream from a position to its end as of now, and sends every event again, bytes and id as they are. What the other side cannot take at this moment is tried again; what it rejects is counted and named. Prints the position to go on from, also when interrupted. Since ids are kept, a receiver that knows duplicates takes each event once, however often it is replayed.
 

@@ -28,12 +28,12 @@ type serveVerb struct {
 	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
 
 	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
-	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the answers, such as https://example.com. None: any."`
+	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
 	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
 
 	streamFlags
 	logFlags
-	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Answer when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
+	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Response when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
 
 	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"500000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
 	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`
@@ -80,9 +80,9 @@ func (l *limitFlags) limits() (front.Limits, error) {
 	}, nil
 }
 
-// Help gives the examples.
+// Help returns the examples.
 func (serveVerb) Help() string {
-	return `Listens until SIGINT or SIGTERM; then it takes no more, ends what is under way and closes the stream. A second signal ends it at once. Prints one line "listening public=ADDRESS admin=ADDRESS durability=CLASS" when it is ready: the class is what the answers will name.
+	return `Listens until SIGINT or SIGTERM; then it takes no more, ends what is under way and closes the stream. A second signal ends it at once. Prints one line "listening public=ADDRESS admin=ADDRESS durability=CLASS" when it is ready: the class is what the responses will name.
 
 Examples:
   ingest                                                       # embedded log in ./ingest-data

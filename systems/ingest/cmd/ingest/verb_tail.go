@@ -20,7 +20,7 @@ type tailVerb struct {
 	Values bool   `help:"Print the bare events, one a line, in place of position, time, id, key, header and value as JSON."`
 }
 
-// Help gives the examples.
+// Help returns the examples.
 func (tailVerb) Help() string {
 	return `Prints one line a record. It reads an embedded log that a server is writing as well as one at rest.
 

@@ -67,7 +67,7 @@ describe('POST /import', () => {
     [400, 'ResourceNotFoundException', 500],
     [403, 'AccessDeniedException', 500],
   ]) {
-    test(`answers ${want} to Kinesis' ${kind}`, async () => {
+    test(`responds ${want} to Kinesis' ${kind}`, async () => {
       double.fail(status, kind);
       const res = await post('x');
       assert.equal(res.status, want);

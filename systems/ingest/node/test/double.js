@@ -3,8 +3,8 @@
 const { once } = require('node:events');
 const http = require('node:http');
 
-// startDouble answers PutRecord as Kinesis does, as far as its client can see.
-// next, where it is set, answers one call instead: (req, res) => void.
+// startDouble responds to PutRecord as Kinesis does, as far as its client can see.
+// next, where it is set, responds to one call instead: (req, res) => void.
 async function startDouble() {
   const kept = [];
   const double = { kept, next: null };

@@ -244,7 +244,7 @@ func (s *suite) oneByOne(t *testing.T) {
 }
 
 // inOrder holds entries to the order of their keys, to growing offsets and to
-// the positions that their appends were answered with.
+// the positions that their appends were acknowledged with.
 func inOrder(t *testing.T, parts map[string][]stream.Entry, at map[string]stream.Position) {
 	t.Helper()
 	home := map[string]string{}

@@ -214,7 +214,7 @@ func codeOf(err error) whittle.Code {
 	return whittle.CodeOf(err)
 }
 
-// ended says whether an error may come of a context that has ended.
+// ended reports whether an error may come of a context that has ended.
 func ended(err error) bool {
 	c := codeOf(err)
 	return c == whittle.Canceled || c == whittle.DeadlineExceeded ||

@@ -81,7 +81,7 @@ func (l *Log) enqueue(ctx context.Context, records []stream.Record, results []st
 	}
 }
 
-// failed says whether the batch is known not to be kept.
+// failed reports whether the batch is known not to be kept.
 func (t *commitResult) failed() bool {
 	select {
 	case <-t.done:
@@ -91,7 +91,7 @@ func (t *commitResult) failed() bool {
 	}
 }
 
-// refuse gives an error to every result from an index on that has none.
+// refuse returns an error to every result from an index on that has none.
 func refuse(results []stream.Result, from int, err error) {
 	for i := from; i < len(results); i++ {
 		if results[i].Err == nil {
@@ -100,7 +100,7 @@ func refuse(results []stream.Result, from int, err error) {
 	}
 }
 
-// awaitCommit waits for a batch, and says where its records are. It is false where
+// awaitCommit waits for a batch, and says where its records are. It returns false when
 // ctx ended before that was known.
 func (l *Log) awaitCommit(ctx context.Context, r run, results []stream.Result) bool {
 	select {
@@ -122,7 +122,7 @@ func (l *Log) awaitCommit(ctx context.Context, r run, results []stream.Result) b
 	return true
 }
 
-// place gives dense positions. Their numbers share one string.
+// place returns dense positions. Their numbers share one string.
 func place(results []stream.Result, offset uint64) {
 	if len(results) == 1 {
 		results[0].Position = position(offset)

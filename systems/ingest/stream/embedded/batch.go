@@ -4,7 +4,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// batch is one being filled: what one write and one sync will commit.
+// batch is a batch that is being filled. One write and one sync will commit it.
 type batch struct {
 	buf     []byte // the head's place and the records
 	table   []byte
@@ -16,7 +16,7 @@ type batch struct {
 	since int // how many they are
 }
 
-// commitResult is what those who wait for a batch hold. base and err are set before
+// commitResult is the result of a batch's commit. base and err are set before
 // done is closed.
 type commitResult struct {
 	done chan struct{}
@@ -25,7 +25,7 @@ type commitResult struct {
 }
 
 // A batch's memory is used again, up to maxKeptBatch bytes of it. What it grew to
-// and has not needed for a while is given back, but for minKeptBatch.
+// and has not needed for a while is released, but for minKeptBatch.
 const (
 	maxKeptBatch = 8 << 20
 	minKeptBatch = 64 << 10
@@ -54,7 +54,7 @@ func (b *batch) reset() {
 	b.result = &commitResult{done: make(chan struct{})}
 }
 
-// fits says whether a record of size encoded bytes goes in without making the
+// fits reports whether a record of size encoded bytes goes in without making the
 // batch longer than limit. The first one always does.
 func (b *batch) fits(size, limit int) bool {
 	return b.count == 0 || paddedSize(len(b.buf)-frameLen+size, b.count+1) <= int64(limit)
@@ -73,7 +73,7 @@ func (b *batch) add(r *stream.Record) int {
 	return b.count - 1
 }
 
-// finish gives the bytes to write, and the frame around them.
+// finish returns the bytes to write, and the frame around them.
 func (b *batch) finish(segment, base uint64, now int64) ([]byte, frame) {
 	f := frame{
 		segment: segment, base: base, time: now,
@@ -121,10 +121,10 @@ func tableLength(table []byte) (n uint64) {
 	return n
 }
 
-// more says whether take has a further record to give.
+// more reports whether take has a further record to give.
 func (v *view) more() bool { return v.index < v.count }
 
-// take gives the next record, part of the batch's memory, or the reason why it
+// take returns the next record, part of the batch's memory, or the reason why it
 // is not what was appended.
 func (v *view) take() (r stream.Record, reason string) {
 	v.index++

@@ -71,7 +71,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // BenchmarkAppend appends events of a kilobyte from many goroutines, each of
-// which waits for its answer before the next call, as connections do. An
+// which waits for its response before the next call, as connections do. An
 // operation is one event.
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {

@@ -160,7 +160,7 @@ func verify(ctx context.Context, d disk) (Report, error) {
 func (r *Report) segment(ctx context.Context, d disk, seg *segment) error {
 	w, c, f, err := openWalk(d, seg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // let go of meanwhile
+		return nil // dropped meanwhile
 	}
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"whittle"
 )
 
-// writer is the committer's: one goroutine owns it.
+// writer writes batches. It belongs to the committer's goroutine.
 type writer struct {
 	l      *Log
 	number uint64 // of the next segment
@@ -50,7 +50,7 @@ func (l *Log) commitAll(number uint64) {
 	}
 }
 
-// commit writes a batch and syncs it. answer is for those who wait for it; err
+// commit writes a batch and syncs it. response is for those who wait for it; err
 // says that nothing can be written any more.
 func (w *writer) commit(b *batch) (response, err error) {
 	l := w.l
@@ -91,10 +91,10 @@ const (
 	forgetAtOnce = 1 << 20
 )
 
-// forget has the system use the memory of what lies far behind for what is
-// written next. Memory that it has to find first makes a write far longer, and
-// what an append-only log leaves behind would crowd out all else. Nobody waits
-// for it: the batch was answered.
+// forget tells the system to drop older parts of the segment from its page
+// cache. Otherwise a write waits for the system to find memory, and the log
+// would push everything else out of the cache. Nobody waits for this call: the
+// batch was acknowledged.
 func (w *writer) forget() {
 	if to := w.at - keepCached; to >= w.forgot+forgetAtOnce {
 		w.file.Forget(w.forgot, to)
@@ -111,7 +111,7 @@ func notKept(err error, doing string) *whittle.Error {
 	return whittle.Errorf(code, "%s: %w", doing, err)
 }
 
-// makeReadable makes a batch readable.
+// makeReadable makes a batch visible to readers.
 func (w *writer) makeReadable(f *frame) {
 	l := w.l
 	l.mu.Lock()
@@ -126,7 +126,7 @@ func (w *writer) makeReadable(f *frame) {
 	l.space.active(w.seg.size - w.at)
 }
 
-// prepare makes the next segment beside the writing.
+// prepare creates the next segment in the background.
 func (w *writer) prepare() {
 	made := make(chan spare, 1)
 	w.spare = made
@@ -145,7 +145,7 @@ func (w *writer) prepare() {
 	})
 }
 
-// rotate goes on in a new segment.
+// rotate continues in a new segment.
 func (w *writer) rotate() error {
 	s := spare{err: errNoCapacity}
 	if w.spare != nil {
@@ -171,9 +171,9 @@ func (w *writer) rotate() error {
 	return nil
 }
 
-// closeSegment closes the segment in use. cut takes off what is behind its last batch;
-// where that fails it is passed over, because those offsets belong to the next
-// segment then.
+// closeSegment closes the segment in use. cut truncates it after its last
+// batch. Where that fails, recovery skips the rest, because those offsets
+// belong to the next segment then.
 func (w *writer) closeSegment(cut bool) {
 	if w.file == nil {
 		return
@@ -199,7 +199,7 @@ func (w *writer) closeSegment(cut bool) {
 	seg.size = seg.end
 }
 
-// dropSpare lets go of the spare segment.
+// dropSpare removes the spare segment.
 func (w *writer) dropSpare() {
 	if w.spare == nil {
 		return
@@ -225,9 +225,9 @@ const (
 	healLast  = 2 * time.Second
 )
 
-// heal refuses appends until a new segment could be made, whose own sync shows
-// that the disk takes what it is given. The segment whose write failed is not
-// written to again. It is false where the log closes before.
+// heal refuses appends until a new segment could be created, whose sync shows
+// that the disk can be written. The segment whose write failed is not written
+// to again. It returns false when the log closes first.
 func (w *writer) heal(cause error) bool {
 	l := w.l
 	refusal := notKept(cause, "the log takes nothing")
@@ -256,7 +256,7 @@ func (w *writer) heal(cause error) bool {
 	return true
 }
 
-// closeFolder leaves the folder as a closed log's.
+// closeFolder leaves the folder in the state of a closed log.
 func (w *writer) closeFolder() {
 	w.closeSegment(true)
 	w.dropSpare()

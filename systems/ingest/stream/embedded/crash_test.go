@@ -20,7 +20,7 @@ import (
 
 const livesPerSeed = 20
 
-// seeds gives the first seed of TestCrashes and how many there are: a hundred,
+// seeds returns the first seed of TestCrashes and how many there are: a hundred,
 // or ten for each of AUDIT_ROUNDS. CRASH_SEED is one to look at by itself.
 func seeds(t *testing.T) (first uint64, n int) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 type disk interface {
 	// Lock keeps other processes from writing here, until it is closed.
 	Lock() (io.Closer, error)
-	// List gives the names of the files.
+	// List returns the names of the files.
 	List() ([]string, error)
 	// Create makes a new file of size bytes, all zeros, with its space taken.
 	Create(name string, size int64) (file, error)

@@ -328,7 +328,7 @@ func (d *fakeDisk) flip(name string, bit int64) {
 	p.kept[bit/8] = p.seen[bit/8]
 }
 
-// sizes gives the files' lengths.
+// sizes returns the files' lengths.
 func (d *fakeDisk) sizes() map[string]int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -38,7 +38,7 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 	return folder(dir), nil
 }
 
-// codedf gives an error of the file system its code.
+// codedf returns an error of the file system its code.
 func codedf(err error, doing string) *whittle.Error {
 	code := whittle.Unavailable
 	switch {

@@ -81,7 +81,7 @@ func (l *Log) extend(seg *segment) error {
 	f, err := l.disk.Open(segmentName(seg.number), false)
 	if err != nil {
 		if !l.exists(seg.number) {
-			return nil // it was let go of meanwhile
+			return nil // it was dropped meanwhile
 		}
 		return codedf(err, "open segment")
 	}
@@ -110,7 +110,7 @@ func (l *Log) extend(seg *segment) error {
 	}
 }
 
-// wasRemoved says whether a segment that a reader did not find was let go of.
+// wasRemoved reports whether a segment that a reader did not find was dropped.
 func (l *Log) wasRemoved(number uint64) bool {
 	if l.o.ReadOnly && l.follow() != nil {
 		return false
@@ -118,7 +118,7 @@ func (l *Log) wasRemoved(number uint64) bool {
 	return !l.holds(number)
 }
 
-// exists says whether a segment is still in the folder.
+// exists reports whether a segment is still in the folder.
 func (l *Log) exists(number uint64) bool {
 	names, err := l.disk.List()
 	return err != nil || slices.Contains(names, segmentName(number))

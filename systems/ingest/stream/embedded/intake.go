@@ -8,8 +8,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// intake is where appends wait: a batch that is filled while the one before it
-// is written. What does not fit waits outside, in its caller's goroutine.
+// intake is the queue of appends: a batch that is filled while the one before
+// it is written. Appends that do not fit wait in their caller's goroutine.
 type intake struct {
 	limit int
 	wake  chan struct{} // has an element when the committer should look
@@ -89,8 +89,8 @@ func (in *intake) lockedNotifySpace() {
 	}
 }
 
-// take waits for a batch that is not empty, gathers as pace says, and puts idle
-// in its place. It gives nil when the intake is closed and empty.
+// take waits for a batch that is not empty, delays it as the pacer says, and
+// replaces it with idle. It returns nil when the intake is closed and empty.
 func (in *intake) take(idle *batch, p *commitPacer, timer *time.Timer) *batch {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -115,7 +115,7 @@ func (in *intake) take(idle *batch, p *commitPacer, timer *time.Timer) *batch {
 	return b
 }
 
-// lockedWait waits for a kick, which it reports, or for time.
+// lockedWait waits for a notification, which it reports, or for time.
 func (in *intake) lockedWait(time <-chan time.Time) bool {
 	in.mu.Unlock()
 	defer in.mu.Lock()
@@ -127,8 +127,8 @@ func (in *intake) lockedWait(time <-chan time.Time) bool {
 	}
 }
 
-// refuse takes no more, and fails what waits. It never came near the disk, so
-// it is surely not kept.
+// refuse accepts nothing more and fails the appends in the open batch. They
+// were certainly not stored.
 func (in *intake) refuse(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -152,7 +152,7 @@ func (in *intake) accept() {
 	}
 }
 
-// close takes no more; what waits in the open batch is still committed.
+// close accepts nothing more; appends in the open batch are still committed.
 func (in *intake) close(err *whittle.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -161,7 +161,7 @@ func (in *intake) close(err *whittle.Error) {
 	in.lockedNotifySpace()
 }
 
-// refusal is why nothing is taken; nil: it is.
+// refusal is the reason why appends are refused; nil: they are accepted.
 func (in *intake) refusal() *whittle.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

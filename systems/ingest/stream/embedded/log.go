@@ -1,5 +1,5 @@
 // Package embedded is a durable stream in a folder: append-only segments, every
-// byte of them under a checksum, and one sync for all appends that wait for it.
+// byte under a checksum, with group commit.
 package embedded
 
 import (
@@ -17,7 +17,7 @@ import (
 // Partition is the name of the one partition that a log has.
 const Partition = "0"
 
-// Log is the stream.Stream. Offsets are 0, 1, 2 and so on, without gaps.
+// Log is the stream.Stream. Its offsets are 0, 1, 2 and so on, without gaps.
 type Log struct {
 	o      Options
 	disk   disk
@@ -41,7 +41,7 @@ type Log struct {
 	segments []*segment    // oldest first; the last one with records may grow
 	removing []*segment    // taken off the list, and their files not removed yet
 	next     uint64        // the offset behind the last durable record
-	first    uint64        // Trim let go of what is before it
+	first    uint64        // Trim removed what is before it
 	hold     uint64        // the retention keeps what is not before it
 	changed  chan struct{} // closed when next grows; nil: nobody waits
 }
@@ -55,12 +55,12 @@ type end struct {
 
 var _ stream.Stream = (*Log)(nil)
 
-// Open opens the log in a folder, and makes it where there is none. What a
-// crash left behind is put in order: a batch that never came to the disk as a
-// whole is cut off, because nobody was told that it was kept. A log whose disk
-// is full opens, so that it can be read and trimmed. One whose end mark says that
-// it went further than what is there opens, goes on behind what the mark says,
-// and tells so in Stats: readers meet the missing records as corrupt ones.
+// Open opens the log in a folder, and creates it when there is none. It repairs
+// what a crash left behind: a batch that is not whole is cut off, because it
+// was never acknowledged. A log on a full disk opens, so that it can be read
+// and trimmed. When the end mark says that the log went further than what is
+// there, Open succeeds, new records get offsets behind the mark, and Stats
+// reports the missing records; readers see them as corrupt.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -98,7 +98,7 @@ func Open(dir string, o Options) (*Log, error) {
 		l.hold = holdNothing
 	}
 	l.markEnd(false)
-	l.Capacity() // so that the first answer is not awaited by its second asker
+	l.Capacity() // so that the first response is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)
 	if o.ScrubRate > 0 {
@@ -161,7 +161,7 @@ func offsetOf(p stream.Position) (uint64, error) {
 	return n, nil
 }
 
-// Partitions gives the one partition.
+// Partitions returns the one partition.
 func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx, "list partitions")
@@ -176,7 +176,7 @@ func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 	return []stream.Partition{{Name: Partition, First: position(l.first), Next: position(l.next)}}, nil
 }
 
-// ended gives the error of a context that has ended its code.
+// ended returns the error of a context that has ended its code.
 func ended(ctx context.Context, doing string) *whittle.Error {
 	code := whittle.Canceled
 	if ctx.Err() == context.DeadlineExceeded {
@@ -209,7 +209,7 @@ func (l *Log) Close(ctx context.Context) error {
 	}
 }
 
-// isClosing says whether Close was called.
+// isClosing reports whether Close was called.
 func (l *Log) isClosing() bool {
 	select {
 	case <-l.closing:

@@ -92,7 +92,7 @@ func damage(t *testing.T, dir string, at stream.Position) {
 	t.Fatalf("record %d is in none of %d segments", offset, len(names))
 }
 
-// placeOf gives where the last byte of a record is in a segment's bytes.
+// placeOf returns where the last byte of a record is in a segment's bytes.
 func placeOf(b []byte, offset uint64) (int, bool) {
 	for at := sector; at < len(b); {
 		f, ok := parseFrame(b[at:], headMagic)

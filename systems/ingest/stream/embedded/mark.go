@@ -10,7 +10,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// The end mark is a file beside the segments that says how far the log went, so
+// The end mark is a file next to the segments that says how far the log went, so
 // that a log whose last batches or segments are gone is told from one that ends
 // there. It has two sectors, written in turn, so that a write that is cut short
 // leaves the mark before it:
@@ -54,7 +54,7 @@ func parseMark(b []byte) (m mark, ok bool) {
 	return mark{turn: le.Uint64(b[8:]), first: le.Uint64(b[16:]), next: le.Uint64(b[24:]), closed: le.Uint64(b[32:]) == 1}, true
 }
 
-// readMark gives the mark that counts. ok is false where there is none, as in a
+// readMark returns the mark that counts. ok is false when there is none, as in a
 // log of before there were marks. scars is how many sectors hold something else.
 func readMark(d disk) (m mark, ok bool, damagedCount uint64, err error) {
 	f, err := d.Open(markName, false)
@@ -208,7 +208,7 @@ func surveyWithEnd(d disk) (*survey, End, error) {
 		}
 		s, err := surveyOf(d)
 		if err != nil && tries > 0 && errors.Is(err, fs.ErrNotExist) {
-			continue // a log in use may let go of a segment under the survey
+			continue // a log in use may drop a segment under the survey
 		}
 		if err != nil {
 			return nil, End{}, err

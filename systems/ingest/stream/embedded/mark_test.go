@@ -32,7 +32,7 @@ func marked(t *testing.T, n int, closed bool) *fakeDisk {
 	return disk
 }
 
-// segmentsOf gives the names of a disk's segments, in order.
+// segmentsOf returns the names of a disk's segments, in order.
 func segmentsOf(d *fakeDisk) (names []string) {
 	var all []string
 	for name := range d.seen {

@@ -38,7 +38,7 @@ type Options struct {
 	ScrubRate int64
 	// ScrubEvery is the time from the beginning of one scrub to the next (0: a day).
 	ScrubEvery time.Duration
-	// OnCorrupt is told of each corrupt record that a scrub meets, one call at
+	// OnCorrupt is called for each corrupt record that a scrub meets, one call at
 	// a time, and once of records that are missing one behind the other. Nil:
 	// Log is.
 	OnCorrupt func(*stream.CorruptError)

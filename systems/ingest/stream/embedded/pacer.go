@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// commitPacer decides how long to gather before a commit. Pure: it is told the times.
+// commitPacer decides how long to wait for more appends before a commit (group
+// commit). It takes the times as arguments.
 type commitPacer struct {
 	target time.Duration // 0: none was given
 	slow   time.Duration // what nearly every commit stays below
 	took   time.Duration // by the last commit's sync
-	last   int           // appends that the last commit answered
+	last   int           // appends that the last commit acknowledged
 	rate   float64       // bytes a second that were committed of late
 	began  time.Time     // the last commit
 }
@@ -25,7 +26,7 @@ const (
 	busyOver  = 100 * time.Millisecond // that the rate is taken over
 )
 
-// observe learns from a commit.
+// observe updates the pacer with a commit.
 func (p *commitPacer) observe(began time.Time, took time.Duration, appends int, bytes int64) {
 	p.slow = max(took, p.slow-(p.slow-took)/100)
 	p.took, p.last = took, appends
@@ -33,11 +34,11 @@ func (p *commitPacer) observe(began time.Time, took time.Duration, appends int, 
 	p.began = began
 }
 
-// delay says how long to wait for how many appends in all, given how many are
-// waiting when the disk becomes free. An append that came just after a commit
-// began waits for that one, then gathers, then is committed itself: what the
-// target leaves beside two commits can be spent. Those who were just answered
-// are the ones likely to come again.
+// delay returns how long to wait, and for how many appends in all, given how
+// many are waiting when the disk becomes free. An append that came just after a
+// commit began waits for that commit, then for the delay, then for its own
+// commit: the delay may be what two commits leave of the target. The callers
+// that were just acknowledged are likely to append again.
 func (p *commitPacer) delay(waiting int) (time.Duration, int) {
 	budget := min(p.target-2*p.slow, p.target/2)
 	if p.target == 0 && p.rate > busyRate {

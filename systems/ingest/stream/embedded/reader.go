@@ -126,7 +126,7 @@ func (r *reader) corrupt(reason string) error {
 const patientReads = 3
 
 // advance goes on to the next batch with a record that is wanted. Without
-// mayRead it takes what is in memory. It is false where there is nothing more.
+// mayRead it takes what is in memory. It returns false when there is nothing more.
 func (r *reader) advance(mayRead bool) (bool, error) {
 	for {
 		seg, ok := r.l.locate(&r.next)
@@ -150,7 +150,7 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 		case errors.Is(err, errFrozen):
 			return false, nil
 		case errors.Is(err, fs.ErrNotExist) && r.l.wasRemoved(seg.number):
-			// It was let go of between the look and the reading.
+			// It was dropped between the look and the reading.
 		default:
 			r.failed++
 			return false, whittle.Errorf(whittle.Unavailable, "read log at %d: %w", r.next, err)
@@ -179,7 +179,7 @@ func (r *reader) openAt(seg *segment) error {
 	return nil
 }
 
-// step takes the next batch. It is false where that has no record that is
+// step takes the next batch. It returns false when that has no record that is
 // wanted.
 func (r *reader) step(seg *segment) (bool, error) {
 	f, at, ok, err := r.scan.find(seg.end)
@@ -203,8 +203,8 @@ func (r *reader) step(seg *segment) (bool, error) {
 	return r.batch.more(), nil
 }
 
-// locate gives a copy of the segment that an offset is in. An offset that the
-// log has let go of becomes the first one that it holds.
+// locate returns a copy of the segment that an offset is in. An offset that the
+// log has dropped becomes the first one that it holds.
 func (l *Log) locate(offset *uint64) (segment, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -94,7 +94,7 @@ func written(t testing.TB) (*fakeDisk, []string) {
 	return disk, []string{"a", "b", "c", "d", "e", "f"}
 }
 
-// copied gives the same disk again.
+// copied returns the same disk again.
 func copied(d *fakeDisk) *fakeDisk {
 	c := newFakeDisk(rand.New(rand.NewPCG(1, 1)))
 	for name, p := range d.seen {
@@ -245,7 +245,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestSyncFails holds what the log does while the disk refuses: it answers at
+// TestSyncFails holds what the log does while the disk refuses: it responds at
 // once, says why, and goes on when a new segment could be made.
 func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

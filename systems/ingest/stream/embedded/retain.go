@@ -11,8 +11,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Trim lets go of what lies before a position. Its space becomes free by whole
-// segments; the last one with records stays, because it tells the next offset.
+// Trim removes records before a position. Space becomes free by whole segments;
+// the last segment with records stays, because it holds the next offset.
 func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	if ctx.Err() != nil {
 		return ended(ctx, "trim")
@@ -52,8 +52,8 @@ func (l *Log) Hold(from stream.Position) error {
 	return nil
 }
 
-// lockedCut takes the oldest segments off the list while gone says so, but for
-// the last one. Their files are discard's.
+// lockedCut takes the oldest segments off the list while gone says so, except
+// for the last one. discard removes their files.
 func (l *Log) lockedCut(gone func(*segment) bool) {
 	n := 0
 	for n < len(l.segments)-1 && gone(l.segments[n]) {
@@ -66,8 +66,8 @@ func (l *Log) lockedCut(gone func(*segment) bool) {
 	}
 }
 
-// discard removes the files of what was cut off, oldest first and none before
-// the one before it is gone from the disk, so that a crash leaves no gap.
+// discard removes the files of dropped segments, the oldest first. Each removal
+// is on the disk before the next one, so that a crash leaves no gap.
 func (l *Log) discard() error {
 	l.discarding.Lock()
 	defer l.discarding.Unlock()
@@ -126,8 +126,8 @@ func (l *Log) retain() {
 	}
 }
 
-// expire takes off the list what the retention lets go of. A segment is as old
-// as the first batch of the one behind it.
+// expire drops the segments that the retention does not keep. A segment is as
+// old as the first batch of the next one.
 func (l *Log) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

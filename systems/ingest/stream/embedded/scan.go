@@ -26,12 +26,12 @@ type extent struct{ from, to int64 }
 
 var errFrozen = errors.New("a read that would take the place of bytes in use")
 
-// has says whether n bytes at a place can be had without reading.
+// has reports whether n bytes at a place can be had without reading.
 func (w *window) has(at int64, n int) bool {
 	return at >= w.from && at+int64(n) <= w.from+int64(len(w.buf))
 }
 
-// slice gives n bytes at a place, valid until the next call that reads. end is
+// slice returns n bytes at a place, valid until the next call that reads. end is
 // where the file's use ends: nothing behind it is read. n bytes must be before it.
 func (w *window) slice(at int64, n int, end int64) ([]byte, error) {
 	if !w.has(at, n) {
@@ -97,7 +97,7 @@ func (w *window) forgave(from, to int64) {
 	w.unread = append(w.unread, extent{from, to})
 }
 
-// hides says whether something between two places could not be read, and the
+// hides reports whether something between two places could not be read, and the
 // first such place that was met.
 func (w *window) hides(from, to int64) (at int64, ok bool) {
 	for _, e := range w.unread {
@@ -116,9 +116,9 @@ type scan struct {
 	next    uint64 // its base, at least
 }
 
-// find gives the next batch before end: its frame and its place. Where its head
+// find returns the next batch before end: its frame and its place. Where its head
 // is not at the place where it should be, it goes on to the next frame that is
-// whole, head or foot. ok is false where there is none.
+// whole, head or foot. ok is false when there is none.
 func (s *scan) find(end int64) (f frame, at int64, ok bool, err error) {
 	if s.at+sector > end {
 		return f, 0, false, nil
@@ -188,7 +188,7 @@ func (s *scan) seek(offset uint64, end int64) error {
 	return nil
 }
 
-// identify gives the segment's random number: from its label or, where that is
+// identify returns the segment's random number: from its label or, where that is
 // damaged, from the first whole frame.
 func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, ok bool) {
 	w := window{file: f, chunk: probe, forgive: true}

@@ -19,7 +19,7 @@ func (l *Log) scrub() {
 	}
 }
 
-// pause waits, and is false where the log closes before.
+// pause waits, and is false when the log closes before.
 func (l *Log) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -31,7 +31,7 @@ func (l *Log) pause(d time.Duration) bool {
 	}
 }
 
-// scrubAll reads all segments once. It is false where the log closes before.
+// scrubAll reads all segments once. It returns false when the log closes before.
 func (l *Log) scrubAll() bool {
 	l.mu.Lock()
 	segments := make([]segment, len(l.segments))
@@ -71,7 +71,7 @@ func (l *Log) scrubOne(seg *segment) bool {
 	}
 }
 
-// holds says whether a segment is still part of the log.
+// holds reports whether a segment is still part of the log.
 func (l *Log) holds(number uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,7 +30,7 @@ func (s *space) prepared(bytes int64) {
 	s.checked.Store(0)
 }
 
-// spaceFresh is for how long an answer of the disk is good.
+// spaceFresh is for how long a response of the disk is good.
 const spaceFresh = 200 * time.Millisecond
 
 // Capacity says how much fits into the segment in use, the one made beforehand and

@@ -14,7 +14,7 @@ type Stats struct {
 	Bytes       int64 // that the segments take on the disk
 
 	Commits uint64 // each one write and one sync
-	Appends uint64 // calls answered by them; a call that was split counts more than once
+	Appends uint64 // calls acknowledged by them; a call that was split counts more than once
 	Records uint64
 	Written int64 // bytes, padding and frames included
 	// SyncTotal is the time spent in the commits' syncs, SyncLast that of the
@@ -47,7 +47,7 @@ type Scrub struct {
 	Corrupt, Damaged uint64
 }
 
-// Stats gives the figures as of now.
+// Stats returns the figures as of now.
 func (l *Log) Stats() Stats {
 	s := l.syncs.get()
 	s.Torn, s.Unexplained, s.Missing = l.ends.torn, l.ends.unexplained, l.ends.missing

@@ -9,8 +9,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Buffer counts the bytes before a sink, and knows whether the sink answers. Its
-// methods may be called from many goroutines at once.
+// Buffer bounds the bytes that wait for a sink, and knows whether the sink
+// responds. Its methods may be called from many goroutines at once.
 type Buffer struct {
 	capacity int64
 	used     atomic.Int64
@@ -23,8 +23,8 @@ type Buffer struct {
 // NewBuffer makes a buffer that takes capacity bytes.
 func NewBuffer(capacity int64) *Buffer { return &Buffer{capacity: capacity} }
 
-// Reserve reserves n bytes and reports whether they were free. A call larger than
-// the whole buffer is taken when the buffer is empty: it would never be otherwise.
+// Reserve reserves n bytes and reports whether they were free. A call larger
+// than the whole buffer is accepted when the buffer is empty.
 func (b *Buffer) Reserve(n int64) bool {
 	for {
 		used := b.used.Load()
@@ -40,7 +40,7 @@ func (b *Buffer) Reserve(n int64) bool {
 // Release frees n bytes.
 func (b *Buffer) Release(n int) { b.used.Add(-int64(n)) }
 
-// Acknowledged says that the sink acknowledged something just now.
+// Acknowledged records that the sink has just acknowledged something.
 func (b *Buffer) Acknowledged() {
 	b.last.Store(time.Now().UnixNano())
 	if b.down.Load() != nil {
@@ -48,7 +48,7 @@ func (b *Buffer) Acknowledged() {
 	}
 }
 
-// Measure takes what went through in a time into the smoothed speed.
+// Measure updates the smoothed speed with the bytes that were sent in a time.
 func (b *Buffer) Measure(bytes int, took time.Duration) {
 	const weight = 0.2
 	speed := float64(bytes) / max(took, 100*time.Microsecond).Seconds()
@@ -58,11 +58,11 @@ func (b *Buffer) Measure(bytes int, took time.Duration) {
 	b.speed.Store(int64(speed))
 }
 
-// Close leaves no room from now on.
+// Close refuses everything from now on.
 func (b *Buffer) Close() { b.shut.Store(true) }
 
-// Capacity is what the buffer can take. streams is how many times Measure's speed
-// goes through at once.
+// Capacity is what the buffer can accept. streams is how many senders have
+// Measure's speed at once.
 func (b *Buffer) Capacity(streams int) stream.Capacity {
 	rate := float64(b.speed.Load()) * float64(streams)
 	if b.shut.Load() {
@@ -80,7 +80,7 @@ const (
 	probePatient = 3 * time.Second
 )
 
-// Probe asks the sink every second, until ctx ends. When it neither answers nor
+// Probe asks the sink every second, until ctx ends. When it neither responds nor
 // has acknowledged anything since, Room has an error that names it.
 func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Context) error) {
 	tick := time.NewTicker(probeEvery)
@@ -99,7 +99,7 @@ func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Conte
 		case err == nil:
 			b.down.Store(nil)
 		case ctx.Err() == nil && b.last.Load() < asked.UnixNano():
-			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not answer: %w", sink, err))
+			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err))
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package inflight holds what the adapters of remote streams share: what is
-// known of each record between its Append and the sink's answer, and how much
-// there is of it.
+// Package inflight is shared by the adapters of remote streams. It tracks each
+// record's state between its Append and the sink's response, and bounds the
+// bytes in flight.
 package inflight
 
 import (
@@ -12,9 +12,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Call is one Append. It is shared by Append itself, which may leave before the
-// end, and by whoever carries its records. Its methods may be called from many
-// goroutines at once.
+// Call is one call of Append. It is shared by Append itself, which may return
+// before all records are settled, and by the goroutine that sends the records.
+// Its methods may be called from many goroutines at once.
 type Call struct {
 	done chan struct{} // closed when no record is open any more
 
@@ -27,7 +27,7 @@ type Call struct {
 	failed    map[string]int // the first record that failed, by key
 }
 
-// state is how far a record has come.
+// state is a record's state.
 type state uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	settled              // its result is known
 )
 
-// NewCall begins a call with records, all of them queued.
+// NewCall returns a call with records, all of them queued.
 func NewCall(records []stream.Record) *Call {
 	c := &Call{
 		done:    make(chan struct{}),
@@ -55,9 +55,9 @@ func NewCall(records []stream.Record) *Call {
 	return c
 }
 
-// Start says that record i is about to be sent. It is false where it must not
-// be: nobody waits for it any more, or one before it of the same key in this
-// call has failed. The record is settled then.
+// Start marks record i as about to be sent. It returns false when the record
+// must not be sent, because nobody waits for it any more or an earlier record
+// of the same key in this call has failed. The record is settled then.
 func (c *Call) Start(i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,14 +74,15 @@ func (c *Call) Start(i int) bool {
 	return false
 }
 
-// Requeue puts a started record, which surely was not kept, back among the queued.
+// Requeue marks a started record, which certainly was not stored, as queued
+// again.
 func (c *Call) Requeue(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.states[i] = queued
 }
 
-// Settle says what became of record i, once.
+// Settle sets the result of record i. It is called once for each.
 func (c *Call) Settle(i int, r stream.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,12 +104,12 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 	}
 }
 
-// Refuse gives every record that is not settled the same error. Nobody else may
-// know of the call.
+// Refuse fails every record that is not settled with the same error. No other
+// goroutine may have the call yet.
 func (c *Call) Refuse(err error) []stream.Result { return c.abandon(err, err) }
 
-// Wait returns the results when all are known, or when ctx or patience ends. What
-// was then under way has DeadlineExceeded or Canceled as its code.
+// Wait returns the results when all are known, or when ctx or the timeout ends.
+// What was then in flight has DeadlineExceeded or Canceled as its code.
 func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []stream.Result {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
@@ -141,7 +142,7 @@ func (c *Call) abandon(waiting, underWay error) []stream.Result {
 	return c.results
 }
 
-// Ended gives the error of a context that has ended its code.
+// Ended returns the error of an ended context with its code.
 func Ended(ctx context.Context, doing string) *whittle.Error {
 	code := whittle.Canceled
 	if ctx.Err() == context.DeadlineExceeded {

@@ -160,16 +160,16 @@ func TestProbe(t *testing.T) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
-		step(true, "it answers")
+		step(true, "it responds")
 		down.Store(true)
-		step(false, "it does not answer")
+		step(false, "it does not respond")
 		b.Acknowledged()
 		if b.Capacity(1).Err != nil {
 			t.Error("down, though it acknowledged")
 		}
-		step(false, "it still does not answer")
+		step(false, "it still does not respond")
 		down.Store(false)
-		step(true, "it answers again")
+		step(true, "it responds again")
 		cancel()
 		synctest.Wait()
 	})

@@ -52,7 +52,8 @@ func (l *Log) beginAppend(ctx context.Context) error {
 	return nil
 }
 
-// split settles what is invalid and deals the rest to the lanes, in order.
+// split settles what is invalid and distributes the rest to the partition
+// queues, in order.
 func (l *Log) split(c *inflight.Call, records []stream.Record) ([][]*job, int64) {
 	queues := make([][]*job, len(l.queues))
 	var size int64

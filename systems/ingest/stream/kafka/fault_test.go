@@ -38,7 +38,7 @@ func everyThird() func(kmsg.Request) bool {
 	return func(kmsg.Request) bool { return n.Add(1)%3 == 0 }
 }
 
-// Whatever the brokers answer, and however often, what was acknowledged is there
+// Whatever the brokers respond, and however often, what was acknowledged is there
 // once and in order.
 func TestFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
@@ -113,9 +113,9 @@ func TestLostResponses(t *testing.T) {
 	})
 }
 
-// breaker lets brokers lose connections just when they answer.
+// breaker lets brokers lose connections just when they respond.
 type breaker struct {
-	every  atomic.Int64 // answers from one that is lost to the next; 0: none
+	every  atomic.Int64 // responses from one that is lost to the next; 0: none
 	count  atomic.Int64
 	broken atomic.Int64
 }

@@ -1,5 +1,5 @@
 // Package kafka is a durable stream on a Kafka topic. A record is acknowledged
-// when all in-sync replicas have it, written idempotently; the records of one
+// when all in-sync replicas have it, written idempotently. The records of one
 // key are in one partition, in the order in which they were appended.
 package kafka
 
@@ -23,7 +23,7 @@ import (
 // maxQueues bounds the producers, and with them the connections to each broker.
 const maxQueues = 4
 
-// Log is a topic as a stream.Stream.
+// Log is the stream.Stream of a topic.
 type Log struct {
 	o      Options
 	admin  *kadm.Client // asks and trims; it produces nothing
@@ -40,8 +40,8 @@ type Log struct {
 	closing bool
 	appends sync.WaitGroup // calls of Append; Add under mu
 
-	abort context.CancelFunc // ends the lanes and the probe at once
-	work  sync.WaitGroup     // the lanes and the probe
+	abort context.CancelFunc // ends the partition queues and the probe at once
+	work  sync.WaitGroup     // the partition queues and the probe
 	once  sync.Once
 	ended error // what Close came to
 }
@@ -94,10 +94,10 @@ func (l *Log) Durability() stream.Durability { return stream.KafkaAll }
 // Limit follows from the topic's max.message.bytes.
 func (l *Log) Limit() int { return int(l.batch.Load()) - encodingOverhead }
 
-// Capacity tells what the buffer has left, and whether the brokers answer.
+// Capacity is what the buffer can accept, and whether the brokers respond.
 func (l *Log) Capacity() stream.Capacity { return l.buffer.Capacity(len(l.queues)) }
 
-// Close waits for what is under way until ctx ends. What is then still under way
+// Close waits for what is in flight until ctx ends. What is then still in flight
 // may or may not be kept, as its Append says.
 func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() {
@@ -157,7 +157,7 @@ func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
 		from, ok := first.Lookup(l.o.Topic, n)
 		to, also := next.Lookup(l.o.Topic, n)
 		if !ok || !also {
-			return nil, whittle.Errorf(whittle.Unavailable, "%s: no answer about partition %d", doing, n)
+			return nil, whittle.Errorf(whittle.Unavailable, "%s: no response about partition %d", doing, n)
 		}
 		parts = append(parts, stream.Partition{
 			Name: strconv.Itoa(int(n)), First: position(n, from.Offset), Next: position(n, to.Offset),
@@ -185,7 +185,7 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 	return nil
 }
 
-// parse gives the numbers of a position; its offset is -1 where it is empty.
+// parse returns the numbers of a position; its offset is -1 where it is empty.
 func (l *Log) parse(p stream.Position) (partition int32, offset int64, err error) {
 	n, err := strconv.ParseInt(p.Partition, 10, 32)
 	if err != nil || n < 0 {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// realBroker gives the shared broker, or skips where the machine cannot run it.
+// realBroker returns the shared broker, or skips where the machine cannot run it.
 func realBroker(t *testing.T) *kafkatest.Broker {
 	t.Helper()
 	if err := kafkatest.Missing(); err != nil {

@@ -81,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// client gives the settings that all our clients share.
+// client returns the settings that all our clients share.
 func (o *Options) client() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...),
@@ -121,10 +121,11 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 		WithHint("plain, scram-sha-256 or scram-sha-512")
 }
 
-// producer gives the settings of a lane's client: acknowledged by all in-sync
-// replicas and idempotent, which are franz-go's defaults and said here because
-// the promise stands on them. Nothing is sent before Flush, and no bound of its
-// own: the lane bounds what it puts in.
+// producer returns the settings of a partition queue's client: acknowledged by
+// all in-sync replicas, and idempotent. These are franz-go's defaults; they are
+// explicit here because durability depends on them. Nothing is sent before
+// Flush. The client has no bounds of its own: the partition queue bounds what
+// it sends.
 func producer(o *Options, w *produceTracker) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.DefaultProduceTopic(o.Topic),

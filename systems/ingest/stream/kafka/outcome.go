@@ -13,10 +13,10 @@ import (
 
 const produceKey = 0 // a produce request, in Kafka's protocol
 
-// produceTracker watches the produce requests of one round, for a failure is surely a
-// failure only where each request that went out was answered, and none twice:
-// Kafka's client names the last error alone, and a request before it may have
-// been carried out with its answer lost.
+// produceTracker counts the produce requests of one round and their responses.
+// A failure is certain only if each request that was sent got its response, and
+// none was sent twice: Kafka's client returns only the last error, and an
+// earlier request may have succeeded with its response lost.
 type produceTracker struct {
 	mu          sync.Mutex // guards the following
 	requests    map[int32]int
@@ -34,7 +34,7 @@ func (w *produceTracker) begin() {
 	w.requests, w.outstanding = map[int32]int{}, 0
 }
 
-// OnBrokerWrite counts a request of which at least a part went out.
+// OnBrokerWrite counts a request that was sent, or a part of it.
 func (w *produceTracker) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
 	if key != produceKey || n == 0 {
 		return
@@ -47,7 +47,7 @@ func (w *produceTracker) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, n i
 	}
 }
 
-// OnBrokerRead counts an answer that came whole.
+// OnBrokerRead counts a complete response.
 func (w *produceTracker) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	if key != produceKey || err != nil {
 		return
@@ -57,7 +57,8 @@ func (w *produceTracker) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _,
 	w.outstanding--
 }
 
-// certain says whether what failed in the round was surely not kept.
+// certain reports whether the records that failed in the round were certainly
+// not stored.
 func (w *produceTracker) certain() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +70,7 @@ func (w *produceTracker) certain() bool {
 	return w.outstanding == 0
 }
 
-// outcome gives the error of Kafka's client its code. sure says that the record
+// outcome returns the error of Kafka's client its code. sure says that the record
 // was surely not kept, unless the error itself says otherwise.
 func outcome(err error, sure bool) error {
 	const doing = "append to Kafka"
@@ -91,7 +92,8 @@ func outcome(err error, sure bool) error {
 	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
 }
 
-// isContentError says whether the broker refused what was in the batch.
+// isContentError reports whether the broker refused the batch because of its
+// content.
 func isContentError(err error) bool {
 	for _, e := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp} {
 		if errors.Is(err, e) {

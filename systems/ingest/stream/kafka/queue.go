@@ -12,22 +12,23 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// partitionQueue carries the records of some partitions, in rounds: it puts at most one
-// batch for each partition into Kafka's client, sends, and waits for all of it.
+// partitionQueue sends the records of some partitions, in rounds. A round puts
+// at most one batch for each partition into Kafka's client, sends, and waits
+// for all of it.
 //
-// So a partition's share of a round is kept or refused as a whole, and the next
-// round knows which: no record passes a failed one of its key. With a client
-// that is always full, a batch could fail while later records of its keys are
-// being put in behind it. Group commit makes up for the single round under way:
-// what arrives meanwhile goes together in the next.
+// So a partition's part of a round is stored or refused as a whole, and the
+// next round knows which: no record overtakes a failed one of its key. With a
+// client that is always full, a batch could fail while later records of its
+// keys are already being sent. Group commit makes up for having a single round
+// in flight: records that arrive meanwhile go together in the next.
 type partitionQueue struct {
 	log     *Log
 	client  *kgo.Client
 	tracker *produceTracker
 	wake    chan struct{} // one token: there may be something to do
-	done    chan struct{} // closed when the lane has ended
+	done    chan struct{} // closed when the partition queue has ended
 
-	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
+	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
 
 	mu      sync.Mutex // guards the following
 	waiting []*job     // bounded by the room
@@ -39,7 +40,8 @@ type partitionQueue struct {
 // maxRound bounds one round, in bytes.
 const maxRound = 16 << 20
 
-// batchOverhead is what a batch takes beyond its records, in bytes, and some spare.
+// batchOverhead is what a batch needs in addition to its records, in bytes,
+// with some reserve.
 const batchOverhead = 128
 
 func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
@@ -55,8 +57,9 @@ func newPartitionQueue(l *Log, settings []kgo.Opt) (*partitionQueue, error) {
 	}, nil
 }
 
-// enqueue puts jobs of one call in. A lane whose round has been under way for
-// longer than anybody waits takes nothing: it would only fill the buffer.
+// enqueue adds jobs of one call. While a round has taken longer than
+// DeliveryTimeout, the queue refuses jobs, because they would only fill the
+// buffer.
 func (l *partitionQueue) enqueue(jobs []*job) {
 	l.mu.Lock()
 	refused := l.ended || l.stuck()
@@ -69,7 +72,7 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 		return
 	}
 	for _, j := range jobs {
-		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "Kafka does not answer for partition %d", j.record.Partition)})
+		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "Kafka does not respond for partition %d", j.record.Partition)})
 	}
 }
 
@@ -92,7 +95,8 @@ func (l *partitionQueue) close() {
 	l.notify()
 }
 
-// run works until close and the last record, or until ctx ends.
+// run sends until close is called and the last record is sent, or until ctx
+// ends.
 func (l *partitionQueue) run(ctx context.Context) {
 	defer close(l.done)
 	for {
@@ -110,8 +114,8 @@ func (l *partitionQueue) run(ctx context.Context) {
 	}
 }
 
-// finish ends the lane where nothing is left to do or it must end now, and
-// reports whether it has.
+// finish ends the queue when nothing is left to send or when it must end now,
+// and reports whether it has.
 func (l *partitionQueue) finish(now bool) bool {
 	l.mu.Lock()
 	idle := len(l.waiting) == 0 && len(l.single) == 0
@@ -121,8 +125,8 @@ func (l *partitionQueue) finish(now bool) bool {
 	return over
 }
 
-// take gives the next round: in order, up to the first record that does not
-// fit any more. Records that nobody waits for are dropped here.
+// take returns the next round: the jobs in order, up to the first that does not
+// fit any more. It drops jobs that nobody waits for.
 func (l *partitionQueue) take() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,13 +140,13 @@ func (l *partitionQueue) take() []*job {
 	var round []*job
 	round, l.waiting = l.fill(l.waiting, int(l.log.batch.Load())-batchOverhead)
 	if len(l.waiting) == 0 {
-		l.waiting = nil // lets go of the array that grew
+		l.waiting = nil // releases the array that grew
 	}
 	return round
 }
 
-// fill takes jobs from the front while each partition's fit into limit bytes; a
-// partition's first always does.
+// fill takes jobs from the front while each partition's fit into limit bytes. A
+// partition's first job always fits.
 func (l *partitionQueue) fill(from []*job, limit int) (round, rest []*job) {
 	sizes := map[int32]int{}
 	total := 0
@@ -162,7 +166,7 @@ func (l *partitionQueue) fill(from []*job, limit int) (round, rest []*job) {
 	return round, nil
 }
 
-// round sends jobs and returns when each has been settled or put back.
+// round sends jobs and returns when each has been settled or requeued.
 func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	l.since.Store(began.UnixNano())
@@ -182,7 +186,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 		})
 	}
 	if l.client.Flush(ctx) != nil {
-		l.client.Close() // fails what is under way
+		l.client.Close() // fails what is in flight
 	}
 	under.Wait()
 	if l.fail(jobs) == 0 {
@@ -190,9 +194,9 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	}
 }
 
-// fail settles the jobs that Kafka's client has failed, and counts them. Those
-// of a batch that was refused for what is in it are put back, to be sent one by
-// one: the fault is one record's.
+// fail settles the jobs that Kafka's client has failed, and returns their
+// number. Jobs of a batch that was refused because of its content are requeued
+// to be sent one by one, because only one record is at fault.
 func (l *partitionQueue) fail(jobs []*job) int {
 	share := map[int32]int{}
 	failed := 0

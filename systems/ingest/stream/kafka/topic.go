@@ -118,7 +118,7 @@ func awaitLeaders(ctx context.Context, admin *kadm.Client, topic string) (int32,
 	}
 }
 
-// settingsOf gives the topic's settings, and none where we may not ask.
+// settingsOf returns the topic's settings, and none where we may not ask.
 func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[string]string, error) {
 	response, err := admin.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
@@ -136,7 +136,7 @@ func settingsOf(ctx context.Context, admin *kadm.Client, topic string) (map[stri
 	return settings, nil
 }
 
-// unreachable gives the error of a request that changes nothing its code.
+// unreachable returns the error of a request that changes nothing its code.
 func unreachable(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return whittle.Errorf(inflight.Ended(ctx, doing).Code, "%s: %w", doing, err)

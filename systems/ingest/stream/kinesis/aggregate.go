@@ -84,7 +84,7 @@ func aggregate(records []userRecord) []byte {
 	return append(out, digest[:]...)
 }
 
-// isAggregated says whether data is a whole aggregated record. One whose
+// isAggregated reports whether data is a whole aggregated record. One whose
 // digest does not fit is taken for a record of its own, as the KCL does.
 func isAggregated(data []byte) bool {
 	if len(data) <= aggregateFrame || !bytes.HasPrefix(data, magic) {

@@ -23,7 +23,7 @@ var (
 
 const throughputExceeded = "ProvisionedThroughputExceededException"
 
-// perRecord classifies the error of one record in an answer. Kinesis names
+// perRecord classifies the error of one record in a response. Kinesis names
 // only records so that it did not take.
 func perRecord(code, message string) error {
 	class := whittle.Unavailable

@@ -25,7 +25,7 @@ type ledger struct {
 }
 
 // produce appends records of keys that are its own, call after call, and
-// writes down every answer.
+// writes down every response.
 func (l *ledger) produce(t *testing.T, s stream.Stream, producer, calls int) {
 	random := rand.New(rand.NewPCG(uint64(producer), 3))
 	for n := range fewer(calls) {
@@ -59,7 +59,7 @@ func (l *ledger) acknowledged() int {
 
 // hold compares the ledger with what is there: nothing acknowledged is
 // missing, nothing is there that surely was not kept, each key's records are
-// in order, and there are no more doubles than attempts without an answer.
+// in order, and there are no more doubles than attempts without a response.
 func (l *ledger) hold(t *testing.T, got []stream.Entry, unknown int64) {
 	t.Helper()
 	times := map[string]int{}
@@ -85,9 +85,9 @@ func (l *ledger) hold(t *testing.T, got []stream.Entry, unknown int64) {
 		}
 	}
 	if doubles > unknown {
-		t.Errorf("%d doubles, though only %d attempts had no answer", doubles, unknown)
+		t.Errorf("%d doubles, though only %d attempts had no response", doubles, unknown)
 	}
-	t.Logf("%d records told, %d acknowledged, %d doubles of %d attempts without an answer", len(l.told), l.acknowledged(), doubles, unknown)
+	t.Logf("%d records told, %d acknowledged, %d doubles of %d attempts without a response", len(l.told), l.acknowledged(), doubles, unknown)
 }
 
 // readOut puts a last record onto every open shard, and reads all shards up to
@@ -288,7 +288,7 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 			s := open(t, o)
 			proxy.Set(c.faults)
 			// The budget may end while a call is under way, whose outcome is then
-			// not known, as it is said: that is no answer to what is asked here.
+			// not known, as it is said: that is no response to what is asked here.
 			var err error
 			for range 5 {
 				if err = s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err; whittle.CodeOf(err) == c.want {
@@ -420,7 +420,7 @@ func TestTheAPIsOwnThrottlingLosesNothing(t *testing.T) {
 		}
 	}
 	c := s.Counts()
-	// Unknown counts attempts that a busy machine left without an answer.
+	// Unknown counts attempts that a busy machine left without a response.
 	if c.Kept != int64(len(batch)) || c.Refused == 0 {
 		t.Errorf("counts %+v", c)
 	}

@@ -8,10 +8,10 @@ const (
 	shardBytes   = 1 << 20 // a second
 )
 
-// shardLimiter is how much a shard is sent. It is unbounded until Kinesis throttles
-// the shard; then it is a share of the shard's limits that falls by a fifth
-// in each second with a throttling and grows by a fifth of the limits each second
-// (other writers may come and go), until it is well above them.
+// shardLimiter limits what a shard is sent. It is unlimited until Kinesis
+// throttles the shard. Then it is a share of the shard's limits that falls by a
+// fifth in each second with throttling and grows by a fifth of the limits each
+// second (other writers may come and go), until it is well above them.
 type shardLimiter struct {
 	share          float64   // of the limits; 0: unbounded
 	records, bytes float64   // that may be sent now
@@ -36,7 +36,7 @@ func (p *shardLimiter) throttled(now time.Time) {
 	}
 }
 
-// refill reckons what has become free since the last time.
+// refill adds what has become free since the last time.
 func (p *shardLimiter) refill(now time.Time) {
 	if p.share == 0 || !now.After(p.at) {
 		return
@@ -53,8 +53,8 @@ func (p *shardLimiter) refill(now time.Time) {
 
 func (p *shardLimiter) allows() bool { return p.share == 0 || p.records >= 1 && p.bytes > 0 }
 
-// spend counts a Kinesis record. Bytes may go below nothing, so that a record
-// larger than a second's share can be sent at all.
+// spend counts a Kinesis record. The bytes may become negative, so that a
+// record larger than a second's share can be sent at all.
 func (p *shardLimiter) spend(bytes int) {
 	if p.share > 0 {
 		p.records--

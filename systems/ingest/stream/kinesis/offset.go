@@ -20,7 +20,7 @@ func offset(sequence string, place int) string {
 	return fmt.Sprintf("%s%0*d", sequence, indexDigits, place)
 }
 
-// splitOffset gives an offset's parts; "" is the beginning.
+// splitOffset returns an offset's parts; "" is the beginning.
 func splitOffset(off string) (sequence string, place int, err error) {
 	if off == "" {
 		return "", 0, nil

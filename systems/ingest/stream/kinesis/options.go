@@ -47,7 +47,7 @@ type Options struct {
 
 	// Queue bounds the bytes that wait or are on their way. 0: 64 MiB.
 	Queue int
-	// Calls bounds the calls of PutRecords under way at once. 0: 16.
+	// Calls bounds the calls of PutRecords in flight at once. 0: 16.
 	Calls int
 	// Linger is how long records wait for company while other calls are under
 	// way. 0: 5 ms. Negative: they do not wait.
@@ -108,7 +108,7 @@ func (o *Options) limits() limits {
 	return limits{records: maxCallRecords, bytes: max(maxCallBytes, o.MaxRecord), aggregate: o.Aggregate}
 }
 
-// name gives the stream as the API takes it: by name or by ARN.
+// name returns the stream as the API takes it: by name or by ARN.
 func (o *Options) name() (name, arn *string) {
 	if strings.HasPrefix(o.Stream, "arn:") {
 		return nil, &o.Stream

@@ -14,7 +14,8 @@ type limits struct {
 	aggregate int // bytes of an aggregated record; 0: none are made
 }
 
-// putEntry is one Kinesis record of a call: an item, or several aggregated ones.
+// putEntry is one Kinesis record of a PutRecords call: an item, or several
+// aggregated ones.
 type putEntry struct {
 	items []*item
 	size  int // an upper bound, in bytes
@@ -22,8 +23,8 @@ type putEntry struct {
 
 func (p *putEntry) aggregated() bool { return len(p.items) > 1 }
 
-// pack takes what fits into one call, from the shards that are not held back,
-// in turn. Nil: there is nothing to send.
+// pack takes what fits into one call from the shards that are not held back, in
+// turn. It returns nil when there is nothing to send.
 func (q *queue) pack(now time.Time) []*putEntry {
 	q.expire(now)
 	var from []*shard
@@ -61,8 +62,8 @@ func (q *queue) pack(now time.Time) []*putEntry {
 	return call
 }
 
-// take makes a shard's next parcel. Nil: the shard has nothing, has had its
-// share, or its next record does not fit.
+// take makes a shard's next put entry. It returns nil when the shard has
+// nothing to send, has had its share, or its next record does not fit.
 func (q *queue) take(s *shard, capacity int, first bool, now time.Time) *putEntry {
 	if !s.limiter.allows() {
 		s.until = now.Add(s.limiter.wait())
@@ -86,14 +87,14 @@ func (q *queue) take(s *shard, capacity int, first bool, now time.Time) *putEntr
 	return p
 }
 
-// putBack puts a lane back where it was taken from.
+// putBack puts a key queue back where it was taken from.
 func (q *queue) putBack(s *shard, l *keyQueue) {
 	q.readyCount++
 	l.ready = true
 	s.retry = append([]*keyQueue{l}, s.retry...)
 }
 
-// fill loads records of a shard's lanes, whole runs of them, until an
+// fill adds records of a shard's key queues, whole runs of them, until an
 // aggregated record is full.
 func (q *queue) fill(p *putEntry, s *shard, l *keyQueue, capacity int) {
 	p.size = aggregateFrame
@@ -123,7 +124,7 @@ func (q *queue) load(p *putEntry, it *item) {
 	p.items = append(p.items, it)
 }
 
-// disposition is what became of a parcel.
+// disposition is what became of a put entry.
 type disposition int
 
 const (
@@ -153,7 +154,7 @@ func (t *tally) add(o outcome) {
 	t.throttled = t.throttled || o.disposition == refused && whittle.CodeOf(o.cause) == whittle.ResourceExhausted
 }
 
-// settle takes a call's outcomes in: one a parcel, in order.
+// settle takes a call's outcomes in: one a put entry, in order.
 func (q *queue) settle(call []*putEntry, outcomes []outcome, begun, now time.Time) {
 	tallies := map[*shard]*tally{}
 	var told []*shard // in the order of the call, so that the same randomness gives the same waits
@@ -229,13 +230,13 @@ func (q *queue) known(shard string) bool {
 	return known
 }
 
-// belongs says whether a shard is the one for a record's key.
+// belongs reports whether a shard is the one for a record's key.
 func (q *queue) belongs(it *item, shard string) bool {
 	s, known := q.shards.spans[shard]
 	return known && s.has(it.queue.hash)
 }
 
-// remap takes a new listing of the shards in, and moves the lanes to theirs.
+// remap applies a new listing of the shards and assigns the key queues to them.
 func (q *queue) remap(listing []shardRange, now time.Time) {
 	before := q.shards.open
 	next := newShardMap(before, listing)

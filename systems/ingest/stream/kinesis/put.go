@@ -40,7 +40,7 @@ func (s *Stream) dispatch(ctx context.Context) {
 	s.abandon()
 }
 
-// next gives the next call to make, or how long there is none.
+// next returns the next call to make, or how long there is none.
 func (s *Stream) next(now time.Time) (call []*putEntry, wait time.Duration, end bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Stream) put(ctx context.Context, call []*putEntry) {
 	s.notify()
 }
 
-// entry is the parcel as Kinesis takes it. The partition key of an aggregated
+// entry is the put entry as Kinesis takes it. The partition key of an aggregated
 // one is that of its first record, so that Kinesis puts it where that belongs.
 func (p *putEntry) entry() types.PutRecordsRequestEntry {
 	first := p.items[0]
@@ -109,11 +109,11 @@ func (p *putEntry) entry() types.PutRecordsRequestEntry {
 	return e
 }
 
-// outcomesOf reads an answer: one outcome a parcel, in order.
+// outcomesOf reads a response: one outcome a put entry, in order.
 func outcomesOf(call []*putEntry, out *kinesis.PutRecordsOutput, err error) []outcome {
 	outcomes := make([]outcome, len(call))
 	if err == nil && len(out.Records) != len(call) {
-		err = whittle.Errorf(whittle.DeadlineExceeded, "kinesis answered for %d of %d records", len(out.Records), len(call))
+		err = whittle.Errorf(whittle.DeadlineExceeded, "kinesis acknowledged for %d of %d records", len(out.Records), len(call))
 	}
 	if err != nil {
 		o := ofCall(err)
@@ -129,7 +129,7 @@ func outcomesOf(call []*putEntry, out *kinesis.PutRecordsOutput, err error) []ou
 		case r.ErrorCode != nil:
 			outcomes[i] = outcome{disposition: refused, cause: perRecord(*r.ErrorCode, aws.ToString(r.ErrorMessage))}
 		case sequence == "" || shard == "":
-			outcomes[i] = outcome{disposition: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "kinesis answered without a sequence number")}
+			outcomes[i] = outcome{disposition: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "kinesis acknowledged without a sequence number")}
 		default:
 			outcomes[i] = outcome{disposition: kept, shard: shard, sequence: sequence}
 		}
@@ -147,7 +147,7 @@ func bytesKept(call []*putEntry, outcomes []outcome) int {
 	return n
 }
 
-// resharded says whether a record was put where the map of shards would not
+// resharded reports whether a record was put where the map of shards would not
 // have had it.
 func (s *Stream) resharded(call []*putEntry, outcomes []outcome) bool {
 	s.mu.Lock()
@@ -178,7 +178,7 @@ func (s *Stream) relist(ctx context.Context) {
 	}
 	shards, err := s.listShards(ctx)
 	if err != nil {
-		return // the next answer that surprises asks again
+		return // the next response that surprises asks again
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

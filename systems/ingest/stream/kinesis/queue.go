@@ -8,7 +8,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// appendCall is one call of Append whose records are on their way. The queue's
+// appendCall is one call of Append whose records are in flight. The queue's
 // owner guards it.
 type appendCall struct {
 	results []stream.Result
@@ -17,7 +17,7 @@ type appendCall struct {
 	done    chan struct{} // closed when left is 0
 }
 
-// item is one record on its way.
+// item is one record in flight.
 type item struct {
 	of           *appendCall
 	index        int // in of.results
@@ -27,7 +27,7 @@ type item struct {
 	due          time.Time // from here on it is not tried again
 	inFlight     bool      // part of a call
 	settled      bool      // has its result
-	unknown      bool      // a call with it ended without an answer
+	unknown      bool      // a call with it ended without a response
 	single       bool      // only in a call of its own
 	cause        error     // of its last failure, classified; nil: none yet
 }
@@ -35,28 +35,28 @@ type item struct {
 // size is what it counts for in Kinesis' limits, in bytes.
 func (it *item) size() int { return len(it.partitionKey) + len(it.data) }
 
-// keyQueue holds the records of one key, oldest first. At most one parcel with
-// records of a lane is flying, and those are the lane's first; so none passes
-// another, whatever becomes of a call.
+// keyQueue holds the records of one key, oldest first. At most one put entry
+// with records of the key is in flight, and those are the queue's first, so
+// that no record overtakes another one, whatever becomes of a call.
 type keyQueue struct {
 	key   string
 	hash  hash
 	items []*item
-	busy  bool // a parcel with its first items is flying
+	busy  bool // a put entry with its first items is in flight
 	ready bool // a shard has it among those to take from
 }
 
-// queue is what waits for Kinesis and what is on its way there. It is pure:
-// its owner guards it, makes the calls, and hands in time and randomness.
+// queue holds the records that wait for Kinesis and those in flight. It does no
+// I/O: its owner guards it, makes the calls, and passes in time and randomness.
 type queue struct {
 	limits   limits
 	capacity int           // bytes
 	budget   time.Duration // how long a record is tried
 	random   func() float64
 
-	used       int // bytes of all that waits or flies
+	used       int // bytes of all that waits or is in flight
 	alive      int // items without a result
-	readyCount int // lanes that could be taken from
+	readyCount int // key queues that could be taken from
 	since      time.Time
 	keyQueues  map[string]*keyQueue
 	order      []*item // as they came, so with growing due
@@ -71,8 +71,8 @@ func newQueue(l limits, capacity int, budget time.Duration, random func() float6
 	return q
 }
 
-// push takes a record in, or says that there is no room for it. The first one
-// may be larger than the whole queue.
+// push adds a record. It returns false when there is no capacity for it. The
+// first record may be larger than the whole queue.
 func (q *queue) push(of *appendCall, index int, key string, data []byte, now time.Time) bool {
 	l := q.keyQueueOf(key, now)
 	it := &item{of: of, index: index, queue: l, partitionKey: l.key, data: data, due: now.Add(q.budget)}
@@ -93,8 +93,9 @@ func (q *queue) push(of *appendCall, index int, key string, data []byte, now tim
 	return true
 }
 
-// keyQueueOf gives a key's lane. A record without a key gets one of its own, by a
-// partition key whose shard is not held back if a few draws find one.
+// keyQueueOf returns a key's queue. A record without a key gets one of its own,
+// with a partition key whose shard is not held back, if a few random keys find
+// one.
 func (q *queue) keyQueueOf(key string, now time.Time) *keyQueue {
 	if key != "" {
 		pk := partitionKey(key)
@@ -114,7 +115,7 @@ func (q *queue) keyQueueOf(key string, now time.Time) *keyQueue {
 	return &l
 }
 
-// randomKey is a partition key for a record that has none: 16 letters.
+// randomKey returns a partition key for a record without a key: 16 letters.
 func randomKey(random func() float64) string {
 	var b [16]byte
 	for i := range b {
@@ -131,7 +132,7 @@ func (q *queue) markReady(l *keyQueue, again bool, now time.Time) {
 	q.shards.find(l.hash).push(l, again)
 }
 
-// popReady takes a shard's next lane that has something to send; nil: none has.
+// popReady returns a shard's next queue with records to send, or nil.
 func (q *queue) popReady(s *shard) *keyQueue {
 	for {
 		l := s.pop()
@@ -145,7 +146,7 @@ func (q *queue) popReady(s *shard) *keyQueue {
 	}
 }
 
-// trim lets go of a lane's first items that have their result, and of the lane
+// trim removes a key queue's first items that are settled, and the key queue
 // when it is empty.
 func (q *queue) trim(l *keyQueue) {
 	n := 0
@@ -158,7 +159,7 @@ func (q *queue) trim(l *keyQueue) {
 	}
 }
 
-// finish gives a record its result.
+// finish sets a record's result.
 func (q *queue) finish(it *item, r stream.Result) {
 	if it.settled {
 		return
@@ -175,13 +176,14 @@ func (q *queue) finish(it *item, r stream.Result) {
 	}
 }
 
-// release gives back what a record held, once no call needs it.
+// release frees a record's memory, once no call needs it.
 func (q *queue) release(it *item) {
 	q.used -= it.size()
 	it.data = nil
 }
 
-// fail gives a record its error, and those behind it that must not pass it.
+// fail sets a record's error, and that of later records of its key and call,
+// which must not overtake it.
 func (q *queue) fail(it *item, err error) {
 	q.finish(it, stream.Result{Err: it.known(err)})
 	behind := false
@@ -193,8 +195,8 @@ func (q *queue) fail(it *item, err error) {
 	}
 }
 
-// known turns the error of a record that was surely not kept this time into
-// one that says what is known of all the times.
+// known turns the error of an attempt that certainly had no effect into one
+// that covers all attempts.
 func (it *item) known(err error) error {
 	if !it.unknown {
 		return err
@@ -202,15 +204,16 @@ func (it *item) known(err error) error {
 	return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", err)
 }
 
-// withdraw ends all of an Append that has no result yet. What is in a call may
-// be kept still; nothing of it is sent again.
+// withdraw settles all records of an Append that have no result yet. Records in
+// flight may still be stored; none is sent again.
 func (q *queue) withdraw(of *appendCall, err error) {
 	for _, it := range of.items {
 		q.finish(it, stream.Result{Err: err})
 	}
 }
 
-// expire ends those whose time is over, but for those in a call: its end is near.
+// expire settles records whose time is over, except those in flight, whose call
+// ends soon.
 func (q *queue) expire(now time.Time) {
 	late := 0
 	for ; late < len(q.order) && !q.order[late].due.After(now); late++ {
@@ -232,7 +235,7 @@ func overdue(it *item) error {
 	return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
 }
 
-// nextWake is how long the owner may sleep if nothing else happens.
+// nextWake returns how long the owner may sleep if nothing else happens.
 func (q *queue) nextWake(now time.Time, linger time.Duration) time.Duration {
 	at := now.Add(time.Second)
 	for _, s := range q.shards.open {

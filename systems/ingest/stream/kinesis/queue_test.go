@@ -33,7 +33,7 @@ type simulated struct {
 	now         time.Time
 	shards      []shardRange // as they are, which the queue may not know yet
 	reshardings int
-	calls       [][]*putEntry // flying
+	calls       [][]*putEntry // in flight
 	begun       []time.Time
 
 	keys  map[*item]string
@@ -102,7 +102,7 @@ func (s *simulated) begin() {
 	s.checkKeysFlyOnce()
 }
 
-// checkKeysFlyOnce fails where two parcels have records of one key.
+// checkKeysFlyOnce fails where two put entries have records of one key.
 func (s *simulated) checkKeysFlyOnce() {
 	in := map[string]*putEntry{}
 	for _, call := range s.calls {
@@ -128,7 +128,7 @@ func (s *simulated) shardOf(h hash) shardRange {
 	return shardRange{}
 }
 
-// end gives one of the calls under way its outcomes.
+// end returns one of the calls in flight its outcomes.
 func (s *simulated) end() {
 	if len(s.calls) == 0 {
 		return
@@ -161,7 +161,7 @@ func (s *simulated) end() {
 	s.queue.settle(call, outcomes, begun, s.now)
 }
 
-// keep is what Kinesis and its readers do: the parcel goes to the shard of its
+// keep is what Kinesis and its readers do: the put entry goes to the shard of its
 // partition key, and what does not belong there is not seen.
 func (s *simulated) keep(p *putEntry) (shard string) {
 	r := s.shardOf(hashOf(*p.entry().PartitionKey))
@@ -231,7 +231,7 @@ func (s *simulated) check() {
 		}
 	}
 	if q := s.queue; q.used != 0 || q.alive != 0 || len(q.keyQueues) != 0 {
-		s.t.Errorf("left behind: %d bytes, %d records, %d lanes", q.used, q.alive, len(q.keyQueues))
+		s.t.Errorf("left behind: %d bytes, %d records, %d key queues", q.used, q.alive, len(q.keyQueues))
 	}
 }
 
@@ -267,7 +267,7 @@ func TestQueueKeepsOrderWithinLimits(t *testing.T) {
 	}
 }
 
-// drainQueues lets go of lanes whose records have all ended, as the next call
+// drainQueues releases key queues whose records have all ended, as the next call
 // of a running stream would.
 func (s *simulated) drainQueues() {
 	for _, sh := range s.queue.shards.open {

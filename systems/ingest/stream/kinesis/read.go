@@ -126,7 +126,7 @@ type reader struct {
 	pending   []fetched
 	misses    int // throttled reads in a row
 	responses int64
-	atTip     bool // as of the last answer
+	atTip     bool // as of the last response
 }
 
 // fetched is an entry, or why there is none.
@@ -191,14 +191,14 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 // Tip implements stream.Tip.
 func (r *reader) Tip() (responses int64, reached bool) { return r.responses, r.atTip }
 
-// Close lets go of what was fetched.
+// Close releases what was fetched.
 func (r *reader) Close() error {
 	r.pending, r.iterator = nil, ""
 	return nil
 }
 
 // ended is the error at the end of a closed shard. It names the children, from
-// the listing where the last answer did not.
+// the listing where the last response did not.
 func (r *reader) ended(ctx context.Context) error {
 	if len(r.children) == 0 {
 		shards, err := r.s.listShards(ctx)

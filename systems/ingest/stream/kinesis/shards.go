@@ -14,7 +14,7 @@ type shardRange struct {
 	parents []string // the shards that it was split off or merged from
 }
 
-// shard is an open shard with the lanes whose next records it takes.
+// shard is an open shard with the key queues whose next records go to it.
 type shard struct {
 	id   string
 	span span
@@ -41,7 +41,7 @@ func (s *shard) push(l *keyQueue, again bool) {
 	}
 }
 
-// pop gives the next lane, nil where there is none.
+// pop returns the next key queue, or nil.
 func (s *shard) pop() *keyQueue {
 	from := &s.ready
 	if len(s.retry) > 0 {
@@ -68,10 +68,10 @@ func backoff(failures int, random float64) time.Duration {
 	return time.Duration(random * min(bound, float64(backoffCap)))
 }
 
-// failed holds a shard back. Several calls that were under way at once tell of
-// the same trouble, so that only one begun after the last failure counts. A
-// call that kept other records of the shard says that it is not down, only at
-// its limit.
+// failed holds a shard back. Several calls in flight at once report the same
+// failure, so that only one that began after the last failure counts. When a
+// call stored other records of the shard, the shard is not down but at its
+// limit.
 func (s *shard) failed(t tally, begun, now time.Time, random float64) {
 	if !begun.After(s.failedAt) && s.failures > 0 {
 		return
@@ -92,8 +92,8 @@ type shardMap struct {
 	spans map[string]span // by id, closed ones too
 }
 
-// newShardMap makes the map of a listing. Shards that were known before keep
-// their state, but no lanes.
+// newShardMap makes the map of a listing. Known shards keep their state, but
+// not their key queues.
 func newShardMap(before []*shard, listing []shardRange) shardMap {
 	known := make(map[string]*shard, len(before))
 	for _, s := range before {
@@ -115,7 +115,7 @@ func newShardMap(before []*shard, listing []shardRange) shardMap {
 	return m
 }
 
-// find gives the shard for a hash: the last one that begins at or before it.
+// find returns the shard for a hash: the last one that begins at or before it.
 func (m shardMap) find(h hash) *shard {
 	i, found := slices.BinarySearchFunc(m.open, h, func(s *shard, h hash) int { return s.span.from.compare(h) })
 	if !found && i > 0 {

@@ -1,10 +1,11 @@
-// Package kinesis keeps records on an Amazon Kinesis data stream: packed to
-// the limits of PutRecords, in order by key whatever fails, with a throttled
-// shard holding back nobody but itself.
+// Package kinesis is a durable stream on an Amazon Kinesis data stream. It
+// packs records up to the limits of PutRecords and keeps them in order by key,
+// whatever fails. A throttled shard delays only its own records.
 //
-// A record may be on the stream twice: when a call ends without an answer,
-// nobody knows whether it took effect, and the record is tried again. Its ID
-// lets a reader drop the second one. A success always means that it is there.
+// A record may be on the stream twice: after a call without a response nobody
+// knows whether it took effect, and the record is sent again. Its ID lets a
+// reader drop the second copy. A success always means that the record is
+// stored.
 package kinesis
 
 import (
@@ -35,14 +36,14 @@ type Stream struct {
 
 	listing sync.Mutex // held while the shards are listed again
 	wakeup  chan struct{}
-	stop    context.CancelFunc // ends the calls under way
+	stop    context.CancelFunc // ends the calls in flight
 	done    chan struct{}      // closed when the dispatcher has ended
 
 	mu         sync.Mutex // guards the following
 	queue      *queue
 	throughput meter
 	outage     outage
-	inFlight   int // calls under way
+	inFlight   int // calls in flight
 	closing    bool
 	listed     time.Time                // when the shards were listed last
 	pollers    map[string]*rate.Limiter // by shard
@@ -129,14 +130,14 @@ func (s *Stream) Durability() stream.Durability { return stream.Kinesis }
 // Limit is the record size less the longest partition key.
 func (s *Stream) Limit() int { return s.o.MaxRecord - stream.MaxKey }
 
-// Trim answers Unsupported: a data stream keeps its records for its retention
+// Trim returns Unsupported: a data stream keeps its records for its retention
 // period.
 func (s *Stream) Trim(context.Context, stream.Position) error {
 	return whittle.Errorf(whittle.Unsupported, "trim kinesis stream: it keeps records for its own retention period").
 		WithHint("aws kinesis decrease-stream-retention-period")
 }
 
-// Capacity is what the queue still takes, and how fast Kinesis empties it.
+// Capacity is what the queue can accept, and how fast Kinesis empties it.
 func (s *Stream) Capacity() stream.Capacity {
 	now := time.Now()
 	s.mu.Lock()
@@ -157,12 +158,12 @@ type Counts struct {
 	Calls    int64 // of PutRecords
 	Kept     int64 // records
 	Refused  int64 // attempts that surely had no effect: throttled, or the API was down
-	Unknown  int64 // attempts without an answer: each may have left a double
+	Unknown  int64 // attempts without a response: each may have left a double
 	Rejected int64 // records that Kinesis does not take
 	Rerouted int64 // aggregated records sent again after a resharding
 }
 
-// Counts gives the sums so far.
+// Counts returns the sums so far.
 func (s *Stream) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func runTests(m *testing.M) int {
 
 var streams atomic.Int64
 
-// slow says that the API answers in tens of milliseconds, so that tests do less
+// slow says that the API responds in tens of milliseconds, so that tests do less
 // and wait longer. kinesis-local does.
 func slow() bool { return api != nil && api.Program == kinesistest.KinesisLocal }
 
@@ -301,7 +301,7 @@ func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
 	}
 }
 
-// TestAReadThatHangsIsNotTheEnd: only an answer which says so is.
+// TestAReadThatHangsIsNotTheEnd: only a response which says so is.
 func TestAReadThatHangsIsNotTheEnd(t *testing.T) {
 	for behind, want := range map[int]error{0: stream.ErrIdle, 5000: nil} {
 		var asked atomic.Int64

@@ -44,7 +44,7 @@ func (l *Ledger) Refused() int { return int(l.refused.Load()) }
 func (l *Ledger) Unknown() int { return int(l.unknown.Load()) }
 
 // Produce appends to s with some producers until ctx ends, and returns when each
-// has its last answer. A producer has four keys of its own and numbers each
+// has its last response. A producer has four keys of its own and numbers each
 // key's records. It never appends one a second time, so that a record which is
 // kept twice was doubled by the stream. Each waits for patience at most.
 func (l *Ledger) Produce(ctx context.Context, s stream.Stream, producers int, timeout time.Duration) {

@@ -35,7 +35,7 @@ func (m *memory) at(i int) stream.Position {
 	return stream.Position{Partition: "0", Offset: strconv.Itoa(i)}
 }
 
-// renumber gives the entries the places at which they now stand.
+// renumber returns the entries the places at which they now stand.
 func (m *memory) renumber() {
 	for i := range m.entries {
 		m.entries[i].Position = m.at(i)

@@ -18,9 +18,9 @@ type job struct {
 	key     string
 	message *client.Msg
 	size    int // bytes
-	// uncertain says that it was published at least once with no answer.
+	// uncertain says that it was published at least once with no response.
 	uncertain bool
-	err       error // the last answer
+	err       error // the last response
 }
 
 // Append implements stream.Stream.

@@ -1,5 +1,6 @@
-// Package nats is a durable stream on NATS JetStream, on servers elsewhere or in
-// this process. It has one partition, "0", in the stream's own order.
+// Package nats is a durable stream on NATS JetStream, on remote servers or in
+// this process. It has one partition, "0", in the order of the JetStream
+// stream.
 package nats
 
 import (
@@ -21,7 +22,7 @@ import (
 // partition is the only one.
 const partition = "0"
 
-// Log is a JetStream stream as a stream.Stream.
+// Log is the stream.Stream of a JetStream stream.
 type Log struct {
 	o      Options
 	server *embeddedServer // nil unless embedded
@@ -39,8 +40,8 @@ type Log struct {
 	closing bool
 	appends sync.WaitGroup // calls of Append; Add under mu
 
-	abort context.CancelFunc // ends the lane and the probe at once
-	work  sync.WaitGroup     // the lane and the probe
+	abort context.CancelFunc // ends the partition queue and the probe at once
+	work  sync.WaitGroup     // the partition queue and the probe
 	once  sync.Once
 	ended error // what Close came to
 }
@@ -111,8 +112,8 @@ func (l *Log) Durability() stream.Durability { return stream.JetStream }
 // Limit follows from the server's max_payload and the stream's max_msg_size.
 func (l *Log) Limit() int { return l.limit - headExtra }
 
-// Capacity tells what the buffer and the stream have left, and whether the server
-// answers.
+// Capacity is what the buffer and the stream can accept, and whether the server
+// responds.
 func (l *Log) Capacity() stream.Capacity {
 	r := l.buffer.Capacity(1)
 	if left := l.left.Load(); left >= 0 && r.Err == nil {
@@ -127,7 +128,7 @@ func (l *Log) Capacity() stream.Capacity {
 // minLeft is below which a bounded stream counts as full, in bytes.
 const minLeft = 64 << 10
 
-// Close waits for what is under way until ctx ends. What is then still under way
+// Close waits for what is in flight until ctx ends. What is then still in flight
 // may or may not be kept, as its Append says.
 func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() {
@@ -211,7 +212,7 @@ func position(sequence uint64) stream.Position {
 	return stream.Position{Partition: partition, Offset: strconv.FormatUint(sequence, 10)}
 }
 
-// parse gives a position's sequence, 0 where it is empty.
+// parse returns a position's sequence, 0 where it is empty.
 func parse(p stream.Position) (uint64, error) {
 	if p.Partition != partition {
 		return 0, whittle.Errorf(whittle.NotFound, "a JetStream stream has no partition %q", p.Partition)
@@ -226,7 +227,7 @@ func parse(p stream.Position) (uint64, error) {
 	return n, nil
 }
 
-// unreachable gives the error of a request that changes nothing its code.
+// unreachable returns the error of a request that changes nothing its code.
 func unreachable(ctx context.Context, doing string, err error) error {
 	code := whittle.Unavailable
 	switch {

@@ -39,7 +39,7 @@ type Options struct {
 
 // Embedded is a JetStream server in this process, for one machine without
 // another process to run. Each message is fsynced by itself before it is
-// acknowledged (sync_interval: always), so that an answer is true over a power
+// acknowledged (sync_interval: always), so that a response is true over a power
 // cut, at the price of one fsync a record: JetStream has no group commit. It
 // listens on nothing.
 type Embedded struct {
@@ -93,7 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// connection gives the settings of our connections: they come back by
+// connection returns the settings of our connections: they come back by
 // themselves, and keep nothing to be sent later while they are down, for that
 // would be sent behind what Append has already given up.
 func (o *Options) connection() []client.Option {

@@ -9,7 +9,7 @@ import (
 	"whittle"
 )
 
-// Codes of JetStream's answers that the client has no names for.
+// Codes of JetStream's responses that the client has no names for.
 const (
 	codeNoResources = 10023 // the account or the server is full
 	codeTooLarge    = 10054 // message size exceeds maximum allowed
@@ -17,15 +17,16 @@ const (
 	codeHeadTooLong = 10097 // header size exceeds maximum allowed
 )
 
-// isFinal says whether err is JetStream's answer, as opposed to none: publishing
-// again would not change it.
+// isFinal reports whether err is JetStream's response. Publishing again would
+// not change it.
 func isFinal(err error) bool {
 	_, ok := errors.AsType[*jetstream.APIError](err)
 	return ok
 }
 
-// outcome gives a failure its code. doubtful says that the record was published
-// before with no answer, so that it may be kept whatever the last answer was.
+// outcome returns a failure with its code. doubtful reports that the record was
+// published before without a response, so that it may be stored whatever the
+// last response was.
 func outcome(err error, doubtful bool) error {
 	const doing = "append to NATS JetStream"
 	refused, ok := errors.AsType[*jetstream.APIError](err)
@@ -44,6 +45,6 @@ func outcome(err error, doubtful bool) error {
 	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
 }
 
-// isFull says whether the store refused because of a bound of the stream, which it
+// isFull reports whether the store refused because of a bound of the stream, which it
 // checks before it writes.
 func isFull(err *jetstream.APIError) bool { return strings.HasPrefix(err.Description, "maximum ") }

@@ -14,15 +14,16 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// partitionQueue carries all records, in rounds: messages are published one behind the
-// other and then waited for. A round has one record of each key at most, so
-// that one which fails, or is published again, is passed by none of its key.
+// partitionQueue sends all records, in rounds: it publishes messages one after
+// the other and then waits for the acknowledgements. A round has at most one
+// record of each key, so that no record overtakes one of its key that fails or
+// is published again.
 type partitionQueue struct {
 	log  *Log
 	wake chan struct{} // one token: there may be something to do
-	done chan struct{} // closed when the lane has ended
+	done chan struct{} // closed when the partition queue has ended
 
-	since atomic.Int64 // when the round under way began, Unix nanoseconds; 0: none
+	since atomic.Int64 // when the round in flight began, Unix nanoseconds; 0: none
 
 	mu      sync.Mutex // guards the following
 	waiting []*job     // bounded by the buffer
@@ -38,15 +39,16 @@ const (
 	roundScan    = 4096
 )
 
-// retryAfter is the pause before what got no answer is published again.
+// retryAfter is the pause before what got no response is published again.
 const retryAfter = 250 * time.Millisecond
 
 func newPartitionQueue(l *Log) *partitionQueue {
 	return &partitionQueue{log: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// enqueue puts jobs of one call in. While a round has been under way for longer
-// than anybody waits, nothing is taken: it would only fill the buffer.
+// enqueue adds jobs of one call. While a round has taken longer than
+// DeliveryTimeout, the queue refuses jobs, because they would only fill the
+// buffer.
 func (l *partitionQueue) enqueue(jobs []*job) {
 	since := l.since.Load()
 	stuck := since != 0 && time.Since(time.Unix(0, since)) > l.log.o.DeliveryTimeout+ackTimeout
@@ -61,7 +63,7 @@ func (l *partitionQueue) enqueue(jobs []*job) {
 		return
 	}
 	for _, j := range jobs {
-		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "NATS JetStream does not answer")})
+		l.settle(j, stream.Result{Err: whittle.Errorf(whittle.Unavailable, "NATS JetStream does not respond")})
 	}
 }
 
@@ -101,7 +103,7 @@ func (l *partitionQueue) run(ctx context.Context) {
 	}
 }
 
-// take gives the next round and leaves the rest in order.
+// take returns the next round and keeps the rest in order.
 func (l *partitionQueue) take() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,8 +130,8 @@ func (l *partitionQueue) take() []*job {
 	return round
 }
 
-// round publishes jobs until each has an answer that stands, or until the time
-// for delivery is over.
+// round publishes jobs until each has a final response, or until
+// DeliveryTimeout.
 func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	began := time.Now()
 	l.since.Store(began.UnixNano())
@@ -164,8 +166,8 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 	}
 }
 
-// publish publishes jobs once, settles those whose answer stands, and gives the
-// others.
+// publish publishes jobs once, settles those with a final response, and returns
+// the others.
 func (l *partitionQueue) publish(ctx context.Context, jobs []*job) (open []*job) {
 	futures := make([]jetstream.PubAckFuture, len(jobs))
 	for i, j := range jobs {
@@ -192,8 +194,8 @@ func (l *partitionQueue) publish(ctx context.Context, jobs []*job) (open []*job)
 	return open
 }
 
-// awaitAck waits for what became of one message: ackTimeout at the longest,
-// which the client keeps.
+// awaitAck waits for the acknowledgement of one message, for at most
+// ackTimeout, which the client enforces.
 func awaitAck(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck, error) {
 	select {
 	case ack := <-f.Ok():
@@ -205,7 +207,7 @@ func awaitAck(ctx context.Context, f jetstream.PubAckFuture) (*jetstream.PubAck,
 	}
 }
 
-// unsent says whether err means that the message was certainly not kept.
+// unsent reports whether err means that the message was certainly not stored.
 func unsent(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrReconnectBufExceeded) ||
 		errors.Is(err, client.ErrConnectionClosed)
@@ -216,7 +218,7 @@ func (l *partitionQueue) settle(j *job, r stream.Result) {
 	j.call.Settle(j.index, r)
 }
 
-// spend takes n bytes off what a bounded stream has left.
+// spend subtracts n bytes from a bounded stream's free space.
 func (l *Log) spend(n int) {
 	if left := l.left.Load(); left >= 0 {
 		l.left.CompareAndSwap(left, max(0, left-int64(n)))

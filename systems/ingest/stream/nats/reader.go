@@ -84,7 +84,7 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	return len(into), nil
 }
 
-// next gives a message: the pending one, one that is here or, where it may wait,
+// next returns a message: the pending one, one that is here or, where it may wait,
 // the next that comes. It is nil with no error where there is none to be had now.
 func (r *reader) next(ctx context.Context, wait bool) (jetstream.Msg, error) {
 	if m := r.pending; m != nil {

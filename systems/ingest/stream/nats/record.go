@@ -31,7 +31,7 @@ const headExtra = 2048
 const maxHead = 64 << 10
 
 // toNATS makes a message of r, with a copy of its value: the caller has its
-// memory back when Append returns, which may be before the server has answered.
+// memory back when Append returns, which may be before the server has acknowledged.
 func toNATS(subject string, r *stream.Record) *client.Msg {
 	m := client.NewMsg(subject)
 	m.Data = append(make([]byte, 0, len(r.Value)), r.Value...)

@@ -80,7 +80,7 @@ func check(c jetstream.StreamConfig, o *Options) error {
 	return nil
 }
 
-// captures says whether a pattern of subjects takes in one subject.
+// captures reports whether a pattern of subjects takes in one subject.
 func captures(pattern, subject string) bool {
 	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range p {

@@ -13,7 +13,7 @@ import (
 	"whittle/systems/ingest/stream/relay"
 )
 
-// slowSink answers each call after a time, however many records it has, and
+// slowSink responds to each call after a time, however many records it has, and
 // keeps nothing.
 type slowSink struct {
 	stream.Stream

@@ -15,10 +15,10 @@ import (
 	"whittle/systems/ingest/stream/durable"
 )
 
-// checkpoint is where a drain stands.
+// checkpoint is how far a drain has come, as it is saved on disk.
 type checkpoint struct {
 	ID string `json:"id"` // of the drain, in the origins that it leaves
-	// Next is the number below which all is settled, Lanes the same by lane.
+	// Next is the number below which all is settled, Lanes the same by queue.
 	Next   uint64   `json:"next"`
 	Queues []uint64 `json:"queues"`
 	// Ends is from where the sink is to be read, by partition, to find what it
@@ -94,7 +94,8 @@ func decodeCheckpoint(b []byte) (generation uint64, body []byte, err error) {
 	return binary.LittleEndian.Uint64(b[8:]), body, nil
 }
 
-// checkpointStore is the pair of files. It belongs to one goroutine at a time.
+// checkpointStore is the pair of checkpoint files. It belongs to one goroutine
+// at a time.
 type checkpointStore struct {
 	files      [2]*os.File
 	next       int // the one to write next
@@ -102,9 +103,9 @@ type checkpointStore struct {
 	body       []byte // what was read at first; nil: nothing was there
 }
 
-// openCheckpoints opens or makes the pair in dir and holds it against other
-// processes. Two files of which neither is whole are an error: going on would
-// drain the whole log anew.
+// openCheckpoints opens or creates the pair in dir and locks it against other
+// processes. When both files are damaged it is an error: going on would drain
+// the whole log again.
 func openCheckpoints(dir string) (*checkpointStore, error) {
 	if dir == "" {
 		return nil, whittle.Errorf(whittle.Invalid, "open position: no folder is given")
@@ -189,7 +190,7 @@ func (p *checkpointStore) save(v any) error {
 	return nil
 }
 
-// load is the place that was saved last.
+// load returns the checkpoint that was saved last.
 func (p *checkpointStore) load() (checkpoint, error) {
 	var at checkpoint
 	if err := json.Unmarshal(p.body, &at); err != nil {

@@ -24,7 +24,7 @@ func reopenPositions(t *testing.T, dir string, p *checkpointStore) *checkpointSt
 }
 
 // TestPositionSurvivesATornWrite tears and flips the newer file at every place:
-// the older one counts then, and the next save takes the place of the torn one.
+// the older one counts then, and the next save takes the checkpoint of the torn one.
 func TestPositionSurvivesATornWrite(t *testing.T) {
 	dir := folder(t)
 	p := reopenPositions(t, dir, nil)

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// crash ends a relay as a kill does: nothing is saved, and what was under way
+// crash ends a relay as a kill does: nothing is saved, and what was in flight
 // has an outcome that nobody learns.
 func (r *Relay) crash() {
 	r.stop()

@@ -7,11 +7,13 @@ import (
 
 // The headers of a letter.
 const (
+	// The headers of a dead letter.
 	reasonHeader = "Whittle-Reason"
 	reasonLimit  = 4 << 10
 )
 
-// DeadLetter is a record that a sink would not take, as it lies in the dead letters.
+// DeadLetter is a record that the sink rejected, as it is stored in the dead
+// letters.
 type DeadLetter struct {
 	// Record is what was appended, without an origin.
 	Record stream.Record
@@ -21,9 +23,9 @@ type DeadLetter struct {
 	Origin string
 }
 
-// seal makes the record that lies in the dead letters: id, key and time are the
-// record's, and the value is its whole encoding, so that no bound on headers
-// can spoil it.
+// seal makes the record for the dead letters. Its id, key and time are the
+// record's, and its value is the record's whole encoding, so that no bound on
+// headers can lose any of it.
 func (l *DeadLetter) seal() stream.Record {
 	reason := l.Reason
 	if len(reason) > reasonLimit {
@@ -38,11 +40,11 @@ func (l *DeadLetter) seal() stream.Record {
 	return r
 }
 
-// deadLetterOverhead is how much longer a letter may be than the record in it.
+// deadLetterOverhead is how much longer a dead letter may be than its record.
 const deadLetterOverhead = stream.MaxID + stream.MaxKey + len(reasonHeader) + reasonLimit + originLen + 64
 
-// ReadDeadLetter opens a record of the dead letters. Its error is Invalid where r
-// is no letter, or not what was written.
+// ReadDeadLetter decodes a record of the dead letters. Its error is Invalid
+// when r is not a dead letter or is damaged.
 func ReadDeadLetter(r *stream.Record) (DeadLetter, error) {
 	if !r.Intact() {
 		return DeadLetter{}, whittle.Errorf(whittle.Invalid, "read letter: the checksum does not match")

@@ -99,7 +99,7 @@ func (t *tracker) add(key string, size int, d digest) {
 	}
 }
 
-// in says whether a key belongs to the sample of one in 2^n.
+// in reports whether a key belongs to the sample of one in 2^n.
 func (k keyHash) in(n uint) bool {
 	return bits.TrailingZeros64(binary.LittleEndian.Uint64(k[:])) >= int(n)
 }

@@ -160,7 +160,7 @@ func (d *fakeSink) Append(ctx context.Context, records []stream.Record) []stream
 	case dice < f.refuse+f.partial+f.vanish:
 		kept(gone, whittle.Unavailable)
 		results = make([]stream.Result, len(records))
-		return fail(whittle.Errorf(whittle.DeadlineExceeded, "no answer"))
+		return fail(whittle.Errorf(whittle.DeadlineExceeded, "no response"))
 	case dice < f.refuse+f.partial+f.vanish+f.hang:
 		<-ctx.Done()
 		kept(gone, whittle.Unavailable)

@@ -9,8 +9,8 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// drain sends what is offered to it to a sink, in order by key and several
-// calls at once, and keeps on disk where it stands.
+// drain sends records to a sink, in order by key and with several calls in
+// flight, and saves a checkpoint of how far it has come.
 type drain struct {
 	sink, dead stream.Stream
 	limits     Limits
@@ -26,7 +26,7 @@ type drain struct {
 	// stopForGood ends the drain for good where a record is refused and there are no
 	// dead letters; nil: there always are.
 	stopForGood func(error)
-	// saved is called after each save with what was saved; nil: nobody is told.
+	// saved is called after each save with what was saved; nil: nobody is notified.
 	saved func(context.Context, checkpoint)
 
 	ready      chan struct{}   // closed when it is known what the sink already has
@@ -103,8 +103,9 @@ func (d *drain) run(ctx context.Context) {
 	d.tasks.Wait()
 }
 
-// offer puts a record into the window, and waits while that is full. The
-// record's memory is the caller's again. One goroutine offers.
+// offer adds a record to the window, and waits while that is full. The record's
+// memory belongs to the caller again when offer returns. Only one goroutine
+// offers.
 func (d *drain) offer(ctx context.Context, seq uint64, e *stream.Entry) error {
 	it := d.newItem(seq, e)
 	return d.enter(ctx, it.size, func() { d.lockedAdd(it) })
@@ -129,7 +130,8 @@ func (d *drain) enter(ctx context.Context, size int, add func()) error {
 	}
 }
 
-// lockedAdd is called with mu held. What is settled already is only counted past.
+// lockedAdd adds an item. mu is held. An item that is settled already is only
+// counted.
 func (d *drain) lockedAdd(it *item) {
 	sum, had := d.found[it.seq]
 	switch {
@@ -148,7 +150,7 @@ func (d *drain) lockedAdd(it *item) {
 	notify(d.wake[it.queue%len(d.wake)])
 }
 
-// pass moves the window over a number that has no record to send, and waits
+// pass moves the window past a number that has no record to send, and waits
 // while that is full.
 func (d *drain) pass(ctx context.Context, seq uint64, at stream.Position, count func(*checkpoint)) error {
 	return d.enter(ctx, 0, func() {
@@ -171,7 +173,7 @@ func (d *drain) moved(n int) {
 	d.notifyProgress()
 }
 
-// notifyProgress is called with mu held.
+// notifyProgress notifies those that wait for progress. mu is held.
 func (d *drain) notifyProgress() {
 	if d.progress != nil {
 		close(d.progress)

@@ -11,7 +11,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// headless keeps no headers, and gives no answer to its first call, of which it
+// headless keeps no headers, and gives no response to its first call, of which it
 // keeps everything.
 type headless struct {
 	*fakeSink
@@ -28,7 +28,7 @@ func (h *headless) Append(ctx context.Context, records []stream.Record) []stream
 	if !h.responded {
 		h.responded = true
 		for i := range results {
-			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no answer")}
+			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no response")}
 		}
 	}
 	return results

@@ -170,7 +170,7 @@ func (m *move) begin(ctx context.Context) error {
 	return nil
 }
 
-// kept fails where the source has let go of what is still to be read, be it to
+// kept fails where the source has dropped what is still to be read, be it to
 // move it or to compare it.
 func (m *move) kept(ctx context.Context) error {
 	parts, err := m.from.Partitions(ctx)
@@ -242,8 +242,8 @@ func (m *move) report(done uint64) {
 	m.o.Progress(p)
 }
 
-// feed offers the source's records from the place on, partition by partition,
-// and gives the number after the last one.
+// feed offers the source's records from the checkpoint on, partition by partition,
+// and returns the number after the last one.
 func (m *move) feed(ctx context.Context) (uint64, error) {
 	f := feeder{drain: m.drain, seq: m.at.Next}
 	begun := m.at.Next == 0

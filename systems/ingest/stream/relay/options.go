@@ -15,7 +15,7 @@ type Limits struct {
 	// Batch and BatchBytes bound one call of the sink's Append, in records (0:
 	// 2,000) and encoded bytes (0: 4 MiB). One record always goes.
 	Batch, BatchBytes int
-	// Inflight is how many calls may be under way at once (0: 8, at most 64).
+	// Inflight is how many calls may be in flight at once (0: 8, at most 64).
 	// The records of one key are never in two of them.
 	Inflight int
 	// Window and WindowBytes bound what has been read and is not settled yet,
@@ -58,7 +58,7 @@ type Options struct {
 	// Low is below how many bytes of free room the log counts as short of it, so
 	// that drained records leave however young they are, the oldest first. It is
 	// at least two of the log's segments and what comes in between two saves: a
-	// log gives room back by whole segments, and refuses nothing until the last
+	// log returns room back by whole segments, and refuses nothing until the last
 	// byte of the last one is used (0: 256 MiB).
 	Low int64
 	// NoHeaders says that the sink keeps no headers: nothing tells there which

@@ -8,7 +8,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// outcome sorts the items of a call.
+// outcome sorts the items of a call by their results.
 type outcome struct {
 	settled, rejected, failed []*item
 	err                       error // the last failure
@@ -20,8 +20,9 @@ func (o *outcome) fail(it *item, err error) {
 	o.err = err
 }
 
-// classify reads the results by the contract of stream.Result. A code that the
-// contract does not name tells nothing of what was kept.
+// classify reads the results by the contract of stream.Result. After a code
+// that the contract does not name, it is not known whether the record was
+// stored.
 func (o *outcome) classify(items []*item, results []stream.Result) {
 	var behind map[string]bool
 	for i, it := range items {
@@ -50,9 +51,9 @@ func (o *outcome) classify(items []*item, results []stream.Result) {
 	}
 }
 
-// apply settles what is settled and decides who waits, and how long: the whole
-// worker where nothing went through, else the lanes in which something failed.
-// It returns what to say of it once mu, which is held, is let go.
+// apply settles items and decides who backs off, and how long: the whole worker
+// when nothing succeeded, else the queues in which something failed. mu is
+// held. It returns what to log after mu is released.
 func (d *drain) apply(ctx context.Context, w int, at component, o *outcome) troubleChange {
 	now := time.Now()
 	var went, stuck [keyQueues]bool
@@ -97,7 +98,7 @@ func (d *drain) apply(ctx context.Context, w int, at component, o *outcome) trou
 	return troubleChange{}
 }
 
-// waiting is how many lanes wait to be tried again. mu is held.
+// waiting is how many queues wait to be tried again. mu is held.
 func (d *drain) waiting() int {
 	n := 0
 	for i := range keyQueues {

@@ -1,12 +1,13 @@
-// Package relay puts a local log in front of a sink: an event is answered for
-// once it is in the log, and a drain carries the log to the sink beside it, in
-// order by key, for as long as it takes. It also moves whole streams, and
-// proves that what arrived is what was there.
+// Package relay puts a local log in front of a sink. An event is acknowledged
+// once it is in the log. A drain sends the log to the sink in the background,
+// in order by key, and retries for as long as it takes. The package also moves
+// whole streams, and verifies that the target has what the source had.
 //
-// What a sink sees: each record of the log at least once, in order by key, with
-// one header added (OriginHeader). After a failure that leaves it open whether
-// a record arrived, and after a crash, the sink's end is read to find out what
-// it has; docs/systems/ingest-relay.md has the table of what holds where.
+// A sink gets each record of the log at least once, in order by key, with one
+// header added (OriginHeader). After a crash, and after a failure that leaves
+// it open whether a record arrived, the relay reads the sink's end to find out
+// what it has. docs/systems/ingest-relay.md lists what is guaranteed in which
+// case.
 package relay
 
 import (
@@ -21,7 +22,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Relay is the log as a stream, with the drain beside it.
+// Relay is the log as a stream, with a drain that runs in the background.
 type Relay struct {
 	log       stream.Stream
 	o         Options
@@ -42,23 +43,23 @@ type Relay struct {
 
 	mu      sync.Mutex // guards the following
 	closed  bool
-	active  int           // appends under way
+	active  int           // appends in flight
 	drained chan struct{} // closed when closed and none is
 }
 
-// Holder is a log that lets go of old records by itself, and can be told from
-// where on it must not. A log that is none must keep all until it is trimmed.
+// Holder is a log that removes old records by itself and can be told which ones
+// to keep. A log that does not implement it must keep all until it is trimmed.
 type Holder interface {
 	Hold(from stream.Position) error
 }
 
 // Open starts to drain log into sink. The log has one partition with the
 // offsets 0, 1, 2 and so on, as an embedded one has. From here on log, sink and
-// o.Dead are the relay's, which closes them; where Open fails they are still
-// the caller's. A sink that is down keeps Open from nothing.
+// o.Dead belong to the relay, which closes them; when Open fails they still
+// belong to the caller. Open succeeds while the sink is down.
 //
-// Errors: Invalid for options that are none; FailedPrecondition where log and
-// position do not belong together; Unavailable where another process drains
+// Errors: Invalid for invalid options; FailedPrecondition when log and
+// checkpoint do not belong together; Unavailable when another process drains
 // from this folder.
 func Open(log, sink stream.Stream, o Options) (*Relay, error) {
 	pace, err := o.withDefaults()
@@ -133,7 +134,7 @@ func (r *Relay) begin(sink stream.Stream) error {
 	return nil
 }
 
-// loadCheckpoint is the saved one, or a new one.
+// loadCheckpoint returns the saved checkpoint, or a new one.
 func (r *Relay) loadCheckpoint() (checkpoint, error) {
 	at := newCheckpoint()
 	if r.store.body == nil {
@@ -154,11 +155,11 @@ func (r *Relay) at(n uint64) stream.Position {
 	return stream.Position{Partition: r.partition, Offset: strconv.FormatUint(n, 10)}
 }
 
-// Durability is the log's: what Append's success stands for.
+// Durability is the log's.
 func (r *Relay) Durability() stream.Durability { return r.log.Durability() }
 
-// Limit is what the log takes, and the sink and the dead letters beside it:
-// what could never be drained is refused before it is taken.
+// Limit is the largest record that the log, the sink and the dead letters
+// accept: a record that could never be drained is refused.
 func (r *Relay) Limit() int { return r.limit }
 
 // Append appends to the log.
@@ -298,9 +299,9 @@ func (r *Relay) Capacity() stream.Capacity {
 // closing is how long the streams may take to close once ctx has ended.
 const closing = 2 * time.Second
 
-// Close refuses new appends, drains what is in the log until ctx ends, keeps
-// the position, and closes sink, dead letters and log, for which it takes two
-// seconds more at most.
+// Close refuses new appends, drains the log until ctx ends, saves the
+// checkpoint, and closes sink, dead letters and log, which takes at most two
+// seconds more.
 func (r *Relay) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {

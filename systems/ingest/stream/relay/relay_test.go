@@ -58,7 +58,7 @@ func (g *rig) close(t *testing.T) {
 	}
 }
 
-// TestAnHourOfOutage has the sink down for an hour: every append is answered
+// TestAnHourOfOutage has the sink down for an hour: every append is acknowledged
 // at once, the sink is asked less and less, the state says what is wrong, and
 // afterwards everything arrives.
 func TestAnHourOfOutage(t *testing.T) {
@@ -428,7 +428,7 @@ func TestASinkThatKeepsLateMakesADouble(t *testing.T) {
 	})
 }
 
-// lateSink gives no answer to the first call, and keeps its records long after.
+// lateSink returns no response to the first call, and keeps its records long after.
 type lateSink struct {
 	*fakeSink
 	mu   sync.Mutex // guards the following
@@ -444,7 +444,7 @@ func (l *lateSink) Append(ctx context.Context, records []stream.Record) []stream
 	l.held = append(l.held, records...)
 	results := make([]stream.Result, len(records))
 	for i := range results {
-		results[i].Err = whittle.Errorf(whittle.DeadlineExceeded, "no answer")
+		results[i].Err = whittle.Errorf(whittle.DeadlineExceeded, "no response")
 	}
 	return results
 }

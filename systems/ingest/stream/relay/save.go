@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// initialize learns what the sink already has of what comes, for as long as it
-// takes, and has the place on disk before the first record is sent. It reports
-// false when ctx ended before.
+// initialize finds out what the sink already has, for as long as it takes, and
+// saves the checkpoint before the first record is sent. It returns false when
+// ctx ended first.
 func (d *drain) initialize(ctx context.Context) bool {
 	silent := 0
 	for attempt := 0; ; attempt++ {
@@ -34,9 +34,9 @@ func (d *drain) initialize(ctx context.Context) bool {
 	}
 }
 
-// scanSink reads the sink from where an earlier run may have sent something that
-// it did not save, or, where there is no such thing, only asks for its ends. It
-// was tried so many times already with a sink that stayed silent.
+// scanSink reads the sink from where an earlier run may have sent records
+// without saving its checkpoint. After a clean end it only asks for the sink's
+// ends. silent is how many scans have read nothing so far.
 func (d *drain) scanSink(ctx context.Context, silent int) error {
 	d.mu.Lock()
 	clean, ends, low := d.checkpoint.Clean, d.checkpoint.Ends, d.checkpoint.Next
@@ -92,7 +92,7 @@ func (d *drain) applyFound(found map[uint64]uint32) {
 	d.moved(len(had))
 }
 
-// saveLoop saves the place now and then until ctx ends.
+// saveLoop saves the checkpoint now and then, until ctx ends.
 func (d *drain) saveLoop(ctx context.Context) {
 	tick := time.NewTicker(d.limits.Save)
 	defer tick.Stop()
@@ -128,9 +128,9 @@ func (d *drain) saveLoop(ctx context.Context) {
 	}
 }
 
-// save writes the place. It is called by one goroutine at a time. The last
-// save of a run, once the workers have ended, says whether anything beyond the
-// place was sent.
+// save writes the checkpoint. It is called by one goroutine at a time. The last
+// save of a run, once the workers have ended, records whether anything beyond
+// the checkpoint was sent.
 func (d *drain) save(last bool) error {
 	d.mu.Lock()
 	p := d.checkpoint

@@ -13,8 +13,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// Why a look at the sink gave no answer, and will give none.
+// Why a look at the sink gave no response, and will give none.
 var (
+	// Why a scan of the sink failed, and will fail again.
 	errUnreadable = errors.New("the sink cannot be asked what it has")
 	errTooFar     = errors.New("too much to read at the sink")
 )
@@ -27,7 +28,7 @@ const maxSilentScans = 10
 // readers is how many partitions are read at once.
 const readers = 8
 
-// sinkScanner finds at the sink's end what a sender put there.
+// sinkScanner finds the records of a sender at the sink's end.
 type sinkScanner struct {
 	sink        stream.Stream
 	id          string
@@ -37,7 +38,7 @@ type sinkScanner struct {
 	noHeaders bool
 }
 
-// ends is where the sink's partitions end now.
+// ends returns where the sink's partitions end now.
 func (l *sinkScanner) ends(ctx context.Context) (map[string]string, error) {
 	parts, err := l.partitions(ctx)
 	if err != nil {
@@ -61,8 +62,8 @@ func (l *sinkScanner) partitions(ctx context.Context) ([]stream.Partition, error
 	return parts, err
 }
 
-// scan reads each partition from ends on to where it ends now, and gives the
-// numbers that are wanted and were found, with their records' checksums.
+// scan reads each partition from ends on to where it ends now, and returns the
+// wanted numbers that it found, with their records' checksums.
 func (l *sinkScanner) scan(ctx context.Context, ends map[string]string, wanted func(uint64) bool) (map[uint64]uint32, error) {
 	parts, err := l.partitions(ctx)
 	if err != nil {

@@ -215,7 +215,7 @@ func keyIn(partition, of, n int) stream.Record {
 	}
 }
 
-// unanswered keeps what comes with the first call and gives no answer to it.
+// without a response keeps what comes with the first call and gives no response to it.
 type unanswered struct {
 	stream.Stream
 	responded bool
@@ -225,7 +225,7 @@ func (u *unanswered) Append(ctx context.Context, records []stream.Record) []stre
 	results := u.Stream.Append(ctx, records)
 	for i := range results {
 		if !u.responded {
-			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no answer")}
+			results[i] = stream.Result{Err: whittle.Errorf(whittle.DeadlineExceeded, "no response")}
 		}
 	}
 	u.responded = true

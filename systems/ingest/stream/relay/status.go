@@ -31,9 +31,9 @@ type Status struct {
 	Deduplicated, Resent, Reordered uint64
 	// Ready says that it is known what the sink already has: draining has begun.
 	Ready bool
-	// Unreadable says why the sink cannot be asked what it has. Empty: it can.
+	// Unreadable says why the sink cannot be read. Empty: it can.
 	Unreadable string
-	// Waiting is how many of the 64 lanes of keys wait to be tried again.
+	// Waiting is how many of the 64 key queues wait for a retry.
 	Waiting int
 	// Troubles is what fails at the moment. Empty: nothing.
 	Troubles []Trouble
@@ -74,7 +74,7 @@ func (d *drain) status(now time.Time) Status {
 	return s
 }
 
-// component is where trouble is.
+// component is the part of the relay that fails.
 type component int
 
 const (
@@ -86,10 +86,9 @@ const (
 	components
 )
 
-var componentNames = [components]string{"sink", "dead letters", "log", "position", "trim"}
+var componentNames = [components]string{"sink", "dead letters", "log", "checkpoint", "trim"}
 
-// troubles remembers what does not work at the moment, and tells the operator
-// when that changes.
+// troubles remembers which components fail at the moment, and logs changes.
 type troubles struct {
 	log *slog.Logger
 
@@ -108,7 +107,7 @@ type Trouble struct {
 	Failures uint64
 }
 
-// troubleChange is a place where trouble began or ended. Zero: neither did.
+// troubleChange is a component that began to fail or recovered. Zero: neither.
 type troubleChange struct {
 	Trouble
 	after time.Duration // since it began; where it ended

@@ -84,7 +84,7 @@ func (t *tail) oldest(items []*item) map[string]string {
 	return maps.Clone(t.high)
 }
 
-// outstanding says whether something was sent that is not settled.
+// outstanding reports whether something was sent that is not settled.
 func (t *tail) outstanding() bool {
 	for _, m := range t.marks {
 		if m.refs > 0 {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// drainHistory remembers when the drain had come how far, to let go of records by age.
+// drainHistory remembers when the drain had come how far, to remove drained
+// records by age.
 type drainHistory struct {
 	mu    sync.Mutex    // guards the following
 	marks []historyMark // oldest first, at most twice minHistoryMarks
@@ -22,8 +23,8 @@ type historyMark struct {
 // records are kept for.
 const minHistoryMarks = 64
 
-// trimSteps is in how many steps all that is drained leaves a log that stays short
-// of room.
+// trimSteps is in how many steps drained records are removed from a log that
+// stays short of space.
 const trimSteps = 64
 
 // note adds a mark where the last one is old enough, and gives the newest number
@@ -53,9 +54,9 @@ func (p *drainHistory) note(now time.Time, low uint64, keep time.Duration) uint6
 	return before
 }
 
-// trimDrained is called after each save: what is drained, saved and old enough may
-// leave the log. Where the log is short of room age does not count, and as much
-// of the oldest leaves as there is need, to a step.
+// trimDrained is called after each save. It removes records from the log that
+// are drained, saved and old enough. When the log is short of space their age
+// does not count, and the oldest are removed, in steps, as far as needed.
 func (r *Relay) trimDrained(ctx context.Context, p checkpoint) {
 	if err := r.hold(p.Next); err != nil {
 		r.drain.trouble.begin(atTrim, err, time.Now())
@@ -73,15 +74,15 @@ func (r *Relay) trimDrained(ctx context.Context, p checkpoint) {
 	}
 }
 
-// isShort says whether the log needs the room of what is drained. It does so
-// before it is full: its clients are refused as soon as they ask for more than
-// is free.
+// isShort reports whether the log needs the space of drained records. That
+// begins before the log is full, because clients are refused as soon as they
+// need more than is free.
 func (r *Relay) isShort() bool {
 	capacity := r.log.Capacity()
 	return capacity.Err != nil || capacity.Free < r.o.Low
 }
 
-// trim reports false where the log did not let go.
+// trim trims the log. It returns false when that failed.
 func (r *Relay) trim(ctx context.Context, before uint64) bool {
 	if before <= r.trimmed {
 		return true

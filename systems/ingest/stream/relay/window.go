@@ -7,10 +7,10 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// keyQueues is into how many parts the keys are divided. Records of one lane are
-// under way in one call at most, so that order by key survives several calls at
-// once. The position on disk has a number for each lane: the count is part of
-// its format.
+// keyQueues is into how many queues the keys are hashed. Records of one queue
+// are in at most one call in flight, so that order by key survives several
+// calls at once. The checkpoint has a number for each queue: the count is part
+// of its format.
 const keyQueues = 64
 
 // keyQueueOf is the same for a record in every run.
@@ -24,8 +24,8 @@ func keyQueueOf(key string, seq uint64) int {
 	return int((sum ^ sum>>32) % keyQueues)
 }
 
-// item is a record that has been read. Once it is settled, which is when the
-// sink or the dead letters have surely got it, only its place counts.
+// item is a record that has been read. Once it is settled, which means that the
+// sink or the dead letters have it, only its number and position are needed.
 type item struct {
 	seq    uint64
 	at     stream.Position
@@ -41,7 +41,7 @@ type item struct {
 	mark      *mark // where the sink's ends were when it was first sent
 }
 
-// settle lets go of what a settled item needs no more: it may have to stay for
+// settle releases what a settled item needs no more: it may have to stay for
 // as long as an older one is not settled.
 func (it *item) settle() {
 	it.settled = true
@@ -55,8 +55,8 @@ type partitionQueue struct {
 	until   time.Time
 }
 
-// window holds the items between the oldest that is not settled and the last
-// that was read. It is not safe for concurrent use.
+// window holds the items from the oldest that is not settled to the last that
+// was read. It is not safe for concurrent use.
 type window struct {
 	queues [keyQueues]partitionQueue
 	order  []*item // all since the oldest that is not settled
@@ -77,7 +77,7 @@ func (w *window) low() uint64 {
 	return w.next
 }
 
-// settledTo gives each lane the number below which all of the lane is settled.
+// settledTo returns for each queue the number below which all of it is settled.
 func (w *window) settledTo() []uint64 {
 	to := make([]uint64, keyQueues)
 	for i := range w.queues {
@@ -103,7 +103,7 @@ func (w *window) add(it *item) {
 	w.bytes += it.size
 }
 
-// settle takes items out of their lanes and moves the low mark on.
+// settle takes items out of their queues and moves the low mark on.
 func (w *window) settle(items []*item) {
 	var touched [keyQueues]int
 	for _, it := range items {
@@ -123,7 +123,7 @@ func (w *window) settle(items []*item) {
 	w.advance()
 }
 
-// drop removes so many settled items, and keeps the order of the rest.
+// drop removes so many settled items and keeps the order of the rest.
 func (l *partitionQueue) drop(settled int) {
 	n := 0
 	for n < len(l.queue) && l.queue[n].settled {
@@ -154,9 +154,10 @@ func (w *window) advance() {
 	w.order = w.order[n:]
 }
 
-// take fills batch with the oldest items of the lanes that belong to one of so
-// many workers and need not wait, in the order of their numbers. Where there
-// are none it gives the time when a waiting lane may go on; zero: none waits.
+// take fills batch with the oldest items of the queues that belong to one of so
+// many workers and need not wait, in the order of their numbers. When there are
+// none it returns the time at which a waiting queue may continue; zero: none
+// waits.
 func (w *window) take(worker, workers int, now time.Time, records, bytes int, batch []*item) ([]*item, time.Time) {
 	var cursor [keyQueues]int
 	var until time.Time

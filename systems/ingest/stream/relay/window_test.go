@@ -96,7 +96,7 @@ func holds(t *testing.T, w *window, all []*item, begin uint64) {
 	}
 	for i, n := range w.settledTo() {
 		if n != queue[i] {
-			t.Fatalf("lane %d is settled to %d, want %d", i, n, queue[i])
+			t.Fatalf("queue %d is settled to %d, want %d", i, n, queue[i])
 		}
 	}
 	last := ""

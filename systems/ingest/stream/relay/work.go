@@ -9,7 +9,7 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// work is one worker's loop: take what is due, send it, weigh what came back.
+// work is a worker's loop: take what is due, send it, apply the results.
 func (d *drain) work(ctx context.Context, w int) {
 	var batch []*item
 	var records []stream.Record
@@ -33,7 +33,7 @@ func (d *drain) work(ctx context.Context, w int) {
 		}
 		switch {
 		case len(doubtful) > 0:
-			// Nothing of these lanes may go before it is known what went.
+			// Nothing of these queues may go before it is known what went.
 			d.resolve(ctx, w, doubtful)
 		case len(fit) > 0:
 			records = d.send(ctx, w, fit, records[:0])
@@ -44,7 +44,8 @@ func (d *drain) work(ctx context.Context, w int) {
 	}
 }
 
-// due is what worker w may send now, or the time to look again; zero: none.
+// due returns what worker w may send now, or the time at which to check again;
+// zero: none.
 func (d *drain) due(w int, batch []*item) ([]*item, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +74,7 @@ func (d *drain) idle(ctx context.Context, w int, until time.Time) {
 	}
 }
 
-// send appends items to the sink and weighs the results.
+// send appends items to the sink and applies the results.
 func (d *drain) send(ctx context.Context, w int, items []*item, records []stream.Record) []stream.Record {
 	d.mu.Lock()
 	for _, it := range items {
@@ -104,7 +105,7 @@ func (d *drain) send(ctx context.Context, w int, items []*item, records []stream
 	return records
 }
 
-// appendWithin gives one result a record, whatever the stream did.
+// appendWithin returns one result a record, whatever the stream did.
 func appendWithin(ctx context.Context, s stream.Stream, records []stream.Record, limit time.Duration) []stream.Result {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -120,7 +121,8 @@ func appendWithin(ctx context.Context, s stream.Stream, records []stream.Record,
 	return results
 }
 
-// appendDead appends items to the dead letters. One that is there is settled.
+// appendDead appends items to the dead letters. An item that is stored there is
+// settled.
 func (d *drain) appendDead(ctx context.Context, w int, items []*item) {
 	if len(items) == 0 {
 		return
@@ -157,7 +159,7 @@ func (d *drain) finishCall(ctx context.Context, w int, o *outcome) {
 	d.trouble.say(news)
 }
 
-// resolve asks the sink which of the items it has after all.
+// resolve scans the sink for the items whose outcome is not known.
 func (d *drain) resolve(ctx context.Context, w int, items []*item) {
 	wanted := make(map[uint64]bool, len(items))
 	for _, it := range items {

@@ -3,7 +3,7 @@
 // The published application's way from the service's JSON to a sum, against a
 // service that runs: node client.js CONTRACT URL TIMES. CONTRACT is a .proto
 // file, the published one or today's. It prints what the published application
-// would have put into its answer, by JSON and by protobuf.
+// would have put into its response, by JSON and by protobuf.
 const protobuf = require('protobufjs');
 
 const [contract, url, times] = process.argv.slice(2);

@@ -31,7 +31,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// cacheDir is .cache/kafka beside the go.mod above the working folder.
+// cacheDir is .cache/kafka next to the go.mod above the working folder.
 func cacheDir() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -50,7 +50,7 @@ func cacheDir() string {
 	return filepath.Join(dir, "whittle", "kafka")
 }
 
-// fetch gives the folder with the jars, and downloads them first where they are
+// fetch returns the folder with the jars, and downloads them first where they are
 // not there. Several processes may call it at once: one downloads, the others wait.
 func fetch(ctx context.Context, cache string) (string, error) {
 	jars := filepath.Join(cache, Version)

@@ -66,7 +66,7 @@ func Missing() error {
 }
 
 // Start fetches the jars where they are not there yet, formats a data folder,
-// starts a broker, and returns when it answers.
+// starts a broker, and returns when it responds.
 func Start(ctx context.Context, o Options) (*Broker, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (b *Broker) first(ctx context.Context) error {
 func (b *Broker) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.client)) }
 
 // Restart starts the broker again on the same ports and data after Kill, and
-// returns when it answers.
+// returns when it responds.
 func (b *Broker) Restart(ctx context.Context) error {
 	if b.process != nil {
 		return whittle.Errorf(whittle.FailedPrecondition, "the broker runs already")
@@ -137,7 +137,7 @@ func (b *Broker) Restart(ctx context.Context) error {
 	return nil
 }
 
-// await returns when the broker answers and has joined its own cluster.
+// await returns when the broker responds and has joined its own cluster.
 func (b *Broker) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -156,7 +156,7 @@ func (b *Broker) await(ctx context.Context) error {
 		case <-b.process.ended:
 			return whittle.Errorf(whittle.Unavailable, "the broker ended while it started")
 		case <-ctx.Done():
-			return whittle.Errorf(whittle.DeadlineExceeded, "the broker does not answer: %w", ctx.Err())
+			return whittle.Errorf(whittle.DeadlineExceeded, "the broker does not respond: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}
@@ -171,7 +171,7 @@ func (b *Broker) Kill() {
 }
 
 // Pause freezes the broker (SIGSTOP): its connections stay open and nothing
-// answers, until Kill.
+// responses, until Kill.
 func (b *Broker) Pause() error { return b.process.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Close ends the broker, and deletes its folder where it was not given.

@@ -99,7 +99,7 @@ func randomID() []byte {
 	return id
 }
 
-// java gives the arguments that run one of Kafka's classes: a JVM that starts
+// java returns the arguments that run one of Kafka's classes: a JVM that starts
 // fast and stays small.
 func (b *Broker) java(class string, args ...string) []string {
 	return append([]string{

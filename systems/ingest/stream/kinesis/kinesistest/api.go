@@ -112,7 +112,7 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 	return a, nil
 }
 
-// command gives the process to start, and the program that it is.
+// command returns the process to start, and the program that it is.
 func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, error) {
 	path, err := findFerrokinesis()
 	if err != nil {
@@ -198,7 +198,7 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// awaitReady waits until the API answers.
+// awaitReady waits until the API responds.
 func (a *API) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -212,7 +212,7 @@ func (a *API) awaitReady(ctx context.Context) error {
 		case <-a.done:
 			return whittle.Errorf(whittle.Unavailable, "start %s: it ended at once: %s", a.Program, a.said.String())
 		case <-ctx.Done():
-			return whittle.Errorf(whittle.Unavailable, "start %s: it does not answer: %w: %s", a.Program, ctx.Err(), a.said.String())
+			return whittle.Errorf(whittle.Unavailable, "start %s: it does not respond: %w: %s", a.Program, ctx.Err(), a.said.String())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -220,7 +220,7 @@ func (a *API) awaitReady(ctx context.Context) error {
 
 func once(o *kinesis.Options) { o.Retryer = aws.NopRetryer{} }
 
-// Client gives a client of the API, and the function that ends it.
+// Client returns a client of the API, and the function that ends it.
 func (a *API) Client() (client *kinesis.Client, end func()) {
 	transport := &http.Transport{}
 	return kinesis.New(kinesis.Options{

@@ -105,7 +105,7 @@ func TestEachFaultIsWhatItSays(t *testing.T) {
 	for i, c := range []struct {
 		fault  string
 		faults Faults
-		code   string // of the API's error; "": none, and no answer
+		code   string // of the API's error; "": none, and no response
 		kept   int
 	}{
 		{"throttle", Faults{Throttle: 1}, throughputExceeded, 0},

@@ -15,7 +15,7 @@ type result struct {
 	ErrorMessage string `json:"ErrorMessage"`
 }
 
-// partial passes on some of a call's records and merges the answer, so that
+// partial passes on some of a call's records and merges the response, so that
 // the others are seen as failed inside a 200.
 func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
 	call := map[string]json.RawMessage{}
@@ -52,7 +52,7 @@ func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
 	_, _ = w.Write(encode(merged))
 }
 
-// choose gives the error code of each record that fails, "" for the others.
+// choose returns the error code of each record that fails, "" for the others.
 func (p *Proxy) choose(records []json.RawMessage) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,9 +22,9 @@ type Faults struct {
 	Throttle float64 // the call is refused with ProvisionedThroughputExceededException
 	Internal float64 // 500, without effect
 	Lost     float64 // 500 after the call took effect
-	Hang     float64 // never answered, without effect
-	HangKept float64 // never answered, after the call took effect
-	Cut      float64 // the answer breaks off, after the call took effect
+	Hang     float64 // never acknowledged, without effect
+	HangKept float64 // never acknowledged, after the call took effect
+	Cut      float64 // the response breaks off, after the call took effect
 	Partial  float64 // a 200 in which some records failed (PutRecords only)
 	// PartialOf is the share of records that fail in such a call.
 	PartialOf float64
@@ -40,7 +40,7 @@ type Proxy struct {
 	target string
 	server *http.Server
 	client *http.Client
-	closed chan struct{} // ends hung answers
+	closed chan struct{} // ends hung responses
 	served chan struct{}
 
 	mu     sync.Mutex // guards the following
@@ -49,7 +49,7 @@ type Proxy struct {
 	counts map[string]int
 }
 
-// maxBody bounds a call and an answer that the proxy holds.
+// maxBody bounds a call and a response that the proxy holds.
 const maxBody = 32 << 20
 
 // NewProxy begins to listen on loopback. The seed fixes the order of the
@@ -107,7 +107,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// close ends hung answers; false: they have been ended before.
+// close ends hung responses; false: they have been ended before.
 func (p *Proxy) close() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +210,7 @@ type response struct {
 	body   []byte
 }
 
-// forward makes the call and gives the whole answer. It takes effect even if
+// forward makes the call and gives the whole response. It takes effect even if
 // the caller has gone.
 func (p *Proxy) forward(r *http.Request, body []byte) (response, error) {
 	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(body))
@@ -243,7 +243,7 @@ func (a response) write(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// cut answers with the first half of what the API said, and hangs up.
+// cut responds with the first half of what the API said, and hangs up.
 func (p *Proxy) cut(w http.ResponseWriter, r *http.Request, body []byte) {
 	said, err := p.forward(r, body)
 	if err == nil {
