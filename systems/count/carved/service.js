@@ -7,9 +7,9 @@ const protobuf = require('protobufjs');
 const root = protobuf.loadSync(path.join(__dirname, '..', 'count.proto'));
 const Carved = root.lookupService('twirp.carved.Carved');
 
-// maxAnswer bounds what is read of a response, in bytes; a Sum takes 11, an
+// maxResponse bounds what is read of a response, in bytes; a Sum takes 11, an
 // error a few hundred.
-const maxAnswer = 64 * 1024;
+const maxResponse = 64 * 1024;
 
 // ServiceError says why a call gave no sum, and with which status the
 // application's own client is told.
@@ -73,8 +73,8 @@ function connect({ url, deadlineMs = 10_000, maxSockets = 64 }) {
       let size = 0;
       res.on('data', (chunk) => {
         size += chunk.length;
-        if (size > maxAnswer) {
-          finish(new ServiceError(502, 'the count service answered more than a sum'));
+        if (size > maxResponse) {
+          finish(new ServiceError(502, 'the count service sent more than a sum'));
           req.destroy();
           return;
         }
@@ -86,7 +86,7 @@ function connect({ url, deadlineMs = 10_000, maxSockets = 64 }) {
         if (res.statusCode !== 200) {
           finish(refusal(res.statusCode, body));
         } else if (res.headers['content-type'] !== 'application/protobuf') {
-          finish(new ServiceError(502, 'the count service answered something other than protobuf'));
+          finish(new ServiceError(502, 'the count service sent something other than protobuf'));
         } else {
           finish(null, body);
         }
@@ -100,7 +100,7 @@ function connect({ url, deadlineMs = 10_000, maxSockets = 64 }) {
       }
       finish(
         cause.code?.startsWith('HPE_') // Node's HTTP parser
-          ? new ServiceError(502, 'the count service answered something other than HTTP', { cause })
+          ? new ServiceError(502, 'the count service sent something other than HTTP', { cause })
           : unreachable(cause),
       );
     });
@@ -124,15 +124,15 @@ function connect({ url, deadlineMs = 10_000, maxSockets = 64 }) {
   // count resolves to the sum of times draws, as a number: no sum is above
   // 2^53. It rejects with a ServiceError.
   async function count(times) {
-    let answer;
+    let response;
     try {
-      answer = await stub.count({ times });
+      response = await stub.count({ times });
     } catch (err) {
       throw err instanceof ServiceError
         ? err
-        : new ServiceError(502, 'the count service answered something other than a sum', { cause: err });
+        : new ServiceError(502, 'the count service sent something other than a sum', { cause: err });
     }
-    return Number(answer.Sum);
+    return Number(response.Sum);
   }
 
   return { count, close: () => agent.destroy() };

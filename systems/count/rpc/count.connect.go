@@ -41,7 +41,7 @@ const (
 // CarvedClient is a client for the twirp.carved.Carved service.
 type CarvedClient interface {
 	// Count draws Math.round(U*100), U uniform in [0, 1), so many times and
-	// answers the sum: 0 and 100 with probability 1/200 each, every value
+	// returns the sum: 0 and 100 with probability 1/200 each, every value
 	// between with 1/100.
 	Count(context.Context, *Times) (*Sum, error)
 }
@@ -83,7 +83,7 @@ func (c *carvedClient) Count(ctx context.Context, req *Times) (*Sum, error) {
 // CarvedHandler is an implementation of the twirp.carved.Carved service.
 type CarvedHandler interface {
 	// Count draws Math.round(U*100), U uniform in [0, 1), so many times and
-	// answers the sum: 0 and 100 with probability 1/200 each, every value
+	// returns the sum: 0 and 100 with probability 1/200 each, every value
 	// between with 1/100.
 	Count(context.Context, *Times) (*Sum, error)
 }

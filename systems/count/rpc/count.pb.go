@@ -69,7 +69,7 @@ func (x *Times) GetTimes() int32 {
 	return 0
 }
 
-// Sum is the answer.
+// Sum is the response.
 type Sum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0 to 214748364700. It was an int32, which holds no more than 42 million

@@ -34,7 +34,7 @@ const _ = twirp.TwirpPackageMinVersion_8_1_0
 // Carved adds up random numbers.
 type Carved interface {
 	// Count draws Math.round(U*100), U uniform in [0, 1), so many times and
-	// answers the sum: 0 and 100 with probability 1/200 each, every value
+	// returns the sum: 0 and 100 with probability 1/200 each, every value
 	// between with 1/100.
 	Count(context.Context, *Times) (*Sum, error)
 }

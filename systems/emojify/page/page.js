@@ -53,17 +53,17 @@ const pause = (ms, signal) => new Promise((resolve, reject) => {
 // call tries again where the api says that a moment later it may go well.
 async function call(path, options, signal) {
   for (let left = 4; ; left--) {
-    const answer = await fetch(path, {...options, signal}).catch(e => {
+    const response = await fetch(path, {...options, signal}).catch(e => {
       if (signal.aborted || !left) throw e;
     });
-    if (answer?.ok) return answer.json();
-    if (left && (!answer || answer.status === 503 || answer.status === 429)) {
-      const seconds = Number(answer?.headers.get('Retry-After')) || 1;
+    if (response?.ok) return response.json();
+    if (left && (!response || response.status === 503 || response.status === 429)) {
+      const seconds = Number(response?.headers.get('Retry-After')) || 1;
       await pause(Math.min(seconds, 10) * 1000 * (0.8 + 0.4 * Math.random()), signal);
       continue;
     }
-    const failure = await answer?.json().catch(() => undefined);
-    throw new Trouble(sentence(failure?.error ?? `the service responded ${response?.status}`));
+    const failure = await response?.json().catch(() => undefined);
+    throw new Trouble(sentence(failure?.error ?? `the service responded with ${response?.status}`));
   }
 }
 

@@ -282,7 +282,7 @@ func (x *ExistsRequest) GetKey() string {
 	return ""
 }
 
-// ExistsResponse is the answer.
+// ExistsResponse is the response.
 type ExistsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether Get would find it now.

@@ -34,7 +34,7 @@ const (
 // before that, when its space is full.
 type CacheServiceClient interface {
 	// Put keeps an item, in place of the one that has its key. The first message
-	// names the key; the item is there once the answer is, and not at all if the
+	// names the key; the item is there once the response is, and not at all if the
 	// stream ends early.
 	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutRequest, PutResponse], error)
 	// Get gives an item in pieces. NOT_FOUND: never kept, expired or evicted.
@@ -101,7 +101,7 @@ func (c *cacheServiceClient) Exists(ctx context.Context, in *ExistsRequest, opts
 // before that, when its space is full.
 type CacheServiceServer interface {
 	// Put keeps an item, in place of the one that has its key. The first message
-	// names the key; the item is there once the answer is, and not at all if the
+	// names the key; the item is there once the response is, and not at all if the
 	// stream ends early.
 	Put(grpc.ClientStreamingServer[PutRequest, PutResponse]) error
 	// Get gives an item in pieces. NOT_FOUND: never kept, expired or evicted.

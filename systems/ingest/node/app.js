@@ -39,7 +39,7 @@ function read(req, maxBody) {
   });
 }
 
-function answer(res, status, body, headers = {}) {
+function respond(res, status, body, headers = {}) {
   const text = JSON.stringify(body);
   res.writeHead(status, {
     'Content-Type': 'application/json',
@@ -60,7 +60,7 @@ function createServer(stream, { maxBody }) {
       res.setHeader('Allow', 'POST');
       throw new Refusal(405, 'the route is POST /import');
     }
-    answer(res, 200, await stream.put(await read(req, maxBody)));
+    respond(res, 200, await stream.put(await read(req, maxBody)));
   }
 
   function fail(req, res, err) {
@@ -73,7 +73,7 @@ function createServer(stream, { maxBody }) {
       headers.Connection = 'close'; // what is left of the body will not be read
     }
     if (err instanceof Refusal) {
-      answer(res, err.status, { error: err.message }, headers);
+      respond(res, err.status, { error: err.message }, headers);
       return;
     }
     const status = statusOf(err);
@@ -81,7 +81,7 @@ function createServer(stream, { maxBody }) {
       headers['Retry-After'] = '1';
     }
     console.error(`POST /import: ${err.name}: ${err.message}`);
-    answer(res, status, { error: status === 400 ? 'Kinesis takes no such event' : 'the stream is not taking events' }, headers);
+    respond(res, status, { error: status === 400 ? 'Kinesis takes no such event' : 'the stream is not taking events' }, headers);
   }
 
   const server = http.createServer((req, res) => {

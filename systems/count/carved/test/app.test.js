@@ -34,8 +34,8 @@ async function application(t, url, options = {}) {
     fetch(`${app}Count`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
 }
 
-// responding is a service that responds to every call by handler.
-async function answering(t, handler, options) {
+// serving is a service that responds to every call by handler.
+async function serving(t, handler, options) {
   return application(t, await listen(t, http.createServer(handler)), options);
 }
 
@@ -70,9 +70,9 @@ test('draws as often as the loop of old', () => {
 });
 
 describe('the application', () => {
-  test('answers in the text of old, and asks in protobuf', async (t) => {
+  test('responds in the old text format, and calls in protobuf', async (t) => {
     const asked = [];
-    const post = await answering(t, async (req, res) => {
+    const post = await serving(t, async (req, res) => {
       asked.push([req.method, req.url, req.headers['content-type'], Times.decode(await read(req)).times]);
       sends(res, 214748364700);
     });
@@ -84,7 +84,7 @@ describe('the application', () => {
   });
 
   test('counts to 0', async (t) => {
-    const post = await answering(t, (req, res) => sends(res, 0));
+    const post = await serving(t, (req, res) => sends(res, 0));
     assert.equal(await (await post('{}')).text(), 'Counted to 0 \n');
   });
 
@@ -101,7 +101,7 @@ describe('the application', () => {
 
   test('sends a call again that met a connection closed while idle', async (t) => {
     let calls = 0;
-    const post = await answering(t, (req, res) => {
+    const post = await serving(t, (req, res) => {
       calls++;
       if (calls === 2) {
         req.socket.destroy();
@@ -115,7 +115,7 @@ describe('the application', () => {
   });
 
   test('refuses what the contract cannot say', async (t) => {
-    const post = await answering(t, () => assert.fail('the service is not asked'));
+    const post = await serving(t, () => assert.fail('the service is not asked'));
     const res = await post('{"times": 2147483648}');
     assert.equal(res.status, 400);
     assert.equal(await res.text(), 'times is at most 2147483647\n');
@@ -158,15 +158,15 @@ describe('a service that', () => {
       502,
       /other than a sum/,
     ],
-    ['fails', fails(500, 'internal'), 502, /answered 500 internal/],
-    ['fails in HTML', (req, res) => res.writeHead(500).end('<p>'), 502, /answered 500/],
+    ['fails', fails(500, 'internal'), 502, /responded with 500 internal/],
+    ['fails in HTML', (req, res) => res.writeHead(500).end('<p>'), 502, /responded with 500/],
     ['is busy', fails(429, 'resource_exhausted'), 503, /busy/],
     ['closes down', fails(503, 'unavailable'), 503, /busy/],
     ['refuses the input', fails(400, 'invalid_argument'), 400, /so it is/],
   ]) {
     test(`${name} is told as ${status}`, async (t) => {
       t.mock.method(console, 'error', () => {});
-      const post = await answering(t, handler, options);
+      const post = await serving(t, handler, options);
       const res = await post('{"times": 10}');
       assert.match(await res.text(), text);
       assert.equal(res.status, status);
@@ -188,7 +188,7 @@ describe('a service that', () => {
   test('was broken is found again when it is mended', async (t) => {
     t.mock.method(console, 'error', () => {});
     let broken = true;
-    const post = await answering(t, (req, res) => (broken ? req.socket.destroy() : sends(res, 3)));
+    const post = await serving(t, (req, res) => (broken ? req.socket.destroy() : sends(res, 3)));
     assert.equal((await post('{"times": 1}')).status, 503);
     broken = false;
     assert.equal(await (await post('{"times": 1}')).text(), 'Counted to 3 \n');

@@ -42,7 +42,7 @@ describe('POST /import', () => {
 
   const post = (body, to = url) => fetch(to, { method: 'POST', body });
 
-  test('puts the body as it is, and answers with its place', async () => {
+  test('puts the body as it is, and responds with its place', async () => {
     const body = Buffer.from([0, 255, 10, 123]);
     const res = await post(body);
     assert.equal(res.status, 200);
@@ -76,7 +76,7 @@ describe('POST /import', () => {
     });
   }
 
-  test('answers 503 where Kinesis hangs up', async () => {
+  test('responds with 503 where Kinesis hangs up', async () => {
     double.next = (req) => req.socket.destroy();
     assert.equal((await post('x')).status, 503);
   });

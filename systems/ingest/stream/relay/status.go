@@ -98,7 +98,7 @@ type troubles struct {
 
 // Trouble is something that fails and is tried again.
 type Trouble struct {
-	// At is "sink", "dead letters", "log", "position" or "trim".
+	// At is "sink", "dead letters", "log", "checkpoint" or "trim".
 	At string
 	// Err is what came last, Since when it came first without a success since.
 	Err   error
