@@ -56,7 +56,7 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 
 // processFlags are those of every verb.
 type processFlags struct {
-	Drain    time.Duration `default:"10s" placeholder:"TIME" help:"How long work under way may take after SIGTERM (${default})."`
+	Drain    time.Duration `default:"10s" placeholder:"TIME" help:"How long work in flight may take after SIGTERM (${default})."`
 	LogLevel slog.Level    `default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 	LogJSON  bool          `name:"log-json" help:"Log in JSON."`
 }

@@ -44,8 +44,8 @@ type streamFlags struct {
 type logFlags struct {
 	P99         time.Duration `name:"p99" group:"stream" env:"INGEST_P99" default:"0s" placeholder:"TIME" help:"Within which time the embedded log should have 99 of 100 requests on the disk: what the disk leaves of it is spent on gathering more into one sync. 0: as soon as it can."`
 	Reserve     size          `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default})."`
-	RetainBytes size          `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Let go of the embedded log's oldest events beyond this size. 0: never."`
-	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Let go of the embedded log's events older than this. 0: never."`
+	RetainBytes size          `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Drop the embedded log's oldest events beyond this size. 0: never."`
+	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Drop the embedded log's events older than this. 0: never."`
 }
 
 // openSink opens a stream that is not the embedded log.

@@ -16,7 +16,7 @@ type replayVerb struct {
 	Key    string        `name:"write-key" env:"INGEST_WRITE_KEY" placeholder:"KEY" help:"Write key to post with."`
 	From   string        `placeholder:"POSITION" help:"Begin at a position, such as 0/123, in place of the beginning."`
 	Limit  uint64        `placeholder:"N" help:"End after so many events. 0: all."`
-	Posts  int           `default:"8" placeholder:"N" help:"Posts under way at once (${default}); events of one key stay in order."`
+	Posts  int           `default:"8" placeholder:"N" help:"Posts in flight at once (${default}); events of one key stay in order."`
 	Within time.Duration `default:"10m" placeholder:"TIME" help:"How long to try one batch before giving up (${default})."`
 }
 

@@ -29,17 +29,17 @@ type serveVerb struct {
 
 	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
 	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
-	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
+	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is trusted."`
 
 	streamFlags
 	logFlags
-	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Response when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
+	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Respond when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
 
 	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"500000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
 	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`
 	limitFlags
 
-	Drain    time.Duration `env:"INGEST_DRAIN" default:"30s" placeholder:"TIME" help:"How long requests under way may take after SIGTERM (${default})."`
+	Drain    time.Duration `env:"INGEST_DRAIN" default:"30s" placeholder:"TIME" help:"How long requests in flight may take after SIGTERM (${default})."`
 	LogLevel slog.Level    `env:"INGEST_LOG_LEVEL" default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 	LogJSON  bool          `env:"INGEST_LOG_JSON" help:"Log in JSON."`
 }

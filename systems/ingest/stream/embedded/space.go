@@ -62,7 +62,7 @@ func (l *Log) Capacity() stream.Capacity {
 var errNoCapacity = whittle.Errorf(whittle.ResourceExhausted, "the disk has no room for a segment").WithHint(hintFull)
 
 // hintFull is what to do about a full disk.
-const hintFull = "free space on the disk, or let a drain or the retention let go of records; it goes on by itself then"
+const hintFull = "free space on the disk, or let a drain or the retention drop records; it then continues by itself"
 
 // gave notes that files of so many bytes were removed.
 func (s *space) gave(bytes int64, now time.Time) {

@@ -467,7 +467,7 @@ func TestTroubleIsSaidOnceAndEnded(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		g.sink.setDown(nil)
 		g.close(t)
-		if said, over := strings.Count(lines.String(), "held up"), strings.Count(lines.String(), "goes on"); said != 1 || over != 1 {
+		if said, over := strings.Count(lines.String(), "drain failed; it retries"), strings.Count(lines.String(), "drain recovered"); said != 1 || over != 1 {
 			t.Errorf("said %d times and ended %d times:\n%s", said, over, lines.String())
 		}
 	})
