@@ -87,10 +87,10 @@ var rooms = map[string]int{
 	"whittle/systems/count/cmd/count":              32,
 	"whittle/systems/count/cmd/count-as-published": 32,
 
-	"whittle/systems/ingest/event": 30,
-	"whittle/systems/ingest/dedup": 30,
-	"whittle/systems/ingest/fastpath":  30,
-	"whittle/systems/ingest/front": 31,
+	"whittle/systems/ingest/event":    30,
+	"whittle/systems/ingest/dedup":    30,
+	"whittle/systems/ingest/fastpath": 30,
+	"whittle/systems/ingest/front":    31,
 
 	"whittle/systems/ingest/cmd/ingest": 32,
 
