@@ -97,7 +97,7 @@ type Profile struct {
 	// Service names the process, for headings. May be "".
 	Service string
 	// Requests is how many requests each endpoint served meanwhile, where
-	// that is known; "" is all of those that are not told apart.
+	// that is known; "" is all of those that are not distinguished.
 	Requests map[string]int64
 }
 

@@ -52,7 +52,7 @@ type replayVerb struct {
 
 // Help gives the examples.
 func (replayVerb) Help() string {
-	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or rehearsal:, or --allow-writes is given.
+	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
 
 Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says. Ctrl-C ends early and still reports.
 

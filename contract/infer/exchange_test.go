@@ -225,7 +225,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 
 // TestNoComparisonIsSuggestedThatLetsAnythingPass: what differs between repeats
 // and does not look made is no reason to leave it out, and a comparison of distributions
-// wants all that is beside its number to stay.
+// wants everything but its number to stay.
 func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 	sequence := func(target string, bodies ...string) []*capture.Entry {
 		var log []*capture.Entry
@@ -234,7 +234,7 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		}
 		return log
 	}
-	var users, views, counted, first, visits, hits, dice, beside []*capture.Entry
+	var users, views, counted, first, visits, hits, dice, among []*capture.Entry
 	for i := range 40 {
 		x := entry("GET", "/me", "", fmt.Sprintf(`{"id":%d,"name":"%c"}`, i%2, 'a'+i%2))
 		x.Request.Header = whittle.Header{"Authorization": {fmt.Sprint("Bearer ", i%2)}}
@@ -245,7 +245,7 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		visits = append(visits, entry("GET", "/visits", "", fmt.Sprintf(`{"visits":%d}`, i)))
 		hits = append(hits, text("GET", "/hits", fmt.Sprintf("hit %d", i)))
 		dice = append(dice, entry("GET", "/dice", "", fmt.Sprintf(`{"a":%d,"b":%d}`, i*7919%1000, i*7907%1000)))
-		beside = append(beside, entry("GET", "/both", "", fmt.Sprintf(`{"times":5,"total":%d,"at":"2024-01-01T00:00:%02dZ"}`, i*7919%1000, i)))
+		among = append(among, entry("GET", "/both", "", fmt.Sprintf(`{"times":5,"total":%d,"at":"2024-01-01T00:00:%02dZ"}`, i*7919%1000, i)))
 	}
 	for _, tc := range []struct {
 		name   string
@@ -259,14 +259,14 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		{"a text or null", sequence("/order", `{"note":"x"}`, `{"note":null}`), []string{"$.note"}, contract.Compare{}},
 		{"an address", sequence("/owner", `{"email":"a@example.com"}`, `{"email":"b@example.com"}`), []string{"$.email"}, contract.Compare{}},
 		{"the whole response", sequence("/id", `"9f8e7d6c01"`, `"9f8e7d6c02"`), []string{"$"}, contract.Compare{}},
-		{"a counter beside a title", views, []string{"$.views"}, contract.Compare{}},
+		{"a counter with a title", views, []string{"$.views"}, contract.Compare{}},
 		{"a second number", first, nil, contract.Compare{}},
 		{"one change", append(sequence("/one", `{"id":"9f8e7d6c01"}`)[:2], entry("GET", "/one", "", `{"id":"9f8e7d6c02"}`)), nil, contract.Compare{}},
 		{"a counter alone", visits, []string{"$.visits"}, contract.Compare{}},
 		{"a counter in a text", hits, nil, contract.Compare{Kind: whittle.Statistical, Value: "number in the body"}},
 		{"two random numbers", dice, []string{"$.a", "$.b"}, contract.Compare{}},
 		{"a number alone", counted, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total"}},
-		{"a number beside others", beside, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total", Ignore: []string{"$.at"}}},
+		{"a number with others", among, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total", Ignore: []string{"$.at"}}},
 	} {
 		tc.want.Varies = tc.varies
 		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {

@@ -33,7 +33,7 @@ func TestShop(t *testing.T) {
 	}
 }
 
-// TestHeadersOfAnswers are told, with which of them the gateway compares.
+// TestHeadersOfResponses are listed, with which of them the gateway compares.
 func TestHeadersOfResponses(t *testing.T) {
 	var log []*capture.Entry
 	for i := range 20 {

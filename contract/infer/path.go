@@ -9,7 +9,7 @@ import (
 	"whittle/contract"
 )
 
-// maxSegments bounds the paths that are told apart.
+// maxSegments bounds the paths that are tracked.
 const maxSegments = 16
 
 // segment is one segment of a pattern: a literal, or a wildcard where wildcard

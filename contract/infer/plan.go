@@ -144,7 +144,7 @@ func (i *inference) plan() {
 			return
 		}
 		for _, b := range broken {
-			b.opaque = "it has numbers with more digits than a double holds, beside such as must be doubles"
+			b.opaque = "it has numbers with more digits than a double holds, and others that must be doubles"
 		}
 	}
 }

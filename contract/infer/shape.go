@@ -1,6 +1,6 @@
 package infer
 
-// maxKeys bounds the names that are told apart in one object; with more it is
+// maxKeys bounds the names that are tracked in one object; with more it is
 // taken for a map.
 const maxKeys = 256
 

@@ -327,7 +327,7 @@ func integerEnd(s string) int {
 	return i
 }
 
-// holeName makes a field's name of the words beside a hole: the last one before
+// holeName makes a field's name of the words next to a hole: the last one before
 // it that means something, else the first one after it.
 func holeName(parts []part, at int) string {
 	if at > 0 {

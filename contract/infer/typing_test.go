@@ -100,7 +100,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestNumbersThatNoMessageHolds: with more digits than a double has beside
+// TestNumbersThatNoMessageHolds: with more digits than a double has, with
 // others, the response is one text, and the guesses say so.
 func TestNumbersThatNoMessageHolds(t *testing.T) {
 	c := learn(t, Options{}, entry("GET", "/a", "", `{"x":0.12345678901234567890}`), entry("GET", "/a", "", `{"x":1,"x2":2}`))

@@ -195,7 +195,7 @@ func integer(format string) contract.Type {
 	return contract.Int64
 }
 
-// oneOf reads alternatives: null beside one other is that other, nullable;
+// oneOf reads alternatives: null with one other is that other, nullable;
 // several are a Value, but for such as are the same scalar.
 func (r *reader) oneOf(n, list *node, key, hint, above string, depth int) (read, error) {
 	var others []read

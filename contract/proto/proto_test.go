@@ -113,7 +113,7 @@ func TestReadBindsHTTP(t *testing.T) {
 		t.Errorf("%s %s %s", c.Service, c.Package, c.GoPackage)
 	}
 	if len(c.Guesses) != 1 || c.Guesses[0].Path != "Watch" {
-		t.Errorf("the method that streams is not told of: %+v", c.Guesses)
+		t.Errorf("the method that streams is not mentioned: %+v", c.Guesses)
 	}
 	u := c.Message("User")
 	if u == nil || u.Doc != "User is a person." || !reflect.DeepEqual(u.Reserved, []int32{3, 7, 8, 9}) {

@@ -147,7 +147,7 @@ var archives = []struct {
 	{"GraphQL, lists of lists", []saved{query(`{"box":[[1,2],[3,4]]}`, `{"q":[[1.5]]}`)}, right},
 	{"GraphQL, deep and/or", []saved{query(`{"where":{"and":[{"or":[{"name":{"eq":"a"}},{"age":{"gt":1}}]},{"not":{"id":{"in":[1,2]}}}]}}`, `{"q":1}`)}, right},
 	{"GraphQL, data of several operations", []saved{query(`{}`, `{"a":{"x":1}}`), query(`{"b":1}`, `{"b":[1,2]}`), query(`{"c":1}`, `{"c":null}`)}, right},
-	{"GraphQL, data null beside errors", []saved{{"POST", "/graphql", "application/json", `{"query":"{ q }"}`, 200, asJSON, `{"data":null,"errors":[{"message":"no","path":["q",0],"extensions":{"code":"X"}}]}`, nil}}, right},
+	{"GraphQL, data null with errors", []saved{{"POST", "/graphql", "application/json", `{"query":"{ q }"}`, 200, asJSON, `{"data":null,"errors":[{"message":"no","path":["q",0],"extensions":{"code":"X"}}]}`, nil}}, right},
 	{"GraphQL, errors in some", []saved{query(`{}`, `{"q":null},"errors":[{"message":"no","locations":[{"line":1,"column":2}]}]`), query(`{"a":1}`, `{"q":1}`)}, right},
 	{"GraphQL, fragments and aliases", []saved{{"POST", "/graphql", "application/json", `{"query":"fragment F on T { a } query { x: q { ...F } }","variables":{}}`, 200, asJSON, `{"data":{"x":{"a":1,"__typename":"T"}}}`, nil}}, right},
 	{"GraphQL, a persisted query", []saved{{"POST", "/graphql", "application/json", `{"operationName":"Q","variables":{},"extensions":{"persistedQuery":{"version":1,"sha256Hash":"ecf4"}}}`, 200, asJSON, `{"data":{"q":1}}`, nil}}, right},

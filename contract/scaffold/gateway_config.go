@@ -62,7 +62,7 @@ func (v *view) routeRequest(b *strings.Builder, m *method) {
 	}{{"query", m.HTTP.Query}, {"path", m.HTTP.Path}, {"form", m.HTTP.Body.Pairs}} {
 		lines := ""
 		for _, p := range names.of {
-			// A named parameter is read beside a body too, and no body says it.
+			// A named parameter is read with a body too, and no body says it.
 			if p.Name != p.Field || names.key == "query" && (m.HTTP.Body.Form != contract.NoBody || !isReading(m.HTTP.Method)) {
 				lines += fmt.Sprintf("          %s: %s\n", quoted(p.Name), quoted(p.Field))
 			}
@@ -122,7 +122,7 @@ func (v *view) promises(b *strings.Builder, m *method) {
 	default:
 		fmt.Fprintf(b, `    # %s may change something, so nothing is mirrored and no evidence comes. Say
     #   safe: true                        if it changes nothing after all, or
-    #   rehearsal: {X-Dry-Run: "yes"}     once the service has logic of its own
+    #   dry_run: {X-Dry-Run: "yes"}       once the service has logic of its own
     #                                     that does not mean a request with it
 `, m.HTTP.Method)
 	}

@@ -95,7 +95,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// Build vets, builds and tests the project. said is told what is being done.
+// Build vets, builds and tests the project. said receives what is being done.
 func (p *Project) Build(ctx context.Context, said func(string)) error {
 	for _, step := range []struct {
 		what string

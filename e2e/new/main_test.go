@@ -1,7 +1,8 @@
-// Package newservice begins where a team begins: with a monolith and its
-// traffic. It records, lets the built whittle make a contract and a project of
-// it, builds and tests that in an empty folder, and walks the service to all
-// users behind the built gateway, while users are asked what they felt.
+// Package newservice begins with what a team has, a monolith and its traffic.
+// It records the traffic, lets the built whittle make a contract and a project
+// of it, builds and tests the project in an empty folder, and raises the
+// service's share to all users behind the built gateway, while every user's
+// response is checked.
 package newservice
 
 import (

@@ -55,7 +55,7 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 	return dir, m
 }
 
-// settings of a rehearsal: the same walk in seconds.
+// hurry shortens a config's times: the same walk in seconds.
 var hurry = strings.NewReplacer(
 	"listen: 127.0.0.1:8080", "listen: 127.0.0.1:0",
 	"admin: 127.0.0.1:8081", "admin: 127.0.0.1:0",
@@ -124,7 +124,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 						err = fmt.Errorf("%s %s: %d %s", q.method, q.target, a.Status, a.Body)
 					}
 					if err != nil {
-						t.Errorf("a user of %s felt: %v", route, err)
+						t.Errorf("a user of %s: %v", route, err)
 						return
 					}
 				}

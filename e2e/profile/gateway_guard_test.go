@@ -40,7 +40,7 @@ func TestTheGatewayGuardsCPU(t *testing.T) {
 			monolith := counter(t, way.monolith[0], way.monolith[1:]...)
 			candidate := counter(t, way.candidate[0], way.candidate[1:]...)
 			client, gateway := guarded(t, monolith, candidate)
-			visit(t, gateway.Public)
+			sendUsers(t, gateway.Public)
 			order := rollout.Order{Kind: rollout.Promote, By: "the test", Reason: "the test's word", Force: true}
 			if _, err := client.Order(t.Context(), "POST "+countPath, order); err != nil {
 				t.Fatal(err)
@@ -94,11 +94,11 @@ routes:
 	return client, gateway
 }
 
-// visit has users ask until the test ends, each once, so that half of them are
-// on either side, and at a pace that fills an interval about as soon as it is
-// read. So few of them wait at once that the breaker takes no machine that
-// stands still for a candidate that hangs.
-func visit(t *testing.T, address string) {
+// sendUsers sends requests of users until the test ends, each user once, so
+// that half of them are served by each side, at a pace that fills an interval
+// about as fast as it is read. Few requests wait at once, so that the circuit
+// breaker does not take a machine that stands still for a candidate that hangs.
+func sendUsers(t *testing.T, address string) {
 	t.Helper()
 	const callers, pace = 4, 200 * time.Millisecond // of one caller
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,7 +109,7 @@ func visit(t *testing.T, address string) {
 			tick := time.NewTicker(pace)
 			defer tick.Stop()
 			for n := 0; ctx.Err() == nil; n++ {
-				if err := visitOnce(ctx, client, address, fmt.Sprintf("user-%d-%d", caller, n)); err != nil && ctx.Err() == nil {
+				if err := sendOnce(ctx, client, address, fmt.Sprintf("user-%d-%d", caller, n)); err != nil && ctx.Err() == nil {
 					t.Errorf("a user: %v", err)
 					return
 				}
@@ -127,7 +127,7 @@ func visit(t *testing.T, address string) {
 	})
 }
 
-func visitOnce(ctx context.Context, client *http.Client, address, user string) error {
+func sendOnce(ctx context.Context, client *http.Client, address, user string) error {
 	const times = 4_000_000 // five milliseconds of the cheap one
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+countPath, strings.NewReader(fmt.Sprintf(`{"times": %d}`, times)))
 	if err != nil {

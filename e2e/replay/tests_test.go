@@ -90,7 +90,7 @@ func TestDifferencesBecomeTests(t *testing.T) {
 	}
 
 	// One for each input (the write, and 35 items: those whose number is a multiple
-	// of 8 are never asked for), beside a service of its own that is asked in the same
+	// of 8 are never asked for), and a service of its own is called in the same
 	// process.
 	cover := filepath.Join(t.TempDir(), "service")
 	if err := os.Mkdir(cover, 0o755); err != nil {

@@ -159,7 +159,7 @@ func TestNodeByProcessID(t *testing.T) {
 	}
 }
 
-// What V8 optimized long before the profiler came is told by function, line and
+// What V8 optimized long before the profiler came is reported by function, line and
 // endpoint all the same.
 func TestNodeThatHasBeenHot(t *testing.T) {
 	pid, base := node(t)
@@ -449,6 +449,6 @@ func TestIsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !IsFile(path) || IsFile("1234") || IsFile("http://127.0.0.1:6060") || IsFile(path+".missing") {
-		t.Error("files are told from targets")
+		t.Error("files are distinguished from targets")
 	}
 }

@@ -84,7 +84,7 @@ func (i *inspector) startCPU(ctx context.Context, forget bool) (running, error) 
 }
 
 // tellsInlined looks at what a running profile sees for a while, by a second one
-// beside it: V8 gives a profile only when it ends, and to begin another one anew
+// at the same time: V8 gives a profile only when it ends, and to begin another one anew
 // costs more than to have two. A profile that ctx ends is as good as it gets.
 func (i *inspector) tellsInlined(ctx context.Context, d time.Duration) bool {
 	open, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+responseTimeout)

@@ -26,7 +26,7 @@ var (
 
 // Count is how many requests a process has served since it began.
 type Count struct {
-	Endpoints map[string]int64 // "": all of those that are not told apart
+	Endpoints map[string]int64 // "": all of those that are not distinguished
 	// Classes counts them by the first digit of their status, as "2xx". Those
 	// whose status the page does not tell are not in it.
 	Classes map[string]int64
@@ -170,7 +170,7 @@ func endpointOf(labels map[string]string) string {
 	return ""
 }
 
-// classOf knows "404" and "4xx". "": no status is told.
+// classOf knows "404" and "4xx". "": no status is given.
 func classOf(labels map[string]string) string {
 	for _, name := range codeLabels {
 		if code := labels[name]; len(code) == 3 && '1' <= code[0] && code[0] <= '5' {
@@ -192,7 +192,7 @@ func valueOf(m *dto.Metric) int64 {
 	return 0
 }
 
-// MetricsOf guesses where a target's metrics page is: beside its pprof.
+// MetricsOf guesses where a target's metrics page is: next to its pprof.
 func MetricsOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme == "ws" {

@@ -34,10 +34,10 @@ http_request_duration_seconds_bucket{handler="GET /a",le="+Inf"} 4
 http_request_duration_seconds_sum{handler="GET /a"} 1
 http_request_duration_seconds_count{handler="GET /a"} 4
 `, want: map[string]int64{"GET /a": 4}},
-		"not told apart": {page: "# TYPE count_calls_total counter\ncount_calls_total{protocol=\"twirp\"} 3\n", want: map[string]int64{"": 3}},
-		"none":           {page: "# TYPE up gauge\nup 1\n", code: whittle.NotFound},
-		"no metrics":     {page: "<html>", code: whittle.Invalid},
-		"too large":      {page: strings.Repeat("# a comment\n", maxMetrics/12+1), code: whittle.Unavailable},
+		"not distinguished": {page: "# TYPE count_calls_total counter\ncount_calls_total{protocol=\"twirp\"} 3\n", want: map[string]int64{"": 3}},
+		"none":              {page: "# TYPE up gauge\nup 1\n", code: whittle.NotFound},
+		"no metrics":        {page: "<html>", code: whittle.Invalid},
+		"too large":         {page: strings.Repeat("# a comment\n", maxMetrics/12+1), code: whittle.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.page) }))

@@ -85,11 +85,11 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 	if err := base.Write(&kept); err != nil {
 		t.Fatal(err)
 	}
-	quiet, err := Read(&kept)
+	last, err := Read(&kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := Check(quiet, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" {
+	if v := Check(last, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" {
 		t.Errorf("own functions come first where the baseline had none: %+v", v)
 	}
 	if v := Check(base, base, 0.10); v.Outcome != Held || v.Err() != nil {

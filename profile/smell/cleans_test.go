@@ -224,7 +224,7 @@ func scaled() http.Handler {
 	})
 }
 
-// logged writes a line beside work that is worth one, so that also where system
+// logged writes a line in addition to work that is worth one, so that also where system
 // calls are dear the line is a small part of it.
 func logged() http.Handler {
 	out := slog.New(slog.NewJSONHandler(os.Stderr, nil))

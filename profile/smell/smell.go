@@ -92,8 +92,9 @@ type rule struct {
 	// match looks at a stack, leaf first, down to and with the own frame nearest
 	// to the leaf, or all of it where none is own; and says what it saw.
 	match func(v *view) (seen string, ok bool)
-	// asks, where the work is done beside the code that wants it, says that a
-	// stack comes from such code: the line that asks most has what no line has.
+	// asks matches, where the work is done in another thread than the code that
+	// causes it, the stacks of that code: work without a line is attributed to
+	// the line that asks most.
 	asks func(v *view) bool
 }
 

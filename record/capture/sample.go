@@ -28,7 +28,7 @@ type Sample[T any] struct {
 	more   bool
 	bytes  int
 	first  map[uint64]*pick[T] // by kind
-	plain  []*pick[T]          // beside those, by id
+	plain  []*pick[T]          // in addition to those, by id
 }
 
 // pick is a candidate for the choice.

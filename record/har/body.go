@@ -23,7 +23,7 @@ func (n missing) Error() string {
 	return fmt.Sprintf("body missing: the archive gives its length, %d bytes, and no text", int64(n))
 }
 
-// lengthOf is the largest length that is told of a body; 0: none is.
+// lengthOf is the largest length that is given for a body; 0: none is.
 func lengthOf(h whittle.Header, sizes ...number) int64 {
 	length, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // what is none is 0
 	for _, n := range sizes {

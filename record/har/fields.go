@@ -75,7 +75,7 @@ func authority(list []pair) string {
 	return ""
 }
 
-// header collects fields but for the host, which stands beside the header, as
+// header collects fields but for the host, which stands apart from the header, as
 // in net/http. HTTP/2's pseudo-fields are none; browsers write
 // several values of one field, Set-Cookie above all, as lines of one.
 func header(list []pair) whittle.Header {

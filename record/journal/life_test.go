@@ -314,8 +314,8 @@ func TestAReaderLeftBehind(t *testing.T) {
 	}
 }
 
-// Reading beside writing, as fast as both go.
-func TestReadingBesideWriting(t *testing.T) {
+// Reading while writing, as fast as both go.
+func TestReadingWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{SegmentBytes: 30_000})
 	r, err := Open(dir)

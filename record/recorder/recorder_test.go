@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// flaky is a journal on a disk that fails while it is told to.
+// flaky is a journal on a disk that fails while failing is set.
 type flaky struct {
 	mu      sync.Mutex // guards the following
 	full    bool
@@ -325,8 +325,8 @@ func TestABodyThatIsTooLong(t *testing.T) {
 	}
 }
 
-// TestTheKeyLiesBesideItsFolder wherever one stands.
-func TestTheKeyLiesBesideItsFolder(t *testing.T) {
+// TestTheKeyLiesNextToItsFolder wherever one stands.
+func TestTheKeyLiesNextToItsFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o700); err != nil {
 		t.Fatal(err)

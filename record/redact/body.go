@@ -22,7 +22,7 @@ const (
 	leftBinary   = "it is neither text nor JSON, so nothing in it can be redacted"
 	leftEncoding = "its content encoding cannot be undone"
 	leftLarge    = "it is too large once decompressed"
-	leftParts    = "its parts cannot be told apart"
+	leftParts    = "its parts cannot be separated"
 	leftDeep     = "it is nested too deep"
 	leftPaths    = "it is not the JSON that it says or seems to be, so no path can be followed in it"
 )

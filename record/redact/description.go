@@ -22,7 +22,7 @@ type Description struct {
 	Key string `json:"key"`
 	// Defaults tells apart what versions of whittle redact by themselves.
 	Defaults string `json:"defaults"`
-	// The rules beside the defaults; see Rules. Names are in the form in which
+	// The rules in addition to the defaults; see Rules. Names are in the form in which
 	// they are compared, all are sorted.
 	Headers  []string `json:"headers,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
@@ -143,7 +143,7 @@ func (d *Description) lists() []ruleList {
 }
 
 // SameRules reports whether two descriptions are of the same rules; the keys may
-// be others, and then patterns cannot be told apart but by their number.
+// be others, and then patterns can be distinguished only by their number.
 func (d Description) SameRules(as Description) bool {
 	if d.Key == as.Key {
 		return d.Rules == as.Rules

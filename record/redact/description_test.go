@@ -59,7 +59,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// Too many rules are not named, and are told apart.
+// Too many rules are not named, and are distinguished.
 func TestALongDescription(t *testing.T) {
 	long := func(n int) (r Rules) {
 		for i := range n {

@@ -47,7 +47,7 @@ func (j *rewriter) all(secret bool) (out []byte, changed bool, err error) {
 }
 
 // each rewrites value after value. Where one is no JSON, it gives up to where
-// all is told apart.
+// all is distinguished.
 func (j *rewriter) each(secret bool) (i int, err error) {
 	for i = between(j.src, 0); ; {
 		if i, err = j.value(i, secret); err != nil {

@@ -33,7 +33,7 @@ const (
 	jwt        = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 )
 
-// TestBody has a body of each kind beside what is left of it; T(x) stands for
+// TestBody has a body of each kind with what is left of it; T(x) stands for
 // the token of x.
 func TestBody(t *testing.T) {
 	r := mustNew(t, Rules{})

@@ -71,7 +71,7 @@ func responses(t *testing.T, body func(int) string) string {
 	})
 }
 
-// TestRulesThatDiffer are told, and are no difference of the candidate's.
+// TestRulesThatDiffer are reported, and are no difference of the candidate's.
 func TestRulesThatDiffer(t *testing.T) {
 	key := redact.NewKey()
 	url := responses(t, person)

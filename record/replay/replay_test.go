@@ -208,13 +208,13 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 	url := serve(t, func(r *http.Request) string {
 		mu.Lock()
 		defer mu.Unlock()
-		got[r.Method+" "+r.URL.Path+r.Header.Get("X-Rehearsal")]++
+		got[r.Method+" "+r.URL.Path+r.Header.Get("X-Dry-Run")]++
 		return `{"id":9}`
 	})
 	compare := whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.id"}, MaxDiffer: 0.005, MinCompared: 300, Confidence: .99}
 	up := &whittle.Upstream{URL: "http://127.0.0.1:1", Timeout: 10 * time.Second, MaxAnswer: 1 << 20}
 	routes := []whittle.Route{
-		{Name: "POST /a/{id}", Match: whittle.Match{Method: "POST", Pattern: "/a/{id}"}, Candidate: up, Compare: compare, Rehearsal: &whittle.Rehearsal{Header: "X-Rehearsal", Value: "!"}},
+		{Name: "POST /a/{id}", Match: whittle.Match{Method: "POST", Pattern: "/a/{id}"}, Candidate: up, Compare: compare, Rehearsal: &whittle.Rehearsal{Header: "X-Dry-Run", Value: "!"}},
 		{Name: "POST /b", Match: whittle.Match{Method: "POST", Pattern: "/b"}, Candidate: up, Compare: compare},
 		{Name: "GET /c", Match: whittle.Match{Method: "GET", Pattern: "/c"}},
 	}

@@ -228,7 +228,7 @@ func (r *Report) notes(b *results, log Log) {
 	}
 	if n := b.redacted.Responses; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
-			"it lies beside the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
+			"it lies next to the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
 	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes", were(n, "request")))

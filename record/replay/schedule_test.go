@@ -65,7 +65,7 @@ func TestOrderIsKeptPerConnection(t *testing.T) {
 			t.Errorf("%s: %d requests came out of turn, %+v", text, wrong, r.Ledger)
 		}
 		if text == "path" && most != 1 {
-			t.Errorf("one path is one lane, and %d requests ran at once", most)
+			t.Errorf("one path is one queue, and %d requests ran at once", most)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestOrderIsPure(t *testing.T) {
 		t.Errorf("after b: %v", free)
 	}
 	if o.finish(d); len(o.queues) != 0 {
-		t.Error("a lane that is empty is not kept")
+		t.Error("an empty queue is not kept")
 	}
 }
 
@@ -300,7 +300,7 @@ func TestParseKey(t *testing.T) {
 	for s, want := range map[string]string{"": "1", "none": "", "path": "/a/b", "header:X-A": "", "cookie:a": "", "body:$.a": ""} {
 		k, err := ParseKey(s)
 		if err != nil || k.queue(e) != want {
-			t.Errorf("%q: lane %q, %v", s, k.queue(e), err)
+			t.Errorf("%q: queue %q, %v", s, k.queue(e), err)
 		}
 	}
 }

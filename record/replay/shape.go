@@ -26,7 +26,7 @@ const (
 
 // shapeOf names the structure of a recorded exchange without its values: method
 // and route, status, the names in the query, and the structure of the request's
-// body, in which numbers are told apart by kind.
+// body, in which numbers are distinguished by kind.
 func shapeOf(route string, e *capture.Entry) string {
 	var b strings.Builder
 	if !strings.HasPrefix(route, e.Request.Method+" ") {
