@@ -114,7 +114,7 @@ func (b *Blocks) attach(s *session) {
 	s.base, s.shared = b.first.base, b.first.shared
 }
 
-// next gives the block's arrivals one by one.
+// next returns the block's arrivals one by one.
 func (b *Blocks) next() (plan.Arrival, bool) {
 	if b.taken == len(b.arrivals) {
 		return plan.Arrival{}, false

@@ -10,7 +10,7 @@ import (
 	"whittle/load/plan"
 )
 
-// schemaTable gives the names between backquotes in the rows of the table of
+// schemaTable returns the names between backquotes in the rows of the table of
 // what runs, by whether their row says that they are refused.
 func schemaTable(t *testing.T) (runs, refused map[string]bool) {
 	t.Helper()

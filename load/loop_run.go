@@ -74,8 +74,8 @@ func elements(v expr.Value) []expr.Value {
 	return out
 }
 
-// assignRows gives the virtual user its rows of the CSV files. A user of a closed
-// plan gets new ones in each loop: the rows after those given out last.
+// assignRows assigns rows of the CSV files to the virtual user. A user of a closed
+// plan gets new ones in each loop: the rows after those assigned last.
 func (w *worker) assignRows() {
 	if len(w.run.plan.Payloads) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 
 const small = "scenarios: [{flow: [{get: {url: /}}]}]\n"
 
-// rendered gives the bytes of the plan's first request.
+// rendered returns the bytes of the plan's first request.
 func rendered(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	prepared, _, err := prepare(p, "http://h.example:81/base", HTTP1)

@@ -45,30 +45,30 @@ func (m *groupUser) Group() string { return m.group.Name }
 func (m *groupUser) Failed() bool { return m.failed }
 
 // UserState may be called only by the user's own goroutine or fiber.
-func (m *groupUser) UserState(key any, fresh func() any) any {
+func (m *groupUser) UserState(key any, init func() any) any {
 	v, ok := m.state[key]
 	if !ok {
 		if m.state == nil {
 			m.state = map[any]any{}
 		}
-		v = fresh()
+		v = init()
 		m.state[key] = v
 	}
 	return v
 }
 
-func (m *groupUser) RunState(key any, fresh func() any) any {
-	return loadOrStore(&m.run.shared.state, key, fresh)
+func (m *groupUser) RunState(key any, init func() any) any {
+	return loadOrStore(&m.run.shared.state, key, init)
 }
 
-func (m *groupUser) BlockState(key any, fresh func() any) any {
-	return loadOrStore(&m.run.state, key, fresh)
+func (m *groupUser) BlockState(key any, init func() any) any {
+	return loadOrStore(&m.run.state, key, init)
 }
 
-func loadOrStore(all *sync.Map, key any, fresh func() any) any {
+func loadOrStore(all *sync.Map, key any, init func() any) any {
 	if v, ok := all.Load(key); ok {
 		return v
 	}
-	v, _ := all.LoadOrStore(key, fresh())
+	v, _ := all.LoadOrStore(key, init())
 	return v
 }

@@ -15,7 +15,7 @@ func cores(used, span time.Duration) float64 {
 
 func thousandths(f float64) float64 { return math.Round(f*1e3) / 1e3 }
 
-// points gives the series as the report shows it.
+// points returns the series as the report shows it.
 func (m *monitor) points() []report.Point {
 	windows := m.series.Windows()
 	out := make([]report.Point, len(windows))

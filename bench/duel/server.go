@@ -28,7 +28,7 @@ func busy(rounds int) uint64 {
 	return x
 }
 
-// calibrate gives the rounds of work that take about so long here: by the
+// calibrate returns the rounds of work that take about so long here: by the
 // quickest of some tries, the one that was disturbed least.
 func calibrate(want time.Duration) int {
 	const probe = 2_000_000

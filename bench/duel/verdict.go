@@ -45,7 +45,7 @@ func (v *verdict) different() (keys []string) {
 	return keys
 }
 
-// figure gives a figure with its whole interval.
+// figure returns a figure with its whole interval.
 func (v *verdict) figure(key string) (f figure, ok bool) {
 	for _, f := range v.Figures {
 		if f.Key == key && f.Ratio != nil && f.Low != nil && f.High != nil {

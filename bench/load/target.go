@@ -122,7 +122,7 @@ func servedIn(status []byte) (int, error) {
 	return n - 1, err
 }
 
-// freeAddr gives a loopback address that was free a moment ago: nginx cannot
+// freeAddr returns a loopback address that was free a moment ago: nginx cannot
 // say which port it took.
 func freeAddr(ctx context.Context) (string, error) {
 	var lc net.ListenConfig

@@ -110,7 +110,7 @@ func whittles(binary string) []tool {
 	}
 }
 
-// findTools gives the tools that are here, ours first, with their arguments
+// findTools returns the tools that are here, ours first, with their arguments
 // filled in, and says how to install the others.
 func findTools(s settings, addr, h2 string) ([]tool, error) {
 	fill := strings.NewReplacer(

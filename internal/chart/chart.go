@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Role gives a series its fixed colour, so that the monolith looks the same in
+// Role sets a series' fixed colour, so that the monolith looks the same in
 // every picture.
 type Role uint8
 

@@ -43,7 +43,7 @@ type Fact struct {
 	Tone Tone
 }
 
-// Tone says whether something is as it should be; it is never shown by colour
+// Tone reports whether something is as it should be; it is never shown by colour
 // alone.
 type Tone uint8
 
@@ -203,5 +203,5 @@ func Markup(title, caption, html string) Figure {
 	return Figure{Title: title, Caption: caption, svg: html}
 }
 
-// SVG gives the picture with its legend, as HTML that needs the page's style.
+// SVG returns the picture with its legend, as HTML that needs the page's style.
 func (f *Figure) SVG() string { return f.svg }

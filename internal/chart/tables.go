@@ -7,7 +7,7 @@ import (
 // maxTableRows bounds the table beside a plot: it is there to be read.
 const maxTableRows = 60
 
-// plotTable gives a plot's figures as text: one row for each x, thinned evenly
+// plotTable returns a plot's figures as text: one row for each x, thinned evenly
 // to maxTableRows, one column for each series.
 func plotTable(p Plot) *Table {
 	t := &Table{Head: []string{first(p.XLabel, "x")}}

@@ -39,7 +39,7 @@ func Plain(h map[string][]string) bool {
 	return true
 }
 
-// Decode gives a body without its coding: gzip, deflate, br or zstd, one of
+// Decode returns a body without its coding: gzip, deflate, br or zstd, one of
 // them. The body itself comes back where there is none. Errors are ErrUnknown,
 // also for several codings, ErrGarbled, and ErrTooLong for what would be longer
 // than limit bytes.

@@ -123,7 +123,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration((math.Ldexp(float64(h.sumHigh), 64) + float64(h.sumLow)) / float64(n))
 }
 
-// Quantile gives the smallest recorded duration that at least a part q (0 to
+// Quantile returns the smallest recorded duration that at least a part q (0 to
 // 1) of all recorded durations do not exceed, to three digits; 0 where nothing
 // was recorded. It never leaves the exact minimum and maximum.
 func (h *Histogram) Quantile(q float64) time.Duration {

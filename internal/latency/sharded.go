@@ -44,7 +44,7 @@ func (s *Sharded) Record(d time.Duration) {
 	sh.mu.Unlock()
 }
 
-// Merged gives a histogram of everything recorded so far.
+// Merged returns a histogram of everything recorded so far.
 func (s *Sharded) Merged() *Histogram {
 	var all Histogram
 	s.each(func(h *Histogram) { all.Merge(h) })

@@ -43,7 +43,7 @@ type snapshotJSON struct {
 	Above int64   `json:"above,omitempty"`
 }
 
-// Milliseconds gives a duration in milliseconds, rounded to a microsecond.
+// Milliseconds returns a duration in milliseconds, rounded to a microsecond.
 func Milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1e3
 }

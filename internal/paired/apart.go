@@ -104,7 +104,7 @@ func Runs(as, bs []float64) Ratio {
 	return r.student(deviation, float64(len(logs)-1))
 }
 
-// meanError gives the mean and its standard error.
+// meanError returns the mean and its standard error.
 func meanError(xs []float64) (mean, deviation float64) {
 	for _, x := range xs {
 		mean += x / float64(len(xs))

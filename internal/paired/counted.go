@@ -10,7 +10,7 @@ type counted struct{ *mean }
 // asked says how often it can have it at most.
 func Counted(a, b []Share) Figure { return counted{meanOf(a, b)} }
 
-// bound gives the interval where one side has none and the test has rejected
+// bound returns the interval where one side has none and the test has rejected
 // that the two are equal.
 func (f counted) bound(t *Test) (low, high float64) {
 	if f.allA.Sum > 0 {

@@ -48,7 +48,7 @@ func (s Sample) Count() int64 {
 	return s.below[len(s.below)-1]
 }
 
-// Quantile gives the smallest value that at least a part q of all do not
+// Quantile returns the smallest value that at least a part q of all do not
 // exceed; 0 where there is none.
 func (s Sample) Quantile(q float64) float64 {
 	n := s.Count()
@@ -108,7 +108,7 @@ type Blocks struct {
 // NewBlocks takes as many samples of each side.
 func NewBlocks(a, b []Sample) *Blocks { return &Blocks{a, b, Pool(a), Pool(b)} }
 
-// All gives the values of each side together.
+// All returns the values of each side together.
 func (s *Blocks) All() (a, b Sample) { return s.allA, s.allB }
 
 // Quantile is the figure "quantile q of all values". Its score is by how much
@@ -121,7 +121,7 @@ type quantile struct {
 	q float64
 }
 
-// Sides gives the quantile of each side; not a number for a side without
+// Sides returns the quantile of each side; not a number for a side without
 // values.
 func (f *quantile) Sides() (a, b float64) {
 	of := func(s Sample) float64 {
@@ -184,7 +184,7 @@ func meanOf(a, b []Share) *mean {
 	return &mean{a: a, b: b, allA: add(a), allB: add(b)}
 }
 
-// Sides gives the mean of each side; not a number for a side with nothing.
+// Sides returns the mean of each side; not a number for a side with nothing.
 func (f *mean) Sides() (a, b float64) { return f.allA.Sum / f.allA.Of, f.allB.Sum / f.allB.Of }
 
 // Scores is as Figure says: what B's block has above the sides' common mean,

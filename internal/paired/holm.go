@@ -33,7 +33,7 @@ func Holm(ps []float64) []float64 {
 // Detectable gives is found.
 const power = 0.8
 
-// Detectable gives the least difference, as a part (0.03: three percent), that
+// Detectable returns the least difference, as a part (0.03: three percent), that
 // would have been called different in four of five such comparisons, where so
 // many figures are looked at together. It follows from the interval's width:
 // half of it is the 97.5 % point of a near-normal error on the scale of

@@ -57,7 +57,7 @@ type Ratio struct {
 
 // Figure scores pairs of blocks.
 type Figure interface {
-	// Sides gives the figure of A and of B.
+	// Sides returns the figure of A and of B.
 	Sides() (a, b float64)
 	// Scores fills dst, one for each pair, with a score whose sign flips when
 	// the pair's blocks are swapped after B's values were divided by ratio.
@@ -118,7 +118,7 @@ func NewTest(pairs int, rng *rand.Rand) *Test {
 	return t
 }
 
-// Compare gives the ratio of a figure with its interval and p-value.
+// Compare returns the ratio of a figure with its interval and p-value.
 func (t *Test) Compare(f Figure) Ratio {
 	a, b := f.Sides()
 	r := Ratio{A: a, B: b, Ratio: over(b, a), Low: 0, High: math.Inf(1), P: 1, Pairs: t.pairs}

@@ -79,7 +79,7 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) error {
 // maxNotes bounds what a plan can put into its report.
 const maxNotes = 20
 
-// ignored leaves out what Artillery leaves out too, and notes it for the report.
+// ignored skips what Artillery ignores too, and adds a note to the report.
 func (r *reader) ignored(what, advice string) func(*node) error {
 	return func(n *node) error {
 		if len(r.Plan.Notes) >= maxNotes {

@@ -37,7 +37,7 @@ func (r *reader) loop(n, body *node) (*plan.Loop, error) {
 	if l.Steps, err = r.flow(body); err != nil {
 		return nil, err
 	}
-	// What nobody reads is not counted.
+	// A counter that the plan does not use is not kept.
 	if !r.IsUsed(counter) {
 		l.Counter = 0
 	}

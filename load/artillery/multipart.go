@@ -68,7 +68,7 @@ func (r *reader) formFile(head string, n *node) (expr.Template, error) {
 	case path == "":
 		return nil, n.Invalid("a mapping in formData has a fromFile")
 	case !filepath.IsLocal(path):
-		// What is read here is sent away, so a plan sends only what lies beside it.
+		// The file is sent to the target, so only files in the plan's folder are read.
 		return nil, n.get("fromFile").Invalid("%s is not a path below the plan's folder", path)
 	case r.Source.Open == nil:
 		return nil, n.get("fromFile").Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path)

@@ -14,7 +14,7 @@ import (
 	"whittle/load/plan"
 )
 
-// Quick is a plan of one request, for whoever has no plan file. Its texts may
+// Quick is a plan of one request, for a run without a plan file. Its texts may
 // hold {{ templates }} as those of an Artillery plan.
 type Quick struct {
 	// URL is absolute; its scheme and host become the plan's target.
@@ -31,7 +31,8 @@ type Quick struct {
 	// Rate is of open arrivals per second, for Duration. 0: the model is closed.
 	Rate     float64
 	Duration time.Duration
-	// Closed is who asks where there is no Rate. Zero Users: 1.
+	// Closed are the users of the closed model, where there is no Rate. Zero Users:
+	// 1.
 	Closed plan.Closed
 	// Think is how long a closed user waits between a response and its next
 	// request.
@@ -87,7 +88,7 @@ func (q Quick) plan() (*plan.Plan, error) {
 	return q.withLoad(r.Plan)
 }
 
-// withLoad gives the plan its arrivals or its users.
+// withLoad sets the plan's arrivals or its users.
 func (q Quick) withLoad(p *plan.Plan) (*plan.Plan, error) {
 	c := q.Closed
 	if q.Rate == 0 {

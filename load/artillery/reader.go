@@ -60,7 +60,7 @@ func (r *reader) script(root *node) error {
 		"config": r.config, "before": later, "after": later, "scenarios": later, "version": later,
 	}
 	for _, f := range root.fields {
-		// A place for anchors is the one thing that may stand beside them.
+		// A key that only holds anchors is the one other key that is allowed.
 		if f.value.anchored && known[f.name] == nil {
 			known[f.name] = later
 		}
@@ -135,8 +135,7 @@ func (r *reader) fields(n *node, what string, known map[string]func(*node) error
 	return nil
 }
 
-// hookFunctions names the functions that a hook calls, so that whoever reads the
-// error knows what to look for.
+// hookFunctions names the functions that a hook calls, for the error.
 func hookFunctions(n *node, why string) string {
 	if why != javaScript {
 		return ""

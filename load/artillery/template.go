@@ -75,7 +75,7 @@ func (r *reader) expression(n *node, src string) (expr.Expression, error) {
 
 const builtinNames = "$randomNumber(a, b), $randomString(n), $uuid, $env.NAME, $environment, $testId, $loopCount, $loopElement"
 
-// fixedWord gives the words that mean the same for every request of a run.
+// fixedWord returns the words that mean the same for every request of a run.
 func (r *reader) fixedWord(name string) (expr.Value, bool) {
 	for _, env := range []string{"$env.", "$processEnvironment."} {
 		if v, ok := strings.CutPrefix(name, env); ok && expr.IsName(v) {

@@ -15,7 +15,7 @@ import (
 	"whittle/load/plan"
 )
 
-// node is a YAML value with its place in the file, anchors and merges already
+// node is a YAML value with its position in the file, anchors and merges already
 // resolved and the order of keys kept.
 type node struct {
 	plan.Position

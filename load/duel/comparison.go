@@ -14,7 +14,7 @@ import (
 // ComparisonFormat names the JSON form of a comparison and its version.
 const ComparisonFormat = "whittle.compare/1"
 
-// The ways in which a comparison's intervals come about, as the report names
+// The methods by which a comparison's intervals are computed, as the report names
 // them.
 const (
 	methodPaired   = "paired blocks in random order; sign flips of up to 24 stretches of pairs, inverted (Fisher 1935; Künsch 1989 for stretches)"
@@ -22,15 +22,15 @@ const (
 	methodRuns     = "whole runs in pairs, in random order; Student's interval of the log ratios"
 )
 
-// Comparison is how two targets stood to each other. Its JSON form is
-// documented in docs/compare-targets.md.
+// Comparison is the result of comparing two targets. Its JSON form is documented
+// in docs/compare-targets.md.
 type Comparison struct {
 	Format  string    `json:"format"`
 	Plan    string    `json:"plan"`
 	Model   string    `json:"model"`
 	Started time.Time `json:"started_at"`
 	Seed    uint64    `json:"seed"`
-	// Method says how the intervals come about, with its sources.
+	// Method says how the intervals are computed, with its sources.
 	Method string `json:"method"`
 	// Verdict is the whole comparison in a sentence.
 	Verdict string `json:"verdict"`
@@ -82,8 +82,7 @@ type ComparedPair struct {
 	B     float64 `json:"b_median_ms"`
 }
 
-// Number is a figure that may be missing or without bound: then it is null in
-// JSON.
+// Number is a figure that may be missing or infinite; it is then null in JSON.
 type Number float64
 
 // MarshalJSON writes null for what is no finite number.
@@ -113,8 +112,8 @@ type figure struct {
 	paired.Ratio
 }
 
-// rateMargin is the least relative difference of two rates that is worth a
-// word: where both targets keep up, rates differ by their last responses only.
+// rateMargin is the least relative difference of two rates that is reported: where
+// both targets keep up, rates differ only by their last responses.
 const rateMargin = 0.01
 
 // judge fills in the figures and the verdict.
@@ -146,7 +145,7 @@ func (c *Comparison) judge(figures []figure) {
 	case c.B.Void != "":
 		c.Void = "target B: " + c.B.Void
 	case c.A.Completed == 0 || c.B.Completed == 0:
-		c.Void = fmt.Sprintf("there is nothing to compare: A answered %d requests, B %d", c.A.Completed, c.B.Completed)
+		c.Void = fmt.Sprintf("there is nothing to compare: A responded to %d requests, B to %d", c.A.Completed, c.B.Completed)
 	}
 	if c.Void != "" {
 		c.Verdict = "Void: " + c.Void + "."
@@ -156,8 +155,8 @@ func (c *Comparison) judge(figures []figure) {
 	}
 }
 
-// failuresDiffer says of the parts of requests that failed that they make latencies
-// those of other work.
+// failuresDiffer reports whether the fractions of failed requests differ so much
+// that the latencies are not of the same work.
 func failuresDiffer(a, b float64) bool { return math.Abs(a-b) > 0.01 }
 
 func otherWork(a, b float64) string {
@@ -166,7 +165,7 @@ func otherWork(a, b float64) string {
 
 func failedPart(r *report.Report) float64 { return float64(r.Failed) / float64(max(r.Requests, 1)) }
 
-// comparison sums a duel up.
+// comparison summarizes a duel.
 func (d *Duel) comparison(turns [2]*sideRun, started time.Time, early bool, rng *rand.Rand) *Comparison {
 	a, b := turns[0], turns[1]
 	c := &Comparison{

@@ -79,7 +79,7 @@ func (f *Compared) chance() string {
 	}
 }
 
-// better says that B's figure is, where it differs, the one to be wished for.
+// better reports whether B's figure, where it differs, is the better one.
 func (f *Compared) better() bool {
 	if f.Key == "rate" {
 		return f.Ratio > 1
@@ -87,8 +87,7 @@ func (f *Compared) better() bool {
 	return f.Ratio < 1
 }
 
-// WriteHTML writes the comparison as one HTML file that needs nothing beside
-// it.
+// WriteHTML writes the comparison as one self-contained HTML file.
 func (c *Comparison) WriteHTML(w io.Writer) error {
 	p := &chart.Page{
 		Title: "Two targets under one schedule", Lead: c.Verdict,

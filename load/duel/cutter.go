@@ -14,7 +14,7 @@ type blockCutter struct {
 	at      time.Duration
 }
 
-// cut gives the arrivals of the next stretch, since its start.
+// cut returns the arrivals of the next block, relative to its start.
 func (c *blockCutter) cut(length time.Duration) []plan.Arrival {
 	end := c.at + length
 	var out []plan.Arrival

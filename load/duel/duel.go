@@ -1,6 +1,6 @@
-// Package duel says which of two targets is faster: one plan, cut into blocks
-// that both get in random order, or whole runs at several numbers of users, or
-// two reports that were saved.
+// Package duel compares the performance of two targets: by one plan whose blocks
+// are sent to both in random order, by whole runs at several numbers of users, or
+// from two saved reports.
 package duel
 
 import (
@@ -14,11 +14,10 @@ import (
 	"whittle/load/plan"
 )
 
-// Duel compares two targets under one schedule: the plan's arrivals are cut
-// into blocks, each block is sent to both targets, one after the other, and a
-// coin says which is first. A block begins when every user of the one before
-// has come to its end, so that no queue reaches from one target's turn into
-// the other's.
+// Duel compares two targets under one schedule: the plan's arrivals are cut into
+// blocks, and each block is sent to both targets, one after the other, in random
+// order. A block begins when every user of the previous one has ended, so that a
+// queue at one target does not affect the other.
 type Duel struct {
 	Plan *plan.Plan
 	A, B Side
@@ -28,14 +27,14 @@ type Duel struct {
 	// Block is a block's length. 0: a 120th of Length, within 250 ms and 5 s, but
 	// longer where fewer than 20 users would arrive, up to a 24th of Length.
 	Block time.Duration
-	// Warmup is for how long each target gets the plan's beginning before
-	// anything counts. 0: 2 s; negative: not at all.
+	// Warmup is how long each target is sent the beginning of the plan before
+	// anything is counted. 0: 2 s; negative: none.
 	Warmup time.Duration
 	// Options are those of a run. Target, Watch, WatchURLs and OnProgress are
-	// not used: each contender has its own.
+	// not used: each side has its own.
 	Options load.Options
 	// OnProgress is called after each block, from the caller's goroutine. Nil:
-	// nobody looks.
+	// not called.
 	OnProgress func(Progress)
 }
 
@@ -47,11 +46,11 @@ type Side struct {
 	WatchURLs []string
 }
 
-// Progress is how a comparison stands.
+// Progress is the progress of a comparison.
 type Progress struct {
-	// Pairs of blocks that are done, and that there will be; 0 while warming up.
+	// Done and Pairs are the pairs of blocks so far and in all; 0 while warming up.
 	Done, Pairs int
-	// Left is how long the rest takes if nothing is late.
+	// Left is the time for the rest if nothing is late.
 	Left time.Duration
 	// A and B are the medians of the last pair, in milliseconds.
 	A, B float64
@@ -62,7 +61,7 @@ const (
 	minBlock        = 250 * time.Millisecond
 	maxDefaultBlock = 5 * time.Second
 	defaultBlocks   = 120
-	minBlocks       = 24 // as many stretches as the intervals want
+	minBlocks       = 24 // the number of stretches of the intervals
 	minBlockUsers   = 20
 	maxBlock        = time.Minute
 	maxPairs        = 1000
@@ -71,8 +70,8 @@ const (
 	warmup          = 2 * time.Second
 )
 
-// Run sends the plan to both and returns when all blocks are done. When ctx
-// ends, the pair under way is given up and the comparison covers the pairs
+// Run sends the plan to both targets and returns when all blocks are done. When
+// ctx ends, the current pair is discarded and the comparison covers the pairs
 // before it; that is not an error.
 func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	d.Options = d.Options.WithDefaults()
@@ -111,7 +110,7 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	return c, nil
 }
 
-// setDurations settles how long everything takes.
+// setDurations sets the lengths of plan, blocks and warm-up.
 func (d *Duel) setDurations() error {
 	for _, u := range slices.Concat(d.A.WatchURLs, d.B.WatchURLs) {
 		if load.IsProfileURL(u) {
@@ -151,13 +150,13 @@ func (d *Duel) setDurations() error {
 	return nil
 }
 
-// newCutter begins the plan's arrivals anew.
+// newCutter cuts the plan's arrivals from the first one on.
 func (d *Duel) newCutter() *blockCutter {
 	pacer := plan.NewPacer(d.Plan.Phases, rand.New(rand.NewPCG(d.Options.Seed, 0x70616365)))
 	return &blockCutter{next: pacer.Next}
 }
 
-// warm sends the plan's beginning to both, in blocks as later.
+// warm sends the beginning of the plan to both targets, in blocks.
 func (d *Duel) warm(ctx context.Context, turns [2]*sideRun) error {
 	s := d.newCutter()
 	for at := time.Duration(0); at < d.Warmup; at += d.Block {
@@ -174,8 +173,7 @@ func (d *Duel) warm(ctx context.Context, turns [2]*sideRun) error {
 	return nil
 }
 
-// pair gives each target its turn with one block, and counts it when both are
-// whole.
+// pair sends one block to each target, and counts both if both were completed.
 func (d *Duel) pair(ctx context.Context, turns [2]*sideRun, arrivals []plan.Arrival, first, number int) (bool, error) {
 	var results [2]*blockResult
 	for _, i := range []int{first, 1 - first} {
@@ -206,6 +204,6 @@ func (d *Duel) progress(done, pairs int, turns [2]*sideRun) {
 	d.OnProgress(p)
 }
 
-// pauseAfterBlock is a pause after each block, for what a target does once the last
-// response is out.
+// pauseAfterBlock is a pause for the work that a target does after its last
+// response.
 const pauseAfterBlock = 20 * time.Millisecond

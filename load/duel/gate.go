@@ -18,7 +18,7 @@ type Gate struct {
 	value         float64
 }
 
-// What a gate may be made of.
+// The figures and operators of a gate.
 var (
 	gateKeys = []string{"median", "p95", "p99", "rate", "cpu", "errors"}
 	gateOps  = []string{">", ">=", "<", "<="}
@@ -27,7 +27,7 @@ var (
 const gateGrammar = `a condition is FIGURE ratio [surely|possibly] OP NUMBER, such as "p99 ratio > 1.1", with FIGURE one of median, p95, p99, rate, cpu, errors and OP one of >, >=, <, <=`
 
 // ParseGate reads "FIGURE ratio [surely|possibly] OP NUMBER". The ratio is B's
-// figure over A's. Without a word the estimate decides; with surely the whole
+// figure over A's. Without a qualifier the estimate decides; with surely the whole
 // 95 % interval must be beyond the number, so that a comparison of equals fails
 // at a bound of 1 in at most one of forty; with possibly any of it, so that what
 // passes is shown to be within.
@@ -83,7 +83,7 @@ func (g Gate) beyond(v float64) bool {
 	return v <= g.value
 }
 
-// holds says whether the condition to fail is met.
+// holds reports whether the condition to fail is met.
 func (g Gate) holds(f *Compared) bool {
 	// The ends of the interval that the condition meets last and first.
 	last, first := float64(f.Low), float64(f.High)
@@ -112,7 +112,7 @@ func CheckUnpaired(gates []Gate) error {
 	return nil
 }
 
-// Err says whether the comparison is to be taken as a success: nil, or an error
+// Err reports whether the comparison counts as a success: nil, or an error
 // with the code whittle.Unavailable (exit status 3) where it is void or where a
 // gate's ratio is not known (but of errors, which neither may have),
 // whittle.FallsShort (exit status 1) where a gate's condition is met, and

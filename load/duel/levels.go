@@ -33,11 +33,11 @@ type Levels struct {
 	Closed  plan.Closed
 	Options load.Options
 	// OnProgress is called about once a second, and says which run it is. Nil:
-	// nobody looks.
+	// not called.
 	OnProgress func(run string, p report.Progress)
 }
 
-// LevelsReport is what Levels came to. Its JSON form is documented in
+// LevelsReport is the result of Levels. Its JSON form is documented in
 // docs/compare-targets.md.
 type LevelsReport struct {
 	Format   string    `json:"format"`
@@ -84,8 +84,8 @@ const (
 	rampPerUser  = 100 * time.Millisecond
 )
 
-// Run runs all levels. When ctx ends, the pair of runs under way is given up
-// and the report covers those before it.
+// Run runs all levels. When ctx ends, the current pair of runs is discarded and
+// the report covers those before it.
 func (l Levels) Run(ctx context.Context) (*LevelsReport, error) {
 	l.Options = l.Options.WithDefaults()
 	if l.Runs == 0 {
@@ -167,7 +167,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 	return level, nil
 }
 
-// side gives one figure of every run of one target.
+// side returns one figure of every run of one target.
 func (l *Level) side(side string, of func(*LevelRun) float64) []float64 {
 	var out []float64
 	for i := range l.Runs {
@@ -200,7 +200,7 @@ func (l *Level) void() string {
 		case r.Void != "":
 			return which + ": " + r.Void
 		case r.Completed == 0:
-			return fmt.Sprintf("%s answered none of its %d requests", which, r.Requests)
+			return fmt.Sprintf("%s responded to none of its %d requests", which, r.Requests)
 		}
 	}
 	return ""
@@ -281,7 +281,7 @@ func userCount(n int) string {
 	return fmt.Sprintf("%d users", n)
 }
 
-// Err says whether the comparison is to be taken as a success, as
+// Err reports whether the comparison counts as a success, as
 // Comparison.Err; a gate's condition is looked at on every level.
 func (r *LevelsReport) Err(gates []Gate) error {
 	if r.Void != "" {

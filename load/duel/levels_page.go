@@ -84,8 +84,7 @@ func (r *LevelsReport) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// WriteHTML writes the comparison as one HTML file that needs nothing beside
-// it.
+// WriteHTML writes the comparison as one self-contained HTML file.
 func (r *LevelsReport) WriteHTML(w io.Writer) error {
 	s := chart.Section{
 		Title:      "By the number of users",

@@ -72,7 +72,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	}
 }
 
-// Whoever answers nothing has no figures: there is nothing to compare, and no
+// A target without responses has no figures: there is nothing to compare, and no
 // condition is passed by that.
 func TestLevelsAgainstATargetThatResponsesNothing(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestLevelsAgainstATargetThatResponsesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, gates := range [][]Gate{nil, {g}} {
-		if err := r.Err(gates); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "of target B with 2 users answered none of its") {
+		if err := r.Err(gates); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "of target B with 2 users responded to none of its") {
 			t.Errorf("%d conditions: %v", len(gates), err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestOneRunWithoutResponsesVoidsTheLevels(t *testing.T) {
 		}),
 	}}
 	r.judge(3)
-	if r.Void != "run 2 of target A with 5 users answered none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable ||
+	if r.Void != "run 2 of target A with 5 users responded to none of its 1000 requests" || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable ||
 		strings.Count(r.Err(nil).Error(), "users") != 1 {
 		t.Errorf("void %q, %v", r.Void, r.Err(nil))
 	}

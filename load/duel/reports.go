@@ -11,10 +11,10 @@ import (
 	"whittle/load/report"
 )
 
-// CompareReports compares two saved runs of one plan. They were not measured in
-// turn, so the interval knows only how each run wandered within itself, and
-// nothing of what was different between them. An error has the code
-// whittle.Invalid where the plans are not the same.
+// CompareReports compares two saved runs of one plan. They were made at different
+// times, so the interval covers only the variation within each run, and nothing
+// that differed between them. An error has the code whittle.Invalid where the
+// plans are not the same.
 func CompareReports(a, b *report.Report, seed uint64) (*Comparison, error) {
 	if err := samePlan(a, b); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func CompareReports(a, b *report.Report, seed uint64) (*Comparison, error) {
 	return c, nil
 }
 
-// samePlan says what about the reports cannot be of one plan.
+// samePlan returns an error where the reports cannot be of one plan.
 func samePlan(a, b *report.Report) error {
 	names := func(r *report.Report) string {
 		var out []string

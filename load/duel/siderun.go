@@ -12,14 +12,14 @@ import (
 	"whittle/load/report"
 )
 
-// blockResult is what one block of one target came to.
+// blockResult is the result of one block of one target.
 type blockResult struct {
 	sample paired.Sample // latencies from the intended time, in milliseconds
 	report *report.Report
-	rate   paired.Share // answers over the seconds they took
+	rate   paired.Share // responses and the seconds they took
 }
 
-// sideRun is one target's side of a duel.
+// sideRun runs the blocks of one target.
 type sideRun struct {
 	*load.Blocks
 	seed   uint64
@@ -48,14 +48,14 @@ func (t *sideRun) runBlock(ctx context.Context, arrivals []plan.Arrival, number 
 	}
 	rate := values.rate()
 	if r.Model == report.ModelClosed {
-		// All ask at once when the block begins: their first responses come in one
-		// burst, so time counts from the beginning.
+		// Closed users all send at once when the block begins, and their first
+		// responses come in one burst, so time counts from the beginning.
 		rate = paired.Share{Sum: float64(r.Completed), Of: r.Seconds}
 	}
 	return &blockResult{sample: paired.NewSample(values.kept), report: r, rate: rate}, nil
 }
 
-// keep counts the block that was taken last.
+// keep counts the block that was run last.
 func (t *sideRun) keep(r *blockResult) {
 	t.Keep()
 	t.blocks = append(t.blocks, *r)
@@ -103,9 +103,8 @@ func (v *reservoir) record(a load.Result) {
 	}
 }
 
-// rate is the block's answers over time. It counts from the first response to
-// the last: where a target keeps up that is the rate of the plan, and where it
-// does not, the rate at which it worked off what it had.
+// rate is the block's responses over time, from the first response to the last:
+// the plan's rate where the target keeps up, and its throughput where it does not.
 func (v *reservoir) rate() paired.Share {
 	v.mu.Lock()
 	defer v.mu.Unlock()

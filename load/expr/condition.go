@@ -119,7 +119,7 @@ func compare(a, b Datum) (int, bool) {
 	return 0, true
 }
 
-// comparison gives the condition for an operator between two others.
+// comparison makes the condition for an operator between two others.
 func comparison(op string, a, b Condition) Condition {
 	holds := map[string]func(int, bool) bool{
 		"==": func(c int, ok bool) bool { return ok && c == 0 },

@@ -126,7 +126,8 @@ func (p *conditionParser) peek() token {
 	return token{}
 }
 
-// accept eats one of some operators, words such as "and" included.
+// accept consumes the next token where it is one of some operators, words such as
+// "and" included.
 func (p *conditionParser) accept(ops ...string) (string, bool) {
 	w := p.peek()
 	if (w.kind == tokenOperator || w.kind == tokenName) && w.text != "" && slices.Contains(ops, w.text) {

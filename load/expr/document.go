@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds on what is taken out of a response.
+// Bounds on what is captured from a response.
 const (
 	MaxCaptured  = 64 << 10 // bytes of one captured value
 	MaxDocuments = 200_000  // values in one JSON body
@@ -183,7 +183,7 @@ func (d *document) Value() Value {
 	return Value{Text: d.raw, JSON: d.raw}
 }
 
-// copied is value without the text that the document came from, for variables
+// copied is Value without a reference to the document's text, for variables
 // that outlive their response.
 func (d *document) copied() Value {
 	copied := strings.Clone(d.raw)

@@ -10,7 +10,7 @@ import (
 // Extractor finds a value. False: it is not there.
 type Extractor func(*Response) (Value, bool)
 
-// Extraction says what to make of an expression.
+// Extraction describes the expression of a capture.
 type Extraction struct {
 	From string // json, xpath, regexp, header, or selector
 	// Group and flags are a regexp's: a group's number or name, empty for the

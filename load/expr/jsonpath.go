@@ -100,8 +100,8 @@ func (p *pathParser) step() (pathStep, error) {
 	return s, nil
 }
 
-// bracket gives what stands between [ and its ], texts and nested brackets
-// heeded.
+// bracket returns what is between [ and its matching ], with regard to quotes and
+// nested brackets.
 func (p *pathParser) bracket() (string, error) {
 	begin, depth := p.at+1, 0
 	for i := p.at; i < len(p.text); i++ {
@@ -320,8 +320,8 @@ func compileFilter(src string) ([]pathSelector, error) {
 	}}, nil
 }
 
-// Find gives the values that the path leads to, at most maxMatches. It gives
-// up looking after maxVisits: "..*..*" goes over the same values again and
+// Find returns the values that the path leads to, at most maxMatches. It gives
+// up after visiting maxVisited values: "..*..*" visits the same values again and
 // again.
 func (p jsonPath) Find(d *document) []*document {
 	now, visits := []*document{d}, 0

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Response is a response as captures and expectations look at it. Whatever they
-// need of the body is made once, and only when the first of them asks.
+// Response is a response as captures and expectations see it. The body is decoded
+// and parsed at most once, and only when one of them needs it.
 type Response struct {
 	Status int
 	// Head is the header section, one "name: value\r\n" after the other.
@@ -28,8 +28,8 @@ type Response struct {
 	whole         bool
 }
 
-// BodyText is the body, decompressed where it came so. False: it is longer than
-// what is kept, or broken.
+// BodyText is the body, decompressed where it is compressed. False: it is longer
+// than what is kept, or malformed.
 func (r *Response) BodyText() (string, bool) {
 	if r.text != nil {
 		return *r.text, r.whole
@@ -100,7 +100,7 @@ func (r *Response) Header(name string) string {
 	return first
 }
 
-// Has says whether there is a header of that name, in lower case.
+// Has reports whether there is a header of that name, in lower case.
 func (r *Response) Has(name string) bool {
 	found := false
 	EachField(r.Head, name, func([]byte) { found = true })
@@ -129,5 +129,5 @@ func (r *Response) Property(path string) *document {
 	return doc.Walk(SplitPath(path))
 }
 
-// MaxBody bounds the part of a body that is kept for whoever reads it.
+// MaxBody bounds the part of a body that is kept for captures and callbacks.
 const MaxBody = 1 << 20

@@ -75,7 +75,7 @@ func (t Template) Render(dst []byte, s *Scope) []byte {
 	return dst
 }
 
-// Constant gives the text of a template without expressions.
+// Constant returns the text of a template without expressions.
 func (t Template) Constant() (string, bool) {
 	switch {
 	case len(t) == 0:

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// IsName says whether a text may name a variable.
+// IsName reports whether a text may name a variable.
 func IsName(s string) bool {
 	for i, c := range s {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

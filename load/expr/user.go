@@ -2,7 +2,7 @@ package expr
 
 import "time"
 
-// User is the one whose scope it is, for the expressions that ask for more
+// User is the virtual user of a scope, for the expressions that need more
 // than its variables.
 type User interface {
 	// Now is the clock of the user's run.
@@ -12,11 +12,11 @@ type User interface {
 	Group() string
 	// Failed says that the user's last request did.
 	Failed() bool
-	// UserState keeps something for the user alone, Shared for all users of the run,
-	// in all its blocks where it is one side of a comparison, and SharedInBlock
-	// for those of one block: what is not there under the key yet is made by
-	// fresh.
-	UserState(key any, fresh func() any) any
-	RunState(key any, fresh func() any) any
-	BlockState(key any, fresh func() any) any
+	// UserState, RunState and BlockState return the value that is stored under a
+	// key, which init makes on first use. UserState belongs to the user alone,
+	// RunState to all users of the run (of all its blocks in a comparison),
+	// BlockState to the users of one block.
+	UserState(key any, init func() any) any
+	RunState(key any, init func() any) any
+	BlockState(key any, init func() any) any
 }

@@ -22,7 +22,7 @@ const (
 	testOr        = 32 // any of the strings does
 )
 
-// addChecks gives a request what tells a good response: its assertions, and the
+// addChecks adds to a request its checks of the response: the assertions, and the
 // extractors that read it. Without an assertion that says otherwise, JMeter
 // takes a 4xx or 5xx as a failure.
 func (j *reader) addChecks(q *plan.Request, env elementScope) error {
@@ -43,7 +43,7 @@ func (j *reader) addChecks(q *plan.Request, env elementScope) error {
 	if len(q.Expect) > plan.MaxConditions || len(q.Captures) > plan.MaxConditions {
 		return env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions)
 	}
-	// A 5xx that nobody asked for is a server_error, as in other plans.
+	// An unexpected 5xx is a server_error, as in other plans.
 	q.Expect = append(q.Expect, plan.Expectation{Status: ignoreStatus, Check: func(a *expr.Response) bool {
 		return ignoreStatus || a.Status < http.StatusBadRequest || a.Status >= http.StatusInternalServerError
 	}})
@@ -107,7 +107,7 @@ func (j *reader) assertion(e *element) (plan.Expectation, error) {
 	return x, nil
 }
 
-// responseField is a part of a response that an assertion or extractor looks at.
+// responseField is a part of a response that an assertion or extractor reads.
 type responseField struct {
 	body bool
 	of   func(*expr.Response) string

@@ -22,7 +22,7 @@ var (
 
 // condition compiles an expression of JEXL or JavaScript, as far as it is of
 // texts, numbers and variables, comparisons, sums and logic. fixed says that it
-// comes to the same at any time.
+// has the same value at any time.
 //
 // JMeter replaces variables in the text of an expression before it is parsed;
 // here they are operands, so that no value can change what the expression is.

@@ -124,10 +124,10 @@ func timerSteps(waits []timer) []plan.Step {
 	return out
 }
 
-// idleRound is how long a round takes at least in which nothing is asked.
+// idleRound is the least time of a round that sends no request.
 const idleRound = 10 * time.Millisecond
 
-// repeat goes through its steps a number of times, or while a condition holds.
+// repeat runs its steps a number of times, or while a condition holds.
 type repeat struct {
 	steps []plan.Step
 	times expr.Template // −1: without end
@@ -153,7 +153,7 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 		if !u.RunSteps(ctx, r.steps) {
 			return false
 		}
-		// A loop that asks nothing would else keep a core busy.
+		// A loop that sends nothing would otherwise keep a core busy.
 		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Scope().User.Now().Add(idleRound)) {
 			return false
 		}
@@ -202,7 +202,7 @@ func (j *reader) whileController(e *element, env elementScope) ([]plan.Step, err
 	return []plan.Step{{Action: r}}, err
 }
 
-// branch goes through its steps where a condition holds.
+// branch runs its steps if a condition holds.
 type branch struct {
 	steps []plan.Step
 	holds func(s *expr.Scope) bool
@@ -236,7 +236,7 @@ func (j *reader) ifController(e *element, env elementScope) ([]plan.Step, error)
 	return []plan.Step{{Action: b}}, err
 }
 
-// onceOnly goes through its steps in each user's first loop only.
+// onceOnly runs its steps in each user's first loop only.
 type onceOnly struct{ steps []plan.Step }
 
 func (o *onceOnly) Inner() []plan.Step { return o.steps }

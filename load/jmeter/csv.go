@@ -12,7 +12,7 @@ import (
 	"whittle/load/plan"
 )
 
-// endOfFile is what the variables of a data set hold that has come to its end.
+// endOfFile is the value of a data set's variables once it has no more rows.
 const endOfFile = "<EOF>"
 
 // dataSet deals a row of a CSV file to a user at each loop.

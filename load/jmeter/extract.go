@@ -11,7 +11,7 @@ import (
 	"whittle/load/plan"
 )
 
-// extractors gives a request what an extractor takes from its response. What is
+// extractors adds to a request the captures of an extractor. What is
 // not there leaves the default or, without one, the variable as it was: in
 // JMeter that is no failure.
 func (j *reader) extractors(e *element, q *plan.Request) error {

@@ -24,7 +24,7 @@ type functionCall struct {
 	args []expr.Template // each as a text
 }
 
-// fixed gives an argument that must be known before the run; other where it is
+// fixed returns an argument that must be known before the run; other where it is
 // absent or empty.
 func (c *functionCall) fixed(i int, other string) (string, error) {
 	if i >= len(c.args) {

@@ -211,7 +211,7 @@ func (j *reader) refuseOthers(e *element, names ...string) error {
 	return nil
 }
 
-// fixed gives a property's text, whose variables must be known before the run.
+// fixed returns a property's text, whose variables must be known before the run.
 func (j *reader) fixed(t *tag, name string) (string, error) {
 	p := t.prop(name)
 	if p == nil {
@@ -228,7 +228,7 @@ func (j *reader) fixed(t *tag, name string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// number gives a property as a number, or other where it is absent or empty.
+// number returns a property as a number, or other where it is absent or empty.
 func (j *reader) number(t *tag, name string, low, high, other float64) (float64, error) {
 	text, err := j.fixed(t, name)
 	if err != nil || text == "" {
@@ -252,7 +252,7 @@ func (j *reader) whole(t *tag, name string, low, high, other float64) (int64, er
 	return int64(f), err
 }
 
-// seconds gives a property in seconds as a time.
+// seconds returns a property in seconds as a time.
 func (j *reader) seconds(t *tag, name string) (time.Duration, error) {
 	f, err := j.number(t, name, 0, plan.MaxDuration.Seconds(), 0)
 	return time.Duration(f * float64(time.Second)), err

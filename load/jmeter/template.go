@@ -110,7 +110,7 @@ func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expre
 }
 
 // variable reads a variable that something fills during the run; before that
-// it is written as it stands in the plan.
+// it is written literally.
 func (j *reader) variable(name string) func(*expr.Scope) expr.Value {
 	slot := j.Define(name)
 	unset := expr.TextValue("${" + name + "}")

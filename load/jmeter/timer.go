@@ -23,7 +23,7 @@ type timer struct {
 	pacing        *pacing
 }
 
-// timerDelays gives each kind its delay, as JMeter computes it.
+// timerDelays computes each kind's delay, as JMeter computes it.
 var timerDelays = map[string]func(rng *rand.Rand, delay, spread float64) float64{
 	"ConstantTimer":       func(_ *rand.Rand, delay, _ float64) float64 { return delay },
 	"UniformRandomTimer":  func(rng *rand.Rand, delay, spread float64) float64 { return delay + rng.Float64()*spread },

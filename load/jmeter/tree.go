@@ -19,13 +19,13 @@ const (
 	maxJMXElements = 100_000
 )
 
-// tag is one XML element with its place in the file.
+// tag is one XML element with its position in the file.
 type tag struct {
 	name       string // of the element
 	attributes map[string]string
 	text       string
 	children   []*tag
-	at         plan.Position // where it stands, for errors
+	at         plan.Position // its position, for errors
 }
 
 // parseXML reads a whole document into tags.
@@ -54,7 +54,7 @@ type xmlParser struct {
 	col      int
 }
 
-// located gives an error of the decoder its place.
+// located adds the position to an error of the decoder.
 func (p *xmlParser) located(err error) error {
 	if _, ok := errors.AsType[*whittle.Error](err); ok {
 		return err
@@ -217,7 +217,7 @@ func (t *tag) value(name string) string {
 // is reports whether a property is "true".
 func (t *tag) is(name string) bool { return strings.TrimSpace(t.value(name)) == "true" }
 
-// where is the place of a property, or the element's own where it is absent.
+// where is the position of a property, or the element's own where it is absent.
 func (t *tag) where(name string) plan.Position {
 	if p := t.prop(name); p != nil {
 		return p.at

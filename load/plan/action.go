@@ -7,33 +7,33 @@ import (
 	"whittle/load/expr"
 )
 
-// Action is a step of a kind that Artillery's flows do not have. It is the same
-// for all users: what one of them keeps is with the user.
+// Action is a step that only JMeter plans have. One Action serves all users: their
+// state is in expr.User.
 type Action interface {
-	// Act does it, and reports whether the user goes on.
+	// Act runs the step, and reports whether the user continues.
 	Act(ctx context.Context, u User) bool
-	// Inner are the steps within it.
+	// Inner returns the steps inside it.
 	Inner() []Step
 }
 
-// User is a virtual user under way, as an action sees it.
+// User is a running virtual user, as an action sees it.
 type User interface {
 	// Scope has the user's variables; its User is this one.
 	Scope() *expr.Scope
-	// RunSteps goes through a flow, and reports whether the user goes on.
+	// RunSteps runs a flow, and reports whether the user continues.
 	RunSteps(ctx context.Context, steps []Step) bool
-	// Due is when the user's next step is; Rest puts it off, and waits. False:
-	// the user's time was over before.
+	// Due is when the user's next step is due. PauseUntil postpones it, and waits.
+	// False: the user's time was over before.
 	Due() time.Time
 	PauseUntil(ctx context.Context, until time.Time) bool
-	// TimeUp says that the user is to stop before its next step, and Leave that
-	// it has nothing more to do.
+	// TimeUp reports whether the user must stop before its next step. Stop makes
+	// it end.
 	TimeUp() bool
 	Stop()
-	// RequestsSent is how many requests it has sent.
+	// RequestsSent is the number of requests it has sent so far.
 	RequestsSent() int64
-	// GroupIndex tells its group from others; InGroup and InFlight are how many
-	// users the group and the run have under way.
+	// GroupIndex is the index of its group; InGroup and InFlight are the numbers of
+	// running users in the group and in the run.
 	GroupIndex() int
 	InGroup() int64
 	InFlight() int64

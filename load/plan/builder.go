@@ -1,13 +1,13 @@
 package plan
 
-// Builder puts a plan together: it numbers variables and requests, and checks
-// what only the whole can tell.
+// Builder assembles a plan: it numbers variables and requests, and checks that
+// every variable is defined.
 type Builder struct {
 	Source Source
 	Plan   *Plan
 	slots  map[string]int
-	// defined and used say which variables something fills, and where each is
-	// first used.
+	// defined holds the variables that something sets, used where each is first
+	// used.
 	defined map[string]bool
 	used    map[string]Position
 	names   map[string]int
@@ -42,7 +42,7 @@ func (b *Builder) Finish() error {
 	return nil
 }
 
-// Use gives the place of a variable that is used at a place of the file.
+// Use returns the slot of a variable that is used at a position of the file.
 func (b *Builder) Use(name string, at Position) int {
 	if _, ok := b.used[name]; !ok {
 		b.used[name] = at
@@ -50,7 +50,7 @@ func (b *Builder) Use(name string, at Position) int {
 	return b.slot(name)
 }
 
-// Define gives the place of a variable that something fills.
+// Define returns the slot of a variable that something sets.
 func (b *Builder) Define(name string) int {
 	b.defined[name] = true
 	return b.slot(name)
@@ -65,17 +65,17 @@ func (b *Builder) slot(name string) int {
 	return i
 }
 
-// IsDefined says whether something read so far fills a variable.
+// IsDefined reports whether something read so far sets a variable.
 func (b *Builder) IsDefined(name string) bool { return b.defined[name] }
 
-// IsUsed says whether something read so far reads a variable.
+// IsUsed reports whether something read so far uses a variable.
 func (b *Builder) IsUsed(name string) bool {
 	_, ok := b.used[name]
 	return ok
 }
 
-// NameIndex gives the place of a request's name in the report. Beyond
-// maxNames, further names share the last.
+// NameIndex returns the index of a request's name in the report. Beyond MaxNames,
+// further names share the last.
 func (b *Builder) NameIndex(name string) int {
 	if i, ok := b.names[name]; ok {
 		return i
@@ -93,7 +93,7 @@ func (b *Builder) NameIndex(name string) int {
 // RequestCount is how many names there are so far.
 func (b *Builder) RequestCount() int { return len(b.names) }
 
-// Unreported reads something whose requests are not the report's.
+// Unreported reads a part of the plan whose requests are not in the report.
 func (b *Builder) Unreported(read func() error) error {
 	names := b.names
 	b.names = map[string]int{}

@@ -6,12 +6,12 @@ import (
 	"whittle/load/expr"
 )
 
-// Capture takes a value out of a response: into a variable, or to compare it
-// with another (Artillery's match).
+// Capture extracts a value from a response: into a variable, or to compare it with
+// another (Artillery's match).
 type Capture struct {
 	Slot    int // of the variable; −1 for a match
 	Extract expr.Extractor
-	// Body says that the response's body is looked at, not only its headers.
+	// Body says that it reads the response's body, not only its headers.
 	Body bool
 	// Want is what a match compares with.
 	Want expr.Template
@@ -25,18 +25,18 @@ const MaxConditions = 100
 // Expectation is one condition on a response; a failed one counts as an error
 // of the kind "expectation".
 type Expectation struct {
-	// Statuses are those allowed, or with negate those not; nil: any.
+	// Statuses are those allowed or, with Negate, those refused; nil: any.
 	Statuses []int
 	Negate   bool
-	// Status says that it is about the status, however it is written.
+	// Status says that it is about the status, in Statuses or in Check.
 	Status bool
 	// Check is a condition of any other kind; nil: none.
 	Check func(*expr.Response) bool
-	// Body says that check looks at the response's body.
+	// Body says that Check reads the response's body.
 	Body bool
 }
 
-// Holds says whether a response meets it.
+// Holds reports whether a response meets it.
 func (e *Expectation) Holds(a *expr.Response) bool {
 	if e.Check != nil {
 		return e.Check(a)

@@ -8,24 +8,24 @@ import (
 	"whittle/load/expr"
 )
 
-// Closed describes users who each send their next request after the response to
-// the one before.
+// Closed describes the users of a closed model: each sends its next request after
+// the response to the previous one.
 type Closed struct {
 	// Users is how many there are at once.
 	Users int
 	// Ramp spreads their starts: user i of n, from 0, starts after Ramp·i/n.
 	// 0: all at once.
 	Ramp time.Duration
-	// Loops is how often each user goes through its flow. 0: until Duration is
-	// over, or once where that is 0 too.
+	// Loops is how often each user runs its flow. 0: until Duration is over, or
+	// once where that is 0 too.
 	Loops int64
-	// Duration is when users stop, counted from their group's start; what they
-	// are waiting for then is still waited for. 0: when their loops are done.
+	// Duration is when users stop, counted from their group's start; requests
+	// under way are still completed. 0: when their loops are done.
 	Duration time.Duration
 }
 
-// MaxClosed bounds the users of a closed model: each is a goroutine and a
-// connection for the whole run.
+// MaxClosed bounds the users of a closed model: each takes a goroutine or fiber,
+// and a connection, for the whole run.
 const MaxClosed = 100_000
 
 func (c *Closed) validate() error {
@@ -46,19 +46,19 @@ type Group struct {
 	Name string
 	// Delay is before the first user starts.
 	Delay time.Duration
-	// Scenario is the index of what they do; anyScenario: chosen by weight for
+	// Scenario is the index of their scenario; AnyScenario: chosen by weight for
 	// each loop.
 	Scenario int
-	// Fresh users, as it were, begin each loop: without connections or cookies.
+	// Fresh says that each loop begins without connections and cookies.
 	Fresh   bool
 	OnError OnError
-	// Setup gives each user's variables their first values.
+	// Setup sets the initial values of each user's variables.
 	Setup []Assignment
 }
 
 const AnyScenario = -1
 
-// Assignment fills a variable.
+// Assignment sets a variable.
 type Assignment struct {
 	Slot  int
 	Value expr.Template
@@ -69,13 +69,13 @@ type OnError uint8
 
 const (
 	NextLoop  OnError = iota // begin the next loop
-	NextStep                 // with the next step
+	NextStep                 // continue with the next step
 	EndUser                  // this user stops
-	EndRun                   // all users stop after their present request
-	EndRunNow                // all requests are cut
+	EndRun                   // all users stop after their current request
+	EndRunNow                // all users stop and their requests are aborted
 )
 
-// LoopCount is how often a user of the group goes through its flow.
+// LoopCount is how often a user of the group runs its flow.
 func (g *Group) LoopCount() int64 {
 	switch {
 	case g.Loops > 0:
@@ -86,11 +86,10 @@ func (g *Group) LoopCount() int64 {
 	return 1
 }
 
-// WithUsers returns a plan in which closed users send the same requests: those
-// of a closed plan in the numbers given here, where zero Loops and Duration
-// keep the plan's own; those of an open plan as one group, in which each loop
-// is what one virtual user does. A plan of several groups keeps only their
-// flows' settings: each group gets all the users.
+// WithUsers returns a plan of the closed model that sends the same requests. Each
+// group of a closed plan gets c's users; zero Loops and Duration keep the plan's
+// own. An open plan becomes one group, in which each loop runs what one virtual
+// user of the open plan runs.
 func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -118,8 +117,8 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 	return &q, nil
 }
 
-// arrivals is what open arrivals take over from a closed plan's users: their
-// variables and what follows an error. Nil where they have nothing of the kind.
+// arrivals is what open arrivals inherit from a closed plan's group: variables and
+// what follows an error. Nil: nothing.
 func (p *Plan) arrivals() *Group {
 	if len(p.Groups) == 0 || p.Groups[0].Scenario == AnyScenario {
 		return p.OpenGroup
@@ -127,14 +126,14 @@ func (p *Plan) arrivals() *Group {
 	return &Group{Name: p.Groups[0].Name, Setup: p.Groups[0].Setup, OnError: p.Groups[0].OnError}
 }
 
-// Closed says that the plan is of the closed model.
+// Closed reports whether the plan is of the closed model.
 func (p *Plan) Closed() bool { return len(p.Groups) > 0 }
 
-// Length is how long the plan lets users arrive; 0 for a closed model.
+// Length is how long users arrive; 0 for a closed model.
 func (p *Plan) Length() time.Duration { return TotalLength(p.Phases) }
 
 // End is when the plan is over, since the start of the run: its last arrival's
-// phase or its users' duration; 0 where only the responses can tell.
+// phase or its users' duration; 0 where it depends on the responses.
 func (p *Plan) End() time.Duration {
 	if len(p.Groups) == 0 {
 		return TotalLength(p.Phases)

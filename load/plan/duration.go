@@ -14,8 +14,8 @@ var units = map[string]time.Duration{
 	"h": time.Hour, "hr": time.Hour, "hour": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour,
 }
 
-// Unit gives the length of a unit of time by its name in lower case, also in
-// the plural; none is a second.
+// Unit returns the length of a unit of time by its name in lower case, singular or
+// plural; an empty name is a second.
 func Unit(name string) (time.Duration, bool) {
 	d, ok := units[name]
 	if !ok {
@@ -24,8 +24,8 @@ func Unit(name string) (time.Duration, bool) {
 	return d, ok
 }
 
-// ParseDuration reads seconds, or a number with its unit: "5m", "500 ms". One
-// that is too long to be told is the longest there is. False: it is none.
+// ParseDuration parses seconds, or a number with its unit: "5m", "500 ms". A
+// duration that overflows becomes the longest there is. False: it is invalid.
 func ParseDuration(text string) (time.Duration, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")

@@ -9,7 +9,7 @@ import (
 	"whittle/load/expr"
 )
 
-// LoopRange reads "5" or "3-8"; as in Artillery, the end is not reached.
+// LoopRange parses "5" or "3-8"; as in Artillery, the end is exclusive.
 func LoopRange(s string) (first, count int64, ok bool) {
 	s = strings.TrimSpace(s)
 	from, to, ranged := strings.Cut(s, "-")
@@ -30,7 +30,7 @@ func (t *Think) Length(s *expr.Scope) time.Duration {
 	if t.Text != nil {
 		var ok bool
 		if d, ok = ParseDuration(string(t.Text.Render(nil, s))); !ok || d < 0 || d > MaxDuration {
-			return 0 // as in Artillery: what is no number is no pause
+			return 0 // as in Artillery: a text that is no number is no pause
 		}
 	}
 	if by := float64(t.Jitter) + t.JitterPart*float64(d); by > 0 {

@@ -14,7 +14,7 @@ type Arrival struct {
 	Phase int
 }
 
-// Pacer turns phases into arrivals, in order. It knows no clock: the same
+// Pacer turns phases into arrivals, in order. It does not use a clock: the same
 // phases and the same random source give the same arrivals.
 type Pacer struct {
 	phases []Phase
@@ -28,11 +28,11 @@ type Pacer struct {
 	drawn        float64       // of a Linear one: the part of its arrivals before the last
 }
 
-// NewPacer starts at the first phase. The random source serves Poisson phases
-// only, and may be nil where there is none.
+// NewPacer starts at the first phase. Only Poisson phases use the random source,
+// which may be nil where there are none.
 func NewPacer(phases []Phase, rng *rand.Rand) *Pacer { return &Pacer{phases: phases, rng: rng} }
 
-// Next gives the next arrival, or false after the last.
+// Next returns the next arrival, or false after the last.
 func (p *Pacer) Next() (Arrival, bool) {
 	for p.phase < len(p.phases) {
 		if at, ok := p.nextInPhase(&p.phases[p.phase]); ok {
@@ -45,7 +45,7 @@ func (p *Pacer) Next() (Arrival, bool) {
 	return Arrival{}, false
 }
 
-// nextInPhase gives the next arrival of a phase since the phase's start.
+// nextInPhase returns the next arrival of a phase, since the phase's start.
 func (p *Pacer) nextInPhase(ph *Phase) (time.Duration, bool) {
 	switch {
 	case ph.Ramp:
@@ -79,10 +79,10 @@ func (p *Pacer) ramped(ph *Phase) (time.Duration, bool) {
 	return 0, false
 }
 
-// linear places arrival i where i arrivals are due: v·t + a·t²/2 = i. Of n at
-// random, the places are those of n independent draws, in order: the next is
-// beyond the last by the least of what is left (Devroye, Non-Uniform Random
-// Variate Generation, 1986, section V.3).
+// linear puts arrival i at the time at which i arrivals are due: v·t + a·t²/2 = i.
+// Random arrivals are n independent draws in order: each is the minimum of the
+// draws that are left, given the one before (Devroye, Non-Uniform Random Variate
+// Generation, 1986, section V.3).
 func (p *Pacer) linear(ph *Phase) (time.Duration, bool) {
 	n := ph.Planned()
 	if p.done >= n {

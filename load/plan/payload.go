@@ -4,7 +4,7 @@ import (
 	"whittle/load/expr"
 )
 
-// Payload is a CSV file whose rows are handed to virtual users.
+// Payload is a CSV file whose rows are assigned to virtual users.
 type Payload struct {
 	Slots    []int // of the fields, in column order
 	Rows     [][]expr.Value

@@ -15,9 +15,9 @@ type Phase struct {
 	// Ramp says that the rate changes second by second up to RampTo.
 	Ramp   bool
 	RampTo float64
-	// Linear says that the rate goes from Rate to RampTo in a straight line, as
-	// in JMeter's open model: without steps, and not with Ramp. Poisson then
-	// places the same number of arrivals at random.
+	// Linear says that the rate changes linearly from Rate to RampTo, as in
+	// JMeter's open model: without steps, and not with Ramp. With Poisson, the same
+	// number of arrivals come at random times.
 	Linear bool
 	// Count spreads that many arrivals evenly over the duration, where HasCount
 	// is set.
@@ -34,8 +34,8 @@ type Phase struct {
 // Constant is a phase of so many arrivals per second, evenly spaced.
 func Constant(rate float64, d time.Duration) Phase { return Phase{Rate: rate, Duration: d} }
 
-// Planned is how many virtual users arrive: exact, except for a Poisson phase,
-// whose expectation it is.
+// Planned is how many virtual users arrive; for a Poisson phase, the expected
+// number.
 func (p *Phase) Planned() int64 {
 	switch {
 	case p.HasCount:
@@ -49,8 +49,8 @@ func (p *Phase) Planned() int64 {
 	case p.Linear:
 		return int64(math.Floor((p.Rate+p.RampTo)/2*p.Duration.Seconds() + 1e-9))
 	}
-	// The epsilon takes back what the division of whole numbers in floating
-	// point may lose: 0.29 s at 100/s are 29 arrivals, not 28.
+	// The epsilon makes up for rounding in floating point: 0.29 s at 100/s are 29
+	// arrivals, not 28.
 	return int64(math.Floor(p.Rate*p.Duration.Seconds() + 1e-9))
 }
 
@@ -76,6 +76,6 @@ func (p *Phase) step(t int64) int64 {
 		return int64(math.Floor((p.Rate + p.RampTo) / 2))
 	}
 	raw := (p.RampTo-p.Rate)/float64(n-1)*float64(t) + p.Rate
-	// The same sum in another order may fall a rounding short of a whole number.
+	// The epsilon makes up for rounding that depends on the order of the sum.
 	return max(int64(math.Floor(raw+1e-9)), 0)
 }

@@ -1,16 +1,15 @@
-// Package plan is the one form that every reader makes of a load plan, and that
-// the load room runs: phases and users, scenarios of steps, requests with what
-// is captured from and expected of their responses. It is data and arithmetic, and
-// sends nothing.
+// Package plan is the data model of a load plan, whatever format it was read from:
+// phases and user groups, scenarios of steps, requests with their captures and
+// expectations. It is data and arithmetic, and sends nothing.
 package plan
 
 import "time"
 
-// Plan is what to send, and when. ReadPlan makes one of an Artillery YAML file.
+// Plan is what to send, and when. load.ReadPlan reads one from a file.
 type Plan struct {
 	// Name is the file's name, for reports.
 	Name string
-	// Target is the base URL (http or https) that relative URLs are put behind.
+	// Target is the base URL (http or https) of relative URLs.
 	Target string
 	// Phases follow each other.
 	Phases []Phase
@@ -24,22 +23,22 @@ type Plan struct {
 	Names     []string // of requests, by index
 	Slots     int      // how many variables a virtual user holds
 	// Groups are the users of a closed model; the plan then has no Phases. They
-	// run side by side or, where serial is set, one after the other.
+	// run concurrently or, where Serial is set, one after the other.
 	Groups []Group
 	Serial bool
 	// OpenGroup is what open arrivals have in common with a group's users, in a
 	// JMeter plan. Nil: nothing.
 	OpenGroup *Group
-	// Before runs once ahead of the arrivals, after once behind them; what
-	// before captures is carried, by slot, to every virtual user.
+	// Before runs once before the run, After once after it. The variables that
+	// Before captures are in the slots Carried, for every virtual user.
 	Before, After []Step
 	Carried       []int
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
 	DealtOnce string
-	// Notes are about the plan, for the report's warnings.
+	// Notes become warnings in the report.
 	Notes []string
-	// Apdex is the threshold of the index of that name; 0: it is not wanted.
+	// Apdex is the threshold of the Apdex index. 0: no index.
 	Apdex time.Duration
 	// FailOnExpectation says that a response other than expected fails the run.
 	FailOnExpectation bool
@@ -92,7 +91,7 @@ func (p *Plan) Requests() []*Request {
 	return out
 }
 
-// Parallel says whether a user may have several requests under way.
+// Parallel reports whether a user may have several requests under way.
 func (p *Plan) Parallel() bool {
 	found := false
 	p.Walk(func(s *Step) { found = found || s.Parallel != nil })

@@ -7,7 +7,7 @@ import (
 	"whittle/load/expr"
 )
 
-// ExpectsStatus says whether some expectation is about the status.
+// ExpectsStatus reports whether an expectation is about the status.
 func (r *Request) ExpectsStatus() bool {
 	for i := range r.Expect {
 		if r.Expect[i].Status {
@@ -17,7 +17,7 @@ func (r *Request) ExpectsStatus() bool {
 	return false
 }
 
-// HasHeader says whether the request has a header of that name, in lower case.
+// HasHeader reports whether the request has a header of that name, in lower case.
 func (r *Request) HasHeader(header string) bool {
 	for _, h := range r.Headers {
 		if h.Name == header {
@@ -27,7 +27,7 @@ func (r *Request) HasHeader(header string) bool {
 	return false
 }
 
-// OriginLength is how long scheme and host of an absolute URL are; 0 for a
+// OriginLength is the length of scheme and host of an absolute URL; 0 for a
 // relative one.
 func OriginLength(text string) int {
 	i := strings.Index(text, "://")
@@ -45,18 +45,18 @@ func (p *Plan) Relative() bool {
 	return slices.ContainsFunc(p.Requests(), func(q *Request) bool { return q.Origin == "" && q.Address == nil })
 }
 
-// SendsLength says whether content-length is sent: always with a body, and
-// without one where a method that usually has one would leave servers waiting.
+// SendsLength reports whether content-length is sent: always with a body, and also
+// without one for methods that usually have a body, which servers would wait for.
 func (r *Request) SendsLength() bool {
 	return r.HasBody || MethodHasBody(r.Method)
 }
 
-// MethodHasBody says whether requests of a method usually have a body.
+// MethodHasBody reports whether requests of a method usually have a body.
 func MethodHasBody(method string) bool {
 	return method == "POST" || method == "PUT" || method == "PATCH"
 }
 
-// MergeHeaders puts later fields in the place of earlier ones of the same
+// MergeHeaders adds the fields of b to those of a and replaces fields of the same
 // name. Neither argument is changed.
 func MergeHeaders(a, b []HeaderField) []HeaderField {
 	out := append([]HeaderField(nil), a...)
@@ -73,7 +73,7 @@ next:
 	return out
 }
 
-// WithQuery puts a query behind a URL, which may have one already.
+// WithQuery appends a query to a URL, which may have one already.
 func WithQuery(t expr.Template, text string, query expr.Template) expr.Template {
 	if len(query) == 0 {
 		return t

@@ -7,12 +7,12 @@ import (
 	"whittle/load/expr"
 )
 
-// Variable is filled for each virtual user: from one of its choices at random.
+// Variable is set for each virtual user, to one of its choices at random.
 type Variable struct {
 	Slot    int
 	Choices []expr.Value
-	// Texts stand beside choices where a choice has expressions in it; nil for
-	// a constant, and as a whole where all are.
+	// Texts are the templates of choices that contain expressions; nil for a
+	// constant choice, and the whole is nil where all are constant.
 	Texts []expr.Template
 }
 
@@ -36,31 +36,30 @@ type Step struct {
 // Think is a pause.
 type Think struct {
 	Pause time.Duration
-	// Text gives the pause where it has expressions in it, else nil.
+	// Text is the pause's template where it contains expressions, else nil.
 	Text expr.Template
-	// The pause varies evenly by so much to either side, or by such a part of
-	// itself.
+	// The pause varies uniformly by ±Jitter, or by ±JitterPart of itself.
 	Jitter     time.Duration
 	JitterPart float64
 }
 
-// Loop repeats steps: count times from the number first on, or once for each
-// item of over, or as long as while holds.
+// Loop repeats steps: Count times, counting from First, or once for each item of
+// Over, or as long as While holds.
 type Loop struct {
 	First, Count int64
-	// Times gives "count" or "first-end" where it has expressions in it.
+	// Times is the template of "count" or "first-end" where it contains expressions.
 	Times expr.Template
-	// Over is a list, or overValue finds one; at most one of them is set.
+	// Over is a list, or OverValue returns one; at most one of them is set.
 	Over      []expr.Value
 	OverValue func(*expr.Scope) expr.Value
 	While     expr.Condition
-	// Counter and element are the slots of $loopCount and $loopElement, plus
-	// one; 0: nobody looks.
+	// Counter and Element are the slots of $loopCount and $loopElement, plus one;
+	// 0: they are not used.
 	Counter, Element int
 	Steps            []Step
 }
 
-// Parallel has several steps under way at once, at most limit of them.
+// Parallel runs its branches concurrently, at most Limit of them at once.
 type Parallel struct {
 	Branches []Step
 	Limit    int
@@ -74,7 +73,7 @@ type HeaderField struct {
 
 // Request is one HTTP request as the plan has it, before a target is known.
 type Request struct {
-	// Name groups figures: the plan's name for it, else method and URL as
+	// Name groups requests in the report: the plan's name, else method and URL as
 	// written.
 	Name   string
 	Index  int // in the plan's list of names
@@ -83,28 +82,28 @@ type Request struct {
 	Origin string
 	// Path with query; begins with "/" or "?" once the target is put before it.
 	Path expr.Template
-	// Address is the whole URL where its host is known only when it is
-	// rendered; origin and path are then empty, and query is what comes behind.
+	// Address is the whole URL where its host is known only once it is rendered;
+	// Origin and Path are then empty, and Query is appended.
 	Address, Query expr.Template
 	Headers        []HeaderField
 	// Cookies are put in the virtual user's jar before the request is sent.
 	Cookies []HeaderField
 	Body    expr.Template
 	HasBody bool
-	// Skip says, before anything is sent, that this user leaves the request
-	// out. Nil: it never does.
+	// Skip reports, before anything is sent, whether the user skips the request.
+	// Nil: never.
 	Skip func(*expr.Scope) bool
-	// FollowRedirects takes a redirect for a response that is still to come.
+	// FollowRedirects says that a redirect is followed to its final response.
 	FollowRedirects bool
-	// NoCookies requests neither send nor keep cookies.
+	// NoCookies says that the request neither sends nor stores cookies.
 	NoCookies bool
-	// Timeout bounds this request; 0: as the plan's others.
+	// Timeout bounds this request. 0: the plan's timeout.
 	Timeout  time.Duration
 	Captures []Capture
 	Expect   []Expectation
 }
 
-// ReadsBody says whether somebody looks at the response's body.
+// ReadsBody reports whether a capture or an expectation reads the response's body.
 func (r *Request) ReadsBody() bool {
 	for i := range r.Captures {
 		if r.Captures[i].Body {

@@ -4,7 +4,7 @@ import (
 	"whittle/load/expr"
 )
 
-// Fill fills the variable for one virtual user.
+// Fill sets the variable for one virtual user.
 func (v *Variable) Fill(s *expr.Scope) {
 	i := 0
 	if len(v.Choices) > 1 {

@@ -7,7 +7,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// ApdexCounts is what an Apdex index is made of (Apdex Alliance, technical
+// ApdexCounts are the counts of an Apdex index (Apdex Alliance, technical
 // specification 1.1): requests whose latency from the intended time is within
 // the threshold satisfy, those within four times it are tolerated and count
 // half, all others frustrate, and so do those without a response.
@@ -18,7 +18,7 @@ type ApdexCounts struct {
 	Frustrated int64   `json:"frustrated"`
 }
 
-// ComputeApdex gives the report its index, and what it is made of.
+// ComputeApdex sets the report's Apdex index and its counts.
 func (r *Report) ComputeApdex(threshold time.Duration) {
 	of := &ApdexCounts{Threshold: latency.Milliseconds(threshold)}
 	for _, b := range r.Histograms.Intended.Bars() {

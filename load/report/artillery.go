@@ -60,7 +60,7 @@ func summaryOf(s latency.Snapshot) artillerySummary {
 	}
 }
 
-// WriteArtillery writes the report in the shape of Artillery 2's JSON reports.
+// WriteArtillery writes the report in the format of Artillery 2's JSON reports.
 // http.response_time counts from the intended send time to the last byte,
 // where Artillery's own counts from the actual one to the first;
 // whittle.response_time.actual counts from the actual one. Periods are 10 s, or
@@ -142,7 +142,7 @@ func (r *Report) artilleryPart(w *Point) artilleryPart {
 	return p
 }
 
-// artilleryPeriods puts the series' windows together to periods.
+// artilleryPeriods merges the series' windows into periods.
 func (r *Report) artilleryPeriods() []artilleryPart {
 	out := []artilleryPart{}
 	period := artilleryPeriod.Milliseconds()
@@ -219,7 +219,7 @@ func (s artillerySummary) rounded() artillerySummary {
 	return s
 }
 
-// sumCounts puts the counts of one map on those of another.
+// sumCounts adds the counts of one map to those of another.
 func sumCounts(to, from map[string]int64) map[string]int64 {
 	if to == nil && len(from) > 0 {
 		to = make(map[string]int64, len(from))

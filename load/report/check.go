@@ -8,7 +8,7 @@ import (
 	"whittle"
 )
 
-// Check is a bound of the plan's config.ensure, and what the run came to.
+// Check is a bound of the plan's config.ensure, and whether the run kept it.
 type Check struct {
 	// Metric is an Artillery name: "http.response_time.p99" (milliseconds, from
 	// the intended send time), "http.codes.200", "errors.timeout",
@@ -49,7 +49,7 @@ func (c Check) String() string {
 	return "bound on " + c.Metric + ": " + plain(c.Value) + " of at most " + plain(c.Max) + ", " + word + optional
 }
 
-// Err says whether the run is to be taken as a success: nil, or an error with
+// Err reports whether the run counts as a success: nil, or an error with
 // the code whittle.FallsShort (exit status 1) where not one response came or a
 // bound of the plan's ensure is exceeded, and whittle.Unavailable (exit status
 // 3) where the run is void.
@@ -81,9 +81,9 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// noResponse says that the run got not a single response, and why: a run that
-// measured no response has nothing to say about its target. Empty where it got
-// at least one. How late the generator was does not matter then.
+// noResponse says why the run got no response at all: such a run shows nothing
+// about its target, however punctual the generator was. Empty where it got at least
+// one.
 func (r *Report) noResponse() string {
 	switch {
 	case r.Completed > 0:
@@ -115,7 +115,7 @@ func (r *Report) noResponseHint() string {
 	return hint
 }
 
-// noResponseHints are by what kept the responses from coming.
+// noResponseHints are the hints by the kind of error.
 var noResponseHints = map[string]string{
 	ErrorConnect:     "is it running there? --target URL sends the plan elsewhere",
 	ErrorCertificate: "name a target whose certificate is trusted, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",

@@ -8,8 +8,8 @@ import (
 
 // The models of a run, as reports name them.
 const (
-	ModelOpen   = "open"   // arrivals come at their times, whatever the target does
-	ModelClosed = "closed" // so many users, each of whom waits for its response
+	ModelOpen   = "open"   // users arrive at their intended times, whatever the target does
+	ModelClosed = "closed" // a fixed number of users, each of whom waits for its response
 )
 
 // The kinds of errors, as the report names them.
@@ -17,10 +17,10 @@ const (
 	ErrorConnect     = "connect"      // no connection: refused, unreachable, TLS
 	ErrorCertificate = "certificate"  // TLS, by a certificate that is not trusted
 	ErrorContract    = "contract"     // not sent: the body is not of gRPC's contract
-	ErrorTimeout     = "timeout"      // no whole response in time
-	ErrorReset       = "reset"        // the connection broke before the response was whole
-	ErrorMalformed   = "malformed"    // what came was not an HTTP/1.1 response
-	ErrorExpectation = "expectation"  // a response other than the plan expects
+	ErrorTimeout     = "timeout"      // no complete response in time
+	ErrorReset       = "reset"        // the connection broke before the response was complete
+	ErrorMalformed   = "malformed"    // the bytes received were no HTTP/1.1 response
+	ErrorExpectation = "expectation"  // a response that the plan does not expect
 	ErrorServer      = "server_error" // a 5xx that the plan did not ask for
 	ErrorCapture     = "capture"      // a response without what the plan captures
 	ErrorRedirect    = "redirect"     // a redirect to nowhere, or one too many
@@ -35,7 +35,7 @@ var kinds = []string{
 // their own.
 var artilleryErrors = map[string]string{ErrorTimeout: "ETIMEDOUT", ErrorConnect: "ECONNREFUSED", ErrorReset: "ECONNRESET"}
 
-// kindOf gives the kind of errors that a plan means, by whittle's name or by
+// kindOf returns the kind of errors that a plan means, by whittle's name or by
 // Artillery's; false where it is neither.
 func kindOf(name string) (string, bool) {
 	for _, kind := range kinds {

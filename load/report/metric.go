@@ -25,9 +25,9 @@ var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p
 	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" + kindNames() + "}, apdex, " +
 	byEndpoint + "NAME.{min,…,p999}"
 
-// Metric gives a figure by its Artillery name. It is false, and the figure not
-// a number, for a name that is none, and for latencies where nothing was
-// answered: 0 ms would keep any bound.
+// Metric returns a figure by its Artillery name. It is false, and the figure NaN,
+// for an unknown name, and for latencies without any response: 0 ms would keep any
+// bound.
 func (r *Report) Metric(name string) (float64, bool) {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
 		return r.responseTime(rest)
@@ -73,7 +73,7 @@ func (r *Report) Metric(name string) (float64, bool) {
 	return 0, false
 }
 
-// responseTime gives a summary of all latencies. Timeouts are among these, and
+// responseTime returns a summary of all latencies. Timeouts are among these, and
 // by themselves are no responses.
 func (r *Report) responseTime(summary string) (float64, bool) {
 	h := r.Histograms.Intended
@@ -132,8 +132,8 @@ func (r *Report) endpointTime(rest string) (float64, bool) {
 	return math.NaN(), false
 }
 
-// KnownMetric says whether a report can have a metric of that name, be it only
-// once something was answered.
+// KnownMetric reports whether a report can have a metric of that name, be it only
+// once there was a response.
 func KnownMetric(name string) bool {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
 		_, quantile := latencyNames[rest]

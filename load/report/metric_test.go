@@ -11,7 +11,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// What no request was answered for has no latency: not even one of 0 ms, which
+// Without a response there is no latency: not even one of 0 ms, which
 // would be below any bound. Timeouts alone are no responses either: the latency
 // that they count with is where the run stopped looking.
 func TestLatencyOfNothingIsNoFigure(t *testing.T) {

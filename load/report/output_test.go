@@ -142,7 +142,7 @@ func TestTheLoadPageTellsTheStory(t *testing.T) {
 	}
 	selfContained(t, b.String())
 	for _, want := range []string{
-		"500 of 500 requests were answered", "The target kept 0.97 cores busy of the machine&#39;s 2",
+		"500 of 500 requests got a response", "The target kept 0.97 cores busy of the machine&#39;s 2",
 		"Core 0 was busy 98 % of the time, the other cores 4 % on average: the work runs on one thread.",
 		"Every core over time", "Latency over the percentiles", "POST /Count", "503", "server_error", "20 ms",
 	} {

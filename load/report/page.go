@@ -13,7 +13,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// WriteHTML writes the report as one HTML file that needs nothing beside it.
+// WriteHTML writes the report as one self-contained HTML file.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := &chart.Page{
 		Title: "Load on " + r.Target,
@@ -39,12 +39,12 @@ func Sentences(notes []string) []string {
 	return out
 }
 
-// lead tells the run in a few sentences.
+// lead summarizes the run in a few sentences.
 func (r *Report) lead() string {
 	if r.Void != "" {
 		return "These figures may not be used: " + r.Void + "."
 	}
-	s := fmt.Sprintf("%s of %s requests were answered, %s a second. Half of them took at most %s ms, one in a hundred more than %s ms.",
+	s := fmt.Sprintf("%s of %s requests got a response, %s a second. Half of them took at most %s ms, one in a hundred more than %s ms.",
 		chart.Number(float64(r.Completed)), chart.Number(float64(r.Requests)), chart.Number(r.Rate), chart.Number(r.Median), chart.Number(r.P99))
 	if r.Failed > 0 {
 		s += fmt.Sprintf(" %s failed.", chart.Number(float64(r.Failed)))
@@ -179,7 +179,7 @@ func (r *Report) line(name string, role chart.Role, of func(*Point) float64) cha
 	return s
 }
 
-// timed gives a latency only where there were any.
+// timed returns a latency only where there were any.
 func timed(of func(*Point) float64) func(*Point) float64 {
 	return func(p *Point) float64 {
 		if p.Timed == 0 {
@@ -191,7 +191,7 @@ func timed(of func(*Point) float64) func(*Point) float64 {
 
 func (r *Report) latencyOverTime() chart.Figure {
 	return chart.Line(chart.Plot{
-		Title: "Latency over time", Caption: "Of the requests answered in each window, on a logarithmic scale. A line that climbs for as long as the load lasts is a queue.",
+		Title: "Latency over time", Caption: "Of the responses in each window, on a logarithmic scale. A line that climbs for as long as the load lasts is a queue.",
 		XLabel: "since the start", XUnit: "s", YLabel: "latency", YUnit: "ms", LogY: true,
 		Series: []chart.Series{
 			r.line("median", chart.Candidate, timed(func(p *Point) float64 { return p.P50 })),
@@ -214,11 +214,11 @@ func perSecond(of func(*Point) int64) func(*Point) float64 {
 func (r *Report) timeSection() chart.Section {
 	return chart.Section{Title: "Over time", Figures: []chart.Figure{
 		chart.Line(chart.Plot{
-			Title: "Rate", Caption: "Users who came, requests that were answered and requests that failed. Where answers stay below arrivals, the target does not keep up.",
+			Title: "Rate", Caption: "Users who arrived, requests that got a response and requests that failed. Where responses stay below arrivals, the target does not keep up.",
 			XLabel: "since the start", XUnit: "s", YLabel: "per second",
 			Series: []chart.Series{
 				r.line("virtual users arrived", chart.Neutral, perSecond(func(p *Point) int64 { return p.Arrivals })),
-				r.line("requests answered", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
+				r.line("responses", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
 				r.line("requests failed", chart.Monolith, perSecond(func(p *Point) int64 { return p.Failed })),
 			},
 		}),
@@ -252,7 +252,7 @@ func (r *Report) errorSection() (chart.Section, bool) {
 	if len(r.Errors) > 0 {
 		groups = append(groups, chart.BarGroup{Name: "Errors by kind", Bars: bars(r.Errors, func(string) bool { return true })})
 	}
-	return chart.Section{Title: "Answers and errors", Figures: []chart.Figure{
-		chart.Bars("Answers and errors", "A 5xx is a response and an error.", groups),
+	return chart.Section{Title: "Responses and errors", Figures: []chart.Figure{
+		chart.Bars("Responses and errors", "A 5xx is a response and an error.", groups),
 	}}, true
 }

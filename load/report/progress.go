@@ -7,7 +7,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// Progress is how a run stands, for whoever watches it.
+// Progress is the progress of a run.
 type Progress struct {
 	Elapsed time.Duration
 	// Left until the last arrival; 0 when only users under way remain.
@@ -17,7 +17,7 @@ type Progress struct {
 	PhaseName string
 	// Arrivals started, and Skipped because too many were under way.
 	Arrivals, Skipped int64
-	// Requests that ended: Completed with a whole response, of whatever status;
+	// Requests that ended: Completed with a complete response of any status;
 	// Failed by any error kind, a 5xx included.
 	Requests, Completed, Failed int64
 	InFlight                    int64

@@ -1,5 +1,5 @@
-// Package report is what a load run came to, and the forms that it is shown in:
-// the terminal, an HTML page, whittle's own JSON and Artillery's.
+// Package report holds the results of a load run and writes them: as text for the
+// terminal, as an HTML page, as whittle's JSON and as Artillery's.
 package report
 
 import (
@@ -12,7 +12,7 @@ import (
 // accepts the major version that it knows; fields are only ever added to one.
 const Format = "whittle.load/1"
 
-// Report is what a run came to. Its JSON form is documented in docs/load.md.
+// Report is the result of a run. Its JSON form is documented in docs/load.md.
 type Report struct {
 	Format string `json:"format"`
 	Plan   string `json:"plan"`
@@ -29,9 +29,9 @@ type Report struct {
 	Void string `json:"void"`
 	Seed uint64 `json:"seed"`
 
-	// Requests that were sent, Completed with a whole response, Failed by any of
-	// Errors (an answered 5xx is completed and failed), and Unfinished when the
-	// run was cut.
+	// Requests that were sent, Completed with a complete response, Failed by any of
+	// Errors (a 5xx response is completed and failed), and Unfinished when the run
+	// was aborted.
 	Requests   int64 `json:"requests"`
 	Completed  int64 `json:"completed"`
 	Failed     int64 `json:"failed"`
@@ -60,8 +60,8 @@ type Report struct {
 	Generator  Generator        `json:"generator"`
 	Processes  []ProcessReport  `json:"processes,omitempty"`
 	Ensure     []Check          `json:"ensure,omitempty"`
-	// Apdex is the index of that name, 0 to 1, and Rated what it is made of; nil
-	// unless the plan asks for it.
+	// Apdex is the Apdex index, 0 to 1, and ApdexCounts are its counts; nil unless
+	// the plan asks for it.
 	Apdex       *float64     `json:"apdex,omitempty"`
 	ApdexCounts *ApdexCounts `json:"apdex_of,omitempty"`
 	Warnings    []string     `json:"warnings,omitempty"`
@@ -80,7 +80,7 @@ type Users struct {
 
 // Views are the same requests, timed in several ways.
 type Views struct {
-	// Intended counts from when the request was due: what a user feels.
+	// Intended counts from when the request was due: the latency of a user.
 	Intended latency.Snapshot `json:"intended"`
 	// Actual counts from when it was sent: what most tools show.
 	Actual latency.Snapshot `json:"actual"`
@@ -124,7 +124,7 @@ type Point struct {
 	Arrivals  int64   `json:"arrivals"`
 	Completed int64   `json:"completed"`
 	Failed    int64   `json:"failed"`
-	// InFlight is the most that were seen under way.
+	// InFlight is the greatest number of users seen in flight.
 	InFlight int64 `json:"in_flight"`
 	// Latencies count from the intended send time, as Report.Latency.Intended.
 	Min  float64 `json:"min_ms"`
@@ -141,7 +141,7 @@ type Point struct {
 	// Span is the part of Width, in seconds, in which the run was looked at: the
 	// last window's may be short.
 	Span float64 `json:"span_s"`
-	// Codes and Errors as in the report; Requests, Finished, Broken and Skipped
+	// Codes and Errors as in the report; Requests, Finished, UsersFailed and Skipped
 	// virtual users, Received bytes of this window alone.
 	Requests    int64            `json:"requests"`
 	Codes       map[string]int64 `json:"codes,omitempty"`
@@ -176,13 +176,13 @@ type ProcessReport struct {
 	CPU  float64 `json:"cpu_ms"`
 	// CPUPerRequest is in milliseconds, over the completed requests.
 	CPUPerRequest float64 `json:"cpu_ms_per_request"`
-	// Ended says that it was gone before the run was over; CPU is then the last
-	// that was seen.
+	// Ended says that the process ended before the run; CPU is then the last
+	// reading.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Pace is at what pace the users of a group ask, and what that says about the
-// requests that they would have sent while they waited.
+// Pace is the interval between a user's requests in a group, and how many requests
+// the users would have sent while they waited.
 type Pace struct {
 	Group string `json:"group"`
 	Users int    `json:"users"`

@@ -11,7 +11,7 @@ import (
 	"whittle"
 )
 
-// What a saved report may have.
+// Bounds on a saved report.
 const (
 	maxReportBytes = 64 << 20
 	maxWindows     = 1000

@@ -167,7 +167,7 @@ func (r *Report) model() string {
 	return "open arrivals"
 }
 
-// summarizePaces says what a closed model's latencies leave out.
+// summarizePaces prints what a closed model's latencies leave out.
 func (r *Report) summarizePaces(b *strings.Builder) {
 	if r.Latency.Corrected == nil {
 		return

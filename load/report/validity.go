@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// generatorBusy is the part of the machine above which the generator itself is likely
-// the limit.
+// generatorBusy is the fraction of the machine's CPU above which the generator is
+// likely the limit.
 const generatorBusy = 0.8
 
-// saturated is the part of all cores above which programs on a machine wait for each
-// other.
+// saturated is the fraction of all cores above which processes compete for CPU.
 const saturated = 0.95
 
-// Validate says whether the figures may be used, and what a reader of them should
-// know first. maxLate is the schedule error that the 99th percentile may have,
-// timeout that of the plan's requests.
+// Validate sets Void and Warnings: whether the figures may be used, and what to
+// know before. maxLate bounds the 99th percentile of the schedule error; timeout is
+// that of the plan's requests.
 func (r *Report) Validate(maxLate, timeout time.Duration) {
 	r.Void = voidReason(&r.Latency, maxLate)
 	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
@@ -47,7 +46,7 @@ func (r *Report) warnings(timeout time.Duration) []string {
 	return out
 }
 
-// voidReason says why a run proves nothing, empty where it does.
+// voidReason says why a run proves nothing; empty where it is valid.
 //
 // Lateness only makes latency from the intended time look worse, but a late
 // generator did not send what the plan says. It is beyond its bound when its
