@@ -18,7 +18,7 @@ type Redactor interface {
 	Request(*whittle.Request)
 	Response(*whittle.Answer)
 	// Value is one JSON value, or the beginning of one, at a place in a body.
-	Value(place []jsonpath.Place, v []byte) []byte
+	Value(place []jsonpath.Element, v []byte) []byte
 }
 
 // display makes what a finding shows of an exchange. Whether two answers are

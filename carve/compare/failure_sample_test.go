@@ -14,7 +14,7 @@ type onlyValues struct{ Redactor }
 
 func (onlyValues) Request(*whittle.Request) {}
 func (onlyValues) Response(*whittle.Answer) {}
-func (onlyValues) Value(_ []jsonpath.Place, v []byte) []byte {
+func (onlyValues) Value(_ []jsonpath.Element, v []byte) []byte {
 	return bytes.ReplaceAll(v, []byte("4111"), []byte("redacted"))
 }
 

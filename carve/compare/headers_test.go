@@ -538,7 +538,7 @@ func (stars) Request(q *whittle.Request) {
 	q.Target, q.Body = star(q.Target), []byte(star(string(q.Body)))
 }
 
-func (stars) Value(_ []jsonpath.Place, v []byte) []byte { return []byte(star(string(v))) }
+func (stars) Value(_ []jsonpath.Element, v []byte) []byte { return []byte(star(string(v))) }
 
 func (stars) Response(a *whittle.Answer) {
 	h := whittle.Header{}

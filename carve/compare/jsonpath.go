@@ -10,7 +10,7 @@ import (
 )
 
 // place is one step of where a comparison stands.
-type place = jsonpath.Place
+type place = jsonpath.Element
 
 // parsePath compiles a path, with the hint for whoever wrote it.
 func parsePath(s string) (jsonpath.Path, error) {

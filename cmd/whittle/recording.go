@@ -145,7 +145,7 @@ func (c *recording) Request(q *whittle.Request) { c.redactor.Load().Request(q) }
 func (c *recording) Response(a *whittle.Answer) { c.redactor.Load().Response(a) }
 
 // Value implements compare.Redactor.
-func (c *recording) Value(place []jsonpath.Place, v []byte) []byte {
+func (c *recording) Value(place []jsonpath.Element, v []byte) []byte {
 	return c.redactor.Load().Value(place, v)
 }
 

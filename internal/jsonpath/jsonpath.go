@@ -1,5 +1,5 @@
-// Package jsonpath reads the paths by which a config points into JSON, such as
-// $.items[*].price or $..etag, and says whether a place lies on one.
+// Package jsonpath parses the JSON paths of a config, such as $.items[*].price or
+// $..etag, and matches them against the position of a value in a document.
 package jsonpath
 
 import (
@@ -126,15 +126,15 @@ func parseBracket(s string, i int) (step pathStep, next int, why string) {
 	return pathStep{kind: stepIndex, index: n}, next, ""
 }
 
-// Place is one step of where a reader stands: a key, or an index where Key is
-// nil.
-type Place struct {
+// Element is one element of the position of a value: a key, or an index where Key
+// is nil.
+type Element struct {
 	Key   []byte
 	Index int
 }
 
 // Matches reports whether the path leads exactly to the trail.
-func (p Path) Matches(trail []Place) bool {
+func (p Path) Matches(trail []Element) bool {
 	for len(p) > 0 {
 		if p[0].kind == stepDeep {
 			for skip := range len(trail) + 1 {
@@ -152,8 +152,8 @@ func (p Path) Matches(trail []Place) bool {
 	return len(trail) == 0
 }
 
-// Covers reports whether the path leads to the trail or to a place above it.
-func (p Path) Covers(trail []Place) bool {
+// Covers reports whether the path leads to the trail or to an ancestor of it.
+func (p Path) Covers(trail []Element) bool {
 	for n := range len(trail) + 1 {
 		if p.Matches(trail[:n]) {
 			return true
@@ -162,7 +162,7 @@ func (p Path) Covers(trail []Place) bool {
 	return false
 }
 
-func (s pathStep) is(at Place) bool {
+func (s pathStep) is(at Element) bool {
 	switch s.kind {
 	case stepKey:
 		return at.Key != nil && string(at.Key) == s.key
@@ -175,7 +175,7 @@ func (s pathStep) is(at Place) bool {
 }
 
 // AnyMatches reports whether one of the paths leads exactly to the trail.
-func AnyMatches(paths []Path, trail []Place) bool {
+func AnyMatches(paths []Path, trail []Element) bool {
 	for _, p := range paths {
 		if p.Matches(trail) {
 			return true
@@ -184,9 +184,9 @@ func AnyMatches(paths []Path, trail []Place) bool {
 	return false
 }
 
-// AnyCovers reports whether one of the paths leads to the trail or to a place
-// above it.
-func AnyCovers(paths []Path, trail []Place) bool {
+// AnyCovers reports whether one of the paths leads to the trail or to an ancestor
+// of it.
+func AnyCovers(paths []Path, trail []Element) bool {
 	for _, p := range paths {
 		if p.Covers(trail) {
 			return true

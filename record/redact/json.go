@@ -31,7 +31,7 @@ type rewriter struct {
 	depth int
 	inner int // how many strings of JSON this text lies in
 	// trail is where the reader stands; kept only where the rules have paths.
-	trail []jsonpath.Place
+	trail []jsonpath.Element
 }
 
 // all rewrites every value of a text (there may be several, one after the
@@ -239,7 +239,7 @@ func (j *rewriter) array(i int, secret bool) (int, error) {
 	for n := 0; ; n++ {
 		at := secret
 		if len(j.w.r.paths) > 0 {
-			j.trail = append(j.trail, jsonpath.Place{Index: n})
+			j.trail = append(j.trail, jsonpath.Element{Index: n})
 			at = secret || jsonpath.AnyMatches(j.w.r.paths, j.trail)
 		}
 		var err error
@@ -325,7 +325,7 @@ func (j *rewriter) key(i int, secret bool) (name []byte, next int, at bool, err 
 	}
 	at = secret || j.w.secretPath(name)
 	if len(j.w.r.paths) > 0 {
-		j.trail = append(j.trail, jsonpath.Place{Key: name})
+		j.trail = append(j.trail, jsonpath.Element{Key: name})
 		at = at || jsonpath.AnyMatches(j.w.r.paths, j.trail)
 	}
 	j.str(i, end, escaped, false)

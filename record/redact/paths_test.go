@@ -71,7 +71,7 @@ func TestPathsNeedJSON(t *testing.T) {
 // is a token.
 func TestPathsInPieces(t *testing.T) {
 	r := mustNew(t, Rules{Paths: []string{"$..lat"}})
-	at := []jsonpath.Place{{Key: []byte("items")}}
+	at := []jsonpath.Element{{Key: []byte("items")}}
 	for in, want := range map[string]string{
 		`[{"lat":"a","n":1},{"lat":"secr`:  `[{"lat":"T(a)","n":1},{"lat":T("secr)`,
 		`[{"n":1,"lat":12.`:                `[{"n":1,"lat":T(12.)`,

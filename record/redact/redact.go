@@ -207,14 +207,14 @@ func (r *Redactor) Text(b []byte) []byte {
 }
 
 // Value redacts one JSON value, or a piece of one, at a place in a document.
-func (r *Redactor) Value(place []jsonpath.Place, v []byte) []byte {
+func (r *Redactor) Value(place []jsonpath.Element, v []byte) []byte {
 	w := r.begin()
 	defer r.end(w)
 	secret := jsonpath.AnyCovers(r.paths, place)
 	for i := range place {
 		secret = secret || w.secretPath(place[i].Key)
 	}
-	j := rewriter{w: w, src: v, out: nil, trail: append([]jsonpath.Place(nil), place...)}
+	j := rewriter{w: w, src: v, out: nil, trail: append([]jsonpath.Element(nil), place...)}
 	end, err := j.each(secret)
 	switch {
 	case err == nil && j.out == nil:

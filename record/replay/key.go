@@ -98,7 +98,7 @@ func (k Key) queue(e *capture.Entry) string {
 }
 
 // find returns the first value on the path, as JSON.
-func (k Key) find(v any, trail []jsonpath.Place) (string, bool) {
+func (k Key) find(v any, trail []jsonpath.Element) (string, bool) {
 	if k.path.Matches(trail) {
 		b, err := json.Marshal(v)
 		return string(b), err == nil
@@ -106,13 +106,13 @@ func (k Key) find(v any, trail []jsonpath.Place) (string, bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range sortedNames(v) {
-			if text, ok := k.find(v[name], append(trail, jsonpath.Place{Key: []byte(name)})); ok {
+			if text, ok := k.find(v[name], append(trail, jsonpath.Element{Key: []byte(name)})); ok {
 				return text, true
 			}
 		}
 	case []any:
 		for i := range v {
-			if text, ok := k.find(v[i], append(trail, jsonpath.Place{Index: i})); ok {
+			if text, ok := k.find(v[i], append(trail, jsonpath.Element{Index: i})); ok {
 				return text, true
 			}
 		}
