@@ -43,7 +43,7 @@ func calibrate(want time.Duration) int {
 	return int(float64(probe) * float64(want) / float64(best))
 }
 
-// serve answers every request after so many rounds of work, until ctx ends.
+// serve responds to every request after a number of rounds of work, until ctx ends.
 func serve(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet(serving, flag.ContinueOnError)
 	rounds := f.Int("rounds", 0, "of work for each response")

@@ -1,6 +1,6 @@
 // Load compares what sending a request costs: whittle's load generator and the
 // ones that are installed, in turn, for several rounds, against an nginx that
-// answers a few bytes. It also measures how late whittle sends at a fixed rate,
+// responds with a few bytes. It also measures how late whittle sends at a fixed rate,
 // and its memory.
 package main
 

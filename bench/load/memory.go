@@ -77,7 +77,7 @@ scenarios: [{flow: [{post: {url: /, json: {n: "{{ $randomNumber(1, 9) }}"}}}]}]
 	return usage.Maxrss * 1024, nil
 }
 
-// holder accepts connections and never answers.
+// holder accepts connections and never responds.
 type holder struct {
 	net.Listener
 	wg sync.WaitGroup

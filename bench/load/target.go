@@ -48,7 +48,7 @@ http {
 func startTarget(ctx context.Context, s settings) (*target, error) {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
-		return nil, errors.New("nginx is missing, which answers the requests: apt-get install nginx")
+		return nil, errors.New("nginx, the target of the requests, is missing: apt-get install nginx")
 	}
 	addr, err := freeAddr(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *target) stop() {
 // statusLine is the third line of stub_status: accepts, handled, requests.
 var statusLine = regexp.MustCompile(`(?m)^ *\d+ +\d+ +(\d+) *$`)
 
-// served is how many requests nginx has answered, this one not counted: the
+// served is how many requests nginx has served, this one not counted: the
 // same count for every tool, whatever it says of itself.
 func (t *target) served(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -26,7 +26,7 @@ type tool struct {
 	// baseline is the row of ours that it is compared with; empty: ours.
 	baseline string
 	install  string
-	// saturated sends as fast as answers come back; paced sends at the rate,
+	// saturated sends as fast as responses come back; paced sends at the rate,
 	// nil where the tool cannot.
 	saturated, paced []string
 	// stdin is what it reads its requests from.

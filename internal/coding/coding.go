@@ -1,6 +1,6 @@
-// Package coding takes the content coding off a body (RFC 9110, 8.4), within a
-// bound, for those who look at what a body says: who compares, records or
-// archives it. What a user gets is never decoded here.
+// Package coding decodes the content coding of a body (RFC 9110, section 8.4),
+// within a bound, for packages that read bodies: comparison, recording and archive.
+// The response that a user gets is never decoded.
 package coding
 
 import (
@@ -39,9 +39,9 @@ func Plain(h map[string][]string) bool {
 	return true
 }
 
-// Decode returns a body without its coding: gzip, deflate, br or zstd, one of
-// them. The body itself comes back where there is none. Errors are ErrUnknown,
-// also for several codings, ErrGarbled, and ErrTooLong for what would be longer
+// Decode returns a body decoded from gzip, deflate, br or zstd, or the body itself
+// where it has no coding. Errors are ErrUnknown, also for several codings,
+// ErrGarbled for malformed data, and ErrTooLong where the result would be longer
 // than limit bytes.
 func Decode(h map[string][]string, body []byte, limit int64) ([]byte, error) {
 	if Plain(h) || len(body) == 0 {

@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Window is a figure of a stretch of one side's run, and how much there was in
-// it.
+// Window is a figure over one window of a run, and the window's weight.
 type Window struct{ Value, Weight float64 }
 
 // The least number of windows, or of pairs of runs, that an interval can stand
@@ -22,13 +21,13 @@ const (
 const resamples = 1000
 
 // Unpaired compares two runs that were made at different times: a and b are
-// the whole runs' figures, the windows show how they wandered. The error of
+// the whole runs' figures, the windows show how they varied. The error of
 // each side is that of the windows' weighted mean logarithm, by the circular
 // block bootstrap (Künsch 1989; Politis and Romano 1992) with blocks of the
 // square root of the windows' number, which keeps the correlation of near
-// seconds; the interval is Student's on the number of blocks. What made the
-// machine another between the runs is in no interval: that is what pairing is
-// for. Fewer than 8 windows of a side give no interval, and neither does a figure
+// seconds; the interval is Student's on the number of blocks. It does not cover
+// what changed on the machine between the runs: that is what pairing is for.
+// Fewer than 8 windows of a side give no interval, and neither does a figure
 // that is zero on one side: its ratio is infinite where that is A's, 0 where it
 // is B's.
 func Unpaired(a, b float64, as, bs []Window, rng *rand.Rand) Ratio {
@@ -78,10 +77,10 @@ func windowError(ws []Window, rng *rand.Rand) float64 {
 	return math.Sqrt(max(squares/resamples-mean*mean, 0) * resamples / (resamples - 1))
 }
 
-// Runs compares whole runs in pairs, as[i] beside bs[i]: the ratio is that of
-// the geometric means, the interval Student's over the pairs' log ratios. With
-// two or three runs it is wide, and rightly: nobody knows more of how runs
-// differ. Fewer than two pairs give no interval.
+// Runs compares whole runs in pairs, as[i] with bs[i]: the ratio is that of the
+// geometric means, the interval Student's over the pairs' log ratios. With two or
+// three runs it is wide, because they say little about how runs vary. Fewer than
+// two pairs give no interval.
 func Runs(as, bs []float64) Ratio {
 	var logs, la, lb []float64
 	for i := range min(len(as), len(bs)) {

@@ -5,9 +5,9 @@ import "math"
 // counted is a mean whose sums are counts.
 type counted struct{ *mean }
 
-// Counted is Mean of what is counted one by one, as the errors of requests. It
-// has an interval where one side has none of it too: for how long that side was
-// asked says how often it can have it at most.
+// Counted is Mean for counts of events, such as the errors of requests. It has an
+// interval also where one side has no event: the size of that side bounds how
+// often events can occur there.
 func Counted(a, b []Share) Figure { return counted{meanOf(a, b)} }
 
 // bound returns the interval where one side has none and the test has rejected
@@ -20,17 +20,17 @@ func (f counted) bound(t *Test) (low, high float64) {
 }
 
 // minRatio is the low end of the ratio of some's rate to none's, which has no
-// count at all. Flipping signs cannot give it: no factor but 0 makes nothing of
-// something. It is the rule of three (Hanley and Lippman-Hand 1983): what was
-// not seen in n independent trials is, at an error rate of α, no more often than
-// −ln α in n.
+// count at all. Flipping signs cannot give it, because no factor but 0 turns a
+// count into none. It is the rule of three (Hanley and Lippman-Hand 1983): an event
+// that was not seen in n independent trials occurs, at an error rate of α, at most
+// −ln α times in n.
 //
 // The trials are none's stretches, not its requests: errors come in bursts, and
 // where some fails all the time nothing tells how long none's bursts are. So
 // what is shown is at most 24/3.7, a factor of 6.5, however great the difference
-// is. It takes it that none's bursts are no greater than some's. For a side that
-// was asked more than the other no more is claimed than for one that was asked
-// as much: bursts may come by the time, not by the request.
+// is. It assumes that none's bursts are no greater than some's. A side that got
+// more requests than the other is treated as if it had got as many: bursts may
+// depend on time, not on requests.
 //
 // As the test has rejected 1 itself, the end is never below it.
 func (t *Test) minRatio(none, some []Share) float64 {

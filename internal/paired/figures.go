@@ -113,7 +113,7 @@ func (s *Blocks) All() (a, b Sample) { return s.allA, s.allB }
 
 // Quantile is the figure "quantile q of all values". Its score is by how much
 // more of B's block than of A's lies above the two sides' common quantile: the
-// pairs' own quantiles, of a few values each, are not asked for.
+// pairs' own quantiles, of a few values each, are not used.
 func (s *Blocks) Quantile(q float64) Figure { return &quantile{s, q} }
 
 type quantile struct {
@@ -161,7 +161,7 @@ func (f *quantile) common(ratio float64) float64 {
 }
 
 // Share is a block's part of a mean: CPU time and the requests it was for,
-// requests answered and the seconds it took, errors and requests.
+// responses and the seconds they took, errors and requests.
 type Share struct{ Sum, Of float64 }
 
 type mean struct {

@@ -8,10 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Holm adjusts p-values for being looked at together: to call different what
-// stays at or below a rate is wrong about any of them in at most that part of
-// all comparisons, whatever their dependence (Holm 1979). P-values that are no
-// number take no part and stay so.
+// Holm adjusts p-values for multiple comparisons (Holm 1979). Calling different
+// what stays at or below a rate has at most that family-wise error rate, whatever
+// the dependence. NaN is ignored and stays NaN.
 func Holm(ps []float64) []float64 {
 	order := make([]int, 0, len(ps))
 	for i, p := range ps {

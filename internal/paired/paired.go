@@ -1,30 +1,29 @@
-// Package paired says how two series differ that were measured in turn: pairs
-// of blocks, one of each side, in an order that a fair coin chose.
+// Package paired estimates how two series differ that were measured in turn, in
+// pairs of blocks, one of each side, in random order.
 //
 // # The hypothesis and the test
 //
-// Under "B is A times ρ", dividing B's values by ρ makes the two blocks of a
-// pair exchangeable, because the coin and nothing else decided which came
-// first. So any score that is antisymmetric in the two keeps its law when its
-// sign is flipped in any of the pairs. The test flips the signs at random and
-// asks how often the sum is as far from zero as it was: an exact test (Fisher
-// 1935; Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed., 15.2).
-// Neither the law of the values nor drift nor correlation within a series
-// matters to it, only that one block does not reach into the next. Where B is
-// not A times a factor but has the same figure, the test holds for many pairs,
-// because the sum is studentized by its own flips (Janssen 1997; Chung and
-// Romano 2013).
+// The hypothesis is "B is A times ρ". Under it, dividing B's values by ρ makes the
+// two blocks of a pair exchangeable, because their order is random. So any score
+// that is antisymmetric in the two keeps its distribution when its sign is flipped
+// in any of the pairs. The test flips the signs at random and counts how often the
+// sum is as far from zero as the observed one: an exact randomization test (Fisher
+// 1935; Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed., 15.2). It
+// holds for any distribution of the values and any drift or correlation within a
+// series; it assumes only that one block does not affect the next. Where B is not A
+// times a factor but has the same figure, the test holds for many pairs, because
+// the sum is studentized by its own flips (Janssen 1997; Chung and Romano 2013).
 //
-// Where each side wanders by itself, slowly and apart from the other (a cache
-// that fills, a collector's cycle), near pairs err alike. So pairs are not
-// flipped one by one but in at most 24 stretches of neighbours, as the block
-// bootstrap keeps neighbours together (Künsch 1989; for signs, Shao 2010): for
-// exactness this changes nothing, and it makes the interval as wide as such
-// wandering needs if it is shorter than a stretch. What a process is from its
-// start to its end no interval within one run can show.
+// Where each side varies slowly and independently of the other (a cache that
+// fills, a garbage collector's cycle), the errors of neighbouring pairs are
+// correlated. So signs are flipped not pair by pair but in at most 24 stretches of
+// neighbours, as the block bootstrap keeps neighbours together (Künsch 1989; for
+// signs, Shao 2010). The test stays exact, and the interval covers variation that
+// is shorter than a stretch. No interval within one run shows what is constant in a
+// process from its start to its end.
 //
-// The interval is all ρ that the test does not reject. So interval and test
-// agree, and what drifts in both sides alike does not widen it.
+// The interval is all ρ that the test does not reject. So interval and test agree,
+// and drift that both sides share does not widen it.
 package paired
 
 import (
@@ -33,15 +32,15 @@ import (
 	"math/rand/v2"
 )
 
-// Alpha is the error rate of each interval by itself. Called is that of all
-// verdicts of one comparison together; it is below the 5 % that is promised, so
-// that the promise holds where servers wander for longer than a stretch.
+// Alpha is the error rate of each interval by itself. FamilyAlpha is that of all
+// verdicts of one comparison together. It is below the 5 % that is promised, so
+// that the promise holds where servers vary for longer than a stretch.
 const (
 	Alpha       = 0.05
 	FamilyAlpha = 0.03
 )
 
-// Ratio is how a figure of B stands to A's.
+// Ratio is the ratio of a figure of B to A's, with its interval.
 type Ratio struct {
 	// A and B are the two sides' own figures, over all blocks.
 	A, B float64
@@ -49,9 +48,10 @@ type Ratio struct {
 	// number where both are or one side is empty; Low is 0 and High infinite where
 	// the data cannot bound it.
 	Ratio, Low, High float64
-	// P is the chance of a difference at least as great between equals.
+	// P is the p-value: the probability of a difference at least as great if A and B
+	// were equal.
 	P float64
-	// Pairs is how many blocks of each side, or windows or runs, it stands on.
+	// Pairs is how many blocks of each side, or windows or runs, it is based on.
 	Pairs int
 }
 
@@ -69,7 +69,8 @@ const (
 	// an interval hardly wider than by single pairs (Student's quantile for 23
 	// degrees of freedom is 2.07, the normal one 1.96).
 	stretches = 24
-	// Up to so many are flipped in every way there is, more in draws many.
+	// Up to enumerated stretches are flipped in every possible way, more of them in
+	// draws random ways.
 	enumerated = 13
 	draws      = 4999
 
@@ -91,7 +92,7 @@ type Test struct {
 	sums      []float64 // for each group of eight stretches, the 256 sums they can have
 }
 
-// NewTest draws the signs for so many pairs.
+// NewTest draws the signs for a number of pairs.
 func NewTest(pairs int, rng *rand.Rand) *Test {
 	long := min(pairs, stretches)
 	groups := (long + groupBits - 1) / groupBits

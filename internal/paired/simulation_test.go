@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// machine makes latencies as servers have them: a skewed law with a second
+// machine makes latencies as servers have them: a skewed distribution with a second
 // mode, a level that wanders with the machine, and one that wanders with each
 // server by itself.
 type machine struct {
@@ -73,9 +73,9 @@ func judged(a, b []Sample, rng *rand.Rand) []Named {
 	return figures
 }
 
-// laws are what a machine may be like, at its worst.
-var laws = map[string]machine{
-	"quiet":              {},
+// machines are what a machine may be like, at its worst.
+var machines = map[string]machine{
+	"idle":               {},
 	"drifts threefold":   {drift: 1.1},
 	"machine wanders":    {wander: 0.1, within: 0.7},
 	"servers wander":     {own: 0.03, within: 0.7},
@@ -86,10 +86,10 @@ var laws = map[string]machine{
 // verdicts, over all three figures together, call it different.
 func TestAServerComparedWithItselfIsSeldomCalledDifferent(t *testing.T) {
 	const runs, pairs, requests = 200, 48, 60
-	for name, law := range laws {
+	for name, kind := range machines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := law
+			m := kind
 			m.rng = rand.New(rand.NewPCG(7, 11))
 			called, alone := 0, make([]int, len(quantiles))
 			for range runs {
@@ -125,7 +125,7 @@ func TestAServerComparedWithItselfIsSeldomCalledDifferent(t *testing.T) {
 func TestAMedianThreePercentSlowerIsFoundInFiveMinutes(t *testing.T) {
 	const runs, pairs, requests, slower = 20, 150, 200, 1.03
 	for name, m := range map[string]machine{
-		"quiet": {}, "usual": {drift: 0.5, wander: 0.05, own: 0.02, within: 0.3},
+		"idle": {}, "usual": {drift: 0.5, wander: 0.05, own: 0.02, within: 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,9 +187,9 @@ func TestMeansOfEqualsAreSeldomCalledDifferent(t *testing.T) {
 	}
 }
 
-// errorLaws are how errors come: each begins in a block drawn evenly and hits
+// errorPatterns are how errors come: each begins in a block drawn evenly and hits
 // requests of it and, where they last, of the blocks after it.
-var errorLaws = map[string]func(rng *rand.Rand) (blocks, each int){
+var errorPatterns = map[string]func(rng *rand.Rand) (blocks, each int){
 	"one by one":       func(*rand.Rand) (int, int) { return 1, 1 },
 	"bursts":           func(rng *rand.Rand) (int, int) { return 1, 1 + int(10*rng.ExpFloat64()) },
 	"outages":          func(*rand.Rand) (int, int) { return 2, 30 },
@@ -205,14 +205,14 @@ func poisson(rng *rand.Rand, mean float64) (n int) {
 }
 
 // failing is a side that has so many events on average in the whole run.
-func failing(rng *rand.Rand, pairs int, events float64, law func(*rand.Rand) (int, int)) (out []Share, sum float64) {
+func failing(rng *rand.Rand, pairs int, events float64, pattern func(*rand.Rand) (int, int)) (out []Share, sum float64) {
 	const requests = 100
 	for range pairs {
 		out = append(out, Share{0, requests})
 	}
 	for range poisson(rng, events) {
 		at := rng.IntN(pairs)
-		blocks, each := law(rng)
+		blocks, each := pattern(rng)
 		for k := at; k < min(at+blocks, pairs); k++ {
 			out[k].Sum = min(out[k].Sum+float64(each), requests)
 		}
@@ -228,7 +228,7 @@ func failing(rng *rand.Rand, pairs int, events float64, law func(*rand.Rand) (in
 // bursts, or in so many that nothing else is left.
 func TestTheBoundOnASideWithoutErrorsHolds(t *testing.T) {
 	const runs = 400
-	for name, law := range errorLaws {
+	for name, pattern := range errorPatterns {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(17, 4))
@@ -239,8 +239,8 @@ func TestTheBoundOnASideWithoutErrorsHolds(t *testing.T) {
 						var allA, allB float64
 						var lows []float64
 						for range runs {
-							a, sumA := failing(rng, pairs, events, law)
-							b, sumB := failing(rng, pairs, events*ratio, law)
+							a, sumA := failing(rng, pairs, events, pattern)
+							b, sumB := failing(rng, pairs, events*ratio, pattern)
 							allA, allB = allA+sumA, allB+sumB
 							if sumA > 0 {
 								continue
@@ -253,7 +253,7 @@ func TestTheBoundOnASideWithoutErrorsHolds(t *testing.T) {
 						}
 						wrong, shown := 0, 0
 						for _, low := range lows {
-							if low > allB/allA { // what the law comes to, blocks that cannot fail more than wholly included
+							if low > allB/allA { // what the pattern comes to, blocks that cannot fail more than wholly included
 								wrong++
 							}
 							if low > 1 {

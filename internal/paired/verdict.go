@@ -8,7 +8,7 @@ import (
 
 // Named is a figure of a comparison.
 type Named struct {
-	// Name is as it stands in a sentence: "median", "CPU per request".
+	// Name is as written in a sentence: "median", "CPU per request".
 	Name string
 	Ratio
 	// Adjusted is the p-value after Holm, and Different what follows from it.
