@@ -87,7 +87,7 @@ func TestADurationEndsTheUsers(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
-	// What is quick has all the time it needs to be answered; what hangs only a little.
+	// Quick requests have all the time they need; those that hang only a little.
 	for hang, grace := range map[bool]time.Duration{false: time.Minute, true: 50 * time.Millisecond} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

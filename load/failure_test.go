@@ -88,8 +88,8 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 			if r.Users.Failed != 5 {
 				t.Errorf("%d virtual users failed", r.Users.Failed)
 			}
-			answered := kind == report.ErrorExpectation
-			if (r.Completed == 5) != answered || answered != (r.Codes["404"] == 5) {
+			responded := kind == report.ErrorExpectation
+			if (r.Completed == 5) != responded || responded != (r.Codes["404"] == 5) {
 				t.Errorf("%d completed, codes %v", r.Completed, r.Codes)
 			}
 			// A timeout is in the latency as what it was at least.

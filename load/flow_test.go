@@ -53,7 +53,7 @@ func once(p *plan.Plan) *plan.Plan {
 	return p.WithPhases(plan.Phase{Duration: time.Millisecond, Count: 1, HasCount: true})
 }
 
-// shop answers as the flows below want it.
+// shop responds as the flows below want it.
 func shop(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/login":

@@ -101,7 +101,7 @@ func TestAnResponseCutShortIsNoResponse(t *testing.T) {
 	}
 }
 
-// FuzzAnswer checks that no bytes make the reader crash, hold more than its
+// FuzzResponse checks that no bytes make the reader crash, hold more than its
 // bounds, or claim more than it was given; and that reading in other pieces
 // gives the same response.
 func FuzzResponse(f *testing.F) {

@@ -136,7 +136,7 @@ func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
-	// What is quick has all the time it needs to be answered; what hangs only a little.
+	// Quick requests have all the time they need; those that hang only a little.
 	for _, c := range []struct {
 		path       string
 		unfinished bool

@@ -11,7 +11,7 @@ import (
 	"whittle/load/report"
 )
 
-// A thousand users wait for a server that never answers: what they take is
+// A thousand users wait for a server that never responds: what they take is
 // bounded by 30 KB each, the server's end of the connections included.
 func TestAVirtualUserIsSmall(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

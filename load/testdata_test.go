@@ -15,7 +15,7 @@ import (
 	"whittle/load/report"
 )
 
-// backend answers the plans of testdata, and refuses what they would not ask if
+// backend serves the plans of testdata, and refuses what they would not ask if
 // they ran as they are meant to.
 type backend struct {
 	mu      sync.Mutex

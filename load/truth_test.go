@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// frozenServer answers at once, except that from `from` after its first request
+// frozenServer responds at once, except that from `from` after its first request
 // on it holds all responses for `freeze`, as a process does in a long pause.
 type frozenServer struct {
 	*httptest.Server
@@ -20,8 +20,8 @@ type frozenServer struct {
 	began, end time.Time // of the freeze
 
 	mu sync.Mutex
-	// answered, guarded by mu, is when each response since the freeze was given.
-	answered []time.Time
+	// responded, guarded by mu, is when each response since the freeze was given.
+	responded []time.Time
 }
 
 func newFrozenServer(from, freeze time.Duration) *frozenServer {
@@ -40,18 +40,18 @@ func newFrozenServer(from, freeze time.Duration) *frozenServer {
 		})
 		<-f.thawed
 		f.mu.Lock()
-		f.answered = append(f.answered, time.Now())
+		f.responded = append(f.responded, time.Now())
 		f.mu.Unlock()
 	}))
 	return f
 }
 
-// drain is how long the server took to answer the n requests that were due
+// drain is how long the server took to respond to the n requests that were due
 // while it stood.
 func (f *frozenServer) drain(n float64) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.answered[min(int(n), len(f.answered)-1)].Sub(f.end)
+	return f.responded[min(int(n), len(f.responded)-1)].Sub(f.end)
 }
 
 // TestAFrozenServerShowsInTheLatency is the test of the whole idea: a target
@@ -59,7 +59,7 @@ func (f *frozenServer) drain(n float64) time.Duration {
 // of it, however few connections there were to be stuck on.
 //
 // A busy machine can only add to a latency. So what is below the analytic
-// answer always fails; what is above it fails unless the generator, in the same
+// value always fails; what is above it fails unless the generator, in the same
 // process as the server, was held up itself.
 func TestAFrozenServerShowsInTheLatency(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ const duelPlan = `
 config: {target: "http://127.0.0.1:1", phases: [{duration: 1.2, arrivalRate: 200}], http: {pool: 40}}
 scenarios: [{flow: [{get: {url: /}}]}]`
 
-// slowed answers after a while; the wait is the server's, not the test's.
+// slowed responds after a while; the wait is the server's, not the test's.
 func slowed(d time.Duration) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if d > 0 {
@@ -110,7 +110,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	}
 }
 
-// A answers all, B fails all: what is shown of that is a finite number that a
+// A succeeds always, B fails always: what is shown of that is a finite number that a
 // gate can be beyond, and the same the other way round.
 func TestADuelShowsErrorsOfOneSideOnly(t *testing.T) {
 	t.Parallel()

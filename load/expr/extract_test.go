@@ -28,7 +28,7 @@ func TestUsersShareAnExpression(t *testing.T) {
 					if from == "json" {
 						body = `{"page":[` + strings.Repeat(`{"id":0},`, n%7) + `{"id":` + want + `,"last":true}]}`
 					}
-					if v, ok := x(answered(body)); !ok || v.Text != want {
+					if v, ok := x(responseWith(body)); !ok || v.Text != want {
 						t.Errorf("%s took %q of %s", from, v.Text, body)
 						return
 					}
@@ -53,14 +53,14 @@ func FuzzCapture(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if v, ok := x(answered(body)); ok && (len(v.Text) > MaxCaptured || v.JSON == "") {
+		if v, ok := x(responseWith(body)); ok && (len(v.Text) > MaxCaptured || v.JSON == "") {
 			t.Fatalf("%s %q took %d bytes, JSON %q", from, expr, len(v.Text), v.JSON)
 		}
 	})
 }
 
-// answered is a response with that body.
-func answered(body string) *Response {
+// responseWith makes a response with that body.
+func responseWith(body string) *Response {
 	return &Response{
 		Status: 200, Head: []byte("X-A: 1\r\n"), Body: []byte(body), Size: int64(len(body)),
 		Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))},
