@@ -48,7 +48,7 @@ func TestEachUserWaitsForItsResponse(t *testing.T) {
 	}
 	for u := range 5 {
 		if n := perUser[fmt.Sprint(u)]; n != 8 {
-			t.Errorf("user %d asked %d times, want 8", u, n)
+			t.Errorf("user %d sent %d requests, want 8", u, n)
 		}
 	}
 	if most > 5 {

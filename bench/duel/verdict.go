@@ -134,7 +134,7 @@ func selves(ctx context.Context, s settings, a *server, all *table.T, conclude a
 		}
 	}
 	conclude(subject, "comparisons", float64(done), "n")
-	conclude(subject, "void_beside_them", float64(void), "n")
+	conclude(subject, "void_runs", float64(void), "n")
 	conclude(subject, "called_different", float64(called), "n")
 	conclude(subject, "chance_of_as_many_at_5_percent", tail(called, done), "p")
 	for _, key := range []string{"median", "p95", "p99", "rate", "cpu", "errors"} {
@@ -188,7 +188,7 @@ func slower(ctx context.Context, s settings, a, b *server, all *table.T, conclud
 		}
 	}
 	conclude(subject, "comparisons", float64(done), "n")
-	conclude(subject, "void_beside_them", float64(void), "n")
+	conclude(subject, "void_runs", float64(void), "n")
 	conclude(subject, "median_found_slower", float64(times), "n")
 	for _, m := range []string{"median_ratio", "median_ratio_low", "median_ratio_high"} {
 		conclude(subject, m+"_median", found.Median(subject, m), "x")

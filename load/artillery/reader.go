@@ -103,7 +103,7 @@ func (r *reader) unreportedFlow(n *node, into *[]plan.Step) error {
 		return nil
 	}
 	return r.Unreported(func() error {
-		return r.fields(n, "a flow beside the run", map[string]func(*node) error{
+		return r.fields(n, "a flow before or after the run", map[string]func(*node) error{
 			"flow": func(n *node) (err error) {
 				*into, err = r.flow(n)
 				return err

@@ -101,7 +101,7 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 		Title: "Two targets from few users to many", Lead: lead, Sections: []chart.Section{s, {
 			Title: "How this was measured", Paragraphs: []string{
 				"Intervals: " + r.Method + ". They show how runs differ, not how requests within a run do.",
-				"Users are closed: each sends its next request after the response to the one before, so a slower target is asked less.",
+				"Users are closed: each sends its next request after the response to the one before, so a slower target gets fewer requests.",
 			},
 		}},
 		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),

@@ -77,7 +77,7 @@ func (j *reader) document(root *tag) error {
 	}
 	for _, e := range top {
 		if e.name != "TestPlan" && e.name != "WorkBench" {
-			return e.at.Errorf(whittle.Unsupported, "%s beside the TestPlan is not supported", e.title())
+			return e.at.Errorf(whittle.Unsupported, "%s next to the TestPlan is not supported", e.title())
 		}
 	}
 	if err := j.testPlan(top[i]); err != nil {
@@ -140,7 +140,7 @@ func (j *reader) finish(e *element) error {
 		return e.at.Invalid("no enabled thread group sends a request")
 	}
 	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.OpenGroup != nil && len(j.Plan.Scenarios) > 1 {
-		return e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup beside other thread groups is not supported: a run is of one model")
+		return e.at.Errorf(whittle.Unsupported, "an OpenModelThreadGroup together with other thread groups is not supported: a run is of one model")
 	}
 	if len(j.Plan.Groups) > maxGroups {
 		return e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups)

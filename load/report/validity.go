@@ -31,7 +31,7 @@ func (r *Report) warnings(timeout time.Duration) []string {
 		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the limit; if here, they were in each other's way", 100*all))
 	}
 	if n := r.Errors[ErrorTimeout]; n > 0 {
-		out = append(out, fmt.Sprintf("%d of %d requests had no response within %v; they count with the time they were given up at, so percentiles they reach are lower bounds",
+		out = append(out, fmt.Sprintf("%d of %d requests had no response within %v; they count with their timeout, so percentiles they reach are lower bounds",
 			n, r.Requests, timeout))
 	}
 	if r.Users.Skipped > 0 {
