@@ -14,14 +14,13 @@ import (
 // readAtOnce is how many records a rebuild takes at a time.
 const readAtOnce = 256
 
-// Rebuild learns the newest records of a stream whose partitions have offsets
+// Rebuild adds the newest records of a stream whose partitions have offsets
 // that count their records (an embedded log, Kafka, JetStream): as many as the
-// window holds, an equal part from each partition, up to where each one ends
-// as of now. It responds how many ids it learned. Records without an id, or
-// older than the window's age, are left out, and so are corrupt ones. tenant
-// tells whose a record is.
+// window holds, an equal part from each partition, up to where each one ends as
+// of now. It returns how many ids it added. It skips records without an id,
+// expired ones and corrupt ones. tenant returns a record's tenant.
 //
-// A stream whose offsets are not such numbers gives Unsupported.
+// A stream with other offsets returns Unsupported.
 func (w *Window) Rebuild(ctx context.Context, s stream.Stream, tenant func(*stream.Record) string, now time.Time) (learned int, err error) {
 	partitions, err := s.Partitions(ctx)
 	if err != nil {

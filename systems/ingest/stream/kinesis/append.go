@@ -12,8 +12,8 @@ import (
 // maxText is the longest header name or value that the records' encoding keeps.
 const maxText = 64 << 10
 
-// Append hands records to the queue and waits for their results. Where the
-// queue is full, the rest of the call is refused at once (ResourceExhausted).
+// Append adds records to the queue and waits for their results. When the queue
+// is full, the rest of the call is refused at once (ResourceExhausted).
 func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
 	of := &appendCall{
 		results: make([]stream.Result, len(records)),

@@ -50,14 +50,14 @@ func (p *checkpoint) valid() bool {
 	return true
 }
 
-// A position file is
+// A checkpoint file is
 //
 //	magic (8 bytes) | generation (8) | length (4) | CRC-32C of all else (4) | JSON | zeros
 //
 // with numbers in little-endian. There are two such files, written in turn and
 // in place, each fsynced: whatever tears a write leaves the other one whole.
 // (Writing a new file and renaming it would need free space, and a full disk is
-// when the position must move on, so that the log can be trimmed.)
+// when the checkpoint must advance, so that the log can be trimmed.)
 const (
 	magic         = "WHTLPOS1"
 	headLen       = 8 + 8 + 4 + 4

@@ -53,7 +53,7 @@ func restore(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// TestMoveOverKills ends a move at random moments, most times with the position
+// TestMoveOverKills ends a move at random moments, most times with the checkpoint
 // of a moment before, and lets it go on until it is done: the target has each
 // record once, in order, and the proof says so.
 func TestMoveOverKills(t *testing.T) {

@@ -20,13 +20,13 @@ type Limits struct {
 	Inflight int
 	// Window and WindowBytes bound what has been read and is not settled yet,
 	// in records (0: 65,536) and bytes (0: 64 MiB). Window also bounds how many
-	// records are settled without the position being on disk, and twice Window
+	// records are settled without the checkpoint being on disk, and twice Window
 	// how many are read from the oldest one on that is not settled.
 	Window, WindowBytes int
 	// Timeout bounds one call of the sink (0: one minute). It is longer than the
 	// sink's own patience, so that the sink itself says what became of a record.
 	Timeout time.Duration
-	// Save is how often the position is written, at most, while Window is not
+	// Save is how often the checkpoint is written, at most, while Window is not
 	// reached (0: one second).
 	Save time.Duration
 	// BackoffMin and BackoffMax bound the wait after a failure: uniformly drawn
@@ -46,7 +46,7 @@ type Limits struct {
 // Options are a relay's.
 type Options struct {
 	Limits
-	// Dir is the folder of the position; it is made where it is missing. Needed.
+	// Dir is the folder of the checkpoint; it is created where it is missing. Needed.
 	Dir string
 	// Dead takes the records that the sink calls Invalid, as letters: see
 	// ReadDeadLetter. Needed.

@@ -19,7 +19,7 @@ type Status struct {
 	LagAge   time.Duration
 	// Records and Bytes are what the sink took per second, over the last ten.
 	Records, Bytes float64
-	// Sent, Dead, Corrupt and Missing count since the position was made: taken
+	// Sent, Dead, Corrupt and Missing count since the checkpoint was created: taken
 	// by the sink, gone to the dead letters, not readable in the log, and gone
 	// from the log before they were drained. Missing is 0 unless somebody else
 	// trims the log.
