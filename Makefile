@@ -52,7 +52,15 @@ help: ## this list
 
 .PHONY: demo
 demo: build deps ## carve the count endpoint end to end on real processes
-	@$(BIN)/whittle demo count
+	@$(BIN)/demo count
+
+.PHONY: demo-ingest
+demo-ingest: build deps ## events onto a stream, Go beside Node.js, every acknowledged one read back
+	@$(BIN)/demo ingest
+
+.PHONY: demo-emojify
+demo-emojify: build ## profile a service, name the line that costs, take it out, guard against its return
+	@$(BIN)/demo emojify
 
 # One package more than there are cores at once, since many tests wait for other
 # processes.
@@ -75,13 +83,13 @@ RACE_SKIP := 'Scripts/(help|record|replay|profile|load)|Face(sAreFound|sAreCover
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./carve/gateway/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./replay ./profile/collect ./e2e/passthrough/...
+RACE_ROOMS := ./carve/gateway/... ./carve/control/... ./load/... ./carve/state/... ./carve/admin/... ./internal/latency/... ./systems/... ./cmd/... ./systems/ingest/stream/embedded ./systems/ingest/stream/inflight ./systems/ingest/stream/relay ./systems/ingest/stream/nats ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
 
 .PHONY: build
-build: need-go $(CASCADE) ## bin/whittle, one static binary, and the demo's services
+build: need-go $(CASCADE) ## bin/whittle, one static binary, and bin/demo with its services
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
-	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
 
 # Embedded where it is; without it everything builds, and face detection says
 # which command is missing.

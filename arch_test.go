@@ -20,18 +20,18 @@ var rooms = map[string]int{
 	"whittle/internal/jsonpath": 0,
 	"whittle/internal/coding":   0,
 
-	"whittle/internal/latency":      1,
+	"whittle/internal/latency":      0,
 	"whittle/carve/compare":         1,
 	"whittle/carve/rollout":         1,
 	"whittle/carve/transcode":       1,
 	"whittle/carve/config":          2,
 	"whittle/carve/state":           1,
-	"whittle/internal/chart":        1,
-	"whittle/internal/paired":       1,
+	"whittle/internal/chart":        0,
+	"whittle/internal/paired":       0,
 	"whittle/systems/ingest/stream": 1,
 	"whittle/profile":               1,
-	"whittle/internal/label":        1,
-	"whittle/internal/adminport":    1,
+	"whittle/internal/label":        0,
+	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               1,
 
 	"whittle/record/capture":  1,
@@ -79,6 +79,7 @@ var rooms = map[string]int{
 	"whittle/profile/smell":   2,
 	"whittle/profile/guard":   2,
 	"whittle/profile/report":  3,
+	"whittle/profile/measure": 6,
 
 	"whittle/systems/count/rpc":                    30,
 	"whittle/systems/count/sum":                    30,
@@ -106,6 +107,7 @@ var rooms = map[string]int{
 	"whittle/systems/emojify/cmd/emojify": 32,
 
 	"whittle/cmd/whittle": 40,
+	"whittle/cmd/demo":    40,
 
 	"whittle/bench/cputime": 0,
 	"whittle/bench/table":   0,
@@ -168,6 +170,8 @@ func TestRanks(t *testing.T) {
 			}
 			below, ok := rooms[imp]
 			switch {
+			case strings.HasPrefix(p.ImportPath, "whittle/internal/"):
+				t.Errorf("%s imports %s: internal/ knows nothing of whittle", p.ImportPath, imp)
 			case isOutside(p.ImportPath):
 			case !ok:
 				t.Errorf("%s imports %s, which stands outside the house", p.ImportPath, imp)

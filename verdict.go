@@ -1,6 +1,12 @@
 package whittle
 
-import "time"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // State is what is known of a candidate.
 type State string
@@ -220,6 +226,22 @@ type Ledger struct {
 	Shed   int64 `json:"shed"`
 	// Pending are under way.
 	Pending int64 `json:"pending"`
+}
+
+// Account writes the ledger so that it can be added up by eye:
+// "12 = 10 compared + 2 skipped (sampled) + 0 failed + 0 shed".
+func (l *Ledger) Account() string {
+	parts := []string{fmt.Sprintf("%d compared", l.Compared)}
+	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
+		if n := l.Skipped[reason]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, reason))
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
+	if l.Pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
+	}
+	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
 }
 
 // Why a request was not compared.

@@ -3,26 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"whittle/cmdline"
 )
-
-// streams are the command's three files, so that tests can hold them.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
-// terminal reports whether out is a person's terminal.
-func (s streams) terminal() bool {
-	f, ok := s.out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // cli is the command line: one field per verb, one file per verb.
 type cli struct {
@@ -43,7 +28,7 @@ type cli struct {
 	Record   recordVerb   `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
 	Replay   replayVerb   `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
 	New      newVerb      `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
-	Demo     demoVerb     `cmd:"" help:"Walk a worked system's whole way on real processes."`
+	Demo     demoVerb     `cmd:"" help:"Say where the worked systems' demos are."`
 	Version  versionVerb  `cmd:"" help:"Print the version."`
 }
 
@@ -53,7 +38,7 @@ Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad 
 
 // Run parses args and runs one verb. It returns the exit status of the process
 // and has told the user whatever there is to tell.
-func Run(ctx context.Context, args []string, s streams) (status int) {
+func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
 	var c cli
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -61,7 +46,7 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 	p := cmdline.Program{
 		Name: "whittle", Description: description, Verbs: &c, Bind: []any{s},
 		Options: []kong.Option{kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true})},
-		Out:     s.out, Err: s.err,
+		Out:     s.Out, Err: s.Err,
 	}
 	return p.Run(ctx, secondDash(args))
 }
@@ -69,8 +54,8 @@ func Run(ctx context.Context, args []string, s streams) (status int) {
 type versionVerb struct{}
 
 // Run prints the module's version and the Go release it was built with.
-func (versionVerb) Run(s streams) error {
-	fmt.Fprintln(s.out, version())
+func (versionVerb) Run(s cmdline.Streams) error {
+	fmt.Fprintln(s.Out, version())
 	return nil
 }
 

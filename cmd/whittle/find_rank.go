@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"whittle/profile/measure"
+
 	"whittle"
 	"whittle/internal/latency"
 	loaded "whittle/load/report"
@@ -51,12 +53,12 @@ type candidate struct {
 
 // rank orders the endpoints by their part of the CPU, over all that was
 // measured.
-func rank(all []*measured) *ranking {
+func rank(all []*measure.Measured) *ranking {
 	out := &ranking{Format: "whittle.find/1", Smells: []smell.Smell{}, Endpoints: []candidate{}}
 	rows, cpu := map[string]*candidate{}, map[string]int64{}
 	var total, lasted time.Duration
 	for _, m := range all {
-		r := m.report()
+		r := m.Report()
 		if out.Service == "" {
 			out.Service = r.Service
 		}
@@ -66,7 +68,7 @@ func rank(all []*measured) *ranking {
 				out.Warnings = append(out.Warnings, w)
 			}
 		}
-		p := m.taken[0].Profile
+		p := m.Taken[0].Profile
 		total += time.Duration(p.Total())
 		lasted = max(lasted, p.Duration)
 		for _, e := range p.ByEndpoint() {
@@ -80,7 +82,7 @@ func rank(all []*measured) *ranking {
 				rows[e.Endpoint] = c
 			}
 			c.cpu += time.Duration(e.Value)
-			if m.together {
+			if m.Together {
 				c.Requests = max(c.Requests, e.Requests)
 			} else {
 				c.Requests += e.Requests
@@ -102,7 +104,7 @@ func rank(all []*measured) *ranking {
 		if c.Requests > 0 {
 			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
 		}
-		c.latencies(all[0].load)
+		c.latencies(all[0].Load)
 		out.Endpoints = append(out.Endpoints, *c)
 	}
 	slices.SortFunc(out.Endpoints, func(a, b candidate) int {
@@ -113,7 +115,7 @@ func rank(all []*measured) *ranking {
 			out.Blocked = append(out.Blocked, s.Where()+": "+s.Evidence)
 		}
 	}
-	out.advise(profile.LeadOf(cpu, int64(total)), all[0].taken[0].Runtime)
+	out.advise(profile.LeadOf(cpu, int64(total)), all[0].Taken[0].Runtime)
 	return out
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle/internal/chart"
 	"whittle/profile/report"
 )
@@ -44,16 +46,16 @@ func (r *ranking) words() string {
 
 // print writes the ranking for a terminal. What is missing for an advice is the
 // hint of the error that ends the program.
-func (r *ranking) print(s streams) {
+func (r *ranking) print(s cmdline.Streams) {
 	if rows := r.rows(); len(rows) > 0 {
-		fmt.Fprintf(s.out, "\n%s\n\n", r.words())
-		report.WriteTable(s.out, head, rows)
+		fmt.Fprintf(s.Out, "\n%s\n\n", r.words())
+		report.WriteTable(s.Out, head, rows)
 	}
 	for _, b := range r.Blocked {
-		fmt.Fprintf(s.out, "\n  %s\n", b)
+		fmt.Fprintf(s.Out, "\n  %s\n", b)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(s.out, "\nnote: %s\n", w)
+		fmt.Fprintf(s.Out, "\nnote: %s\n", w)
 	}
 }
 

@@ -5,50 +5,52 @@ import (
 	"slices"
 	"strings"
 
+	"whittle/cmdline"
+
 	"whittle/contract"
 	"whittle/contract/infer"
 	"whittle/contract/scaffold"
 )
 
 // sayMade says which files there are now.
-func sayMade(screen *screen, p *scaffold.Project) {
-	screen.say("%s written, %d as they were; its tests hold %s", contract.Count(len(p.Written), "file"), len(p.Same), contract.Count(p.Exchanges, "recorded exchange"))
+func sayMade(screen *cmdline.Screen, p *scaffold.Project) {
+	screen.Say("%s written, %d as they were; its tests hold %s", contract.Count(len(p.Written), "file"), len(p.Same), contract.Count(p.Exchanges, "recorded exchange"))
 	for i := range p.Coverage {
 		if i == 10 {
-			screen.say("and %d more methods: CONTRACT.md says how much of each is asked again", len(p.Coverage)-i)
+			screen.Say("and %d more methods: CONTRACT.md says how much of each is asked again", len(p.Coverage)-i)
 			break
 		}
 		one := &p.Coverage[i]
-		screen.say("%s: its tests ask %s, the load plan %d", one.Method, one.Tests, one.Plan.Covered)
+		screen.Say("%s: its tests ask %s, the load plan %d", one.Method, one.Tests, one.Plan.Covered)
 	}
 	if p.Frozen {
-		screen.say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
+		screen.Say("the .proto file was changed by hand: it is yours, and what is generated from it was left as it is")
 	}
 	for i, path := range p.Kept {
 		if i == 10 {
-			screen.say("and %d more", len(p.Kept)-i)
+			screen.Say("and %d more", len(p.Kept)-i)
 			break
 		}
-		screen.say("kept %s, which was changed by hand", path)
+		screen.Say("kept %s, which was changed by hand", path)
 	}
 }
 
 // say lists what was inferred: each guess with its evidence.
-func say(screen *screen, c *contract.Contract, source *newSource) {
-	screen.heading("%s.%s, made of %s", c.Package, c.Service, source.words())
+func say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
+	screen.Heading("%s.%s, made of %s", c.Package, c.Service, source.words())
 	for _, g := range c.Guesses {
 		sayGuess(screen, g)
 	}
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		screen.say("")
+		screen.Say("")
 		seen := "from a document"
 		if m.Seen > 0 {
 			seen = fmt.Sprintf("%s; a shape that none had: %s", contract.Count(m.Seen, "exchange"), scaffold.Unseen(m))
 		}
-		screen.say("%s %s  (%s)", screen.bold(m.Name), endpoint(m), seen)
+		screen.Say("%s %s  (%s)", screen.Bold(m.Name), endpoint(m), seen)
 		for _, f := range m.Failures {
-			screen.say("  %d %s: %s, passed on word for word", f.Status, f.ContentType, contract.Count(f.Count, "time"))
+			screen.Say("  %d %s: %s, passed on word for word", f.Status, f.ContentType, contract.Count(f.Count, "time"))
 		}
 		for _, g := range m.Guesses {
 			sayGuess(screen, g)
@@ -56,27 +58,27 @@ func say(screen *screen, c *contract.Contract, source *newSource) {
 	}
 	sayProof(screen, source.proof)
 	for _, route := range lookAlike(c) {
-		screen.say("several endpoints differ in one word and respond alike: if it is a value, name them as one: --route '%s'", route)
+		screen.Say("several endpoints differ in one word and respond alike: if it is a value, name them as one: --route '%s'", route)
 	}
 	for _, d := range source.damage() {
-		screen.say("left out: %s", d)
+		screen.Say("left out: %s", d)
 	}
 }
 
 // sayProof says whether the exchanges come back the same from the contract's
 // messages, and where they do not.
-func sayProof(screen *screen, p *infer.Proof) {
+func sayProof(screen *cmdline.Screen, p *infer.Proof) {
 	if p == nil {
 		return
 	}
-	screen.say("")
-	screen.say("%d of %s that succeeded come back the same from the messages", p.Kept, contract.Count(p.Exchanges, "exchange"))
+	screen.Say("")
+	screen.Say("%d of %s that succeeded come back the same from the messages", p.Kept, contract.Count(p.Exchanges, "exchange"))
 	for i, b := range p.Broken {
 		if i == 10 {
-			screen.say("  and %d more places", len(p.Broken)-i)
+			screen.Say("  and %d more places", len(p.Broken)-i)
 			break
 		}
-		screen.say("  %s %s: %s (%s)", b.Method, b.Path, b.Why, contract.Count(b.Count, "time"))
+		screen.Say("  %s %s: %s (%s)", b.Method, b.Path, b.Why, contract.Count(b.Count, "time"))
 	}
 }
 
@@ -120,10 +122,10 @@ func responseLooks(c *contract.Contract, m *contract.Method) string {
 	return looks
 }
 
-func sayGuess(screen *screen, g contract.Guess) {
+func sayGuess(screen *cmdline.Screen, g contract.Guess) {
 	against := ""
 	if g.Against != "" {
 		against = ", not " + g.Against
 	}
-	screen.say("  %s: %s%s: %s", g.Path, g.Chosen, against, g.Evidence)
+	screen.Say("  %s: %s%s: %s", g.Path, g.Chosen, against, g.Evidence)
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer"
@@ -23,7 +25,7 @@ import (
 )
 
 // newSource is what a contract is made of: a log, or a document.
-type newSource struct {
+type Source struct {
 	path      string
 	log       replay.Log // nil: a document
 	har       bool
@@ -38,8 +40,8 @@ type newSource struct {
 }
 
 // openSource finds out what a path holds by its name and its first bytes.
-func openSource(path, protoPath string, routes []string) (*newSource, error) {
-	s := &newSource{path: path, protoPath: protoPath, routes: routes}
+func OpenSource(path, protoPath string, routes []string) (*Source, error) {
+	s := &Source{path: path, protoPath: protoPath, routes: routes}
 	if err := s.narrow(); err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func openSource(path, protoPath string, routes []string) (*newSource, error) {
 }
 
 // narrow reads --route.
-func (s *newSource) narrow() (err error) {
+func (s *Source) narrow() (err error) {
 	if len(s.routes) == 0 {
 		return nil
 	}
@@ -95,7 +97,7 @@ func (s *newSource) narrow() (err error) {
 
 // wanted reports whether an exchange is of the endpoints of --route, and notes
 // of which.
-func (s *newSource) wanted(e *capture.Entry) bool {
+func (s *Source) wanted(e *capture.Entry) bool {
 	if s.only == nil {
 		return true
 	}
@@ -113,7 +115,7 @@ func (s *newSource) wanted(e *capture.Entry) bool {
 }
 
 // entries reads the log; nil for a document. It may be read several times.
-func (s *newSource) entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
+func (s *Source) entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
 	if s.log == nil {
 		return nil
 	}
@@ -138,7 +140,7 @@ func (s *newSource) entries(ctx context.Context) iter.Seq2[*capture.Entry, error
 }
 
 // contract infers or reads it.
-func (s *newSource) contract(ctx context.Context, screen *screen, o infer.Options) (*contract.Contract, error) {
+func (s *Source) contract(ctx context.Context, screen *cmdline.Screen, o infer.Options) (*contract.Contract, error) {
 	if s.log != nil {
 		c, p, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return progressing(s.entries(ctx), screen) }, o)
 		if ctx.Err() != nil {
@@ -156,7 +158,7 @@ func (s *newSource) contract(ctx context.Context, screen *screen, o infer.Option
 
 // leftOut adds to an error that the log shows no endpoint why it has less than it
 // may seem: entries that were left out.
-func (s *newSource) leftOut(err error) error {
+func (s *Source) leftOut(err error) error {
 	damage := s.log.Damage()
 	if e, ok := errors.AsType[*whittle.Error](err); ok && e.Code == whittle.NotFound && len(damage) > 0 {
 		return whittle.Errorf(e.Code, "%w", err).WithHint("of what it had, some could not be used: " + damage[0])
@@ -164,7 +166,7 @@ func (s *newSource) leftOut(err error) error {
 	return err
 }
 
-func (s *newSource) read(o infer.Options) (*contract.Contract, error) {
+func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 	if strings.ToLower(filepath.Ext(s.path)) != ".proto" {
 		c, err := openapi.Read(s.document)
 		if err == nil {
@@ -198,7 +200,7 @@ func rename(c *contract.Contract, o infer.Options) {
 }
 
 // keepOnly drops the methods that --route does not name.
-func (s *newSource) keepOnly(c *contract.Contract) error {
+func (s *Source) keepOnly(c *contract.Contract) error {
 	if s.only == nil {
 		return nil
 	}
@@ -255,7 +257,7 @@ func protoFiles(root string) (map[string][]byte, error) {
 }
 
 // words say what the source is.
-func (s *newSource) words() string {
+func (s *Source) words() string {
 	name := filepath.Base(s.path)
 	switch {
 	case s.log == nil:
@@ -266,7 +268,7 @@ func (s *newSource) words() string {
 	return contract.Count(s.seen, "recorded exchange")
 }
 
-func (s *newSource) damage() []string {
+func (s *Source) damage() []string {
 	if s.log == nil {
 		return nil
 	}

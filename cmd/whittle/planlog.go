@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"unicode"
 
+	"whittle/cmdline"
+
 	"whittle/load/report"
 )
 
@@ -17,13 +19,13 @@ const logQueue = 1024
 // load, so they are handed over and never waited for: what does not fit is left
 // out and counted.
 type planLog struct {
-	screen *screen // belongs to the goroutine of newPlanLog until close
+	screen *cmdline.Screen // belongs to the goroutine of newPlanLog until close
 	queue  chan func()
 	left   atomic.Int64
 	done   chan struct{}
 }
 
-func newPlanLog(s *screen) *planLog {
+func newPlanLog(s *cmdline.Screen) *planLog {
 	l := &planLog{screen: s, queue: make(chan func(), logQueue), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
@@ -44,14 +46,14 @@ func (l *planLog) put(show func()) {
 
 // progress shows how the run stands.
 func (l *planLog) progress(p report.Progress) {
-	l.put(func() { l.screen.progress("%s", p) })
+	l.put(func() { l.screen.Progress("%s", p) })
 }
 
 // line prints one line of virtual user i's. What a target's answer may have
 // brought into it cannot move the cursor.
 func (l *planLog) line(_ int64, text string) {
 	l.put(func() {
-		l.screen.say("%s", strings.Map(func(r rune) rune {
+		l.screen.Say("%s", strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) {
 				return unicode.ReplacementChar
 			}
@@ -64,8 +66,8 @@ func (l *planLog) line(_ int64, text string) {
 func (l *planLog) close() {
 	close(l.queue)
 	<-l.done
-	l.screen.clear()
+	l.screen.Clear()
 	if n := l.left.Load(); n > 0 {
-		l.screen.say("%s", fmt.Sprintf("(%d further lines were not printed: they came faster than they could be)", n))
+		l.screen.Say("%s", fmt.Sprintf("(%d further lines were not printed: they came faster than they could be)", n))
 	}
 }

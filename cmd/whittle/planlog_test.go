@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"whittle/cmdline"
 
 	"whittle/load/report"
 )
@@ -31,7 +32,7 @@ func TestLogStepsPrintTheirLines(t *testing.T) {
 		if asJSON {
 			args, where = append(args, "--json", "-"), &err
 		}
-		if status := Run(context.Background(), args, streams{in: strings.NewReader(""), out: &out, err: &err}); status != 0 {
+		if status := Run(context.Background(), args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &err}); status != 0 {
 			t.Fatalf("status %d: %s", status, err.String())
 		}
 		if n := strings.Count(where.String(), "  got a\uFFFDb\n"); n != 2 {
@@ -53,7 +54,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 
 func TestLinesThatComeTooFastAreLeftOutAndCounted(t *testing.T) {
 	w := &slowWriter{wait: make(chan struct{})}
-	l := newPlanLog(&screen{w: w, now: time.Now})
+	l := newPlanLog(cmdline.NewScreen(cmdline.Streams{Out: w}))
 	const lines = logQueue + 500
 	for i := range lines {
 		l.line(0, fmt.Sprint(i))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -128,7 +130,7 @@ func TestShowFollows(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		v := recordShow{Log: dir, Follow: true}
-		done <- v.Run(ctx, streams{out: in, err: io.Discard})
+		done <- v.Run(ctx, cmdline.Streams{Out: in, Err: io.Discard})
 		in.Close()
 	}()
 	lines := bufio.NewScanner(out)

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -83,14 +85,14 @@ func (c *chosen) takes(a *whittle.Answer) bool {
 }
 
 // sayDamages tells what of a log could not be read.
-func sayDamages(screen *screen, damages []journal.Damage) {
+func sayDamages(screen *cmdline.Screen, damages []journal.Damage) {
 	const most = 20
 	for i, d := range damages {
 		if i == most {
-			screen.say("… and %d more", len(damages)-most)
+			screen.Say("… and %d more", len(damages)-most)
 			return
 		}
-		screen.say("damaged: %s, %s at byte %d: %s", d.Segment, sized(d.Bytes), d.Offset, d.Why)
+		screen.Say("damaged: %s, %s at byte %d: %s", d.Segment, sized(d.Bytes), d.Offset, d.Why)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -154,7 +156,7 @@ routes:
 		return false
 	})
 	var shown bytes.Buffer
-	Run(t.Context(), []string{"diffs", "GET /user", "--admin", h.d.adminAddr()}, streams{out: &shown, err: &shown})
+	Run(t.Context(), []string{"diffs", "GET /user", "--admin", h.d.adminAddr()}, cmdline.Streams{Out: &shown, Err: &shown})
 	if !strings.Contains(shown.String(), "$.password") || !strings.Contains(shown.String(), "redacted-") {
 		t.Errorf("diffs shows nothing:\n%s", &shown)
 	}
@@ -265,7 +267,7 @@ func TestRecordLive(t *testing.T) {
 	go func() {
 		ended <- Run(ctx, []string{
 			"record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir, "--redact-field", "n", "--json", filepath.Join(t.TempDir(), "sum.json"),
-		}, streams{out: &out, err: &said})
+		}, cmdline.Streams{Out: &out, Err: &said})
 	}()
 	until(t, "the listener", func() bool { return strings.Contains(out.String(), "recording public=") })
 	_, rest, _ := strings.Cut(out.String(), "public=")
@@ -303,7 +305,7 @@ func TestRecordLive(t *testing.T) {
 		{"record", "--monolith", monolith.URL, "--to", dir, "--redact-pattern", "(?=x)"},
 		{"record", "--monolith", "nowhere", "--to", dir},
 	} {
-		if status := Run(t.Context(), wrong, streams{out: &out, err: &said}); status != 2 {
+		if status := Run(t.Context(), wrong, cmdline.Streams{Out: &out, Err: &said}); status != 2 {
 			t.Errorf("%v: exit status %d", wrong, status)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/carve/compare"
 	"whittle/carve/config"
@@ -27,7 +29,7 @@ Examples:
 }
 
 // Run prints every route as it will be treated, or everything that is wrong.
-func (v *checkVerb) Run(s streams) error {
+func (v *checkVerb) Run(s cmdline.Streams) error {
 	if v.Rate < 0 || v.Rate > 1e9 {
 		return whittle.Errorf(whittle.Invalid, "--rate %g is no number of requests a second", v.Rate)
 	}
@@ -35,15 +37,15 @@ func (v *checkVerb) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Describe(s.out); err != nil {
+	if err := f.Describe(s.Out); err != nil {
 		return err
 	}
 	if v.Rate > 0 {
 		for _, text := range f.Unearned(v.Rate) {
-			fmt.Fprintf(s.out, "warning: %s\n", text)
+			fmt.Fprintf(s.Out, "warning: %s\n", text)
 		}
 	}
-	fmt.Fprintf(s.out, "\n%s is good.\n", f.Path)
+	fmt.Fprintf(s.Out, "\n%s is good.\n", f.Path)
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/load"
 	"whittle/load/duel"
@@ -72,7 +74,7 @@ type compared interface {
 }
 
 // Run compares the targets, or the reports, and prints the verdict.
-func (v *compareVerb) Run(ctx context.Context, s streams) error {
+func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	var gates []duel.Gate
 	for _, text := range v.FailIf {
 		g, err := duel.ParseGate(text)
@@ -81,10 +83,7 @@ func (v *compareVerb) Run(ctx context.Context, s streams) error {
 		}
 		gates = append(gates, g)
 	}
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+	screen := cmdline.NewScreen(s, v.JSON)
 	if !v.paired() {
 		if err := duel.CheckUnpaired(gates); err != nil {
 			return err
@@ -94,9 +93,9 @@ func (v *compareVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	screen.clear()
+	screen.Clear()
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, c); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, c); err != nil {
 			return err
 		}
 	}
@@ -104,14 +103,14 @@ func (v *compareVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if v.JSON != "-" {
-		if err := c.WriteSummary(s.out); err != nil {
+		if err := c.WriteSummary(s.Out); err != nil {
 			return err
 		}
 	}
 	return c.Err(gates)
 }
 
-func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, error) {
+func (v *compareVerb) compare(ctx context.Context, screen *cmdline.Screen) (compared, error) {
 	switch a, b := isURL(v.A), isURL(v.B); {
 	case a != b:
 		return nil, whittle.Errorf(whittle.Invalid, "compare: one of %s and %s is a URL, the other is not", v.A, v.B).
@@ -130,7 +129,7 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 		return duel.Levels{
 			Plan: p, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
 			Closed:     plan.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
-			OnProgress: func(run string, at report.Progress) { screen.progress("%s: %s", run, at) },
+			OnProgress: func(run string, at report.Progress) { screen.Progress("%s: %s", run, at) },
 		}.Run(ctx)
 	}
 	warmup := v.Warmup
@@ -140,7 +139,7 @@ func (v *compareVerb) compare(ctx context.Context, screen *screen) (compared, er
 	return duel.Duel{
 		Plan: p, A: a, B: b, Length: v.Duration, Block: v.Block, Warmup: warmup, Options: o,
 		OnProgress: func(p duel.Progress) {
-			screen.progress("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
+			screen.Progress("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
 		},
 	}.Run(ctx)
 }

@@ -1,138 +1,25 @@
 package main
 
 import (
-	"context"
-	"os"
-	"path/filepath"
+	"fmt"
 
-	"whittle"
-	"whittle/internal/chart"
+	"whittle/cmdline"
 )
 
-type demoVerb struct {
-	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse flawed services, prove the mended one, shift, break, roll back, finish."`
-	Emojify demoEmojifyVerb `cmd:"" help:"Profile a service that costs ten times what it should, name the line, take it out, and guard against its return."`
-	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
-}
+type demoVerb struct{}
 
-// demoFlags are every story's.
-type demoFlags struct {
-	Out  string `default:"out" placeholder:"DIR" help:"Where the story's figures (demo-NAME.json) and pictures (demo-NAME.html) go (${default})."`
-	Keep bool   `help:"Keep the working folder with configs, state and logs."`
-}
-
-// demo is a story on real processes.
-type demo interface {
-	// play tells it; the error says what did not come out.
-	play(ctx context.Context) error
-	// told is the story so far, for machines and as a page.
-	told() (story any, page *chart.Page, err error)
-	stopAll()
-}
-
-// play tells a story in a working folder of its own, and writes down what came
-// of it even where it did not come out.
-func (f *demoFlags) play(ctx context.Context, s streams, name string, begin func(screen *screen, work string) (demo, error)) (err error) {
-	work, err := os.MkdirTemp("", "whittle-demo-")
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "make working folder: %w", err)
-	}
-	screen := newScreen(s)
-	defer func() {
-		if f.Keep || err != nil {
-			screen.say("Configs, state and logs are in %s", work)
-			return
-		}
-		_ = os.RemoveAll(work)
-	}()
-	d, err := begin(screen, work)
-	if err != nil {
-		return err
-	}
-	defer d.stopAll()
-	played := d.play(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	story, page, err := d.told()
-	if err != nil {
-		return err
-	}
-	jsonPath, pagePath := filepath.Join(f.Out, "demo-"+name+".json"), filepath.Join(f.Out, "demo-"+name+".html")
-	if err := writeJSON(s, jsonPath, story); err != nil {
-		return err
-	}
-	if err := writePage(pagePath, page); err != nil {
-		return err
-	}
-	screen.say("The figures: %s. The pictures: %s", jsonPath, pagePath)
-	return played
-}
-
-type demoCountVerb struct{ demoFlags }
-
-// Help gives the examples.
-func (demoCountVerb) Help() string {
-	return `Less than three minutes on real processes: the Node monolith, the service as it was published, the mended service, two candidates of another endpoint that are wrong in ways that a test of the service alone does not show, and the gateway, each on a free loopback port. Run it inside the repository after "make build" and "make deps" ("make demo" does both).
+// Help says why the demos are elsewhere.
+func (demoVerb) Help() string {
+	return `The demos need a checkout of whittle's repository: they build and start its worked systems. This binary does not hold them.
 
 Examples:
-  whittle demo count
-  whittle demo count --out /tmp/story --keep`
+  make demo            # carve the count endpoint: flaws refused, shift, break, rollback, live
+  make demo-emojify    # profile a service, name the line, take it out, guard against its return
+  make demo-ingest     # events onto a stream, Go beside Node.js, every one read back`
 }
 
-// Run plays the story; its error says which act did not come out.
-func (v *demoCountVerb) Run(ctx context.Context, s streams) error {
-	return v.play(ctx, s, "count", func(screen *screen, work string) (demo, error) { return newCountDemo(ctx, screen, work) })
-}
-
-type demoIngestVerb struct {
-	demoFlags
-	Scale float64 `default:"20" placeholder:"N" help:"Divide the seed's ramps, a tenth of a second a user, by this (${default})."`
-	Full  bool    `help:"The seed's own lengths: ramps of 5, 50 and 100 seconds, about 35 minutes."`
-	Loops int64   `placeholder:"N" help:"How many events each user sends (10; 1 where kinesis-local is the API)."`
-}
-
-// Help gives the examples.
-func (demoIngestVerb) Help() string {
-	return `Some minutes on real processes: a Kinesis API on loopback, the Node.js server, and ingest. Both servers are warmed up before each number of users is measured. Run it inside the repository after "make build" and "make deps".
-
-The API is ferrokinesis where it is installed: the program that FERROKINESIS names in the environment, else the one on PATH or in ~/.cargo/bin (cargo install ferrokinesis --version 0.7.0 --locked). It keeps up with both servers. Otherwise it is kinesis-local, which "make deps" installs and which takes about 20 ms for a single record: the figures then say more of the API than of the servers, and each user sends one event in place of ten. The page's last line says which one it was.
-
-Examples:
-  whittle demo ingest
-  FERROKINESIS=/opt/ferrokinesis whittle demo ingest
-  whittle demo ingest --full --out story`
-}
-
-// Run plays the story; its error says what was not kept.
-func (v *demoIngestVerb) Run(ctx context.Context, s streams) error {
-	if v.Full {
-		v.Scale = 1
-	}
-	if !(v.Scale >= 1 && v.Scale <= 1000) || v.Loops < 0 || v.Loops > 10_000 {
-		return whittle.Errorf(whittle.Invalid, "demo ingest: --scale is 1 to 1000, --loops 1 to 10000")
-	}
-	return v.play(ctx, s, "ingest", func(screen *screen, work string) (demo, error) {
-		return newIngestDemo(ctx, screen, work, v.Scale, v.Loops)
-	})
-}
-
-type demoEmojifyVerb struct {
-	demoFlags
-	Short bool `help:"Half as long: shorter loads and profiles, for CI."`
-}
-
-// Help gives the examples.
-func (demoEmojifyVerb) Help() string {
-	return `About a minute on real processes: the emojify api, its cache over gRPC and face detection. Run it inside the repository after "make build".
-
-Examples:
-  whittle demo emojify
-  whittle demo emojify --short
-  whittle demo emojify --out story`
-}
-
-// Run plays the story; its error says which act did not come out.
-func (v *demoEmojifyVerb) Run(ctx context.Context, s streams) error {
-	return v.play(ctx, s, "emojify", func(screen *screen, work string) (demo, error) { return newEmojifyDemo(ctx, screen, work, v.Short) })
+// Run prints where the demos are.
+func (v demoVerb) Run(s cmdline.Streams) error {
+	fmt.Fprintln(s.Out, v.Help())
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"whittle/cmdline"
+
 	"whittle"
 )
 
@@ -25,7 +27,7 @@ Examples:
 }
 
 // Run prints the findings of one route.
-func (v *diffsVerb) Run(ctx context.Context, s streams) error {
+func (v *diffsVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	client, err := v.dial()
 	if err != nil {
 		return err
@@ -36,11 +38,11 @@ func (v *diffsVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r.Verdict); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, r.Verdict); err != nil {
 			return err
 		}
 	} else {
-		showFindings(s.out, &r.Verdict)
+		showFindings(s.Out, &r.Verdict)
 	}
 	if r.Verdict.State == whittle.Different {
 		return whittle.Errorf(whittle.FallsShort, "%s: the candidate is DIFFERENT", r.Route)

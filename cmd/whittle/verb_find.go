@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"whittle/cmdline"
+	"whittle/profile/measure"
+
 	"whittle"
 	"whittle/carve/config"
 	"whittle/load"
@@ -22,7 +25,7 @@ type findVerb struct {
 	Config    string   `group:"What is measured" short:"c" placeholder:"FILE" help:"A whittle.yaml: its monolith is measured, on this machine."`
 	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Load this endpoint, \"METHOD /path\" or \"METHOD /path JSON\", and others that are given, all alike. They are really called."`
 	Rate      float64  `group:"What is measured" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
-	measuring
+	measure.Settings
 	JSON string `name:"json" placeholder:"FILE" help:"Write the ranking as JSON (\"-\": standard output)."`
 	HTML string `name:"html" placeholder:"FILE" help:"Write the ranking as one HTML file."`
 }
@@ -39,11 +42,8 @@ Examples:
 }
 
 // Run measures and ranks.
-func (v *findVerb) Run(ctx context.Context, s streams) error {
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	screen := cmdline.NewScreen(s, v.JSON)
 	targets, monolith, err := v.targets(ctx)
 	if err != nil {
 		return err
@@ -55,17 +55,17 @@ func (v *findVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	all, err := v.measureAll(ctx, targets, []profile.Kind{profile.CPU}, under, screen)
+	all, err := v.MeasureAll(ctx, targets, []profile.Kind{profile.CPU}, under, screen.Progress)
 	if err != nil {
 		return err
 	}
-	screen.clear()
+	screen.Clear()
 	r := rank(all)
 	if err := writeFile(v.HTML, r.WriteHTML); err != nil {
 		return err
 	}
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"whittle/cmdline"
+	"whittle/profile/measure"
+
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/profile"
@@ -71,14 +74,14 @@ func TestAPlanWatchesOnePageOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := measuring{Metrics: page.URL + "/metrics", MaxLate: time.Minute}
-	all, err := m.measureAll(t.Context(), targets, []profile.Kind{profile.CPU}, under, newScreen(streams{out: new(strings.Builder)}))
+	m := measure.Settings{Metrics: page.URL + "/metrics", MaxLate: time.Minute}
+	all, err := m.MeasureAll(t.Context(), targets, []profile.Kind{profile.CPU}, under, cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}).Progress)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, got := range all {
 		var watched []string
-		for _, p := range got.load.Processes {
+		for _, p := range got.Load.Processes {
 			watched = append(watched, p.Name)
 		}
 		if !slices.Equal(watched, []string{page.URL + "/metrics"}) {

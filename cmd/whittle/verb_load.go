@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"whittle/cmdline"
 
 	"whittle"
 	"whittle/load"
@@ -67,16 +67,12 @@ Names may also be written with one dash: -rate 200 -users 50. After one dash, -j
 }
 
 // Run loads the target and prints the report.
-func (v *loadVerb) Run(ctx context.Context, s streams) error {
+func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	plan, err := v.plan()
 	if err != nil {
 		return err
 	}
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w = s.err
-		screen.tty = false
-	}
+	screen := cmdline.NewScreen(s, v.JSON)
 	o := load.Options{
 		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
 	}
@@ -189,39 +185,19 @@ func readBounded(what, path string) (string, error) {
 }
 
 // write puts the report where it is wanted.
-func (v *loadVerb) write(s streams, r *report.Report) error {
+func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 	if err := v.loadOutputs.write(r); err != nil {
 		return err
 	}
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 			return err
 		}
 	}
 	if v.JSON == "-" {
 		return nil
 	}
-	return r.WriteSummary(s.out)
-}
-
-// writeJSON writes v to a file, or to standard output for "-".
-func writeJSON(s streams, path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return whittle.Errorf(whittle.Internal, "encode %s: %w", path, err)
-	}
-	b = append(b, '\n')
-	if path == "-" {
-		_, err = s.out.Write(b)
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write report: %w", err)
-	}
-	return nil
+	return r.WriteSummary(s.Out)
 }
 
 // longNames are the flags of the load verb that may be written with one dash,

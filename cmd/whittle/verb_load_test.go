@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"whittle/cmdline"
 )
 
 func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
@@ -27,7 +29,7 @@ func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
 		}))
 		var out, err bytes.Buffer
 		args := append([]string{"load", srv.URL, "--max-late", "1m"}, model...)
-		status := Run(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &err})
+		status := Run(ctx, args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &err})
 		srv.Close()
 		if status != 0 || !strings.Contains(out.String(), "ended early") || !strings.Contains(out.String(), "completed per second") {
 			t.Errorf("%v: status %d\n%s%s", model, status, out.String(), err.String())

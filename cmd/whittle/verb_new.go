@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whittle/cmdline"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle"
@@ -55,11 +57,8 @@ Examples:
 }
 
 // Run makes the project and says what comes next.
-func (v *newVerb) Run(ctx context.Context, s streams) error {
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	screen := cmdline.NewScreen(s, v.JSON)
 	if u, err := url.Parse(v.Monolith); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
 	}
@@ -76,7 +75,7 @@ func (v *newVerb) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	source, err := openSource(v.From, v.ProtoPath, v.Route)
+	source, err := OpenSource(v.From, v.ProtoPath, v.Route)
 	if err != nil {
 		return err
 	}
@@ -88,8 +87,8 @@ func (v *newVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	say(screen, c, source)
-	screen.heading("Making %s", v.To)
-	screen.say("writing files, generating code")
+	screen.Heading("Making %s", v.To)
+	screen.Say("writing files, generating code")
 	p, err := scaffold.Make(ctx, c, source.entries(ctx), scaffold.Options{
 		Dir: v.To, Module: v.Module, Monolith: v.Monolith, Source: source.words(),
 	})
@@ -98,10 +97,10 @@ func (v *newVerb) Run(ctx context.Context, s streams) error {
 	}
 	sayMade(screen, p)
 	if !v.NoBuild {
-		err = p.Build(ctx, func(what string) { screen.say("%s", what) })
+		err = p.Build(ctx, func(what string) { screen.Say("%s", what) })
 	}
 	if v.JSON != "" {
-		if bad := writeJSON(s, v.JSON, made(p, !v.NoBuild && err == nil)); bad != nil {
+		if bad := cmdline.WriteJSON(s, v.JSON, made(p, !v.NoBuild && err == nil)); bad != nil {
 			return bad
 		}
 	}
@@ -141,8 +140,8 @@ func endpoints(c *contract.Contract) []string {
 }
 
 // next says how to go on.
-func (v *newVerb) next(screen *screen, p *scaffold.Project) {
-	screen.heading("Next")
+func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
+	screen.Heading("Next")
 	for _, step := range []struct{ do, why string }{
 		{"cd " + v.To + " && make run", "the service; the monolith responds through it"},
 		{"whittle run -c " + filepath.Join(v.To, "whittle.yaml"), "the gateway on 127.0.0.1:8080, in another terminal"},
@@ -150,22 +149,22 @@ func (v *newVerb) next(screen *screen, p *scaffold.Project) {
 		{filepath.Join(v.To, "CONTRACT.md"), "the guesses, to be read"},
 		{filepath.Join(v.To, "internal", "service"), "a file for each method, for its own logic"},
 	} {
-		screen.say("%-40s %s", step.do, step.why)
+		screen.Say("%-40s %s", step.do, step.why)
 	}
 	for i := range p.Contract.Methods {
 		if m := &p.Contract.Methods[i]; !m.Safe {
-			screen.say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", endpoint(m))
+			screen.Say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", endpoint(m))
 		}
 	}
 }
 
 // progressing passes entries on and shows how many there were.
-func progressing(in iter.Seq2[*capture.Entry, error], screen *screen) iter.Seq2[*capture.Entry, error] {
+func progressing(in iter.Seq2[*capture.Entry, error], screen *cmdline.Screen) iter.Seq2[*capture.Entry, error] {
 	return func(yield func(*capture.Entry, error) bool) {
 		n := 0
 		for e, err := range in {
 			if n++; n%1000 == 0 {
-				screen.progress("%d exchanges read", n)
+				screen.Progress("%d exchanges read", n)
 			}
 			if !yield(e, err) {
 				return

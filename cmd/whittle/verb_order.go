@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/user"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/carve/rollout"
 )
@@ -17,7 +19,7 @@ type order struct {
 	Reason string `short:"m" placeholder:"TEXT" help:"Why; kept in the route's time line."`
 }
 
-func (o *order) send(ctx context.Context, s streams, r rollout.Order) error {
+func (o *order) send(ctx context.Context, s cmdline.Streams, r rollout.Order) error {
 	client, err := o.dial()
 	if err != nil {
 		return err
@@ -28,7 +30,7 @@ func (o *order) send(ctx context.Context, s streams, r rollout.Order) error {
 	if err != nil {
 		return err
 	}
-	showRoute(s.out, &after)
+	showRoute(s.Out, &after)
 	return nil
 }
 
@@ -57,7 +59,7 @@ Examples:
 }
 
 // Run promotes.
-func (v *promoteVerb) Run(ctx context.Context, s streams) error {
+func (v *promoteVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Promote, Force: v.Force, To: whittle.Percent(v.To)})
 }
 
@@ -72,7 +74,7 @@ Example:
 }
 
 // Run holds.
-func (v *holdVerb) Run(ctx context.Context, s streams) error {
+func (v *holdVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Hold})
 }
 
@@ -84,7 +86,7 @@ func (resumeVerb) Help() string {
 }
 
 // Run resumes.
-func (v *resumeVerb) Run(ctx context.Context, s streams) error {
+func (v *resumeVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Resume})
 }
 
@@ -99,7 +101,7 @@ Example:
 }
 
 // Run rolls back.
-func (v *rollbackVerb) Run(ctx context.Context, s streams) error {
+func (v *rollbackVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Rollback})
 }
 
@@ -114,7 +116,7 @@ Example:
 }
 
 // Run switches off.
-func (v *offVerb) Run(ctx context.Context, s streams) error {
+func (v *offVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Off})
 }
 
@@ -129,6 +131,6 @@ Example:
 }
 
 // Run begins afresh.
-func (v *resetVerb) Run(ctx context.Context, s streams) error {
+func (v *resetVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Reset})
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"strings"
-	"time"
+
+	"whittle/cmdline"
+	"whittle/profile/measure"
 
 	"whittle"
 	"whittle/profile"
@@ -18,19 +20,10 @@ type profileVerb struct {
 	Guard guardVerb `cmd:"" help:"Fail where a service's CPU per request is above its baseline's."`
 }
 
-// measuring is what a measurement of a running process needs.
-type measuring struct {
-	Duration time.Duration `group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan."`
-	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
-	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
-	MaxLate  time.Duration `group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
-	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. The one beside each pprof port, unless given."`
-}
-
 type takeVerb struct {
 	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node process's id, or a saved profile."`
 
-	measuring
+	measure.Settings
 	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. cpu, allocations and mutex of a Go service, cpu of Node, unless given."`
 
 	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
@@ -52,31 +45,28 @@ Examples:
 }
 
 // Run takes the profiles and prints what they show.
-func (v *takeVerb) Run(ctx context.Context, s streams) error {
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams) error {
+	screen := cmdline.NewScreen(s, v.JSON)
 	var r *report.Report
 	if collect.IsFile(v.Process) {
-		p, err := readProfile(v.Process, kindsOf(v.Kinds))
+		p, err := measure.ReadProfile(v.Process, kindsOf(v.Kinds))
 		if err != nil {
 			return err
 		}
 		r = report.New([]*profile.Profile{p})
 	} else {
-		m, err := v.measure(ctx, v.Process, kindsOf(v.Kinds), screen)
+		m, err := v.Measure(ctx, v.Process, kindsOf(v.Kinds), screen.Progress)
 		if err != nil {
 			return err
 		}
-		if err := m.save(v.Save); err != nil {
+		if err := m.Save(v.Save); err != nil {
 			return err
 		}
-		r = m.report()
+		r = m.Report()
 	}
-	screen.clear()
+	screen.Clear()
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 			return err
 		}
 	}
@@ -86,7 +76,7 @@ func (v *takeVerb) Run(ctx context.Context, s streams) error {
 	if v.JSON == "-" {
 		return nil
 	}
-	return r.WriteSummary(s.out)
+	return r.WriteSummary(s.Out)
 }
 
 func kindsOf(names []string) []profile.Kind {
@@ -117,10 +107,10 @@ Examples:
 }
 
 // Run compares two saved profiles.
-func (v *diffVerb) Run(s streams) error {
+func (v *diffVerb) Run(s cmdline.Streams) error {
 	var sides [2]*profile.Profile
 	for i, path := range []string{v.Before, v.After} {
-		p, err := readProfile(path, kindsOf(strings.Fields(v.Kind)))
+		p, err := measure.ReadProfile(path, kindsOf(strings.Fields(v.Kind)))
 		if err != nil {
 			return err
 		}
@@ -131,7 +121,7 @@ func (v *diffVerb) Run(s streams) error {
 	}
 	c := report.Compare(sides[0], sides[1], v.Same)
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, c); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, c); err != nil {
 			return err
 		}
 	}
@@ -141,5 +131,5 @@ func (v *diffVerb) Run(s streams) error {
 	if v.JSON == "-" {
 		return nil
 	}
-	return c.WriteSummary(s.out)
+	return c.WriteSummary(s.Out)
 }

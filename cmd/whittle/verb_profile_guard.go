@@ -7,6 +7,9 @@ import (
 	"os"
 	"time"
 
+	"whittle/cmdline"
+	"whittle/profile/measure"
+
 	"whittle"
 	"whittle/bench/table"
 	loaded "whittle/load/report"
@@ -18,7 +21,7 @@ import (
 type guardVerb struct {
 	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, or a Node process's id."`
 
-	measuring
+	measure.Settings
 	Runs     int    `group:"What is measured" default:"5" help:"How many short runs, 2 to 100 (${default})."`
 	Baseline string `required:"" placeholder:"FILE" help:"What the service cost when it was found good."`
 	Max      string `name:"max-cpu-per-request" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
@@ -38,7 +41,7 @@ Examples:
 }
 
 // Run measures, and keeps or checks.
-func (v *guardVerb) Run(ctx context.Context, s streams) error {
+func (v *guardVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	limit, err := guard.ParseLimit(v.Max)
 	if err != nil {
 		return err
@@ -52,46 +55,43 @@ func (v *guardVerb) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+	screen := cmdline.NewScreen(s, v.JSON)
 	now, err := v.runs(ctx, screen)
 	if err != nil {
 		return err
 	}
-	screen.clear()
+	screen.Clear()
 	if v.Update {
 		return v.keep(now, screen)
 	}
 	verdict := guard.Check(base, now, limit)
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, verdict); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, verdict); err != nil {
 			return err
 		}
 	}
 	if v.JSON != "-" {
-		fmt.Fprintln(s.out, verdict.Sentence())
-		printBlame(s.out, "own functions, with what they ask for", verdict.Blame)
-		printBlame(s.out, "any functions, by themselves", verdict.Within)
+		fmt.Fprintln(s.Out, verdict.Sentence())
+		printBlame(s.Out, "own functions, with what they ask for", verdict.Blame)
+		printBlame(s.Out, "any functions, by themselves", verdict.Within)
 		for _, w := range verdict.Warnings {
-			fmt.Fprintf(s.out, "note: %s\n", w)
+			fmt.Fprintf(s.Out, "note: %s\n", w)
 		}
 	}
 	return verdict.Err()
 }
 
 // keep writes the baseline.
-func (v *guardVerb) keep(b *guard.Baseline, screen *screen) error {
+func (v *guardVerb) keep(b *guard.Baseline, screen *cmdline.Screen) error {
 	if err := writeFile(v.Baseline, b.Write); err != nil {
 		return err
 	}
-	screen.say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)
+	screen.Say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)
 	switch failed, known := b.Failed(); {
 	case !known:
-		screen.say("note: what was returned is not known, so that a service that fails cheaply will not be seen")
+		screen.Say("note: what was returned is not known, so that a service that fails cheaply will not be seen")
 	case failed > 0:
-		screen.say("note: %.3g %% of the requests failed; a baseline is of a service that was found good", 100*failed)
+		screen.Say("note: %.3g %% of the requests failed; a baseline is of a service that was found good", 100*failed)
 	}
 	return nil
 }
@@ -107,35 +107,35 @@ func printBlame(w io.Writer, heading string, all []guard.Blame) {
 }
 
 // runs measures several times.
-func (v *guardVerb) runs(ctx context.Context, screen *screen) (*guard.Baseline, error) {
+func (v *guardVerb) runs(ctx context.Context, screen *cmdline.Screen) (*guard.Baseline, error) {
 	b := &guard.Baseline{Taken: time.Now().UTC(), Machine: table.ThisMachine()}
 	var err error
 	b.Runs, err = guard.Take(v.Runs, func(done int) (guard.Run, error) {
-		screen.progress("run %d of %d", done+1, v.Runs)
-		m, err := v.measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen)
+		screen.Progress("run %d of %d", done+1, v.Runs)
+		m, err := v.Measure(ctx, v.Process, []profile.Kind{profile.CPU}, screen.Progress)
 		if err != nil {
 			return guard.Run{}, err
 		}
-		p := m.taken[0].Profile
-		relative(p)
+		p := m.Taken[0].Profile
+		measure.Relative(p)
 		b.Service = p.Service
-		return guard.NewRun(p, m.beside())
+		return guard.NewRun(p, factsOf(m))
 	})
 	return b, err
 }
 
-// beside is what is known of a measurement besides its profile.
-func (m *measured) beside() guard.RunFacts {
-	if m.load == nil {
-		if len(m.classes) == 0 {
+// factsOf is what is known of a measurement besides its profile.
+func factsOf(m *measure.Measured) guard.RunFacts {
+	if m.Load == nil {
+		if len(m.Classes) == 0 {
 			return guard.RunFacts{}
 		}
-		return guard.RunFacts{Responses: &guard.Responses{Classes: m.classes, Failed: m.classes["5xx"]}}
+		return guard.RunFacts{Responses: &guard.Responses{Classes: m.Classes, Failed: m.Classes["5xx"]}}
 	}
-	requests := m.taken[0].AllRequests()
+	requests := m.Taken[0].AllRequests()
 	return guard.RunFacts{
-		CPU:  time.Duration(m.load.CPUPerRequest * float64(requests) * float64(time.Millisecond)),
-		Void: m.load.Void, Responses: responsesOf(m.load),
+		CPU:  time.Duration(m.Load.CPUPerRequest * float64(requests) * float64(time.Millisecond)),
+		Void: m.Load.Void, Responses: responsesOf(m.Load),
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,9 +13,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"whittle/profile/measure"
+
 	pprof "github.com/google/pprof/profile"
 
-	"whittle"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -217,34 +217,18 @@ func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 
 func TestWhatTheGuardTakesFromALoad(t *testing.T) {
 	p := &profile.Profile{Requests: map[string]int64{"": 10}}
-	m := &measured{taken: []*collect.Collected{{Profile: p}}, load: &loaded.Report{
+	m := &measure.Measured{Taken: []*collect.Collected{{Profile: p}}, Load: &loaded.Report{
 		Requests: 25, Completed: 20, Failed: 7, Unfinished: 2, CPUPerRequest: 3,
 		Codes: map[string]int64{"200": 12, "204": 3, "404": 1, "503": 4},
 	}}
-	run, err := guard.NewRun(p, m.beside())
+	run, err := guard.NewRun(p, factsOf(m))
 	want := map[string]int64{"2xx": 15, "4xx": 1, "5xx": 4, guard.None: 3}
 	if err != nil || run.CPU != 3e6 || !maps.Equal(run.Responses.Classes, want) || run.Responses.Failed != 7 {
 		t.Errorf("%+v of %+v, %v", run, run.Responses, err)
 	}
-	m.load.Void = "the generator was late"
-	if _, err := guard.NewRun(p, m.beside()); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {
+	m.Load.Void = "the generator was late"
+	if _, err := guard.NewRun(p, factsOf(m)); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {
 		t.Errorf("a void load: %v", err)
-	}
-}
-
-func TestTheGuardTakesAgainWhatHasNoProfile(t *testing.T) {
-	s, calls := &subject{target: "7", got: &measured{}}, 0
-	runs, err := guard.Take(1, func(int) (guard.Run, error) {
-		if calls++; calls == 1 {
-			return guard.Run{}, fmt.Errorf("measure: %w", s.loaded(&loaded.Report{}))
-		}
-		return guard.Run{Requests: 5}, nil
-	})
-	if err != nil || calls != 2 || len(runs) != 1 || runs[0].Requests != 5 {
-		t.Errorf("after %d calls %+v, %v", calls, runs, err)
-	}
-	if said, ok := errors.AsType[*whittle.Error](s.loaded(&loaded.Report{})); !ok || said.Code != whittle.FailedPrecondition || said.Hint == "" {
-		t.Errorf("it says %+v", said)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/har"
@@ -30,7 +32,7 @@ Examples:
 }
 
 // Run exports the exchanges.
-func (v *recordExport) Run(ctx context.Context, s streams) error {
+func (v *recordExport) Run(ctx context.Context, s cmdline.Streams) error {
 	filter, err := v.filter()
 	if err != nil {
 		return err
@@ -40,22 +42,21 @@ func (v *recordExport) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer r.Close()
-	screen := newScreen(s)
+	screen := cmdline.NewScreen(s, v.HAR)
 	n := int64(0)
 	if v.HAR == "-" {
-		screen.w, screen.tty = s.err, false
-		n, err = v.export(ctx, s.out, r, filter, screen)
+		n, err = v.export(ctx, s.Out, r, filter, screen)
 	} else {
 		err = writePrivate(v.HAR, func(w io.Writer) error {
 			n, err = v.export(ctx, w, r, filter, screen)
 			return err
 		})
 	}
-	screen.clear()
+	screen.Clear()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	screen.say("%s in %s", counted(n, "exchange"), v.HAR)
+	screen.Say("%s in %s", counted(n, "exchange"), v.HAR)
 	sayDamages(screen, r.Damages())
 	if n == 0 && err == nil {
 		return whittle.Errorf(whittle.FallsShort, "record export: no exchange of %s is like that", v.Log).
@@ -65,7 +66,7 @@ func (v *recordExport) Run(ctx context.Context, s streams) error {
 }
 
 // export writes what is asked for. Interrupted, it still ends the archive.
-func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reader, filter journal.Filter, screen *screen) (n int64, err error) {
+func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reader, filter journal.Filter, screen *cmdline.Screen) (n int64, err error) {
 	out := har.NewWriter(w)
 	for v.Limit <= 0 || n < v.Limit {
 		var e *capture.Entry
@@ -79,7 +80,7 @@ func (v *recordExport) export(ctx context.Context, w io.Writer, r *journal.Reade
 			return n, whittle.Errorf(whittle.Unavailable, "write HAR: %w", err)
 		}
 		if n++; n%1000 == 0 {
-			screen.progress("%d exchanges", n)
+			screen.Progress("%d exchanges", n)
 		}
 	}
 	if failed := out.Close(); failed != nil {

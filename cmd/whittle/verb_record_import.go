@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/har"
@@ -59,7 +61,7 @@ func (im *imported) leaveOut(entry int, why string) {
 }
 
 // Run imports the file.
-func (v *recordImport) Run(ctx context.Context, s streams) error {
+func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 	in, size, err := v.open(s)
 	if err != nil {
 		return err
@@ -74,28 +76,25 @@ func (v *recordImport) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+	screen := cmdline.NewScreen(s, v.JSON)
 	im := &imported{Format: "whittle.import/1", Why: []leftOut{}}
 	err = im.run(ctx, har.NewReader(in), w, func(e *capture.Entry) {
 		redact.Request(&e.Request)
 		redact.Response(&e.Response)
 	}, func(done int64) {
 		if size > 0 {
-			screen.progress("%d exchanges, %s of %s", im.Exchanges, sized(done), sized(size))
+			screen.Progress("%d exchanges, %s of %s", im.Exchanges, sized(done), sized(size))
 		} else {
-			screen.progress("%d exchanges, %s", im.Exchanges, sized(done))
+			screen.Progress("%d exchanges, %s", im.Exchanges, sized(done))
 		}
 	})
 	if failed := w.Close(); failed != nil && err == nil {
 		err = failed
 	}
-	screen.clear()
+	screen.Clear()
 	im.say(screen, v.Dir)
 	if v.JSON != "" {
-		if failed := writeJSON(s, v.JSON, im); failed != nil && err == nil {
+		if failed := cmdline.WriteJSON(s, v.JSON, im); failed != nil && err == nil {
 			err = failed
 		}
 	}
@@ -106,9 +105,9 @@ func (v *recordImport) Run(ctx context.Context, s streams) error {
 }
 
 // open opens the archive, and says how long it is where that is known.
-func (v *recordImport) open(s streams) (io.ReadCloser, int64, error) {
+func (v *recordImport) open(s cmdline.Streams) (io.ReadCloser, int64, error) {
 	if v.HAR == "-" {
-		return io.NopCloser(s.in), 0, nil
+		return io.NopCloser(s.In), 0, nil
 	}
 	f, err := os.Open(v.HAR)
 	if err != nil {
@@ -165,20 +164,20 @@ func (im *imported) run(ctx context.Context, r *har.Reader, w *journal.Writer, r
 	}
 }
 
-func (im *imported) say(screen *screen, dir string) {
-	screen.say("%s into %s", counted(im.Exchanges, "exchange"), dir)
+func (im *imported) say(screen *cmdline.Screen, dir string) {
+	screen.Say("%s into %s", counted(im.Exchanges, "exchange"), dir)
 	if im.LeftOut > 0 {
-		screen.say("%s left out:", counted(im.LeftOut, "entry"))
+		screen.Say("%s left out:", counted(im.LeftOut, "entry"))
 	}
 	const most = 20
 	for i, l := range im.Why {
 		if i == most {
-			screen.say("  … and %d more", im.LeftOut-most)
+			screen.Say("  … and %d more", im.LeftOut-most)
 			break
 		}
-		screen.say("  entry %d: %s", l.Entry, harmless(l.Why))
+		screen.Say("  entry %d: %s", l.Entry, harmless(l.Why))
 	}
 	if im.Disorder > 0 {
-		screen.say("%s began before the one in front, and kept the file's order", counted(im.Disorder, "exchange"))
+		screen.Say("%s began before the one in front, and kept the file's order", counted(im.Disorder, "exchange"))
 	}
 }

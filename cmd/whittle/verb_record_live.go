@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/gateway"
@@ -80,12 +82,12 @@ type recordedSummary struct {
 }
 
 // Run records until ctx ends.
-func (v *recordLive) Run(ctx context.Context, s streams) error {
+func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 	redactor, err := v.redactor(v.To)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(s.err, nil))
+	log := slog.New(slog.NewTextHandler(s.Err, nil))
 	rec, err := recorder.Open(recorder.Options{
 		Dir: v.To, Journal: journal.Options{MaxBytes: int64(v.MaxBytes), MaxAge: v.MaxAge}, Redactor: redactor, Log: log,
 	})
@@ -97,7 +99,7 @@ func (v *recordLive) Run(ctx context.Context, s streams) error {
 	err = errors.Join(err, rec.Close())
 	sum.of(rec)
 	if v.JSON != "" {
-		err = errors.Join(err, writeJSON(s, v.JSON, sum))
+		err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, sum))
 	}
 	if err == nil && sum.Lost > 0 {
 		err = whittle.Errorf(whittle.FallsShort, "%s lost because the disk failed", counted(sum.Lost, "exchange"))
@@ -106,7 +108,7 @@ func (v *recordLive) Run(ctx context.Context, s streams) error {
 }
 
 // record serves until ctx ends, and says how it goes.
-func (v *recordLive) record(ctx context.Context, s streams, rec *recorder.Recorder, log *slog.Logger, sum *recordedSummary) error {
+func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorder.Recorder, log *slog.Logger, sum *recordedSummary) error {
 	g, err := gateway.New(gateway.Options{
 		Monolith: whittle.Upstream{URL: v.Monolith, Timeout: time.Minute, MaxAnswer: 4 << 20, MaxConns: 1024},
 		Record:   rec.Offer, Log: log,
@@ -127,8 +129,8 @@ func (v *recordLive) record(ctx context.Context, s streams, rec *recorder.Record
 		defer stop()
 	}
 	begun := time.Now()
-	screen := newScreen(s)
-	screen.say("recording public=%s monolith=%s to=%s", l.Addr(), v.Monolith, v.To)
+	screen := cmdline.NewScreen(s)
+	screen.Say("recording public=%s monolith=%s to=%s", l.Addr(), v.Monolith, v.To)
 	ended := make(chan error, 1)
 	go func() { ended <- g.Serve(ctx, l) }()
 	tick := time.NewTicker(time.Second)
@@ -137,7 +139,7 @@ func (v *recordLive) record(ctx context.Context, s streams, rec *recorder.Record
 		select {
 		case <-tick.C:
 			sum.count(g, rec)
-			screen.progress("%s", sum.line())
+			screen.Progress("%s", sum.line())
 			continue
 		case err = <-ended:
 		}
@@ -148,9 +150,9 @@ func (v *recordLive) record(ctx context.Context, s streams, rec *recorder.Record
 	err = errors.Join(err, g.Close(grace), rec.Close())
 	sum.count(g, rec)
 	sum.Seconds = time.Since(begun).Seconds()
-	screen.say("%s, in %s", sum.line(), time.Since(begun).Round(time.Second))
-	screen.say("in %s; look at it with: whittle record ls %s", v.To, v.To)
-	screen.say("%s tells which token stands for which guess: keep it apart from the log", recorder.KeyPath(v.To))
+	screen.Say("%s, in %s", sum.line(), time.Since(begun).Round(time.Second))
+	screen.Say("in %s; look at it with: whittle record ls %s", v.To, v.To)
+	screen.Say("%s tells which token stands for which guess: keep it apart from the log", recorder.KeyPath(v.To))
 	return err
 }
 

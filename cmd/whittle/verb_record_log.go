@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -70,21 +72,21 @@ type recordDamage struct {
 }
 
 // Run lists the log.
-func (v *recordLs) Run(ctx context.Context, s streams) error {
+func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 	l, err := journal.List(ctx, v.Log)
 	if err != nil {
 		return err
 	}
 	r := listed(l)
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
 			return err
 		}
 	}
-	showListing(s.out, r, v.Limit)
-	screen := newScreen(s)
+	showListing(s.Out, r, v.Limit)
+	screen := cmdline.NewScreen(s)
 	if len(l.Damages) > 0 {
-		fmt.Fprintln(s.out)
+		fmt.Fprintln(s.Out)
 	}
 	sayDamages(screen, l.Damages)
 	return nil
@@ -219,24 +221,21 @@ Examples:
 }
 
 // Run verifies the log.
-func (v *recordVerify) Run(ctx context.Context, s streams) error {
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
+func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
+	screen := cmdline.NewScreen(s, v.JSON)
 	l, err := journal.Verify(ctx, v.Log, func(done, total int64) {
-		screen.progress("%s of %s", sized(done), sized(total))
+		screen.Progress("%s of %s", sized(done), sized(total))
 	})
-	screen.clear()
+	screen.Clear()
 	if err != nil {
 		return err
 	}
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, listed(l)); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, listed(l)); err != nil {
 			return err
 		}
 	}
-	screen.say("%s in %s of %s can be read.", counted(l.Entries, "exchange"), counted(l.Segments, "segment"), sized(l.Bytes))
+	screen.Say("%s in %s of %s can be read.", counted(l.Entries, "exchange"), counted(l.Segments, "segment"), sized(l.Bytes))
 	sayDamages(screen, l.Damages)
 	if n := len(l.Damages); n > 0 {
 		lost := int64(0)

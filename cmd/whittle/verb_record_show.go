@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -48,7 +50,7 @@ Examples:
 }
 
 // Run shows the exchanges.
-func (v *recordShow) Run(ctx context.Context, s streams) error {
+func (v *recordShow) Run(ctx context.Context, s cmdline.Streams) error {
 	filter, err := v.filter()
 	if err != nil {
 		return err
@@ -69,12 +71,12 @@ func (v *recordShow) Run(ctx context.Context, s streams) error {
 	}
 	defer r.Close()
 	if v.JSON == "" || v.JSON == "-" {
-		return v.show(ctx, s, s.out, r, filter)
+		return v.show(ctx, s, s.Out, r, filter)
 	}
 	return writeFile(v.JSON, func(w io.Writer) error { return v.show(ctx, s, w, r, filter) })
 }
 
-func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journal.Reader, filter journal.Filter) error {
+func (v *recordShow) show(ctx context.Context, s cmdline.Streams, w io.Writer, r *journal.Reader, filter journal.Filter) error {
 	shown, limit := int64(0), v.limit()
 	for {
 		e, err := r.Next(ctx, filter)
@@ -116,7 +118,7 @@ func (v *recordShow) show(ctx context.Context, s streams, w io.Writer, r *journa
 		}
 	}
 	if v.JSON != "-" {
-		sayDamages(newScreen(s), r.Damages())
+		sayDamages(cmdline.NewScreen(s), r.Damages())
 	}
 	if v.Number != 0 {
 		return whittle.Errorf(whittle.NotFound, "record show: %s has no exchange %d", v.Log, v.Number).

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"whittle/cmdline"
+	"whittle/internal/chart"
+
 	"whittle"
 	"whittle/internal/latency"
 	"whittle/record/recorder"
@@ -66,7 +69,7 @@ Examples:
 }
 
 // Run replays the log and prints the report.
-func (v *replayVerb) Run(ctx context.Context, s streams) error {
+func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	o, rules, err := v.options()
 	if err != nil {
 		return err
@@ -82,13 +85,10 @@ func (v *replayVerb) Run(ctx context.Context, s streams) error {
 	if err := o.RedactLike(ctx, log, rules, key); err != nil {
 		return ofFlag(err)
 	}
-	screen := newScreen(s)
-	if v.JSON == "-" {
-		screen.w, screen.tty = s.err, false
-	}
-	o.OnProgress = func(p replay.Progress) { screen.progress("%s", progressOf(&p, o.Speed)) }
+	screen := cmdline.NewScreen(s, v.JSON)
+	o.OnProgress = func(p replay.Progress) { screen.Progress("%s", progressOf(&p, o.Speed)) }
 	r, err := replay.Run(ctx, log, o)
-	screen.clear()
+	screen.Clear()
 	if err != nil {
 		return err
 	}
@@ -182,9 +182,9 @@ func progressOf(p *replay.Progress, speed float64) string {
 }
 
 // write puts the report where it is wanted.
-func (v *replayVerb) write(s streams, r *replay.Report, cases *replay.Cases) error {
+func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Cases) error {
 	if v.JSON != "" {
-		if err := writeJSON(s, v.JSON, r); err != nil {
+		if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (v *replayVerb) write(s streams, r *replay.Report, cases *replay.Cases) err
 		return err
 	}
 	if v.JSON != "-" {
-		showReplay(s.out, r)
+		showReplay(s.Out, r)
 	}
 	if v.ToTests == "" {
 		return nil
@@ -201,9 +201,9 @@ func (v *replayVerb) write(s streams, r *replay.Report, cases *replay.Cases) err
 	switch {
 	case err != nil || v.JSON == "-":
 	case n == 0:
-		fmt.Fprintln(s.out, "Tests        none: there is nothing to make one of")
+		fmt.Fprintln(s.Out, "Tests        none: there is nothing to make one of")
 	default:
-		fmt.Fprintf(s.out, "Tests        %d in %s, of %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, cases.Coverage(r), v.ToTests, v.Against)
+		fmt.Fprintf(s.Out, "Tests        %d in %s, of %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, cases.Coverage(r), v.ToTests, v.Against)
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func showTimes(w io.Writer, r *replay.Report) {
 
 func inMilliseconds(d time.Duration) string {
 	if ms := latency.Milliseconds(d); ms >= 100 {
-		return milliseconds(ms)
+		return chart.Milliseconds(ms)
 	}
 	return strconv.FormatFloat(latency.Milliseconds(d), 'g', 3, 64) + " ms"
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"whittle/cmdline"
+
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
@@ -37,12 +39,12 @@ Examples:
 }
 
 // Run serves until ctx ends.
-func (v *runVerb) Run(ctx context.Context, s streams) error {
+func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
 	}
-	log := newLog(s.err, f.Log)
+	log := newLog(s.Err, f.Log)
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
@@ -51,7 +53,7 @@ func (v *runVerb) Run(ctx context.Context, s streams) error {
 		return f.Locate(err)
 	}
 	return d.serve(ctx, func() {
-		fmt.Fprintf(s.out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
+		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", d.public.Addr(), d.adminAddr())
 	})
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
+
+	"whittle/cmdline"
 
 	"whittle"
 )
@@ -26,7 +25,7 @@ func (statusVerb) Help() string {
 }
 
 // Run prints the routes.
-func (v *statusVerb) Run(ctx context.Context, s streams) error {
+func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	client, err := v.dial()
 	if err != nil {
 		return err
@@ -38,10 +37,10 @@ func (v *statusVerb) Run(ctx context.Context, s streams) error {
 			return err
 		}
 		if v.JSON != "" {
-			return writeJSON(s, v.JSON, r)
+			return cmdline.WriteJSON(s, v.JSON, r)
 		}
-		showRoute(s.out, &r)
-		showDetail(s.out, &r)
+		showRoute(s.Out, &r)
+		showDetail(s.Out, &r)
 		return nil
 	}
 	all, err := client.Status(ctx)
@@ -49,13 +48,13 @@ func (v *statusVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if v.JSON != "" {
-		return writeJSON(s, v.JSON, all)
+		return cmdline.WriteJSON(s, v.JSON, all)
 	}
 	if len(all.Routes) == 0 {
-		fmt.Fprintln(s.out, "No route has a candidate: everything passes through to the monolith.")
+		fmt.Fprintln(s.Out, "No route has a candidate: everything passes through to the monolith.")
 	}
 	for i := range all.Routes {
-		showRoute(s.out, &all.Routes[i])
+		showRoute(s.Out, &all.Routes[i])
 	}
 	return nil
 }
@@ -68,26 +67,11 @@ func showRoute(w io.Writer, r *whittle.RouteStatus) {
 	fmt.Fprintf(w, "%s\n", r.Route)
 	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase, held)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
-	fmt.Fprintf(w, "  ledger    %s\n", ledgerLine(&r.Ledger))
+	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account())
 	if r.Harm.Budget > 0 {
 		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
 	}
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
-}
-
-// ledgerLine writes the account so that it can be added up by eye.
-func ledgerLine(l *whittle.Ledger) string {
-	parts := []string{fmt.Sprintf("%d compared", l.Compared)}
-	for _, reason := range slices.Sorted(maps.Keys(l.Skipped)) {
-		if n := l.Skipped[reason]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, reason))
-		}
-	}
-	parts = append(parts, fmt.Sprintf("%d failed", l.Failed), fmt.Sprintf("%d shed", l.Shed))
-	if l.Pending > 0 {
-		parts = append(parts, fmt.Sprintf("%d under way", l.Pending))
-	}
-	return fmt.Sprintf("%d = %s", l.Total, strings.Join(parts, " + "))
 }
 
 // showDetail adds what could still differ, how near the guards are, and what

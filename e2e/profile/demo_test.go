@@ -26,7 +26,10 @@ type scene struct {
 // it, and the guard sees it come back.
 func TestDemoEmojify(t *testing.T) {
 	out := t.TempDir()
-	said := must(t, "demo", "emojify", "--short", "--out", out)
+	said, _, status := program(t, "demo", "emojify", "--short", "--out", out)
+	if status != 0 {
+		t.Fatalf("demo emojify: exit status %d", status)
+	}
 	story := reads[struct {
 		Format  string         `json:"format"`
 		With    scene          `json:"with_the_line"`

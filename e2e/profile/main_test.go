@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		if err := process.NeedMonolith(); err != nil {
 			return err
 		}
-		return process.Build(dir, "./cmd/whittle", "./systems/count/cmd/...", "./systems/emojify/cmd/...")
+		return process.Build(dir, "./cmd/whittle", "./cmd/demo", "./systems/count/cmd/...", "./systems/emojify/cmd/...")
 	})
 }
 
@@ -46,7 +46,13 @@ func pid(p *process.Process) string { return strconv.Itoa(p.Pid()) }
 // and its exit status.
 func command(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(built, "whittle"), args...)
+	return program(t, "whittle", args...)
+}
+
+// program is command for any of the built programs.
+func program(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(built, name), args...)
 	cmd.Dir = process.Repository
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -54,9 +60,9 @@ func command(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		status = failed.ExitCode()
 	} else if err != nil {
-		t.Fatalf("whittle %s: %v", strings.Join(args, " "), err)
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
 	}
-	t.Logf("whittle %s: exit status %d\n%s%s", strings.Join(args, " "), status, out.String(), errs.String())
+	t.Logf("%s %s: exit status %d\n%s%s", name, strings.Join(args, " "), status, out.String(), errs.String())
 	return out.String(), errs.String(), status
 }
 

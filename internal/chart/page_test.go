@@ -90,7 +90,7 @@ func samplePage() *Page {
 				},
 			},
 		},
-		Footer: "Written by whittle demo count.",
+		Footer: "Written by make demo.",
 	}
 }
 

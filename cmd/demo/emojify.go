@@ -15,6 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"whittle/cmdline"
+	"whittle/internal/chart"
+	"whittle/profile/measure"
+
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
@@ -49,7 +53,7 @@ var (
 
 // emojifyDemo owns the processes and tells the story.
 type emojifyDemo struct {
-	screen *screen
+	screen *cmdline.Screen
 	house  checkout
 	work   string
 	times  emojifyTimes
@@ -83,7 +87,7 @@ type emojifyScene struct {
 	Profile  *report.Report `json:"profile"`
 }
 
-func newEmojifyDemo(ctx context.Context, s *screen, work string, short bool) (_ *emojifyDemo, err error) {
+func newEmojifyDemo(ctx context.Context, s *cmdline.Screen, work string, short bool) (_ *emojifyDemo, err error) {
 	house, err := findCheckout()
 	if err != nil {
 		return nil, err
@@ -98,7 +102,7 @@ func newEmojifyDemo(ctx context.Context, s *screen, work string, short bool) (_ 
 			d.stopAll()
 		}
 	}()
-	s.heading("whittle demo emojify: find the line that eats the CPU")
+	s.Heading("demo emojify: find the line that eats the CPU")
 	if d.cache, err = d.start(ctx, "cache", "--dir", filepath.Join(work, "pictures")); err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func (d *emojifyDemo) start(ctx context.Context, verb string, flags ...string) (
 	argv := append([]string{binary, verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "WARN"}, flags...)
 	p, err := start(ctx, verb, argv, nil, d.work)
 	if err == nil {
-		d.screen.say("started %s", p)
+		d.screen.Say("started %s", p)
 	}
 	return p, err
 }
@@ -138,7 +142,7 @@ func (d *emojifyDemo) stopAll() {
 
 // play runs the acts.
 func (d *emojifyDemo) play(ctx context.Context) error {
-	d.screen.heading("Act 1: a system that works, and is dear")
+	d.screen.Heading("Act 1: a system that works, and is dear")
 	if err := d.startAPI(ctx, "--debug-print"); err != nil {
 		return err
 	}
@@ -149,9 +153,9 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 		return err
 	}
 	with := &d.story.With
-	d.screen.say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
-	d.screen.heading("Act 2: profile it for %.0f seconds", d.times.profile.Seconds())
-	if err := with.Profile.WriteFindings(d.screen.w); err != nil {
+	d.screen.Say("the api costs %.1f times the CPU of the cache behind it, for the same requests", with.APICPU/max(with.CacheCPU, 1e-9))
+	d.screen.Heading("Act 2: profile it for %.0f seconds", d.times.profile.Seconds())
+	if err := with.Profile.WriteFindings(d.screen); err != nil {
 		return err
 	}
 	named := false
@@ -163,7 +167,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	}
 	d.api.stop()
 
-	d.screen.heading("Act 3: the same without the line")
+	d.screen.Heading("Act 3: the same without the line")
 	if err := d.startAPI(ctx); err != nil {
 		return err
 	}
@@ -172,12 +176,12 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	}
 	without := &d.story.Without
 	d.story.Fall = 1 - without.APICPU/max(with.APICPU, 1e-9)
-	d.screen.say("CPU per request: %s before, %s after: it fell by %.0f %%", milliseconds(with.APICPU), milliseconds(without.APICPU), 100*d.story.Fall)
+	d.screen.Say("CPU per request: %s before, %s after: it fell by %.0f %%", chart.Milliseconds(with.APICPU), chart.Milliseconds(without.APICPU), 100*d.story.Fall)
 	var parts []string
 	for _, p := range without.Profile.Parts[:min(len(without.Profile.Parts), 4)] {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", p.Kind, 100*p.Share))
 	}
-	d.screen.say("the profile now: %s", strings.Join(parts, ", "))
+	d.screen.Say("the profile now: %s", strings.Join(parts, ", "))
 	if len(without.Profile.Smells) > 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the clean service smells of %s", without.Profile.Smells[0].Name)
 	}
@@ -190,7 +194,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 // guard keeps a baseline of the clean service, brings the line back, and must
 // see it.
 func (d *emojifyDemo) guard(ctx context.Context) error {
-	d.screen.heading("Act 4: a guard that fails if it comes back")
+	d.screen.Heading("Act 4: a guard that fails if it comes back")
 	clean, err := d.runs(ctx)
 	if err != nil {
 		return err
@@ -206,7 +210,7 @@ func (d *emojifyDemo) guard(ctx context.Context) error {
 	}
 	v := guard.Check(base, &guard.Baseline{Service: base.Service, Machine: base.Machine, Runs: back}, 0.10)
 	d.story.Guard = &v
-	d.screen.say("%s", v.Sentence())
+	d.screen.Say("%s", v.Sentence())
 	if v.Outcome != guard.Broken {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: the guard did not see the line come back")
 	}
@@ -220,14 +224,14 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer cancel()
-		m := measuring{Duration: emojifyRunTime}
+		m := measure.Settings{Duration: emojifyRunTime}
 		var err error
 		out, err = guard.Take(d.times.runs, func(int) (guard.Run, error) {
 			before, err := cputime.Of(d.api.pid())
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			taken, err := m.measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen)
+			taken, err := m.Measure(ctx, "http://"+d.api.admin, []profile.Kind{profile.CPU}, d.screen.Progress)
 			if err != nil {
 				return guard.Run{}, err
 			}
@@ -235,7 +239,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
-			return guard.NewRun(taken.taken[0].Profile, guard.RunFacts{CPU: after - before})
+			return guard.NewRun(taken.Taken[0].Profile, guard.RunFacts{CPU: after - before})
 		})
 		return err
 	})
@@ -281,19 +285,19 @@ func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) erro
 		return err
 	})
 	g.Go(func() error {
-		m := measuring{Duration: d.times.profile}
-		taken, err := m.measure(ctx, "http://"+d.api.admin, nil, d.screen)
+		m := measure.Settings{Duration: d.times.profile}
+		taken, err := m.Measure(ctx, "http://"+d.api.admin, nil, d.screen.Progress)
 		if err != nil {
 			return err
 		}
-		s.Profile, d.reports[side] = taken.report(), taken.taken[0].Profile
+		s.Profile, d.reports[side] = taken.Report(), taken.Taken[0].Profile
 		return nil
 	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	d.screen.say("%.0f requests/s, %d failed, p50 %s, p99 %s; CPU a request: api %s, cache %s",
-		s.Rate, s.Failed, milliseconds(s.P50), milliseconds(s.P99), milliseconds(s.APICPU), milliseconds(s.CacheCPU))
+	d.screen.Say("%.0f requests/s, %d failed, p50 %s, p99 %s; CPU a request: api %s, cache %s",
+		s.Rate, s.Failed, chart.Milliseconds(s.P50), chart.Milliseconds(s.P99), chart.Milliseconds(s.APICPU), chart.Milliseconds(s.CacheCPU))
 	if s.Failed > 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo emojify: %d requests failed", s.Failed)
 	}
@@ -328,7 +332,7 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 			return err
 		}
 		if status == http.StatusOK {
-			d.screen.say("a picture of %d bytes is finished and in the cache", len(body))
+			d.screen.Say("a picture of %d bytes is finished and in the cache", len(body))
 			return nil
 		}
 		select {

@@ -148,7 +148,7 @@ func (d *countDemo) actSwapped(ctx context.Context) error {
 			return fmt.Errorf("its promotion was not refused as it must be: %w", refused)
 		}
 		b.Refused = refused.Error()
-		d.screen.say("promote refused: %v", refused)
+		d.screen.Say("promote refused: %v", refused)
 		if b.MaxShare > 0 || b.Served > 0 {
 			return fmt.Errorf("it had up to %g %% of the users and served %d requests", b.MaxShare, b.Served)
 		}
@@ -162,8 +162,8 @@ func (d *countDemo) actAskedFirst(ctx context.Context) error {
 	return d.flawed(ctx, "first-100", &askedFirst, func(_ *export, b *flawedBlock, r *whittle.RouteStatus) error {
 		last := r.Timeline[len(r.Timeline)-1]
 		b.RolledBack = last.Reason
-		d.screen.say("rolled back at %g %%: %s", last.From.Percent(), last.Reason)
-		d.screen.say("wrong responses that users got: %d of %d that the candidate gave them", b.Wrong, b.Served)
+		d.screen.Say("rolled back at %g %%: %s", last.From.Percent(), last.Reason)
+		d.screen.Say("wrong responses that users got: %d of %d that the candidate gave them", b.Wrong, b.Served)
 		first, _ := firstStep(r)
 		switch {
 		case r.Phase != whittle.PhaseRolledBack || last.From == 0:
@@ -236,11 +236,11 @@ func (d *countDemo) follow(b *flawedBlock) func(*whittle.RouteStatus) {
 	return func(r *whittle.RouteStatus) {
 		if r.Verdict.State == whittle.Equivalent && !equivalent {
 			equivalent = true
-			d.screen.say("%s", r.Verdict.Summary)
+			d.screen.Say("%s", r.Verdict.Summary)
 		}
 		if r.Percent > b.MaxShare {
 			b.MaxShare = r.Percent
-			d.screen.say("%g %% of the users; %s", r.Percent, r.Harm.Summary)
+			d.screen.Say("%g %% of the users; %s", r.Percent, r.Harm.Summary)
 		}
 	}
 }

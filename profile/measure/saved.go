@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type sidecar struct {
 const sidecarFormat = "whittle.profile-requests/1"
 
 // save keeps the profiles' files, each with the requests that it knows.
-func (m *measured) save(folder string) error {
+func (m *Measured) Save(folder string) error {
 	if folder == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (m *measured) save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fail(err)
 	}
-	for _, t := range m.taken {
+	for _, t := range m.Taken {
 		path := filepath.Join(folder, string(t.Kind)+t.Ext)
 		if err := os.WriteFile(path, t.Raw, 0o644); err != nil {
 			return fail(err)
@@ -56,7 +56,7 @@ func (m *measured) save(folder string) error {
 const maxProfileFile = 64 << 20
 
 // readProfile reads a saved profile, with what was kept beside it.
-func readProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
+func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	s, err := os.Stat(path)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.NotFound, "read profile: %w", err)
@@ -85,7 +85,7 @@ func readProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	if p.Service == "" {
 		p.Service = filepath.Base(path)
 	}
-	relative(p)
+	Relative(p)
 	return p, nil
 }
 
@@ -115,7 +115,7 @@ func readSidecar(path string, p *profile.Profile) error {
 }
 
 // relative shows own files from the working folder on.
-func relative(p *profile.Profile) {
+func Relative(p *profile.Profile) {
 	if wd, err := os.Getwd(); err == nil {
 		p.RelativeTo(wd)
 	}

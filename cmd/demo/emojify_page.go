@@ -18,8 +18,8 @@ func (d *emojifyDemo) page() (*chart.Page, error) {
 	s := &d.story
 	p := &chart.Page{
 		Title:  "The line that ate the CPU",
-		Lead:   fmt.Sprintf("The same requests cost %s of CPU with one forgotten line, and %s without it.", milliseconds(s.With.APICPU), milliseconds(s.Without.APICPU)),
-		Footer: fmt.Sprintf("Made by whittle demo emojify on %d cores of %s, started %s.", s.Machine.Cores, s.Machine.CPU, s.Started.Format("2006-01-02 15:04:05 MST")),
+		Lead:   fmt.Sprintf("The same requests cost %s of CPU with one forgotten line, and %s without it.", chart.Milliseconds(s.With.APICPU), chart.Milliseconds(s.Without.APICPU)),
+		Footer: fmt.Sprintf("Made by demo emojify on %d cores of %s, started %s.", s.Machine.Cores, s.Machine.CPU, s.Started.Format("2006-01-02 15:04:05 MST")),
 	}
 	flame.Equip(p)
 	bar := func(label string, v float64, role chart.Role) chart.Bar {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"whittle/internal/chart"
+
 	"whittle"
 	"whittle/carve/rollout"
 	"whittle/load"
@@ -51,7 +53,7 @@ func (d *countDemo) play(ctx context.Context) error {
 	}
 	defer func() { d.story.Seconds = time.Since(d.story.Started).Seconds() }()
 	for i, act := range acts {
-		d.screen.heading("Act %d: %s", i+1, act.name)
+		d.screen.Heading("Act %d: %s", i+1, act.name)
 		err := act.run(ctx)
 		outcome := actOutcome{Act: i + 1, Name: act.name, OK: err == nil}
 		if err != nil {
@@ -60,7 +62,7 @@ func (d *countDemo) play(ctx context.Context) error {
 		d.story.Acts = append(d.story.Acts, outcome)
 		if err != nil {
 			if lines := d.gateway.lastLines(); lines != "" {
-				d.screen.say("the gateway's last words:\n%s", lines)
+				d.screen.Say("the gateway's last words:\n%s", lines)
 			}
 			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
 		}
@@ -139,7 +141,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 		return fmt.Errorf("its promotion was refused for another reason: %w", refused)
 	}
 	d.story.AsPublished.Refused = refused.Error()
-	d.screen.say("promote refused: %v", refused)
+	d.screen.Say("promote refused: %v", refused)
 	if maxShare > 0 {
 		return fmt.Errorf("a flawed service had %g %% of the users", maxShare)
 	}
@@ -173,11 +175,11 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	r, err := d.awaitVerdict(ctx)
 	if r != nil {
 		d.story.Mended = newShadowBlock(r)
-		d.screen.say("%s", r.Verdict.Summary)
+		d.screen.Say("%s", r.Verdict.Summary)
 		for _, b := range r.Verdict.Bounds {
-			d.screen.say("  %s", b.Summary)
+			d.screen.Say("  %s", b.Summary)
 		}
-		d.screen.say("ledger: %s", ledgerLine(&r.Ledger))
+		d.screen.Say("ledger: %s", r.Ledger.Account())
 	}
 	if err != nil {
 		return err
@@ -211,7 +213,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return err
 	}
 	defer t.end()
-	d.screen.say("%s", budgetNote)
+	d.screen.Say("%s", budgetNote)
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	}
 	at := time.Now()
 	d.mended.kill()
-	d.screen.say("killed %s", d.mended)
+	d.screen.Say("killed %s", d.mended)
 	r, err := d.await(ctx, 10*time.Second, "the rollback", func(r *whittle.RouteStatus) bool {
 		return r.Phase == whittle.PhaseRolledBack && r.Share == 0
 	})
@@ -239,8 +241,8 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
-	d.screen.say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
+	d.screen.Say("rolled back %.0f ms after the kill: %s", d.story.Rollout.RolledBackMS, last.Reason)
+	d.screen.Say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
 		d.story.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
 	if err := killed(last.Reason); err != nil {
 		return err
@@ -262,7 +264,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 		return err
 	}
 	d.mended = restarted
-	d.screen.say("started %s", d.mended)
+	d.screen.Say("started %s", d.mended)
 	if _, err := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Reset, By: "the demo", Reason: "the service is back"}); err != nil {
 		return err
 	}
@@ -279,7 +281,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
+	d.screen.Say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
 	if err := d.climb(ctx, 100); err != nil {
 		return err
 	}
@@ -287,8 +289,8 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
-	d.screen.say("harm: %s", r.Harm.Summary)
+	d.screen.Say("the shift is over: %s", r.Timeline[len(r.Timeline)-1].Reason)
+	d.screen.Say("harm: %s", r.Harm.Summary)
 	d.story.Rollout.Timeline = r.Timeline
 	report, err := t.stop()
 	if err != nil {
@@ -316,35 +318,24 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 }
 
 func (d *countDemo) sayLoad(b *loadBlock) {
-	d.screen.say("%d of %d requests completed, %.1f a second; median %s, p95 %s, p99 %s; CPU %.1f ms a request",
-		b.Completed, b.Requests, b.Rate, milliseconds(b.MedianMS), milliseconds(b.P95MS), milliseconds(b.P99MS), b.CPUPerRequest)
+	d.screen.Say("%d of %d requests completed, %.1f a second; median %s, p95 %s, p99 %s; CPU %.1f ms a request",
+		b.Completed, b.Requests, b.Rate, chart.Milliseconds(b.MedianMS), chart.Milliseconds(b.P95MS), chart.Milliseconds(b.P99MS), b.CPUPerRequest)
 	if b.Void != "" {
-		d.screen.say("the generator distrusts this run: %s", b.Void)
+		d.screen.Say("the generator distrusts this run: %s", b.Void)
 	}
 }
 
 func (d *countDemo) sayFindings(v *whittle.Verdict) {
-	d.screen.say("%s after %d compared exchanges", v.State, v.Compared)
+	d.screen.Say("%s after %d compared exchanges", v.State, v.Compared)
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if !f.Decided {
 			continue
 		}
-		d.screen.say("  %-12s  %s", f.Kind, f.Summary)
+		d.screen.Say("  %-12s  %s", f.Kind, f.Summary)
 		if f.Cause != "" {
-			d.screen.say("  %-12s  why: %s", "", f.Cause)
+			d.screen.Say("  %-12s  why: %s", "", f.Cause)
 		}
-	}
-}
-
-func milliseconds(ms float64) string {
-	switch {
-	case ms >= 1000:
-		return fmt.Sprintf("%.2f s", ms/1000)
-	case ms >= 100:
-		return fmt.Sprintf("%.0f ms", ms)
-	default:
-		return fmt.Sprintf("%.1f ms", ms)
 	}
 }
 

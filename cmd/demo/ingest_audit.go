@@ -73,7 +73,7 @@ func (d *ingestDemo) read(ctx context.Context, s stream.Stream, kept map[string]
 		if err := a.partition(ctx, s, p.Name, left[p.Name], kept, seen, body); err != nil {
 			return a, err
 		}
-		d.screen.progress("read %d of %d", a.Read, a.Acknowledged)
+		d.screen.Progress("read %d of %d", a.Read, a.Acknowledged)
 	}
 	a.Missing = len(kept)
 	return a, nil

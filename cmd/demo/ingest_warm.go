@@ -31,7 +31,7 @@ func (d *ingestDemo) warmUp(ctx context.Context, p *plan.Plan, users int, ramp t
 	for _, s := range servers {
 		o := load.Options{
 			Target: "http://" + s.public, OnResult: d.receipt.note, MaxLate: time.Hour, // nothing is measured
-			OnProgress: func(p loaded.Progress) { d.screen.progress("%d users, warming %s up: %s", users, s.name, p) },
+			OnProgress: func(p loaded.Progress) { d.screen.Progress("%d users, warming %s up: %s", users, s.name, p) },
 		}
 		r, err := load.Run(ctx, warm, o)
 		if err != nil {

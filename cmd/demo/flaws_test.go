@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/carve/config"
 	"whittle/load"
@@ -97,7 +99,7 @@ func TestEvidenceBeginsAtZero(t *testing.T) {
 func TestTheBudgetIsSaidAtEachStep(t *testing.T) {
 	var out strings.Builder
 	var story rolloutBlock
-	c := climber{screen: newScreen(streams{out: &out}), story: &story, to: 25}
+	c := climber{screen: cmdline.NewScreen(cmdline.Streams{Out: &out}), story: &story, to: 25}
 	for _, r := range []whittle.RouteStatus{
 		{Harm: whittle.Harm{Budget: 0.03}},
 		{Percent: 1, Harm: whittle.Harm{Budget: 0.03, Bound: 1, Spent: 0.01, Needed: 7, Minutes: -1}, Next: "without a rate"},

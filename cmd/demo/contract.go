@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer"
+	"whittle/record/capture"
+	"whittle/record/replay"
 )
 
 // contractBlock is what live traffic said of the contract, beside the seed's.
@@ -128,11 +131,13 @@ func (d *countDemo) inferred(ctx context.Context, n int) (*contract.Contract, er
 }
 
 func (d *countDemo) infer(ctx context.Context) (*contract.Contract, error) {
-	source, err := openSource(d.recordedPath(), "", []string{demoRoute})
+	log, err := replay.OpenLog(d.recordedPath())
 	if err != nil {
 		return nil, err
 	}
-	return source.contract(ctx, d.screen, infer.Options{Package: "count.v1", Service: "CountService"})
+	learned, _, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return log.Entries(ctx) },
+		infer.Options{Package: "count.v1", Service: "CountService"})
+	return learned, err
 }
 
 func (d *countDemo) recordedPath() string { return filepath.Join(d.work, "recorded") }
@@ -154,7 +159,7 @@ func declared(proto string) []string {
 
 func (d *countDemo) sayContract() {
 	b := &d.story.Contract
-	d.screen.say("%-60s %s", fmt.Sprintf("read off %d live exchanges", b.Exchanges), "the contract of this repository")
+	d.screen.Say("%-60s %s", fmt.Sprintf("read off %d live exchanges", b.Exchanges), "the contract of this repository")
 	for i := range max(len(b.Inferred), len(b.Seed)) {
 		left, right := "", ""
 		if i < len(b.Inferred) {
@@ -163,10 +168,10 @@ func (d *countDemo) sayContract() {
 		if i < len(b.Seed) {
 			right = b.Seed[i]
 		}
-		d.screen.say("  %-58s   %s", left, right)
+		d.screen.Say("  %-58s   %s", left, right)
 	}
 	for _, g := range b.Guesses {
-		sayGuess(d.screen, g)
+		d.screen.Say("  %s: %s: %s", g.Path, g.Chosen, g.Evidence)
 	}
-	d.screen.say("The published contract had the sum in 32 bits, which the first large count would have shown to be too few.")
+	d.screen.Say("The published contract had the sum in 32 bits, which the first large count would have shown to be too few.")
 }

@@ -48,15 +48,15 @@ func levelRows(r *duel.LevelsReport, together []carried, a, b string) (head []st
 			var last duel.LevelRun
 			failed := int64(0)
 			for _, run := range runs {
-				row = append(row, milliseconds(run.Median))
+				row = append(row, chart.Milliseconds(run.Median))
 				last = run
 				failed += run.Failed
 			}
 			cpu := "–"
 			if last.CPU > 0 {
-				cpu = milliseconds(last.CPU)
+				cpu = chart.Milliseconds(last.CPU)
 			}
-			rows = append(rows, append(row, milliseconds(last.P99), chart.Number(last.Rate), cpu, fmt.Sprint(failed)))
+			rows = append(rows, append(row, chart.Milliseconds(last.P99), chart.Number(last.Rate), cpu, fmt.Sprint(failed)))
 		}
 		if n := len(rows); n >= 2 && rows[n-1][1] == a { // a map has no order
 			rows[n-1], rows[n-2] = rows[n-2], rows[n-1]
@@ -76,13 +76,13 @@ func (d *ingestDemo) tell(r *duel.LevelsReport, together []carried, a, b string)
 	}
 	_ = t.Flush() // into a strings.Builder, which cannot fail
 	for line := range strings.Lines(out.String()) {
-		d.screen.say("%s", strings.TrimRight(line, "\n"))
+		d.screen.Say("%s", strings.TrimRight(line, "\n"))
 	}
 	for _, v := range r.Verdict {
-		d.screen.say("%s", v)
+		d.screen.Say("%s", v)
 	}
 	if r.Void != "" {
-		d.screen.say("VOID: %s", r.Void)
+		d.screen.Say("VOID: %s", r.Void)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *ingestStory) page() *chart.Page {
 	p := &chart.Page{
 		Title: "POST /import: Go beside Node.js",
 		Lead:  "The same events, the same users, one server after the other, answered only when the event was kept.",
-		Footer: fmt.Sprintf("Made by whittle demo ingest on %d cores of %s, Kinesis API by %s, started %s. The seed's ramp of a tenth of a second a user is divided by %g.",
+		Footer: fmt.Sprintf("Made by demo ingest on %d cores of %s, Kinesis API by %s, started %s. The seed's ramp of a tenth of a second a user is divided by %g.",
 			s.Machine.Cores, s.Machine.CPU, s.API, s.Started.Format("2006-01-02 15:04:05 MST"), s.Scale),
 	}
 	var read, missing, wrong int

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"whittle"
@@ -23,7 +21,7 @@ type row struct {
 func (s *countStory) comparison() []row {
 	b, a := &s.Monolith, &s.After
 	ms := func(label string, x, y float64) row {
-		return row{label, milliseconds(x), milliseconds(y), times(x, y)}
+		return row{label, chart.Milliseconds(x), chart.Milliseconds(y), times(x, y)}
 	}
 	rows := []row{
 		{"requests completed", fmt.Sprintf("%d of %d", b.Completed, b.Requests), fmt.Sprintf("%d of %d", a.Completed, a.Requests), ""},
@@ -34,7 +32,7 @@ func (s *countStory) comparison() []row {
 		ms("CPU per request", b.CPUPerRequest, a.CPUPerRequest),
 	}
 	for _, name := range []string{"monolith", "count", "gateway"} {
-		rows = append(rows, row{"  of which " + name, milliseconds(b.CPUByProcess[name]), milliseconds(a.CPUByProcess[name]), ""})
+		rows = append(rows, row{"  of which " + name, chart.Milliseconds(b.CPUByProcess[name]), chart.Milliseconds(a.CPUByProcess[name]), ""})
 	}
 	return rows
 }
@@ -60,14 +58,14 @@ func times(greater, smaller float64) string {
 
 // printComparison prints the table before/after.
 func (d *countDemo) printComparison() {
-	d.screen.heading("The same load before and after")
-	d.screen.say("%-24s %14s %14s %14s", "", "monolith", "carved", "won")
+	d.screen.Heading("The same load before and after")
+	d.screen.Say("%-24s %14s %14s %14s", "", "monolith", "carved", "won")
 	for _, r := range d.story.comparison() {
-		d.screen.say("%-24s %14s %14s %14s", r.label, r.before, r.after, r.won)
+		d.screen.Say("%-24s %14s %14s %14s", r.label, r.before, r.after, r.won)
 	}
-	d.screen.say("%s", queueNote)
-	d.screen.say("%s", watchedNote)
-	d.screen.say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
+	d.screen.Say("%s", queueNote)
+	d.screen.Say("%s", watchedNote)
+	d.screen.Say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.story.Rollout.Requests, d.story.Rollout.UserErrors)
 }
 
 func (d *countDemo) told() (any, *chart.Page, error) { return d.story, d.story.page(), nil }
@@ -75,9 +73,9 @@ func (d *countDemo) told() (any, *chart.Page, error) { return d.story, d.story.p
 // page tells the story in pictures.
 func (s *countStory) page() *chart.Page {
 	p := &chart.Page{
-		Title: "whittle demo count",
+		Title: "demo count",
 		Lead:  "A Node.js endpoint that eats the machine is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
-		Footer: fmt.Sprintf("Made by `whittle demo count` in %.0f s on %s, %d cores, %s. Run it again: make demo.",
+		Footer: fmt.Sprintf("Made by `demo count` in %.0f s on %s, %d cores, %s. Run it again: make demo.",
 			s.Seconds, s.Machine.CPU, s.Machine.Cores, s.Machine.Go),
 	}
 	p.Sections = append(p.Sections, s.wonSection())
@@ -284,19 +282,4 @@ func tone(good bool) chart.Tone {
 		return chart.Good
 	}
 	return chart.Bad
-}
-
-func writePage(path string, p *chart.Page) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
-	}
-	defer f.Close()
-	if err := p.WriteHTML(f); err != nil {
-		return whittle.Errorf(whittle.Unavailable, "write page: %w", err)
-	}
-	return f.Close()
 }

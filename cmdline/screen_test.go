@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"strings"
@@ -9,13 +9,13 @@ import (
 func TestPlainScreenPrintsNowAndThen(t *testing.T) {
 	var b strings.Builder
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := &screen{w: &b, now: func() time.Time { return at }}
-	s.heading("Act %d", 1)
+	s := &Screen{w: &b, now: func() time.Time { return at }}
+	s.Heading("Act %d", 1)
 	for i := range 11 {
-		s.progress("%d done", i)
+		s.Progress("%d done", i)
 		at = at.Add(time.Second)
 	}
-	s.say("over")
+	s.Say("over")
 	if got, want := b.String(), "\nAct 1\n  … 0 done\n  … 5 done\n  … 10 done\n  over\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -23,12 +23,12 @@ func TestPlainScreenPrintsNowAndThen(t *testing.T) {
 
 func TestTerminalRedrawsOneLine(t *testing.T) {
 	var b strings.Builder
-	s := &screen{w: &b, tty: true, now: time.Now}
-	s.heading("Act")
-	s.progress("länger")
-	s.progress("kurz")
-	s.say("over")
-	s.say("and out")
+	s := &Screen{w: &b, tty: true, now: time.Now}
+	s.Heading("Act")
+	s.Progress("länger")
+	s.Progress("kurz")
+	s.Say("over")
+	s.Say("and out")
 	want := "\n\x1b[1mAct\x1b[0m\n" + "\r  länger" + "\r  kurz  " + "\r      \r" + "  over\n" + "  and out\n"
 	if got := b.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -39,14 +39,14 @@ func TestTerminalRedrawsOneLine(t *testing.T) {
 // what is left on the screen is the last one.
 func TestRedrawLeavesNothingBehind(t *testing.T) {
 	var b strings.Builder
-	s := &screen{w: &b, tty: true, now: time.Now}
+	s := &Screen{w: &b, tty: true, now: time.Now}
 	for _, line := range []string{"a long line of progress", "short", "a bit longer", "x"} {
-		s.progress("%s", line)
+		s.Progress("%s", line)
 		if got := strings.TrimRight(drawn(b.String()), " "); got != "  "+line {
 			t.Errorf("the screen shows %q after %q", got, line)
 		}
 	}
-	s.clear()
+	s.Clear()
 	if got := strings.TrimRight(drawn(b.String()), " "); got != "" {
 		t.Errorf("the screen shows %q after it was cleared", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"whittle/cmdline"
+
 	"whittle"
 )
 
@@ -49,7 +51,7 @@ func (d *countDemo) climb(ctx context.Context, to float64) error {
 // climber says of each step what of the harm budget is spent and what the next
 // one waits for.
 type climber struct {
-	screen *screen
+	screen *cmdline.Screen
 	story  *rolloutBlock
 	to     float64
 	waits  bool // for the next step: has been said
@@ -63,12 +65,12 @@ func (c *climber) see(r *whittle.RouteStatus) {
 	if n := len(s.Shares); n == 0 || s.Shares[n-1] != r.Percent {
 		at := newHarmPoint(r)
 		s.Shares, s.Harm, c.waits = append(s.Shares, r.Percent), append(s.Harm, at), false
-		c.screen.say("%g %% of the users; of the harm budget of %g %% at most %.2g %% is spent, by %d compared responses to users",
+		c.screen.Say("%g %% of the users; of the harm budget of %g %% at most %.2g %% is spent, by %d compared responses to users",
 			at.Share, at.Budget, at.Spent, at.Compared)
 	}
 	if !c.waits && rated(r) && r.Percent < c.to {
 		c.waits = true
 		s.Harm[len(s.Harm)-1].Waits = r.Next
-		c.screen.say("  next: %s", r.Next)
+		c.screen.Say("  next: %s", r.Next)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"text/template"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/bench/table"
 	"whittle/carve/admin"
@@ -28,7 +30,7 @@ const (
 
 // countDemo owns the processes and tells the story.
 type countDemo struct {
-	screen *screen
+	screen *cmdline.Screen
 	house  checkout
 	work   string
 	node   string
@@ -41,7 +43,7 @@ type countDemo struct {
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, s *screen, work string) (_ *countDemo, err error) {
+func newCountDemo(ctx context.Context, s *cmdline.Screen, work string) (_ *countDemo, err error) {
 	house, err := findCheckout()
 	if err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func newCountDemo(ctx context.Context, s *screen, work string) (_ *countDemo, er
 			d.stopAll()
 		}
 	}()
-	s.heading("whittle demo count: carve a hot endpoint out of a monolith")
+	s.Heading("demo count: carve a hot endpoint out of a monolith")
 	if d.monolith, err = start(ctx, "monolith", []string{d.node, house.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}, work); err != nil {
 		return nil, err
 	}
@@ -69,9 +71,9 @@ func newCountDemo(ctx context.Context, s *screen, work string) (_ *countDemo, er
 	if err := d.writeConfig(nil); err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
+	self, err := d.house.binary("whittle")
 	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "find whittle itself: %w", err)
+		return nil, err
 	}
 	if d.gateway, err = start(ctx, "gateway", []string{self, "run", "-c", d.configPath()}, nil, work); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func newCountDemo(ctx context.Context, s *screen, work string) (_ *countDemo, er
 		return nil, err
 	}
 	for _, p := range []*process{d.monolith, d.published, d.mended, d.gateway} {
-		s.say("started %s", p)
+		s.Say("started %s", p)
 	}
 	return d, nil
 }

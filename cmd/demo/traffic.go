@@ -120,7 +120,7 @@ func (d *countDemo) loadOptions(gateway *process, watch []load.Process) load.Opt
 		Grace:  30 * time.Second,
 		// The generator shares two cores with what it loads.
 		MaxLate:    100 * time.Millisecond,
-		OnProgress: func(p report.Progress) { d.screen.progress("%s", p) },
+		OnProgress: func(p report.Progress) { d.screen.Progress("%s", p) },
 		Headers: func(pairs []string, i int64) []string {
 			return append(pairs, "X-User", "user-"+strconv.FormatInt(i%demoUsers, 10))
 		},

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle/load"
 	"whittle/load/duel"
 	"whittle/load/plan"
@@ -35,7 +37,7 @@ func TestALevelOfTheIngestDemoIsWarmedUpAndSaysWhatACallCarries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &ingestDemo{screen: newScreen(streams{out: new(strings.Builder)}), loops: 10}
+	d := &ingestDemo{screen: cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}), loops: 10}
 	if err := d.warmUp(t.Context(), imports, 50, time.Millisecond, p); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package main
+// Package measure profiles running processes, as they are or under a load, and
+// keeps and reads what came of it.
+package measure
 
 import (
 	"context"
@@ -24,18 +26,30 @@ import (
 // are what lays it beside the plan's phases.
 const windowOf = 5 * time.Second
 
+// Progress prints how far a measurement has come, in the manner of fmt.Printf.
+type Progress func(format string, args ...any)
+
+// Settings are how running processes are measured; the tags are those of a command line.
+type Settings struct {
+	Duration time.Duration `group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan."`
+	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
+	Target   string        `group:"What is measured" placeholder:"URL" help:"Send the plan's requests to this base URL."`
+	MaxLate  time.Duration `group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
+	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. The one beside each pprof port, unless given."`
+}
+
 // measured is what a measurement gave of one process.
-type measured struct {
-	taken []*collect.Collected
-	plan  *plan.Plan     // nil: what was live was profiled
-	load  *loaded.Report // of the plan
+type Measured struct {
+	Taken []*collect.Collected
+	Plan  *plan.Plan     // nil: what was live was profiled
+	Load  *loaded.Report // of the plan
 	// classes counts the answers of what was live by the first digit of their
 	// status, as far as a metrics page tells.
-	classes map[string]int64
+	Classes map[string]int64
 	// together says that the requests are of all that was measured with it, not
 	// of this process alone: a load's, or those of a page that all share.
-	together bool
-	exposed  bool // its profiling port, to other machines
+	Together bool
+	Exposed  bool // its profiling port, to other machines
 }
 
 // subject is a process while it is measured.
@@ -43,7 +57,7 @@ type subject struct {
 	target string
 	source collect.Source
 	kinds  []profile.Kind
-	got    *measured
+	got    *Measured
 }
 
 // pid is the id of a process that was named by it. 0: it was named by a URL.
@@ -60,7 +74,7 @@ type requestPage struct {
 }
 
 // measure profiles a running process: while a plan loads it, or as it is.
-func (m *measuring) measure(ctx context.Context, target string, kinds []profile.Kind, screen *screen) (*measured, error) {
+func (m *Settings) Measure(ctx context.Context, target string, kinds []profile.Kind, progress Progress) (*Measured, error) {
 	var under *plan.Plan
 	if m.During != "" {
 		var err error
@@ -68,7 +82,7 @@ func (m *measuring) measure(ctx context.Context, target string, kinds []profile.
 			return nil, err
 		}
 	}
-	all, err := m.measureAll(ctx, []string{target}, kinds, under, screen)
+	all, err := m.MeasureAll(ctx, []string{target}, kinds, under, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +92,7 @@ func (m *measuring) measure(ctx context.Context, target string, kinds []profile.
 // measureAll profiles several processes over the same time. The plan is nil
 // where what is live is measured. What is opened in a process is closed again,
 // whatever happens.
-func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, screen *screen) (all []*measured, err error) {
+func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []profile.Kind, under *plan.Plan, progress Progress) (all []*Measured, err error) {
 	var subjects []*subject
 	defer func() {
 		for _, s := range subjects {
@@ -90,7 +104,7 @@ func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []pr
 		if err != nil {
 			return nil, err
 		}
-		s := &subject{target: target, source: source, kinds: kinds, got: &measured{plan: under, exposed: collect.Exposed(source.Address())}}
+		s := &subject{target: target, source: source, kinds: kinds, got: &Measured{Plan: under, Exposed: collect.Exposed(source.Address())}}
 		subjects, all = append(subjects, s), append(all, s.got)
 		if len(kinds) == 0 {
 			s.kinds = collect.Defaults(source)
@@ -107,17 +121,17 @@ func (m *measuring) measureAll(ctx context.Context, targets []string, kinds []pr
 		return nil, err
 	}
 	for _, s := range subjects {
-		s.got.together = under != nil || m.Metrics != ""
+		s.got.Together = under != nil || m.Metrics != ""
 	}
 	if under != nil {
-		return all, m.underLoad(ctx, subjects, pages, under, screen)
+		return all, m.underLoad(ctx, subjects, pages, under, progress)
 	}
-	return all, m.live(ctx, subjects, pages, screen)
+	return all, m.live(ctx, subjects, pages, progress)
 }
 
 // pages are the metrics pages that requests are counted by: the one that was
 // given counts those of all processes, one beside a process's pprof its own.
-func (m *measuring) pages(ctx context.Context, subjects []*subject) (pages []*requestPage, err error) {
+func (m *Settings) pages(ctx context.Context, subjects []*subject) (pages []*requestPage, err error) {
 	if m.Metrics != "" {
 		p := &requestPage{url: m.Metrics, of: subjects}
 		p.before, err = collect.Requests(ctx, p.url)
@@ -136,15 +150,15 @@ func (m *measuring) pages(ctx context.Context, subjects []*subject) (pages []*re
 }
 
 // live profiles what is.
-func (m *measuring) live(ctx context.Context, subjects []*subject, pages []*requestPage, screen *screen) error {
+func (m *Settings) live(ctx context.Context, subjects []*subject, pages []*requestPage, progress Progress) error {
 	for _, s := range subjects {
-		screen.progress("profiling %s for %s", s.target, m.Duration)
+		progress("profiling %s for %s", s.target, m.Duration)
 	}
 	began := time.Now()
 	profiled, profiling := errgroup.WithContext(ctx)
 	for _, s := range subjects {
 		profiled.Go(func() (err error) {
-			s.got.taken, err = collect.All(profiling, s.source, s.kinds, m.Duration)
+			s.got.Taken, err = collect.All(profiling, s.source, s.kinds, m.Duration)
 			return err
 		})
 	}
@@ -166,10 +180,10 @@ func (p *requestPage) count(ctx context.Context, began time.Time) error {
 	}
 	whole, between := time.Since(began), after.Since(p.before)
 	for _, s := range p.of {
-		for _, t := range s.got.taken {
+		for _, t := range s.got.Taken {
 			t.CountRequests(portion(between.Endpoints, t.Duration, whole))
 		}
-		s.got.classes = between.Classes
+		s.got.Classes = between.Classes
 	}
 	return nil
 }
@@ -188,8 +202,8 @@ func portion(counts map[string]int64, part, whole time.Duration) map[string]int6
 }
 
 // underLoad runs the plan and profiles meanwhile.
-func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []*requestPage, under *plan.Plan, screen *screen) error {
-	o := load.Options{Target: m.Target, MaxLate: m.MaxLate, OnProgress: func(p loaded.Progress) { screen.progress("%s", p) }}
+func (m *Settings) underLoad(ctx context.Context, subjects []*subject, pages []*requestPage, under *plan.Plan, progress Progress) error {
+	o := load.Options{Target: m.Target, MaxLate: m.MaxLate, OnProgress: func(p loaded.Progress) { progress("%s", p) }}
 	for _, s := range subjects {
 		if pid := s.pid(); pid != 0 {
 			o.Watch = append(o.Watch, load.Process{Name: "process " + s.target, PID: pid})
@@ -210,8 +224,8 @@ func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []
 	})
 	for _, s := range subjects {
 		g.Go(func() (err error) {
-			s.got.taken, err = m.during(ended, s.source, under, s.kinds)
-			if ended.Err() == nil || len(s.got.taken) == 0 {
+			s.got.Taken, err = m.during(ended, s.source, under, s.kinds)
+			if ended.Err() == nil || len(s.got.Taken) == 0 {
 				return err
 			}
 			return nil // the load ended in the middle of a window
@@ -231,12 +245,12 @@ func (m *measuring) underLoad(ctx context.Context, subjects []*subject, pages []
 // loaded gives the process's profiles their requests of the load that ran
 // meanwhile.
 func (s *subject) loaded(ran *loaded.Report) error {
-	if len(s.got.taken) == 0 {
+	if len(s.got.Taken) == 0 {
 		return guard.MarkUnusable(whittle.Errorf(whittle.FailedPrecondition, "profile %s: the load was over before a profile began", s.target).
 			WithHint("a load that lasts for a second or more"))
 	}
-	s.got.load = ran
-	for _, t := range s.got.taken {
+	s.got.Load = ran
+	for _, t := range s.got.Taken {
 		from := t.Began.Sub(ran.Started)
 		t.CountRequests(requestsBetween(ran, from, from+t.Duration))
 	}
@@ -244,7 +258,7 @@ func (s *subject) loaded(ran *loaded.Report) error {
 }
 
 // during profiles until the load ends.
-func (m *measuring) during(ended context.Context, source collect.Source, under *plan.Plan, kinds []profile.Kind) ([]*collect.Collected, error) {
+func (m *Settings) during(ended context.Context, source collect.Source, under *plan.Plan, kinds []profile.Kind) ([]*collect.Collected, error) {
 	var whole time.Duration
 	for _, p := range under.Phases {
 		whole += p.Duration
@@ -344,25 +358,25 @@ func requestsBetween(r *loaded.Report, from, to time.Duration) map[string]int64 
 // exposedWarning is what the seed's author reminds of, too.
 const exposedWarning = "the profiling port can be reached from other machines: bind it to loopback, or put it behind what guards the rest, and remove it where nobody needs it"
 
-// report looks at what was taken, phase by phase where a plan had some.
-func (m *measured) report() *report.Report {
+// Report looks at what was taken, phase by phase where a plan had some.
+func (m *Measured) Report() *report.Report {
 	var all []*profile.Profile
-	for _, t := range m.taken {
-		relative(t.Profile)
+	for _, t := range m.Taken {
+		Relative(t.Profile)
 		all = append(all, t.Profile)
 	}
 	r := report.New(all)
-	if m.exposed {
+	if m.Exposed {
 		r.Warnings = append(r.Warnings, exposedWarning)
 	}
-	if m.plan == nil {
+	if m.Plan == nil {
 		return r
 	}
 	var at time.Duration
-	for i, p := range m.plan.Phases {
-		from := m.load.Started.Add(at).Sub(r.Started)
+	for i, p := range m.Plan.Phases {
+		from := m.Load.Started.Add(at).Sub(r.Started)
 		var n int64
-		for _, count := range requestsBetween(m.load, at, at+p.Duration) {
+		for _, count := range requestsBetween(m.Load, at, at+p.Duration) {
 			n += count
 		}
 		name := p.Name
@@ -372,8 +386,8 @@ func (m *measured) report() *report.Report {
 		r.AddPhase(name, max(from, 0), from+p.Duration, n)
 		at += p.Duration
 	}
-	if m.load.Void != "" {
-		r.Warnings = append(r.Warnings, "the load generator was late: "+m.load.Void)
+	if m.Load.Void != "" {
+		r.Warnings = append(r.Warnings, "the load generator was late: "+m.Load.Void)
 	}
 	return r
 }

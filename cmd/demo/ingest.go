@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"whittle/cmdline"
+
 	"whittle"
 	"whittle/bench/table"
 	"whittle/load"
@@ -31,7 +33,7 @@ const (
 
 // ingestDemo owns the processes and tells the story.
 type ingestDemo struct {
-	screen  *screen
+	screen  *cmdline.Screen
 	house   checkout
 	work    string
 	scale   float64
@@ -94,7 +96,7 @@ func (r *receipts) take(server string) map[string]bool {
 	return out
 }
 
-func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, loops int64) (_ *ingestDemo, err error) {
+func newIngestDemo(ctx context.Context, s *cmdline.Screen, work string, scale float64, loops int64) (_ *ingestDemo, err error) {
 	house, err := findCheckout()
 	if err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, l
 			d.stopAll()
 		}
 	}()
-	s.heading("whittle demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
+	s.Heading("demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
 	room := house.path("systems", "ingest", "stream", "kinesis", "kinesistest")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func newIngestDemo(ctx context.Context, s *screen, work string, scale float64, l
 			return nil, err
 		}
 	}
-	s.say("started %s, a Kinesis API of %d shards a stream, at %s", d.api.Program, ingestShards, d.api.URL)
+	s.Say("started %s, a Kinesis API of %d shards a stream, at %s", d.api.Program, ingestShards, d.api.URL)
 	if d.loops == 0 {
 		// kinesis-local takes about 20 ms for each record of the Node server.
 		d.loops = map[string]int64{kinesistest.Ferrokinesis: 10, kinesistest.KinesisLocal: 1}[d.api.Program]
@@ -157,7 +159,7 @@ func (d *ingestDemo) start(ctx context.Context, name string, argv, env []string)
 		return nil, err
 	}
 	d.servers = append(d.servers, p)
-	d.screen.say("started %s", p)
+	d.screen.Say("started %s", p)
 	return p, nil
 }
 
@@ -168,7 +170,7 @@ func (d *ingestDemo) stopAll() {
 	d.servers = nil
 	if d.api != nil {
 		if err := d.api.Close(); err != nil {
-			d.screen.say("end %s: %v", d.api.Program, err)
+			d.screen.Say("end %s: %v", d.api.Program, err)
 		}
 	}
 }
@@ -183,14 +185,14 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.heading("Act 1: both put each event onto a Kinesis stream before they answer")
+	d.screen.Heading("Act 1: both put each event onto a Kinesis stream before they answer")
 	first, err := d.levels(ctx, node, overKinesis)
 	if err != nil {
 		return err
 	}
 	d.story.Kinesis = first
 	d.tell(first, d.story.Carried, "Node.js", "Go")
-	d.screen.heading("Act 2: read both streams back")
+	d.screen.Heading("Act 2: read both streams back")
 	for _, server := range []string{"node", "go"} {
 		audit, err := d.readKinesis(ctx, server, d.receipt.take(server))
 		if err != nil {
@@ -206,7 +208,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.heading("Act 3: the same beside the embedded log, fsynced before each answer")
+	d.screen.Heading("Act 3: the same beside the embedded log, fsynced before each answer")
 	second, err := d.levels(ctx, node, embedded)
 	if err != nil {
 		return err
@@ -248,7 +250,7 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 			Plan: imports, A: duel.Side{Target: "http://" + a.public, Watch: a.family()}, B: duel.Side{Target: "http://" + b.public, Watch: b.family()},
 			Users: []int{users}, Runs: ingestRuns, Closed: plan.Closed{Ramp: ramp, Loops: loops},
 			Options:    load.Options{OnResult: d.receipt.note, MaxLate: time.Second},
-			OnProgress: func(run string, p loaded.Progress) { d.screen.progress("%d users, %s: %s", users, run, p) },
+			OnProgress: func(run string, p loaded.Progress) { d.screen.Progress("%d users, %s: %s", users, run, p) },
 		}
 		r, err := l.Run(ctx)
 		if err != nil {
@@ -270,7 +272,7 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 			out.Void = r.Void
 		}
 	}
-	d.screen.clear()
+	d.screen.Clear()
 	return out, nil
 }
 
@@ -295,7 +297,7 @@ func (p *process) family() []load.Process {
 func (d *ingestDemo) judge(name string, a audit) error {
 	a.Stream = name
 	d.story.Audits = append(d.story.Audits, a)
-	d.screen.say("%s: %d acknowledged, %d read back; %d missing, %d twice, %d not as sent", name, a.Acknowledged, a.Read, a.Missing, a.Twice, a.Changed)
+	d.screen.Say("%s: %d acknowledged, %d read back; %d missing, %d twice, %d not as sent", name, a.Acknowledged, a.Read, a.Missing, a.Twice, a.Changed)
 	if a.Missing > 0 || a.Twice > 0 || a.Changed > 0 || a.Acknowledged == 0 {
 		return whittle.Errorf(whittle.FallsShort, "demo ingest: the stream of %s does not hold what was acknowledged", name)
 	}

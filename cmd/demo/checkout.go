@@ -44,7 +44,7 @@ func (c checkout) path(parts ...string) string {
 	return filepath.Join(append([]string{string(c)}, parts...)...)
 }
 
-// binary gives a built command's path: beside whittle itself, or in the
+// binary gives a built command's path: in this program's folder, or in the
 // checkout. It says how to build what is missing.
 func (c checkout) binary(name string) (string, error) {
 	if exe, err := os.Executable(); err == nil {
