@@ -137,11 +137,16 @@ func (f *forms) see(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 // settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
 func (f *forms) settle(x *whittle.Exchange, again bool, alpha float64, n int) {
+	monolith, candidate := clockOf(&x.Monolith), clockOf(&x.Candidate)
 	for i := range f.paths {
 		p := f.paths[i]
 		e := formExchange{monolith: f.sides[ofMonolith].values[i], candidate: f.sides[ofCandidate].values[i], n: n, at: x.At, timeless: f.timeless, lists: &f.lists}
+		e.clocks[ofMonolith], e.clocks[ofCandidate] = monolith, candidate
 		if again {
 			e.repeat, e.again = f.sides[ofRepeat].values[i], true
+			if x.Repeat != nil {
+				e.clocks[ofRepeat] = clockOf(x.Repeat)
+			}
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
 		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < maxKept {

@@ -44,6 +44,10 @@ type formPath struct {
 	// the candidate that lay elsewhere.
 	offsets []int64
 	off     int64
+	// ages are how far the monolith's last times are from their Dates, in ms; lag is
+	// how much older one of the candidate's was.
+	ages []int64
+	lag  int64
 
 	vocabulary map[uint64]int // of the monolith
 	worded     int
@@ -105,6 +109,7 @@ type formExchange struct {
 	alpha                       float64
 	n                           int
 	at                          time.Time
+	clocks                      [3]sideClock
 }
 
 // settle takes an exchange to every feature of the place; it reports whether the
@@ -185,7 +190,7 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 		}
 		return category{code: fnv([]byte(v.echo)), word: v.echo}, true
 	case featTime:
-		return p.timeCategory(v, e)
+		return p.timeCategory(side, v, e)
 	case featRepeat:
 		if v.hash == 0 || v.form.class == classBool || v.form.class == classEmpty {
 			return c, false
@@ -201,16 +206,19 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 }
 
 // timeCategory says whether a time lies where those of the monolith lay.
-func (p *formPath) timeCategory(v *value, e *formExchange) (c category, ok bool) {
+func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category, ok bool) {
 	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.offsets) < formWarm {
 		return c, false
 	}
 	low, high := p.window(v.form)
-	switch off := v.at.Sub(e.at).Milliseconds(); {
+	switch off := v.at.Sub(e.moment(side)).Milliseconds(); {
 	case off < low:
 		return category{code: 1, word: "earlier"}, true
 	case off > high:
 		return category{code: 2, word: "later"}, true
+	}
+	if _, stale := p.isStale(v, e.clocks[side]); stale {
+		return category{code: 3, word: staleWord}, true
 	}
 	return category{code: 0, word: "as usual"}, true
 }
@@ -352,8 +360,9 @@ func (p *formPath) remember(e *formExchange) {
 	for i := range e.monolith {
 		v := &e.monolith[i]
 		if !v.at.IsZero() && !e.at.IsZero() {
-			p.offsets = append(p.offsets, v.at.Sub(e.at).Milliseconds())
+			p.offsets = append(p.offsets, v.at.Sub(e.moment(ofMonolith)).Milliseconds())
 			p.offsets = p.offsets[max(0, len(p.offsets)-offsetsKept):]
+			p.seeAge(v, e.clocks[ofMonolith])
 		}
 		if v.form.class == classWord || v.form.class == classBool {
 			p.worded++
@@ -363,8 +372,10 @@ func (p *formPath) remember(e *formExchange) {
 		}
 	}
 	for i := range e.candidate {
-		if c, ok := p.timeCategory(&e.candidate[i], e); ok && c.code != 0 {
-			p.off = e.candidate[i].at.Sub(e.at).Milliseconds()
+		v := &e.candidate[i]
+		if c, ok := p.timeCategory(ofCandidate, v, e); ok && c.code != 0 {
+			p.off = v.at.Sub(e.moment(ofCandidate)).Milliseconds()
+			p.lag, _ = p.isStale(v, e.clocks[ofCandidate])
 		}
 	}
 }

@@ -27,6 +27,8 @@ type formPathState struct {
 	Features [features]feature `json:"f"`
 	Offsets  []int64           `json:"o,omitempty"`
 	Off      int64             `json:"off,omitempty"`
+	Ages     []int64           `json:"ages,omitempty"`
+	Lag      int64             `json:"lag,omitempty"`
 	Rises    int               `json:"rises,omitempty"`
 	Ranked   int               `json:"ranked,omitempty"`
 	Orders   [2][]int64        `json:"orders"`
@@ -43,7 +45,7 @@ func (f *forms) state() json.RawMessage {
 	s := formState{Dropped: f.dropped, Fields: sortedKeys(f.fields.at), More: f.fields.more}
 	for _, p := range f.paths {
 		k := formPathState{
-			Path: p.path, Born: p.born, Varies: p.varies, Features: p.feature, Offsets: p.offsets, Off: p.off,
+			Path: p.path, Born: p.born, Varies: p.varies, Features: p.feature, Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
 			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded,
 			Recent: [2][]byte{p.recent[ofMonolith].pack(), p.recent[ofCandidate].pack()},
 		}
@@ -107,11 +109,12 @@ func (s *formPathState) restored(n int, rule string) (*formPath, bool) {
 	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
 		return nil, false
 	}
-	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Samples) > formSamples || !upTo(s.Rises, s.Ranked) || s.Ranked > 64 {
+	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || !upTo(s.Rises, s.Ranked) || s.Ranked > 64 {
 		return nil, false
 	}
 	p := newFormPath(s.Path, s.Born, rule)
 	p.varies, p.feature, p.offsets, p.off = s.Varies, s.Features, s.Offsets, s.Off
+	p.ages, p.lag = s.Ages, s.Lag
 	p.rises, p.ranked, p.Samples = s.Rises, s.Ranked, s.Samples
 	if p.worded = s.Worded; s.Words != nil {
 		p.vocabulary = s.Words

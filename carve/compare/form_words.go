@@ -169,6 +169,9 @@ func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
 	case featEcho:
 		return "stands somewhere else too, or no longer does", echoWords(f.Words), echoWords(usual)
 	case featTime:
+		if f.Words == staleWord {
+			return "is a time older than the response's own Date allows", roughly(time.Duration(p.lag)*time.Millisecond) + " older", "as far from its Date as ever"
+		}
 		return "is a time at another distance from the request", offsetWords(time.Duration(p.off) * time.Millisecond), offsetWords(p.usualOffset())
 	case featRepeat:
 		return "repeats an earlier value", "an earlier value", "a new value"

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
@@ -176,7 +177,19 @@ func (g *gateway) recheck(v *visit, r *whittle.Recheck) {
 func (g *gateway) askMonolith(q *whittle.Request) whittle.Answer {
 	a := g.family.Monolith(&family.World{Now: g.now, Rand: g.monolith.ids, Orders: g.table}, q)
 	a.Latency = g.latency(g.monolith.pace)
+	a.Header = dated(a.Header, g.now.Add(a.Latency))
 	return a
+}
+
+// dated adds what every HTTP server does: the time by its clock when the response's
+// head is written.
+func dated(h whittle.Header, at time.Time) whittle.Header {
+	out := maps.Clone(h)
+	if out == nil {
+		out = whittle.Header{}
+	}
+	out["Date"] = []string{at.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}
+	return out
 }
 
 func (g *gateway) askCandidate(v *visit, first bool) fault.Response {
@@ -185,6 +198,7 @@ func (g *gateway) askCandidate(v *visit, first bool) fault.Response {
 		Family: g.family, World: &family.World{Now: g.now.Add(g.skew), Rand: g.replaced.ids, Orders: g.table}, Request: v.q,
 		User: v.user, First: first, Busy: len(g.busy), Up: g.now.Sub(begin), Right: whittle.Answer{Latency: g.latency(g.replaced.pace)},
 	})
+	r.Header = dated(r.Header, g.now.Add(g.skew+r.Latency))
 	g.busy = append(g.busy, g.now.Add(r.Latency))
 	g.touch.count(first, &r)
 	return r
