@@ -89,8 +89,8 @@ func (j *Judge) RepeatsAreChosen() {
 	j.mirrored.headers.chosen = true
 }
 
-// HeadersByRepeats says that another text of a header is to be shown by repeats
-// alone, also where no noise is learned of bodies.
+// HeadersByRepeats has the noise of headers learned from repeats, also where none is
+// learned of bodies, so that a text that the monolith makes anew is no difference.
 func (j *Judge) HeadersByRepeats() {
 	j.mirrored.headers.learns, j.served.headers.learns = true, true
 }

@@ -25,7 +25,8 @@ func (j *Judge) Noise() []string {
 }
 
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
-// itself. They count as a difference all the same.
+// itself. Where noise is learned, a difference of the kind in which they vary counts
+// only beyond a bound; elsewhere it counts like any other.
 func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 
 // report implements method.

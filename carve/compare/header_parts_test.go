@@ -1,0 +1,180 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// TestFormOfAHeader: what a service makes for each response is taken out of a value,
+// and nothing else.
+func TestFormOfAHeader(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{
+		{"/orders/17", "/orders/20041", true},
+		{"/orders/17", "/order/17", false},
+		{"/orders/17", "/orders/17/items", false},
+		{"/login?state=9f86d081884c", "/login?state=b94f6f125c79", true},
+		{"/login?state=9f86d081884c", "/login?token=9f86d081884c", false},
+		{"Fri, 20 Nov 2026 12:00:00 GMT", "Sat, 01 Jan 2028 07:30:00 GMT", true},
+		{"Fri, 20 Nov 2026 12:00:00 GMT", "2026-11-20T12:00:00Z", false},
+		{"12ms", "1.25s", true},
+		{"1.5", "2", true},
+		{"no-store", "no-cache", false},
+		{"max-age=60", "max-age=3600", true},
+		{"public, max-age=60", "private, max-age=60", false},
+		{"01h455vb-4pex5vsk", "01h4zzzz-9aaaaaaaa", true},
+		{"", "0", false},
+	} {
+		if a, b := formOf(tc.a), formOf(tc.b); (a == b) != tc.same {
+			t.Errorf("%q has the form %q, %q has %q", tc.a, a, tc.b, b)
+		}
+	}
+	if long := strings.Repeat("a1", formMost); len(formOf(long)) > formMost {
+		t.Errorf("the form of %d bytes has %d", len(long), len(formOf(long)))
+	}
+}
+
+// TestVaryAndExpires: Accept-Encoding, and what Cache-Control says already, say nothing.
+func TestVaryAndExpires(t *testing.T) {
+	t.Parallel()
+	const now, later, past = "Fri, 20 Nov 2026 12:00:00 GMT", "Fri, 20 Nov 2026 13:00:00 GMT", "Thu, 19 Nov 2026 12:00:00 GMT"
+	for _, tc := range []struct {
+		name string
+		a, b whittle.Header
+		same bool
+	}{
+		{"Vary", whittle.Header{"Vary": {"Origin, Accept-Encoding"}}, whittle.Header{"Vary": {"accept-encoding", "origin"}}, true},
+		{"Vary", whittle.Header{"Vary": {"Accept-Encoding"}}, whittle.Header{}, true},
+		{"Vary", whittle.Header{"Vary": {"Origin, Accept-Encoding"}}, whittle.Header{"Vary": {"Accept-Encoding"}}, false},
+		{"Vary", whittle.Header{"Vary": {"*"}}, whittle.Header{"Vary": {"Origin"}}, false},
+		{"Expires", whittle.Header{"Expires": {later}}, whittle.Header{"Expires": {"Sat, 21 Nov 2026 12:00:00 GMT"}}, true},
+		{"Expires", whittle.Header{"Expires": {later}}, whittle.Header{"Expires": {past}}, false},
+		{"Expires", whittle.Header{"Expires": {"0"}}, whittle.Header{"Expires": {past}}, true},
+		{"Expires", whittle.Header{"Expires": {later}}, whittle.Header{}, false},
+		{"Expires", whittle.Header{"Expires": {later}, "Cache-Control": {"max-age=60"}}, whittle.Header{"Expires": {past}, "Cache-Control": {"max-age=60"}}, true},
+		{"Expires", whittle.Header{"Expires": {past}, "Cache-Control": {"no-store"}}, whittle.Header{"Cache-Control": {"no-store"}}, true},
+		{"Expires", whittle.Header{"Expires": {later}, "Cache-Control": {"public"}}, whittle.Header{"Expires": {past}, "Cache-Control": {"public"}}, false},
+	} {
+		tc.a["Date"], tc.b["Date"] = []string{now}, []string{now}
+		x := &whittle.Exchange{Monolith: whittle.Answer{Header: tc.a}}
+		if a, b := headerWords(tc.name, x, &whittle.Answer{Header: tc.b}); (a == b) != tc.same {
+			t.Errorf("%v says %q, %v says %q", tc.a, a, tc.b, b)
+		}
+	}
+}
+
+// TestMoreHeaderNamesThanAreToldApart: what comes after 63 names is compared as one,
+// so that a difference in it is found all the same.
+func TestMoreHeaderNamesThanAreToldApart(t *testing.T) {
+	t.Parallel()
+	named := func(n int) whittle.Header {
+		h := whittle.Header{}
+		for i := range n {
+			h[fmt.Sprintf("X-N%03d", i)] = []string{"a"}
+		}
+		return h
+	}
+	for _, late := range []string{"lost", "another"} {
+		j := learningJudge(t, true)
+		for range 40 {
+			a, b := named(headerNames+20), named(headerNames+20)
+			if last := fmt.Sprintf("X-N%03d", headerNames+19); late == "lost" {
+				delete(b, last)
+			} else {
+				b[last] = []string{"b"}
+			}
+			j.Observe(headed(a, b))
+		}
+		h := &j.mirrored.headers
+		if len(h.Names) != headerNames+1 || h.find(otherHeaders) == nil {
+			t.Fatalf("%d names", len(h.Names))
+		}
+		v := j.Verdict()
+		found := ""
+		for _, f := range findingsOf(&v, whittle.FoundHeader) {
+			if f.Decided {
+				found += f.Path + ":" + f.Samples[0].Monolith
+			}
+		}
+		if v.State != whittle.Different || !strings.Contains(found, otherHeaders) || !strings.Contains(found, "X-N082") {
+			t.Errorf("%s: %s: %q", late, v.Summary, found)
+		}
+	}
+}
+
+// TestHeaderSampleLines: a sample shows the lines that differ and no others, in
+// bounded number and length, and never the value of a cookie.
+func TestHeaderSampleLines(t *testing.T) {
+	t.Parallel()
+	d := &display{}
+	a := whittle.Header{"Link": {"</a>", "</b>"}, "Set-Cookie": {"sid=secret; Path=/", "alone"}, "X-Same": {"1", "2"}}
+	b := whittle.Header{"Link": {"</b>", "</c>"}, "X-Same": {"2", "1"}}
+	for _, tc := range []struct {
+		names   []string
+		h, over whittle.Header
+		want    string
+	}{
+		{[]string{"Link"}, a, b, "Link: </a>"},
+		{[]string{"Link"}, b, a, "Link: </c>"},
+		{[]string{"Set-Cookie"}, a, b, "Set-Cookie: sid=…; Path=/\nSet-Cookie: …"},
+		{[]string{"Set-Cookie"}, b, a, "Set-Cookie is missing"},
+		{[]string{"X-Same"}, a, b, "X-Same: 1\nX-Same: 2"},
+	} {
+		if got := d.lines(tc.names, tc.h, tc.over); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+	many := whittle.Header{}
+	for i := range 3 * linesMost {
+		many["Link"] = append(many["Link"], fmt.Sprintf("</%d%s>", i, strings.Repeat("x", 2*bodyShown)))
+	}
+	got := d.lines([]string{"Link"}, many, nil)
+	if n := strings.Count(got, "\n"); n != linesMost || len(got) > bodyShown+8*linesMost || !strings.HasSuffix(got, "\n…") {
+		t.Errorf("%d lines, %d bytes: %q", n, len(got), got)
+	}
+}
+
+// TestHeaderNoiseBound: what the monolith changes by itself keeps EQUIVALENT from
+// being said until the candidate is known to differ in it not much more often, and a
+// candidate that differs far more often stays outside.
+func TestHeaderNoiseBound(t *testing.T) {
+	t.Parallel()
+	const most = 6000
+	run := func(candidate int) (at int, last whittle.Bound) {
+		j := learningJudge(t, true)
+		tag := func(i, every int) whittle.Header {
+			if i%every == 0 {
+				return whittle.Header{"X-Build": {"two"}}
+			}
+			return whittle.Header{"X-Build": {"one"}}
+		}
+		for i := 1; i <= most; i++ {
+			x := headed(whittle.Header{"X-Build": {"one"}}, tag(i, candidate))
+			if i%5 == 0 {
+				x.Repeat = &whittle.Answer{Status: 200, Header: tag(i/5, 10), Body: x.Monolith.Body}
+			}
+			j.Observe(x)
+			b, _, ok := j.mirrored.headers.noiseBound(0.01)
+			if !ok {
+				continue
+			}
+			if last = b; b.Inside && at == 0 {
+				at = i
+			}
+		}
+		return at, last
+	}
+	at, b := run(11)
+	if at < 100 || b.What != boundHeaderNoise || !b.Inside || b.Summary == "" {
+		t.Errorf("an equal candidate is inside from %d on: %+v", at, b)
+	}
+	if _, b = run(3); b.Inside {
+		t.Errorf("a candidate that differs three times as often is inside: %+v", b)
+	}
+}
