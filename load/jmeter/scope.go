@@ -12,7 +12,7 @@ import (
 )
 
 // elementScope are the elements whose effect is on all samplers in their scope:
-// those beside them and below.
+// their siblings and those below.
 type elementScope struct {
 	headers  []plan.HeaderField
 	defaults []*element // HTTP request defaults, the outermost first
