@@ -186,7 +186,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func TestFormsAndPathsBesideBodies(t *testing.T) {
+func TestFormsAndPathsWithBodies(t *testing.T) {
 	form := entry("POST", "/login/5?id=7", "", `{"ok":true}`)
 	form.Request.Body = []byte("id=9&keep=true&user=a%26b")
 	form.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}

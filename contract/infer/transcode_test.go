@@ -15,7 +15,7 @@ import (
 	"whittle/record/capture"
 )
 
-// TestTheGatewayGivesTheSameAnswers holds the gateway's own translation to the
+// TestTheGatewayGivesTheSameResponses holds the gateway's own translation to the
 // promise: of the message that a response became, it makes the response again.
 func TestTheGatewayGivesTheSameResponses(t *testing.T) {
 	seeds, compared := 60, 0

@@ -52,7 +52,7 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 	}
 }
 
-// TestARouteThatNeverAnswersIsNotLeftOut: one that responds to all its requests the
+// TestARouteThatNeverRespondsIsNotLeftOut: one that responds to all its requests the
 // same does not speak for one that responds to none.
 func TestARouteThatNeverResponsesIsNotLeftOut(t *testing.T) {
 	url := serve(t, func(r *http.Request) string {
