@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/record/har"
@@ -161,4 +162,36 @@ func (o *Options) hides(recorded, response []byte) bool {
 		}
 	}
 	return false
+}
+
+// hideCookieValues gives all cookies of an exchange the same value. A recorded
+// cookie's value is a redaction token, and without the key the candidate's value
+// has no token to compare with; names and attributes are still compared. The
+// headers are copied, since the log's entries share them.
+func hideCookieValues(x *whittle.Exchange) {
+	hide := func(h whittle.Header) whittle.Header {
+		lines := slices.Clone(h["Set-Cookie"])
+		if len(lines) == 0 {
+			return h
+		}
+		for i, line := range lines {
+			cookie, attributes, more := strings.Cut(line, ";")
+			name, value, _ := strings.Cut(cookie, "=")
+			if value == "" {
+				continue
+			}
+			if lines[i] = name + "=" + tokenMark; more {
+				lines[i] += ";" + attributes
+			}
+		}
+		h = maps.Clone(h)
+		h["Set-Cookie"] = lines
+		return h
+	}
+	x.Monolith.Header, x.Candidate.Header = hide(x.Monolith.Header), hide(x.Candidate.Header)
+	if x.Repeat != nil {
+		again := *x.Repeat
+		again.Header = hide(again.Header)
+		x.Repeat = &again
+	}
 }

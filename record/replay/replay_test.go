@@ -54,7 +54,7 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 
 // TestARouteThatNeverRespondsIsNotLeftOut: one that responds to all its requests the
 // same does not speak for one that responds to none.
-func TestARouteThatNeverResponsesIsNotLeftOut(t *testing.T) {
+func TestARouteThatNeverRespondsIsNotLeftOut(t *testing.T) {
 	url := serve(t, func(r *http.Request) string {
 		if r.URL.Path == "/report" {
 			panic(http.ErrAbortHandler)

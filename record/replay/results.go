@@ -223,12 +223,15 @@ func (b *results) compare(it *item) (why string, differs bool) {
 	if it.again != nil {
 		x.Repeat = it.again
 	}
-	responses := x.Candidate.Failure == whittle.NoFailure
-	if apart := it.to.withCredential; apart != nil && (!lacks || !responses) {
+	if b.o.HasTokens && b.o.Redact == nil {
+		hideCookieValues(x)
+	}
+	responded := x.Candidate.Failure == whittle.NoFailure
+	if apart := it.to.withCredential; apart != nil && (!lacks || !responded) {
 		apart.Observe(x)
 	}
 	o := it.to.judge.Observe(x)
-	if lacks && responses && o.Skip == "" && o.Differs {
+	if lacks && responded && o.Skip == "" && o.Differs {
 		b.redacted.Undecided++
 		b.routes[it.to].undecided++
 		return skipRedacted, false
