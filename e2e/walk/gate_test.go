@@ -58,7 +58,8 @@ routes:
       response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
 {{- end}}
     safe: true
-    # At 99 % one rollout in a hundred with an equal candidate may be refused: too many for a test.
+    # At 99 % one rollout in a hundred with an equal candidate may be refused: too many for all of the
+    # tests. TestMended is at what is shipped.
     compare: {{or .Compare "{kind: statistical, value: number in the body, per: request.times, confidence: 99.99%}"}}
     mirror: {{or .Mirror "{shed_above: off}"}}
     rollout: {{or .Rollout "{auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"}}
@@ -170,44 +171,43 @@ func (g *gate) order(t *testing.T, kind rollout.Kind) {
 	}
 }
 
-// climb promotes the route step by step, each until the candidate has been
-// asked by n more users. A machine that stands still for half a second looks
-// like a candidate that hangs: then the climb begins again.
+// climb promotes the route step by step, each until the candidate has been asked
+// by n more users. The candidate is a good one, so a rollback fails the test,
+// unless the machine was measured to have stood still: then the climb begins again.
 func (g *gate) climb(t *testing.T, steps int, n int64) {
 	t.Helper()
-	const tries = 10
-	for range tries {
-		reached := 0
-		for range steps {
-			g.order(t, rollout.Promote)
-			if !g.crowded(t, n) {
-				break
-			}
+	stood := measureStalls(t)
+	for reached := 0; reached < steps; {
+		g.order(t, rollout.Promote)
+		fell := g.crowded(t, n)
+		if fell == nil {
 			reached++
+			continue
 		}
-		if reached == steps {
-			return
+		long, explained := stood.explain(fell.Reason, fell.At)
+		if !explained {
+			t.Fatalf("a good candidate was rolled back, and the machine had stood for %v: %s\n%s", long, fell.Reason, g.Said())
 		}
+		t.Logf("the machine stood for %v, so the climb begins again: %s", long, fell.Reason)
 		g.order(t, rollout.Reset)
+		reached = 0
 	}
-	t.Fatalf("rolled back %d times with a good candidate\n%s", tries, g.Said())
 }
 
-// crowded waits until the candidate has been asked by n more users, or reports
-// false where the route was rolled back before.
-func (g *gate) crowded(t *testing.T, n int64) bool {
+// crowded waits until the candidate has been asked by n more users, or gives the
+// rollback that came before.
+func (g *gate) crowded(t *testing.T, n int64) (fell *whittle.Decision) {
 	t.Helper()
-	from, fell := g.metric(t, "whittle_candidate_requests_total", ""), false
+	from := g.metric(t, "whittle_candidate_requests_total", "")
 	until(t, fmt.Sprintf("%d more users on the candidate", n), func() (bool, string) {
 		if r := g.route(t); r.Phase == whittle.PhaseRolledBack {
-			t.Logf("rolled back: %s", r.Timeline[len(r.Timeline)-1].Reason)
-			fell = true
+			fell = &r.Timeline[len(r.Timeline)-1]
 			return true, ""
 		}
 		now := g.metric(t, "whittle_candidate_requests_total", "")
 		return now >= from+n, fmt.Sprintf("%d came", now-from)
 	})
-	return !fell
+	return fell
 }
 
 // atRest waits until nothing is under way and the status shows all of it, and

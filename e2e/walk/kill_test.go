@@ -62,8 +62,7 @@ func prepare(t *testing.T, g *gate, round int) (rolling func()) {
 		g.order(t, rollout.Promote)
 		g.await(t, "shadow", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseShadow })
 	case 1:
-		g.order(t, rollout.Promote)
-		g.crowded(t, 10)
+		g.climb(t, 1, 10)
 	case 2:
 		g.order(t, rollout.Promote)
 		g.await(t, "live", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/carve/rollout"
 	"whittle/e2e/process"
 )
 
@@ -49,8 +48,7 @@ func TestReload(t *testing.T) {
 	g := open(t, s)
 	s.Work = g.setting.Work
 	c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
-	g.order(t, rollout.Promote)
-	g.crowded(t, 10)
+	g.climb(t, 1, 10)
 	for i := range reloads {
 		s.Timeout = fmt.Sprintf("%ds", 11+i)
 		g.write(t, s)

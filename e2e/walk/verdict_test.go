@@ -24,11 +24,11 @@ func TestFlaws(t *testing.T) {
 	for _, tc := range []struct {
 		flaws string
 		ask   func(u *user, i int) error
-		// named are the findings of which each must be shown: "kind" or
-		// "kind: a word of its cause".
+		// named are the findings of which each must be shown, the flaws' own: "kind"
+		// or "kind: a word of its cause".
 		named []string
 	}{
-		{"distribution", sizes(1000, 10_000), []string{"mean|distribution"}},
+		{"distribution", sizes(1000, 10_000), []string{"mean"}},
 		{"remainder", sizes(1000, 150_000, 10_000, 250_000), []string{"wrong_value: remainder"}},
 		{"wrap", func(u *user, i int) error {
 			// A total of more than 32 bits holds the monolith for half a
@@ -38,8 +38,8 @@ func TestFlaws(t *testing.T) {
 			}
 			return u.count(1000)
 		}, []string{"wrong_value: wrapped"}},
-		{"seed", sizes(100_000), []string{"repeats|spread"}},
-		{"all", sizes(1000, 100_000, 150_000, 250_000), []string{"mean|distribution", "wrong_value: remainder", "repeats|spread"}},
+		{"seed", sizes(100_000), []string{"repeats"}},
+		{"all", sizes(1000, 100_000, 150_000, 250_000), []string{"mean", "wrong_value: remainder", "repeats"}},
 	} {
 		t.Run(tc.flaws, func(t *testing.T) {
 			c := service(t, "127.0.0.1:0", tc.flaws)
@@ -71,21 +71,32 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
-// names reports whether a decided finding is one of the kinds "a|b", with a
-// word in its cause where one follows.
+// names reports whether a decided finding is of a kind, with a word in its cause
+// where one follows.
 func names(v *whittle.Verdict, want string) bool {
-	kinds, cause, _ := strings.Cut(want, ": ")
+	kind, cause, _ := strings.Cut(want, ": ")
 	return slices.ContainsFunc(v.Findings, func(f whittle.Finding) bool {
-		return f.Decided && slices.Contains(strings.Split(kinds, "|"), string(f.Kind)) && strings.Contains(f.Cause, cause)
+		return f.Decided && string(f.Kind) == kind && strings.Contains(f.Cause, cause)
 	})
 }
 
 // TestMended shadows the mended service, which earns its way to every user by
-// itself, one step after the other.
+// itself, one step after the other, at what is shipped: the confidence of the
+// verdict and of the guards, the margins, the harm budget, the steps and what they
+// need are the defaults. Only the time that a step lasts is shorter, and what would
+// speak of the machine's own load (p99, shedding) is off, as in the other tests.
+//
+// Hypothesis: the candidate is equal. It is called DIFFERENT or rolled back with a
+// promised rate of at most 1 in 100 rollouts, and in simulation in fewer (the tables
+// of docs/verdict.md and docs/guardrails.md); no such end is forgiven here.
 func TestMended(t *testing.T) {
 	m := process.Monolith(t)
 	c := service(t, "127.0.0.1:0", "")
-	g := open(t, setting{Monolith: m.Public, Candidate: c.Public, Rollout: "{steps: [1, 5, 25, 50, 100], hold: 50ms, min_requests: 5, sticky_by: header:X-User}"})
+	g := open(t, setting{
+		Monolith: m.Public, Candidate: c.Public,
+		Compare: "{kind: statistical, value: number in the body, per: request.times}",
+		Rollout: "{hold: 50ms, sticky_by: header:X-User}",
+	})
 	users := gather(g.Public, 40, func(u *user, i int) error {
 		u.name = fmt.Sprintf("user-%d", i%400) // 1 % of them are a few
 		return sizes(1000, 10_000, 1000, 2000)(u, i)
