@@ -190,14 +190,14 @@ func TestRanks(t *testing.T) {
 // bans are imports that a room must not have, each with its reason.
 var bans = []struct{ room, imports, why string }{
 	{"whittle", "net/http", "the words do not depend on a transport"},
-	{"whittle/carve/compare", "os", "compare is pure: two answers in, findings out"},
-	{"whittle/carve/compare", "net/http", "compare is pure: two answers in, findings out"},
+	{"whittle/carve/compare", "os", "compare is pure: two responses in, findings out"},
+	{"whittle/carve/compare", "net/http", "compare is pure: two responses in, findings out"},
 	{"whittle/carve/compare", "log/slog", "compare is pure: what it has to say is in the verdict"},
 	{"whittle/carve/rollout", "os", "rollout is a pure state machine"},
 	{"whittle/carve/rollout", "log/slog", "rollout is a pure state machine: its decisions are returned"},
 	{"whittle/internal/paired", "os", "paired is pure: samples and a random source in, ratios out"},
 	{"whittle/internal/paired", "time", "paired knows no clock: samples are numbers"},
-	{"whittle/load/expr", "net/http", "expressions look at an answer's bytes; the load room gets them"},
+	{"whittle/load/expr", "net/http", "expressions look at a response's bytes; the load room gets them"},
 	{"whittle/load/plan", "net/http", "a plan is what to send, not how"},
 	{"whittle/load/report", "net/http", "a report is what a run came to: it sends nothing"},
 	{"whittle/carve/transcode", "net/http", "transcode turns bytes into bytes; the gateway makes the calls"},

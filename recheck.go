@@ -16,7 +16,7 @@ type Round struct {
 	// After is the time since the exchange.
 	After time.Duration
 	// Monolith and Candidate are the responses, mapped as the exchange's are.
-	Monolith, Candidate Answer
+	Monolith, Candidate Response
 }
 
 // Observation is what became of one exchange that was shown to a judge.

@@ -17,9 +17,9 @@ type Route struct {
 	// so it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are
 	// always safe.
 	Safe bool
-	// Rehearsal is how the candidate is told that a mirrored write must not
+	// DryRun is how the candidate is told that a mirrored write must not
 	// take effect. Nil: writes are not mirrored.
-	Rehearsal *Rehearsal
+	DryRun *DryRunHeader
 	Mirror    Mirror
 	Compare   Comparison
 	Rollout   Rollout
@@ -51,9 +51,9 @@ type Upstream struct {
 	// Timeout bounds a whole mirrored call, and the time to the first byte of
 	// a user's call.
 	Timeout time.Duration
-	// MaxAnswer bounds the bytes read of an answer that must be held whole
+	// MaxResponse bounds the bytes read of a response that must be held whole
 	// (mirrored or transcoded).
-	MaxAnswer int64
+	MaxResponse int64
 	// MaxConns bounds the connections open at once.
 	MaxConns int
 	// Insecure accepts any TLS certificate.
@@ -74,7 +74,7 @@ const (
 	GRPC      Protocol = "grpc"       // HTTP/2 with trailers
 )
 
-// RPC says how a JSON request becomes a call and its answer becomes what the
+// RPC says how a JSON request becomes a call and its response becomes what the
 // monolith's clients expect.
 type RPC struct {
 	Protocol Protocol
@@ -92,7 +92,7 @@ type RPC struct {
 	// as the field is.
 	Form map[string]string
 	// Strict refuses requests that name what the message has no field for, so
-	// that the monolith answers them. False: such names are left out.
+	// that the monolith serves them. False: such names are left out.
 	Strict bool
 	// Lossless refuses requests that the message cannot hold: written as a
 	// request again it would be another one, with a zero where nothing stood or
@@ -107,14 +107,14 @@ type RPC struct {
 	// Body names the field that is the whole body: JSON that is no object, or
 	// a text. Empty: the body is an object, whose members are the fields.
 	Body string
-	// Template renders the answer from the message by text/template, with the
+	// Template renders the response from the message by text/template, with the
 	// proto field names as in the descriptor: "Counted to {{.Sum}} \n". Empty:
-	// the answer is JSON.
+	// the response is JSON.
 	Template string
-	// Answer names the field that is the whole body of the answer: as JSON, or
+	// Response names the field that is the whole body of the response: as JSON, or
 	// as a text where ContentType is not JSON's. Empty: the message is.
-	Answer string
-	// Nulls and Absent are JSON paths of fields of the answer: those that are
+	Response string
+	// Nulls and Absent are JSON paths of fields of the response: those that are
 	// null where they are unset or empty, and those lists, maps and zeros that
 	// are left out. All others are left out where they can be unset, and
 	// present where they cannot.
@@ -122,16 +122,16 @@ type RPC struct {
 	// Words gives the JSON of enum values by their proto name:
 	// "STATE_OPEN": "open".
 	Words map[string]string
-	// ContentType of the mapped answer; NoContentType: it has none.
+	// ContentType of the mapped response; NoContentType: it has none.
 	ContentType string
 	// Status of a mapped success.
 	Status int
-	// Verbatim lets an RPC error carry the answer that users get in its place;
+	// Verbatim lets an RPC error carry the response that users get in its place;
 	// package transcode says how.
 	Verbatim bool
 }
 
-// NoContentType is that of a mapped answer without a content type, as redirects
+// NoContentType is that of a mapped response without a content type, as redirects
 // without a body are.
 const NoContentType = "none"
 
@@ -145,21 +145,21 @@ const (
 	BodyIgnored BodyContent = "ignored" // not looked at, whatever it is
 )
 
-// Rehearsal is a header set on mirrored writes.
-type Rehearsal struct{ Header, Value string }
+// DryRunHeader is a header set on mirrored writes.
+type DryRunHeader struct{ Header, Value string }
 
 // Mirror bounds what happens beside the user's request.
 type Mirror struct {
 	// Sample is the part of the users mirrored, sticky by the rollout's key.
 	Sample Share
-	// Watch is the part of requests answered by the candidate that are also
+	// Watch is the part of requests served by the candidate that are also
 	// sent to the monolith, so that comparison goes on at a full share.
 	Watch Share
 	// Queue is how many exchanges may wait; when it is full they are shed.
 	Queue int
 	// Concurrency is how many mirrored calls run at once.
 	Concurrency int
-	// MaxBody bounds the copy of each request and answer body, in bytes.
+	// MaxBody bounds the copy of each request and response body, in bytes.
 	MaxBody int64
 	// MaxMemory bounds the bytes held by all copies of the route.
 	MaxMemory int64
@@ -171,17 +171,17 @@ type Mirror struct {
 	RepeatEvery int
 }
 
-// CompareKind is how two answers are compared.
+// CompareKind is how two responses are compared.
 type CompareKind string
 
 // The kinds of comparison.
 const (
 	Exact       CompareKind = "exact"       // the same bytes
 	JSON        CompareKind = "json"        // the same structure and values
-	Statistical CompareKind = "statistical" // the same law, for answers random by nature
+	Statistical CompareKind = "statistical" // the same distribution, for responses random by nature
 )
 
-// Comparison says what the same answer means. Status codes and content types
+// Comparison says what the same response means. Status codes and content types
 // are compared always.
 type Comparison struct {
 	Kind CompareKind
@@ -209,7 +209,7 @@ type Comparison struct {
 	// lead to a field the first counts. It comes before what was learned.
 	Forms []FieldForm
 
-	// Value reads the number from an answer: the words "number in the body"
+	// Value reads the number from a response: the words "number in the body"
 	// (its first number), or a CEL expression over `body` (string) and `json`.
 	Value string
 	// Per is a CEL expression over `request` (the JSON body), `query`,
@@ -221,7 +221,7 @@ type Comparison struct {
 	// Confidence is the chance that a whole rollout's verdict raises no false
 	// alarm; 0.99 means at most 1 in 100.
 	Confidence float64
-	// MaxDiffer is the share of answers that may differ and still be called
+	// MaxDiffer is the share of responses that may differ and still be called
 	// EQUIVALENT, for Exact and JSON.
 	MaxDiffer float64
 	// MinCompared is how many exchanges EQUIVALENT needs at least.
@@ -235,7 +235,7 @@ type Comparison struct {
 // is compared by value though the monolith changes it by itself.
 type FieldForm struct{ Path, Form string }
 
-// Margin bounds the differences of law that do not matter.
+// Margin bounds the differences of distribution that do not matter.
 type Margin struct {
 	// Mean is relative to the monolith's mean: 0.005 is half a percent.
 	Mean float64
@@ -283,7 +283,7 @@ type Rollout struct {
 	// next share times the bound on the share of served responses that differ. 0:
 	// no such budget.
 	Harm float64
-	// Unseen says who answers requests of a shape that was never compared, while
+	// Unseen says who serves requests of a shape that was never compared, while
 	// the share rises.
 	Unseen Unseen
 	// Retry is how long after a rollback the route may shift by itself again.
@@ -291,7 +291,7 @@ type Rollout struct {
 	Retry time.Duration
 }
 
-// Unseen is who answers requests of a shape that was never compared.
+// Unseen is who serves requests of a shape that was never compared.
 type Unseen string
 
 // The two policies.
@@ -302,7 +302,7 @@ const (
 
 // Guard says how much worse the candidate may be while users depend on it.
 type Guard struct {
-	// Errors is the share of bad answers by which the candidate may exceed the
+	// Errors is the share of bad responses by which the candidate may exceed the
 	// monolith. 0.01 is one percent.
 	Errors float64
 	// P99 is the multiple of the monolith's own 99th percentile that the
@@ -317,10 +317,10 @@ type Guard struct {
 	// Confidence is the chance that a rollout with an equal candidate is never
 	// rolled back by the sequential guards.
 	Confidence float64
-	// Consecutive is how many bad answers of the candidate in a row are a hard
+	// Consecutive is how many bad responses of the candidate in a row are a hard
 	// breach, whatever the statistics say.
 	Consecutive int
 	// Exposure bounds how many users' requests may be on the candidate without
-	// a good answer since; what is above goes to the monolith.
+	// a good response since; what is above goes to the monolith.
 	Exposure int
 }

@@ -30,9 +30,9 @@ type Phase string
 
 // The phases.
 const (
-	PhaseOff        Phase = "off"         // nothing is mirrored, the monolith answers all
-	PhaseShadow     Phase = "shadow"      // mirrored and compared, the monolith answers all
-	PhaseShift      Phase = "shift"       // the candidate answers a share
+	PhaseOff        Phase = "off"         // nothing is mirrored, the monolith serves all
+	PhaseShadow     Phase = "shadow"      // mirrored and compared, the monolith serves all
+	PhaseShift      Phase = "shift"       // the candidate serves a share
 	PhaseLive       Phase = "live"        // the last step has been held: the shift is over
 	PhaseRolledBack Phase = "rolled_back" // back on the monolith, with the reason kept
 )
@@ -111,10 +111,10 @@ type Traffic struct {
 	PerSecond float64 `json:"per_second"`
 	// Mirrored is calls beside users' requests a second.
 	Mirrored float64 `json:"mirrored_per_second"`
-	// Errors is the share of bad answers to either, 0 to 1.
+	// Errors is the share of bad responses to either, 0 to 1.
 	Errors float64 `json:"errors"`
-	// P50 and P99 are latencies of answers to either, in milliseconds. 0: no
-	// answer.
+	// P50 and P99 are latencies of responses to either, in milliseconds. 0: no
+	// response.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 	// CPU is microseconds a request. 0: not known.

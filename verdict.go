@@ -31,18 +31,18 @@ const (
 	FoundForm         FindingKind = "form"         // another form of a value that changes by itself (json)
 	FoundMean         FindingKind = "mean"         // another average
 	FoundSpread       FindingKind = "spread"       // wider or narrower
-	FoundDistribution FindingKind = "distribution" // another law
-	FoundRepeats      FindingKind = "repeats"      // answers that repeat or depend on each other
+	FoundDistribution FindingKind = "distribution" // another distribution
+	FoundRepeats      FindingKind = "repeats"      // responses that repeat or depend on each other
 	FoundWrongValue   FindingKind = "wrong_value"  // a value the monolith would never give
-	FoundUnreadable   FindingKind = "unreadable"   // an answer in which no number could be read
-	FoundFailure      FindingKind = "failure"      // the candidate gave no answer
+	FoundUnreadable   FindingKind = "unreadable"   // a response in which no number could be read
+	FoundFailure      FindingKind = "failure"      // the candidate gave no response
 )
 
 // Finding is one difference that has been shown, or is being counted.
 type Finding struct {
 	Kind FindingKind `json:"kind"`
 	// Path is the JSON path, header or request class it is about; empty: the
-	// whole answer.
+	// whole response.
 	Path string `json:"path,omitempty"`
 	// Summary is one plain sentence with the figures in it.
 	Summary string `json:"summary"`
@@ -122,7 +122,7 @@ type Bound struct {
 	// ID tells a verdict's bounds apart, and is the same as long as the route has
 	// the bound. Empty: What does.
 	ID string `json:"id,omitempty"`
-	// What is "mean", "spread", "distribution", "noise" or "share of answers".
+	// What is "mean", "spread", "distribution", "noise" or "share of responses".
 	What string `json:"what"`
 	// Estimate with its interval Low..High at the promised confidence, in
 	// units of the margin (relative mean, ratio of spreads, distance, share).
@@ -221,7 +221,7 @@ type Ledger struct {
 	Total    int64            `json:"total"`
 	Compared int64            `json:"compared"`
 	Skipped  map[string]int64 `json:"skipped"`
-	// Failed counts mirrored calls in which a side gave no answer to compare.
+	// Failed counts mirrored calls in which a side gave no response to compare.
 	Failed int64 `json:"failed"`
 	Shed   int64 `json:"shed"`
 	// Pending are under way.
@@ -251,12 +251,12 @@ const (
 	SkipTooLarge     = "too_large"     // a body above the copy's bound
 	SkipStreaming    = "streaming"     // an upgrade or an event stream
 	SkipCanceled     = "canceled"      // the client went away
-	SkipServed       = "served"        // answered by the candidate, outside the watch sample
+	SkipServed       = "served"        // served by the candidate, outside the watch sample
 	SkipOff          = "off"           // the route is switched off
 	SkipUntranslated = "untranslated"  // the request has no meaning in the contract
 	SkipInterrupted  = "interrupted"   // whittle itself was ended in between
 	SkipStale        = "stale"         // begun before the evidence was, so perhaps of another candidate
-	SkipMonolith     = "monolith_down" // the monolith gave no answer to compare with
+	SkipMonolith     = "monolith_down" // the monolith gave no response to compare with
 	SkipUnread       = "unread"        // answered before the request's body was read whole
 	SkipEncoded      = "encoded"       // in a content encoding that is not read here
 )

@@ -50,8 +50,8 @@ type Request struct {
 	Truncated bool
 }
 
-// Answer is one side's answer to a request, or the failure to give one.
-type Answer struct {
+// Response is one side's response to a request, or the failure to give one.
+type Response struct {
 	// Status is the HTTP status, 0 where Failure is set.
 	Status int
 	Header Header
@@ -63,30 +63,30 @@ type Answer struct {
 	Truncated bool
 	// Latency is from the first byte sent upstream to the last byte read.
 	Latency time.Duration
-	// Failure is empty where an answer came.
+	// Failure is empty where a response came.
 	Failure Failure
 	// Detail explains the failure to an operator.
 	Detail string
 }
 
-// Failure is the way in which a side gave no usable answer.
+// Failure is the way in which a side gave no usable response.
 type Failure string
 
 // The ways to fail.
 const (
 	NoFailure      Failure = ""
 	FailedConnect  Failure = "connect"   // no connection: refused, unreachable, TLS
-	FailedTimeout  Failure = "timeout"   // no whole answer within the route's bound
-	FailedReset    Failure = "reset"     // the connection broke before the answer was whole
+	FailedTimeout  Failure = "timeout"   // no whole response within the route's bound
+	FailedReset    Failure = "reset"     // the connection broke before the response was whole
 	FailedMalform  Failure = "malformed" // what came was not HTTP, or not of the contract
-	FailedTooLarge Failure = "too_large" // the answer was longer than the bound
+	FailedTooLarge Failure = "too_large" // the response was longer than the bound
 	FailedCanceled Failure = "canceled"  // the client, or whittle's own shutdown, ended it
 )
 
-// OK reports whether an answer came and is not a server error.
-func (a *Answer) OK() bool { return a.Failure == NoFailure && a.Status < 500 }
+// OK reports whether a response came and is not a server error.
+func (a *Response) OK() bool { return a.Failure == NoFailure && a.Status < 500 }
 
-// Exchange is one request with both answers to it. It is immutable once sent
+// Exchange is one request with both responses to it. It is immutable once sent
 // on: each room reads it, none writes.
 type Exchange struct {
 	// Route is the name of the route that matched.
@@ -103,25 +103,25 @@ type Exchange struct {
 	FirstChance float64
 	// Served says whose answer the user got.
 	Served Side
-	// Rescued says that the candidate was asked first and failed, so that both
-	// answers were asked for the user's sake.
-	Rescued bool
+	// FellBack says that the candidate was asked first and failed, so that both
+	// responses were asked for the user's sake.
+	FellBack bool
 	// Request is what the user sent, not what transcoding made of it.
 	Request Request
-	// Monolith and Candidate are the answers, the candidate's already mapped
+	// Monolith and Candidate are the responses, the candidate's already mapped
 	// back to what the monolith's clients expect.
-	Monolith  Answer
-	Candidate Answer
-	// Repeat is a second answer of the monolith to the same request, taken now
+	Monolith  Response
+	Candidate Response
+	// Repeat is a second response of the monolith to the same request, taken now
 	// and then to learn what differs by itself. Nil for most exchanges.
-	Repeat *Answer
+	Repeat *Response
 }
 
 // First says which side was asked first. It can matter: a candidate that reads
 // what the monolith has just written, or cached, is right only when it is asked
 // second, and users ask it first.
 func (x *Exchange) First() Side {
-	if x.Rescued {
+	if x.FellBack {
 		return Candidate
 	}
 	return x.Served
@@ -141,8 +141,8 @@ type Outcome struct {
 	Failure Failure
 	// Latency is that side's time to the last byte.
 	Latency time.Duration
-	// Rescued says that the candidate failed and the monolith then answered.
-	Rescued bool
+	// FellBack says that the candidate failed and the monolith then answered.
+	FellBack bool
 	// BothBad says that the candidate failed, and that the monolith failed at the
 	// same request after it: the error is not the candidate's own.
 	BothBad bool
@@ -157,7 +157,7 @@ func (o *Outcome) Bad() bool {
 	return o.Failure != NoFailure || o.Status >= 500
 }
 
-// Share is the part of a route's users that the candidate answers, in basis
+// Share is the part of a route's users that the candidate responds, in basis
 // points: 0 (none) to 10,000 (all).
 type Share uint16
 

@@ -161,7 +161,7 @@ type Failure struct {
 	ContentType string
 	// Count of the exchanges that had it, and one of them.
 	Count   int
-	Example whittle.Answer
+	Example whittle.Response
 }
 
 // Type is a field's scalar type in proto's words, the full name of a message of

@@ -62,7 +62,7 @@ func (c *grpcCalls) encode(out *http2Request, q *prepared) error {
 	r.Header, out.body = http.Header(sent.Header), sent.Body
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = q.endpoint.prefix+sent.Target, "", ""
 	out.decode = func(resp *http.Response, body []byte) (int, http.Header, []byte, error) {
-		a := t.Response(&whittle.Answer{
+		a := t.Response(&whittle.Response{
 			Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body,
 		})
 		if a.Failure != whittle.NoFailure {

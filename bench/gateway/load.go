@@ -31,7 +31,7 @@ var wrkLines = map[string]*regexp.Regexp{
 	"errors":   regexp.MustCompile(`(Socket errors|Non-2xx)(.*)`),
 }
 
-// closedLoad sends as fast as answers come back, by wrk or, where it is
+// closedLoad sends as fast as responses come back, by wrk or, where it is
 // missing, from here.
 func closedLoad(ctx context.Context, wrk, addr string, conns int, d time.Duration) (figures, error) {
 	if wrk == "" {
@@ -92,10 +92,10 @@ func (s *session) ask() error {
 	for first := true; ; first = false {
 		line, err := s.r.ReadSlice('\n')
 		if err != nil {
-			return fmt.Errorf("read answer: %w", err)
+			return fmt.Errorf("read response: %w", err)
 		}
 		if first && string(line[9:12]) != "200" {
-			return fmt.Errorf("read answer: %q", line)
+			return fmt.Errorf("read response: %q", line)
 		}
 		if len(line) == 2 {
 			break
@@ -104,8 +104,8 @@ func (s *session) ask() error {
 			length, _ = strconv.Atoi(string(m[1])) // digits, by the expression
 		}
 	}
-	if length != len(answerBody) {
-		return fmt.Errorf("read answer: a body of %d bytes in place of %d", length, len(answerBody))
+	if length != len(responseBody) {
+		return fmt.Errorf("read response: a body of %d bytes in place of %d", length, len(responseBody))
 	}
 	_, err := s.r.Discard(length)
 	return err

@@ -147,7 +147,7 @@ func (p peer) start(ctx context.Context, s settings, upstream string) (*server.S
 	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn, env, command...)
 }
 
-// passesOn reports what is missing until a peer gives the upstream's answer.
+// passesOn reports what is missing until a peer gives the upstream's response.
 func passesOn(ctx context.Context, addr string) error {
 	resp, err := get(ctx, "http://"+addr+"/")
 	if err != nil {

@@ -125,7 +125,7 @@ func pacedRound(ctx context.Context, t *table.T, s settings, all table.Rounds, x
 	return nil
 }
 
-// pacedLoad sends one request at each tick of a fixed rate. An answer takes a
+// pacedLoad sends one request at each tick of a fixed rate. A response takes a
 // small part of a tick, so that no request waits for the one before. Latency is
 // from the sending: how late the timer wakes this process says nothing about
 // the proxies, and would drown what is looked for.

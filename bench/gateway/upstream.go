@@ -14,12 +14,12 @@ import (
 // upstreamRole makes this binary the server behind the proxies.
 const upstreamRole = "as-upstream"
 
-const answerBody = `{"id":12345,"name":"a small answer","ok":true,"tags":["a","b"]}`
+const responseBody = `{"id":12345,"name":"a small answer","ok":true,"tags":["a","b"]}`
 
 // servedPath asks an upstream how many requests it has answered.
 const servedPath = "/served"
 
-// respond answers whatever comes with one small JSON answer, as cheaply as it
+// respond answers whatever comes with one small JSON response, as cheaply as it
 // can, so that the machine is left to the proxies.
 func respond() int {
 	var lc net.ListenConfig
@@ -29,9 +29,9 @@ func respond() int {
 		return 3
 	}
 	fmt.Printf("listening public=%s\n", l.Addr())
-	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: " + time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") +
-		"\r\nContent-Length: " + strconv.Itoa(len(answerBody)) + "\r\n\r\n" + answerBody)
-	u := responder{answer: answer}
+	response := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: " + time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") +
+		"\r\nContent-Length: " + strconv.Itoa(len(responseBody)) + "\r\n\r\n" + responseBody)
+	u := responder{response: response}
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -43,7 +43,7 @@ func respond() int {
 
 // responder is the server behind the proxies.
 type responder struct {
-	answer []byte
+	response []byte
 	served atomic.Int64
 }
 
@@ -68,7 +68,7 @@ func (u *responder) converse(c net.Conn) {
 			}
 			u.served.Add(1)
 			used = copy(buf, buf[end+4:used])
-			if _, err := c.Write(u.answer); err != nil {
+			if _, err := c.Write(u.response); err != nil {
 				return
 			}
 		}

@@ -50,7 +50,7 @@ var scenes = []*scene{
 		name: before, plan: base, short: true, start: startMonolith,
 	},
 	{
-		// Artillery waited 120 s for an answer when the story was written.
+		// Artillery waited 120 s for a response when the story was written.
 		name: waiting, plan: base, start: startMonolith, then: published{4.64, 16351.4, 31296.4, 32614.5},
 		change: func(plan string) string { return withTimeout(plan, 120) },
 	},

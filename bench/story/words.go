@@ -74,7 +74,7 @@ func words(told []*scene) (lines []string) {
 	if a.report.CPU > 0 {
 		cost, where := b.report.CPU, "what users gave up on included"
 		if w := by[waiting]; w != nil {
-			cost, where = w.report.CPU, "where all waited for their answers"
+			cost, where = w.report.CPU, "where all waited for their responses"
 		}
 		say("CPU of the whole system per completed request: %.1f ms before (%s), %.1f ms after: %.0f times less. The published story gives none; it shows one busy core, then all of them.",
 			cost, where, a.report.CPU, cost/a.report.CPU)

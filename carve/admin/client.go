@@ -22,7 +22,7 @@ const (
 	callTime = orderTime + 5*time.Second
 	// dialTime bounds the wait for a connection.
 	dialTime = 3 * time.Second
-	// maxAnswer bounds what a client reads.
+	// maxResponse bounds what a client reads.
 	maxResponse = 64 << 20
 )
 

@@ -9,17 +9,17 @@ import (
 
 // What breaks the assumption, and what whittle then does (docs/verdict.md).
 
-// The first call of a request changes what the second one answers: whoever is
-// asked second answers more. The pairs are not exchangeable, so `mean` is found
+// The first call of a request changes what the second one responds: whoever is
+// asked second returns more. The pairs are not exchangeable, so `mean` is found
 // though the two services are the same; but where some requests are repeated to
-// the monolith, its second answers are shifted likewise, and the finding shows
+// the monolith, its second responses are shifted likewise, and the finding shows
 // nothing any more.
-func TestAnswersThatDependOnWhoAskedFirst(t *testing.T) {
+func TestResponsesThatDependOnWhoAskedFirst(t *testing.T) {
 	for _, repeats := range []bool{false, true} {
 		c := whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, MinCompared: 300}
 		j := newCountJudge(t, c)
 		r := rand.New(rand.NewPCG(1, 31))
-		call := func(later float64) whittle.Answer {
+		call := func(later float64) whittle.Response {
 			return counted(1e6 + 40*later + 20*r.NormFloat64())
 		}
 		for i := range 400 {
@@ -41,10 +41,10 @@ func TestAnswersThatDependOnWhoAskedFirst(t *testing.T) {
 	}
 }
 
-// Answers that follow the time of day alike on both sides are no breach: given
+// Responses that follow the time of day alike on both sides are no breach: given
 // the request and the past, the pair is still exchangeable. 200 runs in which
-// the law drifts by many spreads, at most 2 alarms.
-func TestALawThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
+// the distribution drifts by many spreads, at most 2 alarms.
+func TestADistributionThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 	const runs = 200
 	alarmed := 0
 	for run := range runs {
@@ -52,9 +52,9 @@ func TestALawThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 		level, i := 100.0, 0
 		w := world{
 			next:   func(r *rand.Rand, _ int) float64 { level += r.NormFloat64() + 0.2; return 1 },
-			answer: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
+			response: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
 		}
-		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.answer(r, per) })
+		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
 		alarmed += int(oneIf(len(s.alarms()) > 0))
 	}
 	if alarmed > runs/100 {
@@ -62,7 +62,7 @@ func TestALawThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 	}
 }
 
-// Both sides keep answers in a cache of their own: the pairs of one key repeat
+// Both sides keep responses in a cache of their own: the pairs of one key repeat
 // each other, so a chance difference counts many times over. The repeats
 // witness stays silent, as the monolith repeats itself as often, but the others
 // do not: their alarms are the price of the breach, and they are frequent.
@@ -80,7 +80,7 @@ func TestCachesOnBothSidesAreABreach(t *testing.T) {
 				return kept[per]
 			}
 		}
-		w, candidate := world{next: drawTimes, answer: cached()}, cached()
+		w, candidate := world{next: drawTimes, response: cached()}, cached()
 		s := play(&w, r, 300, "", func(r *rand.Rand, per float64, _ int) float64 { return candidate(r, per) })
 		for _, a := range s.alarms() {
 			if a == "repeats" {

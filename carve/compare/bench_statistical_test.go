@@ -34,8 +34,8 @@ func benchmarkStatistical(b *testing.B, step func(*Judge, *whittle.Exchange)) {
 	}
 }
 
-// BenchmarkWitnesses is the statistics alone, without reading the numbers.
-func BenchmarkWitnesses(b *testing.B) {
+// BenchmarkEprocesses is the statistics alone, without reading the numbers.
+func BenchmarkEprocesses(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	type row struct {
 		per  float64

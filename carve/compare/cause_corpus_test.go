@@ -206,7 +206,7 @@ func guessed(t *testing.T, kind whittle.CompareKind, c causeCase) string {
 	for i := 0; i+1 < len(c.pairs); i += 2 {
 		j.Observe(&whittle.Exchange{
 			At: othersStart.Add(time.Duration(i) * time.Second), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/a/%d", i)},
-			Monolith: whittle.Answer{Status: 200, Body: body(c.pairs[i])}, Candidate: whittle.Answer{Status: 200, Body: body(c.pairs[i+1])},
+			Monolith: whittle.Response{Status: 200, Body: body(c.pairs[i])}, Candidate: whittle.Response{Status: 200, Body: body(c.pairs[i+1])},
 		})
 	}
 	v := j.Verdict()

@@ -71,7 +71,7 @@ func swapped(t *testing.T, of func(i int, x *whittle.Exchange, bodies []string) 
 		body := fmt.Sprintf(`{"id":%d,"name":"customer %x","state":%q}`, 10_000+i, r.Uint64(), []string{"open", "paid"}[i%2])
 		x := gave(float64(i), uint64(i%7), fmt.Sprintf("/customers/%d", i), body)
 		bodies = append(bodies, body)
-		x.Candidate = whittle.Answer{Status: 200, Body: []byte(of(i, x, bodies))}
+		x.Candidate = whittle.Response{Status: 200, Body: []byte(of(i, x, bodies))}
 		j.Observe(x)
 	}
 	v := j.Verdict()
@@ -140,7 +140,7 @@ func TestAStaleValue(t *testing.T) {
 		key := i % 5
 		body := fmt.Sprintf(`{"key":%d,"rate":%d}`, key, 100_003+17*i*i)
 		x := gave(float64(i), 1, fmt.Sprintf("/rates/%d", key), body)
-		x.Candidate = whittle.Answer{Status: 200, Body: []byte(body)}
+		x.Candidate = whittle.Response{Status: 200, Body: []byte(body)}
 		if i%10 == 7 && last[key] != "" {
 			x.Candidate.Body = []byte(last[key])
 		}

@@ -88,13 +88,13 @@ func TestTheSharesBoundHoldsAlways(t *testing.T) {
 	}
 }
 
-// The distance between two laws, whose true value is 0.15 at the middle.
+// The distance between two distributions, whose true value is 0.15 at the middle.
 func TestTheDistancesIntervalHoldsAlways(t *testing.T) {
 	const runs, rounds, alpha, truth = 300, 1_500, 0.025, 0.15
 	missed := 0
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), 12))
-		var s lawSums
+		var s distributionSums
 		out := false
 		for n := 1; n <= rounds; n++ {
 			x, y := r.IntN(cells), r.IntN(cells)

@@ -80,7 +80,7 @@ func TestEachPublishedFlawIsNamed(t *testing.T) {
 	}
 }
 
-// The shared seed also makes large answers spread √5 times as wide. At 100
+// The shared seed also makes large responses spread √5 times as wide. At 100
 // exchanges a second, 300 of them hold three seeds only, so `spread` takes
 // longer than `repeats`: it must be named within 2,500 exchanges, the length
 // of a demo's act, in at least 95 of 100 runs: an implementation that misses it in 0.3 %

@@ -16,12 +16,12 @@ import (
 // of its methods may change the bytes that it is given.
 type Redactor interface {
 	Request(*whittle.Request)
-	Response(*whittle.Answer)
+	Response(*whittle.Response)
 	// Value is one JSON value, or the beginning of one, at a place in a body.
 	Value(place []jsonpath.Element, v []byte) []byte
 }
 
-// display makes what a finding shows of an exchange. Whether two answers are
+// display makes what a finding shows of an exchange. Whether two responses are
 // the same is judged on what came; only what is shown is redacted.
 type display struct{ redactor Redactor }
 
@@ -58,7 +58,7 @@ func (d *display) bodies(a, b []byte) (_, _ []byte, ok bool) {
 	if d == nil || d.redactor == nil {
 		return a, b, true
 	}
-	x, y := whittle.Answer{Body: a}, whittle.Answer{Body: b}
+	x, y := whittle.Response{Body: a}, whittle.Response{Body: b}
 	d.redactor.Response(&x)
 	d.redactor.Response(&y)
 	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
@@ -76,7 +76,7 @@ func (d *display) sample(x *whittle.Exchange) whittle.Sample {
 	}
 	return whittle.Sample{
 		At: x.At.Round(time.Millisecond).UTC(), Request: snippet([]byte(request), bodyShown),
-		Monolith: d.answer(x.Monolith), Candidate: d.answer(x.Candidate),
+		Monolith: d.response(x.Monolith), Candidate: d.response(x.Candidate),
 	}
 }
 
@@ -88,9 +88,9 @@ func (d *display) sampleAt(x *whittle.Exchange, at spot) whittle.Sample {
 	return s
 }
 
-// answer is its body; where there is none, why not, which names no text of it
+// response is its body; where there is none, why not, which names no text of it
 // that is secret.
-func (d *display) answer(a whittle.Answer) string {
+func (d *display) response(a whittle.Response) string {
 	if a.Failure != whittle.NoFailure && a.Detail != "" {
 		return failureWord(&a) + ": " + snippet([]byte(d.kept(nil, a.Detail)), bodyShown)
 	}

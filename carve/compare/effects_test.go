@@ -24,7 +24,7 @@ type effect struct {
 	name   string
 	kind   string // the finding that names it
 	most   int    // exchanges looked at
-	answer func(r *rand.Rand, per float64, i int) float64
+	response func(r *rand.Rand, per float64, i int) float64
 }
 
 func effects() []effect {
@@ -71,10 +71,10 @@ func effects() []effect {
 		{"spread 1.25 times", "spread", 6_000, wide(1.25)},
 		{"spread 0.5 times", "spread", 3_000, wide(0.5)},
 		{"same mean and spread, skewed", "distribution", 6_000, skewed},
-		{"1 answer of 10 is -1", "wrong_value", 3_000, seldom(0.1)},
-		{"1 answer of 50 is -1", "wrong_value", 6_000, seldom(0.02)},
-		{"1 answer of 3 is the last one again", "repeats", 3_000, again(1.0 / 3)},
-		{"1 answer of 20 is the last one again", "repeats", 3_000, again(0.05)},
+		{"1 response of 10 is -1", "wrong_value", 3_000, seldom(0.1)},
+		{"1 response of 50 is -1", "wrong_value", 6_000, seldom(0.02)},
+		{"1 response of 3 is the last one again", "repeats", 3_000, again(1.0 / 3)},
+		{"1 response of 20 is the last one again", "repeats", 3_000, again(0.05)},
 	}
 }
 
@@ -86,7 +86,7 @@ func measureEffect(e *effect, seed uint64) (middle, most int) {
 	var at []int
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), seed))
-		s := play(&w, r, e.most, "request.times", e.answer)
+		s := play(&w, r, e.most, "request.times", e.response)
 		at = append(at, s.namedAt(e.kind))
 	}
 	for i, n := range at {
@@ -106,7 +106,7 @@ func (s *statistical) namedAt(kind string) int {
 	case "spread":
 		return s.Spread.decidedAt()
 	case "distribution":
-		return s.Law.Bets.At
+		return s.Distribution.Bets.At
 	case "repeats":
 		return s.Repeats.decidedAt()
 	}

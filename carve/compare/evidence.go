@@ -18,13 +18,13 @@ type evidence struct {
 	Tame     []whittle.Sample `json:"tame"`
 }
 
-// wrongValue is a wild answer of the candidate where the monolith's was not.
+// wrongValue is a outlying response of the candidate where the monolith's was not.
 type wrongValue struct {
 	Key int     `json:"key"`
 	Per float64 `json:"per"`
 	X   float64 `json:"x"`
 	Y   float64 `json:"y"`
-	// Noise is the monolith's spread for this request, in the answer's unit.
+	// Noise is the monolith's spread for this request, in the response's unit.
 	Noise  float64         `json:"noise"`
 	Sample *whittle.Sample `json:"sample,omitempty"`
 }
@@ -33,26 +33,26 @@ type wrongValue struct {
 type divisorTally struct {
 	Per float64 `json:"per"`
 	N   int     `json:"n"`
-	// Wild of N gave a wrong value.
-	Wild int `json:"wild"`
+	// Outlier of N gave a wrong value.
+	Outlier int `json:"wild"`
 }
 
 // sized counts the exchange under its divisor, as long as there is room.
-func (e *evidence) sized(per float64, wild bool) {
+func (e *evidence) sized(per float64, outlier bool) {
 	for i := range e.Divisors {
 		d := &e.Divisors[i]
 		if d.Per == per {
 			d.N++
-			if wild {
-				d.Wild++
+			if outlier {
+				d.Outlier++
 			}
 			return
 		}
 	}
 	if len(e.Divisors) < divisorsMost {
 		d := divisorTally{Per: per, N: 1}
-		if wild {
-			d.Wild = 1
+		if outlier {
+			d.Outlier = 1
 		}
 		e.Divisors = append(e.Divisors, d)
 	}
@@ -82,18 +82,18 @@ func (e *evidence) wrong(show *display, x *whittle.Exchange, key int, per float6
 
 // countOf gives how many exchanges went wrong at the divisors of a group's
 // values, and how many there were.
-func (e *evidence) countOf(values []*wrongValue) (wild, asked int) {
+func (e *evidence) countOf(values []*wrongValue) (outlier, asked int) {
 	for i := range e.Divisors {
 		d := &e.Divisors[i]
 		for _, v := range values {
 			if v.Per == d.Per {
-				wild += d.Wild
+				outlier += d.Outlier
 				asked += d.N
 				break
 			}
 		}
 	}
-	return max(wild, len(values)), max(asked, len(values))
+	return max(outlier, len(values)), max(asked, len(values))
 }
 
 func (e *evidence) repeated(show *display, x *whittle.Exchange) {
@@ -119,7 +119,7 @@ func (e *evidence) valid() bool {
 		}
 	}
 	for _, d := range e.Divisors {
-		if d.N < 0 || d.Wild < 0 || d.Wild > d.N {
+		if d.N < 0 || d.Outlier < 0 || d.Outlier > d.N {
 			return false
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// guess is a hypothesis about wrong values: what the right answer would have
+// guess is a hypothesis about wrong values: what the right response would have
 // become if it were true.
 type guess struct {
 	// rank orders guesses that fit equally many: the more special first.
@@ -19,7 +19,7 @@ type guess struct {
 }
 
 // tolerance is how far a value may be from what a guess says: eight times the
-// noise of the two answers, or 3 % of the monolith's, as the candidate may also
+// noise of the two responses, or 3 % of the monolith's, as the candidate may also
 // have another mean.
 func tolerance(v *wrongValue) float64 {
 	return max(8*math.Sqrt2*v.Noise, 0.03*math.Abs(v.X))
@@ -45,9 +45,9 @@ func explain(values []wrongValue, perName string) []group {
 		left[i] = &values[i]
 	}
 	var groups []group
-	for len(groups) < maxCauses && len(left) >= fewWild {
+	for len(groups) < maxCauses && len(left) >= fewOutlier {
 		g, n := bestGuess(left, perName)
-		if n < fewWild {
+		if n < fewOutlier {
 			break
 		}
 		var fit, rest []*wrongValue
@@ -167,19 +167,19 @@ func learntGuesses(values []*wrongValue) []guess {
 		offsets = append(offsets, v.Y-v.X)
 		same = append(same, v.Y)
 	}
-	list := []guess{constantAnswer(median(same)), offset(median(offsets))}
+	list := []guess{constantResponse(median(same)), offset(median(offsets))}
 	if len(ratios) > 0 {
 		list = append(list, factor(median(ratios)))
 	}
 	return list
 }
 
-func constantAnswer(c float64) guess {
+func constantResponse(c float64) guess {
 	return guess{
 		rank: 10,
 		fits: func(v *wrongValue) bool { return v.Y == c },
 		says: func(n, m int) string {
-			return fmt.Sprintf("the answer is %s in %s, whatever was asked", figure(c), ofThem(n, m))
+			return fmt.Sprintf("the response is %s in %s, whatever was asked", figure(c), ofThem(n, m))
 		},
 	}
 }
@@ -236,10 +236,10 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 	low, high := list[0], list[len(list)-1]
 	above, below := true, true
 	for _, d := range divisors {
-		if d.Per >= low && d.Wild < d.N {
+		if d.Per >= low && d.Outlier < d.N {
 			above = false
 		}
-		if d.Per <= high && d.Wild < d.N {
+		if d.Per <= high && d.Outlier < d.N {
 			below = false
 		}
 	}
@@ -278,7 +278,7 @@ func contiguous(list []float64, divisors []divisorTally) bool {
 func rootOf(ratio float64) string {
 	for k := 2; k <= 12; k++ {
 		if near(ratio, math.Sqrt(float64(k)), 0.12*ratio) && near(ratio*ratio, float64(k), 0.5) {
-			return fmt.Sprintf("about √%d, as if %d parts of each answer were one draw repeated", k, k)
+			return fmt.Sprintf("about √%d, as if %d parts of each response were one draw repeated", k, k)
 		}
 	}
 	return ""

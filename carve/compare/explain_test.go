@@ -33,7 +33,7 @@ func TestCauses(t *testing.T) {
 		{"thousand", wrongOf(func(_, v float64) float64 { return v / 1000 }, 1e4, 1e5, 1e6), "a constant factor of 0.001000 fits in 3 of 3", 3},
 		{"sign", wrongOf(func(_, v float64) float64 { return -v }, 1e4, 1e5, 1e6), "the sign is reversed in 3 of 3", 3},
 		{"offset", wrongOf(func(_, v float64) float64 { return v + 9e7 }, 1e4, 1e5, 1e6, 3e6), "a constant offset of 90,000,000 fits in 4 of 4", 4},
-		{"zero", wrongOf(func(_, _ float64) float64 { return 0 }, 1e4, 1e5, 1e6), "the answer is 0 in 3 of 3", 3},
+		{"zero", wrongOf(func(_, _ float64) float64 { return 0 }, 1e4, 1e5, 1e6), "the response is 0 in 3 of 3", 3},
 		{"no rule", wrongOf(func(per, v float64) float64 { return v * (2 + math.Mod(per, 7)) }, 1e4, 1e4+1, 1e4+2, 1e4+3), "", 4},
 		{"too few", wrongOf(func(_, v float64) float64 { return -v }, 1e4, 1e5), "", 2},
 	} {

@@ -13,12 +13,12 @@ import (
 type onlyValues struct{ Redactor }
 
 func (onlyValues) Request(*whittle.Request) {}
-func (onlyValues) Response(*whittle.Answer) {}
+func (onlyValues) Response(*whittle.Response) {}
 func (onlyValues) Value(_ []jsonpath.Element, v []byte) []byte {
 	return bytes.ReplaceAll(v, []byte("4111"), []byte("redacted"))
 }
 
-// TestAFailureIsShownWithItsReason: the sample of an answer that never came says
+// TestAFailureIsShownWithItsReason: the sample of a response that never came says
 // why, without what is secret.
 func TestAFailureIsShownWithItsReason(t *testing.T) {
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON})
@@ -29,13 +29,13 @@ func TestAFailureIsShownWithItsReason(t *testing.T) {
 	for range 40 {
 		j.Observe(&whittle.Exchange{
 			Request:   whittle.Request{Method: "GET", Target: "/orders"},
-			Monolith:  whittle.Answer{Status: 200, Body: []byte(`{"state":"open"}`)},
-			Candidate: whittle.Answer{Failure: whittle.FailedMalform, Detail: "twirp: shop.v1.Order.state is 7, which no word of JSON stands for; 4111"},
+			Monolith:  whittle.Response{Status: 200, Body: []byte(`{"state":"open"}`)},
+			Candidate: whittle.Response{Failure: whittle.FailedMalform, Detail: "twirp: shop.v1.Order.state is 7, which no word of JSON stands for; 4111"},
 		})
 	}
 	for _, f := range j.Verdict().Findings {
 		if f.Kind == whittle.FoundFailure && len(f.Samples) > 0 {
-			if s := f.Samples[0]; !strings.HasPrefix(s.Candidate, "no answer (malformed): twirp: shop.v1.Order.state is 7") || strings.Contains(s.Candidate, "4111") || s.Monolith != `{"state":"open"}` {
+			if s := f.Samples[0]; !strings.HasPrefix(s.Candidate, "no response (malformed): twirp: shop.v1.Order.state is 7") || strings.Contains(s.Candidate, "4111") || s.Monolith != `{"state":"open"}` {
 				t.Errorf("%+v", s)
 			}
 			return

@@ -35,7 +35,7 @@ func outsiders() []outside {
 	equal := counting(monolithCount)
 	same, other := []byte(fields()), []byte(fields("stock"))
 	things := func(change func(r *rand.Rand, x *whittle.Exchange)) func(*rand.Rand, int) *whittle.Exchange {
-		x, again := exchange("", ""), whittle.Answer{Status: 200}
+		x, again := exchange("", ""), whittle.Response{Status: 200}
 		return func(r *rand.Rand, i int) *whittle.Exchange {
 			x.At = testStart.Add(time.Duration(i) * 10 * time.Millisecond)
 			x.Monolith.Body, x.Candidate.Body, x.Candidate.Status, x.Repeat = same, same, 200, nil
@@ -46,7 +46,7 @@ func outsiders() []outside {
 			return x
 		}
 	}
-	again := &whittle.Answer{Status: 200}
+	again := &whittle.Response{Status: 200}
 	// fewest is what a bound of 0.5 % takes with nothing seen.
 	fewest := neededFor(unseenMargin, 0.01)
 	loose := func(j *Judge) bool {

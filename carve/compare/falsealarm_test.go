@@ -8,7 +8,7 @@ import (
 	"whittle"
 )
 
-// Hypothesis: both sides answer by one law, independently. Promised error rate:
+// Hypothesis: both sides respond by one distribution, independently. Promised error rate:
 // at most 1 of 100 whole runs raises any alarm, looked at after every exchange
 // (each test keeps the first exchange at which it passed its level, so a run is
 // looked at after each by being looked at once at its end). Source: Ville's
@@ -22,7 +22,7 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 		n, which := 0, map[string]int{}
 		for run := range runs {
 			r := rand.New(rand.NewPCG(uint64(run), uint64(k)))
-			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.answer(r, per) })
+			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
 			a := s.alarms()
 			for _, name := range a {
 				which[name]++
@@ -47,7 +47,7 @@ func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 	for k, w := range equalWorlds() {
 		for run := range runs {
 			r := rand.New(rand.NewPCG(uint64(run), uint64(100+k)))
-			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.answer(r, per) })
+			s := play(&w, r, exchanges, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
 			total++
 			if a := s.alarms(); len(a) > 0 {
 				alarmed++
@@ -80,8 +80,8 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 		for i := 0; i < most && found == 0; i++ {
 			p := w.next(r, i)
 			x.At = time.Unix(secondOf(i), 0)
-			a, _ := ofFloat(w.answer(r, p))
-			b, _ := ofFloat(w.answer(r, p))
+			a, _ := ofFloat(w.response(r, p))
+			b, _ := ofFloat(w.response(r, p))
 			s.weigh(x, p, a, b)
 			if i%step == step-1 {
 				if _, more := s.bounds(0.01); more == 0 {

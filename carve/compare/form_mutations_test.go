@@ -102,10 +102,10 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 	learned := 0
 	for n := 1; n < most; n++ {
 		x := w.next()
-		x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, usual)}
-		x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, other)}
+		x.Monolith = whittle.Response{Status: 200, Body: w.body(ofMonolith, usual)}
+		x.Candidate = whittle.Response{Status: 200, Body: w.body(ofCandidate, other)}
 		if n%20 == 10 {
-			x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, usual)}
+			x.Repeat = &whittle.Response{Status: 200, Body: w.body(ofRepeat, usual)}
 		}
 		j.Observe(x)
 		if learned == 0 && len(j.Noise()) > 0 {

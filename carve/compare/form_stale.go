@@ -14,7 +14,7 @@ type sideClock struct {
 	latency time.Duration
 }
 
-func clockOf(a *whittle.Answer) sideClock {
+func clockOf(a *whittle.Response) sideClock {
 	at, ok := cookieDate(a.Header.Get("Date"))
 	if !ok || a.Latency <= 0 {
 		return sideClock{}

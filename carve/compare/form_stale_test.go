@@ -23,7 +23,7 @@ type staleServer struct {
 	stale       func(r *rand.Rand) time.Duration
 }
 
-func (s *staleServer) answer(r *rand.Rand, at time.Time) whittle.Answer {
+func (s *staleServer) response(r *rand.Rand, at time.Time) whittle.Response {
 	work := func(d time.Duration) time.Duration {
 		d = time.Duration(float64(d) * (0.5 + r.Float64()))
 		if s.pauses > 0 && r.IntN(s.pauses) == 0 {
@@ -51,7 +51,7 @@ func (s *staleServer) answer(r *rand.Rand, at time.Time) whittle.Answer {
 		}
 		return quotedJSON(t.UTC().Format(s.layout))
 	}
-	return whittle.Answer{
+	return whittle.Response{
 		Status: 200, Latency: end.Sub(at), Body: []byte(`{"now":` + write(read) + `,"until":` + write(read.Add(15*time.Minute)) + `}`),
 		Header: whittle.Header{"Date": {date.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}},
 	}
@@ -78,10 +78,10 @@ func staleRun(t *testing.T, r *rand.Rand, monolith, candidate *staleServer, leng
 	at := testStart
 	for n := 1; n <= length; n++ {
 		at = at.Add(time.Duration(r.ExpFloat64() * float64(400*time.Millisecond)))
-		x := &whittle.Exchange{At: at, Monolith: monolith.answer(r, at), Candidate: candidate.answer(r, at)}
+		x := &whittle.Exchange{At: at, Monolith: monolith.response(r, at), Candidate: candidate.response(r, at)}
 		var repeat []byte
 		if n%20 == 10 {
-			again := monolith.answer(r, at.Add(time.Second))
+			again := monolith.response(r, at.Add(time.Second))
 			x.Repeat, repeat = &again, again.Body
 		}
 		f.see(x, repeat, 0.01, n)

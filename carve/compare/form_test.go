@@ -129,10 +129,10 @@ func TestFormCoverage(t *testing.T) {
 	fields := append([]field{}, formFields[0], formFields[9], field{"etag", formFields[1].make}, field{"debug", formFields[1].make}) // uuid, expires
 	for n := 1; n <= 2500; n++ {
 		x := w.next()
-		x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, fields)}
-		x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, fields)}
+		x.Monolith = whittle.Response{Status: 200, Body: w.body(ofMonolith, fields)}
+		x.Candidate = whittle.Response{Status: 200, Body: w.body(ofCandidate, fields)}
 		if n%10 == 0 {
-			x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, fields)}
+			x.Repeat = &whittle.Response{Status: 200, Body: w.body(ofRepeat, fields)}
 		}
 		j.Observe(x)
 	}
@@ -179,10 +179,10 @@ func TestFormDeclared(t *testing.T) {
 		}
 		for n := 1; n <= 2500; n++ {
 			x := w.next()
-			x.Monolith = whittle.Answer{Status: 200, Body: w.body(ofMonolith, fieldOf(c.monolith))}
-			x.Candidate = whittle.Answer{Status: 200, Body: w.body(ofCandidate, fieldOf(c.candidate))}
+			x.Monolith = whittle.Response{Status: 200, Body: w.body(ofMonolith, fieldOf(c.monolith))}
+			x.Candidate = whittle.Response{Status: 200, Body: w.body(ofCandidate, fieldOf(c.candidate))}
 			if n%10 == 0 {
-				x.Repeat = &whittle.Answer{Status: 200, Body: w.body(ofRepeat, fieldOf(c.monolith))}
+				x.Repeat = &whittle.Response{Status: 200, Body: w.body(ofRepeat, fieldOf(c.monolith))}
 			}
 			j.Observe(x)
 		}

@@ -164,7 +164,7 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 	if o.Failure == whittle.FailedCanceled {
 		return
 	}
-	a := answer{Bad: o.Bad(), Latency: o.Latency, At: o.At.UnixNano()}
+	a := response{Bad: o.Bad(), Latency: o.Latency, At: o.At.UnixNano()}
 	if o.At.IsZero() {
 		a.At = 0
 	}
@@ -184,7 +184,7 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 }
 
 // monolith takes a response of the monolith.
-func (g *Guard) monolith(user uint64, a answer) {
+func (g *Guard) monolith(user uint64, a response) {
 	if g.shifting() {
 		g.errors.Monolith.add(a.Bad)
 	}
@@ -200,7 +200,7 @@ func (g *Guard) monolith(user uint64, a answer) {
 }
 
 // candidate takes a response of the candidate.
-func (g *Guard) candidate(user uint64, a answer) {
+func (g *Guard) candidate(user uint64, a response) {
 	if g.share == 0 {
 		return // a straggler from before a fall
 	}
@@ -252,6 +252,6 @@ func (g *Guard) Pair(p whittle.Pair) {
 		// Without users, the monolith's responses to the same requests are a
 		// sample over the same time; at a full share they are the only one.
 		o := p.Monolith
-		g.monolith(0, answer{Bad: o.Bad(), Latency: o.Latency, At: p.At.UnixNano()})
+		g.monolith(0, response{Bad: o.Bad(), Latency: o.Latency, At: p.At.UnixNano()})
 	}
 }

@@ -32,7 +32,7 @@ const (
 // bets on it reaches 1/α with a probability of at most α (Ville), however often
 // one looks. Source: bets.
 //
-// It is known of processes, not of routes: everything that a process answers
+// It is known of processes, not of routes: everything that a process responds
 // has to be in its count of requests, and what it does for none (timers,
 // scrapes) weighs on few.
 type cpuContest struct {

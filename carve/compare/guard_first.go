@@ -21,9 +21,9 @@ type contest struct {
 	odds fixedOdds // of alone
 }
 
-// block plays one block; each side's kind of answer says whether an answer
+// block plays one block; each side's kind of response says whether a response
 // counts, and whether it is a bad one.
-func (c *contest) block(ms, cs []answer, guess, slack float64, kindM, kindC func(answer) (counts, bad bool)) {
+func (c *contest) block(ms, cs []response, guess, slack float64, kindM, kindC func(response) (counts, bad bool)) {
 	m, mBad := tally(ms, kindM)
 	n, bad := tally(cs, kindC)
 	c.play(m, mBad, n, bad, guess, slack)
@@ -41,7 +41,7 @@ func (c *contest) play(m, mBad, n, bad int, guess, slack float64) {
 	}
 }
 
-func tally(list []answer, kind func(answer) (counts, bad bool)) (n, bad int) {
+func tally(list []response, kind func(response) (counts, bad bool)) (n, bad int) {
 	for _, a := range list {
 		if counts, b := kind(a); counts {
 			n++
@@ -53,7 +53,7 @@ func tally(list []answer, kind func(answer) (counts, bad bool)) (n, bad int) {
 	return n, bad
 }
 
-// alone plays one answer against a fixed limit.
+// alone plays one response against a fixed limit.
 func (c *contest) alone(bad bool, limit float64) {
 	c.Count++
 	b := 0
@@ -163,13 +163,13 @@ func (f *firsts) restart(past *window) {
 	}
 }
 
-// firstOfMonolith closes the block of candidate's answers that wait for one of
+// firstOfMonolith closes the block of candidate's responses that wait for one of
 // the monolith's, or keeps it for the next.
-func (g *Guard) firstOfMonolith(b *blocks, a answer) {
+func (g *Guard) firstOfMonolith(b *blocks, a response) {
 	b.alone = false
 	b.forget(a.At)
 	if len(b.pending) > 0 {
-		g.settle([]answer{a}, b.pending)
+		g.settle([]response{a}, b.pending)
 		b.pending = b.pending[:0]
 		g.past.add(a)
 		return
@@ -181,11 +181,11 @@ func (g *Guard) firstOfMonolith(b *blocks, a answer) {
 	b.reserve = append(b.reserve, a)
 }
 
-// firstOfCandidate plays an answer of the candidate: at once, with the
-// monolith's answers since the last one; or later, where there are none. Where
+// firstOfCandidate plays a response of the candidate: at once, with the
+// monolith's responses since the last one; or later, where there are none. Where
 // the monolith stays silent, only requests of no known user go on alone: known
 // ones may be a few busy users out of many.
-func (g *Guard) firstOfCandidate(b *blocks, a answer, unknown bool) {
+func (g *Guard) firstOfCandidate(b *blocks, a response, unknown bool) {
 	b.expire(a.At, &g.past)
 	switch {
 	case len(b.reserve) > 0:
@@ -212,19 +212,19 @@ func (g *Guard) firstOfCandidate(b *blocks, a answer, unknown bool) {
 }
 
 // settle plays one block in the tests of errors and latency.
-func (g *Guard) settle(ms, cs []answer) {
-	bad := func(a answer) (bool, bool) { return true, a.Bad }
+func (g *Guard) settle(ms, cs []response) {
+	bad := func(a response) (bool, bool) { return true, a.Bad }
 	g.errors.Firsts.block(ms, cs, g.past.badRate(), g.cfg.Errors, bad, bad)
 	if tau := g.past.p99(); g.cfg.P99 > 0 && tau > 0 {
 		limit := time.Duration(float64(tau) * g.cfg.P99)
 		g.slow.Firsts.block(ms, cs, slowShare, 0,
-			func(a answer) (bool, bool) { return !a.Bad, a.Latency > tau },
-			func(a answer) (bool, bool) { return !a.Bad, a.Latency > limit })
+			func(a response) (bool, bool) { return !a.Bad, a.Latency > tau },
+			func(a response) (bool, bool) { return !a.Bad, a.Latency > limit })
 	}
 	g.check()
 }
 
-// reference is what is known of the monolith while it gives no answers.
+// reference is what is known of the monolith while it gives no responses.
 type reference struct {
 	Bad   int           `json:"bad"`
 	N     int           `json:"n"`
@@ -240,13 +240,13 @@ func (g *Guard) pastReference() reference {
 	return reference{g.past.Bad, g.past.N, tau, above, good}
 }
 
-// settleAlone plays an answer of the candidate while the monolith gives none:
+// settleAlone plays a response of the candidate while the monolith gives none:
 // against a rate above which the monolith's was not, with the chance in
-// referenceRisk, unless it has changed since its last answers. Of known users,
+// referenceRisk, unless it has changed since its last responses. Of known users,
 // every response counts, and only at a full share: the same users in the same
 // proportions were all on the monolith before the first of them moved, and that
 // is what they are held against.
-func (g *Guard) settleAlone(a answer) {
+func (g *Guard) settleAlone(a response) {
 	beta, ref := g.referenceRisk(), g.aloneReference()
 	g.errors.Firsts.alone(a.Bad, g.upper[0].of(ref.Bad, ref.N, beta)+g.cfg.Errors)
 	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {

@@ -14,7 +14,7 @@ func outcome(i int, side whittle.Side, status int, latency time.Duration) whittl
 	return whittle.Outcome{At: testStart.Add(time.Duration(i) * time.Millisecond), Side: side, Status: status, Latency: latency}
 }
 
-// healthy feeds n good answers of the monolith, 1 to 20 ms.
+// healthy feeds n good responses of the monolith, 1 to 20 ms.
 func healthy(g *Guard, n int) {
 	for i := range n {
 		g.Outcome(outcome(i, whittle.Monolith, 200, time.Duration(1+i%20)*time.Millisecond))
@@ -63,11 +63,11 @@ func TestGuardNeeded(t *testing.T) {
 		healthy(g, 1000)
 		needed := meterOf(t, g, name).Needed
 		if needed < 2 || needed > 4 {
-			t.Errorf("%s: %d answers are needed after 1,000 of the monolith", name, needed)
+			t.Errorf("%s: %d responses are needed after 1,000 of the monolith", name, needed)
 		}
 		for i := 1; i <= needed; i++ {
 			if meterOf(t, g, name).Breached {
-				t.Errorf("%s: breached before answer %d", name, i)
+				t.Errorf("%s: breached before response %d", name, i)
 			}
 			g.Outcome(broken(1000 + i))
 			healthy(g, maxReserve)
@@ -90,7 +90,7 @@ func TestGuardNeeded(t *testing.T) {
 }
 
 // TestGuardWithoutMonolith: at a share of 100 % the candidate is held against
-// the monolith's last answers, and against nothing where there were none.
+// the monolith's last responses, and against nothing where there were none.
 func TestGuardWithoutMonolith(t *testing.T) {
 	g := NewGuard(testGuard)
 	for i := range 500 {
@@ -110,12 +110,12 @@ func TestGuardWithoutMonolith(t *testing.T) {
 		g.Outcome(outcome(3000, whittle.Candidate, 502, 5*time.Millisecond))
 	}
 	if took > 6 {
-		t.Errorf("at 100 %% a broken candidate was stopped after %d answers", took)
+		t.Errorf("at 100 %% a broken candidate was stopped after %d responses", took)
 	}
 	before := g.errors.Firsts.Count
 	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
 	if g.firsts.blocks[neverSeen].alone || g.errors.Firsts.Count != before {
-		t.Error("an answer of the monolith does not end the time without it")
+		t.Error("a response of the monolith does not end the time without it")
 	}
 }
 
@@ -130,7 +130,7 @@ func TestGuardOutcomes(t *testing.T) {
 	}
 	g.Outcome(whittle.Outcome{At: testStart, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
 	if g.Run() != 7 || g.errors.Firsts.Count != 1 {
-		t.Errorf("a canceled request counts: run %d, %d answers", g.Run(), g.errors.Firsts.Count)
+		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.errors.Firsts.Count)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
 	if g.Run() != 0 {
@@ -146,8 +146,8 @@ func TestGuardOutcomes(t *testing.T) {
 	}
 }
 
-// TestGuardOldAnswers: what the monolith did long before is not the same time.
-func TestGuardOldAnswers(t *testing.T) {
+// TestGuardOldResponses: what the monolith did long before is not the same time.
+func TestGuardOldResponses(t *testing.T) {
 	g := NewGuard(testGuard)
 	healthy(g, 300)
 	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
@@ -248,14 +248,14 @@ func BenchmarkGuardOutcome(b *testing.B) {
 	}
 }
 
-// Nor do answers of the candidate that no answer of the monolith's came near.
-func TestGuardOldAnswersOfTheCandidate(t *testing.T) {
+// Nor do responses of the candidate that no response of the monolith's came near.
+func TestGuardOldResponsesOfTheCandidate(t *testing.T) {
 	at := func(side whittle.Side, after time.Duration, status int) whittle.Outcome {
 		return whittle.Outcome{Side: side, At: testStart.Add(after), Status: status}
 	}
 	for _, tt := range []struct {
 		gap  time.Duration
-		want int // of the candidate's answers in the test
+		want int // of the candidate's responses in the test
 	}{{sameTime, 20}, {sameTime + time.Second, 0}} {
 		g := NewGuard(testGuard)
 		for range 20 {
@@ -263,7 +263,7 @@ func TestGuardOldAnswersOfTheCandidate(t *testing.T) {
 		}
 		g.Outcome(at(whittle.Monolith, tt.gap, 200))
 		if g.errors.Firsts.Count != tt.want {
-			t.Errorf("after %v: %d answers in the test, want %d", tt.gap, g.errors.Firsts.Count, tt.want)
+			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.errors.Firsts.Count, tt.want)
 		}
 	}
 }

@@ -41,8 +41,8 @@ type firstsState struct {
 }
 
 type blocksState struct {
-	Reserve    []answer `json:"reserve"`
-	Pending    []answer `json:"pending"`
+	Reserve    []response `json:"reserve"`
+	Pending    []response `json:"pending"`
 	Alone      bool     `json:"alone"`
 	References int      `json:"references"`
 }

@@ -81,13 +81,13 @@ func TestSteadyPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := func(seen, id int, ref string) whittle.Answer {
-		return whittle.Answer{
+	body := func(seen, id int, ref string) whittle.Response {
+		return whittle.Response{
 			Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}},
 			Body: fmt.Appendf(nil, `{"seen":%d,"id":%d,"ref":%q}`, seen, id, ref),
 		}
 	}
-	observe := func(i int, candidate whittle.Answer, repeat *whittle.Answer) Observation {
+	observe := func(i int, candidate whittle.Response, repeat *whittle.Response) Observation {
 		return j.Observe(&whittle.Exchange{
 			At: testStart.Add(time.Duration(i) * time.Second), Request: whittle.Request{Method: "GET", Target: "/things/1"},
 			Monolith: body(7, i, "a"), Candidate: candidate, Repeat: repeat,

@@ -25,7 +25,7 @@ type traffic struct {
 	excess    float64                 // the candidate's on top
 	latency   func(t float64) float64 // both sides' median, ms
 	slower    float64                 // the candidate's factor
-	breakFrom int                     // the candidate's answer from which it fails always; 0: never
+	breakFrom int                     // the candidate's response from which it fails always; 0: never
 }
 
 func constant(v float64) func(float64) float64 { return func(float64) float64 { return v } }
@@ -33,7 +33,7 @@ func constant(v float64) func(float64) float64 { return func(float64) float64 { 
 const warmup = 300
 
 // drive plays a run until a breach and gives after how many of the candidate's
-// answers, from breakFrom on, it came; 0 for never.
+// responses, from breakFrom on, it came; 0 for never.
 func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 	candidate := 0
 	for i := range warmup + tr.requests {
@@ -118,7 +118,7 @@ func TestGuardFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestGuardDetection holds how many of the candidate's answers it takes to stop
+// TestGuardDetection holds how many of the candidate's responses it takes to stop
 // it where every request is another user's, and prints them. (TestTableOfGuards
 // has the table of docs/guardrails.md, with sticky users.)
 func TestGuardDetection(t *testing.T) {
@@ -139,7 +139,7 @@ func TestGuardDetection(t *testing.T) {
 		{"errors in 10 %", 0.1, 1, 80},
 		{"errors in 5 %", 0.05, 1, 250},
 		{"errors in 3 %", 0.03, 1, 800},
-		{"errors in 100 %, after 5,000 good answers", 1, 1, 10},
+		{"errors in 100 %, after 5,000 good responses", 1, 1, 10},
 		{"5 times slower", 0, 5, 20},
 		{"3 times slower", 0, 3, 60},
 		{"2 times slower", 0, 2, 1500},
@@ -170,7 +170,7 @@ func TestGuardDetection(t *testing.T) {
 				median, p95 := quantileOf(took, 0.5), quantileOf(took, 0.95)
 				line += fmt.Sprintf(" %d (%d) |", median, p95)
 				if share == 0.05 && median > c.most {
-					t.Errorf("%s: stopped after %d answers, expected %d", c.what, median, c.most)
+					t.Errorf("%s: stopped after %d responses, expected %d", c.what, median, c.most)
 				}
 			}
 			t.Log(line)

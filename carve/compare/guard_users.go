@@ -138,7 +138,7 @@ func logMicros(d time.Duration) float32 {
 }
 
 // take adds a response to the run; done says that the unit is whole.
-func (s *userSlot) take(a answer, room float32) (done bool) {
+func (s *userSlot) take(a response, room float32) (done bool) {
 	s.n++
 	switch {
 	case a.Bad:
@@ -191,7 +191,7 @@ func (u *userRuns) restart() {
 }
 
 // userOfMonolith takes a response of the monolith to a known user.
-func (g *Guard) userOfMonolith(user uint64, a answer) {
+func (g *Guard) userOfMonolith(user uint64, a response) {
 	if !g.settled() {
 		if s := g.users.admit(user); s != nil && !a.Bad {
 			s.learn(a.Latency)
@@ -217,7 +217,7 @@ func (g *Guard) userOfMonolith(user uint64, a answer) {
 }
 
 // userOfCandidate takes a response of the candidate to a known user.
-func (g *Guard) userOfCandidate(user uint64, a answer) {
+func (g *Guard) userOfCandidate(user uint64, a response) {
 	s := g.users.find(user)
 	if s == nil || !g.settled() {
 		return

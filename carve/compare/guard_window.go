@@ -8,45 +8,45 @@ import (
 )
 
 const (
-	// maxReserve bounds the monolith's answers in a block, and so how many
+	// maxReserve bounds the monolith's responses in a block, and so how many
 	// wait for the candidate's next.
 	maxReserve = 64
-	// maxPending is how many answers of the candidate wait for one of the
+	// maxPending is how many responses of the candidate wait for one of the
 	// monolith's before they are held against its past.
 	maxPending = 32
-	// sameTime is how far apart two answers of a block may lie.
+	// sameTime is how far apart two responses of a block may lie.
 	sameTime = 10 * time.Minute
-	// windowSize is how many answers a sliding window holds.
+	// windowSize is how many responses a sliding window holds.
 	windowSize = 2048
-	// minWindow is how many answers a 99th percentile takes.
+	// minWindow is how many responses a 99th percentile takes.
 	minWindow = 100
-	// refresh is after how many answers a percentile is looked up again.
+	// refresh is after how many responses a percentile is looked up again.
 	refresh = 16
 )
 
-// answer is what the guards keep of an outcome.
-type answer struct {
+// response is what the guards keep of an outcome.
+type response struct {
 	Bad     bool          `json:"b,omitempty"`
 	Latency time.Duration `json:"l"`
 	At      int64         `json:"t"`
 }
 
-// blocks gathers answers of both sides over the same time. Which answers make
-// a block depends on the order of the sides alone, never on what the answers
+// blocks gathers responses of both sides over the same time. Which responses make
+// a block depends on the order of the sides alone, never on what the responses
 // are like.
 type blocks struct {
-	// reserve are the monolith's answers since the candidate's last, the
+	// reserve are the monolith's responses since the candidate's last, the
 	// newest maxReserve of them.
-	reserve []answer
-	// pending are the candidate's answers since the monolith's last.
-	pending []answer
-	// alone says that the monolith gives no answers now.
+	reserve []response
+	// pending are the candidate's responses since the monolith's last.
+	pending []response
+	// alone says that the monolith gives no responses now.
 	alone bool
 	// references counts how often that has begun.
 	references int
 }
 
-// clear lets go of all answers.
+// clear lets go of all responses.
 func (b *blocks) clear(past *window) {
 	for _, m := range b.reserve {
 		past.add(m)
@@ -54,7 +54,7 @@ func (b *blocks) clear(past *window) {
 	b.reserve, b.pending, b.alone = nil, nil, false
 }
 
-// expire lets go of answers that were too long before the candidate's.
+// expire lets go of responses that were too long before the candidate's.
 func (b *blocks) expire(at int64, past *window) {
 	old := 0
 	for old < len(b.reserve) && at-b.reserve[old].At > int64(sameTime) {
@@ -66,10 +66,10 @@ func (b *blocks) expire(at int64, past *window) {
 	}
 }
 
-// forget lets go of the candidate's answers that were too long before the
+// forget lets go of the candidate's responses that were too long before the
 // monolith's: what went wrong then says nothing of how the two are now.
 func (b *blocks) forget(at int64) {
-	b.pending = slices.DeleteFunc(b.pending, func(a answer) bool { return at-a.At > int64(sameTime) })
+	b.pending = slices.DeleteFunc(b.pending, func(a response) bool { return at-a.At > int64(sameTime) })
 }
 
 // Latencies are kept in bins 2 % wide from 1 µs to about 3 hours.
@@ -94,7 +94,7 @@ func binTop(i int) time.Duration {
 	return time.Duration(float64(time.Microsecond) * math.Exp(float64(i)*logGrowth))
 }
 
-// window holds the last answers of one side: how many were bad, and how the
+// window holds the last responses of one side: how many were bad, and how the
 // latencies of the others lie.
 type window struct {
 	ring   []uint16 // a bin, or badEntry
@@ -102,10 +102,10 @@ type window struct {
 	counts []uint16
 	N, Bad int
 	cached time.Duration
-	stale  int // answers since cached was looked up
+	stale  int // responses since cached was looked up
 }
 
-func (w *window) add(a answer) {
+func (w *window) add(a response) {
 	entry := uint16(badEntry)
 	if !a.Bad {
 		entry = uint16(binOf(a.Latency))
@@ -142,7 +142,7 @@ func (w *window) drop(entry uint16) {
 	}
 }
 
-// badRate is a guess at the share of bad answers, about 1 % before there are
+// badRate is a guess at the share of bad responses, about 1 % before there are
 // any.
 func (w *window) badRate() float64 { return (float64(w.Bad) + 0.05) / (float64(w.N) + 5) }
 
@@ -166,7 +166,7 @@ func (w *window) p99() time.Duration {
 	return w.cached
 }
 
-// above counts the answers in bins above a bin's top, and all that have a bin.
+// above counts the responses in bins above a bin's top, and all that have a bin.
 func (w *window) above(tau time.Duration) (above, n int) {
 	for i := binOf(tau) + 1; i < len(w.counts); i++ {
 		above += int(w.counts[i])

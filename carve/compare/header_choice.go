@@ -50,7 +50,7 @@ func strongTag(h whittle.Header) bool {
 
 // words are what the monolith and another say in a header. Of those that count on
 // request only their presence does.
-func (h *headers) words(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
+func (h *headers) words(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
 	if name == otherHeaders {
 		return h.othersWord(x.Monolith.Header, x), h.othersWord(other.Header, x)
 	}

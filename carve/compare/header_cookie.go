@@ -73,7 +73,7 @@ func (c *sentCookie) sameBut(o *sentCookie) bool {
 // cookiesOf are the cookies of a response, in an order that is no matter of the
 // response's.
 func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
-	now := answeredAt(h, x)
+	now := respondedAt(h, x)
 	_, dated := cookieDate(h.Get("Date"))
 	var list []sentCookie
 	for _, v := range h[setCookie] {

@@ -49,7 +49,7 @@ func newCookieForms(c whittle.Comparison, show *display) *cookieForms {
 
 // see takes exchange n, in which the status is the same. again is the monolith's
 // second response; nil: there is none.
-func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Answer, alpha float64, n int) {
+func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Response, alpha float64, n int) {
 	sides := [3][]string{x.Monolith.Header[setCookie], x.Candidate.Header[setCookie]}
 	if again != nil {
 		sides[ofRepeat] = again.Header[setCookie]
@@ -70,7 +70,7 @@ func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Answer, alpha floa
 }
 
 // kept are the cookies of a response that are not removed.
-func (t *cookieForms) kept(a *whittle.Answer, x *whittle.Exchange) []sentCookie {
+func (t *cookieForms) kept(a *whittle.Response, x *whittle.Exchange) []sentCookie {
 	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
 }
 

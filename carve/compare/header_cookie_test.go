@@ -43,17 +43,17 @@ func (w *cookieWorld) jar(side int) []string {
 // next makes an exchange of equal services; one in 20 is asked twice.
 func (w *cookieWorld) exchange(n int) *whittle.Exchange {
 	x := w.next()
-	answer := func(side int) whittle.Answer {
+	response := func(side int) whittle.Response {
 		w.call = side
 		h := whittle.Header{setCookie: w.jar(side)}
 		if w.key%2 == 0 {
 			h["Date"] = []string{w.clock(side).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}
 		}
-		return whittle.Answer{Status: 200, Header: h, Body: []byte("{}")}
+		return whittle.Response{Status: 200, Header: h, Body: []byte("{}")}
 	}
-	x.Monolith, x.Candidate = answer(ofMonolith), answer(ofCandidate)
+	x.Monolith, x.Candidate = response(ofMonolith), response(ofCandidate)
 	if n%20 == 10 {
-		again := answer(ofRepeat)
+		again := response(ofRepeat)
 		x.Repeat = &again
 	}
 	return x

@@ -83,7 +83,7 @@ func TestFrameworkStylesAreEquivalent(t *testing.T) {
 			for i := range exchanges {
 				x := headed(style(r, i), style(r, i))
 				if i%20 == 19 {
-					x.Repeat = &whittle.Answer{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
 				}
 				j.Observe(x)
 				if i%10 == 9 && j.Verdict().State == whittle.Different {
@@ -96,7 +96,7 @@ func TestFrameworkStylesAreEquivalent(t *testing.T) {
 			for i := exchanges; i < 3000 && run == 0; i++ {
 				x := headed(style(r, i), style(r, i))
 				if i%20 == 19 {
-					x.Repeat = &whittle.Answer{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
 				}
 				j.Observe(x)
 			}

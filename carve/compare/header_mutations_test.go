@@ -114,7 +114,7 @@ func TestHeaderMutations(t *testing.T) {
 			x := headed(a, b)
 			if i%20 == 19 {
 				again := pageOf(r, i)
-				x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
+				x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
 			}
 			j.Observe(x)
 			if j.Verdict().State == whittle.Different {

@@ -72,7 +72,7 @@ func (h *headers) mark(n *headerName, way headerHow) {
 }
 
 // varies takes note that the monolith gave two different responses to a request.
-func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Answer) {
+func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
 	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || a.Status != b.Status || h.same(a.Header, b.Header) {
 		return
 	}

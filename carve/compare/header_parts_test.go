@@ -62,8 +62,8 @@ func TestVaryAndExpires(t *testing.T) {
 		{"Expires", whittle.Header{"Expires": {later}, "Cache-Control": {"public"}}, whittle.Header{"Expires": {past}, "Cache-Control": {"public"}}, false},
 	} {
 		tc.a["Date"], tc.b["Date"] = []string{now}, []string{now}
-		x := &whittle.Exchange{Monolith: whittle.Answer{Header: tc.a}}
-		if a, b := headerWords(tc.name, x, &whittle.Answer{Header: tc.b}); (a == b) != tc.same {
+		x := &whittle.Exchange{Monolith: whittle.Response{Header: tc.a}}
+		if a, b := headerWords(tc.name, x, &whittle.Response{Header: tc.b}); (a == b) != tc.same {
 			t.Errorf("%v says %q, %v says %q", tc.a, a, tc.b, b)
 		}
 	}
@@ -157,7 +157,7 @@ func TestHeaderNoiseBound(t *testing.T) {
 		for i := 1; i <= most; i++ {
 			x := headed(whittle.Header{"X-Build": {"one"}}, tag(i, candidate))
 			if i%5 == 0 {
-				x.Repeat = &whittle.Answer{Status: 200, Header: tag(i/5, 10), Body: x.Monolith.Body}
+				x.Repeat = &whittle.Response{Status: 200, Header: tag(i/5, 10), Body: x.Monolith.Body}
 			}
 			j.Observe(x)
 			b, _, ok := j.mirrored.headers.noiseBound(0.01)

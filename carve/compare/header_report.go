@@ -255,7 +255,7 @@ func (d *display) line(name, value string) string {
 		value = masked(value)
 	}
 	if d != nil && d.redactor != nil {
-		a := whittle.Answer{Header: whittle.Header{name: {value}}}
+		a := whittle.Response{Header: whittle.Header{name: {value}}}
 		d.redactor.Response(&a)
 		value = a.Header.Get(name)
 	}

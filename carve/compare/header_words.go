@@ -25,7 +25,7 @@ const (
 
 // headerWords are what the monolith and another say in a header. An address on
 // the host that was asked is the same with the host and without.
-func headerWords(name string, x *whittle.Exchange, other *whittle.Answer) (from, to string) {
+func headerWords(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
 	if name == "Set-Cookie" {
 		return cookieWords(x.Monolith.Header, other.Header, x)
 	}
@@ -109,7 +109,7 @@ func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string 
 			return absent
 		}
 	}
-	if until, ok := cookieDate(values[0]); ok && until.After(answeredAt(h, x)) {
+	if until, ok := cookieDate(values[0]); ok && until.After(respondedAt(h, x)) {
 		return "later"
 	}
 	return "at once"
@@ -135,9 +135,9 @@ func dispositionWord(v string) string {
 	return strings.TrimSpace(v)
 }
 
-// answeredAt is when an answer was given, by its own clock. Of a header alone it is
+// respondedAt is when a response was given, by its own clock. Of a header alone it is
 // a day on which nothing that is kept has ended.
-func answeredAt(h whittle.Header, x *whittle.Exchange) time.Time {
+func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 	if at, ok := cookieDate(h.Get("Date")); ok {
 		return at
 	}
@@ -160,7 +160,7 @@ func (d *display) header(name, word string) string {
 	case name == "Set-Cookie": // it has no value, but a path
 		word = d.kept(nil, word)
 	default:
-		a := whittle.Answer{Header: whittle.Header{name: {word}}}
+		a := whittle.Response{Header: whittle.Header{name: {word}}}
 		d.redactor.Response(&a)
 		word = a.Header.Get(name)
 	}

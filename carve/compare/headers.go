@@ -137,7 +137,7 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 }
 
 // rounds are the differences of one exchange, for each head.
-func (h *headers) rounds(x *whittle.Exchange, again *whittle.Answer, shape uint64) (presence, text headerRound) {
+func (h *headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uint64) (presence, text headerRound) {
 	of := func(p *headPair) *headerRound {
 		if p.absent {
 			return &presence
@@ -162,7 +162,7 @@ func (h *headers) rounds(x *whittle.Exchange, again *whittle.Answer, shape uint6
 
 // told gives the headers to compare of an exchange, in an order that does not
 // depend on who has them. A name that is new is told apart while there is room.
-func (h *headers) told(x *whittle.Exchange, again *whittle.Answer) []string {
+func (h *headers) told(x *whittle.Exchange, again *whittle.Response) []string {
 	all := []whittle.Header{x.Monolith.Header, x.Candidate.Header}
 	if again != nil {
 		all = append(all, again.Header)
@@ -248,7 +248,7 @@ func (h *headers) noisy() []string {
 
 // differing lists the headers in which two responses to the same request differ
 // undeclared, and in a way in which the monolith was not seen to vary.
-func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Answer) (names []string) {
+func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
 	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Answer) (names []
 
 // pair is a header in which a response differs from the monolith's, in words fit to
 // be shown.
-func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Answer) (headPair, bool) {
+func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Response) (headPair, bool) {
 	from, to := h.words(name, x, other)
 	if from == to {
 		return headPair{}, false

@@ -81,7 +81,7 @@ var clientHeaders = []string{
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
 }
 
-// headed is an exchange whose answers have the same body and these headers.
+// headed is an exchange whose responses have the same body and these headers.
 func headed(monolith, candidate whittle.Header) *whittle.Exchange {
 	x := exchange(`{"a":1}`, `{"a":1}`)
 	x.Monolith.Header, x.Candidate.Header = monolith, candidate
@@ -170,7 +170,7 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 			for i := range 2000 {
 				x := headed(header(""), header(without))
 				if i%10 == 0 {
-					x.Repeat = &whittle.Answer{Status: 200, Header: header(""), Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: 200, Header: header(""), Body: x.Monolith.Body}
 				}
 				differ += int(oneIf(j.Observe(x).Differs))
 			}
@@ -191,9 +191,9 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 	}
 }
 
-// TestWhatIsMadeForEachAnswer is in no header a difference before the monolith was
+// TestWhatIsMadeForEachResponse is in no header a difference before the monolith was
 // asked twice: an id in a Location, the time in a file's name.
-func TestWhatIsMadeForEachAnswer(t *testing.T) {
+func TestWhatIsMadeForEachResponse(t *testing.T) {
 	made := func(n int) whittle.Header {
 		return whittle.Header{"Location": {fmt.Sprintf("/orders/%d", n)}, "Content-Disposition": {fmt.Sprintf("attachment; filename=report-%d.csv", 1e6+n)}}
 	}
@@ -202,7 +202,7 @@ func TestWhatIsMadeForEachAnswer(t *testing.T) {
 		for i := range 3000 {
 			x := headed(made(i), made(90_000+i))
 			if every > 0 && i%every == 0 {
-				x.Repeat = &whittle.Answer{Status: 200, Header: made(40_000 + i), Body: x.Monolith.Body}
+				x.Repeat = &whittle.Response{Status: 200, Header: made(40_000 + i), Body: x.Monolith.Body}
 			}
 			if o := j.Observe(x); o.Differs && every > 0 {
 				t.Fatalf("repeats 1 in %d: reported at %d", every, i)
@@ -231,7 +231,7 @@ func TestWhatIsMadeForEachAnswer(t *testing.T) {
 	for i := range 1000 {
 		x := headed(whittle.Header{"Location": {"/a"}}, whittle.Header{"Location": {"/b"}})
 		if i%20 == 0 {
-			x.Repeat = &whittle.Answer{Status: 200, Header: x.Monolith.Header, Body: x.Monolith.Body}
+			x.Repeat = &whittle.Response{Status: 200, Header: x.Monolith.Header, Body: x.Monolith.Body}
 		}
 		j.Observe(x)
 	}
@@ -334,7 +334,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 				x := headed(a, w.candidate(r, i))
 				if i%every == every-1 {
 					again := w.monolith(r, i)
-					x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
 				}
 				open += int(oneIf(name != "behind a past of what is declared" || i > 500))
 				differ += int(oneIf(j.Observe(x).Differs))
@@ -369,7 +369,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 			if i == 999 {
 				delete(again, "Location")
 			}
-			x.Repeat = &whittle.Answer{Status: 200, Header: again, Body: x.Monolith.Body}
+			x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
 		}
 		j.Observe(x)
 	}
@@ -398,7 +398,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	for i := range 1000 {
 		x := headed(varied("right"), varied(map[bool]string{true: "wrong", false: "right"}[i > 200]))
 		if i%5 == 0 {
-			x.Repeat = &whittle.Answer{Status: 200, Header: varied("right"), Body: x.Monolith.Body}
+			x.Repeat = &whittle.Response{Status: 200, Header: varied("right"), Body: x.Monolith.Body}
 		}
 		j.Observe(x)
 	}
@@ -414,10 +414,10 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	}
 }
 
-// Hypothesis: both sides, and the monolith's second answer, set their headers by
-// one law, independently. Promised error rate: at most 1 of 100 whole runs is
+// Hypothesis: both sides, and the monolith's second response, set their headers by
+// one distribution, independently. Promised error rate: at most 1 of 100 whole runs is
 // ever DIFFERENT. Source: Ville's inequality over bets that are fair because the
-// answers may change places (headers).
+// responses may change places (headers).
 func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 	const runs, exchanges = 100, 400
 	worlds := map[string]func(r *rand.Rand) whittle.Header{
@@ -459,7 +459,7 @@ func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 				for i := range exchanges {
 					x := headed(header(r), header(r))
 					if every > 0 && i%every == 0 {
-						x.Repeat = &whittle.Answer{Status: 200, Header: header(r), Body: x.Monolith.Body}
+						x.Repeat = &whittle.Response{Status: 200, Header: header(r), Body: x.Monolith.Body}
 					}
 					j.Observe(x)
 					if i%20 == 19 && j.Verdict().State == whittle.Different { // alarms may be taken back
@@ -491,7 +491,7 @@ func TestADeclarationInOneDirectionRaisesNoAlarm(t *testing.T) {
 				x := headed(nil, nil)
 				x.Monolith.Status, x.Candidate.Status = flaps(), flaps()
 				if every > 0 && i%every == 0 {
-					x.Repeat = &whittle.Answer{Status: flaps(), Body: x.Monolith.Body}
+					x.Repeat = &whittle.Response{Status: flaps(), Body: x.Monolith.Body}
 				}
 				j.Observe(x)
 				if j.Verdict().State == whittle.Different {
@@ -540,7 +540,7 @@ func (stars) Request(q *whittle.Request) {
 
 func (stars) Value(_ []jsonpath.Element, v []byte) []byte { return []byte(star(string(v))) }
 
-func (stars) Response(a *whittle.Answer) {
+func (stars) Response(a *whittle.Response) {
 	h := whittle.Header{}
 	for name, values := range a.Header {
 		for _, v := range values {

@@ -14,17 +14,17 @@ const (
 )
 
 // head counts the exchanges in which the two sides gave another status,
-// another content type, another header, or no answer at all.
+// another content type, another header, or no response at all.
 //
 // A difference is shown when both of two hypotheses are rejected: that the two
-// sides follow the same law (by bets on which side gives which of the two
+// sides follow the same distribution (by bets on which side gives which of the two
 // values, which are fair then, with the direction learnt by shape of request),
 // and that the candidate differs in no more than the share that is allowed.
 // So neither a monolith that flaps by itself nor a rare and accepted difference
 // raises an alarm, and a constant difference is shown within a dozen exchanges.
 // Where the monolith was asked twice and differed from itself, a third must be
 // rejected: that the candidate differs no more often than the monolith's own
-// second answer.
+// second response.
 type head struct {
 	Same  bets   `json:"same"`
 	Share excess `json:"share"`
@@ -32,7 +32,7 @@ type head struct {
 	// N exchanges, Count of which differed in a way nobody declared.
 	N     int `json:"n"`
 	Count int `json:"count"`
-	// SelfCount of the monolith's second answers differed from its first.
+	// SelfCount of the monolith's second responses differed from its first.
 	SelfCount int              `json:"self_count"`
 	Lean      [leanSlots]int32 `json:"lean"`
 	Overall   int32            `json:"overall"`
@@ -63,7 +63,7 @@ func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: new
 type headPair struct {
 	path, from, to string // from and to equal: no difference
 	// again says that the monolith was asked twice, self that it then gave
-	// another answer than before.
+	// another response than before.
 	again, self bool
 	shape       uint64
 	reason      string // the declared reason of this change

@@ -94,7 +94,7 @@ func (j *jsonDiffer) shape(r scanResult, b []byte) string {
 	case len(b) == 0:
 		return "empty"
 	}
-	return snippet([]byte(j.show.answer(whittle.Answer{Body: b})), valueShown)
+	return snippet([]byte(j.show.response(whittle.Response{Body: b})), valueShown)
 }
 
 // done reports whether going on can change nothing.

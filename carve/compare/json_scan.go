@@ -36,7 +36,7 @@ type node struct {
 }
 
 // document is a scanned JSON text. Its nodes are kept from one use to the
-// next, so that a steady stream of answers allocates nothing.
+// next, so that a steady stream of responses allocates nothing.
 type document struct {
 	src   []byte
 	nodes []node

@@ -1,4 +1,4 @@
-// Package compare turns pairs of answers into findings and a verdict. It is
+// Package compare turns pairs of responses into findings and a verdict. It is
 // pure: no I/O, no clock, no goroutine; what it says depends on the exchanges
 // alone, in the order in which they came.
 package compare
@@ -11,11 +11,11 @@ import (
 	"whittle"
 )
 
-// Judge compares the two answers of each exchange of one route and says what
+// Judge compares the two responses of each exchange of one route and says what
 // is known of the candidate. It is deterministic and not safe for concurrent
 // use, but for Known.
 //
-// What it promises: if both sides answer by the same law and independently of
+// What it promises: if both sides respond by the same distribution and independently of
 // each other, the chance that it ever says DIFFERENT, looked at after every
 // exchange, is at most 1 - Confidence.
 //
@@ -106,7 +106,7 @@ func (j *Judge) seriesOf(x *whittle.Exchange) *series {
 // compared is how many exchanges were compared, in either order.
 func (j *Judge) compared() int { return j.mirrored.compared + j.served.compared }
 
-// Observe takes one exchange. One in which the monolith gave no answer, or a
+// Observe takes one exchange. One in which the monolith gave no response, or a
 // body was cut off, is not compared; but a status that differs differs whatever
 // the bodies are, and a candidate's error that was not waited for is such a one.
 func (j *Judge) Observe(x *whittle.Exchange) Observation {
@@ -137,8 +137,8 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 
 // cutOff reports whether half a body would have to be compared.
 func cutOff(x *whittle.Exchange) bool {
-	answered := x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure
-	return (x.Monolith.Truncated || x.Candidate.Truncated) && (!answered || x.Monolith.Status == x.Candidate.Status)
+	responded := x.Monolith.Failure == whittle.NoFailure && x.Candidate.Failure == whittle.NoFailure
+	return (x.Monolith.Truncated || x.Candidate.Truncated) && (!responded || x.Monolith.Status == x.Candidate.Status)
 }
 
 // Known reports whether a request has a shape of which a response was compared. It
@@ -170,17 +170,17 @@ func (j *Judge) ServedNeeded(most float64) int {
 	return n
 }
 
-func statusWord(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
+func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
-func failureWord(a *whittle.Answer) string {
+func failureWord(a *whittle.Response) string {
 	if a.Failure == whittle.NoFailure {
-		return "an answer"
+		return "a response"
 	}
-	return "no answer (" + string(a.Failure) + ")"
+	return "no response (" + string(a.Failure) + ")"
 }
 
 // mediaType is the content type without its parameters but the charset.
-func mediaType(a *whittle.Answer) string {
+func mediaType(a *whittle.Response) string {
 	raw := a.Header.Get("Content-Type")
 	switch raw {
 	case "":

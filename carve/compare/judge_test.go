@@ -21,8 +21,8 @@ func countRoute() whittle.Comparison {
 
 var plainText = whittle.Header{"Content-Type": {"text/html; charset=utf-8"}}
 
-func counted(v float64) whittle.Answer {
-	return whittle.Answer{Status: 200, Header: plainText, Body: written(nil, "Counted to ", v, " \n")}
+func counted(v float64) whittle.Response {
+	return whittle.Response{Status: 200, Header: plainText, Body: written(nil, "Counted to ", v, " \n")}
 }
 
 func countExchange(i int, times, a, b float64) *whittle.Exchange {
@@ -40,8 +40,8 @@ func (c *counts) exchange(i int, times, a, b float64) *whittle.Exchange {
 		Request: whittle.Request{
 			Method: "POST", Target: "/Count", Body: written(x.Request.Body, `{"times":`, times, `}`),
 		},
-		Monolith:  whittle.Answer{Status: 200, Header: plainText, Body: written(x.Monolith.Body, "Counted to ", a, " \n")},
-		Candidate: whittle.Answer{Status: 200, Header: plainText, Body: written(x.Candidate.Body, "Counted to ", b, " \n")},
+		Monolith:  whittle.Response{Status: 200, Header: plainText, Body: written(x.Monolith.Body, "Counted to ", a, " \n")},
+		Candidate: whittle.Response{Status: 200, Header: plainText, Body: written(x.Candidate.Body, "Counted to ", b, " \n")},
 	}
 	return x
 }
@@ -146,7 +146,7 @@ func TestStatus(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	flapping := newCountJudge(t, countRoute())
 	drive(flapping, 2, 3_000, flaws{}, func(_ int, x *whittle.Exchange) {
-		for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+		for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
 			if r.IntN(10) == 0 {
 				a.Status = 503
 			}
@@ -168,7 +168,7 @@ func TestStatus(t *testing.T) {
 }
 
 // The second call of each pair meets what the first has done: a 409 from the
-// candidate says nothing if the monolith's own second answer is one too.
+// candidate says nothing if the monolith's own second response is one too.
 func TestAMonolithThatDiffersFromItselfShowsNothing(t *testing.T) {
 	j := newCountJudge(t, countRoute())
 	drive(j, 1, 100, flaws{}, func(i int, x *whittle.Exchange) {
@@ -208,14 +208,14 @@ func TestContentType(t *testing.T) {
 	}
 }
 
-func TestFailuresAndUnreadableAnswers(t *testing.T) {
+func TestFailuresAndUnreadableResponses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(i int, x *whittle.Exchange)
 		kind   whittle.FindingKind
 	}{
-		{"no answer", func(_ int, x *whittle.Exchange) {
-			x.Candidate = whittle.Answer{Failure: whittle.FailedTimeout}
+		{"no response", func(_ int, x *whittle.Exchange) {
+			x.Candidate = whittle.Response{Failure: whittle.FailedTimeout}
 		}, whittle.FoundFailure},
 		{"no number", func(_ int, x *whittle.Exchange) { x.Candidate.Body = []byte("{}") }, whittle.FoundUnreadable},
 	} {
@@ -232,7 +232,7 @@ func TestFailuresAndUnreadableAnswers(t *testing.T) {
 // What the monolith does as often as the candidate raises no alarm, and a
 // monolith that alone fails shows nothing against the candidate.
 func TestFailuresOfTheMonolith(t *testing.T) {
-	down := whittle.Answer{Failure: whittle.FailedTimeout}
+	down := whittle.Response{Failure: whittle.FailedTimeout}
 	for name, change := range map[string]func(i int, x *whittle.Exchange){
 		"both unreadable alike": func(i int, x *whittle.Exchange) {
 			if i%3 == 0 {
@@ -271,18 +271,18 @@ func TestWhatIsNotCompared(t *testing.T) {
 		change func(x *whittle.Exchange)
 		want   Observation
 	}{
-		{"monolith down", func(x *whittle.Exchange) { x.Monolith = whittle.Answer{Failure: whittle.FailedConnect} }, Observation{Skip: whittle.SkipMonolith}},
-		{"client gone", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedCanceled} }, Observation{Skip: whittle.SkipCanceled}},
+		{"monolith down", func(x *whittle.Exchange) { x.Monolith = whittle.Response{Failure: whittle.FailedConnect} }, Observation{Skip: whittle.SkipMonolith}},
+		{"client gone", func(x *whittle.Exchange) { x.Candidate = whittle.Response{Failure: whittle.FailedCanceled} }, Observation{Skip: whittle.SkipCanceled}},
 		{"cut off", func(x *whittle.Exchange) { x.Monolith.Truncated = true }, Observation{Skip: whittle.SkipTooLarge}},
 		{"outside the contract", func(x *whittle.Exchange) { x.Request.Body = []byte("times") }, Observation{Skip: whittle.SkipUntranslated}},
 		{"plain", func(*whittle.Exchange) {}, Observation{}},
-		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Answer{Failure: whittle.FailedReset} }, Observation{Differs: true}},
+		{"candidate down", func(x *whittle.Exchange) { x.Candidate = whittle.Response{Failure: whittle.FailedReset} }, Observation{Differs: true}},
 		{"candidate 500", func(x *whittle.Exchange) { x.Candidate.Status = 500 }, Observation{Differs: true, Ask: true}},
 		{"candidate 500, its user rescued", func(x *whittle.Exchange) {
-			x.Candidate = whittle.Answer{Status: 500, Truncated: true}
+			x.Candidate = whittle.Response{Status: 500, Truncated: true}
 		}, Observation{Differs: true, Ask: true}},
 		{"both 500, the candidate's user rescued", func(x *whittle.Exchange) {
-			x.Monolith.Status, x.Candidate = 500, whittle.Answer{Status: 500, Truncated: true}
+			x.Monolith.Status, x.Candidate = 500, whittle.Response{Status: 500, Truncated: true}
 		}, Observation{Skip: whittle.SkipTooLarge}},
 	} {
 		x := countExchange(1, 1_000, 50_000, 50_100)
@@ -296,7 +296,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
-// `times` of 0 or less has a fixed answer, which is compared as it is.
+// `times` of 0 or less has a fixed response, which is compared as it is.
 func TestRequestsWithoutASize(t *testing.T) {
 	same, other := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
 	for i := range 40 {
@@ -304,10 +304,10 @@ func TestRequestsWithoutASize(t *testing.T) {
 		other.Observe(countExchange(i, -5, 0, 7))
 	}
 	if v := same.Verdict(); v.State == whittle.Different || len(v.Findings) != 0 {
-		t.Errorf("the same fixed answer: %s %+v", v.Summary, v.Findings)
+		t.Errorf("the same fixed response: %s %+v", v.Summary, v.Findings)
 	}
 	if v := other.Verdict(); v.State != whittle.Different || len(findingsOf(&v, whittle.FoundWrongValue)) == 0 {
-		t.Errorf("another fixed answer: %s %+v", v.Summary, v.Findings)
+		t.Errorf("another fixed response: %s %+v", v.Summary, v.Findings)
 	}
 }
 

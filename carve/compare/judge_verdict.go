@@ -102,7 +102,7 @@ func (j *Judge) shown(v *whittle.Verdict) bool {
 	return false
 }
 
-// negligible reports whether a finding of law lies inside its margin for sure.
+// negligible reports whether a finding of distribution lies inside its margin for sure.
 func negligible(f *whittle.Finding, bounds []whittle.Bound) bool {
 	switch f.Kind {
 	case whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution:

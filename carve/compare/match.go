@@ -28,14 +28,14 @@ const (
 	learnCompared = 500
 )
 
-// match judges answers that should be the same: exact and json. What it tests:
+// match judges responses that should be the same: exact and json. What it tests:
 //
 // Without learned noise: the hypothesis that a difference (anywhere, or at one
-// path) comes in at most MaxDiffer of the answers, given the past, by the
+// path) comes in at most MaxDiffer of the responses, given the past, by the
 // likelihood ratios of arms.single.
 //
 // With learned noise: the hypothesis that, for each request, the candidate's
-// answer and the monolith's second answer are exchangeable given the monolith's
+// response and the monolith's second response are exchangeable given the monolith's
 // first. On each repeated request the payoff 1[candidate deviates] − 1[monolith
 // deviates from itself] then has expectation 0 whatever the noise is, how rare
 // it is and how requests depend on each other; the betting engine tests it.
@@ -185,7 +185,7 @@ func (m *match) rare(k noiseKey) bool {
 const rareNoise = 0.05
 
 // usable reports whether a repeat can teach what the monolith changes by itself.
-func usable(r, first *whittle.Answer) bool {
+func usable(r, first *whittle.Response) bool {
 	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
 }
 
@@ -320,7 +320,7 @@ func (m *match) learnFrom(self []int) {
 
 // varies implements method. What it teaches does not count among the repeats,
 // which are drawn by chance.
-func (m *match) varies(a, b *whittle.Answer) {
+func (m *match) varies(a, b *whittle.Response) {
 	if !m.learn || !usable(b, a) {
 		return
 	}
@@ -333,7 +333,7 @@ func (m *match) varies(a, b *whittle.Answer) {
 }
 
 // places implements method.
-func (m *match) places(a, b *whittle.Answer) (list, rare []string) {
+func (m *match) places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
 	for _, d := range m.differ.diff(a.Body, b.Body) {
 		if d.expect >= 0 || slices.Contains(list, d.path) {
@@ -372,7 +372,7 @@ func differAim(c whittle.Comparison) float64 {
 	return unseenMargin
 }
 
-// account adds the exchange to the share of answers that differ. The set of
+// account adds the exchange to the share of responses that differ. The set of
 // its marks is kept, so that noise learned later explains it in retrospect.
 func (m *match) account() {
 	m.share.n = m.n

@@ -36,11 +36,11 @@ func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	low, high := m.share.interval(alpha)
 	limit := differAim(m.c)
 	b := whittle.Bound{
-		What: "share of answers", Low: low, High: high, MarginHigh: limit,
+		What: "share of responses", Low: low, High: high, MarginHigh: limit,
 		Estimate: ratio(m.share.s, m.n),
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
-	b.Summary = fmt.Sprintf("%s of %s answers differed: at most %s can (%s)",
+	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
 		grouped(m.share.s), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
@@ -115,7 +115,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 	return whittle.Finding{
 		Kind: m.kind, Count: m.share.s, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
 		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
-		Summary: fmt.Sprintf("%s of %s answers differ, in %d ways of which none is frequent enough by itself",
+		Summary: fmt.Sprintf("%s of %s responses differ, in %d ways of which none is frequent enough by itself",
 			grouped(m.share.s), grouped(m.n), open),
 	}
 }
@@ -155,7 +155,7 @@ func (m *match) sentence(k *mark) string {
 	} else {
 		fmt.Fprintf(&b, "%s differs (%s)", where, k.key.how)
 	}
-	fmt.Fprintf(&b, " in %s of %s answers", grouped(k.Count), grouped(m.n))
+	fmt.Fprintf(&b, " in %s of %s responses", grouped(k.Count), grouped(m.n))
 	if top := k.top(); top.Count > 1 {
 		fmt.Fprintf(&b, ", %s times %s → %s", grouped(top.Count), top.From, top.To)
 	}
@@ -168,9 +168,9 @@ func (m *match) sentence(k *mark) string {
 var waysInWords = map[string]string{
 	howBytes:     "the bodies%s differ",
 	howValue:     "%s has another value",
-	howMissing:   "%s is missing from the candidate's answer",
-	howExtra:     "%s is in the candidate's answer only",
-	wayPresence:  "%s are in one answer only",
+	howMissing:   "%s is missing from the candidate's response",
+	howExtra:     "%s is in the candidate's response only",
+	wayPresence:  "%s are in one response only",
 	howType:      "%s have another type",
 	howLength:    "%s has another number of elements",
 	howOrder:     "%s has the same elements in another order",
@@ -194,7 +194,7 @@ func (m *match) cause(k *mark) string {
 	case m.learn && k.key.path == manyPaths:
 		return "more places differ than are told apart, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.key.how == howBytes && k.Self > 0:
-		return fmt.Sprintf("the monolith's own answer changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
 			grouped(k.Self), grouped(m.repeats))
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", grouped(k.Self), grouped(m.repeats))

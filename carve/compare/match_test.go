@@ -28,13 +28,13 @@ func matchOf(t testing.TB, c whittle.Comparison) *match {
 func exchange(monolith, candidate string) *whittle.Exchange {
 	return &whittle.Exchange{
 		At: testStart, Request: whittle.Request{Method: "GET", Target: "/things?n=1"},
-		Monolith:  whittle.Answer{Status: 200, Body: []byte(monolith)},
-		Candidate: whittle.Answer{Status: 200, Body: []byte(candidate)},
+		Monolith:  whittle.Response{Status: 200, Body: []byte(monolith)},
+		Candidate: whittle.Response{Status: 200, Body: []byte(candidate)},
 	}
 }
 
 func repeated(x *whittle.Exchange, body string) *whittle.Exchange {
-	x.Repeat = &whittle.Answer{Status: 200, Body: []byte(body)}
+	x.Repeat = &whittle.Response{Status: 200, Body: []byte(body)}
 	return x
 }
 
@@ -88,7 +88,7 @@ func TestMatchFalseAlarms(t *testing.T) {
 	var mb, cb, rb []byte
 	alarms, marked := 0, 0
 	x := exchange("", "")
-	again := &whittle.Answer{Status: 200}
+	again := &whittle.Response{Status: 200}
 	for range runs {
 		m := matchOf(t, testMatch)
 		m.differ = &byPlace{}
@@ -156,7 +156,7 @@ const (
 
 // TestMatchDetection makes the table of docs/compare.md: after how many exchanges a
 // changed field is found, as a distribution over 200 runs, at several shares of wrong
-// answers and of repeats. Hypothesis to be rejected: the candidate is the monolith over
+// responses and of repeats. Hypothesis to be rejected: the candidate is the monolith over
 // again. The figures are those of this program, to the digit.
 func TestMatchDetection(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestMatchDetection(t *testing.T) {
 			repeats = fmt.Sprintf("one in %d", c.every)
 		}
 		median := quantileOf(took, 0.5)
-		fmt.Fprintf(&b, "| %v %% of answers | %s | %s | %s | %s |\n", 100*c.rate, repeats,
+		fmt.Fprintf(&b, "| %v %% of responses | %s | %s | %s | %s |\n", 100*c.rate, repeats,
 			grouped(median), grouped(quantileOf(took, 0.9)), grouped(quantileOf(took, 0.99)))
 		if median > c.most {
 			t.Errorf("rate %v, repeats 1 in %d: found after %d, expected %d", c.rate, c.every, median, c.most)
@@ -200,14 +200,14 @@ func TestMatchDetection(t *testing.T) {
 	inDoc(t, compareDoc, matchStart, matchFinish, b.String())
 }
 
-// foundAfter is after how many exchanges a field that is wrong in a share of answers is
+// foundAfter is after how many exchanges a field that is wrong in a share of responses is
 // found, where one in so many exchanges is repeated.
 func foundAfter(t *testing.T, r *rand.Rand, rate float64, every, most int) int {
 	c := testMatch
 	c.LearnNoise = every > 0
 	m := matchOf(t, c)
 	m.differ = &byPlace{}
-	x, again := exchange("\x00\x00", "\x00\x00"), &whittle.Answer{Status: 200, Body: []byte("\x00\x00")}
+	x, again := exchange("\x00\x00", "\x00\x00"), &whittle.Response{Status: 200, Body: []byte("\x00\x00")}
 	n := 0
 	for !m.anyDecided() && n < most {
 		x.Candidate.Body[1], x.Repeat = byte(oneIf(r.Float64() < rate)), nil
@@ -241,7 +241,7 @@ func inDoc(t *testing.T, path, start, finish, table string) {
 	}
 }
 
-// listing is an answer with an id, a time, a list in any order, and a price.
+// listing is a response with an id, a time, a list in any order, and a price.
 func listing(r *rand.Rand, price string) string {
 	items := []string{
 		fmt.Sprintf(`{"sku":"x","price":%s,"row":%d}`, price, r.IntN(1000)),
@@ -280,7 +280,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
 		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
 	}
-	if want := "0 of 3,000 answers differed: at most 0.19 % can (99 %)"; bounds[0].Summary != want {
+	if want := "0 of 3,000 responses differed: at most 0.19 % can (99 %)"; bounds[0].Summary != want {
 		t.Errorf("it says %q", bounds[0].Summary)
 	}
 	if n := feed(100, func() string { return listing(r, "9.5") }); n != 100 {
@@ -402,7 +402,7 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestMatchIsBounded: answers made to fill memory leave the state small, and
+// TestMatchIsBounded: responses made to fill memory leave the state small, and
 // nothing of it is called the same.
 func TestMatchIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))

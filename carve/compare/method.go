@@ -9,10 +9,10 @@ import (
 // Observation is what became of one exchange.
 type Observation = whittle.Observation
 
-// method is one kind of comparison of two answers with equal status and
+// method is one kind of comparison of two responses with equal status and
 // content type. It is deterministic and not safe for concurrent use.
 type method interface {
-	// observe takes an exchange to which both answers came, whole.
+	// observe takes an exchange to which both serves came, whole.
 	observe(x *whittle.Exchange) Observation
 	// report gives what has been found so far. alpha is the method's part of
 	// the error rate, the same at every call and equal to what methodAlpha
@@ -25,10 +25,10 @@ type method interface {
 	open() int
 	// places are where two bodies differ undeclared, each once. rare are those at
 	// which the monolith varies by itself, but seldom.
-	places(a, b *whittle.Answer) (list, rare []string)
+	places(a, b *whittle.Response) (list, rare []string)
 	// varies takes note that the monolith gave two different responses to the same
 	// request.
-	varies(a, b *whittle.Answer)
+	varies(a, b *whittle.Response)
 
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler

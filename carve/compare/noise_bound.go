@@ -10,7 +10,7 @@ import (
 const boundNoise = "noise"
 
 // A candidate may change what counts as noise noiseFactor times as often as the
-// monolith itself, or in the share noiseSlack of answers more often, whichever is
+// monolith itself, or in the share noiseSlack of responses more often, whichever is
 // more.
 const (
 	noiseFactor = 2
@@ -21,7 +21,7 @@ const (
 )
 
 // changed counts how often one difference that counts as noise came: between
-// the monolith's answer and the candidate's, in n exchanges, and between the
+// the monolith's response and the candidate's, in n exchanges, and between the
 // monolith's two, in so many repeats.
 type changed struct {
 	path              string
@@ -32,10 +32,10 @@ type changed struct {
 
 // noiseBound bounds by how much more often than the monolith itself the candidate
 // changes what was learned as noise, at the place where that is worst: the share
-// of answers c in which it does, less max(s, noiseFactor·s − noiseSlack) with the
+// of responses c in which it does, less max(s, noiseFactor·s − noiseSlack) with the
 // monolith's share s, which is at most noiseSlack just where c is at most
 // max(noiseFactor·s, s + noiseSlack). Without this bound one change seen in one repeat would excuse a candidate that is wrong there in
-// any share of answers, until the bets on repeats have found it. ok is false
+// any share of responses, until the bets on repeats have found it. ok is false
 // where nothing was learned; more is how many exchanges it still takes, -1 where
 // it cannot be said.
 //
@@ -62,7 +62,7 @@ func (c *changed) asBound(what string, alpha float64) whittle.Bound {
 	b := whittle.Bound{
 		What: what, Estimate: max(0, c.estimate), High: max(0, c.excess), MarginHigh: noiseSlack, Inside: c.excess <= noiseSlack,
 	}
-	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's answers and in %s of the monolith's own repeats: at most in %s of answers more than these explain (%s)",
+	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most in %s of responses more than these explain (%s)",
 		c.path, percent(ratio(c.candidate, c.n)), percent(ratio(c.monolith, c.repeats)), percentUp(b.High), percent(1-alpha))
 	return b
 }

@@ -19,12 +19,12 @@ func fields(changed ...string) string {
 }
 
 // TestNoiseExcusesNoMoreThanItExplains: that the monolith changed a field between
-// its own two answers now and then makes no candidate EQUIVALENT that is wrong
+// its own two responses now and then makes no candidate EQUIVALENT that is wrong
 // there far more often; one that changes it as often becomes so.
 func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
 	for _, tc := range []struct {
 		name                string
-		monolith, candidate float64 // share of answers in which the field has changed
+		monolith, candidate float64 // share of responses in which the field has changed
 		n                   int
 		inside              bool
 	}{
@@ -157,7 +157,7 @@ func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 		median, p95 := quantileOf(took, 0.5), quantileOf(took, 0.95)
 		t.Logf("| %v %% | %d (%d) |", 100*c.share, median, p95)
 		if median > c.most {
-			t.Errorf("a place that changes in %v of answers takes %d repeats", c.share, median)
+			t.Errorf("a place that changes in %v of responses takes %d repeats", c.share, median)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func TestChosenRepeatsSpeakForThemselves(t *testing.T) {
 	}
 }
 
-// prices is an answer with more places that change by themselves than are told
+// prices is a response with more places that change by themselves than are told
 // apart.
 func prices(r *rand.Rand, n, total int) string {
 	var b strings.Builder

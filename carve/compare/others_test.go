@@ -15,7 +15,7 @@ func gave(second float64, user uint64, target, body string) *whittle.Exchange {
 	return &whittle.Exchange{
 		At: othersStart.Add(time.Duration(second * float64(time.Second))), User: user,
 		Request:  whittle.Request{Method: "GET", Target: target},
-		Monolith: whittle.Answer{Status: 200, Body: []byte(body)},
+		Monolith: whittle.Response{Status: 200, Body: []byte(body)},
 	}
 }
 

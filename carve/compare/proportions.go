@@ -32,9 +32,9 @@ func alternative(i int, limit float64) float64 {
 // clampRate keeps a rate away from 0 and 1, where a logarithm has no value.
 func clampRate(p float64) float64 { return min(max(p, 1e-9), 1-1e-9) }
 
-// single multiplies in bad and good answers of one side.
+// single multiplies in bad and good responses of one side.
 //
-// Hypothesis: each answer is bad with a probability of at most limit, given
+// Hypothesis: each response is bad with a probability of at most limit, given
 // the past. Each factor p*/limit for bad, (1−p*)/(1−limit) for good has an
 // expectation of at most 1 then, since it grows with the probability and is 1
 // at the limit; so the product is a nonnegative supermartingale, and
@@ -51,7 +51,7 @@ func (a *arms) against(f *fixedOdds, bad, good int) {
 	}
 }
 
-// fixedOdds are the logarithms by which a bad and a good answer change each arm's
+// fixedOdds are the logarithms by which a bad and a good response change each arm's
 // wealth against a limit. They cost more than the rest of a bet, so they are kept
 // while the limit stays. The zero value is ready.
 type fixedOdds struct {
@@ -74,12 +74,12 @@ func (f *fixedOdds) at(limit float64) *fixedOdds {
 }
 
 // block multiplies in one block of two samples: so many of the monolith's
-// answers and so many of the candidate's, over the same time. The odds must
+// responses and so many of the candidate's, over the same time. The odds must
 // have been made from the past alone, for blocks of this size; the guess at the
 // monolith's rate in them steers the power and not the validity.
 //
 // Hypothesis: within the block the candidate's mean probability of a bad
-// answer is at most the monolith's plus slack.
+// response is at most the monolith's plus slack.
 //
 // Source: the e-variable of Turner, Ly & Grünwald (arXiv 2106.02693): the
 // likelihood ratio of the alternative (a, b) and its Kullback–Leibler
@@ -97,11 +97,11 @@ func (a *arms) block(o *odds, mBad, mGood, cBad, cGood int) {
 	}
 }
 
-// odds are the logarithms by which a block's answers change each arm's wealth:
-// for a bad and a good answer of the monolith, and of the candidate.
+// odds are the logarithms by which a block's responses change each arm's wealth:
+// for a bad and a good response of the monolith, and of the candidate.
 type odds struct{ factors [armCount][4]float64 }
 
-// newOdds finds them for blocks of m and c answers.
+// newOdds finds them for blocks of m and c responses.
 func newOdds(guess, slack float64, m, c int) *odds {
 	var o odds
 	limit := min(guess+slack, 0.98)
@@ -195,7 +195,7 @@ func logSum(a, b float64) float64 {
 const stakeEvery = 8
 
 // staked keeps a test awake. A bet that has run through thousands of good
-// answers has lost its wealth and would need as many bad ones to win it back;
+// responses has lost its wealth and would need as many bad ones to win it back;
 // so half of the first wealth is kept, and staked bit by bit as time goes on.
 // The k-th bit is 1/(2·L(k)) − 1/(2·L(k+1)) with L(k) = 1 + log(k): the bits
 // add up to a half, so the whole is still an e-process, and a candidate that
@@ -248,7 +248,7 @@ func (a *arms) valid() bool {
 	return true
 }
 
-// share is a count of answers of which some differ, with a confidence sequence
+// share is a count of responses of which some differ, with a confidence sequence
 // for the rate.
 //
 // Source: the beta-binomial mixture martingale (Robbins 1970; Howard, Ramdas,
@@ -308,7 +308,7 @@ func (s *share) interval(alpha float64) (low, high float64) {
 }
 
 // edge finds by bisection where inside ends between a point within and one
-// beyond; it answers with the outer side.
+// beyond; it responds with the outer side.
 func edge(within, beyond float64, inside func(float64) bool) float64 {
 	for range 50 {
 		mid := (within + beyond) / 2
@@ -321,7 +321,7 @@ func edge(within, beyond float64, inside func(float64) bool) float64 {
 	return beyond
 }
 
-// moreUntil estimates how many more answers bring the upper bound to limit if
+// moreUntil estimates how many more responses bring the upper bound to limit if
 // the rate stays what it is; −1 if it never would, or not within 2^40.
 func (s *share) moreUntil(alpha, limit float64) int {
 	if limit <= 0 || (s.n > 0 && float64(s.s)/float64(s.n) >= limit) {
@@ -353,7 +353,7 @@ func (s *share) moreUntil(alpha, limit float64) int {
 }
 
 // upperRate is the Clopper–Pearson bound: the rate is above it with a
-// probability of at most beta, for bad of n independent answers seen once.
+// probability of at most beta, for bad of n independent responses seen once.
 func upperRate(bad, n int, beta float64) float64 {
 	if n == 0 || bad >= n {
 		return 1

@@ -8,7 +8,7 @@ import (
 
 // TestBlockIsFair: no rates within the hypothesis, however they move within
 // the block, give a block an expectation above 1. The expectation is exact,
-// a product over the answers.
+// a product over the responses.
 func TestBlockIsFair(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 4000 {
@@ -32,7 +32,7 @@ func TestBlockIsFair(t *testing.T) {
 				e *= p*math.Exp(f[2]) + (1-p)*math.Exp(f[3])
 			}
 			if e > 1+1e-6 {
-				t.Fatalf("arm %d of %d:%d answers, slack %v, rates %.3g and %.3g: expectation %v",
+				t.Fatalf("arm %d of %d:%d responses, slack %v, rates %.3g and %.3g: expectation %v",
 					arm, m, c, slack, mean(monolith), mean(candidate), e)
 			}
 		}
@@ -59,7 +59,7 @@ func mean(list []float64) float64 {
 	return sum / float64(len(list))
 }
 
-// TestSingleIsFair: one answer at a rate up to the limit has an expectation of
+// TestSingleIsFair: one response at a rate up to the limit has an expectation of
 // at most 1.
 func TestSingleIsFair(t *testing.T) {
 	for _, limit := range []float64{0, 1e-6, 0.001, 0.05, 0.5, 0.94} {
@@ -76,7 +76,7 @@ func TestSingleIsFair(t *testing.T) {
 	}
 }
 
-// TestShareCovers: the interval, read after every answer, ever leaves out the
+// TestShareCovers: the interval, read after every response, ever leaves out the
 // true rate in at most 1 of 100 runs.
 func TestShareCovers(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestMoreUntil(t *testing.T) {
 	s := newShare(0.002)
 	more := s.moreUntil(0.01, 0.002)
 	if more < 2000 || more > 4000 {
-		t.Errorf("%d answers without a difference bring the bound to 0.2 %%", more)
+		t.Errorf("%d responses without a difference bring the bound to 0.2 %%", more)
 	}
 	for n, inside := range map[int]bool{more - 1: false, more: true} {
 		f := share{n: n, b: s.b}
@@ -146,7 +146,7 @@ func TestMoreUntil(t *testing.T) {
 		t.Error("a rate above the limit gets below it by waiting")
 	}
 	if s.moreUntil(0.01, 0) != -1 {
-		t.Error("no number of answers shows a share of 0")
+		t.Error("no number of responses shows a share of 0")
 	}
 }
 

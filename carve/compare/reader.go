@@ -37,7 +37,7 @@ type number struct {
 	whole bool
 }
 
-// reader reads the number from an answer and the divisor from a request.
+// reader reads the number from a response and the divisor from a request.
 type reader struct {
 	value cel.Program // nil: the first number in the body
 	per   cel.Program // nil: 1
@@ -128,8 +128,8 @@ func firstLine(s string) string {
 	return strings.TrimPrefix(s, "<input>:") // line and column within the expression follow
 }
 
-// read gives the answer's number; false where there is none to read.
-func (r *reader) read(a *whittle.Answer) (number, bool) {
+// read gives the response's number; false where there is none to read.
+func (r *reader) read(a *whittle.Response) (number, bool) {
 	if r.value == nil {
 		return firstNumber(a.Body)
 	}
@@ -147,7 +147,7 @@ func (r *reader) read(a *whittle.Answer) (number, bool) {
 	return evaluate(r.value, vars)
 }
 
-// divisor gives what the answer's number is divided by; false where the
+// divisor gives what the response's number is divided by; false where the
 // request has none.
 func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if r.per == nil {

@@ -114,7 +114,7 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%q: %v", c.value, err)
 			continue
 		}
-		got, ok := r.read(&whittle.Answer{Body: []byte(c.body)})
+		got, ok := r.read(&whittle.Response{Body: []byte(c.body)})
 		if ok == c.none || ok && got.f != c.want {
 			t.Errorf("%q of %q gives %v, %v; want %v, none %v", c.value, c.body, got.f, ok, c.want, c.none)
 		}
@@ -145,7 +145,7 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 }
 
 // An expression that would walk a large body for ever is cut off by its cost,
-// and the answer counts as unreadable.
+// and the response counts as unreadable.
 func TestAnExpressionsCostIsBounded(t *testing.T) {
 	r, err := newReader(whittle.Comparison{
 		Value: "json.all(a, json.all(b, json.all(c, a + b + c >= 0.0))) ? 1 : 2",
@@ -154,7 +154,7 @@ func TestAnExpressionsCostIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := []byte("[" + strings.Repeat("1,", 2_000) + "1]")
-	if n, ok := r.read(&whittle.Answer{Body: body}); ok {
+	if n, ok := r.read(&whittle.Response{Body: body}); ok {
 		t.Errorf("8,000,000,000 steps gave %v", n)
 	}
 }

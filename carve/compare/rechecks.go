@@ -27,7 +27,7 @@ const (
 // rechecks are what came of asking both sides again about differences.
 //
 // Reproduced: the same two responses in every round. Hypothesis: each side's
-// responses to one request are independent draws by one law. Whatever the law is,
+// responses to one request are independent draws by one distribution. Whatever the distribution is,
 // a further round gives the same two different values with a chance of at most
 // 1/4, since p·q ≤ 1/4 where p + q ≤ 1; so k rounds do with at most 4^-k, and 4^k
 // is an e-value. It breaks where both sides keep random values of their own for
@@ -127,7 +127,7 @@ func unanswered(r *whittle.Recheck) bool {
 }
 
 // varied reports whether a side's two responses differ at one of the places.
-func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Answer, places []string) bool {
+func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Response, places []string) bool {
 	list, rare := s.places(x, before, now)
 	return slices.ContainsFunc(places, func(p string) bool { return slices.Contains(list, p) || slices.Contains(rare, p) })
 }

@@ -78,7 +78,7 @@ func TestWhoseItIsMayTurnUpLate(t *testing.T) {
 	if !j.Observe(x).Ask {
 		t.Fatal("it is not asked about")
 	}
-	right := whittle.Answer{Status: 200, Body: []byte(body(20))}
+	right := whittle.Response{Status: 200, Body: []byte(body(20))}
 	if _, more := j.Recheck(&whittle.Recheck{Exchange: x, Rounds: []whittle.Round{{Monolith: right, Candidate: right}}}); more {
 		t.Fatal("it is not settled")
 	}

@@ -33,8 +33,8 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
 	now := testStart
-	answer := func(s string) whittle.Answer {
-		return whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
+	response := func(s string) whittle.Response {
+		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
 	}
 	for i := 1; i <= n; i++ {
 		now = now.Add(a.gap)
@@ -47,14 +47,14 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 		}
 		if first {
 			x.Served = whittle.Candidate
-			x.Candidate = answer(a.candidate(q, 0, now, r))
-			x.Monolith = answer(a.monolith(q, 1, now.Add(2*time.Millisecond), r))
+			x.Candidate = response(a.candidate(q, 0, now, r))
+			x.Monolith = response(a.monolith(q, 1, now.Add(2*time.Millisecond), r))
 		} else {
-			x.Monolith = answer(a.monolith(q, 0, now, r))
-			x.Candidate = answer(a.candidate(q, 1, now.Add(2*time.Millisecond), r))
+			x.Monolith = response(a.monolith(q, 0, now, r))
+			x.Candidate = response(a.candidate(q, 1, now.Add(2*time.Millisecond), r))
 		}
 		if i%20 == 0 {
-			again := answer(a.monolith(q, 2, now.Add(4*time.Millisecond), r))
+			again := response(a.monolith(q, 2, now.Add(4*time.Millisecond), r))
 			x.Repeat = &again
 		}
 		o := j.Observe(x)
@@ -70,7 +70,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 				}
 				at = at.Add(after)
 				again.Rounds = append(again.Rounds, whittle.Round{
-					After: at.Sub(now), Monolith: answer(a.monolith(q, turn, at, r)), Candidate: answer(a.candidate(q, turn+1, at, r)),
+					After: at.Sub(now), Monolith: response(a.monolith(q, turn, at, r)), Candidate: response(a.candidate(q, turn+1, at, r)),
 				})
 			}
 		}

@@ -18,10 +18,10 @@ type series struct {
 	method method
 	show   *display
 
-	// compared counts the exchanges with both answers; asked also those in
+	// compared counts the exchanges with both responds; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
-	// undeclared in status, content type, headers or by giving no answer; of random
-	// answers also those that were wrong or unreadable by themselves, or said
+	// undeclared in status, content type, headers or by giving no response; of random
+	// responses also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
 	compared, asked, loose int
 	// flaps says that the monolith was seen to vary in what loose counts.
@@ -105,7 +105,7 @@ func (s *series) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind,
 }
 
 // wordOf is what a head compares.
-func wordOf(kind whittle.FindingKind) func(*whittle.Answer) string {
+func wordOf(kind whittle.FindingKind) func(*whittle.Response) string {
 	switch kind {
 	case whittle.FoundContentType:
 		return mediaType
@@ -116,7 +116,7 @@ func wordOf(kind whittle.FindingKind) func(*whittle.Answer) string {
 }
 
 // alike is the quick look, which most exchanges pass.
-func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
+func alike(a, b *whittle.Response, kind whittle.FindingKind) bool {
 	switch kind {
 	case whittle.FoundFailure:
 		return a.Failure == b.Failure
@@ -126,7 +126,7 @@ func alike(a, b *whittle.Answer, kind whittle.FindingKind) bool {
 	return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
 }
 
-// limit is the share of answers that may differ in status or content type, or
+// limit is the share of responses that may differ in status or content type, or
 // be missing, and still count as none. A law is known only to its margin, so
 // the statistical kind does not ask for more than one in two hundred.
 func (s *series) limit() float64 {
@@ -136,7 +136,7 @@ func (s *series) limit() float64 {
 	return s.c.MaxDiffer
 }
 
-// statisticalLimit is that share for answers that are random by nature.
+// statisticalLimit is that share for responses that are random by nature.
 const statisticalLimit = 0.005
 
 // unseenMargin is the share of responses that could differ without one having
@@ -163,13 +163,13 @@ func (s *series) looseBound() whittle.Bound {
 	loose := s.looseNow()
 	high := shareBound(loose, s.asked, alphaOf(s.c))
 	b := whittle.Bound{
-		ID: "exchanges", What: "share of answers", High: high, MarginHigh: s.margin(),
+		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
 		Estimate: float64(loose) / float64(max(1, s.asked)),
 	}
 	b.Inside = high <= b.MarginHigh && (s.flaps || b.Estimate <= s.limit())
-	what := "another status, content type or header, or no answer"
+	what := "another status, content type or header, or no response"
 	if s.c.Kind == whittle.Statistical {
-		what = "another status, content type, header or text, a wrong value, or no answer"
+		what = "another status, content type, header or text, a wrong value, or no response"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
 		commas(strconv.Itoa(loose)), commas(strconv.Itoa(s.asked)), what, inPercent(high))
@@ -213,7 +213,7 @@ func (s *series) open() (k, n int) {
 // places are where two responses differ undeclared, as names that are the same
 // for every exchange: "status", "header Link", "$.items[*].id". noisy ones are
 // those at which the monolith is known to vary now and then.
-func (s *series) places(x *whittle.Exchange, a, b *whittle.Answer) (list, noisy []string) {
+func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, noisy []string) {
 	for _, kind := range []whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType} {
 		word := wordOf(kind)
 		if from, to := word(a), word(b); from != to {

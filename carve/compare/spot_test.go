@@ -17,8 +17,8 @@ func firstSample(t *testing.T, kind whittle.CompareKind, monolith, candidate str
 	j.Redact(with)
 	j.Observe(&whittle.Exchange{
 		Request:   whittle.Request{Method: "GET", Target: "/orders"},
-		Monolith:  whittle.Answer{Status: 200, Body: []byte(monolith)},
-		Candidate: whittle.Answer{Status: 200, Body: []byte(candidate)},
+		Monolith:  whittle.Response{Status: 200, Body: []byte(monolith)},
+		Candidate: whittle.Response{Status: 200, Body: []byte(candidate)},
 	})
 	for _, f := range j.Verdict().Findings {
 		if len(f.Samples) > 0 {

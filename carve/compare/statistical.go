@@ -13,17 +13,17 @@ import (
 const (
 	partMean       = 0.20
 	partSpread     = 0.20
-	partLaw        = 0.20
+	partDistribution        = 0.20
 	partRepeats    = 0.15
 	partWrong      = 0.20
 	partUnreadable = 0.025
 	partWording    = 0.025
 )
 
-// statistical compares answers that are random by nature: it tests whether
-// both sides answer by the same law. Its null hypothesis is that, given the
-// request and the past, swapping the two answers changes nothing, which holds
-// if both draw independently by one law, whatever that law is.
+// statistical compares responses that are random by nature: it tests whether
+// both sides respond by the same distribution. Its null hypothesis is that, given the
+// request and the past, swapping the two responses changes nothing, which holds
+// if both draw independently by one distribution, whatever that distribution is.
 type statistical struct {
 	c     whittle.Comparison
 	read  *reader
@@ -39,26 +39,26 @@ type statisticalState struct {
 	N      int    `json:"n"`
 	Strata strata `json:"strata"`
 
-	Mean    meanWitness    `json:"mean"`
-	Spread  spreadWitness  `json:"spread"`
-	Law     lawWitness     `json:"law"`
-	Repeats repeatsWitness `json:"repeats"`
-	Wrong   wrongWitness   `json:"wrong"`
-	Blank   blankWitness   `json:"blank"`
+	Mean    meanEprocess    `json:"mean"`
+	Spread  spreadEprocess  `json:"spread"`
+	Distribution     distributionEprocess     `json:"law"`
+	Repeats repeatsEprocess `json:"repeats"`
+	Wrong   wrongEprocess   `json:"wrong"`
+	Blank   blankEprocess   `json:"blank"`
 	// Wording compares what stands around the numbers.
 	Wording head `json:"wording"`
 	// Again compares the monolith with itself.
-	Again meanWitness `json:"again"`
+	Again meanEprocess `json:"again"`
 
 	MeanSums   meanSums  `json:"mean_sums"`
 	SpreadSums ratioSums `json:"spread_sums"`
-	LawSums    lawSums   `json:"law_sums"`
+	DistributionSums    distributionSums   `json:"law_sums"`
 
 	Evidence evidence `json:"evidence"`
 }
 
-// blankWitness watches for answers in which no number can be read.
-type blankWitness struct {
+// blankEprocess watches for responses in which no number can be read.
+type blankEprocess struct {
 	Bets    bets             `json:"bets"`
 	N       int              `json:"n"`
 	X       int              `json:"x"`
@@ -97,14 +97,14 @@ func marginOf(m whittle.Margin) whittle.Margin {
 
 func freshState() statisticalState {
 	return statisticalState{
-		Mean:    meanWitness{Bets: newBets()},
-		Spread:  spreadWitness{Single: newBets(), Double: newBets()},
-		Law:     lawWitness{Bets: newBets()},
-		Repeats: repeatsWitness{Bets: newBets(), Own: newBets()},
-		Wrong:   wrongWitness{Bets: newBets()},
-		Blank:   blankWitness{Bets: newBets()},
+		Mean:    meanEprocess{Bets: newBets()},
+		Spread:  spreadEprocess{Single: newBets(), Double: newBets()},
+		Distribution:     distributionEprocess{Bets: newBets()},
+		Repeats: repeatsEprocess{Bets: newBets(), Own: newBets()},
+		Wrong:   wrongEprocess{Bets: newBets()},
+		Blank:   blankEprocess{Bets: newBets()},
 		Wording: newHead(),
-		Again:   meanWitness{Bets: newBets()},
+		Again:   meanEprocess{Bets: newBets()},
 	}
 }
 
@@ -212,21 +212,21 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	var known bool
 	p.centre, p.spread, known = s.Strata.predict(t)
 
-	var xWild, yWild bool
+	var xOutlier, yOutlier bool
 	if known {
-		xWild = t.wild(p.x, p.centre, p.spread)
-		yWild = t.wild(p.y, p.centre, p.spread)
-		s.Wrong.see(t, s.Strata.place(t), xWild, yWild, s.alpha*partWrong, s.N)
-		s.Evidence.sized(per, yWild)
-		if yWild && !xWild {
+		xOutlier = t.outlier(p.x, p.centre, p.spread)
+		yOutlier = t.outlier(p.y, p.centre, p.spread)
+		s.Wrong.see(t, s.Strata.place(t), xOutlier, yOutlier, s.alpha*partWrong, s.N)
+		s.Evidence.sized(per, yOutlier)
+		if yOutlier && !xOutlier {
 			s.Evidence.wrong(s.show, x, key, per, a, b, p.spread*unit)
 		}
 		s.askedAgain(x, &p, unit)
 	}
-	// Leaving out a pair of which either answer is wild does not depend on
+	// Leaving out a pair of which either response is wild does not depend on
 	// which side gave it, so what is left is as exchangeable as before.
-	if known && !xWild && !yWild {
-		s.compareLaws(&p)
+	if known && !xOutlier && !yOutlier {
+		s.compareDistributions(&p)
 		t.Y.add(p.y)
 		if !either {
 			t.Fresh.add(p.y)
@@ -234,13 +234,13 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 		s.Evidence.tame(s.show, x)
 	}
 	t.learn(p.x, p.centre, p.spread, known)
-	return Observation{Differs: yWild && !xWild && s.expected(whittle.FoundWrongValue, "") == ""}
+	return Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
 }
 
-// askedAgain takes the monolith's second answer to the same request, where
+// askedAgain takes the monolith's second response to the same request, where
 // there is one, to the witness of the mean in the candidate's place. If the
-// monolith is found to differ from itself, answers depend on when one asks, the
-// pairs are not exchangeable, and nothing is shown by another law.
+// monolith is found to differ from itself, responses depend on when one asks, the
+// pairs are not exchangeable, and nothing is shown by another distribution.
 func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if x.Repeat == nil || x.Repeat.Failure != whittle.NoFailure || x.Repeat.Status != x.Monolith.Status {
 		return
@@ -255,13 +255,13 @@ func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	w.Skill.learn(g)
 }
 
-// compareLaws takes a tame pair to the witnesses of mean, spread and law.
-func (s *statistical) compareLaws(p *pair) {
+// compareDistributions takes a tame pair to the witnesses of mean, spread and law.
+func (s *statistical) compareDistributions(p *pair) {
 	cx, cy := cellOf(p.z(p.x)), cellOf(p.z(p.y))
 	s.Mean.bet(p, s.alpha*partMean)
 	s.Spread.bet(p, s.alpha*partSpread)
-	s.Law.bet(cx, cy, s.alpha*partLaw, p.n)
-	s.LawSums.add(cx, cy)
+	s.Distribution.bet(cx, cy, s.alpha*partDistribution, p.n)
+	s.DistributionSums.add(cx, cy)
 	if p.stratum.Key == rawKey {
 		return
 	}
@@ -271,7 +271,7 @@ func (s *statistical) compareLaws(p *pair) {
 	}
 }
 
-// expected gives the reason of a declared difference of law; empty: none.
+// expected gives the reason of a declared difference of distribution; empty: none.
 func (s *statistical) expected(kind whittle.FindingKind, path string) string {
 	for _, e := range s.c.Expect {
 		if e.Kind == kind && (e.Path == "" || strings.EqualFold(e.Path, path)) {
@@ -285,7 +285,7 @@ func (s *statistical) expected(kind whittle.FindingKind, path string) string {
 func (s *statistical) open() int { return 0 }
 
 // places implements method: what stands around the number.
-func (s *statistical) places(a, b *whittle.Answer) (list, rare []string) {
+func (s *statistical) places(a, b *whittle.Response) (list, rare []string) {
 	if d, _ := s.words.differ(a, b); d != nil && d.expect < 0 {
 		list = append(list, d.path)
 	}
@@ -294,4 +294,4 @@ func (s *statistical) places(a, b *whittle.Answer) (list, rare []string) {
 
 // varies implements method: random responses are held against each other by their
 // distribution alone.
-func (s *statistical) varies(_, _ *whittle.Answer) {}
+func (s *statistical) varies(_, _ *whittle.Response) {}

@@ -11,7 +11,7 @@ import (
 const (
 	boundMean   = "mean"
 	boundSpread = "spread"
-	boundLaw    = "distribution"
+	boundDistribution    = "distribution"
 )
 
 // bounds gives the three intervals, each at the confidence 1 - alpha at every
@@ -21,7 +21,7 @@ const (
 // wrong: alpha need not be split (an intersection-union test, Berger 1982).
 func (s *statistical) bounds(alpha float64) ([]whittle.Bound, int) {
 	m := s.c.Margin
-	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.lawBound(m.Distribution, alpha)}
+	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.distributionBound(m.Distribution, alpha)}
 	more := 0
 	for i := range list {
 		list[i].Summary += s.leftOut()
@@ -43,7 +43,7 @@ func missing(b *whittle.Bound, n int) int {
 	}
 	room := min(b.MarginHigh-b.Estimate, b.Estimate-b.MarginLow)
 	width := max(b.High-b.Estimate, b.Estimate-b.Low)
-	if b.MarginLow == 0 && b.What == boundLaw {
+	if b.MarginLow == 0 && b.What == boundDistribution {
 		room, width = b.MarginHigh-b.Estimate, b.High-b.Estimate
 	}
 	if n < 2*warmUp || !(room > 0) || math.IsInf(width, 0) {
@@ -67,9 +67,9 @@ func (s *statistical) meanBound(margin, alpha float64) whittle.Bound {
 
 func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundSpread, MarginLow: 1 / margin, MarginHigh: margin}
-	if s.SpreadSums.X <= 0 && s.LawSums.N >= 2*warmUp {
+	if s.SpreadSums.X <= 0 && s.DistributionSums.N >= 2*warmUp {
 		b.Estimate, b.Low, b.High, b.Inside = 1, 1, 1, true
-		b.Summary = "the monolith's answers to like requests do not vary, so there is no spread to compare"
+		b.Summary = "the monolith's responses to like requests do not vary, so there is no spread to compare"
 		return b
 	}
 	b.Estimate, b.Low, b.High = s.SpreadSums.interval(alpha / 2)
@@ -80,11 +80,11 @@ func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
 	return b
 }
 
-func (s *statistical) lawBound(margin, alpha float64) whittle.Bound {
-	b := whittle.Bound{What: boundLaw, MarginHigh: margin}
-	b.Estimate, b.Low, b.High = s.LawSums.interval(alpha / 2)
-	b.Inside = s.LawSums.N > 0 && b.High <= margin
-	b.Summary = fmt.Sprintf("the two distributions are at most %s apart, by the share of answers below any of %d thresholds; %s counts as none",
+func (s *statistical) distributionBound(margin, alpha float64) whittle.Bound {
+	b := whittle.Bound{What: boundDistribution, MarginHigh: margin}
+	b.Estimate, b.Low, b.High = s.DistributionSums.interval(alpha / 2)
+	b.Inside = s.DistributionSums.N > 0 && b.High <= margin
+	b.Summary = fmt.Sprintf("the two distributions are at most %s apart, by the share of responses below any of %d thresholds; %s counts as none",
 		figure(b.High), cells-1, figure(margin))
 	return b
 }

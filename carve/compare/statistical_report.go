@@ -17,7 +17,7 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 	bounds, more := s.bounds(alphaOf(s.c))
 	var list []whittle.Finding
 	list = append(list, s.wrongFindings()...)
-	list = append(list, s.lawFindings(bounds)...)
+	list = append(list, s.distributionFindings(bounds)...)
 	list = append(list, s.repeatsFindings()...)
 	list = append(list, s.blankFindings()...)
 	for i := range list {
@@ -73,7 +73,7 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 	seen := map[int]bool{}
 	for _, v := range g.values {
 		t := s.Strata.of(v.Key)
-		if !seen[v.Key] && (largest || t.Wrong.X == 0 && len(g.values) >= fewWild) {
+		if !seen[v.Key] && (largest || t.Wrong.X == 0 && len(g.values) >= fewOutlier) {
 			f.DecidedAt = earlier(f.DecidedAt, s.Wrong.decidedAt(t))
 		}
 		seen[v.Key] = true
@@ -89,13 +89,13 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 	if f.Path != "" {
 		where = " to requests with " + f.Path
 	}
-	f.Summary = fmt.Sprintf("%d of %d answers%s are values that the monolith would never give: %s where it said %s",
+	f.Summary = fmt.Sprintf("%d of %d responses%s are values that the monolith would never give: %s where it said %s",
 		f.Count, asked, where, f.Candidate, f.Monolith)
 	return f
 }
 
-// lawFindings gives what is found of mean, spread and distribution.
-func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
+// distributionFindings gives what is found of mean, spread and distribution.
+func (s *statistical) distributionFindings(bounds []whittle.Bound) []whittle.Finding {
 	repeats := s.Repeats.decidedAt() > 0
 	var list []whittle.Finding
 	if shows(&s.Mean.Bets) && (!repeats || math.Abs(s.shift()) >= plainShift) {
@@ -104,23 +104,23 @@ func (s *statistical) lawFindings(bounds []whittle.Bound) []whittle.Finding {
 	if s.Spread.decidedAt() > 0 || s.Spread.eValue() >= suspicion {
 		list = append(list, s.spreadFinding())
 	}
-	// What repeats moves the share of each class of answers by itself: without
+	// What repeats moves the share of each class of responses by itself: without
 	// another mean or spread it is no finding of its own.
-	if shows(&s.Law.Bets) && (!repeats || len(list) > 0) {
-		list = append(list, s.lawFinding(bounds))
+	if shows(&s.Distribution.Bets) && (!repeats || len(list) > 0) {
+		list = append(list, s.distributionFinding(bounds))
 	}
 	if s.Again.Bets.decided() {
 		for i := range list {
 			list[i].Decided, list[i].DecidedAt = false, 0
-			list[i].Cause = "the monolith's own second answers are shifted likewise: answers depend on when one asks, so this shows nothing"
+			list[i].Cause = "the monolith's own second responses are shifted likewise: responses depend on when one asks, so this shows nothing"
 		}
 	}
 	return list
 }
 
-// plainShift is how many standard errors of the candidate's different answers
+// plainShift is how many standard errors of the candidate's different responses
 // its mean must lie off before it is a finding beside `repeats`. It is large as
-// answers of one seed are not independent across sizes either.
+// responses of one seed are not independent across sizes either.
 const plainShift = 6
 
 // shift is the difference of the means over the sizes of request, in standard
@@ -147,7 +147,7 @@ func (s *statistical) shift() float64 {
 
 func (s *statistical) meanFinding() whittle.Finding {
 	b := &s.Mean.Bets
-	f := s.lawBase(whittle.FoundMean, b.At, b.eValue(), b.Rounds)
+	f := s.distributionBase(whittle.FoundMean, b.At, b.eValue(), b.Rounds)
 	x, y, cause := s.means()
 	unit := ""
 	if n := s.perName(); n != "" {
@@ -207,10 +207,10 @@ func (s *statistical) means() (x, y float64, cause string) {
 }
 
 func (s *statistical) spreadFinding() whittle.Finding {
-	f := s.lawBase(whittle.FoundSpread, s.Spread.decidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
+	f := s.distributionBase(whittle.FoundSpread, s.Spread.decidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
 	t, g := s.widest()
 	if g.N == 0 || g.X == 0 {
-		f.Summary = "the candidate's answers do not spread as the monolith's do"
+		f.Summary = "the candidate's responses do not spread as the monolith's do"
 		return f
 	}
 	// The root of the mean squares is what the ratio of two spreads means.
@@ -221,7 +221,7 @@ func (s *statistical) spreadFinding() whittle.Finding {
 		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), figure(math.Ldexp(1, t.Key)), figure(math.Ldexp(1, t.Key+1)-1))
 		where = ", most of all for " + f.Path
 	}
-	f.Summary = fmt.Sprintf("the candidate's answers spread %s times as wide as the monolith's%s", figure(ratio), where)
+	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's%s", figure(ratio), where)
 	if root := rootOf(ratio); root != "" && g.N >= 4*enough {
 		f.Cause = figure(ratio) + " is " + root
 	}
@@ -229,7 +229,7 @@ func (s *statistical) spreadFinding() whittle.Finding {
 }
 
 // widest gives the size of request that speaks most for another spread, with
-// its distances between answers; nil and those of all sizes where none has
+// its distances between responses; nil and those of all sizes where none has
 // enough of them.
 func (s *statistical) widest() (at *stratum, sums gaps) {
 	most := 0.0
@@ -249,21 +249,21 @@ func (s *statistical) widest() (at *stratum, sums gaps) {
 	return at, at.Gaps
 }
 
-func (s *statistical) lawFinding(bounds []whittle.Bound) whittle.Finding {
-	b := &s.Law.Bets
-	f := s.lawBase(whittle.FoundDistribution, b.At, b.eValue(), b.Rounds)
+func (s *statistical) distributionFinding(bounds []whittle.Bound) whittle.Finding {
+	b := &s.Distribution.Bets
+	f := s.distributionBase(whittle.FoundDistribution, b.At, b.eValue(), b.Rounds)
 	d := 0.0
 	for i := range bounds {
-		if bounds[i].What == boundLaw {
+		if bounds[i].What == boundDistribution {
 			d = bounds[i].Estimate
 		}
 	}
-	f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of answers below it differ by %s",
+	f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of responses below it differ by %s",
 		figure(d), inPercent(d))
 	return f
 }
 
-func (s *statistical) lawBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
+func (s *statistical) distributionBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
 	return whittle.Finding{
 		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
 		Samples: slices.Clone(s.Evidence.Tame),
@@ -291,9 +291,9 @@ func (s *statistical) repeatsFindings() []whittle.Finding {
 		Monolith:  fmt.Sprintf("%d of %d", w.X, w.N),
 		Candidate: fmt.Sprintf("%d of %d", w.Y, w.N),
 	}
-	f.Summary = fmt.Sprintf("the candidate gave an earlier answer again in %d of %d exchanges, the monolith one of its own in %d",
+	f.Summary = fmt.Sprintf("the candidate gave an earlier response again in %d of %d exchanges, the monolith one of its own in %d",
 		w.Y, w.N, w.X)
-	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewWild {
+	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewOutlier {
 		f.Cause = fmt.Sprintf("%s came within the same second of the clock as the earlier one: "+
 			"a generator seeded with the time in seconds", ofThem(w.SameSecond, w.Y))
 	}
@@ -310,7 +310,7 @@ func (s *statistical) blankFindings() []whittle.Finding {
 		Count: w.Y, Of: s.N + w.N, Samples: slices.Clone(w.Samples),
 		Monolith:  fmt.Sprintf("%d unreadable", w.X),
 		Candidate: fmt.Sprintf("%d unreadable", w.Y),
-		Summary: fmt.Sprintf("no number could be read in %d of the candidate's %d answers; in the monolith's in %d",
+		Summary: fmt.Sprintf("no number could be read in %d of the candidate's %d responses; in the monolith's in %d",
 			w.Y, s.N+w.N, w.X),
 	}}
 }

@@ -59,13 +59,13 @@ func (s *statistical) UnmarshalBinary(b []byte) error {
 }
 
 // words are the memories' tables, in the order in which they are kept.
-func (w *repeatsWitness) words() [4][]uint32 {
+func (w *repeatsEprocess) words() [4][]uint32 {
 	return [4][]uint32{w.candidate.marks[:], w.candidate.seconds[:], w.monolith.marks[:], w.monolith.seconds[:]}
 }
 
 func (k *keptStatistical) valid() bool {
 	for _, b := range []*bets{
-		&k.Mean.Bets, &k.Spread.Single, &k.Spread.Double, &k.Law.Bets,
+		&k.Mean.Bets, &k.Spread.Single, &k.Spread.Double, &k.Distribution.Bets,
 		&k.Repeats.Bets, &k.Repeats.Own, &k.Wrong.Bets, &k.Blank.Bets, &k.Again.Bets,
 	} {
 		if !b.valid() {
@@ -74,13 +74,13 @@ func (k *keptStatistical) valid() bool {
 	}
 	return k.N >= 0 && k.Wording.valid(changesMost) && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
 		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
-		k.MeanSums.valid() && k.SpreadSums.valid() && k.LawSums.valid()
+		k.MeanSums.valid() && k.SpreadSums.valid() && k.DistributionSums.valid()
 }
 
 // counted reports whether the counts agree with each other.
 func (k *keptStatistical) counted() bool {
-	for c := range k.Law.X {
-		if k.Law.X[c] < 0 || k.Law.Y[c] < 0 {
+	for c := range k.Distribution.X {
+		if k.Distribution.X[c] < 0 || k.Distribution.Y[c] < 0 {
 			return false
 		}
 	}
@@ -102,7 +102,7 @@ func (r *ratioSums) valid() bool {
 	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && sane(1e20, r.X, r.Y, r.XX, r.YY, r.XY)
 }
 
-func (s *lawSums) valid() bool {
+func (s *distributionSums) valid() bool {
 	for b := range s.Sum {
 		if !upTo(s.Square[b], s.N) || s.Sum[b] > s.Square[b] || s.Sum[b] < -s.Square[b] {
 			return false

@@ -7,10 +7,10 @@ const (
 	// from 2^-20 to 2^43, what lies beyond joining the outermost.
 	strataMost = 64
 	lowestKey  = -20
-	// rawKey is the stratum of answers that are not divided, because the
+	// rawKey is the stratum of responses that are not divided, because the
 	// request's `per` is 0 or negative.
 	rawKey = lowestKey - 1
-	// enough answers of the monolith to know its centre and spread.
+	// enough responses of the monolith to know its centre and spread.
 	enough = 5
 )
 
@@ -62,7 +62,7 @@ func clamp(g float64) float64 { return drawIn(g, 1) }
 func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
 
 const (
-	// largest bounds a scaled answer, and a divisor, so that no sum of squares
+	// largest bounds a scaled response, and a divisor, so that no sum of squares
 	// of what a side may write leaves the floats.
 	largest = 1e60
 	// farthest bounds a deviation, in spreads.
@@ -79,16 +79,16 @@ func sane(most float64, list ...float64) bool {
 	return true
 }
 
-// stratum is what is known of the answers to requests of one size.
+// stratum is what is known of the responses to requests of one size.
 type stratum struct {
 	Key int `json:"key"`
-	// X are the monolith's scaled answers, far ones drawn in to six spreads; Y
+	// X are the monolith's scaled responses, far ones drawn in to six spreads; Y
 	// the candidate's that are not wild; Fresh those of Y that were not given
 	// before, so that one draw seen twenty times counts once.
 	X     moments `json:"x"`
 	Y     moments `json:"y"`
 	Fresh moments `json:"fresh"`
-	// Far is the largest deviation of an answer of the monolith, in spreads as
+	// Far is the largest deviation of a response of the monolith, in spreads as
 	// they were known then.
 	Far float64 `json:"far"`
 
@@ -96,14 +96,14 @@ type stratum struct {
 	Single  skill   `json:"single"`
 	Double  skill   `json:"double"`
 	Waiting waiting `json:"waiting"`
-	// Gaps are the distances between the answers of two exchanges, for the
+	// Gaps are the distances between the responses of two exchanges, for the
 	// ratio of the spreads at this size.
 	Gaps gaps `json:"gaps"`
 
 	Wrong wrongTally `json:"wrong"`
 }
 
-// gaps sum the squared distances, in spreads, between the answers of two
+// gaps sum the squared distances, in spreads, between the responses of two
 // exchanges on either side.
 type gaps struct {
 	N int     `json:"n"`
@@ -134,7 +134,7 @@ func keyOfPer(per float64) int {
 	return max(lowestKey, min(lowestKey+strataMost-1, e-1))
 }
 
-// unitOf is what an answer is divided by: its divisor, or 1 where that is 0 or
+// unitOf is what a response is divided by: its divisor, or 1 where that is 0 or
 // negative.
 func unitOf(per float64) float64 {
 	if per > 0 {
@@ -156,7 +156,7 @@ func (s *strata) of(key int) *stratum {
 // place is where a stratum stands in the order of first exchanges, from 0.
 func (s *strata) place(t *stratum) int { return int(s.index[t.Key-rawKey]) - 1 }
 
-// predict gives the centre and the spread of the next scaled answer in a
+// predict gives the centre and the spread of the next scaled response in a
 // stratum from the monolith's past; false where the past says nothing yet. A
 // size that is new borrows from the nearest known one, on the safe side: the
 // scaled spread is taken not to shrink with the size, and to grow like 1/per
@@ -190,7 +190,7 @@ func (s *strata) predict(t *stratum) (centre, spread float64, ok bool) {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// learn takes the monolith's answer into its stratum.
+// learn takes the monolith's response into its stratum.
 func (t *stratum) learn(x, centre, spread float64, known bool) {
 	if known && t.X.N >= enough {
 		t.Far = max(t.Far, inSpreads(x, centre, spread))

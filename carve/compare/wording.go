@@ -9,7 +9,7 @@ import (
 	"whittle"
 )
 
-// wording tells whether two answers are the same but for the number whose law is
+// wording tells whether two responses are the same but for the number whose distribution is
 // compared. The number's place is known where it is a text's first one, or where
 // compare.value is a path into JSON; with any other expression no number is
 // looked at.
@@ -22,7 +22,7 @@ type wording struct {
 	expects       bool // some differences are declared
 }
 
-// aPath is a value expression that is a path into the answer's JSON.
+// aPath is a value expression that is a path into the response's JSON.
 var aPath = regexp.MustCompile(`^(?:double\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
 
 func newWording(c whittle.Comparison, r *reader) (wording, error) {
@@ -52,8 +52,8 @@ func (w *wording) showBy(d *display) { w.text.show, w.json.show = d, d }
 // differ gives the difference to judge by; nil where the two sides say the same.
 // It is one that nobody declared, where there is one. fair says that it may be bet
 // on: it is the first by path of those that nobody declared in either direction,
-// so it is at the same path when the answers change places.
-func (w *wording) differ(a, b *whittle.Answer) (d *difference, fair bool) {
+// so it is at the same path when the responses change places.
+func (w *wording) differ(a, b *whittle.Response) (d *difference, fair bool) {
 	if bytes.Equal(a.Body, b.Body) || w.sameText(a.Body, b.Body) {
 		return nil, false
 	}
@@ -77,7 +77,7 @@ func (w *wording) differ(a, b *whittle.Answer) (d *difference, fair bool) {
 	if fair = d != nil; !fair {
 		d = &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
 	}
-	// The bets are fair only if the words change places when the answers do.
+	// The bets are fair only if the words change places when the responses do.
 	if d.from == d.to || d.how == howOrder {
 		d.from, d.to = d.from+oneSuffix, d.from+anotherSuffix
 		if bytes.Compare(a.Body, b.Body) > 0 {
@@ -88,7 +88,7 @@ func (w *wording) differ(a, b *whittle.Answer) (d *difference, fair bool) {
 }
 
 // list are all differences, valid until the next call.
-func (w *wording) list(a, b *whittle.Answer) []difference {
+func (w *wording) list(a, b *whittle.Response) []difference {
 	if w.asJSON || saysJSON(a) && saysJSON(b) {
 		return w.json.diff(a.Body, b.Body)
 	}
@@ -96,7 +96,7 @@ func (w *wording) list(a, b *whittle.Answer) []difference {
 }
 
 // spot is the place of a difference that differ gave.
-func (w *wording) spot(of *difference, a, b *whittle.Answer) spot {
+func (w *wording) spot(of *difference, a, b *whittle.Response) spot {
 	if !w.asJSON && (!saysJSON(a) || !saysJSON(b)) {
 		return textSpot(w.text.show, w.blanked(a.Body), w.blanked(b.Body))
 	}
@@ -131,7 +131,7 @@ func (w *wording) blanked(b []byte) []byte {
 	}
 }
 
-func saysJSON(a *whittle.Answer) bool {
+func saysJSON(a *whittle.Response) bool {
 	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.HasSuffix(strings.ToLower(strings.TrimSpace(kind)), "json")
 }

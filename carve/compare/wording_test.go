@@ -10,16 +10,16 @@ import (
 )
 
 func TestWhatStandsAroundTheNumber(t *testing.T) {
-	text := func(body string) whittle.Answer {
-		return whittle.Answer{Status: 200, Header: plainText, Body: []byte(body)}
+	text := func(body string) whittle.Response {
+		return whittle.Response{Status: 200, Header: plainText, Body: []byte(body)}
 	}
-	json := func(body string) whittle.Answer {
-		return whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+	json := func(body string) whittle.Response {
+		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 	}
 	for _, tc := range []struct {
 		value    string
 		ignore   []string
-		a, b     whittle.Answer
+		a, b     whittle.Response
 		from, to string // empty: the same
 	}{
 		{"", nil, text("Counted to 50 \n"), text("Counted to -7.5e3 \n"), "", ""},
@@ -56,7 +56,7 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 }
 
 // says changes the words of a candidate that counts as the monolith does.
-func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*whittle.Exchange) *whittle.Answer) func(int, *whittle.Exchange) {
+func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*whittle.Exchange) *whittle.Response) func(int, *whittle.Exchange) {
 	r := rand.New(rand.NewPCG(5, 5))
 	return func(i int, x *whittle.Exchange) {
 		for _, side := range sides {
@@ -67,8 +67,8 @@ func says(body func(r *rand.Rand, i int, number string) string, sides ...func(*w
 	}
 }
 
-func theMonolith(x *whittle.Exchange) *whittle.Answer  { return &x.Monolith }
-func theCandidate(x *whittle.Exchange) *whittle.Answer { return &x.Candidate }
+func theMonolith(x *whittle.Exchange) *whittle.Response  { return &x.Monolith }
+func theCandidate(x *whittle.Exchange) *whittle.Response { return &x.Candidate }
 
 // TestOtherWordsAreShown: a candidate whose numbers are right and whose words are
 // not is DIFFERENT; one that errs seldom is not EQUIVALENT.
@@ -149,7 +149,7 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 		x := countExchange(i, 1000, 0, float64(i%2))
 		x.Request.Body = []byte(`{}`)
 		if o := j.Observe(x); o.Skip != whittle.SkipUntranslated {
-			t.Fatalf("answers 0 and %d: %+v", i%2, o)
+			t.Fatalf("responses 0 and %d: %+v", i%2, o)
 		}
 	}
 	if v := j.Verdict(); v.Compared != 0 {
@@ -159,7 +159,7 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 
 // TestWordsRaiseNoFalseAlarm holds the error rate where the words are random on
 // both sides alike: one of two, a rare one, another each time. The hypothesis is
-// that both sides draw words by one law; at most 1 run in 100 may be called
+// that both sides draw words by one distribution; at most 1 run in 100 may be called
 // DIFFERENT, looked at after each exchange (Ville's inequality). An implementation of
 // 0.04 % errs in 0.2 of 500 runs, and in more than 5 with a chance below 1e-6 (atMost).
 func TestWordsRaiseNoFalseAlarm(t *testing.T) {
@@ -183,7 +183,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 			j := newCountJudge(t, countRoute())
 			for i := range exchanges {
 				x := countExchange(i, 1000, 50_000, 50_000)
-				for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
 					a.Body = fmt.Appendf(nil, "%.0f %s", sumOf(r, 1000, monolithMean, monolithVariance, nil), words(r))
 					if strings.Contains(string(a.Body), " ,") {
 						a.Header = whittle.Header{"Content-Type": {"application/json"}}
@@ -205,7 +205,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 // test of the numbers or of the words has passed its level, without which it is not.
 func wordsAlarm(j *Judge) bool {
 	s := j.mirrored.method.(*statistical)
-	passed := s.Wording.decidedAt() + s.Mean.Bets.At + s.Spread.decidedAt() + s.Law.Bets.At +
+	passed := s.Wording.decidedAt() + s.Mean.Bets.At + s.Spread.decidedAt() + s.Distribution.Bets.At +
 		s.Repeats.decidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
 	for i := range s.Strata.Seen {
 		passed += s.Strata.Seen[i].Wrong.At
@@ -245,7 +245,7 @@ func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
 			drive(j, uint64(run), exchanges, flaws{}, func(i int, x *whittle.Exchange) {
 				alarmed = alarmed || wordsAlarm(j) // before the next one comes
 				draw(i, x)
-				for _, a := range []*whittle.Answer{&x.Monolith, &x.Candidate} {
+				for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
 					a.Header = whittle.Header{"Content-Type": {"application/json"}}
 				}
 			})

@@ -13,8 +13,8 @@ type world struct {
 	name string
 	// next gives the divisor of the i-th request.
 	next func(r *rand.Rand, i int) float64
-	// answer draws one side's answer.
-	answer func(r *rand.Rand, per float64) float64
+	// response draws one side's response.
+	response func(r *rand.Rand, per float64) float64
 }
 
 // mixedTimes is the load of the simulations: `times` and how often it comes.
@@ -61,7 +61,7 @@ func sumOf(r *rand.Rand, n, mean, variance float64, one func(*rand.Rand) float64
 func monolithDraw(r *rand.Rand) float64  { return math.Floor(r.Float64()*100 + 0.5) }
 func publishedDraw(r *rand.Rand) float64 { return float64(r.IntN(100)) }
 
-// monolithCount is what the Node monolith answers.
+// monolithCount is what the Node monolith responds.
 func monolithCount(r *rand.Rand, times float64) float64 {
 	return sumOf(r, times, monolithMean, monolithVariance, monolithDraw)
 }
@@ -69,7 +69,7 @@ func monolithCount(r *rand.Rand, times float64) float64 {
 // flaws are the four of the published service.
 type flaws struct{ mean, remainder, wrap, seed bool }
 
-// candidateCount is what the published service answers in a second of the
+// candidateCount is what the published service responds in a second of the
 // clock, with some of its flaws.
 func (f flaws) candidateCount(r *rand.Rand, times float64, second int64) float64 {
 	const job, workers = 100_000, 5
@@ -129,7 +129,7 @@ func sharedStream(seed uint64, drawn []float64, mean, variance float64) float64 
 	}
 }
 
-// equalWorlds are those in which both sides follow one law.
+// equalWorlds are those in which both sides follow one distribution.
 func equalWorlds() []world {
 	one := func(*rand.Rand, int) float64 { return 1 }
 	few := func(*rand.Rand, int) float64 { return 20 }
@@ -172,7 +172,7 @@ func burstsOfTimes(r *rand.Rand, i int) float64 {
 }
 
 // play takes n exchanges of a world to a fresh statistical method, with the
-// candidate's answer drawn by its own function.
+// candidate's response drawn by its own function.
 func play(w *world, r *rand.Rand, n int, per string, candidate func(r *rand.Rand, per float64, i int) float64) *statistical {
 	s, err := newStatistical(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per})
 	if err != nil {
@@ -182,7 +182,7 @@ func play(w *world, r *rand.Rand, n int, per string, candidate func(r *rand.Rand
 	for i := range n {
 		p := w.next(r, i)
 		x.At = time.Unix(secondOf(i), 0)
-		a, _ := ofFloat(w.answer(r, p))
+		a, _ := ofFloat(w.response(r, p))
 		b, _ := ofFloat(candidate(r, p, i))
 		s.weigh(x, p, a, b)
 	}
@@ -198,7 +198,7 @@ func secondOf(i int) int64 { return 1_700_000_000 + int64(i/100) }
 func (s *statistical) alarms() []string {
 	var list []string
 	for name, at := range map[string]int{
-		"mean": s.Mean.Bets.At, "spread": s.Spread.decidedAt(), "law": s.Law.Bets.At,
+		"mean": s.Mean.Bets.At, "spread": s.Spread.decidedAt(), "law": s.Distribution.Bets.At,
 		"repeats": s.Repeats.decidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
 	} {
 		if at > 0 {

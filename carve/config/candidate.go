@@ -17,7 +17,7 @@ func (r *reader) candidate(o *object, route *whittle.Route, files folder) {
 	if !ok {
 		return
 	}
-	u := whittle.Upstream{Timeout: 5 * time.Second, MaxAnswer: 4 * mib, MaxConns: 256}
+	u := whittle.Upstream{Timeout: 5 * time.Second, MaxResponse: 4 * mib, MaxConns: 256}
 	route.Candidate = &u
 	c, ok := r.upstream(n, o.sub("candidate"), &u)
 	if !ok {
@@ -107,7 +107,7 @@ func (r *reader) response(o *object, rpc *whittle.RPC) {
 	if at, given := r.where[o.sub("status")]; given && rpc.Status == 304 {
 		r.fail(at, o.sub("status"), "304 answers a condition, which no call has: write the status that the response has without one")
 	}
-	o.text("body", &rpc.Answer)
+	o.text("body", &rpc.Response)
 	o.texts("nulls", "[$.owner.phone]", &rpc.Nulls, jsonPath)
 	o.texts("absent", "[$.tags]", &rpc.Absent, jsonPath)
 	for _, key := range []string{"body", "nulls", "absent"} {

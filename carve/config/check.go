@@ -177,10 +177,10 @@ func (r *reader) checkWarnings(f *File) {
 			continue
 		}
 		field := fmt.Sprintf("routes[%d]", i)
-		if route.Match.Method != "" && !isSafe(route) && route.Rehearsal == nil {
+		if route.Match.Method != "" && !isSafe(route) && route.DryRun == nil {
 			r.warn(field, "%s is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if the candidate can be told not to mean it", quote(route.Name))
 		}
-		if isSafe(route) && route.Rehearsal != nil {
+		if isSafe(route) && route.DryRun != nil {
 			r.warn(field+".dry_run", "is not needed where requests are safe")
 		}
 		if !route.Rollout.Auto && route.Rollout.Retry > 0 {

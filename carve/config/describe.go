@@ -97,7 +97,7 @@ func (f *File) describeRoute(b *strings.Builder, r *whittle.Route) {
 		line(b, "candidate", "none: passes to the monolith untouched")
 		return
 	}
-	line(b, "candidate", "%s, %s for a mirrored call, answers held up to %s", upstream(r.Candidate), brief(r.Candidate.Timeout), size(r.Candidate.MaxAnswer))
+	line(b, "candidate", "%s, %s for a mirrored call, responses held up to %s", upstream(r.Candidate), brief(r.Candidate.Timeout), size(r.Candidate.MaxResponse))
 	if r.RPC != nil {
 		describeRPC(b, r.RPC)
 	}
@@ -156,8 +156,8 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	switch {
 	case rpc.Template != "":
 		response = fmt.Sprintf("template %q", rpc.Template)
-	case rpc.Answer != "":
-		response = "the field " + rpc.Answer
+	case rpc.Response != "":
+		response = "the field " + rpc.Response
 	}
 	if len(rpc.Nulls) > 0 {
 		response += ", null where unset: " + strings.Join(rpc.Nulls, ", ")
@@ -169,7 +169,7 @@ func describeRPC(b *strings.Builder, rpc *whittle.RPC) {
 	if contentType == whittle.NoContentType {
 		contentType = "without a content type"
 	}
-	line(b, "answer", "%d %s, %s", rpc.Status, contentType, response)
+	line(b, "response", "%d %s, %s", rpc.Status, contentType, response)
 	if rpc.Verbatim {
 		line(b, "failures", "word for word, where an error carries them; else by the error's code")
 	}
@@ -217,8 +217,8 @@ func mirrored(r *whittle.Route) string {
 		return "since the route says that nothing is changed"
 	case isSafe(*r):
 		return "since " + r.Match.Method + " changes nothing"
-	case r.Rehearsal != nil:
-		return fmt.Sprintf("with %s: %s, which tells the candidate not to mean it", r.Rehearsal.Header, r.Rehearsal.Value)
+	case r.DryRun != nil:
+		return fmt.Sprintf("with %s: %s, which tells the candidate not to mean it", r.DryRun.Header, r.DryRun.Value)
 	case r.Match.Method == "":
 		return "GET, HEAD and OPTIONS only; other methods may change something"
 	}
@@ -232,7 +232,7 @@ func describeCompare(b *strings.Builder, c *whittle.Comparison) {
 		if c.Per != "" {
 			per = " per " + c.Per
 		}
-		line(b, "compared", "statistical: %s%s, the same law", c.Value, per)
+		line(b, "compared", "statistical: %s%s, the same distribution", c.Value, per)
 		line(b, "", "margins: mean %s, spread %sx, distribution %s", percent(c.Margin.Mean), number(c.Margin.Spread), number(c.Margin.Distribution))
 	case whittle.JSON:
 		line(b, "compared", "json: the same structure and values%s", jsonRules(c))

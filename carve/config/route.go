@@ -173,7 +173,7 @@ func (r *reader) dryRun(o *object, route *whittle.Route) {
 		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
 		return
 	}
-	route.Rehearsal = &whittle.Rehearsal{Header: textproto.CanonicalMIMEHeaderKey(e.key), Value: value}
+	route.DryRun = &whittle.DryRunHeader{Header: textproto.CanonicalMIMEHeaderKey(e.key), Value: value}
 }
 
 func (r *reader) mirror(o *object, m *whittle.Mirror) {

@@ -260,7 +260,7 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 	if r := c.find(o.Route); r != nil {
 		r.box.put(o)
 		if o.Side == whittle.Candidate && o.Bad() {
-			poke(r.wake)
+			notify(r.wake)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func (c *Controller) Outcome(o whittle.Outcome) {
 func (c *Controller) Tripped(name, reason string) {
 	if r := c.find(name); r != nil {
 		r.box.trip(reason)
-		poke(r.wake)
+		notify(r.wake)
 	}
 }
 
@@ -286,9 +286,9 @@ func (c *Controller) routes() []*route {
 	return all
 }
 
-// poke wakes whoever waits on a channel of one place; a second poke before
+// notify wakes whoever waits on a channel of one place; a second poke before
 // that is the same poke.
-func poke(ch chan struct{}) {
+func notify(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default:

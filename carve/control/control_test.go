@@ -17,15 +17,15 @@ func newContext(t *testing.T) (context.Context, context.CancelFunc) {
 }
 
 // shifted is a house with a candidate at 1 %.
-func shifted(t *testing.T, disk *memory) *house {
+func shifted(t *testing.T, disk *memory) *rig {
 	t.Helper()
-	h := newHouse(t, disk, spec())
+	h := newRig(t, disk, spec())
 	shift(h)
 	return h
 }
 
 // shift lets a house that is made begin its shift.
-func shift(h *house) {
+func shift(h *rig) {
 	h.t.Helper()
 	h.run()
 	h.say(whittle.Equivalent)
@@ -38,7 +38,7 @@ func shift(h *house) {
 
 func TestWalkFromShadowToLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, &memory{}, spec())
+		h := newRig(t, &memory{}, spec())
 		h.run()
 		pass(5 * time.Second)
 		if s := h.status(); s.Phase != whittle.PhaseShadow || s.Next != "shadow → 1 %: needs the verdict EQUIVALENT (UNDECIDED now)." {
@@ -71,13 +71,13 @@ func TestWalkFromShadowToLive(t *testing.T) {
 
 func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
 	tests := map[string]struct {
-		breach func(h *house)
+		breach func(h *rig)
 		reason string
 	}{
-		"errors":   {func(h *house) { h.users(whittle.Candidate, 500, tolerated) }, "The errors guard was breached: 3 bad answers"},
-		"mismatch": {func(h *house) { mirror(h, 404, tolerated) }, "The mismatch guard was breached: 3 differ"},
-		"breaker":  {func(h *house) { h.c.Tripped(name, "20 bad answers in a row.") }, "The breaker tripped: 20 bad answers in a row"},
-		"verdict":  {func(h *house) { h.say(whittle.Different) }, "The verdict is DIFFERENT: Stands on 2"},
+		"errors":   {func(h *rig) { h.users(whittle.Candidate, 500, tolerated) }, "The errors guard was breached: 3 bad responses"},
+		"mismatch": {func(h *rig) { mirror(h, 404, tolerated) }, "The mismatch guard was breached: 3 differ"},
+		"breaker":  {func(h *rig) { h.c.Tripped(name, "20 bad responses in a row.") }, "The breaker tripped: 20 bad responses in a row"},
+		"verdict":  {func(h *rig) { h.say(whittle.Different) }, "The verdict is DIFFERENT: Stands on 2"},
 	}
 	for label, tt := range tests {
 		t.Run(label, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
 	}
 }
 
-func mirror(h *house, candidate, n int) {
+func mirror(h *rig, candidate, n int) {
 	for range n {
 		h.c.Observe(exchange(candidate))
 	}
@@ -192,7 +192,7 @@ func TestANewShiftHasANewGuard(t *testing.T) {
 	})
 }
 
-func TestTheMonolithsWatchedAnswersReachTheGuard(t *testing.T) {
+func TestTheMonolithsWatchedResponsesReachTheGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
 		h := shifted(t, disk)
@@ -209,7 +209,7 @@ func TestTheMonolithsWatchedAnswersReachTheGuard(t *testing.T) {
 	})
 }
 
-// Mirrored calls that fail are not differing answers: two services that both
+// Mirrored calls that fail are not differing responses: two services that both
 // fail now and then would soon pass a limit that only one of them is held to.
 func TestFailuresAreNotMismatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestFailuresAreNotMismatches(t *testing.T) {
 		}
 		pass(time.Second)
 		if h.share() != 0 {
-			t.Error("answers that differ did not roll it back")
+			t.Error("responses that differ did not roll it back")
 		}
 		_ = h.stop()
 	})
@@ -245,7 +245,7 @@ func TestStragglersOfAFallCountForNothing(t *testing.T) {
 		h.users(whittle.Candidate, 500, tolerated)
 		pass(time.Second)
 		if m := h.status().Guards[0]; m.Breached {
-			t.Errorf("answers from before the fall: %+v", m)
+			t.Errorf("responses from before the fall: %+v", m)
 		}
 		_ = h.stop()
 	})
@@ -253,14 +253,14 @@ func TestStragglersOfAFallCountForNothing(t *testing.T) {
 
 // The gateway lets no share rise after a trip until it is told 0, so it must be
 // told even where the trip comes after a fall.
-func TestATripAfterAFallIsAnswered(t *testing.T) {
+func TestATripAfterAFallIsResponded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := shifted(t, &memory{})
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback}); err != nil {
 			t.Fatal(err)
 		}
 		h.mu.Lock()
-		h.inForce[name] = whittle.All // a mark that only an answer removes
+		h.inForce[name] = whittle.All // a mark that only a response removes
 		h.mu.Unlock()
 		h.c.Tripped(name, "broken")
 		pass(time.Millisecond)
@@ -273,7 +273,7 @@ func TestATripAfterAFallIsAnswered(t *testing.T) {
 
 func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, &memory{}, spec()) // nobody empties the box
+		h := newRig(t, &memory{}, spec()) // nobody empties the box
 		h.users(whittle.Monolith, 200, 10_000)
 		h.users(whittle.Candidate, 500, 10_000)
 		if got := metric(t, h.c, "whittle_outcomes_dropped_total"); got != 20_000-8192 {
@@ -283,7 +283,7 @@ func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 }
 
 func TestUnknownRoutes(t *testing.T) {
-	h := newHouse(t, &memory{}, spec(), whittle.Route{Name: "GET /plain"})
+	h := newRig(t, &memory{}, spec(), whittle.Route{Name: "GET /plain"})
 	x := exchange(200)
 	x.Route = "GET /plain"
 	if got := h.c.Observe(x).Skip; got != whittle.SkipOff {

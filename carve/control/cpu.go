@@ -16,7 +16,7 @@ func (c *Controller) CPU(name string, reading whittle.CPUReading) {
 	r.disk.changed = true
 	if serving {
 		r.exposed = true
-		poke(r.wake)
+		notify(r.wake)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // on it is rolled back; before, what it costs is only shown.
 func TestCPUTakesTheUsersBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, &memory{}, spec())
+		h := newRig(t, &memory{}, spec())
 		h.run()
 		use := func(cpu time.Duration) whittle.CPUUse { return whittle.CPUUse{CPU: cpu, Requests: 1000} }
 		dear := whittle.CPUReading{At: time.Now(), Monolith: use(time.Second), Candidate: use(3 * time.Second)}

@@ -60,7 +60,7 @@ type kept struct {
 
 const keptVersion = 1
 
-func (d *disk) answer(upTo uint64, err error) {
+func (d *disk) response(upTo uint64, err error) {
 	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {
 		if w.gen > upTo {
 			return false
@@ -79,7 +79,7 @@ func (r *route) saveNow() {
 // ask wakes persist. The caller holds mu.
 func (r *route) ask() {
 	r.disk.asked = true
-	poke(r.save)
+	notify(r.save)
 }
 
 // saveWhenDue makes persist save evidence that is a second old, and try again
@@ -143,7 +143,7 @@ func (r *route) saveOnce() error {
 		r.disk.shown = shown
 		r.rose(rise)
 	}
-	r.disk.answer(gen, nil)
+	r.disk.response(gen, nil)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (r *route) rose(up *rise) {
 	if in.Breach != nil || in.Verdict == whittle.Different {
 		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken by the evidence: %s", in.Summary))
 		r.saveNow()
-		poke(r.wake)
+		notify(r.wake)
 		return
 	}
 	r.rise = nil
@@ -175,7 +175,7 @@ func (r *route) failed(up *rise, gen uint64, err error) {
 	if up != nil && up == r.rise {
 		r.dropRise(whittle.Errorf(whittle.CodeOf(err), "the share stays as it is, since its rise cannot be saved: %w", err))
 	}
-	r.disk.answer(gen, whittle.Errorf(whittle.CodeOf(err), "in force, but it cannot be saved, so a restart would not know of it: %w", err))
+	r.disk.response(gen, whittle.Errorf(whittle.CodeOf(err), "in force, but it cannot be saved, so a restart would not know of it: %w", err))
 }
 
 // record is all that is known, the rise included, and how it is shown. The

@@ -181,7 +181,7 @@ func (j *judge) MarshalBinary() ([]byte, error) { return json.Marshal(j.seen) }
 
 func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.seen) }
 
-// guard breaches when enough of the candidate's answers were bad, or enough
+// guard breaches when enough of the candidate's responses were bad, or enough
 // comparisons differed.
 type guard struct {
 	Bad, Differ, Good, Monolith, Dear int
@@ -226,7 +226,7 @@ func (g *guard) Wait() string { return "" }
 
 func (g *guard) Meters() []whittle.Meter {
 	list := []whittle.Meter{
-		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad answers.", g.Bad)},
+		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad responses.", g.Bad)},
 		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
 	}
 	if g.Cost.At.IsZero() {
@@ -247,8 +247,8 @@ func (g *guard) UnmarshalBinary(b []byte) error {
 	return json.Unmarshal(b, (*plain)(g))
 }
 
-// house is a controller with a gateway's place taken by the test.
-type house struct {
+// rig is a controller with a gateway's place taken by the test.
+type rig struct {
 	t       *testing.T
 	c       *control.Controller
 	disk    *memory
@@ -268,15 +268,15 @@ type house struct {
 	ended chan error
 }
 
-func newHouse(t *testing.T, disk *memory, routes ...whittle.Route) *house {
+func newRig(t *testing.T, disk *memory, routes ...whittle.Route) *rig {
 	t.Helper()
-	return newHouseBefore(t, disk, whittle.Upstream{}, routes...)
+	return newRigBefore(t, disk, whittle.Upstream{}, routes...)
 }
 
-// newHouseBefore is newHouse in front of a monolith.
-func newHouseBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *house {
+// newRigBefore is newHouse in front of a monolith.
+func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *rig {
 	t.Helper()
-	h := &house{
+	h := &rig{
 		monolith: monolith,
 		t:        t, disk: disk, journal: &journal{}, word: whittle.Undecided,
 		ledgers: map[string]whittle.Ledger{}, restored: map[string]whittle.Ledger{},
@@ -291,7 +291,7 @@ func newHouseBefore(t *testing.T, disk *memory, monolith whittle.Upstream, route
 	return h
 }
 
-func (h *house) options(routes []whittle.Route) control.Options {
+func (h *rig) options(routes []whittle.Route) control.Options {
 	return control.Options{
 		Store: h.disk, Monolith: h.monolith, Routes: routes, Apply: h.apply,
 		Ledger: func(route string) whittle.Ledger {
@@ -318,21 +318,21 @@ func (h *house) options(routes []whittle.Route) control.Options {
 	}
 }
 
-func (h *house) apply(route string, share whittle.Share, phase whittle.Phase) {
+func (h *rig) apply(route string, share whittle.Share, phase whittle.Phase) {
 	h.mu.Lock()
 	h.inForce[route], h.phases[route] = share, phase
 	h.mu.Unlock()
 	h.journal.add("applied", route, share)
 }
 
-func (h *house) share() whittle.Share {
+func (h *rig) share() whittle.Share {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.inForce[name]
 }
 
 // say sets the verdict; the exchange makes control ask for it.
-func (h *house) say(word whittle.State) {
+func (h *rig) say(word whittle.State) {
 	h.mu.Lock()
 	h.word = word
 	h.mu.Unlock()
@@ -340,17 +340,17 @@ func (h *house) say(word whittle.State) {
 }
 
 func exchange(candidate int) *whittle.Exchange {
-	return &whittle.Exchange{Route: name, Monolith: whittle.Answer{Status: 200}, Candidate: whittle.Answer{Status: candidate}}
+	return &whittle.Exchange{Route: name, Monolith: whittle.Response{Status: 200}, Candidate: whittle.Response{Status: candidate}}
 }
 
-func (h *house) users(side whittle.Side, status, n int) {
+func (h *rig) users(side whittle.Side, status, n int) {
 	for range n {
 		h.c.Outcome(whittle.Outcome{Route: name, Side: side, Status: status, At: time.Now()})
 	}
 }
 
 // run starts the controller within a synctest bubble.
-func (h *house) run() {
+func (h *rig) run() {
 	ctx, cancel := newContext(h.t)
 	h.ended = make(chan error, 1)
 	h.end = make(chan struct{})
@@ -359,7 +359,7 @@ func (h *house) run() {
 	synctest.Wait()
 }
 
-func (h *house) stop() error {
+func (h *rig) stop() error {
 	close(h.end)
 	return <-h.ended
 }
@@ -370,7 +370,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (h *house) status() whittle.RouteStatus {
+func (h *rig) status() whittle.RouteStatus {
 	h.t.Helper()
 	s, err := h.c.Route(name)
 	if err != nil {
@@ -379,7 +379,7 @@ func (h *house) status() whittle.RouteStatus {
 	return s
 }
 
-func (h *house) expectLog(want ...string) {
+func (h *rig) expectLog(want ...string) {
 	h.t.Helper()
 	if got := h.journal.take(); !slices.Equal(got, want) {
 		h.t.Errorf("order of events\n got %q\nwant %q", got, want)

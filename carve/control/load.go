@@ -15,7 +15,7 @@ import (
 const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
 
 // epochOf names what a route's evidence is about: who the two sides are, how the
-// candidate is spoken to and what the same answer means. Evidence of one epoch
+// candidate is spoken to and what the same response means. Evidence of one epoch
 // says nothing of another.
 func epochOf(monolith whittle.Upstream, spec whittle.Route) string {
 	type side struct{ URL, Build string }

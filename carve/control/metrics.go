@@ -8,7 +8,7 @@ import (
 
 var (
 	descShare = prometheus.NewDesc("whittle_share",
-		"Part of the route's users that the candidate answers, 0 to 1, as it is on disk.", []string{"route"}, nil)
+		"Part of the route's users that the candidate responds, 0 to 1, as it is on disk.", []string{"route"}, nil)
 	descPhase = prometheus.NewDesc("whittle_phase",
 		"1 for the phase that the route's rollout is in.", []string{"route", "phase"}, nil)
 	descVerdict = prometheus.NewDesc("whittle_verdict",

@@ -30,7 +30,7 @@ func metric(t *testing.T, c *control.Controller, name string) float64 {
 
 func TestMetrics(t *testing.T) {
 	other := spec(func(r *whittle.Route) { r.Name = "GET /other" })
-	h := newHouse(t, &memory{}, spec(), other)
+	h := newRig(t, &memory{}, spec(), other)
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(h.c)
 	families, err := reg.Gather()

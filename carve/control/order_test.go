@@ -15,7 +15,7 @@ import (
 func TestOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
-		h := newHouse(t, disk, spec())
+		h := newRig(t, disk, spec())
 		order := func(o rollout.Order) error { return h.c.Order(t.Context(), name, o) }
 		if err := order(rollout.Order{Kind: rollout.Hold}); whittle.CodeOf(err) != whittle.Unavailable {
 			t.Errorf("before Run: %v", err)
@@ -118,12 +118,12 @@ func TestAnOrderOvertakenByABreachFails(t *testing.T) {
 		h := shifted(t, disk)
 		release := make(chan struct{})
 		disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
-		answer := make(chan error, 1)
-		go func() { answer <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}) }()
+		response := make(chan error, 1)
+		go func() { response <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}) }()
 		synctest.Wait()
 		h.c.Tripped(name, "broken")
 		pass(time.Millisecond)
-		if err := <-answer; whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.HasPrefix(err.Error(), "overtaken") {
+		if err := <-response; whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.HasPrefix(err.Error(), "overtaken") {
 			t.Errorf("got %v", err)
 		}
 		close(release)

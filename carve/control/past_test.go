@@ -10,14 +10,14 @@ import (
 
 func TestTrafficIsWhatBothSidesDidLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, &memory{}, spec())
+		h := newRig(t, &memory{}, spec())
 		h.run()
 		defer func() { _ = h.stop() }()
-		answered := func(side whittle.Side, status int, d time.Duration) {
+		responded := func(side whittle.Side, status int, d time.Duration) {
 			h.c.Outcome(whittle.Outcome{Route: name, Side: side, Status: status, Latency: d, At: time.Now()})
 		}
 		for i := range 100 {
-			answered(whittle.Monolith, 200, time.Duration(i+1)*time.Millisecond)
+			responded(whittle.Monolith, 200, time.Duration(i+1)*time.Millisecond)
 		}
 		for range 20 {
 			x := exchange(500)
@@ -43,7 +43,7 @@ func TestTrafficIsWhatBothSidesDidLately(t *testing.T) {
 func TestThePastIsBoundedAndWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
-		h := newHouse(t, disk, spec())
+		h := newRig(t, disk, spec())
 		h.run()
 		begun := time.Now()
 		for range 1000 {
@@ -76,7 +76,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		again := newHouse(t, disk, spec())
+		again := newRig(t, disk, spec())
 		q, err := again.c.Past(name)
 		if err != nil || len(q.Evidence) < len(p.Evidence) || !q.Evidence[0].At.Equal(p.Evidence[0].At) {
 			t.Errorf("after a restart %d points of %d (%v)", len(q.Evidence), len(p.Evidence), err)
@@ -84,7 +84,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 		if len(q.Traffic) != 0 {
 			t.Errorf("%d points of another process's traffic", len(q.Traffic))
 		}
-		other := newHouse(t, disk, spec(func(r *whittle.Route) { r.Candidate.URL = "http://127.0.0.1:7777" }))
+		other := newRig(t, disk, spec(func(r *whittle.Route) { r.Candidate.URL = "http://127.0.0.1:7777" }))
 		if q, err := other.c.Past(name); err != nil || len(q.Evidence) != 0 {
 			t.Errorf("another candidate has %d points of the old one's (%v)", len(q.Evidence), err)
 		}

@@ -67,7 +67,7 @@ func (f *front) mirror(c *control.Controller, x *whittle.Exchange) {
 }
 
 func same(route string, n int) *whittle.Exchange {
-	a := whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"text/plain"}}, Body: fmt.Append(nil, "answer ", n%17)}
+	a := whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"text/plain"}}, Body: fmt.Append(nil, "answer ", n%17)}
 	return &whittle.Exchange{
 		Route: route, At: time.Now(), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x?n=%d", n%17)},
 		Monolith: a, Candidate: a,
@@ -76,7 +76,7 @@ func same(route string, n int) *whittle.Exchange {
 
 // The real judge, guard and store, from several goroutines at once: every
 // route goes from shadow to live, everything adds up, and a restart finds it.
-func TestWholeHouse(t *testing.T) {
+func TestWholeRig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whittle.db")
 	var routes []whittle.Route
 	for i := range 3 {
@@ -168,7 +168,7 @@ func (f *front) drive(t *testing.T, c *control.Controller, route string) {
 
 // A candidate that is broken from one moment to the next, with the real guard
 // and a real disk.
-func TestWholeHouseRollsBack(t *testing.T) {
+func TestWholeRigRollsBack(t *testing.T) {
 	r := whittle.Route{
 		Name:      "GET /x",
 		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666"},
@@ -214,7 +214,7 @@ func TestWholeHouseRollsBack(t *testing.T) {
 		share := f.share[r.Name]
 		f.mu.Unlock()
 		if share == 0 {
-			t.Logf("share 0 after %d bad answers", n)
+			t.Logf("share 0 after %d bad responses", n)
 			break
 		}
 	}

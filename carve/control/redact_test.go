@@ -53,8 +53,8 @@ func TestNothingSecretIsShown(t *testing.T) {
 							Method: "POST", Target: fmt.Sprintf("/u/bob@example.com?token=s3cr3t&i=%d", i), Header: header(kind),
 							Body: []byte(`{"password":"hunter2","card":"4111111111111111"}`),
 						},
-						Monolith:  whittle.Answer{Status: 200, Header: header(kind), Body: []byte(pair[0])},
-						Candidate: whittle.Answer{Status: status, Header: header(kind), Body: []byte(pair[1])},
+						Monolith:  whittle.Response{Status: 200, Header: header(kind), Body: []byte(pair[0])},
+						Candidate: whittle.Response{Status: status, Header: header(kind), Body: []byte(pair[1])},
 					}
 					if i%3 == 0 { // and through those of headers, with the same bodies
 						x.Candidate.Body = x.Monolith.Body

@@ -147,6 +147,6 @@ func (r *route) respec(ch change) error {
 		r.guard, r.exposed, r.disk.changed = r.c.o.NewGuard(r.spec.Guard), false, true
 	}
 	r.apply()
-	poke(r.wake)
+	notify(r.wake)
 	return err
 }

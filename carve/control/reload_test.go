@@ -61,7 +61,7 @@ func TestReload(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		// An exchange that is still on its way was answered by the old one.
+		// An exchange that is still on its way was served by the old one.
 		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; skip != whittle.SkipStale {
 			t.Errorf("an exchange with the old candidate was skipped as %q", skip)
 		}

@@ -11,19 +11,19 @@ import (
 	"whittle/carve/rollout"
 )
 
-// At a full share the monolith's only answers are those to watched requests.
+// At a full share the monolith's only responses are those to watched requests.
 // Three requests in a hundred are poison. Where both sides fail at them, the
 // guards must see the monolith fail as often as the candidate does; where the
 // candidate alone does, they must not be blind to it.
 func TestPoisonAtAFullShare(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		monolith whittle.Answer // to poison
+		monolith whittle.Response // to poison
 		breached bool
 	}{
-		{"both answer 500", whittle.Answer{Status: 500}, false},
-		{"neither answers", whittle.Answer{Failure: whittle.FailedReset}, false},
-		{"the candidate alone fails", whittle.Answer{Status: 200}, true},
+		{"both response 500", whittle.Response{Status: 500}, false},
+		{"neither serves", whittle.Response{Failure: whittle.FailedReset}, false},
+		{"the candidate alone fails", whittle.Response{Status: 200}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPoisonAtAFullShare(t *testing.T) {
 					r.Rollout = whittle.Rollout{Steps: []whittle.Share{whittle.All}, Hold: time.Hour, MinRequests: 1_000_000}
 					r.Guard = whittle.Guard{Errors: 0.01, Confidence: 0.99}
 				})
-				h := newHouse(t, &memory{}, route)
+				h := newRig(t, &memory{}, route)
 				o := h.options([]whittle.Route{route})
 				o.NewGuard = control.NewGuard
 				c, err := control.New(o)
@@ -67,18 +67,18 @@ func TestPoisonAtAFullShare(t *testing.T) {
 
 // poisoned plays one user's request at a full share as the gateway would: one
 // in twenty is watched.
-func poisoned(h *house, rng *rand.Rand, monolith whittle.Answer) {
+func poisoned(h *rig, rng *rand.Rand, monolith whittle.Response) {
 	at, watched := time.Now(), rng.IntN(20) == 0
 	x := &whittle.Exchange{
 		Route: name, At: at, Served: whittle.Candidate,
-		Monolith:  whittle.Answer{Status: 200, Latency: time.Millisecond},
-		Candidate: whittle.Answer{Status: 200, Latency: time.Millisecond},
+		Monolith:  whittle.Response{Status: 200, Latency: time.Millisecond},
+		Candidate: whittle.Response{Status: 200, Latency: time.Millisecond},
 	}
 	o := whittle.Outcome{Route: name, At: at, Side: whittle.Candidate, Status: 200, Latency: time.Millisecond}
 	if rng.IntN(100) < 3 {
-		o.Status, o.Rescued = 500, monolith.Failure == whittle.NoFailure
-		x.Served, x.Rescued, x.Monolith = whittle.Monolith, true, monolith
-		x.Candidate = whittle.Answer{Status: 500, Truncated: true, Latency: time.Millisecond}
+		o.Status, o.FellBack = 500, monolith.Failure == whittle.NoFailure
+		x.Served, x.FellBack, x.Monolith = whittle.Monolith, true, monolith
+		x.Candidate = whittle.Response{Status: 500, Truncated: true, Latency: time.Millisecond}
 	}
 	h.c.Outcome(o)
 	if watched {

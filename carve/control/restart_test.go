@@ -25,7 +25,7 @@ func TestRestartGoesOnWhereItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		again := newHouse(t, disk, spec())
+		again := newRig(t, disk, spec())
 		if s := again.status(); s.Share != 100 || s.Verdict.Compared != before.Verdict.Compared || len(s.Timeline) != len(before.Timeline) {
 			t.Errorf("loaded %+v", s)
 		}
@@ -74,7 +74,7 @@ func TestKilledAfterAnySave(t *testing.T) {
 			}
 			left := &memory{}
 			left.set(func(m *memory) { m.records = maps.Clone(disk.records); m.records[name] = rec })
-			again := newHouse(t, left, spec())
+			again := newRig(t, left, spec())
 			again.c.Start()
 			if got := again.share(); got != shareIn(rec) {
 				t.Errorf("save %d: share %d in force, %d on disk", i, got, shareIn(rec))
@@ -89,7 +89,7 @@ func TestKilledAfterAnySave(t *testing.T) {
 func TestLedgerStandsWhereTheEvidenceStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
-		h := newHouse(t, disk, spec())
+		h := newRig(t, disk, spec())
 		h.run()
 		// Three were judged, and the gateway has counted one of them as yet.
 		mirror(h, 200, 3)
@@ -134,7 +134,7 @@ func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
 				h := shifted(t, disk)
 				_ = h.stop()
 				disk.set(damage)
-				again := newHouse(t, disk, spec())
+				again := newRig(t, disk, spec())
 				again.word = whittle.Equivalent
 				again.c.Start()
 				s := again.status()
@@ -162,7 +162,7 @@ func TestAnotherCandidateStartsAfresh(t *testing.T) {
 				disk := &memory{}
 				h := shifted(t, disk)
 				_ = h.stop()
-				again := newHouse(t, disk, spec(change))
+				again := newRig(t, disk, spec(change))
 				again.run()
 				s := again.status()
 				last := s.Timeline[len(s.Timeline)-1]
@@ -193,18 +193,18 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &memory{}
 				first := whittle.Upstream{URL: "http://127.0.0.1:3000"}
-				began := newHouseBefore(t, disk, first, spec())
+				began := newRigBefore(t, disk, first, spec())
 				shift(began)
 				mirror(began, 200, 10)
 				_ = began.stop()
-				again := newHouseBefore(t, disk, c.monolith, spec())
+				again := newRigBefore(t, disk, c.monolith, spec())
 				again.run()
 				if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
 					t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
 				}
 				_ = again.stop()
 
-				h := newHouseBefore(t, &memory{}, first, spec())
+				h := newRigBefore(t, &memory{}, first, spec())
 				shift(h)
 				h.say(whittle.Undecided) // or a fresh shift would start at once
 				if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
@@ -237,10 +237,10 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 			wants(r)
 			r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"}
 		}
-		force := func(h *house) error {
+		force := func(h *rig) error {
 			return h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "now"})
 		}
-		refused := func(h *house, when, want string) {
+		refused := func(h *rig, when, want string) {
 			t.Helper()
 			if err := force(h); err == nil || !strings.Contains(err.Error(), want) || h.share() != 0 {
 				t.Errorf("%s: share %d, %v, want %q", when, h.share(), err, want)
@@ -248,7 +248,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		}
 		// mirrored lets n exchanges of this moment be compared, with that word on
 		// them.
-		mirrored := func(h *house, n int, word whittle.State) {
+		mirrored := func(h *rig, n int, word whittle.State) {
 			h.mu.Lock()
 			h.word = word
 			h.mu.Unlock()
@@ -259,7 +259,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 			}
 		}
 		disk := &memory{}
-		h := newHouse(t, disk, spec(wants))
+		h := newRig(t, disk, spec(wants))
 		h.run()
 		mirrored(h, 9, whittle.Different)
 		pass(time.Second)
@@ -271,7 +271,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		refused(h, "after a reset", "only 5 of 20")
 		_ = h.stop()
 
-		h = newHouse(t, disk, spec(wants))
+		h = newRig(t, disk, spec(wants))
 		h.run()
 		refused(h, "after a restart", "only 5 of 20")
 		for _, change := range []func(*whittle.Route){build, wants} {
@@ -287,7 +287,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		_ = h.stop()
 
 		disk = &memory{}
-		h = newHouse(t, disk, spec(wants))
+		h = newRig(t, disk, spec(wants))
 		h.run()
 		mirrored(h, 1, whittle.Different)
 		pass(time.Second)
@@ -305,7 +305,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
-		h := newHouse(t, disk, spec())
+		h := newRig(t, disk, spec())
 		h.run()
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); err != nil {
 			t.Fatal(err)
@@ -314,7 +314,7 @@ func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 			t.Errorf("observed while off: %q", got)
 		}
 		_ = h.stop()
-		again := newHouse(t, disk, spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} }))
+		again := newRig(t, disk, spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} }))
 		if s := again.status(); s.Phase != whittle.PhaseOff {
 			t.Errorf("switched itself on: %+v", s)
 		}
@@ -334,7 +334,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 			t.Errorf("share %d on disk", got)
 		}
 
-		h = newHouse(t, disk, spec())
+		h = newRig(t, disk, spec())
 		ctx, cancel := newContext(t)
 		cancel()
 		h.c.Start()
@@ -363,7 +363,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := control.New(control.Options{}); whittle.CodeOf(err) != whittle.Internal {
 		t.Errorf("nothing given: %v", err)
 	}
-	h := newHouse(t, &memory{}, spec())
+	h := newRig(t, &memory{}, spec())
 	h.refused = whittle.Errorf(whittle.Invalid, "no such field").WithField("compare.per")
 	_, err := control.New(h.options([]whittle.Route{{Name: "GET /plain"}, spec()}))
 	if coded, ok := errors.AsType[*whittle.Error](err); !ok || coded.Field != "routes[1].compare.per" {

@@ -56,7 +56,7 @@ type route struct {
 	// put in force.
 	watched     whittle.Share
 	everWatched bool
-	// served counts good answers of the candidate to users in this step.
+	// served counts good responses of the candidate to users in this step.
 	served int
 	// compared is the ledger's count, kept beside the evidence so that both
 	// are saved at the same point.
@@ -123,7 +123,7 @@ func (r *route) start(ctx context.Context) {
 	r.wg.Go(func() { r.persist(ctx) })
 }
 
-// stop ends the route's goroutines, waits for them, and answers whoever waits.
+// stop ends the route's goroutines, waits for them, and responses whoever waits.
 func (r *route) stop() {
 	if r.cancel == nil {
 		return
@@ -136,7 +136,7 @@ func (r *route) stop() {
 	r.disk.open = false
 	ended := whittle.Errorf(whittle.Unavailable, "whittle is shutting down")
 	r.dropRise(ended)
-	r.disk.answer(r.disk.gen, ended)
+	r.disk.response(r.disk.gen, ended)
 }
 
 func (r *route) decide(ctx context.Context) {
@@ -261,7 +261,7 @@ func (r *route) observe(x *whittle.Exchange) whittle.Observation {
 	if r.st.Share > 0 {
 		r.exposed = true
 		if o.Differs {
-			poke(r.wake)
+			notify(r.wake)
 		}
 	}
 	return o
@@ -276,14 +276,14 @@ func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool)
 	after, more = r.judge.Recheck(again)
 	if !more {
 		r.stale, r.disk.changed = true, true
-		poke(r.wake)
+		notify(r.wake)
 	}
 	return after, more
 }
 
 // pairOf is an exchange as the guards see it.
 func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
-	outcome := func(side whittle.Side, a *whittle.Answer) whittle.Outcome {
+	outcome := func(side whittle.Side, a *whittle.Response) whittle.Outcome {
 		return whittle.Outcome{
 			Route: x.Route, User: x.User, At: x.At, Side: side, Status: a.Status, Failure: a.Failure, Latency: a.Latency,
 		}
@@ -298,7 +298,7 @@ func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 // besides counts the call that was made beside the user's first one. The caller
 // holds mu.
 func (r *route) besides(x *whittle.Exchange) {
-	if x.Served == whittle.Candidate || x.Rescued {
+	if x.Served == whittle.Candidate || x.FellBack {
 		r.sides[whittle.Monolith].mirrored(&x.Monolith, r.c.o.Now())
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // is tried again.
 func TestStep(t *testing.T) {
 	disk := &memory{}
-	h := newHouse(t, disk, spec())
+	h := newRig(t, disk, spec())
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	o := h.options([]whittle.Route{spec()})
 	o.Now = func() time.Time { return now }
@@ -57,7 +57,7 @@ func (w *waiting) Wait() string { return *w.why }
 // TestAGuardLetsARiseWait: before any user and between steps, the status says why,
 // and no share falls.
 func TestAGuardLetsARiseWait(t *testing.T) {
-	h := newHouse(t, &memory{}, spec())
+	h := newRig(t, &memory{}, spec())
 	now, why := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "mirrored responses are slow"
 	o := h.options([]whittle.Route{spec()})
 	o.Now = func() time.Time { return now }

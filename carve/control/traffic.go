@@ -49,7 +49,7 @@ func (t *traffic) user(o *whittle.Outcome, now time.Time) {
 }
 
 // mirrored counts a call beside a user's request.
-func (t *traffic) mirrored(a *whittle.Answer, now time.Time) {
+func (t *traffic) mirrored(a *whittle.Response, now time.Time) {
 	s := t.second(now)
 	s.mirrored++
 	if !a.OK() && a.Failure != whittle.FailedCanceled {

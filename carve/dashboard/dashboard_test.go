@@ -40,7 +40,7 @@ var (
 func TestEveryFileIsThere(t *testing.T) {
 	res, html := get(t, "GET", "/")
 	if res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-cache" {
-		t.Fatalf("GET / answers %d, Cache-Control %q", res.StatusCode, res.Header.Get("Cache-Control"))
+		t.Fatalf("GET / responds %d, Cache-Control %q", res.StatusCode, res.Header.Get("Cache-Control"))
 	}
 	if strings.Contains(html, "{{") || regexp.MustCompile(`(?i)<style|<script>|style=|\son[a-z]+=|https?:`).MatchString(html) {
 		t.Errorf("the page has something inline, or of elsewhere:\n%s", html)
@@ -59,7 +59,7 @@ func TestEveryFileIsThere(t *testing.T) {
 		seen[at] = true
 		res, body := get(t, "GET", at)
 		if res.StatusCode != 200 {
-			t.Errorf("GET %s answers %d", at, res.StatusCode)
+			t.Errorf("GET %s responds %d", at, res.StatusCode)
 		}
 		if got := res.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
 			t.Errorf("%s: Cache-Control %q", at, got)
@@ -114,7 +114,7 @@ func TestHeaders(t *testing.T) {
 		}
 		again, body := get(t, "GET", at, "If-None-Match", res.Header.Get("ETag"))
 		if again.StatusCode != 304 || body != "" {
-			t.Errorf("%s: asked again it answers %d", at, again.StatusCode)
+			t.Errorf("%s: asked again it serves %d", at, again.StatusCode)
 		}
 	}
 	for _, c := range []struct {
@@ -122,7 +122,7 @@ func TestHeaders(t *testing.T) {
 		status       int
 	}{{"POST", "/", 405}, {"GET", "/index.html", 404}, {"GET", "/assets/", 404}, {"GET", "/../dashboard.go", 404}, {"GET", "/nothing", 404}} {
 		if res, _ := get(t, c.method, c.path); res.StatusCode != c.status {
-			t.Errorf("%s %s answers %d, not %d", c.method, c.path, res.StatusCode, c.status)
+			t.Errorf("%s %s responds %d, not %d", c.method, c.path, res.StatusCode, c.status)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestFiveHundredRoutes(t *testing.T) {
 }
 
 // TestAllRowsAtOnce: when every row changes, those in sight are drawn at once
-// and the others in turn, so that the page answers in between.
+// and the others in turn, so that the page responds in between.
 func TestAllRowsAtOnce(t *testing.T) {
 	g := serve(t, many(500))
 	b := open(t, g, "")
@@ -169,7 +169,7 @@ func TestARoute(t *testing.T) {
 
 	b.Go(g.url + "#/route/GET%20%2Fquiet")
 	for _, text := range []string{
-		"nothing has been compared yet", "They watch while the candidate answers users.", "No request of this route has come yet.",
+		"nothing has been compared yet", "They watch while the candidate serves users.", "No request of this route has come yet.",
 		"Nothing has been compared yet.", "No user has asked", "Nothing has been decided yet",
 	} {
 		b.UntilText(text)
@@ -191,7 +191,7 @@ func TestTwoBoundsOfOneName(t *testing.T) {
 	b.Until(`document.querySelectorAll('.bound .uplot').length === 2`)
 	got := b.JS(`[...document.querySelectorAll('.bound')].map(f => f.querySelector('h4').textContent + ': ' + f.querySelector('[role=img]').getAttribute('aria-label')).join(' / ')`)
 	for _, want := range []string{
-		"Share of answers: The interval of Share of answers narrowed from ", "Status, headers and failures: The interval of Status, headers and failures narrowed from ",
+		"Share of responses: The interval of Share of responses narrowed from ", "Status, headers and failures: The interval of Status, headers and failures narrowed from ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the plots in words lack %q: %s", want, got)

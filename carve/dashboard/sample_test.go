@@ -17,7 +17,7 @@ func TestASampleShowsThePlace(t *testing.T) {
 	b.Until(`document.querySelectorAll('.finding').length > 3`)
 	b.JS(`document.querySelectorAll('.finding summary').forEach(e => e.click())`)
 	b.UntilText("$.items[3].price")
-	b.Until(`[...document.querySelectorAll('.sample .answer mark')].some(e => e.textContent.includes('␠'))`)
+	b.Until(`[...document.querySelectorAll('.sample .response mark')].some(e => e.textContent.includes('␠'))`)
 	b.Until(`document.querySelector('.sample details.begins') && !document.querySelector('.sample details.begins').open`)
 	b.UntilText("a guess: trailing zeros are left out")
 	if os.Getenv("SCREENSHOTS") != "" {

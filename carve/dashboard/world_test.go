@@ -36,11 +36,11 @@ func bounds(n int) []whittle.Bound {
 		},
 		{
 			What: "distribution", Estimate: 0.02, Low: 0, High: min(1, 0.02+3*w), MarginHigh: 0.1, Inside: n > 1400,
-			Summary: "the two distributions are at most 0.0900 apart, by the share of answers below any of 31 thresholds; 0.1 counts as none",
+			Summary: "the two distributions are at most 0.0900 apart, by the share of responses below any of 31 thresholds; 0.1 counts as none",
 		},
 		{
-			ID: "exchanges", What: "share of answers", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
-			Summary: "0 of 1,812 exchanges had another status, content type, header or text, a wrong value, or no answer: at most 0.26 % can",
+			ID: "exchanges", What: "share of responses", Low: 0, High: min(1, 0.04*w), MarginHigh: 0.005, Inside: n > 60,
+			Summary: "0 of 1,812 exchanges had another status, content type, header or text, a wrong value, or no response: at most 0.26 % can",
 		},
 	}
 }
@@ -56,8 +56,8 @@ func bodyBounds(n int) []whittle.Bound {
 	w := 1 / math.Sqrt(float64(max(n, 1)))
 	return []whittle.Bound{
 		{
-			What: "share of answers", Low: 0, High: min(1, 2.5*w), MarginHigh: 0.005,
-			Summary: "0 of 1,812 answers differed: at most 5.9 % can (99 %)",
+			What: "share of responses", Low: 0, High: min(1, 2.5*w), MarginHigh: 0.005,
+			Summary: "0 of 1,812 responses differed: at most 5.9 % can (99 %)",
 		},
 		bounds(n)[3],
 	}
@@ -74,9 +74,9 @@ func shifting(name string) whittle.RouteStatus {
 	}
 	s.Ledger = whittle.Ledger{Total: 2411, Compared: 1812, Skipped: map[string]int64{"sampled": 402, "served": 171, "canceled": 3}, Failed: 4, Shed: 17, Pending: 2}
 	s.Guards = []whittle.Meter{
-		{Name: "errors", Monolith: 0.001, Candidate: 0.0021, Limit: 0.011, EValue: 1.8, Threshold: 300, Count: 481, Needed: 9, Summary: "1 of 481 candidate answers bad (0.2079 %), monolith 0.1 % over the same time, limit 1.1 %; evidence 1.8 of 300, the least that could decide is 9 bad answers in a row"},
-		{Name: "p99", Monolith: 48.2, Candidate: 61.9, Limit: 72.3, EValue: 96, Threshold: 300, Count: 480, Needed: 4, Summary: "9 of 480 candidate answers slower than 72.3 ms (1.875 %), monolith's p99 48.2 ms; evidence 96 of 300, the least that could decide is 4 bad answers in a row"},
-		{Name: "mismatch", Candidate: 0, Limit: 0.001, EValue: 0.21, Threshold: 300, Count: 1812, Needed: 2, Summary: "0 of 1,812 compared answers differ (0 %), limit 0.1 %; evidence 0.21 of 300, the least that could decide is 2 bad answers in a row"},
+		{Name: "errors", Monolith: 0.001, Candidate: 0.0021, Limit: 0.011, EValue: 1.8, Threshold: 300, Count: 481, Needed: 9, Summary: "1 of 481 candidate responses bad (0.2079 %), monolith 0.1 % over the same time, limit 1.1 %; evidence 1.8 of 300, the least that could decide is 9 bad responses in a row"},
+		{Name: "p99", Monolith: 48.2, Candidate: 61.9, Limit: 72.3, EValue: 96, Threshold: 300, Count: 480, Needed: 4, Summary: "9 of 480 candidate responses slower than 72.3 ms (1.875 %), monolith's p99 48.2 ms; evidence 96 of 300, the least that could decide is 4 bad responses in a row"},
+		{Name: "mismatch", Candidate: 0, Limit: 0.001, EValue: 0.21, Threshold: 300, Count: 1812, Needed: 2, Summary: "0 of 1,812 compared responses differ (0 %), limit 0.1 %; evidence 0.21 of 300, the least that could decide is 2 bad responses in a row"},
 	}
 	s.Timeline = []whittle.Decision{
 		{At: noon.Add(-12 * time.Minute), Phase: whittle.PhaseOff, Reason: "Switched off by hand.", By: "ann"},
@@ -95,7 +95,7 @@ func shifting(name string) whittle.RouteStatus {
 
 func intended() whittle.Finding {
 	return whittle.Finding{
-		Kind: whittle.FoundField, Path: "$.version", Summary: `$.version has another value in 1,812 of 1,812 answers, 1,812 times "1" → "2"`, Monolith: `"1"`, Candidate: `"2"`,
+		Kind: whittle.FoundField, Path: "$.version", Summary: `$.version has another value in 1,812 of 1,812 responses, 1,812 times "1" → "2"`, Monolith: `"1"`, Candidate: `"2"`,
 		Count: 1812, Of: 1812, Expected: "the new service says so", Samples: []whittle.Sample{sample(`{"version":"1"}`, `{"version":"2"}`)},
 	}
 }
@@ -122,7 +122,7 @@ func different(name string) whittle.RouteStatus {
 	s.Verdict.Bounds = bounds(318)
 	s.Verdict.Findings = []whittle.Finding{
 		{
-			Kind: whittle.FoundWrongValue, Path: "times = 60000000", Summary: "9 of 9 answers to requests with times = 60000000 are values that the monolith would never give: -1,325,061,486 where it said 2,999,905,810",
+			Kind: whittle.FoundWrongValue, Path: "times = 60000000", Summary: "9 of 9 responses to requests with times = 60000000 are values that the monolith would never give: -1,325,061,486 where it said 2,999,905,810",
 			Cause: "the sum plus 4,294,967,296 fits in 9 of 9: a 32-bit total wrapped", Monolith: "2,999,905,810", Candidate: "-1,325,061,486",
 			Count: 9, Of: 318, Decided: true, DecidedAt: 212, EValue: 4.1e6, Samples: []whittle.Sample{sample("Counted to 2999905810 \n", "Counted to -1325061486 \n"), sample("Counted to 3000116204 \n", "Counted to -1325117102 \n")},
 		},
@@ -135,14 +135,14 @@ func different(name string) whittle.RouteStatus {
 			Samples: []whittle.Sample{sample("Counted to 7489905 \n", "internal error")},
 		},
 		{
-			Kind: whittle.FoundField, Path: "$.items[*].price", Summary: "$.items[*].price has another value in 31 of 318 answers, 12 times 9.90 → 9.9", Monolith: "9.90", Candidate: `"9.90"`, Count: 31, Of: 318, Decided: true, DecidedAt: 120, EValue: 812,
+			Kind: whittle.FoundField, Path: "$.items[*].price", Summary: "$.items[*].price has another value in 31 of 318 responses, 12 times 9.90 → 9.9", Monolith: "9.90", Candidate: `"9.90"`, Count: 31, Of: 318, Decided: true, DecidedAt: 120, EValue: 812,
 			Cause:   "a guess: trailing zeros are left out (1.50 is 1.5) (fits 31 of 31)",
 			Samples: []whittle.Sample{placed(), sample(`{"id":7,"items":[{"name":"pen","price":9.90,"tags":["a","b"]},{"name":"ink","price":3}],"total":12.90}`, `{"id":7,"items":[{"name":"pen","price":"9.90","tags":["a","c","b"]},{"name":"ink","price":3,"vat":19}],"total":12.9}`)},
 		},
 		intended(),
 	}
 	s.Guards[1].Breached, s.Guards[1].EValue, s.Guards[1].Candidate = true, 412, 143
-	s.Timeline = append(s.Timeline, whittle.Decision{At: noon, From: 2500, Phase: whittle.PhaseRolledBack, Reason: "Guard p99: 31 of 480 candidate answers slower than 72.3 ms.", By: "whittle"})
+	s.Timeline = append(s.Timeline, whittle.Decision{At: noon, From: 2500, Phase: whittle.PhaseRolledBack, Reason: "Guard p99: 31 of 480 candidate responses slower than 72.3 ms.", By: "whittle"})
 	s.Candidate = whittle.Traffic{}
 	return s
 }
@@ -163,7 +163,7 @@ func many(n int) []whittle.RouteStatus {
 		case 5:
 			list[i] = shifting(name)
 			list[i].Phase, list[i].Share, list[i].Percent = whittle.PhaseLive, whittle.All, 100
-			list[i].Next = "Nothing more to shift: the candidate answers 100 %, and a sample is still compared."
+			list[i].Next = "Nothing more to shift: the candidate responds 100 %, and a sample is still compared."
 		case 6:
 			list[i] = shifting(name)
 			list[i].Phase, list[i].Share, list[i].Percent = whittle.PhaseShadow, 0, 0

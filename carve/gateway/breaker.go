@@ -21,7 +21,7 @@ import (
 //
 // At most Guard.Exposure users' requests meet a candidate that is broken from
 // one moment to the next. A request counts from its start until it is answered
-// well. One that was not answered well goes on counting until a request that
+// well. One that was not followed by a good response goes on counting until a request that
 // started after its end gets one: only that proves that the candidate
 // works again. A broken candidate can give no such proof, so what it has
 // touched can only grow up to the bound. A user who goes away before the

@@ -162,7 +162,7 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 	}
 }
 
-// A void answer takes its own request out of the bound, and no other: one that
+// A void response takes its own request out of the bound, and no other: one that
 // started before the last good response is out of it already.
 func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
 	b, got := opened(true)

@@ -57,7 +57,7 @@ func (h *holding) add(p []byte) error {
 // all of it, and with a bound on its length (0: the upstream's own). It never
 // follows redirects. room is asked before the body's memory grows; nil: there
 // is always room. What goes wrong is in the response.
-func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Answer {
+func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Response {
 	if maxResponse <= 0 {
 		maxResponse = u.maxResponse()
 	}
@@ -65,7 +65,7 @@ func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int
 	defer cancel()
 	at, h := time.Now(), holding{limit: maxResponse, room: room}
 	var (
-		a   whittle.Answer
+		a   whittle.Response
 		err error
 	)
 	if u.pool != nil {
@@ -84,8 +84,8 @@ func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int
 }
 
 func (u *upstream) maxResponse() int64 {
-	if u.spec.MaxAnswer > 0 {
-		return u.spec.MaxAnswer
+	if u.spec.MaxResponse > 0 {
+		return u.spec.MaxResponse
 	}
 	return defaultResponse
 }
@@ -101,7 +101,7 @@ func (u *upstream) hostFor(client string) string {
 	return client
 }
 
-func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Answer, error) {
+func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= 64<<10 {
@@ -124,12 +124,12 @@ func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 	}
 	var err error
 	if *buf, err = w.end(); err != nil {
-		return whittle.Answer{}, err
+		return whittle.Response{}, err
 	}
 	*buf = append(*buf, q.Body...)
 	c, err := u.pool.do(ctx, leanCall{request: *buf, method: q.Method, again: again(q), limit: u.timeout, total: true})
 	if err != nil {
-		return whittle.Answer{}, err
+		return whittle.Response{}, err
 	}
 	defer c.finish()
 	return c.response(hold)
@@ -146,10 +146,10 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Answer, error) {
+func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	target := u.target(q.Target)
 	if !isTarget(target) {
-		return whittle.Answer{}, errTarget
+		return whittle.Response{}, errTarget
 	}
 	header := make(http.Header, len(q.Header)+1)
 	for name, values := range q.Header {
@@ -175,11 +175,11 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	}
 	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	if err != nil {
-		return whittle.Answer{}, err
+		return whittle.Response{}, err
 	}
 	a := newUpstreamResponse(resp)
 	defer a.close()
-	w := whittle.Answer{Status: a.status, Header: a.head()}
+	w := whittle.Response{Status: a.status, Header: a.head()}
 	if a.length > hold.limit && q.Method != http.MethodHead {
 		return w, errResponseSize
 	}

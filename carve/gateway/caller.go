@@ -29,9 +29,9 @@ func newCodec(spec *whittle.Route) (codec, error) {
 		}
 		t.rpc = rpc
 	}
-	if spec.Rehearsal != nil {
-		t.dryRunHeader = textproto.CanonicalMIMEHeaderKey(spec.Rehearsal.Header)
-		t.dryRunValue = spec.Rehearsal.Value
+	if spec.DryRun != nil {
+		t.dryRunHeader = textproto.CanonicalMIMEHeaderKey(spec.DryRun.Header)
+		t.dryRunValue = spec.DryRun.Value
 	}
 	return t, nil
 }
@@ -57,7 +57,7 @@ func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
 
 // mapped brings a candidate's response into the monolith's form, keeping its
 // latency.
-func (t *codec) mapped(a *whittle.Answer) whittle.Answer {
+func (t *codec) mapped(a *whittle.Response) whittle.Response {
 	if t.rpc == nil {
 		return *a
 	}
@@ -108,7 +108,7 @@ func Streams(q *whittle.Request) bool {
 // Call sends q, which it leaves as it is, and holds the whole response, mapped to
 // what the monolith's clients expect. The error says that q has no meaning in
 // the candidate's contract; what goes wrong with the call is in the response.
-func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Answer, error) {
+func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response, error) {
 	own := *q
 	own.Header = make(whittle.Header, len(q.Header)+2)
 	maps.Copy(own.Header, q.Header)
@@ -117,7 +117,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Answer, 
 	}
 	out, err := c.tongue.candidateRequest(&own)
 	if err != nil {
-		return whittle.Answer{}, err
+		return whittle.Response{}, err
 	}
 	if c.Allows(q.Method) && out.Header != nil && out.Header["X-Idempotency-Key"] == nil {
 		out.Header["X-Idempotency-Key"] = noValues

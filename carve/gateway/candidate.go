@@ -15,11 +15,11 @@ import (
 // Why a call of the candidate was given up, apart from the user's going.
 var (
 	errCandidateSlow = errors.New("the candidate took longer than its bound")
-	errTripped  = errors.New("the breaker tripped while the candidate was still to answer")
+	errTripped  = errors.New("the breaker tripped while the candidate was still to respond")
 )
 
 // byCandidate lets the candidate answer the user, with the monolith behind it.
-// False: nothing has been written, and the monolith is to answer by the plan,
+// False: nothing has been written, and the monolith is to serve it by the plan,
 // which byCandidate may have changed.
 func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (result, bool) {
 	if streams(u.r) {
@@ -337,11 +337,11 @@ func (c *candidateCall) fallsBack() bool {
 // fallBack lets the monolith response in the candidate's place.
 func (rt *route) fallBack(c *candidateCall) {
 	v := c.v
-	broken := whittle.Answer{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
+	broken := whittle.Response{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
 	if broken.Failure == whittle.NoFailure {
 		broken.Truncated = true // its body was not waited for
 	}
-	v.noResponse(whittle.Answer{})
+	v.noResponse(whittle.Response{})
 	c.user.r.Body = io.NopCloser(bytes.NewReader(v.body))
 	w := &holder{w: c.user.w, through: true}
 	head := headTap{c: c}
@@ -398,7 +398,7 @@ func (t headTap) responseTrailer(h whittle.Header) {
 }
 
 // failureOf names how a response that was not good failed.
-func failureOf(a *whittle.Answer) whittle.Failure {
+func failureOf(a *whittle.Response) whittle.Failure {
 	if a.Failure == whittle.NoFailure {
 		return whittle.Failure("answered " + strconv.Itoa(a.Status))
 	}
@@ -419,7 +419,7 @@ func (c *candidateCall) refuse() {
 // report passes the outcome on, and settles the request or hands it on.
 func (c *candidateCall) report() {
 	rt, v, res := c.rt, c.v, &c.res
-	c.first.Rescued = c.fellBack
+	c.first.FellBack = c.fellBack
 	rt.report(c.first, v)
 	switch {
 	case c.starved:

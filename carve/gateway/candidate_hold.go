@@ -123,7 +123,7 @@ func (h *holder) Flush() {
 }
 
 // SetWriteDeadline is for http.ResponseController: a user who takes nothing of
-// a streaming answer stalls it as ever.
+// a streaming response stalls it as ever.
 func (h *holder) SetWriteDeadline(t time.Time) error {
 	if !h.passes() {
 		return nil // nothing is being written
@@ -200,8 +200,8 @@ func trailersOf(h http.Header) http.Header {
 	return t
 }
 
-// answer writes a response that was held whole elsewhere.
-func (h *holder) hold(a *whittle.Answer) {
+// hold writes a response that was held whole elsewhere.
+func (h *holder) hold(a *whittle.Response) {
 	h.settle()
 	defer h.bound()()
 	maps.Copy(h.w.Header(), a.Header)

@@ -141,7 +141,7 @@ func TestRescue(t *testing.T) {
 				if !rescued && err == nil && status < 500 {
 					t.Errorf("the user got %d %q for a response that broke", status, got)
 				}
-				if rescued != (monolith.count() == 1) || o.Rescued != rescued || o.Side != whittle.Candidate || !o.Bad() {
+				if rescued != (monolith.count() == 1) || o.FellBack != rescued || o.Side != whittle.Candidate || !o.Bad() {
 					t.Errorf("monolith asked %d times, outcome %+v", monolith.count(), o)
 				}
 				if rescued && o.Failure != b.want {
@@ -158,7 +158,7 @@ func TestRescue(t *testing.T) {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
 				case rescued:
-					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith || !x[0].Rescued {
+					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith || !x[0].FellBack {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
 				}
@@ -214,7 +214,7 @@ func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
 			}
 			bad := 0
 			for _, o := range s.told() {
-				if o.Side == whittle.Candidate && o.Bad() && o.Rescued {
+				if o.Side == whittle.Candidate && o.Bad() && o.FellBack {
 					bad++
 				}
 			}
@@ -237,7 +237,7 @@ func TestBothFail(t *testing.T) {
 	}
 	l := s.rests()
 	x := s.seen()
-	if l.Skipped[whittle.SkipMonolith] != 1 || len(x) != 1 || !x[0].Rescued || x[0].Monolith.Failure != whittle.FailedReset || x[0].Candidate.Status != 500 {
+	if l.Skipped[whittle.SkipMonolith] != 1 || len(x) != 1 || !x[0].FellBack || x[0].Monolith.Failure != whittle.FailedReset || x[0].Candidate.Status != 500 {
 		t.Errorf("ledger %+v, exchanges %+v", l, x)
 	}
 	s.holdsNothing()

@@ -220,10 +220,10 @@ func (c *conn) abandon() {
 }
 
 // response reads the rest into memory.
-func (c *conn) response(hold *holding) (whittle.Answer, error) {
+func (c *conn) response(hold *holding) (whittle.Response, error) {
 	h := http.Header{}
 	c.head.copyTo(h)
-	a := whittle.Answer{Status: c.head.status, Header: whittle.Header(h)}
+	a := whittle.Response{Status: c.head.status, Header: whittle.Header(h)}
 	if c.head.length > hold.limit && !c.framed.done {
 		return a, errResponseSize
 	}

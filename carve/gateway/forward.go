@@ -105,7 +105,7 @@ func (f *forwarder) askTransport(t *http.Transport, extra http.Header) (*upstrea
 		out.Body = f.body
 		if f.r.ProtoMajor == 1 {
 			// Without it net/http would swallow the rest of the body before the
-			// first byte of an early answer. Not every ResponseWriter has it.
+			// first byte of an early response. Not every ResponseWriter has it.
 			_ = http.NewResponseController(f.w).EnableFullDuplex()
 		}
 	}
@@ -157,7 +157,7 @@ func writeInformational(w http.ResponseWriter, code int, fields map[string][]str
 	clear(h) // they belong to this head only
 }
 
-// answer passes a reply on, head, body and trailer.
+// writeResponse passes a response on, head, body and trailer.
 func (f *forwarder) writeResponse(a *upstreamResponse) {
 	f.res.status = a.status
 	if f.accept != nil && !f.accept(a.status, a.head()) {
@@ -197,7 +197,7 @@ func isStream(h http.Header) bool {
 // what the client takes for the others out of it.
 func (f *forwarder) copyBody(a *upstreamResponse) error {
 	if len(a.announced()) > 0 {
-		f.flush() // the trailer needs a chunked answer, settled at the first flush
+		f.flush() // the trailer needs a chunked response, settled at the first flush
 	}
 	// A head without any of its body is held back where the body's length is
 	// known: nobody acts on it, and the two mostly come together.

@@ -66,7 +66,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 		{"short upload", 1 << 10, 10, false, true, false},
 		{"long upload", 40 << 10, 10, false, true, false},
 		{"short response", 0, 1 << 10, false, false, true},
-		{"chunked answer", 0, 1 << 10, true, false, true},
+		{"chunked response", 0, 1 << 10, true, false, true},
 		{"long response", 0, 300 << 10, false, false, true},
 		{"long upload, long response", 40 << 10, 300 << 10, true, true, true},
 	} {
@@ -98,7 +98,7 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 	}
 }
 
-// Nor is a user who takes long over a whole answer a wait for the candidate.
+// Nor is a user who takes long over a whole response a wait for the candidate.
 func TestTheBreakerDoesNotWaitForUsers(t *testing.T) {
 	for name, rpc := range map[string]transcoder{"passed": nil, "translated": shouting{}} {
 		t.Run(name, func(t *testing.T) {

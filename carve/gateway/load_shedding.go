@@ -13,10 +13,10 @@ import (
 // Two medians are compared. The recent one is that of the last 64 responses. The
 // baseline is a slowly moving estimate of the median (stochastic approximation
 // of a quantile, Robbins and Monro 1951, on the logarithm): each response moves
-// it up or down by one step. Answers given while nothing was being mirrored
+// it up or down by one step. Responses given while nothing was being mirrored
 // move it by a large step, others by a small one, so it stays near what the
 // latency is without mirroring. Shedding is its own control: while it lasts,
-// answers come without mirroring. Either they are quick again, and mirroring
+// responses come without mirroring. Either they are quick again, and mirroring
 // resumes; or they stay slow, so mirroring was not the cause, the baseline
 // rises to them, and mirroring resumes too.
 type loadShedder struct {

@@ -25,7 +25,7 @@ func (rt *route) mirror(v *userRequest, res *result) {
 		// The candidate is asked all the same: were only those requests counted
 		// to which the monolith responds, two sides that fail alike would seem to
 		// differ.
-		v.noResponse(whittle.Answer{Failure: res.failure, Detail: res.detail})
+		v.noResponse(whittle.Response{Failure: res.failure, Detail: res.detail})
 	}
 	v.served = whittle.Monolith
 	v.response.Latency = res.latency
@@ -133,7 +133,7 @@ func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange
 }
 
 // askSide asks one side for a whole response. False: the budget has no room for it.
-func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream, r *whittle.Request) (whittle.Answer, bool) {
+func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream, r *whittle.Request) (whittle.Response, bool) {
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}

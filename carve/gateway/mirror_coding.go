@@ -40,7 +40,7 @@ func (rt *route) uncoded(v *userRequest, x *whittle.Exchange) (skip string, ok b
 // errNoCopyRoom says that the route's budget cannot hold a decoded answer.
 var errNoCopyRoom = errors.New("no room for the response once its content encoding is taken off")
 
-func (rt *route) uncode(v *userRequest, a *whittle.Answer) error {
+func (rt *route) uncode(v *userRequest, a *whittle.Response) error {
 	if a.Failure != whittle.NoFailure || coding.Plain(a.Header) {
 		return nil
 	}

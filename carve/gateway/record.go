@@ -232,7 +232,7 @@ func (c *recording) finish(res *result) {
 		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.side,
 		Request: whittle.Request{Method: c.r.Method, Target: c.target, Host: c.r.Host, Header: c.header},
 	}
-	a := whittle.Answer{Latency: res.latency, Failure: res.failure, Detail: res.detail}
+	a := whittle.Response{Latency: res.latency, Failure: res.failure, Detail: res.detail}
 	ok := c.body(&c.request, &x.Request.Body, &x.Request.Truncated, c.readWhole)
 	if ok && res.failure == whittle.NoFailure {
 		a.Status, a.Header, a.Trailer = c.status, c.head, c.trailer()

@@ -140,11 +140,11 @@ func pipeTo(t *testing.T, packets ...string) *conn {
 	return newConn(p, near)
 }
 
-func exchange(t *testing.T, packets ...string) (whittle.Answer, error) {
+func exchange(t *testing.T, packets ...string) (whittle.Response, error) {
 	t.Helper()
 	c := pipeTo(t, packets...)
 	if err := c.exchange(context.Background(), []byte("x\n"), false, 10*time.Second, true, nil); err != nil {
-		return whittle.Answer{}, err
+		return whittle.Response{}, err
 	}
 	return c.response(&holding{limit: 1 << 20})
 }

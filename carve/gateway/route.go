@@ -25,7 +25,7 @@ type route struct {
 // transcoder maps a JSON request onto an RPC and its response back.
 type transcoder interface {
 	Request(r *whittle.Request) (*whittle.Request, error)
-	Response(a *whittle.Answer) whittle.Answer
+	Response(a *whittle.Response) whittle.Response
 }
 
 // routeState is what a route of one name keeps through reloads: its ledger, its

@@ -52,7 +52,7 @@ func everything() whittle.Route {
 // upstreamAt has more time than any response here takes: what is slow is the
 // machine.
 func upstreamAt(url string) whittle.Upstream {
-	return whittle.Upstream{URL: url, Timeout: time.Minute, MaxAnswer: 64 << 10, MaxConns: 600}
+	return whittle.Upstream{URL: url, Timeout: time.Minute, MaxResponse: 64 << 10, MaxConns: 600}
 }
 
 // open starts a gateway in front of the two handlers, in phase shadow. A nil
@@ -260,7 +260,7 @@ func TestShadowComparesBothResponses(t *testing.T) {
 			}
 			for _, a := range []struct {
 				side string
-				whittle.Answer
+				whittle.Response
 			}{{"monolith", x.Monolith}, {"candidate", x.Candidate}} {
 				if a.Status != http.StatusAccepted || string(a.Body) != body+a.side[:1] || a.Header.Get("X-Side") != a.side || a.Latency <= 0 || a.Failure != "" {
 					t.Errorf("%s: %d, %d bytes, %v, %q", a.side, a.Status, len(a.Body), a.Latency, a.Failure)
@@ -311,7 +311,7 @@ func TestWriteContract(t *testing.T) {
 			spec.Safe = tt.safe
 			want := seenAt{monolith: "[]"}
 			if tt.rehearsal {
-				spec.Rehearsal = &whittle.Rehearsal{Header: "x-rehearsal", Value: "yes"}
+				spec.DryRun = &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"}
 			} else {
 				want.monolith = "[faked]" // nobody's header on this route, so it passes
 			}

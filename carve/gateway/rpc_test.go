@@ -25,11 +25,11 @@ func (shouting) Request(r *whittle.Request) (*whittle.Request, error) {
 	}, nil
 }
 
-func (shouting) Response(a *whittle.Answer) whittle.Answer {
+func (shouting) Response(a *whittle.Response) whittle.Response {
 	if string(a.Body) == "" {
-		return whittle.Answer{Failure: whittle.FailedMalform, Detail: "an empty message"}
+		return whittle.Response{Failure: whittle.FailedMalform, Detail: "an empty message"}
 	}
-	return whittle.Answer{Status: a.Status, Header: whittle.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.ToLower(string(a.Body)))}
+	return whittle.Response{Status: a.Status, Header: whittle.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.ToLower(string(a.Body)))}
 }
 
 func TestTranscodedCandidate(t *testing.T) {
@@ -38,16 +38,16 @@ func TestTranscodedCandidate(t *testing.T) {
 		share      whittle.Share
 		user       string // what the user gets
 		fate       string
-		candidate  whittle.Answer
+		candidate  whittle.Response
 	}{
-		{"shadowed", "hello", 0, "monolith: hello", "compared", whittle.Answer{Status: 200, Body: []byte("rpc: hello")}},
-		{"served", "hello", whittle.All, "rpc: hello", "compared", whittle.Answer{Status: 200, Body: []byte("rpc: hello")}},
-		{"shadowed, untranslatable", "bad", 0, "monolith: bad", whittle.SkipUntranslated, whittle.Answer{}},
-		{"served, untranslatable", "bad", whittle.All, "monolith: bad", whittle.SkipUntranslated, whittle.Answer{}},
-		{"shadowed, answer not of the contract", "empty", 0, "monolith: empty", "failed", whittle.Answer{Failure: whittle.FailedMalform}},
-		{"served, answer not of the contract", "empty", whittle.All, "monolith: empty", "failed", whittle.Answer{Failure: whittle.FailedMalform}},
-		{"shadowed, error", "oops", 0, "monolith: oops", "compared", whittle.Answer{Status: 500, Body: []byte("rpc: oops")}},
-		{"served, error", "oops", whittle.All, "monolith: oops", "compared", whittle.Answer{Status: 500}},
+		{"shadowed", "hello", 0, "monolith: hello", "compared", whittle.Response{Status: 200, Body: []byte("rpc: hello")}},
+		{"served", "hello", whittle.All, "rpc: hello", "compared", whittle.Response{Status: 200, Body: []byte("rpc: hello")}},
+		{"shadowed, untranslatable", "bad", 0, "monolith: bad", whittle.SkipUntranslated, whittle.Response{}},
+		{"served, untranslatable", "bad", whittle.All, "monolith: bad", whittle.SkipUntranslated, whittle.Response{}},
+		{"shadowed, answer not of the contract", "empty", 0, "monolith: empty", "failed", whittle.Response{Failure: whittle.FailedMalform}},
+		{"served, answer not of the contract", "empty", whittle.All, "monolith: empty", "failed", whittle.Response{Failure: whittle.FailedMalform}},
+		{"shadowed, error", "oops", 0, "monolith: oops", "compared", whittle.Response{Status: 500, Body: []byte("rpc: oops")}},
+		{"served, error", "oops", whittle.All, "monolith: oops", "compared", whittle.Response{Status: 500}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

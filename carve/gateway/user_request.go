@@ -41,11 +41,11 @@ type userRequest struct {
 
 	// served says who gave the response below.
 	served     whittle.Side
-	response     whittle.Answer
+	response     whittle.Response
 	responseCopy capture
 	// broken is what the candidate did where the monolith had to respond in its
 	// place; nil where it has not been asked.
-	broken *whittle.Answer
+	broken *whittle.Response
 
 	// reserved is what the request holds of the route's budget besides its copies.
 	reserved int64
@@ -105,7 +105,7 @@ func (v *userRequest) responseTrailer(h whittle.Header) { v.response.Trailer = h
 
 // noResponse puts a failure in the place of what was copied of a response; if one
 // follows, it is the monolith's.
-func (v *userRequest) noResponse(a whittle.Answer) {
+func (v *userRequest) noResponse(a whittle.Response) {
 	v.response = a
 	v.responseCopy.drop()
 	v.responseCopy = capture{limit: v.rt.mostCompared(v.rt.env.candidate), budget: &v.rt.budget}
@@ -185,7 +185,7 @@ func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 		x.Monolith = served
 	}
 	if v.broken != nil {
-		x.Candidate, x.Rescued = *v.broken, true
+		x.Candidate, x.FellBack = *v.broken, true
 	}
 	return x, true
 }

@@ -16,7 +16,7 @@ func TestCommand(t *testing.T) {
 	held := shift(500)
 	held.Held = true
 	equivalent := rollout.Input{Verdict: whittle.Equivalent}
-	undecided := rollout.Input{Verdict: whittle.Undecided, Summary: "42 more answers decide it."}
+	undecided := rollout.Input{Verdict: whittle.Undecided, Summary: "42 more responses decide it."}
 	different := rollout.Input{Verdict: whittle.Different, Summary: "The mean is off."}
 	promote := rollout.Order{Kind: rollout.Promote, By: "ann"}
 	forced := rollout.Order{Kind: rollout.Promote, By: "ann", Force: true, Reason: "launch day"}
@@ -36,7 +36,7 @@ func TestCommand(t *testing.T) {
 		{"promote after a rollback", back, equivalent, promote, whittle.PhaseShift, 100, "Promoted by hand to 1 %.", 0},
 		{"promote from off shadows", off, different, promote, whittle.PhaseShadow, 0, "Switched on by hand, in shadow.", 0},
 		{"promote ends the last step", shift(whittle.All), undecided, promote, whittle.PhaseLive, whittle.All, "Declared live by hand.", 0},
-		{"promote undecided", shadow(), undecided, promote, whittle.PhaseShadow, 0, "the verdict is UNDECIDED: 42 more answers decide it", whittle.FailedPrecondition},
+		{"promote undecided", shadow(), undecided, promote, whittle.PhaseShadow, 0, "the verdict is UNDECIDED: 42 more responses decide it", whittle.FailedPrecondition},
 		{"force undecided", shadow(), undecided, forced, whittle.PhaseShift, 100, "Forced by hand to 1 % while the verdict is UNDECIDED: launch day.", 0},
 		{"promote different", shadow(), different, promote, whittle.PhaseShadow, 0, "the verdict is DIFFERENT: The mean is off", whittle.FailedPrecondition},
 		{"force different", shadow(), different, forced, whittle.PhaseShadow, 0, "the verdict is DIFFERENT: The mean is off", whittle.FailedPrecondition},

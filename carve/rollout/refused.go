@@ -66,7 +66,7 @@ func (s State) unforced(in Input) string {
 	return ""
 }
 
-const hintUnforced = "wait for them, or, if another build answers now, name it in the config under candidate.build"
+const hintUnforced = "wait for them, or, if another build responses now, name it in the config under candidate.build"
 
 // afreshUntil is what a reset's decision adds for whoever would force a promotion
 // next.

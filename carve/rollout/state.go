@@ -70,7 +70,7 @@ type Input struct {
 type Breach struct {
 	// Guard is the guard's name: "errors", "p99", "mismatch", "breaker".
 	Guard string
-	// Hard breaches need no statistics: so many bad answers in a row.
+	// Hard breaches need no statistics: so many bad responses in a row.
 	Hard bool
 	// Reason is the guard's own sentence.
 	Reason string

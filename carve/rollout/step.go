@@ -52,7 +52,7 @@ func fallReason(in Input) string {
 	return ""
 }
 
-const monolithAgain = "; the monolith answers everything again."
+const monolithAgain = "; the monolith serves everything again."
 
 // onward takes the one step that waits found nothing against.
 func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whittle.Decision) {

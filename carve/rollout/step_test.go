@@ -59,9 +59,9 @@ func TestStep(t *testing.T) {
 		},
 		{
 			"equivalent leaves shadow", policy, shadow(),
-			rollout.Input{Verdict: whittle.Equivalent, Summary: "No difference in 312 answers."},
+			rollout.Input{Verdict: whittle.Equivalent, Summary: "No difference in 312 responses."},
 			0, whittle.PhaseShift, 100,
-			"The verdict is EQUIVALENT: No difference in 312 answers; the shift starts at 1 %.",
+			"The verdict is EQUIVALENT: No difference in 312 responses; the shift starts at 1 %.",
 		},
 		{
 			"by hand means by hand", byHand, shadow(),
@@ -110,26 +110,26 @@ func TestStep(t *testing.T) {
 			"a hold stops no fall", policy, held,
 			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "errors", Reason: "9 of 10 failed."}},
 			time.Second, whittle.PhaseRolledBack, 0,
-			"The errors guard was breached: 9 of 10 failed; the monolith answers everything again.",
+			"The errors guard was breached: 9 of 10 failed; the monolith serves everything again.",
 		},
 		{
 			"different rolls back", policy, shift(2500),
 			rollout.Input{Verdict: whittle.Different, Summary: "The mean is 1 % lower."},
 			time.Second, whittle.PhaseRolledBack, 0,
-			"The verdict is DIFFERENT: The mean is 1 % lower; the monolith answers everything again.",
+			"The verdict is DIFFERENT: The mean is 1 % lower; the monolith serves everything again.",
 		},
 		{
 			"a hard breach", policy, shift(2500),
-			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad answers in a row"}},
+			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad responses in a row"}},
 			time.Second, whittle.PhaseRolledBack, 0,
-			"The breaker tripped: 20 bad answers in a row; the monolith answers everything again.",
+			"The breaker tripped: 20 bad responses in a row; the monolith serves everything again.",
 		},
 		{
 			"a breach ends live", policy,
 			rollout.State{Phase: whittle.PhaseLive, Share: 10_000, Since: began},
 			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "p99"}},
 			time.Second, whittle.PhaseRolledBack, 0,
-			"The p99 guard was breached; the monolith answers everything again.",
+			"The p99 guard was breached; the monolith serves everything again.",
 		},
 		{
 			"no retry unless asked for", policy, rolledBack,
@@ -251,7 +251,7 @@ func TestNext(t *testing.T) {
 			"live", policy,
 			rollout.State{Phase: whittle.PhaseLive, Share: whittle.All},
 			rollout.Input{Verdict: whittle.Equivalent},
-			"Nothing more to shift: the candidate answers 100 %, and a sample is still compared.",
+			"Nothing more to shift: the candidate serves 100 %, and a sample is still compared.",
 		},
 		{
 			"different", policy, shadow(),

@@ -24,7 +24,7 @@ func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 	case whittle.PhaseOff:
 		return "Nothing: the route is switched off until it is promoted or reset."
 	case whittle.PhaseLive:
-		return fmt.Sprintf("Nothing more to shift: the candidate answers %s, and a sample is still compared.", percent(s.Share))
+		return fmt.Sprintf("Nothing more to shift: the candidate serves %s, and a sample is still compared.", percent(s.Share))
 	}
 	if s.Share == 0 && in.Verdict == whittle.Different {
 		return fmt.Sprintf("No shift: the verdict is DIFFERENT%s. Mend the candidate and reset, or declare the difference in the config.", colon(in.Summary))

@@ -78,7 +78,7 @@ var grpcNames = [...]string{
 
 // errorOf reads the JSON error that Twirp and Connect share but for the name
 // of the message; what comes from something in between is known by its status.
-func errorOf(a *whittle.Answer) error {
+func errorOf(a *whittle.Response) error {
 	var body struct {
 		Code    string `json:"code"`
 		Msg     string `json:"msg"`     // Twirp
@@ -119,7 +119,7 @@ func byStatus(status int) error {
 
 // grpcStatus gives the error of a gRPC answer, from the trailers or, where the
 // response is nothing but trailers, from the header. Nil: the call went well.
-func grpcStatus(a *whittle.Answer) error {
+func grpcStatus(a *whittle.Response) error {
 	if a.Status != 200 {
 		return byStatus(a.Status)
 	}

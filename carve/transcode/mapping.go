@@ -33,7 +33,7 @@ func (t *Transcoder) mapping() error {
 	if t.body, err = whole(in, t.rpc.Body, "candidate.request.body"); err != nil {
 		return err
 	}
-	if t.response, err = whole(out, t.rpc.Answer, "candidate.response.body"); err != nil {
+	if t.response, err = whole(out, t.rpc.Response, "candidate.response.body"); err != nil {
 		return err
 	}
 	if t.unset, err = newAbsence(t.rpc.Nulls, t.rpc.Absent, "response", out, t.response); err != nil {

@@ -110,7 +110,7 @@ func TestMappedRequest(t *testing.T) {
 
 func TestMappedResponse(t *testing.T) {
 	whole := func(field, contentType string) func(*whittle.RPC) {
-		return func(r *whittle.RPC) { r.Answer, r.ContentType = field, contentType }
+		return func(r *whittle.RPC) { r.Response, r.ContentType = field, contentType }
 	}
 	for _, c := range []struct {
 		name   string
@@ -120,7 +120,7 @@ func TestMappedResponse(t *testing.T) {
 	}{
 		{"a list", whole("tags", ""), `{"tags":["a","b"]}`, `["a","b"]`},
 		{"an empty list", whole("tags", ""), `{}`, `[]`},
-		{"an empty list that is null", func(r *whittle.RPC) { r.Answer, r.Nulls = "tags", []string{"$"} }, `{}`, `null`},
+		{"an empty list that is null", func(r *whittle.RPC) { r.Response, r.Nulls = "tags", []string{"$"} }, `{}`, `null`},
 		{"a map", whole("counts", ""), `{"counts":{"7":"8"}}`, `{"7":8}`},
 		{"a number", whole("user_id", ""), `{"userId":"-3"}`, `-3`},
 		{"a string in JSON", whole("raw", ""), `{"raw":"AQI="}`, `"AQI="`},
@@ -129,7 +129,7 @@ func TestMappedResponse(t *testing.T) {
 		{"a number as text", whole("userId", asText), `{"userId":"12"}`, `12`},
 		{"a bool as text", whole("on", asText), `{}`, `false`},
 		{"an enum as text", func(r *whittle.RPC) {
-			r.Answer, r.ContentType, r.Words = "color", asText, map[string]string{"RED": "red"}
+			r.Response, r.ContentType, r.Words = "color", asText, map[string]string{"RED": "red"}
 		}, `{"color":"RED"}`, `red`},
 		{"bytes as they are", whole("raw", "image/png"), `{"raw":"AQI="}`, "\x01\x02"},
 		{"an unset value as text", whole("big", asText), `{}`, ``},
@@ -144,7 +144,7 @@ func TestMappedResponse(t *testing.T) {
 		},
 		{
 			"what is there stays there",
-			func(r *whittle.RPC) { r.Nulls, r.Absent, r.Answer = []string{"$.inner"}, []string{"$.tags"}, "inner" },
+			func(r *whittle.RPC) { r.Nulls, r.Absent, r.Response = []string{"$.inner"}, []string{"$.tags"}, "inner" },
 			`{"inner":{"tags":["x"],"inner":{}}}`,
 			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":["x"],"counts":{},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0,"on":false,"numbers":[]},"single":0,"on":false,"numbers":[]}`,
 		},
@@ -177,7 +177,7 @@ func TestWordlessResponse(t *testing.T) {
 		{"unset, and null where it is", func(r *whittle.RPC) { r.Words, r.Nulls = red, []string{"$.color"} }, `{}`, ""},
 		{"unset deeper down", func(r *whittle.RPC) { r.Words = red }, `{"color":1,"inner":{}}`, "is COLOR_UNSPECIFIED"},
 		{"a number of no value", func(r *whittle.RPC) { r.Words = red }, `{"color":7}`, "is 7, which no word"},
-		{"a number of no value as text", func(r *whittle.RPC) { r.Words, r.Answer, r.ContentType = red, "color", asText }, `{"color":7}`, "is 7, which no word"},
+		{"a number of no value as text", func(r *whittle.RPC) { r.Words, r.Response, r.ContentType = red, "color", asText }, `{"color":7}`, "is 7, which no word"},
 		{"without words numbers and names are", func(*whittle.RPC) {}, `{"color":7,"inner":{}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestMappingRefuses(t *testing.T) {
 		field, says string
 	}{
 		{func(r *whittle.RPC) { r.Body = "x" }, "candidate.request.body", `no field "x"`},
-		{func(r *whittle.RPC) { r.Answer = "x" }, "candidate.response.body", `no field "x"`},
+		{func(r *whittle.RPC) { r.Response = "x" }, "candidate.response.body", `no field "x"`},
 		{func(r *whittle.RPC) { r.Content = "xml" }, "candidate.request.content", "xml"},
 		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "x"} }, "candidate.request.query.q", `"x"`},
 		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "inner"} }, "candidate.request.query.q", "text can fill"},
@@ -237,12 +237,12 @@ func FuzzMapped(f *testing.F) {
 			r.Words, r.Query, r.Path = map[string]string{"RED": "red", "COLOR_UNSPECIFIED": "none"}, map[string]string{"id": "inner.user_id"}, map[string]string{"id": "user_id"}
 			r.Nulls, r.Absent = []string{"$.inner.inner", "$.numbers"}, []string{"$.tags"}
 		}, Pattern("/u/{id}")),
-		mapped(f, func(r *whittle.RPC) { r.Body, r.Answer = "tags", "numbers" }),
+		mapped(f, func(r *whittle.RPC) { r.Body, r.Response = "tags", "numbers" }),
 		mapped(f, func(r *whittle.RPC) {
-			r.Content, r.Answer, r.ContentType = whittle.BodyForm, "color", asText
+			r.Content, r.Response, r.ContentType = whittle.BodyForm, "color", asText
 			r.Words = map[string]string{"RED": "red"}
 		}),
-		mapped(f, func(r *whittle.RPC) { r.Body, r.Answer = "inner", "inner" }),
+		mapped(f, func(r *whittle.RPC) { r.Body, r.Response = "inner", "inner" }),
 	}
 	f.Fuzz(func(t *testing.T, target, contentType string, body []byte, kind uint8) {
 		tr := kinds[int(kind)%len(kinds)]
@@ -267,7 +267,7 @@ func FuzzMapped(f *testing.F) {
 // TestNoContent: a status without a body has none, whatever the message is.
 func TestNoContent(t *testing.T) {
 	tr := mapped(t, func(r *whittle.RPC) { r.Status = 204 })
-	got := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
+	got := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
 	if got.Status != 204 || len(got.Body) > 0 || got.Header.Get("Content-Type") != "" {
 		t.Errorf("%+v, want 204 with nothing", got)
 	}
@@ -277,7 +277,7 @@ func TestNoContent(t *testing.T) {
 // candidate's header says.
 func TestRedirect(t *testing.T) {
 	tr := mapped(t, func(r *whittle.RPC) { r.Status, r.ContentType, r.Template = 302, whittle.NoContentType, `{{""}}` })
-	got := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{
+	got := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{
 		"Content-Type": {"application/proto"}, "Location": {"/home"}, "Set-Cookie": {"sid=1", "b=2"},
 	}})
 	if _, typed := got.Header["Content-Type"]; typed || got.Status != 302 || len(got.Body) > 0 || got.Header.Get("Location") != "/home" || len(got.Header["Set-Cookie"]) != 2 {

@@ -17,12 +17,12 @@ import (
 // Detail. What is not of the contract
 // becomes the failure FailedMalform. A failure passes as it is, and Latency is
 // kept always.
-func (t *Transcoder) Response(a *whittle.Answer) whittle.Answer {
+func (t *Transcoder) Response(a *whittle.Response) whittle.Response {
 	switch {
 	case a.Failure != whittle.NoFailure:
 		return *a
 	case a.Truncated:
-		return whittle.Answer{
+		return whittle.Response{
 			Latency: a.Latency, Failure: whittle.FailedTooLarge,
 			Detail: fmt.Sprintf("the response is longer than the %d bytes that were read of it", len(a.Body)),
 		}
@@ -44,20 +44,20 @@ func (t *Transcoder) Response(a *whittle.Answer) whittle.Answer {
 		mapped.Detail = string(t.rpc.Protocol) + " " + e.Error()
 		return mapped
 	}
-	return whittle.Answer{Latency: a.Latency, Failure: whittle.FailedMalform, Detail: string(t.rpc.Protocol) + ": " + err.Error()}
+	return whittle.Response{Latency: a.Latency, Failure: whittle.FailedMalform, Detail: string(t.rpc.Protocol) + ": " + err.Error()}
 }
 
-func (t *Transcoder) with(a *whittle.Answer, status int, contentType string, body []byte) whittle.Answer {
+func (t *Transcoder) with(a *whittle.Response, status int, contentType string, body []byte) whittle.Response {
 	h := inherit(a.Header, notReturned, prefixesNotReturned)
 	if contentType != "" {
 		h["Content-Type"] = []string{contentType}
 	}
-	return whittle.Answer{Status: status, Header: h, Body: body, Latency: a.Latency}
+	return whittle.Response{Status: status, Header: h, Body: body, Latency: a.Latency}
 }
 
 // mapped gives the body of a mapped success, an *rpcError, or another error
 // for what is malformed.
-func (t *Transcoder) mapped(a *whittle.Answer) ([]byte, error) {
+func (t *Transcoder) mapped(a *whittle.Response) ([]byte, error) {
 	m := t.out.New()
 	if err := t.decode(a, m); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (t *Transcoder) mapped(a *whittle.Answer) ([]byte, error) {
 	return w.b, err
 }
 
-func (t *Transcoder) decode(a *whittle.Answer, m protoreflect.Message) error {
+func (t *Transcoder) decode(a *whittle.Response, m protoreflect.Message) error {
 	contentType := a.Header.Get("Content-Type")
 	if e := a.Header.Get("Content-Encoding"); e != "" && e != "identity" && t.rpc.Protocol != whittle.GRPC {
 		return fmt.Errorf("the response is encoded with %.60q, which was not asked for", e)

@@ -17,8 +17,8 @@ func framed(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
 }
 
-func response(status int, contentType, body string) *whittle.Answer {
-	return &whittle.Answer{
+func response(status int, contentType, body string) *whittle.Response {
+	return &whittle.Response{
 		Status: status, Header: whittle.Header{"Content-Type": {contentType}}, Body: []byte(body), Latency: time.Second,
 	}
 }
@@ -119,17 +119,17 @@ func TestTakenApart(t *testing.T) {
 }
 
 func TestResponseErrors(t *testing.T) {
-	grpc := func(status int, header, trailer whittle.Header) *whittle.Answer {
+	grpc := func(status int, header, trailer whittle.Header) *whittle.Response {
 		if header == nil {
 			header = whittle.Header{}
 		}
 		header["Content-Type"] = []string{"application/grpc"}
-		return &whittle.Answer{Status: status, Header: header, Trailer: trailer}
+		return &whittle.Response{Status: status, Header: header, Trailer: trailer}
 	}
 	for _, c := range []struct {
 		name     string
 		protocol whittle.Protocol
-		in       *whittle.Answer
+		in       *whittle.Response
 		status   int
 		body     string
 		detail   string
@@ -164,7 +164,7 @@ func TestResponseErrors(t *testing.T) {
 
 func TestResponseMalformed(t *testing.T) {
 	ok := whittle.Header{"Grpc-Status": {"0"}}
-	grpc := func(body string, trailer whittle.Header) *whittle.Answer {
+	grpc := func(body string, trailer whittle.Header) *whittle.Response {
 		a := response(200, "application/grpc", body)
 		a.Trailer = trailer
 		return a
@@ -175,7 +175,7 @@ func TestResponseMalformed(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		protocol whittle.Protocol
-		in       *whittle.Answer
+		in       *whittle.Response
 	}{
 		{"another media type", whittle.Twirp, response(200, "text/html", "")},
 		{"JSON for protobuf", whittle.Connect, response(200, "application/json", "{}")},
@@ -190,7 +190,7 @@ func TestResponseMalformed(t *testing.T) {
 		{"gRPC cut short", whittle.GRPC, grpc("\x00\x00\x00\x00\x09abc", ok)},
 		{"gRPC with two messages", whittle.GRPC, grpc(string(framed(nil))+string(framed(nil)), ok)},
 		{"gRPC compressed", whittle.GRPC, grpc("\x01\x00\x00\x00\x00", ok)},
-		{"gRPC as a page", whittle.GRPC, func() *whittle.Answer {
+		{"gRPC as a page", whittle.GRPC, func() *whittle.Response {
 			a := response(200, "text/html", "")
 			a.Trailer = ok
 			return a
@@ -204,10 +204,10 @@ func TestResponseMalformed(t *testing.T) {
 		})
 	}
 	tr := shop(t, whittle.Twirp, "Plain")
-	if a := tr.Response(&whittle.Answer{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
+	if a := tr.Response(&whittle.Response{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
 		t.Errorf("half a response: %+v", a)
 	}
-	failed := whittle.Answer{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
+	failed := whittle.Response{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
 	if a := tr.Response(&failed); !reflect.DeepEqual(a, failed) {
 		t.Errorf("a failure became %+v", a)
 	}

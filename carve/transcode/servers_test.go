@@ -65,7 +65,7 @@ type plainError struct{ text string }
 
 func (e *plainError) Error() string { return e.text }
 
-func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Answer {
+func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), r.Method, base+r.Target, bytes.NewReader(r.Body))
 	if err != nil {
@@ -85,7 +85,7 @@ func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.An
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body}
+	return &whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body}
 }
 
 // TestGeneratedServers asks the code that twirp and connect generate, in each

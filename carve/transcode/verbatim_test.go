@@ -122,9 +122,9 @@ func FuzzVerbatim(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, details string, grpc bool) {
-		tr, in := trs[0], whittle.Answer{Status: 404, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body}
+		tr, in := trs[0], whittle.Response{Status: 404, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body}
 		if grpc {
-			tr, in = trs[1], whittle.Answer{Status: 200, Header: whittle.Header{"Grpc-Status": {"5"}, "Grpc-Status-Details-Bin": {details}}}
+			tr, in = trs[1], whittle.Response{Status: 200, Header: whittle.Header{"Grpc-Status": {"5"}, "Grpc-Status-Details-Bin": {details}}}
 		}
 		a := tr.Response(&in)
 		if a.Failure != "" || a.Status < 200 || a.Status > 599 || strings.ContainsAny(a.Header.Get("Content-Type"), "\r\n\x00") {

@@ -101,7 +101,7 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	d.sayLoad(&d.story.Monolith)
 	m := &d.story.Monolith
 	if m.Failed > 0 || m.Completed != m.Requests {
-		return fmt.Errorf("%d of %d requests came to an answer, and %d of them failed", m.Completed, m.Requests, m.Failed)
+		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", m.Completed, m.Requests, m.Failed)
 	}
 	if m.MedianMS < 1000 {
 		return fmt.Errorf("the monolith does not suffer: the median is %.0f ms", m.MedianMS)
@@ -310,7 +310,7 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 	a, b := &d.story.After, &d.story.Monolith
 	switch {
 	case a.Failed > 0 || a.Completed != a.Requests:
-		return fmt.Errorf("%d of %d requests came to an answer, and %d of them failed", a.Completed, a.Requests, a.Failed)
+		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", a.Completed, a.Requests, a.Failed)
 	case a.MedianMS >= b.MedianMS || a.P99MS >= b.P99MS || a.CPUPerRequest >= b.CPUPerRequest:
 		return fmt.Errorf("nothing was won: median %.1f ms, p99 %.1f ms, CPU %.1f ms a request", a.MedianMS, a.P99MS, a.CPUPerRequest)
 	}

@@ -72,11 +72,11 @@ func (d *countDemo) actRead(ctx context.Context) error {
 	return wideEnough(c, m)
 }
 
-// wideEnough holds the inferred answer to what was recorded: a 64-bit sum in a
+// wideEnough holds the inferred response to what was recorded: a 64-bit sum in a
 // text.
 func wideEnough(c *contract.Contract, m *contract.Method) error {
 	if m.HTTP.Response.Form != contract.Text {
-		return fmt.Errorf("the answer is read as %s, not as a text with a number in it", m.HTTP.Response.Form)
+		return fmt.Errorf("the response is read as %s, not as a text with a number in it", m.HTTP.Response.Form)
 	}
 	for _, msg := range c.Messages {
 		if msg.Name != m.Output {
@@ -85,7 +85,7 @@ func wideEnough(c *contract.Contract, m *contract.Method) error {
 		if len(msg.Fields) == 1 && (msg.Fields[0].Type == contract.Int64 || msg.Fields[0].Type == contract.Uint64) {
 			return nil
 		}
-		return fmt.Errorf("the answer is %+v, not one integer of 64 bits", msg.Fields)
+		return fmt.Errorf("the response is %+v, not one integer of 64 bits", msg.Fields)
 	}
 	return fmt.Errorf("the contract has no message %s", m.Output)
 }
@@ -106,7 +106,7 @@ func (d *countDemo) ask(ctx context.Context, n int) error {
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the answer is %s", resp.Status)
+		err = fmt.Errorf("the response is %s", resp.Status)
 	}
 	return err
 }

@@ -344,7 +344,7 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 }
 
 // ask sends one request of the demo's own.
-func ask(ctx context.Context, method, url, media string, body io.Reader) (status int, answer []byte, err error) {
+func ask(ctx context.Context, method, url, media string, body io.Reader) (status int, response []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return 0, nil, whittle.Errorf(whittle.Internal, "make request: %w", err)
@@ -357,11 +357,11 @@ func ask(ctx context.Context, method, url, media string, body io.Reader) (status
 		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	response, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 	if err != nil {
 		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
 	}
-	return resp.StatusCode, answer, nil
+	return resp.StatusCode, response, nil
 }
 
 // noise is a picture that no format makes small.

@@ -61,11 +61,11 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 // A killed service is rolled back because its requests fail.
 func TestAKilledServiceIsRolledBackForThat(t *testing.T) {
 	for reason, want := range map[string]bool{
-		"The breaker tripped: 5 bad answers in a row.":                 true,
-		"The errors guard was breached: 40 % of its answers were bad.": true,
+		"The breaker tripped: 5 bad responses in a row.":                 true,
+		"The errors guard was breached: 40 % of its responses were bad.": true,
 		"The p99 guard was breached: 3 times as slow.":                 false,
-		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith answers everything again.":       true,
-		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: mean, failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith answers everything again.": false,
+		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.":       true,
+		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: mean, failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.": false,
 		"The verdict is DIFFERENT: mean shown after 300 exchanges.":     false,
 		"rolled back by the test: it was broken while breakers tripped": false,
 	} {

@@ -54,7 +54,7 @@ type receipts struct {
 	strange int64
 }
 
-// note remembers what a success said. The Node server answers as Kinesis does,
+// note remembers what a success said. The Node server responds as Kinesis does,
 // ingest with a position.
 func (r *receipts) note(a load.Result) {
 	if a.Status != 200 {
@@ -185,7 +185,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.Heading("Act 1: both put each event onto a Kinesis stream before they answer")
+	d.screen.Heading("Act 1: both put each event onto a Kinesis stream before they respond")
 	first, err := d.levels(ctx, node, overKinesis)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.Heading("Act 3: the same beside the embedded log, fsynced before each answer")
+	d.screen.Heading("Act 3: the same beside the embedded log, fsynced before each response")
 	second, err := d.levels(ctx, node, embedded)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ type audit struct {
 	Stream       string `json:"stream"`
 	Acknowledged int    `json:"acknowledged"`
 	Read         int    `json:"read"`
-	Missing      int    `json:"missing"` // acknowledged, and not at the place that the answer named
+	Missing      int    `json:"missing"` // acknowledged, and not at the place that the response named
 	Twice        int    `json:"twice"`
 	Changed      int    `json:"changed"` // other bytes than the plan sends
 }

@@ -105,7 +105,7 @@ func (s *countStory) wonSection() chart.Section {
 			{Name: "carved service", Role: chart.Candidate, Points: quantiles(s.after.Histograms.Intended)},
 		}),
 		chart.Line(chart.Plot{
-			Title: "Latency over time", Caption: "The median of each second's answers, on a logarithmic scale: the monolith's queue grows as long as requests come, the service has none.",
+			Title: "Latency over time", Caption: "The median of each second's responses, on a logarithmic scale: the monolith's queue grows as long as requests come, the service has none.",
 			XLabel: "since the first request", XUnit: "s", YLabel: "median", YUnit: "ms", LogY: true,
 			Series: []chart.Series{
 				{Name: "monolith", Role: chart.Monolith, Points: medians(s.before)},

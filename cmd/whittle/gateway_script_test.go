@@ -29,7 +29,7 @@ const scriptPatience = 30 * time.Second
 
 // TestGatewayScripts runs the verbs around a gateway as a shell would. In the
 // scripts $MONOLITH and $CANDIDATE are servers that count alike, $FLAWED is one
-// that does not, $CACHED one whose answers any cache may keep, and $PUBLIC and $ADMIN are free addresses.
+// that does not, $CACHED one whose responses any cache may keep, and $PUBLIC and $ADMIN are free addresses.
 func TestGatewayScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/gateway",
@@ -42,7 +42,7 @@ func TestGatewayScripts(t *testing.T) {
 }
 
 func setupGateway(e *testscript.Env) error {
-	for name, answer := range map[string]func(times int) int{
+	for name, response := range map[string]func(times int) int{
 		"MONOLITH": honest, "CANDIDATE": honest, "CACHED": honest, "FLAWED": func(int) int { return 1 },
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func setupGateway(e *testscript.Env) error {
 			if name != "CACHED" {
 				w.Header().Set("Cache-Control", "no-store")
 			}
-			_, _ = fmt.Fprintf(w, "Counted to %d \n", answer(q.Times))
+			_, _ = fmt.Fprintf(w, "Counted to %d \n", response(q.Times))
 		}))
 		e.Defer(srv.Close)
 		e.Setenv(name, srv.Listener.Addr().String())

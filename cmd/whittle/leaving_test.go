@@ -16,7 +16,7 @@ import (
 )
 
 // TestTheLastRequestsAreWatched asks for health and metrics between the order
-// to end and the last answer.
+// to end and the last response.
 func TestTheLastRequestsAreWatched(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -43,16 +43,16 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	go func() { served <- d.serve(ctx, func() { close(ready) }) }()
 	<-ready
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
-	answered := make(chan string, 1)
+	responded := make(chan string, 1)
 	go func() {
 		resp, err := client.Get("http://" + d.public.Addr().String() + "/")
 		if err != nil {
-			answered <- err.Error()
+			responded <- err.Error()
 			return
 		}
 		defer resp.Body.Close()
 		b, _ := io.ReadAll(resp.Body)
-		answered <- string(b)
+		responded <- string(b)
 	}()
 	<-entered
 	status := func(what string) int {
@@ -76,7 +76,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 		}
 	}
 	close(leave)
-	if got := <-answered; got != "done" {
+	if got := <-responded; got != "done" {
 		t.Errorf("the last request: %s", got)
 	}
 	if err := <-served; err != nil {

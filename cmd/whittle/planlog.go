@@ -49,7 +49,7 @@ func (l *planLog) progress(p report.Progress) {
 	l.put(func() { l.screen.Progress("%s", p) })
 }
 
-// line prints one line of virtual user i's. What a target's answer may have
+// line prints one line of virtual user i's. What a target's response may have
 // brought into it cannot move the cursor.
 func (l *planLog) line(_ int64, text string) {
 	l.put(func() {

@@ -67,7 +67,7 @@ func TestStatusesAreChosen(t *testing.T) {
 		if _, err := v.filter(); err != nil {
 			t.Errorf("%v: %v", c.want, err)
 		}
-		if got := v.takes(&whittle.Answer{Status: c.status}); got != c.takes {
+		if got := v.takes(&whittle.Response{Status: c.status}); got != c.takes {
 			t.Errorf("%v takes %d: %v", c.want, c.status, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestShowFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(target string, at time.Time) {
-		e := &capture.Entry{At: at, Request: whittle.Request{Method: "GET", Target: target}, Response: whittle.Answer{Status: 200}}
+		e := &capture.Entry{At: at, Request: whittle.Request{Method: "GET", Target: target}, Response: whittle.Response{Status: 200}}
 		if err := errors.Join(w.Append(e), w.Flush()); err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func isStatus(s string) bool {
 }
 
 // takes says whether a response has one of the statuses that are asked for.
-func (c *chosen) takes(a *whittle.Answer) bool {
+func (c *chosen) takes(a *whittle.Response) bool {
 	if len(c.Status) == 0 {
 		return true
 	}
@@ -121,7 +121,7 @@ func sized(n int64) string {
 }
 
 // outcome is a response's status, or the failure in its place.
-func outcome(a *whittle.Answer) string {
+func outcome(a *whittle.Response) string {
 	if a.Failure != whittle.NoFailure {
 		return string(a.Failure)
 	}

@@ -142,7 +142,7 @@ func setRecording(g *gateway.Gateway, f *config.File) {
 func (c *recording) Request(q *whittle.Request) { c.redactor.Load().Request(q) }
 
 // Response implements compare.Redactor.
-func (c *recording) Response(a *whittle.Answer) { c.redactor.Load().Response(a) }
+func (c *recording) Response(a *whittle.Response) { c.redactor.Load().Response(a) }
 
 // Value implements compare.Redactor.
 func (c *recording) Value(place []jsonpath.Element, v []byte) []byte {

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the verbs as a shell would. In the scripts, $URL is a server
-// that answers "ok" and writes what it was asked to the file $WORK/asked.
+// that serves "ok" and writes what it was asked to the file $WORK/asked.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

@@ -101,7 +101,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 	}
 }
 
-// ended waits for the nth span: it ends after the answer.
+// ended waits for the nth span: it ends after the response.
 func ended(t *testing.T, spans *tracetest.SpanRecorder, n int) sdktrace.ReadOnlySpan {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {

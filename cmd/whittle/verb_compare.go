@@ -54,7 +54,7 @@ type compareVerb struct {
 
 // Help gives the examples.
 func (compareVerb) Help() string {
-	return `Both targets get the same arrivals in short turns, in an order that a coin decides, so that what the machine does meanwhile favours neither. The answer is a ratio with a 95 % interval for each figure, and a sentence.
+	return `Both targets get the same arrivals in short turns, in an order that a coin decides, so that what the machine does meanwhile favours neither. The response is a ratio with a 95 % interval for each figure, and a sentence.
 
 A condition is FIGURE ratio [surely|possibly] OP NUMBER: the ratio is B over A; FIGURE is median, p95, p99, rate, cpu or errors. Without a word the estimate decides, with surely the whole interval must be beyond the number, with possibly any of it.
 

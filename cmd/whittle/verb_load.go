@@ -26,7 +26,7 @@ type loadVerb struct {
 	Duration time.Duration `group:"How much" short:"d" help:"How long arrivals or users go on."`
 	Users    int           `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
-	Think    time.Duration `group:"How much" help:"How long each user waits between an answer and its next request."`
+	Think    time.Duration `group:"How much" help:"How long each user waits between a response and its next request."`
 	Loops    int64         `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
 
 	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`

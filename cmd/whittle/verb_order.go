@@ -94,7 +94,7 @@ type rollbackVerb struct{ order }
 
 // Help gives the examples.
 func (rollbackVerb) Help() string {
-	return `The monolith answers everything from the next request on. The route stays there until it is promoted or reset by hand.
+	return `The monolith serves everything from the next request on. The route stays there until it is promoted or reset by hand.
 
 Example:
   whittle rollback "POST /Count" -m "support sees odd totals"`

@@ -110,7 +110,7 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 // record serves until ctx ends, and says how it goes.
 func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorder.Recorder, log *slog.Logger, sum *recordedSummary) error {
 	g, err := gateway.New(gateway.Options{
-		Monolith: whittle.Upstream{URL: v.Monolith, Timeout: time.Minute, MaxAnswer: 4 << 20, MaxConns: 1024},
+		Monolith: whittle.Upstream{URL: v.Monolith, Timeout: time.Minute, MaxResponse: 4 << 20, MaxConns: 1024},
 		Record:   rec.Offer, Log: log,
 	})
 	if err != nil {

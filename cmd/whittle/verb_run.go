@@ -230,7 +230,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 	group, serving := errgroup.WithContext(ctx)
 	watched, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error {
-		defer stopWatching() // the last request has its answer
+		defer stopWatching() // the last request has its response
 		return d.gateway.Serve(serving, d.public)
 	})
 	group.Go(func() error { return d.watchConfig(serving, hup) })

@@ -48,7 +48,7 @@ type responses struct {
 
 	n       int
 	types   tally
-	example whittle.Answer
+	example whittle.Response
 }
 
 func newEndpoint(method string, segments []segment, first int) *endpoint {
@@ -150,7 +150,7 @@ var carriedElsewhere = map[string]bool{
 	"Transfer-Encoding": true, "X-Powered-By": true, "Vary": true, "Etag": true, "Content-Encoding": true,
 }
 
-func exampleOf(a *whittle.Answer) whittle.Answer {
+func exampleOf(a *whittle.Response) whittle.Response {
 	c := *a
 	if len(c.Body) > maxExample {
 		c.Body, c.Truncated = c.Body[:maxExample], true

@@ -127,7 +127,7 @@ func TestWordsComeBackThroughTheGateway(t *testing.T) {
 				t.Fatalf("seed %d: %s became another call\n%s", seed, doc, c.Proto())
 			}
 			doc = responding(doc)
-			a := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: responseOf(t, k, doc)})
+			a := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: responseOf(t, k, doc)})
 			if a.Failure != whittle.NoFailure || !same(parsed(t, doc), parsed(t, string(a.Body))) {
 				t.Fatalf("seed %d: %s came back as %s %s\n%s", seed, doc, a.Body, a.Detail, c.Proto())
 			}

@@ -279,7 +279,7 @@ func TestFailuresAndNovelty(t *testing.T) {
 	log := []*capture.Entry{entry("GET", "/a", "", `{"a":1}`), entry("GET", "/a", "", `{"a":2}`), entry("GET", "/a", "", `{"b":2}`)}
 	log = append(log, status(entry("GET", "/a", "", `{"error":"x"}`), 404), status(entry("GET", "/a", "", `{"error":"y"}`), 404))
 	broken := entry("GET", "/a", "", "")
-	broken.Response = whittle.Answer{Failure: whittle.FailedTimeout}
+	broken.Response = whittle.Response{Failure: whittle.FailedTimeout}
 	m := learn(t, Options{}, append(log, broken)...).Methods[0]
 	if len(m.Failures) != 1 || m.Failures[0].Status != 404 || m.Failures[0].Count != 2 || string(m.Failures[0].Example.Body) != `{"error":"x"}` {
 		t.Errorf("%+v", m.Failures)

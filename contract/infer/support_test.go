@@ -20,7 +20,7 @@ func entry(method, target, request, response string) *capture.Entry {
 	x := &capture.Entry{
 		At:       time.Unix(1_700_000_000, 0),
 		Request:  whittle.Request{Method: method, Target: target, Host: "shop.example", Header: whittle.Header{}, Body: []byte(request)},
-		Response: whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(response)},
+		Response: whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(response)},
 	}
 	if request != "" {
 		x.Request.Header["Content-Type"] = []string{"application/json"}

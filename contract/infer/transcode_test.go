@@ -152,7 +152,7 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	a := m.HTTP.Response
 	tr, err := transcode.New(whittle.RPC{
 		Protocol: whittle.Twirp, Descriptor: descriptor, Method: c.Package + "." + c.Service + "/" + m.Name,
-		Answer: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status, Words: wordsOf(c),
+		Response: a.Field, Nulls: a.Unset.Nulls, Absent: a.Unset.Omits, ContentType: a.ContentType, Status: a.Status, Words: wordsOf(c),
 	})
 	if err != nil {
 		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())
@@ -174,7 +174,7 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := tr.Response(&whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
+	out := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
 	if out.Failure != whittle.NoFailure {
 		t.Fatalf("%s: %s", out.Failure, out.Detail)
 	}

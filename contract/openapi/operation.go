@@ -359,7 +359,7 @@ func (r *reader) output(m *contract.Method, op *node) (fields []contract.Field, 
 			r.guess("status "+k, "left out", "a second kind of response", label(n, "responses")+" has it")
 		case code > 0:
 			mediaType, _, _ := content(n)
-			m.Failures = append(m.Failures, contract.Failure{Status: code, ContentType: mediaType, Example: whittle.Answer{Status: code}})
+			m.Failures = append(m.Failures, contract.Failure{Status: code, ContentType: mediaType, Example: whittle.Response{Status: code}})
 		}
 	}
 	if success == nil {

@@ -180,7 +180,7 @@ func withoutExamples(c *contract.Contract) *contract.Contract {
 	for i := range out.Methods {
 		out.Methods[i].Failures = slices.Clone(out.Methods[i].Failures)
 		for j := range out.Methods[i].Failures {
-			out.Methods[i].Failures[j].Example = whittle.Answer{}
+			out.Methods[i].Failures[j].Example = whittle.Response{}
 		}
 	}
 	return &out

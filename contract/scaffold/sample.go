@@ -178,7 +178,7 @@ func text(b []byte) (*string, []byte) {
 
 // decoded removes a body's encoding; it returns false where that is impossible.
 func decoded(h whittle.Header, body []byte) ([]byte, bool) {
-	return har.Unpacked(&whittle.Answer{Header: h, Body: body})
+	return har.Unpacked(&whittle.Response{Header: h, Body: body})
 }
 
 // shapeOf is a JSON text without its values; other texts have one shape.

@@ -120,7 +120,7 @@ func recorded(method, target, body string, status int, contentType, response str
 	e := &capture.Entry{
 		At:       time.Unix(1_700_000_000, 0),
 		Request:  whittle.Request{Method: method, Target: target, Header: whittle.Header{}, Body: []byte(body)},
-		Response: whittle.Answer{Status: status, Header: whittle.Header{}, Body: []byte(response)},
+		Response: whittle.Response{Status: status, Header: whittle.Header{}, Body: []byte(response)},
 	}
 	if body != "" {
 		e.Request.Header["Content-Type"] = []string{"application/json"}

@@ -46,7 +46,7 @@ func TestTheCarveTakesTheLoadThatBrokeTheApplication(t *testing.T) {
 		t.Errorf("the queue is as long as before\n%s", said)
 	}
 	// The kernels are some thirty times apart; the hop between the two takes its
-	// part, and what the first answers cost V8.
+	// part, and what the first responses cost V8.
 	if ratio := before["cpu_per_request"] / after["cpu_per_request"]; !(ratio > 5) {
 		t.Errorf("CPU per request fell by a factor of %.1f only\n%s", ratio, said)
 	}

@@ -135,7 +135,7 @@ func TestAWalk(t *testing.T) {
 	share("50")
 	b.UntilText("Forced by hand to 50 % while the verdict is UNDECIDED: launch day.")
 
-	// The published service is named different, with answers that show it.
+	// The published service is named different, with responses that show it.
 	b.Go(g.url() + "#/route/POST%20%2Fcount")
 	b.Until(`document.querySelector('.stand .verdict').textContent.includes('DIFFERENT')`)
 	b.UntilText("No promotion: The verdict is DIFFERENT, which cannot be forced")

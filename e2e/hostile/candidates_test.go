@@ -18,7 +18,7 @@ type candidate struct {
 	talk func(c net.Conn, end <-chan struct{})
 	// scheme of its URL; empty: http.
 	scheme string
-	// streams says that what it sends looks like a long answer in good health:
+	// streams says that what it sends looks like a long response in good health:
 	// users get it as it comes.
 	streams bool
 }
@@ -42,14 +42,14 @@ var candidates = []candidate{
 	{name: "head without end", talk: after("HTTP/1.1 200 OK\r\n", flood("X-More: and more\r\n"))},
 	{name: "field without end", talk: after("HTTP/1.1 200 OK\r\nX-More: ", flood("more"))},
 	{name: "status line without end", talk: after("HTTP/1.1 200 ", flood("OK"))},
-	{name: "informational answers without end", talk: after("", flood("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"))},
+	{name: "informational responses without end", talk: after("", flood("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"))},
 	{name: "trailer without end", talk: after("HTTP/1.1 200 OK\r\nTrailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", flood("X-A: b\r\n"))},
 	{name: "no HTTP", talk: after("", flood("\x00\xff\x16\x03"))},
 	{name: "two lengths", talk: after("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", done)},
 	{name: "length and chunks", talk: after("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nab", done)},
 	{name: "claims more than it sends", talk: after("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\nshort", done)},
 	{name: "slow TLS handshake", talk: hang, scheme: "https"},
-	{name: "TLS that answers in plain text", talk: after400, scheme: "https"},
+	{name: "TLS that responds in plain text", talk: after400, scheme: "https"},
 	{name: "TLS that drips its handshake", talk: drip("\x16\x03\x03\x40\x00", "\x02"), scheme: "https"},
 	{name: "never reads", talk: hang},
 	{name: "answers without reading", talk: func(c net.Conn, end <-chan struct{}) {

@@ -39,7 +39,7 @@ func monolithAt(t *testing.T) string {
 }
 
 // A hostile candidate beside the monolith: each user gets the monolith's
-// answer, and nobody waits for the candidate.
+// response, and nobody waits for the candidate.
 func TestShadow(t *testing.T) {
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestShadow(t *testing.T) {
 }
 
 // A hostile candidate that users are sent to, again and again: each of them
-// gets the monolith's answer instead.
+// gets the monolith's response instead.
 func TestServed(t *testing.T) {
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestServed(t *testing.T) {
 			p := start(t, setup{Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: 200 * time.Millisecond, Share: whittle.All})
 			took := crowd(t, p.url, time.Minute, func(t *testing.T, sent int, resp *http.Response) {
 				if c.streams && resp.Header.Get("Content-Type") == "" {
-					// An answer of any length in good health: it streams, and
+					// A response of any length in good health: it streams, and
 					// the user leaves when he has seen enough.
 					if _, err := io.CopyN(io.Discard, resp.Body, 1<<20); err != nil {
 						t.Errorf("the stream ended: %v", err)

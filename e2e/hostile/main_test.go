@@ -1,5 +1,5 @@
 // Package hostile shows that a candidate can do what it likes: users see the
-// monolith's answers, in their usual time, and the gateway's memory stays
+// monolith's responses, in their usual time, and the gateway's memory stays
 // bounded. The gateway runs as a process of its own, so that its memory can be
 // measured.
 package hostile
@@ -60,7 +60,7 @@ func child(spec string) error {
 		return err
 	}
 	upstream := func(url string, timeout time.Duration) whittle.Upstream {
-		return whittle.Upstream{URL: url, Timeout: timeout, MaxAnswer: 1 << 20, MaxConns: 64, Insecure: true}
+		return whittle.Upstream{URL: url, Timeout: timeout, MaxResponse: 1 << 20, MaxConns: 64, Insecure: true}
 	}
 	candidate := upstream(s.Candidate, s.Timeout)
 	tripped := make(chan struct{}, 1024)

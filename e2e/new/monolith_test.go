@@ -167,7 +167,7 @@ func shopMonolith(t *testing.T) string {
 }
 
 // ask sends a request and reads all of the response.
-func ask(c *http.Client, base string, q request, user string) (*whittle.Answer, error) {
+func ask(c *http.Client, base string, q request, user string) (*whittle.Response, error) {
 	r, err := http.NewRequest(q.method, base+q.target, strings.NewReader(q.body))
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func ask(c *http.Client, base string, q request, user string) (*whittle.Answer, 
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return &whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body}, err
+	return &whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body}, err
 }
 
 // record asks the monolith and keeps the exchanges as whittle record does.
@@ -218,7 +218,7 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 }
 
 // right reports whether a response is what the monolith returns to a request.
-func right(c *http.Client, monolith string, q request, got *whittle.Answer) error {
+func right(c *http.Client, monolith string, q request, got *whittle.Response) error {
 	want, err := ask(c, monolith, q, "judge")
 	if err != nil {
 		return err

@@ -31,9 +31,9 @@ type heard struct {
 // value is another one in each process.
 var marked = regexp.MustCompile(`^Cdn-Loop: whittle-[a-z2-7]{26}$`)
 
-// wiretap is an upstream that notes each request as its bytes were, and answers
+// wiretap is an upstream that notes each request as its bytes were, and responses
 // them all alike.
-func wiretap(t *testing.T, answer string) (url string, last func() heard) {
+func wiretap(t *testing.T, response string) (url string, last func() heard) {
 	t.Helper()
 	var mu sync.Mutex
 	var got heard
@@ -65,7 +65,7 @@ func wiretap(t *testing.T, answer string) (url string, last func() heard) {
 			mu.Lock()
 			got = h
 			mu.Unlock()
-			_, _ = io.WriteString(c, answer)
+			_, _ = io.WriteString(c, response)
 		}
 	})
 	return url, func() heard {
@@ -75,10 +75,10 @@ func wiretap(t *testing.T, answer string) (url string, last func() heard) {
 	}
 }
 
-const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+const okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 func TestTargetsPassByteForByte(t *testing.T) {
-	url, last := wiretap(t, okAnswer)
+	url, last := wiretap(t, okResponse)
 	g := through(t, url)
 	for _, target := range []string{
 		"/", "/a/b", "//", "//a//b/", "/a/../b/./c", "/%2e%2e/%2F/a%2fb", "/a%20b", "/ü", "/\xff\xfe",
@@ -86,9 +86,9 @@ func TestTargetsPassByteForByte(t *testing.T) {
 		"/a#b", "/" + strings.Repeat("long/", 1000), "/~'()!$&*,;=",
 	} {
 		for _, method := range []string{"GET", "DELETE", "PROPFIND"} {
-			answer := raw(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-			if !strings.HasPrefix(answer, "HTTP/1.1 200") {
-				t.Errorf("%s %q: answered %q", method, target, firstLine(answer))
+			response := raw(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+			if !strings.HasPrefix(response, "HTTP/1.1 200") {
+				t.Errorf("%s %q: answered %q", method, target, firstLine(response))
 				continue
 			}
 			if want := method + " " + target + " HTTP/1.1"; last().line != want {
@@ -101,15 +101,15 @@ func TestTargetsPassByteForByte(t *testing.T) {
 // TestOddTargetsThroughTheTransport sends what the lean client leaves to
 // net/http's: a long body.
 func TestOddTargetsThroughTheTransport(t *testing.T) {
-	url, last := wiretap(t, okAnswer)
+	url, last := wiretap(t, okResponse)
 	g := through(t, url)
 	body := strings.Repeat("x", 10_000)
 	for _, target := range []string{
 		"/", "//", "//a//b/", "/a/../b", "/%2e%2e/%2F/a%2fb", "/\xff", "/a?b=c", "/?", "//a?b", "//?", "/a|b\"<>^`{}\\?x=%zz|",
 	} {
-		answer := raw(t, g.addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body))
-		if !strings.HasPrefix(answer, "HTTP/1.1 200") {
-			t.Errorf("%q: answered %q", target, firstLine(answer))
+		response := raw(t, g.addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body))
+		if !strings.HasPrefix(response, "HTTP/1.1 200") {
+			t.Errorf("%q: answered %q", target, firstLine(response))
 			continue
 		}
 		if want := "POST " + target + " HTTP/1.1"; last().line != want || last().body != body {
@@ -119,7 +119,7 @@ func TestOddTargetsThroughTheTransport(t *testing.T) {
 }
 
 func TestAbsoluteFormAndAsterisk(t *testing.T) {
-	url, last := wiretap(t, okAnswer)
+	url, last := wiretap(t, okResponse)
 	g := through(t, url)
 	for target, want := range map[string]string{
 		"GET http://h/a%2fb?c HTTP/1.1":  "GET /a%2fb?c HTTP/1.1",
@@ -128,9 +128,9 @@ func TestAbsoluteFormAndAsterisk(t *testing.T) {
 		"OPTIONS * HTTP/1.1":             "OPTIONS * HTTP/1.1",
 		"GET /http://other/x?y HTTP/1.1": "GET /http://other/x?y HTTP/1.1",
 	} {
-		answer := raw(t, g.addr, target+"\r\nHost: h\r\nConnection: close\r\n\r\n")
-		if !strings.HasPrefix(answer, "HTTP/1.1 200") || last().line != want {
-			t.Errorf("%s: answered %q, upstream saw %q, want %q", target, firstLine(answer), last().line, want)
+		response := raw(t, g.addr, target+"\r\nHost: h\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(response, "HTTP/1.1 200") || last().line != want {
+			t.Errorf("%s: answered %q, upstream saw %q, want %q", target, firstLine(response), last().line, want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestHeadersPass(t *testing.T) {
 		"Folded: one\r\n  two\r\n\r\nok")
 	for _, length := range []int{0, 10, 10_000} { // lean without and with a body, and net/http's transport
 		g := through(t, url)
-		answer := raw(t, g.addr, "POST /p HTTP/1.1\r\nHost: Example.com:81\r\nConnection: close, X-Named\r\nX-Named: 1\r\n"+
+		response := raw(t, g.addr, "POST /p HTTP/1.1\r\nHost: Example.com:81\r\nConnection: close, X-Named\r\nX-Named: 1\r\n"+
 			"X-Many: one\r\nx-many: two\r\nX-Odd:  a  b \r\nX-Empty:\r\nX-Latin: caf\xe9\r\nTE: trailers, gzip\r\nKeep-Alive: 300\r\n"+
 			"Proxy-Authorization: x\r\nProxy-Connection: x\r\nForwarded: for=9.9.9.9\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Prefix: /x\r\nX-Real-IP: 9.9.9.9\r\n"+
 			fmt.Sprintf("Content-Length: %d\r\n\r\n", length)+strings.Repeat("b", length))
@@ -162,17 +162,17 @@ func TestHeadersPass(t *testing.T) {
 			"Set-Cookie: a=1", "Set-Cookie: b=\"2\"; Path=/", "X-Odd: inner  spaces \t kept", "X-Empty: ",
 			"X-Latin: caf\xe9", "Content-Length: 2",
 		} {
-			if !strings.Contains(answer, "\r\n"+line+"\r\n") {
-				t.Errorf("length %d: the client did not get %q in\n%s", length, line, answer)
+			if !strings.Contains(response, "\r\n"+line+"\r\n") {
+				t.Errorf("length %d: the client did not get %q in\n%s", length, line, response)
 			}
 		}
 		for _, gone := range []string{"X-Hop", "Keep-Alive", "Content-Type", "X-Named"} {
-			if strings.Contains(answer, gone) {
-				t.Errorf("length %d: the client got %s in\n%s", length, gone, answer)
+			if strings.Contains(response, gone) {
+				t.Errorf("length %d: the client got %s in\n%s", length, gone, response)
 			}
 		}
-		if i := strings.Index(answer, "Folded: one"); i < 0 || !strings.HasPrefix(strings.TrimLeft(answer[i+len("Folded: one"):], " "), "two\r\n") {
-			t.Errorf("length %d: a folded line did not become one in\n%s", length, answer)
+		if i := strings.Index(response, "Folded: one"); i < 0 || !strings.HasPrefix(strings.TrimLeft(response[i+len("Folded: one"):], " "), "two\r\n") {
+			t.Errorf("length %d: a folded line did not become one in\n%s", length, response)
 		}
 		if err := g.stop(); err != nil {
 			t.Error(err)
@@ -181,7 +181,7 @@ func TestHeadersPass(t *testing.T) {
 }
 
 func TestTrustedProxyIsAddedTo(t *testing.T) {
-	url, last := wiretap(t, okAnswer)
+	url, last := wiretap(t, okResponse)
 	g := through(t, url, func(o *gateway.Options) {
 		o.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		o.RewriteHost = true
@@ -203,7 +203,7 @@ func TestTrustedProxyIsAddedTo(t *testing.T) {
 }
 
 func TestUpstreamPathPrefix(t *testing.T) {
-	url, last := wiretap(t, okAnswer)
+	url, last := wiretap(t, okResponse)
 	g := through(t, url+"/base/")
 	raw(t, g.addr, "GET //x?y HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 	if want := "GET /base//x?y HTTP/1.1"; last().line != want {
@@ -280,7 +280,7 @@ func TestGzipUntouched(t *testing.T) {
 	}
 }
 
-func TestBodilessAnswers(t *testing.T) {
+func TestBodilessResponses(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/204":
@@ -323,10 +323,10 @@ func TestStatusesPass(t *testing.T) {
 	for _, status := range []int{200, 201, 206, 301, 307, 400, 401, 404, 418, 426, 500, 503, 599, 799, 999} {
 		url, _ := wiretap(t, fmt.Sprintf("HTTP/1.1 %d Whatever\r\nContent-Length: 1\r\nLocation: /there\r\nUpgrade: h2c\r\n\r\nx", status))
 		g := through(t, url)
-		answer := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.HasSuffix(answer, "\r\n\r\nx") ||
-			!strings.Contains(answer, "Location: /there\r\n") || strings.Contains(answer, "Upgrade:") {
-			t.Errorf("status %d came as %q", status, answer)
+		response := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(response, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.HasSuffix(response, "\r\n\r\nx") ||
+			!strings.Contains(response, "Location: /there\r\n") || strings.Contains(response, "Upgrade:") {
+			t.Errorf("status %d came as %q", status, response)
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"whittle/carve/gateway"
 )
 
-// TestNoAnswer covers every way in which an upstream fails before its head: a
+// TestNoResponse covers every way in which an upstream fails before its head: a
 // short text, the right status, and nothing of the cause.
-func TestNoAnswer(t *testing.T) {
+func TestNoResponse(t *testing.T) {
 	say := func(text string) func(*testing.T) string {
 		return func(t *testing.T) string {
 			return scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
@@ -82,10 +82,10 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswerIsNeverWhole lets an upstream die in the middle of a body:
+// TestBrokenResponseIsNeverWhole lets an upstream die in the middle of a body:
 // the client must be able to tell.
-func TestBrokenAnswerIsNeverWhole(t *testing.T) {
-	for name, answer := range map[string]string{
+func TestBrokenResponseIsNeverWhole(t *testing.T) {
+	for name, response := range map[string]string{
 		"length":          "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
 		"no byte of it":   "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
 		"chunks":          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
@@ -96,7 +96,7 @@ func TestBrokenAnswerIsNeverWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 				if _, _, err := readRequest(r); err == nil {
-					_, _ = io.WriteString(c, answer)
+					_, _ = io.WriteString(c, response)
 				}
 			})
 			g := through(t, u)
@@ -106,7 +106,7 @@ func TestBrokenAnswerIsNeverWhole(t *testing.T) {
 					continue // it never saw a head: that is plain enough
 				}
 				if body, err := io.ReadAll(resp.Body); err == nil {
-					t.Errorf("size %d: %q was taken for a whole answer", size, body)
+					t.Errorf("size %d: %q was taken for a whole response", size, body)
 				}
 				_ = resp.Body.Close()
 			}
@@ -114,7 +114,7 @@ func TestBrokenAnswerIsNeverWhole(t *testing.T) {
 	}
 }
 
-func TestAnswerToItsClose(t *testing.T) {
+func TestResponseToItsClose(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		if _, _, err := readRequest(r); err == nil {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"+strings.Repeat("body", 50_000))
@@ -131,7 +131,7 @@ func TestAnswerToItsClose(t *testing.T) {
 	}
 }
 
-// TestClosedKeptConnection has the upstream close after each answer without
+// TestClosedKeptConnection has the upstream close after each response without
 // saying so. Nobody may notice, whatever the method.
 func TestClosedKeptConnection(t *testing.T) {
 	closed := make(chan struct{}, 100)
@@ -159,18 +159,18 @@ func TestClosedKeptConnection(t *testing.T) {
 }
 
 // TestStaleConnection lets the upstream close only when the next request has
-// come: what may be repeated is, what may not is answered with 502. (The answer
+// come: what may be repeated is, what may not is answered with 502. (The response
 // to HEAD brings a body that it must not have, so its connection is given up.)
 func TestStaleConnection(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		if _, _, err := readRequest(r); err != nil {
 			return
 		}
-		_, _ = io.WriteString(c, okAnswer)
+		_, _ = io.WriteString(c, okResponse)
 		_, _, _ = readRequest(r)
 	})
 	g := through(t, u)
-	answered := time.Now()
+	responded := time.Now()
 	for i, tc := range []struct {
 		method string
 		status int
@@ -180,8 +180,8 @@ func TestStaleConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stood := time.Since(answered)
-		answered = time.Now()
+		stood := time.Since(responded)
+		responded = time.Now()
 		if tc.status == 502 && resp.StatusCode == 200 && stood > time.Second {
 			t.Skipf("this machine stood for %v, and what may not be repeated goes over no connection that was idle for a second", stood)
 		}
@@ -192,8 +192,8 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// TestUnaskedAnswerIsNotAnotherUsers has the upstream send one answer too many.
-func TestUnaskedAnswerIsNotAnotherUsers(t *testing.T) {
+// TestUnaskedResponseIsNotAnotherUsers has the upstream send one response too many.
+func TestUnaskedResponseIsNotAnotherUsers(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		for {
 			req, _, err := readRequest(r)
@@ -201,8 +201,8 @@ func TestUnaskedAnswerIsNotAnotherUsers(t *testing.T) {
 				return
 			}
 			name := req.URL.Path[1:]
-			answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name)
-			_, _ = io.WriteString(c, answer+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+			response := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name)
+			_, _ = io.WriteString(c, response+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
 		}
 	})
 	g := through(t, u)
@@ -220,7 +220,7 @@ func TestUnaskedAnswerIsNotAnotherUsers(t *testing.T) {
 }
 
 // TestClientGoneCancelsTheUpstream for both ways of asking, before and in an
-// answer.
+// response.
 func TestClientGoneCancelsTheUpstream(t *testing.T) {
 	arrived, gone := make(chan struct{}), make(chan struct{})
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
@@ -258,9 +258,9 @@ func TestClientGoneCancelsTheUpstream(t *testing.T) {
 	}
 }
 
-// TestEarlyAnswer has the upstream answer and close before it has read the
-// body: the client gets the answer.
-func TestEarlyAnswer(t *testing.T) {
+// TestEarlyResponse has the upstream response and close before it has read the
+// body: the client gets the response.
+func TestEarlyResponse(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		if _, err := http.ReadRequest(r); err == nil {
 			_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
@@ -303,7 +303,7 @@ func TestStalledClients(t *testing.T) {
 			}
 		}
 	})
-	t.Run("takes nothing of its answer", func(t *testing.T) {
+	t.Run("takes nothing of its response", func(t *testing.T) {
 		c := dial(t, g.addr)
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 		select {

@@ -29,21 +29,21 @@ func TestConnectionLimit(t *testing.T) {
 		}
 	}
 	three := dial(t, g.addr) // the kernel takes it, the gateway does not yet
-	answered := make(chan error, 1)
+	responded := make(chan error, 1)
 	go func() {
 		_, err := ask(three)
-		answered <- err
+		responded <- err
 	}()
 	if _, err := ask(one); err != nil { // those inside go on
 		t.Fatal(err)
 	}
 	select {
-	case <-answered:
+	case <-responded:
 		t.Fatal("a third connection was served")
 	default:
 	}
 	_ = two.Close()
-	if err := <-answered; err != nil {
+	if err := <-responded; err != nil {
 		t.Errorf("after one had gone: %v", err)
 	}
 }
@@ -138,10 +138,10 @@ func TestStopCutsWhatNeverEnds(t *testing.T) {
 
 // TestReloadUnderLoad swaps the monolith to and fro while requests pass.
 func TestReloadUnderLoad(t *testing.T) {
-	answer := func(text string) http.HandlerFunc {
+	response := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
-	a, b := upstream(t, answer("a")), upstream(t, answer("b"))
+	a, b := upstream(t, response("a")), upstream(t, response("b"))
 	g := through(t, a.URL)
 	stop, failed := make(chan struct{}), make(chan string, 4)
 	for range cap(failed) {

@@ -156,11 +156,11 @@ func raw(t *testing.T, addr, bytes string) string {
 	if _, err := io.WriteString(c, bytes); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(c)
-	if err != nil && len(answer) == 0 && !strings.Contains(err.Error(), "reset") {
+	response, err := io.ReadAll(c)
+	if err != nil && len(response) == 0 && !strings.Contains(err.Error(), "reset") {
 		t.Fatal(err)
 	}
-	return string(answer)
+	return string(response)
 }
 
 func mustRead(t *testing.T, r io.Reader) string {

@@ -87,15 +87,15 @@ func TestSmugglingIsRefused(t *testing.T) {
 		"CONNECT":                  "CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n" + next,
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := raw(t, g.addr, attempt)
+			response := raw(t, g.addr, attempt)
 			if name == "a late preface" || strings.HasPrefix(name, "an Upgrade") || strings.HasPrefix(name, "chunk") || strings.Contains(name, "trailer") || strings.Contains(name, "after the") || strings.Contains(name, "extension") {
-				// The head was right, so an answer to it may come first.
-				if i := strings.LastIndex(answer, "HTTP/1.1 "); i > 0 {
-					answer = answer[i:]
+				// The head was right, so a response to it may come first.
+				if i := strings.LastIndex(response, "HTTP/1.1 "); i > 0 {
+					response = response[i:]
 				}
 			}
-			if !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.1 5") && answer != "" {
-				t.Errorf("answered %q", answer)
+			if !strings.HasPrefix(response, "HTTP/1.1 4") && !strings.HasPrefix(response, "HTTP/1.1 5") && response != "" {
+				t.Errorf("answered %q", response)
 			}
 			if hidden.Swap(0) != 0 {
 				t.Error("what was hidden behind it reached the upstream")
@@ -176,14 +176,14 @@ func TestLimits(t *testing.T) {
 					_ = c.(*net.TCPConn).CloseWrite()
 				}
 			}()
-			answer, _ := io.ReadAll(c)
+			response, _ := io.ReadAll(c)
 			status := 0
-			_, _ = fmt.Sscanf(string(answer), "HTTP/1.1 %d", &status)
+			_, _ = fmt.Sscanf(string(response), "HTTP/1.1 %d", &status)
 			if tc.status == 0 && (status == 400 || status == 0) {
 				return
 			}
 			if status != tc.status {
-				t.Errorf("answered %q, want status %d", answer, tc.status)
+				t.Errorf("answered %q, want status %d", response, tc.status)
 			}
 		})
 	}

@@ -165,7 +165,7 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
-func TestInformationalAnswersPass(t *testing.T) {
+func TestInformationalResponsesPass(t *testing.T) {
 	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		if _, _, err := readRequest(r); err != nil {
 			return
@@ -189,11 +189,11 @@ func TestInformationalAnswersPass(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := mustRead(t, resp.Body); got != "ok" || resp.Header.Get("X-Final") != "1" || resp.Header.Get("Link") != "" {
-			t.Errorf("size %d: final answer %q %v", size, got, resp.Header)
+			t.Errorf("size %d: final response %q %v", size, got, resp.Header)
 		}
 		_ = resp.Body.Close()
 		if fmt.Sprint(codes) != "[103 102]" || links[0] != "</a.css>; rel=preload" || links[1] != "" {
-			t.Errorf("size %d: informational answers %v %q", size, codes, links)
+			t.Errorf("size %d: informational responses %v %q", size, codes, links)
 		}
 	}
 	old := raw(t, g.addr, "GET / HTTP/1.0\r\n\r\n")
@@ -326,7 +326,7 @@ func TestUpgradeOfAnyKind(t *testing.T) {
 	}
 }
 
-func TestUpgradeRefusedIsAnAnswer(t *testing.T) {
+func TestUpgradeRefusedIsAnResponse(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no") })
 	g := through(t, u.URL)
 	got := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")

@@ -70,7 +70,7 @@ func record(t *testing.T, monolith, route string, n int, request func(i int) whi
 		}
 		e := &capture.Entry{
 			Route: route, Conn: uint64(i%4 + 1), At: at, Request: q,
-			Response: whittle.Answer{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
+			Response: whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
 		}
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)

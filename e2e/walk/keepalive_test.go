@@ -34,9 +34,9 @@ func TestIdleConnections(t *testing.T) {
 		for _, pad := range []int{0, 8 << 10} {
 			groups = append(groups, func(u *user) error {
 				body := fmt.Sprintf(`{"times":1000,"pad":"%s"}`, strings.Repeat("x", pad))
-				status, answer, err := u.ask(http.MethodPost, path, body)
-				if err == nil && (status != http.StatusOK || !strings.HasPrefix(answer, "Counted to ")) {
-					err = fmt.Errorf("answered %d %.80q", status, answer)
+				status, response, err := u.ask(http.MethodPost, path, body)
+				if err == nil && (status != http.StatusOK || !strings.HasPrefix(response, "Counted to ")) {
+					err = fmt.Errorf("answered %d %.80q", status, response)
 				}
 				if err != nil {
 					return fmt.Errorf("POST %s with %d bytes: %w", path, len(body), err)

@@ -90,17 +90,17 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// expect asks and holds the answer to a status.
+// expect asks and holds the response to a status.
 func (u *user) expect(status int, method, path, body string) error {
-	got, answer, err := u.ask(method, path, body)
+	got, response, err := u.ask(method, path, body)
 	if err == nil && got != status {
-		err = fmt.Errorf("%s %s answered %d %.80q", method, path, got, answer)
+		err = fmt.Errorf("%s %s answered %d %.80q", method, path, got, response)
 	}
 	return err
 }
 
 // abandon asks for a count and leaves: in the middle of the body, or before the
-// answer has come.
+// response has come.
 func (u *user) abandon(body string, half bool) error {
 	if err := u.connect(); err != nil {
 		return err

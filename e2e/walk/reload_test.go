@@ -106,12 +106,12 @@ func TestReloadUnderWay(t *testing.T) {
 	s := setting{Monolith: old.Listener.Addr().String()}
 	g := open(t, s)
 	s.Work = g.setting.Work
-	answered := make(chan string, 1)
+	responded := make(chan string, 1)
 	go func() {
 		u := newUser(g.Public, 1)
 		defer u.close()
-		status, answer, err := u.ask(http.MethodPost, "/", "{}")
-		answered <- fmt.Sprint(status, answer, err)
+		status, response, err := u.ask(http.MethodPost, "/", "{}")
+		responded <- fmt.Sprint(status, response, err)
 	}()
 	<-came
 	s.Monolith = next.Listener.Addr().String()
@@ -119,11 +119,11 @@ func TestReloadUnderWay(t *testing.T) {
 	g.inForce(t, s.Monolith)
 	u := newUser(g.Public, 2)
 	defer u.close()
-	if status, answer, err := u.ask(http.MethodPost, "/", "{}"); status != http.StatusOK || answer != "next" || err != nil {
-		t.Errorf("a new request got %d %q, %v", status, answer, err)
+	if status, response, err := u.ask(http.MethodPost, "/", "{}"); status != http.StatusOK || response != "next" || err != nil {
+		t.Errorf("a new request got %d %q, %v", status, response, err)
 	}
 	close(release)
-	if got := <-answered; got != "200old<nil>" {
+	if got := <-responded; got != "200old<nil>" {
 		t.Errorf("the request under way got %s", got)
 	}
 }

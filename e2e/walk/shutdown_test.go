@@ -8,7 +8,7 @@ import (
 	"whittle/e2e/process"
 )
 
-// TestTerm ends whittle under load: whoever got a connection gets an answer.
+// TestTerm ends whittle under load: whoever got a connection gets a response.
 func TestTerm(t *testing.T) {
 	const rounds, users = 6, 24
 	m := process.Monolith(t)

@@ -99,7 +99,7 @@ func (s *stalls) explain(reason string, at time.Time) (stood time.Duration, expl
 func TestOnlyAMeasuredStallExplainsARollback(t *testing.T) {
 	at := time.Unix(100, 0)
 	ago := func(ms int) time.Time { return at.Add(-time.Duration(ms) * time.Millisecond) }
-	const waited = "The breaker tripped: 50 requests have waited for the candidate without one good response for 500ms; the monolith answers everything again."
+	const waited = "The breaker tripped: 50 requests have waited for the candidate without one good response for 500ms; the monolith serves everything again."
 	for _, tc := range []struct {
 		name, reason string
 		late         []stall

@@ -48,8 +48,8 @@ func (u *user) connect() error {
 	return nil
 }
 
-// ask sends a request and reads the whole answer.
-func (u *user) ask(method, path, body string) (status int, answer string, err error) {
+// ask sends a request and reads the whole response.
+func (u *user) ask(method, path, body string) (status int, response string, err error) {
 	if err := u.connect(); err != nil {
 		return 0, "", err
 	}
@@ -88,9 +88,9 @@ func (u *user) request(method, path, body string) []byte {
 
 // count asks for so many draws; anything but a sum is an error.
 func (u *user) count(times int) error {
-	status, answer, err := u.ask(http.MethodPost, "/Count", fmt.Sprintf(`{"times":%d}`, times))
-	if err == nil && (status != http.StatusOK || !strings.HasPrefix(answer, "Counted to ")) {
-		err = fmt.Errorf("answered %d %.80q", status, answer)
+	status, response, err := u.ask(http.MethodPost, "/Count", fmt.Sprintf(`{"times":%d}`, times))
+	if err == nil && (status != http.StatusOK || !strings.HasPrefix(response, "Counted to ")) {
+		err = fmt.Errorf("answered %d %.80q", status, response)
 	}
 	return err
 }
@@ -161,11 +161,11 @@ func (c *crowd) content(t *testing.T) {
 	}
 }
 
-// more waits until the crowd has had n more answers.
+// more waits until the crowd has had n more responses.
 func (c *crowd) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.served.Load()
-	until(t, fmt.Sprintf("%d more answers", n), func() (bool, string) {
+	until(t, fmt.Sprintf("%d more responses", n), func() (bool, string) {
 		now := c.served.Load()
 		return now >= from+n, fmt.Sprintf("%d came", now-from)
 	})

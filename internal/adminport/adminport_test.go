@@ -12,7 +12,7 @@ import (
 	"whittle/internal/adminport"
 )
 
-func TestWhatIsAnsweredAndToWhom(t *testing.T) {
+func TestWhatIsRespondedAndToWhom(t *testing.T) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector())
 	ready := false

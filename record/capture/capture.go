@@ -41,7 +41,7 @@ type Entry struct {
 	// Served says whose response the user got.
 	Served   whittle.Side
 	Request  whittle.Request
-	Response whittle.Answer
+	Response whittle.Response
 }
 
 // Clone returns a deep copy. Whoever keeps an entry beyond the reader's next

@@ -51,7 +51,7 @@ func (d *Decoder) Decode(b []byte, e *Entry) (rest []byte, err error) {
 		Body:      f.bytes(MaxBody),
 		Truncated: flags&requestTruncated != 0,
 	}
-	e.Response = whittle.Answer{
+	e.Response = whittle.Response{
 		Status:    int(f.number(maxStatus)),
 		Header:    d.header(&f),
 		Trailer:   d.header(&f),

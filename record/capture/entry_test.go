@@ -19,7 +19,7 @@ func full() *Entry {
 			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Truncated: true, Body: []byte(`{"a":1}`),
 			Header: whittle.Header{"Accept": {"*/*"}, "X-Many": {"1", "", "3"}, "B": {}},
 		},
-		Response: whittle.Answer{
+		Response: whittle.Response{
 			Status: 200, Header: whittle.Header{"Content-Type": {"text/plain"}}, Trailer: whittle.Header{"Grpc-Status": {"0"}},
 			Body: []byte("Counted to 5 \n"), Truncated: true, Latency: 3 * time.Millisecond,
 			Failure: whittle.FailedReset, Detail: "it broke",

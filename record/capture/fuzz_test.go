@@ -20,7 +20,7 @@ func FuzzRoundTrip(f *testing.F) {
 		e := &Entry{
 			Route: route, Conn: conn, At: time.Unix(0, at).UTC(), Served: whittle.Side(flags >> 2 & 1),
 			Request: whittle.Request{Method: method, Target: target, Host: host, Header: whittle.Header{name: {value, value}}, Body: body, Truncated: flags&1 > 0},
-			Response: whittle.Answer{
+			Response: whittle.Response{
 				Status: status, Header: whittle.Header{value: {}, name: {detail}}, Trailer: whittle.Header{host: {}}, Body: body, Truncated: flags&2 > 0,
 				Latency: max(0, time.Duration(latency)), Failure: whittle.Failure(failure), Detail: detail,
 			},

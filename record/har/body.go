@@ -100,7 +100,7 @@ const emptyPacked = 32
 // received fills in a response's body. An archive has it decompressed, so what
 // the header says of its coding and length is no longer true. Where the method or
 // the status has no body, a length is not one of it.
-func received(a *whittle.Answer, h *response, bodiless, ours bool) error {
+func received(a *whittle.Response, h *response, bodiless, ours bool) error {
 	c := &h.Content
 	a.Truncated = h.Truncated || h.Error != "" // it began, and broke off
 	length := int64(0)

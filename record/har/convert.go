@@ -65,7 +65,7 @@ func bodiless(method string, status int) bool {
 }
 
 // fillResponse fills in the response, or the failure to give one.
-func fillResponse(a *whittle.Answer, h *entry) error {
+func fillResponse(a *whittle.Response, h *entry) error {
 	a.Latency = latency(h)
 	status := int(h.Response.Status)
 	if status < 100 || status > 999 {

@@ -84,7 +84,7 @@ func TestWhatChromeSaves(t *testing.T) {
 			Method: "POST", Target: "/Count?times=10", Host: "shop.test", Body: []byte(`{"a":1}`),
 			Header: whittle.Header{"Content-Type": {"application/json"}, "Cookie": {"a=1; b=2"}},
 		},
-		Response: whittle.Answer{
+		Response: whittle.Response{
 			Status: 200, Latency: 26 * time.Millisecond, Body: []byte("Counted to é\n"),
 			Header: whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Set-Cookie": {"a=1; Path=/", "b=2"}},
 		},

@@ -99,7 +99,7 @@ func archived(e *capture.Entry) *entry {
 	return h
 }
 
-func responseOf(a *whittle.Answer) response {
+func responseOf(a *whittle.Response) response {
 	kind := a.Header.Get("Content-Type")
 	r := response{
 		Status: number(a.Status), Version: "HTTP/1.1",

@@ -40,7 +40,7 @@ func recorded() *capture.Entry {
 			Method: "POST", Target: "/Count?times=10&q=a%20b&x", Host: "shop.test:8080", Body: []byte(`{"a":"<é>"}`), Truncated: true,
 			Header: whittle.Header{"Authorization": {"redacted-6f1c"}, "Content-Type": {"application/json"}, "X-Two": {"1", "2"}},
 		},
-		Response: whittle.Answer{
+		Response: whittle.Response{
 			Status: 200, Latency: 3250 * time.Microsecond, Body: []byte("Counted to 5 \n"), Truncated: true,
 			Header:  whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Location": {"/x"}},
 			Trailer: whittle.Header{"Grpc-Status": {"0"}},
@@ -57,8 +57,8 @@ func TestWhatIsExportedIsImported(t *testing.T) {
 	latin.Response.Header["Content-Type"] = []string{"text/plain; charset=iso-8859-1"}
 	latin.Response.Body = []byte("\xc3\xa9") // Latin-1 that passes for UTF-8
 	failed := recorded()
-	failed.Response = whittle.Answer{Failure: whittle.FailedTimeout, Detail: "after 10s", Latency: 10 * time.Second}
-	bare := &capture.Entry{At: failed.At, Request: whittle.Request{Method: "GET", Target: "/", Host: "a"}, Response: whittle.Answer{Failure: whittle.FailedReset}}
+	failed.Response = whittle.Response{Failure: whittle.FailedTimeout, Detail: "after 10s", Latency: 10 * time.Second}
+	bare := &capture.Entry{At: failed.At, Request: whittle.Request{Method: "GET", Target: "/", Host: "a"}, Response: whittle.Response{Failure: whittle.FailedReset}}
 	packed := recorded()
 	packed.Response.Header["Content-Encoding"] = []string{"br"}
 	packed.Response.Truncated = false
@@ -224,7 +224,7 @@ func FuzzRoundTrip(f *testing.F) {
 				Method: method, Target: target, Host: "h", Body: sent,
 				Header: whittle.Header{"Content-Type": {kind}},
 			},
-			Response: whittle.Answer{Status: status, Body: received, Header: whittle.Header{"Content-Type": {kind}}},
+			Response: whittle.Response{Status: status, Body: received, Header: whittle.Header{"Content-Type": {kind}}},
 		}
 		all, skipped, err := read(t, bytes.NewReader(exported(t, e)))
 		if err != nil || len(all) != 1 {

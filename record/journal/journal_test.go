@@ -29,7 +29,7 @@ func exchange(i int) *capture.Entry {
 			Method: "GET", Target: fmt.Sprintf("/users/%d?x=%d", i, i%5), Host: "shop.test",
 			Header: whittle.Header{"Accept": {"application/json"}, "X-N": {fmt.Sprint(i)}},
 		},
-		Response: whittle.Answer{
+		Response: whittle.Response{
 			Status: 200, Latency: time.Duration(i) * time.Microsecond,
 			Header: whittle.Header{"Content-Type": {"application/json"}},
 			Body:   fmt.Appendf(nil, `{"id":%d,"name":"user %d","tags":["a","b"],"seen":"2026-03-01T12:00:00Z"}`, i, i*7919),

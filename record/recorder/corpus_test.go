@@ -343,7 +343,7 @@ func throughTheRedactor(t *testing.T, list []planted, r *redact.Redactor) {
 			}
 		}
 		q := whittle.Request{Method: c.method, Target: c.target, Header: whittle.Header(c.header), Body: c.body}
-		a := whittle.Answer{Status: c.status, Header: whittle.Header(c.response), Body: c.content}
+		a := whittle.Response{Status: c.status, Header: whittle.Header(c.response), Body: c.content}
 		r.Request(&q)
 		r.Response(&a)
 		b, err := capture.AppendEntry(nil, &capture.Entry{At: time.Now(), Request: q, Response: a})
@@ -396,7 +396,7 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: monolith.URL, Timeout: 10 * time.Second, MaxAnswer: 1 << 20, MaxConns: 100}, Record: rec.Offer})
+	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: monolith.URL, Timeout: 10 * time.Second, MaxResponse: 1 << 20, MaxConns: 100}, Record: rec.Offer})
 	if err != nil {
 		t.Fatal(err)
 	}

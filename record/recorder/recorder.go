@@ -153,7 +153,7 @@ func sizeOf(x *whittle.Exchange) int64 {
 	return int64(n)
 }
 
-func responseOf(x *whittle.Exchange) *whittle.Answer {
+func responseOf(x *whittle.Exchange) *whittle.Response {
 	if x.Served == whittle.Candidate {
 		return &x.Candidate
 	}

@@ -37,7 +37,7 @@ func exchange(target string) *whittle.Exchange {
 	return &whittle.Exchange{
 		Route: "GET /x", Conn: 7, At: time.Now(),
 		Request:  whittle.Request{Method: "GET", Target: target, Header: whittle.Header{"Authorization": {"Bearer abc"}}},
-		Monolith: whittle.Answer{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"password":"hunter2","n":1}`)},
+		Monolith: whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"password":"hunter2","n":1}`)},
 	}
 }
 
@@ -71,7 +71,7 @@ func TestRecord(t *testing.T) {
 	}
 	x := exchange("/1?token=abc")
 	candidate := exchange("/2")
-	candidate.Served, candidate.Candidate = whittle.Candidate, whittle.Answer{Status: 201, Body: []byte("\x00\x01binary")}
+	candidate.Served, candidate.Candidate = whittle.Candidate, whittle.Response{Status: 201, Body: []byte("\x00\x01binary")}
 	for _, x := range []*whittle.Exchange{x, candidate} {
 		if !r.Offer(x) {
 			t.Fatal("there was room")

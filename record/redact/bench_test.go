@@ -32,7 +32,7 @@ func BenchmarkResponse(b *testing.B) {
 			b.SetBytes(int64(len(c.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.body)}
+				a := whittle.Response{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.body)}
 				r.Response(&a)
 			}
 		})

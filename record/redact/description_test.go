@@ -86,7 +86,7 @@ func TestUnder(t *testing.T) {
 		t.Error("all of the rules are known")
 	}
 	both := mustNew(t, rules)
-	a := whittle.Answer{
+	a := whittle.Response{
 		Header: whittle.Header{"Content-Type": {"application/json"}, "X-Tenant": {"t"}},
 		Body:   []byte(`{"phone":"1","city":"2","a":"3","pin":"4","token":"5","say":"bob@example.com"}`),
 	}

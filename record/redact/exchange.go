@@ -21,7 +21,7 @@ func (r *Redactor) Request(q *whittle.Request) {
 
 // Response takes the secrets out of a response, as Request does out of a request.
 // Why a body was left out is put into Detail.
-func (r *Redactor) Response(a *whittle.Answer) {
+func (r *Redactor) Response(a *whittle.Response) {
 	w := r.begin()
 	defer r.end(w)
 	a.Header, a.Trailer = w.header(a.Header), w.header(a.Trailer)

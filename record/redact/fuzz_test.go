@@ -28,7 +28,7 @@ func FuzzJSON(f *testing.F) {
 		if !json.Valid(in) || !utf8.Valid(in) {
 			t.Skip("no JSON to begin with")
 		}
-		a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(in)}
+		a := whittle.Response{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(in)}
 		r.Response(&a)
 		if a.Truncated {
 			return // nested too deep
@@ -95,7 +95,7 @@ func FuzzPlanted(f *testing.F) {
 			"\n- name: db_password\n  value: a " + secret + "\n", "\nPIN: it's " + secret,
 		} {
 			body := append(append(bytes.Clone(before), planted...), after...)
-			a := whittle.Answer{Header: whittle.Header{"Content-Type": {kind}, "Content-Encoding": {coding}}, Body: body}
+			a := whittle.Response{Header: whittle.Header{"Content-Type": {kind}, "Content-Encoding": {coding}}, Body: body}
 			r.Response(&a)
 			if bytes.Contains(a.Body, []byte(secret)) {
 				t.Fatalf("as %q: %q became %q", kind, body, a.Body)

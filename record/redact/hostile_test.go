@@ -80,7 +80,7 @@ func BenchmarkHostile(b *testing.B) {
 				body := []byte(strings.Repeat(c.unit, size/len(c.unit)) + ">")
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					a := whittle.Answer{Header: whittle.Header{"Content-Type": {"text/html"}}, Body: body}
+					a := whittle.Response{Header: whittle.Header{"Content-Type": {"text/html"}}, Body: body}
 					r.Response(&a)
 				}
 			})

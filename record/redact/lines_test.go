@@ -81,7 +81,7 @@ func TestLines(t *testing.T) {
 			want = before + tokenFor(r, rest[:n]) + rest[n+1:]
 		}
 		for _, kind := range []string{"application/yaml", "text/plain"} {
-			a := whittle.Answer{Header: whittle.Header{"Content-Type": {kind}}, Body: []byte(c.in)}
+			a := whittle.Response{Header: whittle.Header{"Content-Type": {kind}}, Body: []byte(c.in)}
 			r.Response(&a)
 			if string(a.Body) != want {
 				t.Errorf("%s as %s: %q\n got %q\nwant %q", c.name, kind, c.in, a.Body, want)

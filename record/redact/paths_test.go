@@ -46,7 +46,7 @@ func TestPathsNeedJSON(t *testing.T) {
 		{"quoted text", "text/csv", "\"a\",\"b\"\n1,2\n", "\"a\",\"b\"\n1,2\n"},
 		{"a script", "text/javascript", "f(a[0], b);", "f(a[0], b);"},
 	} {
-		a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
+		a := whittle.Response{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
 		r.Response(&a)
 		want := expand(r, c.want)
 		if string(a.Body) != want || a.Truncated != (want == "") {
@@ -61,7 +61,7 @@ func TestPathsNeedJSON(t *testing.T) {
 		}
 	}
 	plain := mustNew(t, Rules{})
-	a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(broken)}
+	a := whittle.Response{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(broken)}
 	if plain.Response(&a); string(a.Body) != broken {
 		t.Errorf("without a path %q became %q", broken, a.Body)
 	}
@@ -111,7 +111,7 @@ func FuzzPaths(f *testing.F) {
 		}
 		body := slices.Concat(before, []byte(`,"x":"`+secret+`"`), after)
 		body = body[:len(body)-int(cut%uint(len(after)+1))]
-		a := whittle.Answer{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(body)}
+		a := whittle.Response{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(body)}
 		if r.Response(&a); bytes.Contains(a.Body, []byte(secret)) {
 			t.Fatalf("%q became %q", body, a.Body)
 		}

@@ -58,7 +58,7 @@ func TestPatternsInTargets(t *testing.T) {
 	} {
 		want = expand(r, want)
 		q := whittle.Request{Target: in, Header: whittle.Header{"Referer": {in}}}
-		a := whittle.Answer{Header: whittle.Header{"Location": {in}}}
+		a := whittle.Response{Header: whittle.Header{"Location": {in}}}
 		r.Request(&q)
 		r.Response(&a)
 		for where, got := range map[string]string{"target": q.Target, "Referer": q.Header.Get("Referer"), "Location": a.Header.Get("Location")} {

@@ -79,7 +79,7 @@ func TestBody(t *testing.T) {
 		{"count", "text/html", "Counted to 500047951 \n", "Counted to 500047951 \n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := whittle.Answer{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
+			a := whittle.Response{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
 			if c.kind == "" {
 				a.Header = nil
 			}
@@ -123,7 +123,7 @@ func TestHostileTexts(t *testing.T) {
 // secret, and is known again.
 func TestNumbers(t *testing.T) {
 	r := mustNew(t, Rules{})
-	a := whittle.Answer{Body: []byte(`{"pin":1234,"again":{"pin":1234},"card":-1.5e3,"n":` + cardNumber + `,"id":1700000000004}`)}
+	a := whittle.Response{Body: []byte(`{"pin":1234,"again":{"pin":1234},"card":-1.5e3,"n":` + cardNumber + `,"id":1700000000004}`)}
 	r.Response(&a)
 	var got struct {
 		Pin   int64
@@ -207,7 +207,7 @@ func TestRules(t *testing.T) {
 		Headers: []string{"x-tenant"}, Fields: []string{"phone_number"}, Paths: []string{"$.items[*].lat", "$..at"},
 		Patterns: []string{`order-(\d+)`, `[A-Z]{2}\d{4}`}, Keep: []string{"Next-Page-Token", ShapeEmail},
 	})
-	a := whittle.Answer{
+	a := whittle.Response{
 		Header: whittle.Header{"X-Tenant": {"acme"}, "Content-Type": {"application/json"}},
 		Body:   []byte(`{"phoneNumber":"1","items":[{"lat":1,"lon":"2","at":"x"}],"nextPageToken":"p","mail":"bob@example.com","see":"order-77 AB1234"}`),
 	}

@@ -161,7 +161,7 @@ func caseHeaders(c *whittle.Comparison) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !c.ComparesHeader(name) })
 }
 
-func rulesOf(c *whittle.Comparison, recorded *whittle.Answer) caseRules {
+func rulesOf(c *whittle.Comparison, recorded *whittle.Response) caseRules {
 	r := caseRules{Kind: string(c.Kind), Headers: caseHeaders(c), Ignore: slices.Clone(c.Ignore), Unordered: slices.Clone(c.Unordered), Tolerance: c.Tolerance}
 	if c.Kind == whittle.Statistical || c.Kind == whittle.Exact && bytes.Contains(recorded.Body, []byte(tokenMark)) {
 		r.Kind = "head" // a token is not what the service returns

@@ -52,8 +52,8 @@ func get(i int, target, body string) *capture.Entry {
 	}
 }
 
-func responseOf(body string) whittle.Answer {
-	return whittle.Answer{
+func responseOf(body string) whittle.Response {
+	return whittle.Response{
 		Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(body), Latency: 500 * time.Microsecond,
 	}
 }

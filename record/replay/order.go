@@ -18,7 +18,7 @@ type item struct {
 	// input is the request as it was recorded.
 	input capture.RequestKey
 	// repeat is the monolith's earlier response to the same request.
-	repeat *whittle.Answer
+	repeat *whittle.Response
 	// redacted says that the request has a redaction token in place of a
 	// credential.
 	redacted bool
@@ -31,8 +31,8 @@ type item struct {
 	// skip is the reason why there is nothing to compare; where it is empty,
 	// response is the candidate's.
 	skip     string
-	response whittle.Answer
-	again    *whittle.Answer
+	response whittle.Response
+	again    *whittle.Response
 }
 
 // ended is when the client had received the recorded response.

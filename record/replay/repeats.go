@@ -18,18 +18,18 @@ const (
 // Where a log has a request several times, this shows what the monolith changes
 // by itself. The oldest request is forgotten first.
 type repeats struct {
-	last   map[capture.RequestKey]*whittle.Answer
+	last   map[capture.RequestKey]*whittle.Response
 	oldest []capture.RequestKey // in the order of their first coming
 	bytes  *int64               // of all routes' together
 }
 
 func newRepeats(bytes *int64) *repeats {
-	return &repeats{last: map[capture.RequestKey]*whittle.Answer{}, bytes: bytes}
+	return &repeats{last: map[capture.RequestKey]*whittle.Response{}, bytes: bytes}
 }
 
 // see returns the previous response to the same request, nil where none is
 // known, and remembers this one.
-func (r *repeats) see(e *capture.Entry) *whittle.Answer {
+func (r *repeats) see(e *capture.Entry) *whittle.Response {
 	if e.Response.Failure != whittle.NoFailure || e.Response.Truncated || e.Request.Truncated {
 		return nil
 	}

@@ -75,7 +75,7 @@ type Options struct {
 	// redacted log can be compared. Several goroutines call it at once, on
 	// recorded responses as well, in which a token stays as it is. Nil:
 	// responses are compared unchanged.
-	Redact func(*whittle.Answer)
+	Redact func(*whittle.Response)
 	// Show redacts what a report shows of exchanges and what becomes tests: an
 	// archive is not redacted, nor is the candidate's response where the key is
 	// missing. Nil: everything is shown.

@@ -169,10 +169,10 @@ func TestTheLedgerAddsUp(t *testing.T) {
 	}
 	list[1].Request.Method = "POST"
 	list[2].Served = whittle.Candidate
-	list[4].Response = whittle.Answer{Failure: whittle.FailedCanceled}
+	list[4].Response = whittle.Response{Failure: whittle.FailedCanceled}
 	list[5].Request.Truncated = true
 	list[6].Response.Header = whittle.Header{"Content-Type": {"text/event-stream"}}
-	list[7].Response = whittle.Answer{Failure: whittle.FailedReset}
+	list[7].Response = whittle.Response{Failure: whittle.FailedReset}
 	list[8].Request.Header = whittle.Header{"Authorization": {"Bearer redacted-0123456789ab"}}
 	list[9].Response.Header = whittle.Header{"Content-Encoding": {"br"}}
 	list[10].Response.Truncated = true
@@ -212,9 +212,9 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 		return `{"id":9}`
 	})
 	compare := whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.id"}, MaxDiffer: 0.005, MinCompared: 300, Confidence: .99}
-	up := &whittle.Upstream{URL: "http://127.0.0.1:1", Timeout: 10 * time.Second, MaxAnswer: 1 << 20}
+	up := &whittle.Upstream{URL: "http://127.0.0.1:1", Timeout: 10 * time.Second, MaxResponse: 1 << 20}
 	routes := []whittle.Route{
-		{Name: "POST /a/{id}", Match: whittle.Match{Method: "POST", Pattern: "/a/{id}"}, Candidate: up, Compare: compare, Rehearsal: &whittle.Rehearsal{Header: "X-Dry-Run", Value: "!"}},
+		{Name: "POST /a/{id}", Match: whittle.Match{Method: "POST", Pattern: "/a/{id}"}, Candidate: up, Compare: compare, DryRun: &whittle.DryRunHeader{Header: "X-Dry-Run", Value: "!"}},
 		{Name: "POST /b", Match: whittle.Match{Method: "POST", Pattern: "/b"}, Candidate: up, Compare: compare},
 		{Name: "GET /c", Match: whittle.Match{Method: "GET", Pattern: "/c"}},
 	}

@@ -248,7 +248,7 @@ func (b *results) compare(it *item) (why string, differs bool) {
 	return o.Skip, o.Skip == "" && o.Differs
 }
 
-func denied(a *whittle.Answer) bool {
+func denied(a *whittle.Response) bool {
 	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
 }
 

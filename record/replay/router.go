@@ -81,7 +81,7 @@ const (
 func newRouter(o *Options) (*router, error) {
 	d := &router{routes: o.Routes, by: map[string]*subject{}, only: o.Only, show: o.Show, given: o.Header}
 	d.base = whittle.Upstream{
-		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxAnswer: cmp.Or(o.MaxResponse, defaultMaxResponse),
+		URL: o.Against, Timeout: cmp.Or(o.Timeout, defaultTimeout), MaxResponse: cmp.Or(o.MaxResponse, defaultMaxResponse),
 		MaxConns: o.Connections, Insecure: o.Insecure,
 	}
 	if err := d.open(o); err != nil {
@@ -118,7 +118,7 @@ func (d *router) open(o *Options) (err error) {
 		known = append(known, r.Name)
 		to := *r.Candidate
 		to.URL, to.MaxConns, to.Insecure = o.Against, o.Connections, to.Insecure || o.Insecure
-		to.Timeout, to.MaxAnswer = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxResponse, to.MaxAnswer)
+		to.Timeout, to.MaxResponse = cmp.Or(o.Timeout, to.Timeout), cmp.Or(o.MaxResponse, to.MaxResponse)
 		r.Candidate = &to
 		s := &subject{spec: r}
 		if s.caller, err = d.caller(r); err != nil {

@@ -51,7 +51,7 @@ func (p *player) asksMonolith(it *item) bool {
 // unpack removes the content encoding of a response, so that the comparison
 // sees its content and not its compression. It returns false where the encoding
 // is unknown or the body does not have it.
-func unpack(a *whittle.Answer) bool {
+func unpack(a *whittle.Response) bool {
 	if a.Header.Get("Content-Encoding") == "" || a.Truncated {
 		return true
 	}

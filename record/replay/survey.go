@@ -114,7 +114,7 @@ func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 	return s, nil
 }
 
-func isJSON(a *whittle.Answer) bool {
+func isJSON(a *whittle.Response) bool {
 	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	return kind == "application/json" || strings.HasSuffix(kind, "+json")

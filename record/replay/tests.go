@@ -22,7 +22,7 @@ const (
 	goMod     = "module regression\n\ngo 1.24\n"
 )
 
-func statusText(a *whittle.Answer) string { return strconv.Itoa(a.Status) }
+func statusText(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
 // Write makes a Go test package in dir that uses only the standard library, and
 // returns its number of cases. It replaces the cases of an earlier Write and

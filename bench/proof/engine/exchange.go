@@ -44,7 +44,7 @@ func (g *gateway) byMonolith(v *visit) {
 		if !v.in(g.spec.Mirror.Sample, forSample) {
 			return
 		}
-		x.Candidate = g.askCandidate(v, false).Answer
+		x.Candidate = g.askCandidate(v, false).Response
 		g.later(x.Candidate.Latency, func() { g.repeat(v, x) })
 	})
 }
@@ -55,17 +55,17 @@ func (g *gateway) byCandidate(v *visit) {
 	watched := evenly(g.watched, max(g.spec.Mirror.Watch, g.watching))
 	x := g.exchange(v)
 	r := g.askCandidate(v, true)
-	x.Served, x.Candidate = whittle.Candidate, r.Answer
+	x.Served, x.Candidate = whittle.Candidate, r.Response
 	bad := !r.OK()
 	if bad {
-		x.Served, x.Rescued = whittle.Monolith, true
-		x.Candidate = whittle.Answer{
+		x.Served, x.FellBack = whittle.Monolith, true
+		x.Candidate = whittle.Response{
 			Status: r.Status, Failure: r.Failure, Detail: r.Detail, Latency: r.Latency,
 			Truncated: r.Failure == whittle.NoFailure, // its body was not waited for
 		}
 	}
 	g.later(r.Latency, func() {
-		g.tell(v, whittle.Candidate, &r.Answer, bad)
+		g.tell(v, whittle.Candidate, &r.Response, bad)
 		g.trip(bad)
 		g.settle(&r, bad)
 		if !watched && !bad {
@@ -107,9 +107,9 @@ func (g *gateway) exchange(v *visit) *whittle.Exchange {
 }
 
 // tell is a user's outcome.
-func (g *gateway) tell(v *visit, who whittle.Side, a *whittle.Answer, rescued bool) {
+func (g *gateway) tell(v *visit, who whittle.Side, a *whittle.Response, fellBack bool) {
 	g.ctl.Outcome(whittle.Outcome{
-		Route: g.spec.Name, User: v.place, At: v.at, Side: who, Status: a.Status, Failure: a.Failure, Latency: a.Latency, Rescued: rescued,
+		Route: g.spec.Name, User: v.place, At: v.at, Side: who, Status: a.Status, Failure: a.Failure, Latency: a.Latency, FellBack: fellBack,
 	})
 }
 
@@ -130,7 +130,7 @@ func (g *gateway) trip(bad bool) {
 // the comparison.
 func (g *gateway) repeat(v *visit, x *whittle.Exchange) {
 	n := g.spec.Mirror.RepeatEvery
-	if x.Rescued || n <= 0 || x.Monolith.Failure != whittle.NoFailure {
+	if x.FellBack || n <= 0 || x.Monolith.Failure != whittle.NoFailure {
 		g.observe(v, x)
 		return
 	}
@@ -163,7 +163,7 @@ func (g *gateway) recheck(v *visit, r *whittle.Recheck) {
 	g.later(after, func() {
 		round := whittle.Round{After: g.now.Sub(v.at), Monolith: g.askMonolith(v.q)}
 		g.later(round.Monolith.Latency, func() {
-			round.Candidate = g.askCandidate(v, false).Answer
+			round.Candidate = g.askCandidate(v, false).Response
 			g.later(round.Candidate.Latency, func() {
 				g.again.spend()
 				g.out.Asked++
@@ -174,7 +174,7 @@ func (g *gateway) recheck(v *visit, r *whittle.Recheck) {
 	})
 }
 
-func (g *gateway) askMonolith(q *whittle.Request) whittle.Answer {
+func (g *gateway) askMonolith(q *whittle.Request) whittle.Response {
 	a := g.family.Monolith(&family.World{Now: g.now, Rand: g.monolith.ids, Orders: g.table}, q)
 	a.Latency = g.latency(g.monolith.pace)
 	a.Header = dated(a.Header, g.now.Add(a.Latency))
@@ -196,7 +196,7 @@ func (g *gateway) askCandidate(v *visit, first bool) fault.Response {
 	g.busy = slices.DeleteFunc(g.busy, func(end time.Time) bool { return !end.After(g.now) })
 	r := g.mutant.Serve(&fault.Call{
 		Family: g.family, World: &family.World{Now: g.now.Add(g.skew), Rand: g.replaced.ids, Orders: g.table}, Request: v.q,
-		User: v.user, First: first, Busy: len(g.busy), Up: g.now.Sub(begin), Right: whittle.Answer{Latency: g.latency(g.replaced.pace)},
+		User: v.user, First: first, Busy: len(g.busy), Up: g.now.Sub(begin), Right: whittle.Response{Latency: g.latency(g.replaced.pace)},
 	})
 	r.Header = dated(r.Header, g.now.Add(g.skew+r.Latency))
 	g.busy = append(g.busy, g.now.Add(r.Latency))

@@ -56,7 +56,7 @@ func docsRow(space, page string) (id uint64, ok bool) {
 	return id, ok1 && ok2 && row(id, "there", 5) > 0
 }
 
-func docsMonolith(_ *World, q *whittle.Request) whittle.Answer {
+func docsMonolith(_ *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := docsRow(path[1], path[2])
 	if !ok {
@@ -82,7 +82,7 @@ func docsMonolith(_ *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), "Cache-Control", "public, max-age=30")
 }
 
-func docsTwin(w *World, q *whittle.Request) whittle.Answer {
+func docsTwin(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	space, page := path[1], path[2]
 	id, there := docsRow(space, page)

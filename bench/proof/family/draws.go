@@ -34,7 +34,7 @@ const (
 	drawVariance = 100*100/12.0 + 1/6.0
 )
 
-func countMonolith(w *World, q *whittle.Request) whittle.Answer {
+func countMonolith(w *World, q *whittle.Request) whittle.Response {
 	var in struct {
 		Times float64 `json:"times"`
 	}
@@ -46,7 +46,7 @@ func countMonolith(w *World, q *whittle.Request) whittle.Answer {
 }
 
 // countTwin adds up jobs.
-func countTwin(w *World, q *whittle.Request) whittle.Answer {
+func countTwin(w *World, q *whittle.Request) whittle.Response {
 	_, digits, _ := strings.Cut(string(q.Body), ":")
 	times, ok := number(strings.TrimRight(digits, "}"))
 	if !ok || times == 0 {
@@ -129,7 +129,7 @@ type ordersBody struct {
 	Gift     bool        `json:"gift"`
 }
 
-func ordersMonolith(w *World, q *whittle.Request) whittle.Answer {
+func ordersMonolith(w *World, q *whittle.Request) whittle.Response {
 	var in ordersRequest
 	switch {
 	case json.Unmarshal(q.Body, &in) != nil:
@@ -151,7 +151,7 @@ func ordersMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(201, JSONType, string(text), "Location", "/orders/ord_"+in.Key[:12])
 }
 
-func ordersTwin(w *World, q *whittle.Request) whittle.Answer {
+func ordersTwin(w *World, q *whittle.Request) whittle.Response {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(q.Body, &in); err != nil {
 		return respond(400, JSONType, obj{"error": "not JSON"}.text(w))

@@ -25,7 +25,7 @@ type World struct {
 }
 
 // Service responds to one request.
-type Service func(w *World, q *whittle.Request) whittle.Answer
+type Service func(w *World, q *whittle.Request) whittle.Response
 
 // Family is one endpoint, twice.
 type Family struct {
@@ -108,10 +108,10 @@ func All() []*Family {
 // JSONType is the content type of JSON responses.
 const JSONType = "application/json"
 
-func respond(status int, contentType, body string, header ...string) whittle.Answer {
+func respond(status int, contentType, body string, header ...string) whittle.Response {
 	h := whittle.Header{"Content-Type": {contentType}}
 	for i := 0; i+1 < len(header); i += 2 {
 		h[header[i]] = append(h[header[i]], header[i+1])
 	}
-	return whittle.Answer{Status: status, Header: h, Body: []byte(body)}
+	return whittle.Response{Status: status, Header: h, Body: []byte(body)}
 }

@@ -45,7 +45,7 @@ func TestTwinsRespondAsTheirMonoliths(t *testing.T) {
 	}
 }
 
-func differ(x, y *whittle.Answer) string {
+func differ(x, y *whittle.Response) string {
 	if x.Status != y.Status {
 		return "another status"
 	}

@@ -52,7 +52,7 @@ type graphqlRequest struct {
 	} `json:"variables"`
 }
 
-func graphqlMonolith(w *World, q *whittle.Request) whittle.Answer {
+func graphqlMonolith(w *World, q *whittle.Request) whittle.Response {
 	var in graphqlRequest
 	if json.Unmarshal(q.Body, &in) != nil {
 		return respond(400, JSONType, `{"errors":[{"message":"not JSON"}]}`)
@@ -108,7 +108,7 @@ func viewer(id uint64) viewerBody {
 	return v
 }
 
-func graphqlTwin(w *World, q *whittle.Request) whittle.Answer {
+func graphqlTwin(w *World, q *whittle.Request) whittle.Response {
 	in := struct {
 		Query     string
 		Variables map[string]any

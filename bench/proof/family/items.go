@@ -59,7 +59,7 @@ func stock(id uint64, now time.Time) int {
 	return max(0, row(id^version(id, now, stockMoves)<<20, "stock", 40)-4)
 }
 
-func itemsMonolith(w *World, q *whittle.Request) whittle.Answer {
+func itemsMonolith(w *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
 	page, err1 := strconv.Atoi(query.Get("page"))
 	size, err2 := strconv.Atoi(query.Get("size"))
@@ -85,7 +85,7 @@ func itemsMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), header...)
 }
 
-func itemsTwin(w *World, q *whittle.Request) whittle.Answer {
+func itemsTwin(w *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
 	page, ok1 := number(query.Get("page"))
 	size, ok2 := number(query.Get("size"))

@@ -45,7 +45,7 @@ func login() *Family {
 
 func password(user uint64) string { return fmt.Sprintf("pass-%d", row(user, "password", 1e6)) }
 
-func loginMonolith(w *World, q *whittle.Request) whittle.Answer {
+func loginMonolith(w *World, q *whittle.Request) whittle.Response {
 	form, err := url.ParseQuery(string(q.Body))
 	name, ok := number(strings.TrimPrefix(form.Get("user"), "u"))
 	if err != nil || !ok || form.Get("password") != password(name) {
@@ -62,7 +62,7 @@ func loginMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(302, htmlType, "", "Location", next, "Set-Cookie", session.String(), "Cache-Control", "no-store")
 }
 
-func loginTwin(w *World, q *whittle.Request) whittle.Answer {
+func loginTwin(w *World, q *whittle.Request) whittle.Response {
 	fields := map[string]string{}
 	for pair := range strings.SplitSeq(string(q.Body), "&") {
 		name, value, _ := strings.Cut(pair, "=")

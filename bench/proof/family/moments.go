@@ -52,7 +52,7 @@ type bookingsBody struct {
 	HoldUntil   string  `json:"hold_until"`
 }
 
-func bookingsMonolith(w *World, q *whittle.Request) whittle.Answer {
+func bookingsMonolith(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {
@@ -77,7 +77,7 @@ func bookingsMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), "Cache-Control", "no-store")
 }
 
-func bookingsTwin(w *World, q *whittle.Request) whittle.Answer {
+func bookingsTwin(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {
@@ -142,7 +142,7 @@ type quotesBody struct {
 	ValidUntil  string      `json:"valid_until"`
 }
 
-func quotesMonolith(w *World, q *whittle.Request) whittle.Answer {
+func quotesMonolith(w *World, q *whittle.Request) whittle.Response {
 	var in quotesRequest
 	if json.Unmarshal(q.Body, &in) != nil || in.Age < 18 {
 		return respond(422, JSONType, `{"error":"cannot be insured"}`)
@@ -159,7 +159,7 @@ func quotesMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), "X-Quote-Version", "7")
 }
 
-func quotesTwin(w *World, q *whittle.Request) whittle.Answer {
+func quotesTwin(w *World, q *whittle.Request) whittle.Response {
 	in := struct {
 		Customer, Age json.Number
 		Product       string

@@ -66,7 +66,7 @@ type cartBody struct {
 }
 
 // moneyMonolith counts in cents.
-func moneyMonolith(_ *World, q *whittle.Request) whittle.Answer {
+func moneyMonolith(_ *World, q *whittle.Request) whittle.Response {
 	var in cartRequest
 	if json.Unmarshal(q.Body, &in) != nil || taxRates[in.Currency] == 0 || len(in.Lines) == 0 {
 		return respond(422, JSONType, `{"error":"no such cart"}`)
@@ -105,7 +105,7 @@ func halfEven(n, d int64) int64 {
 }
 
 // moneyTwin counts in fractions.
-func moneyTwin(w *World, q *whittle.Request) whittle.Answer {
+func moneyTwin(w *World, q *whittle.Request) whittle.Response {
 	var in map[string]any
 	if err := json.Unmarshal(q.Body, &in); err != nil {
 		return respond(422, JSONType, obj{"error": "no such cart"}.text(w))

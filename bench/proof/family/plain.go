@@ -50,7 +50,7 @@ Applies to: {{.Plan}}
 § 2 — Naïve reading is discouraged; café owners excepted.
 `))
 
-func termsMonolith(_ *World, q *whittle.Request) whittle.Answer {
+func termsMonolith(_ *World, q *whittle.Request) whittle.Response {
 	path, query := parts(q)
 	id, ok := number(path[1])
 	lang := query.Get("lang")
@@ -68,7 +68,7 @@ func termsMonolith(_ *World, q *whittle.Request) whittle.Answer {
 	return respond(200, textType, b.String(), "Content-Language", lang, "Cache-Control", "public, max-age=3600")
 }
 
-func termsTwin(_ *World, q *whittle.Request) whittle.Answer {
+func termsTwin(_ *World, q *whittle.Request) whittle.Response {
 	path, query := parts(q)
 	id, ok := number(path[1])
 	switch query.Get("lang") {
@@ -133,7 +133,7 @@ func exportRows(account uint64, month int) []exportRow {
 	return rows
 }
 
-func exportMonolith(_ *World, q *whittle.Request) whittle.Answer {
+func exportMonolith(_ *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
 	account, ok1 := number(query.Get("account"))
 	month, ok2 := number(query.Get("month"))
@@ -150,7 +150,7 @@ func exportMonolith(_ *World, q *whittle.Request) whittle.Answer {
 	return respond(200, csvType, b.String(), "Content-Disposition", fmt.Sprintf(`attachment; filename="export-%02d.csv"`, month))
 }
 
-func exportTwin(_ *World, q *whittle.Request) whittle.Answer {
+func exportTwin(_ *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
 	account, ok := number(query.Get("account"))
 	month, _ := number(query.Get("month"))

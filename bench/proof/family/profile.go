@@ -68,7 +68,7 @@ type profileManager struct {
 	Name string `json:"name"`
 }
 
-func profileMonolith(w *World, q *whittle.Request) whittle.Answer {
+func profileMonolith(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {
@@ -97,7 +97,7 @@ func profileMonolith(w *World, q *whittle.Request) whittle.Answer {
 }
 
 // profileTwin builds the same from maps, whose order is another one each time.
-func profileTwin(w *World, q *whittle.Request) whittle.Answer {
+func profileTwin(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {

@@ -65,7 +65,7 @@ var titles = func() []string {
 // searchScore is how well a row fits, in millionths.
 func searchScore(id uint64, q string) int { return row(id, "score "+q, 1e6) }
 
-func searchMonolith(_ *World, q *whittle.Request) whittle.Answer {
+func searchMonolith(_ *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
 	terms := strings.Fields(query.Get("q"))
 	if len(terms) == 0 {
@@ -97,7 +97,7 @@ func searchMonolith(_ *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), "X-Total-Count", strconv.Itoa(b.Total))
 }
 
-func searchTwin(w *World, q *whittle.Request) whittle.Answer {
+func searchTwin(w *World, q *whittle.Request) whittle.Response {
 	_, raw, _ := strings.Cut(q.Target, "q=")
 	asked, err := url.QueryUnescape(raw)
 	first, second, both := strings.Cut(strings.TrimSpace(asked), " ")

@@ -52,7 +52,7 @@ type shipmentsEvent struct {
 	Depot string `json:"depot"`
 }
 
-func shipmentsMonolith(w *World, q *whittle.Request) whittle.Answer {
+func shipmentsMonolith(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {
@@ -79,7 +79,7 @@ func shipmentsMonolith(w *World, q *whittle.Request) whittle.Answer {
 	return respond(200, JSONType, string(text), "Cache-Control", "private, max-age=5")
 }
 
-func shipmentsTwin(w *World, q *whittle.Request) whittle.Answer {
+func shipmentsTwin(w *World, q *whittle.Request) whittle.Response {
 	path, _ := parts(q)
 	id, ok := number(path[1])
 	if !ok {

@@ -16,8 +16,8 @@ import (
 // (string, json.Number, bool, nil, []any, map) or, of text, CSV and headers, a
 // string; what it gives back is written in its place. With all false only the
 // first value is changed that can be.
-func value(kind family.Kind, change func(c *Candidate, old any) any) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(c *Candidate, call *Call, a *whittle.Answer) bool {
+func value(kind family.Kind, change func(c *Candidate, old any) any) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(c *Candidate, call *Call, a *whittle.Response) bool {
 		place, ok := call.Family.Has(kind)
 		return ok && edit(a, place, func(old any) any { return change(c, old) })
 	}
@@ -28,7 +28,7 @@ type removed struct{}
 
 // edit puts another value into a place of a response. False: the response has
 // no such value, or the change leaves it as it is.
-func edit(a *whittle.Answer, p family.Place, change func(any) any) bool {
+func edit(a *whittle.Response, p family.Place, change func(any) any) bool {
 	switch p.In {
 	case family.InHead:
 		return editHeader(a, p.Path, change)
@@ -41,7 +41,7 @@ func edit(a *whittle.Answer, p family.Place, change func(any) any) bool {
 }
 
 // editBody lets change work on the JSON of a body.
-func editBody(a *whittle.Answer, change func(doc any) bool) bool {
+func editBody(a *whittle.Response, change func(doc any) bool) bool {
 	d := json.NewDecoder(bytes.NewReader(a.Body))
 	d.UseNumber()
 	var doc any
@@ -87,7 +87,7 @@ func equal(a, b any) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-func editHeader(a *whittle.Answer, name string, change func(any) any) bool {
+func editHeader(a *whittle.Response, name string, change func(any) any) bool {
 	old := a.Header[name]
 	if len(old) == 0 {
 		return false
@@ -105,7 +105,7 @@ func editHeader(a *whittle.Answer, name string, change func(any) any) bool {
 
 // editLine changes what follows a line's beginning, up to the next space where
 // it is a number.
-func editLine(a *whittle.Answer, beginning string, change func(any) any) bool {
+func editLine(a *whittle.Response, beginning string, change func(any) any) bool {
 	before, rest, ok := bytes.Cut(a.Body, []byte(beginning))
 	if !ok {
 		return false
@@ -123,7 +123,7 @@ func editLine(a *whittle.Answer, beginning string, change func(any) any) bool {
 	return true
 }
 
-func editColumn(a *whittle.Answer, column int, change func(any) any) bool {
+func editColumn(a *whittle.Response, column int, change func(any) any) bool {
 	rows, err := csv.NewReader(bytes.NewReader(a.Body)).ReadAll()
 	if err != nil {
 		return false
@@ -137,7 +137,7 @@ func editColumn(a *whittle.Answer, column int, change func(any) any) bool {
 	return false
 }
 
-func writeRows(a *whittle.Answer, rows [][]string) bool {
+func writeRows(a *whittle.Response, rows [][]string) bool {
 	var b bytes.Buffer
 	err := csv.NewWriter(&b).WriteAll(rows)
 	a.Body = b.Bytes()

@@ -29,12 +29,12 @@ type Call struct {
 	// Up is how long the candidate has been running.
 	Up time.Duration
 	// Right is what a faithful candidate responds here.
-	Right whittle.Answer
+	Right whittle.Response
 }
 
 // Response is what a mutated candidate makes of a call.
 type Response struct {
-	whittle.Answer
+	whittle.Response
 	// Wrong says that it is not what a faithful candidate responds.
 	Wrong bool
 	// Slow says that it takes longer than a faithful candidate by half or more.
@@ -51,7 +51,7 @@ type Mutation struct {
 	// When says which calls it befalls. Nil: all.
 	When func(c *Candidate, call *Call) bool
 	// Do makes the response wrong; false: here there is nothing to do it to.
-	Do func(c *Candidate, call *Call, a *whittle.Answer) bool
+	Do func(c *Candidate, call *Call, a *whittle.Response) bool
 	// Late says that it begins after a candidate could have been judged.
 	Late bool
 }
@@ -72,7 +72,7 @@ type Candidate struct {
 
 type cached struct {
 	at     time.Time
-	answer whittle.Answer
+	response whittle.Response
 }
 
 // New makes a candidate. A nil mutation makes a faithful one.
@@ -87,17 +87,17 @@ func (c *Candidate) Serve(call *Call) Response {
 	defer c.remember(call.Request)
 	m := c.Mutation
 	if m == nil || (m.When != nil && !m.When(c, call)) {
-		return Response{Answer: call.Right}
+		return Response{Response: call.Right}
 	}
 	a := call.Right
 	a.Header = maps.Clone(a.Header)
 	if !m.Do(c, call, &a) {
-		return Response{Answer: call.Right}
+		return Response{Response: call.Right}
 	}
-	return Response{Answer: a, Wrong: !same(&a, &call.Right), Slow: 2*a.Latency >= 3*call.Right.Latency}
+	return Response{Response: a, Wrong: !same(&a, &call.Right), Slow: 2*a.Latency >= 3*call.Right.Latency}
 }
 
-func (c *Candidate) right(call *Call) whittle.Answer {
+func (c *Candidate) right(call *Call) whittle.Response {
 	a := c.Family.Twin(call.World, call.Request)
 	a.Latency = call.Right.Latency
 	return a
@@ -116,7 +116,7 @@ func (c *Candidate) remember(q *whittle.Request) {
 
 // same reports whether two responses say the same: the order of JSON's members
 // is no part of that.
-func same(a, b *whittle.Answer) bool {
+func same(a, b *whittle.Response) bool {
 	return a.Status == b.Status && a.Failure == b.Failure && maps.EqualFunc(a.Header, b.Header, slices.Equal) &&
 		(bytes.Equal(a.Body, b.Body) || sameJSON(a.Body, b.Body))
 }

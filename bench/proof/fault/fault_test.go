@@ -23,7 +23,7 @@ func calls(f *family.Family, c *Candidate, n int, each func(*Response)) {
 		f.Monolith(side(), &q)
 		call := &Call{
 			Family: f, World: side(), Request: &q, User: user, First: i%2 == 1, Busy: i % 4, Up: 41*time.Minute + time.Duration(i)*time.Second,
-			Right: whittle.Answer{Latency: f.Latency},
+			Right: whittle.Response{Latency: f.Latency},
 		}
 		a := c.Serve(call)
 		each(&a)

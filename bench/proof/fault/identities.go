@@ -30,7 +30,7 @@ func Demonstrated() []*Mutation {
 }
 
 // swapped responds to one of the last requests.
-func swapped(c *Candidate, call *Call, a *whittle.Answer) bool {
+func swapped(c *Candidate, call *Call, a *whittle.Response) bool {
 	if len(c.recent) == 0 {
 		return false
 	}
@@ -61,8 +61,8 @@ func lists() []*Mutation {
 }
 
 // list changes a list, or the rows of a CSV.
-func list(change func([]any) []any) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(_ *Candidate, call *Call, a *whittle.Answer) bool {
+func list(change func([]any) []any) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, call *Call, a *whittle.Response) bool {
 		place, ok := call.Family.Has(family.List)
 		switch {
 		case !ok:
@@ -94,7 +94,7 @@ func twice(e []any) []any {
 	return append(e, e[0])
 }
 
-func nextPage(_ *Candidate, call *Call, a *whittle.Answer) bool {
+func nextPage(_ *Candidate, call *Call, a *whittle.Response) bool {
 	var page, size int
 	if _, err := fmt.Sscanf(call.Request.Target, "/items?page=%d&size=%d", &page, &size); err != nil {
 		return false

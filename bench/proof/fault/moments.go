@@ -49,7 +49,7 @@ func dateOff(c *Candidate, old any) any {
 }
 
 // newID changes an id, wherever it is.
-func newID(change func(c *Candidate, id string) string) func(*Candidate, *Call, *whittle.Answer) bool {
+func newID(change func(c *Candidate, id string) string) func(*Candidate, *Call, *whittle.Response) bool {
 	return value(family.ID, func(c *Candidate, old any) any {
 		s, ok := old.(string)
 		if !ok {
@@ -83,8 +83,8 @@ func counted(c *Candidate, id string) string {
 }
 
 // ago responds by an older state.
-func ago(lag time.Duration) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(_ *Candidate, call *Call, a *whittle.Answer) bool {
+func ago(lag time.Duration) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, call *Call, a *whittle.Response) bool {
 		// The program draws and tells the time as ever: only what it reads is old.
 		past, now := *call.World, *call.World
 		past.Now = call.World.Now.Add(-lag)
@@ -101,12 +101,12 @@ func ago(lag time.Duration) func(*Candidate, *Call, *whittle.Answer) bool {
 }
 
 // keptFor responds out of a cache by a key.
-func keptFor(life time.Duration, key func(*Call) string) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(c *Candidate, call *Call, a *whittle.Answer) bool {
+func keptFor(life time.Duration, key func(*Call) string) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(c *Candidate, call *Call, a *whittle.Response) bool {
 		k := key(call)
 		if old, ok := c.cached[k]; ok && call.World.Now.Sub(old.at) < life {
 			latency := a.Latency
-			*a = old.answer
+			*a = old.response
 			a.Latency = latency
 			return true
 		}

@@ -34,7 +34,7 @@ func after(up time.Duration) func(*Candidate, *Call) bool {
 }
 
 // tamperHard is tamper; a random count becomes one that no draw gives.
-func tamperHard(c *Candidate, call *Call, a *whittle.Answer) bool {
+func tamperHard(c *Candidate, call *Call, a *whittle.Response) bool {
 	if call.Family.Name == "count" {
 		return value(family.Count, scaled(1.5))(c, call, a)
 	}
@@ -42,7 +42,7 @@ func tamperHard(c *Candidate, call *Call, a *whittle.Answer) bool {
 }
 
 // writtenTwice inserts a row without looking for its key.
-func writtenTwice(_ *Candidate, call *Call, a *whittle.Answer) bool {
+func writtenTwice(_ *Candidate, call *Call, a *whittle.Response) bool {
 	var in struct {
 		Customer uint64 `json:"customer"`
 	}

@@ -22,27 +22,27 @@ func headers() []*Mutation {
 		{Name: "cookie-age", Does: "a cookie that lives for an hour, not a day", Fits: has(family.Cookie), Do: cookie("Max-Age=86400", "Max-Age=3600")},
 		{Name: "cookie-lost", Does: "no cookie in 1 of 50", Fits: has(family.Cookie), When: in(50), Do: value(family.Cookie, func(*Candidate, any) any { return removed{} })},
 		{Name: "content-type", Does: "another media type", Fits: every, Do: contentType("application/octet-stream")},
-		{Name: "byte-order-mark", Does: "a byte order mark before the body", Fits: notRandom(every), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "byte-order-mark", Does: "a byte order mark before the body", Fits: notRandom(every), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			a.Body = append([]byte("\ufeff"), a.Body...)
 			return true
 		}},
-		{Name: "cut-off", Does: "the body's end is missing in 1 of 100", Fits: notRandom(every), When: in(100), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "cut-off", Does: "the body's end is missing in 1 of 100", Fits: notRandom(every), When: in(100), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			a.Body = a.Body[:len(a.Body)*2/3]
 			return true
 		}},
-		{Name: "empty-body", Does: "no body in 1 of 200", Fits: notRandom(every), When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "empty-body", Does: "no body in 1 of 200", Fits: notRandom(every), When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			a.Body = nil
 			return true
 		}},
 	}
 }
 
-func cookie(from, to string) func(*Candidate, *Call, *whittle.Answer) bool {
+func cookie(from, to string) func(*Candidate, *Call, *whittle.Response) bool {
 	return value(family.Cookie, words(func(s string) string { return strings.Replace(s, from, to, 1) }))
 }
 
-func contentType(name string) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+func contentType(name string) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 		a.Header["Content-Type"] = []string{name}
 		return true
 	}
@@ -51,18 +51,18 @@ func contentType(name string) func(*Candidate, *Call, *whittle.Answer) bool {
 // statuses are faults in the status.
 func statuses() []*Mutation {
 	return []*Mutation{
-		{Name: "status-rare", Does: "404 in 1 of 200", Fits: every, When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "status-rare", Does: "404 in 1 of 200", Fits: every, When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			a.Status, a.Body = 404, []byte(`{"error":"not_found"}`)
 			return true
 		}},
-		{Name: "no-refusals", Does: "200 for what should be refused", Fits: named("login", "docs", "orders"), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "no-refusals", Does: "200 for what should be refused", Fits: named("login", "docs", "orders"), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			if a.Status < 400 {
 				return false
 			}
 			a.Status = 200
 			return true
 		}},
-		{Name: "status-near", Does: "200 for 201, 303 for 302, 302 for 301", Fits: named("login", "docs", "orders"), Do: func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+		{Name: "status-near", Does: "200 for 201, 303 for 302, 302 for 301", Fits: named("login", "docs", "orders"), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			fresh, ok := map[int]int{201: 200, 302: 303, 301: 302}[a.Status]
 			if ok {
 				a.Status = fresh
@@ -73,17 +73,17 @@ func statuses() []*Mutation {
 }
 
 // status responds with an error.
-func status(code int) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+func status(code int) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 		a.Status, a.Body, a.Header = code, []byte("internal error\n"), whittle.Header{"Content-Type": {"text/plain; charset=utf-8"}}
 		return true
 	}
 }
 
 // failure gives no response.
-func failure(how whittle.Failure, after time.Duration) func(*Candidate, *Call, *whittle.Answer) bool {
-	return func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
-		*a = whittle.Answer{Failure: how, Detail: string(how), Latency: max(after, a.Latency)}
+func failure(how whittle.Failure, after time.Duration) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
+		*a = whittle.Response{Failure: how, Detail: string(how), Latency: max(after, a.Latency)}
 		return true
 	}
 }
@@ -101,8 +101,8 @@ func failures() []*Mutation {
 }
 
 func slowness() []*Mutation {
-	slower := func(by float64) func(*Candidate, *Call, *whittle.Answer) bool {
-		return func(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+	slower := func(by float64) func(*Candidate, *Call, *whittle.Response) bool {
+		return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			a.Latency = time.Duration(float64(a.Latency) * by)
 			return true
 		}
@@ -110,7 +110,7 @@ func slowness() []*Mutation {
 	return []*Mutation{
 		{Name: "slow", Does: "three times as slow", Fits: every, Do: slower(3)},
 		{Name: "slow-tail", Does: "twelve times as slow in 1 of 25", Fits: every, When: in(25), Do: slower(12)},
-		{Name: "leak", Does: "as slow again with every minute", Fits: every, Do: func(_ *Candidate, call *Call, a *whittle.Answer) bool {
+		{Name: "leak", Does: "as slow again with every minute", Fits: every, Do: func(_ *Candidate, call *Call, a *whittle.Response) bool {
 			a.Latency = time.Duration(float64(a.Latency) * (1 + call.Up.Minutes()))
 			return true
 		}},
@@ -119,7 +119,7 @@ func slowness() []*Mutation {
 }
 
 // editRows changes the rows of a CSV behind its first.
-func editRows(a *whittle.Answer, change func([]any) []any) bool {
+func editRows(a *whittle.Response, change func([]any) []any) bool {
 	rows, err := csv.NewReader(bytes.NewReader(a.Body)).ReadAll()
 	if err != nil || len(rows) == 0 {
 		return false

@@ -196,7 +196,7 @@ func otherType(_ *Candidate, old any) any {
 	return old
 }
 
-func addMember(_ *Candidate, _ *Call, a *whittle.Answer) bool {
+func addMember(_ *Candidate, _ *Call, a *whittle.Response) bool {
 	return editBody(a, func(doc any) bool {
 		o, ok := doc.(map[string]any)
 		if ok {
@@ -207,7 +207,7 @@ func addMember(_ *Candidate, _ *Call, a *whittle.Answer) bool {
 }
 
 // tamper makes a response wrong in whatever it has.
-func tamper(c *Candidate, call *Call, a *whittle.Answer) bool {
+func tamper(c *Candidate, call *Call, a *whittle.Response) bool {
 	for _, try := range []struct {
 		kind   family.Kind
 		change func(*Candidate, any) any
@@ -247,7 +247,7 @@ func ofInput(_ *Candidate, call *Call) bool {
 
 func ofTenant(_ *Candidate, call *Call) bool { return hash(fmt.Sprint("tenant ", call.User))%40 == 0 }
 
-func spread(_ *Candidate, call *Call, a *whittle.Answer) bool {
+func spread(_ *Candidate, call *Call, a *whittle.Response) bool {
 	var in struct {
 		Times float64 `json:"times"`
 	}
@@ -266,14 +266,14 @@ func spread(_ *Candidate, call *Call, a *whittle.Answer) bool {
 }
 
 // sharedSeed gives all requests of a second the response of its first.
-func sharedSeed(c *Candidate, call *Call, a *whittle.Answer) bool {
+func sharedSeed(c *Candidate, call *Call, a *whittle.Response) bool {
 	key := fmt.Sprint(call.World.Now.Unix()/2, string(call.Request.Body))
 	old, ok := c.cached[key]
 	if !ok {
-		c.cached = map[string]cached{key: {answer: *a}}
+		c.cached = map[string]cached{key: {response: *a}}
 		return false
 	}
-	*a = old.answer
+	*a = old.response
 	a.Latency = call.Right.Latency
 	return true
 }

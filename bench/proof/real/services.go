@@ -136,7 +136,7 @@ func (s *services) candidate(w http.ResponseWriter, r *http.Request) {
 	if a.Failure != whittle.NoFailure {
 		panic(http.ErrAbortHandler) // the connection breaks
 	}
-	respond(w, &a.Answer)
+	respond(w, &a.Response)
 }
 
 func (s *services) mutated(q *whittle.Request, user uint64, id string) fault.Response {
@@ -145,7 +145,7 @@ func (s *services) mutated(q *whittle.Request, user uint64, id string) fault.Res
 	first := !s.seen[id]
 	a := s.mutant.Serve(&fault.Call{
 		Family: s.family, World: s.world(), Request: q, User: user, First: first, Busy: s.busy, Up: time.Since(s.start),
-		Right: whittle.Answer{Latency: s.latency()},
+		Right: whittle.Response{Latency: s.latency()},
 	})
 	s.busy++
 	if first && a.OK() {
@@ -173,7 +173,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-func respond(w http.ResponseWriter, a *whittle.Answer) {
+func respond(w http.ResponseWriter, a *whittle.Response) {
 	maps.Copy(w.Header(), http.Header(a.Header))
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // whoever asked may have gone

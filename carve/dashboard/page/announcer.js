@@ -39,7 +39,7 @@ export function changesOf(before, now) {
     if (!was) continue;
     if (was.verdict !== is.verdict) list.push(`${visible(r.route)}: verdict ${is.verdict}, it was ${was.verdict}`);
     if (was.phase !== is.phase) list.push(`${visible(r.route)}: ${named(phases, is.phase)}`);
-    if (was.share !== is.share) list.push(`${visible(r.route)}: the candidate answers ${basis(is.share)}`);
+    if (was.share !== is.share) list.push(`${visible(r.route)}: the candidate serves ${basis(is.share)}`);
   }
   return list;
 }

@@ -1,7 +1,7 @@
 // The admin API, as docs/admin-api.md has it.
 const root = new URL('api/v1/', document.baseURI);
 
-// Problem is an answer that is not a success, or none at all.
+// Problem is a response that is not a success, or none at all.
 export class Problem extends Error {
   constructor({ code, message, hint }) {
     super(message);
@@ -14,26 +14,26 @@ const patience = 30_000; // ms until a call is given up
 
 async function call(path, { method = 'GET', body, signal } = {}) {
   const bound = AbortSignal.timeout(patience);
-  let answer;
+  let response;
   try {
-    answer = await fetch(new URL(path, root), {
+    response = await fetch(new URL(path, root), {
       method,
       signal: signal ? AbortSignal.any([signal, bound]) : bound,
       headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    if (answer.ok) return answer.status === 204 ? null : await answer.json();
+    if (response.ok) return response.status === 204 ? null : await response.json();
   } catch (err) {
     if (signal?.aborted) throw err;
     throw new Problem({ code: 'unavailable', message: 'whittle could not be reached', hint: 'is it running, and is the network up?' });
   }
-  throw await problemOf(answer);
+  throw await problemOf(response);
 }
 
-// problemOf reads what an answer that is no success says.
-export async function problemOf(answer) {
-  const said = await answer.json().catch(() => ({}));
-  return new Problem({ code: said.code ?? String(answer.status), message: said.message ?? `whittle answered ${answer.status}`, hint: said.hint });
+// problemOf reads what a response that is no success says.
+export async function problemOf(response) {
+  const said = await response.json().catch(() => ({}));
+  return new Problem({ code: said.code ?? String(response.status), message: said.message ?? `whittle responded ${response.status}`, hint: said.hint });
 }
 
 const route = name => `routes/${encodeURIComponent(name)}`;

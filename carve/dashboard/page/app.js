@@ -40,7 +40,7 @@ function Unreachable({ problem }) {
     const timer = setInterval(ask, 3000);
     return () => clearInterval(timer);
   }, []);
-  return html`<div class="notice bad" role="alert"><h1>whittle does not answer</h1>
+  return html`<div class="notice bad" role="alert"><h1>whittle does not respond</h1>
     <p>${problem.message}${problem.hint && `: ${problem.hint}`}. Asking again every 3 seconds.</p>
     <button type="button" onClick=${ask}>Ask now</button></div>`;
 }

@@ -5,7 +5,7 @@ import { hour } from './time.js';
 
 // unit writes a bound's figures.
 export function unit(what) {
-  if (what === 'mean' || what === 'noise' || what === 'form' || what === 'share of answers') return f => percentSigned(f, what === 'mean');
+  if (what === 'mean' || what === 'noise' || what === 'form' || what === 'share of responses') return f => percentSigned(f, what === 'mean');
   if (what === 'spread') return f => `${Number(f.toPrecision(3))}×`;
   return f => String(Number(f.toPrecision(2)));
 }

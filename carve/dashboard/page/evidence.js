@@ -25,7 +25,7 @@ export function Evidence({ evidence: e, past }) {
   </section>`;
 }
 
-const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of answers': 'Share of answers', noise: 'Noise', form: 'Form' };
+const titles = { mean: 'Mean', spread: 'Spread', distribution: 'Distribution', 'share of responses': 'Share of responses', noise: 'Noise', form: 'Form' };
 const titlesById = { exchanges: 'Status, headers and failures', 'header noise': 'Noise of headers' };
 
 const titleOf = b => (Object.hasOwn(titlesById, b.id) ? titlesById[b.id] : named(titles, b.what));

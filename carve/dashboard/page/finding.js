@@ -23,7 +23,7 @@ export function Finding({ finding: f }) {
           ${f.decided_at > 0 && html`<div><dt>Shown after</dt><dd>${count(f.decided_at)} exchanges</dd></div>`}
           ${f.e_value > 0 && html`<div><dt>Evidence (e-value)</dt><dd>${digits(f.e_value)}</dd></div>`}
         </dl>
-        ${f.samples?.length ? f.samples.map((s, i) => html`<${Sample} sample=${s} number=${i + 1} />`) : html`<p class="quiet">No sample was kept: this is about many answers together.</p>`}
+        ${f.samples?.length ? f.samples.map((s, i) => html`<${Sample} sample=${s} number=${i + 1} />`) : html`<p class="quiet">No sample was kept: this is about many responses together.</p>`}
         ${!f.expected && html`<p><button type="button" onClick=${e => { opener(e); setAccepting(true); }}>Accept as intended…</button></p>`}
       </div>`}
     </details>

@@ -13,7 +13,7 @@ export function Guards({ guards, phase }) {
   return html`<section class="card guards" aria-labelledby="guards-title">
     <h2 id="guards-title">Guardrails</h2>
     ${guards.length ? guards.map(g => html`<${Guard} key=${g.name} guard=${g} />`)
-    : html`<p class="empty">${phase === 'shift' || phase === 'live' ? 'No guardrail has anything to say yet.' : 'They watch while the candidate answers users.'}</p>`}
+    : html`<p class="empty">${phase === 'shift' || phase === 'live' ? 'No guardrail has anything to say yet.' : 'They watch while the candidate serves users.'}</p>`}
   </section>`;
 }
 
@@ -21,7 +21,7 @@ function Guard({ guard: g }) {
   const { title, write } = Object.hasOwn(kinds, g.name) ? kinds[g.name] : { title: visible(g.name), write: digits };
   const near = nearness(g);
   return html`<div class=${`guard ${g.breached ? 'breached' : near > 0.75 ? 'near' : ''}`}>
-    <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no answers yet'}</span>`}</div>
+    <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no responses yet'}</span>`}</div>
     <${Reading} guard=${g} title=${title} write=${write} />
     <${Weight} guard=${g} title=${title} near=${near} />
     <details class="figures"><summary>In words</summary><p class="small">${visible(g.summary)}</p></details>
@@ -52,7 +52,7 @@ const Weight = ({ guard: g, title, near }) => html`<div class="weight">
   <div class="gauge log" role="meter" aria-label=${`${title}: evidence that the limit is passed, logarithmic`} aria-valuemin="0" aria-valuemax="1" aria-valuenow=${near}
     aria-valuetext=${`${digits(g.e_value)} of ${digits(g.threshold)}`}><span class="value" style=${{ width: `${100 * near}%` }}></span>
     ${ticks(g.threshold).map(t => html`<span class="tick" style=${{ left: `${100 * t}%` }}></span>`)}</div>
-  <span class="quiet small">${count(g.count)} answers${g.needed > 0 && !g.breached ? `; at least ${count(g.needed)} bad ones in a row would decide` : ''}</span></div>`;
+  <span class="quiet small">${count(g.count)} responses${g.needed > 0 && !g.breached ? `; at least ${count(g.needed)} bad ones in a row would decide` : ''}</span></div>`;
 
 // ticks are the powers of ten on the way to a threshold, 0 to 1.
 function ticks(threshold) {

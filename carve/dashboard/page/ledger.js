@@ -8,7 +8,7 @@ export function parts(ledger) {
   return [
     { key: 'compared', label: 'Compared', n: ledger.compared, look: 'compared' },
     ...skipped.map(([why, n]) => ({ key: `skipped.${why}`, label: visible(named(skips, why)), n, look: 'skipped', group: 'Skipped' })),
-    { key: 'failed', label: 'Failed: a side gave no answer', n: ledger.failed, look: 'failed' },
+    { key: 'failed', label: 'Failed: a side gave no response', n: ledger.failed, look: 'failed' },
     { key: 'shed', label: 'Shed: the queue was full or the monolith slow', n: ledger.shed, look: 'shed' },
     { key: 'pending', label: 'Under way', n: ledger.pending, look: 'pending' },
   ];

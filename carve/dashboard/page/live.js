@@ -73,14 +73,14 @@ async function listen(ended, onRetry) {
   let spoke = Date.now();
   const watch = setInterval(() => Date.now() - spoke > silence && quiet.abort(), 1000);
   try {
-    const answer = await events(AbortSignal.any([ended, quiet.signal]));
-    if (!answer.ok) throw await problemOf(answer);
+    const response = await events(AbortSignal.any([ended, quiet.signal]));
+    if (!response.ok) throw await problemOf(response);
     const feed = reader((name, data) => {
       if (name !== 'status') return;
       status.set(joined(status.get(), JSON.parse(data)));
       if (link.get().kind !== 'live') link.set({ kind: 'live' });
     }, onRetry);
-    const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await pieces.read();
       if (done) return;

@@ -37,7 +37,7 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
   const again = () => { first.current = r; setProblem(null); setForce(false); };
   return html`<${Dialog} title=${`${o.title(r)}: ${visible(r.route)}`} onClose=${onClose} look=${o.danger ? 'order dangerous' : 'order'}>
     <form onSubmit=${submit}>
-      <p class="now"><${Verdict} state=${r.evidence.verdict} /> <${Phase} route=${r} /> <span>candidate answers <strong>${basis(r.share_bp)}</strong></span></p>
+      <p class="now"><${Verdict} state=${r.evidence.verdict} /> <${Phase} route=${r} /> <span>candidate serves <strong>${basis(r.share_bp)}</strong></span></p>
       <p>${o.does(r)}</p>
       ${verb === 'promote' && html`<p class="quiet">${visible(r.next)}</p>`}
       ${mustForce && html`<label class="check notice warn"><input type="checkbox" name="force" required checked=${force} onChange=${e => setForce(e.currentTarget.checked)} />

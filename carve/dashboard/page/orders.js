@@ -5,8 +5,8 @@ export const orders = {
   promote: {
     label: r => (r.phase === 'off' ? 'Switch on…' : 'Promote…'),
     title: r => (r.phase === 'off' ? 'Switch on' : 'Promote'),
-    does: r => (r.phase === 'off' ? 'The route goes to shadow: requests are mirrored and compared, the monolith answers everybody.'
-      : r.next_bp ? `The candidate answers ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
+    does: r => (r.phase === 'off' ? 'The route goes to shadow: requests are mirrored and compared, the monolith serves everybody.'
+      : r.next_bp ? `The candidate serves ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
     barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
       : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
     done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${now.phase}`),
@@ -26,7 +26,7 @@ export const orders = {
   },
   rollback: {
     label: () => 'Roll back…', title: () => 'Roll back', danger: true, urgent: true,
-    does: r => `The monolith answers everybody at once. ${byHand}${r.share_bp === 0 ? ' No user is on the candidate now.' : ''}`,
+    does: r => `The monolith serves everybody at once. ${byHand}${r.share_bp === 0 ? ' No user is on the candidate now.' : ''}`,
     barred: r => (r.phase === 'off' ? 'The route is off, so there is nothing to roll back.' : ''),
     done: () => 'Rolled back',
   },
@@ -38,7 +38,7 @@ export const orders = {
   },
   off: {
     label: () => 'Switch off…', title: () => 'Switch off', danger: true,
-    does: () => 'The monolith answers everybody, nothing is mirrored or compared.',
+    does: () => 'The monolith serves everybody, nothing is mirrored or compared.',
     barred: r => (r.phase === 'off' ? 'The route is off already.' : ''),
     done: () => 'Switched off',
   },

@@ -43,7 +43,7 @@ function Totals({ routes }) {
     all.candidate += r.candidate.per_second;
   }
   const sum = all.monolith + all.candidate;
-  return html`<p class="totals">${plural(routes.length, 'route')} with a candidate · ${rate(sum)} requests/s${sum > 0 ? html`, the candidates answer <strong>${percent(all.candidate / sum)}</strong>` : ''}</p>`;
+  return html`<p class="totals">${plural(routes.length, 'route')} with a candidate · ${rate(sum)} requests/s${sum > 0 ? html`, the candidates serve <strong>${percent(all.candidate / sum)}</strong>` : ''}</p>`;
 }
 
 function Tools({ routes, chosen }) {

@@ -23,7 +23,7 @@ export const wrong = r => Math.max(0, r.candidate.errors - r.monolith.errors,
 const over = r => Math.max(0, ...r.guards.filter(g => g.breached && g.limit > 0).map(g => g.candidate / g.limit));
 
 // urgency puts first what is worst: of routes as urgent as each other the one
-// that answers most users wrongly, then the one that is wrong most often, then
+// that serves most users wrongly, then the one that is wrong most often, then
 // the one furthest beyond a guard's limit.
 export const urgency = r => [attention(r), ...(attention(r) < 2 ? [-wrong(r) * r.share_bp, -wrong(r), -over(r)] : [])];
 

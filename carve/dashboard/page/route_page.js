@@ -44,7 +44,7 @@ function Trouble({ problem, known }) {
 function Standing({ route: r }) {
   return html`<div class="standing">
     <div class="stand"><span class="what">Verdict</span><${Verdict} state=${r.evidence.verdict} large /></div>
-    <div class="stand"><span class="what">Candidate answers</span><span class="large">${basis(r.share_bp)}</span><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span></div>
+    <div class="stand"><span class="what">Candidate serves</span><span class="large">${basis(r.share_bp)}</span><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span></div>
     <div class="stand"><span class="what">Phase since <${At} at=${r.since} /></span><${Phase} route=${r} /></div>
     <div class="stand next"><span class="what">Next</span><span>${visible(r.next)}</span></div>
   </div>`;

@@ -34,9 +34,9 @@ function Bodies({ sample }) {
 
 const Heads = () => html`<thead><tr><th scope="col"><${Side} of="monolith" /></th><th scope="col"><${Side} of="candidate" /></th></tr></thead>`;
 
-// Lines is a JSON answer, member by member.
-const Lines = ({ lines }) => html`<div class="scroll" tabindex="0" role="group" aria-label="Both answers"><table class="diff">
-  <caption class="unseen">Both answers, line by line; lines that differ say so</caption><${Heads} />
+// Lines is a JSON response, member by member.
+const Lines = ({ lines }) => html`<div class="scroll" tabindex="0" role="group" aria-label="Both responses"><table class="diff">
+  <caption class="unseen">Both responses, line by line; lines that differ say so</caption><${Heads} />
   <tbody>${lines.map(l => html`<tr class=${l.mark}><${Line} line=${l} text=${l.left} /><${Line} line=${l} text=${l.right} /></tr>`)}</tbody>
 </table></div>`;
 
@@ -55,7 +55,7 @@ function Texts({ monolith, candidate }) {
   </div>`;
 }
 
-const Text = ({ pieces }) => html`<pre class="answer" tabindex="0">${pieces.length ? pieces.map(p => (p.same
+const Text = ({ pieces }) => html`<pre class="response" tabindex="0">${pieces.length ? pieces.map(p => (p.same
   ? visible(p.text) : html`<mark><span class="unseen">[differs: </span>${spelt(p.text)}<span class="unseen">]</span></mark>`)) : html`<span class="quiet">empty</span>`}</pre>`;
 
 // spelt shows spaces and ends of lines where they are what differs.

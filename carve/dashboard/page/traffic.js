@@ -65,7 +65,7 @@ function SharePlot({ points }) {
   });
   const tell = (u, index) => {
     const at = u && index !== null && index !== undefined && u.data[0][index] !== undefined ? index : data[0].length - 1;
-    return `${hour(data[0][at] * 1000)}: the candidate answers ${data[1][at]} %`;
+    return `${hour(data[0][at] * 1000)}: the candidate serves ${data[1][at]} %`;
   };
   return html`<figure><figcaption><h3>Candidate’s share</h3></figcaption>
     <${Plot} make=${make} data=${data} tell=${tell} label=${`The candidate’s share over time. ${tell(null, null)}.`} /></figure>`;

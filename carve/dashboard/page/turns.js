@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from './dom.js';
 
 // Hundreds of rows may change at once, and all but a few are out of sight. Those
 // in sight are drawn at once and the others a few at a time, so that the page
-// answers a finger in between, and whoever reads or searches all of it finds
+// responds to a finger in between, and whoever reads or searches all of it finds
 // figures that are a second old at most.
 const few = 25;
 const pause = 30; // ms between some and the next

@@ -14,8 +14,8 @@ export const findingKinds = {
 
 export const skips = {
   not_safe: 'Not mirrored: may change something', sampled: 'Outside the sample', too_large: 'Too large to copy', streaming: 'Streaming',
-  canceled: 'Client went away', served: 'Answered by the candidate, not watched', off: 'Route was off', untranslated: 'No meaning in the contract',
-  interrupted: 'whittle was ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no answer', unread: 'Body not read whole', encoded: 'Encoding not read',
+  canceled: 'Client went away', served: 'Served by the candidate, not watched', off: 'Route was off', untranslated: 'No meaning in the contract',
+  interrupted: 'whittle was ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no response', unread: 'Body not read whole', encoded: 'Encoding not read',
 };
 
 export const Verdict = ({ state, large }) => html`<span class=${`verdict ${String(state).toLowerCase()} ${large ? 'large' : ''}`}>

@@ -3,7 +3,7 @@ package sum
 const (
 	// faces is how many equally likely outcomes one draw has: with k uniform
 	// in 0..199 the value (k+1)>>1 is 0 and 100 with probability 1/200 each
-	// and every value between with 1/100, which is the law of
+	// and every value between with 1/100, which is the distribution of
 	// Math.round(Math.random()*100).
 	faces = 200
 
@@ -22,7 +22,7 @@ const (
 // draw makes exactly n draws and adds them up.
 //
 // Every byte of a random word is an outcome k, unless it is 200 or above and
-// left out, so the law is exact: it has no more bias than the generator. Eight
+// left out, so the distribution is exact: it has no more bias than the generator. Eight
 // bytes are judged, turned into values and added up at once in the lanes of a
 // word. As a block may give as many draws as it has bytes, the last ones are
 // taken byte by byte.

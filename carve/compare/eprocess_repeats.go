@@ -2,22 +2,22 @@ package compare
 
 import "math"
 
-// repeatSlots bounds the memory of each side's past answers.
+// repeatSlots bounds the memory of each side's past responses.
 const repeatSlots = 1024
 
-// repeatsWitness bets that the candidate gives answers again that it gave
+// repeatsEprocess bets that the candidate gives responses again that it gave
 // before to a like request: a generator that is seeded alike, a cache. Two
 // tests must both reject.
 //
-// With h the memory of the candidate's past answers, the first payoff is
-// h(y) - h(x), which is antisymmetric; for answers that repeat by nature both
+// With h the memory of the candidate's past responses, the first payoff is
+// h(y) - h(x), which is antisymmetric; for responses that repeat by nature both
 // terms are alike. The second, 1[the candidate repeated itself] - 1[the
 // monolith repeated itself], spares a candidate that repeats itself no more
 // than the monolith does.
-type repeatsWitness struct {
+type repeatsEprocess struct {
 	Bets bets `json:"bets"`
 	Own  bets `json:"own"`
-	// memories of either side's answers.
+	// memories of either side's responses.
 	candidate, monolith memory
 	// N exchanges, in Y of which the candidate and in X of which the monolith
 	// repeated itself; SameSecond of Y came in the second of the earlier one.
@@ -27,7 +27,7 @@ type repeatsWitness struct {
 	SameSecond int `json:"second"`
 }
 
-// memory holds fingerprints of past answers and the seconds in which they came,
+// memory holds fingerprints of past responses and the seconds in which they came,
 // by the lowest bits of the fingerprint; the newest stays.
 type memory struct {
 	marks, seconds [repeatSlots]uint32
@@ -40,8 +40,8 @@ func (m *memory) keep(mark, second uint32) {
 }
 
 // see settles one exchange and reports whether the candidate repeated itself,
-// and whether either answer is one it gave before.
-func (w *repeatsWitness) see(per float64, x, y number, second int64, alpha float64, n int) (again, either bool) {
+// and whether either response is one it gave before.
+func (w *repeatsEprocess) see(per float64, x, y number, second int64, alpha float64, n int) (again, either bool) {
 	mx, my, now := markOf(per, x), markOf(per, y), uint32(second)
 	yAgain, xWas, xAgain := w.candidate.has(my), w.candidate.has(mx), w.monolith.has(mx)
 	w.N++
@@ -62,16 +62,16 @@ func (w *repeatsWitness) see(per float64, x, y number, second int64, alpha float
 }
 
 // decidedAt is the exchange at which repeats were shown; 0: not.
-func (w *repeatsWitness) decidedAt() int {
+func (w *repeatsEprocess) decidedAt() int {
 	if w.Bets.At == 0 || w.Own.At == 0 {
 		return 0
 	}
 	return max(w.Bets.At, w.Own.At)
 }
 
-func (w *repeatsWitness) eValue() float64 { return min(w.Bets.eValue(), w.Own.eValue()) }
+func (w *repeatsEprocess) eValue() float64 { return min(w.Bets.eValue(), w.Own.eValue()) }
 
-// markOf is a fingerprint of an answer to a like request; never 0.
+// markOf is a fingerprint of a response to a like request; never 0.
 func markOf(per float64, v number) uint32 {
 	bits := math.Float64bits(v.f)
 	if v.whole {

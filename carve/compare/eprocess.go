@@ -2,7 +2,7 @@ package compare
 
 import "math"
 
-// pair is one exchange as the witnesses see it: both answers to the same
+// pair is one exchange as the witnesses see it: both responses to the same
 // request, scaled, and what the past predicts for them.
 type pair struct {
 	n    int // the exchange's number
@@ -25,34 +25,34 @@ func (p *pair) z(v float64) float64 {
 	return math.Copysign(farthest, d)
 }
 
-// meanWitness bets that one side's answers are larger. Its payoff is odd in
+// meanEprocess bets that one side's responses are larger. Its payoff is odd in
 // the difference of the pair, hence antisymmetric, and bounded so that no
-// single answer ruins it.
-type meanWitness struct {
+// single response ruins it.
+type meanEprocess struct {
 	Bets  bets  `json:"bets"`
 	Skill skill `json:"skill"`
 }
 
-func (w *meanWitness) bet(p *pair, alpha float64) {
+func (w *meanEprocess) bet(p *pair, alpha float64) {
 	g := clamp((p.z(p.y) - p.z(p.x)) / 3)
 	w.Bets.bet(g*p.stratum.Mean.stake(&w.Skill), alpha, p.n)
 	p.stratum.Mean.learn(g)
 	w.Skill.learn(g)
 }
 
-// spreadWitness bets that one side's answers lie further apart. It shares its
+// spreadEprocess bets that one side's responses lie further apart. It shares its
 // part of the error rate between two tests.
 //
-// The first looks at every exchange: which answer lies further from the middle
+// The first looks at every exchange: which response lies further from the middle
 // between both sides' past means. It is quick, but dull where the candidate is
 // also shifted by much more than its spread.
 //
 // The second looks at two exchanges of one size at a time: on which side are
-// the two answers further apart. No shift changes that. Both pairs are swapped
+// the two responses further apart. No shift changes that. Both pairs are swapped
 // at once, so the stakes are those of before the first of the two. Where a
-// side gave the same answer twice it says nothing of spread (but see
+// side gave the same response twice it says nothing of spread (but see
 // repeatsWitness), and the later exchange takes the earlier one's place.
-type spreadWitness struct {
+type spreadEprocess struct {
 	Single      bets  `json:"single"`
 	SingleSkill skill `json:"single_skill"`
 	Double      bets  `json:"double"`
@@ -68,7 +68,7 @@ type waiting struct {
 	Stake  float64 `json:"stake"`
 }
 
-func (w *spreadWitness) bet(p *pair, alpha float64) {
+func (w *spreadEprocess) bet(p *pair, alpha float64) {
 	t := p.stratum
 	if t.X.N < 2 || t.Y.N < 2 || p.spread == 0 {
 		return
@@ -100,7 +100,7 @@ func wider(y, x, spread float64) float64 {
 	return d / (1 + math.Abs(d))
 }
 
-func (w *spreadWitness) decidedAt() int { return earlier(w.Single.At, w.Double.At) }
+func (w *spreadEprocess) decidedAt() int { return earlier(w.Single.At, w.Double.At) }
 
 // earlier is the smaller of two numbers of exchanges, 0 meaning never.
 func earlier(a, b int) int {
@@ -110,7 +110,7 @@ func earlier(a, b int) int {
 	return min(a, b)
 }
 
-func (w *spreadWitness) eValue() float64 { return (w.Single.eValue() + w.Double.eValue()) / 2 }
+func (w *spreadEprocess) eValue() float64 { return (w.Single.eValue() + w.Double.eValue()) / 2 }
 
 // cells is into how many classes of deviation the distributions are cut.
 const cells = 32
@@ -122,10 +122,10 @@ func cellOf(z float64) int {
 	return max(0, min(cells-1, int((u+1)*(cells/2))))
 }
 
-// lawWitness bets that one side's answers fall more often into some classes of
+// lawWitness bets that one side's responses fall more often into some classes of
 // deviation, and learns from the past which ones. Its payoff is h(y) - h(x)
 // with h from the past, hence antisymmetric.
-type lawWitness struct {
+type distributionEprocess struct {
 	Bets bets       `json:"bets"`
 	X    [cells]int `json:"x"`
 	Y    [cells]int `json:"y"`
@@ -134,7 +134,7 @@ type lawWitness struct {
 	leansKnown bool
 }
 
-func (w *lawWitness) bet(cx, cy int, alpha float64, n int) {
+func (w *distributionEprocess) bet(cx, cy int, alpha float64, n int) {
 	if cx != cy {
 		widest := w.widest()
 		w.Bets.bet((w.leans[cy]-w.leans[cx])/widest, alpha, n)
@@ -145,13 +145,13 @@ func (w *lawWitness) bet(cx, cy int, alpha float64, n int) {
 }
 
 // lean is how much a class has belonged to the candidate, in [-1, 1].
-func (w *lawWitness) lean(c int) float64 {
+func (w *distributionEprocess) lean(c int) float64 {
 	x, y := float64(w.X[c]), float64(w.Y[c])
 	return (y - x) / (y + x + 2)
 }
 
 // widest is the largest difference that two leans now have, at least a tenth.
-func (w *lawWitness) widest() float64 {
+func (w *distributionEprocess) widest() float64 {
 	if !w.leansKnown {
 		for c := range w.leans {
 			w.leans[c] = w.lean(c)
@@ -170,17 +170,17 @@ func (w *lawWitness) widest() float64 {
 	return max(0.1, most-least)
 }
 
-// lawSums gathers the paired differences of indicators 1[y <= t] - 1[x <= t]
+// distributionSums gathers the paired differences of indicators 1[y <= t] - 1[x <= t]
 // at the borders of the cells, for the interval of the distance between the
 // two distribution functions.
-type lawSums struct {
+type distributionSums struct {
 	N int `json:"n"`
 	// Sum and Square are of the differences, per border.
 	Sum    [cells - 1]int `json:"sum"`
 	Square [cells - 1]int `json:"sq"`
 }
 
-func (s *lawSums) add(cx, cy int) {
+func (s *distributionSums) add(cx, cy int) {
 	s.N++
 	for b := cy; b < cx; b++ { // y at or below the border, x above it
 		s.Sum[b]++
@@ -195,7 +195,7 @@ func (s *lawSums) add(cx, cy int) {
 // interval gives the largest distance and its time-uniform interval. The upper
 // end needs no share of alpha per border: it is wrong only if the interval at
 // the one border where the true distance is largest is wrong.
-func (s *lawSums) interval(alpha float64) (estimate, low, high float64) {
+func (s *distributionSums) interval(alpha float64) (estimate, low, high float64) {
 	if s.N == 0 {
 		return 0, 0, 1
 	}

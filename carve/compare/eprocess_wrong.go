@@ -6,17 +6,17 @@ import (
 
 const (
 	// A value is wild when it lies so many spreads from the centre...
-	wildSpreads = 8
-	// ...this much further than any answer of the monolith at that size...
-	wildBeyond = 2
+	outlierSpreads = 8
+	// ...this much further than any response of the monolith at that size...
+	outlierBeyond = 2
 	// ...and by this part of the centre itself.
-	wildRelative = 0.1
-	// fewWild is how many wrong values in one size of request are the least
+	outlierRelative = 0.1
+	// fewOutlier is how many wrong values in one size of request are the least
 	// that can be called a fault of that size.
-	fewWild = 3
+	fewOutlier = 3
 )
 
-// wrongTally counts the wild answers at one size of request.
+// wrongTally counts the outlying responses at one size of request.
 type wrongTally struct {
 	N int `json:"n"`
 	X int `json:"x"` // the monolith's
@@ -31,18 +31,18 @@ func (t *wrongTally) valid() bool {
 		t.Peak >= 0 && t.Peak <= eValueCap
 }
 
-// wild reports whether a value is one that the monolith would not give, judged
+// outlier reports whether a value is one that the monolith would not give, judged
 // by the past alone.
-func (t *stratum) wild(v, centre, spread float64) bool {
+func (t *stratum) outlier(v, centre, spread float64) bool {
 	d := math.Abs(v - centre)
-	if d <= wildRelative*math.Abs(centre) {
+	if d <= outlierRelative*math.Abs(centre) {
 		return false
 	}
-	bar := wildSpreads * (1 + 2*enough/float64(max(enough, t.X.N)))
-	return inSpreads(v, centre, spread) > max(bar, wildBeyond*t.Far)
+	bar := outlierSpreads * (1 + 2*enough/float64(max(enough, t.X.N)))
+	return inSpreads(v, centre, spread) > max(bar, outlierBeyond*t.Far)
 }
 
-// wrongWitness watches for answers that the monolith would never give. Two
+// wrongEprocess watches for responses that the monolith would never give. Two
 // tests share its part of the error rate.
 //
 // The first needs nothing but exchangeable pairs: the payoff is
@@ -50,43 +50,43 @@ func (t *stratum) wild(v, centre, spread float64) bool {
 //
 // The second finds a fault that shows in one size of request only, and seldom.
 // Its null hypothesis is stronger, and is what `per` promises: that the chance
-// p of a wild answer is the same for the monolith at all sizes and for the
+// p of a outlying response is the same for the monolith at all sizes and for the
 // candidate at this one. It is tested by universal inference (Wasserman,
 // Ramdas, Balakrishnan 2020, arXiv 1912.11436): the likelihood averaged over
 // two different chances, over the largest likelihood that any common p has. As
-// a law could itself be wild at one size, it also takes that the candidate
+// a distribution could itself be wild at one size, it also takes that the candidate
 // went wrong there fewWild times, in every exchange, and the monolith never:
 // should `per` not hold what it promises, even the worst law does that in no
 // more than one of 4^fewWild sizes.
-type wrongWitness struct {
+type wrongEprocess struct {
 	Bets bets `json:"bets"`
-	N    int  `json:"n"` // answers of the monolith
+	N    int  `json:"n"` // responses of the monolith
 	X    int  `json:"x"` // wild ones among them
 	Y    int  `json:"y"` // wild ones of the candidate
 }
 
 // see settles one exchange. place is the stratum's place in the order of first
 // exchanges, from 0, and alpha the witness's part.
-func (w *wrongWitness) see(t *stratum, place int, xWild, yWild bool, alpha float64, n int) {
+func (w *wrongEprocess) see(t *stratum, place int, xOutlier, yOutlier bool, alpha float64, n int) {
 	w.N++
 	t.Wrong.N++
-	if xWild {
+	if xOutlier {
 		w.X++
 		t.Wrong.X++
 	}
-	if yWild {
+	if yOutlier {
 		w.Y++
 		t.Wrong.Y++
 	}
-	w.Bets.bet(oneIf(yWild)-oneIf(xWild), alpha/2, n)
-	if yWild {
+	w.Bets.bet(oneIf(yOutlier)-oneIf(xOutlier), alpha/2, n)
+	if yOutlier {
 		w.weigh(t, place, alpha/2, n)
 	}
 }
 
-func (w *wrongWitness) weigh(t *stratum, place int, alpha float64, n int) {
+func (w *wrongEprocess) weigh(t *stratum, place int, alpha float64, n int) {
 	k := &t.Wrong
-	if k.X > 0 || k.Y < fewWild || k.Y < k.N {
+	if k.X > 0 || k.Y < fewOutlier || k.Y < k.N {
 		return
 	}
 	// The candidate's chance is likely near 1, the monolith's near 0.
@@ -122,7 +122,7 @@ func oneIf(b bool) float64 {
 }
 
 // decidedAt is the exchange at which a fault was shown at this size; 0: not.
-func (w *wrongWitness) decidedAt(t *stratum) int {
+func (w *wrongEprocess) decidedAt(t *stratum) int {
 	switch {
 	case t.Wrong.Y == 0:
 		return 0
