@@ -18,8 +18,8 @@ import (
 	"whittle/load/report"
 )
 
-// quiet takes what servers say of clients that leave.
-var quiet = log.New(io.Discard, "", 0)
+// discard takes what servers say of clients that leave.
+var discard = log.New(io.Discard, "", 0)
 
 // startHTTP2 serves HTTP/2, and counts the connections that were opened.
 func startHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (url string, opened *atomic.Int64) {
@@ -125,7 +125,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	secure.Config.ErrorLog = quiet
+	secure.Config.ErrorLog = discard
 	secure.StartTLS()
 	defer secure.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
@@ -139,12 +139,12 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 
 func TestCertificatesAreToldApart(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	srv.Config.ErrorLog = quiet
+	srv.Config.ErrorLog = discard
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	defer srv.Close()
 	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	old.Config.ErrorLog = quiet
+	old.Config.ErrorLog = discard
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11}
 	old.StartTLS()
 	defer old.Close()

@@ -132,7 +132,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	tick := time.NewTicker(eventEvery)
 	defer tick.Stop()
 	var last []posted
-	var quiet time.Duration
+	var idle time.Duration
 	for {
 		now := s.board.look(time.Now(), s.o.Controller.Status)
 		event, err := s.update(last, now)
@@ -140,12 +140,12 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		case err != nil:
 			return nil // the response has begun; the page asks again
 		case event != nil:
-			quiet = 0
+			idle = 0
 			if !out.send(event) {
 				return nil
 			}
-		case quiet >= heartbeat:
-			quiet = 0
+		case idle >= heartbeat:
+			idle = 0
 			if !out.send([]byte(": still here\n\n")) {
 				return nil
 			}
@@ -160,7 +160,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		case <-s.o.Ending:
 			return nil
 		case <-tick.C:
-			quiet += eventEvery
+			idle += eventEvery
 		}
 	}
 }

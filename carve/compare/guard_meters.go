@@ -123,9 +123,9 @@ func least(bar float64, bet func(*arms)) int {
 	return -1
 }
 
-// beside is how many good responses of the monolith lie beside each of the
+// monolithPerCandidate is how many good responses of the monolith lie beside each of the
 // candidate's, as the blocks were so far.
-func (g *Guard) beside() int {
+func (g *Guard) monolithPerCandidate() int {
 	b, c := &g.firsts.blocks[neverSeen], &g.errors.Firsts
 	switch {
 	case c.Count > 0:
@@ -166,7 +166,7 @@ func sooner(a, b int) int {
 }
 
 func (g *Guard) needed(stake, guess, slack, limit float64) int {
-	m := g.beside()
+	m := g.monolithPerCandidate()
 	return least(math.Log(g.threshold()/stake), func(a *arms) {
 		switch {
 		case m > 0:

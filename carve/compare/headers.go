@@ -115,8 +115,8 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	h.cookies.timeless = h.chosen
 	h.cookies.see(x, again, at.alpha*cookieFormPart, at.n)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
-		h.Presence.quiet(at.limit, at.alpha, at.n)
-		h.Text.quiet(at.limit, at.alpha, at.n)
+		h.Presence.observeSame(at.limit, at.alpha, at.n)
+		h.Text.observeSame(at.limit, at.alpha, at.n)
 		return false, false
 	}
 	presence, text := h.rounds(x, again, shape)

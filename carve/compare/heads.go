@@ -95,9 +95,9 @@ func (o *headPair) sample() whittle.Sample {
 	return o.show.sampleAt(o.exchange, o.spot())
 }
 
-// quiet settles one exchange in which nothing differed and nobody was asked
+// observeSame settles one exchange in which nothing differed and nobody was asked
 // twice.
-func (t *head) quiet(limit, alpha float64, n int) {
+func (t *head) observeSame(limit, alpha float64, n int) {
 	t.N++
 	t.Share.see(false, limit, alpha, n)
 }

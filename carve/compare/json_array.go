@@ -53,10 +53,10 @@ func (j *jsonDiffer) element(i, k int) {
 // same reports whether two elements do not differ.
 func (j *jsonDiffer) same(i, k int) bool {
 	found := j.found
-	j.quiet, j.found = j.quiet+1, false
+	j.suppressed, j.found = j.suppressed+1, false
 	j.element(i, k)
 	same := !j.found && j.steps < maxSteps
-	j.quiet, j.found = j.quiet-1, found
+	j.suppressed, j.found = j.suppressed-1, found
 	return same
 }
 
@@ -67,7 +67,7 @@ func (j *jsonDiffer) sequence(i, k, n int) {
 	for e := 0; e < n && !j.done(); e++ {
 		j.element(i+e, k+e)
 	}
-	if j.quiet > 0 || len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
+	if j.suppressed > 0 || len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
 		return
 	}
 	j.out, j.found, j.nodes = j.out[:reported], found, nodes
@@ -162,7 +162,7 @@ func (j *jsonDiffer) distance(i, k int) int {
 	if j.same(i, k) {
 		return 0
 	}
-	if j.quiet > 0 {
+	if j.suppressed > 0 {
 		return 1
 	}
 	out, found := j.out, j.found

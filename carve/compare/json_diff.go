@@ -32,8 +32,8 @@ type jsonDiffer struct {
 	out            []difference
 	pattern        []byte
 	steps          int
-	// quiet > 0: only whether there is a difference matters; found says so.
-	quiet      int
+	// suppressed > 0: only whether there is a difference matters; found says so.
+	suppressed      int
 	found      bool
 	members    []member // a stack: each object in hand has its part
 	items      []item   // likewise for arrays
@@ -68,7 +68,7 @@ func (j *jsonDiffer) diff(monolith, candidate []byte) []difference {
 		return nil
 	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
-	j.steps, j.quiet, j.found, j.nodes = 0, 0, false, noNodes
+	j.steps, j.suppressed, j.found, j.nodes = 0, 0, false, noNodes
 	ra, rb := j.a.scan(monolith), j.b.scan(candidate)
 	switch {
 	case ra == scanned && rb == scanned:
@@ -98,7 +98,7 @@ func (j *jsonDiffer) shape(r scanResult, b []byte) string {
 }
 
 // done reports whether going on can change nothing.
-func (j *jsonDiffer) done() bool { return (j.quiet > 0 && j.found) || j.steps >= maxSteps }
+func (j *jsonDiffer) done() bool { return (j.suppressed > 0 && j.found) || j.steps >= maxSteps }
 
 // value compares node x of a with node y of b.
 func (j *jsonDiffer) value(x, y uint32) {
@@ -139,7 +139,7 @@ func (j *jsonDiffer) report(how string, from, to []byte, fromWords, toWords stri
 	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
-	if j.found = true; j.quiet > 0 || len(j.out) > maxPerBody {
+	if j.found = true; j.suppressed > 0 || len(j.out) > maxPerBody {
 		return
 	}
 	j.pattern = appendPattern(j.pattern[:0], j.trail)

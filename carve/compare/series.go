@@ -88,7 +88,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 // sides differ undeclared, and whether they are the same.
 func (s *series) seeHead(h *head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
 	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
-		h.quiet(s.limit(), s.alpha, n)
+		h.observeSame(s.limit(), s.alpha, n)
 		return false, true
 	}
 	word := wordOf(kind)

@@ -160,7 +160,7 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
-		s.Wording.quiet(statisticalLimit, alpha, s.N)
+		s.Wording.observeSame(statisticalLimit, alpha, s.N)
 		return false
 	}
 	o := headPair{shape: shapeOf(&x.Request), exchange: x, show: s.show}

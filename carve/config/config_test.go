@@ -47,7 +47,7 @@ func countDescriptor(t testing.TB) []byte {
 }
 
 // beside is the folder that the configs of the tests stand in.
-func beside(t testing.TB) func(string) ([]byte, error) {
+func readable(t testing.TB) func(string) ([]byte, error) {
 	files := map[string][]byte{
 		"count.binpb": countDescriptor(t),
 		"empty.binpb": {},
@@ -66,7 +66,7 @@ func beside(t testing.TB) func(string) ([]byte, error) {
 
 func mustParse(t testing.TB, src string) *File {
 	t.Helper()
-	f, err := Parse("whittle.yaml", []byte(src), beside(t))
+	f, err := Parse("whittle.yaml", []byte(src), readable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Parse("whittle.yaml", src, beside(t))
+			f, err := Parse("whittle.yaml", src, readable(t))
 			if good := !strings.HasPrefix(name, "wrong-"); good != (err == nil) {
 				t.Errorf("Parse = %v", err)
 			}
@@ -261,7 +261,7 @@ func TestTooMuch(t *testing.T) {
 		"bytes":          "\x00\xff\xfe",
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := Parse("whittle.yaml", []byte(src), beside(t))
+			f, err := Parse("whittle.yaml", []byte(src), readable(t))
 			if err == nil {
 				t.Fatalf("Parse = %+v", f)
 			}
@@ -335,7 +335,7 @@ func TestGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.parse(src, beside(t))
+	r.parse(src, readable(t))
 	if len(r.known) < 60 {
 		t.Errorf("only %d fields are known", len(r.known))
 	}
@@ -364,7 +364,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("monolith: {url: http://h\n"))
 	f.Add([]byte("? - {a: !b |\n"))
-	read := beside(f)
+	read := readable(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		file, err := Parse("whittle.yaml", src, read)
 		if err == nil {

@@ -13,7 +13,7 @@ routes:
     candidate: {url: http://127.0.0.1:6666, metrics: http://127.0.0.1:6667/metrics}
     guard: {cpu: 1.1x}
 `
-	f, err := Parse("whittle.yaml", []byte(both), beside(t))
+	f, err := Parse("whittle.yaml", []byte(both), readable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ routes:
 		strings.Replace(both, "metrics: http://127.0.0.1:6667/metrics", "metrics: /metrics", 1): "routes[0].candidate.metrics: \"/metrics\" is not a URL",
 		strings.Replace(both, "cpu: 1.1x", "cpu: 10%", 1):                                       "routes[0].guard.cpu: ",
 	} {
-		if _, err := Parse("whittle.yaml", []byte(text), beside(t)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("whittle.yaml", []byte(text), readable(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	off := strings.NewReplacer(", metrics: http://127.0.0.1:3000/metrics", "", ", metrics: http://127.0.0.1:6667/metrics", "", "1.1x", "off").Replace(both)
-	if f, err := Parse("whittle.yaml", []byte(off), beside(t)); err != nil || f.Routes[0].Guard.CPU != 0 {
+	if f, err := Parse("whittle.yaml", []byte(off), readable(t)); err != nil || f.Routes[0].Guard.CPU != 0 {
 		t.Errorf("switched off: %v", err)
 	}
 }

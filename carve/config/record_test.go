@@ -18,7 +18,7 @@ routes:
   - {match: GET /a, record: off}
   - {match: GET /b, record: 100%}
   - {match: GET /c, candidate: http://127.0.0.1:1}
-`), beside(t))
+`), readable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestRecordFaults(t *testing.T) {
 		"redact: {fields: ['']}":            `w.yaml:2:19: redact.fields[0]: "" is no name`,
 		"routes: [{match: /a, record: 5%}]": "w.yaml:2:30: routes[0].record: has no effect without record:",
 	} {
-		_, err := Parse("w.yaml", []byte(recordHead+src+"\n"), beside(t))
+		_, err := Parse("w.yaml", []byte(recordHead+src+"\n"), readable(t))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", src, err, want)
 		}
 	}
-	f, err := Parse("w.yaml", []byte(recordHead), beside(t))
+	f, err := Parse("w.yaml", []byte(recordHead), readable(t))
 	if err != nil || f.Record != nil {
 		t.Error(f, err)
 	}

@@ -75,7 +75,7 @@ func (r *route) remember(now time.Time) {
 			Monolith: r.sides[whittle.Monolith].shown(now), Candidate: r.sides[whittle.Candidate].shown(now),
 		}
 		n := len(r.past.traffic.Points)
-		if quiet := (whittle.Traffic{}); n > 0 || p.Monolith != quiet || p.Candidate != quiet {
+		if idle := (whittle.Traffic{}); n > 0 || p.Monolith != idle || p.Candidate != idle {
 			r.past.traffic.add(p)
 		}
 	}

@@ -50,9 +50,9 @@ func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, s
 	}
 	gone := maps.Clone(old)
 	maps.DeleteFunc(gone, func(name string, _ *route) bool { return table[name] != nil })
-	c.quiet(changes, gone)
+	c.takeOff(changes, gone)
 	if err := swap(); err != nil {
-		c.unquiet(changes, gone)
+		c.putBack(changes, gone)
 		return err
 	}
 	c.table.Store(&table)
@@ -72,9 +72,9 @@ func (c *Controller) Reload(monolith whittle.Upstream, routes []whittle.Route, s
 	return nil
 }
 
-// quiet takes users off what is about to change, and saves what is about to go
+// takeOff takes users off what is about to change, and saves what is about to go
 // while the gateway still has its ledger.
-func (c *Controller) quiet(changes []change, gone map[string]*route) {
+func (c *Controller) takeOff(changes []change, gone map[string]*route) {
 	for _, ch := range changes {
 		if ch.other {
 			ch.route.freeze()
@@ -89,8 +89,8 @@ func (c *Controller) quiet(changes []change, gone map[string]*route) {
 	}
 }
 
-// unquiet undoes quiet.
-func (c *Controller) unquiet(changes []change, gone map[string]*route) {
+// putBack undoes quiet.
+func (c *Controller) putBack(changes []change, gone map[string]*route) {
 	for _, ch := range changes {
 		if ch.other {
 			ch.route.thaw()

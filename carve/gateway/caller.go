@@ -72,7 +72,7 @@ func (t *codec) mapped(a *whittle.Response) whittle.Response {
 // redirect. It is safe for concurrent use.
 type Caller struct {
 	u      *upstream
-	tongue codec
+	codec codec
 	safe   bool
 }
 
@@ -88,13 +88,13 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}
-	return &Caller{u: u, tongue: t, safe: spec.Safe}, nil
+	return &Caller{u: u, codec: t, safe: spec.Safe}, nil
 }
 
 // Allows reports whether the route's write contract lets a request go to a
 // server that no user asked: its method is safe, the route is, or the candidate
 // is told that it is a dry run.
-func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.tongue.dryRunHeader != "" }
+func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.codec.dryRunHeader != "" }
 
 // Harmless reports whether a request changes nothing, wherever it is sent.
 func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(method) }
@@ -115,7 +115,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response
 	for _, name := range connectionNames(q.Header) {
 		delete(own.Header, name)
 	}
-	out, err := c.tongue.candidateRequest(&own)
+	out, err := c.codec.candidateRequest(&own)
 	if err != nil {
 		return whittle.Response{}, err
 	}
@@ -124,7 +124,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response
 	}
 	a := c.u.call(ctx, out, 0, nil)
 	if a.Failure == whittle.NoFailure {
-		a = c.tongue.mapped(&a)
+		a = c.codec.mapped(&a)
 	}
 	return a, nil
 }

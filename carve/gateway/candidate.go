@@ -361,7 +361,7 @@ func (rt *route) fallBack(c *candidateCall) {
 	c.settle(c.first.BothBad)
 	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.sent)
 	if c.fellBack = c.res.failure == whittle.NoFailure; c.fellBack {
-		rt.counts.rescued.Add(1)
+		rt.counts.fellBack.Add(1)
 	}
 }
 

@@ -102,7 +102,7 @@ func brokenAt(t *testing.T, talk func(net.Conn)) string {
 	return nobody
 }
 
-func TestRescue(t *testing.T) {
+func TestFallback(t *testing.T) {
 	for _, b := range broken {
 		for _, method := range []string{"GET", "POST", "PUT"} {
 			if method == "POST" && strings.HasSuffix(b.name, "hangs in the body") {
@@ -134,30 +134,30 @@ func TestRescue(t *testing.T) {
 				o := waitOutcome(t, s)
 				// A POST may have been done: only where the connection was never
 				// opened may it be done again.
-				rescued := method != "POST" || b.want == whittle.FailedConnect
-				if rescued && (err != nil || status != 200 || got != `monolith got "the body"`) {
+				fellBack := method != "POST" || b.want == whittle.FailedConnect
+				if fellBack && (err != nil || status != 200 || got != `monolith got "the body"`) {
 					t.Errorf("the user got %d %q, %v", status, got, err)
 				}
-				if !rescued && err == nil && status < 500 {
+				if !fellBack && err == nil && status < 500 {
 					t.Errorf("the user got %d %q for a response that broke", status, got)
 				}
-				if rescued != (monolith.count() == 1) || o.FellBack != rescued || o.Side != whittle.Candidate || !o.Bad() {
+				if fellBack != (monolith.count() == 1) || o.FellBack != fellBack || o.Side != whittle.Candidate || !o.Bad() {
 					t.Errorf("monolith asked %d times, outcome %+v", monolith.count(), o)
 				}
-				if rescued && o.Failure != b.want {
+				if fellBack && o.Failure != b.want {
 					t.Errorf("failure %q, want %q", o.Failure, b.want)
 				}
 				l := s.rests()
 				switch {
-				case rescued && method != "GET": // only what is safe is watched
+				case fellBack && method != "GET": // only what is safe is watched
 					if x := s.seen(); len(x) != 0 || l.Failed+l.Skipped[whittle.SkipNotSafe] != 1 {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
-				case rescued && b.want == whittle.NoFailure:
+				case fellBack && b.want == whittle.NoFailure:
 					if x := s.seen(); l.Compared != 1 || len(x) != 1 || x[0].Candidate.Status < 500 || !x[0].Candidate.Truncated {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
-				case rescued:
+				case fellBack:
 					if x := s.seen(); l.Failed != 1 || len(x) != 1 || x[0].Candidate.Failure != b.want || x[0].Monolith.Status != 200 || x[0].Served != whittle.Monolith || !x[0].FellBack {
 						t.Errorf("ledger %+v, exchanges %+v", l, x)
 					}
@@ -171,7 +171,7 @@ func TestRescue(t *testing.T) {
 // What the candidate fails at is compared as often as what it responds. Were all
 // of it compared, a candidate that fails in one of two hundred would seem to
 // fail in one of eleven where one response in twenty is watched.
-func TestRescuedRequestsAreSampledLikeTheRest(t *testing.T) {
+func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 	for _, tt := range []struct {
 		name, fails, want string
 		watch             whittle.Share
@@ -477,7 +477,7 @@ func newStoppable(t *testing.T, h http.Handler) *stoppable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: h, ErrorLog: quietLog, ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: h, ErrorLog: unmirroredLog, ReadHeaderTimeout: time.Minute}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

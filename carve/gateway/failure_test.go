@@ -71,8 +71,8 @@ func TestOnlyAFailedHandshakeIsAFailureToConnect(t *testing.T) {
 			s := open(t, spec, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { monolith.Add(1) }), nil)
 			s.g.Apply("/work", whittle.All, whittle.PhaseShift)
 			status, _ := s.gets(s.sends("POST", "once"))
-			rescued := tt.want == whittle.FailedConnect
-			if rescued != (monolith.Load() == 1) || rescued != (status == http.StatusOK) {
+			fellBack := tt.want == whittle.FailedConnect
+			if fellBack != (monolith.Load() == 1) || fellBack != (status == http.StatusOK) {
 				t.Errorf("the user got %d, the monolith was asked %d times", status, monolith.Load())
 			}
 			s.rests()

@@ -40,7 +40,7 @@ const (
 	// The baseline's steps, in units of the logarithm: while it is first
 	// learned, while nothing is mirrored, and otherwise. A latency that has
 	// doubled is followed in about 45 quiet responses, or 1,400 mirrored ones.
-	firstStep, quietStep, mirroredStep = 1.0 / 8, 1.0 / 64, 1.0 / 2048
+	firstStep, unmirroredStep, mirroredStep = 1.0 / 8, 1.0 / 64, 1.0 / 2048
 	// leastRise is how much slower the monolith must be in absolute terms: a
 	// median that goes from 0.1 to 0.3 ms is a scheduler's noise and nobody's
 	// trouble.
@@ -51,14 +51,14 @@ const (
 
 // observe takes one latency of the monolith's. quiet says that nothing was
 // being mirrored meanwhile.
-func (s *loadShedder) observe(latency time.Duration, quiet bool, now time.Time) {
+func (s *loadShedder) observe(latency time.Duration, unmirrored bool, now time.Time) {
 	if s.above <= 0 {
 		return
 	}
 	x := math.Log(max(latency, time.Microsecond).Seconds())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.follow(x, quiet)
+	s.follow(x, unmirrored)
 	s.recent[s.seen%recentResponses] = x
 	s.seen++
 	if s.seen >= recentResponses && s.seen%medianEvery == 0 {
@@ -67,7 +67,7 @@ func (s *loadShedder) observe(latency time.Duration, quiet bool, now time.Time) 
 }
 
 // follow moves the baseline. The caller holds mu.
-func (s *loadShedder) follow(x float64, quiet bool) {
+func (s *loadShedder) follow(x float64, unmirrored bool) {
 	if s.seen == 0 {
 		s.base = x
 		return
@@ -76,8 +76,8 @@ func (s *loadShedder) follow(x float64, quiet bool) {
 	switch {
 	case s.seen < recentResponses:
 		step = firstStep
-	case quiet:
-		step = quietStep
+	case unmirrored:
+		step = unmirroredStep
 	}
 	if x < s.base {
 		step = -step

@@ -35,7 +35,7 @@ func (s slowness) run(st *loadShedder, n int, loaded float64, now *time.Time) (m
 	return mirrored
 }
 
-func TestStrain(t *testing.T) {
+func TestShedder(t *testing.T) {
 	steady := slowness{rand.New(rand.NewPCG(1, 2)), 10 * time.Millisecond, 0.6}
 	tests := []struct {
 		name     string
@@ -78,7 +78,7 @@ func TestStrain(t *testing.T) {
 	}
 }
 
-func TestStrainResumesOnAQuietRoute(t *testing.T) {
+func TestShedderResumesOnAUnmirroredRoute(t *testing.T) {
 	st := &loadShedder{above: 2}
 	now := time.Unix(0, 0)
 	s := slowness{rand.New(rand.NewPCG(3, 4)), 10 * time.Millisecond, 0.2}
@@ -91,7 +91,7 @@ func TestStrainResumesOnAQuietRoute(t *testing.T) {
 	}
 }
 
-func BenchmarkStrain(b *testing.B) {
+func BenchmarkShedder(b *testing.B) {
 	st := &loadShedder{above: 2}
 	now := time.Now()
 	b.ReportAllocs()

@@ -8,7 +8,7 @@ import (
 
 // routeCounts are the counts of a route that its ledger does not keep.
 type routeCounts struct {
-	served, rescued, diverted, unseen, trips atomic.Int64
+	served, fellBack, diverted, unseen, trips atomic.Int64
 }
 
 var (
@@ -51,7 +51,7 @@ func (rt *route) collect(ch chan<- prometheus.Metric) {
 		counter(descLedger, n, "skipped", reason)
 	}
 	counter(descAsked, rt.counts.served.Load())
-	counter(descFallbacks, rt.counts.rescued.Load())
+	counter(descFallbacks, rt.counts.fellBack.Load())
 	counter(descDiverted, rt.counts.diverted.Load())
 	counter(descUnseen, rt.counts.unseen.Load())
 	counter(descTrips, rt.counts.trips.Load())

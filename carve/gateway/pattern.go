@@ -36,13 +36,13 @@ func parsePattern(s string) (pattern, error) {
 		var part string
 		part, rest, ok = strings.Cut(rest, "/")
 		last = !ok
-		name, isWild := wildcard(part)
+		name, isWildcard := wildcard(part)
 		switch {
-		case !isWild && strings.ContainsAny(part, "{}"):
+		case !isWildcard && strings.ContainsAny(part, "{}"):
 			return p, badPattern(s, "a wildcard must be a whole segment, as in /users/{id}")
-		case !isWild && part == "" && last:
+		case !isWildcard && part == "" && last:
 			p.multi = true
-		case !isWild:
+		case !isWildcard:
 			literal, err := url.PathUnescape(part)
 			if err != nil {
 				return p, badPattern(s, "a percent sign must begin an escape such as %20")

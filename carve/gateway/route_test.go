@@ -65,7 +65,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 			return upstreamAt(nobody)
 		}
 		srv := httptest.NewUnstartedServer(h)
-		srv.Config.ErrorLog = quietLog
+		srv.Config.ErrorLog = unmirroredLog
 		srv.Start()
 		t.Cleanup(srv.Close)
 		return upstreamAt(srv.URL)
@@ -102,7 +102,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 		t.Fatal(err)
 	}
 	front := httptest.NewUnstartedServer(s.g)
-	front.Config.ErrorLog = quietLog
+	front.Config.ErrorLog = unmirroredLog
 	front.Start()
 	s.url = front.URL
 	t.Cleanup(func() {
@@ -280,7 +280,7 @@ func TestWriteContract(t *testing.T) {
 		name      string
 		method    string
 		safe      bool
-		rehearsal bool
+		dryRun bool
 		mirrored  bool
 	}{
 		{"GET", "GET", false, false, true},
@@ -310,16 +310,16 @@ func TestWriteContract(t *testing.T) {
 			spec := everything()
 			spec.Safe = tt.safe
 			want := seenAt{monolith: "[]"}
-			if tt.rehearsal {
+			if tt.dryRun {
 				spec.DryRun = &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"}
 			} else {
 				want.monolith = "[faked]" // nobody's header on this route, so it passes
 			}
 			if tt.mirrored {
 				switch {
-				case tt.rehearsal && tt.method != "GET":
+				case tt.dryRun && tt.method != "GET":
 					want.candidate = "[yes]"
-				case tt.rehearsal:
+				case tt.dryRun:
 					want.candidate = "[]"
 				default:
 					want.candidate = "[faked]"
@@ -450,6 +450,6 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// quietLog drops what net/http's servers say of connections that break on
+// unmirroredLog drops what net/http's servers say of connections that break on
 // purpose.
-var quietLog = log.New(io.Discard, "", 0)
+var unmirroredLog = log.New(io.Discard, "", 0)

@@ -33,7 +33,7 @@ type jsonWriter struct {
 	// asks says that a request is written, as a candidate writes it: what is
 	// unset and has no word is left out, and so are the fields beside the body.
 	asks   bool
-	beside map[protoreflect.FieldNumber]bool
+	apart map[protoreflect.FieldNumber]bool
 }
 
 func (w *jsonWriter) message(m protoreflect.Message, depth int, unset *absence) error {
@@ -54,7 +54,7 @@ func (w *jsonWriter) message(m protoreflect.Message, depth int, unset *absence) 
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		below := unset.at(f)
-		if depth == 0 && w.beside[f.Number()] {
+		if depth == 0 && w.apart[f.Number()] {
 			continue
 		}
 		if !m.Has(f) && !below.isNull() && (f.HasPresence() || below.isAbsent() || w.asks && w.words.unsaid(f)) {

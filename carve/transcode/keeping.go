@@ -20,7 +20,7 @@ type keeping struct {
 	types  *dynamicpb.Types
 	words  *words
 	unset  *absence                          // of the body
-	beside map[protoreflect.FieldNumber]bool // fields of path and query
+	apart map[protoreflect.FieldNumber]bool // fields of path and query
 }
 
 func newKeeping(t *Transcoder) (*keeping, error) {
@@ -28,7 +28,7 @@ func newKeeping(t *Transcoder) (*keeping, error) {
 		return nil, nil
 	}
 	in := t.in.Descriptor()
-	k := &keeping{types: t.types, words: t.words, beside: map[protoreflect.FieldNumber]bool{}}
+	k := &keeping{types: t.types, words: t.words, apart: map[protoreflect.FieldNumber]bool{}}
 	var err error
 	if k.unset, err = newAbsence(t.rpc.AskedNulls, t.rpc.AskedAbsent, "request", in, t.body); err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func newKeeping(t *Transcoder) (*keeping, error) {
 func (k *keeping) aside(md protoreflect.MessageDescriptor, name string) {
 	top, _, below := strings.Cut(name, ".")
 	if f := fieldByName(md, top); f != nil && !below {
-		k.beside[f.Number()] = true
+		k.apart[f.Number()] = true
 	}
 }
 
 func (k *keeping) writer() *jsonWriter {
-	return &jsonWriter{types: k.types, words: k.words, asks: true, beside: k.beside}
+	return &jsonWriter{types: k.types, words: k.words, asks: true, apart: k.apart}
 }
 
 // givens are the fields at the top that path, query, form or a whole body gave;
@@ -145,7 +145,7 @@ func (k *keeping) holdsAll(m protoreflect.Message, given givens, object bool) er
 		f := m.Descriptor().Fields().Get(i)
 		switch {
 		case f.HasPresence() || f.IsList() || f.IsMap() || m.Has(f) || k.words.unsaid(f):
-		case given[f.Number()] || object && !k.beside[f.Number()]:
+		case given[f.Number()] || object && !k.apart[f.Number()]:
 		default:
 			return fmt.Errorf("there is no %s, which would be zero: %w", f.JSONName(), errLoss)
 		}

@@ -39,9 +39,9 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 	if watcher != nil {
 		events, failures = watcher.Events, watcher.Errors
 	}
-	quiet := time.NewTimer(0)
-	<-quiet.C
-	defer quiet.Stop()
+	settled := time.NewTimer(0)
+	<-settled.C
+	defer settled.Stop()
 	seen := statOf(d.config().Path)
 	for {
 		select {
@@ -50,14 +50,14 @@ func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher
 		case <-hup:
 			seen = statOf(d.config().Path)
 			d.reload("SIGHUP")
-		case <-quiet.C:
+		case <-settled.C:
 			if now := statOf(d.config().Path); now != nil && !sameFile(seen, now) {
 				seen = now
 				d.reload("the file changed")
 			}
 		case e, ok := <-events:
 			if ok && concerns(e, d.config().Path) {
-				quiet.Reset(settle)
+				settled.Reset(settle)
 			}
 		case err, ok := <-failures:
 			if ok {

@@ -47,7 +47,7 @@ func TestShadow(t *testing.T) {
 			// A user who waited for the candidate would wait for this long.
 			const patience = 4 * time.Second
 			p := start(t, setup{Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: patience})
-			took := crowd(t, p.url, patience, func(t *testing.T, sent int, resp *http.Response) {
+			took := clients(t, p.url, patience, func(t *testing.T, sent int, resp *http.Response) {
 				expectMonolith(t, sent, resp)
 			})
 			r, peak := p.stop(t)
@@ -66,7 +66,7 @@ func TestServed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, setup{Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: 200 * time.Millisecond, Share: whittle.All})
-			took := crowd(t, p.url, time.Minute, func(t *testing.T, sent int, resp *http.Response) {
+			took := clients(t, p.url, time.Minute, func(t *testing.T, sent int, resp *http.Response) {
 				if c.streams && resp.Header.Get("Content-Type") == "" {
 					// A response of any length in good health: it streams, and
 					// the user leaves when he has seen enough.
@@ -110,9 +110,9 @@ func expectMonolith(t *testing.T, sent int, resp *http.Response) {
 	}
 }
 
-// crowd sends every user's requests and gives the latencies in order. Not one in
+// clients sends every user's requests and gives the latencies in order. Not one in
 // twenty may take as long as patience.
-func crowd(t *testing.T, url string, patience time.Duration, look func(t *testing.T, sent int, resp *http.Response)) []time.Duration {
+func clients(t *testing.T, url string, patience time.Duration, look func(t *testing.T, sent int, resp *http.Response)) []time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -95,8 +95,8 @@ func (u *user) count(times int) error {
 	return err
 }
 
-// crowd are users who ask without a pause until they are sent home.
-type crowd struct {
+// users are users who ask without a pause until they are sent home.
+type users struct {
 	stop   chan struct{}
 	wg     sync.WaitGroup
 	served atomic.Int64
@@ -109,8 +109,8 @@ type crowd struct {
 
 // gather sets n users to work at once. Each request of a user is made by next,
 // with the user's own count of them.
-func gather(address string, n int, next func(u *user, i int) error) *crowd {
-	c := &crowd{stop: make(chan struct{})}
+func gather(address string, n int, next func(u *user, i int) error) *users {
+	c := &users{stop: make(chan struct{})}
 	for k := range n {
 		c.wg.Go(func() {
 			u := newUser(address, k)
@@ -132,7 +132,7 @@ func gather(address string, n int, next func(u *user, i int) error) *crowd {
 	return c
 }
 
-func (c *crowd) fail(what string) {
+func (c *users) fail(what string) {
 	const kept = 10
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,13 +145,13 @@ func (c *crowd) fail(what string) {
 }
 
 // home lets each user finish what is under way.
-func (c *crowd) home() {
+func (c *users) home() {
 	close(c.stop)
 	c.wg.Wait()
 }
 
 // content fails the test where a user saw an error; the crowd has gone home.
-func (c *crowd) content(t *testing.T) {
+func (c *users) content(t *testing.T) {
 	t.Helper()
 	if c.served.Load() == 0 {
 		t.Error("nobody was served")
@@ -162,7 +162,7 @@ func (c *crowd) content(t *testing.T) {
 }
 
 // more waits until the crowd has had n more responses.
-func (c *crowd) more(t *testing.T, n int64) {
+func (c *users) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.served.Load()
 	until(t, fmt.Sprintf("%d more responses", n), func() (bool, string) {

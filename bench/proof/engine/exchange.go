@@ -12,8 +12,8 @@ import (
 	"whittle/bench/proof/fault"
 )
 
-// visit is a user's request on its way.
-type visit struct {
+// userRequest is a user's request on its way.
+type userRequest struct {
 	user, place uint64
 	q           *whittle.Request
 	at          time.Time
@@ -24,7 +24,7 @@ const (
 	forSample uint64 = 0xc2b2ae3d27d4eb4f
 )
 
-func (v *visit) in(share whittle.Share, purpose uint64) bool {
+func (v *userRequest) in(share whittle.Share, purpose uint64) bool {
 	slot, _ := bits.Mul64(mix(v.place^purpose), uint64(whittle.All))
 	return slot < uint64(share)
 }
@@ -36,7 +36,7 @@ func evenly(n uint64, share whittle.Share) bool {
 }
 
 // byMonolith lets the monolith respond, and then asks the candidate the same.
-func (g *gateway) byMonolith(v *visit) {
+func (g *gateway) byMonolith(v *userRequest) {
 	x := g.exchange(v)
 	x.Served, x.Monolith = whittle.Monolith, g.askMonolith(v.q)
 	g.later(x.Monolith.Latency, func() {
@@ -50,7 +50,7 @@ func (g *gateway) byMonolith(v *visit) {
 }
 
 // byCandidate lets the candidate respond. Where it fails, the monolith does.
-func (g *gateway) byCandidate(v *visit) {
+func (g *gateway) byCandidate(v *userRequest) {
 	g.watched++
 	watched := evenly(g.watched, max(g.spec.Mirror.Watch, g.watching))
 	x := g.exchange(v)
@@ -98,7 +98,7 @@ func (g *gateway) settle(r *fault.Response, bad bool) {
 // later does something after a time.
 func (g *gateway) later(d time.Duration, do func()) { g.events.add(g.now.Add(d), do) }
 
-func (g *gateway) exchange(v *visit) *whittle.Exchange {
+func (g *gateway) exchange(v *userRequest) *whittle.Exchange {
 	first := float64(g.share)
 	return &whittle.Exchange{
 		Route: g.spec.Name, Conn: 1 + v.user, User: v.place, At: v.at, Request: *v.q,
@@ -107,7 +107,7 @@ func (g *gateway) exchange(v *visit) *whittle.Exchange {
 }
 
 // tell is a user's outcome.
-func (g *gateway) tell(v *visit, who whittle.Side, a *whittle.Response, fellBack bool) {
+func (g *gateway) tell(v *userRequest, who whittle.Side, a *whittle.Response, fellBack bool) {
 	g.ctl.Outcome(whittle.Outcome{
 		Route: g.spec.Name, User: v.place, At: v.at, Side: who, Status: a.Status, Failure: a.Failure, Latency: a.Latency, FellBack: fellBack,
 	})
@@ -128,7 +128,7 @@ func (g *gateway) trip(bad bool) {
 
 // repeat asks the monolith once more where it is time for that, and goes on to
 // the comparison.
-func (g *gateway) repeat(v *visit, x *whittle.Exchange) {
+func (g *gateway) repeat(v *userRequest, x *whittle.Exchange) {
 	n := g.spec.Mirror.RepeatEvery
 	if x.FellBack || n <= 0 || x.Monolith.Failure != whittle.NoFailure {
 		g.observe(v, x)
@@ -143,7 +143,7 @@ func (g *gateway) repeat(v *visit, x *whittle.Exchange) {
 	g.later(a.Latency, func() { g.observe(v, x) })
 }
 
-func (g *gateway) observe(v *visit, x *whittle.Exchange) {
+func (g *gateway) observe(v *userRequest, x *whittle.Exchange) {
 	o := g.ctl.Observe(x)
 	if o.Differs {
 		g.decide()
@@ -154,7 +154,7 @@ func (g *gateway) observe(v *visit, x *whittle.Exchange) {
 }
 
 // recheck asks both sides again until the difference is settled.
-func (g *gateway) recheck(v *visit, r *whittle.Recheck) {
+func (g *gateway) recheck(v *userRequest, r *whittle.Recheck) {
 	after, more := g.ctl.Recheck(r)
 	if !more || len(r.Rounds) >= mostRounds {
 		g.again.release()
@@ -192,7 +192,7 @@ func dated(h whittle.Header, at time.Time) whittle.Header {
 	return out
 }
 
-func (g *gateway) askCandidate(v *visit, first bool) fault.Response {
+func (g *gateway) askCandidate(v *userRequest, first bool) fault.Response {
 	g.busy = slices.DeleteFunc(g.busy, func(end time.Time) bool { return !end.After(g.now) })
 	r := g.mutant.Serve(&fault.Call{
 		Family: g.family, World: &family.World{Now: g.now.Add(g.skew), Rand: g.replaced.ids, Orders: g.table}, Request: v.q,

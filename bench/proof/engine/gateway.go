@@ -24,7 +24,7 @@ type gateway struct {
 	family *family.Family
 	spec   whittle.Route
 	ctl    controller
-	seen   *witness
+	seen   *observer
 
 	now, next time.Time // next: of the controller's tick
 	events    events
@@ -40,7 +40,7 @@ type gateway struct {
 	live     int    // requests before the shift was over
 	again    budget
 
-	users    *crowd
+	users    *population
 	traffic  *rand.Rand
 	table    *family.Orders
 	monolith side
@@ -69,9 +69,9 @@ type side struct{ ids, pace *rand.Rand }
 func newGateway(f *family.Family, m *fault.Mutation, spec whittle.Route, seed uint64, s Settings) *gateway {
 	g := &gateway{
 		s: s, family: f, spec: spec, now: begin, next: begin.Add(tick), phase: whittle.PhaseShadow, again: newBudget(),
-		users: newCrowd(s.Users, seed), traffic: source(seed, 1), table: family.NewOrders(),
+		users: newPopulation(s.Users, seed), traffic: source(seed, 1), table: family.NewOrders(),
 		monolith: side{source(seed, 2), source(seed, 3)}, replaced: side{source(seed, 4), source(seed, 5)},
-		mutant: fault.New(m, f, source(seed, 6)), seen: &witness{},
+		mutant: fault.New(m, f, source(seed, 6)), seen: &observer{},
 	}
 	g.skew = time.Duration(source(seed, 7).IntN(7)-3) * time.Millisecond
 	g.out = Result{Family: f.Name, Seed: seed}
@@ -159,7 +159,7 @@ func (g *gateway) request() {
 	if g.share > 0 {
 		g.out.Shifted++
 	}
-	v := visit{user: user, place: g.users.place(user), q: &q, at: g.now}
+	v := userRequest{user: user, place: g.users.place(user), q: &q, at: g.now}
 	if g.share > 0 && !g.open && v.in(g.share, forShare) && !g.unseen(&q) {
 		g.byCandidate(&v)
 		return

@@ -4,21 +4,21 @@ import (
 	"math/rand/v2"
 )
 
-// crowd is the users. How often each comes follows Zipf's law; who is who in
+// population is the users. How often each comes follows Zipf's law; who is who in
 // the split is drawn anew for every run.
-type crowd struct {
+type population struct {
 	zipf *rand.Zipf
 	salt uint64
 }
 
-func newCrowd(n int, seed uint64) *crowd {
-	return &crowd{zipf: rand.NewZipf(source(seed, 8), 1.1, 8, uint64(n-1)), salt: source(seed, 9).Uint64()}
+func newPopulation(n int, seed uint64) *population {
+	return &population{zipf: rand.NewZipf(source(seed, 8), 1.1, 8, uint64(n-1)), salt: source(seed, 9).Uint64()}
 }
 
-func (c *crowd) next() uint64 { return c.zipf.Uint64() }
+func (c *population) next() uint64 { return c.zipf.Uint64() }
 
 // place is where the split puts a user.
-func (c *crowd) place(user uint64) uint64 { return mix(user + c.salt) }
+func (c *population) place(user uint64) uint64 { return mix(user + c.salt) }
 
 // mix is the finaliser of SplitMix64.
 func mix(h uint64) uint64 {

@@ -8,9 +8,9 @@ import (
 	"whittle/carve/control"
 )
 
-// witness looks at what the judge and the guards say to the controller, so that
+// observer looks at what the judge and the guards say to the controller, so that
 // a run ends when they have spoken. It changes nothing of it.
-type witness struct {
+type observer struct {
 	verdict whittle.Verdict
 	breach  whittle.Meter
 	// wait is why a guard lets a rise wait now, and since how many compared exchanges.
@@ -20,7 +20,7 @@ type witness struct {
 
 type judge struct {
 	control.Judge
-	w *witness
+	w *observer
 }
 
 func (j judge) Verdict() whittle.Verdict {
@@ -31,7 +31,7 @@ func (j judge) Verdict() whittle.Verdict {
 
 type guard struct {
 	control.Guard
-	w *witness
+	w *observer
 }
 
 func (g guard) Meters() []whittle.Meter {
@@ -63,7 +63,7 @@ func (g *gateway) newGuard(spec whittle.Guard) control.Guard {
 }
 
 // named is what spoke against the candidate, and its sentence.
-func (w *witness) named(end End) (finding, summary string) {
+func (w *observer) named(end End) (finding, summary string) {
 	summary = w.verdict.Summary
 	if w.verdict.State != whittle.Different && w.breach.Name != "" && end == RolledBack {
 		return "guard " + w.breach.Name, w.breach.Summary

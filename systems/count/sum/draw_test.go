@@ -99,10 +99,10 @@ func probability(v int) float64 {
 	return 1. / 100
 }
 
-// TestDrawsFollowTheMonolithsLaw takes 4 million draws from fixed seeds and
+// TestDrawsFollowTheMonolithsDistribution takes 4 million draws from fixed seeds and
 // looks at all 101 values at once. The seeds are fixed, so it passes always or
 // never; the bounds are those of a fair test all the same.
-func TestDrawsFollowTheMonolithsLaw(t *testing.T) {
+func TestDrawsFollowTheMonolithsDistribution(t *testing.T) {
 	const draws = 4_000_000
 	for worker := range 3 {
 		var seen [101]int

@@ -1,0 +1,99 @@
+package whittle_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// otherSense are identifiers that contain a word of the glossary's right column
+// in another sense, by folder.
+var otherSense = map[string][]string{
+	"systems/emojify/fetch": {"answers"}, // a field of the DNS library's
+	"systems/emojify/draw":  {"tongue"},  // of a face
+}
+
+var (
+	glossaryRow  = regexp.MustCompile(`(?m)^\|[^|]*\|[^|]*\|([^|]*)\|$`)
+	glossaryWord = regexp.MustCompile("`([a-z]+)`")
+	camelWord    = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+)
+
+// banned reads the glossary's right column.
+func banned(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]bool{}
+	for _, row := range glossaryRow.FindAllStringSubmatch(string(text), -1) {
+		for _, w := range glossaryWord.FindAllStringSubmatch(row[1], -1) {
+			words[w[1]] = true
+		}
+	}
+	if len(words) < 20 {
+		t.Fatalf("the glossary bans %d words: its right column cannot be read", len(words))
+	}
+	return words
+}
+
+// TestIdentifiersUseTheGlossary fails on each identifier, tests included, that
+// has a word of the glossary's right column in it. Generated files are left out.
+func TestIdentifiersUseTheGlossary(t *testing.T) {
+	words := banned(t)
+	out, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Skip("not a git checkout:", err)
+	}
+	for _, name := range strings.Fields(string(out)) {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil || ast.IsGenerated(file) {
+			continue // what does not parse fails to build
+		}
+		for _, bad := range badWords(file, words, otherSense[path.Dir(name)]) {
+			t.Errorf("%s: %s says %q: docs/glossary.md has the field's word for it", fset.Position(bad.id.Pos()), bad.id.Name, bad.word)
+		}
+	}
+}
+
+type badWord struct {
+	id   *ast.Ident
+	word string
+}
+
+func badWords(file *ast.File, words map[string]bool, allowed []string) (all []badWord) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		for _, w := range camelWord.FindAllString(id.Name, -1) {
+			if w = strings.ToLower(w); words[w] && !slices.Contains(allowed, w) {
+				all = append(all, badWord{id, w})
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// TestBadWordsAreFound holds that the lint can fail.
+func TestBadWordsAreFound(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc keepAnswer(maxBerths int) { wildcard := 1; _ = wildcard }", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := badWords(file, map[string]bool{"answer": true, "berths": true, "wild": true}, []string{"berths"})
+	if len(got) != 1 || got[0].id.Name != "keepAnswer" {
+		t.Errorf("%+v", got)
+	}
+}
