@@ -23,7 +23,7 @@ var otherSense = map[string][]string{
 var (
 	glossaryRow  = regexp.MustCompile(`(?m)^\|[^|]*\|[^|]*\|([^|]*)\|$`)
 	glossaryWord = regexp.MustCompile("`([a-z]+)`")
-	camelWord    = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+	camelWord    = regexp.MustCompile(`[A-Z][a-z]+|[a-z]+|[A-Z]`)
 )
 
 // banned reads the glossary's right column.
