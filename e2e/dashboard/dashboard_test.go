@@ -140,7 +140,7 @@ func TestAWalk(t *testing.T) {
 	b.Until(`document.querySelector('.stand .verdict').textContent.includes('DIFFERENT')`)
 	b.UntilText("No promotion: The verdict is DIFFERENT, which cannot be forced")
 	b.Click(".finding.decided summary", "Wrong value")
-	b.Until(`document.querySelectorAll('.finding .answer mark').length >= 2`)
+	b.Until(`document.querySelectorAll('.finding .response mark').length >= 2`)
 	b.UntilText("Likely cause:")
 	b.Click(".finding.decided button", "Accept as intended")
 	b.Until(dialog + `.querySelector('.yaml').textContent.includes('- {kind: wrong_value')`)
