@@ -122,12 +122,16 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "sh
 
 type listed struct {
 	ImportPath string
+	Doc        string // the first sentence of the package comment
 	Imports    []string
+	GoFiles    []string
+	// IgnoredGoFiles are of other systems.
+	IgnoredGoFiles []string
 }
 
 func packages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,GoFiles,IgnoredGoFiles", "./...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -1,5 +1,5 @@
 // Package gateway is whittle's data path: it listens, matches a request's
-// route, lets the monolith or the candidate response, and hands a bounded copy
+// route, lets the monolith or the candidate serve it, and hands a bounded copy
 // of the exchange to whoever compares. Nothing done on the side can hold up or
 // fail the user's request.
 package gateway
