@@ -237,6 +237,14 @@ func (t *head) findings(kind whittle.FindingKind, what string) []whittle.Finding
 	return t.findingsAt(kind, what, t.decidedAt())
 }
 
+// changeWords says what a change made of a value.
+func changeWords(c *changeOf) string {
+	if c.From == otherValues && c.To == otherValues {
+		return "differs in further ways"
+	}
+	return fmt.Sprintf("is %s instead of %s", c.To, c.From)
+}
+
 // findingsAt is findings with the exchange at which they were shown; 0: they are
 // not.
 func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whittle.Finding {
@@ -255,7 +263,7 @@ func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 			if kind == whittle.FoundBody {
 				f.Kind = whittle.FoundField
 			}
-			f.Summary = fmt.Sprintf("%s %s is %s instead of %s in %d of %d", what, c.Path, c.To, c.From, c.Count, t.N)
+			f.Summary = fmt.Sprintf("%s %s %s in %d of %d", what, c.Path, changeWords(&c), c.Count, t.N)
 		}
 		list = append(list, f)
 	}
