@@ -19,11 +19,11 @@ type Route struct {
 	Safe bool
 	// DryRun is how the candidate is told that a mirrored write must not
 	// take effect. Nil: writes are not mirrored.
-	DryRun *DryRunHeader
-	Mirror    Mirror
-	Compare   Comparison
-	Rollout   Rollout
-	Guard     Guard
+	DryRun  *DryRunHeader
+	Mirror  Mirror
+	Compare Comparison
+	Rollout Rollout
+	Guard   Guard
 	// Record is the part of the route's exchanges that are kept in the log of
 	// recorded traffic, with or without a candidate.
 	Record Share

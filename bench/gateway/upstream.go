@@ -44,7 +44,7 @@ func respond() int {
 // responder is the server behind the proxies.
 type responder struct {
 	response []byte
-	served atomic.Int64
+	served   atomic.Int64
 }
 
 // converse answers one connection's requests, which have no bodies.

@@ -51,7 +51,7 @@ func TestADistributionThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(run), 32))
 		level, i := 100.0, 0
 		w := world{
-			next:   func(r *rand.Rand, _ int) float64 { level += r.NormFloat64() + 0.2; return 1 },
+			next:     func(r *rand.Rand, _ int) float64 { level += r.NormFloat64() + 0.2; return 1 },
 			response: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
 		}
 		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })

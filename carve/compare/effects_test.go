@@ -21,9 +21,9 @@ const (
 
 // effect is a candidate that differs from the monolith by a given amount.
 type effect struct {
-	name   string
-	kind   string // the finding that names it
-	most   int    // exchanges looked at
+	name     string
+	kind     string // the finding that names it
+	most     int    // exchanges looked at
 	response func(r *rand.Rand, per float64, i int) float64
 }
 

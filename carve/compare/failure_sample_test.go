@@ -12,7 +12,7 @@ import (
 // onlyValues takes a secret out of single texts, and leaves the rest alone.
 type onlyValues struct{ Redactor }
 
-func (onlyValues) Request(*whittle.Request) {}
+func (onlyValues) Request(*whittle.Request)   {}
 func (onlyValues) Response(*whittle.Response) {}
 func (onlyValues) Value(_ []jsonpath.Element, v []byte) []byte {
 	return bytes.ReplaceAll(v, []byte("4111"), []byte("redacted"))

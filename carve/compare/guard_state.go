@@ -43,8 +43,8 @@ type firstsState struct {
 type blocksState struct {
 	Reserve    []response `json:"reserve"`
 	Pending    []response `json:"pending"`
-	Alone      bool     `json:"alone"`
-	References int      `json:"references"`
+	Alone      bool       `json:"alone"`
+	References int        `json:"references"`
 }
 
 type usersState struct {

@@ -33,7 +33,7 @@ type jsonDiffer struct {
 	pattern        []byte
 	steps          int
 	// suppressed > 0: only whether there is a difference matters; found says so.
-	suppressed      int
+	suppressed int
 	found      bool
 	members    []member // a stack: each object in hand has its part
 	items      []item   // likewise for arrays

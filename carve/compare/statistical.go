@@ -11,13 +11,13 @@ import (
 // How the statistical method's part of the error rate is split over its
 // witnesses.
 const (
-	partMean       = 0.20
-	partSpread     = 0.20
-	partDistribution        = 0.20
-	partRepeats    = 0.15
-	partWrong      = 0.20
-	partUnreadable = 0.025
-	partWording    = 0.025
+	partMean         = 0.20
+	partSpread       = 0.20
+	partDistribution = 0.20
+	partRepeats      = 0.15
+	partWrong        = 0.20
+	partUnreadable   = 0.025
+	partWording      = 0.025
 )
 
 // statistical compares responses that are random by nature: it tests whether
@@ -39,20 +39,20 @@ type statisticalState struct {
 	N      int    `json:"n"`
 	Strata strata `json:"strata"`
 
-	Mean    meanEprocess    `json:"mean"`
-	Spread  spreadEprocess  `json:"spread"`
-	Distribution     distributionEprocess     `json:"law"`
-	Repeats repeatsEprocess `json:"repeats"`
-	Wrong   wrongEprocess   `json:"wrong"`
-	Blank   blankEprocess   `json:"blank"`
+	Mean         meanEprocess         `json:"mean"`
+	Spread       spreadEprocess       `json:"spread"`
+	Distribution distributionEprocess `json:"law"`
+	Repeats      repeatsEprocess      `json:"repeats"`
+	Wrong        wrongEprocess        `json:"wrong"`
+	Blank        blankEprocess        `json:"blank"`
 	// Wording compares what stands around the numbers.
 	Wording head `json:"wording"`
 	// Again compares the monolith with itself.
 	Again meanEprocess `json:"again"`
 
-	MeanSums   meanSums  `json:"mean_sums"`
-	SpreadSums ratioSums `json:"spread_sums"`
-	DistributionSums    distributionSums   `json:"law_sums"`
+	MeanSums         meanSums         `json:"mean_sums"`
+	SpreadSums       ratioSums        `json:"spread_sums"`
+	DistributionSums distributionSums `json:"law_sums"`
 
 	Evidence evidence `json:"evidence"`
 }
@@ -97,14 +97,14 @@ func marginOf(m whittle.Margin) whittle.Margin {
 
 func freshState() statisticalState {
 	return statisticalState{
-		Mean:    meanEprocess{Bets: newBets()},
-		Spread:  spreadEprocess{Single: newBets(), Double: newBets()},
-		Distribution:     distributionEprocess{Bets: newBets()},
-		Repeats: repeatsEprocess{Bets: newBets(), Own: newBets()},
-		Wrong:   wrongEprocess{Bets: newBets()},
-		Blank:   blankEprocess{Bets: newBets()},
-		Wording: newHead(),
-		Again:   meanEprocess{Bets: newBets()},
+		Mean:         meanEprocess{Bets: newBets()},
+		Spread:       spreadEprocess{Single: newBets(), Double: newBets()},
+		Distribution: distributionEprocess{Bets: newBets()},
+		Repeats:      repeatsEprocess{Bets: newBets(), Own: newBets()},
+		Wrong:        wrongEprocess{Bets: newBets()},
+		Blank:        blankEprocess{Bets: newBets()},
+		Wording:      newHead(),
+		Again:        meanEprocess{Bets: newBets()},
 	}
 }
 

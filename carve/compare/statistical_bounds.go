@@ -9,9 +9,9 @@ import (
 
 // The names of the bounds of the statistical method.
 const (
-	boundMean   = "mean"
-	boundSpread = "spread"
-	boundDistribution    = "distribution"
+	boundMean         = "mean"
+	boundSpread       = "spread"
+	boundDistribution = "distribution"
 )
 
 // bounds gives the three intervals, each at the confidence 1 - alpha at every

@@ -37,10 +37,10 @@ type breaker struct {
 	bounds bounds
 	// closed says that the candidate may be asked at all.
 	closed bool
-	live bool
+	live   bool
 	// generation counts the times it was closed; a request of an earlier one is no evidence.
-	generation      uint64
-	inFlight int
+	generation uint64
+	inFlight   int
 	// suspects counts requests at which the candidate failed and the monolith's
 	// response to the same request is still awaited.
 	suspects int
@@ -65,7 +65,7 @@ type breaker struct {
 	timer   *time.Timer
 	// tripped is cancelled when the breaker trips, so that requests with a
 	// fallback need not wait for their own timeouts.
-	tripped  context.Context //nolint:containedctx // the share's own life, not a call's
+	tripped       context.Context //nolint:containedctx // the share's own life, not a call's
 	cancelTripped context.CancelFunc
 }
 
@@ -81,8 +81,8 @@ func boundsOf(g whittle.Guard) bounds {
 // promised second. Above it, the stall timeout is stallFactor times the slowest good
 // response remembered.
 const (
-	minStallTimeout    = 500 * time.Millisecond
-	stallFactor = 4
+	minStallTimeout = 500 * time.Millisecond
+	stallFactor     = 4
 	// slowestDecay forgets half of the slowest response over about 700 responses.
 	slowestDecay = 0.999
 )

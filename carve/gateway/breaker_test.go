@@ -24,9 +24,9 @@ func opened(live bool) (*breaker, *tripped) {
 
 func TestBreakerTripsOnARowOfBadResponses(t *testing.T) {
 	tests := []struct {
-		name    string
+		name      string
 		responses string // g good, b bad, c canceled
-		trips   bool
+		trips     bool
 	}{
 		{"four bad", "bbbb", false},
 		{"five bad", "bbbbb", true},

@@ -71,9 +71,9 @@ func (t *codec) mapped(a *whittle.Response) whittle.Response {
 // upstream's bounds on time, length and connections. It never follows a
 // redirect. It is safe for concurrent use.
 type Caller struct {
-	u      *upstream
+	u     *upstream
 	codec codec
-	safe   bool
+	safe  bool
 }
 
 // NewCaller makes the caller of a route that has a candidate, and opens

@@ -23,7 +23,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	defer srv.Close()
 	spec := whittle.Route{
 		Candidate: &whittle.Upstream{URL: srv.URL + "/v2", Timeout: 10 * time.Second},
-		DryRun: &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"},
+		DryRun:    &whittle.DryRunHeader{Header: "x-rehearsal", Value: "yes"},
 	}
 	c, err := NewCaller(spec)
 	if err != nil {

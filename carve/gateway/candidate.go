@@ -15,7 +15,7 @@ import (
 // Why a call of the candidate was given up, apart from the user's going.
 var (
 	errCandidateSlow = errors.New("the candidate took longer than its bound")
-	errTripped  = errors.New("the breaker tripped while the candidate was still to respond")
+	errTripped       = errors.New("the breaker tripped while the candidate was still to respond")
 )
 
 // byCandidate lets the candidate answer the user, with the monolith behind it.
@@ -165,9 +165,9 @@ func (rt *route) translated(v *userRequest) (*whittle.Request, error) {
 
 // candidateCall is one user's request on the candidate.
 type candidateCall struct {
-	rt        *route
-	v         *userRequest
-	user      user
+	rt          *route
+	v           *userRequest
+	user        user
 	hasFallback bool
 
 	ctx    context.Context //nolint:containedctx // asking is one call, and lives as long
@@ -185,11 +185,11 @@ type candidateCall struct {
 	// response, which is no fault of the candidate's.
 	starved bool
 	// first is what the candidate did, before any fallback.
-	first   whittle.Outcome
+	first    whittle.Outcome
 	fellBack bool
 	// permit is released once, whatever happens. suspected says that the breaker
 	// still waits to hear how the monolith did at the same request.
-	permit             permit
+	permit            permit
 	judged, suspected bool
 }
 

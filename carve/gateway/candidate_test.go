@@ -253,8 +253,8 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 	long := strings.Repeat("a long response ", 20_000) // outgrows what is held
 	tests := []struct {
 		name, method, body, response string
-		watch                      whittle.Share
-		want                       string
+		watch                        whittle.Share
+		want                         string
 	}{
 		{"watched", "GET", "", "short", whittle.All, "compared"},
 		{"not watched", "GET", "", "short", 0, whittle.SkipServed},

@@ -16,16 +16,16 @@ import (
 
 // What goes wrong on the way, apart from what the operating system says.
 var (
-	errTarget     = errors.New("the request target cannot stand on a request line")
-	errClientGone = errors.New("the client takes no more of the response")
-	errTooLarge   = errors.New("the request body is larger than allowed")
-	errDetached   = errors.New("the request has ended")
-	errTruncated  = errors.New("the response ended before its announced length")
-	errMalformed  = errors.New("the response is not well-formed HTTP/1.1")
-	errHeadSize   = errors.New("the response's header is larger than allowed")
+	errTarget       = errors.New("the request target cannot stand on a request line")
+	errClientGone   = errors.New("the client takes no more of the response")
+	errTooLarge     = errors.New("the request body is larger than allowed")
+	errDetached     = errors.New("the request has ended")
+	errTruncated    = errors.New("the response ended before its announced length")
+	errMalformed    = errors.New("the response is not well-formed HTTP/1.1")
+	errHeadSize     = errors.New("the response's header is larger than allowed")
 	errResponseSize = errors.New("the response is larger than allowed")
-	errNoRoom     = errors.New("the route's memory has no room for the response")
-	errNoSlot     = errors.New("every connection allowed to this upstream stayed in use")
+	errNoRoom       = errors.New("the route's memory has no room for the response")
+	errNoSlot       = errors.New("every connection allowed to this upstream stayed in use")
 )
 
 // classify names the way in which an upstream failed.

@@ -59,7 +59,7 @@ func (c *slowClient) Flush() {}
 func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
-		sent, responded  int
+		sent, responded int
 		chunked         bool
 		sending, taking bool
 	}{

@@ -20,8 +20,8 @@ type pattern struct {
 
 // segment is a literal, or any one non-empty segment.
 type segment struct {
-	literal string
-	wildcard    bool
+	literal  string
+	wildcard bool
 }
 
 // parsePattern reads "/a/{id}", "/a/", "/a/{rest...}" or "/a/{$}".
@@ -136,10 +136,10 @@ type patternOrder uint8
 
 const (
 	same     patternOrder = iota
-	narrower          // a subset
-	wider             // a superset
-	apart             // none in common
-	crossing          // some in common, and each has some of its own
+	narrower              // a subset
+	wider                 // a superset
+	apart                 // none in common
+	crossing              // some in common, and each has some of its own
 )
 
 // and combines the relations of two independent conditions.

@@ -94,8 +94,8 @@ type recording struct {
 	request capture
 	ended   atomic.Bool // the request's body was read to its end
 
-	status int
-	head   whittle.Header
+	status   int
+	head     whittle.Header
 	response capture
 }
 
@@ -119,9 +119,9 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	most := cmp.Or(s.maxBody.Load(), defaultRecordBody)
 	rec := &recording{
 		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: conn, r: r, length: r.ContentLength, target: r.RequestURI,
-		header:  endToEnd(r.Header),
-		request: capture{limit: most, budget: &s.budget},
-		response:  capture{limit: most, budget: &s.budget},
+		header:   endToEnd(r.Header),
+		request:  capture{limit: most, budget: &s.budget},
+		response: capture{limit: most, budget: &s.budget},
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		rec.length = 0

@@ -15,9 +15,9 @@ type route struct {
 	spec whittle.Route
 	env  routeEnv
 	*routeState
-	split  split
-	bounds bounds
-	budget budget
+	split   split
+	bounds  bounds
+	budget  budget
 	shedder loadShedder
 	codec
 }
@@ -32,11 +32,11 @@ type transcoder interface {
 // share and what is under way. Each runtime that uses it holds one claim, and
 // the last to let go closes it.
 type routeState struct {
-	name    string
-	ledgerCounts    ledger
-	held    atomic.Int64 // bytes that copies hold
-	mirrorQueue    *queue[*userRequest]
-	breaker *breaker
+	name         string
+	ledgerCounts ledger
+	held         atomic.Int64 // bytes that copies hold
+	mirrorQueue  *queue[*userRequest]
+	breaker      *breaker
 	// repeats and watched count the requests that might be repeated or watched.
 	repeats, watched atomic.Uint64
 	// watching is the share of the candidate's responses to users that are to be

@@ -277,11 +277,11 @@ func TestShadowComparesBothResponses(t *testing.T) {
 func TestWriteContract(t *testing.T) {
 	type seenAt struct{ monolith, candidate string }
 	tests := []struct {
-		name      string
-		method    string
-		safe      bool
-		dryRun bool
-		mirrored  bool
+		name     string
+		method   string
+		safe     bool
+		dryRun   bool
+		mirrored bool
 	}{
 		{"GET", "GET", false, false, true},
 		{"HEAD", "HEAD", false, false, true},

@@ -40,7 +40,7 @@ type userRequest struct {
 	ended  bool // a body of unknown length was read to its end
 
 	// served says who gave the response below.
-	served     whittle.Side
+	served       whittle.Side
 	response     whittle.Response
 	responseCopy capture
 	// broken is what the candidate did where the monolith had to respond in its

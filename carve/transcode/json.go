@@ -32,7 +32,7 @@ type jsonWriter struct {
 	words *words
 	// asks says that a request is written, as a candidate writes it: what is
 	// unset and has no word is left out, and so are the fields beside the body.
-	asks   bool
+	asks  bool
 	apart map[protoreflect.FieldNumber]bool
 }
 

@@ -17,9 +17,9 @@ import (
 // written from the message as a candidate writes it who asks the monolith, and
 // has to be what came. A nil keeping lets everything pass.
 type keeping struct {
-	types  *dynamicpb.Types
-	words  *words
-	unset  *absence                          // of the body
+	types *dynamicpb.Types
+	words *words
+	unset *absence                          // of the body
 	apart map[protoreflect.FieldNumber]bool // fields of path and query
 }
 

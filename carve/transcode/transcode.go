@@ -101,8 +101,8 @@ type Transcoder struct {
 	words   *words
 	// body and response are the fields that are a whole body. Nil: the message is.
 	body, response protoreflect.FieldDescriptor
-	unset        *absence
-	keeps        *keeping // nil: a request may lose something
+	unset          *absence
+	keeps          *keeping // nil: a request may lose something
 }
 
 // Option adds what is known of the route beyond its RPC.

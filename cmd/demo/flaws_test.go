@@ -63,7 +63,7 @@ func TestAKilledServiceIsRolledBackForThat(t *testing.T) {
 	for reason, want := range map[string]bool{
 		"The breaker tripped: 5 bad responses in a row.":                 true,
 		"The errors guard was breached: 40 % of its responses were bad.": true,
-		"The p99 guard was breached: 3 times as slow.":                 false,
+		"The p99 guard was breached: 3 times as slow.":                   false,
 		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.":       true,
 		"The verdict is DIFFERENT: DIFFERENT after 3,773 exchanges: mean, failure shown; an equal candidate is called so at most once in 100 rollouts; the monolith serves everything again.": false,
 		"The verdict is DIFFERENT: mean shown after 300 exchanges.":     false,

@@ -71,7 +71,7 @@ type Candidate struct {
 }
 
 type cached struct {
-	at     time.Time
+	at       time.Time
 	response whittle.Response
 }
 
