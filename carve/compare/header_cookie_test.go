@@ -15,7 +15,6 @@ import (
 // cookieWorld makes the cookies of two services that are the same.
 type cookieWorld struct {
 	*formWorld
-	remembered map[string]string
 }
 
 // jar is what a side sets: a session that is new each time, one that it keeps for a

@@ -16,11 +16,9 @@ func (o *others) bodyKey(body []byte) uint64 {
 	case bytes.Equal(body, o.lastBody):
 		return o.lastKey
 	}
-	key := uint64(0)
+	key := hashOf(body)
 	if o.doc.scan(body) == scanned {
 		key = o.nodeKey(0)
-	} else {
-		key = hashOf(body)
 	}
 	o.lastBody, o.lastKey = append(o.lastBody[:0], body...), key
 	return key
