@@ -46,7 +46,8 @@
       const strength = Math.min(4, Math.round(Math.abs(change) * 4))
       return strength === 0 ? 'same' : (change > 0 ? 'dear' : 'cheap') + strength
     }
-    function draw (held) {
+    // A box that has the focus keeps it when the page is drawn again.
+    function draw (held = stage.contains(document.activeElement) ? document.activeElement.node : undefined) {
       const path = []
       for (let n = focus; n; n = n.parent) path.unshift(n)
       const rows = []
@@ -63,6 +64,7 @@
       }
       path.slice(0, -1).forEach((n, depth) => rows.push({ n, depth, x: 0, w: total, above: true }))
       place(focus, path.length - 1, 0, total)
+      if (!rows.some(row => row.n === held)) held = undefined
       const wanted = search.value.trim().toLowerCase()
       let found = 0
       const counted = new Set()
@@ -95,7 +97,7 @@
       stage.style.height = (deepest + 1) * tall + 'px'
       reset.disabled = focus === data.root
       says.textContent = wanted ? `${counted.size} boxes fit, ${(100 * found).toFixed(1)} % of all` : describe(focus)
-      if (held && held.box) held.box.focus()
+      if (held) held.box.focus()
     }
     function zoom (n) {
       focus = n

@@ -161,6 +161,16 @@ func TestThePageInABrowser(t *testing.T) {
 	all := js(`[...document.querySelectorAll('.flame')[0].querySelectorAll('.box')].map(b => b.textContent).join(' ')`)
 	zoomed := js(`[...document.querySelectorAll('.flame')[0].querySelectorAll('.box')].find(b => b.textContent === 'draw').click(); ` + says)
 	focused := js(`document.activeElement.textContent`)
+	// Whoever reads by keyboard keeps the place when the window changes.
+	kept, err := chromedp.Run(ctx, chromedp.Evaluate[string](`new Promise(done => {
+		document.querySelector('.flame').parentElement.style.width = '500px'
+		let frames = 0
+		const next = () => frames++ < 5 ? requestAnimationFrame(next) : done(document.activeElement.textContent)
+		next()
+	})`, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
 	do(chromedp.Click(chromedp.CSS(".flame .out")), chromedp.SendKeys(chromedp.CSS(".flame input"), "stringify"))
 	found, outer := js(says), js(`String(document.querySelector('.flame .out').disabled)`)
 	difference := js(`[...document.querySelectorAll('.flame')[1].querySelectorAll('.box')].map(b => b.title.split(':')[0] + '=' + b.className.split(' ')[1]).join(' ')`)
@@ -169,8 +179,8 @@ func TestThePageInABrowser(t *testing.T) {
 			t.Errorf("boxes %q lack %s", all, want)
 		}
 	}
-	if !strings.Contains(zoomed, "draw: 9.00 s, 90.0 % — shop/draw.go:7") || focused != "draw" {
-		t.Errorf("zoomed in: %q, the focus is on %q", zoomed, focused)
+	if !strings.Contains(zoomed, "draw: 9.00 s, 90.0 % — shop/draw.go:7") || focused != "draw" || kept != "draw" {
+		t.Errorf("zoomed in: %q, the focus is on %.40q, and on %.40q in a narrower window", zoomed, focused, kept)
 	}
 	if !strings.Contains(found, "1 boxes fit, 10.0 % of all") || outer != "true" {
 		t.Errorf("found %q, zoomed out: %s", found, outer)
