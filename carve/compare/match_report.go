@@ -189,6 +189,10 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
+// noRepeats is said of a difference that nothing has held against the monolith's
+// own changes.
+const noRepeats = "no request has been repeated to the monolith, so it may be noise"
+
 func (m *match) cause(k *mark) string {
 	switch {
 	case m.learn && k.key.path == manyPaths:
@@ -199,7 +203,7 @@ func (m *match) cause(k *mark) string {
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", grouped(k.Self), grouped(m.repeats))
 	case m.learn && m.repeats == 0:
-		return "no request has been repeated to the monolith, so it may be noise"
+		return noRepeats
 	}
 	return ""
 }

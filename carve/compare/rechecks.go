@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"whittle"
@@ -259,6 +260,9 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 		return
 	}
 	f.Asked = &a
+	if a.Noise == 0 { // asking again has repeated it to the monolith
+		f.Cause = strings.TrimPrefix(strings.TrimPrefix(f.Cause, noRepeats), "; ")
+	}
 	kept, alone := a.Reproducible+a.AnotherKept, oddAlone(&a)
 	odd := &t.Second
 	if served {

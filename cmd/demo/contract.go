@@ -171,7 +171,11 @@ func (d *countDemo) sayContract() {
 		d.screen.Say("  %-58s   %s", left, right)
 	}
 	for _, g := range b.Guesses {
-		d.screen.Say("  %s: %s: %s", g.Path, g.Chosen, g.Evidence)
+		chosen := g.Chosen
+		if g.Against != "" {
+			chosen += ", not " + g.Against
+		}
+		d.screen.Say("  %s: %s: %s", g.Path, chosen, g.Evidence)
 	}
 	d.screen.Say("The published contract had the sum in 32 bits, which the first large count would have shown to be too few.")
 }
