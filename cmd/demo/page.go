@@ -39,7 +39,7 @@ func (s *countStory) comparison() []row {
 
 // What a reader must know so that the table does not flatter.
 const (
-	watchedNote = "After the carve the monolith still works on the 5 % of requests that whittle goes on comparing (mirror.watch)."
+	watchedNote = "After the carve the monolith still works on the requests that whittle goes on comparing: so soon after the shift a large part, then less and less of them, down to 5 % (mirror.watch)."
 	queueNote   = "The monolith's latency is its queue, which grows for as long as the load lasts: a longer run would make it look worse still. CPU per request does not depend on that."
 )
 
