@@ -55,7 +55,7 @@ demo: build deps ## carve the count endpoint end to end on real processes
 	@$(BIN)/demo count
 
 .PHONY: demo-ingest
-demo-ingest: build deps ## events onto a stream, Go beside Node.js, every acknowledged one read back
+demo-ingest: build deps ## events onto a stream, Go next to Node.js, every acknowledged one read back
 	@$(BIN)/demo ingest
 
 .PHONY: demo-emojify

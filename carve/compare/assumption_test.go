@@ -64,7 +64,7 @@ func TestADistributionThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 
 // Both sides keep responses in a cache of their own: the pairs of one key repeat
 // each other, so a chance difference counts many times over. The repeats
-// witness stays silent, as the monolith repeats itself as often, but the others
+// e-process stays silent, as the monolith repeats itself as often, but the others
 // do not: their alarms are the price of the breach, and they are frequent.
 func TestCachesOnBothSidesAreABreach(t *testing.T) {
 	const runs = 100

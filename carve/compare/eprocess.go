@@ -2,7 +2,7 @@ package compare
 
 import "math"
 
-// pair is one exchange as the witnesses see it: both responses to the same
+// pair is one exchange as the e-processes see it: both responses to the same
 // request, scaled, and what the past predicts for them.
 type pair struct {
 	n    int // the exchange's number

@@ -66,7 +66,7 @@ type wrongEprocess struct {
 }
 
 // see settles one exchange. place is the stratum's place in the order of first
-// exchanges, from 0, and alpha the witness's part.
+// exchanges, from 0, and alpha the e-process's part.
 func (w *wrongEprocess) see(t *stratum, place int, xOutlier, yOutlier bool, alpha float64, n int) {
 	w.N++
 	t.Wrong.N++

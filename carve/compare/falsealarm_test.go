@@ -12,7 +12,7 @@ import (
 // at most 1 of 100 whole runs raises any alarm, looked at after every exchange
 // (each test keeps the first exchange at which it passed its level, so a run is
 // looked at after each by being looked at once at its end). Source: Ville's
-// inequality, brief of the witnesses in docs/verdict.md. The worst world has shown
+// inequality, brief of the e-processes in docs/verdict.md. The worst world has shown
 // 0.1 %; an implementation of 0.2 % has 20 alarms in 10,000 runs, and more than the 100
 // that are stated with a chance below 1e-6 (atMost).
 func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {

@@ -12,7 +12,7 @@ type Observation = whittle.Observation
 // method is one kind of comparison of two responses with equal status and
 // content type. It is deterministic and not safe for concurrent use.
 type method interface {
-	// observe takes an exchange to which both serves came, whole.
+	// observe takes an exchange to which both responses came, whole.
 	observe(x *whittle.Exchange) Observation
 	// report gives what has been found so far. alpha is the method's part of
 	// the error rate, the same at every call and equal to what methodAlpha

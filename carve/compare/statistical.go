@@ -9,7 +9,7 @@ import (
 )
 
 // How the statistical method's part of the error rate is split over its
-// witnesses.
+// e-processes.
 const (
 	partMean         = 0.20
 	partSpread       = 0.20
@@ -198,7 +198,7 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 	return Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
 }
 
-// weigh takes a pair of numbers to every witness. Each of them looks at the
+// weigh takes a pair of numbers to every e-process. Each of them looks at the
 // past first and learns from the pair after it has bet.
 func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Observation {
 	s.N++
@@ -238,7 +238,7 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 }
 
 // askedAgain takes the monolith's second response to the same request, where
-// there is one, to the witness of the mean in the candidate's place. If the
+// there is one, to the e-process of the mean in the candidate's place. If the
 // monolith is found to differ from itself, responses depend on when one asks, the
 // pairs are not exchangeable, and nothing is shown by another distribution.
 func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
@@ -255,7 +255,7 @@ func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	w.Skill.learn(g)
 }
 
-// compareDistributions takes a tame pair to the witnesses of mean, spread and law.
+// compareDistributions gives a pair without outliers to the e-processes of mean, spread and distribution.
 func (s *statistical) compareDistributions(p *pair) {
 	cx, cy := cellOf(p.z(p.x)), cellOf(p.z(p.y))
 	s.Mean.bet(p, s.alpha*partMean)

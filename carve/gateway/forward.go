@@ -114,7 +114,7 @@ func (f *forwarder) askTransport(t *http.Transport, extra http.Header) (*upstrea
 	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // reply.close does
 	hints.mute()
 	if f.body != nil {
-		f.away = f.body.waiting() // what comes later is beside the response
+		f.away = f.body.waiting() // what comes later is not the response
 	}
 	if err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func TestAPauseEndsWithTheRoute(t *testing.T) {
 
 // TestUnseenShapesStayWithTheMonolith: while the share rises, a request whose shape
 // was never compared is served by the monolith and mirrored; afterwards, and in
-// the phase live, the candidate responds it.
+// the phase live, the candidate serves it.
 func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 	var known atomic.Bool
 	spec := everything()

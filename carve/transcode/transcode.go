@@ -18,7 +18,7 @@
 // called in JSON; an enum with words is read from these alone, and not from
 // names, numbers or null. What does not fit (a word that an enum does not have,
 // a fraction for an integer, null, an array, a body that is not declared to be
-// JSON) is an error, so that the monolith responds it in its own way.
+// JSON) is an error, so that the monolith serves it in its own way.
 //
 // A candidate that asks the monolith itself has nothing to ask it with but the
 // message. With RPC.Lossless a request is an error, too, of which the message

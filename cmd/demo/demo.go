@@ -14,7 +14,7 @@ import (
 type demoVerb struct {
 	Count   demoCountVerb   `cmd:"" help:"Carve the count endpoint: refuse flawed services, prove the mended one, shift, break, roll back, finish."`
 	Emojify demoEmojifyVerb `cmd:"" help:"Profile a service that costs ten times what it should, name the line, take it out, and guard against its return."`
-	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go beside Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
+	Ingest  demoIngestVerb  `cmd:"" help:"Take events onto a stream, in Go next to Node.js, at 1, 50, 500 and 1000 users, and read every one back."`
 }
 
 // demoFlags are every story's.

@@ -108,7 +108,7 @@ func newIngestDemo(ctx context.Context, s *cmdline.Screen, work string, scale fl
 			d.stopAll()
 		}
 	}()
-	s.Heading("demo ingest: the ingestion API in Go, beside its counterpart in Node.js")
+	s.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
 	room := house.path("systems", "ingest", "stream", "kinesis", "kinesistest")
 	if d.api, err = kinesistest.Start(ctx, kinesistest.Options{NpmFolder: room}); err != nil {
 		return nil, err

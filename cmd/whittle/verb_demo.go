@@ -15,7 +15,7 @@ func (demoVerb) Help() string {
 Examples:
   make demo            # carve the count endpoint: flaws refused, shift, break, rollback, live
   make demo-emojify    # profile a service, name the line, take it out, guard against its return
-  make demo-ingest     # events onto a stream, Go beside Node.js, every one read back`
+  make demo-ingest     # events onto a stream, Go next to Node.js, every one read back`
 }
 
 // Run prints where the demos are.

@@ -36,7 +36,7 @@ func samplePage() *Page {
 	}
 	return &Page{
 		Title: "The count endpoint, carved",
-		Lead:  "The candidate responds the same and costs 38 times less CPU. Nobody saw an error while the traffic moved.",
+		Lead:  "The candidate gives the same responses and costs 38 times less CPU. Nobody saw an error while the traffic moved.",
 		Sections: []Section{
 			{
 				Title:      "What was won",
