@@ -29,7 +29,6 @@ type newVerb struct {
 
 	Package   string `group:"The contract" placeholder:"NAME" help:"The proto package, such as shop.v1 (made of the service's name)."`
 	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (made of the paths)."`
-	NoEnums   bool   `group:"The contract" name:"no-enums" help:"Keep words strings. Else recorded sets of them become enums where little doubt is left, and the monolith takes and answers every other word."`
 	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"Where imports of a .proto file begin (its folder)."`
 
 	Module   string `group:"The project" placeholder:"PATH" help:"The Go module, such as example.com/shop (the folder's name)."`
@@ -50,7 +49,6 @@ Examples:
   whittle new recorded --to shop
   whittle new recorded --to count --route 'POST /Count' --safe 'POST /Count' --monolith http://127.0.0.1:3000
   whittle new session.har --to shop --module example.com/shop --package shop.v1 --service ShopService
-  whittle new recorded --to shop --no-enums
   whittle new openapi.yaml --to shop --no-build
   whittle new proto/shop.proto --to shop
   cd shop && make run          # then, beside it: whittle run -c whittle.yaml`
@@ -79,7 +77,7 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	c, err := source.contract(ctx, screen, infer.Options{Package: v.Package, Service: v.Service, Before: before, KeepWords: v.NoEnums})
+	c, err := source.contract(ctx, screen, infer.Options{Package: v.Package, Service: v.Service, Before: before})
 	if err != nil {
 		return err
 	}

@@ -39,13 +39,13 @@ func (i *inference) parameters(m *method, was *contract.Message) []planned {
 		if j < len(wasPath) {
 			f.was = namedField(was, wasPath[j].Field)
 		}
-		i.param(&f, p, p.seen, m, "Of the path")
+		i.param(&f, p, p.seen, "Of the path")
 		out = append(out, f)
 	}
 	for _, name := range e.query.names {
 		f := planned{name: contract.FieldName(name), from: fromQuery, http: name}
 		f.was = parameterField(was, wasQuery, name)
-		i.param(&f, e.query.by[name], m.m.Seen, m, "Of the query")
+		i.param(&f, e.query.by[name], m.m.Seen, "Of the query")
 		out = append(out, f)
 	}
 	return out
@@ -62,7 +62,7 @@ func parameterField(was *contract.Message, list []contract.Parameter, name strin
 
 // param gives the field its type by what was seen of a text; of counts the
 // exchanges that could have had it.
-func (i *inference) param(p *planned, seen *param, of int, m *method, about string) {
+func (i *inference) param(p *planned, seen *param, of int, about string) {
 	t := typed{typ: contract.String, repeated: seen.repeated > 0}
 	switch {
 	case seen.n == 0:
@@ -73,16 +73,9 @@ func (i *inference) param(p *planned, seen *param, of int, m *method, about stri
 	case seen.bools == seen.n:
 		t.typ = contract.Bool
 	}
-	if p.from != fromPath {
-		t = i.asEnum(t, p.http, m.m.Name, &seen.text, p.was)
-		i.settle(t.enum)
-	}
 	p.optional = seen.seen < of || p.from != fromPath && of < believed
 	if p.was != nil {
-		e := t.enum
-		if t = joinText(p.was, t); t.typ == contract.EnumType {
-			t.enum = e
-		}
+		t = joinText(p.was, i.asBefore(t, &seen.text, p.was))
 		p.moved = !sameWire(p.was, t)
 	}
 	p.typed = t
@@ -137,7 +130,7 @@ func (i *inference) fields(m *method, b *body, was *contract.Message) []planned 
 		for _, name := range b.seen.pairs.names {
 			f := planned{name: contract.FieldName(name), from: fromForm, http: name}
 			f.was = namedField(was, f.name)
-			i.param(&f, b.seen.pairs.by[name], b.seen.n, m, "Of the form")
+			i.param(&f, b.seen.pairs.by[name], b.seen.n, "Of the form")
 			out = append(out, f)
 		}
 		return out

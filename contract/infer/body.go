@@ -97,7 +97,7 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 	case m == mediaForm:
 		if values, err := url.ParseQuery(string(body)); err == nil && validValues(values) {
 			c.form++
-			seeValues(&c.pairs, values, b)
+			seeValues(&c.pairs, values)
 		} else {
 			c.unfit++
 			c.why = "a form is malformed"
@@ -130,9 +130,9 @@ func (c *contents) absorb(o *contents) {
 
 // seeValues takes the pairs of a query or a form. All of them must be UTF-8,
 // which a malformed escape may not be.
-func seeValues(p *params, values url.Values, b *bounds) {
+func seeValues(p *params, values url.Values) {
 	for _, name := range sortedNames(values) {
-		p.see(b, name, values[name])
+		p.see(name, values[name])
 	}
 }
 

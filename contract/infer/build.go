@@ -19,7 +19,6 @@ type inference struct {
 	c       *contract.Contract
 	done    map[string]bool // messages that are in c
 	taken   map[string]bool // names of anything
-	enums   enums
 }
 
 func (i *inference) build() *contract.Contract {
@@ -46,7 +45,6 @@ func (i *inference) build() *contract.Contract {
 	}
 	i.plan()
 	i.nameClasses(taken)
-	i.nameEnums()
 	for _, m := range i.methods {
 		i.bind(m)
 	}
@@ -112,32 +110,6 @@ func (i *inference) nameClasses(taken map[string]bool) {
 	}
 }
 
-// nameEnums names the enums of JSON's members; those of parameters follow when
-// their fields are planned.
-func (i *inference) nameEnums() {
-	for _, c := range i.classes.all {
-		i.settleAll(c)
-	}
-	for _, b := range i.bodies {
-		if b.wrapper != nil && b.opaque == "" {
-			i.settleAll(b.wrapper)
-		}
-	}
-}
-
-func (i *inference) settleAll(c *class) {
-	above := c.name
-	if above == "" {
-		above = c.hint // around a whole body
-	}
-	for j := range c.fields {
-		if e := c.fields[j].typed.enum; e != nil {
-			e.above = above
-			i.settle(e)
-		}
-	}
-}
-
 // write puts a method and its messages into the contract.
 func (i *inference) write(m *method) {
 	i.c.Methods = append(i.c.Methods, m.m)
@@ -173,8 +145,6 @@ func (i *inference) addBelow(fields []planned) {
 			m.Doc = c.doc()
 			i.add(m)
 			i.addBelow(c.fields)
-		case p.typed.enum != nil:
-			i.addEnum(&p.typed.enum.made.Enum)
 		case c == nil && p.was != nil && !p.moved:
 			i.keepRef(p.was)
 		}

@@ -137,11 +137,8 @@ func (s *texts) fewWords() bool {
 // typeName is a type as the .proto file has it.
 func typeName(t typed) string {
 	name := string(t.typ)
-	switch {
-	case t.child != nil && t.child.name != "":
+	if t.child != nil && t.child.name != "" {
 		name = t.child.name
-	case t.enum.name() != "":
-		name = t.enum.name()
 	}
 	switch {
 	case t.isMap:

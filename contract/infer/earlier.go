@@ -116,6 +116,30 @@ func namedField(m *contract.Message, name string) *contract.Field {
 	return nil
 }
 
+// asBefore gives the type of texts whose field was an enum: the enum, as long as
+// it has every word that was seen. An enum is what somebody declared, in an
+// OpenAPI document or by hand; none is made of words that were only seen.
+func (i *inference) asBefore(t typed, s *texts, was *contract.Field) typed {
+	if was == nil || was.Type != contract.EnumType || t.typ != contract.String || s.many {
+		return t
+	}
+	e := i.before.c.Enum(was.Ref)
+	for w := range s.words {
+		if e == nil || e.Value(w) == nil {
+			return t
+		}
+	}
+	t.typ = contract.EnumType
+	return t
+}
+
+// keepEnum puts an enum of the earlier run into the contract.
+func (i *inference) keepEnum(name string) {
+	if e := i.before.c.Enum(name); e != nil && i.c.Enum(name) == nil {
+		i.c.Enums = append(i.c.Enums, *e)
+	}
+}
+
 // join gives the type that holds what the earlier run's field held and what the
 // shape saw; s is nil for what is no JSON.
 func join(was *contract.Field, now typed, s *shape) typed {
@@ -142,7 +166,7 @@ func join(was *contract.Field, now typed, s *shape) typed {
 	case now.typ == contract.Value && now.singular():
 		return now
 	case !now.singular():
-		now.typ, now.child, now.enum = contract.Value, nil, nil
+		now.typ, now.child = contract.Value, nil
 		return now
 	}
 	return anyValue

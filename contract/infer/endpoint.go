@@ -118,10 +118,9 @@ func (e *endpoint) forget() {
 func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *bounds, hash uint64) {
 	wildcards := e.wildcards(path)
 	for i, v := range wildcards {
-		e.path[i].see(nil, v)
+		e.path[i].see(v)
 	}
-	b.around = mixHash(textHash(x.Request.Target) + mixHash(textHash(string(x.Request.Body))))
-	seeValues(&e.query, query, b)
+	seeValues(&e.query, query)
 	request := e.body.see(x.Request.Header, x.Request.Body, b)
 	response := a.see(x.Response.Header, x.Response.Body, b)
 	for name := range x.Response.Header {
@@ -207,7 +206,7 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 		switch {
 		case i == at && !s.wildcard:
 			for range o.successes() {
-				e.path[param].see(nil, s.literal)
+				e.path[param].see(s.literal)
 			}
 			param++
 		case s.wildcard:

@@ -24,8 +24,6 @@ func message(name string, fields []planned, was *contract.Message) contract.Mess
 		switch {
 		case p.typed.child != nil:
 			f.Ref = p.typed.child.name
-		case p.typed.enum != nil:
-			f.Ref = p.typed.enum.name()
 		case p.was != nil && !p.moved:
 			f.Ref = p.was.Ref
 		}

@@ -20,9 +20,7 @@ type Options struct {
 	// Before is the contract of an earlier run: names and numbers stay as they
 	// are in it, and so do its package and its service. Nil: there is none.
 	Before *contract.Contract
-	// KeepWords makes no enum: all words stay strings.
-	KeepWords bool
-	Limits    Limits
+	Limits Limits
 
 	// opaque are bodies ("GetUser response") whose fields are not inferred.
 	opaque map[string]bool
@@ -63,7 +61,7 @@ func Infer(entries iter.Seq2[*capture.Entry, error], o Options) (*contract.Contr
 		}
 		l.see(x)
 	}
-	i := &inference{o: o, log: l, before: newEarlier(o.Before), done: map[string]bool{}, enums: enums{by: map[string]*madeEnum{}}}
+	i := &inference{o: o, log: l, before: newEarlier(o.Before), done: map[string]bool{}}
 	c := i.build()
 	if len(c.Methods) == 0 {
 		return nil, l.nothing()

@@ -13,16 +13,15 @@ type param struct {
 	text              texts
 }
 
-// see takes the values of one exchange, of which b knows which it is; nil: it
-// does not matter.
-func (p *param) see(b *bounds, values ...string) {
+// see takes the values of one exchange.
+func (p *param) see(values ...string) {
 	p.seen++
 	if len(values) > 1 {
 		p.repeated++
 	}
 	for _, v := range values {
 		p.n++
-		p.text.see(v, b)
+		p.text.see(v)
 		if i, ok := plainInt(v); ok {
 			if p.ints == 0 {
 				p.low, p.high = math.MaxInt64, math.MinInt64
@@ -62,7 +61,7 @@ type params struct {
 // maxParams bounds the names of an endpoint's query, and of its form.
 const maxParams = 64
 
-func (p *params) see(b *bounds, name string, values []string) {
+func (p *params) see(name string, values []string) {
 	q := p.by[name]
 	if q == nil {
 		if len(p.names) == maxParams || oddKey(name) {
@@ -72,7 +71,7 @@ func (p *params) see(b *bounds, name string, values []string) {
 		q = &param{}
 		p.add(name, q)
 	}
-	q.see(b, values...)
+	q.see(values...)
 }
 
 func (p *params) add(name string, q *param) {

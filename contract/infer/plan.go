@@ -63,7 +63,7 @@ func (c *class) plan(i *inference) (broken []*body) {
 			p.typed.typ = contract.Int64
 		}
 		if in := inside(f, p.typed); in != nil {
-			p.typed = i.asEnum(p.typed, k, "", &in.text, p.was)
+			p.typed = i.asBefore(p.typed, &in.text, p.was)
 		}
 		c.widen(&p)
 		for _, m := range c.members {

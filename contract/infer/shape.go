@@ -7,10 +7,6 @@ const maxKeys = 256
 // bounds counts the places of all shapes together.
 type bounds struct {
 	nodes, most, depth int
-	// around tells the object that is being looked into from others; objects
-	// counts those that are remembered.
-	around  uint64
-	objects int
 }
 
 // shape is what was seen of the values at one place of a JSON text.
@@ -55,7 +51,7 @@ func (s *shape) see(v *value, b *bounds, depth int) {
 	case kindNumber:
 		s.number.see(v.text)
 	case kindText:
-		s.text.see(v.text, b)
+		s.text.see(v.text)
 	case kindArray:
 		s.arrays++
 		s.longest = max(s.longest, len(v.items))
@@ -80,11 +76,6 @@ func (s *shape) inside(v *value, b *bounds, depth int) {
 	if s.closed {
 		s.closedLossy += lossyIn(v)
 		return
-	}
-	if v.kind == kindObject {
-		outer := b.around
-		b.around = around(v, outer)
-		defer func() { b.around = outer }()
 	}
 	for i := range v.items {
 		var place *shape

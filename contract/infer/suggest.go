@@ -83,12 +83,8 @@ func (g *guesser) query(m *method) {
 			chosen = "optional " + chosen
 		}
 		against := "string"
-		switch {
-		case f.typed.enum != nil:
-			evidence += "; " + f.typed.enum.evidence(&p.text)
-		case f.typed.typ == contract.String && p.text.fewWords():
+		if f.typed.typ == contract.String && p.text.fewWords() {
 			against = "enum"
-			evidence += "; " + (&planned{key: f.http, was: f.was}).doubt(&p.text)
 		}
 		g.add(label+f.http, chosen, against, evidence)
 	}

@@ -1,17 +1,16 @@
 package infer
 
 import (
-	"maps"
 	"net/mail"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	maxWords     = 32
+	maxWords     = 32 // that are counted
+	mostWords    = 16 // that a set has which is listed
 	maxWordBytes = 32
 )
 
@@ -50,12 +49,10 @@ type texts struct {
 	// many or one was no word.
 	words map[string]int
 	many  bool
-	// objects are those in which the words were.
-	objects objects
 }
 
-// see takes one string. b knows what is around it; nil: nothing is.
-func (s *texts) see(t string, b *bounds) {
+// see takes one string.
+func (s *texts) see(t string) {
 	for f := range s.is {
 		if s.is[f] == s.n && formatTests[f](t) {
 			s.is[f]++
@@ -66,13 +63,7 @@ func (s *texts) see(t string, b *bounds) {
 	}
 	s.longer = max(s.longer, len(t))
 	s.n++
-	kept := s.objects
-	if s.word(t, 1); !s.many {
-		s.objects.see(t, b)
-	} else if b != nil {
-		n, _, _ := kept.all()
-		b.objects -= n
-	}
+	s.word(t, 1)
 }
 
 func (s *texts) word(t string, n int) {
@@ -83,7 +74,7 @@ func (s *texts) word(t string, n int) {
 		s.words = map[string]int{}
 	}
 	if _, known := s.words[t]; !known && (!isWord(t) || len(s.words) == maxWords) {
-		s.words, s.objects, s.many = nil, nil, true
+		s.words, s.many = nil, true
 		return
 	}
 	s.words[t] += n
@@ -104,18 +95,10 @@ func (s *texts) absorb(o *texts) {
 	s.longer = max(s.longer, o.longer)
 	s.n += o.n
 	if o.many {
-		s.words, s.objects, s.many = nil, nil, true
+		s.words, s.many = nil, true
 	}
 	for w, n := range o.words {
 		s.word(w, n)
-	}
-	if s.many {
-		return
-	}
-	for w, set := range o.objects {
-		for _, object := range slices.Sorted(maps.Keys(set)) {
-			s.objects.add(w, object)
-		}
 	}
 }
 

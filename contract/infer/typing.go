@@ -39,7 +39,6 @@ type typed struct {
 	typ             contract.Type
 	repeated, isMap bool
 	child           *class
-	enum            *enum // nil: none, or that of the earlier run's field
 }
 
 func (t typed) singular() bool { return !t.repeated && !t.isMap }

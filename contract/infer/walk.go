@@ -124,32 +124,15 @@ func (g *guesser) number(path, chosen string, in *shape, p *planned) {
 func (g *guesser) text(path, chosen string, in *shape, p *planned) {
 	t := &in.text
 	switch says := t.says(); {
-	case p.typed.enum != nil:
-		evidence := p.typed.enum.evidence(t)
-		if len(says) > 0 {
-			evidence = says[0] + "; " + evidence
-		}
-		g.add(path, chosen, "string", evidence)
+	case p.typed.typ == contract.EnumType:
+		g.add(path, chosen, "string", "it was one, and every word was known")
 	case t.fewWords():
-		g.add(path, chosen, "enum", says[0]+"; "+p.doubt(t))
+		g.add(path, chosen, "enum", says[0]+"; further words may come")
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:
 		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", group(t.n), t.shortest, t.longer))
 	}
-}
-
-// doubt says why words that could be an enum are none.
-func (p *planned) doubt(t *texts) string {
-	why := t.doubt(p.key)
-	switch {
-	case why != "":
-	case p.was != nil:
-		why = "it was one before"
-	default:
-		why = "so it was asked for"
-	}
-	return why + ", so it stays a string"
 }
 
 // presence says how a field is left out, where it is.

@@ -28,7 +28,7 @@ var later atomic.Bool
 
 // shop is a monolith of three endpoints: an order with members that may be
 // missing, null or lists, a path with a plain text, and a list whose ids and
-// times are new at each call. The first and the last have words of a set. Their
+// times are new at each call. Their
 // headers, of failures too, are those that a candidate must have as well.
 func shop() http.Handler {
 	var ids atomic.Int64
