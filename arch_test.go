@@ -17,9 +17,10 @@ import (
 // A package that is not listed here does not belong to the house. Ranks go in
 // tens, so that a package can be put between two.
 var rooms = map[string]int{
-	"whittle":                   0,
-	"whittle/internal/jsonpath": 0,
-	"whittle/internal/coding":   0,
+	"whittle":                    0,
+	"whittle/internal/jsonpath":  0,
+	"whittle/internal/coding":    0,
+	"whittle/internal/httpfield": 0,
 
 	"whittle/internal/latency":      0,
 	"whittle/carve/compare":         10,
@@ -63,9 +64,10 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/stream/kinesis":             20,
 	"whittle/systems/ingest/stream/kinesis/kinesistest": 10,
 
-	"whittle/carve/gateway": 20,
-	"whittle/carve/control": 20,
-	"whittle/carve/admin":   20,
+	"whittle/carve/gateway/listener": 12,
+	"whittle/carve/gateway":          20,
+	"whittle/carve/control":          20,
+	"whittle/carve/admin":            20,
 
 	"whittle/load/expr":      10,
 	"whittle/load/report":    20,

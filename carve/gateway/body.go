@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"whittle/carve/gateway/listener"
 )
 
 // inBody is a client's request body on its way upstream: limited, watched for
@@ -14,7 +16,7 @@ import (
 type inBody struct {
 	// conn is the client's; nil where it is not whittle's own listener's, or
 	// speaks HTTP/2.
-	conn  *strictConn
+	conn  *listener.Conn
 	w     http.ResponseWriter
 	rc    io.ReadCloser
 	stall time.Duration
@@ -111,7 +113,7 @@ func (b *inBody) detach() {
 		return
 	}
 	if b.conn != nil {
-		b.conn.endRequests()
+		b.conn.EndRequests()
 	}
 	if b.reading {
 		b.deadline(time.Now())

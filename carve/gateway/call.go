@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // holding is a body that is read whole. Memory is asked for as it grows, since
@@ -112,7 +113,7 @@ func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 	w := headWriter{b: (*buf)[:0]}
 	w.line(q.Method, u.target(q.Target), u.hostFor(q.Host))
 	for name, values := range q.Header {
-		if hopByHop(name) || name == "Content-Length" || name == "Expect" || name == "Host" {
+		if httpfield.HopByHop(name) || name == "Content-Length" || name == "Expect" || name == "Host" {
 			continue
 		}
 		for _, v := range values {
@@ -148,12 +149,12 @@ func hasBody(method string) bool {
 
 func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	target := u.target(q.Target)
-	if !isTarget(target) {
+	if !httpfield.IsTarget(target) {
 		return whittle.Response{}, errTarget
 	}
 	header := make(http.Header, len(q.Header)+1)
 	for name, values := range q.Header {
-		if (!hopByHop(name) || name == "Te") && name != "Content-Length" && name != "Expect" && name != "Host" {
+		if (!httpfield.HopByHop(name) || name == "Te") && name != "Content-Length" && name != "Expect" && name != "Host" {
 			header[name] = values
 		}
 	}

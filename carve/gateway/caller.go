@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/transcode"
+	"whittle/internal/httpfield"
 )
 
 // codec is how a route's candidate wants to be asked.
@@ -102,7 +103,7 @@ func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(meth
 // Streams reports whether a request asks for an upgrade or an event stream,
 // to which no response is ever whole.
 func Streams(q *whittle.Request) bool {
-	return len(q.Header["Upgrade"]) > 0 || hasToken(q.Header["Accept"], "text/event-stream")
+	return len(q.Header["Upgrade"]) > 0 || httpfield.HasToken(q.Header["Accept"], "text/event-stream")
 }
 
 // Call sends q, which it leaves as it is, and holds the whole response, mapped to
@@ -112,7 +113,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response
 	own := *q
 	own.Header = make(whittle.Header, len(q.Header)+2)
 	maps.Copy(own.Header, q.Header)
-	for _, name := range connectionNames(q.Header) {
+	for _, name := range httpfield.ConnectionNames(q.Header) {
 		delete(own.Header, name)
 	}
 	out, err := c.codec.candidateRequest(&own)

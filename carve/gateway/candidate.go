@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 )
 
 // Why a call of the candidate was given up, apart from the user's going.
@@ -140,7 +141,7 @@ type user struct {
 // connection: whatever becomes of the copy that goes upstream, there is nothing
 // left on the connection to be stalled by, or to be taken for another request.
 func (u *user) leaveConnection() {
-	u.r = u.r.WithContext(context.WithValue(u.r.Context(), strictKey{}, (*strictConn)(nil)))
+	u.r = u.r.WithContext(listener.WithoutConn(u.r.Context()))
 	u.w = &holder{w: u.w, through: true}
 }
 

@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/httpfield"
 )
 
 // forward sends r to u and streams the response to w. It returns when both
@@ -19,10 +22,10 @@ import (
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, u *upstream, p forwardOptions) result {
 	f := forwarder{g: g, w: w, r: r, u: u, forwardOptions: p}
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-		f.body = &inBody{conn: strictConnOf(r), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
+		f.body = &inBody{conn: listener.ConnOf(r), rc: r.Body, w: w, left: g.opts.Limits.BodyBytes, stall: g.opts.Limits.StallTimeout, tap: p.tap}
 		defer f.body.detach()
 	}
-	if kind := upgradeOf(r); kind != "" {
+	if kind := listener.UpgradeOf(r); kind != "" {
 		f.upgrade(kind)
 	} else {
 		f.plain()
@@ -84,7 +87,7 @@ func lean(r *http.Request) bool {
 // askTransport goes through net/http. Extra fields are added to the header.
 func (f *forwarder) askTransport(t *http.Transport, extra http.Header) (*upstreamResponse, error) {
 	target := f.u.target(f.r.RequestURI)
-	if !isTarget(target) {
+	if !httpfield.IsTarget(target) {
 		return nil, errTarget
 	}
 	header := http.Header(f.g.outbound(f.r))
@@ -149,7 +152,7 @@ func (i *informer) mute() {
 func writeInformational(w http.ResponseWriter, code int, fields map[string][]string) {
 	h := w.Header()
 	for name, values := range fields {
-		if !hopByHop(name) {
+		if !httpfield.HopByHop(name) {
 			h[name] = values
 		}
 	}
@@ -267,7 +270,7 @@ func (f *forwarder) trailer(a *upstreamResponse) {
 	announced := a.announced()
 	h := f.w.Header()
 	for name, values := range t {
-		if !contains(announced, name) {
+		if !slices.Contains(announced, name) {
 			name = http.TrailerPrefix + name
 		}
 		h[name] = values
@@ -292,7 +295,7 @@ func (f *forwarder) failed(err error) {
 	}
 	status := failureStatus(f.res.failure, f.bodyErr(), err)
 	f.res.sent, f.res.wrote = status, true
-	if f.body != nil && !f.body.ended() || upgradeOf(f.r) != "" {
+	if f.body != nil && !f.body.ended() || listener.UpgradeOf(f.r) != "" {
 		writeErrorHeader(f.w, closing, status) // what comes next was not checked for framing
 		return
 	}

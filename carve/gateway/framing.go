@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"whittle/internal/httpfield"
 )
 
 // maxChunkLine bounds a chunk's size line with its extensions.
@@ -198,45 +200,11 @@ func parseChunkSize(b []byte) (n int, size int64, err error) {
 	if i == 0 || b[i-1] != '\r' || i > maxChunkLine {
 		return 0, 0, errMalformed
 	}
-	size, ok := chunkSizeOf(b[:i-1])
+	size, ok := httpfield.ParseChunkSize(b[:i-1])
 	if !ok {
 		return 0, 0, errMalformed
 	}
 	return i + 1, size, nil
-}
-
-// chunkSizeOf reads a size line without its end.
-func chunkSizeOf(line []byte) (size int64, ok bool) {
-	digits := line
-	if j := bytes.IndexByte(line, ';'); j >= 0 {
-		digits = bytes.TrimRight(line[:j], " \t")
-		if !isValue(line[j:]) {
-			return 0, false
-		}
-	}
-	if len(digits) == 0 || len(digits) > 15 {
-		return 0, false
-	}
-	for _, c := range digits {
-		v := unhex(c)
-		if v < 0 {
-			return 0, false
-		}
-		size = size<<4 | int64(v)
-	}
-	return size, true
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
 
 // parseTrailer reads the lines after the last chunk; n is 0 while they are

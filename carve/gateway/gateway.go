@@ -7,6 +7,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 )
 
 // Options make a gateway. Monolith is required; everything else has a useful
@@ -25,7 +27,7 @@ type Options struct {
 	Routes []whittle.Route
 	Limits Limits
 	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
-	TLS *TLS
+	TLS *listener.TLS
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
 	// headers are believed and added to. A request from anywhere else has them
 	// replaced. Empty: nobody is believed.
@@ -74,17 +76,14 @@ type Gateway struct {
 	// loopMark is this gateway's name in the requests that it forwards.
 	loopMark string
 
+	clients *listener.Server
+
 	upgrades upgrades
 	// copies bounds what the copies of all routes hold together.
 	copies     budget
 	copiesHeld atomic.Int64
 	active     active
 	records    records
-	// conns counts the clients' connections; each one's number is in its
-	// requests' context.
-	conns atomic.Uint64
-	// draining says that no connection is to be kept.
-	draining atomic.Bool
 
 	// reload guards the making of tables, so that two reloads cannot cross.
 	reload sync.Mutex
@@ -98,6 +97,12 @@ func New(o Options) (*Gateway, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.clients = listener.New(listener.Config{
+		Handler: g, TLS: o.TLS, Log: g.log,
+		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
+		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
+		Grace: o.Limits.Grace,
+	})
 	g.copies = budget{limit: o.Limits.CopyBytes, used: &g.copiesHeld}
 	g.records.budget = budget{limit: recordMemory, used: &g.records.held, whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
@@ -108,11 +113,23 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
+// Serve accepts connections from l until ctx ends: HTTP/1.1 and h2c, or, with
+// Options.TLS, HTTP/1.1 and HTTP/2 over TLS. When ctx ends it accepts no more,
+// responds for a moment to whoever asks over a connection that is open, lets
+// requests under way finish within Limits.Grace, cuts what is left, and returns
+// nil. It closes l.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	err := g.clients.Serve(ctx, l)
+	g.upgrades.end()
+	g.active.wait(5 * time.Second)
+	return err
+}
+
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.exit()
-	if r.ProtoMajor == 1 && g.draining.Load() {
+	if r.ProtoMajor == 1 && g.clients.Draining() {
 		w.Header()["Connection"] = closing["Connection"]
 	}
 	t := g.table.Load()

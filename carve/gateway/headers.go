@@ -3,60 +3,12 @@ package gateway
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
-
-// hopByHop reports whether a field (named canonically) concerns one connection
-// only and never goes further.
-func hopByHop(name string) bool {
-	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
-		"Te", "Trailer", "Transfer-Encoding", "Upgrade":
-		return true
-	}
-	return false
-}
-
-// connectionNames gives the fields that Connection declares hop by hop, in
-// canonical form; nil for the everyday values that name none.
-func connectionNames(h map[string][]string) []string {
-	var names []string
-	for _, v := range h["Connection"] {
-		if v == "keep-alive" || v == "close" || v == "Keep-Alive" {
-			continue
-		}
-		for name := range strings.SplitSeq(v, ",") {
-			if name = strings.Trim(name, " \t"); name != "" {
-				names = append(names, http.CanonicalHeaderKey(name))
-			}
-		}
-	}
-	return names
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
-
-// hasToken reports whether a comma-separated list has a token, in any case.
-func hasToken(values []string, token string) bool {
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			part, _, _ = strings.Cut(part, ";")
-			if strings.EqualFold(strings.Trim(part, " \t"), token) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // outbound is a request's header as the upstream is to get it.
 type outbound struct {
@@ -73,7 +25,7 @@ type outbound struct {
 }
 
 func (g *Gateway) outboundOf(r *http.Request) outbound {
-	o := outbound{r: r, named: connectionNames(r.Header), address: r.RemoteAddr, proto: "http", mark: g.loopMark}
+	o := outbound{r: r, named: httpfield.ConnectionNames(r.Header), address: r.RemoteAddr, proto: "http", mark: g.loopMark}
 	if r.TLS != nil {
 		o.proto = "https"
 	}
@@ -110,14 +62,14 @@ func (g *Gateway) outbound(r *http.Request) whittle.Header {
 // have removed; marks of other gateways it cannot remove either.
 func (o *outbound) each(yield func(name, value string)) {
 	for name, values := range o.r.Header {
-		if hopByHop(name) || name == "Content-Length" || claims(name) || o.named != nil && contains(o.named, name) && name != loopHeader {
+		if httpfield.HopByHop(name) || name == "Content-Length" || claims(name) || o.named != nil && slices.Contains(o.named, name) && name != loopHeader {
 			continue
 		}
 		for _, v := range values {
 			yield(name, v)
 		}
 	}
-	if te := o.r.Header["Te"]; te != nil && hasToken(te, "trailers") {
+	if te := o.r.Header["Te"]; te != nil && httpfield.HasToken(te, "trailers") {
 		yield("Te", "trailers")
 	}
 	o.eachClaim(yield)
@@ -176,50 +128,11 @@ func (o *outbound) element() string {
 		node = `"[` + node + `]"`
 	}
 	host := o.r.Host
-	if !isToken(host) {
+	if !httpfield.IsToken(host) {
 		if strings.ContainsAny(host, `"\`) {
 			host = ""
 		}
 		host = `"` + host + `"`
 	}
 	return "for=" + node + ";host=" + host + ";proto=" + o.proto
-}
-
-// tokens has the bytes of a token (RFC 9110, section 5.6.2).
-var tokens = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0 && c > 0
-	}
-	return t
-}()
-
-func isToken[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if !tokens[s[i]] {
-			return false
-		}
-	}
-	return len(s) > 0
-}
-
-// isValue reports whether a field's value can be written without changing what
-// follows it.
-func isValue[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// isTarget reports whether a request target stays one word on a request line.
-func isTarget(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] == 0x7f {
-			return false
-		}
-	}
-	return s != ""
 }

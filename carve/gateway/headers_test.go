@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // FuzzRequestHead writes a head from hostile parts: it is refused, or it reads
@@ -56,7 +57,7 @@ func FuzzTarget(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, sent string) {
-		if !isTarget(sent) {
+		if !httpfield.IsTarget(sent) {
 			return
 		}
 		target := u.target(sent)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // maxLeanBody is the longest request body that the pool's own client sends. It
@@ -78,7 +79,7 @@ type headWriter struct {
 }
 
 func (w *headWriter) line(method, target, host string) {
-	w.bad = !isToken(method) || !isTarget(target) || !isValue(host)
+	w.bad = !httpfield.IsToken(method) || !httpfield.IsTarget(target) || !httpfield.IsValue(host)
 	w.b = append(w.b, method...)
 	w.b = append(w.b, ' ')
 	w.b = append(w.b, target...)
@@ -88,7 +89,7 @@ func (w *headWriter) line(method, target, host string) {
 }
 
 func (w *headWriter) field(name, value string) {
-	if !isToken(name) || !isValue(value) {
+	if !httpfield.IsToken(name) || !httpfield.IsValue(value) {
 		w.bad = true
 		return
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/httpfield"
 )
 
 // loopHeader is the field by which a request that comes back is known: CDN-Loop
@@ -25,7 +27,7 @@ func newLoopMark() string { return "whittle-" + strings.ToLower(rand.Text()) }
 // looped reports whether this gateway has forwarded a request before.
 func (g *Gateway) looped(r *http.Request) bool {
 	values := r.Header[loopHeader]
-	return values != nil && hasToken(values, g.loopMark)
+	return values != nil && httpfield.HasToken(values, g.loopMark)
 }
 
 const loopText = "Loop Detected: this request has passed this gateway before, so one of its upstreams leads back to it.\n"
@@ -48,8 +50,8 @@ func (g *Gateway) refuseLoop(w http.ResponseWriter, r *http.Request, route strin
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string, res *result) {
 	res.sent, res.wrote, res.failure = status, true, whittle.FailedCanceled
 	res.detail = "refused with " + strconv.Itoa(status)
-	if c := strictConnOf(r); c != nil {
-		c.endRequests() // a body that is not read would be taken for the next one
+	if c := listener.ConnOf(r); c != nil {
+		c.EndRequests() // a body that is not read would be taken for the next one
 	}
 	writeErrorText(w, closing, status, text)
 }

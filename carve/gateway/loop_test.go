@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // facing gives listeners on free ports of loopback, so that gateways can be
@@ -144,7 +145,7 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.loopMark, b.loopMark}; !slices.Equal(got, want) {
 		t.Errorf("the origin saw %q, want %q", got, want)
 	}
-	if a.loopMark == b.loopMark || len(a.loopMark) < len("whittle-")+26 || !isToken(a.loopMark) {
+	if a.loopMark == b.loopMark || len(a.loopMark) < len("whittle-")+26 || !httpfield.IsToken(a.loopMark) {
 		t.Errorf("marks %q and %q", a.loopMark, b.loopMark)
 	}
 }

@@ -52,11 +52,8 @@ func (m *meter) add(sent int, took time.Duration) {
 
 // counts are the gateway's own, whatever the route.
 type counts struct {
-	connections atomic.Int64 // open now
-	waiting     atomic.Int64 // times that accepting had to wait for a free place
-	malformed   atomic.Int64 // requests that were refused as not well framed
-	upgrades    atomic.Int64 // open now
-	loops       atomic.Int64 // requests that came back
+	upgrades atomic.Int64 // open now
+	loops    atomic.Int64 // requests that came back
 }
 
 var (
@@ -90,9 +87,9 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
-	gauge(descConnections, g.counts.connections.Load())
-	counter(descWaiting, g.counts.waiting.Load())
-	counter(descMalformed, g.counts.malformed.Load())
+	gauge(descConnections, g.clients.Open())
+	counter(descWaiting, g.clients.Waits())
+	counter(descMalformed, g.clients.Malformed())
 	counter(descLoops, g.counts.loops.Load())
 	gauge(descUpgrades, g.counts.upgrades.Load())
 	if g.opts.Record != nil {

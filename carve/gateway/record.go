@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/httpfield"
 )
 
 const (
@@ -107,7 +110,7 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 		share = whittle.Share(g.records.rest.Load())
 	}
 	r := c.request
-	conn := connOf(r)
+	conn := listener.ConnNumber(r)
 	if share == 0 || !recordedTurn(conn, r.RemoteAddr, c.at).in(share, forRecord) {
 		return nil
 	}
@@ -144,10 +147,10 @@ func recordedTurn(conn uint64, peer string, at time.Time) position {
 
 // endToEnd copies the fields of a header that are not for one connection only.
 func endToEnd(h http.Header) whittle.Header {
-	named := connectionNames(h)
+	named := httpfield.ConnectionNames(h)
 	out := make(whittle.Header, len(h))
 	for name, values := range h {
-		if len(values) > 0 && !hopByHop(name) && (named == nil || !contains(named, name)) {
+		if len(values) > 0 && !httpfield.HopByHop(name) && (named == nil || !slices.Contains(named, name)) {
 			out[name] = values
 		}
 	}

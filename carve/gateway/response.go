@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"whittle"
+	"whittle/internal/httpfield"
 )
 
 // upstreamResponse is an upstream's response whose head has been read.
@@ -54,9 +55,9 @@ func (a *upstreamResponse) copyHead(dst http.Header) {
 		a.conn.head.copyTo(dst)
 		return
 	}
-	named := connectionNames(a.resp.Header)
+	named := httpfield.ConnectionNames(a.resp.Header)
 	for name, values := range a.resp.Header {
-		if !hopByHop(name) && !contains(named, name) {
+		if !httpfield.HopByHop(name) && !slices.Contains(named, name) {
 			dst[name] = values
 		}
 	}

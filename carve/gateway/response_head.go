@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"whittle/internal/httpfield"
 )
 
 // field is one line of a header.
@@ -70,7 +72,7 @@ func (h *responseHead) statusLine(line []byte) bool {
 		h.status = h.status*10 + int(c-'0')
 	}
 	h.last = h.minor == '0' // its keep-alive is an extension that is not worth having
-	return (h.minor == '0' || h.minor == '1') && h.status >= 100 && (len(line) == 12 || line[12] == ' ') && isValue(line[12:])
+	return (h.minor == '0' || h.minor == '1') && h.status >= 100 && (len(line) == 12 || line[12] == ' ') && httpfield.IsValue(line[12:])
 }
 
 // scan finds the fields in b from at on.
@@ -92,7 +94,7 @@ func (h *responseHead) scan(b []byte, at int) error {
 			continue
 		}
 		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || !isToken(line[:colon]) || !isValue(line[colon+1:]) {
+		if colon <= 0 || !httpfield.IsToken(line[:colon]) || !httpfield.IsValue(line[colon+1:]) {
 			return errMalformed
 		}
 		canonical(line[:colon])
@@ -105,7 +107,7 @@ func (h *responseHead) scan(b []byte, at int) error {
 // fold joins a continuation line to the field before it (RFC 9112, section
 // 5.2: a proxy may replace a fold by spaces).
 func (h *responseHead) fold(b []byte, from, to int) bool {
-	if len(h.spans) == 0 || !isValue(b[from:to]) {
+	if len(h.spans) == 0 || !httpfield.IsValue(b[from:to]) {
 		return false
 	}
 	s := &h.spans[len(h.spans)-1]
@@ -132,7 +134,7 @@ func (s span) trimmed(b []byte) span {
 func (h *responseHead) take(f field) (named []string, err error) {
 	switch f.name {
 	case "Content-Length":
-		n, ok := parseLength(f.value)
+		n, ok := httpfield.ParseLength(f.value)
 		if !ok || h.length >= 0 && h.length != n {
 			return nil, errMalformed
 		}
@@ -148,8 +150,8 @@ func (h *responseHead) take(f field) (named []string, err error) {
 		return nil, nil
 	case "Connection":
 		values := []string{f.value}
-		h.last = h.last || hasToken(values, "close")
-		return connectionNames(map[string][]string{"Connection": values}), nil
+		h.last = h.last || httpfield.HasToken(values, "close")
+		return httpfield.ConnectionNames(map[string][]string{"Connection": values}), nil
 	case "Trailer":
 		for name := range strings.SplitSeq(f.value, ",") {
 			if name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); trailing(name) {
@@ -157,7 +159,7 @@ func (h *responseHead) take(f field) (named []string, err error) {
 			}
 		}
 	default:
-		if hopByHop(f.name) {
+		if httpfield.HopByHop(f.name) {
 			return nil, nil
 		}
 	}
@@ -172,7 +174,7 @@ func trailing(name string) bool {
 	case "", "Content-Length", "Host", "Content-Encoding", "Content-Type", "Content-Range":
 		return false
 	}
-	return !hopByHop(name) && isToken(name)
+	return !httpfield.HopByHop(name) && httpfield.IsToken(name)
 }
 
 // drop removes the fields that Connection named.
@@ -181,7 +183,7 @@ func (h *responseHead) drop(named []string) {
 		return
 	}
 	h.fields = slices.DeleteFunc(h.fields, func(f field) bool {
-		return f.name != "Content-Length" && contains(named, f.name)
+		return f.name != "Content-Length" && slices.Contains(named, f.name)
 	})
 }
 
@@ -238,19 +240,4 @@ func canonical(name []byte) {
 		}
 		upper = c == '-'
 	}
-}
-
-// parseLength reads digits and nothing else.
-func parseLength(s string) (int64, bool) {
-	if len(s) == 0 || len(s) > 18 {
-		return 0, false
-	}
-	var n int64
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(s[i]-'0')
-	}
-	return n, true
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/httpfield"
 )
 
 // route is a route with a candidate, at run time.
@@ -264,7 +266,7 @@ func (rt *route) rescuable(method string) bool {
 
 // streams reports whether a request asks for an upgrade or an event stream.
 func streams(r *http.Request) bool {
-	return upgradeOf(r) != "" || hasToken(r.Header["Accept"], "text/event-stream")
+	return listener.UpgradeOf(r) != "" || httpfield.HasToken(r.Header["Accept"], "text/event-stream")
 }
 
 // byMonolith passes the request to the monolith and mirrors it as planned.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,18 +47,6 @@ func (s *upgrades) end() {
 	for t := range s.open {
 		t.close()
 	}
-}
-
-// upgradeOf gives what an HTTP/1.1 request wants to change to, or "".
-func upgradeOf(r *http.Request) string {
-	if r.ProtoMajor != 1 || r.Header["Upgrade"] == nil || !hasToken(r.Header["Connection"], "upgrade") {
-		return ""
-	}
-	kind := strings.Join(r.Header["Upgrade"], ", ")
-	if !isValue(kind) || strings.EqualFold(kind, "h2c") {
-		return "" // whittle speaks h2c itself, by prior knowledge
-	}
-	return kind
 }
 
 // upgrade asks for another protocol. Where the upstream agrees, the two

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 )
 
 // userRequest is one user's request on a route: its ticket, and what is copied of it
@@ -53,7 +54,7 @@ type userRequest struct {
 
 func newUserRequest(rt *route, r *http.Request) *userRequest {
 	v := &userRequest{
-		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), conn: connOf(r),
+		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), conn: listener.ConnNumber(r),
 		method: r.Method, target: r.RequestURI, host: r.Host, remote: r.RemoteAddr, header: r.Header, tls: r.TLS,
 		length: r.ContentLength,
 	}

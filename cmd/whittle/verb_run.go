@@ -21,6 +21,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/control"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 	"whittle/carve/state"
 )
 
@@ -171,11 +172,11 @@ func openStore(path string, log *slog.Logger) (*state.Store, error) {
 	return state.Open(path)
 }
 
-func tlsFiles(t *config.TLS) *gateway.TLS {
+func tlsFiles(t *config.TLS) *listener.TLS {
 	if t == nil {
 		return nil
 	}
-	return &gateway.TLS{Certificate: t.Cert, Key: t.Key}
+	return &listener.TLS{Certificate: t.Cert, Key: t.Key}
 }
 
 func listen(ctx context.Context, address, field string) (net.Listener, error) {

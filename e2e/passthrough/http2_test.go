@@ -31,6 +31,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/listener"
 )
 
 // The echo service is written by hand, so that no generated code is needed.
@@ -172,7 +173,7 @@ func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 }
 
 // certificate writes a self-signed pair and gives what trusts it.
-func certificate(t *testing.T, dir, name string) (gateway.TLS, *x509.CertPool) {
+func certificate(t *testing.T, dir, name string) (listener.TLS, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -191,7 +192,7 @@ func certificate(t *testing.T, dir, name string) (gateway.TLS, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := gateway.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	files := listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	if err := errors.Join(os.WriteFile(files.Certificate, certPEM, 0o600), os.WriteFile(files.Key, keyPEM, 0o600)); err != nil {

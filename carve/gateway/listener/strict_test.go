@@ -1,4 +1,4 @@
-package gateway
+package listener
 
 import (
 	"bufio"
@@ -7,12 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"whittle"
 )
 
 // bytesConn is a connection that gives its bytes in pieces of a size.
@@ -93,7 +90,7 @@ func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {
 					}
 					if g.phase == guardFree {
 						free++
-						if upgradeOf(r) == "" {
+						if UpgradeOf(r) == "" {
 							t.Errorf("%q is passed on as plain, and nothing behind it is checked", text)
 						}
 					}
@@ -134,7 +131,7 @@ func FuzzStrict(f *testing.F) {
 			return
 		}
 		body, err := io.ReadAll(req.Body)
-		if err != nil || upgradeOf(req) != "" {
+		if err != nil || UpgradeOf(req) != "" {
 			return
 		}
 		// A second request put behind must be found by both at the same place.
@@ -148,22 +145,4 @@ func FuzzStrict(f *testing.F) {
 			t.Errorf("behind %q (body %q) a bad request passed", b[:used], body)
 		}
 	})
-}
-
-// What follows a request to change protocols was not checked for framing, so a
-// connection on which the change did not come about is not used again.
-func TestFailedUpgradeEndsTheConnection(t *testing.T) {
-	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = g.Close(t.Context()) }()
-	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-	r.Header.Set("Connection", "Upgrade")
-	r.Header.Set("Upgrade", "websocket")
-	w := httptest.NewRecorder()
-	g.ServeHTTP(w, r)
-	if w.Code != http.StatusBadGateway || w.Header().Get("Connection") != "close" {
-		t.Errorf("answered %d, Connection %q", w.Code, w.Header().Get("Connection"))
-	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package listener
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ const maxWrite = 16 << 10
 // kernel's queue, and is neither answered nor dropped by whittle.
 type bounded struct {
 	net.Listener
-	g     *Gateway
+	s     *Server
 	slots chan struct{}
 	done  chan struct{}
 	once  sync.Once
 }
 
-func (g *Gateway) bound(l net.Listener) *bounded {
-	return &bounded{Listener: l, g: g, slots: make(chan struct{}, g.opts.Limits.Connections), done: make(chan struct{})}
+func (s *Server) bound(l net.Listener) *bounded {
+	return &bounded{Listener: l, s: s, slots: make(chan struct{}, s.c.Connections), done: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
@@ -32,7 +32,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
 	default:
-		l.g.counts.waiting.Add(1)
+		l.s.waits.Add(1)
 		select {
 		case l.slots <- struct{}{}:
 		case <-l.done:
@@ -44,8 +44,8 @@ func (l *bounded) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	l.g.counts.connections.Add(1)
-	return &client{Conn: c, l: l, stall: l.g.opts.Limits.StallTimeout}, nil
+	l.s.open.Add(1)
+	return &client{Conn: c, l: l, stall: l.s.c.StallTimeout}, nil
 }
 
 // Close implements net.Listener.
@@ -99,7 +99,7 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 // Close implements net.Conn.
 func (c *client) Close() error {
 	c.once.Do(func() {
-		c.l.g.counts.connections.Add(-1)
+		c.l.s.open.Add(-1)
 		<-c.l.slots
 	})
 	return c.Conn.Close()

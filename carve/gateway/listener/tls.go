@@ -1,4 +1,4 @@
-package gateway
+package listener
 
 import (
 	"crypto/tls"

@@ -1,4 +1,4 @@
-package gateway
+package listener
 
 import (
 	"bytes"
@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"whittle/internal/httpfield"
 )
 
 // errFraming becomes a 400 at net/http's hands, and the connection ends.
 var errFraming = errors.New("the request's framing is not exact")
 
-// strictConn checks the framing of HTTP/1.1 requests before net/http reads them.
+// Conn is a client's connection. It checks the framing of HTTP/1.1 requests before net/http reads them.
 // net/http is lenient where RFC 9112 lets it be: it takes a bare LF for a line
 // end, joins folded lines, ignores a length beside chunks. Each is harmless
 // alone, and a way to smuggle as soon as something in front of whittle reads
@@ -25,7 +27,7 @@ var errFraming = errors.New("the request's framing is not exact")
 // chunks in a body. It never holds bytes back; bytes before the offending line
 // have been handed on, but not the end of their block, so that no request is
 // ever made of them.
-type strictConn struct {
+type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
 	// limit bounds a header line; net/http's own bound responses 431 before.
@@ -39,14 +41,14 @@ type strictConn struct {
 	http10    bool
 	length    int64 // -1: nothing
 	chunked   bool
-	upgrade   bool   // to what upgradeOf would pass on
+	upgrade   bool   // to what UpgradeOf would pass on
 	asks      bool   // Connection names Upgrade
 	authority string // of a target in absolute form
 	host      string
 	hosts     int
 	err       error
 
-	// over says that no further request may be read: see endRequests.
+	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
 }
 
@@ -63,12 +65,12 @@ const (
 	guardFree    // no longer HTTP/1.1: nothing is checked
 )
 
-func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *strictConn {
-	return &strictConn{Conn: c, limit: limit + 8<<10, malformed: malformed, first: true, length: -1}
+func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *Conn {
+	return &Conn{Conn: c, limit: limit + 8<<10, malformed: malformed, first: true, length: -1}
 }
 
 // Read implements net.Conn. net/http reads from one goroutine at a time.
-func (g *strictConn) Read(p []byte) (int, error) {
+func (g *Conn) Read(p []byte) (int, error) {
 	if g.over.Load() {
 		return 0, io.EOF
 	}
@@ -90,9 +92,9 @@ func (g *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endRequests has net/http see the connection's end from now on. The response
+// EndRequests has net/http see the connection's end from now on. The response
 // under way is still written, and the client given time to read it.
-func (g *strictConn) endRequests() { g.over.Store(true) }
+func (g *Conn) EndRequests() { g.over.Store(true) }
 
 const (
 	// lingerTime and lingerBytes bound what is read and dropped after the last
@@ -103,20 +105,20 @@ const (
 )
 
 // Close implements net.Conn.
-func (g *strictConn) Close() error {
+func (g *Conn) Close() error {
 	if g.over.Load() && g.CloseWrite() == nil && g.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes) // whatever ends it, the connection goes
 	}
 	return g.Conn.Close()
 }
 
-// strictConnOf finds the client's connection; nil where it is none of
+// ConnOf finds the client's connection; nil where it is none of
 // whittle's own listeners', or speaks HTTP/2.
-func strictConnOf(r *http.Request) *strictConn {
+func ConnOf(r *http.Request) *Conn {
 	if r.ProtoMajor != 1 {
 		return nil // other streams share the connection
 	}
-	c, _ := r.Context().Value(strictKey{}).(*strictConn)
+	c, _ := r.Context().Value(strictKey{}).(*Conn)
 	return c
 }
 
@@ -125,24 +127,29 @@ type (
 	connKey   struct{}
 )
 
-// connOf numbers the client's connection, from 1; 0 where the request did not
+// ConnNumber numbers the client's connection, from 1; 0 where the request did not
 // come by Serve.
-func connOf(r *http.Request) uint64 {
+func ConnNumber(r *http.Request) uint64 {
 	n, _ := r.Context().Value(connKey{}).(uint64)
 	return n
 }
 
 // connContext is http.Server's ConnContext.
-func (g *Gateway) connContext(ctx context.Context, c net.Conn) context.Context {
-	ctx = context.WithValue(ctx, connKey{}, g.conns.Add(1))
-	if s, ok := c.(*strictConn); ok {
-		return context.WithValue(ctx, strictKey{}, s)
+func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
+	ctx = context.WithValue(ctx, connKey{}, s.conns.Add(1))
+	if c, ok := c.(*Conn); ok {
+		return context.WithValue(ctx, strictKey{}, c)
 	}
 	return ctx
 }
 
+// WithoutConn parts a request's context from the client's connection.
+func WithoutConn(ctx context.Context) context.Context {
+	return context.WithValue(ctx, strictKey{}, (*Conn)(nil))
+}
+
 // CloseWrite lets net/http and upgrades close one direction.
-func (g *strictConn) CloseWrite() error {
+func (g *Conn) CloseWrite() error {
 	if c, ok := g.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
 	}
@@ -151,7 +158,7 @@ func (g *strictConn) CloseWrite() error {
 
 // check gives how many bytes of p may be handed on: all, or those before the
 // line that is wrong.
-func (g *strictConn) check(p []byte) int {
+func (g *Conn) check(p []byte) int {
 	for at := 0; at < len(p); {
 		switch g.phase {
 		case guardFree:
@@ -191,7 +198,7 @@ func (g *strictConn) check(p []byte) int {
 }
 
 // take reads one line, given without its LF.
-func (g *strictConn) take(line []byte) bool {
+func (g *Conn) take(line []byte) bool {
 	if len(line) == 0 || line[len(line)-1] != '\r' {
 		return false
 	}
@@ -221,10 +228,10 @@ func (g *strictConn) take(line []byte) bool {
 	}
 }
 
-func (g *strictConn) requestLine(line []byte, first bool) bool {
+func (g *Conn) requestLine(line []byte, first bool) bool {
 	method, rest, ok1 := bytes.Cut(line, []byte(" "))
 	target, proto, ok2 := bytes.Cut(rest, []byte(" "))
-	if !ok1 || !ok2 || !isToken(method) || !isTarget(string(target)) {
+	if !ok1 || !ok2 || !httpfield.IsToken(method) || !httpfield.IsTarget(string(target)) {
 		return false
 	}
 	g.length, g.chunked, g.upgrade, g.asks, g.authority, g.host, g.hosts = -1, false, false, false, "", "", 0
@@ -258,7 +265,7 @@ func (g *strictConn) requestLine(line []byte, first bool) bool {
 // line that begins with one (obs-fold), are no fields.
 func cutField(line []byte) (name, value []byte, ok bool) {
 	i := bytes.IndexByte(line, ':')
-	if i <= 0 || !isToken(line[:i]) || !isValue(line[i+1:]) {
+	if i <= 0 || !httpfield.IsToken(line[:i]) || !httpfield.IsValue(line[i+1:]) {
 		return nil, nil, false
 	}
 	return line[:i], bytes.Trim(line[i+1:], " \t"), true
@@ -291,14 +298,14 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-func (g *strictConn) headerLine(line []byte) bool {
+func (g *Conn) headerLine(line []byte) bool {
 	name, value, ok := cutField(line)
 	if !ok {
 		return false
 	}
 	switch {
 	case equalFold(name, "content-length"):
-		n, ok := parseLength(string(value))
+		n, ok := httpfield.ParseLength(string(value))
 		if !ok || g.length >= 0 {
 			return false
 		}
@@ -314,12 +321,12 @@ func (g *strictConn) headerLine(line []byte) bool {
 	case equalFold(name, "upgrade"):
 		g.upgrade = g.upgrade || len(value) > 0 && !equalFold(value, "h2c")
 	case equalFold(name, "connection") && !equalFold(value, "keep-alive"):
-		g.asks = g.asks || hasToken([]string{string(value)}, "upgrade")
+		g.asks = g.asks || httpfield.HasToken([]string{string(value)}, "upgrade")
 	}
 	return true
 }
 
-func (g *strictConn) headerEnd() bool {
+func (g *Conn) headerEnd() bool {
 	switch {
 	case g.chunked && (g.length >= 0 || g.http10), g.hosts > 1:
 		return false
@@ -339,8 +346,8 @@ func (g *strictConn) headerEnd() bool {
 	return true
 }
 
-func (g *strictConn) sizeLine(line []byte) bool {
-	size, ok := chunkSizeOf(line)
+func (g *Conn) sizeLine(line []byte) bool {
+	size, ok := httpfield.ParseChunkSize(line)
 	if !ok {
 		return false
 	}
@@ -349,4 +356,16 @@ func (g *strictConn) sizeLine(line []byte) bool {
 		g.phase = guardTrailer
 	}
 	return true
+}
+
+// UpgradeOf gives what an HTTP/1.1 request wants to change to, or "".
+func UpgradeOf(r *http.Request) string {
+	if r.ProtoMajor != 1 || r.Header["Upgrade"] == nil || !httpfield.HasToken(r.Header["Connection"], "upgrade") {
+		return ""
+	}
+	kind := strings.Join(r.Header["Upgrade"], ", ")
+	if !httpfield.IsValue(kind) || strings.EqualFold(kind, "h2c") {
+		return "" // whittle speaks h2c itself, by prior knowledge
+	}
+	return kind
 }

@@ -1,0 +1,204 @@
+// Package listener accepts clients' connections and has net/http read requests
+// from them, HTTP/1.1 and HTTP/2, with and without TLS. It guarantees that no
+// request reaches the handler whose framing has two readings, that the number
+// of connections, the time for a header and the wait for a client that takes
+// nothing are bounded, and that a server which ends loses no request under way.
+package listener
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config makes a server. Every bound must be above zero.
+type Config struct {
+	// Handler serves the requests.
+	Handler http.Handler
+	// TLS is nil for a plain listener (HTTP/1.1 and h2c).
+	TLS *TLS
+	Log *slog.Logger
+	// Connections is how many client connections are open at once; further
+	// ones wait in the kernel's queue until one ends.
+	Connections int
+	// HeaderBytes bounds a request's line and header; above it the response is
+	// 431.
+	HeaderBytes int
+	// Streams is how many HTTP/2 streams one connection has at once.
+	Streams int
+	// HeaderTimeout is how long a client may take to send a request's header
+	// (or finish a TLS handshake).
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long a kept-alive connection waits for its next
+	// request.
+	IdleTimeout time.Duration
+	// StallTimeout is how long a client may take nothing of a response that is
+	// being written.
+	StallTimeout time.Duration
+	// Grace is how long requests under way may take to finish when the server
+	// is asked to end.
+	Grace time.Duration
+}
+
+// Server serves clients' connections. It is safe for concurrent use.
+type Server struct {
+	c   Config
+	log *slog.Logger
+	// open connections, times that accepting had to wait, and requests refused
+	// as not well framed.
+	open, waits, malformed atomic.Int64
+	// conns numbers the connections.
+	conns atomic.Uint64
+	// draining says that no connection is to be kept.
+	draining atomic.Bool
+}
+
+// New makes a server; nothing listens until Serve.
+func New(c Config) *Server { return &Server{c: c, log: c.Log} }
+
+// Open is how many client connections are open now.
+func (s *Server) Open() int64 { return s.open.Load() }
+
+// Waits is how often accepting waited because the limit of connections was
+// reached.
+func (s *Server) Waits() int64 { return s.waits.Load() }
+
+// Malformed is how many requests were refused because their framing was not
+// exact.
+func (s *Server) Malformed() int64 { return s.malformed.Load() }
+
+// Draining reports whether the server is ending, so that no connection is to be
+// kept after the response under way.
+func (s *Server) Draining() bool { return s.draining.Load() }
+
+// Serve accepts connections from l until ctx ends: HTTP/1.1 and h2c, or, with
+// Config.TLS, HTTP/1.1 and HTTP/2 over TLS. When ctx ends it accepts no more,
+// responds for a moment to whoever asks over a connection that is open, lets
+// requests under way finish within Config.Grace, cuts what is left, and returns
+// nil. It closes l. Connections that were upgraded are their handler's to end.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if s.c.TLS == nil {
+		l = guarded{s.bound(l), s}
+		return s.run(ctx, l.Close, server{s.server(true), l})
+	}
+	cert, err := loadCertificate(*s.c.TLS, s.log)
+	if err != nil {
+		return err
+	}
+	sorted := newSorter(s, s.bound(l), cert)
+	one := s.server(false)
+	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := ConnOf(r); c != nil { // it hides the TLS connection from net/http
+			if tc, ok := c.Conn.(*tls.Conn); ok {
+				state := tc.ConnectionState()
+				r.TLS = &state
+			}
+		}
+		s.c.Handler.ServeHTTP(w, r)
+	})
+	return s.run(ctx, sorted.close, server{one, sorted.http1}, server{s.server(false), sorted.http2})
+}
+
+// server is an HTTP server with the listener it is to have.
+type server struct {
+	*http.Server
+	l net.Listener
+}
+
+// run serves until ctx ends or one server fails, and waits for all of it.
+func (s *Server) run(ctx context.Context, stop func() error, servers ...server) error {
+	failed := make(chan error, len(servers))
+	var running sync.WaitGroup
+	for _, one := range servers {
+		running.Go(func() { failed <- one.Serve(one.l) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Grace)
+	defer cancel()
+	_ = stop() // Shutdown closes it as well, but only after the other's
+	s.drain(grace)
+	for _, one := range servers {
+		running.Go(func() {
+			if one.Shutdown(grace) != nil {
+				_ = one.Close() // what is left has had its time
+			}
+		})
+	}
+	running.Wait()
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// drainTime is for how long an idle connection of a client is still waited for.
+const drainTime = time.Second
+
+// drain lets clients go by themselves: for a moment, each response says that it
+// is the last on its connection. Shutdown closes idle connections at once, and a
+// request on its way over one would be lost; after this, the idle ones have been
+// idle for a while.
+func (s *Server) drain(grace context.Context) {
+	s.draining.Store(true)
+	end := time.NewTimer(drainTime)
+	defer end.Stop()
+	look := time.NewTicker(drainTime / 100)
+	defer look.Stop()
+	for s.open.Load() > 0 {
+		select {
+		case <-look.C:
+		case <-end.C:
+			return
+		case <-grace.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) server(plain bool) *http.Server {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(plain)
+	return &http.Server{
+		Handler:                      s.c.Handler,
+		ConnContext:                  s.connContext,
+		ReadHeaderTimeout:            s.c.HeaderTimeout,
+		IdleTimeout:                  s.c.IdleTimeout,
+		MaxHeaderBytes:               s.c.HeaderBytes,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is the monolith's to answer
+		Protocols:                    &p,
+		ErrorLog:                     log.New(remarks{s.log}, "", 0),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: s.c.Streams,
+			SendPingTimeout:      s.c.StallTimeout / 2,
+			PingTimeout:          s.c.StallTimeout / 2,
+			WriteByteTimeout:     s.c.StallTimeout,
+		},
+	}
+}
+
+// remarks are what net/http's server says. Nearly all is about a client that
+// speaks badly, which is that client's affair; a panic is ours.
+type remarks struct{ log *slog.Logger }
+
+func (r remarks) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.Contains(line, []byte("panic serving")) {
+		level = slog.LevelError
+	}
+	r.log.Log(context.Background(), level, string(bytes.TrimRight(line, "\n")))
+	return len(line), nil
+}

@@ -1,0 +1,50 @@
+// Package httpfield has the syntax that all of HTTP/1.1 shares: which bytes a
+// token, a field's value, a request target and a length may have, and which
+// fields concern one connection only.
+package httpfield
+
+import (
+	"net/http"
+	"strings"
+)
+
+// HopByHop reports whether a field (named canonically) concerns one connection
+// only and never goes further.
+func HopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
+		"Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+// ConnectionNames gives the fields that Connection declares hop by hop, in
+// canonical form; nil for the everyday values that name none.
+func ConnectionNames(h map[string][]string) []string {
+	var names []string
+	for _, v := range h["Connection"] {
+		if v == "keep-alive" || v == "close" || v == "Keep-Alive" {
+			continue
+		}
+		for name := range strings.SplitSeq(v, ",") {
+			if name = strings.Trim(name, " \t"); name != "" {
+				names = append(names, http.CanonicalHeaderKey(name))
+			}
+		}
+	}
+	return names
+}
+
+// HasToken reports whether a comma-separated list has a token, in any case.
+func HasToken(values []string, token string) bool {
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			part, _, _ = strings.Cut(part, ";")
+			if strings.EqualFold(strings.Trim(part, " \t"), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
