@@ -81,8 +81,9 @@ func digest(b []byte) string {
 }
 
 // manner counts the ways in which versions of whittle tell where a secret ends: as
-// long as it is the same, so are tokens. 2 heeds lines and blocks; see lines.go.
-const manner = "2"
+// long as it is the same, so are tokens. 2 heeds lines and blocks (lines.go), 3 the
+// keys that issuers mark, keys in PEM and spoken codes (issued.go, spoken.go).
+const manner = "3"
 
 // defaults is a digest of the names that are secret without a rule.
 var defaults = sync.OnceValue(func() string {

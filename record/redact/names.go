@@ -17,7 +17,7 @@ var exactNames = set(
 	"ssn", "nationalid", "taxid", "passport", "passportno", "passportnumber", "driverslicense",
 	"iban", "bban", "accountnumber", "accountno", "bankaccount", "routingnumber", "sortcode",
 	"jwt", "nonce", "otpcode", "sig", "signature", "tokens", "cookie", "cookies", "setcookie",
-	"xforwardedclientcert", "pem",
+	"xforwardedclientcert", "pem", "mnemonic", "passkey",
 )
 
 // secretParts make any name secret that has one of them inside.
@@ -25,6 +25,8 @@ var secretParts = []string{
 	"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "secretkey", "encryptionkey",
 	"credential", "authorization", "authtoken", "creditcard", "debitcard", "cardnumber", "socialsecurity",
 	"sessionid", "sessionkey", "csrf", "xsrf", "bearertoken",
+	"recoverycode", "recoverykey", "recoveryphrase", "seedphrase", "backupcode", "verificationcode", "verifycode", "confirmationcode", "activationcode",
+	"resetcode", "twofactorcode", "2facode", "smscode", "onetimecode", "logincode", "accountkey", "connectionstring", "securityanswer", "magiclink",
 	"authkey", "authcode", "subscriptionkey", "functionskey", "masterkey", "sharedkey", "signingkey", "codeverifier", "samlresponse",
 }
 

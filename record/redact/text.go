@@ -30,7 +30,7 @@ func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 
 // stops marks the bytes at which a scan looks closer.
 var stops = func() (t [256]bool) {
-	for _, c := range []byte("@%\\&:=<JbB0123456789") {
+	for _, c := range []byte("@%\\&:=<JbB0123456789" + marks) {
 		t[c] = true
 	}
 	return t
@@ -85,6 +85,12 @@ func (t *scan) run() ([]byte, bool) {
 			next = t.credential(i)
 		case c == '<':
 			next = t.tag(i)
+		case c == '-':
+			next = t.dash(i)
+		case c == '.':
+			next = t.dot(i)
+		case issuersBy[c] != nil:
+			next = t.issued(i)
 		default:
 			next = t.escaped(i)
 		}
@@ -122,6 +128,15 @@ func (t *scan) number(i int) int {
 			return end
 		}
 		return t.replace(i, end)
+	}
+	if end := t.botKey(i, run); end > 0 {
+		return end
+	}
+	if end := t.unmarkedKey(i); end > 0 {
+		return end
+	}
+	if end := t.spokenCode(i); end > 0 {
+		return end
 	}
 	return run
 }

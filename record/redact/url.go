@@ -109,9 +109,21 @@ func (w *work) fields(s []byte) (_ []byte, changed bool) {
 	return out, true
 }
 
-// pair takes the secret out of one field of a form. oauth says that "code" is an
-// authorization code (RFC 6749, sections 4.1.2 and 4.1.3): the word alone is too
-// common.
+// secretInQuery reports whether a field's name is that of a secret in queries and
+// forms alone. oauth says that "code" is an authorization code (RFC 6749,
+// sections 4.1.2 and 4.1.3). A "ticket" is one of single sign-on (CAS protocol,
+// section 2.5); a member of that name in JSON is more often an issue's.
+func (w *work) secretInQuery(name []byte, oauth bool) bool {
+	switch string(name) {
+	case "code":
+		return oauth && !w.r.kept["code"]
+	case "ticket", "Ticket":
+		return !w.r.kept["ticket"]
+	}
+	return false
+}
+
+// pair takes the secret out of one field of a form; see secretInQuery.
 func (w *work) pair(s []byte, oauth bool) ([]byte, bool) {
 	name, value, ok := bytes.Cut(s, []byte("="))
 	if !ok {
@@ -126,7 +138,7 @@ func (w *work) pair(s []byte, oauth bool) ([]byte, bool) {
 		} else {
 			out = append(out, name...)
 		}
-		if (w.secretPath(plain) || oauth && string(plain) == "code" && !w.r.kept["code"]) && len(value) > 0 {
+		if (w.secretPath(plain) || w.secretInQuery(plain, oauth)) && len(value) > 0 {
 			secret := unpercent(nil, value, true)
 			return w.r.appendToken(append(out, '='), secret), changed || !isToken(secret)
 		}
