@@ -29,6 +29,7 @@ var rooms = map[string]int{
 	"whittle/carve/config":          20,
 	"whittle/carve/state":           10,
 	"whittle/internal/chart":        0,
+	"whittle/internal/jsonscan":     0,
 	"whittle/internal/paired":       0,
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,

@@ -124,8 +124,8 @@ func (p *Parser) user(s *splicing) error {
 
 // name returns a user's name: a string, or a number as older clients send it.
 func (p *Parser) name(n name, v span) ([]byte, error) {
-	if c := p.scanner.b[v.from]; !v.none() && (c == '-' || c-'0' <= 9) {
-		return v.of(p.scanner.b), nil
+	if c := p.body[v.from]; !v.none() && (c == '-' || c-'0' <= 9) {
+		return v.of(p.body), nil
 	}
 	return p.textOf(v, n)
 }
@@ -140,7 +140,7 @@ func (p *Parser) clock(s *splicing) {
 		original, _ = p.moment(f.value[timestamp])
 	}
 	sent := p.shared.sent
-	if f.has(p.scanner.b, sentAt) {
+	if f.has(p.body, sentAt) {
 		sent, _ = p.moment(f.value[sentAt])
 	}
 	s.happened = p.limits.happened(p.call.Received, original, sent)
@@ -148,7 +148,7 @@ func (p *Parser) clock(s *splicing) {
 
 // moment reads a member that is a time. Where it is none, ok is false.
 func (p *Parser) moment(v span) (t time.Time, ok bool) {
-	if v.none() || p.scanner.b[v.from] != '"' {
+	if v.none() || p.body[v.from] != '"' {
 		return time.Time{}, false
 	}
 	text, err := p.textOf(v, timestamp)

@@ -36,7 +36,7 @@ func (p *Parser) size(s *splicing) int {
 
 // make makes the records of all events that were read.
 func (p *Parser) make() error {
-	if need := min(len(p.scanner.b)+len(p.events)*added, p.limits.Merged+added); cap(p.out) < need {
+	if need := min(len(p.body)+len(p.events)*added, p.limits.Merged+added); cap(p.out) < need {
 		p.out = make([]byte, 0, need)
 	}
 	p.places = p.places[:0]

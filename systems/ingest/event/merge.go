@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/internal/jsonscan"
 )
 
 // maxExtras bounds the members of a batch's context, and of its integrations:
@@ -21,20 +22,24 @@ type extra struct {
 // extras lists the members of the object at v, none where v is null, missing
 // or an empty array: PHP writes an empty object so.
 func (p *Parser) extras(v span, n name) ([]extra, error) {
-	b := p.scanner.b
+	b := p.body
 	if v.none() || b[v.from] == 'n' || emptyArray(v.of(b)) {
 		return nil, nil
 	}
 	if b[v.from] != '{' {
 		return nil, invalid("%s is not an object", nameText[n])
 	}
-	p.scanner.deep = 0
 	var all []extra
-	o := p.scanner.object(int(v.from), 0)
-	for o.next() && o.skip() {
-		key := p.keyText(&o)
-		if o.escaped {
+	s := &p.part
+	s.Reset(b, int(v.from), maxDepth)
+	for s.Next(); s.Next() == jsonscan.Key; {
+		from := s.Start()
+		key := p.keyText(s)
+		if s.Escaped() {
 			key = bytes.Clone(key)
+		}
+		if !s.Skip() {
+			break
 		}
 		if slices.ContainsFunc(all, func(e extra) bool { return bytes.Equal(e.key, key) }) {
 			return nil, invalid("the batch's %s has a member twice", nameText[n])
@@ -42,15 +47,15 @@ func (p *Parser) extras(v span, n name) ([]extra, error) {
 		if len(all) == maxExtras {
 			return nil, whittle.Errorf(whittle.ResourceExhausted, "the batch's %s has more than %d members", nameText[n], maxExtras)
 		}
-		all = append(all, extra{key: key, member: span{o.key.from, o.value.to}})
+		all = append(all, extra{key: key, member: span{uint32(from), uint32(s.End())}})
 	}
-	if p.scanner.deep > maxDepth {
+	if s.Err() != nil { // it was read before, so it is JSON
 		return nil, invalid("the batch's %s is nested deeper than %d", nameText[n], maxDepth)
 	}
 	return all, nil
 }
 
-func emptyArray(b []byte) bool { return b[0] == '[' && b[skipSpace(b, 1)] == ']' }
+func emptyArray(b []byte) bool { return b[0] == '[' && b[jsonscan.Space(b, 1)] == ']' }
 
 // addition is what is to be added to an event's context or integrations.
 type addition struct {
@@ -69,7 +74,7 @@ func (a *addition) any() bool { return a.size > 0 || a.ip != "" }
 // shape checks that a member can be merged into: an object, null, missing, or
 // the empty array.
 func (p *Parser) shape(v span, n name) error {
-	b := p.scanner.b
+	b := p.body
 	if v.none() || b[v.from] == '{' || b[v.from] == 'n' || emptyArray(v.of(b)) {
 		return nil
 	}
@@ -82,10 +87,11 @@ func (p *Parser) missing(v span, all []extra) addition {
 	if len(all) == 0 {
 		return a
 	}
-	if !v.none() && p.scanner.b[v.from] == '{' {
-		o := p.scanner.object(int(v.from), 0)
-		for o.next() && o.skip() {
-			key := p.keyText(&o)
+	if !v.none() && p.body[v.from] == '{' {
+		s := &p.part
+		s.Reset(p.body, int(v.from), maxDepth)
+		for s.Next(); s.Next() == jsonscan.Key; s.Skip() {
+			key := p.keyText(s)
 			for i := range all {
 				if len(all[i].key) == len(key) && string(all[i].key) == string(key) {
 					a.held[i/64] |= 1 << (i % 64)
@@ -104,11 +110,11 @@ func (p *Parser) missing(v span, all []extra) addition {
 // appendMerged appends the object at v with what is added to it, which comes
 // after its own members.
 func (p *Parser) appendMerged(v span, a *addition) {
-	b, out := p.scanner.b, p.out
+	b, out := p.body, p.out
 	comma := false
 	if !v.none() && b[v.from] == '{' {
 		out = append(out, b[v.from:v.to-1]...)
-		comma = b[skipSpace(b, int(v.from)+1)] != '}'
+		comma = b[jsonscan.Space(b, int(v.from)+1)] != '}'
 	} else {
 		out = append(out, '{')
 	}
@@ -125,7 +131,7 @@ func (p *Parser) appendMerged(v span, a *addition) {
 		if comma {
 			out = append(out, ',')
 		}
-		out = appendQuoted(append(out, `"ip":`...), a.ip)
+		out = jsonscan.AppendString(append(out, `"ip":`...), a.ip)
 	}
 	p.out = append(out, '}')
 }

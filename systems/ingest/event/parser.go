@@ -8,17 +8,20 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/internal/jsonscan"
 )
 
 // Parser reads bodies and keeps its memory from one to the next. The zero
 // value is ready. It belongs to one goroutine at a time.
 type Parser struct {
-	limits  Limits
-	call    Call
-	scanner scanner
-	events  []facts
-	items   []Item
-	places  []place
+	limits Limits
+	call   Call
+	body   []byte
+	scan   jsonscan.Scanner // over the body
+	part   jsonscan.Scanner // over a part that was read already
+	events []facts
+	items  []Item
+	places []place
 	// shared is what a batch gives to each of its events.
 	shared shared
 	// out has the values of all records, text their ids and keys.
@@ -58,12 +61,15 @@ func (p *Parser) Parse(l Limits, c Call, body []byte) (Batch, error) {
 
 // begin makes ready for a body, and releases what a large one has left.
 func (p *Parser) begin(l Limits, c Call, body []byte) {
-	p.limits, p.call, p.shared = l, c, shared{}
-	p.scanner.b = body
+	if len(p.body) > kept {
+		p.scan = jsonscan.Scanner{}
+	}
+	p.limits, p.call, p.shared, p.body = l, c, shared{}, body
+	p.scan.Reset(body, 0, math.MaxInt) // an event's own depth is bounded in read
 	p.events, p.items, p.headers = p.events[:0], p.items[:0], p.headers[:0]
 	p.out, p.text = p.out[:0], p.text[:0]
-	if cap(p.out) > kept || cap(p.scanner.open) > kept {
-		p.out, p.scanner.open = nil, nil
+	if cap(p.out) > kept {
+		p.out = nil
 	}
 	p.received = appendTime(p.received[:0], c.Received)
 }
@@ -75,18 +81,14 @@ var (
 
 // single reads a body that is one event.
 func (p *Parser) single() error {
-	b := p.scanner.b
-	i := skipSpace(b, 0)
+	b := p.body
+	i := jsonscan.Space(b, 0)
 	if len(b)-i > p.limits.Event {
 		if n := len(bytes.TrimRight(b[i:], " \t\r\n")); n > p.limits.Event {
 			return tooLarge(n, p.limits.Event)
 		}
 	}
-	if i >= len(b) {
-		return errBody
-	}
-	end := p.read(i, 0)
-	if end < 0 || skipSpace(b, end) != len(b) {
+	if kind := p.scan.Next(); kind == jsonscan.None || !p.read(kind, 0) || p.scan.Finish() != nil {
 		return errBody
 	}
 	f := &p.events[0]
@@ -104,41 +106,38 @@ func (p *Parser) single() error {
 
 // bulk reads a body that has a batch.
 func (p *Parser) bulk() error {
-	s := &p.scanner
-	i := skipSpace(s.b, 0)
-	if i >= len(s.b) {
-		return errBody
-	}
-	if s.b[i] != '{' {
-		if end := s.skip(i, 0); end < 0 || skipSpace(s.b, end) != len(s.b) {
+	s := &p.scan
+	if s.Next() != jsonscan.Object {
+		if s.Finish() != nil {
 			return errBody
 		}
 		return ErrNoBatch
 	}
 	var value [names]span
 	array, named, twice := false, false, false
-	o := s.object(i, 0)
-	for o.next() {
-		key := p.keyText(&o)
-		n := nameOf(key)
-		if string(key) == "batch" {
-			twice, named = twice || named, true
-			if s.b[o.at] == '[' {
-				array = true
-				if err := p.array(&o); err != nil {
-					return err
-				}
-				continue
+	for s.Next() == jsonscan.Key {
+		from := s.Start()
+		key := p.keyText(s)
+		n, batch := nameOf(key), string(key) == "batch"
+		twice, named = twice || batch && named, named || batch
+		kind := s.Next()
+		if batch && kind == jsonscan.Array {
+			array = true
+			if err := p.array(); err != nil {
+				return err
 			}
+			continue
 		}
-		if o.skip() && !utf8.Valid(s.b[o.key.from:o.value.to]) {
+		v := span{from: uint32(s.Start())}
+		if s.Skip(); s.Err() != nil || !utf8.Valid(p.body[from:s.End()]) {
 			return errBody
 		}
+		v.to = uint32(s.End())
 		twice = twice || n != other && !value[n].none()
-		value[n] = o.value
+		value[n] = v
 	}
 	switch {
-	case o.at < 0 || skipSpace(s.b, o.at) != len(s.b):
+	case s.Finish() != nil:
 		return errBody
 	case !array:
 		return ErrNoBatch
@@ -148,34 +147,23 @@ func (p *Parser) bulk() error {
 	return p.share(&value)
 }
 
-// array reads the events of a batch.
-func (p *Parser) array(o *object) error {
-	const base = 2
-	b := p.scanner.b
-	i := skipSpace(b, o.at+1)
-	if i < len(b) && b[i] == ']' {
-		o.done(i + 1)
-		return nil
-	}
-	for i < len(b) {
-		if len(p.events) >= p.limits.Events {
-			return whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
-		}
-		if i = p.read(i, base); i < 0 {
-			break
-		}
-		i = skipSpace(b, i)
-		if i < len(b) && b[i] == ']' {
-			o.done(i + 1)
+// array reads the events of the batch that was begun.
+func (p *Parser) array() error {
+	s := &p.scan
+	for base := s.Depth(); ; {
+		s.Mark()
+		kind := s.Next()
+		switch {
+		case kind == jsonscan.End:
 			return nil
+		case kind == jsonscan.None:
+			return errBody
+		case len(p.events) >= p.limits.Events:
+			return whittle.Errorf(whittle.ResourceExhausted, "the batch has more than %d events", p.limits.Events)
+		case !p.read(kind, base):
+			return errBody
 		}
-		if i >= len(b) || b[i] != ',' {
-			break
-		}
-		i = skipSpace(b, i+1)
 	}
-	o.done(-1)
-	return nil
 }
 
 // share notes what the batch's own members give to each event.
@@ -207,7 +195,7 @@ func (p *Parser) offer(key []byte) {
 // textOf returns a member that is a string, or null or missing: then it is empty.
 // The text is valid until the next call.
 func (p *Parser) textOf(v span, n name) ([]byte, error) {
-	b := p.scanner.b
+	b := p.body
 	if v.none() || b[v.from] == 'n' {
 		return nil, nil
 	}
@@ -218,7 +206,7 @@ func (p *Parser) textOf(v span, n name) ([]byte, error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1], nil
 	}
-	text, whole := unquote(p.scratch[:0], raw)
+	text, whole := jsonscan.AppendText(p.scratch[:0], raw[1:len(raw)-1])
 	p.scratch = text
 	if !whole && n == messageID {
 		// Two such ids could differ in nothing but the halves that were lost.

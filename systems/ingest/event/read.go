@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/internal/jsonscan"
 )
 
 // maxDepth is how many objects and arrays of an event may lie within each other.
@@ -85,35 +86,33 @@ func invalid(format string, args ...any) error {
 	return whittle.Errorf(whittle.Invalid, format, args...)
 }
 
-// read goes over the value at i and adds what it is to p.events. It responses
-// where it ends, −1 where the text is wrong. base is how many containers are
-// around it.
-func (p *Parser) read(i, base int) int {
-	s := &p.scanner
-	s.deep, s.high = base, 0
+// read goes over the next value of the body and adds what it is to p.events. It
+// reports false where no value is there, or a wrong one.
+func (p *Parser) read(kind jsonscan.Kind, base int) bool {
+	s := &p.scan
 	p.events = append(p.events, facts{})
 	f := &p.events[len(p.events)-1]
-	var end int
-	if s.b[i] == '{' {
-		end = p.members(f, i, base)
+	from := s.Start()
+	if kind == jsonscan.Object {
+		p.members(f)
 	} else {
-		end = s.skip(i, base)
+		s.Skip()
 		f.err = errNotObject
 	}
-	if end < 0 {
-		return end
+	if s.Err() != nil {
+		return false
 	}
-	f.at = span{uint32(i), uint32(end)}
+	f.at = span{uint32(from), uint32(s.End())}
 	switch {
 	case errors.Is(f.err, errNotObject):
 	case f.at.len() > p.limits.Event:
 		f.err = tooLarge(f.at.len(), p.limits.Event)
-	case s.deep-base > maxDepth:
+	case s.Deepest()-base > maxDepth:
 		f.err = invalid("the event is nested deeper than %d", maxDepth)
-	case s.high&tops != 0 && !utf8.Valid(f.at.of(s.b)):
+	case !s.ASCII() && !utf8.Valid(f.at.of(p.body)):
 		f.err = errNotUTF8
 	}
-	return end
+	return true
 }
 
 var (
@@ -125,62 +124,65 @@ func tooLarge(n, limit int) error {
 	return whittle.Errorf(whittle.ResourceExhausted, "the event has %d bytes, %d are allowed", n, limit)
 }
 
-// members notes the named members of the object at i.
-func (p *Parser) members(f *facts, i, base int) int {
-	o := p.scanner.object(i, base)
+// members notes the named members of the object that was begun.
+func (p *Parser) members(f *facts) {
+	s := &p.scan
 	pendingCut := false
-	for o.next() {
+	last := 0 // where the member before ends
+	for s.Next() == jsonscan.Key {
+		key := s.Start()
 		if pendingCut {
-			f.cut.to, pendingCut = o.key.from, false
+			f.cut.to, pendingCut = uint32(key), false
 		}
-		n := nameOf(p.keyText(&o))
-		var ok bool
-		if n == contextName && p.scanner.b[o.at] == '{' {
-			ok = o.done(p.address(f, o.at, base+1))
+		n := nameOf(p.keyText(s))
+		kind := s.Next()
+		value := span{from: uint32(s.Start())}
+		if n == contextName && kind == jsonscan.Object {
+			p.address(f)
 		} else {
-			ok = o.skip()
+			s.Skip()
 		}
-		if !ok {
-			break
-		}
-		if n == other {
-			continue
-		}
-		if !f.value[n].none() {
-			f.err = invalid("the event has %s twice", nameText[n])
-			continue
-		}
-		f.value[n], f.order[f.known] = o.value, n
-		f.known++
-		if n == writeKey {
-			f.cut = span{o.comma, o.value.to}
-			if o.comma == 0 {
-				f.cut.from, pendingCut = o.key.from, true
+		value.to = uint32(s.End())
+		if s.Err() == nil && n != other {
+			if f.note(n, value) && n == writeKey {
+				f.cut = span{uint32(jsonscan.Space(p.body, last)), value.to}
+				if last == 0 {
+					f.cut.from, pendingCut = uint32(key), true
+				}
 			}
 		}
+		last = s.End()
 	}
-	return o.at
 }
 
-// address goes over the context at i and notes whether it has an address.
-func (p *Parser) address(f *facts, i, base int) int {
-	o := p.scanner.object(i, base)
-	for o.next() {
-		if string(p.keyText(&o)) == "ip" {
+// note keeps a member, and reports false where the event has it already.
+func (f *facts) note(n name, value span) bool {
+	if !f.value[n].none() {
+		f.err = invalid("the event has %s twice", nameText[n])
+		return false
+	}
+	f.value[n], f.order[f.known] = value, n
+	f.known++
+	return true
+}
+
+// address goes over the context that was begun and notes whether it has an
+// address.
+func (p *Parser) address(f *facts) {
+	s := &p.scan
+	for s.Next() == jsonscan.Key {
+		if string(p.keyText(s)) == "ip" {
 			f.hasIP = true
 		}
-		if !o.skip() {
-			break
-		}
+		s.Skip()
 	}
-	return o.at
 }
 
 // keyText is what the key in hand means, until the next call.
-func (p *Parser) keyText(o *object) []byte {
-	if !o.escaped {
-		return p.scanner.b[o.key.from+1 : o.key.to-1]
+func (p *Parser) keyText(s *jsonscan.Scanner) []byte {
+	if !s.Escaped() {
+		return s.Inside()
 	}
-	p.scratch, _ = unquote(p.scratch[:0], o.key.of(p.scanner.b))
+	p.scratch, _ = jsonscan.AppendText(p.scratch[:0], s.Inside())
 	return p.scratch
 }

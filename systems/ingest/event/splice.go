@@ -1,10 +1,14 @@
 package event
 
-import "bytes"
+import (
+	"bytes"
+
+	"whittle/internal/jsonscan"
+)
 
 // splice copies the event to p.out with all that is changed and added.
 func (p *Parser) splice(s *splicing) {
-	f, b := s.f, p.scanner.b
+	f, b := s.f, p.body
 	from, cursor := len(p.out), f.at.from
 	for _, n := range f.order[:f.known] {
 		switch v := f.value[n]; {
@@ -30,7 +34,7 @@ func (p *Parser) splice(s *splicing) {
 
 // changes reports whether a member gets another value than it has.
 func (p *Parser) changes(s *splicing, n name) bool {
-	f, b := s.f, p.scanner.b
+	f, b := s.f, p.body
 	switch n {
 	case typeName:
 		return !f.has(b, n) || bytes.Equal(f.value[n].of(b), []byte(`""`))
@@ -52,12 +56,12 @@ func (p *Parser) changes(s *splicing, n name) bool {
 
 // appendValue appends the value that changes announced.
 func (p *Parser) appendValue(s *splicing, n name) {
-	f, b := s.f, p.scanner.b
+	f, b := s.f, p.body
 	switch n {
 	case typeName:
-		p.out = appendQuoted(p.out, string(s.kind))
+		p.out = jsonscan.AppendString(p.out, string(s.kind))
 	case messageID:
-		p.out = appendQuoted(p.out, s.newID)
+		p.out = jsonscan.AppendString(p.out, s.newID)
 	case contextName:
 		p.appendMerged(f.value[n], &s.context)
 	case integrations:

@@ -1,0 +1,329 @@
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// valid and the lists below are texts as the public JSON test suites have them:
+// each is held to encoding/json as well, see FuzzCheck.
+var valid = []string{
+	// Numbers.
+	"0", "-0", "10", "-1", "0.0", "-0.5", "1.25", "1e5", "1E+5", "1e-5", "0e0", "0E+00", "123456789012345678901234567890",
+	"1e400", "-1.5e-400", "0.1e1", "20e01",
+	// Words.
+	"true", "false", "null",
+	// Strings.
+	`""`, `"a"`, `"12345678"`, `"1234567"`, `"123456789"`, `"\""`, `"\\"`, `"\/"`, `"\b\f\n\r\t"`, `"\u0000"`, `"\uD83D\uDE00"`, `"\ud83d"`, `"\ude00\ud83d"`,
+	`"\uD800\u0041"`, `"\uDBFF\uDFFF"`, `"\uFFFE\uFFFF"`, `"\u002F\u00e9\u00E9"`, "\"\u00e9\u2028\U0001F600\x7f\"", `"aaaaaaa\"bbbbbbb"`, `"1234567\\"`,
+	// Containers.
+	"[]", "{}", "[[]]", "[{}]", `{"":{}}`, "[1,2,3]", `[null,true,false,1,"",[],{}]`, `{"a":1,"a":2}`, `{"a":{"b":[{"c":[]}]}}`, `{"\u0061":0}`,
+	// Space.
+	" 1 ", "\t\n\r []\n", "[ ]", "{ }", "[ 1 , 2 ]", `{ "a" : 1 , "b" : [ ] }`, "\"\\u0020\" ",
+	// Depth.
+	strings.Repeat("[", 63) + strings.Repeat("]", 63), strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("[", 65) + "1" + strings.Repeat("]", 65),
+	strings.Repeat(`{"a":[`, 100) + strings.Repeat("]}", 100), strings.Repeat("[", 130) + "{},[]" + strings.Repeat("]", 130),
+	// Bytes that are not UTF-8 are encoding/json's to accept.
+	"\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\xaf\"",
+}
+
+// truncated are JSON as far as they go.
+var truncated = []string{
+	"", " ", "\n", "-", "1.", "-1.", "1e", "1E", "1e+", "1.5e-", "t", "tr", "tru", "fals", "n", "nul", `"`, `"a`, `"\`, `"\u`, `"\u1`, `"\u12`, `"\u123`, `"\u1234`,
+	`"12345678`, "[", "[ ", "[1", "[1,", "[1 ,", "[[", "[[]", "[[],", "{", "{ ", `{"`, `{"a"`, `{"a" `, `{"a":`, `{"a": `, `{"a":1`, `{"a":1,`, `{"a":1, `, `{"a":1,"`, `{"a":{`, `{"a":{}`,
+	`[1,{"a":[`, `[1,{"a":[]`, `[1,{"a":[]}`, "[-", "[1.", "[tru", `["\ud83d`, strings.Repeat("[", 100), strings.Repeat(`{"a":[`, 50), strings.Repeat("[", 70) + "1" + strings.Repeat("]", 69),
+}
+
+// wrongTexts cannot become JSON.
+var wrongTexts = []string{
+	"+1", "01", "-01", "00", ".5", "-.5", "1.e1", "1..2", "1.2.3", "1ee1", "1e1.5", "0x1", "1_0", "--1", "- 1", "1 2", "1a", "1.5.", "Infinity", "NaN", "-Infinity", "0e+-1",
+	"True", "TRUE", "nulL", "nil", "undefined", "trux", "truee", "true false", "tr ue", "nulll",
+	`'a'`, "\"\x00\"", "\"\n\"", "\"\t\"", "\"1234567\n\"", "\"\x1f", `"\x"`, `"\a"`, `"\'"`, `"\0"`, `"\U0041"`, `"\u004"`, `"\u00G0"`, `"\u+041"`, `"\u 041"`, `"\ud83d\u"`, `"\u1z`, `"\q`, `"a" "b"`, `"a"x`,
+	"]", "}", "[}", "{]", "[1}", `{"a":1]`, "[,", "[,1]", "[1,]", "[1,,2]", "[1 2]", "[1;2]", "{,}", `{"a"}`, `{"a",1}`, `{"a":}`, `{"a":1,}`, `{"a":1,,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{'a':1}`, `{"a"::1}`, `{"a":1}}`, "[]]", "[] []", "[]x", "{}[]", `{[]:1}`, `{"a" 1}`, `{null:1}`,
+	"//", "/**/1", "[1]//", "\ufeff1", "\xff", "\v1", "\f[]", "\u00a01", "\u20281", "[\u00a0]", "*", ":", ",", `{:1}`, "[:", "\x00", "1\x00",
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		want  error
+	}{{valid, nil}, {truncated, Truncated}, {wrongTexts, Syntax}} {
+		for _, text := range c.texts {
+			if got := Check([]byte(text), MaxDepth); got != c.want {
+				t.Errorf("%.60q: %v, not %v", text, got, c.want)
+			}
+		}
+	}
+}
+
+// TestDepth holds the bound to exactly as many containers as it says, with what
+// is read token by token and with what is skipped.
+func TestDepth(t *testing.T) {
+	for _, depth := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 200, MaxDepth} {
+		for _, half := range [][2]string{{"[", "]"}, {`{"a":`, "}"}} {
+			middle := ""
+			if half[0] != "[" || depth == 0 {
+				middle = "1"
+			}
+			text := []byte(strings.Repeat(half[0], depth) + middle + strings.Repeat(half[1], depth))
+			for _, most := range []int{depth, depth + 1, depth - 1} {
+				want := error(nil)
+				if most < depth {
+					want = TooDeep
+				}
+				if most < 0 {
+					continue
+				}
+				if got := Check(text, most); got != want {
+					t.Errorf("%d containers, %d allowed: %v, not %v", depth, most, got, want)
+				}
+				if _, got := walk(text, most); got != want {
+					t.Errorf("%d containers, %d allowed, token by token: %v, not %v", depth, most, got, want)
+				}
+			}
+		}
+	}
+	if got := Check([]byte(strings.Repeat("[", 10)+"?"), 5); got != TooDeep {
+		t.Errorf("a fault behind the depth allowed: %v", got)
+	}
+}
+
+// walk writes down all tokens of a text.
+func walk(text []byte, depth int) (tokens []string, err error) {
+	var s Scanner
+	s.Reset(text, 0, depth)
+	for {
+		switch kind := s.Next(); kind {
+		case None:
+			if err = s.Err(); err == nil {
+				err = s.Finish()
+			}
+			return tokens, err
+		case String, Key:
+			plain, _ := AppendText(nil, s.Inside())
+			if !s.Escaped() && !bytes.Equal(plain, s.Inside()) {
+				return tokens, errors.New("an escape was not seen")
+			}
+			tokens = append(tokens, "s"+string(bytes.ToValidUTF8(plain, []byte("\ufffd"))))
+		case End:
+			tokens = append(tokens, "]")
+		case Array, Object:
+			tokens = append(tokens, "[")
+		default:
+			tokens = append(tokens, string(s.Bytes()))
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	text := ` {"a" : [1, -2.5e3,"x\n"],"\u0062":{"c":null},"d":true} `
+	type token struct {
+		kind    Kind
+		text    string
+		escaped bool
+		depth   int
+	}
+	want := []token{
+		{Object, "{", false, 1},
+		{Key, `"a"`, false, 1},
+		{Array, "[", false, 2},
+		{Number, "1", false, 2},
+		{Number, "-2.5e3", false, 2},
+		{String, `"x\n"`, true, 2},
+		{End, "]", true, 1},
+		{Key, `"\u0062"`, true, 1},
+		{Object, "{", false, 2},
+		{Key, `"c"`, false, 2},
+		{Null, "null", false, 2},
+		{End, "}", false, 1},
+		{Key, `"d"`, false, 1},
+		{Bool, "true", false, 1},
+		{End, "}", false, 0},
+	}
+	var s Scanner
+	s.Reset([]byte(text), 0, 9)
+	for i, w := range want {
+		got := token{s.Next(), string(s.Bytes()), s.Escaped(), s.Depth()}
+		if w.kind == End {
+			got.escaped = w.escaped
+		}
+		if got != w || text[s.Start():s.End()] != w.text {
+			t.Errorf("token %d: %+v, not %+v", i, got, w)
+		}
+	}
+	if got := s.Next(); got != None || s.Err() != nil || s.Finish() != nil {
+		t.Errorf("behind the value: %v, %v", got, s.Err())
+	}
+}
+
+// TestSkip skips behind each token of a text and reads on: what follows is what
+// follows without skipping.
+func TestSkip(t *testing.T) {
+	text := []byte(`{"a":[1,{"b":[]},[[]],"]"],"c":{"d":{}, "e":2},"f":3}`)
+	for n := range 30 {
+		var s, all Scanner
+		s.Reset(text, 0, 5)
+		all.Reset(text, 0, 5)
+		for range n {
+			s.Next()
+			all.Next()
+		}
+		if s.kind == None {
+			break
+		}
+		kind, depth := s.kind, s.Depth()
+		if !s.Skip() {
+			t.Fatalf("behind %d tokens: %v", n, s.Err())
+		}
+		switch kind {
+		case Key:
+			for all.Next(); all.Depth() > depth; all.Next() {
+			}
+		case Array, Object:
+			for all.Depth() >= depth {
+				all.Next()
+			}
+		}
+		if kind == Key || kind == Array || kind == Object {
+			if !json.Valid(s.Bytes()) {
+				t.Errorf("behind %d tokens: %q was skipped", n, s.Bytes())
+			}
+		}
+		for all.kind != None {
+			if s.Offset() != all.Offset() || s.Depth() != all.Depth() {
+				t.Fatalf("behind %d tokens: at %d within %d, not at %d within %d", n, s.Offset(), s.Depth(), all.Offset(), all.Depth())
+			}
+			if a, b := s.Next(), all.Next(); a != b {
+				t.Fatalf("behind %d tokens: %v, not %v", n, a, b)
+			}
+		}
+	}
+}
+
+// TestOffset holds an error's offset to where the token begins that could not be
+// read, whether it is met by Next or by Skip.
+func TestOffset(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "  ": 2, "?": 0, "-": 0, " tru": 1, `["ab\q"]`: 1, `["ab`: 1, `[1, 02]`: 4, `{"a" 1}`: 5, `{"a":}`: 5, `{"a":1 2}`: 7, `[1,`: 3, `[1 `: 3, `{"a":1,}`: 7,
+		`{"a":1.}`: 5, `[[[[`: 3, `[1}`: 2, `{"a`: 1, `{"a":[1,{"b":x`: 13, `[[]`: 3, `{"a":{"b" :`: 11,
+	} {
+		var s Scanner
+		s.Reset([]byte(text), 0, 3)
+		for s.Next() != None {
+		}
+		if s.Err() == nil || s.Offset() != want {
+			t.Errorf("%q: %v at %d, not at %d", text, s.Err(), s.Offset(), want)
+		}
+		err := s.Err()
+		s.Reset([]byte(text), 0, 3)
+		if s.Finish() != err || s.Offset() != want {
+			t.Errorf("%q: skipped, %v at %d, not at %d", text, s.Err(), s.Offset(), want)
+		}
+		if s.Next() != None || s.Skip() || s.Finish() != err {
+			t.Errorf("%q: it went on behind an error", text)
+		}
+	}
+}
+
+// TestPlaces reads several values of one text, one after the other.
+func TestPlaces(t *testing.T) {
+	text := []byte(` 1 "a"[2]{} null `)
+	var s Scanner
+	var got []string
+	for at := 0; Space(text, at) < len(text); at = s.End() {
+		s.Reset(text, at, 2)
+		if s.Next() == None || !s.Skip() || s.Next() != None || s.Err() != nil {
+			t.Fatal(s.Err())
+		}
+		got = append(got, string(s.Bytes()))
+	}
+	if strings.Join(got, " ") != `1 "a" [2] {} null` {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestMark counts depth and bytes beyond ASCII for one part of a text at a time.
+func TestMark(t *testing.T) {
+	var s Scanner
+	s.Reset([]byte(`["é",[[]],[1],"plain text of some length"        ]`), 0, 9)
+	s.Next()
+	for i, want := range []struct {
+		deepest int
+		ascii   bool
+	}{{1, false}, {3, true}, {2, true}, {1, true}} {
+		s.Mark()
+		s.Next()
+		if !s.Skip() || s.Deepest() != want.deepest || s.ASCII() != want.ascii {
+			t.Errorf("item %d: %d deep, ASCII %v", i, s.Deepest(), s.ASCII())
+		}
+	}
+}
+
+// TestNoAllocation holds a Scanner in use to no allocation at all, and a new one
+// to none up to a depth of 64.
+func TestNoAllocation(t *testing.T) {
+	deep := []byte(strings.Repeat(`{"a":[`, 500) + strings.Repeat("]}", 500))
+	var s Scanner
+	s.Reset(deep, 0, MaxDepth)
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	flat := []byte(strings.Repeat("[", 64) + `{"a":"\u00e9"}`[:0] + `"\u00e9",1.5,null` + strings.Repeat("]", 64))
+	broken := []byte(`{"a":[1,"\q"]}`)
+	buf := make([]byte, 0, 64)
+	if n := testing.AllocsPerRun(20, func() {
+		s.Reset(deep, 0, MaxDepth)
+		_ = s.Finish()
+		if Check(flat, 64) != nil || Check(broken, 64) != Syntax {
+			t.Error("checked wrongly")
+		}
+		buf, _ = AppendText(buf[:0], []byte(`a\u00e9\n`))
+		buf = AppendString(buf[:0], "a\nb")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestText(t *testing.T) {
+	for inside, want := range map[string]struct {
+		text  string
+		whole bool
+	}{
+		``: {"", true}, `abc`: {"abc", true}, `\"\\\/\b\f\n\r\t`: {"\"\\/\b\f\n\r\t", true}, `\u00e9\u00E9`: {"éé", true}, `\ud83d\ude00!`: {"😀!", true},
+		`\ud83d`: {"\ufffd", false}, `\ud83dx`: {"\ufffdx", false}, `\ud83d\n`: {"\ufffd\n", false}, `\ud83d\u0041`: {"\ufffdA", false}, `\ud83d\ud83d\ude00`: {"\ufffd😀", false}, `\ude00\ud83d`: {"\ufffd\ufffd", false},
+		`\ufffd`: {"\ufffd", true}, "\xff\xfe": {"\xff\xfe", true}, "é\\n": {"é\n", true},
+		`\`: {`\`, true}, `\q`: {`\q`, true}, `\u12`: {`\u12`, true}, `\u12g4\n`: {"\\u12g4\n", true}, `a\`: {`a\`, true}, `\ud83d\u12`: {"\ufffd\\u12", false}, `\ud83d\`: {"\ufffd\\", false},
+	} {
+		got, whole := AppendText([]byte("> "), []byte(inside))
+		if string(got) != "> "+want.text || whole != want.whole {
+			t.Errorf("%s: %q, %v; not %q, %v", inside, got, whole, want.text, want.whole)
+		}
+	}
+	for text, want := range map[string]string{"": `""`, "a\"b\\c": `"a\"b\\c"`, "\x00\x1f\x7f": `"\u0000\u001f` + "\x7f\"", "\b\f\n\r\t/": `"\b\f\n\r\t/"`, "é\xff": "\"é\xff\""} {
+		if got := string(AppendString(nil, text)); got != want {
+			t.Errorf("%q: %s, not %s", text, got, want)
+		}
+		if got := string(AppendString(nil, []byte(text))); got != want {
+			t.Errorf("%q as bytes: %s, not %s", text, got, want)
+		}
+	}
+}
+
+func TestIsNumber(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "0": true, "-1.5e+7": true, "1 ": false, " 1": false, "-": false, "01": false, "1.": false, "true": false, "1e5x": false} {
+		if IsNumber([]byte(text)) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	for e, want := range map[Error]string{Syntax: "not JSON", Truncated: "JSON that was cut off", TooDeep: "JSON nested too deep"} {
+		if e.Error() != want {
+			t.Errorf("%d: %s", e, e.Error())
+		}
+	}
+}
