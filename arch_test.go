@@ -75,6 +75,9 @@ var rooms = map[string]int{
 	"whittle/load/plan":      20,
 	"whittle/load/artillery": 30,
 	"whittle/load/jmeter":    30,
+	"whittle/load/engine":    10,
+	"whittle/load/cpu":       20,
+	"whittle/load/wire":      30,
 	"whittle/load":           40,
 	"whittle/load/duel":      50,
 
@@ -206,6 +209,7 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/internal/paired", "os", "paired is pure: samples and a random source in, ratios out"},
 	{"whittle/internal/paired", "time", "paired knows no clock: samples are numbers"},
 	{"whittle/load/expr", "net/http", "expressions look at a response's bytes; the load room gets them"},
+	{"whittle/load/engine", "net/http", "an event loop moves bytes; the wire knows what they mean"},
 	{"whittle/load/plan", "net/http", "a plan is what to send, not how"},
 	{"whittle/load/report", "net/http", "a report is what a run came to: it sends nothing"},
 	{"whittle/carve/transcode", "net/http", "transcode turns bytes into bytes; the gateway makes the calls"},

@@ -40,7 +40,7 @@ func (s *session) runUnrecorded(ctx context.Context, steps []plan.Step) (w *work
 	w.pcg.Seed(s.seed, unrecordedSeed)
 	w.initUser()
 	ended := !w.runSteps(ctx, steps)
-	w.dropState()
+	w.client.Reset()
 	var kinds []string
 	for kind, n := range w.shard.sum.errors {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, n))

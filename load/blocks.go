@@ -110,7 +110,7 @@ func (b *Blocks) attach(s *session) {
 		b.first = s
 		return
 	}
-	s.prepared, s.origins, s.dialer = b.first.prepared, b.first.origins, b.first.dialer
+	s.network = b.first.network
 	s.base, s.shared = b.first.base, b.first.shared
 }
 
@@ -196,7 +196,7 @@ func (b *Blocks) Close() (warning string) {
 		b.after = nil
 	}
 	if b.first != nil {
-		b.first.dialer.closeIdle()
+		b.first.network.CloseIdle()
 	}
 	return warning
 }

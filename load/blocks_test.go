@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/load/cpu"
 	"whittle/load/plan"
 )
 
@@ -98,7 +99,7 @@ func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {
 	const burnt = 500 * time.Millisecond
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/prepare" {
-			for began := OwnCPU(); OwnCPU()-began < burnt; {
+			for began := cpu.Own(); cpu.Own()-began < burnt; {
 				_ = strings.Repeat("work", 1000)
 			}
 		}
@@ -107,7 +108,7 @@ func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {
 	p := parsed(t, `
 before: {flow: [{post: {url: /prepare}}]}
 scenarios: [{flow: [{get: {url: /}}]}]`)
-	r := run(t, once(p), Options{Target: srv.URL, Watch: []Process{{"own", os.Getpid()}}})
+	r := run(t, once(p), Options{Target: srv.URL, Watch: []cpu.Process{{Name: "own", PID: os.Getpid()}}})
 	// The server is this process. Half of it leaves room for what else it does.
 	if got := r.Processes[0].CPU; got > float64(burnt.Milliseconds())/2 {
 		t.Errorf("%v ms of CPU for one request, and %v before it", got, burnt)

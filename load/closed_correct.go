@@ -102,7 +102,7 @@ func (t *tally) recordPace(o *observation) {
 		return
 	}
 	p := t.pace(o.group)
-	p.actual.Record(o.done.Sub(o.sent))
+	p.actual.Record(o.done.Sub(o.Sent))
 	if o.gap > 0 {
 		p.gap.Record(o.gap)
 	}

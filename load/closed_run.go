@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle/load/engine"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -33,7 +34,7 @@ type start struct {
 // startUsers starts the users of a closed plan. It returns when the last has
 // started: where groups run one after the other, after all but the last group are
 // done. False: ctx ended before.
-func (s *session) startUsers(ctx, cut context.Context, timer *preciseTimer) bool {
+func (s *session) startUsers(ctx, cut context.Context, timer *engine.Timer) bool {
 	all := make([]*userGroup, len(s.plan.Groups))
 	for i := range all {
 		all[i] = &userGroup{Group: &s.plan.Groups[i], index: i}
@@ -51,7 +52,7 @@ func (s *session) startUsers(ctx, cut context.Context, timer *preciseTimer) bool
 }
 
 // startGroups starts the users of groups that run concurrently.
-func (s *session) startGroups(ctx, cut context.Context, timer *preciseTimer, groups []*userGroup) bool {
+func (s *session) startGroups(ctx, cut context.Context, timer *engine.Timer, groups []*userGroup) bool {
 	begin := s.now().Sub(s.start)
 	var starts []start
 	for _, c := range groups {
@@ -68,7 +69,7 @@ func (s *session) startGroups(ctx, cut context.Context, timer *preciseTimer, gro
 	}
 	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.at, b.at) })
 	for _, st := range starts {
-		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(st.at)) {
+		if !timer.SleepUntil(ctx, s.options.Now, s.start.Add(st.at)) {
 			return false
 		}
 		s.startUser(cut, st)
@@ -150,13 +151,13 @@ func (w *worker) runClosedUser(ctx context.Context, st start) {
 			break
 		}
 		if m.group.Fresh {
-			w.dropState()
+			w.client.Reset()
 		}
 	}
 	if m.endedByError && ctx.Err() == nil {
 		w.run.failed.Add(1)
 	}
-	w.dropState()
+	w.client.Reset()
 }
 
 // joinGroup makes the worker's user a member of a group.
@@ -279,8 +280,8 @@ func (w *worker) continues(o *observation) bool {
 func (m *groupUser) observePace(o *observation) {
 	o.group = m.group.index + 1 // of open arrivals: 0
 	if m.requests > 0 {
-		o.gap = o.sent.Sub(m.sent)
+		o.gap = o.Sent.Sub(m.sent)
 	}
 	m.requests++
-	m.sent = o.sent
+	m.sent = o.Sent
 }

@@ -36,12 +36,12 @@ func captureValues(r *plan.Request, a *expr.Response) string {
 
 // evaluate captures values from a response and checks its expectations. It returns
 // the kind of error, empty for none.
-func (w *worker) evaluate(q *prepared) string {
+func (w *worker) evaluate(q *plan.Request) string {
 	failure, expected := "", false
-	if q.reads {
-		a := expr.Response{Status: w.resp.status, Head: w.resp.head, Body: w.resp.body, Size: w.resp.size, Scope: &w.scope}
+	if len(q.Captures) > 0 || len(q.Expect) > 0 {
+		a := w.client.Response(&w.scope)
 		// Captures come first: expectations may compare with them.
-		failure = captureValues(q.Request, &a)
+		failure = captureValues(q, &a)
 		for i := range q.Expect {
 			if !q.Expect[i].Holds(&a) {
 				return report.ErrorExpectation
@@ -51,7 +51,7 @@ func (w *worker) evaluate(q *prepared) string {
 		// The time for evaluation is not the target's.
 		w.due = w.run.now()
 	}
-	if w.resp.status >= 500 && !expected && failure == "" {
+	if w.client.Status() >= 500 && !expected && failure == "" {
 		return report.ErrorServer
 	}
 	return failure

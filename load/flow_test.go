@@ -18,6 +18,7 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // diary is a server that writes down what it is asked.
@@ -207,7 +208,7 @@ func TestRedirectsWithoutAnEndAreErrors(t *testing.T) {
 	for _, path := range []string{"/round", "/away"} {
 		d := newDiary(t, shop)
 		r := run(t, once(parsed(t, "scenarios: [{flow: [{get: {url: "+path+"}}]}]")), Options{Target: d.URL})
-		if r.Errors[report.ErrorRedirect] != 1 || len(d.read()) > maxRedirects+1 {
+		if r.Errors[report.ErrorRedirect] != 1 || len(d.read()) > wire.MaxRedirects+1 {
 			t.Errorf("%s: %v after %d requests", path, r.Errors, len(d.read()))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // healthDescriptor is the contract of gRPC's own health service.
@@ -59,7 +60,7 @@ scenarios:
   - post: {url: /grpc.health.v1.Health/Check, name: unknown, json: {service: "{{ status }}"}, expect: {statusCode: 404}}
   - post: {url: /grpc.health.v1.Health/Check, name: all, body: ""}
   - post: {url: /grpc.health.v1.Health/Check, name: wrong, json: {service: [1]}}`)
-		r := run(t, p, Options{Target: url, Protocol: GRPC, Descriptor: healthDescriptor(t), Pool: pool})
+		r := run(t, p, Options{Target: url, Protocol: wire.GRPC, Descriptor: healthDescriptor(t), Pool: pool})
 		if r.Completed != 60 || r.Codes["200"] != 40 || r.Codes["404"] != 20 || r.Errors[report.ErrorContract] != 20 || r.Failed != 20 {
 			t.Errorf("pool %d: %d completed, codes %v, errors %v", pool, r.Completed, r.Codes, r.Errors)
 		}
@@ -74,7 +75,7 @@ func TestAPlanIsHeldAgainstTheContract(t *testing.T) {
 		"post: {url: /grpc.health.v1.Health/Watch, json: {}}":         "Watch",
 	} {
 		p := parsed(t, "scenarios: [{flow: [{"+flow+"}]}]")
-		_, err := Run(t.Context(), p, Options{Target: "http://127.0.0.1:1", Protocol: GRPC, Descriptor: healthDescriptor(t)})
+		_, err := Run(t.Context(), p, Options{Target: "http://127.0.0.1:1", Protocol: wire.GRPC, Descriptor: healthDescriptor(t)})
 		if err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) == whittle.Internal {
 			t.Errorf("%s: %v, want %q", flow, err, want)
 		}

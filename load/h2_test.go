@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // discard takes what servers say of clients that leave.
@@ -65,7 +66,7 @@ scenarios:
 - flow:
   - get: {url: /first?a=1, capture: {json: $.id, as: id}, expect: {statusCode: 200, contentType: json}}
   - put: {url: /again, headers: {x-of: "{{ id }}"}, json: {id: "{{ id }}"}}`)
-				r := run(t, p, Options{Target: url, Protocol: HTTP2, Pool: pool})
+				r := run(t, p, Options{Target: url, Protocol: wire.HTTP2, Pool: pool})
 				if r.Completed != 60 || r.Failed != 0 || wrong.Load() != 0 {
 					t.Errorf("%d completed, %d failed %v, %d wrong at the server; want 60 and none", r.Completed, r.Failed, r.Errors, wrong.Load())
 				}
@@ -94,7 +95,7 @@ func TestHTTP2GoesOnAfterAConnectionEnded(t *testing.T) {
 		p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 3}], http: {timeout: 60}}
 scenarios: [{flow: [{get: {url: /last}}, {think: 0.2}, {get: {url: /next}}]}]`)
-		r := run(t, p, Options{Target: url, Protocol: HTTP2, Pool: pool})
+		r := run(t, p, Options{Target: url, Protocol: wire.HTTP2, Pool: pool})
 		if r.Completed != 6 || r.Failed != 0 || opened.Load() < 2 {
 			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, opened.Load())
 		}
@@ -113,7 +114,7 @@ func TestHTTP2GoesOnAfterAGoodbye(t *testing.T) {
 		p := parsed(t, `
 config: {phases: [{duration: 0.01, arrivalCount: 1}], http: {timeout: 60}}
 scenarios: [{flow: [{get: {url: /}}, {think: 0.15}, {get: {url: /}}]}]`)
-		r := run(t, p, Options{Target: srv.URL, Protocol: HTTP2, Pool: pool})
+		r := run(t, p, Options{Target: srv.URL, Protocol: wire.HTTP2, Pool: pool})
 		if r.Completed != 2 || r.Failed != 0 {
 			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, r.Latency.Connect.Count)
 		}
@@ -130,7 +131,7 @@ func TestAServerThatHasNoHTTP2(t *testing.T) {
 	defer secure.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	for url, want := range map[string]string{plain.URL: report.ErrorReset, secure.URL: report.ErrorConnect} {
-		r := run(t, p, Options{Target: url, Protocol: HTTP2})
+		r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
 		if r.Errors[want] != 2 {
 			t.Errorf("%s: %v, want 2 of %s", url, r.Errors, want)
 		}
@@ -150,9 +151,9 @@ func TestCertificatesAreToldApart(t *testing.T) {
 	defer old.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	for _, c := range []struct{ url, protocol, want string }{
-		{srv.URL, HTTP1, report.ErrorCertificate},
-		{srv.URL, HTTP2, report.ErrorCertificate},
-		{old.URL, HTTP1, report.ErrorConnect},
+		{srv.URL, wire.HTTP1, report.ErrorCertificate},
+		{srv.URL, wire.HTTP2, report.ErrorCertificate},
+		{old.URL, wire.HTTP1, report.ErrorConnect},
 	} {
 		r := run(t, p, Options{Target: c.url, Protocol: c.protocol})
 		if r.Errors[c.want] != 2 || len(r.Errors) != 1 {
@@ -167,7 +168,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 		url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithCancel(t.Context())
 		p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}, {pause: 60}], http: {timeout: 60}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-		r, err := Run(ctx, p, Options{Target: url, Protocol: HTTP2, Pool: pool, Grace: -1, OnProgress: func(p report.Progress) {
+		r, err := Run(ctx, p, Options{Target: url, Protocol: wire.HTTP2, Pool: pool, Grace: -1, OnProgress: func(p report.Progress) {
 			if p.InFlight == 5 {
 				cancel()
 			}
@@ -187,7 +188,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 func TestHTTP2TimesOut(t *testing.T) {
 	url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], http: {timeout: 0.2}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: url, Protocol: HTTP2})
+	r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
 	if r.Errors[report.ErrorTimeout] != 2 || r.Latency.Intended.Min < 200*time.Millisecond {
 		t.Errorf("%v, %+v", r.Errors, r.Latency.Intended)
 	}
@@ -197,8 +198,8 @@ func TestProtocolsAreChecked(t *testing.T) {
 	p := parsed(t, small)
 	for want, o := range map[string]Options{
 		`the protocol "h3" is none of`: {Protocol: "h3"},
-		"gRPC needs the contract's":    {Protocol: GRPC},
-		"a descriptor goes with":       {Protocol: HTTP2, Descriptor: []byte{1}},
+		"gRPC needs the contract's":    {Protocol: wire.GRPC},
+		"a descriptor goes with":       {Protocol: wire.HTTP2, Descriptor: []byte{1}},
 	} {
 		o.Target = "http://127.0.0.1:1"
 		if _, err := Run(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) != whittle.Invalid {

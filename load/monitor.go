@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/internal/latency"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -25,7 +26,7 @@ type windowCounts struct {
 	lateness                              time.Duration // the greatest
 	counts                                runCounts
 	generatorCPU, watchedCPU              time.Duration // CPU
-	cores                                 []coreTime
+	cores                                 []cpu.Core
 }
 
 func (c *windowCounts) add(o *windowCounts) {
@@ -38,14 +39,14 @@ func (c *windowCounts) add(o *windowCounts) {
 	c.counts.add(&o.counts, 1)
 	c.generatorCPU += o.generatorCPU
 	c.watchedCPU += o.watchedCPU
-	c.cores = addCores(c.cores, o.cores)
+	c.cores = cpu.Sum(c.cores, o.cores)
 }
 
 // monitor samples a session once a second.
 type monitor struct {
 	s         *session
-	processes []*processWatch
-	pages     []cpuSource
+	processes []*cpu.Watch
+	pages     []cpu.Source
 	series    *latency.Series
 	windows   []windowCounts // one for each window of series
 	recent    *latency.Rolling
@@ -55,22 +56,22 @@ type monitor struct {
 	// The values of the last sample, to compute differences.
 	lastCounts              runCounts
 	lastCPU, lastWatchedCPU time.Duration
-	lastCores               []coreTime
+	lastCores               []cpu.Core
 	stop                    chan struct{}
 	wg                      sync.WaitGroup
 }
 
-func newMonitor(s *session, ps []*processWatch) *monitor {
-	own := OwnCPU()
+func newMonitor(s *session, ps []*cpu.Watch) *monitor {
+	own := cpu.Own()
 	return &monitor{
 		s: s, processes: ps, series: latency.NewSeries(tick, maxPoints),
-		recent: latency.NewRolling(tick, recentTicks), startCPU: own, lastCPU: own, lastCores: readCores(), stop: make(chan struct{}),
+		recent: latency.NewRolling(tick, recentTicks), startCPU: own, lastCPU: own, lastCores: cpu.Cores(), stop: make(chan struct{}),
 	}
 }
 
 func (m *monitor) start(ctx context.Context) {
 	for _, p := range m.pages {
-		p.start(ctx)
+		p.Start(ctx)
 	}
 	m.wg.Go(func() {
 		t := time.NewTicker(tick)
@@ -92,7 +93,7 @@ func (m *monitor) finish() {
 	m.wg.Wait()
 	m.sample(true)
 	for _, p := range m.pages {
-		p.finish()
+		p.Finish()
 	}
 }
 
@@ -100,7 +101,7 @@ func (m *monitor) sample(last bool) {
 	at := m.s.now().Sub(m.s.start)
 	p := m.s.drain()
 	for _, w := range m.processes {
-		w.sample()
+		w.Sample()
 	}
 	// What is new happened since the last sample, and belongs to its window.
 	m.add(m.sampledAt, p, m.delta(at, p))
@@ -135,15 +136,16 @@ func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
 	c.counts.add(&sum, 1)
 	c.counts.add(&m.lastCounts, -1)
 	m.lastCounts = sum
-	own, cores, watched := OwnCPU(), readCores(), time.Duration(0)
+	own, cores, watched := cpu.Own(), cpu.Cores(), time.Duration(0)
 	for _, w := range m.processes {
-		watched += w.last - w.first
-	}
-	for _, page := range m.pages {
-		used, _ := page.used()
+		used, _ := w.Used()
 		watched += used
 	}
-	c.generatorCPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), coresSince(m.lastCores, cores)
+	for _, page := range m.pages {
+		used, _ := page.Used()
+		watched += used
+	}
+	c.generatorCPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), cpu.Since(m.lastCores, cores)
 	m.lastCPU, m.lastWatchedCPU, m.lastCores = own, watched, cores
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/wire"
 )
 
 // runParallel runs the branches of a step concurrently. Each sees the variables
@@ -18,7 +19,7 @@ import (
 // the other unless the plan says more.
 func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
 	limit := min(p.Limit, len(p.Branches))
-	if w.conns != nil {
+	if w.client.OwnConnections() {
 		limit = min(limit, max(w.run.plan.HTTP.Sockets, 1))
 	}
 	if limit <= 1 {
@@ -33,22 +34,20 @@ func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
 	var wg sync.WaitGroup
 	for range limit {
 		wg.Go(func() {
-			var own []*conn
+			var last *worker
 			for i := next.Add(1) - 1; i < int64(len(users)); i = next.Add(1) - 1 {
 				u := users[i]
 				// Branches after each other use the same connections.
-				if u.conns != nil && own != nil {
-					u.conns = own
+				if last != nil {
+					u.client.TakeConnections(last.client)
 				}
 				if !u.runSteps(ctx, p.Branches[i:i+1]) {
 					failed.Store(true)
 				}
-				own = u.conns
+				last = u
 			}
-			for _, c := range own {
-				if c != nil {
-					w.run.dialer.close(c)
-				}
+			if last != nil {
+				last.client.CloseConnections()
 			}
 		})
 	}
@@ -59,15 +58,9 @@ func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
 
 // branch makes a worker for one branch of this worker's user.
 func (w *worker) branch() *worker {
-	u := &worker{run: w.run, shard: w.shard, index: w.index, extra: w.extra, due: w.due}
+	u := &worker{run: w.run, shard: w.shard, index: w.index, client: w.client.Branch(), due: w.due}
 	u.pcg.Seed(w.scope.RNG.Uint64(), w.scope.RNG.Uint64())
 	u.scope = expr.Scope{RNG: rand.New(&u.pcg), Values: slices.Clone(w.scope.Values)}
-	if w.conns != nil {
-		u.conns = make([]*conn, len(w.conns))
-	}
-	if w.jar != nil {
-		u.jar = &jar{slices.Clone(w.jar.cookies)}
-	}
 	return u
 }
 
@@ -75,30 +68,17 @@ func (w *worker) branch() *worker {
 // variable, the later branch wins.
 func (w *worker) merge(users []*worker) {
 	values := slices.Clone(w.scope.Values)
-	known := map[cookie]bool{}
-	if w.jar != nil {
-		for _, c := range w.jar.cookies {
-			known[c] = true
-		}
-	}
-	for _, u := range users {
+	clients := make([]*wire.Client, len(users))
+	for k, u := range users {
+		clients[k] = u.client
 		for i, v := range u.scope.Values {
 			if v != values[i] {
 				w.scope.Values[i] = v
-			}
-		}
-		if u.jar != nil {
-			for _, c := range u.jar.cookies {
-				if !known[c] {
-					if w.jar == nil {
-						w.jar = new(jar)
-					}
-					w.jar.put(c, w.run.now())
-				}
 			}
 		}
 		if u.due.After(w.due) {
 			w.due = u.due
 		}
 	}
+	w.client.AdoptCookies(clients)
 }

@@ -11,6 +11,7 @@ import (
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/wire"
 )
 
 const small = "scenarios: [{flow: [{get: {url: /}}]}]\n"
@@ -18,16 +19,27 @@ const small = "scenarios: [{flow: [{get: {url: /}}]}]\n"
 // rendered returns the bytes of the plan's first request.
 func rendered(t *testing.T, p *plan.Plan) string {
 	t.Helper()
-	prepared, _, err := prepare(p, "http://h.example:81/base", HTTP1)
+	c, s := newClient(t, p, "http://h.example:81/base")
+	out, err := c.Render(p.Requests()[0], s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, p.Slots)}
+	return string(out)
+}
+
+// newClient makes a client of a plan, and a scope with the first of each variable's
+// values.
+func newClient(t *testing.T, p *plan.Plan, target string) (*wire.Client, *expr.Scope) {
+	t.Helper()
+	n, err := wire.NewNetwork(wire.Config{Plan: p, Target: target, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, p.Slots)}
 	for _, v := range p.Variables {
 		s.Values[v.Slot] = v.Choices[0]
 	}
-	out, _ := prepared[p.Requests()[0]].render(nil, nil, &s, nil, nil, time.Time{})
-	return string(out)
+	return n.NewClient(), s
 }
 
 func TestRequestsAreRendered(t *testing.T) {
@@ -143,7 +155,7 @@ func FuzzPlan(f *testing.F) {
 			}
 			return
 		}
-		prepared, _, err := prepare(p, "http://h", HTTP1)
+		n, err := wire.NewNetwork(wire.Config{Plan: p, Target: "http://h", Now: time.Now})
 		if err != nil {
 			return
 		}
@@ -151,11 +163,14 @@ func FuzzPlan(f *testing.F) {
 		for _, v := range p.Variables {
 			s.Values[v.Slot] = v.Choices[0]
 		}
-		for _, q := range prepared {
+		for _, q := range p.Requests() {
 			if q.Address != nil {
 				continue // written when its URL is known
 			}
-			out, _ := q.render(nil, nil, &s, nil, nil, time.Time{})
+			out, err := n.NewClient().Render(q, &s)
+			if err != nil {
+				t.Fatal(err)
+			}
 			head, _, ok := strings.Cut(string(out), "\r\n\r\n")
 			if !ok {
 				t.Fatalf("no end of the head: %q", out)

@@ -34,7 +34,7 @@ func (w *worker) InGroup() int64 { return w.groupUser.group.active.Load() }
 
 func (w *worker) InFlight() int64 { return w.run.inFlight.Load() }
 
-func (w *worker) ClearCookies() { w.jar = nil }
+func (w *worker) ClearCookies() { w.client.ClearCookies() }
 
 func (m *groupUser) Now() time.Time { return m.run.now() }
 

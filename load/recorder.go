@@ -6,21 +6,19 @@ import (
 
 	"whittle/internal/latency"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // observation is the outcome of one request.
 type observation struct {
-	name                     int
-	intended                 time.Time // when it was due
-	sent                     time.Time // when the generator began to send it
-	first                    time.Time // first byte of the response; zero: none came
-	done                     time.Time
-	connect                  time.Duration // 0: an open connection was used
-	status                   int           // 0: no complete response
-	failure                  string        // an error kind, or empty
-	sentBytes, receivedBytes int64         // bytes
-	group                    int           // a closed model's group, from 1; else 0
-	gap                      time.Duration // since the user's previous request; 0 for its first
+	wire.Timing
+	name     int
+	intended time.Time // when it was due
+	done     time.Time
+	status   int           // 0: no complete response
+	failure  string        // an error kind, or empty
+	group    int           // a closed model's group, from 1; else 0
+	gap      time.Duration // since the user's previous request; 0 for its first
 }
 
 // nameTally is the tally of one request name.
@@ -133,8 +131,8 @@ func (s *shard) record(o *observation) {
 	defer s.mu.Unlock()
 	f := &s.sum.names[o.name]
 	f.requests++
-	f.sent += o.sentBytes
-	f.received += o.receivedBytes
+	f.sent += o.SentBytes
+	f.received += o.ReceivedBytes
 	s.recent.requests++
 	if o.status > 0 {
 		f.completed++
@@ -146,16 +144,16 @@ func (s *shard) record(o *observation) {
 		s.recent.failed++
 		s.sum.errors[o.failure]++
 	}
-	if o.connect > 0 {
-		s.sum.connect.Record(o.connect)
+	if o.Connect > 0 {
+		s.sum.connect.Record(o.Connect)
 	}
-	if !o.first.IsZero() {
-		s.sum.firstByte.Record(o.first.Sub(o.sent))
+	if !o.First.IsZero() {
+		s.sum.firstByte.Record(o.First.Sub(o.Sent))
 	}
 	if o.status > 0 || o.failure == report.ErrorTimeout {
 		d := o.done.Sub(o.intended)
 		f.intended.Record(d)
-		f.actual.Record(o.done.Sub(o.sent))
+		f.actual.Record(o.done.Sub(o.Sent))
 		s.sum.recordPace(o)
 		s.recent.latency.Record(d)
 		if class := o.status / 100; class > 0 && class < len(s.sum.classes) {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"whittle/internal/latency"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -71,7 +72,7 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 }
 
 func (m *monitor) costs(r *report.Report) {
-	own := OwnCPU() - m.startCPU
+	own := cpu.Own() - m.startCPU
 	r.Generator = report.Generator{CPU: latency.Milliseconds(own)}
 	if r.Seconds > 0 {
 		r.Generator.Cores = own.Seconds() / r.Seconds
@@ -80,7 +81,8 @@ func (m *monitor) costs(r *report.Report) {
 		r.Generator.CPUPerRequest = own.Seconds() * 1e6 / float64(r.Requests)
 	}
 	for _, w := range m.processes {
-		p := report.ProcessReport{Name: w.Name, PID: w.PID, CPU: latency.Milliseconds(w.last - w.first), Ended: w.gone}
+		used, gone := w.Used()
+		p := report.ProcessReport{Name: w.Name, PID: w.PID, CPU: latency.Milliseconds(used), Ended: gone}
 		if r.Completed > 0 {
 			p.CPUPerRequest = p.CPU / float64(r.Completed)
 		}
@@ -88,14 +90,14 @@ func (m *monitor) costs(r *report.Report) {
 		r.Processes = append(r.Processes, p)
 	}
 	for _, page := range m.pages {
-		used, gone := page.used()
-		p := report.ProcessReport{Name: page.name(), CPU: latency.Milliseconds(used), Ended: gone}
+		used, gone := page.Used()
+		p := report.ProcessReport{Name: page.Name(), CPU: latency.Milliseconds(used), Ended: gone}
 		if r.Completed > 0 {
 			p.CPUPerRequest = p.CPU / float64(r.Completed)
 		}
 		r.CPUPerRequest += p.CPUPerRequest
 		r.Processes = append(r.Processes, p)
-		if note := page.note(); note != "" {
+		if note := page.Note(); note != "" {
 			r.Warnings = append(r.Warnings, note)
 		}
 	}

@@ -16,8 +16,12 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/load/cpu"
+	"whittle/load/engine"
+	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 // Options are the settings of a run that are not in its plan. The zero value runs
@@ -47,12 +51,13 @@ type Options struct {
 	// called.
 	OnProgress func(report.Progress)
 	// Watch names processes whose CPU time is measured over the run.
-	Watch []Process
+	Watch []cpu.Process
 	// WatchURLs are pages that give a process's CPU time: a Prometheus metrics page
 	// with process_cpu_seconds_total or, where a path is /debug/pprof/, Go's CPU
 	// profile, which takes a second before the run and up to one after it.
 	WatchURLs []string
-	// Protocol is HTTP1, HTTP2 or GRPC, for all requests. Empty: HTTP1.
+	// Protocol is wire.HTTP1, wire.HTTP2 or wire.GRPC, for all requests. Empty:
+	// wire.HTTP1.
 	Protocol string
 	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
 	Descriptor []byte
@@ -114,59 +119,46 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
 			WithHint("give config.target in the plan, or a target on the command line")
 	}
-	if err := checkProtocol(&o); err != nil {
-		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
-	}
-	prepared, origins, err := prepare(p, target, o.Protocol)
+	network, err := o.network(p, target)
 	if err != nil {
 		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
-	}
-	pool := p.HTTP.Pool
-	if o.Pool > 0 {
-		pool = o.Pool
-	}
-	var contract *grpcCalls
-	if o.Protocol == GRPC {
-		if contract, err = newGRPCCalls(p, o.Descriptor); err != nil {
-			return nil, fmt.Errorf("run plan %s: %w", p.Name, err)
-		}
 	}
 	cut, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	s := &session{
-		plan: p, options: o, prepared: prepared, origins: origins, dialer: newDialer(pool, o.Now),
-		seed: o.Seed, shards: newShards(len(p.Names)), grpc: contract, shared: new(sharedState),
+		plan: p, options: o, network: network,
+		seed: o.Seed, shards: newShards(len(p.Names)), shared: new(sharedState),
 	}
-	cpu, err := watch(o.Watch)
+	watched, err := cpu.WatchProcesses(o.Watch)
 	if err != nil {
 		return nil, err
 	}
-	pages, err := openPages(ctx, o.WatchURLs)
+	pages, err := cpu.OpenSources(ctx, o.WatchURLs)
 	if err != nil {
 		return nil, err
 	}
-	timer, err := newPreciseTimer()
+	timer, err := engine.NewTimer()
 	if err != nil {
 		return nil, err
 	}
-	defer timer.close()
+	defer timer.Close()
 	if o.block == nil {
-		defer s.dialer.closeIdle()
+		defer s.network.CloseIdle()
 	}
 	o.block.attach(s)
 	if len(p.Before) > 0 && s.base == nil {
 		if err := s.before(ctx); err != nil {
 			return nil, err
 		}
-		if cpu, err = rewatch(ctx, o.Watch, pages); err != nil {
+		if watched, err = rewatch(ctx, o.Watch, pages); err != nil {
 			return nil, err
 		}
 	}
-	if s.loops, err = newEventLoops(s); err != nil {
+	if s.loops, err = newUserLoops(s); err != nil {
 		return nil, err
 	}
 	s.start = o.Now()
-	m := newMonitor(s, cpu)
+	m := newMonitor(s, watched)
 	m.pages = pages
 	m.start(ctx)
 	ctx, s.halt = context.WithCancel(ctx)
@@ -174,9 +166,9 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	s.halted = ctx.Done()
 	s.abort = func() {
 		stop()
-		s.dialer.abort()
+		s.network.Abort()
 		for _, l := range s.loops {
-			l.post(l.abort)
+			l.Abort()
 		}
 	}
 	if p.OpenGroup != nil {
@@ -200,12 +192,35 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 	return r, nil
 }
 
+// network prepares a plan's requests to a target.
+func (o *Options) network(p *plan.Plan, target string) (*wire.Network, error) {
+	c := wire.Config{Plan: p, Target: target, Protocol: o.Protocol, Descriptor: o.Descriptor, Pool: p.HTTP.Pool, Now: o.Now}
+	if o.Pool > 0 {
+		c.Pool = o.Pool
+	}
+	if o.OnResult != nil {
+		c.KeepBody = expr.MaxBody
+	}
+	return wire.NewNetwork(c)
+}
+
+// rewatch takes the first readings again, so that the CPU time of the flow before
+// the run is not counted.
+func rewatch(ctx context.Context, ps []cpu.Process, pages []cpu.Source) ([]*cpu.Watch, error) {
+	for _, p := range pages {
+		if err := p.Reopen(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return cpu.WatchProcesses(ps)
+}
+
 // paceArrivals starts the virtual users of open arrivals. Their requests go on
 // until cut ends. False: ctx ended before the last had started.
-func (s *session) paceArrivals(ctx, cut context.Context, timer *preciseTimer) bool {
+func (s *session) paceArrivals(ctx, cut context.Context, timer *engine.Timer) bool {
 	if len(s.loops) > 0 {
 		s.paceOnLoops()
-		return timer.sleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
+		return timer.SleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
 	}
 	next := plan.NewPacer(s.plan.Phases, rand.New(rand.NewPCG(s.seed, pacerStream))).Next
 	if b := s.options.block; b != nil {
@@ -214,9 +229,9 @@ func (s *session) paceArrivals(ctx, cut context.Context, timer *preciseTimer) bo
 	for {
 		a, ok := next()
 		if !ok {
-			return timer.sleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
+			return timer.SleepUntil(ctx, s.options.Now, s.start.Add(plan.TotalLength(s.plan.Phases)))
 		}
-		if !timer.sleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
+		if !timer.SleepUntil(ctx, s.options.Now, s.start.Add(a.At)) {
 			return false
 		}
 		s.startArrival(cut, a)
@@ -226,11 +241,11 @@ func (s *session) paceArrivals(ctx, cut context.Context, timer *preciseTimer) bo
 // startLoops starts the event loops; they start no more users once ctx has ended.
 func (s *session) startLoops(ctx, cut context.Context) (stop func() bool) {
 	for _, l := range s.loops {
-		s.wg.Go(func() { l.run(cut) })
+		s.wg.Go(func() { l.serve(cut) })
 	}
 	return context.AfterFunc(ctx, func() {
 		for _, l := range s.loops {
-			l.post(l.halt)
+			l.Halt()
 		}
 	})
 }
@@ -244,7 +259,7 @@ func (s *session) paceOnLoops() {
 	var wg sync.WaitGroup
 	for _, l := range s.loops {
 		wg.Add(1)
-		l.post(func() { l.takeArrivals(wg.Done) })
+		l.Post(func() { l.takeArrivals(wg.Done) })
 	}
 	wg.Wait()
 }

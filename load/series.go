@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/internal/latency"
+	"whittle/load/cpu"
 	"whittle/load/report"
 )
 
@@ -30,7 +31,7 @@ func newPoint(w *latency.Window, c *windowCounts) report.Point {
 		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.span.Seconds()),
 		Arrivals: c.arrivals, Completed: c.completed, Failed: c.failed, InFlight: c.inFlight,
 		Requests: c.counts.requests, Finished: c.counts.finished, UsersFailed: c.counts.failed, Skipped: c.counts.skipped,
-		Received: c.counts.received, Late: latency.Milliseconds(c.lateness), Cores: busyParts(c.cores),
+		Received: c.counts.received, Late: latency.Milliseconds(c.lateness), Cores: cpu.Busy(c.cores),
 		Timed: w.Count, Min: latency.Milliseconds(w.Min), Mean: latency.Milliseconds(w.Mean), Max: latency.Milliseconds(w.Max),
 		P50: latency.Milliseconds(w.P50), P75: latency.Milliseconds(w.P75), P90: latency.Milliseconds(w.P90),
 		P95: latency.Milliseconds(w.P95), P99: latency.Milliseconds(w.P99), P999: latency.Milliseconds(w.P999),

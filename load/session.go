@@ -9,19 +9,18 @@ import (
 
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/wire"
 )
 
 // session is the state of one run.
 type session struct {
-	plan     *plan.Plan
-	options  Options
-	prepared map[*plan.Request]*prepared
-	origins  *origins
-	base     []expr.Value // the variables after the flow before the run; nil: there was none
-	dialer   *dialer
-	seed     uint64
-	start    time.Time
-	shards   []*shard
+	plan    *plan.Plan
+	options Options
+	network *wire.Network
+	base    []expr.Value // the variables after the flow before the run; nil: there was none
+	seed    uint64
+	start   time.Time
+	shards  []*shard
 	// onResult is called for every request that ended, on many goroutines at once.
 	// Nil: not called.
 	onResult func(Result)
@@ -39,9 +38,7 @@ type session struct {
 	users, inFlight, finished, failed, skipped atomic.Int64
 
 	// loops run the users; none: each user has a goroutine.
-	loops []*eventLoop
-	// grpc holds the methods that are called; nil: the protocol is not gRPC.
-	grpc *grpcCalls
+	loops []*userLoop
 
 	wg sync.WaitGroup
 
@@ -116,11 +113,11 @@ func (s *session) waitForUsers() {
 	s.parked = nil
 	s.mu.Unlock()
 	for _, l := range s.loops {
-		l.finish()
+		l.Finish()
 	}
 	s.wg.Wait()
 	if s.options.block == nil {
-		s.dialer.closeIdle()
+		s.network.CloseIdle()
 	}
 }
 
@@ -128,7 +125,7 @@ func (s *session) waitForUsers() {
 // is set, halted.
 func (w *worker) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
 	if w.fiber != nil {
-		return w.fiber.sleepUntil(ctx, until, halts)
+		return w.fiber.SleepUntil(ctx, until, halts)
 	}
 	d := until.Sub(w.run.now())
 	if d <= 0 {
@@ -147,14 +144,6 @@ func (w *worker) sleepUntil(ctx context.Context, until time.Time, halts bool) bo
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// bodyLimit is how many bytes of a response's body are kept.
-func (s *session) bodyLimit(q *prepared) int {
-	if s.options.OnResult != nil {
-		return max(q.keep, expr.MaxBody)
-	}
-	return q.keep
 }
 
 // drain returns and resets what all shards counted since the last sample.

@@ -1,13 +1,14 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
 	"time"
 
+	"whittle/load/engine"
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/wire"
 )
 
 // worker runs one virtual user after another and reuses its buffers. Where each
@@ -18,16 +19,11 @@ type worker struct {
 	shard    *shard
 	pcg      rand.PCG
 	scope    expr.Scope
-	index    int64   // of the present virtual user, from 0
-	conns    []*conn // the user's own connections by endpoint slot; nil with a pool
-	jar      *jar    // the user's cookies; nil until there are some
-	out      []byte
-	body     []byte
-	resp     response
-	extra    []string
+	index    int64 // of the present virtual user, from 0
+	client   *wire.Client
 	due      time.Time // when the user's next request is due
 	// fiber is set where the user runs on an event loop.
-	fiber *fiber
+	fiber *engine.Fiber
 	// groupUser is set where the user belongs to a group of a closed model.
 	groupUser *groupUser
 	// unrecorded requests are those of the flows before and after a run: no
@@ -36,12 +32,19 @@ type worker struct {
 }
 
 func newWorker(s *session, sh *shard) *worker {
-	w := &worker{run: s, arrivals: make(chan plan.Arrival, 1), shard: sh}
+	w := &worker{run: s, arrivals: make(chan plan.Arrival, 1), shard: sh, client: s.network.NewClient()}
 	w.scope = expr.Scope{RNG: rand.New(&w.pcg), Values: make([]expr.Value, s.plan.Slots)}
-	if s.dialer.pool == 0 {
-		w.conns = make([]*conn, s.origins.count())
-	}
 	return w
+}
+
+// useFiber makes the worker run on an event loop; nil: on a goroutine.
+func (w *worker) useFiber(f *engine.Fiber, l *userLoop) {
+	w.fiber = f
+	var pools *wire.LoopPools
+	if l != nil {
+		pools = l.pools
+	}
+	w.client.UseFiber(f, pools)
 }
 
 // serveArrivals runs one user for each arrival, until the session ends.
@@ -67,7 +70,7 @@ func (w *worker) runUser(ctx context.Context, a plan.Arrival) {
 	if !w.runSteps(ctx, w.run.plan.Choose(w.scope.RNG).Steps) && ctx.Err() == nil {
 		w.run.failed.Add(1)
 	}
-	w.dropState()
+	w.client.Reset()
 }
 
 // initUser sets the user's variables and headers.
@@ -84,20 +87,10 @@ func (w *worker) initUser() {
 			w.scope.Values[slot] = w.run.base[slot]
 		}
 	}
-	w.extra = w.extra[:0]
+	w.client.Number = w.index
+	w.client.Headers = w.client.Headers[:0]
 	if f := w.run.options.Headers; f != nil {
-		w.extra = f(w.extra, w.index)
-	}
-}
-
-// dropState closes the user's connections and drops its cookies.
-func (w *worker) dropState() {
-	w.jar = nil
-	for i, c := range w.conns {
-		if c != nil {
-			w.run.dialer.close(c)
-			w.conns[i] = nil
-		}
+		w.client.Headers = f(w.client.Headers, w.index)
 	}
 }
 
@@ -111,7 +104,7 @@ func (w *worker) runSteps(ctx context.Context, steps []plan.Step) bool {
 		ok := true
 		switch s := &steps[i]; {
 		case s.Request != nil:
-			ok = w.sendRequest(ctx, w.run.prepared[s.Request])
+			ok = w.sendRequest(ctx, s.Request)
 		case s.Think != nil:
 			ok = w.pauseUntil(ctx, w.due.Add(s.Think.Length(&w.scope)))
 		case s.Loop != nil:
@@ -139,25 +132,16 @@ func (w *worker) log(line expr.Template) {
 }
 
 // sendRequest sends one request and reads its response.
-func (w *worker) sendRequest(ctx context.Context, q *prepared) bool {
+func (w *worker) sendRequest(ctx context.Context, q *plan.Request) bool {
 	if q.Skip != nil && q.Skip(&w.scope) {
 		return true
 	}
-	o := observation{name: q.Index, intended: w.due, sent: w.run.now()}
-	q, err := w.compose(q, o.sent)
-	if err == nil {
-		deadline := o.sent.Add(w.run.plan.HTTP.Timeout)
-		if q.Timeout > 0 {
-			deadline = o.sent.Add(q.Timeout)
-		}
-		err = w.exchange(ctx, q, deadline, &o)
-		if err == nil {
-			w.storeCookies(q)
-			if q.FollowRedirects && redirects(w.resp.status) {
-				err = w.followRedirects(ctx, q, deadline, &o)
-			}
-		}
+	o := observation{name: q.Index, intended: w.due, Timing: wire.Timing{Sent: w.run.now()}}
+	deadline := o.Sent.Add(w.run.plan.HTTP.Timeout)
+	if q.Timeout > 0 {
+		deadline = o.Sent.Add(q.Timeout)
 	}
+	err := w.client.Send(ctx, q, &w.scope, deadline, &o.Timing)
 	if w.groupUser != nil {
 		w.groupUser.observePace(&o)
 	}
@@ -169,9 +153,9 @@ func (w *worker) sendRequest(ctx context.Context, q *prepared) bool {
 			w.shard.recordUnfinished(&o)
 			return false
 		}
-		o.failure = failureOf(err)
+		o.failure = wire.FailureKind(err)
 	} else {
-		o.status = w.resp.status
+		o.status = w.client.Status()
 		o.failure = w.evaluate(q)
 	}
 	w.shard.record(&o)
@@ -180,45 +164,20 @@ func (w *worker) sendRequest(ctx context.Context, q *prepared) bool {
 }
 
 // notify passes the result of a request to the callbacks.
-func (w *worker) notify(q *prepared, o *observation) {
+func (w *worker) notify(q *plan.Request, o *observation) {
 	each, onResponse := w.run.onResult, w.run.options.OnResult
 	if each == nil && onResponse == nil || w.unrecorded {
 		return
 	}
 	a := Result{
 		User: w.index, Name: q.Name, Status: o.status, Failure: o.failure,
-		Intended: o.intended, Sent: o.sent, Done: o.done,
+		Intended: o.intended, Sent: o.Sent, Done: o.done,
 	}
 	if each != nil {
 		each(a)
 	}
 	if onResponse != nil {
-		a.Body = w.resp.body
+		a.Body = w.client.Body()
 		onResponse(a)
 	}
-}
-
-// compose writes the request into w.out. The request that it returns has a URL
-// even where the plan's has one only once it is rendered.
-func (w *worker) compose(q *prepared, now time.Time) (*prepared, error) {
-	if q.Address != nil {
-		address := q.Address.Render(nil, &w.scope)
-		if len(q.Query) > 0 {
-			sep := byte('?')
-			if bytes.IndexByte(address, sep) >= 0 {
-				sep = '&'
-			}
-			address = q.Query.Render(append(address, sep), &w.scope)
-		}
-		located, err := w.run.origins.prepareURL(q.Request, string(address))
-		if err != nil {
-			return q, &redirectError{err.Error()}
-		}
-		q = located
-	}
-	if len(q.Cookies) > 0 {
-		w.setPlanCookies(q)
-	}
-	w.out, w.body = q.render(w.out[:0], w.body, &w.scope, w.extra, w.jar, now)
-	return q, nil
 }

@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/carve/rollout"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -77,9 +78,9 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	if err != nil {
 		return nil, err
 	}
-	var watched []load.Process
+	var watched []cpu.Process
 	for _, w := range append(watch, d.gateway) {
-		watched = append(watched, load.Process{Name: w.name, PID: w.pid()})
+		watched = append(watched, cpu.Process{Name: w.name, PID: w.pid()})
 	}
 	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, seedSeconds*time.Second))), d.loadOptions(d.gateway, watched))
 	if err != nil {

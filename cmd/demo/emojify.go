@@ -26,6 +26,7 @@ import (
 	"whittle/bench/table"
 	"whittle/load"
 	"whittle/load/artillery"
+	"whittle/load/cpu"
 	"whittle/profile"
 	"whittle/profile/guard"
 	"whittle/profile/report"
@@ -260,7 +261,7 @@ func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadB
 	if err != nil {
 		return nil, err
 	}
-	r, err := load.Run(ctx, plan, load.Options{MaxLate: time.Second, Grace: -1, Watch: []load.Process{
+	r, err := load.Run(ctx, plan, load.Options{MaxLate: time.Second, Grace: -1, Watch: []cpu.Process{
 		{Name: "api", PID: d.api.pid()}, {Name: "cache", PID: d.cache.pid()},
 	}})
 	if err != nil {

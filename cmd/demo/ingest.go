@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/bench/table"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/duel"
 	"whittle/load/plan"
 	loaded "whittle/load/report"
@@ -278,8 +279,8 @@ func (d *ingestDemo) levels(ctx context.Context, a, b *process) (*duel.LevelsRep
 
 // family gives a server's processes, for their CPU time: its own and those of
 // its cluster.
-func (p *process) family() []load.Process {
-	out := []load.Process{{Name: p.name, PID: p.pid()}}
+func (p *process) family() []cpu.Process {
+	out := []cpu.Process{{Name: p.name, PID: p.pid()}}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid(), p.pid()))
 	if err != nil {
 		return out
@@ -287,7 +288,7 @@ func (p *process) family() []load.Process {
 	for field := range strings.FieldsSeq(string(b)) {
 		var pid int
 		if _, err := fmt.Sscan(field, &pid); err == nil {
-			out = append(out, load.Process{Name: p.name + " worker", PID: pid})
+			out = append(out, cpu.Process{Name: p.name + " worker", PID: pid})
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -113,7 +114,7 @@ func patient(p *plan.Plan) *plan.Plan {
 	return p
 }
 
-func (d *countDemo) loadOptions(gateway *process, watch []load.Process) load.Options {
+func (d *countDemo) loadOptions(gateway *process, watch []cpu.Process) load.Options {
 	return load.Options{
 		Target: "http://" + gateway.public,
 		Watch:  watch,

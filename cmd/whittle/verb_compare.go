@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/duel"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -152,10 +153,10 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-func processes(pids []int) []load.Process {
-	var out []load.Process
+func processes(pids []int) []cpu.Process {
+	var out []cpu.Process
 	for _, pid := range pids {
-		out = append(out, load.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
+		out = append(out, cpu.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"whittle"
 	"whittle/load"
 	"whittle/load/artillery"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -80,7 +81,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	for _, pid := range v.WatchPID {
-		o.Watch = append(o.Watch, load.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
+		o.Watch = append(o.Watch, cpu.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
 	said := newPlanLog(screen)
 	o.OnProgress, o.OnLog = said.progress, said.line

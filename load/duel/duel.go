@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 )
 
@@ -42,7 +43,7 @@ type Duel struct {
 type Side struct {
 	// Target replaces the plan's own base URL. Empty: the plan's.
 	Target    string
-	Watch     []load.Process
+	Watch     []cpu.Process
 	WatchURLs []string
 }
 
@@ -113,7 +114,7 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 // setDurations sets the lengths of plan, blocks and warm-up.
 func (d *Duel) setDurations() error {
 	for _, u := range slices.Concat(d.A.WatchURLs, d.B.WatchURLs) {
-		if load.IsProfileURL(u) {
+		if cpu.IsProfileURL(u) {
 			return whittle.Errorf(whittle.Invalid, "compare: %s gives profiles of a second, and blocks are shorter", u).
 				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/load"
+	"whittle/load/cpu"
 	"whittle/load/plan"
 	loaded "whittle/load/report"
 	"whittle/profile"
@@ -206,7 +207,7 @@ func (m *Settings) underLoad(ctx context.Context, subjects []*subject, pages []*
 	o := load.Options{Target: m.Target, MaxLate: m.MaxLate, OnProgress: func(p loaded.Progress) { progress("%s", p) }}
 	for _, s := range subjects {
 		if pid := s.pid(); pid != 0 {
-			o.Watch = append(o.Watch, load.Process{Name: "process " + s.target, PID: pid})
+			o.Watch = append(o.Watch, cpu.Process{Name: "process " + s.target, PID: pid})
 		}
 	}
 	for _, p := range pages {

@@ -1,0 +1,60 @@
+package cpu
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func TestStatIsReadFromItsEnd(t *testing.T) {
+	const line = "42 (a (strange) name) S 1 42 42 0 -1 4194560 90 80 7 6 150 50 30 20 20 0 1 0 100 200 300"
+	for children, want := range map[bool]time.Duration{false: 2 * time.Second, true: 2500 * time.Millisecond} {
+		got, err := parseStat([]byte(line), children)
+		if err != nil || got != want {
+			t.Errorf("children %v: %v, %v, want %v", children, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "42 S 1", "42 (x) S 1 2 3", "42 (x) S 1 42 42 0 -1 4194560 90 80 7 6 many 50 30 20", "42 (x) S 1 42 42 0 -1 4194560 90 80 7 6 -1 50 30 20"} {
+		if d, err := parseStat([]byte(bad), true); err == nil {
+			t.Errorf("%q gave %v", bad, d)
+		}
+	}
+}
+
+func FuzzStat(f *testing.F) {
+	f.Add([]byte("42 (x) S 1 42 42 0 -1 4194560 90 80 7 6 150 50 30 20 20 0"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if d, err := parseStat(b, true); err == nil && !strings.Contains(string(b), ")") {
+			t.Errorf("%q gave %v", b, d)
+		}
+	})
+}
+
+func TestCPUTimeIsThatOfTheWork(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc is Linux's")
+	}
+	own := Own()
+	before, err := OfProcess(os.Getpid(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for Own()-own < 50*time.Millisecond {
+		_ = strings.Repeat("work", 1000)
+	}
+	after, err := OfProcess(os.Getpid(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// /proc counts in steps of 10 ms; other goroutines only add.
+	if after-before < 30*time.Millisecond {
+		t.Errorf("50 ms of work are %v in /proc", after-before)
+	}
+	if _, err := OfProcess(1<<30, false); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("no such process: %v", err)
+	}
+}

@@ -1,0 +1,23 @@
+// Package engine runs thousands of concurrent jobs on a few threads: an event loop
+// multiplexes plain TCP connections by epoll, and each job is a fiber that yields to
+// its loop wherever it has to wait, so that a request costs no goroutine wake-up, no
+// timer of its own and no switch between threads. It knows nothing of HTTP and of
+// plans. Event loops need Linux; Available says whether there are any.
+package engine
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrAborted ends every wait of an aborted loop.
+var ErrAborted = errors.New("the run was ended")
+
+// Schedule is what a loop starts at given times. Its methods are called by the
+// loop's goroutine alone.
+type Schedule interface {
+	// Due is when the next job starts; zero: none is left.
+	Due() time.Time
+	// Start starts the job that is due.
+	Start()
+}

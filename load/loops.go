@@ -1,0 +1,175 @@
+package load
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"whittle/load/engine"
+	"whittle/load/plan"
+	"whittle/load/wire"
+)
+
+// userLoop is an event loop with the virtual users that run on it. All of it but
+// loop belongs to the loop's goroutine.
+type userLoop struct {
+	*engine.Loop
+	session *session
+	shard   *shard
+	pools   *wire.LoopPools
+	free    []*worker // without a user, most recently used last
+
+	// Arrivals: of n event loops each starts every nth. ctx is that of the users'
+	// requests.
+	ctx      context.Context
+	pacer    *plan.Pacer
+	next     plan.Arrival
+	arriving bool
+	index, n int
+}
+
+// newUserLoops makes the event loops of a session. It makes none where no request is
+// plain HTTP/1.1, where users send several requests at once, or where connections
+// outlive the session.
+func newUserLoops(s *session) ([]*userLoop, error) {
+	if !engine.Available || !s.network.Plain() || s.options.block != nil || s.plan.Parallel() {
+		return nil, nil
+	}
+	n, pool := min(loopsFor(s.plan), len(s.shards)), s.network.Pool()
+	if pool > 0 {
+		n = min(n, pool)
+	}
+	var loops []*userLoop
+	for i := range n {
+		e, err := engine.New(s.options.Now)
+		if err != nil {
+			for _, l := range loops {
+				l.Close()
+			}
+			return nil, err
+		}
+		loops = append(loops, &userLoop{
+			Loop: e, session: s, shard: s.shards[i], pools: s.network.NewLoopPools(e, (pool+n-1-i)/n), index: i, n: n,
+		})
+	}
+	return loops, nil
+}
+
+// serve is the loop's goroutine. ctx is that of the users' requests.
+func (l *userLoop) serve(ctx context.Context) {
+	l.ctx = ctx
+	l.Run()
+	l.pools.CloseIdle()
+}
+
+// takeArrivals starts the loop's share of the arrivals. done is called once none is
+// left.
+func (l *userLoop) takeArrivals(done func()) {
+	l.pacer = plan.NewPacer(l.session.plan.Phases, rand.New(rand.NewPCG(l.session.seed, pacerStream)))
+	for range l.index {
+		l.pacer.Next()
+	}
+	l.next, l.arriving = l.pacer.Next()
+	l.Follow(l, done)
+}
+
+// Due is when the loop's next user arrives; zero: none is left.
+func (l *userLoop) Due() time.Time {
+	if !l.arriving {
+		return time.Time{}
+	}
+	return l.session.start.Add(l.next.At)
+}
+
+// Start starts the user that is due.
+func (l *userLoop) Start() {
+	a := l.next
+	for range l.n {
+		if l.next, l.arriving = l.pacer.Next(); !l.arriving {
+			break
+		}
+	}
+	if !l.session.admit(a) {
+		return
+	}
+	w := l.takeWorker()
+	l.Spawn(func(f *engine.Fiber) {
+		w.useFiber(f, l)
+		w.runUser(l.ctx, a)
+		l.session.inFlight.Add(-1)
+		l.session.finished.Add(1)
+		w.useFiber(nil, nil)
+		l.free = append(l.free, w)
+	})
+}
+
+func (l *userLoop) takeWorker() *worker {
+	if n := len(l.free); n > 0 {
+		w := l.free[n-1]
+		l.free = l.free[:n-1]
+		return w
+	}
+	return newWorker(l.session, l.shard)
+}
+
+// postUser runs a virtual user on the loop. Any goroutine may call it.
+func (l *userLoop) postUser(w *worker, life func()) {
+	l.Post(func() {
+		l.Spawn(func(f *engine.Fiber) {
+			w.useFiber(f, l)
+			life()
+		})
+	})
+}
+
+// The load of one event loop before another is started. A busy loop finds several
+// responses at each wake-up, so each costs less.
+const (
+	loopRequestRate = 15_000 // requests per second
+	loopUsers       = 64     // of a closed model
+)
+
+// loopsFor is how many event loops the plan's load needs, given enough cores.
+func loopsFor(p *plan.Plan) int {
+	reads := false
+	p.Walk(func(s *plan.Step) { reads = reads || s.Request != nil && s.Request.ReadsBody() })
+	if reads {
+		// The CPU time for reading bodies is not known beforehand.
+		return math.MaxInt
+	}
+	users := 0
+	for i := range p.Groups {
+		users += p.Groups[i].Users
+	}
+	peak := 0.0
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		rate := max(ph.Rate, ph.RampTo)
+		if ph.HasCount && ph.Duration > 0 {
+			rate = float64(ph.Count) / ph.Duration.Seconds()
+		}
+		peak = max(peak, rate)
+	}
+	perUser := 0.0
+	for i := range p.Scenarios {
+		perUser = max(perUser, requestsOf(p.Scenarios[i].Steps))
+	}
+	return 1 + users/loopUsers + int(min(peak*perUser/loopRequestRate, math.MaxInt32))
+}
+
+// requestsOf estimates how many requests a flow sends.
+func requestsOf(steps []plan.Step) float64 {
+	n := 0.0
+	for i := range steps {
+		switch s := &steps[i]; {
+		case s.Request != nil:
+			n++
+		case s.Loop != nil:
+			n += requestsOf(s.Loop.Steps) * float64(max(s.Loop.Count, int64(len(s.Loop.Over)), 1))
+		case s.Action != nil:
+			n += requestsOf(s.Action.Inner())
+		}
+	}
+	return n
+}

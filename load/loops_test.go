@@ -1,0 +1,120 @@
+//go:build linux
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"whittle/load/plan"
+	"whittle/load/report"
+)
+
+func TestLoopsByLoad(t *testing.T) {
+	for _, c := range []struct {
+		plan string
+		want int
+	}{
+		{"config: {phases: [{duration: 1, arrivalRate: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 1},
+		{"config: {phases: [{duration: 1, arrivalRate: 14999}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 1},
+		{"config: {phases: [{duration: 1, arrivalRate: 1, rampTo: 31000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 3},
+		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
+		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
+	} {
+		if got := loopsFor(parsed(t, c.plan)); got != c.want {
+			t.Errorf("%d event loops, want %d: %s", got, c.want, c.plan)
+		}
+	}
+	reads := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
+	if got := loopsFor(reads); got < 1000 {
+		t.Errorf("%d event loops for a plan that reads bodies, want as many as there are cores", got)
+	}
+	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := loopsFor(closed); got != 3 {
+		t.Errorf("%d event loops for 130 users, want 3", got)
+	}
+}
+
+// TestTLSBesideALane sends over both from one flow: what an event loop cannot do goes
+// on away from it, and the user's next step finds it done.
+func TestTLSBesideALoop(t *testing.T) {
+	response := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	plain, secure := httptest.NewServer(response), httptest.NewTLSServer(response)
+	defer plain.Close()
+	defer secure.Close()
+	for _, pool := range []int{0, 3} {
+		p := parsed(t, fmt.Sprintf(`
+config: {phases: [{duration: 0.2, arrivalCount: 40}], tls: {rejectUnauthorized: false}}
+scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`, secure.URL))
+		r := run(t, p, Options{Target: plain.URL, Pool: pool})
+		if r.Completed != 120 || r.Failed != 0 {
+			t.Errorf("pool %d: %d completed, %d failed %v; want 120 and none", pool, r.Completed, r.Failed, r.Errors)
+		}
+	}
+}
+
+// TestANameIsLookedUpBesideALane goes by a name, whose look-up would block.
+func TestANameIsLookedUpBesideALoop(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
+	r := run(t, p, Options{Target: strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)})
+	if r.Completed != 50 {
+		t.Errorf("%d completed, want 50; %v", r.Completed, r.Errors)
+	}
+}
+
+// TestALaneCutsWhatStands ends a run whose users wait for responses, for a
+// connection of the pool, and for the end of a think time.
+func TestALoopCutsWhatStands(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []net.Conn
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, c)
+		}
+	})
+	defer func() {
+		l.Close()
+		wg.Wait()
+		for _, c := range held {
+			c.Close()
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := parsed(t, `
+config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
+scenarios: [{flow: [{think: 0.001}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
+	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {
+		if p.InFlight == 12 {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Early || r.Completed != 0 || r.Failed != 0 || r.Users.Finished != 12 {
+		t.Errorf("early %v, %d completed, %d failed, %d users finished; want early, none, none, all 12", r.Early, r.Completed, r.Failed, r.Users.Finished)
+	}
+	if r.Unfinished == 0 {
+		t.Error("no request was under way")
+	}
+}

@@ -1,0 +1,187 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"whittle/load/engine"
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// Timing is when and how one request was sent, redirects included.
+type Timing struct {
+	// Sent is when the generator began to send.
+	Sent time.Time
+	// First is when the first byte of the response came; zero: none came.
+	First time.Time
+	// Connect is how long opening a connection took; 0: an open one was used.
+	Connect time.Duration
+	// SentBytes and ReceivedBytes are headers and bodies.
+	SentBytes, ReceivedBytes int64
+}
+
+// Client sends the requests of one virtual user: it has the user's connections,
+// cookies and buffers. It is not safe for concurrent use.
+type Client struct {
+	// Number is the user's, from 0. It chooses among shared HTTP/2 connections.
+	Number int64
+	// Headers are sent with every request, as name and value in turn.
+	Headers []string
+
+	net   *Network
+	conns []*conn // the user's own connections by endpoint slot; nil with a pool
+	jar   *jar    // the user's cookies; nil until there are some
+	out   []byte
+	body  []byte
+	resp  response
+	// fiber and pools are set where the user runs on an event loop.
+	fiber *engine.Fiber
+	pools *LoopPools
+}
+
+// NewClient makes a client without connections and cookies.
+func (n *Network) NewClient() *Client {
+	c := &Client{net: n}
+	if n.dialer.pool == 0 {
+		c.conns = make([]*conn, n.origins.count())
+	}
+	return c
+}
+
+// UseFiber makes the client send on an event loop; without a fiber, on goroutines.
+func (c *Client) UseFiber(f *engine.Fiber, pools *LoopPools) { c.fiber, c.pools = f, pools }
+
+// Send sends a request of the plan, rendered for the user that scope is of, and reads
+// its response. t.Sent is given. FailureKind names the error's kind for a report.
+func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, deadline time.Time, t *Timing) error {
+	q, err := c.compose(c.net.prepared[r], scope, t.Sent)
+	if err != nil {
+		return err
+	}
+	if err = c.exchange(ctx, q, deadline, t); err != nil {
+		return err
+	}
+	c.storeCookies(q)
+	if q.FollowRedirects && redirects(c.resp.status) {
+		return c.followRedirects(ctx, q, scope, deadline, t)
+	}
+	return nil
+}
+
+// Response is the last response, for captures and expectations; its bytes are valid
+// until the next Send.
+func (c *Client) Response(scope *expr.Scope) expr.Response {
+	return expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope}
+}
+
+// Status is the last response's status.
+func (c *Client) Status() int { return c.resp.status }
+
+// Body is what was kept of the last response's body, valid until the next Send.
+func (c *Client) Body() []byte { return c.resp.body }
+
+// compose writes the request into c.out. The request that it returns has a URL even
+// where the plan's has one only once it is rendered.
+func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request, error) {
+	if q.Address != nil {
+		address := q.Address.Render(nil, scope)
+		if len(q.Query) > 0 {
+			sep := byte('?')
+			if bytes.IndexByte(address, sep) >= 0 {
+				sep = '&'
+			}
+			address = q.Query.Render(append(address, sep), scope)
+		}
+		located, err := c.net.origins.prepareURL(q.Request, string(address))
+		if err != nil {
+			return q, &redirectError{err.Error()}
+		}
+		q = located
+	}
+	if len(q.Cookies) > 0 {
+		c.setPlanCookies(q, scope)
+	}
+	c.render(q, scope, now)
+	return q, nil
+}
+
+func (c *Client) render(q *request, scope *expr.Scope, now time.Time) {
+	c.out, c.body = q.render(c.out[:0], c.body, scope, c.Headers, c.jar, now)
+}
+
+// Reset ends the user: its connections are closed and its cookies dropped.
+func (c *Client) Reset() {
+	c.ClearCookies()
+	c.CloseConnections()
+}
+
+// ClearCookies drops the user's cookies.
+func (c *Client) ClearCookies() { c.jar = nil }
+
+// CloseConnections closes the user's own connections.
+func (c *Client) CloseConnections() {
+	for i, k := range c.conns {
+		if k != nil {
+			c.net.dialer.close(k)
+			c.conns[i] = nil
+		}
+	}
+}
+
+// OwnConnections reports whether the user has connections of its own.
+func (c *Client) OwnConnections() bool { return c.conns != nil }
+
+// Branch makes a client for a part of the user's flow that runs concurrently with
+// others: it has the same cookies and headers, and connections of its own.
+func (c *Client) Branch() *Client {
+	b := &Client{Number: c.Number, Headers: c.Headers, net: c.net}
+	if c.conns != nil {
+		b.conns = make([]*conn, len(c.conns))
+	}
+	if c.jar != nil {
+		b.jar = &jar{slices.Clone(c.jar.cookies)}
+	}
+	return b
+}
+
+// TakeConnections moves the connections of a branch that is over to this one.
+func (c *Client) TakeConnections(from *Client) { c.conns, from.conns = from.conns, nil }
+
+// AdoptCookies takes over the cookies that branches have set, the later branch's
+// where two set the same.
+func (c *Client) AdoptCookies(branches []*Client) {
+	known := map[cookie]bool{}
+	if c.jar != nil {
+		for _, k := range c.jar.cookies {
+			known[k] = true
+		}
+	}
+	for _, b := range branches {
+		if b.jar == nil {
+			continue
+		}
+		for _, k := range b.jar.cookies {
+			if !known[k] {
+				c.cookies().put(k, c.net.now())
+			}
+		}
+	}
+}
+
+// cookies is the user's jar.
+func (c *Client) cookies() *jar {
+	if c.jar == nil {
+		c.jar = new(jar)
+	}
+	return c.jar
+}
+
+// Render returns the bytes that Send would write over HTTP/1.1. A request whose URL is
+// no URL once it is rendered is an error.
+func (c *Client) Render(r *plan.Request, scope *expr.Scope) ([]byte, error) {
+	_, err := c.compose(c.net.prepared[r], scope, c.net.now())
+	return c.out, err
+}

@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// A connection keeps the deadline of its last request, which is past when a
+// user has thought for longer, and in every block of a comparison.
+func TestAnIdleConnectionIsKeptPastItsLastDeadline(t *testing.T) {
+	for name, start := range map[string]func(http.Handler) *httptest.Server{"http": httptest.NewServer, "https": httptest.NewTLSServer} {
+		t.Run(name, func(t *testing.T) {
+			srv := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			defer srv.Close()
+			e, err := parseEndpoint(srv.URL, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := newDialer(1, time.Now)
+			c, err := d.dial(t.Context(), e, time.Now().Add(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close(c)
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.readResponse(http.MethodGet, 0, new(response)); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.SetDeadline(time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if c.closedByPeer() {
+				t.Error("an open connection counts as closed")
+			}
+			srv.CloseClientConnections()
+			if err := c.SetDeadline(time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err == nil {
+				t.Fatal("the server has closed nothing")
+			}
+			if err := c.SetDeadline(time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if !c.closedByPeer() {
+				t.Error("a closed connection counts as open")
+			}
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"whittle/load/expr"
+)
+
+// Bounds on a virtual user's cookies. RFC 6265, section 6.1, asks clients for
+// 50 a domain and 4096 bytes each.
+const (
+	maxCookies     = 100
+	maxCookieBytes = 4096
+)
+
+// jar holds one virtual user's cookies (RFC 6265). It has no list of public
+// suffixes: a plan's targets are its author's own. The zero value is empty.
+type jar struct {
+	cookies []cookie // oldest first
+}
+
+type cookie struct {
+	name, value  string
+	domain, path string
+	hostOnly     bool
+	secure       bool
+	expires      time.Time // zero: with the user
+}
+
+// hostOf is an endpoint's host without its port: cookies ignore ports.
+func hostOf(e *endpoint) string {
+	host, _, err := net.SplitHostPort(e.address)
+	if err != nil {
+		host = e.address
+	}
+	return strings.ToLower(host)
+}
+
+// setFromHeader stores the cookie of a Set-Cookie header, of a response from a host
+// to a request for a path.
+func (j *jar) setFromHeader(line, host, path string, now time.Time) {
+	if len(line) > maxCookieBytes {
+		return
+	}
+	h, err := http.ParseSetCookie(line)
+	if err != nil {
+		return
+	}
+	c := cookie{name: h.Name, value: h.Value, domain: host, hostOnly: true, secure: h.Secure, path: h.Path}
+	if domain := strings.ToLower(strings.TrimPrefix(h.Domain, ".")); domain != "" {
+		if !domainMatches(host, domain) {
+			return
+		}
+		c.domain, c.hostOnly = domain, domain == host && net.ParseIP(host) != nil
+	}
+	if !strings.HasPrefix(c.path, "/") {
+		c.path = defaultPath(path)
+	}
+	switch {
+	case h.MaxAge > 0:
+		c.expires = now.Add(time.Duration(min(h.MaxAge, 1<<30)) * time.Second)
+	case h.MaxAge < 0:
+		c.expires = now
+	case !h.Expires.IsZero():
+		c.expires = h.Expires
+	}
+	j.put(c, now)
+}
+
+// put stores a cookie and replaces an earlier one of its name, domain and path.
+func (j *jar) put(c cookie, now time.Time) {
+	for i := range j.cookies {
+		if o := &j.cookies[i]; o.name == c.name && o.domain == c.domain && o.path == c.path {
+			if c.expired(now) {
+				j.cookies = slices.Delete(j.cookies, i, i+1)
+			} else {
+				*o = c
+			}
+			return
+		}
+	}
+	if c.expired(now) {
+		return
+	}
+	if len(j.cookies) >= maxCookies {
+		j.cookies = slices.Delete(j.cookies, 0, 1)
+	}
+	j.cookies = append(j.cookies, c)
+}
+
+func (c *cookie) expired(now time.Time) bool {
+	return !c.expires.IsZero() && !c.expires.After(now)
+}
+
+// domainMatches is RFC 6265, section 5.1.3.
+func domainMatches(host, domain string) bool {
+	return host == domain || strings.HasSuffix(host, "."+domain) && net.ParseIP(host) == nil
+}
+
+// defaultPath is RFC 6265, section 5.1.4.
+func defaultPath(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+func pathMatches(target, path string) bool {
+	at, _, _ := strings.Cut(target, "?")
+	rest, ok := strings.CutPrefix(at, path)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(path, "/"))
+}
+
+// appendHeader writes the cookie header for a request, the longer paths first;
+// nothing where no cookie fits.
+func (j *jar) appendHeader(dst []byte, e *endpoint, target string, now time.Time) []byte {
+	host := hostOf(e)
+	var fit []*cookie
+	for i := range j.cookies {
+		c := &j.cookies[i]
+		if !c.expired(now) && (c.domain == host || !c.hostOnly && domainMatches(host, c.domain)) &&
+			pathMatches(target, c.path) && (!c.secure || e.tls != nil) {
+			fit = append(fit, c)
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b *cookie) int { return len(b.path) - len(a.path) })
+	for i, c := range fit {
+		if i == 0 {
+			dst = append(dst, "cookie: "...)
+		} else {
+			dst = append(dst, "; "...)
+		}
+		dst = append(append(append(dst, c.name...), '='), c.value...)
+	}
+	if len(fit) > 0 {
+		dst = append(dst, "\r\n"...)
+	}
+	return dst
+}
+
+// storeCookies stores a response's cookies in the user's jar.
+func (c *Client) storeCookies(q *request) {
+	if q.NoCookies {
+		return
+	}
+	expr.EachField(c.resp.head, "set-cookie", func(line []byte) {
+		c.cookies().setFromHeader(string(line), hostOf(q.endpoint), requestTarget(c.out), c.net.now())
+	})
+}
+
+// setPlanCookies stores the request's cookies of the plan in the user's jar, for
+// later requests too.
+func (c *Client) setPlanCookies(q *request, scope *expr.Scope) {
+	for _, k := range q.Cookies {
+		v := strings.Map(func(r rune) rune {
+			if r <= ' ' || r == ';' || r == ',' || r >= 0x7f {
+				return -1
+			}
+			return r
+		}, string(k.Value.Render(nil, scope)))
+		c.cookies().put(cookie{
+			name: k.Name, value: v[:min(len(v), maxCookieBytes)], domain: hostOf(q.endpoint), hostOnly: true, path: "/",
+		}, c.net.now())
+	}
+}

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// connector provides connections: the dialer, or a user's event loop.
+type connector interface {
+	// acquire returns a pooled connection, or nil where the caller is to dial a
+	// new one. It waits while all are in use. release frees the slot, with the
+	// connection to keep or with nil.
+	acquire(e *endpoint, deadline time.Time) (*conn, error)
+	release(e *endpoint, c *conn)
+	dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error)
+	close(c *conn)
+}
+
+// exchange gets a connection, writes the request and reads the response.
+func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t *Timing) (err error) {
+	e := q.endpoint
+	if f := c.fiber; f != nil && !e.plain() {
+		c.fiber = nil
+		f.RunBlocking(func() { err = c.exchange(ctx, q, deadline, t) })
+		c.fiber = f
+		return err
+	}
+	if e.http2 {
+		return c.exchangeHTTP2(ctx, q, deadline, t)
+	}
+	var via connector = c.net.dialer
+	if c.fiber != nil {
+		via = c.pools
+	}
+	var k *conn
+	if c.conns != nil {
+		k = c.takeOwn(via, q.slot)
+	} else {
+		if k, err = via.acquire(e, deadline); err != nil {
+			return err
+		}
+		// The wait for a pooled connection is not the target's time.
+		t.Sent = c.net.now()
+	}
+	k, err = c.sendRetrying(ctx, via, k, q, deadline, t)
+	if k != nil && (err != nil || !c.resp.reusable) {
+		via.close(k)
+		k = nil
+	}
+	if c.conns != nil {
+		c.conns[q.slot] = k
+	} else {
+		via.release(e, k)
+	}
+	return err
+}
+
+// takeOwn takes the user's own connection out of its slot; nil: there is none.
+//
+// Where a user thinks for longer than the server keeps a connection, a new one is
+// opened, as browsers do, so that no reset is counted.
+func (c *Client) takeOwn(via connector, slot int) *conn {
+	c.growSlots(slot)
+	k := c.conns[slot]
+	c.conns[slot] = nil
+	if k != nil && c.net.now().Sub(k.idleSince) >= idleCheckAfter && k.closedByPeer() {
+		via.close(k)
+		return nil
+	}
+	return k
+}
+
+// growSlots makes room for a server that a redirect led to.
+func (c *Client) growSlots(slot int) {
+	for len(c.conns) <= slot {
+		c.conns = append(c.conns, nil)
+	}
+}
+
+// sendRetrying sends over a kept-alive connection where there is one, else over a
+// new one. A kept-alive connection that turns out closed is replaced once, for
+// requests that may be repeated. The connection used last is returned.
+func (c *Client) sendRetrying(ctx context.Context, via connector, k *conn, q *request, deadline time.Time, t *Timing) (*conn, error) {
+	if k != nil {
+		err := c.roundTrip(k, q, deadline, t)
+		gone := err != nil && k.firstByte.IsZero() && !errors.Is(err, os.ErrDeadlineExceeded)
+		if !gone || !q.repeatable {
+			return k, err
+		}
+		via.close(k)
+	}
+	began := c.net.now()
+	k, err := via.dial(ctx, q.endpoint, deadline)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	t.Connect = c.net.now().Sub(began)
+	return k, c.roundTrip(k, q, deadline, t)
+}
+
+func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) error {
+	if err := k.SetDeadline(deadline); err != nil {
+		return err
+	}
+	before := k.received
+	n, err := k.Write(c.out)
+	t.SentBytes += int64(n)
+	// A server may reject a large body and close before it has read all of it; its
+	// response can still be read.
+	if e := k.readResponse(q.Method, c.net.bodyLimit(q), &c.resp); err == nil || e == nil {
+		err = e
+	}
+	t.First = k.firstByte
+	t.ReceivedBytes += k.received - before
+	k.idleSince = c.net.now()
+	return err
+}

@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+
+	"whittle/load/report"
+)
+
+// dialError is an error of opening the connection, before the request was sent.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// FailureKind maps an error of Send to its kind in the report.
+func FailureKind(err error) string {
+	var timeout net.Error
+	_, dialling := errors.AsType[*dialError](err)
+	_, redirecting := errors.AsType[*redirectError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unmade := errors.AsType[*contractError](err)
+	switch {
+	case unmade:
+		return report.ErrorContract
+	case untrusted:
+		return report.ErrorCertificate
+	case redirecting:
+		return report.ErrorRedirect
+	case errors.Is(err, errMalformed):
+		return report.ErrorMalformed
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return report.ErrorTimeout
+	case dialling:
+		return report.ErrorConnect
+	case errors.Is(err, io.ErrNoProgress):
+		return report.ErrorMalformed
+	}
+	return report.ErrorReset
+}

@@ -1,0 +1,251 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// countingConn counts the bytes of a connection.
+type countingConn struct {
+	net.Conn
+	sent, received atomic.Int64
+}
+
+func (c *countingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+func (c *countingConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// http2Conn is an HTTP/2 connection, for many requests at once.
+type http2Conn struct {
+	*countingConn
+	client *http.ClientConn
+}
+
+// Close closes the connection and aborts the requests on it.
+func (d *http2Conn) Close() error { return errors.Join(d.client.Close(), d.countingConn.Close()) }
+
+// dialHTTP2 opens an HTTP/2 connection, TLS included.
+func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
+	x := &http2Conn{}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			raw, err := new(net.Dialer).DialContext(ctx, network, e.address)
+			if err != nil {
+				return nil, err
+			}
+			x.countingConn = &countingConn{Conn: raw}
+			return x.countingConn, nil
+		},
+		Protocols: new(http.Protocols), DisableCompression: true, MaxResponseHeaderBytes: maxHead,
+	}
+	scheme := "http"
+	if e.tls != nil {
+		// Each connection has a transport, and a transport changes its TLS config.
+		scheme, t.TLSClientConfig = "https", e.tls.Clone()
+		t.Protocols.SetHTTP2(true)
+	} else {
+		t.Protocols.SetUnencryptedHTTP2(true)
+	}
+	client, err := t.NewClientConn(ctx, scheme, e.address)
+	if err != nil {
+		if x.countingConn != nil {
+			x.countingConn.Close()
+		}
+		return nil, err
+	}
+	x.client = client
+	return &conn{stream: x, endpoint: e}, nil
+}
+
+// exchangeHTTP2 sends one request over HTTP/2: on the user's own connection or,
+// with a pool, on one that is shared with other users.
+func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Time, t *Timing) error {
+	call, err := c.newHTTP2Request(q)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(c.net.now()))
+	defer cancel()
+	for again := q.repeatable; ; again = false {
+		k, fresh, err := c.http2Connection(ctx, q, deadline, t)
+		if err != nil {
+			return err
+		}
+		err = c.roundTripHTTP2(ctx, k, call, c.net.bodyLimit(q), t)
+		broken := k.stream.(*http2Conn).unusable()
+		if broken && c.conns != nil {
+			c.net.dialer.close(k)
+			c.conns[q.slot] = nil
+		}
+		if err == nil || fresh || !broken || !again || ctx.Err() != nil || !t.First.IsZero() {
+			return err
+		}
+	}
+}
+
+// unusable reports whether a connection takes no more requests: it is closed, or
+// the server has sent GOAWAY, which may come after the last response.
+func (d *http2Conn) unusable() bool {
+	return d.client.Err() != nil || d.client.Available() <= 0 && d.client.InFlight() == 0
+}
+
+// http2Connection returns a connection to send on; fresh: it was opened now.
+func (c *Client) http2Connection(ctx context.Context, q *request, deadline time.Time, t *Timing) (k *conn, fresh bool, err error) {
+	dial := func() (*conn, error) {
+		began := c.net.now()
+		t.Sent = began
+		k, err := c.net.dialer.dial(ctx, q.endpoint, deadline)
+		if err != nil {
+			return nil, &dialError{err}
+		}
+		t.Connect, fresh = c.net.now().Sub(began), true
+		return k, nil
+	}
+	if c.conns == nil {
+		k, err = c.net.dialer.sharedConn(ctx, q.endpoint, c.Number, dial)
+		if !fresh {
+			t.Sent = c.net.now() // the wait for a shared connection is not the target's time
+		}
+		return k, fresh, err
+	}
+	c.growSlots(q.slot)
+	if k = c.conns[q.slot]; k != nil && k.stream.(*http2Conn).unusable() {
+		c.net.dialer.close(k)
+		k = nil
+	}
+	if k == nil {
+		k, err = dial()
+		c.conns[q.slot] = k
+	}
+	return k, fresh, err
+}
+
+// http2Request is a request for net/http, and how its response is decoded.
+type http2Request struct {
+	request *http.Request
+	body    []byte
+	// decode turns the response into the one that the plan sees; nil: it is that.
+	decode func(*http.Response, []byte) (status int, header http.Header, body []byte, err error)
+}
+
+// newHTTP2Request turns the rendered request into one for HTTP/2.
+func (c *Client) newHTTP2Request(q *request) (*http2Request, error) {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.out)))
+	if err != nil {
+		return nil, &contractError{err}
+	}
+	head := bytes.Index(c.out, []byte("\r\n\r\n")) + 4
+	out := &http2Request{request: r, body: c.out[head:]}
+	r.RequestURI, r.URL.Host, r.URL.Scheme = "", q.endpoint.host, strings.TrimSuffix(scheme(q.endpoint), "://")
+	if c.net.grpc != nil {
+		return out, c.net.grpc.encode(out, q)
+	}
+	return out, nil
+}
+
+// roundTripHTTP2 sends a request and reads its response into c.resp.
+func (c *Client) roundTripHTTP2(ctx context.Context, k *conn, call *http2Request, keep int, t *Timing) error {
+	x := k.stream.(*http2Conn)
+	defer func() {
+		// On a shared connection only the sums are exact: a request is given the
+		// bytes since the last one ended.
+		t.SentBytes += x.sent.Swap(0)
+		t.ReceivedBytes += x.received.Swap(0)
+	}()
+	var first atomic.Int64 // the trace's goroutine may outlive an ended request
+	began := c.net.now()
+	r := call.request.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotFirstResponseByte: func() { first.CompareAndSwap(0, int64(max(c.net.now().Sub(began), 1))) },
+	}))
+	r.Body, r.ContentLength = http.NoBody, int64(len(call.body))
+	if len(call.body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(call.body))
+	}
+	resp, err := x.client.RoundTrip(r)
+	if d := first.Load(); d > 0 {
+		t.First = began.Add(time.Duration(d))
+	}
+	if err != nil {
+		return contextError(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.ProtoMajor != 2 {
+		return malformed("the response to an HTTP/2 request is %s", resp.Proto)
+	}
+	whole := keep
+	if call.decode != nil {
+		whole = maxMessage
+	}
+	body, size, err := readKeepingFirst(resp.Body, c.resp.body[:0], whole)
+	if err != nil {
+		return contextError(ctx, err)
+	}
+	status, header := resp.StatusCode, resp.Header
+	if call.decode != nil {
+		if size > maxMessage {
+			return malformed("a message of more than %d bytes", maxMessage)
+		}
+		if status, header, body, err = call.decode(resp, body); err != nil {
+			return err
+		}
+		size = int64(len(body))
+		body = body[:min(len(body), keep)]
+	}
+	c.resp = response{status: status, head: flattenHeader(c.resp.head[:0], header), body: body, size: size, reusable: true}
+	return nil
+}
+
+// maxMessage bounds a gRPC message, which has to be whole to be decoded.
+const maxMessage = 16 << 20
+
+// readKeepingFirst reads to the end, and keeps at most the first keep bytes.
+func readKeepingFirst(r io.Reader, into []byte, keep int) (kept []byte, size int64, err error) {
+	buf := bytes.NewBuffer(into)
+	n, err := io.Copy(buf, io.LimitReader(r, int64(keep)))
+	if err != nil {
+		return nil, n, err
+	}
+	rest, err := io.Copy(io.Discard, r)
+	return buf.Bytes(), n + rest, err
+}
+
+// flattenHeader writes a header section in the form of HTTP/1.1.
+func flattenHeader(dst []byte, h http.Header) []byte {
+	for name, values := range h {
+		for _, v := range values {
+			dst = append(dst, strings.ToLower(name)...)
+			dst = append(append(append(dst, ": "...), v...), "\r\n"...)
+		}
+	}
+	return dst
+}
+
+// contextError returns why a request ended: its timeout, the end of the run, or
+// err itself.
+func contextError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return malformed("%v", err)
+	}
+	return err
+}

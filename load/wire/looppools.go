@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"context"
+	"time"
+
+	"whittle/load/engine"
+)
+
+// LoopPools opens the connections of one event loop, and keeps those of its part of
+// the pools. It belongs to the loop's goroutine.
+type LoopPools struct {
+	loop  *engine.Loop
+	now   func() time.Time
+	size  int // connections per endpoint; 0: no pool
+	pools map[*endpoint]*loopPool
+}
+
+// loopPool holds one event loop's kept-alive connections to one endpoint.
+type loopPool struct {
+	slots *engine.Semaphore
+	idle  []*conn // most recently used last
+}
+
+// NewLoopPools makes the pools of a loop, of size connections to each server.
+func (n *Network) NewLoopPools(l *engine.Loop, size int) *LoopPools {
+	return &LoopPools{loop: l, now: n.now, size: size, pools: map[*endpoint]*loopPool{}}
+}
+
+// acquire is as connector says.
+func (l *LoopPools) acquire(e *endpoint, deadline time.Time) (*conn, error) {
+	p := l.pools[e]
+	if p == nil {
+		p = &loopPool{slots: l.loop.NewSemaphore(l.size)}
+		l.pools[e] = p
+	}
+	if err := p.slots.Acquire(deadline); err != nil {
+		return nil, err
+	}
+	for n := len(p.idle); n > 0; n = len(p.idle) {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		if l.now().Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer() {
+			return c, nil
+		}
+		_ = c.Close() // the peer has closed it already
+	}
+	return nil, nil
+}
+
+// release is as connector says.
+func (l *LoopPools) release(e *endpoint, c *conn) {
+	p := l.pools[e]
+	if c != nil {
+		p.idle = append(p.idle, c)
+	}
+	p.slots.Release()
+}
+
+// dial opens a connection before the deadline.
+func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
+	k, err := l.loop.Dial(ctx, e.address, deadline)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{stream: k, endpoint: e}
+	c.responseReader = responseReader{in: k, now: l.now, buf: make([]byte, firstBuffer)}
+	return c, nil
+}
+
+func (l *LoopPools) close(c *conn) { _ = c.Close() } // closed either way
+
+// CloseIdle closes the idle connections, once no fiber uses them any more.
+func (l *LoopPools) CloseIdle() {
+	for _, p := range l.pools {
+		for _, c := range p.idle {
+			_ = c.Close() // unused
+		}
+		p.idle = nil
+	}
+}

@@ -1,0 +1,109 @@
+// Package wire sends a plan's requests: connections and their pools, HTTP/1.1, HTTP/2
+// and gRPC exchanges, cookies and redirects. A Network is what a run's users share, a
+// Client what one user has. It measures each exchange and counts nothing.
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/load/plan"
+)
+
+// The protocols.
+const (
+	HTTP1 = "http/1.1"
+	// HTTP2 is negotiated by ALPN for https targets, and used with prior knowledge
+	// ("h2c") for http targets.
+	HTTP2 = "h2"
+	// GRPC sends a plan's JSON bodies as unary calls: a request's path is
+	// /package.Service/Method, of Config.Descriptor.
+	GRPC = "grpc"
+)
+
+// Config is what a Network is made of.
+type Config struct {
+	Plan *plan.Plan
+	// Target is the base URL of the plan's relative requests.
+	Target string
+	// Protocol is HTTP1, HTTP2 or GRPC. Empty: HTTP1.
+	Protocol string
+	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
+	Descriptor []byte
+	// Pool is how many connections to each server all users share. 0: each user has
+	// connections of its own.
+	Pool int
+	// KeepBody is how many bytes of every response's body are kept at least; more
+	// where the plan reads them.
+	KeepBody int
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Network is what the users of a run share: its servers, its prepared requests and
+// its connections. It is safe for concurrent use.
+type Network struct {
+	plan     *plan.Plan
+	now      func() time.Time
+	keepBody int
+	prepared map[*plan.Request]*request
+	origins  *origins
+	dialer   *dialer
+	grpc     *grpcCalls // the methods that are called; nil: the protocol is not gRPC
+}
+
+// NewNetwork prepares the requests of a plan. It opens no connection.
+func NewNetwork(c Config) (*Network, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	n := &Network{plan: c.Plan, now: c.Now, keepBody: c.KeepBody, dialer: newDialer(c.Pool, c.Now)}
+	var err error
+	if n.prepared, n.origins, err = prepare(c.Plan, c.Target, c.Protocol); err != nil {
+		return nil, err
+	}
+	if c.Protocol == GRPC {
+		if n.grpc, err = newGRPCCalls(c.Plan, c.Descriptor); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Protocol != "" && !slices.Contains([]string{HTTP1, HTTP2, GRPC}, c.Protocol):
+		return whittle.Errorf(whittle.Invalid, "the protocol %q is none of %s, %s and %s", c.Protocol, HTTP1, HTTP2, GRPC)
+	case c.Protocol == GRPC && len(c.Descriptor) == 0:
+		return whittle.Errorf(whittle.Invalid, "gRPC needs the contract's descriptor").
+			WithHint("buf build --as-file-descriptor-set -o service.binpb, or protoc --include_imports --descriptor_set_out=service.binpb")
+	case c.Protocol != GRPC && len(c.Descriptor) > 0:
+		return whittle.Errorf(whittle.Invalid, "a descriptor goes with the protocol %s", GRPC)
+	}
+	return nil
+}
+
+// Plain reports whether some request may be HTTP/1.1 without TLS, which is what an
+// event loop sends.
+func (n *Network) Plain() bool {
+	for _, q := range n.prepared {
+		if q.endpoint == nil || q.endpoint.plain() {
+			return true
+		}
+	}
+	return false
+}
+
+// Pool is how many connections to each server all users share; 0: none.
+func (n *Network) Pool() int { return n.dialer.pool }
+
+// Abort closes every connection that is not on an event loop, idle or in use, and
+// refuses new ones.
+func (n *Network) Abort() { n.dialer.abort() }
+
+// CloseIdle closes the idle connections that users share.
+func (n *Network) CloseIdle() { n.dialer.closeIdle() }
+
+// bodyLimit is how many bytes of a response's body are kept.
+func (n *Network) bodyLimit(q *request) int { return max(q.keep, n.keepBody) }

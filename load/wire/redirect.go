@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"whittle/load/expr"
+)
+
+// MaxRedirects is how many redirects are followed for one request.
+const MaxRedirects = 10
+
+// redirectError says why a redirect was not followed.
+type redirectError struct{ why string }
+
+func (e *redirectError) Error() string { return "redirect: " + e.why }
+
+// redirects reports whether a status is a redirect that is followed (RFC 9110,
+// section 15.4).
+func redirects(status int) bool {
+	return status >= 301 && status <= 303 || status == 307 || status == 308
+}
+
+// followRedirects follows redirects until a response is none. All of it counts as
+// one request, timed from its first one.
+func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Scope, deadline time.Time, t *Timing) error {
+	sent, connect := t.Sent, t.Connect
+	for range MaxRedirects {
+		where := c.resp.header("location")
+		if where == "" {
+			return nil // as in browsers, this is then the response
+		}
+		next, err := c.net.origins.prepareRedirect(q, requestTarget(c.out), where, c.resp.status)
+		if err != nil {
+			return err
+		}
+		q = next
+		c.render(q, scope, c.net.now())
+		t.Connect = 0
+		err = c.exchange(ctx, q, deadline, t)
+		connect += t.Connect
+		t.Sent, t.Connect = sent, connect
+		if err != nil {
+			return err
+		}
+		c.storeCookies(q)
+		if !redirects(c.resp.status) {
+			return nil
+		}
+	}
+	return &redirectError{"more than ten"}
+}
+
+// requestTarget is the path with query of a rendered request.
+func requestTarget(request []byte) string {
+	line, _, _ := bytes.Cut(request, crlf)
+	_, rest, _ := bytes.Cut(line, []byte{' '})
+	target, _, _ := bytes.Cut(rest, []byte{' '})
+	return string(target)
+}
+
+// prepareRedirect prepares the request that follows a redirect. As in browsers,
+// methods other than GET and HEAD become a GET without a body, except by 307 and
+// 308, and credentials and cookies are not sent to another server.
+func (o *origins) prepareRedirect(q *request, target, where string, status int) (*request, error) {
+	from, err := url.Parse(scheme(q.endpoint) + q.endpoint.host + target)
+	if err != nil {
+		return nil, &redirectError{"from " + target}
+	}
+	to, err := from.Parse(where)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
+		return nil, &redirectError{"to " + where[:min(len(where), 100)]}
+	}
+	r := *q.Request
+	drop := map[string]bool{"host": true}
+	if status <= 303 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		r.Method, r.Body, r.HasBody = http.MethodGet, nil, false
+		drop["content-type"] = true
+	}
+	if !strings.EqualFold(to.Host, from.Host) || to.Scheme != from.Scheme {
+		drop["authorization"], drop["cookie"] = true, true
+	}
+	r.Headers, r.Cookies = nil, nil
+	for _, h := range q.Headers {
+		if !drop[h.Name] {
+			r.Headers = append(r.Headers, h)
+		}
+	}
+	at, err := o.find(to.Scheme + "://" + to.Host)
+	if err != nil {
+		return nil, &redirectError{"to " + to.Host}
+	}
+	path := to.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if to.RawQuery != "" {
+		path += "?" + to.RawQuery
+	}
+	r.Path = expr.Template(nil).Literal(string(expr.AppendTarget(nil, path)))
+	return prepareRequest(&r, at), nil
+}
