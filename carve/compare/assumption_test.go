@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // What breaks the assumption, and what whittle then does (docs/verdict.md).
@@ -55,7 +56,7 @@ func TestADistributionThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
 			response: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
 		}
 		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.response(r, per) })
-		alarmed += int(oneIf(len(s.alarms()) > 0))
+		alarmed += int(eprocess.Indicator(len(s.alarms()) > 0))
 	}
 	if alarmed > runs/100 {
 		t.Errorf("%d alarms in %d runs", alarmed, runs)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 // shareOthers lets both orders ask whose a value is.
@@ -27,7 +28,7 @@ func (m *match) explained(k *mark, d *difference, x *whittle.Exchange) {
 	if kind, ok := kindOf(to); ok && kind != kindArray && kind != kindObject && from != nil && m.kind == whittle.FoundField {
 		keys = append(keys, fmt.Sprintf("same value:%x", hashOf(to)))
 	}
-	pair := hashOf(from) ^ stir(hashOf(to))
+	pair := hashOf(from) ^ digest.Stir(hashOf(to))
 	if m.others == nil {
 		k.why.add(keys, pair)
 		return

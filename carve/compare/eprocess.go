@@ -1,6 +1,10 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"whittle/carve/compare/eprocess"
+)
 
 // pair is one exchange as the e-processes see it: both responses to the same
 // request, scaled, and what the past predicts for them.
@@ -29,13 +33,13 @@ func (p *pair) z(v float64) float64 {
 // the difference of the pair, hence antisymmetric, and bounded so that no
 // single response ruins it.
 type meanEprocess struct {
-	Bets  bets  `json:"bets"`
-	Skill skill `json:"skill"`
+	Bets  eprocess.Bets `json:"bets"`
+	Skill skill         `json:"skill"`
 }
 
 func (w *meanEprocess) bet(p *pair, alpha float64) {
-	g := clamp((p.z(p.y) - p.z(p.x)) / 3)
-	w.Bets.bet(g*p.stratum.Mean.stake(&w.Skill), alpha, p.n)
+	g := eprocess.Clamp((p.z(p.y) - p.z(p.x)) / 3)
+	w.Bets.Bet(g*p.stratum.Mean.stake(&w.Skill), alpha, p.n)
 	p.stratum.Mean.learn(g)
 	w.Skill.learn(g)
 }
@@ -53,10 +57,10 @@ func (w *meanEprocess) bet(p *pair, alpha float64) {
 // side gave the same response twice it says nothing of spread (but see
 // repeatsWitness), and the later exchange takes the earlier one's place.
 type spreadEprocess struct {
-	Single      bets  `json:"single"`
-	SingleSkill skill `json:"single_skill"`
-	Double      bets  `json:"double"`
-	DoubleSkill skill `json:"double_skill"`
+	Single      eprocess.Bets `json:"single"`
+	SingleSkill skill         `json:"single_skill"`
+	Double      eprocess.Bets `json:"double"`
+	DoubleSkill skill         `json:"double_skill"`
 }
 
 // waiting is the first of two exchanges that are looked at together.
@@ -75,7 +79,7 @@ func (w *spreadEprocess) bet(p *pair, alpha float64) {
 	}
 	middle := (t.X.Mean + t.Y.Mean) / 2
 	g := wider(p.y-middle, p.x-middle, p.spread)
-	w.Single.bet(g*t.Single.stake(&w.SingleSkill), alpha/2, p.n)
+	w.Single.Bet(g*t.Single.stake(&w.SingleSkill), alpha/2, p.n)
 	t.Single.learn(g)
 	w.SingleSkill.learn(g)
 
@@ -83,7 +87,7 @@ func (w *spreadEprocess) bet(p *pair, alpha float64) {
 	dx, dy := p.x-first.X, p.y-first.Y
 	if first.Set && dx != 0 && dy != 0 {
 		g = wider(dy, dx, first.Spread*math.Sqrt2)
-		w.Double.bet(g*first.Stake, alpha/2, p.n)
+		w.Double.Bet(g*first.Stake, alpha/2, p.n)
 		t.Double.learn(g)
 		w.DoubleSkill.learn(g)
 		t.Gaps.add(dy/first.Spread, dx/first.Spread)
@@ -110,7 +114,7 @@ func earlier(a, b int) int {
 	return min(a, b)
 }
 
-func (w *spreadEprocess) eValue() float64 { return (w.Single.eValue() + w.Double.eValue()) / 2 }
+func (w *spreadEprocess) eValue() float64 { return (w.Single.EValue() + w.Double.EValue()) / 2 }
 
 // cells is into how many classes of deviation the distributions are cut.
 const cells = 32
@@ -126,9 +130,9 @@ func cellOf(z float64) int {
 // deviation, and learns from the past which ones. Its payoff is h(y) - h(x)
 // with h from the past, hence antisymmetric.
 type distributionEprocess struct {
-	Bets bets       `json:"bets"`
-	X    [cells]int `json:"x"`
-	Y    [cells]int `json:"y"`
+	Bets eprocess.Bets `json:"bets"`
+	X    [cells]int    `json:"x"`
+	Y    [cells]int    `json:"y"`
 
 	leans      [cells]float64 // of each class
 	leansKnown bool
@@ -137,7 +141,7 @@ type distributionEprocess struct {
 func (w *distributionEprocess) bet(cx, cy int, alpha float64, n int) {
 	if cx != cy {
 		widest := w.widest()
-		w.Bets.bet((w.leans[cy]-w.leans[cx])/widest, alpha, n)
+		w.Bets.Bet((w.leans[cy]-w.leans[cx])/widest, alpha, n)
 	}
 	w.X[cx]++
 	w.Y[cy]++
@@ -203,8 +207,8 @@ func (s *distributionSums) interval(alpha float64) (estimate, low, high float64)
 		d := math.Abs(float64(s.Sum[b])) / float64(s.N)
 		v := float64(s.Square[b])
 		estimate = max(estimate, d)
-		high = max(high, d+halfWidth(s.N, v, alpha))
-		low = max(low, d-halfWidth(s.N, v, alpha/(cells-1)))
+		high = max(high, d+eprocess.HalfWidth(s.N, v, alpha))
+		low = max(low, d-eprocess.HalfWidth(s.N, v, alpha/(cells-1)))
 	}
 	return estimate, max(0, low), min(1, high)
 }
@@ -238,10 +242,10 @@ func (s *meanSums) add(p *pair) {
 	}
 	s.N++
 	if s.Reach <= 0 {
-		s.Square += oneIf(p.y != p.x)
+		s.Square += eprocess.Indicator(p.y != p.x)
 		return
 	}
-	d := clamp((p.y - p.x) / s.Reach)
+	d := eprocess.Clamp((p.y - p.x) / s.Reach)
 	s.Sum += d
 	s.Square += d * d
 }
@@ -260,6 +264,6 @@ func (s *meanSums) interval(alpha float64) (estimate, low, high float64) {
 		return 0, -1, 1 // nothing to be relative to
 	}
 	estimate = s.Sum / float64(s.N) * unit
-	half := halfWidth(s.N, s.Square, alpha) * unit
+	half := eprocess.HalfWidth(s.N, s.Square, alpha) * unit
 	return estimate, estimate - half, estimate + half
 }

@@ -1,6 +1,11 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
+)
 
 // repeatSlots bounds the memory of each side's past responses.
 const repeatSlots = 1024
@@ -15,8 +20,8 @@ const repeatSlots = 1024
 // monolith repeated itself], spares a candidate that repeats itself no more
 // than the monolith does.
 type repeatsEprocess struct {
-	Bets bets `json:"bets"`
-	Own  bets `json:"own"`
+	Bets eprocess.Bets `json:"bets"`
+	Own  eprocess.Bets `json:"own"`
 	// memories of either side's responses.
 	candidate, monolith memory
 	// N exchanges, in Y of which the candidate and in X of which the monolith
@@ -54,8 +59,8 @@ func (w *repeatsEprocess) see(per float64, x, y number, second int64, alpha floa
 			w.SameSecond++
 		}
 	}
-	w.Bets.bet(oneIf(yAgain)-oneIf(xWas), alpha, n)
-	w.Own.bet(oneIf(yAgain)-oneIf(xAgain), alpha, n)
+	w.Bets.Bet(eprocess.Indicator(yAgain)-eprocess.Indicator(xWas), alpha, n)
+	w.Own.Bet(eprocess.Indicator(yAgain)-eprocess.Indicator(xAgain), alpha, n)
 	w.candidate.keep(my, now)
 	w.monolith.keep(mx, now)
 	return yAgain, yAgain || xWas
@@ -69,7 +74,7 @@ func (w *repeatsEprocess) decidedAt() int {
 	return max(w.Bets.At, w.Own.At)
 }
 
-func (w *repeatsEprocess) eValue() float64 { return min(w.Bets.eValue(), w.Own.eValue()) }
+func (w *repeatsEprocess) eValue() float64 { return min(w.Bets.EValue(), w.Own.EValue()) }
 
 // markOf is a fingerprint of a response to a like request; never 0.
 func markOf(per float64, v number) uint32 {
@@ -77,16 +82,6 @@ func markOf(per float64, v number) uint32 {
 	if v.whole {
 		bits = uint64(v.i)
 	}
-	h := mix(math.Float64bits(per)*0x9e3779b97f4a7c15 ^ mix(bits))
+	h := digest.Mix(math.Float64bits(per)*0x9e3779b97f4a7c15 ^ digest.Mix(bits))
 	return uint32(h>>32) | 1<<31
-}
-
-// mix spreads the bits of a word (the finalizer of SplitMix64, Steele and
-// others 2014).
-func mix(h uint64) uint64 {
-	h ^= h >> 30
-	h *= 0xbf58476d1ce4e5b9
-	h ^= h >> 27
-	h *= 0x94d049bb133111eb
-	return h ^ h>>31
 }

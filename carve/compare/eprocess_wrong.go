@@ -2,6 +2,8 @@ package compare
 
 import (
 	"math"
+
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -28,7 +30,7 @@ type wrongTally struct {
 
 func (t *wrongTally) valid() bool {
 	return t.N >= 0 && t.X >= 0 && t.Y >= 0 && t.X <= t.N && t.Y <= t.N && t.At >= 0 &&
-		t.Peak >= 0 && t.Peak <= eValueCap
+		t.Peak >= 0 && t.Peak <= eprocess.EValueCap
 }
 
 // outlier reports whether a value is one that the monolith would not give, judged
@@ -59,10 +61,10 @@ func (t *stratum) outlier(v, centre, spread float64) bool {
 // should `per` not hold what it promises, even the worst law does that in no
 // more than one of 4^fewWild sizes.
 type wrongEprocess struct {
-	Bets bets `json:"bets"`
-	N    int  `json:"n"` // responses of the monolith
-	X    int  `json:"x"` // wild ones among them
-	Y    int  `json:"y"` // wild ones of the candidate
+	Bets eprocess.Bets `json:"bets"`
+	N    int           `json:"n"` // responses of the monolith
+	X    int           `json:"x"` // wild ones among them
+	Y    int           `json:"y"` // wild ones of the candidate
 }
 
 // see settles one exchange. place is the stratum's place in the order of first
@@ -78,7 +80,7 @@ func (w *wrongEprocess) see(t *stratum, place int, xOutlier, yOutlier bool, alph
 		w.Y++
 		t.Wrong.Y++
 	}
-	w.Bets.bet(oneIf(yOutlier)-oneIf(xOutlier), alpha/2, n)
+	w.Bets.Bet(eprocess.Indicator(yOutlier)-eprocess.Indicator(xOutlier), alpha/2, n)
 	if yOutlier {
 		w.weigh(t, place, alpha/2, n)
 	}
@@ -90,19 +92,13 @@ func (w *wrongEprocess) weigh(t *stratum, place int, alpha float64, n int) {
 		return
 	}
 	// The candidate's chance is likely near 1, the monolith's near 0.
-	logE := logChance(k.Y, k.N, 1, 0.5) + logChance(w.X, w.N, 0.1, 1) -
+	logE := eprocess.LogChance(k.Y, k.N, 1, 0.5) + eprocess.LogChance(w.X, w.N, 0.1, 1) -
 		logLargest(w.X+k.Y, w.N+k.N) - math.Log(float64((place+1)*(place+2)))
-	e := math.Exp(min(logE, math.Log(eValueCap)))
+	e := math.Exp(min(logE, math.Log(eprocess.EValueCap)))
 	k.Peak = max(k.Peak, e)
 	if k.At == 0 && e*alpha >= 1 {
 		k.At = n
 	}
-}
-
-// logChance is the log-likelihood of k events in n rounds, averaged over a
-// Beta(a, b) prior of their chance.
-func logChance(k, n int, a, b float64) float64 {
-	return logBeta(a+float64(k), b+float64(n-k)) - logBeta(a, b)
 }
 
 // logLargest is the largest log-likelihood of k events in n rounds.
@@ -112,13 +108,6 @@ func logLargest(k, n int) float64 {
 	}
 	p := float64(k) / float64(n)
 	return float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p)
-}
-
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // decidedAt is the exchange at which a fault was shown at this size; 0: not.

@@ -1,6 +1,9 @@
 package compare
 
-import "whittle"
+import (
+	"whittle"
+	"whittle/carve/compare/eprocess"
+)
 
 // Bounds of what is kept to explain findings.
 const (
@@ -114,7 +117,7 @@ func (e *evidence) valid() bool {
 		return false
 	}
 	for _, w := range e.Wrong {
-		if w.Key != keyOfPer(w.Per) || !sane(largest, w.Per) || !sane(1e130, w.Noise) {
+		if w.Key != keyOfPer(w.Per) || !eprocess.Within(largest, w.Per) || !eprocess.Within(1e130, w.Noise) {
 			return false
 		}
 	}

@@ -2,13 +2,13 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // outside is a candidate just outside one of the margins.
@@ -48,7 +48,7 @@ func outsiders() []outside {
 	}
 	again := &whittle.Response{Status: 200}
 	// fewest is what a bound of 0.5 % takes with nothing seen.
-	fewest := neededFor(unseenMargin, 0.01)
+	fewest := eprocess.NeededFor(unseenMargin, 0.01)
 	loose := func(j *Judge) bool {
 		s := j.mirrored
 		return s.asked >= fewest && ratio(s.looseNow(), s.asked) < s.margin() && s.looseBound().Inside
@@ -59,8 +59,8 @@ func outsiders() []outside {
 		// The upper end of the interval is within the limit exactly where the limit is
 		// outside of it.
 		limit := differAim(m.c)
-		return ratio(m.share.s, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
-			m.share.logLikelihood(limit) <= m.share.logMixture()-math.Log(1/methodAlpha(m.c))
+		return ratio(m.share.Differing, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
+			m.share.Rejects(limit, methodAlpha(m.c))
 	}
 	excusing := askedRoute
 	excusing.MaxDiffer = 0.005
@@ -75,7 +75,7 @@ func outsiders() []outside {
 			return monolithMean*per + 1.3*(monolithCount(r, per)-monolithMean*per)
 		}), func(j *Judge) bool {
 			s := &j.mirrored.method.(*statistical).SpreadSums
-			return s.X > 0 && s.Y < 1.25*s.X && s.outside(1.25, 0.01/2) // so the interval ends below it
+			return s.X > 0 && s.Y < 1.25*s.X && s.Rejects(1.25, 0.01/2) // so the interval ends below it
 		}},
 		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			if r.Float64() < 0.006 {
@@ -194,7 +194,7 @@ func TestEqualCandidatesAreFoundSo(t *testing.T) {
 				}
 				i += 49
 			}
-			found += int(oneIf(j.Verdict().State == whittle.Equivalent))
+			found += int(eprocess.Indicator(j.Verdict().State == whittle.Equivalent))
 		}
 		if found < 19 {
 			t.Errorf("%s: %d of 20 equal candidates were EQUIVALENT: %s", name, found, fmt.Sprint(route))

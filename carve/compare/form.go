@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 	"whittle/internal/jsonpath"
 )
 
@@ -97,7 +98,7 @@ func (f *forms) learn(learnt map[noiseKey]bool, n int) {
 
 // take adds a place, or another way in which a known place varies.
 func (f *forms) take(k noiseKey, n int) {
-	h := fnv([]byte(k.path))
+	h := digest.FNV([]byte(k.path))
 	if i, ok := f.index[h]; ok {
 		f.paths[i].vary(k.way)
 		return
@@ -112,7 +113,7 @@ func (f *forms) take(k noiseKey, n int) {
 }
 
 func (f *forms) put(p *formPath) {
-	f.index[fnv([]byte(p.path))] = len(f.paths)
+	f.index[digest.FNV([]byte(p.path))] = len(f.paths)
 	f.paths = append(f.paths, p)
 	prefixHashes(f.below, p.path)
 }
@@ -226,7 +227,7 @@ func (f *forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value
 
 // echo finds where in the request a value stands.
 func (f *forms) echo(v *value, text []byte, x *whittle.Exchange) {
-	v.plain = fnv(text)
+	v.plain = digest.FNV(text)
 	if len(text) < echoLeast {
 		return
 	}
@@ -246,7 +247,7 @@ func (f *forms) echoWithin(s *formSide) {
 			return
 		}
 		leaves++
-		plain := fnv(f.walk.text(node))
+		plain := digest.FNV(f.walk.text(node))
 		if _, ok := s.plain[plain]; !ok {
 			return
 		}

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // formClass is the kind of text or number that a value is.
@@ -87,7 +90,7 @@ func (f form) code() uint64 {
 	b[0], b[1], b[2] = byte(f.class), byte(f.letters), f.detail
 	binary.LittleEndian.PutUint16(b[3:], uint16(f.zone))
 	binary.LittleEndian.PutUint32(b[5:], f.prefix)
-	return stir(fnv(b[:]))
+	return digest.Stir(digest.FNV(b[:]))
 }
 
 // String names the form in a sentence.
@@ -172,7 +175,7 @@ func classify(s []byte) form {
 			f, ok = idForm(rest, charsOf(rest))
 		}
 		if ok && f.class != classWord {
-			f.prefix = uint32(fnv(s[:i])) | 1
+			f.prefix = uint32(digest.FNV(s[:i])) | 1
 			return f
 		}
 	}
@@ -195,10 +198,10 @@ func charsOf(s []byte) (c chars) {
 			c.digits++
 		case b >= 'a' && b <= 'z':
 			c.lower++
-			c.hexLower += int(oneIf(b <= 'f'))
+			c.hexLower += int(eprocess.Indicator(b <= 'f'))
 		case b >= 'A' && b <= 'Z':
 			c.upper++
-			c.hexUpper += int(oneIf(b <= 'F'))
+			c.hexUpper += int(eprocess.Indicator(b <= 'F'))
 		case b == '-':
 			c.dash++
 		case b == '_':
@@ -266,7 +269,7 @@ func wordCase(c chars) letterCase {
 func turnsOf(s []byte) int {
 	n := 0
 	for i := 1; i < len(s); i++ {
-		n += int(oneIf(s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z'))
+		n += int(eprocess.Indicator(s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z'))
 	}
 	return n
 }

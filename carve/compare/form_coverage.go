@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // boundForm is the name of the bound that waits for what is compared by form.
@@ -25,7 +27,7 @@ func (f *forms) coverage(c *whittle.Comparison) *whittle.Coverage {
 	cov := &whittle.Coverage{AtLeast: f.fields.more, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
 	byValue := len(f.fields.at)
 	for _, p := range f.paths {
-		if p.values() && f.fields.at[fnv([]byte(p.path))] {
+		if p.values() && f.fields.at[digest.FNV([]byte(p.path))] {
 			byValue--
 		}
 		if why := p.unformed(); why != "" {
@@ -139,7 +141,7 @@ func (f *forms) bound(n int) (b whittle.Bound, more int, ok bool) {
 			}
 			what, _, _ := p.featureWords(k)
 			b.Estimate = ratio(t.Odd, t.Of)
-			b.High = shareBound(t.Odd, t.Of, 0.01)
+			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
 			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, grouped(t.Odd), grouped(t.Of))
 			return b, -1, true
 		}

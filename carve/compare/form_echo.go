@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 // Bounds of what is looked at of one request.
@@ -82,7 +83,7 @@ func (e *echoes) add(s []byte, where string) {
 	if len(s) < echoLeast || len(e.at) >= requestMost {
 		return
 	}
-	h := fnv(s)
+	h := digest.FNV(s)
 	where = "the request's " + snippet([]byte(where), echoNameMost)
 	if old, ok := e.at[h]; ok && strings.HasPrefix(old, "the request's header") && strings.HasPrefix(where, "the request's header") && old < where {
 		return

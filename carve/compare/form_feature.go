@@ -1,10 +1,14 @@
 package compare
 
-import "slices"
+import (
+	"slices"
+
+	"whittle/carve/compare/eprocess"
+)
 
 // feature is the test of one feature at one place.
 type feature struct {
-	Bets bets `json:"b"`
+	Bets eprocess.Bets `json:"b"`
 	// M, C and R count the categories of the monolith's values, the candidate's and
 	// the monolith's second ones.
 	M table `json:"m"`
@@ -123,7 +127,7 @@ func (f *feature) settle(r *featureRound, h func(*table, category) float64, read
 	}
 	if ready {
 		candidate, monolith := most(r.candidate), most(r.monolith)
-		f.Bets.bet((candidate-monolith-slack)/(1+slack), r.alpha, r.n)
+		f.Bets.Bet((candidate-monolith-slack)/(1+slack), r.alpha, r.n)
 		f.Of++
 		if odd = candidate > 0.5 && monolith <= 0.5; odd {
 			f.Odd++
@@ -156,5 +160,5 @@ func (f *feature) bySecond(h func(*table, category) float64) bool {
 }
 
 func (f *feature) valid() bool {
-	return f.Bets.valid() && f.M.valid() && f.C.valid() && f.R.valid() && upTo(f.Odd, f.Of) && len(f.Words) <= 2*valueShown
+	return f.Bets.Valid() && f.M.valid() && f.C.valid() && f.R.valid() && eprocess.UpTo(f.Odd, f.Of) && len(f.Words) <= 2*valueShown
 }

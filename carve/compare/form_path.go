@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // The features of a value, each of which is one test.
@@ -60,7 +62,7 @@ type formPath struct {
 func newFormPath(path string, n int, rule string) *formPath {
 	p := &formPath{path: path, rule: rule, born: n, vocabulary: map[uint64]int{}}
 	for i := range p.feature {
-		p.feature[i].Bets = newBets()
+		p.feature[i].Bets = eprocess.NewBets()
 	}
 	return p
 }
@@ -188,7 +190,7 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 		if v.plain == 0 {
 			return c, false
 		}
-		return category{code: fnv([]byte(v.echo)), word: v.echo}, true
+		return category{code: digest.FNV([]byte(v.echo)), word: v.echo}, true
 	case featTime:
 		return p.timeCategory(side, v, e)
 	case featRepeat:
@@ -291,11 +293,11 @@ func (p *formPath) unusual(k int) func(*table, category) float64 {
 	switch {
 	case k == featForm && p.rule != "":
 		declared, _ := classNamed(p.rule)
-		return func(_ *table, c category) float64 { return oneIf(c.class != declared) }
+		return func(_ *table, c category) float64 { return eprocess.Indicator(c.class != declared) }
 	case k == featSize:
 		return p.unusualSize
 	case k == featWord:
-		return func(_ *table, c category) float64 { return oneIf(p.vocabulary[c.code] == 0) }
+		return func(_ *table, c category) float64 { return eprocess.Indicator(p.vocabulary[c.code] == 0) }
 	}
 	return (*table).unusual
 }
@@ -314,7 +316,7 @@ func (p *formPath) unusualSize(t *table, c category) float64 {
 			return 0
 		}
 	}
-	return oneIf(t.N > 0)
+	return eprocess.Indicator(t.N > 0)
 }
 
 // ready reports whether enough of the monolith's values are known for a feature.
@@ -389,7 +391,7 @@ func (p *formPath) rank(side int, number int64) {
 	last := p.orders[side]
 	if side == ofMonolith && len(last) > 0 {
 		p.ranked++
-		p.rises += int(oneIf(number > middle(last)))
+		p.rises += int(eprocess.Indicator(number > middle(last)))
 		if p.ranked > 64 {
 			p.ranked, p.rises = p.ranked/2, p.rises/2
 		}

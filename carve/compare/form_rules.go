@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 	"whittle/internal/jsonpath"
 )
 
@@ -93,6 +94,6 @@ func (f *forms) replaces(k noiseKey) bool {
 	if f == nil || k.way != howValue {
 		return false
 	}
-	i, ok := f.index[fnv([]byte(k.path))]
+	i, ok := f.index[digest.FNV([]byte(k.path))]
 	return ok && f.paths[i].ofNow()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // formStateMost bounds the state of what is compared by form, in bytes.
@@ -109,7 +110,7 @@ func (s *formPathState) restored(n int, rule string) (*formPath, bool) {
 	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
 		return nil, false
 	}
-	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || !upTo(s.Rises, s.Ranked) || s.Ranked > 64 {
+	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || !eprocess.UpTo(s.Rises, s.Ranked) || s.Ranked > 64 {
 		return nil, false
 	}
 	p := newFormPath(s.Path, s.Born, rule)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 var formComparison = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
@@ -37,7 +38,7 @@ func TestFormsOfEqualServices(t *testing.T) {
 				t.Logf("run %d: %s", run, x.Summary)
 			}
 		}
-		alarms += int(oneIf(alarmed))
+		alarms += int(eprocess.Indicator(alarmed))
 	}
 	t.Logf("%d of %d runs of %d exchanges called different: %v", alarms, runs, length, of)
 	if alarms > max(1, runs/100) {

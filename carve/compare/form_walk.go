@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"whittle/carve/compare/digest"
 	"whittle/internal/jsonpath"
 )
 
@@ -48,7 +49,7 @@ type walker struct {
 // with the hash of each pattern, and says whether to go below it.
 func (w *walker) each(below func(h uint64) bool, f func(node uint32, h uint64)) {
 	w.steps = 0
-	w.node(0, fnv([]byte("$")), below, f)
+	w.node(0, digest.FNV([]byte("$")), below, f)
 }
 
 func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32, uint64)) {
@@ -66,7 +67,7 @@ func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32
 			w.node(i+1, w.keyed(h, i), below, f)
 		}
 	case kindArray:
-		inside := fnvOn(h, []byte("[*]"))
+		inside := digest.FNVOn(h, []byte("[*]"))
 		for i := x + 1; i < n.next; i = d.nodes[i].next {
 			w.node(i, inside, below, f)
 		}
@@ -76,7 +77,7 @@ func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32
 // keyed is the hash of the pattern with the key at node i.
 func (w *walker) keyed(h uint64, i uint32) uint64 {
 	w.pattern = appendStep(w.pattern[:0], place{Key: keyText(&w.doc, i)})
-	return fnvOn(h, w.pattern)
+	return digest.FNVOn(h, w.pattern)
 }
 
 // keyText is what a key stands for, never nil.
@@ -127,7 +128,7 @@ func (w *walker) look(x uint32) value {
 		t.raw = v.raw
 		return t
 	}
-	v.hash = stir(fnvOn(uint64(n.kind), s))
+	v.hash = digest.Stir(digest.FNVOn(uint64(n.kind), s))
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
 		v.at, _, _ = epochTime(s)
@@ -137,7 +138,7 @@ func (w *walker) look(x uint32) value {
 
 // valueOfText makes a value of a text, which is not kept.
 func valueOfText(s []byte) value {
-	v := value{size: -1, form: classify(s), hash: stir(fnvOn(uint64(kindString), s))}
+	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(kindString), s))}
 	v.lookAtText(s)
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
@@ -233,9 +234,9 @@ func trailOf(pattern string) (trail []place) {
 
 // prefixHashes adds the hash of every pattern above one.
 func prefixHashes(set map[uint64]bool, pattern string) {
-	h := fnv(nil)
+	h := digest.FNV(nil)
 	for i := range len(pattern) {
-		h = fnvOn(h, []byte{pattern[i]})
+		h = digest.FNVOn(h, []byte{pattern[i]})
 		if i+1 < len(pattern) {
 			set[h] = true
 		}

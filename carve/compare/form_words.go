@@ -221,7 +221,7 @@ func (f *forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 		ok = true
 		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, grouped(t.Odd), grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
-		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.eValue()
+		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
 	}
 	if len(also) > 0 {
 		x.Summary += "; it also " + strings.Join(also, ", and ")

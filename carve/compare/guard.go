@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -76,7 +77,7 @@ type Guard struct {
 	cpu          cpuContest
 	slowness     slowness
 	run          int
-	upper        [2]knownRate // of errors and of slow responses, in settleAlone
+	upper        [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
 }
 
 // unknownShare is a share that nobody has told: then users are on the candidate
@@ -98,7 +99,7 @@ func NewGuard(g whittle.Guard) *Guard {
 	}
 	return &Guard{
 		cfg: g, alpha: (1 - g.Confidence) / meters, attempt: 1, share: unknownShare, era: 1,
-		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: newBets()}, slowness: newSlowness(),
+		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: eprocess.NewBets()}, slowness: newSlowness(),
 	}
 }
 

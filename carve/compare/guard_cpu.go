@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of an interval over which both sides' CPU time per request is taken.
@@ -36,10 +37,10 @@ const (
 // has to be in its count of requests, and what it does for none (timers,
 // scrapes) weighs on few.
 type cpuContest struct {
-	Bets      bets       `json:"bets"`
-	Intervals int        `json:"intervals"` // that were bet on
-	Above     int        `json:"above"`     // of them, above the limit
-	Recent    []cpuTaken `json:"recent,omitempty"`
+	Bets      eprocess.Bets `json:"bets"`
+	Intervals int           `json:"intervals"` // that were bet on
+	Above     int           `json:"above"`     // of them, above the limit
+	Recent    []cpuTaken    `json:"recent,omitempty"`
 
 	from whittle.CPUReading // where the interval under way begins; At zero: none
 }
@@ -84,7 +85,7 @@ func (g *Guard) CPU(r whittle.CPUReading, serving bool) {
 	case above > 0:
 		payoff = -1
 	}
-	c.Bets.bet(payoff, g.level(), c.Intervals)
+	c.Bets.Bet(payoff, g.level(), c.Intervals)
 }
 
 // used is what was used from one reading to the next; ok is false where the
@@ -98,7 +99,7 @@ func cpuEnough(u whittle.CPUUse) bool { return u.Requests >= cpuRequests && u.CP
 
 // restart forgets the evidence, and keeps the interval under way.
 func (c *cpuContest) restart() {
-	*c = cpuContest{Bets: newBets(), from: c.from}
+	*c = cpuContest{Bets: eprocess.NewBets(), from: c.from}
 }
 
 func (c *cpuContest) valid() bool {
@@ -107,14 +108,14 @@ func (c *cpuContest) valid() bool {
 			return false
 		}
 	}
-	return c.Bets.valid() && len(c.Recent) <= cpuShown && c.Above >= 0 && c.Above <= c.Intervals
+	return c.Bets.Valid() && len(c.Recent) <= cpuShown && c.Above >= 0 && c.Above <= c.Intervals
 }
 
 // cpuMeter reads the guard, its figures in microseconds a request.
 func (g *Guard) cpuMeter() whittle.Meter {
 	c := &g.cpu
 	m := whittle.Meter{
-		Name: meterCPU, EValue: c.Bets.eValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: g.neededCPU(), Breached: c.Bets.decided(),
+		Name: meterCPU, EValue: c.Bets.EValue(), Threshold: 1 / g.level(), Count: c.Intervals, Needed: g.neededCPU(), Breached: c.Bets.Decided(),
 	}
 	if len(c.Recent) == 0 {
 		m.Summary = fmt.Sprintf("CPU per request is not known before both processes have answered %d requests and used %v of CPU", cpuRequests, cpuSpent)
@@ -139,9 +140,9 @@ func (g *Guard) cpuMeter() whittle.Meter {
 
 // neededCPU is how many intervals above the limit in a row decide from nothing.
 func (g *Guard) neededCPU() int {
-	b := newBets()
+	b := eprocess.NewBets()
 	for n := 1; n <= neededCap; n++ {
-		if b.bet(1, g.level(), n); b.decided() {
+		if b.Bet(1, g.level(), n); b.Decided() {
 			return n
 		}
 	}

@@ -49,7 +49,7 @@ func (p *processes) next(r *rand.Rand, t float64) whittle.CPUReading {
 func (p processes) drive(g *Guard, r *rand.Rand, readings int) int {
 	for i := range readings {
 		g.CPU(p.next(r, float64(i)/float64(readings)), true)
-		if g.cpu.Bets.decided() {
+		if g.cpu.Bets.Decided() {
 			return i + 1
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // contest is the state of one two-sample test.
 type contest struct {
-	Evidence staked `json:"evidence"`
+	Evidence eprocess.Staked `json:"evidence"`
 	// Count and Bad are the candidate's units in the test; MCount and MBad the
 	// monolith's over the same time.
 	Count  int `json:"n"`
@@ -17,8 +18,8 @@ type contest struct {
 	MCount int `json:"mn,omitempty"`
 	MBad   int `json:"mbad,omitempty"`
 
-	book oddsBook
-	odds fixedOdds // of alone
+	book eprocess.OddsBook
+	odds eprocess.FixedOdds // of alone
 }
 
 // block plays one block; each side's kind of response says whether a response
@@ -34,10 +35,10 @@ func (c *contest) play(m, mBad, n, bad int, guess, slack float64) {
 	c.Count, c.Bad, c.MCount, c.MBad = c.Count+n, c.Bad+bad, c.MCount+m, c.MBad+mBad
 	if m > 0 && n > 0 {
 		if c.book == nil {
-			c.book = oddsBook{}
+			c.book = eprocess.OddsBook{}
 		}
-		odds := c.book.find(guess, slack, m, n)
-		c.Evidence.play(func(a *arms) { a.block(odds, mBad, m-mBad, bad, n-bad) })
+		odds := c.book.Find(guess, slack, m, n)
+		c.Evidence.Play(func(a *eprocess.Arms) { a.Block(odds, mBad, m-mBad, bad, n-bad) })
 	}
 }
 
@@ -62,8 +63,8 @@ func (c *contest) alone(bad bool, limit float64) {
 		c.Bad++
 	}
 	if limit < 0.95 {
-		odds := c.odds.at(limit)
-		c.Evidence.play(func(a *arms) { a.against(odds, b, 1-b) })
+		odds := c.odds.At(limit)
+		c.Evidence.Play(func(a *eprocess.Arms) { a.Against(odds, b, 1-b) })
 	}
 }
 
@@ -248,9 +249,9 @@ func (g *Guard) pastReference() reference {
 // is what they are held against.
 func (g *Guard) settleAlone(a response) {
 	beta, ref := g.referenceRisk(), g.aloneReference()
-	g.errors.Firsts.alone(a.Bad, g.upper[0].of(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	g.errors.Firsts.alone(a.Bad, g.upper[0].Of(ref.Bad, ref.N, beta)+g.cfg.Errors)
 	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
-		g.slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, g.upper[1].of(ref.Above, ref.Good, beta))
+		g.slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, g.upper[1].Of(ref.Above, ref.Good, beta))
 	}
 	g.check()
 }

@@ -2,16 +2,18 @@ package compare
 
 import (
 	"math"
+
+	"whittle/carve/compare/eprocess"
 )
 
 // grounds is what one meter stands on: its tests and what they have seen.
 type grounds struct {
-	Firsts contest `json:"firsts"`
-	Users  contest `json:"users"`
-	Pairs  bets    `json:"pairs"`
-	Tails  bets    `json:"tails"`
+	Firsts contest       `json:"firsts"`
+	Users  contest       `json:"users"`
+	Pairs  eprocess.Bets `json:"pairs"`
+	Tails  eprocess.Bets `json:"tails"`
 	// Mirrored bets on mirrored exchanges, while users are on the candidate.
-	Mirrored bets `json:"mirrored"`
+	Mirrored eprocess.Bets `json:"mirrored"`
 	// Stakes is the wealth that each source began with; 0: it has not begun.
 	Stakes [sources]float64 `json:"stakes"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
@@ -66,7 +68,7 @@ func (s *seen) add(bad bool) {
 func (s *seen) rate() float64 { return float64(s.Bad) / float64(max(1, s.N)) }
 
 func newGrounds() grounds {
-	return grounds{Pairs: newBets(), Tails: newBets(), Mirrored: newBets(), Stakes: [sources]float64{fromFirsts: 1}}
+	return grounds{Pairs: eprocess.NewBets(), Tails: eprocess.NewBets(), Mirrored: eprocess.NewBets(), Stakes: [sources]float64{fromFirsts: 1}}
 }
 
 // begin gives a source that bets for the first time its part of the wealth, out
@@ -77,7 +79,7 @@ func (e *grounds) begin(source int) {
 	if e.Stakes[source] > 0 {
 		return
 	}
-	all, part := min(math.Exp(e.logEValue()), maxEValue), parts[source]
+	all, part := min(math.Exp(e.logEValue()), eprocess.MaxEValue), parts[source]
 	for i := range e.Stakes {
 		e.Stakes[i] *= 1 - part
 	}
@@ -87,8 +89,8 @@ func (e *grounds) begin(source int) {
 // bet plays a source of pairs.
 func (e *grounds) bet(source int, payoff, level float64) {
 	e.begin(source)
-	b := [sources]*bets{fromPairs: &e.Pairs, fromTails: &e.Tails, fromMirrored: &e.Mirrored}[source]
-	b.bet(payoff, level, b.Rounds+1)
+	b := [sources]*eprocess.Bets{fromPairs: &e.Pairs, fromTails: &e.Tails, fromMirrored: &e.Mirrored}[source]
+	b.Bet(payoff, level, b.Rounds+1)
 }
 
 // logEValue is the logarithm of the whole wealth.
@@ -103,7 +105,7 @@ func (e *grounds) sumOfLogs() float64 {
 	sum := math.Inf(-1)
 	for i, log := range e.logs() {
 		if e.Stakes[i] > 0 && !math.IsInf(log, -1) {
-			sum = logSum(max(sum, -1e6), math.Log(e.Stakes[i])+log)
+			sum = eprocess.LogSum(max(sum, -1e6), math.Log(e.Stakes[i])+log)
 		}
 	}
 	return max(sum, -1e6)
@@ -112,16 +114,16 @@ func (e *grounds) sumOfLogs() float64 {
 // logs are the logarithms of what each source has made of a stake of 1.
 func (e *grounds) logs() [sources]float64 {
 	return [sources]float64{
-		fromFirsts: e.Firsts.Evidence.logEValue(), fromUsers: e.Users.Evidence.logEValue(),
+		fromFirsts: e.Firsts.Evidence.LogEValue(), fromUsers: e.Users.Evidence.LogEValue(),
 		fromPairs: math.Log(e.Pairs.Now), fromTails: math.Log(e.Tails.Now),
 		fromMirrored: math.Log(e.Mirrored.Now),
 	}
 }
 
 func (e *grounds) valid() bool {
-	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.valid() && e.Tails.valid() && e.Mirrored.valid() && e.Candidate.valid() && e.Monolith.valid()
+	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.Valid() && e.Tails.Valid() && e.Mirrored.Valid() && e.Candidate.valid() && e.Monolith.valid()
 	for _, s := range e.Stakes {
-		ok = ok && s >= 0 && s <= maxEValue
+		ok = ok && s >= 0 && s <= eprocess.MaxEValue
 	}
 	return ok && e.Stakes[fromFirsts] > 0
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 func outcome(i int, side whittle.Side, status int, latency time.Duration) whittle.Outcome {
@@ -229,7 +230,7 @@ func FuzzGuardState(f *testing.F) {
 		g.Pair(compared(true))
 		g.CPU(whittle.CPUReading{At: testStart, Monolith: whittle.CPUUse{CPU: 1, Requests: 1}}, true)
 		for _, m := range g.Meters() {
-			if !(m.EValue >= 0 && m.EValue <= maxEValue) {
+			if !(m.EValue >= 0 && m.EValue <= eprocess.MaxEValue) {
 				t.Fatalf("%+v", m)
 			}
 		}

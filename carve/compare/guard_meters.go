@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // neededCap ends the search for the least evidence that could decide.
@@ -28,7 +29,7 @@ func (g *Guard) Meters() []whittle.Meter {
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.errors
 	m := whittle.Meter{
-		Name: meterErrors, EValue: shown(e.logEValue()), Threshold: g.threshold(),
+		Name: meterErrors, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
 		Count: e.Candidate.N, Needed: g.neededErrors(), Breached: e.Breached,
 		Monolith: e.Monolith.rate(), Candidate: e.Candidate.rate(),
 	}
@@ -45,7 +46,7 @@ func (g *Guard) errorsMeter() whittle.Meter {
 func (g *Guard) p99Meter() whittle.Meter {
 	e := &g.slow
 	m := whittle.Meter{
-		Name: meterP99, EValue: shown(e.logEValue()), Threshold: g.threshold(),
+		Name: meterP99, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
 		Count: e.Candidate.N, Needed: g.neededSlow(), Breached: e.Breached,
 		Monolith: millis(g.past.p99()), Candidate: millis(g.recent.p99()),
 	}
@@ -63,7 +64,7 @@ func (g *Guard) p99Meter() whittle.Meter {
 func (g *Guard) mismatchMeter() whittle.Meter {
 	t := &g.mismatch
 	m := whittle.Meter{
-		Name: meterMismatch, EValue: shown(t.logEValue()), Threshold: g.threshold(),
+		Name: meterMismatch, EValue: eprocess.AsNumber(t.logEValue()), Threshold: g.threshold(),
 		Count: t.Count, Needed: g.neededMismatch(), Breached: t.Breached,
 		Monolith: float64(t.OwnBad) / float64(max(1, t.Own)), Candidate: float64(t.Bad) / float64(max(1, t.Count)),
 	}
@@ -108,15 +109,15 @@ func (g *Guard) words(m *whittle.Meter, what string) string {
 
 // least counts how many plays of the same bet take fresh evidence to the bar;
 // −1 where it would take more than neededCap, or the bet cannot win.
-func least(bar float64, bet func(*arms)) int {
-	var step arms
+func least(bar float64, bet func(*eprocess.Arms)) int {
+	var step eprocess.Arms
 	bet(&step)
 	if slices.Max(step[:]) <= 0 {
 		return -1
 	}
-	var s staked
+	var s eprocess.Staked
 	for n := 1; n <= neededCap; n++ {
-		if s.play(func(a *arms) { a.add(&step) }); s.logEValue() >= bar {
+		if s.Play(func(a *eprocess.Arms) { a.Add(&step) }); s.LogEValue() >= bar {
 			return n
 		}
 	}
@@ -139,7 +140,7 @@ func (g *Guard) monolithPerCandidate() int {
 // neededErrors is how many bad responses in a row decide from nothing.
 func (g *Guard) neededErrors() int {
 	beta, ref := g.referenceRisk(), g.aloneReference()
-	n := g.needed(g.errors.Stakes[fromFirsts], g.past.badRate(), g.cfg.Errors, upperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	n := g.needed(g.errors.Stakes[fromFirsts], g.past.badRate(), g.cfg.Errors, eprocess.UpperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
 	if g.errors.Pairs.Rounds == 0 {
 		return n
 	}
@@ -151,7 +152,7 @@ func (g *Guard) neededSlow() int {
 	if ref.Tau == 0 {
 		return -1
 	}
-	n := g.needed(g.slow.Stakes[fromFirsts], slowShare, 0, upperRate(ref.Above, ref.Good, g.referenceRisk()))
+	n := g.needed(g.slow.Stakes[fromFirsts], slowShare, 0, eprocess.UpperRate(ref.Above, ref.Good, g.referenceRisk()))
 	if g.slow.Pairs.Rounds == 0 {
 		return n
 	}
@@ -167,12 +168,12 @@ func sooner(a, b int) int {
 
 func (g *Guard) needed(stake, guess, slack, limit float64) int {
 	m := g.monolithPerCandidate()
-	return least(math.Log(g.threshold()/stake), func(a *arms) {
+	return least(math.Log(g.threshold()/stake), func(a *eprocess.Arms) {
 		switch {
 		case m > 0:
-			a.block(newOdds(roundRate(guess), slack, m, 1), 0, m, 1, 0)
+			a.Block(eprocess.NewOdds(eprocess.RoundRate(guess), slack, m, 1), 0, m, 1, 0)
 		case limit < 0.95:
-			a.single(limit, 1, 0)
+			a.Single(limit, 1, 0)
 		}
 	})
 }
@@ -180,9 +181,9 @@ func (g *Guard) needed(stake, guess, slack, limit float64) int {
 // neededPairs is how many pairs in a row decide, where each wins the payoff on
 // the stake.
 func (g *Guard) neededPairs(payoff, stake float64) int {
-	b := newBets()
+	b := eprocess.NewBets()
 	for n := 1; n <= neededCap; n++ {
-		if b.bet(payoff, g.level(), n); b.Now*stake >= g.threshold() {
+		if b.Bet(payoff, g.level(), n); b.Now*stake >= g.threshold() {
 			return n
 		}
 	}
@@ -195,7 +196,7 @@ func (g *Guard) neededMismatch() int {
 	if limit >= 0.95 {
 		return -1
 	}
-	return least(math.Log(g.threshold()/mismatchPart), func(a *arms) { a.single(limit, 1, 0) })
+	return least(math.Log(g.threshold()/mismatchPart), func(a *eprocess.Arms) { a.Single(limit, 1, 0) })
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // mismatch is the state of the test of differences.
@@ -36,12 +37,12 @@ import (
 // Where the monolith was never asked twice (mirror.repeat_every: 0) there is only
 // the limit.
 type mismatch struct {
-	Repeated [2]bets   `json:"repeated"` // by the side asked first
-	All      [2]staked `json:"all"`
-	Steady   staked    `json:"steady"`
-	Count    int       `json:"n"`
-	Bad      int       `json:"bad"`
-	Breached bool      `json:"breached,omitempty"`
+	Repeated [2]eprocess.Bets   `json:"repeated"` // by the side asked first
+	All      [2]eprocess.Staked `json:"all"`
+	Steady   eprocess.Staked    `json:"steady"`
+	Count    int                `json:"n"`
+	Bad      int                `json:"bad"`
+	Breached bool               `json:"breached,omitempty"`
 	// Own and OwnBad count the monolith's repeats, of all attempts, and those that
 	// differed.
 	Own    int `json:"own"`
@@ -53,10 +54,12 @@ type mismatch struct {
 	BoundOwn int     `json:"bound_own"`
 	BoundBad int     `json:"bound_bad"`
 
-	odds fixedOdds // of All
+	odds eprocess.FixedOdds // of All
 }
 
-func newMismatch() mismatch { return mismatch{Repeated: [2]bets{newBets(), newBets()}} }
+func newMismatch() mismatch {
+	return mismatch{Repeated: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
+}
 
 // restart forgets the candidate and keeps the monolith.
 func (m *mismatch) restart() {
@@ -67,11 +70,11 @@ func (m *mismatch) restart() {
 
 // logEValue is the logarithm of what the five have made of their parts.
 func (m *mismatch) logEValue() float64 {
-	sum := logSum(m.All[0].logEValue(), m.All[1].logEValue())
+	sum := eprocess.LogSum(m.All[0].LogEValue(), m.All[1].LogEValue())
 	if w := m.Repeated[0].Now + m.Repeated[1].Now; w > 0 {
-		sum = logSum(sum, math.Log(w))
+		sum = eprocess.LogSum(sum, math.Log(w))
 	}
-	return logSum(sum+math.Log(mismatchPart), m.Steady.logEValue()+math.Log(steadyPart))
+	return eprocess.LogSum(sum+math.Log(mismatchPart), m.Steady.LogEValue()+math.Log(steadyPart))
 }
 
 const (
@@ -94,17 +97,17 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 			m.Bad++
 		}
 		if limit := g.mismatchLimit(); limit < 0.95 {
-			bad := int(oneIf(p.Differs))
-			odds := m.odds.at(limit)
-			m.All[p.First&1].play(func(a *arms) { a.against(odds, bad, 1-bad) })
+			bad := int(eprocess.Indicator(p.Differs))
+			odds := m.odds.At(limit)
+			m.All[p.First&1].Play(func(a *eprocess.Arms) { a.Against(odds, bad, 1-bad) })
 		}
-		if bad := int(oneIf(p.Steady)); p.First == whittle.Candidate {
-			m.Steady.play(func(a *arms) { a.single(steadyLimit, bad, 1-bad) })
+		if bad := int(eprocess.Indicator(p.Steady)); p.First == whittle.Candidate {
+			m.Steady.Play(func(a *eprocess.Arms) { a.Single(steadyLimit, bad, 1-bad) })
 		}
 		if p.Repeated {
 			b := &m.Repeated[p.First&1]
-			payoff := oneIf(p.Differs) - oneIf(p.SelfDiffers) - g.cfg.Mismatch
-			b.bet(payoff/(1+g.cfg.Mismatch), g.level(), b.Rounds+1)
+			payoff := eprocess.Indicator(p.Differs) - eprocess.Indicator(p.SelfDiffers) - g.cfg.Mismatch
+			b.Bet(payoff/(1+g.cfg.Mismatch), g.level(), b.Rounds+1)
 		}
 		m.Breached = m.Breached || m.logEValue() >= math.Log(g.threshold())
 	}
@@ -125,9 +128,9 @@ func (g *Guard) mismatchLimit() float64 {
 	// The bound is found anew when it can have moved: it is dear, and an older one
 	// of the sequence is as right.
 	if m.BoundOwn == 0 || m.OwnBad != m.BoundBad || m.Own >= m.BoundOwn+m.BoundOwn/32+1 {
-		s := newShare(max(g.cfg.Mismatch, 1e-3))
-		s.n, s.s = m.Own, m.OwnBad
-		_, m.Bound = s.interval(0.1 * g.level())
+		s := eprocess.NewShare(max(g.cfg.Mismatch, 1e-3))
+		s.N, s.Differing = m.Own, m.OwnBad
+		_, m.Bound = s.Interval(0.1 * g.level())
 		m.BoundOwn, m.BoundBad = m.Own, m.OwnBad
 	}
 	return m.Bound + g.cfg.Mismatch
@@ -135,9 +138,9 @@ func (g *Guard) mismatchLimit() float64 {
 
 func (m *mismatch) valid() bool {
 	ok := m.Bound >= 0 && m.Bound <= 1 && m.Count >= 0 && m.Bad >= 0 && m.Bad <= m.Count && m.OwnBad >= 0 && m.OwnBad <= m.Own &&
-		m.Steady.Arms.valid() && m.Steady.Plays >= 0
+		m.Steady.Arms.Valid() && m.Steady.Plays >= 0
 	for i := range m.All {
-		ok = ok && m.All[i].Arms.valid() && m.All[i].Plays >= 0 && m.Repeated[i].valid()
+		ok = ok && m.All[i].Arms.Valid() && m.All[i].Plays >= 0 && m.Repeated[i].Valid()
 	}
 	return ok
 }

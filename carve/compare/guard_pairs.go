@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -63,7 +64,7 @@ func (g *Guard) pairErrors(p *whittle.Pair) {
 	if !g.shifting() {
 		return
 	}
-	payoff := oneIf(p.Candidate.Bad()) - oneIf(p.Monolith.Bad()) - g.cfg.Errors
+	payoff := eprocess.Indicator(p.Candidate.Bad()) - eprocess.Indicator(p.Monolith.Bad()) - g.cfg.Errors
 	g.errors.bet(sourceOf(p.First), payoff/(1+g.cfg.Errors), g.level())
 }
 
@@ -111,7 +112,7 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 		return
 	}
 	if tau := float64(g.past.p99()); known && tau > 0 {
-		tail := oneIf(float64(c) > tau*g.cfg.P99) - oneIf(float64(m)*math.Exp(order) > tau)
+		tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
 		g.slow.bet(fromTails, tail, g.level())
 	}
 	g.pairs.CandidateFirst.see(ratio)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -49,8 +50,8 @@ const (
 //
 // Source: bets.
 type slowness struct {
-	Bets bets `json:"bets"`
-	Held bool `json:"held,omitempty"`
+	Bets eprocess.Bets `json:"bets"`
+	Held bool          `json:"held,omitempty"`
 	// End is where the open second ends, in Unix nanoseconds; Ahead is how many
 	// more of the candidate's responses in it were slow than of the monolith's.
 	End   int64 `json:"end"`
@@ -67,7 +68,7 @@ type slowCount struct {
 	Monolith  int `json:"monolith"`
 }
 
-func newSlowness() slowness { return slowness{Bets: newBets()} }
+func newSlowness() slowness { return slowness{Bets: eprocess.NewBets()} }
 
 // slowAbove is the latency above which a mirrored response of the candidate is
 // slow, for the monolith's percentile. order is the logarithm of how many times as
@@ -98,19 +99,19 @@ func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
 
 // settle bets on the second that ends.
 func (s *slowness) settle(alpha float64) {
-	s.Bets.bet(signOf(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
+	s.Bets.Bet(signOf(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
 	s.Ahead = 0
-	s.Bets.bound(slowMemory / alpha)
+	s.Bets.CapAt(slowMemory / alpha)
 	switch {
 	case s.Bets.Now >= 1/alpha:
 		s.Held = true
 	case s.Held && s.Bets.Now <= 1:
-		s.Held, s.Bets = false, newBets()
+		s.Held, s.Bets = false, eprocess.NewBets()
 	}
 }
 
 func (s *slowness) count(candidate, monolith bool) {
-	c, m := int(oneIf(candidate)), int(oneIf(monolith))
+	c, m := int(eprocess.Indicator(candidate)), int(eprocess.Indicator(monolith))
 	s.Ahead += c - m
 	if s.Last.N >= slowShown {
 		s.Before, s.Last = s.Last, slowCount{}
@@ -136,7 +137,7 @@ func (g *Guard) Wait() string {
 }
 
 func (s *slowness) valid() bool {
-	return s.Bets.valid() && s.Last.valid() && s.Before.valid() && s.Ahead > math.MinInt32 && s.Ahead < math.MaxInt32
+	return s.Bets.Valid() && s.Last.valid() && s.Before.valid() && s.Ahead > math.MinInt32 && s.Ahead < math.MaxInt32
 }
 
 func (c *slowCount) valid() bool {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // shadowed plays a route of which every request is mirrored, in virtual time.
@@ -124,7 +125,7 @@ func TestEqualServicesAreSeldomHeldBack(t *testing.T) {
 					for range 6000 {
 						s.next()
 					}
-					held += int(oneIf(s.ever))
+					held += int(eprocess.Indicator(s.ever))
 				}
 				if held > runs/100 {
 					t.Errorf("held back in %d of %d runs", held, runs)
@@ -261,7 +262,7 @@ func TestTheOrderIsTakenOut(t *testing.T) {
 		for range 15_000 {
 			route.next()
 		}
-		held += int(oneIf(route.g.Wait() != ""))
+		held += int(eprocess.Indicator(route.g.Wait() != ""))
 	}
 	if held > 0 {
 		t.Errorf("%d of 20 still wait", held)

@@ -127,7 +127,7 @@ func (s *guardState) possible() bool {
 }
 
 func (c *contest) valid() bool {
-	return c.Evidence.Arms.valid() && c.Evidence.Plays >= 0 && c.Bad >= 0 && c.Bad <= c.Count && c.MBad >= 0 && c.MBad <= c.MCount
+	return c.Evidence.Arms.Valid() && c.Evidence.Plays >= 0 && c.Bad >= 0 && c.Bad <= c.Count && c.MBad >= 0 && c.MBad <= c.MCount
 }
 
 func (f *firsts) state() firstsState {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // movingPairs gives a guard at a full share n compared exchanges, of which the
@@ -39,7 +40,7 @@ func TestMovingDataAreNoMismatch(t *testing.T) {
 	for _, differ := range []float64{0.001, 0.2, steadyLimit} {
 		alarms := 0
 		for range runs {
-			alarms += int(oneIf(movingPairs(fresh(), r, 2000, differ) > 0))
+			alarms += int(eprocess.Indicator(movingPairs(fresh(), r, 2000, differ) > 0))
 		}
 		if alarms > runs/100 {
 			t.Errorf("%g differ: %d of %d runs breached", differ, alarms, runs)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -256,7 +258,7 @@ func (c *contest) unitGuess() float64 {
 
 // monolithUnit closes the block of units that wait for one of the monolith's.
 func (c *contest) monolithUnit(t *unitTray, bad bool, slack float64) {
-	b := oneIf(bad)
+	b := eprocess.Indicator(bad)
 	if t.Count > 0 {
 		c.play(1, int(b), t.Count, t.Bad, c.unitGuess(), slack)
 		*t = unitTray{}
@@ -269,7 +271,7 @@ func (c *contest) monolithUnit(t *unitTray, bad bool, slack float64) {
 // candidateUnit plays a unit against those of the monolith since the last one,
 // or keeps it for the next; more than maxPending do not wait.
 func (c *contest) candidateUnit(t *unitTray, bad bool, slack float64) {
-	b := int(oneIf(bad))
+	b := int(eprocess.Indicator(bad))
 	switch {
 	case t.MCount > 0:
 		mBad := bits.OnesCount64(t.MBits << (64 - t.MCount))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 // cookiesMost bounds the cookies of which the values are compared, by name.
@@ -99,7 +100,7 @@ func (t *cookieForms) name(list []sentCookie, n int) {
 func (t *cookieForms) gatherCookies(side int, list []sentCookie, x *whittle.Exchange) {
 	s := t.empty(side)
 	for k := range list {
-		i, ok := t.index[fnv([]byte(t.named[list[k].name]))]
+		i, ok := t.index[digest.FNV([]byte(t.named[list[k].name]))]
 		if !ok || len(s.values[i]) >= formValues {
 			continue
 		}

@@ -1,6 +1,10 @@
 package compare
 
-import "cmp"
+import (
+	"cmp"
+
+	"whittle/carve/compare/eprocess"
+)
 
 // headerHead is one of the two heads of headers.
 type headerHead struct{ head }
@@ -16,18 +20,18 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel, bet 
 		t.tell(p)
 		if p.reason == "" {
 			opens++
-			cleans += int(oneIf(!p.noisy))
+			cleans += int(eprocess.Indicator(!p.noisy))
 		}
 		if (p.reason == "" || !p.oneWay) && (on < 0 || t.before(p, &r.candidate[on])) {
 			on = i
 		}
 	}
 	open, clean = opens > 0, cleans > 0
-	t.Count += int(oneIf(open))
+	t.Count += int(eprocess.Indicator(open))
 	if on >= 0 {
 		bet(&r.candidate[on], at.alpha, at.n)
 	}
-	t.Share.see(open, at.limit, at.alpha, at.n)
+	t.Share.See(open, at.limit, at.alpha, at.n)
 	if !repeated {
 		return open, clean
 	}
@@ -36,15 +40,15 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel, bet 
 		if p := &r.again[i]; p.reason == "" {
 			own = true
 			opens--
-			cleans -= int(oneIf(!p.noisy))
+			cleans -= int(eprocess.Indicator(!p.noisy))
 		}
 	}
-	t.SelfCount += int(oneIf(own))
+	t.SelfCount += int(eprocess.Indicator(own))
 	more := sign(int32(cleans))
 	if more == 0 {
 		more = sign(int32(opens))
 	}
-	t.Self.bet(float64(more), at.alpha, at.n)
+	t.Self.Bet(float64(more), at.alpha, at.n)
 	return open, clean
 }
 
@@ -52,7 +56,7 @@ func (t *headerHead) settle(r *headerRound, repeated bool, at headersLevel, bet 
 // what was not seen to vary, then what leaned to one side the most.
 func (t *headerHead) before(a, b *headPair) bool {
 	rank := func(p *headPair) int {
-		return 2*int(oneIf(p.oneWay || p.reason != "")) + int(oneIf(p.noisy))
+		return 2*int(eprocess.Indicator(p.oneWay || p.reason != "")) + int(eprocess.Indicator(p.noisy))
 	}
 	leant := func(p *headPair) int32 {
 		slot, _ := t.slot(p)

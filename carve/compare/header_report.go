@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // fastLeast is in how many exchanges a header must differ before it is named on the
@@ -51,7 +52,7 @@ func (h *headers) explained(t *headerHead, at int, limit float64) []whittle.Find
 			f.Decided, f.DecidedAt = true, fast
 		}
 		if h.learns {
-			f.EValue = min(t.Share.eValue(), max(t.Same.eValue(), t.Self.eValue()))
+			f.EValue = min(t.Share.EValue(), max(t.Same.EValue(), t.Self.EValue()))
 		}
 		clean = clean || f.Decided && !c.Noisy && float64(f.Count) > limit*float64(f.Of)
 	}
@@ -162,17 +163,17 @@ func (h *headers) valid() bool {
 		loose += l.Count
 	}
 	for _, c := range h.Added {
-		if !upTo(c.Count, h.N) || len(c.Samples) > maxSamples {
+		if !eprocess.UpTo(c.Count, h.N) || len(c.Samples) > maxSamples {
 			return false
 		}
 	}
-	return upTo(h.Repeats, h.N) && h.Learned >= 0 && len(h.Names) <= headerNames+1 && len(h.Loose) <= looseMost &&
+	return eprocess.UpTo(h.Repeats, h.N) && h.Learned >= 0 && len(h.Names) <= headerNames+1 && len(h.Loose) <= looseMost &&
 		len(h.Added) <= addedMost && loose <= h.N
 }
 
 func (n *headerName) valid(exchanges, repeats int) bool {
 	for i := range n.Ways {
-		if w := &n.Ways[i]; !upTo(w.Candidate, exchanges) || !upTo(w.Again, w.Candidate) || !upTo(w.Self, repeats) {
+		if w := &n.Ways[i]; !eprocess.UpTo(w.Candidate, exchanges) || !eprocess.UpTo(w.Again, w.Candidate) || !eprocess.UpTo(w.Self, repeats) {
 			return false
 		}
 	}

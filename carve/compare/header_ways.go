@@ -1,6 +1,11 @@
 package compare
 
-import "slices"
+import (
+	"slices"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
+)
 
 // headerHow is a way in which two responses can differ in one header.
 type headerHow uint8
@@ -55,9 +60,9 @@ func (h *headers) way(p *headPair, from, to string) {
 		if a > b {
 			a, b, p.side = b, a, -1
 		}
-		w := hasher(uint64(p.way))
-		w.text(a)
-		w.text(b)
+		w := digest.Hash(uint64(p.way))
+		w.Text(a)
+		w.Text(b)
 		p.pair = uint64(w) | 1
 	}
 	if n := h.name(p.path); n != nil {
@@ -68,7 +73,7 @@ func (h *headers) way(p *headPair, from, to string) {
 // see takes note of what the two sides said.
 func (w *headerWay) see(p *headPair, repeated bool) {
 	w.Candidate++
-	w.Again += int(oneIf(repeated))
+	w.Again += int(eprocess.Indicator(repeated))
 	switch {
 	case w.Leant == 0:
 		w.Pair, w.Leant = p.pair, p.side
@@ -100,7 +105,7 @@ func (h *headers) leanText(r *headerRound) func(*headPair, float64, int) {
 				}
 			}
 		}
-		h.Text.Same.bet(float64(sign(best)), alpha*directionPart, n)
+		h.Text.Same.Bet(float64(sign(best)), alpha*directionPart, n)
 		for i := range r.candidate {
 			if p := &r.candidate[i]; p.way == headerForm {
 				slot := h.formSlot(p)
@@ -127,9 +132,9 @@ func (h *headers) leant(p *headPair) int32 {
 
 // formSlot is where the direction of a header's pair of forms is remembered.
 func (h *headers) formSlot(p *headPair) *int32 {
-	w := hasher(p.pair)
-	w.text(p.path)
-	return &h.Text.Lean[mix(uint64(w))%leanSlots]
+	w := digest.Hash(p.pair)
+	w.Text(p.path)
+	return &h.Text.Lean[digest.Mix(uint64(w))%leanSlots]
 }
 
 // count takes one exchange's differences to what is known of the headers, and learns

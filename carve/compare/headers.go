@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of what is told apart and kept of headers.
@@ -106,7 +107,7 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	}
 	h.adopt()
 	h.N++
-	h.Repeats += int(oneIf(again != nil))
+	h.Repeats += int(eprocess.Indicator(again != nil))
 	if h.Learned == 0 && (h.Repeats >= headerRepeats || h.N >= headerCompared) {
 		h.Learned = at.n
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/internal/jsonpath"
 )
 
@@ -112,7 +113,7 @@ func TestOtherHeadersAreShown(t *testing.T) {
 	j := headerJudge(t)
 	differ := 0
 	for range 30 {
-		differ += int(oneIf(j.Observe(headed(monolith, candidate)).Differs))
+		differ += int(eprocess.Indicator(j.Observe(headed(monolith, candidate)).Differs))
 	}
 	v := j.Verdict()
 	list := findingsOf(&v, whittle.FoundHeader)
@@ -172,7 +173,7 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 				if i%10 == 0 {
 					x.Repeat = &whittle.Response{Status: 200, Header: header(""), Body: x.Monolith.Body}
 				}
-				differ += int(oneIf(j.Observe(x).Differs))
+				differ += int(eprocess.Indicator(j.Observe(x).Differs))
 			}
 			v := j.Verdict()
 			if v.State != want || without == "" && learns && differ > 0 {
@@ -336,8 +337,8 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 					again := w.monolith(r, i)
 					x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
 				}
-				open += int(oneIf(name != "behind a past of what is declared" || i > 500))
-				differ += int(oneIf(j.Observe(x).Differs))
+				open += int(eprocess.Indicator(name != "behind a past of what is declared" || i > 500))
+				differ += int(eprocess.Indicator(j.Observe(x).Differs))
 			}
 			v := j.Verdict()
 			shown := ""

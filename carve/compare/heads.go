@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of a head.
@@ -26,9 +28,9 @@ const (
 // rejected: that the candidate differs no more often than the monolith's own
 // second response.
 type head struct {
-	Same  bets   `json:"same"`
-	Share excess `json:"share"`
-	Self  bets   `json:"self"`
+	Same  eprocess.Bets   `json:"same"`
+	Share eprocess.Excess `json:"share"`
+	Self  eprocess.Bets   `json:"self"`
 	// N exchanges, Count of which differed in a way nobody declared.
 	N     int `json:"n"`
 	Count int `json:"count"`
@@ -57,7 +59,9 @@ type changeOf struct {
 
 func (c *changeOf) declared() bool { return c.Expected != "" }
 
-func newHead() head { return head{Same: newBets(), Share: newExcess(), Self: newBets()} }
+func newHead() head {
+	return head{Same: eprocess.NewBets(), Share: eprocess.NewExcess(), Self: eprocess.NewBets()}
+}
 
 // headPair is one exchange for a head.
 type headPair struct {
@@ -99,7 +103,7 @@ func (o *headPair) sample() whittle.Sample {
 // twice.
 func (t *head) observeSame(limit, alpha float64, n int) {
 	t.N++
-	t.Share.see(false, limit, alpha, n)
+	t.Share.See(false, limit, alpha, n)
 }
 
 // see settles one exchange and reports whether it differs undeclared.
@@ -116,12 +120,12 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	if differs && !o.unbet && (open || !o.oneWay) {
 		t.lean(o, alpha, n)
 	}
-	t.Share.see(open, limit, alpha, n)
+	t.Share.See(open, limit, alpha, n)
 	if o.again {
 		if o.self {
 			t.SelfCount++
 		}
-		t.Self.bet(oneIf(open)-oneIf(o.self), alpha, n)
+		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.self), alpha, n)
 	}
 	return open
 }
@@ -138,7 +142,7 @@ func (t *head) lean(o *headPair, alpha float64, n int) {
 			open = -side
 		}
 		if sign(*slot) == open {
-			t.Same.bet(float64(open*side), alpha, n)
+			t.Same.Bet(float64(open*side), alpha, n)
 		}
 		*slot = max(-oneWayMost, min(oneWayMost, *slot+side))
 		return
@@ -147,7 +151,7 @@ func (t *head) lean(o *headPair, alpha float64, n int) {
 	if direction == 0 {
 		direction = sign(t.Overall)
 	}
-	t.Same.bet(float64(direction*side), alpha, n)
+	t.Same.Bet(float64(direction*side), alpha, n)
 	*slot = saturate(*slot + side)
 	t.Overall = saturate(t.Overall + side)
 }
@@ -170,11 +174,11 @@ func (t *head) slot(o *headPair) (_ *int32, side int32) {
 	if low > high {
 		side, low, high = -1, high, low
 	}
-	h := hasher(o.shape)
-	h.text(o.path)
-	h.text(low)
-	h.text(high)
-	return &t.Lean[mix(uint64(h))%leanSlots], side
+	h := digest.Hash(o.shape)
+	h.Text(o.path)
+	h.Text(low)
+	h.Text(high)
+	return &t.Lean[digest.Mix(uint64(h))%leanSlots], side
 }
 
 func sign(v int32) int32 {
@@ -256,7 +260,7 @@ func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 		}
 		if c.Expected == "" {
 			f.Decided, f.DecidedAt = at > 0, at
-			f.EValue = min(t.Same.eValue(), t.Share.eValue())
+			f.EValue = min(t.Same.EValue(), t.Share.EValue())
 		}
 		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
 		if c.Path != "" {
@@ -272,10 +276,10 @@ func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 
 func (t *head) valid(most int) bool {
 	for _, c := range t.Changes {
-		if !upTo(c.Count, t.N) || len(c.Samples) > maxSamples {
+		if !eprocess.UpTo(c.Count, t.N) || len(c.Samples) > maxSamples {
 			return false
 		}
 	}
-	return t.Same.valid() && t.Self.valid() && t.Share.valid() && upTo(t.Count, t.N) &&
-		upTo(t.SelfCount, t.N) && len(t.Changes) <= most
+	return t.Same.Valid() && t.Self.Valid() && t.Share.Valid() && eprocess.UpTo(t.Count, t.N) &&
+		eprocess.UpTo(t.SelfCount, t.N) && len(t.Changes) <= most
 }

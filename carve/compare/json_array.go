@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"whittle/carve/compare/digest"
 	"whittle/internal/jsonpath"
 )
 
@@ -232,8 +233,8 @@ func (j *jsonDiffer) column(d *document, x uint32, path, sign uint64) {
 	}
 }
 
-func keyPath(path uint64, key []byte) uint64 { return stir(fnvOn(path, key)) }
-func indexPath(path uint64) uint64           { return stir(path + 0x9e3779b97f4a7c15) }
+func keyPath(path uint64, key []byte) uint64 { return digest.Stir(digest.FNVOn(path, key)) }
+func indexPath(path uint64) uint64           { return digest.Stir(path + 0x9e3779b97f4a7c15) }
 
 func (j *jsonDiffer) hashAll(d *document, from, to int) {
 	for i := from; i < to; i++ {
@@ -252,7 +253,7 @@ func (j *jsonDiffer) hash(d *document, x uint32, path uint64, it *item) uint64 {
 		return 0
 	}
 	n := &d.nodes[x]
-	h := stir(uint64(n.kind) + 1)
+	h := digest.Stir(uint64(n.kind) + 1)
 	switch n.kind {
 	case kindObject:
 		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
@@ -260,7 +261,7 @@ func (j *jsonDiffer) hash(d *document, x uint32, path uint64, it *item) uint64 {
 			j.trail = append(j.trail, place{Key: key})
 			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
 				p := keyPath(path, key)
-				h += stir(fnv(key) ^ 3*j.hash(d, i+1, p, it))
+				h += digest.Stir(digest.FNV(key) ^ 3*j.hash(d, i+1, p, it))
 			}
 			j.trail = j.trail[:len(j.trail)-1]
 		}
@@ -270,11 +271,11 @@ func (j *jsonDiffer) hash(d *document, x uint32, path uint64, it *item) uint64 {
 		for i := x + 1; i < n.next; i, e = d.nodes[i].next, e+1 {
 			j.trail = append(j.trail, place{Index: e})
 			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
-				v := stir(j.hash(d, i, indexPath(path), it))
+				v := digest.Stir(j.hash(d, i, indexPath(path), it))
 				if loose {
 					h += v
 				} else {
-					h = stir(h ^ v)
+					h = digest.Stir(h ^ v)
 				}
 			}
 			j.trail = j.trail[:len(j.trail)-1]
@@ -309,16 +310,16 @@ func (j *jsonDiffer) leafHash(d *document, x uint32) uint64 {
 	case n.kind == kindNumber:
 		var buf [64]byte
 		v := parseDecimal(buf[:0], text)
-		h := fnvOn(uint64(v.exp)*31+7, v.digits)
+		h := digest.FNVOn(uint64(v.exp)*31+7, v.digits)
 		if v.negative {
 			h = ^h
 		}
-		return stir(h)
+		return digest.Stir(h)
 	case n.kind == kindString && n.escaped:
 		j.bufA, _ = unquote(j.bufA[:0], text)
-		return stir(fnv(j.bufA))
+		return digest.Stir(digest.FNV(j.bufA))
 	case n.kind == kindString:
-		return stir(fnv(text[1 : len(text)-1]))
+		return digest.Stir(digest.FNV(text[1 : len(text)-1]))
 	}
-	return stir(fnvOn(uint64(n.kind), text))
+	return digest.Stir(digest.FNVOn(uint64(n.kind), text))
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"whittle/carve/compare/digest"
 )
 
 // unquote appends what a quoted JSON string stands for. A lone surrogate
@@ -95,7 +97,7 @@ func parseExponent(b []byte) int64 {
 	n := int64(0)
 	for _, c := range b {
 		if n = n*10 + int64(c-'0'); n > maxExponent {
-			n = maxExponent + int64(fnv(b)>>3)
+			n = maxExponent + int64(digest.FNV(b)>>3)
 			break
 		}
 	}
@@ -138,21 +140,4 @@ func (j *jsonDiffer) sameString(a, b *document, x, y uint32) bool {
 	j.bufA, _ = unquote(j.bufA[:0], s)
 	j.bufB, _ = unquote(j.bufB[:0], t)
 	return bytes.Equal(j.bufA, j.bufB)
-}
-
-// fnv is the 64-bit FNV-1a hash.
-func fnv(b []byte) uint64 { return fnvOn(14695981039346656037, b) }
-
-func fnvOn(h uint64, b []byte) uint64 {
-	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}
-
-// stir makes sums of hashes safe: without it equal bits would cancel.
-func stir(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }

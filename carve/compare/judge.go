@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Judge compares the two responses of each exchange of one route and says what
@@ -152,7 +153,7 @@ func (j *Judge) Served() whittle.Served {
 	if mirrored, _ := j.mirrored.open(); k == 0 && mirrored == 0 {
 		j.users.forgive()
 	}
-	out := whittle.Served{Compared: n, Differing: k, Bound: shareBound(k, n, alpha)}
+	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.ShareBound(k, n, alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
 	return out
 }
@@ -162,7 +163,7 @@ func (j *Judge) Served() whittle.Served {
 func (j *Judge) ServedNeeded(most float64) int {
 	n, known := j.needed[most]
 	if !known {
-		n = neededFor(most, alphaOf(j.c))
+		n = eprocess.NeededFor(most, alphaOf(j.c))
 		if len(j.needed) < 256 {
 			j.needed[most] = n
 		}

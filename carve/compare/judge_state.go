@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -49,7 +50,7 @@ func (s *series) kept() (keptSeries, error) {
 }
 
 func (k *keptSeries) valid() bool {
-	return upTo(k.Loose, k.Asked) && upTo(k.Compared, k.Asked) &&
+	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) &&
 		k.Status.valid(changesMost) && k.Type.valid(changesMost) && k.Failure.valid(changesMost) && k.Headers.valid()
 }
 

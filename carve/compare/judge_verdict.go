@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Verdict says what is known so far. It is computed when asked for and kept
@@ -83,11 +84,11 @@ const suspected = 10
 // may be excused, which nothing explains, or whether the candidate is suspected to
 // be odd where the monolith is not.
 func (j *Judge) openWhenFirst() bool {
-	if j.rechecks.First.now() >= suspected || j.rechecks.Second.now() >= suspected {
+	if j.rechecks.First.Now() >= suspected || j.rechecks.Second.Now() >= suspected {
 		return true
 	}
 	k, n := j.served.open()
-	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && shareBound(k, n, alphaOf(j.c)) <= j.served.margin())
+	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && eprocess.ShareBound(k, n, alphaOf(j.c)) <= j.served.margin())
 }
 
 // shown reports whether a difference is shown that nobody declared and that is

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of what a match keeps.
@@ -62,7 +63,7 @@ type match struct {
 	forms      *forms         // nil for exact
 	counted    int            // the noise's version that share stands on
 	combos     map[string]int // marks of one exchange → exchanges
-	share      share
+	share      eprocess.Share
 	samples    int // in all marks
 	others     *others
 
@@ -78,7 +79,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	m := &match{
 		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise,
 		index: map[markKey]int{}, noise: newNoise(), combos: map[string]int{},
-		share: newShare(differAim(c)),
+		share: eprocess.NewShare(differAim(c)),
 	}
 	m.whole = newMark(markKey{expect: -1}, 0)
 	if c.Kind == whittle.JSON {
@@ -206,7 +207,7 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated 
 		list = append(list, j)
 		if x != nil {
 			m.saw(m.marks[j], &ds[i], x)
-			m.marks[j].Again += int(oneIf(repeated))
+			m.marks[j].Again += int(eprocess.Indicator(repeated))
 		} else {
 			m.marks[j].Self++
 			m.noise.self[m.marks[j].key.noise()]++
@@ -286,12 +287,12 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 	}
 	for _, i := range m.cand {
 		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.replaces(mk.key.noise()) {
-			mk.Pair.bet(1, m.markAlpha(i), m.n)
+			mk.Pair.Bet(1, m.markAlpha(i), m.n)
 		}
 	}
 	for _, i := range m.self {
 		if mk := m.marks[i]; mk.Born < m.n && !slices.Contains(m.cand, i) {
-			mk.Pair.bet(-1, m.markAlpha(i), m.n)
+			mk.Pair.Bet(-1, m.markAlpha(i), m.n)
 		}
 	}
 	if candAny != selfAny {
@@ -299,7 +300,7 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		if selfAny {
 			g = -1
 		}
-		m.whole.Pair.bet(g, m.alpha*wholePart, m.n)
+		m.whole.Pair.Bet(g, m.alpha*wholePart, m.n)
 	}
 }
 
@@ -352,7 +353,7 @@ func (m *match) places(a, b *whittle.Response) (list, rare []string) {
 // open implements method.
 func (m *match) open() int {
 	m.refresh()
-	return m.share.s
+	return m.share.Differing
 }
 
 // refresh brings the share up to date where noise was learned since.
@@ -375,7 +376,7 @@ func differAim(c whittle.Comparison) float64 {
 // account adds the exchange to the share of responses that differ. The set of
 // its marks is kept, so that noise learned later explains it in retrospect.
 func (m *match) account() {
-	m.share.n = m.n
+	m.share.N = m.n
 	list := slices.DeleteFunc(m.cand, func(i int) bool { return m.marks[i].key.expect >= 0 })
 	m.cand = list
 	if len(list) == 0 {
@@ -387,7 +388,7 @@ func (m *match) account() {
 	}
 	m.combos[key]++
 	if m.anyOpen(list) {
-		m.share.s++
+		m.share.Differing++
 	}
 	for _, i := range list {
 		if m.marks[i].decided() && !m.marks[i].Counted {
@@ -419,7 +420,7 @@ func (m *match) recount() {
 			s += n
 		}
 	}
-	m.share.s = s
+	m.share.Differing = s
 }
 
 func comboKey(list []int) string {

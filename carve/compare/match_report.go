@@ -33,19 +33,19 @@ func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	m.refresh()
 	findings := m.findings()
-	low, high := m.share.interval(alpha)
+	low, high := m.share.Interval(alpha)
 	limit := differAim(m.c)
 	b := whittle.Bound{
 		What: "share of responses", Low: low, High: high, MarginHigh: limit,
-		Estimate: ratio(m.share.s, m.n),
+		Estimate: ratio(m.share.Differing, m.n),
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
-		grouped(m.share.s), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
+		grouped(m.share.Differing), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
-	bounds, more := []whittle.Bound{b}, m.share.moreUntil(alpha, limit)
+	bounds, more := []whittle.Bound{b}, m.share.MoreUntil(alpha, limit)
 	if b.Estimate > m.c.MaxDiffer {
 		more = -1 // nobody knows when what was seen will be explained
 	}
@@ -113,10 +113,10 @@ func rankOf(f *whittle.Finding) int {
 // wholeFinding speaks for many differences of which none is decided by itself.
 func (m *match) wholeFinding(open int) whittle.Finding {
 	return whittle.Finding{
-		Kind: m.kind, Count: m.share.s, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
+		Kind: m.kind, Count: m.share.Differing, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
 		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
 		Summary: fmt.Sprintf("%s of %s responses differ, in %d ways of which none is frequent enough by itself",
-			grouped(m.share.s), grouped(m.n), open),
+			grouped(m.share.Differing), grouped(m.n), open),
 	}
 }
 

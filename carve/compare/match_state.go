@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // matchVersion is the format of a match's state.
@@ -33,8 +34,8 @@ type markState struct {
 	Count   int              `json:"n"`
 	Again   int              `json:"again,omitempty"`
 	Self    int              `json:"self,omitempty"`
-	Pair    bets             `json:"pair"`
-	Rate    arms             `json:"rate"`
+	Pair    eprocess.Bets    `json:"pair"`
+	Rate    eprocess.Arms    `json:"rate"`
 	Settled int              `json:"settled"`
 	RateAt  int              `json:"at,omitempty"`
 	First   string           `json:"first,omitempty"`
@@ -113,10 +114,10 @@ func (m *match) restored(s *matchState) (*match, error) {
 	}
 	f := &match{
 		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, noise: newNoise(),
-		combos: map[string]int{}, share: newShare(differAim(m.c)),
+		combos: map[string]int{}, share: eprocess.NewShare(differAim(m.c)),
 	}
 	f.noise.n, f.noise.repeats = s.N, s.Repeats
-	f.share.n = s.N
+	f.share.N = s.N
 	whole, ok := s.Whole.mark(s, m)
 	if !ok {
 		return nil, errMatchState
@@ -168,9 +169,9 @@ func (k *mark) state() markState {
 // mark gives what the state describes; ok is false where it is impossible.
 func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
 	within := func(n int) bool { return n >= 0 && n <= all.N }
-	ok = within(s.Born) && within(s.Count) && upTo(s.Again, s.Count) && upTo(s.Again, all.Repeats) && upTo(s.Self, all.Repeats) && within(s.Settled) &&
+	ok = within(s.Born) && within(s.Count) && eprocess.UpTo(s.Again, s.Count) && eprocess.UpTo(s.Again, all.Repeats) && eprocess.UpTo(s.Self, all.Repeats) && within(s.Settled) &&
 		within(s.RateAt) && within(s.Pair.At) && s.Expect >= -1 && s.Expect < len(m.c.Expect) &&
-		s.Pair.valid() && s.Rate.valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= maxSamples
+		s.Pair.Valid() && s.Rate.Valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= maxSamples
 	if !ok {
 		return nil, false
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 var testMatch = whittle.Comparison{
@@ -210,7 +211,7 @@ func foundAfter(t *testing.T, r *rand.Rand, rate float64, every, most int) int {
 	x, again := exchange("\x00\x00", "\x00\x00"), &whittle.Response{Status: 200, Body: []byte("\x00\x00")}
 	n := 0
 	for !m.anyDecided() && n < most {
-		x.Candidate.Body[1], x.Repeat = byte(oneIf(r.Float64() < rate)), nil
+		x.Candidate.Body[1], x.Repeat = byte(eprocess.Indicator(r.Float64() < rate)), nil
 		if every > 0 && n%every == 0 {
 			x.Repeat = again
 		}
@@ -421,8 +422,8 @@ func TestMatchIsBounded(t *testing.T) {
 	if err != nil || len(state) > 640<<10 {
 		t.Errorf("%d bytes, %v", len(state), err)
 	}
-	if m.share.s != 1500 || len(m.marks) > maxMarks || len(m.combos) > maxCombos+2*maxMarks {
-		t.Errorf("%d differ, %d marks, %d combos", m.share.s, len(m.marks), len(m.combos))
+	if m.share.Differing != 1500 || len(m.marks) > maxMarks || len(m.combos) > maxCombos+2*maxMarks {
+		t.Errorf("%d differ, %d marks, %d combos", m.share.Differing, len(m.marks), len(m.combos))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Observation is what became of one exchange.
@@ -73,4 +74,11 @@ func newMethod(c whittle.Comparison, part float64) (method, error) {
 	}
 	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
 		WithField("compare.kind").WithHint("write exact, json or statistical")
+}
+
+// ServedNeeded is how many responses that users got from the candidate have to be
+// compared, none of them differing, until at most the given share can differ, at
+// the confidence of a comparison.
+func ServedNeeded(most float64, c whittle.Comparison) int {
+	return eprocess.NeededFor(most, alphaOf(c))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // The ways to differ at a place. A difference of type is howType with both
@@ -72,8 +73,8 @@ type mark struct {
 	Count, Again, Self int
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
 	// exchange that Rate has been told of, and RateAt when it decided.
-	Pair    bets
-	Rate    arms
+	Pair    eprocess.Bets
+	Rate    eprocess.Arms
 	Settled int
 	RateAt  int
 	Counted bool
@@ -85,15 +86,15 @@ type mark struct {
 }
 
 func newMark(key markKey, born int) mark {
-	return mark{key: key, Born: born, Settled: born, Pair: newBets()}
+	return mark{key: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
 }
 
 // event tells the rate's test that exchange n shows the difference and those
 // since the last event do not.
 func (k *mark) event(limit, alpha float64, n int) {
-	k.Rate.single(limit, 1, n-k.Settled-1)
+	k.Rate.Single(limit, 1, n-k.Settled-1)
 	k.Settled = n
-	if k.RateAt == 0 && shown(k.Rate.logEValue())*alpha >= 1 {
+	if k.RateAt == 0 && eprocess.AsNumber(k.Rate.LogEValue())*alpha >= 1 {
 		k.RateAt = n
 	}
 }
@@ -106,11 +107,11 @@ func (k *mark) decidedAt() int { return max(k.RateAt, k.Pair.At) }
 // eValue is the evidence after n exchanges.
 func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 	if learn {
-		return k.Pair.eValue()
+		return k.Pair.EValue()
 	}
 	rate := k.Rate
-	rate.single(limit, 0, max(0, n-k.Settled))
-	return min(shown(rate.logEValue()), eValueCap)
+	rate.Single(limit, 0, max(0, n-k.Settled))
+	return min(eprocess.AsNumber(rate.LogEValue()), eprocess.EValueCap)
 }
 
 // saw keeps what the candidate did. Of many different values the frequent ones

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // boundNoise is the name of the bound on what noise excuses.
@@ -87,11 +88,11 @@ func (m *match) changedByNoise() []changed {
 // bound finds the estimate and the upper bound of the candidate's excess.
 func (c *changed) bound(alpha float64) {
 	c.estimate = beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats))
-	candidate, monolith := newShare(noiseSlack), newShare(noiseAim)
-	candidate.n, candidate.s = c.n, c.candidate
-	monolith.n, monolith.s = c.repeats, c.monolith
-	_, high := candidate.interval(alpha / 2)
-	low, _ := monolith.interval(alpha / 2)
+	candidate, monolith := eprocess.NewShare(noiseSlack), eprocess.NewShare(noiseAim)
+	candidate.N, candidate.Differing = c.n, c.candidate
+	monolith.N, monolith.Differing = c.repeats, c.monolith
+	_, high := candidate.Interval(alpha / 2)
+	low, _ := monolith.Interval(alpha / 2)
 	c.excess = beyondNoise(high, low)
 }
 

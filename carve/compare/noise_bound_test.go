@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/carve/compare/eprocess"
 )
 
 // fields is a body in which the named fields have another value.
@@ -90,7 +92,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	} {
 		wrong := 0
 		for range tc.runs {
-			m := &match{c: testMatch, share: newShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", howValue}: true}}}
+			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", howValue}: true}}}
 			k := newMark(markKey{path: "$.a", how: howValue, expect: -1}, 0)
 			m.marks = []*mark{&k}
 			m.repeats = 10_000_000 // in which the monolith never did
@@ -198,8 +200,8 @@ func TestNoiseExplainsWhatCameBeforeIt(t *testing.T) {
 		}
 		m.observe(x)
 	}
-	if m.share.s != 0 {
-		t.Errorf("%d of %d differ still", m.share.s, m.n)
+	if m.share.Differing != 0 {
+		t.Errorf("%d of %d differ still", m.share.Differing, m.n)
 	}
 }
 
@@ -227,8 +229,8 @@ func TestManySetsOfDifferencesForgetNone(t *testing.T) {
 		t.Fatalf("only %d sets", len(m.combos))
 	}
 	for _, at := range []string{"there", "put away"} {
-		if m.share.s < 3000 {
-			t.Errorf("%s: %d of %d differ", at, m.share.s, m.n)
+		if m.share.Differing < 3000 {
+			t.Errorf("%s: %d of %d differ", at, m.share.Differing, m.n)
 		}
 		m = revived(t, m, testMatch)
 	}

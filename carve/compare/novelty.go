@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 const (
@@ -115,8 +116,8 @@ func (v *novelty) unpack(b []byte) bool {
 // number counts by how many digits it has, and other text by its length in
 // powers of two.
 func shapeOf(q *whittle.Request) uint64 {
-	h := hasher(14695981039346656037)
-	h.text(q.Method)
+	h := digest.Hash(14695981039346656037)
+	h.Text(q.Method)
 	target := q.Target
 	inQuery := false
 	for i := 0; i < len(target) && i < shapeBytes; {
@@ -124,52 +125,40 @@ func shapeOf(q *whittle.Request) uint64 {
 		switch {
 		case c == '?':
 			inQuery = true
-			h.byte(c)
+			h.Byte(c)
 			i++
 		case inQuery && c == '=':
 			start := i
 			for i < len(target) && target[i] != '&' {
 				i++
 			}
-			h.byte(byte(bits.Len(uint(i - start))))
+			h.Byte(byte(bits.Len(uint(i - start))))
 		case isDigit(c):
 			i = digitsOf(&h, target, i)
 		default:
-			h.byte(c)
+			h.Byte(c)
 			i++
 		}
 	}
-	h.byte(0)
-	h.body(q.Body[:min(len(q.Body), shapeBytes)])
-	return mix(uint64(h))
-}
-
-// hasher is FNV-1a.
-type hasher uint64
-
-func (h *hasher) byte(c byte) { *h = (*h ^ hasher(c)) * 1099511628211 }
-
-func (h *hasher) text(s string) {
-	for i := range len(s) {
-		h.byte(s[i])
-	}
-	h.byte(0)
+	h.Byte(0)
+	hashBody(&h, q.Body[:min(len(q.Body), shapeBytes)])
+	return digest.Mix(uint64(h))
 }
 
 // digitsOf hashes how many digits stand at i and gives where they end.
-func digitsOf[T string | []byte](h *hasher, s T, i int) int {
+func digitsOf[T string | []byte](h *digest.Hash, s T, i int) int {
 	start := i
 	for i < len(s) && isDigit(s[i]) {
 		i++
 	}
-	h.byte('0')
-	h.byte(byte(min(255, i-start)))
+	h.Byte('0')
+	h.Byte(byte(min(255, i-start)))
 	return i
 }
 
-// body hashes a body's skeleton: punctuation and JSON names as they are,
+// hashBody hashes a body's skeleton: punctuation and JSON names as they are,
 // numbers by their digits, JSON texts that are values by their length.
-func (h *hasher) body(s []byte) {
+func hashBody(h *digest.Hash, s []byte) {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
@@ -179,17 +168,17 @@ func (h *hasher) body(s []byte) {
 			end := stringEnd(s, i)
 			if isName(s, end) {
 				for _, c := range s[i:end] {
-					h.byte(c)
+					h.Byte(c)
 				}
 			} else {
-				h.byte('"')
-				h.byte(byte(bits.Len(uint(end - i))))
+				h.Byte('"')
+				h.Byte(byte(bits.Len(uint(end - i))))
 			}
 			i = end
 		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
 			i++
 		default:
-			h.byte(c)
+			h.Byte(c)
 			i++
 		}
 	}

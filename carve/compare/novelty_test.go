@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 func TestShapes(t *testing.T) {
@@ -44,7 +45,7 @@ func TestNoveltyIsTheShareOfTheUnseen(t *testing.T) {
 		for range n {
 			k := r.IntN(kinds)
 			seen[k] = true
-			v.see(mix(uint64(k) + 1))
+			v.see(digest.Mix(uint64(k) + 1))
 		}
 		truth := 1 - float64(len(seen))/float64(kinds)
 		if got := v.share(); math.Abs(got-truth) > 0.03 || len(v.seen) > shapesMost {
@@ -75,7 +76,7 @@ func FuzzShapeOf(f *testing.F) {
 func FuzzUnpackNovelty(f *testing.F) {
 	v := newNovelty()
 	for i := range 30 {
-		v.see(mix(uint64(i / 2)))
+		v.see(digest.Mix(uint64(i / 2)))
 	}
 	f.Add(v.pack())
 	f.Fuzz(func(t *testing.T, b []byte) {

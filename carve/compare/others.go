@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of what is remembered of the monolith's responses.
@@ -111,8 +112,8 @@ func (r *ring) put(key uint64, by asker, at time.Time, most int) {
 	}
 	if i, ok := r.index[key]; ok {
 		m := &r.list[i]
-		r.shared += int(oneIf(m.by.request != by.request))
-		r.common += int(oneIf(m.by.request == by.request && m.by.caller != by.caller))
+		r.shared += int(eprocess.Indicator(m.by.request != by.request))
+		r.common += int(eprocess.Indicator(m.by.request == by.request && m.by.caller != by.caller))
 		if at.Sub(m.at) > ownersAge {
 			*m = given{key: key, by: by, at: at}
 			return
@@ -280,7 +281,7 @@ func distinctive(kind nodeKind, text []byte) bool {
 	case kindNumber:
 		digits := 0
 		for _, c := range text {
-			digits += int(oneIf(c >= '0' && c <= '9'))
+			digits += int(eprocess.Indicator(c >= '0' && c <= '9'))
 		}
 		return digits >= leastDigits && !roundNumber(text)
 	case kindArray:

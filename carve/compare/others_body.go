@@ -1,6 +1,11 @@
 package compare
 
-import "bytes"
+import (
+	"bytes"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
+)
 
 // bodyByValue bounds the bodies that are told apart by what they stand for, in bytes;
 // larger ones are by their bytes.
@@ -28,20 +33,20 @@ func (o *others) bodyKey(body []byte) uint64 {
 func (o *others) nodeKey(x uint32) uint64 {
 	d := &o.doc
 	n := &d.nodes[x]
-	h := stir(uint64(n.kind) + 1)
+	h := digest.Stir(uint64(n.kind) + 1)
 	switch n.kind {
 	case kindObject:
 		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
-			h += stir(hashOf(keyText(d, i)) ^ 3*o.nodeKey(i+1))
+			h += digest.Stir(hashOf(keyText(d, i)) ^ 3*o.nodeKey(i+1))
 		}
 	case kindArray:
 		for i := x + 1; i < n.next; i = d.nodes[i].next {
-			h = stir(h ^ o.nodeKey(i))
+			h = digest.Stir(h ^ o.nodeKey(i))
 		}
 	case kindNumber:
 		var buf [64]byte
 		v := parseDecimal(buf[:0], d.text(x))
-		h ^= hashOf(v.digits) + 5*uint64(v.exp) + uint64(oneIf(v.negative))
+		h ^= hashOf(v.digits) + 5*uint64(v.exp) + uint64(eprocess.Indicator(v.negative))
 	case kindString:
 		text := d.text(x)
 		if n.escaped {
@@ -54,5 +59,5 @@ func (o *others) nodeKey(x uint32) uint64 {
 	default:
 		h ^= hashOf(d.text(x))
 	}
-	return stir(h)
+	return digest.Stir(h)
 }

@@ -13,6 +13,7 @@ import (
 	"cel.dev/cel-go/common/types"
 
 	"whittle"
+	"whittle/carve/compare/digest"
 )
 
 const (
@@ -156,11 +157,11 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if q.Truncated || len(q.Body) > recentBytes || !r.perReads["request"] || len(r.perReads) > 1 {
 		return r.work(q)
 	}
-	h := hasher(14695981039346656037)
+	h := digest.Hash(14695981039346656037)
 	for _, c := range q.Body {
-		h.byte(c)
+		h.Byte(c)
 	}
-	m := &r.recent[mix(uint64(h))%recentBodies]
+	m := &r.recent[digest.Mix(uint64(h))%recentBodies]
 	if m.body == nil || !bytes.Equal(m.body, q.Body) {
 		m.body = append(make([]byte, 0, len(q.Body)), q.Body...)
 		m.per, m.ok = r.work(q)

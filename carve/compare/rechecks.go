@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // When both sides are asked again about a difference: twice at once, then after
@@ -46,10 +47,10 @@ const (
 // share, and 1/share is an e-value. Each user is bet on once, since a user's
 // requests are alike.
 type rechecks struct {
-	Reproduced bold           `json:"reproduced"`
+	Reproduced eprocess.Bold  `json:"reproduced"`
 	BetAt      time.Time      `json:"bet_at"`
-	Second     bold           `json:"second"`
-	First      bold           `json:"first"`
+	Second     eprocess.Bold  `json:"second"`
+	First      eprocess.Bold  `json:"first"`
 	Users      []uint64       `json:"users,omitempty"` // sorted
 	Asked      int            `json:"asked"`
 	Places     []recheckPlace `json:"places"`
@@ -59,7 +60,7 @@ type rechecks struct {
 }
 
 func (t *rechecks) valid() bool {
-	return t.Reproduced.valid() && t.Second.valid() && t.First.valid() && t.Asked >= 0 &&
+	return t.Reproduced.Valid() && t.Second.Valid() && t.First.Valid() && t.Asked >= 0 &&
 		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces &&
 		!slices.ContainsFunc(t.Places, func(p recheckPlace) bool { return !validAsked(&p.Mirrored) || !validAsked(&p.Served) })
 }
@@ -74,7 +75,7 @@ type recheckPlace struct {
 }
 
 func newRechecks() rechecks {
-	return rechecks{Reproduced: newBold(), Second: newBold(), First: newBold()}
+	return rechecks{Reproduced: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold()}
 }
 
 // The rechecks' parts of the error rate.
@@ -165,16 +166,16 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	case !o.monolith && !o.candidate:
 		if gap := x.At.Sub(t.BetAt); gap >= reproducedEvery || gap <= -reproducedEvery {
 			t.BetAt = x.At
-			t.Reproduced.see(float64(uint(1)<<(2*len(r.Rounds))), partReproduced*alpha, n)
+			t.Reproduced.See(float64(uint(1)<<(2*len(r.Rounds))), partReproduced*alpha, n)
 		}
 	case o.monolith && o.candidate:
 	case served == o.candidate: // the side that was asked first was odd
 		t.odd(x, served, partFirst*alpha, n)
 		if !served {
-			t.Second.see(0, partSecond*alpha, n)
+			t.Second.See(0, partSecond*alpha, n)
 		}
 	case !served:
-		t.Second.see(2, partSecond*alpha, n)
+		t.Second.See(2, partSecond*alpha, n)
 	}
 }
 
@@ -191,7 +192,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 		}
 		t.Users = slices.Insert(t.Users, i, x.User)
 	}
-	t.First.see(oneIf(served)/share, alpha, n)
+	t.First.See(eprocess.Indicator(served)/share, alpha, n)
 }
 
 // at finds or makes the counts of a place; nil where there are too many.
@@ -270,10 +271,10 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 	}
 	for _, proof := range []struct {
 		count int
-		of    *bold
+		of    *eprocess.Bold
 	}{{kept, &t.Reproduced}, {alone, odd}} {
 		if proof.count > 0 {
-			f.EValue = max(f.EValue, proof.of.eValue())
+			f.EValue = max(f.EValue, proof.of.EValue())
 			if proof.of.At > 0 && (!f.Decided || proof.of.At < f.DecidedAt) {
 				f.Decided, f.DecidedAt = true, proof.of.At
 			}
@@ -301,13 +302,13 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 	}
 	for _, p := range t.Places {
 		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
-			proof := []*bold{&t.Second, &t.First}[k]
+			proof := []*eprocess.Bold{&t.Second, &t.First}[k]
 			odd := oddAlone(&a)
 			if known[p.Place] || proof.At == 0 || odd == 0 || 2*odd < most[k] {
 				continue
 			}
 			f := findingAt(p.Place, body)
-			f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = odd, a.Times, true, proof.At, proof.eValue(), &a
+			f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = odd, a.Times, true, proof.At, proof.EValue(), &a
 			f.Summary = fmt.Sprintf("%s is another one on the candidate where the monolith stays the same; %s", placeWords(p.Place), askedWords(&a))
 			if k == 1 {
 				f.Order = whittle.AskedFirst

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // recheckKind is what a recheck has come to at one place.
@@ -95,7 +96,7 @@ func (t *rechecks) belongs(w recheckWish, is owner) {
 	}
 	*w.kind.count(a)--
 	a.AnotherRequest++
-	a.AnotherKept += int(oneIf(w.kind == cameReproducible))
+	a.AnotherKept += int(eprocess.Indicator(w.kind == cameReproducible))
 }
 
 // claimLate takes what has turned out since to be another request's.
@@ -118,5 +119,5 @@ func validAsked(a *whittle.Asked) bool {
 		}
 		sum += n
 	}
-	return sum == a.Times && upTo(a.AnotherKept, a.AnotherRequest)
+	return sum == a.Times && eprocess.UpTo(a.AnotherKept, a.AnotherRequest)
 }

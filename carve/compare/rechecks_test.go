@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // askedWorld plays one route whose differences are asked about: what a side says depends
@@ -40,7 +42,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 		now = now.Add(a.gap)
 		user := uint64(1 + r.IntN(a.users))
 		q := r.IntN(50)
-		first := float64(mix(user)>>11)/(1<<53) < a.share
+		first := float64(digest.Mix(user)>>11)/(1<<53) < a.share
 		x := &whittle.Exchange{
 			At: now, User: user, FirstChance: a.share,
 			Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/things/%d", 100+q)},
@@ -248,13 +250,13 @@ func TestBoldIsFair(t *testing.T) {
 	for _, e := range []float64{2, 256, 100} {
 		mean := 0.0
 		for outcome := range 256 {
-			b, p := newBold(), 1.0
+			b, p := eprocess.NewBold(), 1.0
 			for i := range 8 {
 				if outcome>>i&1 == 1 {
-					b.see(e, 1e-9, i)
+					b.See(e, 1e-9, i)
 					p /= e
 				} else {
-					b.see(0, 1e-9, i)
+					b.See(0, 1e-9, i)
 					p *= 1 - 1/e
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // series is the evidence of the exchanges in which one and the same side was
@@ -49,7 +50,7 @@ func newSeries(c whittle.Comparison, part float64, show *display) (*series, erro
 func (s *series) monolithFailed(x *whittle.Exchange) {
 	s.flaps = true
 	if x.Candidate.Failure == whittle.NoFailure {
-		s.failure.Same.bet(-1, s.alpha, s.asked) // as a failure of the candidate wins
+		s.failure.Same.Bet(-1, s.alpha, s.asked) // as a failure of the candidate wins
 	}
 }
 
@@ -58,7 +59,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	s.asked++
 	failed, _ := s.seeHead(&s.failure, x, whittle.FoundFailure, shape, s.asked)
 	if x.Candidate.Failure != whittle.NoFailure {
-		s.loose += int(oneIf(failed))
+		s.loose += int(eprocess.Indicator(failed))
 		return Observation{Differs: failed}
 	}
 	s.compared++
@@ -69,7 +70,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		loose, other = s.headers.see(x, shape, headersLevel{s.limit(), s.alpha, s.compared})
 	}
 	if !same {
-		s.loose += int(oneIf(differs || loose && !s.headers.learns))
+		s.loose += int(eprocess.Indicator(differs || loose && !s.headers.learns))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
 	o := s.method.observe(x)
@@ -77,7 +78,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		s.compared--
 		s.asked--
 	} else {
-		s.loose += int(oneIf(loose && !s.headers.learns || o.Differs && s.c.Kind == whittle.Statistical))
+		s.loose += int(eprocess.Indicator(loose && !s.headers.learns || o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other
 	}
 	o.Ask = o.Ask || loose
@@ -161,7 +162,7 @@ func (s *series) looseNow() int { return min(s.asked, s.loose+s.headers.open()) 
 // more than it allows, or if the monolith itself flaps.
 func (s *series) looseBound() whittle.Bound {
 	loose := s.looseNow()
-	high := shareBound(loose, s.asked, alphaOf(s.c))
+	high := eprocess.ShareBound(loose, s.asked, alphaOf(s.c))
 	b := whittle.Bound{
 		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
 		Estimate: float64(loose) / float64(max(1, s.asked)),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // How the statistical method's part of the error rate is split over its
@@ -50,16 +51,16 @@ type statisticalState struct {
 	// Again compares the monolith with itself.
 	Again meanEprocess `json:"again"`
 
-	MeanSums         meanSums         `json:"mean_sums"`
-	SpreadSums       ratioSums        `json:"spread_sums"`
-	DistributionSums distributionSums `json:"law_sums"`
+	MeanSums         meanSums           `json:"mean_sums"`
+	SpreadSums       eprocess.RatioSums `json:"spread_sums"`
+	DistributionSums distributionSums   `json:"law_sums"`
 
 	Evidence evidence `json:"evidence"`
 }
 
 // blankEprocess watches for responses in which no number can be read.
 type blankEprocess struct {
-	Bets    bets             `json:"bets"`
+	Bets    eprocess.Bets    `json:"bets"`
 	N       int              `json:"n"`
 	X       int              `json:"x"`
 	Y       int              `json:"y"`
@@ -97,14 +98,14 @@ func marginOf(m whittle.Margin) whittle.Margin {
 
 func freshState() statisticalState {
 	return statisticalState{
-		Mean:         meanEprocess{Bets: newBets()},
-		Spread:       spreadEprocess{Single: newBets(), Double: newBets()},
-		Distribution: distributionEprocess{Bets: newBets()},
-		Repeats:      repeatsEprocess{Bets: newBets(), Own: newBets()},
-		Wrong:        wrongEprocess{Bets: newBets()},
-		Blank:        blankEprocess{Bets: newBets()},
+		Mean:         meanEprocess{Bets: eprocess.NewBets()},
+		Spread:       spreadEprocess{Single: eprocess.NewBets(), Double: eprocess.NewBets()},
+		Distribution: distributionEprocess{Bets: eprocess.NewBets()},
+		Repeats:      repeatsEprocess{Bets: eprocess.NewBets(), Own: eprocess.NewBets()},
+		Wrong:        wrongEprocess{Bets: eprocess.NewBets()},
+		Blank:        blankEprocess{Bets: eprocess.NewBets()},
 		Wording:      newHead(),
-		Again:        meanEprocess{Bets: newBets()},
+		Again:        meanEprocess{Bets: eprocess.NewBets()},
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 			w.Samples = append(w.Samples, s.show.sample(x))
 		}
 	}
-	w.Bets.bet(oneIf(!bOK)-oneIf(!aOK), s.alpha*partUnreadable, s.N+w.N)
+	w.Bets.Bet(eprocess.Indicator(!bOK)-eprocess.Indicator(!aOK), s.alpha*partUnreadable, s.N+w.N)
 	if aOK == bOK {
 		return Observation{Differs: !bytes.Equal(x.Monolith.Body, x.Candidate.Body)}
 	}
@@ -249,9 +250,9 @@ func (s *statistical) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if !ok {
 		return
 	}
-	g := clamp((p.z(drawIn(v.f/unit, largest)) - p.z(p.x)) / 3)
+	g := eprocess.Clamp((p.z(drawIn(v.f/unit, largest)) - p.z(p.x)) / 3)
 	w := &s.Again
-	w.Bets.bet(g*w.Skill.stake(&w.Skill), s.alpha*partMean, p.n)
+	w.Bets.Bet(g*w.Skill.stake(&w.Skill), s.alpha*partMean, p.n)
 	w.Skill.learn(g)
 }
 
@@ -267,7 +268,7 @@ func (s *statistical) compareDistributions(p *pair) {
 	}
 	s.MeanSums.add(p)
 	if p.spread > 0 {
-		s.SpreadSums.add(math.Abs(p.z(p.y)), math.Abs(p.z(p.x)))
+		s.SpreadSums.Add(math.Abs(p.z(p.y)), math.Abs(p.z(p.x)))
 	}
 }
 

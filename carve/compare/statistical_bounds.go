@@ -72,7 +72,7 @@ func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
 		b.Summary = "the monolith's responses to like requests do not vary, so there is no spread to compare"
 		return b
 	}
-	b.Estimate, b.Low, b.High = s.SpreadSums.interval(alpha / 2)
+	b.Estimate, b.Low, b.High = s.SpreadSums.Interval(alpha / 2)
 	b.High = min(b.High, 100)
 	b.Inside = s.SpreadSums.N > 0 && b.Low >= b.MarginLow && b.High <= margin
 	b.Summary = fmt.Sprintf("the candidate spreads %s to %s times as wide as the monolith; %s to %s counts as equal",

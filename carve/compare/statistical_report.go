@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // suspicion is the e-value from which an undecided finding is shown.
@@ -29,12 +30,12 @@ func (s *statistical) report(alpha float64) ([]whittle.Finding, []whittle.Bound,
 	}
 	list = append(list, s.Wording.findings(whittle.FoundBody, "around the number:")...)
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
-		return int(oneIf(b.Decided) - oneIf(a.Decided))
+		return int(eprocess.Indicator(b.Decided) - eprocess.Indicator(a.Decided))
 	})
 	return list, bounds, more
 }
 
-func shows(b *bets) bool { return b.decided() || b.Peak >= suspicion }
+func shows(b *eprocess.Bets) bool { return b.Decided() || b.Peak >= suspicion }
 
 // wrongFindings gives one finding per cause of wrong values.
 func (s *statistical) wrongFindings() []whittle.Finding {
@@ -69,7 +70,7 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 	}
 	var asked int
 	f.Count, asked = s.Evidence.countOf(g.values)
-	f.EValue = s.Wrong.Bets.eValue()
+	f.EValue = s.Wrong.Bets.EValue()
 	seen := map[int]bool{}
 	for _, v := range g.values {
 		t := s.Strata.of(v.Key)
@@ -109,7 +110,7 @@ func (s *statistical) distributionFindings(bounds []whittle.Bound) []whittle.Fin
 	if shows(&s.Distribution.Bets) && (!repeats || len(list) > 0) {
 		list = append(list, s.distributionFinding(bounds))
 	}
-	if s.Again.Bets.decided() {
+	if s.Again.Bets.Decided() {
 		for i := range list {
 			list[i].Decided, list[i].DecidedAt = false, 0
 			list[i].Cause = "the monolith's own second responses are shifted likewise: responses depend on when one asks, so this shows nothing"
@@ -147,7 +148,7 @@ func (s *statistical) shift() float64 {
 
 func (s *statistical) meanFinding() whittle.Finding {
 	b := &s.Mean.Bets
-	f := s.distributionBase(whittle.FoundMean, b.At, b.eValue(), b.Rounds)
+	f := s.distributionBase(whittle.FoundMean, b.At, b.EValue(), b.Rounds)
 	x, y, cause := s.means()
 	unit := ""
 	if n := s.perName(); n != "" {
@@ -251,7 +252,7 @@ func (s *statistical) widest() (at *stratum, sums gaps) {
 
 func (s *statistical) distributionFinding(bounds []whittle.Bound) whittle.Finding {
 	b := &s.Distribution.Bets
-	f := s.distributionBase(whittle.FoundDistribution, b.At, b.eValue(), b.Rounds)
+	f := s.distributionBase(whittle.FoundDistribution, b.At, b.EValue(), b.Rounds)
 	d := 0.0
 	for i := range bounds {
 		if bounds[i].What == boundDistribution {
@@ -306,7 +307,7 @@ func (s *statistical) blankFindings() []whittle.Finding {
 		return nil
 	}
 	return []whittle.Finding{{
-		Kind: whittle.FoundUnreadable, Decided: w.Bets.decided(), DecidedAt: w.Bets.At, EValue: w.Bets.eValue(),
+		Kind: whittle.FoundUnreadable, Decided: w.Bets.Decided(), DecidedAt: w.Bets.At, EValue: w.Bets.EValue(),
 		Count: w.Y, Of: s.N + w.N, Samples: slices.Clone(w.Samples),
 		Monolith:  fmt.Sprintf("%d unreadable", w.X),
 		Candidate: fmt.Sprintf("%d unreadable", w.Y),

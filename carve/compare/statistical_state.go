@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // statisticalVersion is that of the kept state.
@@ -64,17 +65,17 @@ func (w *repeatsEprocess) words() [4][]uint32 {
 }
 
 func (k *keptStatistical) valid() bool {
-	for _, b := range []*bets{
+	for _, b := range []*eprocess.Bets{
 		&k.Mean.Bets, &k.Spread.Single, &k.Spread.Double, &k.Distribution.Bets,
 		&k.Repeats.Bets, &k.Repeats.Own, &k.Wrong.Bets, &k.Blank.Bets, &k.Again.Bets,
 	} {
-		if !b.valid() {
+		if !b.Valid() {
 			return false
 		}
 	}
 	return k.N >= 0 && k.Wording.valid(changesMost) && k.Mean.Skill.valid() && k.Again.Skill.valid() &&
 		k.Spread.SingleSkill.valid() && k.Spread.DoubleSkill.valid() && k.Strata.restore() && k.Evidence.valid() && k.counted() &&
-		k.MeanSums.valid() && k.SpreadSums.valid() && k.DistributionSums.valid()
+		k.MeanSums.valid() && k.SpreadSums.Valid() && k.DistributionSums.valid()
 }
 
 // counted reports whether the counts agree with each other.
@@ -85,26 +86,20 @@ func (k *keptStatistical) counted() bool {
 		}
 	}
 	r, w, b := &k.Repeats, &k.Wrong, &k.Blank
-	return upTo(r.X, r.N) && upTo(r.Y, r.N) && upTo(r.SameSecond, r.Y) &&
-		upTo(w.X, w.N) && upTo(w.Y, w.N) &&
-		upTo(b.X, b.N) && upTo(b.Y, b.N) && len(b.Samples) <= maxSamples
+	return eprocess.UpTo(r.X, r.N) && eprocess.UpTo(r.Y, r.N) && eprocess.UpTo(r.SameSecond, r.Y) &&
+		eprocess.UpTo(w.X, w.N) && eprocess.UpTo(w.Y, w.N) &&
+		eprocess.UpTo(b.X, b.N) && eprocess.UpTo(b.Y, b.N) && len(b.Samples) <= maxSamples
 }
-
-func upTo(k, n int) bool { return k >= 0 && k <= n }
 
 func (s *meanSums) valid() bool {
 	return s.N >= 0 && s.Square >= 0 && s.Level >= 0 && s.Reach >= 0 && s.WarmAbs >= 0 &&
-		sane(1e18, s.Sum, s.Square) && sane(1e80, s.Level, s.Reach, s.WarmAbs) &&
-		upTo(s.Warm.N, warmUp) && s.Warm.valid()
-}
-
-func (r *ratioSums) valid() bool {
-	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && sane(1e20, r.X, r.Y, r.XX, r.YY, r.XY)
+		eprocess.Within(1e18, s.Sum, s.Square) && eprocess.Within(1e80, s.Level, s.Reach, s.WarmAbs) &&
+		eprocess.UpTo(s.Warm.N, warmUp) && s.Warm.valid()
 }
 
 func (s *distributionSums) valid() bool {
 	for b := range s.Sum {
-		if !upTo(s.Square[b], s.N) || s.Sum[b] > s.Square[b] || s.Sum[b] < -s.Square[b] {
+		if !eprocess.UpTo(s.Square[b], s.N) || s.Sum[b] > s.Square[b] || s.Sum[b] < -s.Square[b] {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"whittle/carve/compare/eprocess"
+)
 
 const (
 	// strataMost bounds the sizes of `per` that are told apart: powers of two
@@ -53,10 +57,8 @@ func (k *skill) learn(g float64) {
 // stake weighs the skill within a stratum with a little of the skill overall.
 func (k *skill) stake(overall *skill) float64 {
 	const borrowed = 0.1
-	return clamp((k.Sum + borrowed*overall.Sum) / (k.Sumsq + borrowed*overall.Sumsq + 1))
+	return eprocess.Clamp((k.Sum + borrowed*overall.Sum) / (k.Sumsq + borrowed*overall.Sumsq + 1))
 }
-
-func clamp(g float64) float64 { return drawIn(g, 1) }
 
 // drawIn keeps a value within ±most.
 func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
@@ -68,16 +70,6 @@ const (
 	// farthest bounds a deviation, in spreads.
 	farthest = 1e6
 )
-
-// sane reports whether a restored number lies within ±most; NaN does not.
-func sane(most float64, list ...float64) bool {
-	for _, v := range list {
-		if !(v >= -most && v <= most) {
-			return false
-		}
-	}
-	return true
-}
 
 // stratum is what is known of the responses to requests of one size.
 type stratum struct {
@@ -233,14 +225,14 @@ func (s *strata) restore() bool {
 
 func (t *stratum) valid() bool {
 	w := &t.Waiting
-	return t.X.valid() && t.Y.valid() && t.Fresh.valid() && t.Far >= 0 && sane(1e9, t.Far) &&
+	return t.X.valid() && t.Y.valid() && t.Fresh.valid() && t.Far >= 0 && eprocess.Within(1e9, t.Far) &&
 		t.Mean.valid() && t.Single.valid() && t.Double.valid() && t.Wrong.valid() &&
-		w.Spread >= 0 && sane(1e70, w.X, w.Y, w.Spread) && sane(1, w.Stake) &&
-		t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && sane(1e40, t.Gaps.X, t.Gaps.Y)
+		w.Spread >= 0 && eprocess.Within(1e70, w.X, w.Y, w.Spread) && eprocess.Within(1, w.Stake) &&
+		t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && eprocess.Within(1e40, t.Gaps.X, t.Gaps.Y)
 }
 
 func (m *moments) valid() bool {
-	return m.N >= 0 && m.M2 >= 0 && sane(1e61, m.Mean) && sane(1e150, m.M2)
+	return m.N >= 0 && m.M2 >= 0 && eprocess.Within(1e61, m.Mean) && eprocess.Within(1e150, m.M2)
 }
 
-func (k *skill) valid() bool { return k.Sumsq >= 0 && sane(1e18, k.Sum, k.Sumsq) }
+func (k *skill) valid() bool { return k.Sumsq >= 0 && eprocess.Within(1e18, k.Sum, k.Sumsq) }

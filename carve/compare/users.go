@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"math/bits"
 	"slices"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
 // usersMost bounds the users that are remembered.
@@ -15,7 +18,7 @@ const usersMost = 4096
 // were compared.
 //
 // Two bounds hold, and the smaller one counts. With n users compared, k of whom
-// met an unexplained difference: the upper bound of a share (shareBound). And of
+// met an unexplained difference: the upper bound of a share (eprocess.ShareBound). And of
 // requests: the share that comes from users who were never compared. It only
 // falls while more of them are; so it is at most the mean share of requests that
 // came from a new user since some earlier moment, which has an upper bound of the
@@ -45,7 +48,7 @@ func newUsers() users { return users{seen: map[uint64]bool{}} }
 // see takes one compared request of a user. Those of whom nothing is known, 0,
 // count as one.
 func (u *users) see(user uint64, open bool) {
-	h := mix(user ^ 0x7f4a7c15)
+	h := digest.Mix(user ^ 0x7f4a7c15)
 	if bits.TrailingZeros64(h) < u.level {
 		return
 	}
@@ -86,12 +89,12 @@ func (u *users) forgive() {
 func (u *users) bound(alpha float64) (high float64, n int) {
 	bad := 0
 	for _, open := range u.seen {
-		bad += int(oneIf(open))
+		bad += int(eprocess.Indicator(open))
 	}
-	high = shareBound(bad, len(u.seen), alpha/2)
+	high = eprocess.ShareBound(bad, len(u.seen), alpha/2)
 	if m := u.from[1]; m.N > 0 && bad == 0 {
 		j := float64(m.Index)
-		high = min(high, shareBound(u.fresh-m.Fresh, u.n-m.N, alpha/2/(j*(j+1))))
+		high = min(high, eprocess.ShareBound(u.fresh-m.Fresh, u.n-m.N, alpha/2/(j*(j+1))))
 	}
 	return high, len(u.seen) << u.level
 }
@@ -134,6 +137,6 @@ func (u *users) UnmarshalJSON(b []byte) error {
 }
 
 func (u *users) valid() bool {
-	return u.level >= 0 && u.level < 64 && upTo(u.fresh, u.n) && upTo(u.from[0].N, u.n) && upTo(u.from[1].N, u.n) &&
-		upTo(u.from[0].Fresh, u.fresh) && upTo(u.from[1].Fresh, u.fresh) && u.from[0].Index >= 0 && u.from[1].Index >= 0
+	return u.level >= 0 && u.level < 64 && eprocess.UpTo(u.fresh, u.n) && eprocess.UpTo(u.from[0].N, u.n) && eprocess.UpTo(u.from[1].N, u.n) &&
+		eprocess.UpTo(u.from[0].Fresh, u.fresh) && eprocess.UpTo(u.from[1].Fresh, u.fresh) && u.from[0].Index >= 0 && u.from[1].Index >= 0
 }

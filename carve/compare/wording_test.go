@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 func TestWhatStandsAroundTheNumber(t *testing.T) {
@@ -249,7 +250,7 @@ func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
 					a.Header = whittle.Header{"Content-Type": {"application/json"}}
 				}
 			})
-			alarms += int(oneIf(alarmed || wordsAlarm(j)))
+			alarms += int(eprocess.Indicator(alarmed || wordsAlarm(j)))
 		}
 		t.Logf("%s: %d of %d runs", name, alarms, runs)
 		total, worlds = total+alarms, worlds+1

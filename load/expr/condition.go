@@ -19,7 +19,7 @@ type Datum struct {
 type Evaluation struct {
 	Scope  *Scope
 	Figure func(name string) (float64, bool)
-	item   *document
+	item   *Document
 }
 
 // Condition is a compiled expression.

@@ -12,17 +12,17 @@ const (
 	MaxDocuments = 200_000  // values in one JSON body
 )
 
-// document is a JSON value with its keys in their order. It points into the
+// Document is a JSON value with its keys in their order. It points into the
 // text that it was read from.
-type document struct {
+type Document struct {
 	Kind  Kind
 	raw   string
 	names []string // the keys of a mapping, beside items
-	Items []document
+	Items []Document
 }
 
 // ParseDocument reads JSON. False: it is none, or has too many values.
-func ParseDocument(raw string) (*document, bool) {
+func ParseDocument(raw string) (*Document, bool) {
 	if !json.Valid([]byte(raw)) {
 		return nil, false
 	}
@@ -44,11 +44,11 @@ func (p *documentParser) space() {
 	}
 }
 
-func (p *documentParser) value() document {
+func (p *documentParser) value() Document {
 	p.space()
 	p.count++
 	begin := p.at
-	var d document
+	var d Document
 	switch p.text[p.at] {
 	case '{', '[':
 		d = p.container()
@@ -68,8 +68,8 @@ func (p *documentParser) value() document {
 	return d
 }
 
-func (p *documentParser) container() document {
-	d := document{Kind: KindList}
+func (p *documentParser) container() Document {
+	d := Document{Kind: KindList}
 	end := byte(']')
 	if p.text[p.at] == '{' {
 		d.Kind, end = KindMap, '}'
@@ -120,7 +120,7 @@ func unquote(raw string) string {
 }
 
 // get finds a key of a mapping, the last where it is there twice.
-func (d *document) get(name string) *document {
+func (d *Document) get(name string) *Document {
 	for i := len(d.names) - 1; i >= 0; i-- {
 		if d.names[i] == name {
 			return &d.Items[i]
@@ -130,7 +130,7 @@ func (d *document) get(name string) *document {
 }
 
 // at finds an item of a list, counted from the end where i is negative.
-func (d *document) at(i int) *document {
+func (d *Document) at(i int) *Document {
 	if i < 0 {
 		i += len(d.Items)
 	}
@@ -141,7 +141,7 @@ func (d *document) at(i int) *document {
 }
 
 // Walk follows keys and indices, as lodash's get does. Nil: nothing is there.
-func (d *document) Walk(path []string) *document {
+func (d *Document) Walk(path []string) *Document {
 	for _, key := range path {
 		if d == nil {
 			return nil
@@ -159,7 +159,7 @@ func (d *document) Walk(path []string) *document {
 }
 
 // length is a list's or a text's, as JavaScript has it; nil for others.
-func (d *document) length() *document {
+func (d *Document) length() *Document {
 	var n int
 	switch d.Kind {
 	case KindList:
@@ -169,11 +169,11 @@ func (d *document) length() *document {
 	default:
 		return nil
 	}
-	return &document{Kind: KindNumber, raw: strconv.Itoa(n)}
+	return &Document{Kind: KindNumber, raw: strconv.Itoa(n)}
 }
 
 // Value makes a variable's value of it, sharing the document's text.
-func (d *document) Value() Value {
+func (d *Document) Value() Value {
 	switch d.Kind {
 	case KindString:
 		return Value{Text: unquote(d.raw), JSON: d.raw}
@@ -185,12 +185,12 @@ func (d *document) Value() Value {
 
 // copied is Value without a reference to the document's text, for variables
 // that outlive their response.
-func (d *document) copied() Value {
+func (d *Document) copied() Value {
 	copied := strings.Clone(d.raw)
 	if d.Kind == KindList || d.Kind == KindMap {
 		if own, ok := ParseDocument(copied); ok {
 			return own.Value()
 		}
 	}
-	return (&document{Kind: d.Kind, raw: copied}).Value()
+	return (&Document{Kind: d.Kind, raw: copied}).Value()
 }

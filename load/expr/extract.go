@@ -84,7 +84,7 @@ func capturedText(s string) (Value, bool) {
 
 // pick gives what the path leads to, one at random of several, as Artillery
 // does.
-func (p jsonPath) pick(a *Response) (Value, bool) {
+func (p JSONPath) pick(a *Response) (Value, bool) {
 	doc := a.JSON()
 	if doc == nil || doc.Kind != KindList && doc.Kind != KindMap {
 		return Value{}, false

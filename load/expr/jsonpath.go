@@ -13,9 +13,9 @@ const (
 	maxVisited   = 1_000_000
 )
 
-// jsonPath is a compiled JSONPath: RFC 9535 with the two habits of
+// JSONPath is a compiled JSONPath: RFC 9535 with the two habits of
 // jsonpath-plus that plans use, `.length` of a list and `[(@.length-1)]`.
-type jsonPath []pathStep
+type JSONPath []pathStep
 
 // pathStep takes each value so far to what its selectors find in it, or, with
 // descend, in it and everything below it.
@@ -25,11 +25,11 @@ type pathStep struct {
 }
 
 // pathSelector finds children: yield is called for each, in their order.
-type pathSelector func(d *document, yield func(*document))
+type pathSelector func(d *Document, yield func(*Document))
 
 // CompilePath reads a JSONPath. A leading "$" may be missing, as in
 // Artillery.
-func CompilePath(src string) (jsonPath, error) {
+func CompilePath(src string) (JSONPath, error) {
 	if len(src) > maxPathBytes {
 		return nil, fmt.Errorf("longer than %d bytes", maxPathBytes)
 	}
@@ -57,7 +57,7 @@ func CompilePath(src string) (jsonPath, error) {
 type pathParser struct {
 	text  string
 	at    int
-	steps jsonPath
+	steps JSONPath
 }
 
 func (p *pathParser) peek(s string) bool { return strings.HasPrefix(p.text[p.at:], s) }
@@ -221,14 +221,14 @@ func Unescape(quoted string) string {
 	return b.String()
 }
 
-func allChildren(d *document, yield func(*document)) {
+func allChildren(d *Document, yield func(*Document)) {
 	for i := range d.Items {
 		yield(&d.Items[i])
 	}
 }
 
 func child(name string) pathSelector {
-	return func(d *document, yield func(*document)) {
+	return func(d *Document, yield func(*Document)) {
 		if c := d.Walk([]string{name}); c != nil {
 			yield(c)
 		}
@@ -237,7 +237,7 @@ func child(name string) pathSelector {
 
 func atIndex(i int) pathSelector {
 	key := strconv.Itoa(i)
-	return func(d *document, yield func(*document)) {
+	return func(d *Document, yield func(*Document)) {
 		c := d.at(i)
 		if d.Kind == KindMap {
 			c = d.get(key)
@@ -271,7 +271,7 @@ func slice(item string) (pathSelector, error) {
 	if step <= 0 {
 		return nil, fmt.Errorf("a slice's step is above 0")
 	}
-	return func(d *document, yield func(*document)) {
+	return func(d *Document, yield func(*Document)) {
 		if d.Kind != KindList {
 			return
 		}
@@ -311,7 +311,7 @@ func compileFilter(src string) ([]pathSelector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []pathSelector{func(d *document, yield func(*document)) {
+	return []pathSelector{func(d *Document, yield func(*Document)) {
 		for i := range d.Items {
 			if cond(&Evaluation{item: &d.Items[i]}).Truth() {
 				yield(&d.Items[i])
@@ -323,17 +323,17 @@ func compileFilter(src string) ([]pathSelector, error) {
 // Find returns the values that the path leads to, at most maxMatches. It gives
 // up after visiting maxVisited values: "..*..*" visits the same values again and
 // again.
-func (p jsonPath) Find(d *document) []*document {
-	now, visits := []*document{d}, 0
+func (p JSONPath) Find(d *Document) []*Document {
+	now, visits := []*Document{d}, 0
 	for _, s := range p {
-		var next []*document
-		collect := func(c *document) {
+		var next []*Document
+		collect := func(c *Document) {
 			if len(next) < MaxMatches {
 				next = append(next, c)
 			}
 		}
-		var into func(*document)
-		into = func(d *document) {
+		var into func(*Document)
+		into = func(d *Document) {
 			if visits += 1 + len(d.Items); visits > maxVisited {
 				return
 			}

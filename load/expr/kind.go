@@ -5,6 +5,7 @@ import "strconv"
 // Kind is what sort of value something is, in JSON, YAML and conditions.
 type Kind uint8
 
+// The kinds of values; what is missing is of KindNull too.
 const (
 	KindNull Kind = iota
 	KindBool

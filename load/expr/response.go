@@ -21,9 +21,9 @@ type Response struct {
 	Scope *Scope
 
 	text          *string
-	doc           *document
+	doc           *Document
 	page          *html.Node
-	tree          *xmlNode
+	tree          *XMLNode
 	noDoc, noTree bool
 	whole         bool
 }
@@ -55,7 +55,7 @@ func gunzip(b []byte) ([]byte, bool) {
 }
 
 // JSON is the body as JSON, nil where it is none.
-func (r *Response) JSON() *document {
+func (r *Response) JSON() *Document {
 	if r.doc == nil && !r.noDoc {
 		text, whole := r.BodyText()
 		doc, ok := ParseDocument(text)
@@ -77,7 +77,7 @@ func (r *Response) html() *html.Node {
 }
 
 // xml is the body as XML, nil where it is none.
-func (r *Response) xml() *xmlNode {
+func (r *Response) xml() *XMLNode {
 	if r.tree == nil && !r.noTree {
 		text, whole := r.BodyText()
 		tree, err := ParseXML(text)
@@ -121,7 +121,7 @@ func EachField(head []byte, name string, yield func(value []byte)) {
 
 // Property follows a path such as user.names[0] into a JSON body. Nil: the
 // body has no such property, or is not JSON.
-func (r *Response) Property(path string) *document {
+func (r *Response) Property(path string) *Document {
 	doc := r.JSON()
 	if doc == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 type Value struct {
 	Text, JSON string
 	// Doc is a list or a mapping taken apart, nil for all else.
-	Doc *document
+	Doc *Document
 }
 
 // TextValue makes a value of a text.
@@ -36,12 +36,12 @@ var undefinedValue = Value{Text: "undefined", JSON: "null"}
 type Encoding uint8
 
 const (
-	AsText   Encoding = iota
-	AsJSON            // a whole JSON value
-	InString          // within a JSON string
-	InTarget          // within a URL's path
-	InQuery           // within a query's value or a form's
-	InHeader          // within a header's value
+	AsText   Encoding = iota // as it is
+	AsJSON                   // a whole JSON value
+	InString                 // within a JSON string
+	InTarget                 // within a URL's path
+	InQuery                  // within a query's value or a form's
+	InHeader                 // within a header's value
 )
 
 // part is a literal, or an expression and how to write it.

@@ -14,22 +14,24 @@ import (
 	"golang.org/x/net/html"
 )
 
+// MaxXMLDepth is how deeply elements may lie within each other: the evaluation
+// of an XPath descends once for each level.
 const MaxXMLDepth = 512
 
 var errTooMuchXML = errors.New("more XML than is read")
 
-// xmlNode is a node of an XML document, with the links that XPath walks.
-type xmlNode struct {
+// XMLNode is a node of an XML document, with the links that XPath walks.
+type XMLNode struct {
 	kind               xpath.NodeType
 	prefix, local      string
 	text               string // of a text, a comment or an attribute
-	attributes         []*xmlNode
-	parent, firstChild *xmlNode
-	prev, next         *xmlNode
-	lastChild          *xmlNode // child
+	attributes         []*XMLNode
+	parent, firstChild *XMLNode
+	prev, next         *XMLNode
+	lastChild          *XMLNode // child
 }
 
-func (m *xmlNode) add(c *xmlNode) {
+func (m *XMLNode) add(c *XMLNode) {
 	c.parent, c.prev = m, m.lastChild
 	if m.lastChild == nil {
 		m.firstChild = c
@@ -41,11 +43,11 @@ func (m *xmlNode) add(c *xmlNode) {
 
 // ParseXML reads XML: as it comes, without external entities, bounded in
 // number and depth of its nodes.
-func ParseXML(text string) (*xmlNode, error) {
+func ParseXML(text string) (*XMLNode, error) {
 	dec := xml.NewDecoder(strings.NewReader(text))
 	dec.Strict, dec.Entity = false, xml.HTMLEntity
 	dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
-	root := &xmlNode{kind: xpath.RootNode}
+	root := &XMLNode{kind: xpath.RootNode}
 	at, depth, elements := root, 0, 0
 	for count := 0; ; count++ {
 		token, err := dec.RawToken()
@@ -63,10 +65,10 @@ func ParseXML(text string) (*xmlNode, error) {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			e := &xmlNode{kind: xpath.ElementNode, prefix: t.Name.Space, local: t.Name.Local}
+			e := &XMLNode{kind: xpath.ElementNode, prefix: t.Name.Space, local: t.Name.Local}
 			for _, a := range t.Attr {
 				count++
-				e.attributes = append(e.attributes, &xmlNode{
+				e.attributes = append(e.attributes, &XMLNode{
 					kind: xpath.AttributeNode, prefix: a.Name.Space, local: a.Name.Local, text: a.Value, parent: e,
 				})
 			}
@@ -78,21 +80,21 @@ func ParseXML(text string) (*xmlNode, error) {
 			}
 			at, depth = at.parent, depth-1
 		case xml.CharData:
-			at.add(&xmlNode{kind: xpath.TextNode, text: string(t)})
+			at.add(&XMLNode{kind: xpath.TextNode, text: string(t)})
 		case xml.Comment:
-			at.add(&xmlNode{kind: xpath.CommentNode, text: string(t)})
+			at.add(&XMLNode{kind: xpath.CommentNode, text: string(t)})
 		}
 	}
 }
 
 // content is the text of a node and of all that is in it.
-func (m *xmlNode) content() string {
+func (m *XMLNode) content() string {
 	if m.kind != xpath.ElementNode && m.kind != xpath.RootNode {
 		return m.text
 	}
 	var b strings.Builder
-	var walk func(*xmlNode)
-	walk = func(m *xmlNode) {
+	var walk func(*XMLNode)
+	walk = func(m *XMLNode) {
 		for c := m.firstChild; c != nil; c = c.next {
 			if c.kind == xpath.TextNode {
 				b.WriteString(c.text)
@@ -106,15 +108,15 @@ func (m *xmlNode) content() string {
 
 // cursor walks a markup for XPath.
 type cursor struct {
-	root, at *xmlNode
+	root, at *XMLNode
 	// attribute is the index of the attribute the cursor stands on, −1 for the
 	// element itself.
 	attribute int
 }
 
-func newCursor(root *xmlNode) *cursor { return &cursor{root, root, -1} }
+func newCursor(root *XMLNode) *cursor { return &cursor{root, root, -1} }
 
-func (c *cursor) node() *xmlNode {
+func (c *cursor) node() *XMLNode {
 	if c.attribute >= 0 {
 		return c.at.attributes[c.attribute]
 	}
@@ -135,7 +137,7 @@ func (c *cursor) Copy() xpath.NodeNavigator {
 
 func (c *cursor) MoveToRoot() { c.at, c.attribute = c.root, -1 }
 
-func (c *cursor) to(m *xmlNode) bool {
+func (c *cursor) to(m *XMLNode) bool {
 	if m == nil {
 		return false
 	}

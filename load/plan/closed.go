@@ -56,6 +56,7 @@ type Group struct {
 	Setup []Assignment
 }
 
+// AnyScenario is a Scenario that is chosen by weight for each loop.
 const AnyScenario = -1
 
 // Assignment sets a variable.

@@ -1,4 +1,4 @@
-package compare
+package eprocess
 
 import (
 	"math"
@@ -14,7 +14,7 @@ func TestBlockIsFair(t *testing.T) {
 	for range 4000 {
 		m, c := 1+r.IntN(64), 1+r.IntN(32)
 		slack := []float64{0, 0.001, 0.01, 0.2}[r.IntN(4)]
-		o := newOdds(roundRate(math.Exp(-9*r.Float64())), slack, m, c)
+		o := NewOdds(RoundRate(math.Exp(-9*r.Float64())), slack, m, c)
 		monolith, candidate := rates(r, m), rates(r, c)
 		// Bring the candidate's mean down to the limit where it is above it.
 		if over := mean(candidate) / (mean(monolith) + slack); over > 1 {
@@ -63,9 +63,9 @@ func mean(list []float64) float64 {
 // at most 1.
 func TestSingleIsFair(t *testing.T) {
 	for _, limit := range []float64{0, 1e-6, 0.001, 0.05, 0.5, 0.94} {
-		var bad, good arms
-		bad.single(limit, 1, 0)
-		good.single(limit, 0, 1)
+		var bad, good Arms
+		bad.Single(limit, 1, 0)
+		good.Single(limit, 0, 1)
 		for i := range bad {
 			for _, p := range []float64{0, limit / 2, limit} {
 				if e := p*math.Exp(bad[i]) + (1-p)*math.Exp(good[i]); e > 1+1e-6 {
@@ -85,14 +85,14 @@ func TestShareCovers(t *testing.T) {
 		const runs = 1000
 		missed := 0
 		for range runs {
-			s := newShare(0.002)
+			s := NewShare(0.002)
 			for range 1000 {
-				s.n++
+				s.N++
 				if r.Float64() < p {
-					s.s++
+					s.Differing++
 				}
 				// The true rate is within where the ratio at it is below 1/alpha.
-				if s.logLikelihood(p) <= s.logMixture()-math.Log(100) {
+				if s.Rejects(p, 0.01) {
 					missed++
 					break
 				}
@@ -106,55 +106,55 @@ func TestShareCovers(t *testing.T) {
 }
 
 func TestShareInterval(t *testing.T) {
-	s := newShare(0.002)
-	if low, high := s.interval(0.01); low != 0 || high != 1 {
+	s := NewShare(0.002)
+	if low, high := s.Interval(0.01); low != 0 || high != 1 {
 		t.Errorf("nothing seen: %v to %v", low, high)
 	}
 	last := 1.0
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		s.n = n
-		low, high := s.interval(0.01)
+		s.N = n
+		low, high := s.Interval(0.01)
 		if low != 0 || high >= last {
 			t.Errorf("0 of %d: %v to %v after %v", n, low, high, last)
 		}
 		last = high
 	}
-	s = share{n: 1000, s: 100, b: s.b}
-	if low, high := s.interval(0.01); low < 0.06 || low > 0.09 || high < 0.11 || high > 0.15 {
+	s = Share{N: 1000, Differing: 100, b: s.b}
+	if low, high := s.Interval(0.01); low < 0.06 || low > 0.09 || high < 0.11 || high > 0.15 {
 		t.Errorf("100 of 1,000: %v to %v", low, high)
 	}
-	s = share{n: 50, s: 50, b: s.b}
-	if low, high := s.interval(0.01); low < 0.8 || high != 1 {
+	s = Share{N: 50, Differing: 50, b: s.b}
+	if low, high := s.Interval(0.01); low < 0.8 || high != 1 {
 		t.Errorf("50 of 50: %v to %v", low, high)
 	}
 }
 
 // TestMoreUntil: the estimate is the first count at which the bound holds.
 func TestMoreUntil(t *testing.T) {
-	s := newShare(0.002)
-	more := s.moreUntil(0.01, 0.002)
+	s := NewShare(0.002)
+	more := s.MoreUntil(0.01, 0.002)
 	if more < 2000 || more > 4000 {
 		t.Errorf("%d responses without a difference bring the bound to 0.2 %%", more)
 	}
 	for n, inside := range map[int]bool{more - 1: false, more: true} {
-		f := share{n: n, b: s.b}
-		if _, high := f.interval(0.01); (high <= 0.002+1e-9) != inside {
+		f := Share{N: n, b: s.b}
+		if _, high := f.Interval(0.01); (high <= 0.002+1e-9) != inside {
 			t.Errorf("0 of %d: at most %v", n, high)
 		}
 	}
-	if f := (share{n: 1000, s: 10, b: s.b}); f.moreUntil(0.01, 0.002) != -1 {
+	if f := (Share{N: 1000, Differing: 10, b: s.b}); f.MoreUntil(0.01, 0.002) != -1 {
 		t.Error("a rate above the limit gets below it by waiting")
 	}
-	if s.moreUntil(0.01, 0) != -1 {
+	if s.MoreUntil(0.01, 0) != -1 {
 		t.Error("no number of responses shows a share of 0")
 	}
 }
 
 func TestUpperRate(t *testing.T) {
-	if got := upperRate(0, 100, 0.05); math.Abs(got-(1-math.Pow(0.05, 0.01))) > 1e-9 {
+	if got := UpperRate(0, 100, 0.05); math.Abs(got-(1-math.Pow(0.05, 0.01))) > 1e-9 {
 		t.Errorf("0 of 100: %v", got)
 	}
-	if upperRate(0, 0, 0.05) != 1 || upperRate(7, 7, 0.05) != 1 {
+	if UpperRate(0, 0, 0.05) != 1 || UpperRate(7, 7, 0.05) != 1 {
 		t.Error("nothing seen, or nothing good, bounds nothing")
 	}
 }

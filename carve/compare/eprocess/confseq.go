@@ -1,9 +1,7 @@
-package compare
+package eprocess
 
 import (
 	"math"
-
-	"whittle"
 )
 
 // The sizes of the bets behind an interval; each is best at one number of
@@ -18,7 +16,7 @@ var slopeCosts = func() (c [len(slopes)]float64) {
 	return c
 }()
 
-// halfWidth is half the width of a time-uniform interval for the average of
+// HalfWidth is half the width of a time-uniform interval for the average of
 // the conditional means of n payoffs in [-1, 1] with the sum of squares v: at
 // every n at once the average is within it, but for the chance alpha on each
 // side.
@@ -28,7 +26,7 @@ var slopeCosts = func() (c [len(slopes)]float64) {
 // McAuliffe, Sekhon 2021, arXiv 1810.08240, theorem 4, with 0 as the predicted
 // mean, which is sharp where there is no difference). The level is shared
 // evenly by a few l, so no number of rounds has to be known beforehand.
-func halfWidth(n int, v, alpha float64) float64 {
+func HalfWidth(n int, v, alpha float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
 	}
@@ -40,9 +38,9 @@ func halfWidth(n int, v, alpha float64) float64 {
 	return best / float64(n)
 }
 
-// ratioSums gathers pairs of magnitudes in [0, magnitudeCap], the candidate's
+// RatioSums gathers pairs of magnitudes in [0, magnitudeCap], the candidate's
 // and the monolith's, for an interval of the ratio of their means.
-type ratioSums struct {
+type RatioSums struct {
 	N  int     `json:"n"`
 	Y  float64 `json:"y"`
 	X  float64 `json:"x"`
@@ -54,7 +52,8 @@ type ratioSums struct {
 // magnitudeCap bounds a magnitude, in spreads.
 const magnitudeCap = 4
 
-func (r *ratioSums) add(y, x float64) {
+// Add takes in one pair of magnitudes, each drawn in to magnitudeCap.
+func (r *RatioSums) Add(y, x float64) {
 	y, x = min(y, magnitudeCap), min(x, magnitudeCap)
 	r.N++
 	r.Y += y
@@ -64,24 +63,24 @@ func (r *ratioSums) add(y, x float64) {
 	r.XY += x * y
 }
 
-// interval gives the ratio of the means and its time-uniform interval, alpha
+// Interval gives the ratio of the means and its time-uniform interval, alpha
 // on each side. It inverts the test of each ratio q by the payoffs y - q·x,
 // which have mean 0 at the true one.
-func (r *ratioSums) interval(alpha float64) (estimate, low, high float64) {
+func (r *RatioSums) Interval(alpha float64) (estimate, low, high float64) {
 	if r.N == 0 || r.X <= 0 {
 		return 1, 0, math.Inf(1)
 	}
 	estimate = r.Y / r.X
-	outside := func(q float64) bool { return r.outside(q, alpha) }
+	outside := func(q float64) bool { return r.Rejects(q, alpha) }
 	return estimate, crossing(estimate, 0, outside), crossing(estimate, 100, outside)
 }
 
-// outside reports whether the payoffs reject a ratio.
-func (r *ratioSums) outside(q, alpha float64) bool {
+// Rejects reports whether the payoffs reject a ratio.
+func (r *RatioSums) Rejects(q, alpha float64) bool {
 	unit := magnitudeCap * max(1, q)
 	sum := (r.Y - q*r.X) / unit
 	v := (r.YY - 2*q*r.XY + q*q*r.XX) / (unit * unit)
-	return math.Abs(sum) > float64(r.N)*halfWidth(r.N, v, alpha)
+	return math.Abs(sum) > float64(r.N)*HalfWidth(r.N, v, alpha)
 }
 
 // crossing finds where outside becomes true on the way from a point inside to a
@@ -101,24 +100,24 @@ func crossing(inside, far float64, outside func(float64) bool) float64 {
 	return far
 }
 
-// The prior of a share in shareBound: most of it on small ones, as a share is
+// The prior of a share in ShareBound: most of it on small ones, as a share is
 // only bounded in the hope that it is small.
 const (
 	shareA = 0.5
 	shareB = 20
 )
 
-// shareBound is a time-uniform upper bound for a share of which k of n rounds
+// ShareBound is a time-uniform upper bound for a share of which k of n rounds
 // showed it: at every n at once the share is at most the bound, but for the
 // chance alpha. It inverts the beta-binomial mixture martingale: the
 // likelihood averaged over a Beta prior, divided by the likelihood at p,
 // reaches 1/alpha with chance at most alpha at the true p (Robbins 1970;
 // Howard and others 2021, section 3.3).
-func shareBound(k, n int, alpha float64) float64 {
+func ShareBound(k, n int, alpha float64) float64 {
 	if n == 0 || k >= n {
 		return 1
 	}
-	mixture := logChance(k, n, shareA, shareB)
+	mixture := LogChance(k, n, shareA, shareB)
 	bar := math.Log(1 / alpha)
 	outside := func(p float64) bool {
 		if p >= 1 {
@@ -136,18 +135,18 @@ func logBeta(a, b float64) float64 {
 	return x + y - z
 }
 
-// neededFor is how many rounds without the event bring shareBound to p; 0 where it
+// NeededFor is how many rounds without the event bring ShareBound to p; 0 where it
 // is there from the start.
-func neededFor(p, alpha float64) int {
+func NeededFor(p, alpha float64) int {
 	if p >= 1 || p <= 0 {
 		return 0
 	}
 	low, high := 0, 1
-	for shareBound(0, high, alpha) > p && high < 1<<30 {
+	for ShareBound(0, high, alpha) > p && high < 1<<30 {
 		low, high = high, 2*high
 	}
 	for high-low > 1 {
-		if mid := (low + high) / 2; shareBound(0, mid, alpha) > p {
+		if mid := (low + high) / 2; ShareBound(0, mid, alpha) > p {
 			low = mid
 		} else {
 			high = mid
@@ -156,7 +155,13 @@ func neededFor(p, alpha float64) int {
 	return high
 }
 
-// ServedNeeded is how many responses that users got from the candidate have to be
-// compared, none of them differing, until at most the given share can differ, at
-// the confidence of a comparison.
-func ServedNeeded(most float64, c whittle.Comparison) int { return neededFor(most, alphaOf(c)) }
+// LogChance is the log-likelihood of k events in n rounds, averaged over a
+// Beta(a, b) prior of their chance.
+func LogChance(k, n int, a, b float64) float64 {
+	return logBeta(a+float64(k), b+float64(n-k)) - logBeta(a, b)
+}
+
+// Valid reports whether restored sums are possible ones.
+func (r *RatioSums) Valid() bool {
+	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && Within(1e20, r.X, r.Y, r.XX, r.YY, r.XY)
+}

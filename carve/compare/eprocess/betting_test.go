@@ -1,4 +1,4 @@
-package compare
+package eprocess
 
 import (
 	"math"
@@ -15,13 +15,13 @@ func TestFairBetsKeepTheirExpectation(t *testing.T) {
 	sizes := [...]float64{1, 0.5, 0.1, 1, 0.9, 0.01, 1, 1, 0.3, 0.7, 1, 0.2}
 	sum := 0.0
 	for outcome := range 1 << rounds {
-		b := newBets()
+		b := NewBets()
 		for i := range rounds {
 			g := sizes[i]
 			if outcome>>i&1 == 1 {
 				g = -g
 			}
-			b.bet(g, 0.01, i+1)
+			b.Bet(g, 0.01, i+1)
 		}
 		sum += b.Now
 	}
@@ -37,7 +37,7 @@ func TestExcessKeepsItsExpectation(t *testing.T) {
 	for _, p := range []float64{0.001, 0.05, 0.5} {
 		sum := 0.0
 		for outcome := range 1 << rounds {
-			e, chance := newExcess(), 1.0
+			e, chance := NewExcess(), 1.0
 			for i := range rounds {
 				event := outcome>>i&1 == 1
 				if event {
@@ -45,7 +45,7 @@ func TestExcessKeepsItsExpectation(t *testing.T) {
 				} else {
 					chance *= 1 - p
 				}
-				e.see(event, p, 1e-12, i+1)
+				e.See(event, p, 1e-12, i+1)
 			}
 			last := e.Cash
 			for _, w := range e.Wealth {
@@ -61,19 +61,19 @@ func TestExcessKeepsItsExpectation(t *testing.T) {
 
 func TestBetsStayFloats(t *testing.T) {
 	for _, g := range []float64{1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-300} {
-		b := newBets()
+		b := NewBets()
 		for i := range 100_000 {
-			b.bet(g, 0.01, i+1)
+			b.Bet(g, 0.01, i+1)
 		}
-		if !b.valid() || math.IsNaN(b.eValue()) || b.eValue() > eValueCap {
-			t.Errorf("payoff %v: wealth %v, e-value %v", g, b.Now, b.eValue())
+		if !b.Valid() || math.IsNaN(b.EValue()) || b.EValue() > EValueCap {
+			t.Errorf("payoff %v: wealth %v, e-value %v", g, b.Now, b.EValue())
 		}
 	}
-	e := newExcess()
+	e := NewExcess()
 	for i := range 100_000 {
-		e.see(i%2 == 0, 0, 0.01, i+1)
+		e.See(i%2 == 0, 0, 0.01, i+1)
 	}
-	if !e.valid() {
+	if !e.Valid() {
 		t.Error("a share of 0 with events left the floats")
 	}
 }
@@ -83,14 +83,14 @@ func TestBetsStayFloats(t *testing.T) {
 // back is still there to be staked.
 func TestALateEffectIsStillShown(t *testing.T) {
 	for _, quiet := range []int{0, 10_000} {
-		b := newBets()
+		b := NewBets()
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range quiet {
-			b.bet(float64(2*r.IntN(2)-1), 0.001, i+1)
+			b.Bet(float64(2*r.IntN(2)-1), 0.001, i+1)
 		}
 		n := 0
-		for ; !b.decided() && n < 1_000; n++ {
-			b.bet(1, 0.001, quiet+n+1)
+		for ; !b.Decided() && n < 1_000; n++ {
+			b.Bet(1, 0.001, quiet+n+1)
 		}
 		if most := 14 + quiet/100; n > most {
 			t.Errorf("after %d quiet rounds it took %d, want at most %d", quiet, n, most)
@@ -99,15 +99,15 @@ func TestALateEffectIsStillShown(t *testing.T) {
 }
 
 func TestDecidedStays(t *testing.T) {
-	b := newBets()
+	b := NewBets()
 	for i := range 20 {
-		b.bet(1, 0.01, i+1)
+		b.Bet(1, 0.01, i+1)
 	}
 	at := b.At
 	for i := range 1_000 {
-		b.bet(-1, 0.01, 21+i)
+		b.Bet(-1, 0.01, 21+i)
 	}
-	if at == 0 || b.At != at || !b.decided() {
+	if at == 0 || b.At != at || !b.Decided() {
 		t.Errorf("decided at %d, later %d", at, b.At)
 	}
 }

@@ -1,4 +1,4 @@
-package compare
+package eprocess
 
 import "math"
 
@@ -17,11 +17,11 @@ const (
 	// 1/(r+cashRounds) of what is left of it is staked.
 	cashPart   = 0.25
 	cashRounds = 64
-	// eValueCap bounds the e-values that are shown.
-	eValueCap = 1e12
+	// EValueCap bounds the e-values that are shown.
+	EValueCap = 1e12
 )
 
-// bets is a test by betting: the wealth of a gambler who starts with 1 and
+// Bets is a test by betting: the wealth of a gambler who starts with 1 and
 // stakes parts of it on payoffs in [-1, 1], each of which has expectation at
 // most 0 given the past if the null hypothesis holds. Then the chance that the
 // wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
@@ -33,7 +33,7 @@ const (
 //
 // Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
 // safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162.
-type bets struct {
+type Bets struct {
 	Staked [len(stakes)]float64 `json:"staked"`
 	// Cash is what has not been staked yet.
 	Cash float64 `json:"cash"`
@@ -47,21 +47,22 @@ type bets struct {
 	Rounds int `json:"rounds"`
 }
 
-func newBets() bets {
-	b := bets{Now: 1, Peak: 1, Cash: cashPart}
+// NewBets is a gambler with a wealth of 1 who has not bet yet.
+func NewBets() Bets {
+	b := Bets{Now: 1, Peak: 1, Cash: cashPart}
 	for i := range b.Staked {
 		b.Staked[i] = (1 - cashPart) / float64(len(stakes))
 	}
 	return b
 }
 
-// bet settles a payoff in [-1, 1] at exchange n against the level alpha. A
+// Bet settles a payoff in [-1, 1] at exchange n against the level alpha. A
 // payoff that is not a number counts as 0.
-func (b *bets) bet(g, alpha float64, n int) {
+func (b *Bets) Bet(g, alpha float64, n int) {
 	if g == 0 || math.IsNaN(g) {
 		return
 	}
-	g = clamp(g)
+	g = Clamp(g)
 	b.Rounds++
 	fresh := b.Cash / float64(b.Rounds+cashRounds)
 	b.Cash -= fresh
@@ -78,9 +79,9 @@ func (b *bets) bet(g, alpha float64, n int) {
 	}
 }
 
-// bound throws away what the wealth is above most. That is no gain for anybody, so
+// CapAt throws away what the wealth is above most. That is no gain for anybody, so
 // the guarantee stays; what is forgotten need not be lost again bet by bet.
-func (b *bets) bound(most float64) {
+func (b *Bets) CapAt(most float64) {
 	if b.Now <= most {
 		return
 	}
@@ -99,14 +100,14 @@ func held(w float64) float64 {
 	return min(w, wealthCap)
 }
 
-// decided reports whether the evidence has passed its level.
-func (b *bets) decided() bool { return b.At > 0 }
+// Decided reports whether the evidence has passed its level.
+func (b *Bets) Decided() bool { return b.At > 0 }
 
-// eValue is the highest wealth so far, bounded so that it can be shown.
-func (b *bets) eValue() float64 { return min(b.Peak, eValueCap) }
+// EValue is the highest wealth so far, bounded so that it can be shown.
+func (b *Bets) EValue() float64 { return min(b.Peak, EValueCap) }
 
-// valid reports whether the state could have come from play.
-func (b *bets) valid() bool {
+// Valid reports whether the state could have come from play.
+func (b *Bets) Valid() bool {
 	for _, w := range b.Staked {
 		if !(w >= 0 && w <= wealthCap) {
 			return false
@@ -115,11 +116,11 @@ func (b *bets) valid() bool {
 	return b.Cash >= 0 && b.Cash <= cashPart && b.Now >= 0 && b.Now <= b.Peak && b.Peak >= 1 && b.Peak <= 2*float64(len(stakes))*wealthCap && b.At >= 0 && b.Rounds >= 0
 }
 
-// excess tests by betting that an event comes in more than a share p of the
+// Excess tests by betting that an event comes in more than a share p of the
 // rounds. Under the null hypothesis "at most p, given the past", the likelihood
 // ratio of a share q > p to p has expectation at most 1; the wealth is spread
 // over a few q.
-type excess struct {
+type Excess struct {
 	Wealth [len(shares)]float64 `json:"w"`
 	Cash   float64              `json:"cash"`
 	Rounds int                  `json:"rounds"`
@@ -149,17 +150,18 @@ func shareOddsOf(p float64) shareOdds {
 // shares are the alternatives, from p (0) to always (1).
 var shares = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 0.95}
 
-func newExcess() excess {
-	e := excess{Peak: 1, Cash: cashPart}
+// NewExcess is a wealth of 1 before the first round.
+func NewExcess() Excess {
+	e := Excess{Peak: 1, Cash: cashPart}
 	for i := range e.Wealth {
 		e.Wealth[i] = (1 - cashPart) / float64(len(shares))
 	}
 	return e
 }
 
-// see settles one round at exchange n. p is held within (0, 1): with a p of 0
+// See settles one round at exchange n. p is held within (0, 1): with a p of 0
 // a single event decides.
-func (e *excess) see(event bool, p, alpha float64, n int) {
+func (e *Excess) See(event bool, p, alpha float64, n int) {
 	p = max(1e-9, min(0.999, p))
 	e.Rounds++
 	fresh := e.Cash / float64(e.Rounds+cashRounds)
@@ -183,10 +185,11 @@ func (e *excess) see(event bool, p, alpha float64, n int) {
 	}
 }
 
-// eValue is the highest wealth so far, bounded so that it can be shown.
-func (e *excess) eValue() float64 { return min(e.Peak, eValueCap) }
+// EValue is the highest wealth so far, bounded so that it can be shown.
+func (e *Excess) EValue() float64 { return min(e.Peak, EValueCap) }
 
-func (e *excess) valid() bool {
+// Valid reports whether the state could have come from play.
+func (e *Excess) Valid() bool {
 	for _, w := range e.Wealth {
 		if !(w >= 0 && w <= wealthCap) {
 			return false
@@ -194,3 +197,14 @@ func (e *excess) valid() bool {
 	}
 	return e.Cash >= 0 && e.Cash <= cashPart && e.Rounds >= 0 && e.Peak >= 1 && e.Peak <= 2*float64(len(shares))*wealthCap && e.At >= 0
 }
+
+// Indicator is 1 where an event came and 0 where it did not.
+func Indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Clamp draws a payoff into [-1, 1].
+func Clamp(g float64) float64 { return max(-1, min(1, g)) }

@@ -1,6 +1,6 @@
-package compare
+package eprocess
 
-// bold is a test by betting (see bets) for evidence that comes rarely and says
+// Bold is a test by betting (see Bets) for evidence that comes rarely and says
 // much: most of the wealth is staked almost whole, so that a few payoffs decide,
 // and the rest in smaller parts, so that a few losses do not end the test.
 //
@@ -9,7 +9,7 @@ package compare
 // reaches 1/alpha with a chance of at most alpha (Ville's inequality). Source:
 // Vovk and Wang 2021, E-values: calibration, combination and applications,
 // arXiv 1912.06116.
-type bold struct {
+type Bold struct {
 	Wealth [len(boldStakes)]float64 `json:"wealth"`
 	Peak   float64                  `json:"peak"`
 	Rounds int                      `json:"rounds"`
@@ -23,10 +23,11 @@ var (
 	boldParts  = [...]float64{0.7, 0.1, 0.1, 0.1}
 )
 
-func newBold() bold { return bold{Wealth: boldParts, Peak: 1} }
+// NewBold is a wealth of 1 before the first e-value.
+func NewBold() Bold { return Bold{Wealth: boldParts, Peak: 1} }
 
-// see settles one e-value at exchange n against the level alpha.
-func (b *bold) see(e, alpha float64, n int) {
+// See settles one e-value at exchange n against the level alpha.
+func (b *Bold) See(e, alpha float64, n int) {
 	b.Rounds++
 	sum := 0.0
 	for i, l := range boldStakes {
@@ -39,8 +40,8 @@ func (b *bold) see(e, alpha float64, n int) {
 	}
 }
 
-// now is the wealth.
-func (b *bold) now() float64 {
+// Now is the wealth.
+func (b *Bold) Now() float64 {
 	sum := 0.0
 	for _, w := range b.Wealth {
 		sum += w
@@ -48,9 +49,11 @@ func (b *bold) now() float64 {
 	return sum
 }
 
-func (b *bold) eValue() float64 { return min(b.Peak, eValueCap) }
+// EValue is the highest wealth so far, bounded so that it can be shown.
+func (b *Bold) EValue() float64 { return min(b.Peak, EValueCap) }
 
-func (b *bold) valid() bool {
+// Valid reports whether the state could have come from play.
+func (b *Bold) Valid() bool {
 	for _, w := range b.Wealth {
 		if !(w >= 0 && w <= wealthCap) {
 			return false

@@ -1,4 +1,4 @@
-package compare
+package eprocess
 
 import (
 	"math"
@@ -16,8 +16,8 @@ func TestTheMeansIntervalHoldsAlways(t *testing.T) {
 	const runs, rounds, alpha = 1_000, 2_000, 0.05
 	for name, draw := range map[string]func(*rand.Rand) float64{
 		"coins":             func(r *rand.Rand) float64 { return float64(2*r.IntN(2) - 1) },
-		"small noise":       func(r *rand.Rand) float64 { return clamp(0.05 * r.NormFloat64()) },
-		"seldom and shifty": func(r *rand.Rand) float64 { return oneIf(r.IntN(20) == 0) - 0.05 },
+		"small noise":       func(r *rand.Rand) float64 { return Clamp(0.05 * r.NormFloat64()) },
+		"seldom and shifty": func(r *rand.Rand) float64 { return Indicator(r.IntN(20) == 0) - 0.05 },
 	} {
 		missed := 0
 		for run := range runs {
@@ -26,9 +26,9 @@ func TestTheMeansIntervalHoldsAlways(t *testing.T) {
 			for n := 1; n <= rounds && !out; n++ {
 				g := draw(r)
 				sum, square = sum+g, square+g*g
-				out = looks(n) && math.Abs(sum)/float64(n) > halfWidth(n, square, alpha)
+				out = looks(n) && math.Abs(sum)/float64(n) > HalfWidth(n, square, alpha)
 			}
-			missed += int(oneIf(out))
+			missed += int(Indicator(out))
 		}
 		t.Logf("%s: missed in %d of %d runs", name, missed, runs)
 		if float64(missed) > 2*alpha*runs {
@@ -43,17 +43,17 @@ func TestTheRatiosIntervalHoldsAlways(t *testing.T) {
 	missed, width := 0, 0.0
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), 10))
-		var s ratioSums
+		var s RatioSums
 		out := false
 		var low, high float64
 		for n := 1; n <= rounds; n++ {
-			s.add(2*truth*r.Float64(), 2*r.Float64())
+			s.Add(2*truth*r.Float64(), 2*r.Float64())
 			if n%50 == 0 {
-				_, low, high = s.interval(alpha)
+				_, low, high = s.Interval(alpha)
 				out = out || truth < low || truth > high
 			}
 		}
-		missed += int(oneIf(out))
+		missed += int(Indicator(out))
 		width += (high - low) / runs
 	}
 	t.Logf("missed in %d of %d runs; mean width after %d rounds %.3f", missed, runs, rounds, width)
@@ -71,46 +71,19 @@ func TestTheSharesBoundHoldsAlways(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(run), 11))
 			k, out := 0, false
 			for n := 1; n <= rounds && !out; n++ {
-				k += int(oneIf(r.Float64() < p))
-				out = looks(n) && shareBound(k, n, alpha) < p
+				k += int(Indicator(r.Float64() < p))
+				out = looks(n) && ShareBound(k, n, alpha) < p
 			}
-			missed += int(oneIf(out))
+			missed += int(Indicator(out))
 		}
 		if float64(missed) > alpha*runs {
 			t.Errorf("p = %v: missed in %d of %d runs, promised %v", p, missed, runs, alpha)
 		}
 	}
-	if b := shareBound(0, 3_000, 0.05); b > 0.002 {
+	if b := ShareBound(0, 3_000, 0.05); b > 0.002 {
 		t.Errorf("0 of 3,000 bounds the share by %v, want less than 0.2 %%", b)
 	}
-	if b := shareBound(0, 0, 0.05); b != 1 {
+	if b := ShareBound(0, 0, 0.05); b != 1 {
 		t.Errorf("0 of 0 bounds the share by %v, want 1", b)
-	}
-}
-
-// The distance between two distributions, whose true value is 0.15 at the middle.
-func TestTheDistancesIntervalHoldsAlways(t *testing.T) {
-	const runs, rounds, alpha, truth = 300, 1_500, 0.025, 0.15
-	missed := 0
-	for run := range runs {
-		r := rand.New(rand.NewPCG(uint64(run), 12))
-		var s distributionSums
-		out := false
-		for n := 1; n <= rounds; n++ {
-			x, y := r.IntN(cells), r.IntN(cells)
-			if r.Float64() < 2*truth {
-				y /= 2
-			}
-			s.add(x, y)
-			if n%50 == 0 {
-				_, low, high := s.interval(alpha)
-				out = out || truth < low || truth > high
-			}
-		}
-		missed += int(oneIf(out))
-	}
-	t.Logf("missed in %d of %d runs", missed, runs)
-	if float64(missed) > 2*alpha*runs {
-		t.Errorf("missed in %d of %d runs", missed, runs)
 	}
 }

@@ -1,0 +1,46 @@
+// Package digest hashes what is to be recognized again: places, values, requests.
+// The hashes are quick and the same in every process, so that they can be saved;
+// they are not cryptographic.
+package digest
+
+// Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and
+// others 2014).
+func Mix(h uint64) uint64 {
+	h ^= h >> 30
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 27
+	h *= 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// FNV is the 64-bit FNV-1a hash.
+func FNV(b []byte) uint64 { return FNVOn(14695981039346656037, b) }
+
+// FNVOn goes on with a hash that FNV gave.
+func FNVOn(h uint64, b []byte) uint64 {
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
+// Stir makes sums of hashes safe: without it equal bits would cancel.
+func Stir(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// Hash is FNV-1a over what it is told, byte by byte.
+type Hash uint64
+
+// Byte adds a byte.
+func (h *Hash) Byte(c byte) { *h = (*h ^ Hash(c)) * 1099511628211 }
+
+// Text adds a text and its end.
+func (h *Hash) Text(s string) {
+	for i := range len(s) {
+		h.Byte(s[i])
+	}
+	h.Byte(0)
+}

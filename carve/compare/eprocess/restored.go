@@ -1,0 +1,14 @@
+package eprocess
+
+// Within reports whether a restored number lies within ±most; NaN does not.
+func Within(most float64, list ...float64) bool {
+	for _, v := range list {
+		if !(v >= -most && v <= most) {
+			return false
+		}
+	}
+	return true
+}
+
+// UpTo reports whether a restored count k can be one of n.
+func UpTo(k, n int) bool { return k >= 0 && k <= n }

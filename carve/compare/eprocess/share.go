@@ -1,0 +1,140 @@
+package eprocess
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Share is a count of responses of which some differ, with a confidence sequence
+// for the rate.
+//
+// Source: the beta-binomial mixture martingale (Robbins 1970; Howard, Ramdas,
+// McAuliffe & Sekhon 2021, arXiv 1810.08240): for each rate p the ratio
+// ∫ q^s(1−q)^(n−s) dBeta(q) / p^s(1−p)^(n−s) is a martingale if p is the
+// true one, so the rates at which it has stayed below 1/α hold the truth at
+// all times at once with probability 1 − α. The prior is Beta(1/4, b) for nine
+// tenths, which leans towards few differences since that is what has to be
+// shown, and Beta(1/2, 1/2) for the rest.
+type Share struct {
+	N, Differing int
+	b            float64
+}
+
+const sharePriorA = 0.25
+
+// NewShare aims the prior's mean at the rate that may still be called
+// equivalent.
+func NewShare(aim float64) Share {
+	return Share{b: min(max(sharePriorA/max(aim, 1e-6), 0.25), 1e5)}
+}
+
+// logMixture is the logarithm of the mixture's likelihood.
+func (s *Share) logMixture() float64 {
+	few := mathext.Lbeta(sharePriorA+float64(s.Differing), s.b+float64(s.N-s.Differing)) - mathext.Lbeta(sharePriorA, s.b)
+	wide := mathext.Lbeta(0.5+float64(s.Differing), 0.5+float64(s.N-s.Differing)) - mathext.Lbeta(0.5, 0.5)
+	return LogSum(math.Log(0.9)+few, math.Log(0.1)+wide)
+}
+
+// logLikelihood of a rate, with 0·log 0 = 0.
+func (s *Share) logLikelihood(p float64) float64 {
+	l := 0.0
+	if s.Differing > 0 {
+		l += float64(s.Differing) * math.Log(p)
+	}
+	if s.N > s.Differing {
+		l += float64(s.N-s.Differing) * math.Log1p(-p)
+	}
+	return l
+}
+
+// Rejects reports whether a rate lies outside the confidence sequence at 1 − alpha.
+func (s *Share) Rejects(p, alpha float64) bool {
+	return s.logLikelihood(p) <= s.logMixture()-math.Log(1/alpha)
+}
+
+// Interval gives the rates that are still possible at confidence 1 − alpha.
+func (s *Share) Interval(alpha float64) (low, high float64) {
+	if s.N == 0 {
+		return 0, 1
+	}
+	mean, bar := float64(s.Differing)/float64(s.N), s.logMixture()-math.Log(1/alpha)
+	inside := func(p float64) bool { return s.logLikelihood(p) > bar }
+	low, high = 0, 1
+	if s.Differing > 0 {
+		low = edge(mean, 0, inside)
+	}
+	if s.Differing < s.N {
+		high = edge(mean, 1, inside)
+	}
+	return low, high
+}
+
+// edge finds by bisection where inside ends between a point within and one
+// beyond; it responds with the outer side.
+func edge(within, beyond float64, inside func(float64) bool) float64 {
+	for range 50 {
+		mid := (within + beyond) / 2
+		if inside(mid) {
+			within = mid
+		} else {
+			beyond = mid
+		}
+	}
+	return beyond
+}
+
+// MoreUntil estimates how many more responses bring the upper bound to limit if
+// the rate stays what it is; −1 if it never would, or not within 2^40.
+func (s *Share) MoreUntil(alpha, limit float64) int {
+	if limit <= 0 || (s.N > 0 && float64(s.Differing)/float64(s.N) >= limit) {
+		return -1
+	}
+	rate := float64(s.Differing) / max(float64(s.N), 1)
+	enough := func(more int) bool {
+		f := Share{N: s.N + more, Differing: s.Differing + int(math.Round(rate*float64(more))), b: s.b}
+		return float64(f.Differing) < limit*float64(f.N) && f.Rejects(limit, alpha)
+	}
+	if enough(0) {
+		return 0
+	}
+	high := 1
+	for !enough(high) {
+		if high *= 2; high > 1<<40 {
+			return -1
+		}
+	}
+	low := high / 2
+	for high-low > 1 {
+		if mid := (low + high) / 2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// UpperRate is the Clopper–Pearson bound: the rate is above it with a
+// probability of at most beta, for bad of n independent responses seen once.
+func UpperRate(bad, n int, beta float64) float64 {
+	if n == 0 || bad >= n {
+		return 1
+	}
+	return mathext.InvRegIncBeta(float64(bad+1), float64(n-bad), 1-beta)
+}
+
+// KnownRate is an UpperRate that is asked for again and again. The zero value is
+// ready.
+type KnownRate struct {
+	bad, n     int
+	beta, rate float64
+}
+
+// Of is UpperRate.
+func (k *KnownRate) Of(bad, n int, beta float64) float64 {
+	if k.beta == 0 || k.bad != bad || k.n != n || k.beta != beta {
+		*k = KnownRate{bad, n, beta, UpperRate(bad, n, beta)}
+	}
+	return k.rate
+}

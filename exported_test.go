@@ -1,0 +1,198 @@
+package whittle_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// filesMost is how many files a package may have, tests apart: more is more than
+// one room.
+const filesMost = 25
+
+// overfull are the packages that still have more files and are being split. The
+// list only shrinks.
+var overfull = map[string]bool{
+	"whittle/carve/compare":  true,
+	"whittle/carve/gateway":  true,
+	"whittle/cmd/whittle":    true,
+	"whittle/contract/infer": true,
+	"whittle/load":           true,
+}
+
+// TestFiles fails on a package with too many files, and on an entry of overfull
+// that is no longer needed.
+func TestFiles(t *testing.T) {
+	for _, p := range packages(t) {
+		n := len(p.GoFiles) + len(p.IgnoredGoFiles)
+		switch {
+		case overfull[p.ImportPath] && n <= filesMost:
+			t.Errorf("%s has %d files: take it off the list", p.ImportPath, n)
+		case !overfull[p.ImportPath] && n > filesMost:
+			t.Errorf("%s has %d files, at most %d: split it where the interface is small", p.ImportPath, n, filesMost)
+		}
+	}
+}
+
+// TestExported fails on an exported name without a comment, and on an exported
+// function or method whose parameters or results are of a type that its callers
+// cannot name. Commands, generated files and what stands outside the house are
+// left out: nobody imports the former.
+func TestExported(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Name == "main" || isOutside(p.ImportPath) {
+			continue
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) {
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ast.IsGenerated(file) {
+				continue
+			}
+			for _, d := range file.Decls {
+				for _, flaw := range flawsOf(d) {
+					t.Errorf("%s: %s: %s", p.ImportPath, name, flaw)
+				}
+			}
+		}
+	}
+}
+
+// flawsOf are the exported names of a declaration that have no comment or that
+// nobody outside can use.
+func flawsOf(d ast.Decl) (flaws []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if !d.Name.IsExported() || d.Recv != nil && !receiver(d).IsExported() {
+			return nil
+		}
+		if d.Doc == nil && !satisfies[d.Name.Name] {
+			flaws = append(flaws, d.Name.Name+" has no comment")
+		}
+		for _, typ := range hiddenTypes(d) {
+			flaws = append(flaws, d.Name.Name+" takes or gives the unexported "+typ)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			for _, name := range undocumented(s, d.Doc != nil) {
+				flaws = append(flaws, name+" has no comment")
+			}
+		}
+	}
+	return flaws
+}
+
+// satisfies are methods whose meaning an interface of the standard library
+// gives.
+var satisfies = map[string]bool{
+	"Error": true, "Unwrap": true, "Is": true, "String": true, "Close": true,
+	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true,
+	"Read": true, "Write": true, "WriteTo": true, "ReadFrom": true, "ServeHTTP": true, "RoundTrip": true,
+	"MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true, "UnmarshalText": true,
+	"MarshalBinary": true, "UnmarshalBinary": true, "MarshalYAML": true, "UnmarshalYAML": true,
+}
+
+// receiver is the name of a method's type.
+func receiver(d *ast.FuncDecl) *ast.Ident {
+	typ := d.Recv.List[0].Type
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.IndexListExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t
+		default:
+			return ast.NewIdent("_")
+		}
+	}
+}
+
+// undocumented are the exported names of a specification that has no comment; a
+// comment on the group, or on the line, is one.
+func undocumented(s ast.Spec, group bool) (names []string) {
+	switch s := s.(type) {
+	case *ast.TypeSpec:
+		if s.Name.IsExported() && s.Doc == nil && s.Comment == nil && !group {
+			names = append(names, s.Name.Name)
+		}
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			if n.IsExported() && s.Doc == nil && s.Comment == nil && !group {
+				names = append(names, n.Name)
+			}
+		}
+	}
+	return names
+}
+
+// hiddenTypes are the unexported types of the package among the types of a
+// function's parameters and results.
+func hiddenTypes(d *ast.FuncDecl) (hidden []string) {
+	own := map[string]bool{} // type parameters
+	if d.Type.TypeParams != nil {
+		for _, f := range d.Type.TypeParams.List {
+			for _, n := range f.Names {
+				own[n.Name] = true
+			}
+		}
+	}
+	if d.Recv != nil {
+		ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				own[id.Name] = true
+			}
+			return true
+		})
+	}
+	for _, list := range []*ast.FieldList{d.Type.Params, d.Type.Results} {
+		if list == nil {
+			continue
+		}
+		for _, f := range list.List {
+			ast.Inspect(f.Type, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					return false // of another package, hence exported
+				case *ast.Field: // the names of parameters are none of types
+					ast.Inspect(n.Type, func(n ast.Node) bool {
+						if id, ok := n.(*ast.Ident); ok && isHidden(id.Name, own) {
+							hidden = append(hidden, id.Name)
+						}
+						_, other := n.(*ast.SelectorExpr)
+						return !other
+					})
+					return false
+				case *ast.Ident:
+					if isHidden(n.Name, own) {
+						hidden = append(hidden, n.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	return hidden
+}
+
+func isHidden(name string, own map[string]bool) bool {
+	return !ast.IsExported(name) && !own[name] && !predeclared[name]
+}
+
+var predeclared = func() map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields("any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64 uintptr") {
+		m[n] = true
+	}
+	return m
+}()
