@@ -16,6 +16,7 @@ type Timer struct {
 	count [8]byte
 }
 
+// NewTimer makes a timer, which Close releases.
 func NewTimer() (*Timer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {

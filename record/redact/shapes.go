@@ -41,13 +41,11 @@ func (r *Redactor) isCard(d []byte) bool {
 // separator, the same everywhere.
 func (r *Redactor) cardAt(b []byte, i int) (end int) {
 	run := digits(b, i)
-	if run == len(b) || stops[b[run]] || isLetter(b[run]) { // the everyday number
+	if run == len(b) || isLetter(b[run]) || separator(b[run:]) == 0 && b[run] != '%' { // the everyday number
 		if run-i >= cardLeast && r.isCard(b[i:run]) {
 			return run
 		}
-		if run == len(b) || b[run] != '%' {
-			return 0
-		}
+		return 0
 	}
 	if r.isCard(b[i:run]) {
 		return run

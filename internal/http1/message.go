@@ -1,0 +1,67 @@
+package http1
+
+import "bytes"
+
+// message is what the heads of requests and responses have in common.
+type message struct {
+	Fields
+	started  bool // the first line has been read
+	finished bool // the head is whole, or refused
+	http10   bool
+	length   int64 // by Content-Length; -1: none
+	chunked  bool
+}
+
+func (m *message) reset() {
+	m.Fields.reset(0)
+	m.started, m.finished, m.http10, m.length, m.chunked = false, false, false, -1, false
+}
+
+// HTTP10 reports whether the message is of version 1.0 rather than 1.1.
+func (m *message) HTTP10() bool { return m.http10 }
+
+// ContentLength is the number in Content-Length; -1 where there is none. It says
+// nothing of the body where chunks hold or a response has no body.
+func (m *message) ContentLength() int64 { return m.length }
+
+// closes reports whether the sender keeps the connection open no longer
+// (RFC 9112, section 9.3).
+func (m *message) closes() bool {
+	return m.options&asksClose != 0 || m.http10 && m.options&asksKeepAlive == 0
+}
+
+// setLength takes a Content-Length field. The same number again is a fault of
+// requests only.
+func (m *message) setLength(value []byte, most int64, again bool) *Error {
+	n, ok, fits := decimal(value)
+	switch {
+	case !ok:
+		return errLength
+	case m.length >= 0 && !(again && fits && n == m.length):
+		return errLengths
+	case !fits || n > most:
+		return errTooMuch
+	}
+	m.length = n
+	return nil
+}
+
+// setCoding takes a Transfer-Encoding field.
+func (m *message) setCoding(value []byte) *Error {
+	switch {
+	case m.chunked:
+		return errCoding
+	case equalFold(value, "chunked"):
+		m.chunked = true
+		return nil
+	}
+	for len(value) > 0 {
+		coding, rest, _ := bytes.Cut(value, comma)
+		coding = trim(coding)
+		if !IsToken(coding) || equalFold(coding, "chunked") && len(rest) > 0 {
+			return errCoding
+		}
+		value = rest
+	}
+	return errOtherCoding // well formed, such as gzip, chunked
+}
