@@ -93,10 +93,38 @@ func TestFieldsAreBounded(t *testing.T) {
 	for n := 2; n <= maxFields+1; n++ { // Host and Content-Length come first
 		var h head
 		text := []byte(post("/a", "x", lines...))
-		if got := h.read(text[:len(text)-1]); got != (n <= maxFields) {
+		end, odd := h.endOf(text)
+		if got := !odd && end == len(text)-1 && h.read(text[:end]); got != (n <= maxFields) {
 			t.Fatalf("with %d fields: %v", n, got)
 		}
 		lines = append(lines, fmt.Sprintf("X-%d: v", n))
+	}
+}
+
+// TestKnownHeadAfterPartOfIt finds that a head which came in two pieces, and was
+// known by its bytes in the end, leaves nothing behind for the next one.
+func TestKnownHeadAfterPartOfIt(t *testing.T) {
+	var h head
+	for _, path := range []string{"/a", "/a", "/b"} {
+		text := []byte(post(path, "x", "X: y"))
+		if n, odd := h.endOf(text[:20]); n != 0 || odd {
+			t.Fatalf("%s: a part is read as %d, %v", path, n, odd)
+		}
+		n, odd := h.endOf(text)
+		if n != len(text)-1 || odd || !h.read(text[:n]) || h.target != path {
+			t.Fatalf("%s is read as %d, %v, %+v", path, n, odd, h)
+		}
+	}
+	if n, odd := h.endOf([]byte(post("/b", "x", "X: y"))[:20]); n != 0 || odd {
+		t.Fatal(n, odd)
+	}
+	known := []byte(post("/b", "x", "X: y"))
+	other := []byte(post("/longer", "x"))
+	if n, odd := h.endOf(known); odd || !h.read(known[:n]) {
+		t.Fatal("the known head is odd")
+	}
+	if n, odd := h.endOf(other); odd || !h.read(other[:n]) || h.target != "/longer" {
+		t.Fatalf("behind it, another is read as %+v", h)
 	}
 }
 

@@ -3,7 +3,8 @@
 // request goes to that server, over the same connection.
 //
 // The fast path takes a POST in plain HTTP/1.1 with one Content-Length of up to
-// 256 KiB, whose head has up to 4 KiB and 64 fields and is well formed.
+// 256 KiB, whose head has up to 4 KiB and 64 fields and is accepted by
+// internal/http1.
 // Anything else (another method or version, a chunked body, Expect, Upgrade, a
 // trailer, Connection: close, a folded or malformed header, a longer head, a
 // second Content-Length) goes to net/http together with the bytes that have
