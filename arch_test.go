@@ -49,10 +49,15 @@ var rooms = map[string]int{
 	"whittle/record/replay":   30,
 
 	"whittle/contract":          10,
-	"whittle/contract/infer":    20,
 	"whittle/contract/openapi":  20,
 	"whittle/contract/proto":    20,
+	"whittle/contract/infer":    26,
 	"whittle/contract/scaffold": 30,
+
+	"whittle/contract/infer/document": 20,
+	"whittle/contract/infer/pattern":  20,
+	"whittle/contract/infer/shape":    22,
+	"whittle/contract/infer/verify":   24,
 
 	"whittle/carve/dashboard":               20,
 	"whittle/carve/dashboard/dashboardtest": 10,

@@ -184,3 +184,26 @@ func (c *Contract) Message(name string) *Message {
 	}
 	return nil
 }
+
+// Field finds a field by its proto name, nil where there is none; a nil message
+// has none.
+func (m *Message) Field(name string) *Field {
+	return m.find(func(f *Field) bool { return f.Name == name })
+}
+
+// FieldOf finds a field by its name in JSON.
+func (m *Message) FieldOf(json string) *Field {
+	return m.find(func(f *Field) bool { return f.JSONName() == json })
+}
+
+func (m *Message) find(is func(*Field) bool) *Field {
+	if m == nil {
+		return nil
+	}
+	for i := range m.Fields {
+		if is(&m.Fields[i]) {
+			return &m.Fields[i]
+		}
+	}
+	return nil
+}

@@ -8,7 +8,7 @@ import (
 	"whittle/cmdline"
 
 	"whittle/contract"
-	"whittle/contract/infer"
+	"whittle/contract/infer/verify"
 	"whittle/contract/scaffold"
 )
 
@@ -67,7 +67,7 @@ func say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
 
 // sayProof says whether the exchanges come back the same from the contract's
 // messages, and where they do not.
-func sayProof(screen *cmdline.Screen, p *infer.Proof) {
+func sayProof(screen *cmdline.Screen, p *verify.Proof) {
 	if p == nil {
 		return
 	}

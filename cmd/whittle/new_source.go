@@ -17,6 +17,7 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer"
+	"whittle/contract/infer/verify"
 	"whittle/contract/openapi"
 	"whittle/contract/proto"
 	"whittle/record/capture"
@@ -36,7 +37,7 @@ type Source struct {
 	protoPath string
 	seen      int
 	// proof says how the log held against the contract; nil: a document.
-	proof *infer.Proof
+	proof *verify.Proof
 }
 
 // openSource finds out what a path holds by its name and its first bytes.

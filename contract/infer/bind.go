@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"whittle/contract"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 )
 
 // bind plans the fields of a method's two messages.
@@ -28,7 +30,7 @@ func (i *inference) bind(m *method) {
 // parameters are the fields of the path and the query.
 func (i *inference) parameters(m *method, was *contract.Message) []planned {
 	e := m.e
-	names := wildcardNames(e.segments)
+	names := pattern.WildcardNames(e.segments)
 	var wasPath, wasQuery []contract.Parameter
 	if m.was != nil {
 		wasPath, wasQuery = m.was.HTTP.Path, m.was.HTTP.Query
@@ -37,7 +39,7 @@ func (i *inference) parameters(m *method, was *contract.Message) []planned {
 	for j, p := range e.path {
 		f := planned{name: names[j], from: fromPath, http: strconv.Itoa(j)}
 		if j < len(wasPath) {
-			f.was = namedField(was, wasPath[j].Field)
+			f.was = was.Field(wasPath[j].Field)
 		}
 		i.param(&f, p, p.seen, "Of the path")
 		out = append(out, f)
@@ -54,7 +56,7 @@ func (i *inference) parameters(m *method, was *contract.Message) []planned {
 func parameterField(was *contract.Message, list []contract.Parameter, name string) *contract.Field {
 	for _, p := range list {
 		if p.Name == name {
-			return namedField(was, p.Field)
+			return was.Field(p.Field)
 		}
 	}
 	return nil
@@ -66,7 +68,7 @@ func (i *inference) param(p *planned, seen *param, of int, about string) {
 	t := typed{typ: contract.String, repeated: seen.repeated > 0}
 	switch {
 	case seen.n == 0:
-	case seen.ints == seen.n && !isIDName(p.name) && seen.low >= math.MinInt32/headroom && seen.high <= math.MaxInt32/headroom:
+	case seen.ints == seen.n && !isIDName(p.name) && seen.low >= math.MinInt32/shape.Headroom && seen.high <= math.MaxInt32/shape.Headroom:
 		t.typ = contract.Int32
 	case seen.ints == seen.n:
 		t.typ = contract.Int64
@@ -103,11 +105,11 @@ func (p *param) says(t contract.Type) []string {
 	case t == contract.Int32 || t == contract.Int64:
 		return []string{fmt.Sprintf("Seen from %d to %d", p.low, p.high)}
 	case t == contract.EnumType:
-		return p.text.says()
+		return p.text.Says()
 	case t == contract.String && p.ints > 0 && p.ints < p.n:
-		return append(p.text.says(), fmt.Sprintf("%s of %s values are integers", group(p.ints), group(p.n)))
+		return append(p.text.Says(), fmt.Sprintf("%s of %s values are integers", contract.Thousands(p.ints), contract.Thousands(p.n)))
 	case t == contract.String:
-		return p.text.says()
+		return p.text.Says()
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ func (i *inference) fields(m *method, b *body, was *contract.Message) []planned 
 		var out []planned
 		for _, name := range b.seen.pairs.names {
 			f := planned{name: contract.FieldName(name), from: fromForm, http: name}
-			f.was = namedField(was, f.name)
+			f.was = was.Field(f.name)
 			i.param(&f, b.seen.pairs.by[name], b.seen.n, "Of the form")
 			out = append(out, f)
 		}
@@ -142,7 +144,7 @@ func (i *inference) fields(m *method, b *body, was *contract.Message) []planned 
 	if b.opaque != "" {
 		f.about += ": " + b.opaque
 	}
-	if f.was = namedField(was, f.name); f.was != nil {
+	if f.was = was.Field(f.name); f.was != nil {
 		f.moved = !sameWire(f.was, f.typed)
 	}
 	return []planned{f}
@@ -156,7 +158,7 @@ func (b *body) textName() string {
 }
 
 // pieces is the template of a text response, nil where there is none.
-func (b *body) pieces() []part {
+func (b *body) pieces() []pattern.Part {
 	if b.opaque != "" || b.seen.text == 0 {
 		return nil
 	}
@@ -164,11 +166,11 @@ func (b *body) pieces() []part {
 	if b.none > 0 {
 		return nil
 	}
-	return t.pieces()
+	return t.Pieces()
 }
 
 // holes are the fields of a template, in its order.
-func holes(pieces []part, before *contract.Method, was *contract.Message) []planned {
+func holes(pieces []pattern.Part, before *contract.Method, was *contract.Message) []planned {
 	var names []string
 	if before != nil && before.HTTP.Response.Form == contract.Text {
 		for _, p := range before.HTTP.Response.Parts {
@@ -179,17 +181,17 @@ func holes(pieces []part, before *contract.Method, was *contract.Message) []plan
 	}
 	var out []planned
 	for j, p := range pieces {
-		if p.hole == nil {
+		if p.Hole == nil {
 			continue
 		}
 		f := planned{from: fromHole, http: strconv.Itoa(len(out)), typed: typed{typ: contract.Int64}, about: "An integer in the text"}
-		if p.hole.text {
+		if p.Hole.Text {
 			f.typed.typ, f.about = contract.String, "A piece of the text"
 		}
-		if f.name = holeName(pieces, j); len(out) < len(names) {
+		if f.name = pattern.HoleName(pieces, j); len(out) < len(names) {
 			f.name = names[len(out)]
 		}
-		if f.was = namedField(was, f.name); f.was != nil && !slices.ContainsFunc(out, func(o planned) bool { return o.was == f.was }) {
+		if f.was = was.Field(f.name); f.was != nil && !slices.ContainsFunc(out, func(o planned) bool { return o.was == f.was }) {
 			f.moved = !sameWire(f.was, f.typed)
 		} else {
 			f.was = nil
@@ -238,7 +240,7 @@ func (i *inference) finish(m *method, at *contract.Method) {
 			h.Body.Form, h.Body.Field = contract.Whole, name
 		}
 	}
-	h.Pattern = pattern(m.e.segments, names)
+	h.Pattern = pattern.Of(m.e.segments, names)
 	if c := m.request.own(); c != nil && h.Body.Form == contract.NoBody {
 		h.Body.Form = contract.Object
 	}
@@ -274,8 +276,8 @@ func (b *body) binding(fields []planned, status int) contract.Response {
 		}
 		n := 0
 		for _, p := range pieces {
-			if p.hole == nil {
-				a.Parts = append(a.Parts, contract.Part{Literal: p.literal})
+			if p.Hole == nil {
+				a.Parts = append(a.Parts, contract.Part{Literal: p.Literal})
 				continue
 			}
 			a.Parts = append(a.Parts, contract.Part{Field: byIndex[strconv.Itoa(n)]})
@@ -302,7 +304,7 @@ func omitted(fields []planned) []string {
 	var out []string
 	for _, p := range fields {
 		if p.from == fromJSON && p.shape == nil && !p.typed.singular() {
-			out = append(out, "$"+step(p.key))
+			out = append(out, "$"+contract.PathStep(p.key))
 		}
 	}
 	return out

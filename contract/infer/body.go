@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 )
 
 // media is what kind of body a content type announces.
@@ -49,7 +52,7 @@ type contents struct {
 	types tally
 	// json counts those that are JSON which a message can carry.
 	json  int
-	shape shape
+	shape shape.Shape
 	// unfit counts those that announce JSON and are none, or are such as no
 	// message can carry; why is one reason.
 	unfit int
@@ -57,7 +60,7 @@ type contents struct {
 	form  int
 	pairs params
 	text  int
-	texts template
+	texts pattern.Template
 	// binary counts those that are none of these.
 	binary int
 	// encoded counts those whose encoding cannot be read.
@@ -66,7 +69,7 @@ type contents struct {
 }
 
 // see takes one body. The value is the body's where it is JSON, else nil.
-func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
+func (c *contents) see(h whittle.Header, body []byte, b *shape.Bounds) *document.Value {
 	c.n++
 	if len(body) == 0 {
 		c.none++
@@ -84,12 +87,12 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 		c.binary++
 	case m == mediaForm && c.responses:
 		c.text++
-		c.texts.see(string(body))
+		c.texts.See(string(body))
 	case m == mediaJSON:
-		v, err := parse(body)
+		v, err := document.Parse(body)
 		if err == nil {
 			c.json++
-			c.shape.see(v, b, 0)
+			c.shape.See(v, b, 0)
 			return v
 		}
 		c.unfit++
@@ -104,7 +107,7 @@ func (c *contents) see(h whittle.Header, body []byte, b *bounds) *value {
 		}
 	default:
 		c.text++
-		c.texts.see(string(body))
+		c.texts.See(string(body))
 	}
 	return nil
 }
@@ -114,7 +117,7 @@ func (c *contents) absorb(o *contents) {
 	c.none += o.none
 	c.types.absorb(&o.types)
 	c.json += o.json
-	c.shape.absorb(&o.shape)
+	c.shape.Absorb(&o.shape)
 	c.unfit += o.unfit
 	if o.why != "" {
 		c.why = o.why
@@ -122,7 +125,7 @@ func (c *contents) absorb(o *contents) {
 	c.form += o.form
 	c.pairs.absorb(&o.pairs)
 	c.text += o.text
-	c.texts.absorb(&o.texts)
+	c.texts.Absorb(&o.texts)
 	c.binary += o.binary
 	c.encoded += o.encoded
 	c.longest = max(c.longest, o.longest)

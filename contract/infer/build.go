@@ -57,9 +57,9 @@ func (i *inference) build() *contract.Contract {
 }
 
 func (e *endpoint) settle() {
-	e.body.shape.settle()
+	e.body.shape.Settle()
 	for _, a := range e.responses {
-		a.shape.settle()
+		a.shape.Settle()
 	}
 }
 
@@ -212,9 +212,9 @@ func (c *class) doc() string {
 	}
 	list := slices.Sorted(maps.Keys(places))
 	if len(list) > 3 {
-		return fmt.Sprintf("%s: %s objects, in the %s and %d more places.", c.name, group(c.shape.objects), list[0], len(list)-1)
+		return fmt.Sprintf("%s: %s objects, in the %s and %d more places.", c.name, contract.Thousands(c.shape.Objects), list[0], len(list)-1)
 	}
-	out := fmt.Sprintf("%s: %s objects, in the ", c.name, group(c.shape.objects))
+	out := fmt.Sprintf("%s: %s objects, in the ", c.name, contract.Thousands(c.shape.Objects))
 	for j, p := range list {
 		if j > 0 {
 			out += " and the "

@@ -4,15 +4,17 @@ import (
 	"slices"
 
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/shape"
 )
 
 // class is a message to be: the objects of all places that have the same
 // structure.
 type class struct {
 	// shape is what all members saw together.
-	shape    *shape
+	shape    *shape.Shape
 	members  []*member
-	member   map[*shape]*member
+	member   map[*shape.Shape]*member
 	children map[string]*class
 	// clash names fields whose members do not go together, though the classes
 	// had to be joined.
@@ -31,59 +33,12 @@ type class struct {
 
 // member is one place of one body.
 type member struct {
-	shape *shape
+	shape *shape.Shape
 	body  *body
 	path  string
 	// without counts further exchanges that had no object there: requests with
 	// no body.
 	without int
-}
-
-// inner is the object shape that a field of this shape would have as its
-// message: itself, its elements', its map's values'. Nil: there is none.
-func (s *shape) inner() (in *shape, how kind) {
-	kinds := s.kinds()
-	if len(kinds) != 1 || s.closed {
-		return nil, kindNull
-	}
-	switch {
-	case kinds[0] == kindArray:
-		in, how = s.element, kindArray
-	case kinds[0] == kindObject && s.any != nil:
-		in, how = s.any, kindObject
-	case kinds[0] == kindObject:
-		return s.message(), kindNull
-	}
-	if in == nil || in.nulls > 0 || len(in.kinds()) != 1 || in.objects == 0 {
-		return nil, how
-	}
-	return in.message(), how
-}
-
-// message is s where its objects are messages.
-func (s *shape) message() *shape {
-	if s.any != nil || s.members == 0 || s.closed {
-		return nil
-	}
-	return s
-}
-
-// settle decides for all objects below whether they are maps. It comes once,
-// when all has been seen.
-func (s *shape) settle() {
-	if s.objects > 0 && s.any == nil && s.object() == asMap {
-		s.why = s.objectEvidence(asMap)
-		s.gather()
-	}
-	if s.any != nil {
-		s.any.settle()
-	}
-	if s.element != nil {
-		s.element.settle()
-	}
-	for _, k := range s.keys {
-		s.fields[k].settle()
-	}
 }
 
 // classes finds the places with the same structure.
@@ -92,13 +47,13 @@ type classes struct {
 	byHint   map[string][]*class
 	byNames  map[uint64][]*class
 	byBefore map[string]*class
-	of       map[*shape]*class
+	of       map[*shape.Shape]*class
 }
 
 func newClasses() *classes {
 	return &classes{
 		byHint: map[string][]*class{}, byNames: map[uint64][]*class{},
-		byBefore: map[string]*class{}, of: map[*shape]*class{},
+		byBefore: map[string]*class{}, of: map[*shape.Shape]*class{},
 	}
 }
 
@@ -113,7 +68,7 @@ type spot struct {
 }
 
 // place puts an object's shape into the class that it belongs to.
-func (u *classes) place(s *shape, at spot) *class {
+func (u *classes) place(s *shape.Shape, at spot) *class {
 	if c := u.of[s]; c != nil {
 		return c
 	}
@@ -122,7 +77,7 @@ func (u *classes) place(s *shape, at spot) *class {
 		return c
 	}
 	c := &class{
-		shape: &shape{}, member: map[*shape]*member{}, children: map[string]*class{}, clash: map[string]bool{},
+		shape: &shape.Shape{}, member: map[*shape.Shape]*member{}, children: map[string]*class{}, clash: map[string]bool{},
 		hint: at.hint, above: at.above, before: at.before, own: at.own,
 	}
 	u.all = append(u.all, c)
@@ -138,9 +93,9 @@ func (u *classes) place(s *shape, at spot) *class {
 	return c
 }
 
-func (u *classes) find(s *shape, at spot) *class {
+func (u *classes) find(s *shape.Shape, at spot) *class {
 	if at.before != "" {
-		if c := u.byBefore[at.before]; c != nil && len(c.shape.keys)+len(s.keys) <= maxKeys {
+		if c := u.byBefore[at.before]; c != nil && len(c.shape.Keys)+len(s.Keys) <= shape.MaxKeys {
 			return c
 		}
 	}
@@ -158,19 +113,19 @@ func (u *classes) find(s *shape, at spot) *class {
 }
 
 // namesHash is the same for objects with the same names.
-func namesHash(s *shape) uint64 {
+func namesHash(s *shape.Shape) uint64 {
 	h := uint64(0)
-	for _, k := range s.keys {
-		h += mixHash(textHash(k))
+	for _, k := range s.Keys {
+		h += shape.Mix(shape.Hash(k))
 	}
 	return h
 }
 
 // join makes the shape a member, and what lies in it members of what lies in
 // the class.
-func (u *classes) join(s *shape, c *class, at spot) {
+func (u *classes) join(s *shape.Shape, c *class, at spot) {
 	u.of[s] = c
-	c.shape.absorb(s)
+	c.shape.Absorb(s)
 	m := &member{shape: s, body: at.body, path: at.path, without: at.without}
 	c.members = append(c.members, m)
 	c.member[s] = m
@@ -178,18 +133,18 @@ func (u *classes) join(s *shape, c *class, at spot) {
 		c.before = at.before
 		u.byBefore[at.before] = c
 	}
-	for _, k := range s.keys {
-		in, how := s.fields[k].inner()
+	for _, k := range s.Keys {
+		in, how := s.Fields[k].Inner()
 		if in == nil {
 			continue
 		}
-		path := at.path + step(k)
+		path := at.path + contract.PathStep(k)
 		hint := k
 		switch how {
-		case kindArray:
+		case document.Array:
 			path += "[*]"
 			hint = contract.Singular(k)
-		case kindObject:
+		case document.Object:
 			path += ".*"
 			hint = contract.Singular(k)
 		}
@@ -204,7 +159,7 @@ func (u *classes) join(s *shape, c *class, at spot) {
 				c.clash[k] = true
 			}
 			c.children[k] = placed
-		case u.compatible(in, child, true) || len(child.shape.keys)+len(in.keys) <= maxKeys && c.before != "":
+		case u.compatible(in, child, true) || len(child.shape.Keys)+len(in.Keys) <= shape.MaxKeys && c.before != "":
 			u.join(in, child, below)
 		default:
 			c.clash[k] = true
@@ -216,14 +171,14 @@ func (u *classes) join(s *shape, c *class, at spot) {
 // has in other places, so that its fields may be missing.
 func (u *classes) adopt() {
 	for _, c := range u.all {
-		for _, k := range c.shape.keys {
+		for _, k := range c.shape.Keys {
 			child := c.children[k]
 			for _, m := range c.members {
-				f := m.shape.fields[k]
-				if child == nil || f == nil || f.objects == 0 || f.members > 0 || f.closed || len(f.kinds()) > 1 || u.of[f] != nil {
+				f := m.shape.Fields[k]
+				if child == nil || f == nil || f.Objects == 0 || f.Members > 0 || f.Closed || len(f.Kinds()) > 1 || u.of[f] != nil {
 					continue
 				}
-				u.join(f, child, spot{path: m.path + step(k), body: m.body})
+				u.join(f, child, spot{path: m.path + contract.PathStep(k), body: m.body})
 			}
 		}
 	}
@@ -236,15 +191,15 @@ const fewest = 4
 // compatible reports whether the shape can be one of the class: the same names
 // with types that go together, or, where both are called the same, all names
 // but such as are not always there.
-func (u *classes) compatible(s *shape, c *class, sameHint bool) bool {
-	if s.any != nil || c.shape.any != nil || len(s.keys) == 0 {
+func (u *classes) compatible(s *shape.Shape, c *class, sameHint bool) bool {
+	if s.Any != nil || c.shape.Any != nil || len(s.Keys) == 0 {
 		return false
 	}
 	shared := 0
-	for _, k := range s.keys {
-		f, g := s.fields[k], c.shape.fields[k]
+	for _, k := range s.Keys {
+		f, g := s.Fields[k], c.shape.Fields[k]
 		if g == nil {
-			if !sameHint || f.seen == s.objects {
+			if !sameHint || f.Seen == s.Objects {
 				return false
 			}
 			continue
@@ -254,24 +209,24 @@ func (u *classes) compatible(s *shape, c *class, sameHint bool) bool {
 			return false
 		}
 	}
-	for _, k := range c.shape.keys {
-		if s.fields[k] == nil && (!sameHint || c.shape.fields[k].seen == c.shape.objects) {
+	for _, k := range c.shape.Keys {
+		if s.Fields[k] == nil && (!sameHint || c.shape.Fields[k].Seen == c.shape.Objects) {
 			return false
 		}
 	}
 	if !sameHint {
 		return shared >= fewest
 	}
-	return 2*shared >= len(s.keys) && 2*shared >= len(c.shape.keys) && len(s.keys)+len(c.shape.keys)-shared <= maxKeys
+	return 2*shared >= len(s.Keys) && 2*shared >= len(c.shape.Keys) && len(s.Keys)+len(c.shape.Keys)-shared <= shape.MaxKeys
 }
 
 // fieldsGoTogether reports whether two shapes have one type that says of each
 // what its own would say.
-func (u *classes) fieldsGoTogether(f, g *shape, child *class) bool {
-	if f.closed || g.closed {
-		return f.closed == g.closed
+func (u *classes) fieldsGoTogether(f, g *shape.Shape, child *class) bool {
+	if f.Closed || g.Closed {
+		return f.Closed == g.Closed
 	}
-	a, b := f.kinds(), g.kinds()
+	a, b := f.Kinds(), g.Kinds()
 	if len(a) == 0 || len(b) == 0 {
 		return true
 	}
@@ -282,28 +237,28 @@ func (u *classes) fieldsGoTogether(f, g *shape, child *class) bool {
 		return false
 	}
 	switch a[0] {
-	case kindNumber:
-		both := f.number
-		both.absorb(&g.number)
-		return both.lossy == 0 || both.kind() != contract.Double || f.number.kind() == g.number.kind()
-	case kindArray:
-		if f.element == nil || g.element == nil {
+	case document.Number:
+		both := f.Number
+		both.Absorb(&g.Number)
+		return both.Lossy == 0 || both.Kind() != contract.Double || f.Number.Kind() == g.Number.Kind()
+	case document.Array:
+		if f.Element == nil || g.Element == nil {
 			return true
 		}
-		if (f.element.nulls > 0) != (g.element.nulls > 0) || !u.fieldsGoTogether(f.element, g.element, nil) {
+		if (f.Element.Nulls > 0) != (g.Element.Nulls > 0) || !u.fieldsGoTogether(f.Element, g.Element, nil) {
 			return false
 		}
-	case kindObject:
-		if f.members == 0 || g.members == 0 {
+	case document.Object:
+		if f.Members == 0 || g.Members == 0 {
 			return true
 		}
-		if (f.any != nil) != (g.any != nil) {
+		if (f.Any != nil) != (g.Any != nil) {
 			return false
 		}
-		if f.any != nil && !u.fieldsGoTogether(f.any, g.any, nil) {
+		if f.Any != nil && !u.fieldsGoTogether(f.Any, g.Any, nil) {
 			return false
 		}
 	}
-	in, _ := f.inner()
+	in, _ := f.Inner()
 	return in == nil || child == nil || u.of[in] == child || u.compatible(in, child, true)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"whittle/contract"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 )
 
 // earlier is the contract of an earlier run, by what endpoints are. Its methods
@@ -20,7 +22,7 @@ func newEarlier(c *contract.Contract) *earlier {
 	e := &earlier{c: c, methods: map[string]*contract.Method{}}
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		e.methods[patternKey(m.HTTP.Method, m.HTTP.Pattern)] = m
+		e.methods[pattern.KeyOf(m.HTTP.Method, m.HTTP.Pattern)] = m
 	}
 	return e
 }
@@ -58,7 +60,7 @@ func (e *earlier) body(m *contract.Method, response bool) *earlierBody {
 		form, field, unset, in = m.HTTP.Response.Form, m.HTTP.Response.Field, m.HTTP.Response.Unset, m.Output
 	}
 	return &earlierBody{
-		e: e, form: form, field: namedField(e.message(in), field), inferred: m.Seen > 0,
+		e: e, form: form, field: e.message(in).Field(field), inferred: m.Seen > 0,
 		nulls: setOf(unset.Nulls), omits: setOf(unset.Omits),
 	}
 }
@@ -86,45 +88,21 @@ func (b *earlierBody) below(message, key string) string {
 	if b == nil {
 		return ""
 	}
-	if f := fieldOf(b.e.message(message), key); f != nil && f.Type == contract.MessageType {
+	if f := b.e.message(message).FieldOf(key); f != nil && f.Type == contract.MessageType {
 		return f.Ref
 	}
 	return ""
 }
 
-// fieldOf finds a field by its JSON name, nil where there is none.
-func fieldOf(m *contract.Message, json string) *contract.Field {
-	if m != nil {
-		for i := range m.Fields {
-			if m.Fields[i].JSONName() == json {
-				return &m.Fields[i]
-			}
-		}
-	}
-	return nil
-}
-
-// namedField finds a field by its proto name, nil where there is none.
-func namedField(m *contract.Message, name string) *contract.Field {
-	if m != nil {
-		for i := range m.Fields {
-			if m.Fields[i].Name == name {
-				return &m.Fields[i]
-			}
-		}
-	}
-	return nil
-}
-
 // asBefore gives the type of texts whose field was an enum: the enum, as long as
 // it has every word that was seen. An enum is what somebody declared, in an
 // OpenAPI document or by hand; none is made of words that were only seen.
-func (i *inference) asBefore(t typed, s *texts, was *contract.Field) typed {
-	if was == nil || was.Type != contract.EnumType || t.typ != contract.String || s.many {
+func (i *inference) asBefore(t typed, s *shape.Texts, was *contract.Field) typed {
+	if was == nil || was.Type != contract.EnumType || t.typ != contract.String || s.Many {
 		return t
 	}
 	e := i.before.c.Enum(was.Ref)
-	for w := range s.words {
+	for w := range s.Words {
 		if e == nil || e.Value(w) == nil {
 			return t
 		}
@@ -142,9 +120,9 @@ func (i *inference) keepEnum(name string) {
 
 // join gives the type that holds what the earlier run's field held and what the
 // shape saw; s is nil for what is no JSON.
-func join(was *contract.Field, now typed, s *shape) typed {
+func join(was *contract.Field, now typed, s *shape.Shape) typed {
 	before := typed{typ: was.Type, repeated: was.Repeated, isMap: was.Map, child: now.child}
-	exact := s == nil || s.lossy() == 0
+	exact := s == nil || s.Lossy() == 0
 	switch {
 	case sameWire(was, now):
 		if widerInt(was.Type, now.typ) {
@@ -153,7 +131,7 @@ func join(was *contract.Field, now typed, s *shape) typed {
 		return now
 	case was.Type == contract.Value && before.singular() && exact:
 		return anyValue
-	case s != nil && s.nulls == s.seen && exact: // only nulls now
+	case s != nil && s.Nulls == s.Seen && exact: // only nulls now
 		return before
 	case before.repeated != now.repeated || before.isMap != now.isMap:
 		return anyValue
@@ -172,13 +150,13 @@ func join(was *contract.Field, now typed, s *shape) typed {
 	return anyValue
 }
 
-func joinNumbers(before, now typed, s *shape, exact bool) typed {
+func joinNumbers(before, now typed, s *shape.Shape, exact bool) typed {
 	switch {
 	case before.typ == contract.Double && exact:
 		return before
 	case now.typ == contract.Double || before.typ == contract.Double:
 		return now
-	case before.typ == contract.Uint64 && s != nil && !s.number.negative:
+	case before.typ == contract.Uint64 && s != nil && !s.Number.Negative:
 		return before
 	}
 	return now

@@ -5,6 +5,10 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+
+	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
 )
 
 // maxScalars bounds how many values of a request, and of a response, are
@@ -34,7 +38,7 @@ type echo struct {
 // that compare.per can read.
 type scalar struct{ name, cel, text string }
 
-func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request, response *value, body []byte) {
+func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request, response *document.Value, body []byte) {
 	s.seen++
 	var in []scalar
 	for i, v := range wildcards {
@@ -42,7 +46,7 @@ func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request,
 	}
 	for _, name := range sortedNames(query) {
 		if v := query[name]; len(v) == 1 {
-			in = append(in, scalar{"query " + name, "double(query[" + quoted(name) + "])", v[0]})
+			in = append(in, scalar{"query " + name, "double(query[" + document.Quote(name) + "])", v[0]})
 		}
 	}
 	if request != nil {
@@ -52,9 +56,9 @@ func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request,
 	switch {
 	case response != nil:
 		out = scalars(response, "response $", "json")
-	case len(body) <= maxTemplateBytes:
-		for _, t := range cut(string(body)) {
-			if isInteger(t) {
+	case len(body) <= pattern.MaxBytes:
+		for _, t := range pattern.Tokens(string(body)) {
+			if pattern.IsInteger(t) {
 				out = append(out, scalar{"response", numberInBody, t})
 				break
 			}
@@ -70,11 +74,11 @@ func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request,
 // numberInBody is compare.value's words for a body's first number.
 const numberInBody = "number in the body"
 
-func scalars(v *value, name, cel string) []scalar {
+func scalars(v *document.Value, name, cel string) []scalar {
 	var out []scalar
-	for i, k := range v.keys {
-		if item := &v.items[i]; item.kind == kindNumber || item.kind == kindText {
-			out = append(out, scalar{name + step(k), cel + step(k), item.text})
+	for i, k := range v.Keys {
+		if item := &v.Items[i]; item.Kind == document.Number || item.Kind == document.Text {
+			out = append(out, scalar{name + contract.PathStep(k), cel + contract.PathStep(k), item.Text})
 		}
 	}
 	return out

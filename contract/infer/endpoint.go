@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 	"whittle/record/capture"
 )
 
@@ -19,7 +22,7 @@ const (
 // endpoint is what was seen of one method and path pattern.
 type endpoint struct {
 	method   string
-	segments []segment
+	segments []pattern.Segment
 	// first is its place in the order in which endpoints came.
 	first int
 	seen  int
@@ -51,10 +54,10 @@ type responses struct {
 	example whittle.Response
 }
 
-func newEndpoint(method string, segments []segment, first int) *endpoint {
+func newEndpoint(method string, segments []pattern.Segment, first int) *endpoint {
 	e := &endpoint{method: method, segments: segments, first: first, responses: map[int]*responses{}}
 	for _, s := range segments {
-		if s.wildcard {
+		if s.Wildcard {
 			e.path = append(e.path, &param{})
 		}
 	}
@@ -62,7 +65,7 @@ func newEndpoint(method string, segments []segment, first int) *endpoint {
 }
 
 // see takes one exchange that falls under the endpoint.
-func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bounds) {
+func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *shape.Bounds) {
 	e.seen++
 	if x.Response.Failure != whittle.NoFailure {
 		e.failed++
@@ -82,7 +85,7 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *bou
 	}
 	a.n++
 	a.types.add(x.Response.Header.Get("Content-Type"))
-	hash := mixHash(uint64(x.Response.Status))
+	hash := shape.Mix(uint64(x.Response.Status))
 	switch plain := x.Response.Status/100 == 2; {
 	case plain && !e.plain:
 		e.forget()
@@ -115,7 +118,7 @@ func (e *endpoint) forget() {
 }
 
 // learn takes an exchange that succeeded.
-func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *bounds, hash uint64) {
+func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *shape.Bounds, hash uint64) {
 	wildcards := e.wildcards(path)
 	for i, v := range wildcards {
 		e.path[i].see(v)
@@ -129,15 +132,15 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 		}
 	}
 	for name := range query {
-		hash += mixHash(textHash(name))
+		hash += shape.Mix(shape.Hash(name))
 	}
 	if request != nil {
-		hash += mixHash(structure(request, maxDocumentDepth) + 1)
+		hash += shape.Mix(shape.Structure(request, document.MaxDepth) + 1)
 	}
 	if response != nil {
-		hash += structure(response, maxDocumentDepth)
+		hash += shape.Structure(response, document.MaxDepth)
 	}
-	e.unseen.see(mixHash(hash))
+	e.unseen.see(shape.Mix(hash))
 	e.repeats.see(x, response)
 	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
@@ -163,7 +166,7 @@ func exampleOf(a *whittle.Response) whittle.Response {
 func (e *endpoint) wildcards(path []string) []string {
 	var out []string
 	for i, s := range e.segments {
-		if s.wildcard && i < len(path) {
+		if s.Wildcard && i < len(path) {
 			out = append(out, path[i])
 		}
 	}
@@ -204,15 +207,15 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 	param := 0
 	for i, s := range o.segments {
 		switch {
-		case i == at && !s.wildcard:
+		case i == at && !s.Wildcard:
 			for range o.successes() {
-				e.path[param].see(s.literal)
+				e.path[param].see(s.Literal)
 			}
 			param++
-		case s.wildcard:
+		case s.Wildcard:
 			e.path[param].absorb(o.path[param])
 			param++
-		case e.segments[i].wildcard:
+		case e.segments[i].Wildcard:
 			param++
 		}
 	}

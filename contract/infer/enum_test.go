@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle/contract"
+	"whittle/contract/infer/verify"
 	"whittle/record/capture"
 )
 
@@ -57,7 +58,7 @@ func declared(t *testing.T) *contract.Contract {
 			enum.Add(w, none)
 		}
 		c.Enums = append(c.Enums, enum)
-		f := namedField(c.Message(e.message), e.field)
+		f := c.Message(e.message).Field(e.field)
 		f.Type, f.Ref, f.Optional = contract.EnumType, e.name, e.field == "sort"
 	}
 	compiles(t, c)
@@ -98,7 +99,7 @@ func TestDeclaredEnumsStay(t *testing.T) {
 func TestCheckReadsWords(t *testing.T) {
 	c := declared(t)
 	for word, kept := range map[string]int{"open": 1, "opened": 0, "ORDER_STATE_OPEN": 0} {
-		p, err := Check(of(orders(1, 1, cycle("state", word))...), c)
+		p, err := verify.Check(of(orders(1, 1, cycle("state", word))...), c)
 		if err != nil || p.Kept != kept {
 			t.Errorf("%s: %+v, %v", word, p, err)
 		}

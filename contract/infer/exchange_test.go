@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/contract/infer/verify"
 	"whittle/record/capture"
 )
 
@@ -37,7 +38,7 @@ func TestTextsAreTemplates(t *testing.T) {
 			got := ""
 			for _, p := range c.Methods[0].HTTP.Response.Parts {
 				got += p.Literal
-				if f := namedField(c.Message(c.Methods[0].Output), p.Field); f != nil {
+				if f := c.Message(c.Methods[0].Output).Field(p.Field); f != nil {
 					got += "<" + f.Name + ":" + string(f.Type) + ">"
 				}
 			}
@@ -167,7 +168,7 @@ func TestParameters(t *testing.T) {
 	got := map[string]string{}
 	m := c.Methods[0]
 	for _, p := range m.HTTP.Query {
-		f := namedField(c.Message(m.Input), p.Field)
+		f := c.Message(m.Input).Field(p.Field)
 		got[p.Name] = fmt.Sprint(f.Name, " ", f.Type, f.Repeated, f.Optional)
 	}
 	want := map[string]string{
@@ -181,7 +182,7 @@ func TestParameters(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	few := learn(t, Options{}, log[:3]...)
-	if f := namedField(few.Message("ListSRequest"), "page"); f != nil && !f.Optional {
+	if f := few.Message("ListSRequest").Field("page"); f != nil && !f.Optional {
 		t.Error("three requests made a parameter one that cannot be left out")
 	}
 }
@@ -330,7 +331,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		{entry("GET", "/a/x?p=1", "", `{"n":1}`), "path"},
 		{entry("GET", "/a/1?p=1", "", ``), "EOF"},
 	} {
-		p, err := Check(of(tc.x), c)
+		p, err := verify.Check(of(tc.x), c)
 		if err != nil || p.Kept != 0 || len(p.Broken) != 1 || !strings.Contains(p.Broken[0].Path+" "+p.Broken[0].Why, tc.want) {
 			t.Errorf("%+v %v, want %s", p, err, tc.want)
 		}

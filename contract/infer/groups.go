@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"whittle/contract/infer/pattern"
 	"whittle/record/capture"
 )
 
@@ -19,7 +20,7 @@ type Groups struct {
 
 type grouped struct {
 	method   string
-	segments []segment
+	segments []pattern.Segment
 	name     string
 }
 
@@ -38,7 +39,7 @@ func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
 		g.byKey[k] = e.label()
-		if slices.ContainsFunc(e.segments, func(s segment) bool { return s.wildcard }) {
+		if slices.ContainsFunc(e.segments, func(s pattern.Segment) bool { return s.Wildcard }) {
 			g.list = append(g.list, grouped{e.method, e.segments, e.label()})
 		}
 	}
@@ -49,7 +50,7 @@ func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 func (g *grouped) literals() int {
 	n := 0
 	for _, s := range g.segments {
-		if !s.wildcard {
+		if !s.Wildcard {
 			n++
 		}
 	}
@@ -59,21 +60,21 @@ func (g *grouped) literals() int {
 // Of returns the endpoint of a request, "GET /users/{user_id}"; empty: it has
 // none.
 func (g *Groups) Of(method, requestTarget string) string {
-	path, _, ok := target(requestTarget)
+	path, _, ok := pattern.Target(requestTarget)
 	if !ok {
 		return ""
 	}
-	literal := make([]segment, len(path))
+	literal := make([]pattern.Segment, len(path))
 	for i, s := range path {
-		literal[i] = segment{literal: s}
+		literal[i] = pattern.Segment{Literal: s}
 	}
-	for _, segments := range [][]segment{literal, guessSegments(path)} {
-		if name := g.byKey[key(method, segments)]; name != "" {
+	for _, segments := range [][]pattern.Segment{literal, pattern.Guess(path)} {
+		if name := g.byKey[pattern.Key(method, segments)]; name != "" {
 			return name
 		}
 	}
 	for i := range g.list {
-		if one := &g.list[i]; one.method == method && matches(one.segments, path) {
+		if one := &g.list[i]; one.method == method && pattern.Matches(one.segments, path) {
 			return one.name
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle/contract"
+	"whittle/contract/infer/verify"
 	"whittle/record/capture"
 )
 
@@ -17,14 +18,14 @@ const maxRounds = 4
 // the same are not inferred any more, and the guesses say so. The proof is that
 // of the returned contract. It may contain breaks, where the exchanges changed
 // between two readings or where a path or a query does not come back the same.
-func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, *Proof, error) {
+func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.Contract, *verify.Proof, error) {
 	o.opaque = map[string]bool{}
 	for round := 1; ; round++ {
 		c, err := Infer(open(), o)
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := Check(route(open(), o.Route), c)
+		p, err := verify.Check(route(open(), o.Route), c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -35,7 +36,7 @@ func Learn(open func() iter.Seq2[*capture.Entry, error], o Options) (*contract.C
 }
 
 // demote adds the bodies that broke, and reports whether one is new.
-func (o *Options) demote(p *Proof) bool {
+func (o *Options) demote(p *verify.Proof) bool {
 	found := false
 	for _, b := range p.Broken {
 		label, _, _ := strings.Cut(b.Path, " ")

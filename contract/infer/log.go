@@ -10,13 +10,15 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 	"whittle/record/capture"
 )
 
 // log collects an exchange log by endpoint.
 type log struct {
 	o         Options
-	b         bounds
+	b         shape.Bounds
 	endpoints map[string]*endpoint
 	// routes are the patterns by a route's name, read once.
 	routes map[string]*routePath
@@ -28,7 +30,7 @@ type log struct {
 
 type routePath struct {
 	method   string
-	segments []segment
+	segments []pattern.Segment
 	ok       bool
 }
 
@@ -39,7 +41,7 @@ const room = 8
 
 func newLog(o Options) *log {
 	return &log{
-		o: o, b: bounds{most: o.Limits.Nodes, depth: o.Limits.Depth},
+		o: o, b: shape.Bounds{Most: o.Limits.Nodes, Depth: o.Limits.Depth},
 		endpoints: map[string]*endpoint{}, routes: map[string]*routePath{},
 	}
 }
@@ -49,7 +51,7 @@ func (l *log) see(x *capture.Entry) {
 		return
 	}
 	l.seen++
-	path, query, ok := target(x.Request.Target)
+	path, query, ok := pattern.Target(x.Request.Target)
 	if why := l.skipReason(x, ok, query); why != "" {
 		l.left.add(why)
 		return
@@ -104,8 +106,8 @@ func (l *log) endpoint(x *capture.Entry, path []string) *endpoint {
 	if r := l.route(x.Route); r.ok && len(r.segments) == len(path) && (r.method == "" || r.method == x.Request.Method) {
 		return l.make(x.Request.Method, r.segments)
 	}
-	segments := guessSegments(path)
-	k := key(x.Request.Method, segments)
+	segments := pattern.Guess(path)
+	k := pattern.Key(x.Request.Method, segments)
 	if e := l.endpoints[k]; e != nil {
 		return e
 	}
@@ -124,15 +126,15 @@ func (l *log) endpoint(x *capture.Entry, path []string) *endpoint {
 // matching finds an endpoint whose wildcards take the path.
 func (l *log) matching(method string, path []string) *endpoint {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
-		if e := l.endpoints[k]; e.method == method && matches(e.segments, path) {
+		if e := l.endpoints[k]; e.method == method && pattern.Matches(e.segments, path) {
 			return e
 		}
 	}
 	return nil
 }
 
-func (l *log) make(method string, segments []segment) *endpoint {
-	k := key(method, segments)
+func (l *log) make(method string, segments []pattern.Segment) *endpoint {
+	k := pattern.Key(method, segments)
 	e := l.endpoints[k]
 	if e == nil && len(l.endpoints) < room*l.o.Limits.Endpoints {
 		l.made++
@@ -147,7 +149,7 @@ func (l *log) route(name string) *routePath {
 	if r == nil {
 		r = &routePath{}
 		if name != "" {
-			r.method, r.segments, r.ok = routePattern(name)
+			r.method, r.segments, r.ok = pattern.ParseRoute(name)
 		}
 		if len(l.routes) < 1024 {
 			l.routes[name] = r
@@ -182,7 +184,7 @@ func (l *log) chosen() []*endpoint {
 }
 
 func (e *endpoint) label() string {
-	return e.method + " " + pattern(e.segments, wildcardNames(e.segments))
+	return e.method + " " + pattern.Of(e.segments, pattern.WildcardNames(e.segments))
 }
 
 // unfit says why an endpoint cannot be a method.

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 )
 
 // method is an endpoint on its way to a contract's method.
@@ -22,7 +25,7 @@ type body struct {
 	response bool
 	// seen is what was seen of it, shape what of it is JSON; nil: it is not.
 	seen  *contents
-	shape *shape
+	shape *shape.Shape
 	// hint is what an object in it is called, message the method's own message.
 	hint, message string
 	before        *earlierBody
@@ -50,14 +53,14 @@ func (b *body) own() *class {
 // newMethod names a method and its messages. taken are the names that others
 // have.
 func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
-	m := &method{e: e, was: before.method(key(e.method, e.segments))}
+	m := &method{e: e, was: before.method(pattern.Key(e.method, e.segments))}
 	a := e.responses[e.success()]
 	var name string
 	if m.was != nil {
 		name = m.was.Name
 		m.m.Input, m.m.Output = m.was.Input, m.was.Output
 	} else {
-		list := a.json > 0 && (a.shape.arrays > 0 || len(arraysIn(&a.shape)) == 1)
+		list := a.json > 0 && (a.shape.Arrays > 0 || len(arraysIn(&a.shape)) == 1)
 		free := func(n string) bool { return taken[n] || taken[n+"Request"] || taken[n+"Response"] }
 		if name = methodName(e.method, e.segments, list); free(name) {
 			name = contract.Unique(longName(e.method, e.segments), "", free)
@@ -77,10 +80,10 @@ func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 }
 
 // arraysIn lists the members that are arrays of objects.
-func arraysIn(s *shape) []string {
-	return slices.DeleteFunc(slices.Clone(s.keys), func(k string) bool {
-		f := s.fields[k]
-		return f.arrays == 0 || f.element == nil || f.element.objects == 0
+func arraysIn(s *shape.Shape) []string {
+	return slices.DeleteFunc(slices.Clone(s.Keys), func(k string) bool {
+		f := s.Fields[k]
+		return f.Arrays == 0 || f.Element == nil || f.Element.Objects == 0
 	})
 }
 
@@ -101,8 +104,8 @@ func (e *endpoint) newBody(c *contents, response bool, message string, before *e
 		b.opaque = "some bodies are forms and some are not"
 	case c.json > 0:
 		b.shape = &c.shape
-		in, how := c.shape.inner()
-		b.inline = before != nil && before.form == contract.Object && in != nil && how == kindNull && c.shape.nulls == 0
+		in, how := c.shape.Inner()
+		b.inline = before != nil && before.form == contract.Object && in != nil && how == document.Null && c.shape.Nulls == 0
 	}
 	return b
 }
@@ -113,13 +116,13 @@ func (b *body) wholeName() string {
 	if b.before.whole() && b.before.field != nil {
 		return b.before.field.JSONName()
 	}
-	in, how := b.shape.inner()
+	in, how := b.shape.Inner()
 	literal := resourceOf(b.e.segments).last
-	switch kinds := b.shape.kinds(); {
+	switch kinds := b.shape.Kinds(); {
 	case literal == "" || len(kinds) != 1:
-	case kinds[0] == kindArray:
+	case kinds[0] == document.Array:
 		return contract.DefaultJSON(contract.FieldName(literal))
-	case in != nil && how == kindNull:
+	case in != nil && how == document.Null:
 		return contract.DefaultJSON(contract.FieldName(contract.Singular(literal)))
 	}
 	return "value"

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"whittle/contract"
+	"whittle/contract/infer/pattern"
 )
 
 // resource is what an endpoint is about: the last literal that says something,
@@ -13,18 +14,18 @@ type resource struct {
 	one          bool
 }
 
-func resourceOf(segments []segment) resource {
+func resourceOf(segments []pattern.Segment) resource {
 	var r resource
 	wildcard := false
 	for _, s := range segments {
 		switch {
-		case s.wildcard:
+		case s.Wildcard:
 			wildcard = true
-		case telling(s.literal):
+		case pattern.Telling(s.Literal):
 			if wildcard {
 				r.parent = r.last
 			}
-			r.last, wildcard = s.literal, false
+			r.last, wildcard = s.Literal, false
 		}
 	}
 	r.one = wildcard
@@ -34,7 +35,7 @@ func resourceOf(segments []segment) resource {
 // methodName makes a procedure's name of an endpoint: GET /users is ListUsers,
 // GET /users/{user_id} is GetUser, POST /users is CreateUser, POST /Count is
 // Count. list says that the response has several of what the path names.
-func methodName(method string, segments []segment, list bool) string {
+func methodName(method string, segments []pattern.Segment, list bool) string {
 	r := resourceOf(segments)
 	if r.last == "" {
 		return verbs[method] + "Root"
@@ -62,16 +63,16 @@ func methodName(method string, segments []segment, list bool) string {
 var verbs = map[string]string{"GET": "Get", "POST": "Post", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
 
 // longName joins all literals, for a name that another method has already.
-func longName(method string, segments []segment) string {
+func longName(method string, segments []pattern.Segment) string {
 	var b strings.Builder
 	b.WriteString(verbs[method])
 	for _, s := range segments {
 		switch {
-		case s.wildcard:
+		case s.Wildcard:
 			b.WriteString("By")
-			b.WriteString(contract.TypeName(s.name))
-		case s.literal != "":
-			b.WriteString(contract.TypeName(s.literal))
+			b.WriteString(contract.TypeName(s.Name))
+		case s.Literal != "":
+			b.WriteString(contract.TypeName(s.Literal))
 		}
 	}
 	name := b.String()
@@ -87,8 +88,8 @@ func serviceName(endpoints []*endpoint) string {
 	counts := map[string]int{}
 	for _, e := range endpoints {
 		for _, s := range e.segments {
-			if !s.wildcard && telling(s.literal) {
-				counts[s.literal]++
+			if !s.Wildcard && pattern.Telling(s.Literal) {
+				counts[s.Literal]++
 				break
 			}
 		}

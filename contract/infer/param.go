@@ -1,6 +1,11 @@
 package infer
 
-import "math"
+import (
+	"math"
+
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
+)
 
 // param is what was seen of a place outside JSON: a wildcard of the path, a
 // query parameter, a pair of a form, a hole in a text.
@@ -10,7 +15,7 @@ type param struct {
 	seen, n, repeated int
 	ints, bools       int
 	low, high         int64
-	text              texts
+	text              shape.Texts
 }
 
 // see takes the values of one exchange.
@@ -21,8 +26,8 @@ func (p *param) see(values ...string) {
 	}
 	for _, v := range values {
 		p.n++
-		p.text.see(v)
-		if i, ok := plainInt(v); ok {
+		p.text.See(v)
+		if i, ok := pattern.PlainInt(v); ok {
 			if p.ints == 0 {
 				p.low, p.high = math.MaxInt64, math.MinInt64
 			}
@@ -47,7 +52,7 @@ func (p *param) absorb(o *param) {
 	p.repeated += o.repeated
 	p.ints += o.ints
 	p.bools += o.bools
-	p.text.absorb(&o.text)
+	p.text.Absorb(&o.text)
 }
 
 // params are those of one kind that an endpoint has, by name.
@@ -64,7 +69,7 @@ const maxParams = 64
 func (p *params) see(name string, values []string) {
 	q := p.by[name]
 	if q == nil {
-		if len(p.names) == maxParams || oddKey(name) {
+		if len(p.names) == maxParams || shape.OddKey(name) {
 			p.more++
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/shape"
 )
 
 // planned is a field to be.
@@ -22,7 +24,7 @@ type planned struct {
 	// optional: some place did not have it, or had null.
 	optional bool
 	// shape is what all members saw; nil: only the earlier run had the field.
-	shape *shape
+	shape *shape.Shape
 	// was is the earlier run's field, nil where there was none; moved says that
 	// it keeps the name and takes a new number.
 	was   *contract.Field
@@ -56,29 +58,29 @@ const believed = 20
 func (c *class) plan(i *inference) (broken []*body) {
 	was := i.before.message(c.before)
 	c.fields = nil
-	for _, k := range c.shape.keys {
-		f := c.shape.fields[k]
-		p := planned{key: k, shape: f, typed: typeOf(f, c.children[k], c.clash[k]), was: fieldOf(was, k)}
+	for _, k := range c.shape.Keys {
+		f := c.shape.Fields[k]
+		p := planned{key: k, shape: f, typed: typeOf(f, c.children[k], c.clash[k]), was: was.FieldOf(k)}
 		if p.typed.typ == contract.Int32 && isIDName(k) {
 			p.typed.typ = contract.Int64
 		}
 		if in := inside(f, p.typed); in != nil {
-			p.typed = i.asBefore(p.typed, &in.text, p.was)
+			p.typed = i.asBefore(p.typed, &in.Text, p.was)
 		}
 		c.widen(&p)
 		for _, m := range c.members {
-			mine := m.shape.fields[k]
+			mine := m.shape.Fields[k]
 			if mine != nil && !p.typed.carries(mine) {
 				broken = append(broken, m.body)
 			}
-			if pr := m.presenceWith(k, &p); pr.absent > 0 || pr.nulls > 0 || !m.body.response && m.shape.objects < believed {
+			if pr := m.presenceWith(k, &p); pr.absent > 0 || pr.nulls > 0 || !m.body.response && m.shape.Objects < believed {
 				p.optional = true
 			}
 		}
 		c.fields = append(c.fields, p)
 	}
 	if !c.own {
-		c.fields = append(c.fields, kept(was, c.shape.keys)...)
+		c.fields = append(c.fields, kept(was, c.shape.Keys)...)
 	}
 	return broken
 }
@@ -114,7 +116,7 @@ func (c *class) widen(p *planned) {
 
 // presenceWith is presenceOf, with what the earlier run saw at the same place.
 func (m *member) presenceWith(k string, p *planned) presence {
-	pr := m.presenceOf(m.shape.fields[k])
+	pr := m.presenceOf(m.shape.Fields[k])
 	path := m.pathOf(k)
 	switch b := m.body.before; {
 	case p.was == nil || b == nil || !b.inferred:
@@ -177,8 +179,8 @@ func (i *inference) classify() {
 func (i *inference) put(b *body) {
 	b.root, b.wrapper = nil, nil
 	at := spot{hint: b.hint, path: "$", body: b, before: b.before.rootMessage()}
-	in, how := b.shape.inner()
-	if b.shape.alwaysEmpty() {
+	in, how := b.shape.Inner()
+	if b.shape.AlwaysEmpty() {
 		b.inline = true
 	}
 	switch {
@@ -186,14 +188,14 @@ func (i *inference) put(b *body) {
 		at.own, at.before, at.without = true, b.message, b.none
 		b.root = i.classes.place(b.shape, at)
 		return
-	case in != nil && how == kindNull && b.shape.nulls == 0 && !b.before.whole():
+	case in != nil && how == document.Null && b.shape.Nulls == 0 && !b.before.whole():
 		b.root = i.classes.place(in, at)
 	case in != nil:
 		b.wrapped = true
 		switch how {
-		case kindArray:
+		case document.Array:
 			at.path = "$[*]"
-		case kindObject:
+		case document.Object:
 			at.path = "$.*"
 		}
 		b.root = i.classes.place(in, at)
@@ -203,17 +205,12 @@ func (i *inference) put(b *body) {
 	b.wrapper = wrap(b)
 }
 
-// alwaysEmpty says that nothing but {} was seen.
-func (s *shape) alwaysEmpty() bool {
-	return s.objects > 0 && s.members == 0 && s.nulls == 0 && len(s.kinds()) == 1 && !s.closed
-}
-
 // wrap makes the message around a body that is one field.
 func wrap(b *body) *class {
 	name := b.wholeName()
-	s := &shape{
-		seen: b.shape.seen + b.none, objects: b.shape.seen + b.none, members: b.shape.seen,
-		keys: []string{name}, fields: map[string]*shape{name: b.shape},
+	s := &shape.Shape{
+		Seen: b.shape.Seen + b.none, Objects: b.shape.Seen + b.none, Members: b.shape.Seen,
+		Keys: []string{name}, Fields: map[string]*shape.Shape{name: b.shape},
 	}
 	c := &class{
 		shape: s, own: true, hint: b.message, before: b.message, children: map[string]*class{}, clash: map[string]bool{},
@@ -232,7 +229,7 @@ func (m *member) pathOf(key string) string {
 	if m.path == wholePath {
 		return "$"
 	}
-	return m.path + step(key)
+	return m.path + contract.PathStep(key)
 }
 
 // label is a body's name in guesses.

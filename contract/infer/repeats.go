@@ -7,6 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 	"whittle/record/capture"
 )
 
@@ -48,7 +52,7 @@ type difference struct {
 	numbers, rising, made, reordered int
 }
 
-func (r *repeats) see(x *capture.Entry, response *value) {
+func (r *repeats) see(x *capture.Entry, response *document.Value) {
 	if len(x.Response.Body) > maxKept {
 		return
 	}
@@ -68,14 +72,14 @@ func (r *repeats) see(x *capture.Entry, response *value) {
 	}
 	(*slot).body = slices.Clone(x.Response.Body)
 	if response == nil {
-		if onlyFirstNumberDiffers(cut(string(was.body)), cut(string(x.Response.Body))) {
+		if onlyFirstNumberDiffers(pattern.Tokens(string(was.body)), pattern.Tokens(string(x.Response.Body))) {
 			r.numbers++
 		} else {
 			r.texts++
 		}
 		return
 	}
-	before, err := parse(was.body)
+	before, err := document.Parse(was.body)
 	if err != nil {
 		return
 	}
@@ -129,7 +133,7 @@ func onlyFirstNumberDiffers(a, b []string) bool {
 	for i < len(a) && a[i] == b[i] && !strings.ContainsAny(a[i], "0123456789") {
 		i++
 	}
-	return i < len(a) && isInteger(a[i]) && isInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
+	return i < len(a) && pattern.IsInteger(a[i]) && pattern.IsInteger(b[i]) && slices.Equal(a[i+1:], b[i+1:])
 }
 
 // grew returns 1 where the second number is larger.
@@ -142,38 +146,38 @@ func grew(before, after string) int {
 }
 
 // differences notes the paths at which two responses differ, each once.
-func differences(a, b *value, path string, found map[string]difference) {
+func differences(a, b *document.Value, path string, found map[string]difference) {
 	if len(found) > maxDiffering {
 		return
 	}
 	switch {
-	case a.kind == kindObject && b.kind == kindObject:
-		for i, k := range a.keys {
-			if other := b.member(k); other != nil {
-				differences(&a.items[i], other, path+step(k), found)
+	case a.Kind == document.Object && b.Kind == document.Object:
+		for i, k := range a.Keys {
+			if other := b.Member(k); other != nil {
+				differences(&a.Items[i], other, path+contract.PathStep(k), found)
 			} else {
-				found[path+step(k)] = difference{n: 1}
+				found[path+contract.PathStep(k)] = difference{n: 1}
 			}
 		}
-		for _, k := range b.keys {
-			if a.member(k) == nil {
-				found[path+step(k)] = difference{n: 1}
+		for _, k := range b.Keys {
+			if a.Member(k) == nil {
+				found[path+contract.PathStep(k)] = difference{n: 1}
 			}
 		}
-	case a.kind == kindArray && b.kind == kindArray && len(a.items) == len(b.items):
+	case a.Kind == document.Array && b.Kind == document.Array && len(a.Items) == len(b.Items):
 		below := map[string]difference{}
-		for i := range a.items {
-			differences(&a.items[i], &b.items[i], path+"[*]", below)
+		for i := range a.Items {
+			differences(&a.Items[i], &b.Items[i], path+"[*]", below)
 		}
 		if len(below) > 0 && sameElements(a, b) {
 			found[path] = difference{n: 1, reordered: 1}
 			return
 		}
 		maps.Copy(found, below)
-	case !same(a, b):
+	case !document.Same(a, b):
 		d := difference{n: 1}
-		if a.kind == kindNumber && b.kind == kindNumber {
-			d.numbers, d.rising = 1, grew(a.text, b.text)
+		if a.Kind == document.Number && b.Kind == document.Number {
+			d.numbers, d.rising = 1, grew(a.Text, b.Text)
 		}
 		if isMade(a) && isMade(b) {
 			d.made = 1
@@ -184,50 +188,50 @@ func differences(a, b *value, path string, found map[string]difference) {
 
 // isMade reports whether a value looks generated for each response: a time, or
 // an id that does not count. A date or an e-mail address is data.
-func isMade(v *value) bool {
-	switch v.kind {
-	case kindText:
-		return isTime(v.text) || isID(v.text) && !isInteger(v.text) && !isDate(v.text) && !isEmail(v.text)
-	case kindNumber:
-		var n numbers
-		n.see(v.text)
-		return n.epochs > 0
+func isMade(v *document.Value) bool {
+	switch v.Kind {
+	case document.Text:
+		return pattern.IsTime(v.Text) || pattern.IsID(v.Text) && !pattern.IsInteger(v.Text) && !pattern.IsDate(v.Text) && !pattern.IsEmail(v.Text)
+	case document.Number:
+		var n shape.Numbers
+		n.See(v.Text)
+		return n.Epochs > 0
 	}
 	return false
 }
 
 // sameElements reports whether two arrays have the same elements, in whatever
 // order.
-func sameElements(a, b *value) bool {
+func sameElements(a, b *document.Value) bool {
 	x, y := hashes(a), hashes(b)
 	return slices.Equal(x, y)
 }
 
-func hashes(v *value) []uint64 {
-	out := make([]uint64, len(v.items))
-	for i := range v.items {
-		out[i] = contentHash(&v.items[i])
+func hashes(v *document.Value) []uint64 {
+	out := make([]uint64, len(v.Items))
+	for i := range v.Items {
+		out[i] = contentHash(&v.Items[i])
 	}
 	slices.Sort(out)
 	return out
 }
 
 // contentHash is the same for the same JSON values.
-func contentHash(v *value) uint64 {
-	h := mixHash(uint64(v.kind) + 1)
-	switch v.kind {
-	case kindNumber:
-		h += textHash(canonical(v.text))
-	case kindArray:
-		for i := range v.items {
-			h = mixHash(h + contentHash(&v.items[i]))
+func contentHash(v *document.Value) uint64 {
+	h := shape.Mix(uint64(v.Kind) + 1)
+	switch v.Kind {
+	case document.Number:
+		h += shape.Hash(document.Canonical(v.Text))
+	case document.Array:
+		for i := range v.Items {
+			h = shape.Mix(h + contentHash(&v.Items[i]))
 		}
-	case kindObject:
-		for i, k := range v.keys {
-			h += mixHash(textHash(k) + contentHash(&v.items[i]))
+	case document.Object:
+		for i, k := range v.Keys {
+			h += shape.Mix(shape.Hash(k) + contentHash(&v.Items[i]))
 		}
 	default:
-		h += textHash(v.text)
+		h += shape.Hash(v.Text)
 	}
-	return mixHash(h)
+	return shape.Mix(h)
 }

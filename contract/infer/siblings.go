@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/shape"
 )
 
 // How many literals at one place must look the same before they are taken for
@@ -36,7 +39,7 @@ func (l *log) collapse() {
 			continue
 		}
 		for i, s := range e.segments {
-			if s.wildcard || s.literal == "" || i == 0 {
+			if s.Wildcard || s.Literal == "" || i == 0 {
 				continue
 			}
 			id := fmt.Sprint(e.openKey(i), i, sig)
@@ -49,7 +52,7 @@ func (l *log) collapse() {
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[id]
 		// An endpoint may have gone into another group by now.
-		g.members = slices.DeleteFunc(g.members, func(e *endpoint) bool { return l.endpoints[key(e.method, e.segments)] != e })
+		g.members = slices.DeleteFunc(g.members, func(e *endpoint) bool { return l.endpoints[pattern.Key(e.method, e.segments)] != e })
 		if why := g.values(); why != "" {
 			l.join(g, why)
 		}
@@ -66,11 +69,11 @@ func (l *log) stragglers() {
 			continue
 		}
 		for i, s := range e.segments {
-			if s.wildcard {
+			if s.Wildcard {
 				continue
 			}
 			whole := l.endpoints[e.openKey(i)]
-			if whole != nil && whole.segments[i].chosen && whole.takes(e) {
+			if whole != nil && whole.segments[i].Chosen && whole.takes(e) {
 				whole.absorb(e, i)
 				delete(l.endpoints, k)
 				break
@@ -90,19 +93,19 @@ func (e *endpoint) takes(o *endpoint) bool {
 		return false
 	}
 	shared := 0
-	for _, k := range b.shape.keys {
-		if a.shape.fields[k] != nil {
+	for _, k := range b.shape.Keys {
+		if a.shape.Fields[k] != nil {
 			shared++
 		}
 	}
-	return shared > 0 && 2*shared >= len(b.shape.keys) && 2*shared >= len(a.shape.keys)
+	return shared > 0 && 2*shared >= len(b.shape.Keys) && 2*shared >= len(a.shape.Keys)
 }
 
 // openKey is the endpoint's key with a wildcard at one place.
 func (e *endpoint) openKey(at int) string {
 	open := slices.Clone(e.segments)
-	open[at] = segment{wildcard: true}
-	return key(e.method, open)
+	open[at] = pattern.Segment{Wildcard: true}
+	return pattern.Key(e.method, open)
 }
 
 // values says why the group's literals are values of a wildcard, and keeps only
@@ -143,7 +146,7 @@ func (g *siblingGroup) recurring() []string {
 	}
 	var apart []string
 	for _, e := range g.members[:cutoff] {
-		apart = append(apart, fmt.Sprintf("%.40q", e.segments[g.at].literal))
+		apart = append(apart, fmt.Sprintf("%.40q", e.segments[g.at].Literal))
 	}
 	g.members = g.members[cutoff:]
 	return apart
@@ -157,14 +160,14 @@ func (g *siblingGroup) alike() {
 	}
 	var best []*endpoint
 	for _, begin := range []int{0, len(g.members) / 3, len(g.members) / 2, len(g.members) - 1} {
-		var t template
+		var t pattern.Template
 		var fit []*endpoint
 		for i := range g.members {
 			e := g.members[(begin+i)%len(g.members)]
-			next := template{}
-			next.absorb(&t)
-			next.absorb(&e.responses[e.success()].texts)
-			if next.says(e, g.at) {
+			next := pattern.Template{}
+			next.Absorb(&t)
+			next.Absorb(&e.responses[e.success()].texts)
+			if saysPath(&next, e, g.at) {
 				t = next
 				fit = append(fit, e)
 			}
@@ -179,20 +182,20 @@ func (g *siblingGroup) alike() {
 	g.members = best
 }
 
-// says reports whether at least a half of the endpoint's words, but for the
+// saysPath reports whether at least a half of the endpoint's words, but for the
 // literal that its path has, are literals of the template.
-func (t *template) says(e *endpoint, at int) bool {
-	if t.broken {
+func saysPath(t *pattern.Template, e *endpoint, at int) bool {
+	if t.Broken {
 		return false
 	}
 	own := ""
-	for _, p := range e.responses[e.success()].texts.parts {
-		own += p.literal
+	for _, p := range e.responses[e.success()].texts.Parts {
+		own += p.Literal
 	}
-	own = strings.ReplaceAll(own, e.segments[at].literal, "")
+	own = strings.ReplaceAll(own, e.segments[at].Literal, "")
 	literals := 0
-	for _, p := range t.parts {
-		literals += wordBytes(p.literal)
+	for _, p := range t.Parts {
+		literals += wordBytes(p.Literal)
 	}
 	return literals > 0 && 2*literals >= wordBytes(own)
 }
@@ -200,7 +203,7 @@ func (t *template) says(e *endpoint, at int) bool {
 func wordBytes(s string) int {
 	n := 0
 	for i := range len(s) {
-		if isWordByte(s[i]) {
+		if pattern.IsWordByte(s[i]) {
 			n++
 		}
 	}
@@ -212,9 +215,9 @@ func (g *siblingGroup) varied() bool {
 	looks := map[uint64]bool{}
 	for _, e := range g.members {
 		a := e.responses[e.success()]
-		h := a.shape.scalars()
-		for _, p := range a.texts.parts {
-			h = mixHash(h + textHash(p.literal))
+		h := a.shape.Scalars()
+		for _, p := range a.texts.Parts {
+			h = shape.Mix(h + shape.Hash(p.Literal))
 		}
 		looks[h] = true
 	}
@@ -225,43 +228,27 @@ func (g *siblingGroup) varied() bool {
 // by.
 func (g *siblingGroup) informative() bool {
 	s := &g.members[0].responses[g.members[0].success()].shape
-	if s.element != nil {
-		s = s.element
+	if s.Element != nil {
+		s = s.Element
 	}
-	return len(s.keys) > 1
-}
-
-// scalars hashes what the strings and numbers at and below a place were, as far
-// as that is kept.
-func (s *shape) scalars() uint64 {
-	h := textHash(fmt.Sprint(s.number.n, s.number.min, s.number.max, s.text.shortest, s.text.longer))
-	for w := range s.text.words {
-		h += mixHash(textHash(w))
-	}
-	if s.element != nil {
-		h += mixHash(s.element.scalars() + 1)
-	}
-	for _, k := range s.keys {
-		h += mixHash(textHash(k) + s.fields[k].scalars())
-	}
-	return mixHash(h)
+	return len(s.Keys) > 1
 }
 
 func (l *log) join(g *siblingGroup, why string) {
 	segments := slices.Clone(g.members[0].segments)
-	segments[g.at] = segment{wildcard: true, chosen: true}
-	k := key(g.members[0].method, segments)
+	segments[g.at] = pattern.Segment{Wildcard: true, Chosen: true}
+	k := pattern.Key(g.members[0].method, segments)
 	whole := l.endpoints[k]
 	if whole == nil {
 		whole = newEndpoint(g.members[0].method, segments, g.members[0].first)
 	}
-	whole.segments[g.at].chosen = true
-	if whole.segments[g.at].why == "" {
-		whole.segments[g.at].why = why
+	whole.segments[g.at].Chosen = true
+	if whole.segments[g.at].Why == "" {
+		whole.segments[g.at].Why = why
 	}
 	for _, e := range g.members {
 		whole.absorb(e, g.at)
-		delete(l.endpoints, key(e.method, e.segments))
+		delete(l.endpoints, pattern.Key(e.method, e.segments))
 	}
 	l.endpoints[k] = whole
 }
@@ -283,31 +270,20 @@ func (e *endpoint) signature() uint64 {
 	h := uint64(e.success())
 	if a.json == 0 {
 		if a.text > 0 {
-			h = mixHash(h + textHash(a.types.most()))
+			h = shape.Mix(h + shape.Hash(a.types.most()))
 		}
-		return mixHash(h + e.body.shape.namesSeen() + 1)
+		return shape.Mix(h + e.body.shape.NamesSeen() + 1)
 	}
 	s := &a.shape
-	if s.element != nil {
-		s, h = s.element, h+1000
+	if s.Element != nil {
+		s, h = s.Element, h+1000
 	}
-	h += s.namesSeen()
-	if len(s.keys) < 2 {
-		for _, k := range s.kinds() {
-			h = mixHash(h + uint64(k))
+	h += s.NamesSeen()
+	if len(s.Keys) < 2 {
+		for _, k := range s.Kinds() {
+			h = shape.Mix(h + uint64(k))
 		}
-		h += mixHash(e.body.shape.namesSeen())
+		h += shape.Mix(e.body.shape.NamesSeen())
 	}
-	return mixHash(h)
-}
-
-// namesSeen hashes the names that at least a half of the objects have.
-func (s *shape) namesSeen() uint64 {
-	h := uint64(0)
-	for _, k := range s.keys {
-		if 2*s.fields[k].seen >= s.objects {
-			h += mixHash(textHash(k))
-		}
-	}
-	return h
+	return shape.Mix(h)
 }

@@ -21,7 +21,7 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	g.echoes(m, at)
 	g.headers(m)
 	if e.cut > 0 {
-		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", group(e.cut), group(e.seen)))
+		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", contract.Thousands(e.cut), contract.Thousands(e.seen)))
 	}
 	evidence := fmt.Sprintf("%s; %s of further ones have a shape that none of these had (Good and Turing)",
 		contract.Count(e.unseen.n, "exchange"), contract.About(e.unseen.share()))
@@ -45,17 +45,17 @@ func (g *guesser) path(m *method, at *contract.Method) {
 			}
 			evidence := strings.Join(p.says(f.typed.typ), "; ")
 			if evidence == "" {
-				evidence = fmt.Sprintf("%s values", group(p.n))
+				evidence = fmt.Sprintf("%s values", contract.Thousands(p.n))
 			}
 			g.add("path {"+field+"}", typeName(f.typed), "a literal", evidence)
 		}
 	}
 	param := 0
 	for _, s := range m.e.segments {
-		if s.wildcard && s.chosen && param < len(at.HTTP.Path) {
-			g.add("path {"+at.HTTP.Path[param].Field+"}", "a wildcard", "endpoints of their own", s.why)
+		if s.Wildcard && s.Chosen && param < len(at.HTTP.Path) {
+			g.add("path {"+at.HTTP.Path[param].Field+"}", "a wildcard", "endpoints of their own", s.Why)
 		}
-		if s.wildcard {
+		if s.Wildcard {
 			param++
 		}
 	}
@@ -71,25 +71,25 @@ func (g *guesser) query(m *method) {
 		if f.from == fromForm {
 			p, label = m.request.seen.pairs.by[f.http], "form "
 		}
-		evidence := fmt.Sprintf("in %s of %s", group(p.seen), contract.Count(m.m.Seen, "exchange"))
+		evidence := fmt.Sprintf("in %s of %s", contract.Thousands(p.seen), contract.Count(m.m.Seen, "exchange"))
 		for _, s := range p.says(f.typed.typ) {
 			evidence += "; " + s
 		}
 		if p.repeated > 0 {
-			evidence += fmt.Sprintf("; %s had it more than once", group(p.repeated))
+			evidence += fmt.Sprintf("; %s had it more than once", contract.Thousands(p.repeated))
 		}
 		chosen := typeName(f.typed)
 		if f.optional && f.typed.singular() {
 			chosen = "optional " + chosen
 		}
 		against := "string"
-		if f.typed.typ == contract.String && p.text.fewWords() {
+		if f.typed.typ == contract.String && p.text.FewWords() {
 			against = "enum"
 		}
 		g.add(label+f.http, chosen, against, evidence)
 	}
 	if more := m.e.query.more; more > 0 {
-		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", group(more), maxParams))
+		g.add("query", "left out", "further fields", fmt.Sprintf("%s values of names beyond the first %d, or that no field can have", contract.Thousands(more), maxParams))
 	}
 }
 
@@ -99,18 +99,18 @@ func (g *guesser) template(m *method) {
 		return
 	}
 	if pieces == nil {
-		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", group(m.response.seen.text), group(m.response.seen.longest)))
+		g.add("response", "one text", "a template", fmt.Sprintf("%s texts of up to %s bytes have too little in common", contract.Thousands(m.response.seen.text), contract.Thousands(m.response.seen.longest)))
 		return
 	}
 	n := 0
 	for _, p := range pieces {
-		if p.hole != nil {
+		if p.Hole != nil {
 			n++
 		}
 	}
-	evidence := fmt.Sprintf("all %s texts fit it", group(m.response.seen.text))
-	if !m.response.seen.texts.varied {
-		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", group(m.response.seen.text))
+	evidence := fmt.Sprintf("all %s texts fit it", contract.Thousands(m.response.seen.text))
+	if !m.response.seen.texts.Varied {
+		evidence = fmt.Sprintf("all %s texts were the same; integers in it are taken for fields", contract.Thousands(m.response.seen.text))
 	}
 	g.add("response", "a template with "+contract.Count(n, "field"), "one text", evidence)
 }
@@ -121,14 +121,14 @@ func (g *guesser) responses(m *method) {
 		if status == e.success() {
 			continue
 		}
-		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of response", fmt.Sprintf("%s of %s", group(e.responses[status].n), contract.Count(e.seen, "exchange")))
+		g.add(fmt.Sprintf("status %d", status), "an error", "a second kind of response", fmt.Sprintf("%s of %s", contract.Thousands(e.responses[status].n), contract.Count(e.seen, "exchange")))
 	}
 	if e.failed > 0 {
-		g.add("exchanges", "looked at without them", "responses", fmt.Sprintf("%s of %s had no response", group(e.failed), group(e.seen)))
+		g.add("exchanges", "looked at without them", "responses", fmt.Sprintf("%s of %s had no response", contract.Thousands(e.failed), contract.Thousands(e.seen)))
 	}
 	for _, b := range []*body{m.request, m.response} {
 		if t := &b.seen.types; len(t.by) > 1 || t.more > 0 {
-			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", group(t.by[t.most()]), group(b.seen.n-b.seen.none)))
+			g.add(b.label()+" content type", t.most(), "several", fmt.Sprintf("%s of %s have it", contract.Thousands(t.by[t.most()]), contract.Thousands(b.seen.n-b.seen.none)))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (g *guesser) responses(m *method) {
 func (g *guesser) headers(m *method) {
 	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {
-		evidence := fmt.Sprintf("%s of %s responses have it", group(m.e.headers.by[name]), group(m.m.Seen))
+		evidence := fmt.Sprintf("%s of %s responses have it", contract.Thousands(m.e.headers.by[name]), contract.Thousands(m.m.Seen))
 		if compared.ComparesHeader(name) {
 			evidence += "; it is compared, so logic of your own has to set it"
 		}
@@ -219,7 +219,7 @@ func (g *guesser) repeats(m *method) {
 	ignore, unordered := r.noisy()
 	random, byDistribution := r.random(), r.distributionPath(ignore)
 	for _, path := range slices.Sorted(maps.Keys(r.paths)) {
-		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", group(r.paths[path].n), group(r.pairs))
+		evidence := fmt.Sprintf("differed in %s of %s repeats of the same request", contract.Thousands(r.paths[path].n), contract.Thousands(r.pairs))
 		chosen := "compared"
 		switch {
 		case slices.Contains(ignore, path):
@@ -239,9 +239,9 @@ func (g *guesser) repeats(m *method) {
 		if r.randomText() {
 			chosen = "random by nature, compared by its distribution"
 		}
-		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", group(r.numbers), group(r.pairs))
+		evidence := fmt.Sprintf("only the first number differed in %s of %s repeats of the same request", contract.Thousands(r.numbers), contract.Thousands(r.pairs))
 		if r.texts > 0 {
-			evidence += fmt.Sprintf(", something else in %s", group(r.texts))
+			evidence += fmt.Sprintf(", something else in %s", contract.Thousands(r.texts))
 		}
 		g.add("response", chosen, "a change of state", evidence)
 	}

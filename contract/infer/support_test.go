@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/contract/infer/verify"
 	"whittle/record/capture"
 )
 
@@ -57,7 +58,7 @@ func learn(t *testing.T, o Options, entries ...*capture.Entry) *contract.Contrac
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Check(of(entries...), c)
+	p, err := verify.Check(of(entries...), c)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.Proto())
 	}

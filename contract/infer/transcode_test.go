@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"whittle"
 	"whittle/carve/transcode"
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/pattern"
+	"whittle/contract/infer/verify"
 	"whittle/record/capture"
 )
 
@@ -23,20 +24,20 @@ func TestTheGatewayGivesTheSameResponses(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		log := randomLog(t, r)
 		c := learn(t, Options{}, log...)
-		k, err := newChecker(c)
+		k, err := verify.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range log {
-			path, _, _ := target(x.Request.Target)
-			m := k.find(x.Request.Method, path)
+			path, _, _ := pattern.Target(x.Request.Target)
+			m := k.Method(x.Request.Method, path)
 			if form := m.HTTP.Response.Form; form != contract.Object && form != contract.Whole {
 				continue
 			}
-			back := throughGateway(t, k, m, x)
-			want, errWant := parse(x.Response.Body)
-			got, errGot := parse(back)
-			if errWant != nil || errGot != nil || !same(want, got) {
+			back := throughGateway(t, c, k, m, x)
+			want, errWant := document.Parse(x.Response.Body)
+			got, errGot := document.Parse(back)
+			if errWant != nil || errGot != nil || !document.Same(want, got) {
 				t.Fatalf("seed %d, %s: %s came back as %s\n%+v\n%s", seed, m.Name, x.Response.Body, back, m.HTTP.Response, c.Proto())
 			}
 			compared++
@@ -57,14 +58,14 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 9))
 		log := randomLog(t, r)
 		c := learn(t, Options{}, log...)
-		k, err := newChecker(c)
+		k, err := verify.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		by := map[string]*transcode.Transcoder{}
 		for _, x := range log {
-			path, _, _ := target(x.Request.Target)
-			m := k.find(x.Request.Method, path)
+			path, _, _ := pattern.Target(x.Request.Target)
+			m := k.Method(x.Request.Method, path)
 			if m.HTTP.Body.Form == contract.Text {
 				continue // a text that is declared as JSON is the monolith's
 			}
@@ -138,9 +139,8 @@ func wordsOf(c *contract.Contract) map[string]string {
 	return out
 }
 
-func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []byte {
+func throughGateway(t *testing.T, c *contract.Contract, k *verify.Checker, m *verify.Checked, x *capture.Entry) []byte {
 	t.Helper()
-	c := k.mapping.c
 	set, err := c.Descriptor()
 	if err != nil {
 		t.Fatal(err)
@@ -157,16 +157,11 @@ func throughGateway(t *testing.T, k *checker, m *checked, x *capture.Entry) []by
 	if err != nil {
 		t.Fatalf("%v\n%+v\n%s", err, a, c.Proto())
 	}
-	v, err := parse(x.Response.Body)
+	v, err := document.Parse(x.Response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	msg := protoreflect.Message(dynamicpb.NewMessage(k.mapping.types[m.Output]))
-	if a.Form == contract.Object {
-		msg, err = m.response.read(v, m.Output, "$")
-	} else {
-		err = m.response.readField(msg, namedField(c.Message(m.Output), a.Field), v, "$")
-	}
+	msg, err := k.Message(m, v)
 	if err != nil {
 		t.Fatal(err)
 	}

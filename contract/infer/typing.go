@@ -1,31 +1,12 @@
 package infer
 
 import (
-	"math"
 	"strings"
 
 	"whittle/contract"
+	"whittle/contract/infer/document"
+	"whittle/contract/infer/shape"
 )
-
-// headroom is how many times larger than what was seen an int32 must be able to
-// hold: a total that wraps one day is worse than a wide number.
-const headroom = 1000
-
-// kind is the narrowest type that holds all of the numbers and leaves room for
-// others.
-func (s *numbers) kind() contract.Type {
-	switch {
-	case s.fractions > 0 || s.wide > 0:
-		return contract.Double
-	case s.high > math.MaxInt64 && s.negative:
-		return contract.Double
-	case s.high > math.MaxInt64:
-		return contract.Uint64
-	case s.high <= math.MaxInt32/headroom && s.low >= math.MinInt32/headroom:
-		return contract.Int32
-	}
-	return contract.Int64
-}
 
 // isIDName says that a name is an id's: those grow, and a wide type costs them
 // nothing.
@@ -47,18 +28,18 @@ var anyValue = typed{typ: contract.Value}
 
 // typeOf gives a place its type by its shape alone; child is the class of the
 // messages in it.
-func typeOf(s *shape, child *class, clash bool) typed {
-	kinds := s.kinds()
-	if len(kinds) != 1 || clash || s.closed {
+func typeOf(s *shape.Shape, child *class, clash bool) typed {
+	kinds := s.Kinds()
+	if len(kinds) != 1 || clash || s.Closed {
 		return anyValue
 	}
 	switch kinds[0] {
-	case kindArray:
-		t := elementType(s.element, child)
+	case document.Array:
+		t := elementType(s.Element, child)
 		return typed{typ: t, repeated: true, child: childIf(t, child)}
-	case kindObject:
-		if s.any != nil {
-			t := elementType(s.any, child)
+	case document.Object:
+		if s.Any != nil {
+			t := elementType(s.Any, child)
 			return typed{typ: t, isMap: true, child: childIf(t, child)}
 		}
 		if child == nil {
@@ -66,7 +47,7 @@ func typeOf(s *shape, child *class, clash bool) typed {
 		}
 		return typed{typ: contract.MessageType, child: child}
 	}
-	return typed{typ: s.scalar(kinds[0])}
+	return typed{typ: s.Scalar(kinds[0])}
 }
 
 func childIf(t contract.Type, child *class) *class {
@@ -76,41 +57,31 @@ func childIf(t contract.Type, child *class) *class {
 	return nil
 }
 
-func (s *shape) scalar(k kind) contract.Type {
-	switch k {
-	case kindBool:
-		return contract.Bool
-	case kindText:
-		return contract.String
-	}
-	return s.number.kind()
-}
-
 // elementType is the type of an array's elements or a map's values: a Value
 // where they are null at times, of several kinds, arrays or maps themselves, or
 // not known.
-func elementType(s *shape, child *class) contract.Type {
-	if s == nil || s.nulls > 0 || s.closed {
+func elementType(s *shape.Shape, child *class) contract.Type {
+	if s == nil || s.Nulls > 0 || s.Closed {
 		return contract.Value
 	}
-	kinds := s.kinds()
+	kinds := s.Kinds()
 	switch {
-	case len(kinds) != 1 || kinds[0] == kindArray:
+	case len(kinds) != 1 || kinds[0] == document.Array:
 		return contract.Value
-	case kinds[0] == kindObject && child != nil && s.any == nil:
+	case kinds[0] == document.Object && child != nil && s.Any == nil:
 		return contract.MessageType
-	case kinds[0] == kindObject:
+	case kinds[0] == document.Object:
 		return contract.Value
 	}
-	return s.scalar(kinds[0])
+	return s.Scalar(kinds[0])
 }
 
 // carries reports whether a field of the type gives back every number that the
 // shape saw.
-func (t typed) carries(s *shape) bool {
+func (t typed) carries(s *shape.Shape) bool {
 	switch t.typ {
 	case contract.Value, contract.Double:
-		return s.lossy() == 0
+		return s.Lossy() == 0
 	}
 	return true
 }
@@ -120,12 +91,12 @@ type presence struct{ absent, nulls, empty int }
 
 // presenceOf counts it for one member of a class; f is nil where the member
 // never had the field.
-func (m *member) presenceOf(f *shape) presence {
-	p := presence{absent: m.shape.objects + m.without}
+func (m *member) presenceOf(f *shape.Shape) presence {
+	p := presence{absent: m.shape.Objects + m.without}
 	if f != nil {
-		p.absent -= f.seen
-		p.nulls = f.nulls
-		p.empty = f.emptyArrays + f.emptyObjects
+		p.absent -= f.Seen
+		p.nulls = f.Nulls
+		p.empty = f.EmptyArrays + f.EmptyObjects
 	}
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"whittle/contract"
+	"whittle/contract/infer/shape"
 )
 
 // maxGuesses bounds the guesses that are listed of one method.
@@ -35,7 +36,7 @@ func (g *guesser) walkBody(b *body, unset *contract.Unset) {
 }
 
 // walk goes through the fields of one place's message.
-func (g *guesser) walk(b *body, s *shape, c *class, unset *contract.Unset) {
+func (g *guesser) walk(b *body, s *shape.Shape, c *class, unset *contract.Unset) {
 	m := c.member[s]
 	if m == nil {
 		m = c.members[0] // the wrapper, which has one
@@ -43,7 +44,7 @@ func (g *guesser) walk(b *body, s *shape, c *class, unset *contract.Unset) {
 	for j := range c.fields {
 		p := &c.fields[j]
 		path := m.pathOf(p.key)
-		f := s.fields[p.key]
+		f := s.Fields[p.key]
 		pr := m.presenceWith(p.key, p)
 		switch list := !p.typed.singular(); {
 		case p.typed.typ == contract.Value && !list:
@@ -65,18 +66,18 @@ func (g *guesser) walk(b *body, s *shape, c *class, unset *contract.Unset) {
 }
 
 // inside is the shape of a field's messages.
-func inside(f *shape, t typed) *shape {
+func inside(f *shape.Shape, t typed) *shape.Shape {
 	switch {
 	case t.repeated:
-		return f.element
+		return f.Element
 	case t.isMap:
-		return f.any
+		return f.Any
 	}
 	return f
 }
 
 // field lists the guesses of one field.
-func (g *guesser) field(path string, f *shape, p *planned, m *member) {
+func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 	chosen := typeName(p.typed)
 	in := f
 	if t := inside(f, p.typed); t != nil {
@@ -84,34 +85,34 @@ func (g *guesser) field(path string, f *shape, p *planned, m *member) {
 	}
 	switch {
 	case p.typed.typ == contract.Value:
-		g.add(path, chosen, "a type that says more", f.whyValue(p.typed))
-	case in.number.n > 0:
+		g.add(path, chosen, "a type that says more", whyValue(f, p.typed))
+	case in.Number.N > 0:
 		g.number(path, chosen, in, p)
-	case in.text.n > 0:
+	case in.Text.N > 0:
 		g.text(path, chosen, in, p)
-	case in.bools > 0:
-		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", group(in.bools)))
+	case in.Bools > 0:
+		g.add(path, chosen, "a Value", fmt.Sprintf("all %s values are true or false", contract.Thousands(in.Bools)))
 	case p.typed.isMap:
-		g.add(path, chosen, "a message", f.why)
+		g.add(path, chosen, "a message", f.Why)
 	case p.typed.typ == contract.MessageType:
-		g.add(path, chosen, "a map", in.objectEvidence(asMessage))
+		g.add(path, chosen, "a map", in.ObjectEvidence(shape.AsMessage))
 	}
 	g.presence(path, f, p, m)
 }
 
-func (g *guesser) number(path, chosen string, in *shape, p *planned) {
-	n := &in.number
-	says := n.says()
-	evidence := fmt.Sprintf("%s values", group(n.n))
+func (g *guesser) number(path, chosen string, in *shape.Shape, p *planned) {
+	n := &in.Number
+	says := n.Says()
+	evidence := fmt.Sprintf("%s values", contract.Thousands(n.N))
 	for _, s := range says {
 		evidence += "; " + s
 	}
 	against := "double"
 	switch {
-	case p.typed.typ == contract.Double && n.ints > 0:
-		evidence += fmt.Sprintf("; %s of them are written without a point", group(n.ints))
+	case p.typed.typ == contract.Double && n.Ints > 0:
+		evidence += fmt.Sprintf("; %s of them are written without a point", contract.Thousands(n.Ints))
 		against = "int64"
-	case p.typed.typ == contract.Double && n.places == 2:
+	case p.typed.typ == contract.Double && n.Places == 2:
 		against = "an amount in hundredths"
 	case p.typed.typ == contract.Double:
 		against = "a decimal as text"
@@ -121,33 +122,33 @@ func (g *guesser) number(path, chosen string, in *shape, p *planned) {
 	g.add(path, chosen, against, evidence)
 }
 
-func (g *guesser) text(path, chosen string, in *shape, p *planned) {
-	t := &in.text
-	switch says := t.says(); {
+func (g *guesser) text(path, chosen string, in *shape.Shape, p *planned) {
+	t := &in.Text
+	switch says := t.Says(); {
 	case p.typed.typ == contract.EnumType:
 		g.add(path, chosen, "string", "it was one, and every word was known")
-	case t.fewWords():
+	case t.FewWords():
 		g.add(path, chosen, "enum", says[0]+"; further words may come")
 	case len(says) > 0:
 		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
 	default:
-		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", group(t.n), t.shortest, t.longer))
+		g.add(path, chosen, "enum", fmt.Sprintf("%s strings of %d to %d bytes, with no form in common", contract.Thousands(t.N), t.Shortest, t.Longer))
 	}
 }
 
 // presence says how a field is left out, where it is.
-func (g *guesser) presence(path string, f *shape, p *planned, m *member) {
+func (g *guesser) presence(path string, f *shape.Shape, p *planned, m *member) {
 	pr := m.presenceOf(f)
-	of := group(m.shape.objects + m.without)
+	of := contract.Thousands(m.shape.Objects + m.without)
 	switch {
 	case p.typed.typ == contract.Value && p.typed.singular():
 	case pr.nulls > 0:
-		g.add(path, "null where unset", "left out where unset", fmt.Sprintf("%s of %s were null, none was absent", group(pr.nulls), of))
+		g.add(path, "null where unset", "left out where unset", fmt.Sprintf("%s of %s were null, none was absent", contract.Thousands(pr.nulls), of))
 	case pr.absent > 0 && !p.typed.singular():
-		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", group(pr.absent), of))
+		g.add(path, "left out where empty", "[] or {} where empty", fmt.Sprintf("%s of %s were absent, none was empty", contract.Thousands(pr.absent), of))
 	case pr.absent > 0:
-		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", group(pr.absent), of))
-	case p.optional && p.was == nil && !m.body.response && m.shape.objects < believed:
+		g.add(path, "optional", "always there", fmt.Sprintf("%s of %s were absent", contract.Thousands(pr.absent), of))
+	case p.optional && p.was == nil && !m.body.response && m.shape.Objects < believed:
 		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it, which is too few to believe it", of))
 	case p.optional && p.was == nil:
 		g.add(path, "optional", "always there", fmt.Sprintf("all %s have it; in another place it may be absent", of))

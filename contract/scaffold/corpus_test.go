@@ -15,7 +15,7 @@ import (
 	"whittle"
 	"whittle/carve/transcode"
 	"whittle/contract"
-	"whittle/contract/infer"
+	"whittle/contract/infer/verify"
 	"whittle/contract/openapi"
 	"whittle/record/capture"
 )
@@ -192,7 +192,7 @@ func tried(t *testing.T, c *contract.Contract, e *capture.Entry) error {
 	if _, err := tr.Request(&e.Request); err != nil {
 		return fmt.Errorf("%w: %w", errLeft, err)
 	}
-	p, err := infer.Check(entriesOf([]*capture.Entry{e}), c)
+	p, err := verify.Check(entriesOf([]*capture.Entry{e}), c)
 	if err != nil || p.Exchanges != 1 || p.Kept != 1 {
 		return fmt.Errorf("the exchange does not come back: %+v, %w", p, err)
 	}

@@ -1,4 +1,4 @@
-package infer
+package verify
 
 import (
 	"strconv"
@@ -6,45 +6,46 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"whittle/contract"
+	"whittle/contract/infer/document"
 )
 
 // write gives a message's members as an object.
-func (t *trip) write(msg protoreflect.Message, name, path string) *value {
-	out := &value{kind: kindObject}
+func (t *trip) write(msg protoreflect.Message, name, path string) *document.Value {
+	out := &document.Value{Kind: document.Object}
 	m := t.m.c.Message(name)
 	for i := range m.Fields {
 		f := &m.Fields[i]
-		if v := t.writeField(msg, f, path+step(f.JSONName())); v != nil {
-			out.keys, out.items = append(out.keys, f.JSONName()), append(out.items, *v)
+		if v := t.writeField(msg, f, path+contract.PathStep(f.JSONName())); v != nil {
+			out.Keys, out.Items = append(out.Keys, f.JSONName()), append(out.Items, *v)
 		}
 	}
 	return out
 }
 
 // writeField gives a field's JSON, nil where it is left out.
-func (t *trip) writeField(msg protoreflect.Message, f *contract.Field, path string) *value {
+func (t *trip) writeField(msg protoreflect.Message, f *contract.Field, path string) *document.Value {
 	fd := msg.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(f.Number))
 	list := f.Repeated || f.Map
 	if !msg.Has(fd) && (list || fd.HasPresence()) {
 		switch {
 		case t.nulls[path]:
-			return &value{kind: kindNull}
+			return &document.Value{Kind: document.Null}
 		case t.omits[path] || !list:
 			return nil
 		}
 	}
 	switch {
 	case f.Repeated:
-		out := &value{kind: kindArray}
+		out := &document.Value{Kind: document.Array}
 		items := msg.Get(fd).List()
 		for i := range items.Len() {
-			out.items = append(out.items, *t.writeSingle(f, items.Get(i), path+"[*]"))
+			out.Items = append(out.Items, *t.writeSingle(f, items.Get(i), path+"[*]"))
 		}
 		return out
 	case f.Map:
-		out := &value{kind: kindObject}
+		out := &document.Value{Kind: document.Object}
 		msg.Get(fd).Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-			out.keys, out.items = append(out.keys, k.String()), append(out.items, *t.writeSingle(f, v, path+".*"))
+			out.Keys, out.Items = append(out.Keys, k.String()), append(out.Items, *t.writeSingle(f, v, path+".*"))
 			return true
 		})
 		return out
@@ -52,7 +53,7 @@ func (t *trip) writeField(msg protoreflect.Message, f *contract.Field, path stri
 	return t.writeSingle(f, msg.Get(fd), path)
 }
 
-func (t *trip) writeSingle(f *contract.Field, v protoreflect.Value, path string) *value {
+func (t *trip) writeSingle(f *contract.Field, v protoreflect.Value, path string) *document.Value {
 	switch f.Type {
 	case contract.MessageType:
 		return t.write(v.Message(), f.Ref, path)
@@ -64,39 +65,39 @@ func (t *trip) writeSingle(f *contract.Field, v protoreflect.Value, path string)
 	return writeScalar(v)
 }
 
-func writeScalar(v protoreflect.Value) *value {
+func writeScalar(v protoreflect.Value) *document.Value {
 	switch x := v.Interface().(type) {
 	case string:
-		return &value{kind: kindText, text: x}
+		return &document.Value{Kind: document.Text, Text: x}
 	case bool:
-		return &value{kind: kindBool, text: strconv.FormatBool(x)}
+		return &document.Value{Kind: document.Bool, Text: strconv.FormatBool(x)}
 	case float64:
-		return &value{kind: kindNumber, text: strconv.FormatFloat(x, 'g', -1, 64)}
+		return &document.Value{Kind: document.Number, Text: strconv.FormatFloat(x, 'g', -1, 64)}
 	}
-	return &value{kind: kindNumber, text: v.String()}
+	return &document.Value{Kind: document.Number, Text: v.String()}
 }
 
-func writeAny(m protoreflect.Message) *value {
+func writeAny(m protoreflect.Message) *document.Value {
 	set := m.WhichOneof(m.Descriptor().Oneofs().Get(0))
 	if set == nil {
-		return &value{kind: kindNull}
+		return &document.Value{Kind: document.Null}
 	}
 	v := m.Get(set)
 	switch set.Name() {
 	case "null_value":
-		return &value{kind: kindNull}
+		return &document.Value{Kind: document.Null}
 	case "list_value":
-		out := &value{kind: kindArray}
+		out := &document.Value{Kind: document.Array}
 		items := v.Message().Get(v.Message().Descriptor().Fields().ByName("values")).List()
 		for i := range items.Len() {
-			out.items = append(out.items, *writeAny(items.Get(i).Message()))
+			out.Items = append(out.Items, *writeAny(items.Get(i).Message()))
 		}
 		return out
 	case "struct_value":
-		out := &value{kind: kindObject}
+		out := &document.Value{Kind: document.Object}
 		members := v.Message().Get(v.Message().Descriptor().Fields().ByName("fields")).Map()
 		members.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-			out.keys, out.items = append(out.keys, k.String()), append(out.items, *writeAny(v.Message()))
+			out.Keys, out.Items = append(out.Keys, k.String()), append(out.Items, *writeAny(v.Message()))
 			return true
 		})
 		return out

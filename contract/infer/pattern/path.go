@@ -1,4 +1,6 @@
-package infer
+// Package pattern finds patterns in texts: formats (times, ids, addresses), the
+// pattern of paths, and the template that several texts have in common.
+package pattern
 
 import (
 	"net/url"
@@ -12,22 +14,22 @@ import (
 // maxSegments bounds the paths that are tracked.
 const maxSegments = 16
 
-// segment is one segment of a pattern: a literal, or a wildcard where wildcard
+// Segment is one segment of a pattern: a literal, or a wildcard where wildcard
 // is set.
-type segment struct {
-	literal  string
-	wildcard bool
+type Segment struct {
+	Literal  string
+	Wildcard bool
 	// name is the wildcard's name in the route; empty: it is generated.
-	name string
+	Name string
 	// chosen says that the wildcard's values are words, not ids, of which there
 	// were too many; why is the evidence.
-	chosen bool
-	why    string
+	Chosen bool
+	Why    string
 }
 
-// target splits a request's target: the path's segments, decoded, and the
+// Target splits a request's target: the path's segments, decoded, and the
 // query. It fails where either is malformed or too long.
-func target(t string) (path []string, query url.Values, ok bool) {
+func Target(t string) (path []string, query url.Values, ok bool) {
 	raw, q, _ := strings.Cut(t, "?")
 	if i := strings.Index(raw, "://"); i > 0 { // a proxy's form
 		_, raw, _ = strings.Cut(raw[i+3:], "/")
@@ -51,10 +53,10 @@ func target(t string) (path []string, query url.Values, ok bool) {
 	return path, query, err == nil
 }
 
-// routePattern reads a route's name, "GET /users/{id}". It fails where the name
+// ParseRoute reads a route's name, "GET /users/{id}". It fails where the name
 // is none of a pattern, or of one that many endpoints fall under ("/api/",
 // "{rest...}").
-func routePattern(name string) (method string, segments []segment, ok bool) {
+func ParseRoute(name string) (method string, segments []Segment, ok bool) {
 	method, pattern, found := strings.Cut(name, " ")
 	if !found {
 		method, pattern = "", name
@@ -63,13 +65,13 @@ func routePattern(name string) (method string, segments []segment, ok bool) {
 	if strings.HasSuffix(pattern, "/") {
 		return "", nil, false
 	}
-	segments, ok = patternSegments(pattern)
+	segments, ok = Parse(pattern)
 	return method, segments, ok
 }
 
-// patternSegments reads a path pattern of net/http that matches paths of one
+// Parse reads a path pattern of net/http that matches paths of one
 // length.
-func patternSegments(pattern string) (segments []segment, ok bool) {
+func Parse(pattern string) (segments []Segment, ok bool) {
 	if !strings.HasPrefix(pattern, "/") {
 		return nil, false
 	}
@@ -81,107 +83,107 @@ func patternSegments(pattern string) (segments []segment, ok bool) {
 			return nil, false
 		}
 		if wildcard {
-			segments = append(segments, segment{wildcard: true, name: inner})
+			segments = append(segments, Segment{Wildcard: true, Name: inner})
 		} else {
 			literal, err := url.PathUnescape(inner)
 			if err != nil {
 				return nil, false
 			}
-			segments = append(segments, segment{literal: literal})
+			segments = append(segments, Segment{Literal: literal})
 		}
 	}
 	return segments, true
 }
 
-// guessSegments makes a pattern of one path: what looks like an id is a
+// Guess makes a pattern of one path: what looks like an id is a
 // wildcard, all else stays.
-func guessSegments(path []string) []segment {
-	out := make([]segment, len(path))
+func Guess(path []string) []Segment {
+	out := make([]Segment, len(path))
 	for i, s := range path {
-		if isID(s) {
-			out[i] = segment{wildcard: true}
+		if IsID(s) {
+			out[i] = Segment{Wildcard: true}
 		} else {
-			out[i] = segment{literal: s}
+			out[i] = Segment{Literal: s}
 		}
 	}
 	return out
 }
 
-// matches reports whether a path falls under the segments. A wildcard of ids
+// Matches reports whether a path falls under the segments. A wildcard of ids
 // takes only what looks like one, unless the route says otherwise.
-func matches(segments []segment, path []string) bool {
+func Matches(segments []Segment, path []string) bool {
 	if len(segments) != len(path) {
 		return false
 	}
 	for i, s := range segments {
 		switch {
-		case !s.wildcard && s.literal != path[i]:
+		case !s.Wildcard && s.Literal != path[i]:
 			return false
-		case s.wildcard && (path[i] == "" || !s.chosen && s.name == "" && !isID(path[i])):
+		case s.Wildcard && (path[i] == "" || !s.Chosen && s.Name == "" && !IsID(path[i])):
 			return false
 		}
 	}
 	return true
 }
 
-// key tells patterns apart, whatever their wildcards are called.
-func key(method string, segments []segment) string {
+// Key tells patterns apart, whatever their wildcards are called.
+func Key(method string, segments []Segment) string {
 	var b strings.Builder
 	b.WriteString(method)
 	for _, s := range segments {
 		b.WriteByte('/')
-		if s.wildcard {
+		if s.Wildcard {
 			b.WriteString("{}")
 		} else {
-			b.WriteString(s.literal)
+			b.WriteString(s.Literal)
 		}
 	}
 	return b.String()
 }
 
-// patternKey is key for a binding's method and pattern.
-func patternKey(method, pattern string) string {
-	segments, ok := patternSegments(pattern)
+// KeyOf is Key for a binding's method and pattern.
+func KeyOf(method, pattern string) string {
+	segments, ok := Parse(pattern)
 	if !ok {
 		return method + pattern
 	}
-	return key(method, segments)
+	return Key(method, segments)
 }
 
-// pattern writes the segments as net/http's pattern; names are the wildcards'.
-func pattern(segments []segment, names []string) string {
+// Of writes the segments as net/http's pattern; names are the wildcards'.
+func Of(segments []Segment, names []string) string {
 	var b strings.Builder
 	for i, s := range segments {
 		b.WriteByte('/')
 		switch {
-		case s.wildcard:
+		case s.Wildcard:
 			b.WriteString("{" + names[0] + "}")
 			names = names[1:]
-		case s.literal == "" && i == len(segments)-1:
+		case s.Literal == "" && i == len(segments)-1:
 			b.WriteString("{$}")
 		default:
-			b.WriteString(contract.Segment(s.literal))
+			b.WriteString(contract.Segment(s.Literal))
 		}
 	}
 	return b.String()
 }
 
-// wildcardNames gives the field names of the wildcards: the route's own, or
+// WildcardNames gives the field names of the wildcards: the route's own, or
 // made of the literal before ("users" has user_id).
-func wildcardNames(segments []segment) []string {
+func WildcardNames(segments []Segment) []string {
 	var names []string
 	before := ""
 	for _, s := range segments {
-		if !s.wildcard {
-			before = s.literal
+		if !s.Wildcard {
+			before = s.Literal
 			continue
 		}
-		name := contract.FieldName(s.name)
-		if s.name == "" {
+		name := contract.FieldName(s.Name)
+		if s.Name == "" {
 			name = contract.Singular(contract.FieldName(before))
 			if before == "" {
 				name = "id"
-			} else if !s.chosen {
+			} else if !s.Chosen {
 				name += "_id"
 			}
 		}
@@ -191,7 +193,7 @@ func wildcardNames(segments []segment) []string {
 }
 
 // versions and the like say nothing of what an endpoint does.
-func telling(literal string) bool {
+func Telling(literal string) bool {
 	switch l := strings.ToLower(literal); {
 	case l == "", l == "api", l == "rest", l == "rpc", l == "twirp", l == "public", l == "internal":
 		return false

@@ -1,4 +1,4 @@
-package infer
+package pattern
 
 import (
 	"slices"
@@ -10,116 +10,117 @@ import (
 
 // Bounds of the texts that a template is looked for in.
 const (
-	maxTemplateBytes  = 8 << 10
+	MaxBytes          = 8 << 10
 	maxTemplateTokens = 512
 	maxHoles          = 16
 )
 
-// template is what several texts have in common: pieces that are the same in
+// Template is what several texts have in common: pieces that are the same in
 // all, and holes between them. It only grows more general: every text that
 // went into it fits it.
-type template struct {
-	parts []part
+type Template struct {
+	Parts []Part
 	n     int
 	// varied says that not all texts were the same.
-	varied bool
+	Varied bool
 	// broken: there is no template; a text is one string.
-	broken bool
+	Broken bool
 }
 
-// part is a literal, or a hole where hole is set.
-type part struct {
-	literal string
-	hole    *hole
+// Part is a literal, or a hole where hole is set.
+type Part struct {
+	Literal string
+	Hole    *Hole
 }
 
-// hole takes one integer, or any text.
-type hole struct{ text bool }
+// Hole takes one integer, or any text.
+type Hole struct{ Text bool }
 
-// see takes one more text.
-func (t *template) see(text string) {
+// See takes one more text.
+func (t *Template) See(text string) {
 	t.n++
-	if t.broken {
+	if t.Broken {
 		return
 	}
-	tokens := cut(text)
-	if len(text) > maxTemplateBytes || len(tokens) > maxTemplateTokens {
+	tokens := Tokens(text)
+	if len(text) > MaxBytes || len(tokens) > maxTemplateTokens {
 		t.give()
 		return
 	}
-	parts := make([]part, len(tokens))
+	parts := make([]Part, len(tokens))
 	for i, k := range tokens {
-		parts[i].literal = k
+		parts[i].Literal = k
 	}
 	if t.n == 1 {
-		t.parts = parts
+		t.Parts = parts
 		return
 	}
 	t.join(parts)
 }
 
 // sameLiteral says that neither is a hole and both are the same.
-func sameLiteral(a, b part) bool { return a.hole == nil && b.hole == nil && a.literal == b.literal }
+func sameLiteral(a, b Part) bool { return a.Hole == nil && b.Hole == nil && a.Literal == b.Literal }
 
 // join makes the template take what other parts take.
-func (t *template) join(other []part) {
-	if slices.EqualFunc(t.parts, other, sameLiteral) {
+func (t *Template) join(other []Part) {
+	if slices.EqualFunc(t.Parts, other, sameLiteral) {
 		return
 	}
-	t.varied = true
-	if t.parts = align(t.parts, other); t.holes() > maxHoles {
+	t.Varied = true
+	if t.Parts = align(t.Parts, other); t.holes() > maxHoles {
 		t.give()
 	}
 }
 
-func (t *template) give() { t.broken, t.parts = true, nil }
+func (t *Template) give() { t.Broken, t.Parts = true, nil }
 
-func (t *template) holes() int {
+func (t *Template) holes() int {
 	n := 0
-	for _, p := range t.parts {
-		if p.hole != nil {
+	for _, p := range t.Parts {
+		if p.Hole != nil {
 			n++
 		}
 	}
 	return n
 }
 
-func (t *template) absorb(o *template) {
+// Absorb takes all that another template has seen.
+func (t *Template) Absorb(o *Template) {
 	switch {
 	case o.n == 0:
 	case t.n == 0:
-		*t = template{parts: slices.Clone(o.parts), n: o.n, varied: o.varied, broken: o.broken}
+		*t = Template{Parts: slices.Clone(o.Parts), n: o.n, Varied: o.Varied, Broken: o.Broken}
 	default:
 		t.n += o.n
-		t.varied = t.varied || o.varied
+		t.Varied = t.Varied || o.Varied
 		switch {
-		case t.broken:
-		case o.broken:
+		case t.Broken:
+		case o.Broken:
 			t.give()
 		default:
-			t.join(o.parts)
+			t.join(o.Parts)
 		}
 	}
 }
 
-// cut takes a text apart: integers, words, and every other byte by itself.
+// Tokens takes a text apart: integers, words, and every other byte by itself.
 // Integers that would not be written again in the same way are words.
-func cut(s string) []string {
+func Tokens(s string) []string {
 	var out []string
 	for i := 0; i < len(s); {
 		j := i + 1
 		switch {
-		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !isWordByte(s[i-1])):
+		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !IsWordByte(s[i-1])):
 			for j < len(s) && isDigit(s[j]) {
 				j++
 			}
-			if j < len(s) && isWordByte(s[j]) {
-				for j < len(s) && isWordByte(s[j]) {
+			if j < len(s) && IsWordByte(s[j]) {
+				for j < len(s) && IsWordByte(s[j]) {
 					j++
 				}
 			}
-		case isWordByte(s[i]):
-			for j < len(s) && isWordByte(s[j]) {
+		case IsWordByte(s[i]):
+			for j < len(s) && IsWordByte(s[j]) {
 				j++
 			}
 		}
@@ -131,15 +132,15 @@ func cut(s string) []string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isWordByte says that a byte is part of a word: letters, digits, _, and all
+// IsWordByte says that a byte is part of a word: letters, digits, _, and all
 // that is not ASCII.
-func isWordByte(c byte) bool {
+func IsWordByte(c byte) bool {
 	return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
 // align makes the parts so general that what fits the others fits too: what is
 // the same, in the longest order that both have, stays; between that lie holes.
-func align(parts, tokens []part) []part {
+func align(parts, tokens []Part) []Part {
 	// Where only single tokens changed, there is nothing to search.
 	if len(parts) == len(tokens) {
 		if out, ok := alignEach(parts, tokens); ok {
@@ -147,13 +148,13 @@ func align(parts, tokens []part) []part {
 		}
 	}
 	pairs := common(parts, tokens)
-	var out []part
+	var out []Part
 	i, j := 0, 0
 	for _, p := range append(pairs, [2]int{len(parts), len(tokens)}) {
 		if i < p[0] || j < p[1] {
-			out = append(out, part{hole: &hole{text: true}})
+			out = append(out, Part{Hole: &Hole{Text: true}})
 			if h := widened(parts[i:p[0]], tokens[j:p[1]]); h != nil {
-				out[len(out)-1].hole = h
+				out[len(out)-1].Hole = h
 			}
 		}
 		if p[0] < len(parts) {
@@ -166,12 +167,12 @@ func align(parts, tokens []part) []part {
 
 // alignEach goes token by token. It fails where more than a half of the words
 // differ: then they do not stand for each other.
-func alignEach(parts, tokens []part) ([]part, bool) {
-	out := make([]part, len(parts))
+func alignEach(parts, tokens []Part) ([]Part, bool) {
+	out := make([]Part, len(parts))
 	words, differ := 0, 0
 	for i, p := range parts {
 		out[i] = p
-		if p.hole == nil && isWordByte(p.literal[0]) && !isInteger(p.literal) {
+		if p.Hole == nil && IsWordByte(p.Literal[0]) && !IsInteger(p.Literal) {
 			words++
 		}
 		other := tokens[i]
@@ -179,38 +180,38 @@ func alignEach(parts, tokens []part) ([]part, bool) {
 			continue
 		}
 		h := widened(parts[i:i+1], tokens[i:i+1])
-		if p.hole == nil && h.text {
+		if p.Hole == nil && h.Text {
 			// A space or a comma against a word means that they are out of step.
-			if other.hole == nil && isWordByte(p.literal[0]) != isWordByte(other.literal[0]) {
+			if other.Hole == nil && IsWordByte(p.Literal[0]) != IsWordByte(other.Literal[0]) {
 				return nil, false
 			}
 			differ++
 		}
-		out[i] = part{hole: h}
+		out[i] = Part{Hole: h}
 	}
 	return joined(out), 2*differ <= words || words <= 1
 }
 
 // widened is the hole that takes both what the parts were and the others.
-func widened(parts, tokens []part) *hole {
-	return &hole{text: len(parts) != 1 || len(tokens) != 1 || !parts[0].isNumber() || !tokens[0].isNumber()}
+func widened(parts, tokens []Part) *Hole {
+	return &Hole{Text: len(parts) != 1 || len(tokens) != 1 || !parts[0].isNumber() || !tokens[0].isNumber()}
 }
 
 // isNumber says that all the part takes are integers.
-func (p part) isNumber() bool {
-	if p.hole != nil {
-		return !p.hole.text
+func (p Part) isNumber() bool {
+	if p.Hole != nil {
+		return !p.Hole.Text
 	}
-	_, ok := plainInt(p.literal)
+	_, ok := PlainInt(p.Literal)
 	return ok
 }
 
 // joined makes one hole of holes that touch: nobody could tell where one ends.
-func joined(parts []part) []part {
+func joined(parts []Part) []Part {
 	out := parts[:0]
 	for _, p := range parts {
-		if n := len(out); p.hole != nil && n > 0 && out[n-1].hole != nil {
-			out[n-1].hole = &hole{text: true}
+		if n := len(out); p.Hole != nil && n > 0 && out[n-1].Hole != nil {
+			out[n-1].Hole = &Hole{Text: true}
 			continue
 		}
 		out = append(out, p)
@@ -220,7 +221,7 @@ func joined(parts []part) []part {
 
 // common is the longest sequence of literals that both have, as pairs of
 // indices (the textbook's dynamic program).
-func common(parts, tokens []part) [][2]int {
+func common(parts, tokens []Part) [][2]int {
 	w := len(tokens) + 1
 	length := make([]uint16, (len(parts)+1)*w)
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -247,29 +248,29 @@ func common(parts, tokens []part) [][2]int {
 	return out
 }
 
-// pieces gives the template as literals and holes, literals in one piece. Where
+// Pieces gives the template as literals and holes, literals in one piece. Where
 // all texts were the same, the integers in it are holes. It is nil where there
 // is no template worth the name: texts with next to nothing between them.
-func (t *template) pieces() []part {
-	if t.broken || t.n == 0 {
+func (t *Template) Pieces() []Part {
+	if t.Broken || t.n == 0 {
 		return nil
 	}
-	var out []part
+	var out []Part
 	literals := 0
-	for _, p := range t.parts {
-		if _, ok := plainInt(p.literal); ok && !t.varied {
-			p = part{hole: &hole{}}
+	for _, p := range t.Parts {
+		if _, ok := PlainInt(p.Literal); ok && !t.Varied {
+			p = Part{Hole: &Hole{}}
 		}
-		if n := len(out); p.hole == nil && n > 0 && out[n-1].hole == nil {
-			out[n-1].literal += p.literal
+		if n := len(out); p.Hole == nil && n > 0 && out[n-1].Hole == nil {
+			out[n-1].Literal += p.Literal
 		} else {
 			out = append(out, p)
 		}
-		literals += len(p.literal)
+		literals += len(p.Literal)
 	}
 	texts := 0
 	for _, p := range out {
-		if p.hole != nil && p.hole.text {
+		if p.Hole != nil && p.Hole.Text {
 			texts++
 		}
 	}
@@ -279,13 +280,13 @@ func (t *template) pieces() []part {
 	return out
 }
 
-// fit reads what stands in the holes of a text; a text hole takes as little as
+// Fit reads what stands in the holes of a text; a text hole takes as little as
 // it can.
-func fit(parts []part, text string) ([]string, bool) {
+func Fit(parts []Part, text string) ([]string, bool) {
 	var out []string
 	for i, p := range parts {
-		if p.hole == nil {
-			rest, ok := strings.CutPrefix(text, p.literal)
+		if p.Hole == nil {
+			rest, ok := strings.CutPrefix(text, p.Literal)
 			if !ok {
 				return nil, false
 			}
@@ -294,20 +295,20 @@ func fit(parts []part, text string) ([]string, bool) {
 		}
 		end := len(text)
 		switch {
-		case !p.hole.text:
+		case !p.Hole.Text:
 			end = integerEnd(text)
 		case i+1 < len(parts):
 			// The last part's literal must end the text.
 			if i+2 == len(parts) {
-				end = len(text) - len(parts[i+1].literal)
+				end = len(text) - len(parts[i+1].Literal)
 			} else {
-				end = strings.Index(text, parts[i+1].literal)
+				end = strings.Index(text, parts[i+1].Literal)
 			}
 		}
 		if end < 0 || end > len(text) {
 			return nil, false
 		}
-		if _, ok := plainInt(text[:end]); !p.hole.text && !ok {
+		if _, ok := PlainInt(text[:end]); !p.Hole.Text && !ok {
 			return nil, false
 		}
 		out = append(out, text[:end])
@@ -327,20 +328,20 @@ func integerEnd(s string) int {
 	return i
 }
 
-// holeName makes a field's name of the words next to a hole: the last one before
+// HoleName makes a field's name of the words next to a hole: the last one before
 // it that means something, else the first one after it.
-func holeName(parts []part, at int) string {
+func HoleName(parts []Part, at int) string {
 	if at > 0 {
-		if w := tellingWord(parts[at-1].literal, true); w != "" {
+		if w := tellingWord(parts[at-1].Literal, true); w != "" {
 			return w
 		}
 	}
 	if at+1 < len(parts) {
-		if w := tellingWord(parts[at+1].literal, false); w != "" {
+		if w := tellingWord(parts[at+1].Literal, false); w != "" {
 			return w
 		}
 	}
-	if !parts[at].hole.text {
+	if !parts[at].Hole.Text {
 		return "value"
 	}
 	return "text"
@@ -355,14 +356,14 @@ var fillers = map[string]bool{
 }
 
 func tellingWord(literal string, last bool) string {
-	tokens := cut(literal)
+	tokens := Tokens(literal)
 	for i := range tokens {
 		w := tokens[i]
 		if last {
 			w = tokens[len(tokens)-1-i]
 		}
 		lower := strings.ToLower(w)
-		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && isWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
+		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && IsWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
 			return contract.FieldName(lower)
 		}
 	}

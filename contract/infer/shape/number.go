@@ -1,42 +1,13 @@
-package infer
+package shape
 
 import (
 	"math"
 	"strconv"
 	"strings"
-)
 
-// canonical gives numbers that stand for the same value the same text: sign,
-// digits without zeros at either end, the decimal exponent. An exponent of more
-// than nine digits is taken for a value of its own.
-func canonical(number string) string {
-	sign, rest := "", number
-	if r, ok := strings.CutPrefix(rest, "-"); ok {
-		sign, rest = "-", r
-	}
-	exp := 0
-	if i := strings.IndexAny(rest, "eE"); i >= 0 {
-		e := rest[i+1:]
-		if len(e) > 10 {
-			return number
-		}
-		n, err := strconv.Atoi(strings.TrimPrefix(e, "+"))
-		if err != nil {
-			return number
-		}
-		exp, rest = n, rest[:i]
-	}
-	whole, fraction, _ := strings.Cut(rest, ".")
-	digits := whole + fraction
-	exp += len(whole)
-	trimmed := strings.TrimLeft(digits, "0")
-	exp -= len(digits) - len(trimmed)
-	digits = strings.TrimRight(trimmed, "0")
-	if digits == "" {
-		return "0"
-	}
-	return sign + digits + "e" + strconv.Itoa(exp)
-}
+	"whittle/contract"
+	"whittle/contract/infer/document"
+)
 
 // doubleHolds reports whether a number that is read as a double and written
 // again is the same number.
@@ -45,53 +16,54 @@ func doubleHolds(number string) bool {
 	if err != nil || math.IsInf(f, 0) {
 		return false
 	}
-	return canonical(strconv.FormatFloat(f, 'g', -1, 64)) == canonical(number)
+	return document.Canonical(strconv.FormatFloat(f, 'g', -1, 64)) == document.Canonical(number)
 }
 
 // exactly is the largest integer up to which doubles have them all.
 const exactly = 1 << 53
 
-// numbers is what was seen of the numbers at one place.
-type numbers struct {
-	n int
+// Numbers is what was seen of the numbers at one place.
+type Numbers struct {
+	N int
 	// fractions counts those that are written with a point or an exponent,
 	// wide the integers that neither int64 nor uint64 holds.
 	fractions, wide int
 	// lossy counts those that no double holds.
-	lossy int
+	Lossy int
 	// low and high are the range of the integers that 64 bits hold; over says
 	// that high is beyond int64.
 	low      int64
 	high     uint64
-	negative bool
-	ints     int
+	Negative bool
+	Ints     int
 	// min and max are the range of all, as doubles.
 	min, max float64
 	// places is the most digits after the point.
-	places int
+	Places int
 	// epochs counts those that are Unix times of this century's first decades,
 	// in seconds or milliseconds.
-	epochs int
+	Epochs int
 }
 
-func (s *numbers) see(text string) {
+// See takes one number, as it was written.
+func (s *Numbers) See(text string) {
 	f, _ := strconv.ParseFloat(text, 64)
-	if s.n == 0 || f < s.min {
+	if s.N == 0 || f < s.min {
 		s.min = f
 	}
-	if s.n == 0 || f > s.max {
+	if s.N == 0 || f > s.max {
 		s.max = f
 	}
-	s.n++
+	s.N++
 	if !doubleHolds(text) {
-		s.lossy++
+		s.Lossy++
 	}
 	if isEpoch(f) {
-		s.epochs++
+		s.Epochs++
 	}
 	if strings.ContainsAny(text, ".eE") {
 		s.fractions++
-		s.places = max(s.places, decimalPlaces(text))
+		s.Places = max(s.Places, decimalPlaces(text))
 		return
 	}
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -103,36 +75,37 @@ func (s *numbers) see(text string) {
 	}
 }
 
-func (s *numbers) integer(low int64, high uint64, negative bool) {
-	if s.ints == 0 || low < s.low {
+func (s *Numbers) integer(low int64, high uint64, negative bool) {
+	if s.Ints == 0 || low < s.low {
 		s.low = low
 	}
 	s.high = max(s.high, high)
-	s.negative = s.negative || negative
-	s.ints++
+	s.Negative = s.Negative || negative
+	s.Ints++
 }
 
-func (s *numbers) absorb(o *numbers) {
-	if o.n == 0 {
+// Absorb takes all that o has seen.
+func (s *Numbers) Absorb(o *Numbers) {
+	if o.N == 0 {
 		return
 	}
-	if s.n == 0 {
+	if s.N == 0 {
 		*s = *o
 		return
 	}
-	s.n += o.n
+	s.N += o.N
 	s.fractions += o.fractions
 	s.wide += o.wide
-	s.lossy += o.lossy
-	if o.ints > 0 && (s.ints == 0 || o.low < s.low) {
+	s.Lossy += o.Lossy
+	if o.Ints > 0 && (s.Ints == 0 || o.low < s.low) {
 		s.low = o.low
 	}
-	s.ints += o.ints
+	s.Ints += o.Ints
 	s.high = max(s.high, o.high)
-	s.negative = s.negative || o.negative
+	s.Negative = s.Negative || o.Negative
 	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
-	s.places = max(s.places, o.places)
-	s.epochs += o.epochs
+	s.Places = max(s.Places, o.Places)
+	s.Epochs += o.Epochs
 }
 
 func isEpoch(f float64) bool {
@@ -149,4 +122,24 @@ func decimalPlaces(text string) int {
 		after = after[:i]
 	}
 	return len(after)
+}
+
+// Headroom is how many times larger than what was seen an int32 must be able to
+// hold: a total that wraps one day is worse than a wide number.
+const Headroom = 1000
+
+// Kind is the narrowest type that holds all of the numbers and leaves room for
+// others.
+func (s *Numbers) Kind() contract.Type {
+	switch {
+	case s.fractions > 0 || s.wide > 0:
+		return contract.Double
+	case s.high > math.MaxInt64 && s.Negative:
+		return contract.Double
+	case s.high > math.MaxInt64:
+		return contract.Uint64
+	case s.high <= math.MaxInt32/Headroom && s.low >= math.MinInt32/Headroom:
+		return contract.Int32
+	}
+	return contract.Int64
 }

@@ -1,4 +1,4 @@
-package infer
+package verify
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/contract/infer/document"
 )
 
 // mapping carries JSON through a contract's messages: into a message, its bytes
@@ -60,32 +61,32 @@ type trip struct {
 }
 
 func (m *mapping) trip(u contract.Unset) *trip {
-	return &trip{m: m, nulls: setOf(u.Nulls), omits: setOf(u.Omits)}
+	return &trip{m: m, nulls: paths(u.Nulls), omits: paths(u.Omits)}
 }
 
 // read fills a message from an object's members.
-func (t *trip) read(v *value, name, path string) (protoreflect.Message, error) {
+func (t *trip) read(v *document.Value, name, path string) (protoreflect.Message, error) {
 	d := t.m.types[name]
-	if d == nil || v.kind != kindObject {
+	if d == nil || v.Kind != document.Object {
 		return nil, fmt.Errorf("%s is no object of %s", path, name)
 	}
 	msg := dynamicpb.NewMessage(d)
-	for i, k := range v.keys {
-		f := fieldOf(t.m.c.Message(name), k)
+	for i, k := range v.Keys {
+		f := t.m.c.Message(name).FieldOf(k)
 		if f == nil {
-			return nil, fmt.Errorf("%s has no field", path+step(k))
+			return nil, fmt.Errorf("%s has no field", path+contract.PathStep(k))
 		}
-		if err := t.readField(msg, f, &v.items[i], path+step(k)); err != nil {
+		if err := t.readField(msg, f, &v.Items[i], path+contract.PathStep(k)); err != nil {
 			return nil, err
 		}
 	}
 	return msg, nil
 }
 
-func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *value, path string) error {
+func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *document.Value, path string) error {
 	fd := msg.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(f.Number))
 	anything := f.Type == contract.Value && !f.Repeated && !f.Map
-	if v.kind == kindNull && !anything {
+	if v.Kind == document.Null && !anything {
 		if t.nulls[path] {
 			return nil
 		}
@@ -93,12 +94,12 @@ func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *value, 
 	}
 	switch {
 	case f.Repeated:
-		if v.kind != kindArray {
+		if v.Kind != document.Array {
 			return fmt.Errorf("%s is no array", path)
 		}
 		list := msg.Mutable(fd).List()
-		for i := range v.items {
-			item, err := t.readSingle(f, fd, list.NewElement(), &v.items[i], path+"[*]")
+		for i := range v.Items {
+			item, err := t.readSingle(f, fd, list.NewElement(), &v.Items[i], path+"[*]")
 			if err != nil {
 				return err
 			}
@@ -106,12 +107,12 @@ func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *value, 
 		}
 		return nil
 	case f.Map:
-		if v.kind != kindObject {
+		if v.Kind != document.Object {
 			return fmt.Errorf("%s is no object", path)
 		}
 		m := msg.Mutable(fd).Map()
-		for i, k := range v.keys {
-			item, err := t.readSingle(f, fd.MapValue(), m.NewValue(), &v.items[i], path+".*")
+		for i, k := range v.Keys {
+			item, err := t.readSingle(f, fd.MapValue(), m.NewValue(), &v.Items[i], path+".*")
 			if err != nil {
 				return err
 			}
@@ -127,7 +128,7 @@ func (t *trip) readField(msg protoreflect.Message, f *contract.Field, v *value, 
 }
 
 // readSingle reads one value; empty is a new one of the field's.
-func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, empty protoreflect.Value, v *value, path string) (protoreflect.Value, error) {
+func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, empty protoreflect.Value, v *document.Value, path string) (protoreflect.Value, error) {
 	switch f.Type {
 	case contract.MessageType:
 		m, err := t.read(v, f.Ref, path)
@@ -135,13 +136,13 @@ func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, em
 	case contract.Value:
 		return empty, readAny(empty.Message(), v)
 	case contract.EnumType:
-		out, ok := t.m.enumOf(f, v.kind, v.text)
+		out, ok := t.m.enumOf(f, v.Kind, v.Text)
 		if !ok {
 			return empty, fmt.Errorf("%s is no word of %s", path, f.Ref)
 		}
 		return out, nil
 	}
-	out, ok := scalarOf(f.Type, v.kind, v.text)
+	out, ok := scalarOf(f.Type, v.Kind, v.Text)
 	if !ok {
 		return empty, fmt.Errorf("%s is no %s", path, f.Type)
 	}
@@ -149,33 +150,33 @@ func (t *trip) readSingle(f *contract.Field, fd protoreflect.FieldDescriptor, em
 }
 
 // enumOf reads a word of a field's enum.
-func (m *mapping) enumOf(f *contract.Field, k kind, text string) (protoreflect.Value, bool) {
+func (m *mapping) enumOf(f *contract.Field, k document.Kind, text string) (protoreflect.Value, bool) {
 	e := m.c.Enum(f.Ref)
-	if e == nil || k != kindText || e.Value(text) == nil {
+	if e == nil || k != document.Text || e.Value(text) == nil {
 		return protoreflect.Value{}, false
 	}
 	return protoreflect.ValueOfEnum(protoreflect.EnumNumber(e.Value(text).Number)), true
 }
 
 // wordOf writes it; a value without a word is its number, which no JSON has.
-func (m *mapping) wordOf(f *contract.Field, v protoreflect.Value) *value {
+func (m *mapping) wordOf(f *contract.Field, v protoreflect.Value) *document.Value {
 	if e := m.c.Enum(f.Ref); e != nil {
 		if w := e.Number(int32(v.Enum())); w != nil && w.JSON != "" {
-			return &value{kind: kindText, text: w.JSON}
+			return &document.Value{Kind: document.Text, Text: w.JSON}
 		}
 	}
 	return writeScalar(v)
 }
 
 // scalarOf reads a scalar; texts outside of JSON are of the kind of their type.
-func scalarOf(t contract.Type, k kind, text string) (protoreflect.Value, bool) {
+func scalarOf(t contract.Type, k document.Kind, text string) (protoreflect.Value, bool) {
 	var err error
 	switch {
-	case t == contract.String && k == kindText:
+	case t == contract.String && k == document.Text:
 		return protoreflect.ValueOfString(text), true
-	case t == contract.Bool && k == kindBool:
+	case t == contract.Bool && k == document.Bool:
 		return protoreflect.ValueOfBool(text == "true"), true
-	case k != kindNumber:
+	case k != document.Number:
 	case t == contract.Int32:
 		var i int64
 		i, err = strconv.ParseInt(text, 10, 32)
@@ -197,41 +198,50 @@ func scalarOf(t contract.Type, k kind, text string) (protoreflect.Value, bool) {
 }
 
 // readAny fills a google.protobuf.Value.
-func readAny(m protoreflect.Message, v *value) error {
+func readAny(m protoreflect.Message, v *document.Value) error {
 	fields := m.Descriptor().Fields()
-	switch v.kind {
-	case kindNull:
+	switch v.Kind {
+	case document.Null:
 		m.Set(fields.ByName("null_value"), protoreflect.ValueOfEnum(0))
-	case kindBool:
-		m.Set(fields.ByName("bool_value"), protoreflect.ValueOfBool(v.text == "true"))
-	case kindNumber:
-		d, ok := scalarOf(contract.Double, kindNumber, v.text)
+	case document.Bool:
+		m.Set(fields.ByName("bool_value"), protoreflect.ValueOfBool(v.Text == "true"))
+	case document.Number:
+		d, ok := scalarOf(contract.Double, document.Number, v.Text)
 		if !ok {
-			return fmt.Errorf("%.40s is beyond a double", v.text)
+			return fmt.Errorf("%.40s is beyond a double", v.Text)
 		}
 		m.Set(fields.ByName("number_value"), d)
-	case kindText:
-		m.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v.text))
-	case kindArray:
+	case document.Text:
+		m.Set(fields.ByName("string_value"), protoreflect.ValueOfString(v.Text))
+	case document.Array:
 		l := m.Mutable(fields.ByName("list_value")).Message()
 		values := l.Mutable(l.Descriptor().Fields().ByName("values")).List()
-		for i := range v.items {
+		for i := range v.Items {
 			item := values.NewElement()
-			if err := readAny(item.Message(), &v.items[i]); err != nil {
+			if err := readAny(item.Message(), &v.Items[i]); err != nil {
 				return err
 			}
 			values.Append(item)
 		}
-	case kindObject:
+	case document.Object:
 		s := m.Mutable(fields.ByName("struct_value")).Message()
 		members := s.Mutable(s.Descriptor().Fields().ByName("fields")).Map()
-		for i, k := range v.keys {
+		for i, k := range v.Keys {
 			item := members.NewValue()
-			if err := readAny(item.Message(), &v.items[i]); err != nil {
+			if err := readAny(item.Message(), &v.Items[i]); err != nil {
 				return err
 			}
 			members.Set(protoreflect.ValueOfString(k).MapKey(), item)
 		}
 	}
 	return nil
+}
+
+// paths makes a set of a list.
+func paths(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range list {
+		out[p] = true
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package infer
+package pattern
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func TestRecordedPathsAreMatches(t *testing.T) {
 		"users", ":id", "items:batchGet", "@:user", "a.:b", "*", "**", "*.js", "a*", "<id>", "[id]", "[...slug]", "{id}", "{id:[0-9]+}",
 		"(.*)", ".*", "a.+b", "[0-9]+", "a$", "$metadata", "$", "Products(1)", "a|b", "a^", `a\d`, "ü", "a b", "100%", "a+b", "c++", "~x", ";a=b",
 	} {
-		made := pattern([]segment{{literal: literal}, {literal: "x"}}, nil)
+		made := Of([]Segment{{Literal: literal}, {Literal: "x"}}, nil)
 		f, err := config.Parse("w.yaml", []byte("monolith: http://h\nroutes: [{match: '"+strings.ReplaceAll(made, "'", "''")+"'}]\n"), nil)
 		if err != nil {
 			t.Errorf("%q: %v", literal, err)
@@ -30,7 +30,7 @@ func TestRecordedPathsAreMatches(t *testing.T) {
 		if w.Code != http.StatusTeapot {
 			t.Errorf("%q: %s does not match it: %d", literal, made, w.Code)
 		}
-		if segments, ok := patternSegments(made); !ok || segments[0].literal != literal {
+		if segments, ok := Parse(made); !ok || segments[0].Literal != literal {
 			t.Errorf("%q: %s is read as %v", literal, made, segments)
 		}
 	}

@@ -1,0 +1,105 @@
+package shape
+
+import (
+	"fmt"
+
+	"whittle/contract/infer/pattern"
+)
+
+// object is what an object at a place is taken for.
+type object uint8
+
+const (
+	AsMessage object = iota
+	asMap
+	asValue // nothing can be said
+)
+
+// object decides what the objects at this place are. A map needs names that
+// vary: all of them look like ids, or there are many of them and none is in
+// most objects, with values of one kind.
+func (s *Shape) object() object {
+	switch {
+	case s.Closed || s.Members == 0:
+		return asValue
+	case s.Any != nil:
+		return asMap
+	case s.idKeys() || s.manyKeys():
+		return asMap
+	case s.odd:
+		return asMap
+	}
+	return AsMessage
+}
+
+// idKeys says that all names look like ids, and that there are several.
+func (s *Shape) idKeys() bool {
+	if len(s.Keys) < 2 {
+		return len(s.Keys) == 1 && pattern.IsID(s.Keys[0])
+	}
+	for _, k := range s.Keys {
+		if !pattern.IsID(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// manyKeys says that names are many and come and go: more than 16, each in less
+// than a quarter of the objects, and the values have one kind.
+func (s *Shape) manyKeys() bool {
+	if len(s.Keys) <= 16 {
+		return false
+	}
+	for _, k := range s.Keys {
+		if 4*s.Fields[k].Seen >= s.Objects {
+			return false
+		}
+	}
+	return len(s.values().Kinds()) <= 1
+}
+
+// onceKeys counts the names that were seen a single time: of the next member,
+// Good and Turing's estimate that its name is new is once/members.
+func (s *Shape) onceKeys() int {
+	n := 0
+	for _, k := range s.Keys {
+		if s.Fields[k].Seen == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// ObjectEvidence says why an object was taken for what it was.
+func (s *Shape) ObjectEvidence(o object) string {
+	switch {
+	case o == asMap && s.Any != nil:
+		return fmt.Sprintf("more than %d names in %d objects", MaxKeys, s.Objects)
+	case o == asMap && s.idKeys():
+		return fmt.Sprintf("all %d names in %d objects look like ids", len(s.Keys), s.Objects)
+	case o == asMap && s.odd:
+		return "a name is one that no field can have"
+	case o == asMap:
+		return fmt.Sprintf("%d names in %d objects, none in a quarter of them", len(s.Keys), s.Objects)
+	}
+	return fmt.Sprintf("%d names in %d objects, %d of them seen once", len(s.Keys), s.Objects, s.onceKeys())
+}
+
+// Settle decides for all objects below whether they are maps. It comes once,
+// when all has been seen.
+func (s *Shape) Settle() {
+	if s.Objects > 0 && s.Any == nil && s.object() == asMap {
+		s.Why = s.ObjectEvidence(asMap)
+		s.gather()
+	}
+	if s.Any != nil {
+		s.Any.Settle()
+	}
+	if s.Element != nil {
+		s.Element.Settle()
+	}
+	for _, k := range s.Keys {
+		s.Fields[k].Settle()
+	}
+}
