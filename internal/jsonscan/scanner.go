@@ -100,7 +100,8 @@ func (s *Scanner) Err() error {
 }
 
 // Offset is the next byte to be read. After an error it is where the token begins
-// that could not be read: what is before it was understood.
+// that could not be read, as a key without its colon cannot: what is before it
+// was understood.
 func (s *Scanner) Offset() int { return s.at }
 
 // Start is where the last token begins.
@@ -162,7 +163,7 @@ func (s *Scanner) Next() Kind {
 		c = b[i]
 	case colon:
 		if c != ':' {
-			return s.fail(i, Syntax)
+			return s.fail(s.from, Syntax)
 		}
 		if i = space(b, i+1); i >= len(b) {
 			return s.fail(i, Truncated)
@@ -258,8 +259,11 @@ func (s *Scanner) token(kind Kind, from, to int) Kind {
 
 // ended is what Next gives where the text has ended.
 func (s *Scanner) ended(i int) Kind {
-	if s.expect == nothing {
+	switch s.expect {
+	case nothing:
 		return None
+	case colon:
+		i = s.from
 	}
 	return s.fail(i, Truncated)
 }

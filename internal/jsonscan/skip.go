@@ -96,13 +96,14 @@ func (s *Scanner) key(i int) (int, Error) {
 	if end < 0 {
 		return i, reason(end)
 	}
-	if i = space(b, end); i >= len(b) {
+	switch at := space(b, end); {
+	case at >= len(b):
 		return i, Truncated
-	}
-	if b[i] != ':' {
+	case b[at] != ':':
 		return i, Syntax
+	default:
+		return space(b, at+1), 0
 	}
-	return space(b, i+1), 0
 }
 
 // scalar is where the string, number or word at i ends.

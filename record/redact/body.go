@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/coding"
+	"whittle/internal/jsonscan"
 )
 
 // MaxBody bounds what a compressed body may become, in bytes.
@@ -86,9 +87,9 @@ func (w *work) written(kind string, b []byte) (out []byte, changed bool, left st
 				return b, false, ""
 			}
 			return slices.Concat(head, out, b[end:]), true, ""
-		case errors.Is(err, errCut) && b[start] != '"':
+		case errors.Is(err, jsonscan.Truncated) && b[start] != '"':
 			return nil, true, leftCut // half a value may be half a secret
-		case errors.Is(err, errDeep):
+		case errors.Is(err, jsonscan.TooDeep):
 			return nil, true, leftDeep
 		case len(w.r.paths) > 0 && (says || looks):
 			return nil, true, leftPaths

@@ -11,7 +11,7 @@ func (t *scan) named(i, n int) int {
 		return 0
 	}
 	if bytes.IndexByte(name, '\\') >= 0 {
-		name = unescape(nil, name)
+		name = unescape(name)
 	}
 	if bytes.IndexByte(name, '%') >= 0 {
 		name = unpercent(nil, name, false)

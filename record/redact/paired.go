@@ -1,6 +1,6 @@
 package redact
 
-import "unicode/utf16"
+import "whittle/internal/jsonscan"
 
 // role is what a member says in a list of names and values, such as
 // [{"name": "password", "value": "hunter2"}].
@@ -39,29 +39,26 @@ func (p *paired) value(j *rewriter, i int) bool {
 	p.looked = true
 	from := i
 	defer func() { j.w.looked += i - from }()
+	var s jsonscan.Scanner
 	for i < len(j.src) {
 		var ok bool
 		if i, ok = skip(j.src, i); !ok || i >= len(j.src) || j.src[i] != ',' {
 			return p.secret
 		}
-		key := rewriter{w: j.w, src: j.src}
-		i = space(j.src, i+1)
-		if i >= len(j.src) || j.src[i] != '"' {
+		i = jsonscan.Space(j.src, i+1)
+		s.Reset(j.src, i, 0)
+		if s.Next() != jsonscan.String {
 			return p.secret
 		}
-		end, _, err := key.quoted(i)
-		if err != nil {
+		member := unescape(s.Inside())
+		if i = jsonscan.Space(j.src, s.End()); i >= len(j.src) || j.src[i] != ':' {
 			return p.secret
 		}
-		member := unescape(nil, j.src[i+1:end-1])
-		if i = space(j.src, end); i >= len(j.src) || j.src[i] != ':' {
-			return p.secret
-		}
-		i = space(j.src, i+1)
-		if roleOf(member) != roleName || i >= len(j.src) || j.src[i] != '"' {
+		i = jsonscan.Space(j.src, i+1)
+		if roleOf(member) != roleName {
 			continue
 		}
-		if end, _, err = key.quoted(i); err == nil && j.w.secretPath(unescape(nil, j.src[i+1:end-1])) {
+		if s.Reset(j.src, i, 0); s.Next() == jsonscan.String && j.w.secretPath(unescape(s.Inside())) {
 			p.secret = true
 		}
 	}
@@ -95,20 +92,4 @@ func skip(b []byte, i int) (end int, ok bool) {
 		}
 	}
 	return i, false
-}
-
-// surrogates reads a \u escape, with the one after it where both are one
-// character.
-func surrogates(b []byte) (r rune, n int) {
-	r, _ = hex4(b[2:])
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if len(b) >= 12 && b[6] == '\\' && b[7] == 'u' {
-		second, ok := hex4(b[8:])
-		if both := utf16.DecodeRune(r, second); ok && both != '\uFFFD' {
-			return both, 12
-		}
-	}
-	return '\uFFFD', 6
 }

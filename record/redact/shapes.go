@@ -112,6 +112,27 @@ func atSign(b []byte) int {
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
+// digits gives where the digits from i on end.
+func digits(b []byte, i int) int {
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	return i
+}
+
+// unhex is the value of a hexadecimal digit, -1 for another byte.
+func unhex(c byte) int {
+	switch {
+	case isDigit(c):
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
 // isLocal reports whether a byte may stand in the part before the sign. The
 // grammar (RFC 5322) has more; they do not occur outside of quotes.
 func isLocal(c byte) bool {
