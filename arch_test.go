@@ -75,6 +75,9 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/stream/kinesis/kinesistest": 10,
 
 	"whittle/carve/gateway/listener": 12,
+	"whittle/carve/gateway/inbound":  14,
+	"whittle/carve/gateway/upstream": 16,
+	"whittle/carve/gateway/forward":  18,
 	"whittle/carve/gateway":          20,
 	"whittle/carve/control":          20,
 	"whittle/carve/admin":            20,
@@ -230,6 +233,8 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/systems/ingest/event", "encoding/json", "an event is spliced, never decoded and encoded: its bytes are its client's"},
 	{"whittle/systems/emojify/picture", "net/http", "a picture is bytes in, pixels out; fetch goes and gets it"},
 	{"whittle/systems/emojify/picture", "os", "a picture is bytes in, pixels out"},
+	{"whittle/carve/gateway/forward", "encoding/json", "the user's path parses no body; compare and transcode do"},
+	{"whittle/carve/gateway/forward", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/carve/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/carve/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},
 }

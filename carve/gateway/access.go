@@ -3,11 +3,13 @@ package gateway
 import (
 	"log/slog"
 	"time"
+
+	"whittle/carve/gateway/forward"
 )
 
 // accessAttrs are the fields of one access record. The query is left out: it
 // is where secrets end up.
-func accessAttrs(c tracked, res result, took time.Duration) []slog.Attr {
+func accessAttrs(c tracked, res forward.Result, took time.Duration) []slog.Attr {
 	r := c.request
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),
@@ -16,12 +18,12 @@ func accessAttrs(c tracked, res result, took time.Duration) []slog.Attr {
 		slog.String("proto", r.Proto),
 		slog.String("peer", r.RemoteAddr),
 		slog.String("route", c.entry.name),
-		slog.String("side", res.side.String()),
-		slog.Int("status", res.sent),
+		slog.String("side", res.Side.String()),
+		slog.Int("status", res.Sent),
 		slog.Duration("took", took),
 	}
-	if res.failure != "" {
-		attrs = append(attrs, slog.String("failure", string(res.failure)), slog.String("detail", res.detail))
+	if res.Failure != "" {
+		attrs = append(attrs, slog.String("failure", string(res.Failure)), slog.String("detail", res.Detail))
 	}
 	return attrs
 }

@@ -6,6 +6,8 @@ import (
 	"net/textproto"
 
 	"whittle"
+	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/upstream"
 	"whittle/carve/transcode"
 	"whittle/internal/httpfield"
 )
@@ -72,7 +74,7 @@ func (t *codec) mapped(a *whittle.Response) whittle.Response {
 // upstream's bounds on time, length and connections. It never follows a
 // redirect. It is safe for concurrent use.
 type Caller struct {
-	u     *upstream
+	u     *upstream.Upstream
 	codec codec
 	safe  bool
 }
@@ -85,7 +87,7 @@ func NewCaller(spec whittle.Route) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := newUpstream(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
+	u, err := upstream.New(*spec.Candidate, spec.RPC != nil && spec.RPC.Protocol == whittle.GRPC, false)
 	if err != nil {
 		return nil, inField(err, "candidate")
 	}
@@ -103,7 +105,7 @@ func (c *Caller) Harmless(method string) bool { return c.safe || safeMethod(meth
 // Streams reports whether a request asks for an upgrade or an event stream,
 // to which no response is ever whole.
 func Streams(q *whittle.Request) bool {
-	return len(q.Header["Upgrade"]) > 0 || httpfield.HasToken(q.Header["Accept"], "text/event-stream")
+	return len(q.Header["Upgrade"]) > 0 || inbound.AcceptsStream(q.Header)
 }
 
 // Call sends q, which it leaves as it is, and holds the whole response, mapped to
@@ -123,7 +125,7 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response
 	if c.Allows(q.Method) && out.Header != nil && out.Header["X-Idempotency-Key"] == nil {
 		out.Header["X-Idempotency-Key"] = noValues
 	}
-	a := c.u.call(ctx, out, 0, nil)
+	a := c.u.Call(ctx, out, 0, nil)
 	if a.Failure == whittle.NoFailure {
 		a = c.codec.mapped(&a)
 	}
@@ -131,4 +133,4 @@ func (c *Caller) Call(ctx context.Context, q *whittle.Request) (whittle.Response
 }
 
 // Close lets idle connections go; those in use are closed when they are done.
-func (c *Caller) Close() { c.u.close() }
+func (c *Caller) Close() { c.u.Close() }

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
 )
 
 // Why a call of the candidate was given up, apart from the user's going.
@@ -22,33 +23,33 @@ var (
 // byCandidate lets the candidate answer the user, with the monolith behind it.
 // False: nothing has been written, and the monolith is to serve it by the plan,
 // which byCandidate may have changed.
-func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (result, bool) {
-	if streams(u.r) {
+func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, bool) {
+	if u.r.Streams {
 		p.skip = whittle.SkipStreaming
-		return result{}, false
+		return forward.Result{}, false
 	}
 	if !rt.buffer(v, u, p) {
-		return result{}, false
+		return forward.Result{}, false
 	}
 	if rt.unseen(v, p) {
 		rt.counts.unseen.Add(1)
-		return result{}, false
+		return forward.Result{}, false
 	}
 	out, err := rt.translated(v)
 	if err != nil {
 		p.skip = whittle.SkipUntranslated
-		return result{}, false
+		return forward.Result{}, false
 	}
 	rescuable := rt.rescuable(v.method)
 	if out != nil && !rescuable && !v.reserve(rt.mostResponse(rt.env.candidate)) {
 		p.shed = true // once the candidate has acted, its response must find room
 		rt.counts.diverted.Add(1)
-		return result{}, false
+		return forward.Result{}, false
 	}
 	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
 	if !ok {
 		rt.counts.diverted.Add(1)
-		return result{}, false
+		return forward.Result{}, false
 	}
 	leave.user = v.user
 	rt.counts.served.Add(1)
@@ -64,7 +65,7 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (result, bool) {
 	switch {
 	case c.fallsBack():
 		rt.fallBack(&c)
-	case !c.res.wrote && !c.res.abort:
+	case !c.res.Wrote && !c.res.Abort:
 		c.refuse()
 	}
 	c.report()
@@ -108,7 +109,7 @@ func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 		return false
 	}
 	limits := &rt.env.g.opts.Limits
-	in := &inBody{rc: u.r.Body, w: u.w, left: limits.BodyBytes, stall: limits.StallTimeout}
+	in := inbound.NewBody(u.w, &u.r, limits.BodyBytes, limits.StallTimeout, nil)
 	var body bytes.Buffer
 	if v.length > 0 {
 		body.Grow(int(size) + bytes.MinRead) // ReadFrom wants that much to spare
@@ -125,23 +126,23 @@ func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 		return false
 	}
 	v.body, v.whole = body.Bytes(), true
-	u.leaveConnection()
-	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(v.body)), n
-	delete(u.r.Header, "Expect") // the body is here: there is nothing left to wait for
+	u.holdBody(v.body)
 	return true
 }
 
 // user is the user's side of a request.
 type user struct {
 	w http.ResponseWriter
-	r *http.Request
+	r inbound.Request
 }
 
-// leaveConnection parts a request whose body has been read from the client's
-// connection: whatever becomes of the copy that goes upstream, there is nothing
-// left on the connection to be stalled by, or to be taken for another request.
-func (u *user) leaveConnection() {
-	u.r = u.r.WithContext(listener.WithoutConn(u.r.Context()))
+// holdBody puts the body that has been read in the place of the client's.
+func (u *user) holdBody(body []byte) {
+	r := *u.r.Request
+	u.r.Request = &r
+	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	u.r.HoldsBody(int64(len(body)))
+	delete(u.r.Header, "Expect") // the body is here: there is nothing left to wait for
 	u.w = &holder{w: u.w, through: true}
 }
 
@@ -181,7 +182,7 @@ type candidateCall struct {
 	// to fail more often than it does.
 	watched bool
 
-	res result
+	res forward.Result
 	// starved says that the route's memory had no room for the candidate's
 	// response, which is no fault of the candidate's.
 	starved bool
@@ -212,7 +213,7 @@ func (c *candidateCall) begin() {
 		}
 		c.stops = append(c.stops,
 			context.AfterFunc(c.permit.tripped, giveUp(errTripped)),
-			time.AfterFunc(rt.env.candidate.timeout, giveUp(errCandidateSlow)).Stop)
+			time.AfterFunc(rt.env.candidate.Timeout(), giveUp(errCandidateSlow)).Stop)
 	}
 	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
 }
@@ -231,21 +232,22 @@ func (c *candidateCall) end() {
 
 // forward forwards the request to a candidate that speaks the monolith's HTTP.
 func (c *candidateCall) forward() {
-	r := c.user.r.WithContext(c.ctx)
-	how := forwardOptions{accept: c.accept}
+	r := c.user.r
+	r.Request = r.WithContext(c.ctx)
+	how := forward.Options{Accept: c.accept}
 	if c.watched {
-		how.tap = c.v
+		how.Tap = c.v
 		c.v.responseCopy.limit = c.rt.mostCompared(c.rt.env.monolith)
 	}
-	c.res = c.rt.env.g.forward(c.held, r, c.rt.env.candidate, how)
-	if c.res.wrote && !c.res.abort {
-		if c.res.failure == whittle.NoFailure && !c.held.passes() {
+	c.res = c.rt.env.g.forwarder.Forward(c.held, r, c.rt.env.candidate, how)
+	if c.res.Wrote && !c.res.Abort {
+		if c.res.Failure == whittle.NoFailure && !c.held.passes() {
 			c.release(good) // what its user takes to read it is no wait for the candidate
 		}
 		c.held.finish()
 	}
-	if c.res.wrote = c.held.committed(); !c.res.wrote {
-		c.res.sent = 0
+	if c.res.Wrote = c.held.committed(); !c.res.Wrote {
+		c.res.Sent = 0
 	}
 }
 
@@ -260,40 +262,40 @@ func (c *candidateCall) call(out *whittle.Request) {
 	if c.hasFallback {
 		room = c.v.room(&c.starved)
 	}
-	a := c.rt.env.candidate.call(c.ctx, out, c.rt.mostResponse(c.rt.env.candidate), room)
+	a := c.rt.env.candidate.Call(c.ctx, out, c.rt.mostResponse(c.rt.env.candidate), room)
 	if c.starved {
-		c.res = result{failure: whittle.FailedCanceled, detail: a.Detail, latency: a.Latency}
+		c.res = forward.Result{Failure: whittle.FailedCanceled, Detail: a.Detail, Latency: a.Latency}
 		return
 	}
 	if a.Failure == whittle.NoFailure {
 		a = c.rt.mapped(&a)
 	}
-	c.res = result{status: a.Status, failure: a.Failure, detail: a.Detail, latency: a.Latency}
+	c.res = forward.Result{Status: a.Status, Failure: a.Failure, Detail: a.Detail, Latency: a.Latency}
 	switch {
 	case a.Failure != whittle.NoFailure:
 	case !c.accept(a.Status, a.Header):
-		c.res.refused = true
+		c.res.Refused = true
 	default:
 		c.v.response = a
 		if a.Status < http.StatusInternalServerError {
 			c.release(good) // as in pass
 		}
 		c.held.hold(&a)
-		c.res.sent, c.res.wrote = a.Status, true
+		c.res.Sent, c.res.Wrote = a.Status, true
 	}
 }
 
 // judge says what the candidate did, and reports to the breaker.
 func (c *candidateCall) judge() {
 	res := &c.res
-	if why := c.held.givenUp(); res.failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
+	if why := c.held.givenUp(); res.Failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
 		// It was not the user who went. (The call may not even be canceled yet: what
 		// outgrows the bound just then meets a holder that takes no more.)
-		res.failure, res.detail, res.abort = whittle.FailedTimeout, why.Error(), false
+		res.Failure, res.Detail, res.Abort = whittle.FailedTimeout, why.Error(), false
 	}
-	res.side = whittle.Candidate
-	c.first = whittle.Outcome{Side: whittle.Candidate, Status: res.status, Failure: res.failure, Latency: res.latency}
-	if res.failure != whittle.NoFailure {
+	res.Side = whittle.Candidate
+	c.first = whittle.Outcome{Side: whittle.Candidate, Status: res.Status, Failure: res.Failure, Latency: res.Latency}
+	if res.Failure != whittle.NoFailure {
 		c.first.Status = 0
 	}
 	how := good
@@ -302,7 +304,7 @@ func (c *candidateCall) judge() {
 		how = void
 	case c.first.Bad():
 		how = bad
-	case res.failure != whittle.NoFailure && !c.held.committed():
+	case res.Failure != whittle.NoFailure && !c.held.committed():
 		how = unknown
 	}
 	if how == bad && c.fallsBack() && !c.judged {
@@ -332,13 +334,13 @@ func (c *candidateCall) release(how outcomeKind) {
 // response of the candidate, nothing has been written, and either asking twice
 // does no harm or the candidate was never reached.
 func (c *candidateCall) fallsBack() bool {
-	return (c.first.Bad() || c.starved) && !c.res.wrote && (c.hasFallback || c.res.failure == whittle.FailedConnect)
+	return (c.first.Bad() || c.starved) && !c.res.Wrote && (c.hasFallback || c.res.Failure == whittle.FailedConnect)
 }
 
 // fallBack lets the monolith response in the candidate's place.
 func (rt *route) fallBack(c *candidateCall) {
 	v := c.v
-	broken := whittle.Response{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.detail, Latency: c.first.Latency}
+	broken := whittle.Response{Status: c.first.Status, Failure: c.first.Failure, Detail: c.res.Detail, Latency: c.first.Latency}
 	if broken.Failure == whittle.NoFailure {
 		broken.Truncated = true // its body was not waited for
 	}
@@ -349,19 +351,19 @@ func (rt *route) fallBack(c *candidateCall) {
 	if c.watched {
 		head.tap = v
 	}
-	c.res = rt.env.g.forward(w, c.user.r, rt.env.monolith, forwardOptions{tap: head})
-	c.res.side = whittle.Monolith
+	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, forward.Options{Tap: head})
+	c.res.Side = whittle.Monolith
 	rt.observeMonolith(v, &c.res)
 	if c.starved {
 		rt.counts.diverted.Add(1)
 		return
 	}
 	v.broken = &broken
-	c.first.BothBad = c.res.failure != whittle.FailedCanceled &&
-		(c.res.failure != whittle.NoFailure || c.res.status >= http.StatusInternalServerError)
+	c.first.BothBad = c.res.Failure != whittle.FailedCanceled &&
+		(c.res.Failure != whittle.NoFailure || c.res.Status >= http.StatusInternalServerError)
 	c.settle(c.first.BothBad)
-	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.sent)
-	if c.fellBack = c.res.failure == whittle.NoFailure; c.fellBack {
+	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.Sent)
+	if c.fellBack = c.res.Failure == whittle.NoFailure; c.fellBack {
 		rt.counts.fellBack.Add(1)
 	}
 }
@@ -369,32 +371,32 @@ func (rt *route) fallBack(c *candidateCall) {
 // headTap settles a suspicion by the head of the monolith's response: its body
 // may take as long as the user takes to read it. A nil tap sees nothing.
 type headTap struct {
-	tap
-	c *candidateCall
+	tap forward.Tap
+	c   *candidateCall
 }
 
-func (t headTap) requestBody(p []byte) {
+func (t headTap) RequestBody(p []byte) {
 	if t.tap != nil {
-		t.tap.requestBody(p)
+		t.tap.RequestBody(p)
 	}
 }
 
-func (t headTap) responseHead(status int, h whittle.Header) {
+func (t headTap) ResponseHead(status int, h whittle.Header) {
 	t.c.settle(status >= http.StatusInternalServerError)
 	if t.tap != nil {
-		t.tap.responseHead(status, h)
+		t.tap.ResponseHead(status, h)
 	}
 }
 
-func (t headTap) responseBody(p []byte) {
+func (t headTap) ResponseBody(p []byte) {
 	if t.tap != nil {
-		t.tap.responseBody(p)
+		t.tap.ResponseBody(p)
 	}
 }
 
-func (t headTap) responseTrailer(h whittle.Header) {
+func (t headTap) ResponseTrailer(h whittle.Header) {
 	if t.tap != nil {
-		t.tap.responseTrailer(h)
+		t.tap.ResponseTrailer(h)
 	}
 }
 
@@ -410,11 +412,11 @@ func failureOf(a *whittle.Response) whittle.Failure {
 // could do twice what was asked for once.
 func (c *candidateCall) refuse() {
 	if c.user.r.Context().Err() != nil {
-		c.res.abort = true
+		c.res.Abort = true
 		return
 	}
-	c.res.sent, c.res.wrote = failureStatus(c.res.failure, nil, nil), true
-	writeError(c.user.w, c.res.sent)
+	c.res.Sent, c.res.Wrote = forward.FailureStatus(c.res.Failure, nil, nil), true
+	forward.WriteError(c.user.w, c.res.Sent)
 }
 
 // report passes the outcome on, and settles the request or hands it on.
@@ -437,13 +439,13 @@ func (c *candidateCall) report() {
 		v.skip(whittle.SkipNotSafe)
 	case !c.watched:
 		v.skip(whittle.SkipServed)
-	case res.streamed:
+	case res.Streamed:
 		v.skip(whittle.SkipStreaming)
 	case rt.shedder.sheds(v.at):
 		v.shed()
 	default:
 		v.served = whittle.Candidate
-		v.response.Latency = res.latency
+		v.response.Latency = res.Latency
 		rt.submit(v)
 	}
 }

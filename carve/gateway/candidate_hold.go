@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/forward"
 )
 
 // holder is the ResponseWriter of a response that may still be given up: it
@@ -95,7 +96,7 @@ func (h *holder) WriteHeader(status int) {
 		return
 	}
 	h.status = status
-	if isStream(h.header) {
+	if forward.IsStream(h.header) {
 		_ = h.release() // the next Write meets the same error
 	}
 }

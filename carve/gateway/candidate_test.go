@@ -561,14 +561,15 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	s.g.Apply("/work", whittle.All, whittle.PhaseShift)
 	rt := s.g.table.Load().routes["/work"]
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
-	v := newUserRequest(rt, r)
+	q := s.g.door.Read(r)
+	v := newUserRequest(rt, &q)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
 	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
 	if !ok {
 		t.Fatal("not admitted")
 	}
-	c := candidateCall{rt: rt, v: v, user: user{w: w, r: r}, permit: leave, hasFallback: true}
+	c := candidateCall{rt: rt, v: v, user: user{w: w, r: q}, permit: leave, hasFallback: true}
 	c.begin()
 	defer c.end()
 	c.held.giveUp(errCandidateSlow)
@@ -579,8 +580,8 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	}
 	rt.fallBack(&c)
 	c.report()
-	if w.Code != 200 || w.Body.String() != "monolith" || c.res.abort {
-		t.Errorf("the user got %d %.40q, aborted %v", w.Code, w.Body, c.res.abort)
+	if w.Code != 200 || w.Body.String() != "monolith" || c.res.Abort {
+		t.Errorf("the user got %d %.40q, aborted %v", w.Code, w.Body, c.res.Abort)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
 )
 
@@ -73,12 +75,11 @@ type Gateway struct {
 	counts     counts
 	failureLog failureLog
 	proxies    proxyWatch
-	// loopMark is this gateway's name in the requests that it forwards.
-	loopMark string
+	door       inbound.Door
+	forwarder  forward.Forwarder
 
 	clients *listener.Server
 
-	upgrades upgrades
 	// copies bounds what the copies of all routes hold together.
 	copies     budget
 	copiesHeld atomic.Int64
@@ -93,10 +94,11 @@ type Gateway struct {
 // New makes a gateway; nothing listens until Serve.
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.withDefaults()
-	g := &Gateway{opts: o, log: o.Log, loopMark: newLoopMark()}
+	g := &Gateway{opts: o, log: o.Log, door: inbound.Door{Trusted: o.Trusted, Mark: newLoopMark()}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.forwarder.BodyBytes, g.forwarder.Stall, g.forwarder.UpgradeIdle = o.Limits.BodyBytes, o.Limits.StallTimeout, o.Limits.UpgradeIdle
 	g.clients = listener.New(listener.Config{
 		Handler: g, TLS: o.TLS, Log: g.log,
 		Connections: o.Limits.Connections, HeaderBytes: o.Limits.HeaderBytes, Streams: o.Limits.Streams,
@@ -120,7 +122,7 @@ func New(o Options) (*Gateway, error) {
 // nil. It closes l.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	err := g.clients.Serve(ctx, l)
-	g.upgrades.end()
+	g.forwarder.EndUpgrades()
 	g.active.wait(5 * time.Second)
 	return err
 }
@@ -130,34 +132,33 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.exit()
 	if r.ProtoMajor == 1 && g.clients.Draining() {
-		w.Header()["Connection"] = closing["Connection"]
+		w.Header()["Connection"] = forward.Closing["Connection"]
 	}
 	t := g.table.Load()
 	e := t.match(r)
-	c := g.begin(e, r)
+	c := g.begin(e, g.door.Read(r))
 	var rec *recording
-	looped := g.looped(r)
-	if g.opts.Record != nil && !looped {
+	if g.opts.Record != nil && !c.request.Looped {
 		if rec = g.newRecording(w, &c); rec != nil {
 			w = rec
 			defer rec.drop()
 		}
 	}
-	var res result
+	var res forward.Result
 	switch {
-	case looped:
-		g.refuseLoop(w, r, e.name, &res)
-	case refused(w, r, g.opts.Limits, &res):
+	case c.request.Looped:
+		g.refuseLoop(w, &c.request, e.name, &res)
+	case refused(w, &c.request, g.opts.Limits, &res):
 	case e.route != nil:
 		res = e.route.serve(w, c.request)
 	default:
-		res = g.forward(w, c.request, t.monolith, forwardOptions{})
+		res = g.forwarder.Forward(w, c.request, t.monolith, forward.Options{})
 	}
 	g.end(c, res)
 	if rec != nil {
 		rec.finish(&res)
 	}
-	if res.abort {
+	if res.Abort {
 		panic(http.ErrAbortHandler)
 	}
 }

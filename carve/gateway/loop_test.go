@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/inbound"
 	"whittle/internal/httpfield"
 )
 
@@ -96,7 +97,7 @@ func TestARequestThatComesBackIsRefused(t *testing.T) {
 	}{
 		"lean":             {method: "GET"},
 		"lean with a body": {method: "POST", body: "short"},
-		"net/http":         {method: "POST", body: strings.Repeat("x", 3*maxLeanBody)},
+		"net/http":         {method: "POST", body: strings.Repeat("x", 64<<10)},
 		"upgrade":          {method: "GET", header: []string{"Connection", "Upgrade", "Upgrade", "chat"}},
 		"Connection names the field": {
 			method: "GET", header: []string{"Connection", "CDN-Loop, close", "CDN-Loop", "cdn.example; a=b"},
@@ -134,7 +135,7 @@ func TestALoopOverTwoGatewaysIsFound(t *testing.T) {
 // came, and that those pass as they were sent.
 func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	seen := make(chan []string, 1)
-	origin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header[loopHeader] }))
+	origin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header[inbound.LoopHeader] }))
 	defer origin.Close()
 	ls, urls := facing(t, 2)
 	a := behind(t, ls[0], Options{Monolith: quick(urls[1])})
@@ -142,11 +143,11 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	if status, _ := ask(t, "GET", urls[0], "", "CDN-Loop", "cdn.example; a=b, other", "CDN-Loop", "third"); status != http.StatusOK {
 		t.Errorf("answered %d", status)
 	}
-	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.loopMark, b.loopMark}; !slices.Equal(got, want) {
+	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.door.Mark, b.door.Mark}; !slices.Equal(got, want) {
 		t.Errorf("the origin saw %q, want %q", got, want)
 	}
-	if a.loopMark == b.loopMark || len(a.loopMark) < len("whittle-")+26 || !httpfield.IsToken(a.loopMark) {
-		t.Errorf("marks %q and %q", a.loopMark, b.loopMark)
+	if a.door.Mark == b.door.Mark || len(a.door.Mark) < len("whittle-")+26 || !httpfield.IsToken(a.door.Mark) {
+		t.Errorf("marks %q and %q", a.door.Mark, b.door.Mark)
 	}
 }
 
@@ -181,21 +182,21 @@ func TestNobodyElsesMarkIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for value, want := range map[string]bool{
-		g.loopMark:                             true,
-		"cdn.example, " + g.loopMark + "; a=b": true,
-		strings.ToUpper(g.loopMark):            true,
-		g.loopMark + "x":                       false,
-		g.loopMark[:20]:                        false,
-		"whittle-":                             false,
-		"":                                     false,
+		g.door.Mark:                             true,
+		"cdn.example, " + g.door.Mark + "; a=b": true,
+		strings.ToUpper(g.door.Mark):            true,
+		g.door.Mark + "x":                       false,
+		g.door.Mark[:20]:                        false,
+		"whittle-":                              false,
+		"":                                      false,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.Header.Set("CDN-Loop", value)
-		if got := g.looped(r); got != want {
+		if got := g.door.Read(r).Looped; got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
-	if textproto.CanonicalMIMEHeaderKey("CDN-Loop") != loopHeader {
+	if textproto.CanonicalMIMEHeaderKey("CDN-Loop") != inbound.LoopHeader {
 		t.Error("net/http spells the field in another way")
 	}
 }

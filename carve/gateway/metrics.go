@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
 )
 
 // latencyBounds are the upper bounds of the latency buckets, in seconds.
@@ -52,8 +53,7 @@ func (m *meter) add(sent int, took time.Duration) {
 
 // counts are the gateway's own, whatever the route.
 type counts struct {
-	upgrades atomic.Int64 // open now
-	loops    atomic.Int64 // requests that came back
+	loops atomic.Int64 // requests that came back
 }
 
 var (
@@ -91,7 +91,7 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	counter(descWaiting, g.clients.Waits())
 	counter(descMalformed, g.clients.Malformed())
 	counter(descLoops, g.counts.loops.Load())
-	gauge(descUpgrades, g.counts.upgrades.Load())
+	gauge(descUpgrades, g.forwarder.Upgrades())
 	if g.opts.Record != nil {
 		g.records.collect(ch)
 	}
@@ -121,28 +121,28 @@ func (m *meter) histogram(route string) prometheus.Metric {
 // tracked is one request between begin and end.
 type tracked struct {
 	entry   *entry
-	request *http.Request
+	request inbound.Request
 	at      time.Time
 	span    Span
 }
 
-func (g *Gateway) begin(e *entry, r *http.Request) tracked {
+func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
 	c := tracked{entry: e, request: r, at: time.Now()}
 	e.meter.running.Add(1)
 	if g.opts.Tracer != nil {
 		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
-		c.request, c.span = r.WithContext(ctx), span
+		c.request.Request, c.span = r.WithContext(ctx), span
 	}
 	return c
 }
 
-func (g *Gateway) end(c tracked, res result) {
+func (g *Gateway) end(c tracked, res forward.Result) {
 	took := time.Since(c.at)
 	c.entry.meter.running.Add(-1)
-	c.entry.meter.add(res.sent, took)
-	g.logFailure(c.request.Context(), c.entry.name, res.side, res.failure, res.detail, res.sent)
+	c.entry.meter.add(res.Sent, took)
+	g.logFailure(c.request.Context(), c.entry.name, res.Side, res.Failure, res.Detail, res.Sent)
 	if c.span != nil {
-		c.span.End(res.sent, res.failure)
+		c.span.End(res.Sent, res.Failure)
 	}
 	if g.opts.Access != nil {
 		r := c.request

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"whittle"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/upstream"
 )
 
 // skipDefect is why an exchange is not compared when comparing it panicked.
@@ -13,22 +15,22 @@ const skipDefect = "defect"
 
 // mirror hands a request that the monolith has answered to the queue, or says
 // why not.
-func (rt *route) mirror(v *userRequest, res *result) {
+func (rt *route) mirror(v *userRequest, res *forward.Result) {
 	switch {
-	case res.failure == whittle.FailedCanceled:
+	case res.Failure == whittle.FailedCanceled:
 		v.skip(whittle.SkipCanceled)
 		return
-	case res.streamed:
+	case res.Streamed:
 		v.skip(whittle.SkipStreaming)
 		return
-	case res.failure != whittle.NoFailure:
+	case res.Failure != whittle.NoFailure:
 		// The candidate is asked all the same: were only those requests counted
 		// to which the monolith responds, two sides that fail alike would seem to
 		// differ.
-		v.noResponse(whittle.Response{Failure: res.failure, Detail: res.detail})
+		v.noResponse(whittle.Response{Failure: res.Failure, Detail: res.Detail})
 	}
 	v.served = whittle.Monolith
-	v.response.Latency = res.latency
+	v.response.Latency = res.Latency
 	rt.submit(v)
 }
 
@@ -133,25 +135,25 @@ func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange
 }
 
 // askSide asks one side for a whole response. False: the budget has no room for it.
-func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream, r *whittle.Request) (whittle.Response, bool) {
+func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstream, r *whittle.Request) (whittle.Response, bool) {
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
 	starved := false
-	a := u.call(ctx, r, rt.mostResponse(u), v.room(&starved))
+	a := u.Call(ctx, r, rt.mostResponse(u), v.room(&starved))
 	return a, !starved
 }
 
 // mostResponse bounds a response read alongside the user's request, so that a route
 // of little memory can still hold a few at once.
-func (rt *route) mostResponse(u *upstream) int64 {
-	return min(u.maxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
+func (rt *route) mostResponse(u *upstream.Upstream) int64 {
+	return min(u.MaxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
 }
 
 // mostCompared bounds the copy of a response that a user got, where the other
 // side is asked as well. A response that is too long to be taken from that one is
 // left out for both: it would be a failure of the one and none of the other.
-func (rt *route) mostCompared(other *upstream) int64 {
+func (rt *route) mostCompared(other *upstream.Upstream) int64 {
 	return min(rt.spec.Mirror.MaxBody, rt.mostResponse(other))
 }
 

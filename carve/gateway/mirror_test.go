@@ -352,7 +352,7 @@ func BenchmarkShadow(b *testing.B) {
 				b.Error(err)
 			}
 			for _, u := range g.table.Load().upstreams {
-				u.close()
+				u.Close()
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/forward"
 	"whittle/internal/httpfield"
 )
 
@@ -109,26 +109,23 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	if c.entry.name == "" {
 		share = whittle.Share(g.records.rest.Load())
 	}
-	r := c.request
-	conn := listener.ConnNumber(r)
-	if share == 0 || !recordedTurn(conn, r.RemoteAddr, c.at).in(share, forRecord) {
+	r := &c.request
+	if share == 0 || !recordedTurn(r.ConnNumber, r.RemoteAddr, c.at).in(share, forRecord) {
 		return nil
 	}
-	if streams(r) {
+	if r.Streams {
 		g.records.counts.streaming.Add(1)
 		return nil
 	}
 	s := &g.records
 	most := cmp.Or(s.maxBody.Load(), defaultRecordBody)
 	rec := &recording{
-		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: conn, r: r, length: r.ContentLength, target: r.RequestURI,
-		header:   endToEnd(r.Header),
+		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: r.ConnNumber, r: r.Request, length: r.Length, target: r.RequestURI,
+		header:   endToEnd(r.Header, r.Named),
 		request:  capture{limit: most, budget: &s.budget},
 		response: capture{limit: most, budget: &s.budget},
 	}
-	if r.Body == nil || r.Body == http.NoBody {
-		rec.length = 0
-	} else {
+	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &recordedBody{r.Body, rec}
 	}
 	return rec
@@ -145,9 +142,9 @@ func recordedTurn(conn uint64, peer string, at time.Time) position {
 	return position(mix(conn*forShare ^ turn*forSample))
 }
 
-// endToEnd copies the fields of a header that are not for one connection only.
-func endToEnd(h http.Header) whittle.Header {
-	named := httpfield.ConnectionNames(h)
+// endToEnd copies the fields of a header that are not for one connection only:
+// those that hop by hop or are named by its Connection field.
+func endToEnd(h http.Header, named []string) whittle.Header {
 	out := make(whittle.Header, len(h))
 	for name, values := range h {
 		if len(values) > 0 && !httpfield.HopByHop(name) && (named == nil || !slices.Contains(named, name)) {
@@ -196,8 +193,8 @@ func (c *recording) begin(status int) {
 		return
 	}
 	h := c.Header()
-	c.status, c.head = status, endToEnd(h)
-	if isStream(h) {
+	c.status, c.head = status, endToEnd(h, httpfield.ConnectionNames(h))
+	if forward.IsStream(h) {
 		c.response.drop() // it may go on for hours
 	}
 }
@@ -219,25 +216,25 @@ func (c *recording) drop() {
 }
 
 // finish hands the exchange over, or counts why not.
-func (c *recording) finish(res *result) {
+func (c *recording) finish(res *forward.Result) {
 	counts := &c.g.records.counts
 	switch {
-	case res.streamed:
+	case res.Streamed:
 		counts.streaming.Add(1)
 		return
-	case res.failure == whittle.FailedCanceled:
+	case res.Failure == whittle.FailedCanceled:
 		counts.canceled.Add(1)
 		return
-	case res.failure == whittle.NoFailure && c.head["Content-Length"] != nil:
+	case res.Failure == whittle.NoFailure && c.head["Content-Length"] != nil:
 		c.Flush() // the rest is not the user's to wait for
 	}
 	x := &whittle.Exchange{
-		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.side,
+		Route: c.entry.name, Conn: c.conn, At: c.at, Served: res.Side,
 		Request: whittle.Request{Method: c.r.Method, Target: c.target, Host: c.r.Host, Header: c.header},
 	}
-	a := whittle.Response{Latency: res.latency, Failure: res.failure, Detail: res.detail}
+	a := whittle.Response{Latency: res.Latency, Failure: res.Failure, Detail: res.Detail}
 	ok := c.body(&c.request, &x.Request.Body, &x.Request.Truncated, c.readWhole)
-	if ok && res.failure == whittle.NoFailure {
+	if ok && res.Failure == whittle.NoFailure {
 		a.Status, a.Header, a.Trailer = c.status, c.head, c.trailer()
 		ok = c.body(&c.response, &a.Body, &a.Truncated, nil)
 	}

@@ -220,7 +220,7 @@ func TestRecordKeepsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, u := range g.table.Load().upstreams {
-		u.close()
+		u.Close()
 	}
 	byConn := map[uint64][]string{}
 	for _, x := range p.kept {
@@ -276,7 +276,7 @@ func BenchmarkRecord(b *testing.B) {
 				}
 			}
 			for _, u := range g.table.Load().upstreams {
-				u.close()
+				u.Close()
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway/listener"
-	"whittle/internal/httpfield"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
 )
 
 // route is a route with a candidate, at run time.
@@ -69,7 +69,6 @@ type setting struct {
 // to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
-	rt.split.trusted = env.g.opts.Trusted
 	var err error
 	if rt.codec, err = newCodec(&spec); err != nil {
 		return nil, err
@@ -170,21 +169,21 @@ func (s *routeState) close(ctx context.Context) error {
 var noValues = []string{}
 
 // serve answers one request.
-func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
+func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result {
 	if rt.dryRunHeader != "" {
 		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a dry run
 	}
 	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
-	v := newUserRequest(rt, r)
+	v := newUserRequest(rt, &r)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
 	set := rt.setting.Load()
-	at, keyed := rt.split.placeOf(r)
+	at, keyed := rt.split.placeOf(&r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
 	if !keyed || rt.split.by == "address" {
-		rt.env.g.warnProxy(r, rt.name)
+		rt.env.g.warnProxy(&r, rt.name)
 	}
 	if !keyed {
 		rt.unkeyed.Do(func() {
@@ -192,7 +191,7 @@ func (rt *route) serve(w http.ResponseWriter, r *http.Request) result {
 				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
 		})
 	}
-	plan := rt.plan(v, r, set, at)
+	plan := rt.plan(v, &r, set, at)
 	u := user{w, r}
 	if set.share > 0 && at.in(set.share, forShare) {
 		if res, ok := rt.byCandidate(v, &u, &plan); ok {
@@ -228,14 +227,14 @@ type plan struct {
 
 // plan decides before the request is passed on, so that what is not mirrored is
 // not copied either.
-func (rt *route) plan(v *userRequest, r *http.Request, set *setting, at position) plan {
+func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at position) plan {
 	m := &rt.spec.Mirror
 	switch {
 	case set.phase == whittle.PhaseOff:
 		return plan{skip: whittle.SkipOff}
 	case !rt.mirrorable(r.Method):
 		return plan{skip: whittle.SkipNotSafe}
-	case streams(r):
+	case r.Streams:
 		return plan{skip: whittle.SkipStreaming}
 	case !at.in(m.Sample, forSample):
 		return plan{skip: whittle.SkipSampled}
@@ -264,23 +263,18 @@ func (rt *route) rescuable(method string) bool {
 	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
 }
 
-// streams reports whether a request asks for an upgrade or an event stream.
-func streams(r *http.Request) bool {
-	return listener.UpgradeOf(r) != "" || httpfield.HasToken(r.Header["Accept"], "text/event-stream")
-}
-
 // byMonolith passes the request to the monolith and mirrors it as planned.
-func (rt *route) byMonolith(v *userRequest, u *user, p plan) result {
-	var how forwardOptions
+func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
+	var how forward.Options
 	mirrors := p == plan{}
 	if mirrors {
-		how.tap = v
-		v.watchEnd(u.r)
+		how.Tap = v
+		v.watchEnd(u.r.Request)
 	}
-	res := rt.env.g.forward(u.w, u.r, rt.env.monolith, how)
-	res.side = whittle.Monolith
+	res := rt.env.g.forwarder.Forward(u.w, u.r, rt.env.monolith, how)
+	res.Side = whittle.Monolith
 	rt.observeMonolith(v, &res)
-	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.status, Failure: res.failure, Latency: res.latency}, v)
+	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.Status, Failure: res.Failure, Latency: res.Latency}, v)
 	switch {
 	case p.skip != "":
 		v.skip(p.skip)
@@ -293,9 +287,9 @@ func (rt *route) byMonolith(v *userRequest, u *user, p plan) result {
 }
 
 // observeMonolith takes the monolith's latency into account where it gave a response.
-func (rt *route) observeMonolith(v *userRequest, res *result) {
-	if res.failure == whittle.NoFailure && !res.streamed {
-		rt.shedder.observe(res.latency, v.unmirrored, v.at.Add(res.latency))
+func (rt *route) observeMonolith(v *userRequest, res *forward.Result) {
+	if res.Failure == whittle.NoFailure && !res.Streamed {
+		rt.shedder.observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
 	}
 }
 

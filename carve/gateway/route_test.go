@@ -113,7 +113,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 			t.Errorf("close: %v", err)
 		}
 		for _, u := range s.g.table.Load().upstreams {
-			u.close()
+			u.Close()
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})

@@ -3,11 +3,11 @@ package gateway
 import (
 	"math/bits"
 	"net/http"
-	"net/netip"
 	"net/textproto"
 	"strings"
 
 	"whittle"
+	"whittle/carve/gateway/inbound"
 )
 
 // split places a route's users between 0 and 1, once and for all: the place is
@@ -18,8 +18,6 @@ type split struct {
 	by   string
 	name string
 	salt uint64
-	// trusted are the networks of proxies that are believed about the client.
-	trusted []netip.Prefix
 }
 
 // The purposes that a place serves. Each has its own hash, so that being in the
@@ -49,7 +47,7 @@ type position uint64
 
 // placeOf hashes the request's key. A request without the header or cookie is
 // placed by the client's address instead, and keyed is false.
-func (s *split) placeOf(r *http.Request) (p position, keyed bool) {
+func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
 	key := ""
 	switch s.by {
 	case "header":
@@ -59,10 +57,10 @@ func (s *split) placeOf(r *http.Request) (p position, keyed bool) {
 	case "cookie":
 		key = cookieOf(r.Header, s.name)
 	default:
-		return hashOf(s.salt, clientOf(r, s.trusted)), true
+		return hashOf(s.salt, r.Client()), true
 	}
 	if key == "" {
-		return hashOf(s.salt, clientOf(r, s.trusted)), false
+		return hashOf(s.salt, r.Client()), false
 	}
 	return hashOf(s.salt, key), true
 }
@@ -99,15 +97,6 @@ func mix(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31
-}
-
-// addressOf is the peer's address without its port, which changes with every
-// connection.
-func addressOf(r *http.Request) string {
-	if i := strings.LastIndexByte(r.RemoteAddr, ':'); i >= 0 {
-		return r.RemoteAddr[:i]
-	}
-	return r.RemoteAddr
 }
 
 // cookieOf finds a cookie's value without building the list that

@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/gateway/inbound"
 )
+
+// noProxy is a door that believes no proxy.
+var noProxy inbound.Door
 
 func request(remote string, header ...string) *http.Request {
 	r := &http.Request{Method: "GET", RemoteAddr: remote, Header: http.Header{}}
@@ -40,8 +44,8 @@ func TestPlaceReadsTheKey(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, keyed := tt.s.placeOf(tt.a)
-			b, _ := tt.s.placeOf(tt.b)
+			a, keyed := placeAt(&noProxy, &tt.s, tt.a)
+			b, _ := placeAt(&noProxy, &tt.s, tt.b)
 			if (a == b) != tt.same || keyed != tt.keyed {
 				t.Errorf("same place: %v, want %v; keyed: %v, want %v", a == b, tt.same, keyed, tt.keyed)
 			}
@@ -55,7 +59,7 @@ func TestShareGrowsWithoutFlips(t *testing.T) {
 	const users = 50_000
 	counts := make([]int, len(shares))
 	for u := range users {
-		p, _ := s.placeOf(request("", "X-User", fmt.Sprintf("user-%d", u)))
+		p, _ := placeAt(&noProxy, &s, request("", "X-User", fmt.Sprintf("user-%d", u)))
 		was := false
 		for i, share := range shares {
 			in := p.in(share, forShare)
@@ -83,14 +87,14 @@ func TestPurposesAndRoutesAreIndependent(t *testing.T) {
 	var sampled, other int
 	for u := range users {
 		r := request("", "X-User", fmt.Sprint(u))
-		p, _ := a.placeOf(r)
+		p, _ := placeAt(&noProxy, &a, r)
 		if !p.in(5000, forShare) {
 			continue
 		}
 		if p.in(5000, forSample) {
 			sampled++
 		}
-		if q, _ := b.placeOf(r); q.in(5000, forShare) {
+		if q, _ := placeAt(&noProxy, &b, r); q.in(5000, forShare) {
 			other++
 		}
 	}
@@ -120,7 +124,7 @@ func TestPlacingDoesNotAllocate(t *testing.T) {
 		sp := newSplit("GET /a", s)
 		r := request("10.0.0.1:4000", "X-User", "ann", "Cookie", "a=1; sid=7")
 		n := testing.AllocsPerRun(100, func() {
-			p, _ := sp.placeOf(r)
+			p, _ := placeAt(&noProxy, &sp, r)
 			_ = p.in(500, forShare)
 		})
 		if n != 0 {
@@ -133,8 +137,9 @@ func BenchmarkPlace(b *testing.B) {
 	s := newSplit("GET /a", whittle.Sticky{By: "cookie", Name: "sid"})
 	r := request("10.0.0.1:4000", "Cookie", "theme=dark; sid=0123456789abcdef")
 	b.ReportAllocs()
+	q := noProxy.Read(r)
 	for b.Loop() {
-		p, _ := s.placeOf(r)
+		p, _ := s.placeOf(&q)
 		_ = p.in(500, forShare)
 	}
 }

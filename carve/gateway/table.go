@@ -9,12 +9,13 @@ import (
 	"strconv"
 
 	"whittle"
+	"whittle/carve/gateway/upstream"
 )
 
 // table is one set of routes with the upstreams they use. It is immutable, so
 // that a reload is the swap of one pointer.
 type table struct {
-	monolith *upstream
+	monolith *upstream.Upstream
 	// routes has the routes with a candidate, by name.
 	routes map[string]*route
 	// literal has the rules whose pattern is one path, by that path; open has
@@ -26,7 +27,7 @@ type table struct {
 	// entries has all of the above, in the order of the config.
 	entries []*entry
 	// upstreams has each distinct upstream once.
-	upstreams []*upstream
+	upstreams []*upstream.Upstream
 }
 
 // entry is one rule of the table.
@@ -119,14 +120,14 @@ func (t *table) newEntry(g *Gateway, spec whittle.Route, old *table) (*entry, er
 
 // upstream finds or makes the upstream; two routes to the same server share its
 // connections.
-func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *table) (*upstream, error) {
-	pools := [][]*upstream{t.upstreams}
+func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *table) (*upstream.Upstream, error) {
+	pools := [][]*upstream.Upstream{t.upstreams}
 	if old != nil {
 		pools = append(pools, old.upstreams)
 	}
 	for i, pool := range pools {
 		for _, u := range pool {
-			if u.spec == spec && u.http2 == http2 {
+			if u.Is(spec, http2) {
 				if i > 0 {
 					t.upstreams = append(t.upstreams, u)
 				}
@@ -134,7 +135,7 @@ func (t *table) upstream(g *Gateway, spec whittle.Upstream, http2 bool, old *tab
 			}
 		}
 	}
-	u, err := newUpstream(spec, http2, g.opts.RewriteHost)
+	u, err := upstream.New(spec, http2, g.opts.RewriteHost)
 	if err == nil {
 		t.upstreams = append(t.upstreams, u)
 	}
@@ -255,7 +256,7 @@ func (t *table) retire(ctx context.Context, next *table) error {
 	}
 	for _, u := range t.upstreams {
 		if next == nil || !slices.Contains(next.upstreams, u) {
-			u.close()
+			u.Close()
 		}
 	}
 	return errors.Join(errs...)

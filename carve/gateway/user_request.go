@@ -1,13 +1,12 @@
 package gateway
 
 import (
-	"crypto/tls"
 	"io"
 	"net/http"
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/inbound"
 )
 
 // userRequest is one user's request on a route: its ticket, and what is copied of it
@@ -26,10 +25,9 @@ type userRequest struct {
 	// unmirrored says that nothing was being mirrored when the request came.
 	unmirrored bool
 
-	conn                         uint64
-	method, target, host, remote string
-	header                       http.Header
-	tls                          *tls.ConnectionState
+	facts                inbound.Facts
+	method, target, host string
+	header               http.Header
 
 	// body is the request's, where it was read before anyone was asked
 	// (whole); else requestCopy has it.
@@ -52,15 +50,12 @@ type userRequest struct {
 	reserved int64
 }
 
-func newUserRequest(rt *route, r *http.Request) *userRequest {
+func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 	v := &userRequest{
-		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), conn: listener.ConnNumber(r),
-		method: r.Method, target: r.RequestURI, host: r.Host, remote: r.RemoteAddr, header: r.Header, tls: r.TLS,
-		length: r.ContentLength,
+		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), facts: r.Facts,
+		method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, length: r.Length,
 	}
-	if r.Body == nil || r.Body == http.NoBody {
-		v.length = 0
-	}
+	v.facts.Conn = nil // the request may outlive it
 	v.requestCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
 	v.responseCopy = capture{limit: rt.mostCompared(rt.env.candidate), budget: &rt.budget}
 	return v
@@ -92,17 +87,17 @@ func (e *endWatch) Read(p []byte) (int, error) {
 
 // A visit is the tap of its own exchange.
 
-func (v *userRequest) requestBody(p []byte) {
+func (v *userRequest) RequestBody(p []byte) {
 	if !v.whole {
 		v.requestCopy.add(p)
 	}
 }
 
-func (v *userRequest) responseHead(status int, h whittle.Header) {
+func (v *userRequest) ResponseHead(status int, h whittle.Header) {
 	v.response.Status, v.response.Header = status, h
 }
-func (v *userRequest) responseBody(p []byte)            { v.responseCopy.add(p) }
-func (v *userRequest) responseTrailer(h whittle.Header) { v.response.Trailer = h }
+func (v *userRequest) ResponseBody(p []byte)            { v.responseCopy.add(p) }
+func (v *userRequest) ResponseTrailer(h whittle.Header) { v.response.Trailer = h }
 
 // noResponse puts a failure in the place of what was copied of a response; if one
 // follows, it is the monolith's.
@@ -170,7 +165,7 @@ func (v *userRequest) free() {
 // budget has no room for that.
 func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 	x := &whittle.Exchange{
-		Route: v.rt.spec.Name, Conn: v.conn, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served,
+		Route: v.rt.spec.Name, Conn: v.facts.ConnNumber, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served,
 		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
 	}
 	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {
@@ -201,7 +196,8 @@ func (v *userRequest) flatten(c *capture, into *[]byte) bool {
 // outbound is the header that either side gets alongside the user's request: the
 // user's, as it is passed on.
 func (v *userRequest) outbound() whittle.Header {
-	return v.rt.env.g.outbound(&http.Request{Header: v.header, Host: v.host, RemoteAddr: v.remote, TLS: v.tls})
+	q := inbound.Request{Request: &http.Request{Header: v.header, Host: v.host}, Facts: v.facts}
+	return q.Outbound()
 }
 
 // headerCost estimates what a header holds, in bytes: its text, and what the

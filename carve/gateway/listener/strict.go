@@ -143,11 +143,6 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// WithoutConn parts a request's context from the client's connection.
-func WithoutConn(ctx context.Context) context.Context {
-	return context.WithValue(ctx, strictKey{}, (*Conn)(nil))
-}
-
 // CloseWrite lets net/http and upgrades close one direction.
 func (g *Conn) CloseWrite() error {
 	if c, ok := g.Conn.(interface{ CloseWrite() error }); ok {

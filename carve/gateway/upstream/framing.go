@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bytes"
@@ -160,7 +160,7 @@ func (b *body) advance() (ok bool, err error) {
 				return false, nil
 			}
 			if rest[0] != '\r' || rest[1] != '\n' {
-				return false, errMalformed
+				return false, ErrMalformed
 			}
 			c.r += 2
 			b.kind = chunkSize
@@ -193,16 +193,16 @@ func parseChunkSize(b []byte) (n int, size int64, err error) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
 		if len(b) > maxChunkLine {
-			return 0, 0, errMalformed
+			return 0, 0, ErrMalformed
 		}
 		return 0, 0, nil
 	}
 	if i == 0 || b[i-1] != '\r' || i > maxChunkLine {
-		return 0, 0, errMalformed
+		return 0, 0, ErrMalformed
 	}
 	size, ok := httpfield.ParseChunkSize(b[:i-1])
 	if !ok {
-		return 0, 0, errMalformed
+		return 0, 0, ErrMalformed
 	}
 	return i + 1, size, nil
 }
@@ -216,7 +216,7 @@ func (b *body) parseTrailer(block []byte) (n int, err error) {
 			return 0, nil
 		}
 		if len(block)-len(rest)-n != len(line)+2 {
-			return 0, errMalformed // a bare LF, as in parseChunkSize
+			return 0, ErrMalformed // a bare LF, as in parseChunkSize
 		}
 		n = len(block) - len(rest)
 		if len(line) == 0 {

@@ -1,11 +1,9 @@
-package gateway
+package upstream
 
 import (
 	"bufio"
 	"bytes"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -52,7 +50,7 @@ func FuzzTarget(f *testing.F) {
 	for _, s := range []string{"/", "//a", "http://h/x?y", "http://h", "*", "/a b", "/%2f|?q"} {
 		f.Add(s)
 	}
-	u, err := newUpstream(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, false)
+	u, err := New(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -71,27 +69,4 @@ func FuzzTarget(f *testing.F) {
 			t.Errorf("%q would go through net/http as %q", target, got)
 		}
 	})
-}
-
-func TestForwardedElement(t *testing.T) {
-	g := &Gateway{opts: Options{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
-	for _, tc := range []struct{ peer, host, earlier, forwarded, chain string }{
-		{"1.2.3.4:55", "h", "", "for=1.2.3.4;host=h;proto=http", "1.2.3.4"},
-		{"1.2.3.4:55", "h:80", "9.9.9.9", `for=1.2.3.4;host="h:80";proto=http`, "1.2.3.4"},
-		{"10.1.1.1:55", "h", "9.9.9.9", "for=1, for=10.1.1.1;host=h;proto=http", "9.9.9.9, 10.1.1.1"},
-		{"[::ffff:10.1.1.1]:55", "h", "9.9.9.9", `for=1, for="[::ffff:10.1.1.1]";host=h;proto=http`, "9.9.9.9, ::ffff:10.1.1.1"},
-		{"[fd00::1]:55", "[::1]:80", "9.9.9.9", `for=1, for="[fd00::1]";host="[::1]:80";proto=http`, "9.9.9.9, fd00::1"},
-		{"[2001:db8::1]:55", "h", "9.9.9.9", `for="[2001:db8::1]";host=h;proto=http`, "2001:db8::1"},
-	} {
-		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-		r.RemoteAddr, r.Host = tc.peer, tc.host
-		if tc.earlier != "" {
-			r.Header["X-Forwarded-For"] = []string{tc.earlier}
-			r.Header["Forwarded"] = []string{"for=1"}
-		}
-		h := g.outbound(r)
-		if h.Get("Forwarded") != tc.forwarded || h.Get("X-Forwarded-For") != tc.chain || len(h["Forwarded"]) != 1 {
-			t.Errorf("%s: %q %q", tc.peer, h["Forwarded"], h["X-Forwarded-For"])
-		}
-	}
 }

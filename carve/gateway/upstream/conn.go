@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func (c *conn) usable() bool {
 
 // exchange writes a request and reads the final response's head. limit is for
 // everything up to the head, and for the body as well where total is set.
-func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(*responseHead)) error {
+func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit time.Duration, total bool, inform func(status int, fields map[string][]string)) error {
 	c.ctx, c.total, c.bounded, c.sent, c.heard = ctx, total, true, false, false
 	c.trailer = nil
 	c.now = time.Now()
@@ -102,13 +102,15 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 			return nil
 		}
 		if c.head.status == http.StatusSwitchingProtocols {
-			return errMalformed // nobody asked for it
+			return ErrMalformed // nobody asked for it
 		}
 		if inform != nil && c.head.status != http.StatusContinue {
-			inform(&c.head)
+			fields := http.Header{}
+			c.head.copyTo(fields)
+			inform(c.head.status, fields)
 		}
 	}
-	return errMalformed
+	return ErrMalformed
 }
 
 func (c *conn) readHead() error {

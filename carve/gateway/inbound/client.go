@@ -1,29 +1,30 @@
-package gateway
+package inbound
 
 import (
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
-	"sync/atomic"
 )
 
-// clientOf is the address of the client that a request was made by, in the form
-// of addressOf: the peer's, or, where the peer is trusted, the last one in
+// peerOf is the peer's address without its port, which changes with every
+// connection.
+func peerOf(r *http.Request) string {
+	if i := strings.LastIndexByte(r.RemoteAddr, ':'); i >= 0 {
+		return r.RemoteAddr[:i]
+	}
+	return r.RemoteAddr
+}
+
+// Client is the address of the client that the request was made by, in the form
+// of Peer: the peer's, or, where the peer is trusted, the last one in
 // X-Forwarded-For (else in Forwarded) that is not trusted itself. What stands to
 // the left of that one anybody may have written, and it is not looked at.
-func clientOf(r *http.Request, trusted []netip.Prefix) string {
-	peer := addressOf(r)
-	if len(trusted) == 0 {
-		return peer
-	}
-	ip, ok := parseHop(peer)
-	if !ok || !within(trusted, ip) {
-		return peer
+func (q *Request) Client() string {
+	if !q.Trusted {
+		return q.Peer
 	}
 	client, known := "", false
-	eachHop(r.Header, func(hop string) bool {
+	eachHop(q.Header, func(hop string) bool {
 		ip, ok := parseHop(hop)
 		if !ok { // "unknown", or no address at all: whoever passed it on is the nearest
 			return false
@@ -32,10 +33,10 @@ func clientOf(r *http.Request, trusted []netip.Prefix) string {
 		if ip.Is6() {
 			client = "[" + client + "]"
 		}
-		return within(trusted, ip)
+		return within(q.door.Trusted, ip)
 	})
 	if !known {
-		return peer
+		return q.Peer
 	}
 	return client
 }
@@ -112,62 +113,4 @@ func parseHop(s string) (netip.Addr, bool) {
 		ip = at.Addr()
 	}
 	return ip.Unmap().WithZone(""), true
-}
-
-// manyForwarded is how many requests with another's word on who the client is
-// make one address that is not trusted a proxy.
-const manyForwarded = 100
-
-// proxyWatch finds out that users come through a proxy which nobody named. It
-// follows the address that most such requests come from (Boyer and Moore's
-// majority vote), so it holds one address however many there are. The zero
-// value is ready.
-type proxyWatch struct {
-	warned atomic.Bool
-
-	mu sync.Mutex // guards the following
-	// peer is followed; claim is the first that it said of a client, and several
-	// that it has said another thing of another.
-	peer, claim string
-	count       int
-	several     bool
-}
-
-// see takes a request that was forwarded by peer, and reports once that peer is
-// a proxy.
-func (w *proxyWatch) see(peer, claim string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if peer != w.peer {
-		if w.count--; w.count <= 0 {
-			w.peer, w.claim, w.count, w.several = peer, claim, 1, false
-		}
-		return false
-	}
-	w.several = w.several || claim != w.claim
-	w.count = min(w.count+1, manyForwarded)
-	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
-}
-
-// warnProxy logs once, for the operator, a proxy that is not trusted, where users
-// are distinguished by their address: all of that proxy's are one.
-func (g *Gateway) warnProxy(r *http.Request, route string) {
-	if g.proxies.warned.Load() {
-		return
-	}
-	claims := r.Header["X-Forwarded-For"]
-	if claims == nil {
-		claims = r.Header["Forwarded"]
-	}
-	if claims == nil {
-		return
-	}
-	peer := addressOf(r)
-	if ip, ok := parseHop(peer); ok && within(g.opts.Trusted, ip) {
-		return
-	}
-	if g.proxies.see(peer, claims[0]) {
-		g.log.Warn("users are told apart by their address, and many come from one that forwards for others: they all count as one user; if it is your proxy, name it under forwarded.trust, or let sticky_by name a header or a cookie",
-			slog.String("route", route), slog.String("peer", peer))
-	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bufio"
@@ -188,8 +188,8 @@ func TestResponsesThatLie(t *testing.T) {
 		"endless hints":     {strings.Repeat("HTTP/1.1 102 P\r\n\r\n", 100), whittle.FailedMalform},
 		"garbage":           {"\x16\x03\x01\x02\x00\x01\r\n\r\n", whittle.FailedMalform},
 	} {
-		if a, err := exchange(t, tc.text); classify(err) != tc.want {
-			t.Errorf("%s: %v (%s), want %s; body of %d", name, err, classify(err), tc.want, len(a.Body))
+		if a, err := exchange(t, tc.text); Classify(err) != tc.want {
+			t.Errorf("%s: %v (%s), want %s; body of %d", name, err, Classify(err), tc.want, len(a.Body))
 		}
 	}
 }

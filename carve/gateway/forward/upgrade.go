@@ -1,4 +1,4 @@
-package gateway
+package forward
 
 import (
 	"errors"
@@ -10,7 +10,14 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/upstream"
 )
+
+// Upgrades is how many upgraded connections are open.
+func (p *Forwarder) Upgrades() int64 { return p.upgrades.count() }
+
+// EndUpgrades closes all upgraded connections, and any that comes later.
+func (p *Forwarder) EndUpgrades() { p.upgrades.end() }
 
 // upgrades are the connections that have left HTTP. net/http's Shutdown does
 // not know them, so the gateway waits for them itself.
@@ -39,6 +46,12 @@ func (s *upgrades) remove(t *tunnel) {
 	delete(s.open, t)
 }
 
+func (s *upgrades) count() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.open))
+}
+
 // end closes all of them, and any that comes later.
 func (s *upgrades) end() {
 	s.mu.Lock()
@@ -52,69 +65,67 @@ func (s *upgrades) end() {
 // upgrade asks for another protocol. Where the upstream agrees, the two
 // connections are joined until one side is done with both directions; where it
 // answers otherwise, the response is passed on like any.
-func (f *forwarder) upgrade(kind string) {
-	f.started = time.Now()
-	extra := http.Header{"Connection": {"Upgrade"}, "Upgrade": {kind}}
-	a, err := f.askTransport(f.u.upgrader, extra)
+func (f *forwarding) upgrade() {
+	a, err := f.send(true)
 	if err != nil {
 		f.failed(err)
 		return
 	}
-	if a.status != http.StatusSwitchingProtocols {
-		defer a.close()
+	defer a.Close()
+	if a.Status != http.StatusSwitchingProtocols {
 		// What the client sent behind its request was not checked for framing,
 		// since it might have been another protocol's.
 		f.w.Header()["Connection"] = []string{"close"}
 		f.writeResponse(a)
 		return
 	}
-	defer a.resp.Body.Close()
-	f.res.status, f.res.streamed = a.status, true
-	up, ok := a.resp.Body.(io.ReadWriteCloser)
+	f.res.Status, f.res.Streamed = a.Status, true
+	up, protocol, ok := a.Upgraded()
 	if !ok {
-		f.failed(errMalformed)
+		f.failed(upstream.ErrMalformed)
 		return
 	}
-	if f.accept != nil && !f.accept(a.status, a.head()) {
-		f.res.refused = true
+	if f.Accept != nil && !f.Accept(a.Status, a.Header()) {
+		f.res.Refused = true
 		return
 	}
-	if f.tap != nil {
-		f.tap.responseHead(a.status, a.head())
+	if f.Tap != nil {
+		f.Tap.ResponseHead(a.Status, a.Header())
 	}
-	f.join(a, up)
-	f.res.latency = time.Since(f.started)
+	f.join(a, up, protocol)
+	f.res.Latency = time.Since(f.started)
 }
 
-func (f *forwarder) join(a *upstreamResponse, up io.ReadWriteCloser) {
+func (f *forwarding) join(a *upstream.Response, up io.ReadWriteCloser, protocol []string) {
 	client, brw, err := http.NewResponseController(f.w).Hijack()
 	if err != nil {
 		f.failed(errors.Join(errors.New("take over the client's connection"), err))
 		return
 	}
 	defer client.Close()
-	f.res.wrote, f.res.sent = true, a.status
+	f.res.Wrote, f.res.Sent = true, a.Status
 	if err := client.SetDeadline(time.Time{}); err != nil {
-		f.res.failure, f.res.detail = whittle.FailedCanceled, err.Error()
+		f.res.Failure, f.res.Detail = whittle.FailedCanceled, err.Error()
 		return
 	}
-	h := http.Header(a.head())
+	h := http.Header(a.Header())
 	h["Connection"] = []string{"Upgrade"}
-	h["Upgrade"] = a.resp.Header["Upgrade"]
-	resp := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: h}
+	h["Upgrade"] = protocol
+	resp := http.Response{StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Header: h}
 	if err := resp.Write(client); err != nil {
-		f.res.failure, f.res.detail = whittle.FailedCanceled, err.Error()
+		f.res.Failure, f.res.Detail = whittle.FailedCanceled, err.Error()
 		return
 	}
-	t := &tunnel{client: client, up: up, idle: f.g.opts.Limits.UpgradeIdle}
-	if !f.g.upgrades.add(t) {
+	t := &tunnel{client: client, up: up, idle: f.p.UpgradeIdle}
+	if !f.p.upgrades.add(t) {
 		return
 	}
-	defer f.g.upgrades.remove(t)
-	f.g.counts.upgrades.Add(1)
-	defer f.g.counts.upgrades.Add(-1)
+	defer f.p.upgrades.remove(t)
 	t.run(brw)
 }
+
+// buffers are for what goes through a tunnel.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // tunnel joins two connections byte by byte.
 type tunnel struct {

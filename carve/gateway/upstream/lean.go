@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"context"
@@ -22,52 +22,40 @@ var requests = sync.Pool{New: func() any {
 	return &b
 }}
 
-// askLean goes through the pool, on this goroutine alone.
-func (f *forwarder) askLean() (*upstreamResponse, error) {
+// sendLean goes through the pool, on this goroutine alone.
+func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		*buf = (*buf)[:0]
 		requests.Put(buf)
 	}()
 	var err error
-	if *buf, err = f.compose((*buf)[:0]); err != nil {
+	if *buf, err = u.compose((*buf)[:0], q); err != nil {
 		return nil, err
 	}
-	if f.body != nil {
-		f.started = time.Now() // the client's part is over
-	}
-	call := leanCall{request: *buf, method: f.r.Method, again: replayable(f.r), limit: f.u.timeout}
-	if f.accept == nil && f.r.ProtoAtLeast(1, 1) {
-		call.inform = func(h *responseHead) {
-			fields := http.Header{}
-			h.copyTo(fields)
-			writeInformational(f.w, h.status, fields)
-		}
-	}
-	c, err := f.u.pool.do(f.r.Context(), call)
+	call := leanCall{request: *buf, method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, inform: q.Inform}
+	c, err := u.pool.do(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	a := &upstreamResponse{status: c.head.status, length: c.head.length, body: &c.framed, conn: c}
-	return a, nil
+	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}, nil
 }
 
 // compose puts the request as it goes upstream into b, body included.
-func (f *forwarder) compose(b []byte) ([]byte, error) {
+func (u *Upstream) compose(b []byte, q *Request) ([]byte, error) {
 	w := headWriter{b: b}
-	w.line(f.r.Method, f.u.target(f.r.RequestURI), f.u.hostFor(f.r.Host))
-	o := f.g.outboundOf(f.r)
-	o.each(w.field)
-	if f.r.ContentLength > 0 || f.r.Header["Content-Length"] != nil {
-		w.field("Content-Length", strconv.FormatInt(f.r.ContentLength, 10))
+	w.line(q.In.Method, u.target(q.In.RequestURI), u.hostFor(q.In.Host))
+	q.In.EachOutbound(w.field)
+	if q.In.ContentLength > 0 || q.In.Header["Content-Length"] != nil {
+		w.field("Content-Length", strconv.FormatInt(q.In.ContentLength, 10))
 	}
 	b, err := w.end()
-	if err != nil || f.body == nil {
+	if err != nil || q.Body == nil {
 		return b, err
 	}
 	at := len(b)
-	b = append(b, make([]byte, f.r.ContentLength)...)
-	_, err = io.ReadFull(f.body, b[at:])
+	b = append(b, make([]byte, q.In.ContentLength)...)
+	_, err = io.ReadFull(q.Body, b[at:])
 	return b, err
 }
 
@@ -101,7 +89,7 @@ func (w *headWriter) field(name, value string) {
 
 func (w *headWriter) end() ([]byte, error) {
 	if w.bad {
-		return w.b, errTarget
+		return w.b, ErrTarget
 	}
 	w.b = append(w.b, "\r\n"...)
 	return w.b, nil
@@ -129,7 +117,7 @@ type leanCall struct {
 	limit time.Duration
 	total bool
 	// inform gets the 1xx responses before the final one. Nil: nobody does.
-	inform func(*responseHead)
+	inform func(status int, fields map[string][]string)
 }
 
 // do sends a request and reads the response's head. The caller finishes or
@@ -148,7 +136,7 @@ func (p *pool) do(ctx context.Context, call leanCall) (*conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		stale := c.reused && !c.heard && classify(err) == whittle.FailedReset
+		stale := c.reused && !c.heard && Classify(err) == whittle.FailedReset
 		again := call.again || !c.sent
 		c.abandon()
 		if !stale || !again {

@@ -1,4 +1,10 @@
-package gateway
+// Package upstream talks to one server: it sends a client's request and gives the
+// response piece by piece, or makes a call on the side and holds the response in
+// whole. The everyday request (plain HTTP/1.1, no body or a short one) goes over
+// a pooled connection on its own goroutine, everything else through net/http's
+// transport. A connection is used again only after an exchange on it that ended
+// cleanly, and a response that broke off is never given as whole.
+package upstream
 
 import (
 	"crypto/tls"
@@ -30,10 +36,10 @@ const (
 	continueTimeout = time.Second
 )
 
-// upstream is one server, with the connections kept open to it. The everyday
+// Upstream is one server, with the connections kept open to it. The everyday
 // request (HTTP/1.1 in plain text, no body or a short one) goes through pool;
 // everything else through net/http's transport.
-type upstream struct {
+type Upstream struct {
 	spec whittle.Upstream
 	// http2 says that HTTP/2 is spoken without asking (gRPC).
 	http2 bool
@@ -53,8 +59,8 @@ type upstream struct {
 	upgrader *http.Transport
 }
 
-// newUpstream checks spec and opens nothing yet.
-func newUpstream(spec whittle.Upstream, http2, rewriteHost bool) (*upstream, error) {
+// New checks spec and opens nothing yet.
+func New(spec whittle.Upstream, http2, rewriteHost bool) (*Upstream, error) {
 	base, err := url.Parse(spec.URL)
 	if err != nil || base.Host == "" {
 		return nil, badURL(spec.URL, "it has no host")
@@ -62,7 +68,7 @@ func newUpstream(spec whittle.Upstream, http2, rewriteHost bool) (*upstream, err
 	if base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return nil, badURL(spec.URL, "user, query and fragment cannot be used here")
 	}
-	u := &upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout}
+	u := &Upstream{spec: spec, http2: http2, base: base, timeout: spec.Timeout}
 	switch base.Scheme {
 	case "http", "https":
 	case "h2c":
@@ -111,7 +117,7 @@ func withPort(u *url.URL) string {
 
 // newTransport makes the general way upstream: always HTTP/2 where forced,
 // HTTP/2 by ALPN where it is allowed, else HTTP/1.1.
-func (u *upstream) newTransport(forced, allowed bool, conns int) *http.Transport {
+func (u *Upstream) newTransport(forced, allowed bool, conns int) *http.Transport {
 	var p http.Protocols
 	p.SetHTTP1(!forced)
 	p.SetHTTP2(forced || allowed)
@@ -139,7 +145,7 @@ func (u *upstream) newTransport(forced, allowed bool, conns int) *http.Transport
 
 // target is what stands on the request line for a target as the client sent
 // it.
-func (u *upstream) target(sent string) string {
+func (u *Upstream) target(sent string) string {
 	if i := strings.Index(sent, "://"); i > 0 && sent[0] != '/' { // absolute form
 		rest := sent[i+len("://"):]
 		j := strings.IndexAny(rest, "/?")
@@ -160,7 +166,7 @@ func (u *upstream) target(sent string) string {
 
 // url wraps a target so that net/http writes it as it is: Opaque is written
 // without encoding it again.
-func (u *upstream) url(target string) *url.URL {
+func (u *Upstream) url(target string) *url.URL {
 	v := &url.URL{Scheme: u.base.Scheme, Host: u.base.Host, Opaque: target}
 	if strings.HasPrefix(target, "//") {
 		// Opaque would be taken for an authority here. A path of "//" keeps its
@@ -174,8 +180,16 @@ func (u *upstream) url(target string) *url.URL {
 	return v
 }
 
-// close lets idle connections go; those in use are closed when they are done.
-func (u *upstream) close() {
+// Is reports whether the upstream is the one that New makes of these.
+func (u *Upstream) Is(spec whittle.Upstream, http2 bool) bool {
+	return u.spec == spec && u.http2 == http2
+}
+
+// Timeout bounds the wait for a response's head, and the whole of a Call.
+func (u *Upstream) Timeout() time.Duration { return u.timeout }
+
+// Close lets idle connections go; those in use are closed when they are done.
+func (u *Upstream) Close() {
 	if u.pool != nil {
 		u.pool.close()
 	}

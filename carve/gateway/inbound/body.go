@@ -1,4 +1,4 @@
-package gateway
+package inbound
 
 import (
 	"errors"
@@ -10,17 +10,29 @@ import (
 	"whittle/carve/gateway/listener"
 )
 
-// inBody is a client's request body on its way upstream: limited, watched for
-// stalls, shown to the tap, and cut off for good when forward returns, since
-// net/http may still be reading it then.
-type inBody struct {
-	// conn is the client's; nil where it is not whittle's own listener's, or
-	// speaks HTTP/2.
+// What goes wrong with a request's body on the client's side.
+var (
+	ErrTooLarge = errors.New("the request body is larger than allowed")
+	errDetached = errors.New("the request has ended")
+)
+
+// Tap sees a request's body go by.
+type Tap interface {
+	// RequestBody gets the body piece by piece, as it is read. It must not block
+	// and keeps no piece.
+	RequestBody(p []byte)
+}
+
+// Body is a client's request body on its way upstream: limited, watched for
+// stalls, shown to the tap, and cut off for good by Detach, since net/http may
+// still be reading it then.
+type Body struct {
+	// conn is the client's; nil as in Facts.
 	conn  *listener.Conn
 	w     http.ResponseWriter
 	rc    io.ReadCloser
 	stall time.Duration
-	tap   tap
+	tap   Tap // nil: nobody does
 
 	mu       sync.Mutex // guards the following
 	left     int64      // bytes still allowed; negative from the start: any number
@@ -32,9 +44,16 @@ type inBody struct {
 	err      error
 }
 
+// NewBody gives the body of q, whose response goes to w. limit bounds its bytes
+// (negative: any number), stall each wait for the next of them. A nil tap sees
+// nothing.
+func NewBody(w http.ResponseWriter, q *Request, limit int64, stall time.Duration, tap Tap) *Body {
+	return &Body{conn: q.Conn, w: w, rc: q.Body, left: limit, stall: stall, tap: tap}
+}
+
 // Read implements io.Reader. It gives one byte more than allowed a chance to
 // come, to tell a body of the limit's length from a longer one.
-func (b *inBody) Read(p []byte) (int, error) {
+func (b *Body) Read(p []byte) (int, error) {
 	bounded, err := b.enter(len(p))
 	if err != nil {
 		return 0, err
@@ -47,7 +66,7 @@ func (b *inBody) Read(p []byte) (int, error) {
 	return b.finishRead(p, n, err)
 }
 
-func (b *inBody) enter(room int) (bounded int, err error) {
+func (b *Body) enter(room int) (bounded int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -63,7 +82,7 @@ func (b *inBody) enter(room int) (bounded int, err error) {
 	return 0, nil
 }
 
-func (b *inBody) finishRead(p []byte, n int, err error) (int, error) {
+func (b *Body) finishRead(p []byte, n int, err error) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = false
@@ -73,13 +92,13 @@ func (b *inBody) finishRead(p []byte, n int, err error) (int, error) {
 	}
 	if b.left >= 0 {
 		if int64(n) > b.left {
-			b.err = errTooLarge
+			b.err = ErrTooLarge
 			return 0, b.err
 		}
 		b.left -= int64(n)
 	}
 	if b.tap != nil && n > 0 {
-		b.tap.requestBody(p[:n])
+		b.tap.RequestBody(p[:n])
 	}
 	b.deadline(time.Time{}) // left behind, it would cut whatever reads next
 	if err != nil {
@@ -93,16 +112,16 @@ func (b *inBody) finishRead(p []byte, n int, err error) (int, error) {
 
 // Close implements io.Closer. The client's body itself is the server's to
 // close.
-func (b *inBody) Close() error {
-	b.detach()
+func (b *Body) Close() error {
+	b.Detach()
 	return nil
 }
 
-// detach ends every further use of the client's body, and wakes a reader that
+// Detach ends every further use of the client's body, and wakes a reader that
 // is waiting for more of it. What is left of the body must not be taken for the
 // next request, as net/http would after a read that failed, so an HTTP/1.1
 // connection takes no further one.
-func (b *inBody) detach() {
+func (b *Body) Detach() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.detached {
@@ -120,8 +139,8 @@ func (b *inBody) detach() {
 	}
 }
 
-// waiting is how long the client has been waited for so far.
-func (b *inBody) waiting() time.Duration {
+// Waiting is how long the client has been waited for so far.
+func (b *Body) Waiting() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.reading {
@@ -130,8 +149,8 @@ func (b *inBody) waiting() time.Duration {
 	return b.waited
 }
 
-// ended reports whether all of the body has been read.
-func (b *inBody) ended() bool {
+// Ended reports whether all of the body has been read.
+func (b *Body) Ended() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.done
@@ -139,10 +158,10 @@ func (b *inBody) ended() bool {
 
 // deadline is for the client's connection, or its stream in HTTP/2. Not every
 // ResponseWriter has one; those that have not do not wait for a network.
-func (b *inBody) deadline(t time.Time) { _ = http.NewResponseController(b.w).SetReadDeadline(t) }
+func (b *Body) deadline(t time.Time) { _ = http.NewResponseController(b.w).SetReadDeadline(t) }
 
-// failure is what went wrong on the client's side of the body; nil: nothing.
-func (b *inBody) failure() error {
+// Err is what went wrong on the client's side of the body; nil: nothing.
+func (b *Body) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"context"
@@ -16,20 +16,19 @@ import (
 
 // What goes wrong on the way, apart from what the operating system says.
 var (
-	errTarget       = errors.New("the request target cannot stand on a request line")
-	errClientGone   = errors.New("the client takes no more of the response")
-	errTooLarge     = errors.New("the request body is larger than allowed")
-	errDetached     = errors.New("the request has ended")
-	errTruncated    = errors.New("the response ended before its announced length")
-	errMalformed    = errors.New("the response is not well-formed HTTP/1.1")
+	// ErrTarget says that nothing was sent, for the request's own sake.
+	ErrTarget    = errors.New("the request target cannot stand on a request line")
+	errTruncated = errors.New("the response ended before its announced length")
+	// ErrMalformed says that the upstream does not keep to the protocol.
+	ErrMalformed    = errors.New("the response is not well-formed HTTP/1.1")
 	errHeadSize     = errors.New("the response's header is larger than allowed")
 	errResponseSize = errors.New("the response is larger than allowed")
 	errNoRoom       = errors.New("the route's memory has no room for the response")
 	errNoSlot       = errors.New("every connection allowed to this upstream stayed in use")
 )
 
-// classify names the way in which an upstream failed.
-func classify(err error) whittle.Failure {
+// Classify names the way in which an upstream failed.
+func Classify(err error) whittle.Failure {
 	switch {
 	case err == nil:
 		return whittle.NoFailure
@@ -37,7 +36,7 @@ func classify(err error) whittle.Failure {
 		return whittle.FailedCanceled
 	case errors.Is(err, errResponseSize), errors.Is(err, errHeadSize):
 		return whittle.FailedTooLarge
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, ErrMalformed):
 		return whittle.FailedMalform
 	case isDial(err):
 		return whittle.FailedConnect
@@ -93,19 +92,4 @@ func ended(err error) error {
 		return nil
 	}
 	return err
-}
-
-// failureStatus is what a client is told where there is no response to pass on.
-func failureStatus(failure whittle.Failure, body, err error) int {
-	switch {
-	case errors.Is(body, errTooLarge):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(body, os.ErrDeadlineExceeded):
-		return http.StatusRequestTimeout
-	case body != nil, errors.Is(err, errTarget):
-		return http.StatusBadRequest
-	case failure == whittle.FailedTimeout:
-		return http.StatusGatewayTimeout
-	}
-	return http.StatusBadGateway
 }

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"io"
@@ -11,11 +11,12 @@ import (
 	"whittle/internal/httpfield"
 )
 
-// upstreamResponse is an upstream's response whose head has been read.
-type upstreamResponse struct {
-	status int
-	// length of the body; -1: not known.
-	length int64
+// Response is an upstream's response whose head has been read. Close releases
+// it; one goroutine at a time may use it.
+type Response struct {
+	Status int
+	// Length of the body; -1: not known.
+	Length int64
 	body   source
 	// Exactly one of the following is set.
 	resp *http.Response
@@ -33,8 +34,8 @@ type source interface {
 	ready() bool
 }
 
-func newUpstreamResponse(resp *http.Response) *upstreamResponse {
-	a := &upstreamResponse{status: resp.StatusCode, length: resp.ContentLength, resp: resp}
+func newResponse(resp *http.Response) *Response {
+	a := &Response{Status: resp.StatusCode, Length: resp.ContentLength, resp: resp}
 	a.body = &readerSource{r: resp.Body, left: resp.ContentLength}
 	for name := range resp.Trailer {
 		a.names = append(a.names, name)
@@ -43,14 +44,15 @@ func newUpstreamResponse(resp *http.Response) *upstreamResponse {
 	return a
 }
 
-// head gives the end-to-end header in a map of its own.
-func (a *upstreamResponse) head() whittle.Header {
+// Header gives the end-to-end header in a map of its own.
+func (a *Response) Header() whittle.Header {
 	h := http.Header{}
-	a.copyHead(h)
+	a.CopyHeader(h)
 	return whittle.Header(h)
 }
 
-func (a *upstreamResponse) copyHead(dst http.Header) {
+// CopyHeader adds the end-to-end header to dst.
+func (a *Response) CopyHeader(dst http.Header) {
 	if a.conn != nil {
 		a.conn.head.copyTo(dst)
 		return
@@ -61,21 +63,21 @@ func (a *upstreamResponse) copyHead(dst http.Header) {
 			dst[name] = values
 		}
 	}
-	if names := a.announced(); len(names) > 0 {
+	if names := a.Announced(); len(names) > 0 {
 		dst["Trailer"] = []string{strings.Join(names, ", ")}
 	}
 }
 
-// announced gives the trailer's fields as far as the head named them.
-func (a *upstreamResponse) announced() []string {
+// Announced gives the trailer's fields as far as the head named them.
+func (a *Response) Announced() []string {
 	if a.conn != nil {
 		return a.conn.head.announced
 	}
 	return a.names
 }
 
-// trailer is complete once the body has ended.
-func (a *upstreamResponse) trailer() http.Header {
+// Trailer is complete once the body has ended.
+func (a *Response) Trailer() http.Header {
 	if a.conn != nil {
 		return a.conn.trailer
 	}
@@ -87,15 +89,32 @@ func (a *upstreamResponse) trailer() http.Header {
 	return a.resp.Trailer
 }
 
-// close releases the connection: for another request where the response was
+// Close releases the connection: for another request where the response was
 // read to its end, else for good.
-func (a *upstreamResponse) close() {
+func (a *Response) Close() {
 	if s, ok := a.body.(*readerSource); ok {
 		s.release()
 		_ = a.resp.Body.Close() // reading it to its end is what counts
 		return
 	}
 	a.conn.finish()
+}
+
+// Next gives the next piece of the body, valid until the following call; the
+// error io.EOF comes with the last piece or after it.
+func (a *Response) Next() ([]byte, error) { return a.body.next() }
+
+// Ready reports whether Next will not wait.
+func (a *Response) Ready() bool { return a.body.ready() }
+
+// Upgraded gives the connection of a response with status 101, and the protocol
+// that the upstream changes to. False: it has none.
+func (a *Response) Upgraded() (conn io.ReadWriteCloser, protocol []string, ok bool) {
+	if a.resp == nil {
+		return nil, nil, false
+	}
+	conn, ok = a.resp.Body.(io.ReadWriteCloser)
+	return conn, a.resp.Header["Upgrade"], ok
 }
 
 // buffers are for bodies that come through an io.Reader.

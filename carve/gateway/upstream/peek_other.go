@@ -1,6 +1,6 @@
 //go:build !unix
 
-package gateway
+package upstream
 
 // nothingToRead cannot tell here; a connection that turns out to be closed is
 // found by the request, and an idempotent one is sent again.

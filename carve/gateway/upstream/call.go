@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bytes"
@@ -54,13 +54,13 @@ func (h *holding) add(p []byte) error {
 	return nil
 }
 
-// call asks u on the side and holds the whole response: within one deadline for
+// Call asks u on the side and holds the whole response: within one deadline for
 // all of it, and with a bound on its length (0: the upstream's own). It never
 // follows redirects. room is asked before the body's memory grows; nil: there
 // is always room. What goes wrong is in the response.
-func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Response {
+func (u *Upstream) Call(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) whittle.Response {
 	if maxResponse <= 0 {
-		maxResponse = u.maxResponse()
+		maxResponse = u.MaxResponse()
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int
 	}
 	a.Latency = time.Since(at)
 	if err != nil {
-		a.Status, a.Failure, a.Detail = 0, classify(err), err.Error()
+		a.Status, a.Failure, a.Detail = 0, Classify(err), err.Error()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			a.Failure = whittle.FailedTimeout
 		}
@@ -84,7 +84,8 @@ func (u *upstream) call(ctx context.Context, q *whittle.Request, maxResponse int
 	return a
 }
 
-func (u *upstream) maxResponse() int64 {
+// MaxResponse bounds the response of a Call, in bytes.
+func (u *Upstream) MaxResponse() int64 {
 	if u.spec.MaxResponse > 0 {
 		return u.spec.MaxResponse
 	}
@@ -92,7 +93,7 @@ func (u *upstream) maxResponse() int64 {
 }
 
 // hostFor is the Host that goes upstream for a client's.
-func (u *upstream) hostFor(client string) string {
+func (u *Upstream) hostFor(client string) string {
 	switch {
 	case u.host != "":
 		return u.host
@@ -102,7 +103,7 @@ func (u *upstream) hostFor(client string) string {
 	return client
 }
 
-func (u *upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
+func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	buf := requests.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= 64<<10 {
@@ -147,10 +148,10 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
+func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	target := u.target(q.Target)
 	if !httpfield.IsTarget(target) {
-		return whittle.Response{}, errTarget
+		return whittle.Response{}, ErrTarget
 	}
 	header := make(http.Header, len(q.Header)+1)
 	for name, values := range q.Header {
@@ -178,17 +179,17 @@ func (u *upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if err != nil {
 		return whittle.Response{}, err
 	}
-	a := newUpstreamResponse(resp)
-	defer a.close()
-	w := whittle.Response{Status: a.status, Header: a.head()}
-	if a.length > hold.limit && q.Method != http.MethodHead {
+	a := newResponse(resp)
+	defer a.Close()
+	w := whittle.Response{Status: a.Status, Header: a.Header()}
+	if a.Length > hold.limit && q.Method != http.MethodHead {
 		return w, errResponseSize
 	}
 	if err := hold.read(a.body); err != nil {
 		return w, err
 	}
 	w.Body = hold.body
-	if fields := a.trailer(); len(fields) > 0 {
+	if fields := a.Trailer(); len(fields) > 0 {
 		w.Trailer = whittle.Header(fields)
 	}
 	return w, nil

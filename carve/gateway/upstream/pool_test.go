@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bufio"
@@ -111,13 +111,13 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 // only a request that is passed on, does not meet a connection that was idle
 // for long. Here those of the transport that keeps them cannot be had at all.
 func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
-	srv := httptest.NewTLSServer(says(200, "fine"))
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }))
 	t.Cleanup(srv.Close)
-	u, err := newUpstream(whittle.Upstream{URL: srv.URL, Insecure: true}, false, false)
+	u, err := New(whittle.Upstream{URL: srv.URL, Insecure: true}, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(u.close)
+	t.Cleanup(u.Close)
 	u.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("this is the transport that keeps connections")
 	}
@@ -129,13 +129,13 @@ func TestOnlyOnceGoesOverTrustedConnectionsByTLSToo(t *testing.T) {
 		{http.MethodPost, nil, true},
 		{http.MethodDelete, nil, true},
 		{http.MethodGet, nil, false},
-		{http.MethodPost, noValues, false}, // of a route that is safe
+		{http.MethodPost, []string{}, false}, // of a route that is safe
 	} {
 		q := &whittle.Request{Method: tt.method, Target: "/", Host: "h", Header: whittle.Header{}, Body: []byte("x")}
 		if tt.key != nil {
 			q.Header["X-Idempotency-Key"] = tt.key
 		}
-		if a := u.call(t.Context(), q, 0, nil); (a.Failure == whittle.NoFailure) != tt.once {
+		if a := u.Call(t.Context(), q, 0, nil); (a.Failure == whittle.NoFailure) != tt.once {
 			t.Errorf("%s with key %v: %d %s", tt.method, tt.key, a.Status, a.Detail)
 		}
 	}

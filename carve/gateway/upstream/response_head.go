@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func (h *responseHead) parse(b []byte) error {
 	*h = responseHead{fields: h.fields[:0], spans: h.spans[:0], length: -1}
 	line, rest, ok := cutLine(b)
 	if !ok || !h.statusLine(line) {
-		return errMalformed
+		return ErrMalformed
 	}
 	if err := h.scan(b, len(b)-len(rest)); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (h *responseHead) scan(b []byte, at int) error {
 	for {
 		line, rest, ok := cutLine(b[at:])
 		if !ok {
-			return errMalformed
+			return ErrMalformed
 		}
 		if len(line) == 0 {
 			return nil
@@ -88,14 +88,14 @@ func (h *responseHead) scan(b []byte, at int) error {
 		next := len(b) - len(rest)
 		if line[0] == ' ' || line[0] == '\t' {
 			if !h.fold(b, at, at+len(line)) {
-				return errMalformed
+				return ErrMalformed
 			}
 			at = next
 			continue
 		}
 		colon := bytes.IndexByte(line, ':')
 		if colon <= 0 || !httpfield.IsToken(line[:colon]) || !httpfield.IsValue(line[colon+1:]) {
-			return errMalformed
+			return ErrMalformed
 		}
 		canonical(line[:colon])
 		s := span{name: at, nameEnd: at + colon, value: at + colon + 1, valueEnd: at + len(line)}
@@ -136,7 +136,7 @@ func (h *responseHead) take(f field) (named []string, err error) {
 	case "Content-Length":
 		n, ok := httpfield.ParseLength(f.value)
 		if !ok || h.length >= 0 && h.length != n {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		if h.length >= 0 {
 			return nil, nil // the same again: once is enough
@@ -144,7 +144,7 @@ func (h *responseHead) take(f field) (named []string, err error) {
 		h.length = n
 	case "Transfer-Encoding":
 		if h.chunked || !strings.EqualFold(f.value, "chunked") {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		h.chunked = true
 		return nil, nil
@@ -193,7 +193,7 @@ func (h *responseHead) drop(named []string) {
 func (h *responseHead) framing() error {
 	switch {
 	case h.chunked && h.minor == '0':
-		return errMalformed
+		return ErrMalformed
 	case !h.chunked || h.length < 0:
 		return nil
 	}

@@ -1,0 +1,51 @@
+package forward
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"strconv"
+
+	"whittle"
+	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/upstream"
+)
+
+// WriteError responds in whittle's own name: short, and without the cause.
+func WriteError(w http.ResponseWriter, status int) { writeErrorHeader(w, nil, status) }
+
+// Closing ends an HTTP/1.1 connection after the response.
+var Closing = http.Header{"Connection": {"close"}}
+
+func writeErrorHeader(w http.ResponseWriter, extra http.Header, status int) {
+	WriteErrorText(w, extra, status, http.StatusText(status)+"\n")
+}
+
+// WriteErrorText responds with a text, and with the extra fields.
+func WriteErrorText(w http.ResponseWriter, extra http.Header, status int, text string) {
+	h := w.Header()
+	clear(h)
+	maps.Copy(h, extra)
+	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client may have gone; there is nobody left to tell
+}
+
+// FailureStatus is what a client is told where there is no response to pass on:
+// body is what went wrong on the client's side, err what went wrong at all.
+func FailureStatus(failure whittle.Failure, body, err error) int {
+	switch {
+	case errors.Is(body, inbound.ErrTooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(body, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout
+	case body != nil, errors.Is(err, upstream.ErrTarget):
+		return http.StatusBadRequest
+	case failure == whittle.FailedTimeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusBadGateway
+}

@@ -1,0 +1,294 @@
+// Package forward passes a client's request on to one upstream and its response
+// back, piece by piece as they come: heads, bodies, trailers, informational
+// responses, upgrades. Memory is bounded whatever the bodies' lengths, a client
+// never takes a response that broke off for whole, and whoever is at fault is
+// named. Which upstream it is, and what else becomes of the exchange, is decided
+// elsewhere.
+package forward
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/upstream"
+	"whittle/internal/httpfield"
+)
+
+// errClientGone says that the client takes no more of the response.
+var errClientGone = errors.New("the client takes no more of the response")
+
+// Forwarder passes requests on. It is safe for concurrent use.
+type Forwarder struct {
+	// BodyBytes bounds a request's body; above it the response is 413. Negative:
+	// no bound.
+	BodyBytes int64
+	// Stall is how long a client may send nothing of a body, or take nothing of a
+	// response, that is waited for.
+	Stall time.Duration
+	// UpgradeIdle is how long an upgraded connection may be silent in both
+	// directions.
+	UpgradeIdle time.Duration
+
+	upgrades upgrades
+}
+
+// Forward sends q to u and streams the response to w. It returns when both
+// bodies have passed or cannot pass any further.
+func (p *Forwarder) Forward(w http.ResponseWriter, q inbound.Request, u *upstream.Upstream, o Options) Result {
+	f := forwarding{p: p, w: w, r: q, u: u, Options: o}
+	if q.Length != 0 {
+		f.body = inbound.NewBody(w, &f.r, p.BodyBytes, p.Stall, o.Tap)
+		defer f.body.Detach()
+	}
+	if q.Upgrade != "" {
+		f.upgrade()
+	} else {
+		f.plain()
+	}
+	return f.res
+}
+
+// forwarding is one call of Forward.
+type forwarding struct {
+	p *Forwarder
+	w http.ResponseWriter
+	r inbound.Request
+	u *upstream.Upstream
+	Options
+	body    *inbound.Body // nil where the request has none
+	started time.Time
+	// away is for how long since then it was the client that was waited for.
+	away time.Duration
+	res  Result
+}
+
+// stop takes the latency, at the last that is heard of the upstream.
+func (f *forwarding) stop() { f.res.Latency = time.Since(f.started) - f.away }
+
+func (f *forwarding) plain() {
+	a, err := f.send(false)
+	if err != nil {
+		f.failed(err)
+		return
+	}
+	defer a.Close()
+	if a.Status == http.StatusSwitchingProtocols {
+		f.failed(upstream.ErrMalformed) // nobody asked for it
+		return
+	}
+	f.writeResponse(a)
+}
+
+// send sends the request and reads the response's head.
+func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
+	q := upstream.Request{In: &f.r, Body: f.body, Upgrade: upgrade}
+	if f.Accept == nil && f.r.ProtoAtLeast(1, 1) {
+		q.Inform = f.inform
+	}
+	if f.body != nil && f.r.ProtoMajor == 1 && !f.u.Short(&q) {
+		// Without it net/http would swallow the rest of the body before the
+		// first byte of an early response. Not every ResponseWriter has it.
+		_ = http.NewResponseController(f.w).EnableFullDuplex()
+	}
+	f.started = time.Now()
+	a, err := f.u.Send(f.r.Context(), &q)
+	if f.body != nil {
+		f.away = f.body.Waiting() // what comes later is not the response
+	}
+	return a, err
+}
+
+// inform passes an informational response on.
+func (f *forwarding) inform(status int, fields map[string][]string) {
+	writeInformational(f.w, status, fields)
+}
+
+func writeInformational(w http.ResponseWriter, code int, fields map[string][]string) {
+	h := w.Header()
+	for name, values := range fields {
+		if !httpfield.HopByHop(name) {
+			h[name] = values
+		}
+	}
+	w.WriteHeader(code)
+	clear(h) // they belong to this head only
+}
+
+// writeResponse passes a response on, head, body and trailer.
+func (f *forwarding) writeResponse(a *upstream.Response) {
+	f.res.Status = a.Status
+	if f.Accept != nil && !f.Accept(a.Status, a.Header()) {
+		f.res.Refused = true
+		f.stop()
+		return
+	}
+	if f.Tap != nil {
+		f.Tap.ResponseHead(a.Status, a.Header())
+	}
+	h := f.w.Header()
+	a.CopyHeader(h)
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = nil // keeps net/http from guessing one
+	}
+	f.res.Streamed = IsStream(h)
+	f.res.Wrote, f.res.Sent = true, a.Status
+	f.w.WriteHeader(a.Status)
+	if err := f.copyBody(a); err != nil {
+		f.broke(err)
+		return
+	}
+	f.trailer(a)
+	if f.Tap != nil {
+		f.flush() // what the tap's owner does next is not the user's to wait for
+	}
+}
+
+func IsStream(h http.Header) bool {
+	const eventStream = "text/event-stream"
+	ct := h.Get("Content-Type")
+	return len(ct) >= len(eventStream) && ct[:len(eventStream)] == eventStream
+}
+
+// copyBody passes pieces on as they come: whatever has been written is flushed
+// before waiting for more. It stops the clock with the last of them, and keeps
+// what the client takes for the others out of it.
+func (f *forwarding) copyBody(a *upstream.Response) error {
+	if len(a.Announced()) > 0 {
+		f.flush() // the trailer needs a chunked response, settled at the first flush
+	}
+	// A head without any of its body is held back where the body's length is
+	// known: nobody acts on it, and the two mostly come together.
+	pending := a.Length < 0
+	for {
+		if pending && !a.Ready() {
+			at := time.Now()
+			f.flush()
+			f.away += time.Since(at)
+			pending = false
+		}
+		p, err := a.Next()
+		if err != nil {
+			f.stop()
+			return cmp.Or(f.writePiece(p), ended(err))
+		}
+		at := time.Now()
+		err = f.writePiece(p)
+		f.away += time.Since(at)
+		if err != nil {
+			f.stop()
+			return err
+		}
+		pending = pending || len(p) > 0
+	}
+}
+
+// writePiece shows a piece to the tap and gives it to the client.
+func (f *forwarding) writePiece(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if f.Tap != nil {
+		f.Tap.ResponseBody(p)
+	}
+	return f.write(p)
+}
+
+// write bounds the wait for an HTTP/2 client that gives no window for more. An
+// HTTP/1.1 connection has its own moving deadline (see client); one for a
+// stream must not outlive the write, since it would cut a stream that is quiet.
+func (f *forwarding) write(p []byte) error {
+	if f.r.ProtoMajor == 2 {
+		rc := http.NewResponseController(f.w)
+		_ = rc.SetWriteDeadline(time.Now().Add(f.p.Stall)) // where there is none, nothing waits
+		defer rc.SetWriteDeadline(time.Time{})             //nolint:errcheck // as above
+	}
+	if _, err := f.w.Write(p); err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+func (f *forwarding) flush() {
+	if fl, ok := f.w.(http.Flusher); ok {
+		fl.Flush()
+		return
+	}
+	_ = http.NewResponseController(f.w).Flush() // a writer that cannot flush holds nothing back
+}
+
+func (f *forwarding) trailer(a *upstream.Response) {
+	t := a.Trailer()
+	if len(t) == 0 {
+		return
+	}
+	announced := a.Announced()
+	h := f.w.Header()
+	for name, values := range t {
+		if !slices.Contains(announced, name) {
+			name = http.TrailerPrefix + name
+		}
+		h[name] = values
+	}
+	if f.Tap != nil {
+		f.Tap.ResponseTrailer(whittle.Header(t))
+	}
+}
+
+// failed is the end of a request that has no response.
+func (f *forwarding) failed(err error) {
+	f.stop()
+	f.res.Failure, f.res.Detail = f.blame(err), err.Error()
+	if f.Accept != nil && f.res.Failure != whittle.FailedCanceled {
+		return
+	}
+	// net/http ends the context as well when the body's deadline has passed; the
+	// client may still be there to be told.
+	if f.r.Context().Err() != nil && f.bodyErr() == nil {
+		f.res.Abort = true // nobody is there to read it
+		return
+	}
+	status := FailureStatus(f.res.Failure, f.bodyErr(), err)
+	f.res.Sent, f.res.Wrote = status, true
+	if f.body != nil && !f.body.Ended() || f.r.Upgrade != "" {
+		writeErrorHeader(f.w, Closing, status) // what comes next was not checked for framing
+		return
+	}
+	WriteError(f.w, status)
+}
+
+// broke is the end of a response that was begun: the client must not take it for
+// whole.
+func (f *forwarding) broke(err error) {
+	f.res.Failure, f.res.Detail = f.blame(err), err.Error()
+	f.res.Abort = true
+}
+
+// blame names who is at fault: the client, where it has gone or its body broke,
+// else the upstream.
+func (f *forwarding) blame(err error) whittle.Failure {
+	if f.r.Context().Err() != nil || f.bodyErr() != nil || errors.Is(err, errClientGone) || errors.Is(err, upstream.ErrTarget) {
+		return whittle.FailedCanceled
+	}
+	return upstream.Classify(err)
+}
+
+func (f *forwarding) bodyErr() error {
+	if f.body == nil {
+		return nil
+	}
+	return f.body.Err()
+}
+
+// ended turns the end of a body into no error.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,31 @@
+package inbound
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestForwardedElement(t *testing.T) {
+	door := &Door{Trusted: proxyNets}
+	for _, tc := range []struct{ peer, host, earlier, forwarded, chain string }{
+		{"1.2.3.4:55", "h", "", "for=1.2.3.4;host=h;proto=http", "1.2.3.4"},
+		{"1.2.3.4:55", "h:80", "9.9.9.9", `for=1.2.3.4;host="h:80";proto=http`, "1.2.3.4"},
+		{"10.1.1.1:55", "h", "9.9.9.9", "for=1, for=10.1.1.1;host=h;proto=http", "9.9.9.9, 10.1.1.1"},
+		{"[::ffff:10.1.1.1]:55", "h", "9.9.9.9", `for=1, for="[::ffff:10.1.1.1]";host=h;proto=http`, "9.9.9.9, ::ffff:10.1.1.1"},
+		{"[fd00::1]:55", "[::1]:80", "9.9.9.9", `for=1, for="[fd00::1]";host="[::1]:80";proto=http`, "9.9.9.9, fd00::1"},
+		{"[2001:db8::1]:55", "h", "9.9.9.9", `for="[2001:db8::1]";host=h;proto=http`, "2001:db8::1"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr, r.Host = tc.peer, tc.host
+		if tc.earlier != "" {
+			r.Header["X-Forwarded-For"] = []string{tc.earlier}
+			r.Header["Forwarded"] = []string{"for=1"}
+		}
+		q := door.Read(r)
+		h := q.Outbound()
+		if h.Get("Forwarded") != tc.forwarded || h.Get("X-Forwarded-For") != tc.chain || len(h["Forwarded"]) != 1 {
+			t.Errorf("%s: %q %q", tc.peer, h["Forwarded"], h["X-Forwarded-For"])
+		}
+	}
+}

@@ -1,0 +1,97 @@
+// Package inbound knows a client's request as it comes in: over which connection
+// and from whom, which of its fields concern that connection alone, whether it
+// asks for another protocol, and how long its body is. All of it is worked out
+// once, at the door, and travels with the request as one value.
+package inbound
+
+import (
+	"net/http"
+	"net/netip"
+
+	"whittle/carve/gateway/listener"
+	"whittle/internal/httpfield"
+)
+
+// LoopHeader is the field by which a request that comes back is known: CDN-Loop
+// (RFC 8586), as net/http spells it. Via (RFC 9110, section 7.6.3) would do as
+// well, but origins act on it: nginx, for one, stops compressing.
+const LoopHeader = "Cdn-Loop"
+
+// Door is what requests are read by.
+type Door struct {
+	// Trusted lists the networks of proxies that are believed about their
+	// clients.
+	Trusted []netip.Prefix
+	// Mark is the name of this gateway in LoopHeader. Empty: requests are not
+	// marked, and none is known again.
+	Mark string
+}
+
+// Request is a client's request with what is known of it. It is passed by value;
+// whoever changes the *http.Request changes the copy's.
+type Request struct {
+	*http.Request
+	Facts
+}
+
+// Facts are what was worked out of a request when it came.
+type Facts struct {
+	// Conn is the client's connection; nil where it is none of whittle's own
+	// listeners', where other streams share it (HTTP/2), and once the request's
+	// body has been read in whole.
+	Conn *listener.Conn
+	// ConnNumber numbers the client's connection, from 1; 0 where the request did
+	// not come by a whittle listener.
+	ConnNumber uint64
+	// Peer is the address of whoever sent the request, without its port.
+	Peer string
+	// Trusted says that the peer is believed about its own client.
+	Trusted bool
+	// HTTPS says that the request came by TLS.
+	HTTPS bool
+	// Looped says that this gateway has forwarded the request before.
+	Looped bool
+	// Upgrade is the protocol that the request wants to change to, or "".
+	Upgrade string
+	// Streams says that it asks for an upgrade or an event stream, to which no
+	// response is ever whole.
+	Streams bool
+	// Length is that of the body; -1 where it is not announced.
+	Length int64
+
+	// Named are the fields that the Connection header lists, canonically.
+	Named []string
+
+	door *Door
+}
+
+// Read works out a request's facts.
+func (d *Door) Read(r *http.Request) Request {
+	q := Request{r, Facts{
+		Conn: listener.ConnOf(r), ConnNumber: listener.ConnNumber(r),
+		Peer: peerOf(r), HTTPS: r.TLS != nil, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
+		door: d, Named: httpfield.ConnectionNames(r.Header),
+	}}
+	if r.Body == nil || r.Body == http.NoBody {
+		q.Length = 0
+	}
+	if len(d.Trusted) > 0 {
+		ip, ok := parseHop(q.Peer)
+		q.Trusted = ok && within(d.Trusted, ip)
+	}
+	if marks := r.Header[LoopHeader]; marks != nil && d.Mark != "" {
+		q.Looped = httpfield.HasToken(marks, d.Mark)
+	}
+	q.Streams = q.Upgrade != "" || AcceptsStream(r.Header)
+	return q
+}
+
+// AcceptsStream reports whether a header asks for an event stream.
+func AcceptsStream(h map[string][]string) bool {
+	return httpfield.HasToken(h["Accept"], "text/event-stream")
+}
+
+// HoldsBody says that the request's body has been read and is r's new one, of so
+// many bytes. Whatever becomes of it, there is nothing left on the client's
+// connection to be stalled by, or to be taken for another request.
+func (f *Facts) HoldsBody(length int64) { f.Conn, f.Length = nil, length }

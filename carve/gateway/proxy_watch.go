@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"whittle/carve/gateway/inbound"
+)
+
+// manyForwarded is how many requests with another's word on who the client is
+// make one address that is not trusted a proxy.
+const manyForwarded = 100
+
+// proxyWatch finds out that users come through a proxy which nobody named. It
+// follows the address that most such requests come from (Boyer and Moore's
+// majority vote), so it holds one address however many there are. The zero
+// value is ready.
+type proxyWatch struct {
+	warned atomic.Bool
+
+	mu sync.Mutex // guards the following
+	// peer is followed; claim is the first that it said of a client, and several
+	// that it has said another thing of another.
+	peer, claim string
+	count       int
+	several     bool
+}
+
+// see takes a request that was forwarded by peer, and reports once that peer is
+// a proxy.
+func (w *proxyWatch) see(peer, claim string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if peer != w.peer {
+		if w.count--; w.count <= 0 {
+			w.peer, w.claim, w.count, w.several = peer, claim, 1, false
+		}
+		return false
+	}
+	w.several = w.several || claim != w.claim
+	w.count = min(w.count+1, manyForwarded)
+	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
+}
+
+// warnProxy logs once, for the operator, a proxy that is not trusted, where users
+// are distinguished by their address: all of that proxy's are one.
+func (g *Gateway) warnProxy(q *inbound.Request, route string) {
+	if q.Trusted || g.proxies.warned.Load() {
+		return
+	}
+	claims := q.Header["X-Forwarded-For"]
+	if claims == nil {
+		claims = q.Header["Forwarded"]
+	}
+	if claims == nil {
+		return
+	}
+	if g.proxies.see(q.Peer, claims[0]) {
+		g.log.Warn("users are told apart by their address, and many come from one that forwards for others: they all count as one user; if it is your proxy, name it under forwarded.trust, or let sticky_by name a header or a cookie",
+			slog.String("route", route), slog.String("peer", q.Peer))
+	}
+}

@@ -1,0 +1,112 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+
+	"whittle/carve/gateway/inbound"
+	"whittle/internal/httpfield"
+)
+
+// Request is a client's request on its way to an upstream.
+type Request struct {
+	In *inbound.Request
+	// Body is the request's; nil where it has none.
+	Body *inbound.Body
+	// Upgrade asks the upstream to change to the protocol of In.Upgrade.
+	Upgrade bool
+	// Inform gets the informational responses before the final one, but for 100:
+	// reading the client's body is what makes the server send that one. Nil:
+	// nobody does. It is not called after Send has returned.
+	Inform func(status int, fields map[string][]string)
+}
+
+// Short reports whether Send reads the body of a request, if it has one, in whole
+// before it sends anything.
+func (u *Upstream) Short(q *Request) bool { return !q.Upgrade && u.pool != nil && lean(q.In.Request) }
+
+// Send sends a request and reads the response's head. Its error says, by
+// Classify, how the upstream failed, unless the request could not be sent
+// (ErrTarget) or the body's own reading failed.
+func (u *Upstream) Send(ctx context.Context, q *Request) (*Response, error) {
+	switch {
+	case q.Upgrade:
+		return u.sendTransport(ctx, u.upgrader, q)
+	case u.Short(q):
+		return u.sendLean(ctx, q)
+	case q.Body == nil && replayable(q.In.Request):
+		return u.sendTransport(ctx, u.transport, q)
+	}
+	return u.sendTransport(ctx, u.once, q)
+}
+
+// lean reports whether the pool's own client can send a request: no body or a
+// short one of known length, and nothing that must be negotiated.
+func lean(r *http.Request) bool {
+	h := r.Header
+	return r.ContentLength >= 0 && r.ContentLength <= maxLeanBody &&
+		h["Expect"] == nil && h["Trailer"] == nil && len(r.Trailer) == 0
+}
+
+// sendTransport goes through net/http.
+func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Request) (*Response, error) {
+	target := u.target(q.In.RequestURI)
+	if !httpfield.IsTarget(target) {
+		return nil, ErrTarget
+	}
+	header := http.Header(q.In.Outbound())
+	if q.Upgrade {
+		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{q.In.Upgrade}
+	}
+	if header["User-Agent"] == nil {
+		header["User-Agent"] = nil // keeps net/http from putting in its own
+	}
+	out := &http.Request{
+		Method: q.In.Method, URL: u.url(target), Host: q.In.Host, Header: header, Trailer: q.In.Trailer,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: q.In.ContentLength,
+	}
+	if u.host != "" {
+		out.Host = u.host
+	}
+	if q.Body != nil {
+		out.Body = q.Body
+	}
+	if q.Inform != nil {
+		hints := &informer{inform: q.Inform}
+		defer hints.mute()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: hints.relay})
+	}
+	resp, err := t.RoundTrip(out.WithContext(ctx)) //nolint:bodyclose // Response.Close does
+	if err != nil {
+		return nil, err
+	}
+	return newResponse(resp), nil
+}
+
+// informer passes informational responses on until the final one has come.
+type informer struct {
+	inform func(status int, fields map[string][]string)
+
+	mu    sync.Mutex // guards the following
+	muted bool
+}
+
+// relay is called by net/http's reading goroutine. A 100 is left out: reading
+// the client's body is what makes the server send one.
+func (i *informer) relay(code int, h textproto.MIMEHeader) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.muted && code != http.StatusContinue {
+		i.inform(code, h)
+	}
+	return nil
+}
+
+func (i *informer) mute() {
+	i.mu.Lock()
+	i.muted = true
+	i.mu.Unlock()
+}
