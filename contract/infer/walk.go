@@ -95,7 +95,7 @@ func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 	case p.typed.isMap:
 		g.add(path, chosen, "a message", f.Why)
 	case p.typed.typ == contract.MessageType:
-		g.add(path, chosen, "a map", in.ObjectEvidence(shape.AsMessage))
+		g.add(path, chosen, "a map", in.MessageEvidence())
 	}
 	g.presence(path, f, p, m)
 }

@@ -18,6 +18,7 @@ import (
 
 // Bounds of a document that is looked into.
 const (
+	// MaxDepth is how deep a document may nest.
 	MaxDepth          = 60
 	maxDocumentValues = 1 << 18
 )
@@ -34,6 +35,7 @@ var (
 // Kind is what a value is in JSON.
 type Kind uint8
 
+// The kinds. Numbers and texts keep what was written.
 const (
 	Null Kind = iota
 	Bool

@@ -10,7 +10,7 @@ import (
 type object uint8
 
 const (
-	AsMessage object = iota
+	asMessage object = iota
 	asMap
 	asValue // nothing can be said
 )
@@ -29,7 +29,7 @@ func (s *Shape) object() object {
 	case s.odd:
 		return asMap
 	}
-	return AsMessage
+	return asMessage
 }
 
 // idKeys says that all names look like ids, and that there are several.
@@ -71,8 +71,11 @@ func (s *Shape) onceKeys() int {
 	return n
 }
 
-// ObjectEvidence says why an object was taken for what it was.
-func (s *Shape) ObjectEvidence(o object) string {
+// MessageEvidence says why the objects were taken for messages.
+func (s *Shape) MessageEvidence() string { return s.objectEvidence(asMessage) }
+
+// objectEvidence says why an object was taken for what it was.
+func (s *Shape) objectEvidence(o object) string {
 	switch {
 	case o == asMap && s.Any != nil:
 		return fmt.Sprintf("more than %d names in %d objects", MaxKeys, s.Objects)
@@ -90,7 +93,7 @@ func (s *Shape) ObjectEvidence(o object) string {
 // when all has been seen.
 func (s *Shape) Settle() {
 	if s.Objects > 0 && s.Any == nil && s.object() == asMap {
-		s.Why = s.ObjectEvidence(asMap)
+		s.Why = s.objectEvidence(asMap)
 		s.gather()
 	}
 	if s.Any != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
 	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/record/capture"

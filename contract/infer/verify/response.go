@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"strings"
+
 	"whittle/contract"
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
