@@ -99,6 +99,12 @@ func TestTolerance(t *testing.T) {
 			}
 		}
 	}
+	bare := ResponseHead{Tolerance: BareLF}
+	for text, lines := range map[string]string{"HTTP/1.1 200\nA: 1\n\n": "A: 1\n", "HTTP/1.1 200\r\nA: 1\n\r\n": "A: 1\n", "HTTP/1.1 200\n\n": "", "HTTP/1.1 200\r\n\r\n": ""} {
+		if n, err := bare.Parse([]byte(text)); n != len(text) || err != nil || string(bare.Lines()) != lines {
+			t.Errorf("%q: %d, %v, lines %q", text, n, err, bare.Lines())
+		}
+	}
 	h := ResponseHead{Tolerance: LengthAndChunks}
 	if _, err := h.Parse([]byte(ok + "Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n")); err != nil || !h.Closes() || h.ContentLength() != -1 {
 		t.Errorf("length and chunks: %v, closes %v, length %d", err, h.Closes(), h.ContentLength())
@@ -123,6 +129,9 @@ func TestHopByHop(t *testing.T) {
 	}
 	if v, ok := h.Value("x-b"); !ok || string(v) != "2" {
 		t.Errorf("x-b: %q, %v", v, ok)
+	}
+	if b := h.Lines(); !bytes.HasPrefix(b, []byte("Host: h\r\n")) || !bytes.HasSuffix(b, []byte("\r\nTransfer-Encodin: x\r\n")) {
+		t.Errorf("lines: %q", b)
 	}
 	if v, ok := h.Value("x-c"); ok {
 		t.Errorf("x-c: %q", v)

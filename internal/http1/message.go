@@ -7,6 +7,7 @@ type message struct {
 	Fields
 	started  bool // the first line has been read
 	finished bool // the head is whole, or refused
+	first    int  // where the first field line begins
 	http10   bool
 	length   int64 // by Content-Length; -1: none
 	chunked  bool
@@ -15,6 +16,16 @@ type message struct {
 func (m *message) reset() {
 	m.Fields.reset(0)
 	m.started, m.finished, m.http10, m.length, m.chunked = false, false, false, -1, false
+}
+
+// Lines returns the field lines as they came, each with its line end, without the
+// first line and the empty one.
+func (m *message) Lines() []byte {
+	end := len(m.raw) - 1
+	if m.raw[end-1] == '\r' {
+		end--
+	}
+	return m.raw[m.first:end:end]
 }
 
 // HTTP10 reports whether the message is of version 1.0 rather than 1.1.

@@ -76,7 +76,7 @@ func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
 			h.seen = len(b)
 			return false, h.longStart(b)
 		}
-		h.started, h.at, h.seen = true, next, next
+		h.started, h.first, h.at, h.seen = true, next, next, next
 	}
 	done, err = h.lines(b, &h.Limits, 0)
 	if err != nil || !done {

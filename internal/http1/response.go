@@ -53,7 +53,7 @@ func (h *ResponseHead) parse(b []byte) (done bool, err *Error) {
 			h.seen = len(b)
 			return false, h.incomplete(b, &h.Limits)
 		}
-		h.started, h.at, h.seen = true, next, next
+		h.started, h.first, h.at, h.seen = true, next, next, next
 	}
 	done, err = h.lines(b, &h.Limits, h.Tolerance)
 	if err != nil || !done {

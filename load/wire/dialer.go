@@ -163,6 +163,6 @@ func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
 		}
 		c.stream = t
 	}
-	c.responseReader = responseReader{in: c.stream, now: d.now, buf: make([]byte, firstBuffer)}
+	c.responseReader = newResponseReader(c.stream, d.now, firstBuffer)
 	return c, nil
 }

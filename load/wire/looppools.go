@@ -64,7 +64,7 @@ func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (
 		return nil, err
 	}
 	c := &conn{stream: k, endpoint: e}
-	c.responseReader = responseReader{in: k, now: l.now, buf: make([]byte, firstBuffer)}
+	c.responseReader = newResponseReader(k, l.now, firstBuffer)
 	return c, nil
 }
 

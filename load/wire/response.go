@@ -5,17 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
+
+	"whittle/internal/http1"
 )
 
 // Bounds on what is read of a response. A target is not trusted to be a correct
 // HTTP server.
 const (
-	maxHead      = 64 << 10 // status line and headers, and again for trailers
-	maxChunkLine = 4 << 10  // a chunk's size with its extensions
-	maxInterim   = 16       // 1xx responses before the final one
-	firstBuffer  = 4 << 10
+	maxHead     = 64 << 10 // status line and headers, and again for trailers
+	maxInterim  = 16       // 1xx responses before the final one
+	firstBuffer = 4 << 10
 )
 
 var errMalformed = errors.New("not an HTTP/1.1 response")
@@ -62,52 +64,101 @@ type responseReader struct {
 	// current response came.
 	received  int64
 	firstByte time.Time
+
+	parser http1.ResponseHead
+	framed http1.Body
+}
+
+func newResponseReader(in io.Reader, now func() time.Time, size int) responseReader {
+	return responseReader{
+		in: in, now: now, buf: make([]byte, size),
+		parser: http1.ResponseHead{Limits: http1.Limits{Head: maxHead, Fields: maxHead}},
+		framed: http1.Body{
+			Limits:    http1.Limits{Head: maxHead, Fields: maxHead},
+			Tolerance: http1.PaddedSize | http1.FramingInTrailer, // the trailer is discarded
+		},
+	}
 }
 
 // readResponse reads one response. method is the request's; keep is how many bytes
-// of the body to return. An error is errMalformed or one of the connection.
+// of the body to return. An error is errMalformed or one of the connection, and
+// the connection cannot be used after it.
 func (c *responseReader) readResponse(method string, keep int, a *response) error {
 	c.firstByte = time.Time{}
 	kept, body := a.head[:0], a.body[:0]
 	*a = response{}
-	var f framing
 	for range maxInterim + 1 {
-		head, err := c.readHead()
-		if err != nil {
+		if err := c.readHead(); err != nil {
 			return err
 		}
-		line, fields, _ := bytes.Cut(head, crlf)
-		var http10 bool
-		if a.status, http10, err = statusLine(line); err != nil {
-			return err
-		}
-		if f, err = readFraming(fields, http10); err != nil {
-			return err
-		}
-		if a.status == 101 {
+		a.status = c.parser.Status()
+		if a.status == http.StatusSwitchingProtocols {
 			return malformed("101 to a request that asked for no upgrade")
 		}
-		if a.status >= 200 {
+		if a.status >= http.StatusOK {
 			// Reading the body may overwrite the buffer, so the head is copied.
-			a.head, a.body = append(kept, fields...), body
-			return c.readBody(method, keep, f, a)
+			a.head, a.body = append(kept, c.parser.Lines()...), body
+			return c.readBody(c.parser.Framing(method), keep, a)
 		}
 	}
 	return malformed("more than %d interim responses", maxInterim)
 }
 
-// fill reads more into the buffer. The end of the stream is io.ErrUnexpectedEOF;
-// a caller that allows it checks for that.
-func (c *responseReader) fill(limit int) error {
+func (c *responseReader) readHead() error {
+	for {
+		n, err := c.parser.Parse(c.buf[c.r:c.w])
+		if err != nil {
+			return malformed("%w; it begins with %q", err, c.buf[c.r:min(c.w, c.r+16)])
+		}
+		if n > 0 {
+			c.r += n
+			return nil
+		}
+		if err := c.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// readBody reads the response's body to its end, and keeps at most keep bytes of it.
+func (c *responseReader) readBody(f http1.Framing, keep int, a *response) error {
+	c.framed.Begin(f)
+	for !c.framed.Done() {
+		content, n, err := c.framed.Next(c.buf[c.r:c.w])
+		if err != nil {
+			return malformed("%w", err)
+		}
+		c.r += n
+		a.size += int64(len(content))
+		if room := keep - len(a.body); room > 0 {
+			a.body = append(a.body, content[:min(len(content), room)]...)
+		}
+		if n > 0 {
+			continue
+		}
+		if err := c.fill(); errors.Is(err, io.ErrUnexpectedEOF) {
+			if err = c.framed.End(); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	// Surplus bytes would be taken for the next response.
+	a.reusable = !c.parser.Closes() && f.Kind != http1.UntilClose && c.r == c.w
+	return nil
+}
+
+// fill reads more into the buffer, behind what has not been consumed. The end of
+// the stream is io.ErrUnexpectedEOF. What is not consumed is part of a head or of
+// a trailer section, whose bounds so bound the buffer.
+func (c *responseReader) fill() error {
 	if c.r > 0 {
 		c.w = copy(c.buf, c.buf[c.r:c.w])
 		c.r = 0
 	}
 	if c.w == len(c.buf) {
-		if c.w >= limit {
-			return malformed("more than %d bytes of header", limit)
-		}
-		grown := make([]byte, min(max(2*len(c.buf), firstBuffer), max(limit, firstBuffer)))
+		grown := make([]byte, min(max(2*len(c.buf), firstBuffer), maxHead))
 		copy(grown, c.buf)
 		c.buf = grown
 	}
@@ -127,153 +178,4 @@ func (c *responseReader) fill(limit int) error {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// readHead returns status line and headers without the empty line after them, each
-// line with its CRLF.
-func (c *responseReader) readHead() ([]byte, error) {
-	seen := 0
-	for {
-		if i := bytes.Index(c.buf[c.r+seen:c.w], []byte("\r\n\r\n")); i >= 0 {
-			head := c.buf[c.r : c.r+seen+i+2]
-			c.r += seen + i + 4
-			return head, nil
-		}
-		if c.w-c.r >= maxHead {
-			return nil, malformed("more than %d bytes of header", maxHead)
-		}
-		// Fail at once, rather than after maxHead bytes, where this is no HTTP.
-		if n := min(c.w-c.r, 5); string(c.buf[c.r:c.r+n]) != "HTTP/"[:n] {
-			return nil, malformed("it begins with %q", c.buf[c.r:min(c.w, c.r+16)])
-		}
-		seen = max(c.w-c.r-3, 0)
-		if err := c.fill(maxHead); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func statusLine(line []byte) (status int, http10 bool, err error) {
-	if len(line) < 12 || string(line[:7]) != "HTTP/1." || (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
-		(len(line) > 12 && line[12] != ' ') {
-		return 0, false, malformed("status line %q", line[:min(len(line), 64)])
-	}
-	for _, c := range line[9:12] {
-		if c < '0' || c > '9' {
-			return 0, false, malformed("status %q", line[9:12])
-		}
-		status = status*10 + int(c-'0')
-	}
-	if status < 100 {
-		return 0, false, malformed("status %d", status)
-	}
-	return status, line[7] == '0', nil
-}
-
-// framing says where a body ends (RFC 9112, section 6.3).
-type framing struct {
-	length  int64 // −1: not given
-	chunked bool
-	close   bool
-}
-
-func readFraming(fields []byte, http10 bool) (framing, error) {
-	f := framing{length: -1, close: http10}
-	for len(fields) > 0 {
-		line, rest, _ := bytes.Cut(fields, crlf)
-		fields = rest
-		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || !isToken(line[:colon]) {
-			return f, malformed("header line %q", line[:min(len(line), 64)])
-		}
-		name, val := line[:colon], trimmed(line[colon+1:])
-		if bytes.IndexByte(val, '\r') >= 0 || bytes.IndexByte(val, '\n') >= 0 || bytes.IndexByte(val, 0) >= 0 {
-			return f, malformed("a bare line break in the header %s", name)
-		}
-		if err := f.field(name, val); err != nil {
-			return f, err
-		}
-	}
-	if f.chunked && f.length >= 0 {
-		return f, malformed("both content-length and transfer-encoding")
-	}
-	return f, nil
-}
-
-func (f *framing) field(name, val []byte) error {
-	switch len(name) {
-	case len("content-length"):
-		if !bytes.EqualFold(name, []byte("content-length")) {
-			return nil
-		}
-		n, ok := decimal(val)
-		if !ok || (f.length >= 0 && f.length != n) {
-			return malformed("content-length %q", val[:min(len(val), 64)])
-		}
-		f.length = n
-	case len("transfer-encoding"):
-		if !bytes.EqualFold(name, []byte("transfer-encoding")) {
-			return nil
-		}
-		if f.chunked || !bytes.EqualFold(val, []byte("chunked")) {
-			return malformed("transfer-encoding %q", val[:min(len(val), 64)])
-		}
-		f.chunked = true
-	case len("connection"):
-		if !bytes.EqualFold(name, []byte("connection")) {
-			return nil
-		}
-		for option := range bytes.SplitSeq(val, []byte{','}) {
-			switch option = bytes.Trim(option, " \t"); {
-			case bytes.EqualFold(option, []byte("close")):
-				f.close = true
-			case bytes.EqualFold(option, []byte("keep-alive")):
-				f.close = false
-			}
-		}
-	}
-	return nil
-}
-
-// decimal reads an unsigned number of at most 18 digits.
-func decimal(b []byte) (n int64, ok bool) {
-	if len(b) == 0 || len(b) > 18 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
-}
-
-// inToken says which bytes may be part of a header's name (RFC 9110, section
-// 5.6.2). It is a table because it is used for every byte of every name.
-var inToken = func() (ok [256]bool) {
-	for c := '!'; c < 0x7f; c++ {
-		ok[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
-	}
-	return ok
-}()
-
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if !inToken[c] {
-			return false
-		}
-	}
-	return true
-}
-
-// trimmed is b without the blanks and tabs around it.
-func trimmed(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
 }

@@ -12,7 +12,8 @@ import (
 
 // newWire reads from text, in pieces as small as they come.
 func newWire(in io.Reader) *responseReader {
-	return &responseReader{in: in, now: time.Now, buf: make([]byte, 16)}
+	r := newResponseReader(in, time.Now, 16)
+	return &r
 }
 
 func TestResponsesAreRead(t *testing.T) {
@@ -132,3 +133,30 @@ func FuzzResponse(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkReadResponse(b *testing.B) {
+	const head = "HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 00:00:00 GMT\r\nContent-Type: application/json\r\n" +
+		"Cache-Control: no-store\r\nX-Request-Id: 0123456789abcdef0123456789abcdef\r\n"
+	for name, rest := range map[string]string{
+		"length": "Content-Length: 27\r\n\r\n012345678901234567890123456",
+		"chunks": "Transfer-Encoding: chunked\r\n\r\n1b\r\n012345678901234567890123456\r\n0\r\n\r\n",
+		"long":   "Content-Length: 3500\r\n\r\n" + strings.Repeat("x", 3500),
+	} {
+		b.Run(name, func(b *testing.B) {
+			in := []byte(head + rest)
+			r := newResponseReader(repeated(in), time.Now, len(in))
+			var a response
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := r.readResponse("GET", 100, &a); err != nil || !a.reusable {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// repeated is a connection on which the same response comes again and again.
+type repeated []byte
+
+func (r repeated) Read(p []byte) (int, error) { return copy(p, r), nil }
