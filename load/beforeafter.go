@@ -6,52 +6,62 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/load/expr"
 	"whittle/load/plan"
 )
 
-// before runs the plan's flow before the run. Every virtual user starts with what
-// it captured, and its requests are not in the report. A failure is an error: the
-// run would not be what the plan says.
-func (s *session) before(ctx context.Context) error {
-	w, failure := s.runUnrecorded(ctx, s.plan.Before)
-	if failure != "" {
-		return whittle.Errorf(whittle.Unavailable, "run plan %s: the flow before the run failed: %s", s.plan.Name, failure)
+// before runs the plan's flow before the run, and returns the variables that every
+// virtual user starts with; nil: there is no such flow. Its requests are not in the
+// report. A failure is an error: the run would not be what the plan says.
+func (t task) before(ctx context.Context) ([]expr.Value, error) {
+	if len(t.plan.Before) == 0 {
+		return nil, nil
 	}
-	s.base = w.scope.Values
-	return nil
+	values, failure := t.runUnrecorded(ctx, t.plan.Before)
+	if failure != "" {
+		return nil, whittle.Errorf(whittle.Unavailable, "run plan %s: the flow before the run failed: %s", t.plan.Name, failure)
+	}
+	return values, nil
 }
 
 // after runs the plan's flow after the run. A failure is a warning.
-func (s *session) after(ctx context.Context) (warning string) {
-	if len(s.plan.After) == 0 {
+func (t task) after(ctx context.Context) (warning string) {
+	if len(t.plan.After) == 0 {
 		return ""
 	}
-	if _, failure := s.runUnrecorded(ctx, s.plan.After); failure != "" {
+	if _, failure := t.runUnrecorded(ctx, t.plan.After); failure != "" {
 		return "the flow after the run failed: " + failure
 	}
 	return ""
 }
 
-// runUnrecorded runs a flow once, as a user that is not counted in the report.
-func (s *session) runUnrecorded(ctx context.Context, steps []plan.Step) (w *worker, failure string) {
-	w = newWorker(s, &shard{sum: newTally(plan.MaxNames)})
-	w.unrecorded = true
-	w.due = s.now()
-	w.pcg.Seed(s.seed, unrecordedSeed)
-	w.initUser()
-	ended := !w.runSteps(ctx, steps)
-	w.client.Reset()
+// runUnrecorded runs a flow once, as a user that is not counted in the report, and
+// returns its variables.
+func (t task) runUnrecorded(ctx context.Context, steps []plan.Step) (values []expr.Value, failure string) {
+	t.mayLoop = false
+	s, err := newExecution(t)
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer s.close()
+	u := s.newUserOf(&shard{sum: newTally(plan.MaxNames)})
+	u.unrecorded = true
+	u.due = s.now()
+	u.pcg.Seed(s.seed, unrecordedSeed)
+	u.begin()
+	ended := !u.runSteps(ctx, steps)
+	u.client.Reset()
 	var kinds []string
-	for kind, n := range w.shard.sum.errors {
+	for kind, n := range u.shard.sum.errors {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, n))
 	}
 	switch {
 	case len(kinds) > 0:
-		return w, strings.Join(kinds, ", ")
+		return nil, strings.Join(kinds, ", ")
 	case ended:
-		return w, "the run was ended"
+		return nil, "the run was ended"
 	}
-	return w, ""
+	return u.scope.Values, ""
 }
 
 // unrecordedSeed gives such a user random choices other than virtual user 0's.

@@ -15,23 +15,15 @@ import (
 // The plan's flow before the run runs ahead of the first block. Blocks is not safe
 // for concurrent use.
 type Blocks struct {
-	plan    *plan.Plan
-	options Options
-	length  time.Duration
-
-	// The block that is sent, or was sent last.
-	arrivals []plan.Arrival // since its start, in order
-	taken    int            // of arrivals
-	onResult func(Result)
-	session  *session
-	report   *report.Report
-
-	// first is the first block. All blocks use its connections, its shared state
-	// and what the flow before the run captured.
-	first *session
+	runner *Runner
+	length time.Duration
+	// task is what all blocks share; its network is nil before the first one.
+	task  task
 	after func() (warning string) // the flow after the last block; nil: none was sent, or it ran
-	// users is how many virtual users the target has had.
-	users int64
+
+	// The block that was sent last.
+	last   *execution
+	report *report.Report
 
 	// The sum of the blocks that were kept.
 	sum     *tally
@@ -40,10 +32,12 @@ type Blocks struct {
 	starts  []time.Time
 }
 
-// NewBlocks prepares blocks of the given length. OnResult and OnProgress of the
-// options are not used.
-func NewBlocks(p *plan.Plan, o Options, length time.Duration) *Blocks {
-	return &Blocks{plan: p, options: o.WithDefaults(), length: length, sum: newTally(len(p.Names))}
+// Blocks prepares blocks of the given length. Options.OnResult and OnProgress are not
+// used.
+func (r *Runner) Blocks(length time.Duration) *Blocks {
+	q := *r
+	q.options.OnResult, q.options.OnProgress = nil, nil
+	return &Blocks{runner: &q, length: length, sum: newTally(len(r.plan.Names))}
 }
 
 // Run sends one block and waits for its last response. An open plan's users start
@@ -51,33 +45,70 @@ func NewBlocks(p *plan.Plan, o Options, length time.Duration) *Blocks {
 // at once and send requests for the block's length. A user makes the same random
 // choices in every block of the same number. Its CSV rows and shared counters
 // differ: closed users take them as quickly as their target responds. onResult is
-// called for every request that ended, without its body, on many goroutines at
-// once.
+// called for every request that ended, on many goroutines at once.
 func (b *Blocks) Run(ctx context.Context, arrivals []plan.Arrival, number uint64, onResult func(Result)) (*report.Report, error) {
-	b.arrivals, b.taken, b.onResult = nil, 0, onResult
-	phase := plan.Phase{Duration: b.length}
-	for _, a := range arrivals {
-		phase.MaxUsers = b.plan.Phases[a.Phase].MaxUsers
-		b.arrivals = append(b.arrivals, plan.Arrival{At: a.At})
-	}
-	o := b.options
-	o.OnResult, o.OnProgress = nil, nil
-	o.block = b
-	// 52 bits: a report's seed is exact in JSON.
-	o.Seed = (o.Seed+number*0x9e3779b97f4a7c15)>>12 | 1
-	r, err := Run(ctx, forBlock(b.plan, phase), o)
+	m, err := openMeter(ctx, &b.runner.options)
 	if err != nil {
 		return nil, err
 	}
-	b.after = func() string { return b.first.after(ctx) }
-	r.Users.Planned = int64(len(arrivals))
-	if len(b.plan.Groups) > 0 {
-		r.Users.Planned = b.plan.Planned()
+	if b.task.network == nil {
+		if err := b.begin(ctx, m); err != nil {
+			return nil, err
+		}
 	}
-	r.Users.Started -= b.users
-	b.users += r.Users.Started
-	b.report = r
+	t := b.block(arrivals, number, onResult)
+	s, r, err := b.runner.measure(ctx, t, m)
+	if err != nil {
+		return nil, err
+	}
+	b.after = func() string { return b.task.after(ctx) }
+	r.Users.Planned = int64(len(arrivals))
+	if t.plan.Closed() {
+		r.Users.Planned = t.plan.Planned()
+	}
+	b.task.firstUser = s.users.Load()
+	b.last, b.report = s, r
 	return r, nil
+}
+
+// begin opens what all blocks share, and runs the flow before the run.
+func (b *Blocks) begin(ctx context.Context, m *meter) error {
+	n, err := b.runner.network()
+	if err != nil {
+		return err
+	}
+	t := b.runner.task(n)
+	t.mayLoop = false // connections outlive a block
+	if t.base, err = t.before(ctx); err != nil {
+		n.CloseIdle()
+		return err
+	}
+	b.task = t
+	if len(t.plan.Before) > 0 {
+		return m.restart(ctx)
+	}
+	return nil
+}
+
+// block is one block's task.
+func (b *Blocks) block(arrivals []plan.Arrival, number uint64, onResult func(Result)) task {
+	t := b.task
+	phase := plan.Phase{Duration: b.length}
+	if n := len(arrivals); n > 0 && !t.plan.Closed() {
+		phase.MaxUsers = t.plan.Phases[arrivals[n-1].Phase].MaxUsers
+	}
+	t.plan, t.onResult = forBlock(t.plan, phase), onResult
+	// 52 bits: a report's seed is exact in JSON.
+	t.seed = (t.seed+number*0x9e3779b97f4a7c15)>>12 | 1
+	taken := 0
+	t.arrivals = func() (plan.Arrival, bool) {
+		if taken == len(arrivals) {
+			return plan.Arrival{}, false
+		}
+		taken++
+		return plan.Arrival{At: arrivals[taken-1].At}, true
+	}
+	return t
 }
 
 // forBlock is the plan with the users of one block: an open plan's start at the
@@ -98,36 +129,11 @@ func forBlock(p *plan.Plan, phase plan.Phase) *plan.Plan {
 	return &q
 }
 
-// attach makes a session the current block.
-func (b *Blocks) attach(s *session) {
-	if b == nil {
-		return
-	}
-	b.session = s
-	s.onResult = b.onResult
-	s.users.Store(b.users)
-	if b.first == nil {
-		b.first = s
-		return
-	}
-	s.network = b.first.network
-	s.base, s.shared = b.first.base, b.first.shared
-}
-
-// next returns the block's arrivals one by one.
-func (b *Blocks) next() (plan.Arrival, bool) {
-	if b.taken == len(b.arrivals) {
-		return plan.Arrival{}, false
-	}
-	b.taken++
-	return b.arrivals[b.taken-1], true
-}
-
 // Keep adds the last block to the sum, and drops from its report what the sum
 // has too.
 func (b *Blocks) Keep() {
 	r, sum := b.report, &b.whole
-	b.sum.merge(b.session.total())
+	b.sum.merge(b.last.recorder.total())
 	sum.Users.Planned += r.Users.Planned
 	sum.Users.Started += r.Users.Started
 	sum.Users.Skipped += r.Users.Skipped
@@ -164,13 +170,10 @@ func (b *Blocks) point(r *report.Report) report.Point {
 // Report sums up all blocks that were kept, with one window of its series for
 // each.
 func (b *Blocks) Report(started time.Time, early bool) *report.Report {
-	p := b.plan
+	p, o := b.runner.plan, &b.runner.options
 	r := b.whole
-	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.options.Target, modelOf(p)
-	if r.Target == "" {
-		r.Target = p.Target
-	}
-	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.elapsed.Seconds(), b.options.Seed
+	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.runner.target, modelOf(p)
+	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.elapsed.Seconds(), o.Seed
 	r.Unfinished, r.Codes, r.Errors = b.sum.unfinished, map[string]int64{}, b.sum.errors
 	b.sum.fill(&r, p)
 	own := r.Generator.CPU
@@ -183,7 +186,7 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	for i := range r.Series {
 		r.Series[i].At = b.starts[i].Sub(started).Seconds()
 	}
-	r.Validate(b.options.MaxLate, p.HTTP.Timeout)
+	r.Validate(o.MaxLate, p.HTTP.Timeout)
 	return &r
 }
 
@@ -195,8 +198,8 @@ func (b *Blocks) Close() (warning string) {
 		warning = b.after()
 		b.after = nil
 	}
-	if b.first != nil {
-		b.first.network.CloseIdle()
+	if n := b.task.network; n != nil {
+		n.CloseIdle()
 	}
 	return warning
 }

@@ -18,11 +18,20 @@ import (
 	"whittle/load/plan"
 )
 
+func newBlocks(t *testing.T, p *plan.Plan, o Options, length time.Duration) *Blocks {
+	t.Helper()
+	r, err := NewRunner(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Blocks(length)
+}
+
 // sendBlocks sends so many blocks of a plan, keeps each, and ends them.
 func sendBlocks(t *testing.T, p *plan.Plan, o Options, n int, arrivals ...plan.Arrival) *Blocks {
 	t.Helper()
 	o.MaxLate = time.Minute
-	b := NewBlocks(p, o, 50*time.Millisecond)
+	b := newBlocks(t, p, o, 50*time.Millisecond)
 	defer b.Close()
 	for i := range n {
 		if _, err := b.Run(t.Context(), arrivals, uint64(i), func(Result) {}); err != nil {
@@ -53,7 +62,7 @@ config: {target: '`+d.URL+`', phases: [{duration: 1, arrivalCount: 1}]}
 before: {flow: [{get: {url: /login, expect: {statusCode: 404}}}]}
 after: {flow: [{get: {url: /bye}}]}
 scenarios: [{flow: [{get: {url: /}}]}]`)
-	b := NewBlocks(p, Options{}, 50*time.Millisecond)
+	b := newBlocks(t, p, Options{}, 50*time.Millisecond)
 	if _, err := b.Run(t.Context(), []plan.Arrival{{}}, 0, nil); err == nil || !strings.Contains(err.Error(), "before the run failed") {
 		t.Errorf("%v", err)
 	}
@@ -170,7 +179,7 @@ func TestTurnsOfOneBlockAreNotKeptForTheNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := NewBlocks(p, Options{Target: d.URL, MaxLate: time.Minute}, 200*time.Millisecond)
+		b := newBlocks(t, p, Options{Target: d.URL, MaxLate: time.Minute}, 200*time.Millisecond)
 		defer b.Close()
 		for i := range 3 {
 			r, err := b.Run(t.Context(), nil, uint64(i), nil)

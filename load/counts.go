@@ -34,9 +34,9 @@ func addCounts[K comparable](to, from map[K]int64, times int64) map[K]int64 {
 }
 
 // counts adds up what all shards have counted.
-func (s *session) counts() runCounts {
+func (s *execution) counts() runCounts {
 	var l runCounts
-	for _, sh := range s.shards {
+	for _, sh := range s.recorder.shards {
 		sh.mu.Lock()
 		for i := range sh.sum.names {
 			f := &sh.sum.names[i]

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"whittle/load/engine"
@@ -15,28 +14,27 @@ import (
 // loop belongs to the loop's goroutine.
 type userLoop struct {
 	*engine.Loop
-	session *session
-	shard   *shard
-	pools   *wire.LoopPools
-	free    []*worker // without a user, most recently used last
+	run   *execution
+	shard *shard
+	pools *wire.LoopPools
+	free  []*user // most recently used last
 
-	// Arrivals: of n event loops each starts every nth. ctx is that of the users'
-	// requests.
-	ctx      context.Context
+	// Arrivals: of n event loops each starts every nth, as arrive says.
+	arrive   func(*user, plan.Arrival)
 	pacer    *plan.Pacer
 	next     plan.Arrival
 	arriving bool
 	index, n int
 }
 
-// newUserLoops makes the event loops of a session. It makes none where no request is
-// plain HTTP/1.1, where users send several requests at once, or where connections
-// outlive the session.
-func newUserLoops(s *session) ([]*userLoop, error) {
-	if !engine.Available || !s.network.Plain() || s.options.block != nil || s.plan.Parallel() {
+// newUserLoops makes the event loops of a run. It makes none where no request is
+// plain HTTP/1.1, where users send several requests at once, or where the task says
+// so.
+func newUserLoops(s *execution) ([]*userLoop, error) {
+	if !s.mayLoop || !engine.Available || !s.network.Plain() || s.plan.Parallel() {
 		return nil, nil
 	}
-	n, pool := min(loopsFor(s.plan), len(s.shards)), s.network.Pool()
+	n, pool := min(loopsFor(s.plan), len(s.recorder.shards)), s.network.Pool()
 	if pool > 0 {
 		n = min(n, pool)
 	}
@@ -50,23 +48,23 @@ func newUserLoops(s *session) ([]*userLoop, error) {
 			return nil, err
 		}
 		loops = append(loops, &userLoop{
-			Loop: e, session: s, shard: s.shards[i], pools: s.network.NewLoopPools(e, (pool+n-1-i)/n), index: i, n: n,
+			Loop: e, run: s, shard: s.recorder.shard(i), pools: s.network.NewLoopPools(e, (pool+n-1-i)/n), index: i, n: n,
 		})
 	}
 	return loops, nil
 }
 
-// serve is the loop's goroutine. ctx is that of the users' requests.
-func (l *userLoop) serve(ctx context.Context) {
-	l.ctx = ctx
+// serve is the loop's goroutine.
+func (l *userLoop) serve() {
 	l.Run()
 	l.pools.CloseIdle()
 }
 
-// takeArrivals starts the loop's share of the arrivals. done is called once none is
-// left.
-func (l *userLoop) takeArrivals(done func()) {
-	l.pacer = plan.NewPacer(l.session.plan.Phases, rand.New(rand.NewPCG(l.session.seed, pacerStream)))
+// takeArrivals starts the loop's share of the arrivals, whose requests go on until
+// ctx ends. done is called once none is left.
+func (l *userLoop) takeArrivals(ctx context.Context, done func()) {
+	l.arrive = func(u *user, a plan.Arrival) { u.runArrival(ctx, a) }
+	l.pacer = l.run.pacer()
 	for range l.index {
 		l.pacer.Next()
 	}
@@ -79,7 +77,7 @@ func (l *userLoop) Due() time.Time {
 	if !l.arriving {
 		return time.Time{}
 	}
-	return l.session.start.Add(l.next.At)
+	return l.run.began.Add(l.next.At)
 }
 
 // Start starts the user that is due.
@@ -90,34 +88,32 @@ func (l *userLoop) Start() {
 			break
 		}
 	}
-	if !l.session.admit(a) {
+	if !l.run.admit(a) {
 		return
 	}
-	w := l.takeWorker()
+	u := l.takeUser()
 	l.Spawn(func(f *engine.Fiber) {
-		w.useFiber(f, l)
-		w.runUser(l.ctx, a)
-		l.session.inFlight.Add(-1)
-		l.session.finished.Add(1)
-		w.useFiber(nil, nil)
-		l.free = append(l.free, w)
+		u.useFiber(f, l.pools)
+		l.arrive(u, a)
+		u.useFiber(nil, nil)
+		l.free = append(l.free, u)
 	})
 }
 
-func (l *userLoop) takeWorker() *worker {
+func (l *userLoop) takeUser() *user {
 	if n := len(l.free); n > 0 {
-		w := l.free[n-1]
+		u := l.free[n-1]
 		l.free = l.free[:n-1]
-		return w
+		return u
 	}
-	return newWorker(l.session, l.shard)
+	return l.run.newUserOf(l.shard)
 }
 
 // postUser runs a virtual user on the loop. Any goroutine may call it.
-func (l *userLoop) postUser(w *worker, life func()) {
+func (l *userLoop) postUser(u *user, life func()) {
 	l.Post(func() {
 		l.Spawn(func(f *engine.Fiber) {
-			w.useFiber(f, l)
+			u.useFiber(f, l.pools)
 			life()
 		})
 	})

@@ -42,11 +42,10 @@ func (c *windowCounts) add(o *windowCounts) {
 	c.cores = cpu.Sum(c.cores, o.cores)
 }
 
-// monitor samples a session once a second.
+// monitor samples a run once a second.
 type monitor struct {
-	s         *session
-	processes []*cpu.Watch
-	pages     []cpu.Source
+	run       *execution
+	meter     *meter
 	series    *latency.Series
 	windows   []windowCounts // one for each window of series
 	recent    *latency.Rolling
@@ -61,18 +60,16 @@ type monitor struct {
 	wg                      sync.WaitGroup
 }
 
-func newMonitor(s *session, ps []*cpu.Watch) *monitor {
+func newMonitor(s *execution, m *meter) *monitor {
 	own := cpu.Own()
 	return &monitor{
-		s: s, processes: ps, series: latency.NewSeries(tick, maxPoints),
+		run: s, meter: m, series: latency.NewSeries(tick, maxPoints),
 		recent: latency.NewRolling(tick, recentTicks), startCPU: own, lastCPU: own, lastCores: cpu.Cores(), stop: make(chan struct{}),
 	}
 }
 
 func (m *monitor) start(ctx context.Context) {
-	for _, p := range m.pages {
-		p.Start(ctx)
-	}
+	m.meter.start(ctx)
 	m.wg.Go(func() {
 		t := time.NewTicker(tick)
 		defer t.Stop()
@@ -92,17 +89,13 @@ func (m *monitor) finish() {
 	close(m.stop)
 	m.wg.Wait()
 	m.sample(true)
-	for _, p := range m.pages {
-		p.Finish()
-	}
+	m.meter.finish()
 }
 
 func (m *monitor) sample(last bool) {
-	at := m.s.now().Sub(m.s.start)
-	p := m.s.drain()
-	for _, w := range m.processes {
-		w.Sample()
-	}
+	at := m.run.now().Sub(m.run.began)
+	p := m.run.recorder.drain()
+	m.meter.sample()
 	// What is new happened since the last sample, and belongs to its window.
 	m.add(m.sampledAt, p, m.delta(at, p))
 	m.recent.Add(m.sampledAt, &p.latency)
@@ -112,15 +105,15 @@ func (m *monitor) sample(last bool) {
 	}
 	m.sampledAt = at
 	m.sum.Elapsed = at
-	m.sum.Left = max(m.s.plan.End()-at, 0)
-	m.sum.Phase, m.sum.PhaseName = phaseAt(m.s.plan.Phases, at)
+	m.sum.Left = max(m.run.plan.End()-at, 0)
+	m.sum.Phase, m.sum.PhaseName = phaseAt(m.run.plan.Phases, at)
 	m.sum.Arrivals += p.arrivals
-	m.sum.Skipped = m.s.skipped.Load()
+	m.sum.Skipped = m.run.skipped.Load()
 	m.sum.Requests += p.requests
 	m.sum.Completed += p.completed
 	m.sum.Failed += p.failed
-	m.sum.InFlight = m.s.inFlight.Load()
-	if f := m.s.options.OnProgress; f != nil && !last {
+	m.sum.InFlight = m.run.inFlight.Load()
+	if f := m.run.options.OnProgress; f != nil && !last {
 		m.sum.Recent = m.recent.Snapshot(at)
 		f(m.sum)
 	}
@@ -130,21 +123,13 @@ func (m *monitor) sample(last bool) {
 func (m *monitor) delta(at time.Duration, p *delta) *windowCounts {
 	c := &windowCounts{
 		span: at - m.sampledAt, arrivals: p.arrivals, completed: p.completed, failed: p.failed,
-		inFlight: m.s.inFlight.Load(), lateness: p.lateness,
+		inFlight: m.run.inFlight.Load(), lateness: p.lateness,
 	}
-	sum := m.s.counts()
+	sum := m.run.counts()
 	c.counts.add(&sum, 1)
 	c.counts.add(&m.lastCounts, -1)
 	m.lastCounts = sum
-	own, cores, watched := cpu.Own(), cpu.Cores(), time.Duration(0)
-	for _, w := range m.processes {
-		used, _ := w.Used()
-		watched += used
-	}
-	for _, page := range m.pages {
-		used, _ := page.Used()
-		watched += used
-	}
+	own, cores, watched := cpu.Own(), cpu.Cores(), m.meter.used()
 	c.generatorCPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), cpu.Since(m.lastCores, cores)
 	m.lastCPU, m.lastWatchedCPU, m.lastCores = own, watched, cores
 	return c

@@ -17,34 +17,34 @@ import (
 // order when all are done. As in Artillery, a user without a pool has only
 // http.maxSockets connections (one unless given), so that branches run one after
 // the other unless the plan says more.
-func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
+func (u *user) runParallel(ctx context.Context, p *plan.Parallel) bool {
 	limit := min(p.Limit, len(p.Branches))
-	if w.client.OwnConnections() {
-		limit = min(limit, max(w.run.plan.HTTP.Sockets, 1))
+	if u.client.OwnConnections() {
+		limit = min(limit, max(u.run.plan.HTTP.Sockets, 1))
 	}
 	if limit <= 1 {
-		return w.runSteps(ctx, p.Branches)
+		return u.runSteps(ctx, p.Branches)
 	}
-	users := make([]*worker, len(p.Branches))
-	for i := range users {
-		users[i] = w.branch()
+	branches := make([]*user, len(p.Branches))
+	for i := range branches {
+		branches[i] = u.branch()
 	}
 	var next atomic.Int64
 	var failed atomic.Bool
 	var wg sync.WaitGroup
 	for range limit {
 		wg.Go(func() {
-			var last *worker
-			for i := next.Add(1) - 1; i < int64(len(users)); i = next.Add(1) - 1 {
-				u := users[i]
+			var last *user
+			for i := next.Add(1) - 1; i < int64(len(branches)); i = next.Add(1) - 1 {
+				b := branches[i]
 				// Branches after each other use the same connections.
 				if last != nil {
-					u.client.TakeConnections(last.client)
+					b.client.TakeConnections(last.client)
 				}
-				if !u.runSteps(ctx, p.Branches[i:i+1]) {
+				if !b.runSteps(ctx, p.Branches[i:i+1]) {
 					failed.Store(true)
 				}
-				last = u
+				last = b
 			}
 			if last != nil {
 				last.client.CloseConnections()
@@ -52,33 +52,40 @@ func (w *worker) runParallel(ctx context.Context, p *plan.Parallel) bool {
 		})
 	}
 	wg.Wait()
-	w.merge(users)
+	u.merge(branches)
 	return !failed.Load()
 }
 
-// branch makes a worker for one branch of this worker's user.
-func (w *worker) branch() *worker {
-	u := &worker{run: w.run, shard: w.shard, index: w.index, client: w.client.Branch(), due: w.due}
-	u.pcg.Seed(w.scope.RNG.Uint64(), w.scope.RNG.Uint64())
-	u.scope = expr.Scope{RNG: rand.New(&u.pcg), Values: slices.Clone(w.scope.Values)}
-	return u
+// branch makes a user for one branch of this one's flow.
+func (u *user) branch() *user {
+	b := &user{run: u.run, shard: u.shard, client: u.client.Branch(), unrecorded: u.unrecorded}
+	b.index, b.due, b.group, b.number = u.index, u.due, u.group, u.number
+	b.pcg.Seed(u.scope.RNG.Uint64(), u.scope.RNG.Uint64())
+	b.scope = expr.Scope{RNG: rand.New(&b.pcg), Values: slices.Clone(u.scope.Values), User: b}
+	return b
 }
 
-// merge takes over what the branches changed; where two changed the same
-// variable, the later branch wins.
-func (w *worker) merge(users []*worker) {
-	values := slices.Clone(w.scope.Values)
-	clients := make([]*wire.Client, len(users))
-	for k, u := range users {
-		clients[k] = u.client
-		for i, v := range u.scope.Values {
+// merge takes over what the branches changed; where two changed the same variable,
+// the later branch wins.
+func (u *user) merge(branches []*user) {
+	values := slices.Clone(u.scope.Values)
+	clients := make([]*wire.Client, len(branches))
+	for k, b := range branches {
+		clients[k] = b.client
+		for i, v := range b.scope.Values {
 			if v != values[i] {
-				w.scope.Values[i] = v
+				u.scope.Values[i] = v
 			}
 		}
-		if u.due.After(w.due) {
-			w.due = u.due
+		if b.due.After(u.due) {
+			u.due = b.due
 		}
+		if b.sent.After(u.sent) {
+			u.sent = b.sent
+		}
+		u.requests += b.requests
+		u.failed = u.failed || b.failed
+		u.endedByError = u.endedByError || b.endedByError
 	}
-	w.client.AdoptCookies(clients)
+	u.client.AdoptCookies(clients)
 }

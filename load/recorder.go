@@ -1,6 +1,7 @@
 package load
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -160,4 +161,43 @@ func (s *shard) record(o *observation) {
 			s.sum.classes[class].Record(d)
 		}
 	}
+}
+
+// recorder counts the outcomes of a run's requests.
+type recorder struct {
+	names  int // of requests in the plan
+	shards []*shard
+}
+
+func newRecorder(names int) *recorder {
+	r := &recorder{names: names, shards: make([]*shard, min(runtime.GOMAXPROCS(0), 8))}
+	for i := range r.shards {
+		r.shards[i] = &shard{sum: newTally(names)}
+	}
+	return r
+}
+
+// shard is the shard of the ith user.
+func (r *recorder) shard(i int) *shard { return r.shards[i%len(r.shards)] }
+
+// drain returns and resets what all shards counted since the last sample.
+func (r *recorder) drain() *delta {
+	p := new(delta)
+	for _, sh := range r.shards {
+		sh.mu.Lock()
+		p.drain(&sh.recent)
+		sh.mu.Unlock()
+	}
+	return p
+}
+
+// total adds up what all shards have recorded.
+func (r *recorder) total() *tally {
+	t := newTally(r.names)
+	for _, sh := range r.shards {
+		sh.mu.Lock()
+		t.merge(sh.sum)
+		sh.mu.Unlock()
+	}
+	return t
 }

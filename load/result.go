@@ -9,17 +9,18 @@ import (
 	"whittle/load/report"
 )
 
+// report is the result of the run; early: it ended before its plan.
 func (m *monitor) report(target string, early bool) *report.Report {
-	s := m.s
-	t := s.total()
+	s := m.run
+	t := s.recorder.total()
 	r := &report.Report{
-		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.start.UTC(),
+		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.began.UTC(),
 		Seconds: m.sampledAt.Seconds(), Early: early || t.unfinished > 0, Seed: s.seed, Unfinished: t.unfinished,
 		Codes: map[string]int64{}, Errors: t.errors,
 	}
 	t.fill(r, s.plan)
 	r.Users.Planned = s.plan.Planned()
-	r.Users.Started, r.Users.Skipped = s.users.Load(), s.skipped.Load()
+	r.Users.Started, r.Users.Skipped = s.users.Load()-s.firstUser, s.skipped.Load()
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
 	m.costs(r)
 	r.Series = m.points()
@@ -71,6 +72,7 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	}
 }
 
+// costs sets the CPU time of the generator and of what it watches.
 func (m *monitor) costs(r *report.Report) {
 	own := cpu.Own() - m.startCPU
 	r.Generator = report.Generator{CPU: latency.Milliseconds(own)}
@@ -80,33 +82,5 @@ func (m *monitor) costs(r *report.Report) {
 	if r.Requests > 0 {
 		r.Generator.CPUPerRequest = own.Seconds() * 1e6 / float64(r.Requests)
 	}
-	for _, w := range m.processes {
-		used, gone := w.Used()
-		p := report.ProcessReport{Name: w.Name, PID: w.PID, CPU: latency.Milliseconds(used), Ended: gone}
-		if r.Completed > 0 {
-			p.CPUPerRequest = p.CPU / float64(r.Completed)
-		}
-		r.CPUPerRequest += p.CPUPerRequest
-		r.Processes = append(r.Processes, p)
-	}
-	for _, page := range m.pages {
-		used, gone := page.Used()
-		p := report.ProcessReport{Name: page.Name(), CPU: latency.Milliseconds(used), Ended: gone}
-		if r.Completed > 0 {
-			p.CPUPerRequest = p.CPU / float64(r.Completed)
-		}
-		r.CPUPerRequest += p.CPUPerRequest
-		r.Processes = append(r.Processes, p)
-		if note := page.Note(); note != "" {
-			r.Warnings = append(r.Warnings, note)
-		}
-	}
-}
-
-// modelOf is the name of the plan's model in reports.
-func modelOf(p *plan.Plan) string {
-	if p.Closed() {
-		return report.ModelClosed
-	}
-	return report.ModelOpen
+	m.meter.fill(r)
 }

@@ -11,173 +11,203 @@ import (
 	"whittle/load/wire"
 )
 
-// worker runs one virtual user after another and reuses its buffers. Where each
-// user has connections of its own, they are closed when the user ends.
-type worker struct {
-	run      *session
+// user runs one virtual user after another and reuses its buffers. Where each has
+// connections of its own, they are closed when it ends. It is the plan.User that a
+// plan's actions and functions see.
+type user struct {
+	run    *execution
+	shard  *shard
+	client *wire.Client
+	pcg    rand.PCG
+	scope  expr.Scope
+	// arrivals brings the next virtual user to a goroutine that waits for one; nil
+	// on an event loop and in the closed model.
 	arrivals chan plan.Arrival
-	shard    *shard
-	pcg      rand.PCG
-	scope    expr.Scope
-	index    int64 // of the present virtual user, from 0
-	client   *wire.Client
-	due      time.Time // when the user's next request is due
 	// fiber is set where the user runs on an event loop.
 	fiber *engine.Fiber
-	// groupUser is set where the user belongs to a group of a closed model.
-	groupUser *groupUser
 	// unrecorded requests are those of the flows before and after a run: no
 	// callback sees them.
 	unrecorded bool
+
+	identity
 }
 
-func newWorker(s *session, sh *shard) *worker {
-	w := &worker{run: s, arrivals: make(chan plan.Arrival, 1), shard: sh, client: s.network.NewClient()}
-	w.scope = expr.Scope{RNG: rand.New(&w.pcg), Values: make([]expr.Value, s.plan.Slots)}
-	return w
+// identity is what belongs to the present virtual user alone.
+type identity struct {
+	index int64     // in the run, from 0
+	due   time.Time // when its next request is due
+	// group is nil where the plan has no groups; number is the user's in it.
+	group  *userGroup
+	number int
+
+	requests     int64       // so far
+	sent         time.Time   // when the last of them was sent
+	failed       bool        // the last of them failed
+	endedByError bool        // an error ends the user
+	done         bool        // the user has nothing more to do
+	state        map[any]any // what the plan's actions and functions store for it
 }
 
-// useFiber makes the worker run on an event loop; nil: on a goroutine.
-func (w *worker) useFiber(f *engine.Fiber, l *userLoop) {
-	w.fiber = f
-	var pools *wire.LoopPools
-	if l != nil {
-		pools = l.pools
+// newUser makes a user that records in one of the recorder's shards.
+func (s *execution) newUser() *user {
+	s.mu.Lock()
+	i := s.made
+	s.made++
+	s.mu.Unlock()
+	return s.newUserOf(s.recorder.shard(i))
+}
+
+func (s *execution) newUserOf(sh *shard) *user {
+	u := &user{run: s, shard: sh, client: s.network.NewClient()}
+	u.scope = expr.Scope{RNG: rand.New(&u.pcg), Values: make([]expr.Value, s.plan.Slots), User: u}
+	return u
+}
+
+// useFiber makes the user run on an event loop; nil: on a goroutine.
+func (u *user) useFiber(f *engine.Fiber, pools *wire.LoopPools) {
+	u.fiber = f
+	u.client.UseFiber(f, pools)
+}
+
+// runArrival runs one virtual user of open arrivals from start to end.
+func (u *user) runArrival(ctx context.Context, a plan.Arrival) {
+	s := u.run
+	due := s.began.Add(a.At)
+	u.shard.recordStart(s.now().Sub(due))
+	u.identity = identity{index: s.users.Add(1) - 1, due: due, group: s.openGroup}
+	u.number = int(u.index)
+	u.pcg.Seed(s.seed, uint64(u.index))
+	u.setUp()
+	u.begin()
+	if !u.runSteps(ctx, s.plan.Choose(u.scope.RNG).Steps) && ctx.Err() == nil {
+		s.failed.Add(1)
 	}
-	w.client.UseFiber(f, pools)
+	u.client.Reset()
+	s.inFlight.Add(-1)
+	s.finished.Add(1)
 }
 
-// serveArrivals runs one user for each arrival, until the session ends.
-func (w *worker) serveArrivals(ctx context.Context, first plan.Arrival) {
-	for a, ok := first, true; ok; a, ok = <-w.arrivals {
-		w.runUser(ctx, a)
-		w.run.inFlight.Add(-1)
-		w.run.finished.Add(1)
-		if !w.run.park(w) {
-			return
+// setUp sets the initial values of the group's variables. They are the same for
+// all users, random values included.
+func (u *user) setUp() {
+	if u.group == nil {
+		return
+	}
+	clear(u.scope.Values)
+	if len(u.group.Setup) == 0 {
+		return
+	}
+	own := u.scope.RNG
+	u.scope.RNG = rand.New(rand.NewPCG(u.run.seed, setupStream))
+	for _, a := range u.group.Setup {
+		u.scope.Values[a.Slot] = expr.TextValue(string(a.Value.Render(nil, &u.scope)))
+	}
+	u.scope.RNG = own
+}
+
+// setupStream is a random stream apart from those of users, which are numbered.
+const setupStream = 1<<63 + 1
+
+// begin sets the variables and headers that a user has before its flow.
+func (u *user) begin() {
+	s := u.run
+	if u.group == nil || u.group.Scenario == plan.AnyScenario {
+		clear(u.scope.Values) // what the previous user captured
+	}
+	for i := range s.plan.Variables {
+		s.plan.Variables[i].Fill(&u.scope)
+	}
+	u.assignRows()
+	if s.base != nil {
+		for _, slot := range s.plan.Carried {
+			u.scope.Values[slot] = s.base[slot]
+		}
+	}
+	u.client.Number = u.index
+	u.client.Headers = u.client.Headers[:0]
+	if f := s.options.Headers; f != nil {
+		u.client.Headers = f(u.client.Headers, u.index)
+	}
+}
+
+// assignRows assigns rows of the CSV files to the virtual user. A user of a group
+// gets new ones in each loop: the rows after those assigned last.
+func (u *user) assignRows() {
+	if len(u.run.plan.Payloads) == 0 {
+		return
+	}
+	turn := u.index
+	if u.group != nil {
+		turn = u.run.shared.rowRounds.Add(1) - 1
+	}
+	for i := range u.run.plan.Payloads {
+		p := &u.run.plan.Payloads[i]
+		at := int(turn % int64(len(p.Rows)))
+		if !p.Sequence {
+			at = u.scope.RNG.IntN(len(p.Rows))
+		}
+		for k, slot := range p.Slots {
+			u.scope.Values[slot] = p.Rows[at][k]
 		}
 	}
 }
 
-// runUser runs one virtual user of open arrivals from start to end.
-func (w *worker) runUser(ctx context.Context, a plan.Arrival) {
-	w.due = w.run.start.Add(a.At)
-	w.shard.recordStart(w.run.now().Sub(w.due))
-	w.index = w.run.users.Add(1) - 1
-	w.pcg.Seed(w.run.seed, uint64(w.index))
-	w.joinArrivingGroup()
-	w.initUser()
-	if !w.runSteps(ctx, w.run.plan.Choose(w.scope.RNG).Steps) && ctx.Err() == nil {
-		w.run.failed.Add(1)
+// pauseUntil waits until the user's next step is due. False: the user's time was
+// over before.
+func (u *user) pauseUntil(ctx context.Context, due time.Time) bool {
+	u.due = due
+	if u.group == nil {
+		return u.sleepUntil(ctx, due, false)
 	}
-	w.client.Reset()
-}
-
-// initUser sets the user's variables and headers.
-func (w *worker) initUser() {
-	if w.groupUser == nil || w.groupUser.group.Scenario == plan.AnyScenario {
-		clear(w.scope.Values) // what the previous user captured
+	wake := due
+	if until := u.group.until; !until.IsZero() && until.Before(due) {
+		wake = until
 	}
-	for i := range w.run.plan.Variables {
-		w.run.plan.Variables[i].Fill(&w.scope)
+	u.sleepUntil(ctx, wake, true)
+	if ctx.Err() != nil || u.timeUp() {
+		return false
 	}
-	w.assignRows()
-	if w.run.base != nil {
-		for _, slot := range w.run.plan.Carried {
-			w.scope.Values[slot] = w.run.base[slot]
-		}
-	}
-	w.client.Number = w.index
-	w.client.Headers = w.client.Headers[:0]
-	if f := w.run.options.Headers; f != nil {
-		w.client.Headers = f(w.client.Headers, w.index)
-	}
-}
-
-// runSteps runs a flow, and reports whether the user continues. It stops after a
-// request that got no response or an unexpected one.
-func (w *worker) runSteps(ctx context.Context, steps []plan.Step) bool {
-	for i := range steps {
-		if w.timeUp() {
-			return false
-		}
-		ok := true
-		switch s := &steps[i]; {
-		case s.Request != nil:
-			ok = w.sendRequest(ctx, s.Request)
-		case s.Think != nil:
-			ok = w.pauseUntil(ctx, w.due.Add(s.Think.Length(&w.scope)))
-		case s.Loop != nil:
-			ok = w.runLoop(ctx, s.Loop)
-		case s.Parallel != nil:
-			ok = w.runParallel(ctx, s.Parallel)
-		case s.Log != nil:
-			w.log(*s.Log)
-		case s.Action != nil:
-			ok = s.Action.Act(ctx, w)
-		}
-		if !ok {
-			return false
-		}
-	}
+	u.shard.recordLateWake(u.run.now().Sub(due))
 	return true
 }
 
-// log passes a log step's line to Options.OnLog.
-func (w *worker) log(line expr.Template) {
-	if f := w.run.options.OnLog; f != nil {
-		text := line.Render(nil, &w.scope)
-		f(w.index, string(text[:min(len(text), expr.MaxCaptured)]))
+// timeUp reports whether a user of a group stops before its next step. Users without
+// one stop only at the end of their flow.
+func (u *user) timeUp() bool {
+	if u.group == nil {
+		return false
 	}
-}
-
-// sendRequest sends one request and reads its response.
-func (w *worker) sendRequest(ctx context.Context, q *plan.Request) bool {
-	if q.Skip != nil && q.Skip(&w.scope) {
+	select {
+	case <-u.run.end.halted:
+		u.run.end.early.Store(true)
 		return true
+	default:
 	}
-	o := observation{name: q.Index, intended: w.due, Timing: wire.Timing{Sent: w.run.now()}}
-	deadline := o.Sent.Add(w.run.plan.HTTP.Timeout)
-	if q.Timeout > 0 {
-		deadline = o.Sent.Add(q.Timeout)
-	}
-	err := w.client.Send(ctx, q, &w.scope, deadline, &o.Timing)
-	if w.groupUser != nil {
-		w.groupUser.observePace(&o)
-	}
-	o.done = w.run.now()
-	// The next step is due when this one is over.
-	w.due = o.done
-	if err != nil {
-		if ctx.Err() != nil {
-			w.shard.recordUnfinished(&o)
-			return false
-		}
-		o.failure = wire.FailureKind(err)
-	} else {
-		o.status = w.client.Status()
-		o.failure = w.evaluate(q)
-	}
-	w.shard.record(&o)
-	w.notify(q, &o)
-	return w.continues(&o)
+	until := u.group.until
+	return !until.IsZero() && !u.run.now().Before(until)
 }
 
-// notify passes the result of a request to the callbacks.
-func (w *worker) notify(q *plan.Request, o *observation) {
-	each, onResponse := w.run.onResult, w.run.options.OnResult
-	if each == nil && onResponse == nil || w.unrecorded {
-		return
+// sleepUntil waits until a time. False: the run was aborted before or, where halts
+// is set, halted.
+func (u *user) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
+	if u.fiber != nil {
+		return u.fiber.SleepUntil(ctx, until, halts)
 	}
-	a := Result{
-		User: w.index, Name: q.Name, Status: o.status, Failure: o.failure,
-		Intended: o.intended, Sent: o.Sent, Done: o.done,
+	d := until.Sub(u.run.now())
+	if d <= 0 {
+		return ctx.Err() == nil
 	}
-	if each != nil {
-		each(a)
+	var halted <-chan struct{}
+	if halts {
+		halted = u.run.end.halted
 	}
-	if onResponse != nil {
-		a.Body = w.client.Body()
-		onResponse(a)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-halted:
+	case <-ctx.Done():
 	}
+	return false
 }

@@ -47,6 +47,12 @@ type Side struct {
 	WatchURLs []string
 }
 
+// of returns a run's options for this side.
+func (c Side) of(o load.Options) load.Options {
+	o.Target, o.Watch, o.WatchURLs = c.Target, c.Watch, c.WatchURLs
+	return o
+}
+
 // Progress is the progress of a comparison.
 type Progress struct {
 	// Done and Pairs are the pairs of blocks so far and in all; 0 while warming up.
@@ -80,9 +86,14 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(d.Options.Seed, 0x6475656c))
-	turns := [2]*sideRun{newSideRun(&d, d.A), newSideRun(&d, d.B)}
-	defer turns[0].Close()
-	defer turns[1].Close()
+	var turns [2]*sideRun
+	for i, side := range []Side{d.A, d.B} {
+		var err error
+		if turns[i], err = newSideRun(&d, side); err != nil {
+			return nil, err
+		}
+		defer turns[i].Close()
+	}
 	if err := d.warm(ctx, turns); err != nil {
 		return nil, err
 	}

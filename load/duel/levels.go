@@ -143,8 +143,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand) (*Level, 
 		var pair [2]*report.Report
 		first := rng.IntN(2)
 		for _, i := range []int{first, 1 - first} {
-			o := l.Options
-			o.Target, o.Watch, o.WatchURLs = sides[i].Target, sides[i].Watch, sides[i].WatchURLs
+			o := sides[i].of(l.Options)
 			o.Seed += uint64(run - 1)
 			if f := l.OnProgress; f != nil {
 				name := fmt.Sprintf("%s, run %d of %d, target %c", userCount(users), run, l.Runs, 'A'+i)

@@ -26,10 +26,12 @@ type sideRun struct {
 	blocks []blockResult
 }
 
-func newSideRun(d *Duel, c Side) *sideRun {
-	o := d.Options
-	o.Target, o.Watch, o.WatchURLs = c.Target, c.Watch, c.WatchURLs
-	return &sideRun{Blocks: load.NewBlocks(d.Plan, o, d.Block), seed: o.Seed}
+func newSideRun(d *Duel, c Side) (*sideRun, error) {
+	r, err := load.NewRunner(d.Plan, c.of(d.Options))
+	if err != nil {
+		return nil, err
+	}
+	return &sideRun{Blocks: r.Blocks(d.Block), seed: d.Options.Seed}, nil
 }
 
 // runBlock sends one block and waits for its last response. The other target's block

@@ -12,11 +12,16 @@ type User interface {
 	Group() string
 	// Failed says that the user's last request did.
 	Failed() bool
-	// UserState, RunState and BlockState return the value that is stored under a
-	// key, which init makes on first use. UserState belongs to the user alone,
-	// RunState to all users of the run (of all its blocks in a comparison),
-	// BlockState to the users of one block.
-	UserState(key any, init func() any) any
-	RunState(key any, init func() any) any
-	BlockState(key any, init func() any) any
+	// State returns the value that is stored under a key, which init makes on first
+	// use.
+	State(of StateOf, key any, init func() any) any
 }
+
+// StateOf says whose a stored value is.
+type StateOf uint8
+
+const (
+	StateOfUser  StateOf = iota // the user's alone
+	StateOfRun                  // all users' of the run, of all its blocks in a comparison
+	StateOfBlock                // all users' of one block of a comparison, else of the run
+)

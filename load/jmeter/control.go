@@ -154,7 +154,7 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 			return false
 		}
 		// A loop that sends nothing would otherwise keep a core busy.
-		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Scope().User.Now().Add(idleRound)) {
+		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
 			return false
 		}
 	}
@@ -192,7 +192,7 @@ func (j *reader) whileController(e *element, env elementScope) ([]plan.Step, err
 	r := &repeat{steps: steps}
 	text := strings.TrimSpace(e.value("WhileController.condition"))
 	if text == "" || text == "LAST" {
-		r.while = func(u plan.User, first bool) bool { return first && text == "" || !u.Scope().User.Failed() }
+		r.while = func(u plan.User, first bool) bool { return first && text == "" || !u.Failed() }
 		return []plan.Step{{Action: r}}, nil
 	}
 	t, err := j.compile(e.where("WhileController.condition"), text, expr.AsText)
@@ -242,7 +242,7 @@ type onceOnly struct{ steps []plan.Step }
 func (o *onceOnly) Inner() []plan.Step { return o.steps }
 
 func (o *onceOnly) Act(ctx context.Context, u plan.User) bool {
-	return countForUser(u.Scope().User, o) > 1 || u.RunSteps(ctx, o.steps)
+	return countForUser(u, o) > 1 || u.RunSteps(ctx, o.steps)
 }
 
 // clearCookies forgets a user's cookies.

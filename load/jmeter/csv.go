@@ -197,11 +197,11 @@ func (d *dataSet) Act(_ context.Context, u plan.User) bool {
 	var n int64 // rows dealt so far, this one included
 	switch d.share {
 	case "thread":
-		n = countForUser(scope.User, d)
+		n = countForUser(u, d)
 	case "group":
-		n = countAll(scope.User, [2]any{d, u.GroupIndex()})
+		n = countAll(u, [2]any{d, u.GroupIndex()})
 	default:
-		n = countAll(scope.User, d)
+		n = countAll(u, d)
 	}
 	if n > int64(len(d.rows)) && !d.recycle {
 		if d.stop {
@@ -309,9 +309,9 @@ func (c *counterSteps) Act(_ context.Context, u plan.User) bool {
 	scope := u.Scope()
 	var n int64
 	if c.each {
-		n = countForUser(scope.User, c)
+		n = countForUser(u, c)
 	} else {
-		n = countAll(scope.User, c)
+		n = countAll(u, c)
 	}
 	length := max((c.last-c.first)/c.step+1, 1)
 	scope.Values[c.slot] = expr.NumberValue(c.first + (n-1)%length*c.step)

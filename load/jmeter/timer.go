@@ -147,21 +147,21 @@ func (t *nextSend) reserve(now time.Time, interval time.Duration) time.Time {
 // sharedNextSend gives those that users take under a key. They are of one block: who
 // waited when it was over had reserved turns far beyond its end.
 func sharedNextSend(u expr.User, key any) *nextSend {
-	return u.BlockState(key, func() any { return new(nextSend) }).(*nextSend)
+	return u.State(expr.StateOfBlock, key, func() any { return new(nextSend) }).(*nextSend)
 }
 
 // Act waits until the user's turn. The first sampler is sent at once, and one
 // that is late does not make the next come sooner.
 func (p *pacing) Act(ctx context.Context, u plan.User) bool {
-	user, share := u.Scope().User, int64(1)
+	share := int64(1)
 	var turn *nextSend
 	switch p.mode {
 	case paceAllShared:
-		turn = sharedNextSend(user, p)
+		turn = sharedNextSend(u, p)
 	case paceGroupShared:
-		turn = sharedNextSend(user, [2]any{p, u.GroupIndex()})
+		turn = sharedNextSend(u, [2]any{p, u.GroupIndex()})
 	default:
-		turn = userState[nextSend](user, p)
+		turn = userState[nextSend](u, p)
 	}
 	switch p.mode {
 	case paceAll:
@@ -169,5 +169,5 @@ func (p *pacing) Act(ctx context.Context, u plan.User) bool {
 	case paceGroup:
 		share = u.InGroup()
 	}
-	return u.PauseUntil(ctx, turn.reserve(user.Now(), p.interval*time.Duration(max(share, 1))))
+	return u.PauseUntil(ctx, turn.reserve(u.Now(), p.interval*time.Duration(max(share, 1))))
 }

@@ -9,7 +9,7 @@ import (
 
 // userState gives what one user keeps under a key.
 func userState[T any](u expr.User, key any) *T {
-	return u.UserState(key, func() any { return new(T) }).(*T)
+	return u.State(expr.StateOfUser, key, func() any { return new(T) }).(*T)
 }
 
 // countForUser adds one to a number of the user's own, and gives it; countAll does so
@@ -21,7 +21,7 @@ func countForUser(u expr.User, key any) int64 {
 }
 
 func countAll(u expr.User, key any) int64 {
-	return u.RunState(key, func() any { return new(atomic.Int64) }).(*atomic.Int64).Add(1)
+	return u.State(expr.StateOfRun, key, func() any { return new(atomic.Int64) }).(*atomic.Int64).Add(1)
 }
 
 // clock is that of the scope's run; outside one, the machine's.

@@ -8,7 +8,7 @@ import (
 )
 
 // Action is a step that only JMeter plans have. One Action serves all users: their
-// state is in expr.User.
+// state is in User.State.
 type Action interface {
 	// Act runs the step, and reports whether the user continues.
 	Act(ctx context.Context, u User) bool
@@ -16,8 +16,10 @@ type Action interface {
 	Inner() []Step
 }
 
-// User is a running virtual user, as an action sees it.
+// User is a running virtual user, as an action sees it; expressions see its first
+// part.
 type User interface {
+	expr.User
 	// Scope has the user's variables; its User is this one.
 	Scope() *expr.Scope
 	// RunSteps runs a flow, and reports whether the user continues.

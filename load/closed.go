@@ -1,0 +1,153 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle/load/plan"
+)
+
+// userGroup is a plan's group of virtual users during a run.
+type userGroup struct {
+	*plan.Group
+	index  int       // in the plan's list of groups
+	until  time.Time // when its users stop; zero: when their loops are done
+	active atomic.Int64
+	wg     sync.WaitGroup
+}
+
+// start is when one user of a closed model begins.
+type start struct {
+	at     time.Duration
+	group  *userGroup
+	number int // within the group, from 0
+}
+
+// startUsers starts the users of a closed plan. It returns when the last has
+// started: where groups run one after the other, after all but the last group are
+// done. False: ctx ended before.
+func (s *execution) startUsers(ctx, cut context.Context) bool {
+	if !s.plan.Serial {
+		return s.startGroups(ctx, cut, s.groups)
+	}
+	for i, c := range s.groups {
+		if !s.startGroups(ctx, cut, s.groups[i:i+1]) || !s.awaitGroup(ctx, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// startGroups starts the users of groups that run concurrently.
+func (s *execution) startGroups(ctx, cut context.Context, groups []*userGroup) bool {
+	begin := s.now().Sub(s.began)
+	var starts []start
+	for _, c := range groups {
+		if c.Duration > 0 {
+			c.until = s.began.Add(begin + c.Delay + c.Duration)
+		}
+		for i := range c.Users {
+			ramped := time.Duration(float64(c.Ramp) * float64(i) / float64(c.Users))
+			if c.Duration > 0 && ramped >= c.Duration {
+				break // its group is over before it would start
+			}
+			starts = append(starts, start{begin + c.Delay + ramped, c, i})
+		}
+	}
+	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.at, b.at) })
+	for _, st := range starts {
+		if !s.sleepUntil(ctx, st.at) {
+			return false
+		}
+		s.startUser(cut, st)
+	}
+	return true
+}
+
+// startUser starts one user.
+func (s *execution) startUser(cut context.Context, st start) {
+	s.inFlight.Add(1)
+	st.group.active.Add(1)
+	st.group.wg.Add(1)
+	u := s.newUser()
+	u.identity = identity{index: s.users.Add(1) - 1 - s.firstUser, group: st.group, number: st.number}
+	life := func() {
+		defer st.group.wg.Done()
+		u.runClosed(cut, st)
+		st.group.active.Add(-1)
+		s.inFlight.Add(-1)
+		s.finished.Add(1)
+	}
+	if n := len(s.loops); n > 0 {
+		s.loops[int(u.index)%n].postUser(u, life)
+		return
+	}
+	s.wg.Go(life)
+}
+
+// awaitGroup waits until a group's users are done. False: ctx ended first.
+func (s *execution) awaitGroup(ctx context.Context, c *userGroup) bool {
+	done := make(chan struct{})
+	s.wg.Go(func() {
+		c.wg.Wait()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// runClosed runs a virtual user of a closed model from start to end.
+func (u *user) runClosed(ctx context.Context, st start) {
+	s, g := u.run, u.group
+	u.due = s.began.Add(st.at)
+	if g.Ramp == 0 {
+		// Users who start all at once have no intended start time of their own.
+		u.due = s.now()
+	}
+	u.shard.recordStart(s.now().Sub(u.due))
+	u.pcg.Seed(s.seed, uint64(u.index))
+	u.setUp()
+	for range g.LoopCount() {
+		if u.timeUp() {
+			break
+		}
+		before := u.requests
+		if !u.iterate(ctx) {
+			break
+		}
+		if u.requests == before && !u.pauseUntil(ctx, s.now().Add(idleLoop)) {
+			break
+		}
+		if g.Fresh {
+			u.client.Reset()
+		}
+	}
+	if u.endedByError && ctx.Err() == nil {
+		s.failed.Add(1)
+	}
+	u.client.Reset()
+}
+
+// idleLoop is the least time of an iteration that sends no request: a flow whose
+// conditions are all false would otherwise keep a core busy.
+const idleLoop = 10 * time.Millisecond
+
+// iterate runs the flow once, and reports whether the user continues.
+func (u *user) iterate(ctx context.Context) bool {
+	u.begin()
+	var steps []plan.Step
+	if i := u.group.Scenario; i == plan.AnyScenario {
+		steps = u.run.plan.Choose(u.scope.RNG).Steps
+	} else {
+		steps = u.run.plan.Scenarios[i].Steps
+	}
+	return u.runSteps(ctx, steps) || ctx.Err() == nil && !u.endedByError && !u.done && !u.timeUp()
+}

@@ -1,0 +1,142 @@
+package load
+
+import (
+	"context"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+	"whittle/load/report"
+	"whittle/load/wire"
+)
+
+// sendRequest sends one request and reads its response.
+func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
+	if q.Skip != nil && q.Skip(&u.scope) {
+		return true
+	}
+	o := observation{name: q.Index, intended: u.due, Timing: wire.Timing{Sent: u.run.now()}}
+	deadline := o.Sent.Add(u.run.plan.HTTP.Timeout)
+	if q.Timeout > 0 {
+		deadline = o.Sent.Add(q.Timeout)
+	}
+	err := u.client.Send(ctx, q, &u.scope, deadline, &o.Timing)
+	u.observePace(&o)
+	o.done = u.run.now()
+	// The next step is due when this one is over.
+	u.due = o.done
+	if err != nil {
+		if ctx.Err() != nil {
+			u.shard.recordUnfinished(&o)
+			return false
+		}
+		o.failure = wire.FailureKind(err)
+	} else {
+		o.status = u.client.Status()
+		o.failure = u.evaluate(q)
+	}
+	u.shard.record(&o)
+	u.notify(q, &o)
+	return u.continues(&o)
+}
+
+// notify passes the result of a request to the callback.
+func (u *user) notify(q *plan.Request, o *observation) {
+	f := u.run.onResult
+	if f == nil || u.unrecorded {
+		return
+	}
+	f(Result{
+		User: u.index, Name: q.Name, Status: o.status, Failure: o.failure, Body: u.client.Body(),
+		Intended: o.intended, Sent: o.Sent, Done: o.done,
+	})
+}
+
+// continues reports whether a user goes on to its next step after a request.
+func (u *user) continues(o *observation) bool {
+	u.failed = o.failure != ""
+	if u.group == nil {
+		return !u.failed || o.failure == report.ErrorServer
+	}
+	if !u.failed {
+		return true
+	}
+	end := &u.run.end
+	switch u.group.OnError {
+	case plan.NextStep:
+		return true
+	case plan.EndUser:
+		u.endedByError = true
+	case plan.EndRun:
+		end.early.Store(true)
+		end.halt()
+	case plan.EndRunNow:
+		end.early.Store(true)
+		end.halt()
+		end.abort()
+	}
+	return false
+}
+
+// observePace notes the time since the user's previous request.
+func (u *user) observePace(o *observation) {
+	if u.group == nil {
+		return
+	}
+	o.group = u.group.index + 1 // of open arrivals: 0
+	if u.requests > 0 {
+		o.gap = o.Sent.Sub(u.sent)
+	}
+	u.requests++
+	u.sent = o.Sent
+}
+
+// captureValues sets the variables that the request captures from a response.
+// Where a required value is missing, it sets none and returns the kind of the
+// failure.
+func captureValues(r *plan.Request, a *expr.Response) string {
+	var few [8]expr.Value
+	values := few[:0]
+	for i := range r.Captures {
+		c := &r.Captures[i]
+		v, ok := c.Extract(a)
+		if ok && c.Slot < 0 {
+			ok = v.Text == string(c.Want.Render(nil, a.Scope))
+		}
+		switch {
+		case !ok && c.Strict && c.Slot < 0:
+			return report.ErrorExpectation
+		case !ok && c.Strict:
+			return report.ErrorCapture
+		}
+		values = append(values, v)
+	}
+	for i := range r.Captures {
+		if c := &r.Captures[i]; c.Slot >= 0 {
+			a.Scope.Values[c.Slot] = values[i]
+		}
+	}
+	return ""
+}
+
+// evaluate captures values from a response and checks its expectations. It returns
+// the kind of error, empty for none.
+func (u *user) evaluate(q *plan.Request) string {
+	failure, expected := "", false
+	if len(q.Captures) > 0 || len(q.Expect) > 0 {
+		a := u.client.Response(&u.scope)
+		// Captures come first: expectations may compare with them.
+		failure = captureValues(q, &a)
+		for i := range q.Expect {
+			if !q.Expect[i].Holds(&a) {
+				return report.ErrorExpectation
+			}
+		}
+		expected = q.ExpectsStatus()
+		// The time for evaluation is not the target's.
+		u.due = u.run.now()
+	}
+	if u.client.Status() >= 500 && !expected && failure == "" {
+		return report.ErrorServer
+	}
+	return failure
+}

@@ -1,0 +1,104 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"whittle/load/expr"
+	"whittle/load/plan"
+)
+
+// The following is the view that a plan's actions and functions have of a user.
+
+var _ plan.User = (*user)(nil)
+
+// Scope returns the user's variables.
+func (u *user) Scope() *expr.Scope { return &u.scope }
+
+// Now is the clock of the user's run.
+func (u *user) Now() time.Time { return u.run.now() }
+
+// Number is the user's within its group.
+func (u *user) Number() int { return u.number }
+
+// Group is the group's name; empty without one.
+func (u *user) Group() string {
+	if u.group == nil {
+		return ""
+	}
+	return u.group.Name
+}
+
+// Failed says that the user's last request did.
+func (u *user) Failed() bool { return u.failed }
+
+// RunSteps runs a flow.
+func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool { return u.runSteps(ctx, steps) }
+
+// Due is when the next step is due.
+func (u *user) Due() time.Time { return u.due }
+
+// PauseUntil postpones the next step, and waits for it.
+func (u *user) PauseUntil(ctx context.Context, until time.Time) bool {
+	return u.pauseUntil(ctx, until)
+}
+
+// TimeUp reports whether the user must stop.
+func (u *user) TimeUp() bool { return u.timeUp() }
+
+// Stop ends the user after its present step.
+func (u *user) Stop() { u.done = true }
+
+// RequestsSent is the number of requests so far.
+func (u *user) RequestsSent() int64 { return u.requests }
+
+// GroupIndex is −1 for users of open arrivals.
+func (u *user) GroupIndex() int {
+	if u.group == nil {
+		return -1
+	}
+	return u.group.index
+}
+
+// InGroup is the number of users of the group under way.
+func (u *user) InGroup() int64 {
+	if u.group == nil {
+		return 0
+	}
+	return u.group.active.Load()
+}
+
+// InFlight is the number of users of the run under way.
+func (u *user) InFlight() int64 { return u.run.inFlight.Load() }
+
+// ClearCookies drops the user's cookies.
+func (u *user) ClearCookies() { u.client.ClearCookies() }
+
+// State may be called only by the user's own goroutine or fiber.
+func (u *user) State(of expr.StateOf, key any, init func() any) any {
+	switch of {
+	case expr.StateOfRun:
+		return loadOrStore(&u.run.shared.state, key, init)
+	case expr.StateOfBlock:
+		return loadOrStore(&u.run.state, key, init)
+	default:
+	}
+	v, ok := u.state[key]
+	if !ok {
+		if u.state == nil {
+			u.state = map[any]any{}
+		}
+		v = init()
+		u.state[key] = v
+	}
+	return v
+}
+
+func loadOrStore(all *sync.Map, key any, init func() any) any {
+	if v, ok := all.Load(key); ok {
+		return v
+	}
+	v, _ := all.LoadOrStore(key, init())
+	return v
+}
