@@ -4,17 +4,46 @@ import (
 	"log/slog"
 	"time"
 
+	"whittle"
 	"whittle/carve/gateway/forward"
 )
 
+// Redactor takes what is secret out of a request or a response; see package
+// redact. The path of a request and the detail of a failure can hold secrets,
+// since both may have been chosen by whoever sent them.
+type Redactor interface {
+	Request(*whittle.Request)
+	Response(*whittle.Response)
+}
+
+// loggedPath is a request's path without its secrets.
+func (g *Gateway) loggedPath(path string) string {
+	if g.opts.Redact == nil {
+		return path
+	}
+	q := whittle.Request{Target: path}
+	g.opts.Redact.Request(&q)
+	return q.Target
+}
+
+// loggedDetail is why a request failed, without secrets.
+func (g *Gateway) loggedDetail(detail string) string {
+	if g.opts.Redact == nil || detail == "" {
+		return detail
+	}
+	a := whittle.Response{Detail: detail}
+	g.opts.Redact.Response(&a)
+	return a.Detail
+}
+
 // accessAttrs are the fields of one access record. The query is left out: it
 // is where secrets end up.
-func accessAttrs(c tracked, res forward.Result, took time.Duration) []slog.Attr {
+func (g *Gateway) accessAttrs(c tracked, res forward.Result, took time.Duration) []slog.Attr {
 	r := c.request
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),
 		slog.String("host", r.Host),
-		slog.String("path", r.URL.Path),
+		slog.String("path", g.loggedPath(r.URL.Path)),
 		slog.String("proto", r.Proto),
 		slog.String("peer", r.RemoteAddr),
 		slog.String("route", c.entry.name),
@@ -23,7 +52,7 @@ func accessAttrs(c tracked, res forward.Result, took time.Duration) []slog.Attr 
 		slog.Duration("took", took),
 	}
 	if res.Failure != "" {
-		attrs = append(attrs, slog.String("failure", string(res.Failure)), slog.String("detail", res.Detail))
+		attrs = append(attrs, slog.String("failure", string(res.Failure)), slog.String("detail", g.loggedDetail(res.Detail)))
 	}
 	return attrs
 }

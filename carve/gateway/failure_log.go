@@ -69,5 +69,5 @@ func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Sid
 	}
 	g.log.LogAttrs(ctx, slog.LevelWarn, "an upstream failed a request",
 		slog.String("route", route), slog.String("side", side.String()), slog.String("failure", string(failure)),
-		slog.String("detail", detail), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", unspoken))
+		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", unspoken))
 }

@@ -64,6 +64,9 @@ type Options struct {
 	Access *slog.Logger
 	// Log gets what an operator should know. Nil: discarded.
 	Log *slog.Logger
+	// Redact takes secrets out of what Access and Log get of requests. Nil: they get
+	// it as it came.
+	Redact Redactor
 }
 
 // Gateway is an http.Handler that passes requests on. It is safe for

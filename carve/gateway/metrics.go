@@ -146,6 +146,6 @@ func (g *Gateway) end(c tracked, res forward.Result) {
 	}
 	if g.opts.Access != nil {
 		r := c.request
-		g.opts.Access.LogAttrs(r.Context(), 0, "request", accessAttrs(c, res, took)...)
+		g.opts.Access.LogAttrs(r.Context(), 0, "request", g.accessAttrs(c, res, took)...)
 	}
 }

@@ -56,16 +56,28 @@ func newOTelTracer(p trace.TracerProvider) *tracer {
 	}
 }
 
+// knownMethod is a request's method as OpenTelemetry's conventions for HTTP spans
+// have it: one that is not registered is "_OTHER", or a client could make names
+// of spans without end.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "_OTHER"
+}
+
 // Start begins a server span under the request's own trace context.
 func (t *tracer) Start(ctx context.Context, route, method string, header whittle.Header) (context.Context, gateway.Span) {
 	carrier := propagation.HeaderCarrier(http.Header(header))
-	name := route
+	name, known := route, knownMethod(method)
 	if name == "" {
-		name = method
+		name = known
 	}
 	ctx, s := t.tracer.Start(t.propagator.Extract(ctx, carrier), name,
 		trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route)))
+		trace.WithAttributes(attribute.String("http.request.method", known), attribute.String("http.route", route)))
 	t.propagator.Inject(ctx, carrier)
 	return ctx, span{s}
 }

@@ -52,18 +52,19 @@ func TestTraceFollowsARequest(t *testing.T) {
 
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for i, tc := range []struct {
-		url, parent, name string
-		status            int
-		failed            bool
-		failure           whittle.Failure
+		method, url, parent, name string
+		status                    int
+		failed                    bool
+		failure                   whittle.Failure
 	}{
-		{url: up + "/a", name: "GET /a", status: 200},
-		{url: up + "/a", parent: parent, name: "GET /a", status: 200},
-		{url: up + "/other", parent: parent, name: "GET", status: 200},
-		{url: up + "/broken", name: "GET", status: 500, failed: true},
-		{url: down + "/a", parent: parent, name: "GET /a", status: 502, failed: true, failure: whittle.FailedConnect},
+		{method: "GET", url: up + "/a", name: "GET /a", status: 200},
+		{method: "GET", url: up + "/a", parent: parent, name: "GET /a", status: 200},
+		{method: "GET", url: up + "/other", parent: parent, name: "GET", status: 200},
+		{method: "GET", url: up + "/broken", name: "GET", status: 500, failed: true},
+		{method: "BREW", url: up + "/other", name: "_OTHER", status: 200},
+		{method: "GET", url: down + "/a", parent: parent, name: "GET /a", status: 502, failed: true, failure: whittle.FailedConnect},
 	} {
-		req, err := http.NewRequest(http.MethodGet, tc.url, http.NoBody)
+		req, err := http.NewRequest(tc.method, tc.url, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"whittle/carve/gateway"
 	"whittle/record/journal"
 	"whittle/record/recorder"
+	"whittle/record/redact"
 )
 
 type recordLive struct {
@@ -95,7 +96,7 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	sum := recordedSummary{Dir: v.To}
-	err = v.record(ctx, s, rec, log, &sum)
+	err = v.record(ctx, s, rec, redactor, log, &sum)
 	err = errors.Join(err, rec.Close())
 	sum.of(rec)
 	if v.JSON != "" {
@@ -108,10 +109,10 @@ func (v *recordLive) Run(ctx context.Context, s cmdline.Streams) error {
 }
 
 // record serves until ctx ends, and says how it goes.
-func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorder.Recorder, log *slog.Logger, sum *recordedSummary) error {
+func (v *recordLive) record(ctx context.Context, s cmdline.Streams, rec *recorder.Recorder, redactor *redact.Redactor, log *slog.Logger, sum *recordedSummary) error {
 	g, err := gateway.New(gateway.Options{
 		Monolith: whittle.Upstream{URL: v.Monolith, Timeout: time.Minute, MaxResponse: 4 << 20, MaxConns: 1024},
-		Record:   rec.Offer, Log: log,
+		Record:   rec.Offer, Log: log, Redact: redactor,
 	})
 	if err != nil {
 		return err

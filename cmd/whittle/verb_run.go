@@ -126,6 +126,7 @@ func open(ctx context.Context, f *config.File, log *slog.Logger) (_ *deployment,
 		Tracer:  tracer,
 		Access:  accessLog(log, f.Log),
 		Log:     log,
+		Redact:  d.records,
 	})
 	if err != nil {
 		return nil, err
