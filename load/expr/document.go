@@ -1,9 +1,10 @@
 package expr
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	"whittle/internal/jsonscan"
 )
 
 // Bounds on what is captured from a response.
@@ -23,100 +24,72 @@ type Document struct {
 
 // ParseDocument reads JSON. False: it is none, or has too many values.
 func ParseDocument(raw string) (*Document, bool) {
-	if !json.Valid([]byte(raw)) {
+	p := documentParser{text: raw}
+	p.scan.Reset([]byte(raw), 0, jsonscan.MaxDepth)
+	d := p.value(p.scan.Next())
+	if p.count > MaxDocuments || p.scan.Finish() != nil {
 		return nil, false
 	}
-	p := documentParser{text: raw}
-	d := p.value()
-	return &d, p.count <= MaxDocuments
+	return &d, true
 }
 
-// documentParser walks a text that is known to be valid.
+// documentParser makes documents of what the scanner reads.
 type documentParser struct {
 	text  string
-	at    int
+	scan  jsonscan.Scanner
 	count int
 }
 
-func (p *documentParser) space() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
-		p.at++
-	}
+var kinds = [...]Kind{
+	jsonscan.Null: KindNull, jsonscan.Bool: KindBool, jsonscan.Number: KindNumber, jsonscan.String: KindString,
+	jsonscan.Array: KindList, jsonscan.Object: KindMap,
 }
 
-func (p *documentParser) value() Document {
-	p.space()
+// value makes a document of the value that was begun; where the text is wrong,
+// of as much as there is.
+func (p *documentParser) value(kind jsonscan.Kind) Document {
 	p.count++
-	begin := p.at
-	var d Document
-	switch p.text[p.at] {
-	case '{', '[':
-		d = p.container()
-	case '"':
-		d.Kind = KindString
-		p.skipString()
-	default:
-		d.Kind = map[byte]Kind{'t': KindBool, 'f': KindBool, 'n': KindNull}[p.text[p.at]]
-		if d.Kind == KindNull && p.text[p.at] != 'n' {
-			d.Kind = KindNumber
-		}
-		for p.at < len(p.text) && strings.IndexByte(",]} \t\r\n", p.text[p.at]) < 0 {
-			p.at++
-		}
+	begin := p.scan.Start()
+	d := Document{Kind: kinds[kind]}
+	if kind == jsonscan.Array || kind == jsonscan.Object {
+		p.fill(&d)
 	}
-	d.raw = p.text[begin:p.at]
+	d.raw = p.text[begin:p.scan.End()]
 	return d
 }
 
-func (p *documentParser) container() Document {
-	d := Document{Kind: KindList}
-	end := byte(']')
-	if p.text[p.at] == '{' {
-		d.Kind, end = KindMap, '}'
+// fill reads the items of a container, and the names that they have.
+func (p *documentParser) fill(d *Document) {
+	for p.count <= MaxDocuments {
+		kind := p.scan.Next()
+		if kind == jsonscan.Key {
+			d.names = append(d.names, p.name())
+			kind = p.scan.Next()
+		}
+		if kind == jsonscan.End || kind == jsonscan.None {
+			return
+		}
+		d.Items = append(d.Items, p.value(kind))
 	}
-	for p.at++; ; p.at++ {
-		if p.space(); p.text[p.at] == end { // only where it is empty
-			break
-		}
-		if d.Kind == KindMap {
-			begin := p.at
-			p.skipString()
-			d.names = append(d.names, unquote(p.text[begin:p.at]))
-			p.space()
-			p.at++ // the colon
-		}
-		v := p.value()
-		if p.count > MaxDocuments {
-			p.at = len(p.text)
-			return d
-		}
-		d.Items = append(d.Items, v)
-		if p.space(); p.text[p.at] == end {
-			break
-		}
-	}
-	p.at++
-	return d
 }
 
-func (p *documentParser) skipString() {
-	for p.at++; p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] == '\\' {
-			p.at++
-		}
+// name is the key in hand; without escapes it shares the document's text.
+func (p *documentParser) name() string {
+	raw := p.text[p.scan.Start():p.scan.End()]
+	if p.scan.Escaped() {
+		return unquote(raw)
 	}
-	p.at++
+	return raw[1 : len(raw)-1]
 }
 
+// unquote is what a JSON string stands for.
 func unquote(raw string) string {
-	if !strings.ContainsRune(raw, '\\') {
-		return raw[1 : len(raw)-1]
+	inside := raw[1 : len(raw)-1]
+	if strings.IndexByte(inside, '\\') < 0 {
+		return inside
 	}
-	var s string
-	if json.Unmarshal([]byte(raw), &s) != nil {
-		return raw
-	}
-	return s
+	text, _ := jsonscan.AppendText(nil, []byte(inside))
+	return string(text)
 }
 
 // get finds a key of a mapping, the last where it is there twice.
