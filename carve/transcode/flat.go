@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"whittle/internal/jsonscan"
 )
 
 // flat is the short way for messages of single numbers, bools and strings,
@@ -60,155 +62,57 @@ func newFlat(md protoreflect.MessageDescriptor, strict, lossless bool) *flat {
 // for what is not plain.
 func (f *flat) encode(body []byte, free int) ([]byte, bool) {
 	out := make([]byte, free, free+32)
-	s := scanner{rest: body}
-	if !s.sign('{') {
+	var s jsonscan.Scanner
+	s.Reset(body, 0, 1)
+	if s.Next() != jsonscan.Object {
 		return nil, false
 	}
-	if s.sign('}') {
-		return out, s.end() && f.needed == 0
-	}
 	var seen uint64
-	for {
-		key, ok := s.plainString()
-		if !ok || !s.sign(':') {
+	for s.Next() == jsonscan.Key {
+		if s.Escaped() {
 			return nil, false
 		}
-		field, known := f.fields[string(key)]
+		field, known := f.fields[string(s.Inside())]
 		if known && seen&field.bit != 0 || !known && f.strict {
 			return nil, false
 		}
-		seen |= field.bit
+		kind := s.Next()
+		if s.Escaped() {
+			return nil, false
+		}
 		if known {
-			out, ok = s.value(out, field)
-		} else {
-			ok = s.skip()
-		}
-		switch {
-		case !ok:
-			return nil, false
-		case s.sign(','):
-		case s.sign('}'):
-			return out, s.end() && seen&f.needed == f.needed
-		default:
-			return nil, false
+			var ok bool
+			seen |= field.bit
+			if out, ok = field.value(out, kind, &s); !ok {
+				return nil, false
+			}
 		}
 	}
-}
-
-// scanner reads JSON of which it understands the plainest part.
-type scanner struct{ rest []byte }
-
-func (s *scanner) blank() {
-	for len(s.rest) > 0 && (s.rest[0] == ' ' || s.rest[0] == '\n' || s.rest[0] == '\t' || s.rest[0] == '\r') {
-		s.rest = s.rest[1:]
-	}
-}
-
-func (s *scanner) end() bool {
-	s.blank()
-	return len(s.rest) == 0
-}
-
-func (s *scanner) sign(c byte) bool {
-	s.blank()
-	if len(s.rest) > 0 && s.rest[0] == c {
-		s.rest = s.rest[1:]
-		return true
-	}
-	return false
-}
-
-// plainString reads a string of printable ASCII without escapes.
-func (s *scanner) plainString() ([]byte, bool) {
-	if !s.sign('"') {
-		return nil, false
-	}
-	for i, c := range s.rest {
-		switch {
-		case c == '"':
-			text := s.rest[:i]
-			s.rest = s.rest[i+1:]
-			return text, true
-		case c < ' ' || c >= 0x7f || c == '\\':
-			return nil, false
-		}
-	}
-	return nil, false
-}
-
-// plainNumber reads an integer without fraction or exponent.
-func (s *scanner) plainNumber() ([]byte, bool) {
-	s.blank()
-	n := 0
-	if n < len(s.rest) && s.rest[n] == '-' {
-		n++
-	}
-	first := n
-	for n < len(s.rest) && s.rest[n] >= '0' && s.rest[n] <= '9' {
-		n++
-	}
-	if n == first || n-first > 1 && s.rest[first] == '0' {
-		return nil, false
-	}
-	if n < len(s.rest) && (s.rest[n] == '.' || s.rest[n]|0x20 == 'e') {
-		return nil, false
-	}
-	text := s.rest[:n]
-	s.rest = s.rest[n:]
-	return text, true
-}
-
-func (s *scanner) word(w string) bool {
-	s.blank()
-	if len(s.rest) < len(w) || string(s.rest[:len(w)]) != w {
-		return false
-	}
-	s.rest = s.rest[len(w):]
-	return true
-}
-
-// skip passes over the plain value of an unknown field.
-func (s *scanner) skip() bool {
-	if s.word("true") || s.word("false") || s.word("null") {
-		return true
-	}
-	if len(s.rest) > 0 && s.rest[0] == '"' {
-		_, ok := s.plainString()
-		return ok
-	}
-	_, ok := s.plainNumber()
-	return ok
+	return out, s.Finish() == nil && s.ASCII() && seen&f.needed == f.needed
 }
 
 // value appends a field as it stands on the wire; zero is left out where the
 // field cannot tell it from unset.
-func (s *scanner) value(out []byte, f flatField) ([]byte, bool) {
+func (f *flatField) value(out []byte, kind jsonscan.Kind, s *jsonscan.Scanner) ([]byte, bool) {
 	var v uint64
-	switch f.kind {
-	case protoreflect.StringKind:
-		text, ok := s.plainString()
-		if !ok {
-			return nil, false
-		}
-		if len(text) > 0 || f.presence {
+	switch {
+	case f.kind == protoreflect.StringKind && kind == jsonscan.String:
+		if text := s.Inside(); len(text) > 0 || f.presence {
 			out = protowire.AppendTag(out, f.number, protowire.BytesType)
 			out = protowire.AppendBytes(out, text)
 		}
 		return out, true
-	case protoreflect.BoolKind:
-		if s.word("true") {
+	case f.kind == protoreflect.BoolKind && kind == jsonscan.Bool:
+		if s.Bytes()[0] == 't' {
 			v = 1
-		} else if !s.word("false") {
+		}
+	case f.kind != protoreflect.StringKind && f.kind != protoreflect.BoolKind && kind == jsonscan.Number:
+		var ok bool
+		if v, ok = varint(f.kind, string(s.Bytes())); !ok {
 			return nil, false
 		}
 	default:
-		text, ok := s.plainNumber()
-		if !ok {
-			return nil, false
-		}
-		if v, ok = varint(f.kind, string(text)); !ok {
-			return nil, false
-		}
+		return nil, false
 	}
 	if v != 0 || f.presence {
 		out = protowire.AppendTag(out, f.number, protowire.VarintType)

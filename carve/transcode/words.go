@@ -1,13 +1,15 @@
 package transcode
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"whittle/internal/jsonscan"
 )
 
 // words are what enum values are called in JSON: their own words where the
@@ -152,10 +154,10 @@ func textOf(token []byte) (text string, ok bool) {
 	if token[0] != '"' {
 		return "", false
 	}
-	if text = string(token[1 : len(token)-1]); strings.IndexByte(text, '\\') >= 0 {
-		if json.Unmarshal(token, &text) != nil {
-			return "", false
-		}
+	inside := token[1 : len(token)-1]
+	if bytes.IndexByte(inside, '\\') >= 0 {
+		inside, _ = jsonscan.AppendText(nil, inside)
 	}
+	text = string(inside)
 	return text, utf8.ValidString(text) && !strings.ContainsRune(text, utf8.RuneError)
 }

@@ -54,3 +54,18 @@ func BenchmarkScan(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkShort checks a body of one member, as hot endpoints are called with.
+func BenchmarkShort(b *testing.B) {
+	text := []byte(`{"i32": 10000000}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		var s Scanner
+		s.Reset(text, 0, 1)
+		for s.Next() != None {
+		}
+		if s.Finish() != nil {
+			b.Fatal(s.Err())
+		}
+	}
+}

@@ -87,7 +87,10 @@ type Scanner struct {
 // Reset makes ready to read the value that begins at a place of src, before which
 // there may be space. maxDepth bounds how many containers are open at once.
 func (s *Scanner) Reset(src []byte, at, maxDepth int) {
-	*s = Scanner{src: src, at: at, from: at, to: at, limit: maxDepth, stack: stack{rest: s.stack.rest[:0]}}
+	s.src, s.at, s.from, s.to, s.limit = src, at, at, at, maxDepth
+	s.expect, s.kind, s.escaped, s.err = value, None, false, 0
+	s.stack.depth, s.stack.rest = 0, s.stack.rest[:0]
+	s.deepest, s.high = 0, 0
 }
 
 // Err says why there is no further token: nil where the value has ended, and
