@@ -31,6 +31,7 @@ var rooms = map[string]int{
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,
 	"whittle/internal/paired":       0,
+	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,
 	"whittle/internal/label":        0,
@@ -39,6 +40,11 @@ var rooms = map[string]int{
 
 	"whittle/carve/compare/digest":   1,
 	"whittle/carve/compare/eprocess": 1,
+	"whittle/carve/compare/display":  1,
+	"whittle/carve/compare/novelty":  2,
+	"whittle/carve/compare/guard":    2,
+	"whittle/carve/compare/jsondoc":  2,
+	"whittle/carve/compare/jsondiff": 3,
 	"whittle/carve/compare":          10,
 
 	"whittle/record/capture":  10,

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"whittle/carve/compare/display"
 )
 
 // Bounds of what is counted of the causes of one difference.
@@ -296,7 +298,7 @@ func keyOfCause(key string) string {
 // grouping writes a whole number with commas and leaves the rest alone.
 func grouping(s string) string {
 	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
-		return grouped(n)
+		return display.Grouped(n)
 	}
 	return s
 }

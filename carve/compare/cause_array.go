@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 )
 
 const (
@@ -14,8 +17,8 @@ const (
 )
 
 // listCauses are the causes of two lists that are not the same.
-func listCauses(a, b *document, x, y int32) []string {
-	if a.nodes[x].count > listMost || b.nodes[y].count > listMost {
+func listCauses(a, b *jsondoc.Document, x, y int32) []string {
+	if a.Nodes[x].Count > listMost || b.Nodes[y].Count > listMost {
 		return nil
 	}
 	p, q := texts(a, x), texts(b, y)
@@ -38,11 +41,11 @@ func listCauses(a, b *document, x, y int32) []string {
 }
 
 // texts are the elements as they are written, without white space between tokens.
-func texts(d *document, array int32) []string {
-	nodes := d.elements(array)
+func texts(d *jsondoc.Document, array int32) []string {
+	nodes := d.Elements(array)
 	list := make([]string, len(nodes))
 	for i, n := range nodes {
-		list[i] = string(d.text(n))
+		list[i] = string(d.Text(n))
 	}
 	return list
 }
@@ -119,7 +122,7 @@ func permutation(p, q []string) bool {
 }
 
 // orderCauses are those of the same elements in another order.
-func orderCauses(a, b *document, x, y int32, p, q []string) (keys []string) {
+func orderCauses(a, b *jsondoc.Document, x, y int32, p, q []string) (keys []string) {
 	back := slices.Clone(q)
 	slices.Reverse(back)
 	if slices.Equal(p, back) {
@@ -143,20 +146,20 @@ func orderCauses(a, b *document, x, y int32, p, q []string) (keys []string) {
 }
 
 // sortings lists by what an array is sorted: "name:ascending".
-func sortings(d *document, array int32) (list []string) {
-	nodes := d.elements(array)
-	if d.nodes[nodes[0]].kind != kindObject {
+func sortings(d *jsondoc.Document, array int32) (list []string) {
+	nodes := d.Elements(array)
+	if d.Nodes[nodes[0]].Kind != jsondoc.Object {
 		return sortedBy(d, nodes, "their values")
 	}
 	count := 0
-	for i := nodes[0] + 1; i < d.nodes[nodes[0]].next && count < columnsMost; i, count = d.nodes[i+1].next, count+1 {
-		key := d.key(i)
-		if !plainKey(key) || bytes.ContainsAny(key, ":|") {
+	for i := nodes[0] + 1; i < d.Nodes[nodes[0]].Next && count < columnsMost; i, count = d.Nodes[i+1].Next, count+1 {
+		key := d.Key(i)
+		if !jsondoc.PlainKey(key) || bytes.ContainsAny(key, ":|") {
 			continue
 		}
 		var column []uint32
 		for _, n := range nodes {
-			if v, ok := d.member(n, key); ok {
+			if v, ok := d.Member(n, key); ok {
 				column = append(column, v)
 			}
 		}
@@ -167,46 +170,35 @@ func sortings(d *document, array int32) (list []string) {
 	return list
 }
 
-// member is the value of a key of an object.
-func (d *document) member(object uint32, key []byte) (uint32, bool) {
-	if d.nodes[object].kind != kindObject {
-		return 0, false
-	}
-	for i := object + 1; i < d.nodes[object].next; i = d.nodes[i+1].next {
-		if bytes.Equal(d.key(i), key) {
-			return i + 1, true
-		}
-	}
-	return 0, false
-}
-
 // sortedBy names the orders in which values stand, of which not all are the same.
-func sortedBy(d *document, column []uint32, name string) (list []string) {
-	kind := d.nodes[column[0]].kind
-	if kind != kindNumber && kind != kindString {
+func sortedBy(d *jsondoc.Document, column []uint32, name string) (list []string) {
+	kind := d.Nodes[column[0]].Kind
+	if kind != jsondoc.Number && kind != jsondoc.String {
 		return nil
 	}
-	same := func(u, v uint32) bool { return bytes.Equal(d.text(u), d.text(v)) }
+	same := func(u, v uint32) bool { return bytes.Equal(d.Text(u), d.Text(v)) }
 	if !slices.ContainsFunc(column, func(v uint32) bool { return !same(v, column[0]) }) ||
-		slices.ContainsFunc(column, func(v uint32) bool { return d.nodes[v].kind != kind }) {
+		slices.ContainsFunc(column, func(v uint32) bool { return d.Nodes[v].Kind != kind }) {
 		return nil
 	}
 	orders := []struct {
 		suffix  string
 		compare func(u, v uint32) int
-	}{{"", func(u, v uint32) int { return bytes.Compare(d.text(u), d.text(v)) }}}
-	if kind == kindNumber {
-		orders[0].compare = func(u, v uint32) int { return cmp.Compare(approximate(d.text(u)), approximate(d.text(v))) }
+	}{{"", func(u, v uint32) int { return bytes.Compare(d.Text(u), d.Text(v)) }}}
+	if kind == jsondoc.Number {
+		orders[0].compare = func(u, v uint32) int {
+			return cmp.Compare(jsondoc.Approximate(d.Text(u)), jsondoc.Approximate(d.Text(v)))
+		}
 		orders = append(orders, struct {
 			suffix  string
 			compare func(u, v uint32) int
-		}{" as text", func(u, v uint32) int { return bytes.Compare(d.text(u), d.text(v)) }})
+		}{" as text", func(u, v uint32) int { return bytes.Compare(d.Text(u), d.Text(v)) }})
 	} else {
 		orders = append(orders, struct {
 			suffix  string
 			compare func(u, v uint32) int
 		}{" without regard to case", func(u, v uint32) int {
-			return strings.Compare(strings.ToLower(string(d.text(u))), strings.ToLower(string(d.text(v))))
+			return strings.Compare(strings.ToLower(string(d.Text(u))), strings.ToLower(string(d.Text(v))))
 		}})
 	}
 	for _, o := range orders {
@@ -220,41 +212,21 @@ func sortedBy(d *document, column []uint32, name string) (list []string) {
 	return list
 }
 
-// causes implements differ. It holds until the next comparison.
-func (j *jsonDiffer) causes(d *difference, monolith, candidate []byte) []string {
-	if d.nodes == noNodes {
+// causesOf are the keys of what makes the candidate's value of the monolith's at a
+// difference that in has just given of the two bodies.
+func causesOf(in jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) []string {
+	from, to, ok := in.Sides(d)
+	if !ok {
 		return bodyCauses(monolith, candidate)
 	}
 	var keys []string
-	from, to := side{doc: &j.a, node: d.nodes[0], parent: d.parents[0]}, side{doc: &j.b, node: d.nodes[1], parent: d.parents[1]}
-	from.find()
-	to.find()
-	if x, y, ok := from.listWith(&to); ok {
-		keys = listCauses(&j.a, &j.b, x, y)
+	if x, y, ok := from.ListWith(&to); ok {
+		keys = listCauses(from.Doc, to.Doc, x, y)
 	}
-	if d.how != howLength && d.how != howOrder {
-		keys = append(keys, valueCauses(from.text(), to.text())...)
+	if d.How != jsondiff.HowLength && d.How != jsondiff.HowOrder {
+		keys = append(keys, valueCauses(from.Text(), to.Text())...)
 	}
 	return keys
-}
-
-// text is the value of a side; nil where it has none.
-func (s *side) text() []byte {
-	if s.node == none {
-		return nil
-	}
-	return s.doc.text(uint32(s.node))
-}
-
-// listWith gives the innermost lists in which two places lie, or which they are.
-func (s *side) listWith(t *side) (x, y int32, ok bool) {
-	for depth := min(len(s.chain), len(t.chain)) - 1; depth >= 0; depth-- {
-		x, y = s.chain[depth], t.chain[depth]
-		if s.doc.nodes[x].kind == kindArray && t.doc.nodes[y].kind == kindArray {
-			return x, y, true
-		}
-	}
-	return 0, 0, false
 }
 
 // bodyCauses are the causes of two texts that are whole bodies: those of all of
@@ -265,14 +237,14 @@ func bodyCauses(monolith, candidate []byte) []string {
 	case len(a) > textMost || len(b) > textMost:
 	case strings.TrimRight(a, "\r\n") == strings.TrimRight(b, "\r\n"):
 		return []string{"final line"}
-	case sameJSON(monolith, candidate):
+	case jsondiff.Same(monolith, candidate):
 		return []string{"json form"}
 	default:
 		if keys := ofWholes(textCauses(a, b)); len(keys) > 0 {
 			return keys
 		}
 	}
-	x, y := wordsAt(monolith, candidate, firstDifference(monolith, candidate))
+	x, y := jsondiff.WordsAt(monolith, candidate, jsondiff.FirstDifference(monolith, candidate))
 	return textCauses(strings.TrimRight(string(x), ".:"), strings.TrimRight(string(y), ".:"))
 }
 
@@ -285,9 +257,4 @@ func ofWholes(keys []string) []string {
 		}
 		return false
 	})
-}
-
-// causes implements differ.
-func (e *exact) causes(_ *difference, monolith, candidate []byte) []string {
-	return bodyCauses(monolith, candidate)
 }

@@ -3,6 +3,9 @@ package compare
 import (
 	"bytes"
 	"strings"
+
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 )
 
 // valueCauses are the causes of two JSON values that are not the same; nil stands
@@ -21,11 +24,11 @@ func valueCauses(from, to []byte) []string {
 	q, _ := kindOf(to)
 	p, q = boolKind(p, from), boolKind(q, to)
 	switch {
-	case p == q && p == kindNumber:
+	case p == q && p == jsondoc.Number:
 		return numberCauses(string(from), string(to))
-	case p == q && p == kindString:
-		a, okA := unquote(nil, from)
-		b, okB := unquote(nil, to)
+	case p == q && p == jsondoc.String:
+		a, okA := jsondoc.Unquote(nil, from)
+		b, okB := jsondoc.Unquote(nil, to)
 		if !okA || !okB {
 			return nil
 		}
@@ -36,9 +39,9 @@ func valueCauses(from, to []byte) []string {
 	return nil
 }
 
-func boolKind(k nodeKind, text []byte) nodeKind {
-	if k == kindNull && len(text) > 0 && (text[0] == 't' || text[0] == 'f') {
-		return kindBool
+func boolKind(k jsondoc.Kind, text []byte) jsondoc.Kind {
+	if k == jsondoc.Null && len(text) > 0 && (text[0] == 't' || text[0] == 'f') {
+		return jsondoc.Bool
 	}
 	return k
 }
@@ -136,36 +139,36 @@ func nothings(from, to []byte) (keys []string) {
 }
 
 // typeCauses are those of one value in two types.
-func typeCauses(p, q nodeKind, from, to []byte) (keys []string) {
-	text := func(v []byte) string { s, _ := unquote(nil, v); return string(s) }
+func typeCauses(p, q jsondoc.Kind, from, to []byte) (keys []string) {
+	text := func(v []byte) string { s, _ := jsondoc.Unquote(nil, v); return string(s) }
 	switch {
-	case p == kindNumber && q == kindString && sameFigure(string(from), text(to)):
+	case p == jsondoc.Number && q == jsondoc.String && sameFigure(string(from), text(to)):
 		keys = append(keys, "number string")
-	case p == kindString && q == kindNumber && sameFigure(text(from), string(to)):
+	case p == jsondoc.String && q == jsondoc.Number && sameFigure(text(from), string(to)):
 		keys = append(keys, "string number")
-	case p == kindBool && q == kindString && truth(text(to)) == string(from):
+	case p == jsondoc.Bool && q == jsondoc.String && truth(text(to)) == string(from):
 		keys = append(keys, "bool string")
-	case p == kindString && q == kindBool && truth(text(from)) == string(to):
+	case p == jsondoc.String && q == jsondoc.Bool && truth(text(from)) == string(to):
 		keys = append(keys, "string bool")
-	case p == kindBool && q == kindNumber && truth(string(to)) == string(from):
+	case p == jsondoc.Bool && q == jsondoc.Number && truth(string(to)) == string(from):
 		keys = append(keys, "bool number")
-	case p == kindNumber && q == kindBool && truth(string(from)) == string(to):
+	case p == jsondoc.Number && q == jsondoc.Bool && truth(string(from)) == string(to):
 		keys = append(keys, "number bool")
-	case q == kindString && (p == kindObject || p == kindArray) && sameJSON(from, []byte(text(to))):
+	case q == jsondoc.String && (p == jsondoc.Object || p == jsondoc.Array) && jsondiff.Same(from, []byte(text(to))):
 		keys = append(keys, "json string")
-	case p == kindString && (q == kindObject || q == kindArray) && sameJSON([]byte(text(from)), to):
+	case p == jsondoc.String && (q == jsondoc.Object || q == jsondoc.Array) && jsondiff.Same([]byte(text(from)), to):
 		keys = append(keys, "string json")
-	case p == kindArray && onlyElement(from, to):
+	case p == jsondoc.Array && onlyElement(from, to):
 		keys = append(keys, "one unwrapped")
-	case q == kindArray && onlyElement(to, from):
+	case q == jsondoc.Array && onlyElement(to, from):
 		keys = append(keys, "one wrapped")
 	}
-	if p == kindString && q == kindNumber {
+	if p == jsondoc.String && q == jsondoc.Number {
 		if unit := timeNumber(text(from), string(to)); unit != "" {
 			keys = append(keys, "time number:"+unit)
 		}
 	}
-	if p == kindNumber && q == kindString {
+	if p == jsondoc.Number && q == jsondoc.String {
 		if unit := timeNumber(text(to), string(from)); unit != "" {
 			keys = append(keys, "number time:"+unit)
 		}
@@ -191,20 +194,11 @@ func truth(s string) string {
 	return ""
 }
 
-// sameJSON reports whether two texts are the same JSON.
-func sameJSON(a, b []byte) bool {
-	j := jsonDiffer{columns: map[uint64]uint64{}, suspects: map[uint64]bool{}}
-	if j.a.scan(a) != scanned || j.b.scan(b) != scanned || len(j.a.nodes) == 0 || j.a.nodes[0].kind < kindArray {
-		return false
-	}
-	return len(j.diff(a, b)) == 0
-}
-
 // onlyElement reports whether a list has one element, which is v.
 func onlyElement(list, v []byte) bool {
 	if len(list) < 2 {
 		return false
 	}
 	inner := bytes.TrimSpace(list[1 : len(list)-1])
-	return len(inner) > 0 && (bytes.Equal(inner, v) || sameJSON(inner, v))
+	return len(inner) > 0 && (bytes.Equal(inner, v) || jsondiff.Same(inner, v))
 }

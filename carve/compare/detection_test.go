@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/simtest"
+
 	"whittle"
 )
 
@@ -36,7 +38,7 @@ func named(s *statistical) map[string]bool {
 // shows about 9 times in 300, and less than 3 times in 0.6 % of runs, which no test can
 // name. A correct implementation misses a wrap in 0.8 % of runs, that is in 16 of 2,000,
 // and in more than 40 with a chance below 1e-6; one that misses another flaw in 0.2 %
-// does in 4, and in more than 20 with less (atLeast).
+// does in 4, and in more than 20 with less (simtest.AtLeast).
 func TestEachPublishedFlawIsNamed(t *testing.T) {
 	const runs, exchanges = 2_000, 300
 	w := equalWorlds()[0]
@@ -68,13 +70,13 @@ func TestEachPublishedFlawIsNamed(t *testing.T) {
 			t.Logf("named in %d runs of %d exchanges: %v", runs, exchanges, count)
 			for _, k := range c.want {
 				if wraps := c.f.wrap && (k == "wrapped" || !c.f.remainder); wraps {
-					atLeast(t, k, count[k], runs, 0.98, 0.008)
+					simtest.AtLeast(t, k, count[k], runs, 0.98, 0.008)
 					continue
 				}
-				atLeast(t, k, count[k], runs, 0.99, 0.002)
+				simtest.AtLeast(t, k, count[k], runs, 0.99, 0.002)
 			}
 			for _, k := range c.not {
-				atMost(t, k+", which is not there", count[k], runs, 0.02, 0.008)
+				simtest.AtMost(t, k+", which is not there", count[k], runs, 0.02, 0.008)
 			}
 		})
 	}
@@ -99,5 +101,5 @@ func TestASharedSeedIsAlsoNamedBySpread(t *testing.T) {
 		}
 	}
 	t.Logf("spread named in %d of %d runs of %d exchanges", n, runs, exchanges)
-	atLeast(t, "spread", n, runs, 0.95, 0.003)
+	simtest.AtLeast(t, "spread", n, runs, 0.95, 0.003)
 }

@@ -1,17 +1,16 @@
 package compare
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the tables of docs/verdict.md anew")
+	"whittle/carve/compare/display"
+	"whittle/internal/simtest"
+)
 
 const (
 	verdictDoc  = "../../docs/verdict.md"
@@ -121,9 +120,9 @@ func TestTableOfEffects(t *testing.T) {
 	b.WriteString("| the candidate's difference | finding | exchanges, middle run | in 19 of 20 runs |\n|---|---|---:|---:|\n")
 	shown := func(n, most int) string {
 		if n == math.MaxInt {
-			return fmt.Sprintf("more than %s", grouped(most))
+			return fmt.Sprintf("more than %s", display.Grouped(most))
 		}
-		return grouped(n)
+		return display.Grouped(n)
 	}
 	for i, e := range effects() {
 		middle, most := measureEffect(&e, uint64(40+i))
@@ -131,22 +130,5 @@ func TestTableOfEffects(t *testing.T) {
 	}
 	table := b.String()
 	t.Log("\n" + table)
-	doc, err := os.ReadFile(verdictDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(doc), tableStart)
-	old, after, ended := strings.Cut(rest, tableFinish)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table", verdictDoc)
-	}
-	if *update {
-		if err := os.WriteFile(verdictDoc, []byte(before+tableStart+table+tableFinish+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if old != table {
-		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", verdictDoc, table)
-	}
+	simtest.InDoc(t, verdictDoc, tableStart, tableFinish, table)
 }

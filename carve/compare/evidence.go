@@ -2,6 +2,7 @@ package compare
 
 import (
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -62,7 +63,7 @@ func (e *evidence) sized(per float64, outlier bool) {
 }
 
 // wrong keeps a wrong value, as long as its size of request has room.
-func (e *evidence) wrong(show *display, x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
+func (e *evidence) wrong(show *display.View, x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
 	if len(e.Wrong) >= wrongMost {
 		return
 	}
@@ -77,7 +78,7 @@ func (e *evidence) wrong(show *display, x *whittle.Exchange, key int, per float6
 	}
 	v := wrongValue{Key: key, Per: per, X: a.f, Y: b.f, Noise: noise}
 	if alike < sampledPerSize {
-		s := show.sampleAt(x, spot{where: "the number", from: figure(a.f), to: figure(b.f)})
+		s := show.SampleAt(x, display.Spot{Where: "the number", From: display.Figure(a.f), To: display.Figure(b.f)})
 		v.Sample = &s
 	}
 	e.Wrong = append(e.Wrong, v)
@@ -99,21 +100,21 @@ func (e *evidence) countOf(values []*wrongValue) (outlier, asked int) {
 	return max(outlier, len(values)), max(asked, len(values))
 }
 
-func (e *evidence) repeated(show *display, x *whittle.Exchange) {
-	if len(e.Repeated) < maxSamples {
-		e.Repeated = append(e.Repeated, show.sample(x))
+func (e *evidence) repeated(show *display.View, x *whittle.Exchange) {
+	if len(e.Repeated) < display.MaxSamples {
+		e.Repeated = append(e.Repeated, show.Sample(x))
 	}
 }
 
-func (e *evidence) tame(show *display, x *whittle.Exchange) {
-	if len(e.Tame) < maxSamples {
-		e.Tame = append(e.Tame, show.sample(x))
+func (e *evidence) tame(show *display.View, x *whittle.Exchange) {
+	if len(e.Tame) < display.MaxSamples {
+		e.Tame = append(e.Tame, show.Sample(x))
 	}
 }
 
 func (e *evidence) valid() bool {
 	if len(e.Wrong) > wrongMost || len(e.Divisors) > divisorsMost ||
-		len(e.Repeated) > maxSamples || len(e.Tame) > maxSamples {
+		len(e.Repeated) > display.MaxSamples || len(e.Tame) > display.MaxSamples {
 		return false
 	}
 	for _, w := range e.Wrong {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"whittle/carve/compare/display"
 )
 
 // guess is a hypothesis about wrong values: what the right response would have
@@ -119,7 +121,7 @@ func wraps() []guess {
 			},
 			says: func(n, m int) string {
 				return fmt.Sprintf("adding %s, or a multiple of it, makes %s fit: a %d-bit total wrapped",
-					figure(modulus), ofThem(n, m), bits)
+					display.Figure(modulus), ofThem(n, m), bits)
 			},
 		})
 	}
@@ -142,7 +144,7 @@ func remainders(perName string) []guess {
 			},
 			says: func(n, m int) string {
 				return fmt.Sprintf("fits %s rounded down to a multiple of %s in %s: a remainder was dropped",
-					perName, figure(q), ofThem(n, m))
+					perName, display.Figure(q), ofThem(n, m))
 			},
 		})
 	}
@@ -179,7 +181,7 @@ func constantResponse(c float64) guess {
 		rank: 10,
 		fits: func(v *wrongValue) bool { return v.Y == c },
 		says: func(n, m int) string {
-			return fmt.Sprintf("the response is %s in %s, whatever was asked", figure(c), ofThem(n, m))
+			return fmt.Sprintf("the response is %s in %s, whatever was asked", display.Figure(c), ofThem(n, m))
 		},
 	}
 }
@@ -194,7 +196,7 @@ func factor(r float64) guess {
 			if r == -1 || near(r, -1, 0.02) {
 				return "the sign is reversed in " + ofThem(n, m)
 			}
-			return fmt.Sprintf("a constant factor of %s fits in %s", figure(r), ofThem(n, m))
+			return fmt.Sprintf("a constant factor of %s fits in %s", display.Figure(r), ofThem(n, m))
 		},
 	}
 }
@@ -206,7 +208,7 @@ func offset(d float64) guess {
 			return near(v.Y-v.X, d, 8*math.Sqrt2*v.Noise+1e-9*math.Abs(d)) && d != 0
 		},
 		says: func(n, m int) string {
-			return fmt.Sprintf("a constant offset of %s fits in %s", figure(d), ofThem(n, m))
+			return fmt.Sprintf("a constant offset of %s fits in %s", display.Figure(d), ofThem(n, m))
 		},
 	}
 }
@@ -246,17 +248,17 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 	others := len(divisors) > len(list)
 	switch {
 	case above && others && !below && contiguous(list, divisors):
-		return perName + " ≥ " + figure(low)
+		return perName + " ≥ " + display.Figure(low)
 	case below && others && !above && contiguous(list, divisors):
-		return perName + " ≤ " + figure(high)
+		return perName + " ≤ " + display.Figure(high)
 	case len(list) <= 5:
 		words := make([]string, len(list))
 		for i, p := range list {
-			words[i] = figure(p)
+			words[i] = display.Figure(p)
 		}
 		return perName + " = " + strings.Join(words, ", ")
 	}
-	return fmt.Sprintf("%s from %s to %s", perName, figure(low), figure(high))
+	return fmt.Sprintf("%s from %s to %s", perName, display.Figure(low), display.Figure(high))
 }
 
 // contiguous reports whether no divisor between the least and the greatest of a

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"whittle/carve/compare/display"
 )
 
 // wrongOf makes wrong values of a rule over divisors, with a mean of 50.
@@ -98,12 +100,12 @@ func TestFigures(t *testing.T) {
 		0: "0", 49.5: "49.50", -1325061486: "-1,325,061,486", 4294967296: "4,294,967,296", 1234.5678: "1,235",
 		0.00012346: "0.0001235", 1e-9: "1e-09", 1e20: "1e+20", math.Inf(1): "no number", 999: "999", -0.25: "-0.2500",
 	} {
-		if got := figure(f); got != want {
+		if got := display.Figure(f); got != want {
 			t.Errorf("%v is written %q, want %q", f, got, want)
 		}
 	}
 	for f, want := range map[float64]string{0: "0 %", 0.01: "1.0 %", 0.005: "0.50 %", 1.5: "150 %", 0.99: "99 %", -0.0042: "-0.42 %"} {
-		if got := inPercent(f); got != want {
+		if got := display.InPercent(f); got != want {
 			t.Errorf("%v is written %q, want %q", f, got, want)
 		}
 	}

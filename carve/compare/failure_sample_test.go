@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/internal/jsonpath"
 )
 
 // onlyValues takes a secret out of single texts, and leaves the rest alone.
-type onlyValues struct{ Redactor }
+type onlyValues struct{ display.Redactor }
 
 func (onlyValues) Request(*whittle.Request)   {}
 func (onlyValues) Response(*whittle.Response) {}

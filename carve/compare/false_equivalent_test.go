@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/simtest"
 )
 
 // outside is a candidate just outside one of the margins.
@@ -37,7 +38,7 @@ func outsiders() []outside {
 	things := func(change func(r *rand.Rand, x *whittle.Exchange)) func(*rand.Rand, int) *whittle.Exchange {
 		x, again := exchange("", ""), whittle.Response{Status: 200}
 		return func(r *rand.Rand, i int) *whittle.Exchange {
-			x.At = testStart.Add(time.Duration(i) * 10 * time.Millisecond)
+			x.At = simtest.Start.Add(time.Duration(i) * 10 * time.Millisecond)
 			x.Monolith.Body, x.Candidate.Body, x.Candidate.Status, x.Repeat = same, same, 200, nil
 			if i%20 == 0 {
 				again.Body, x.Repeat = same, &again
@@ -51,7 +52,7 @@ func outsiders() []outside {
 	fewest := eprocess.NeededFor(unseenMargin, 0.01)
 	loose := func(j *Judge) bool {
 		s := j.mirrored
-		return s.asked >= fewest && ratio(s.looseNow(), s.asked) < s.margin() && s.looseBound().Inside
+		return s.asked >= fewest && eprocess.Ratio(s.looseNow(), s.asked) < s.margin() && s.looseBound().Inside
 	}
 	shares := func(j *Judge) bool {
 		m := j.mirrored.method.(*match)
@@ -59,7 +60,7 @@ func outsiders() []outside {
 		// The upper end of the interval is within the limit exactly where the limit is
 		// outside of it.
 		limit := differAim(m.c)
-		return ratio(m.share.Differing, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
+		return eprocess.Ratio(m.share.Differing, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
 			m.share.Rejects(limit, methodAlpha(m.c))
 	}
 	excusing := askedRoute
@@ -117,7 +118,7 @@ func outsiders() []outside {
 		}), func(j *Judge) bool {
 			m := j.mirrored.method.(*match)
 			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
-				return beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats)) > noiseSlack
+				return beyondNoise(eprocess.Ratio(c.candidate, c.n), eprocess.Ratio(c.monolith, c.repeats)) > noiseSlack
 			}) {
 				return false // not even the estimate is inside
 			}
@@ -131,7 +132,7 @@ func outsiders() []outside {
 // that harms users. Hypothesis of each bound: the quantity lies outside its margin;
 // error rate 1 % over the run (time-uniform bounds; EQUIVALENT takes all of them,
 // Berger 1982). The worst margin has shown 0.1 %; an implementation of 0.2 % errs in 4
-// of 2,000 runs, and in more than 20 with a chance below 1e-6 (atMost).
+// of 2,000 runs, and in more than 20 with a chance below 1e-6 (simtest.AtMost).
 func TestFalseEquivalent(t *testing.T) {
 	const runs, length = 2000, 1800
 	for k, tc := range outsiders() {
@@ -155,7 +156,7 @@ func TestFalseEquivalent(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d runs of %d exchanges were EQUIVALENT at some time", wrongly, runs, length)
-			atMost(t, "called EQUIVALENT", wrongly, runs, 0.01, 0.002)
+			simtest.AtMost(t, "called EQUIVALENT", wrongly, runs, 0.01, 0.002)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/simtest"
+
 	"whittle"
 )
 
@@ -14,7 +16,7 @@ import (
 // looked at after each by being looked at once at its end). Source: Ville's
 // inequality, brief of the e-processes in docs/verdict.md. The worst world has shown
 // 0.1 %; an implementation of 0.2 % has 20 alarms in 10,000 runs, and more than the 100
-// that are stated with a chance below 1e-6 (atMost).
+// that are stated with a chance below 1e-6 (simtest.AtMost).
 func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 10_000, 300
 	total, alarmed := 0, 0
@@ -32,7 +34,7 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 			}
 		}
 		t.Logf("%-36s %3d false alarms in %d runs of %d exchanges %v", w.name, n, runs, exchanges, which)
-		atMost(t, w.name, n, runs, 0.01, 0.002)
+		simtest.AtMost(t, w.name, n, runs, 0.01, 0.002)
 		total, alarmed = total+runs, alarmed+n
 	}
 	t.Logf("in all: %d of %d runs, %.2f %%", alarmed, total, 100*float64(alarmed)/float64(total))
@@ -40,7 +42,7 @@ func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 
 // The same promise for long runs, over all worlds: 200 of 10,000 exchanges in each.
 // An implementation of 0.3 % has 6.6 alarms in 2,200 runs, and more than 22 with a
-// chance below 1e-6 (atMost).
+// chance below 1e-6 (simtest.AtMost).
 func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 200, 10_000
 	alarmed, total := 0, 0
@@ -56,7 +58,7 @@ func TestLongRunsRaiseNoFalseAlarm(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d runs of %d exchanges", alarmed, total, exchanges)
-	atMost(t, "all worlds", alarmed, total, 0.01, 0.003)
+	simtest.AtMost(t, "all worlds", alarmed, total, 0.01, 0.003)
 }
 
 // Hypothesis: the two sides are the same service. The mended service must also
@@ -99,6 +101,6 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 		at = append(at, float64(found))
 	}
 	t.Logf("EQUIVALENT at a median of %.0f exchanges; not within %d in %d of %d runs; false alarms %d", median(at), most, late, runs, wrong)
-	atMost(t, "late", late, runs, 0.05, 0.02)
-	atMost(t, "false alarms", wrong, runs, 0.01, 0.0015)
+	simtest.AtMost(t, "late", late, runs, 0.05, 0.02)
+	simtest.AtMost(t, "false alarms", wrong, runs, 0.01, 0.0015)
 }

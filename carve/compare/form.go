@@ -7,6 +7,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
 
@@ -43,7 +45,7 @@ type forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
 	expect []formExpectation
-	show   *display
+	show   *display.View
 	// timeless says that the two responses are not of the same time.
 	timeless bool
 
@@ -150,7 +152,7 @@ func (f *forms) settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 			}
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
-		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < maxKept {
+		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < display.MaxKept {
 			p.Samples = append(p.Samples, f.sampleOf(x, p.path, &e))
 			f.samples++
 		}
@@ -164,9 +166,9 @@ func (f *forms) sample(x *whittle.Exchange, path string, e *formExchange) whittl
 		if len(values) == 0 {
 			return "missing"
 		}
-		return f.show.value(at, values[0].raw)
+		return f.show.Value(at, values[0].raw)
 	}
-	return f.show.sampleAt(x, spot{where: path, from: shown(e.monolith), to: shown(e.candidate)})
+	return f.show.SampleAt(x, display.Spot{Where: path, From: shown(e.monolith), To: shown(e.candidate)})
 }
 
 // formWeight is the part of the error rate of the place at index i.
@@ -181,7 +183,7 @@ func formWeight(i int) float64 {
 // gather reads the values at all places out of a body; false: it is not JSON.
 func (f *forms) gather(side int, body []byte, x *whittle.Exchange) bool {
 	s := f.empty(side)
-	if f.walk.doc.scan(body) != scanned {
+	if f.walk.doc.Scan(body) != jsondoc.Scanned {
 		return false
 	}
 	if s.plain == nil {
@@ -242,8 +244,8 @@ func (f *forms) echo(v *value, text []byte, x *whittle.Exchange) {
 func (f *forms) echoWithin(s *formSide) {
 	leaves := 0
 	f.walk.each(func(uint64) bool { return leaves < formLeaves }, func(node uint32, h uint64) {
-		k := f.walk.doc.nodes[node].kind
-		if k != kindNumber && k != kindString {
+		k := f.walk.doc.Nodes[node].Kind
+		if k != jsondoc.Number && k != jsondoc.String {
 			return
 		}
 		leaves++

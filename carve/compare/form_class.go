@@ -8,6 +8,7 @@ import (
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondoc"
 )
 
 // formClass is the kind of text or number that a value is.
@@ -316,11 +317,7 @@ func isULID(s []byte) bool {
 
 // decimalForm reads a number with decimals.
 func decimalForm(s []byte) (form, bool) {
-	d := document{src: s}
-	if s[0] != '-' && (s[0] < '0' || s[0] > '9') {
-		return form{}, false
-	}
-	if end, r := d.number(0); r != scanned || end != len(s) {
+	if !jsondoc.IsNumber(s) {
 		return form{}, false
 	}
 	return form{class: classNumeral, detail: decimalClass(decimalsOf(s))}, true
@@ -329,8 +326,8 @@ func decimalForm(s []byte) (form, bool) {
 // decimalsOf is how many decimals a number has by its value: 1.50 has one.
 func decimalsOf(number []byte) int {
 	var buf [64]byte
-	d := parseDecimal(buf[:0], number)
-	return int(max(0, min(64, int64(len(d.digits))-d.exp)))
+	d := jsondoc.ParseDecimal(buf[:0], number)
+	return int(max(0, min(64, int64(len(d.Digits))-d.Exp)))
 }
 
 // otherForm is the form of a text with other characters in it.

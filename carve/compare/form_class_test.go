@@ -1,6 +1,10 @@
 package compare
 
-import "testing"
+import (
+	"testing"
+
+	"whittle/carve/compare/jsondoc"
+)
 
 func TestClassify(t *testing.T) {
 	t.Parallel()
@@ -83,11 +87,11 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-// TestTrailOf: what appendPattern writes is read as a place with the same pattern.
+// TestTrailOf: what jsondoc.AppendPattern writes is read as a place with the same pattern.
 func TestTrailOf(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"$", "$.a.b", "$.a[*].b", "$[*][*]", "$.users.*.name", `$["odd key"].x`, `$["a\"]b"][*]`, `$[""]`, "$.a.*"} {
-		if got := string(appendPattern(nil, trailOf(p))); got != p {
+		if got := string(jsondoc.AppendPattern(nil, trailOf(p))); got != p {
 			t.Errorf("%s is read as %s", p, got)
 		}
 	}

@@ -1,6 +1,9 @@
 package compare
 
-import "whittle/internal/jsonpath"
+import (
+	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonpath"
+)
 
 // fieldsMost bounds the places that are counted.
 const fieldsMost = 1024
@@ -20,11 +23,11 @@ func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }
 
 // see counts the places of a body.
 func (c *fieldCount) see(w *walker, body []byte, ignore []jsonpath.Path) {
-	if w.doc.scan(body) != scanned {
+	if w.doc.Scan(body) != jsondoc.Scanned {
 		return
 	}
 	w.each(func(uint64) bool { return !c.more }, func(node uint32, h uint64) {
-		if k := w.doc.nodes[node].kind; k == kindArray || k == kindObject || c.at[h] {
+		if k := w.doc.Nodes[node].Kind; k == jsondoc.Array || k == jsondoc.Object || c.at[h] {
 			return
 		}
 		if len(ignore) > 0 && ignored(ignore, w.patternOf(node)) {

@@ -8,7 +8,9 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // boundForm is the name of the bound that waits for what is compared by form.
@@ -51,12 +53,12 @@ func (f *forms) coverage(c *whittle.Comparison) *whittle.Coverage {
 			if path == "" {
 				path = "$"
 			}
-			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "declared: " + reasonOf(e)})
+			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "declared: " + display.Reason(e)})
 		}
 	}
 	if f.over > 0 {
 		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{
-			Path: manyPaths, Reason: fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths),
+			Path: jsondiff.ManyPaths, Reason: fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths),
 		})
 	}
 	cov.Summary = coverageWords(cov)
@@ -66,7 +68,7 @@ func (f *forms) coverage(c *whittle.Comparison) *whittle.Coverage {
 // values reports whether it is the value itself that the monolith changes.
 func (p *formPath) values() bool {
 	for _, way := range p.varies {
-		if way == howValue || strings.HasPrefix(way, howType) {
+		if way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) {
 			return true
 		}
 	}
@@ -78,7 +80,7 @@ func (p *formPath) unformed() string {
 	if p.rule == formAny {
 		return "declared as any in the config"
 	}
-	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, wayPresence) {
+	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) {
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
@@ -122,7 +124,7 @@ func fieldsOf(n int) string {
 	if n == 1 {
 		return "1 field"
 	}
-	return grouped(n) + " fields"
+	return display.Grouped(n) + " fields"
 }
 
 // bound waits until each place has been compared by form often enough, and while a
@@ -140,9 +142,9 @@ func (f *forms) bound(n int) (b whittle.Bound, more int, ok bool) {
 				continue
 			}
 			what, _, _ := p.featureWords(k)
-			b.Estimate = ratio(t.Odd, t.Of)
+			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
 			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
-			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, grouped(t.Odd), grouped(t.Of))
+			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of))
 			return b, -1, true
 		}
 	}
@@ -153,7 +155,7 @@ func (f *forms) bound(n int) (b whittle.Bound, more int, ok bool) {
 			if need > left {
 				left = need
 				b.High = math.Min(1, 5/float64(of+1))
-				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, grouped(of), grouped(need))
+				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, display.Grouped(of), display.Grouped(need))
 			}
 		}
 	}

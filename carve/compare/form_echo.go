@@ -6,6 +6,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondoc"
 )
 
 // Bounds of what is looked at of one request.
@@ -28,7 +30,7 @@ func (e *echoes) read(q *whittle.Request) {
 	}
 	clear(e.at)
 	path, query, _ := strings.Cut(q.Target, "?")
-	if e.doc.doc.scan(q.Body) == scanned && !q.Truncated {
+	if e.doc.doc.Scan(q.Body) == jsondoc.Scanned && !q.Truncated {
 		e.body()
 	} else if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		e.pairs("form value ", string(q.Body[:min(len(q.Body), 1<<14)]))
@@ -71,7 +73,7 @@ func (e *echoes) cookies(header string) {
 // body takes the values of a JSON body.
 func (e *echoes) body() {
 	e.doc.each(func(uint64) bool { return len(e.at) < requestMost }, func(x uint32, _ uint64) {
-		if k := e.doc.doc.nodes[x].kind; k == kindNumber || k == kindString {
+		if k := e.doc.doc.Nodes[x].Kind; k == jsondoc.Number || k == jsondoc.String {
 			e.add(e.doc.text(x), "body")
 		}
 	})
@@ -84,7 +86,7 @@ func (e *echoes) add(s []byte, where string) {
 		return
 	}
 	h := digest.FNV(s)
-	where = "the request's " + snippet([]byte(where), echoNameMost)
+	where = "the request's " + display.Snippet([]byte(where), echoNameMost)
 	if old, ok := e.at[h]; ok && strings.HasPrefix(old, "the request's header") && strings.HasPrefix(where, "the request's header") && old < where {
 		return
 	}

@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -45,7 +46,7 @@ func (t *table) add(c category) {
 		}
 	}
 	if len(t.Rows) < formEntries {
-		t.Rows = append(t.Rows, row{c.code, snippet([]byte(c.words()), valueShown), 1, c.class})
+		t.Rows = append(t.Rows, row{c.code, display.Snippet([]byte(c.words()), display.ValueShown), 1, c.class})
 	}
 }
 
@@ -100,7 +101,7 @@ func (t *table) unusualOf(h func(category) float64) float64 {
 func (t *table) valid() bool {
 	sum := 0
 	for _, r := range t.Rows {
-		if r.Count < 0 || len(r.Words) > 2*valueShown {
+		if r.Count < 0 || len(r.Words) > 2*display.ValueShown {
 			return false
 		}
 		sum += r.Count
@@ -132,7 +133,7 @@ func (f *feature) settle(r *featureRound, h func(*table, category) float64, read
 		if odd = candidate > 0.5 && monolith <= 0.5; odd {
 			f.Odd++
 			i := slices.IndexFunc(r.candidate, func(c category) bool { return h(&f.M, c) == candidate })
-			f.Words = snippet([]byte(r.candidate[i].words()), valueShown)
+			f.Words = display.Snippet([]byte(r.candidate[i].words()), display.ValueShown)
 		}
 	}
 	for _, c := range r.monolith {
@@ -160,5 +161,5 @@ func (f *feature) bySecond(h func(*table, category) float64) bool {
 }
 
 func (f *feature) valid() bool {
-	return f.Bets.Valid() && f.M.valid() && f.C.valid() && f.R.valid() && eprocess.UpTo(f.Odd, f.Of) && len(f.Words) <= 2*valueShown
+	return f.Bets.Valid() && f.M.valid() && f.C.valid() && f.R.valid() && eprocess.UpTo(f.Odd, f.Of) && len(f.Words) <= 2*display.ValueShown
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/internal/simtest"
 )
 
 // formMutation is a candidate that makes one field otherwise.
@@ -56,7 +57,7 @@ var formMutations = []formMutation{
 	}},
 	{"seconds instead of milliseconds", "now", aged("2006-01-02T15:04:05Z", 0)},
 	{"an HTTP date instead of RFC 3339", "now", aged("Mon, 02 Jan 2006 15:04:05 GMT", 0)},
-	{"a time that stands still", "now", func(*formWorld) string { return quotedJSON(testStart.Format("2006-01-02T15:04:05.000Z")) }},
+	{"a time that stands still", "now", func(*formWorld) string { return quotedJSON(simtest.Start.Format("2006-01-02T15:04:05.000Z")) }},
 	{"the zero time", "now", func(*formWorld) string { return `"0001-01-01T00:00:00.000Z"` }},
 	{"seconds since 1970 instead of milliseconds", "millis", func(w *formWorld) string { return strconv.FormatInt(w.clock(ofCandidate).Unix(), 10) }},
 	{"milliseconds in a string", "millis", func(w *formWorld) string {
@@ -141,9 +142,9 @@ func TestTableOfForms(t *testing.T) {
 	b.WriteString("| the monolith's value | the candidate's | exchanges, middle run | in 19 of 20 runs |\n|---|---|---:|---:|\n")
 	words := func(n int) string {
 		if n >= most {
-			return "more than " + grouped(most)
+			return "more than " + display.Grouped(most)
 		}
-		return grouped(n)
+		return display.Grouped(n)
 	}
 	for i := range formMutations {
 		mu := &formMutations[i]
@@ -157,7 +158,7 @@ func TestTableOfForms(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", formNames[mu.field], mu.name, words(after[runs/2]), words(after[runs-2]))
 	}
-	heldInDoc(t, formDoc, formTableStart, formTableFinish, b.String())
+	simtest.InDoc(t, formDoc, formTableStart, formTableFinish, b.String())
 }
 
 // formNames say what the monolith makes.
@@ -165,26 +166,4 @@ var formNames = map[string]string{
 	"uuid": "a UUID v4", "hex": "8 hexadecimal digits", "nano": "a nano id of 21", "base64": "base64", "prefixed": "`ord_` and 14 characters",
 	"ulid": "a ULID", "expires": "a time 15 min ahead", "now": "now, in milliseconds", "millis": "milliseconds since 1970", "own": "a counter",
 	"word": "one of four words", "flag": "true or false", "price": "an amount", "maybe": "an id, absent in 2 of 3",
-}
-
-// heldInDoc holds the part of a page between two marks against what a test measured,
-// or writes it anew.
-func heldInDoc(t *testing.T, path, start, finish, table string) {
-	t.Helper()
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(doc), start)
-	old, after, ended := strings.Cut(rest, finish)
-	switch {
-	case !found || !ended:
-		t.Fatalf("%s has no place for the table", path)
-	case *update:
-		if err := os.WriteFile(path, []byte(before+start+table+finish+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	case old != table:
-		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", path, table)
-	}
 }

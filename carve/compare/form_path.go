@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // The features of a value, each of which is one test.
@@ -121,7 +122,7 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 		return false
 	}
 	for k := range p.feature {
-		if k == featPresence && !slices.Contains(p.varies, wayPresence) || k == featSize && p.numbered() {
+		if k == featPresence && !slices.Contains(p.varies, jsondiff.WayPresence) || k == featSize && p.numbered() {
 			continue
 		}
 		r := featureRound{alpha: e.alpha, n: e.n}
@@ -341,7 +342,7 @@ func (p *formPath) slack(k int) float64 {
 		return 0
 	}
 	t := &p.feature[k].M
-	if r := ratio(t.count(1), t.N); r > 0.02 {
+	if r := eprocess.Ratio(t.count(1), t.N); r > 0.02 {
 		return min(0.3, 2*r)
 	}
 	return 0

@@ -5,6 +5,9 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
 
@@ -24,9 +27,9 @@ func newForms(c whittle.Comparison) (*forms, error) {
 	f := &forms{index: map[uint64]int{}, below: map[uint64]bool{}}
 	f.sampleOf = f.sample
 	for i, r := range c.Forms {
-		p, err := parsePath(r.Path)
+		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {
-			return nil, inField(err, "compare.form")
+			return nil, jsondoc.InField(err, "compare.form")
 		}
 		if !formKnown(r.Form) {
 			return nil, whittle.Errorf(whittle.Invalid, "form %d is %q", i, r.Form).
@@ -38,18 +41,18 @@ func newForms(c whittle.Comparison) (*forms, error) {
 		if e.Kind != whittle.FoundForm {
 			continue
 		}
-		x := formExpectation{reason: reasonOf(e)}
+		x := formExpectation{reason: display.Reason(e)}
 		if e.Path != "" {
-			p, err := parsePath(e.Path)
+			p, err := jsondoc.ParsePath(e.Path)
 			if err != nil {
-				return nil, inField(err, "compare.expect")
+				return nil, jsondoc.InField(err, "compare.expect")
 			}
 			x.path = p
 		}
 		f.expect = append(f.expect, x)
 	}
 	var err error
-	f.ignore, err = parsePaths("compare.ignore", c.Ignore)
+	f.ignore, err = jsondoc.ParsePaths("compare.ignore", c.Ignore)
 	f.fields = newFieldCount()
 	return f, err
 }
@@ -71,13 +74,13 @@ func (f *forms) rule(pattern string) string {
 // teaches reports whether what the monolith changes by itself may be learned as
 // noise: not where the config has it compared by value.
 func (f *forms) teaches(k noiseKey) bool {
-	return f == nil || k.way != howValue || f.rule(k.path) != formValue
+	return f == nil || k.way != jsondiff.HowValue || f.rule(k.path) != formValue
 }
 
 // excuses reports whether the config says that a value is compared by form, or not
 // at all, before the monolith was seen to change it.
 func (f *forms) excuses(k noiseKey) bool {
-	if f == nil || k.way != howValue {
+	if f == nil || k.way != jsondiff.HowValue {
 		return false
 	}
 	r := f.rule(k.path)
@@ -91,7 +94,7 @@ func (f *forms) replaces(k noiseKey) bool {
 	if f.excuses(k) {
 		return true
 	}
-	if f == nil || k.way != howValue {
+	if f == nil || k.way != jsondiff.HowValue {
 		return false
 	}
 	i, ok := f.index[digest.FNV([]byte(k.path))]

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/jsondiff"
+	"whittle/internal/simtest"
 )
 
 // staleServer is a service that writes times of now and of a quarter of an hour ahead.
@@ -73,9 +75,9 @@ var staleLayouts = []string{"2006-01-02T15:04:05.000Z", time.RFC3339, "epoch", "
 func staleRun(t *testing.T, r *rand.Rand, monolith, candidate *staleServer, length int) (int, *forms) {
 	t.Helper()
 	f := formsOf(t, formComparison)
-	f.take(noiseKey{"$.now", howValue}, 0)
-	f.take(noiseKey{"$.until", howValue}, 0)
-	at := testStart
+	f.take(noiseKey{"$.now", jsondiff.HowValue}, 0)
+	f.take(noiseKey{"$.until", jsondiff.HowValue}, 0)
+	at := simtest.Start
 	for n := 1; n <= length; n++ {
 		at = at.Add(time.Duration(r.ExpFloat64() * float64(400*time.Millisecond)))
 		x := &whittle.Exchange{At: at, Monolith: monolith.response(r, at), Candidate: candidate.response(r, at)}

@@ -3,6 +3,8 @@ package compare
 import (
 	"encoding/binary"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
@@ -43,7 +45,7 @@ type formPathState struct {
 
 // state is what is known, in bounded length: the latest places are left out first.
 func (f *forms) state() json.RawMessage {
-	s := formState{Dropped: f.dropped, Fields: sortedKeys(f.fields.at), More: f.fields.more}
+	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at)), More: f.fields.more}
 	for _, p := range f.paths {
 		k := formPathState{
 			Path: p.path, Born: p.born, Varies: p.varies, Features: p.feature, Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
@@ -138,7 +140,7 @@ func (f *forms) showAgain() {
 		return
 	}
 	for _, p := range f.paths {
-		f.show.again(p.Samples, trailOf(p.path))
+		f.show.Again(p.Samples, trailOf(p.path))
 	}
 }
 

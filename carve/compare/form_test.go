@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 var formComparison = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
@@ -56,13 +58,13 @@ func equalRun(t *testing.T, seed uint64, length int) []whittle.Finding {
 	for _, i := range w.r.Perm(len(formFields))[:6] {
 		k := formFields[i]
 		fields = append(fields, k)
-		path, way := "$."+k.name, howValue
+		path, way := "$."+k.name, jsondiff.HowValue
 		switch k.name {
 		case "list":
 			path = "$.list[*]"
-			f.take(noiseKey{"$.list", howLength}, 0)
+			f.take(noiseKey{"$.list", jsondiff.HowLength}, 0)
 		case "maybe":
-			f.take(noiseKey{path, wayPresence}, 0)
+			f.take(noiseKey{path, jsondiff.WayPresence}, 0)
 		}
 		f.take(noiseKey{path, way}, 0)
 	}
@@ -102,7 +104,7 @@ func TestFormWords(t *testing.T) {
 	w := newFormWorld(rand.New(rand.NewPCG(1, 2)))
 	f := formsOf(t, formComparison)
 	for _, k := range formFields {
-		f.take(noiseKey{"$." + k.name, howValue}, 0)
+		f.take(noiseKey{"$." + k.name, jsondiff.HowValue}, 0)
 	}
 	for n := 1; n <= 100; n++ {
 		x := w.next()
@@ -209,7 +211,7 @@ func TestFormIntended(t *testing.T) {
 	c := formComparison
 	c.Expect = []whittle.Expectation{{Kind: whittle.FoundForm, Path: "$.uuid", Reason: "v7 sorts by time"}}
 	f := formsOf(t, c)
-	f.take(noiseKey{"$.uuid", howValue}, 0)
+	f.take(noiseKey{"$.uuid", jsondiff.HowValue}, 0)
 	w := newFormWorld(rand.New(rand.NewPCG(8, 8)))
 	for n := 1; n <= 100; n++ {
 		x := w.next()
@@ -231,14 +233,14 @@ func TestFormIntended(t *testing.T) {
 func TestFormState(t *testing.T) {
 	t.Parallel()
 	f := formsOf(t, formComparison)
-	f.show = &display{}
+	f.show = &display.View{}
 	w := newFormWorld(rand.New(rand.NewPCG(1, 9)))
 	fields := slices.Clone(formFields)
 	for i := range 2 * formPaths {
 		fields = append(fields, field{"f" + strconv.Itoa(i), func(w *formWorld, _ int) string { return quotedJSON(w.of(base62, w.r.IntN(70))) }})
 	}
 	for _, k := range fields {
-		f.take(noiseKey{"$." + k.name, howValue}, 0)
+		f.take(noiseKey{"$." + k.name, jsondiff.HowValue}, 0)
 	}
 	if len(f.paths) != formPaths || f.over != len(fields)-formPaths {
 		t.Fatalf("%d places, %d beyond", len(f.paths), f.over)
@@ -261,7 +263,7 @@ func TestFormState(t *testing.T) {
 		}
 	}
 	g := formsOf(t, formComparison)
-	g.show = &display{}
+	g.show = &display.View{}
 	if err := g.restore(b, 300); err != nil {
 		t.Fatal(err)
 	}

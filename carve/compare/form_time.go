@@ -3,6 +3,8 @@ package compare
 import (
 	"strconv"
 	"time"
+
+	"whittle/carve/compare/jsondoc"
 )
 
 // The ways to write a time, which are the detail of its form. To that of RFC 3339
@@ -156,7 +158,7 @@ func isoTime(s []byte) (t time.Time, f form, ok bool) {
 	}
 	nanos, i := 0, 19
 	if i < len(s) && (s[i] == '.' || s[i] == ',') {
-		end := digits(s, i+1)
+		end := jsondoc.SkipDigits(s, i+1)
 		n := end - i - 1
 		if n == 0 || n > 9 {
 			return t, f, false

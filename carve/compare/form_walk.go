@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
 
@@ -39,7 +41,7 @@ type value struct {
 
 // walker finds the values at the places of interest in a body.
 type walker struct {
-	doc     document
+	doc     jsondoc.Document
 	buf     []byte
 	pattern []byte
 	steps   int
@@ -53,7 +55,7 @@ func (w *walker) each(below func(h uint64) bool, f func(node uint32, h uint64)) 
 }
 
 func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32, uint64)) {
-	if w.steps++; w.steps > maxSteps>>4 {
+	if w.steps++; w.steps > jsondiff.MaxSteps>>4 {
 		return
 	}
 	f(x, h)
@@ -61,14 +63,14 @@ func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32
 		return
 	}
 	d := &w.doc
-	switch n := &d.nodes[x]; n.kind {
-	case kindObject:
-		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
+	switch n := &d.Nodes[x]; n.Kind {
+	case jsondoc.Object:
+		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
 			w.node(i+1, w.keyed(h, i), below, f)
 		}
-	case kindArray:
+	case jsondoc.Array:
 		inside := digest.FNVOn(h, []byte("[*]"))
-		for i := x + 1; i < n.next; i = d.nodes[i].next {
+		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
 			w.node(i, inside, below, f)
 		}
 	}
@@ -76,51 +78,41 @@ func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32
 
 // keyed is the hash of the pattern with the key at node i.
 func (w *walker) keyed(h uint64, i uint32) uint64 {
-	w.pattern = appendStep(w.pattern[:0], place{Key: keyText(&w.doc, i)})
+	w.pattern = jsondoc.AppendStep(w.pattern[:0], jsondoc.Place{Key: jsondoc.KeyText(&w.doc, i)})
 	return digest.FNVOn(h, w.pattern)
-}
-
-// keyText is what a key stands for, never nil.
-func keyText(d *document, i uint32) []byte {
-	quoted := d.text(i)
-	if !d.nodes[i].escaped {
-		return quoted[1 : len(quoted)-1 : len(quoted)-1]
-	}
-	s, _ := unquote([]byte{}, quoted)
-	return s
 }
 
 // text is what a leaf stands for, in memory that is used again.
 func (w *walker) text(x uint32) []byte {
-	s := w.doc.text(x)
-	if w.doc.nodes[x].kind != kindString {
+	s := w.doc.Text(x)
+	if w.doc.Nodes[x].Kind != jsondoc.String {
 		return s
 	}
-	if !w.doc.nodes[x].escaped {
+	if !w.doc.Nodes[x].Escaped {
 		return s[1 : len(s)-1]
 	}
-	w.buf, _ = unquote(w.buf[:0], s)
+	w.buf, _ = jsondoc.Unquote(w.buf[:0], s)
 	return w.buf
 }
 
 // look makes a value of a node.
 func (w *walker) look(x uint32) value {
-	n := &w.doc.nodes[x]
-	v := value{size: -1, raw: w.doc.text(x)}
+	n := &w.doc.Nodes[x]
+	v := value{size: -1, raw: w.doc.Text(x)}
 	s := w.text(x)
-	switch n.kind {
-	case kindNull:
+	switch n.Kind {
+	case jsondoc.Null:
 		v.form.class = classNull
 		return v
-	case kindBool:
+	case jsondoc.Bool:
 		v.form.class = classBool
-	case kindArray:
-		v.form.class, v.size = classArray, sizeClass(int(n.count))
+	case jsondoc.Array:
+		v.form.class, v.size = classArray, sizeClass(int(n.Count))
 		return v
-	case kindObject:
+	case jsondoc.Object:
 		v.form.class = classObject
 		return v
-	case kindNumber:
+	case jsondoc.Number:
 		v.form, v.size = numberForm(s), magnitude(s)
 		v.number, v.counts = counterOf(s)
 	default:
@@ -128,7 +120,7 @@ func (w *walker) look(x uint32) value {
 		t.raw = v.raw
 		return t
 	}
-	v.hash = digest.Stir(digest.FNVOn(uint64(n.kind), s))
+	v.hash = digest.Stir(digest.FNVOn(uint64(n.Kind), s))
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
 		v.at, _, _ = epochTime(s)
@@ -138,7 +130,7 @@ func (w *walker) look(x uint32) value {
 
 // valueOfText makes a value of a text, which is not kept.
 func valueOfText(s []byte) value {
-	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(kindString), s))}
+	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.String), s))}
 	v.lookAtText(s)
 	if v.form.class == classTime {
 		v.size, v.counts = -1, false
@@ -197,36 +189,36 @@ func octave(n int) int {
 // below 10 have none.
 func magnitude(s []byte) int {
 	var buf [64]byte
-	d := parseDecimal(buf[:0], s)
-	e := int(max(0, min(40, d.exp-1)))
-	if d.negative {
+	d := jsondoc.ParseDecimal(buf[:0], s)
+	e := int(max(0, min(40, d.Exp-1)))
+	if d.Negative {
 		return 100 - e - 1
 	}
 	return 100 + e
 }
 
-// trailOf reads a pattern that appendPattern wrote as a place that it names.
-func trailOf(pattern string) (trail []place) {
+// trailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.
+func trailOf(pattern string) (trail []jsondoc.Place) {
 	rest := strings.TrimPrefix(pattern, "$")
 	for rest != "" {
 		switch {
 		case strings.HasPrefix(rest, "[*]"):
-			trail, rest = append(trail, place{}), rest[3:]
+			trail, rest = append(trail, jsondoc.Place{}), rest[3:]
 		case strings.HasPrefix(rest, ".*"):
-			trail, rest = append(trail, place{Key: []byte("0")}), rest[2:]
+			trail, rest = append(trail, jsondoc.Place{Key: []byte("0")}), rest[2:]
 		case rest[0] == '.':
 			end := strings.IndexAny(rest[1:], ".[") + 1
 			if end == 0 {
 				end = len(rest)
 			}
-			trail, rest = append(trail, place{Key: []byte(rest[1:end])}), rest[end:]
+			trail, rest = append(trail, jsondoc.Place{Key: []byte(rest[1:end])}), rest[end:]
 		default:
 			quoted, err := strconv.QuotedPrefix(rest[1:])
 			if err != nil {
 				return trail
 			}
 			key, _ := strconv.Unquote(quoted)
-			trail, rest = append(trail, place{Key: append([]byte{}, key...)}), strings.TrimPrefix(rest[1+len(quoted):], "]")
+			trail, rest = append(trail, jsondoc.Place{Key: append([]byte{}, key...)}), strings.TrimPrefix(rest[1+len(quoted):], "]")
 		}
 	}
 	return trail
@@ -252,20 +244,20 @@ func ignored(list []jsonpath.Path, pattern string) bool {
 func (w *walker) patternOf(node uint32) string {
 	pattern := []byte{'$'}
 	for x := uint32(0); x != node; {
-		n := &w.doc.nodes[x]
+		n := &w.doc.Nodes[x]
 		i := x + 1
-		if n.kind == kindObject {
-			for w.doc.nodes[i+1].next <= node {
-				i = w.doc.nodes[i+1].next
+		if n.Kind == jsondoc.Object {
+			for w.doc.Nodes[i+1].Next <= node {
+				i = w.doc.Nodes[i+1].Next
 			}
-			pattern = appendStep(pattern, place{Key: keyText(&w.doc, i)})
+			pattern = jsondoc.AppendStep(pattern, jsondoc.Place{Key: jsondoc.KeyText(&w.doc, i)})
 			x = i + 1
 			continue
 		}
-		for w.doc.nodes[i].next <= node {
-			i = w.doc.nodes[i].next
+		for w.doc.Nodes[i].Next <= node {
+			i = w.doc.Nodes[i].Next
 		}
-		pattern = appendStep(pattern, place{})
+		pattern = jsondoc.AppendStep(pattern, jsondoc.Place{})
 		x = i
 	}
 	return string(pattern)

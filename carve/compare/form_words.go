@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // words say what the monolith's values at a place are: "a new UUID each time".
@@ -18,12 +21,12 @@ func (p *formPath) words() string {
 	}
 	for _, way := range p.varies {
 		switch way {
-		case wayPresence:
+		case jsondiff.WayPresence:
 			t := &p.feature[featPresence].M
-			list = append(list, fmt.Sprintf("there in %s of responses", percent(ratio(t.count(1), t.N))))
-		case howOrder:
+			list = append(list, fmt.Sprintf("there in %s of responses", display.Percent(eprocess.Ratio(t.count(1), t.N))))
+		case jsondiff.HowOrder:
 			list = append(list, "the same elements in any order")
-		case howLength:
+		case jsondiff.HowLength:
 			list = append(list, "a varying number of elements")
 		}
 	}
@@ -132,7 +135,7 @@ func roughly(d time.Duration) string {
 func sizeWords(f form, size int) string {
 	switch {
 	case f.class == classArray && size <= 64:
-		return elements(size)
+		return jsondiff.Elements(size)
 	case f.class == classArray:
 		return "more elements"
 	case f.class == classInteger, f.class == classDecimal:
@@ -200,7 +203,7 @@ func (f *forms) findings() []whittle.Finding {
 		}
 	}
 	list := append(decided, suspected...)
-	return list[:min(len(list), maxShown)]
+	return list[:min(len(list), display.MaxShown)]
 }
 
 // finding is what is known against one place; ok is false where it is nothing.
@@ -219,7 +222,7 @@ func (f *forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 			continue
 		}
 		ok = true
-		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, grouped(t.Odd), grouped(t.Of), candidate, monolith)
+		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of), candidate, monolith)
 		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
 		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"whittle/internal/simtest"
+
 	"whittle"
 )
 
@@ -36,7 +38,7 @@ type cachedID struct {
 
 func newFormWorld(r *rand.Rand) *formWorld {
 	return &formWorld{
-		r: r, now: testStart, skew: time.Duration(r.IntN(4000)-2000) * time.Millisecond,
+		r: r, now: simtest.Start, skew: time.Duration(r.IntN(4000)-2000) * time.Millisecond,
 		shared: r.IntN(1e6), own: [2]int{r.IntN(1e7), r.IntN(100)},
 		cached: [2]map[int]cachedID{{}, {}}, common: map[int]string{},
 	}

@@ -153,7 +153,7 @@ func (h *headers) keepAdded(name string, x *whittle.Exchange) {
 	}
 	p := headPair{path: name, lines: []string{name}, exchange: x, show: h.show}
 	h.Added = append(h.Added, changeOf{
-		Path: name, From: h.show.header(name, from), To: h.show.header(name, to), Count: 1,
+		Path: name, From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to), Count: 1,
 		Expected: addedReason, Samples: []whittle.Sample{p.sample()},
 	})
 	slices.SortStableFunc(h.Added, func(a, b changeOf) int { return strings.Compare(a.Path, b.Path) })

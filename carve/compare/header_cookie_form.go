@@ -7,6 +7,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondiff"
 )
 
 // cookiesMost bounds the cookies of which the values are compared, by name.
@@ -32,7 +34,7 @@ type cookieForms struct {
 	c     whittle.Comparison
 }
 
-func newCookieForms(c whittle.Comparison, show *display) *cookieForms {
+func newCookieForms(c whittle.Comparison, show *display.View) *cookieForms {
 	f, err := newForms(whittle.Comparison{})
 	if err != nil {
 		panic(err) // nothing is declared, so nothing can be wrong
@@ -40,7 +42,7 @@ func newCookieForms(c whittle.Comparison, show *display) *cookieForms {
 	f.show = show
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, setCookie)) && e.From == "" && e.To == "" {
-			f.expect = append(f.expect, formExpectation{reason: reasonOf(e)})
+			f.expect = append(f.expect, formExpectation{reason: display.Reason(e)})
 		}
 	}
 	t := &cookieForms{forms: f, named: map[string]string{}, c: c}
@@ -90,9 +92,9 @@ func (t *cookieForms) name(list []sentCookie, n int) {
 			t.more = true
 			return
 		}
-		path := setCookie + " " + snippet([]byte(t.show.kept(nil, name)), echoNameMost)
+		path := setCookie + " " + display.Snippet([]byte(t.show.Kept(nil, name)), echoNameMost)
 		t.named[name] = path
-		t.take(noiseKey{path, howValue}, n)
+		t.take(noiseKey{path, jsondiff.HowValue}, n)
 	}
 }
 
@@ -200,8 +202,8 @@ func (t *cookieForms) showAgain() {
 	for _, p := range t.paths {
 		for k := range p.Samples {
 			s := &p.Samples[k]
-			s.Request = t.show.kept(nil, s.Request)
-			s.Monolith, s.Candidate = t.show.linesAgain(s.Monolith), t.show.linesAgain(s.Candidate)
+			s.Request = t.show.Kept(nil, s.Request)
+			s.Monolith, s.Candidate = headerLinesAgain(t.show, s.Monolith), headerLinesAgain(t.show, s.Candidate)
 		}
 	}
 }

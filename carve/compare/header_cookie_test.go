@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/display"
 )
 
 // cookieWorld makes the cookies of two services that are the same.
@@ -70,7 +71,7 @@ func TestCookiesOfEqualServices(t *testing.T) {
 	t.Parallel()
 	for seed := range 60 {
 		w := newCookieWorld(uint64(seed))
-		h := newHeaders(whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true}, &display{})
+		h := newHeaders(whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true}, &display.View{})
 		for n := 1; n <= 400; n++ {
 			h.see(w.exchange(n), 0, headersLevel{0, 0.01, n})
 			for _, f := range h.cookies.findings() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/display"
 )
 
 // TestFormOfAHeader: what a service makes for each response is taken out of a value,
@@ -112,7 +113,7 @@ func TestMoreHeaderNamesThanAreToldApart(t *testing.T) {
 // bounded number and length, and never the value of a cookie.
 func TestHeaderSampleLines(t *testing.T) {
 	t.Parallel()
-	d := &display{}
+	d := &display.View{}
 	a := whittle.Header{"Link": {"</a>", "</b>"}, "Set-Cookie": {"sid=secret; Path=/", "alone"}, "X-Same": {"1", "2"}}
 	b := whittle.Header{"Link": {"</b>", "</c>"}, "X-Same": {"2", "1"}}
 	for _, tc := range []struct {
@@ -126,16 +127,16 @@ func TestHeaderSampleLines(t *testing.T) {
 		{[]string{"Set-Cookie"}, b, a, "Set-Cookie is missing"},
 		{[]string{"X-Same"}, a, b, "X-Same: 1\nX-Same: 2"},
 	} {
-		if got := d.lines(tc.names, tc.h, tc.over); got != tc.want {
+		if got := headerLines(d, tc.names, tc.h, tc.over); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
 	many := whittle.Header{}
 	for i := range 3 * linesMost {
-		many["Link"] = append(many["Link"], fmt.Sprintf("</%d%s>", i, strings.Repeat("x", 2*bodyShown)))
+		many["Link"] = append(many["Link"], fmt.Sprintf("</%d%s>", i, strings.Repeat("x", 2*display.BodyShown)))
 	}
-	got := d.lines([]string{"Link"}, many, nil)
-	if n := strings.Count(got, "\n"); n != linesMost || len(got) > bodyShown+8*linesMost || !strings.HasSuffix(got, "\n…") {
+	got := headerLines(d, []string{"Link"}, many, nil)
+	if n := strings.Count(got, "\n"); n != linesMost || len(got) > display.BodyShown+8*linesMost || !strings.HasSuffix(got, "\n…") {
 		t.Errorf("%d lines, %d bytes: %q", n, len(got), got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -124,7 +125,7 @@ func (h *headers) beyond(c *changeOf) bool {
 		return false
 	}
 	g := h.changed(at, c.Way)
-	return beyondNoise(ratio(g.candidate, g.n), ratio(g.monolith, g.repeats)) > noiseSlack
+	return beyondNoise(eprocess.Ratio(g.candidate, g.n), eprocess.Ratio(g.monolith, g.repeats)) > noiseSlack
 }
 
 // find is what is known of a header; nil: nothing.
@@ -163,7 +164,7 @@ func (h *headers) valid() bool {
 		loose += l.Count
 	}
 	for _, c := range h.Added {
-		if !eprocess.UpTo(c.Count, h.N) || len(c.Samples) > maxSamples {
+		if !eprocess.UpTo(c.Count, h.N) || len(c.Samples) > display.MaxSamples {
 			return false
 		}
 	}
@@ -197,10 +198,10 @@ func (h *headers) showAgain() {
 			c := &list[i]
 			for k := range c.Samples {
 				s := &c.Samples[k]
-				s.Request = h.show.kept(nil, s.Request)
-				s.Monolith, s.Candidate = h.show.linesAgain(s.Monolith), h.show.linesAgain(s.Candidate)
+				s.Request = h.show.Kept(nil, s.Request)
+				s.Monolith, s.Candidate = headerLinesAgain(h.show, s.Monolith), headerLinesAgain(h.show, s.Candidate)
 			}
-			c.From, c.To = h.show.headerAgain(c.Path, c.From), h.show.headerAgain(c.Path, c.To)
+			c.From, c.To = shownHeaderAgain(h.show, c.Path, c.From), shownHeaderAgain(h.show, c.Path, c.To)
 		}
 	}
 	h.cookies.showAgain()
@@ -208,18 +209,18 @@ func (h *headers) showAgain() {
 
 // linesSample is the exchange in short, with the lines of the headers that differ.
 func (o *headPair) linesSample() whittle.Sample {
-	s := o.show.sample(o.exchange)
+	s := o.show.Sample(o.exchange)
 	a, b := o.exchange.Monolith.Header, o.exchange.Candidate.Header
-	s.Monolith, s.Candidate = o.show.lines(o.lines, a, b), o.show.lines(o.lines, b, a)
+	s.Monolith, s.Candidate = headerLines(o.show, o.lines, a, b), headerLines(o.show, o.lines, b, a)
 	return s
 }
 
 // linesMost bounds the lines that a sample shows of headers.
 const linesMost = 8
 
-// lines are those of h's headers that the other does not have, redacted, one below
+// headerLines are those of h's headers that the other does not have, redacted, one below
 // the other: "Cache-Control: no-store".
-func (d *display) lines(names []string, h, other whittle.Header) string {
+func headerLines(d *display.View, names []string, h, other whittle.Header) string {
 	var out []string
 	for _, name := range names {
 		if len(h[name]) == 0 {
@@ -229,12 +230,12 @@ func (d *display) lines(names []string, h, other whittle.Header) string {
 		count := len(out)
 		for _, v := range h[name] {
 			if !slices.Contains(other[name], v) {
-				out = append(out, d.line(name, v))
+				out = append(out, headerLine(d, name, v))
 			}
 		}
 		if len(out) == count { // they differ in number or order
 			for _, v := range h[name] {
-				out = append(out, d.line(name, v))
+				out = append(out, headerLine(d, name, v))
 			}
 		}
 	}
@@ -242,33 +243,28 @@ func (d *display) lines(names []string, h, other whittle.Header) string {
 	if len(out) > linesMost {
 		out, more = out[:linesMost], "\n…"
 	}
-	each := bodyShown / max(1, len(out))
+	each := display.BodyShown / max(1, len(out))
 	for i := range out {
-		out[i] = snippet([]byte(out[i]), max(each-len("…\n"), 16))
+		out[i] = display.Snippet([]byte(out[i]), max(each-len("…\n"), 16))
 	}
 	return strings.Join(out, "\n") + more
 }
 
-// line is one line of a header, redacted. The value of a cookie is a secret whatever
+// headerLine is one line of a header, redacted. The value of a cookie is a secret whatever
 // else is.
-func (d *display) line(name, value string) string {
-	if name == setCookie && (d == nil || d.redactor == nil) {
+func headerLine(d *display.View, name, value string) string {
+	if name == setCookie && !d.Redacts() {
 		value = masked(value)
 	}
-	if d != nil && d.redactor != nil {
-		a := whittle.Response{Header: whittle.Header{name: {value}}}
-		d.redactor.Response(&a)
-		value = a.Header.Get(name)
-	}
-	return name + ": " + value
+	return name + ": " + d.HeaderValue(name, value)
 }
 
-// linesAgain is lines for a text that was shown before.
-func (d *display) linesAgain(text string) string {
+// headerLinesAgain is headerLines for a text that was shown before.
+func headerLinesAgain(d *display.View, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		if name, value, ok := strings.Cut(l, ": "); ok {
-			lines[i] = d.line(name, value)
+			lines[i] = headerLine(d, name, value)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -308,7 +304,7 @@ func (h *headers) reason(name, host, from, to, rawFrom, rawTo string) string {
 	}
 	for _, e := range h.expect {
 		if (e.Path == "" || strings.EqualFold(e.Path, name)) && fits(e.From, e.from, from, rawFrom) && fits(e.To, e.to, to, rawTo) {
-			return reasonOf(e.Expectation)
+			return display.Reason(e.Expectation)
 		}
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/display"
 )
 
 // What stands for a header that is not there, which none can say, and what is
@@ -147,38 +148,34 @@ func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 	return x.At
 }
 
-// header is the word of a header fit to be shown.
-func (d *display) header(name, word string) string {
+// shownHeader is the word of a header fit to be shown.
+func shownHeader(d *display.View, name, word string) string {
 	switch word {
 	case absent:
 		return noHeader
 	case "":
 		return emptyHeader
 	}
-	switch {
-	case d == nil || d.redactor == nil:
-	case name == "Set-Cookie": // it has no value, but a path
-		word = d.kept(nil, word)
-	default:
-		a := whittle.Response{Header: whittle.Header{name: {word}}}
-		d.redactor.Response(&a)
-		word = a.Header.Get(name)
+	if name == "Set-Cookie" { // it has no value, but a path
+		word = d.Kept(nil, word)
+	} else {
+		word = d.HeaderValue(name, word)
 	}
-	return snippet([]byte(word), headerShown)
+	return display.Snippet([]byte(word), headerShown)
 }
 
-// headerAgain is header for a word that was shown before.
-func (d *display) headerAgain(name, word string) string {
+// shownHeaderAgain is shownHeader for a word that was shown before.
+func shownHeaderAgain(d *display.View, name, word string) string {
 	if word == noHeader || word == emptyHeader || word == otherValues {
 		return word
 	}
 	for _, suffix := range []string{oneSuffix, anotherSuffix} {
 		if bare, ok := strings.CutSuffix(word, suffix); ok {
-			return d.headerAgain(name, bare) + suffix
+			return shownHeaderAgain(d, name, bare) + suffix
 		}
 	}
 	if bare, ok := strings.CutSuffix(word, "…"); ok {
-		return d.header(name, bare) + "…"
+		return shownHeader(d, name, bare) + "…"
 	}
-	return d.header(name, word)
+	return shownHeader(d, name, word)
 }

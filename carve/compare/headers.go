@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -65,7 +66,7 @@ type headers struct {
 	// learns says that there is noise to be learned, chosen that the repeated
 	// requests are not drawn by chance.
 	learns, chosen bool
-	show           *display
+	show           *display.View
 	noise          *headerNoise
 	cookies        *cookieForms
 	adopted        int // the noise's version that Names have
@@ -78,7 +79,7 @@ const (
 	headerCompared = 500
 )
 
-func newHeaders(c whittle.Comparison, show *display) headers {
+func newHeaders(c whittle.Comparison, show *display.View) headers {
 	return headers{
 		Presence: headerHead{head: newHead()}, Text: headerHead{head: newHead()}, show: show,
 		c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
@@ -272,7 +273,7 @@ func (h *headers) pair(name string, x *whittle.Exchange, other *whittle.Response
 	}
 	p := headPair{
 		path: name, absent: from == absent || to == absent,
-		from: h.show.header(name, from), to: h.show.header(name, to),
+		from: shownHeader(h.show, name, from), to: shownHeader(h.show, name, to),
 	}
 	switch { // the difference is not to be shown, or too far behind
 	case p.from != p.to:

@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -83,9 +84,9 @@ type headPair struct {
 	pair     uint64
 	side     int32
 	exchange *whittle.Exchange
-	show     *display
+	show     *display.View
 	// spot gives the place that differs; nil: the whole.
-	spot func() spot
+	spot func() display.Spot
 }
 
 // sample is the exchange in short.
@@ -94,9 +95,9 @@ func (o *headPair) sample() whittle.Sample {
 		return o.linesSample()
 	}
 	if o.spot == nil {
-		return o.show.sample(o.exchange)
+		return o.show.Sample(o.exchange)
 	}
-	return o.show.sampleAt(o.exchange, o.spot())
+	return o.show.SampleAt(o.exchange, o.spot())
 }
 
 // observeSame settles one exchange in which nothing differed and nobody was asked
@@ -111,7 +112,7 @@ func (t *head) see(o *headPair, limit, alpha float64, n int) bool {
 	t.N++
 	differs := o.from != o.to
 	if differs {
-		t.keep(o, changesMost, maxSamples, (*changeOf).declared)
+		t.keep(o, changesMost, display.MaxSamples, (*changeOf).declared)
 	}
 	open := differs && o.reason == ""
 	if open {
@@ -276,7 +277,7 @@ func (t *head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 
 func (t *head) valid(most int) bool {
 	for _, c := range t.Changes {
-		if !eprocess.UpTo(c.Count, t.N) || len(c.Samples) > maxSamples {
+		if !eprocess.UpTo(c.Count, t.N) || len(c.Samples) > display.MaxSamples {
 			return false
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/novelty"
 )
 
 // Judge compares the two responses of each exchange of one route and says what
@@ -25,13 +27,13 @@ import (
 // asking both sides again showed.
 type Judge struct {
 	c    whittle.Comparison
-	show *display
+	show *display.View
 
 	mirrored, served *series
 	rechecks         rechecks
-	novelty          novelty
+	novelty          novelty.Estimate
 	users            users
-	shapes           *shapes
+	shapes           *novelty.Shapes
 	others           others
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
@@ -49,7 +51,7 @@ const (
 // *whittle.Error with code Invalid and Field relative to the route
 // ("compare.per").
 func NewJudge(c whittle.Comparison) (*Judge, error) {
-	show := &display{}
+	show := &display.View{}
 	mirrored, err := newSeries(c, partMirrored, show)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	}
 	j := &Judge{
 		c: c, show: show, mirrored: mirrored, served: served,
-		rechecks: newRechecks(), novelty: newNovelty(), users: newUsers(), shapes: newShapes(), needed: map[float64]int{},
+		rechecks: newRechecks(), novelty: novelty.New(), users: newUsers(), shapes: novelty.NewShapes(), needed: map[float64]int{},
 	}
 	j.shareNoise()
 	j.shareOthers()
@@ -118,8 +120,8 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		return Observation{Skip: whittle.SkipTooLarge}
 	}
 	j.verdict = nil
-	shape := shapeOf(&x.Request)
-	j.novelty.see(shape)
+	shape := novelty.ShapeOf(&x.Request)
+	j.novelty.See(shape)
 	s := j.seriesOf(x)
 	if x.Monolith.Failure != whittle.NoFailure {
 		s.monolithFailed(x)
@@ -130,7 +132,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		j.others.remember(x)
 	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
-		j.shapes.add(shape)
+		j.shapes.Add(shape)
 		j.users.see(x.User, o.Ask)
 	}
 	return o
@@ -144,7 +146,7 @@ func cutOff(x *whittle.Exchange) bool {
 
 // Known reports whether a request has a shape of which a response was compared. It
 // may be called at any time, by any goroutine.
-func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.has(shapeOf(q)) }
+func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.Has(novelty.ShapeOf(q)) }
 
 // Served is what is known of responses that users got from the candidate.
 func (j *Judge) Served() whittle.Served {
@@ -173,13 +175,6 @@ func (j *Judge) ServedNeeded(most float64) int {
 
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
-func failureWord(a *whittle.Response) string {
-	if a.Failure == whittle.NoFailure {
-		return "a response"
-	}
-	return "no response (" + string(a.Failure) + ")"
-}
-
 // mediaType is the content type without its parameters but the charset.
 func mediaType(a *whittle.Response) string {
 	raw := a.Header.Get("Content-Type")
@@ -191,10 +186,26 @@ func mediaType(a *whittle.Response) string {
 	}
 	kind, params, err := mime.ParseMediaType(raw)
 	if err != nil {
-		return snippet([]byte(raw), 80)
+		return display.Snippet([]byte(raw), 80)
 	}
 	if c := params["charset"]; c != "" {
 		kind += "; charset=" + strings.ToLower(c)
 	}
-	return snippet([]byte(kind), 120)
+	return display.Snippet([]byte(kind), 120)
+}
+
+// Redactor takes what is secret out of what is kept and shown of exchanges.
+type Redactor = display.Redactor
+
+// Redact has what the judge shows and keeps of exchanges redacted from now on.
+// Without it samples are as they came.
+func (j *Judge) Redact(with display.Redactor) { j.show.RedactBy(with) }
+
+// shareOthers lets both orders ask whose a value is.
+func (j *Judge) shareOthers() {
+	for _, s := range []*series{j.mirrored, j.served} {
+		if m, ok := s.method.(*match); ok {
+			m.others = &j.others
+		}
+	}
 }

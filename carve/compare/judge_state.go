@@ -2,11 +2,10 @@ package compare
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/novelty"
 )
 
 const (
@@ -73,7 +72,7 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	}
 	b, err := json.Marshal(&keptJudge{
 		Version: judgeVersion, Kind: j.c.Kind, Mirrored: mirrored, Served: served,
-		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.pack(), Shapes: j.shapes.pack(),
+		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(),
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -100,9 +99,9 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	if k.Kind != j.c.Kind {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
-	var v novelty
+	var v novelty.Estimate
 	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() ||
-		!v.unpack(k.Novelty) || !newShapes().unpack(k.Shapes) {
+		!v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
 	kept := map[*series][]byte{j.mirrored: k.Mirrored.Method, j.served: k.Served.Method}
@@ -133,7 +132,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	j.mirrored.headers.cookies, j.served.headers.cookies = mirrored, served
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty = k.Rechecks, *k.Users, v
-	j.shapes.unpack(k.Shapes)
+	j.shapes.Unpack(k.Shapes)
 	j.verdict = nil
 	j.showAgain()
 	return nil
@@ -145,12 +144,10 @@ func (j *Judge) showAgain() {
 	for _, s := range []*series{j.mirrored, j.served} {
 		for _, h := range []*head{&s.status, &s.kind, &s.failure} {
 			for i := range h.Changes {
-				j.show.again(h.Changes[i].Samples, nil)
+				j.show.Again(h.Changes[i].Samples, nil)
 			}
 		}
 		s.headers.showAgain()
 		s.method.(redactable).showAgain()
 	}
 }
-
-func sortedKeys(m map[uint64]bool) []uint64 { return slices.Sorted(maps.Keys(m)) }

@@ -1,12 +1,14 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -24,7 +26,7 @@ func (j *Judge) judge() whittle.Verdict {
 	found, bounds, more := j.mirrored.findings()
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared(), Confidence: 1 - alphaOf(j.c),
-		Novelty: j.novelty.share(), Bounds: bounds, Findings: found,
+		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
 		j.rechecks.tell(&v.Findings[i], false)
@@ -160,7 +162,7 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 }
 
 func summarize(v *whittle.Verdict) string {
-	after := fmt.Sprintf("%s after %s exchanges: ", v.State, commas(fmt.Sprint(v.Compared)))
+	after := fmt.Sprintf("%s after %s exchanges: ", v.State, display.Commas(fmt.Sprint(v.Compared)))
 	if v.Compared == 1 {
 		after = fmt.Sprintf("%s after 1 exchange: ", v.State)
 	}
@@ -173,9 +175,9 @@ func summarize(v *whittle.Verdict) string {
 			}
 		}
 		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
-			commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
+			display.Commas(fmt.Sprintf("%.0f", 1/(1-v.Confidence))) + " rollouts"
 	case whittle.Equivalent:
-		return after + "what could still differ lies inside every margin, at a confidence of " + inPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty)
+		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty)
 	}
 	open := 0
 	for _, f := range v.Findings {
@@ -190,7 +192,7 @@ func summarize(v *whittle.Verdict) string {
 		words = fmt.Sprintf("%d differences seen, none of them shown", open)
 	}
 	if v.MoreNeeded > 0 {
-		words += fmt.Sprintf("; about %s more exchanges should decide", commas(fmt.Sprint(v.MoreNeeded)))
+		words += fmt.Sprintf("; about %s more exchanges should decide", display.Commas(fmt.Sprint(v.MoreNeeded)))
 	}
 	return after + words
 }
@@ -200,7 +202,7 @@ func unseenWords(share float64) string {
 	if share < 0.0005 {
 		return ""
 	}
-	return ", for requests of the shapes that came; about " + inPercent(share) + " of the requests are of others"
+	return ", for requests of the shapes that came; about " + display.InPercent(share) + " of the requests are of others"
 }
 
 // bodyKind is the kind of a finding about a place in a body.
@@ -209,4 +211,23 @@ func (j *Judge) bodyKind() whittle.FindingKind {
 		return whittle.FoundField
 	}
 	return whittle.FoundBody
+}
+
+// orderFindings puts first what is shown and not declared, then what is suspected,
+// then what is declared; among these what touches the most requests, so that a
+// small effect with a known cause hides no larger one.
+func orderFindings(list []whittle.Finding) {
+	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
+		return cmp.Or(standing(&a)-standing(&b), cmp.Compare(b.Count, a.Count))
+	})
+}
+
+func standing(f *whittle.Finding) int {
+	switch {
+	case f.Expected != "":
+		return 2
+	case f.Decided:
+		return 0
+	}
+	return 1
 }

@@ -5,20 +5,18 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // Bounds of what a match keeps.
 const (
-	maxMarks   = 160      // different differences
-	maxExpect  = 32       // declared differences
-	reserved   = 44       // marks kept free for what no longer fits: one per way to differ and per declaration
-	maxCombos  = 1024     // different sets of them seen in one exchange
-	beyond     = maxMarks // stands for further ones of an exchange, of which it is not remembered which
-	maxPerBody = 64       // differences listed of one pair of bodies
-	maxKept    = 100      // samples in all marks
-	maxShown   = 20       // findings in a report
-	manyPaths  = "$..*"
+	maxMarks  = 160      // different differences
+	maxExpect = 32       // declared differences
+	reserved  = 44       // marks kept free for what no longer fits: one per way to differ and per declaration
+	maxCombos = 1024     // different sets of them seen in one exchange
+	beyond    = maxMarks // stands for further ones of an exchange, of which it is not remembered which
 )
 
 // A path that the monolith changes by itself is not known before some requests
@@ -50,8 +48,8 @@ const (
 type match struct {
 	c      whittle.Comparison
 	kind   whittle.FindingKind
-	differ differ
-	show   *display
+	differ jsondiff.Differ
+	show   *display.View
 	learn  bool
 	alpha  float64
 
@@ -85,7 +83,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	if c.Kind == whittle.JSON {
 		m.kind = whittle.FoundField
 	}
-	expect, err := newExpectations(c, m.kind)
+	expect, err := jsondiff.NewExpectations(c, m.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +92,10 @@ func newMatch(c whittle.Comparison) (*match, error) {
 			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
 	if c.Kind == whittle.Exact {
-		m.differ = &exact{expect: expect}
+		m.differ = &jsondiff.Exact{Expect: expect}
 		return m, nil
 	}
-	if m.differ, err = newJSONDiffer(c, expect); err != nil {
+	if m.differ, err = jsondiff.NewJSON(c, expect); err != nil {
 		return nil, err
 	}
 	if m.forms, err = newForms(c); err != nil {
@@ -107,13 +105,13 @@ func newMatch(c whittle.Comparison) (*match, error) {
 }
 
 // showBy implements redactable.
-func (m *match) showBy(d *display) {
+func (m *match) showBy(d *display.View) {
 	m.show = d
 	switch k := m.differ.(type) {
-	case *exact:
-		k.show = d
-	case *jsonDiffer:
-		k.show = d
+	case *jsondiff.Exact:
+		k.Show = d
+	case *jsondiff.JSON:
+		k.Show = d
 	}
 	if m.forms != nil {
 		m.forms.show = d
@@ -123,12 +121,12 @@ func (m *match) showBy(d *display) {
 // showAgain implements redactable.
 func (m *match) showAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
-		at := placeOf(k.key.path)
-		m.show.again(k.Samples, at)
-		k.At = m.show.kept(nil, k.At)
+		at := display.PlaceOf(k.key.path)
+		m.show.Again(k.Samples, at)
+		k.At = m.show.Kept(nil, k.At)
 		for i := range k.Changes {
 			c := &k.Changes[i]
-			c.From, c.To = m.show.kept(at, c.From), m.show.kept(at, c.To)
+			c.From, c.To = m.show.Kept(at, c.From), m.show.Kept(at, c.To)
 		}
 	}
 	m.forms.showAgain()
@@ -140,12 +138,12 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 	m.n++
 	m.noise.n++
 	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
-	m.cand = m.note(m.cand[:0], m.differ.diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
+	m.cand = m.note(m.cand[:0], m.differ.Diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
 		m.noise.repeats++
-		m.self = m.note(m.self, m.differ.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
+		m.self = m.note(m.self, m.differ.Diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
 	m.test(candAny, selfAny, repeated)
@@ -185,11 +183,6 @@ func (m *match) rare(k noiseKey) bool {
 // other difference: what varies more often would take up the budget.
 const rareNoise = 0.05
 
-// usable reports whether a repeat can teach what the monolith changes by itself.
-func usable(r, first *whittle.Response) bool {
-	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
-}
-
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
@@ -198,7 +191,7 @@ func (m *match) learning() bool {
 
 // note turns differences into indices of marks, each once. With x they are the
 // candidate's, and the marks keep what they saw.
-func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated bool) []int {
+func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, repeated bool) []int {
 	for i := range ds {
 		j := m.mark(&ds[i])
 		if slices.Contains(list, j) {
@@ -218,29 +211,29 @@ func (m *match) note(list []int, ds []difference, x *whittle.Exchange, repeated 
 }
 
 // saw has a mark keep what the candidate did, with a sample while there is room.
-func (m *match) saw(k *mark, d *difference, x *whittle.Exchange) {
+func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	k.saw(d)
 	m.explained(k, d, x)
-	if m.samples < maxKept && len(k.Samples) < maxSamples {
-		k.Samples = append(k.Samples, m.show.sampleAt(x, m.differ.spot(d, x.Monolith.Body, x.Candidate.Body)))
+	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples {
+		k.Samples = append(k.Samples, m.show.SampleAt(x, m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)))
 		m.samples++
 	}
 }
 
 // mark finds or makes the entry of a difference. When the table is full, what
 // is new is kept under one entry per way to differ.
-func (m *match) mark(d *difference) int {
-	key := markKey{path: d.path, how: d.how, expect: d.expect}
+func (m *match) mark(d *jsondiff.Difference) int {
+	key := markKey{path: d.Path, how: d.How, expect: d.Expect}
 	if i, ok := m.index[key]; ok {
 		return i
 	}
 	if len(m.marks) >= maxMarks-reserved {
-		key = markKey{path: manyPaths, how: way(d.how), expect: d.expect}
-		if _, ok := typesOf(d.how); ok {
-			key.how = howType
+		key = markKey{path: jsondiff.ManyPaths, how: jsondiff.Way(d.How), expect: d.Expect}
+		if _, ok := jsondiff.TypesOf(d.How); ok {
+			key.how = jsondiff.HowType
 		}
-		if d.expect >= 0 {
-			key.how = howExpected
+		if d.Expect >= 0 {
+			key.how = jsondiff.HowExpected
 		}
 		if i, ok := m.index[key]; ok {
 			return i
@@ -325,8 +318,8 @@ func (m *match) varies(a, b *whittle.Response) {
 	if !m.learn || !usable(b, a) {
 		return
 	}
-	for _, d := range m.differ.diff(a.Body, b.Body) {
-		if k := (markKey{path: d.path, how: d.how, expect: d.expect}); d.expect < 0 && k.learnable() && m.forms.teaches(k.noise()) {
+	for _, d := range m.differ.Diff(a.Body, b.Body) {
+		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.teaches(k.noise()) {
 			m.noise.learn(k.noise())
 		}
 	}
@@ -336,15 +329,15 @@ func (m *match) varies(a, b *whittle.Response) {
 // places implements method.
 func (m *match) places(a, b *whittle.Response) (list, rare []string) {
 	m.refresh()
-	for _, d := range m.differ.diff(a.Body, b.Body) {
-		if d.expect >= 0 || slices.Contains(list, d.path) {
+	for _, d := range m.differ.Diff(a.Body, b.Body) {
+		if d.Expect >= 0 || slices.Contains(list, d.Path) {
 			continue
 		}
 		switch {
-		case !m.noise.learnt[noiseKey{d.path, way(d.how)}]:
-			list = append(list, d.path)
-		case m.rare(noiseKey{d.path, way(d.how)}) && !slices.Contains(rare, d.path):
-			rare = append(rare, d.path)
+		case !m.noise.learnt[noiseKey{d.Path, jsondiff.Way(d.How)}]:
+			list = append(list, d.Path)
+		case m.rare(noiseKey{d.Path, jsondiff.Way(d.How)}) && !slices.Contains(rare, d.Path):
+			rare = append(rare, d.Path)
 		}
 	}
 	return list, rare
@@ -441,4 +434,9 @@ func comboMarks(key string) []int {
 		list, b = append(list, int(i)), b[n:]
 	}
 	return list
+}
+
+// usable reports whether a repeat can teach what the monolith changes by itself.
+func usable(r, first *whittle.Response) bool {
+	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
 }

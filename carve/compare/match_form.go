@@ -1,6 +1,9 @@
 package compare
 
-import "whittle"
+import (
+	"whittle"
+	"whittle/carve/compare/jsondiff"
+)
 
 // How a match splits its error rate: over differences anywhere, at single places,
 // and of the form of what varies.
@@ -56,7 +59,7 @@ func (m *match) coverage() *whittle.Coverage {
 		return m.forms.coverage(&m.c)
 	}
 	c := &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
-	if m.noise.learnt[noiseKey{way: howBytes}] {
+	if m.noise.learnt[noiseKey{way: jsondiff.HowBytes}] {
 		c.ByValue, c.WholeBody, c.Summary = 0, false, "0 fields compared by value, 0 by form, 1 not compared"
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "$", Reason: "the monolith's own bodies differ, and exact comparison knows no fields: use json or statistical"})
 	}

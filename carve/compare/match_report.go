@@ -3,12 +3,13 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // noisy is implemented by methods that learn what the monolith changes by itself.
@@ -37,11 +38,11 @@ func (m *match) report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	limit := differAim(m.c)
 	b := whittle.Bound{
 		What: "share of responses", Low: low, High: high, MarginHigh: limit,
-		Estimate: ratio(m.share.Differing, m.n),
+		Estimate: eprocess.Ratio(m.share.Differing, m.n),
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
-		grouped(m.share.Differing), grouped(m.n), percentUp(high), percent(1-alphaOf(m.c)))
+		display.Grouped(m.share.Differing), display.Grouped(m.n), display.PercentUp(high), display.Percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
@@ -93,7 +94,7 @@ func (m *match) findings() []whittle.Finding {
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return cmp.Or(rankOf(&a)-rankOf(&b), cmp.Compare(b.Count, a.Count))
 	})
-	list = list[:min(len(list), maxShown)]
+	list = list[:min(len(list), display.MaxShown)]
 	if m.whole.decided() && !decided {
 		list = slices.Insert(list, 0, m.wholeFinding(open))
 	}
@@ -116,7 +117,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 		Kind: m.kind, Count: m.share.Differing, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
 		EValue: m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
 		Summary: fmt.Sprintf("%s of %s responses differ, in %d ways of which none is frequent enough by itself",
-			grouped(m.share.Differing), grouped(m.n), open),
+			display.Grouped(m.share.Differing), display.Grouped(m.n), open),
 	}
 }
 
@@ -144,20 +145,20 @@ func (m *match) finding(k *mark) whittle.Finding {
 // sentence says what differs, how often, and how.
 func (m *match) sentence(k *mark) string {
 	where := k.key.path
-	if where == manyPaths {
+	if where == jsondiff.ManyPaths {
 		where = "other paths"
 	}
 	var b strings.Builder
-	if types, ok := typesOf(k.key.how); ok {
+	if types, ok := jsondiff.TypesOf(k.key.how); ok {
 		fmt.Fprintf(&b, "%s has another type (%s)", where, strings.Replace(types, "/", " and ", 1))
 	} else if words, ok := waysInWords[k.key.how]; ok {
 		fmt.Fprintf(&b, words, where)
 	} else {
 		fmt.Fprintf(&b, "%s differs (%s)", where, k.key.how)
 	}
-	fmt.Fprintf(&b, " in %s of %s responses", grouped(k.Count), grouped(m.n))
+	fmt.Fprintf(&b, " in %s of %s responses", display.Grouped(k.Count), display.Grouped(m.n))
 	if top := k.top(); top.Count > 1 {
-		fmt.Fprintf(&b, ", %s times %s → %s", grouped(top.Count), top.From, top.To)
+		fmt.Fprintf(&b, ", %s times %s → %s", display.Grouped(top.Count), top.From, top.To)
 	}
 	if k.At != "" {
 		fmt.Fprintf(&b, "; the last time %s", k.At)
@@ -166,19 +167,19 @@ func (m *match) sentence(k *mark) string {
 }
 
 var waysInWords = map[string]string{
-	howBytes:     "the bodies%s differ",
-	howValue:     "%s has another value",
-	howMissing:   "%s is missing from the candidate's response",
-	howExtra:     "%s is in the candidate's response only",
-	wayPresence:  "%s are in one response only",
-	howType:      "%s have another type",
-	howLength:    "%s has another number of elements",
-	howOrder:     "%s has the same elements in another order",
-	howDuplicate: "%s is given a different number of times",
-	howSyntax:    "%s is not JSON on one side or both",
-	howLimit:     "%s is too deep or too large to be compared in full",
-	howMore:      "%s differ beyond the first 64",
-	howExpected:  "%s differ as declared",
+	jsondiff.HowBytes:     "the bodies%s differ",
+	jsondiff.HowValue:     "%s has another value",
+	jsondiff.HowMissing:   "%s is missing from the candidate's response",
+	jsondiff.HowExtra:     "%s is in the candidate's response only",
+	jsondiff.WayPresence:  "%s are in one response only",
+	jsondiff.HowType:      "%s have another type",
+	jsondiff.HowLength:    "%s has another number of elements",
+	jsondiff.HowOrder:     "%s has the same elements in another order",
+	jsondiff.HowDuplicate: "%s is given a different number of times",
+	jsondiff.HowSyntax:    "%s is not JSON on one side or both",
+	jsondiff.HowLimit:     "%s is too deep or too large to be compared in full",
+	jsondiff.HowMore:      "%s differ beyond the first 64",
+	jsondiff.HowExpected:  "%s differ as declared",
 }
 
 // joined is two sentences of which either may be empty.
@@ -195,13 +196,13 @@ const noRepeats = "no request has been repeated to the monolith, so it may be no
 
 func (m *match) cause(k *mark) string {
 	switch {
-	case m.learn && k.key.path == manyPaths:
+	case m.learn && k.key.path == jsondiff.ManyPaths:
 		return "more places differ than are told apart, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
-	case k.key.how == howBytes && k.Self > 0:
+	case k.key.how == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical",
-			grouped(k.Self), grouped(m.repeats))
+			display.Grouped(k.Self), display.Grouped(m.repeats))
 	case m.learn && k.Self > 0:
-		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", grouped(k.Self), grouped(m.repeats))
+		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", display.Grouped(k.Self), display.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:
 		return noRepeats
 	}
@@ -216,32 +217,4 @@ func (m *match) noisyPlaces() []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// grouped writes 3000 as 3,000.
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func percent(p float64) string {
-	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"
-}
-
-// percentUp rounds up, so that a bound stays one.
-func percentUp(p float64) string {
-	const ulp = 1e-12
-	if p <= 0 {
-		return percent(0)
-	}
-	for digits, scale := 1, 1e3; digits < 8; digits, scale = digits+1, scale*10 {
-		up := math.Ceil(p*scale-ulp) / scale
-		if up <= p*1.05 || up >= 1 {
-			return strconv.FormatFloat(100*min(up, 1), 'f', digits, 64) + " %"
-		}
-	}
-	return percent(p)
 }

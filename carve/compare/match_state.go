@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
 
 // matchVersion is the format of a match's state.
@@ -125,7 +127,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 	f.whole = *whole
 	for i := range s.Marks {
 		k, ok := s.Marks[i].mark(s, m)
-		if _, twice := f.index[keyOf(k)]; !ok || twice || f.samples > maxKept {
+		if _, twice := f.index[keyOf(k)]; !ok || twice || f.samples > display.MaxKept {
 			return nil, errMatchState
 		}
 		f.index[k.key] = len(f.marks)
@@ -143,7 +145,7 @@ func (m *match) restored(s *matchState) (*match, error) {
 				return nil, errMatchState
 			}
 		}
-		if total += c.Count; len(c.Marks) == 0 || len(c.Marks) > maxPerBody+1 || c.Count < 1 || total > s.N {
+		if total += c.Count; len(c.Marks) == 0 || len(c.Marks) > jsondiff.MaxPerBody+1 || c.Count < 1 || total > s.N {
 			return nil, errMatchState
 		}
 		f.combos[comboKey(c.Marks)] += c.Count
@@ -171,7 +173,7 @@ func (s *markState) mark(all *matchState, m *match) (k *mark, ok bool) {
 	within := func(n int) bool { return n >= 0 && n <= all.N }
 	ok = within(s.Born) && within(s.Count) && eprocess.UpTo(s.Again, s.Count) && eprocess.UpTo(s.Again, all.Repeats) && eprocess.UpTo(s.Self, all.Repeats) && within(s.Settled) &&
 		within(s.RateAt) && within(s.Pair.At) && s.Expect >= -1 && s.Expect < len(m.c.Expect) &&
-		s.Pair.Valid() && s.Rate.Valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= maxSamples
+		s.Pair.Valid() && s.Rate.Valid() && len(s.Changes) <= maxChanges && len(s.Samples) <= display.MaxSamples
 	if !ok {
 		return nil, false
 	}

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+	"whittle/internal/simtest"
 )
 
 var testMatch = whittle.Comparison{
@@ -28,7 +30,7 @@ func matchOf(t testing.TB, c whittle.Comparison) *match {
 
 func exchange(monolith, candidate string) *whittle.Exchange {
 	return &whittle.Exchange{
-		At: testStart, Request: whittle.Request{Method: "GET", Target: "/things?n=1"},
+		At: simtest.Start, Request: whittle.Request{Method: "GET", Target: "/things?n=1"},
 		Monolith:  whittle.Response{Status: 200, Body: []byte(monolith)},
 		Candidate: whittle.Response{Status: 200, Body: []byte(candidate)},
 	}
@@ -45,13 +47,13 @@ func (m *match) anyDecided() bool {
 }
 
 // byPlace is a differ for simulations: each byte of a body is a place.
-type byPlace struct{ out []difference }
+type byPlace struct{ out []jsondiff.Difference }
 
-func (b *byPlace) diff(x, y []byte) []difference {
+func (b *byPlace) Diff(x, y []byte) []jsondiff.Difference {
 	b.out = b.out[:0]
 	for i := range x {
 		if x[i] != y[i] {
-			b.out = append(b.out, difference{path: placeNames[i], how: howValue, expect: -1})
+			b.out = append(b.out, jsondiff.Difference{Path: placeNames[i], How: jsondiff.HowValue, Expect: -1})
 		}
 	}
 	return b.out
@@ -191,14 +193,14 @@ func TestMatchDetection(t *testing.T) {
 		if c.every > 0 {
 			repeats = fmt.Sprintf("one in %d", c.every)
 		}
-		median := quantileOf(took, 0.5)
+		median := simtest.Quantile(took, 0.5)
 		fmt.Fprintf(&b, "| %v %% of responses | %s | %s | %s | %s |\n", 100*c.rate, repeats,
-			grouped(median), grouped(quantileOf(took, 0.9)), grouped(quantileOf(took, 0.99)))
+			display.Grouped(median), display.Grouped(simtest.Quantile(took, 0.9)), display.Grouped(simtest.Quantile(took, 0.99)))
 		if median > c.most {
 			t.Errorf("rate %v, repeats 1 in %d: found after %d, expected %d", c.rate, c.every, median, c.most)
 		}
 	}
-	inDoc(t, compareDoc, matchStart, matchFinish, b.String())
+	simtest.InDoc(t, compareDoc, matchStart, matchFinish, b.String())
 }
 
 // foundAfter is after how many exchanges a field that is wrong in a share of responses is
@@ -219,27 +221,6 @@ func foundAfter(t *testing.T, r *rand.Rand, rate float64, every, most int) int {
 		n++
 	}
 	return n
-}
-
-// inDoc holds a table of a page against what was measured; -update writes it anew.
-func inDoc(t *testing.T, path, start, finish, table string) {
-	t.Helper()
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(doc), start)
-	old, after, ended := strings.Cut(rest, finish)
-	switch {
-	case !found || !ended:
-		t.Fatalf("%s has no place for the table", path)
-	case *update:
-		if err := os.WriteFile(path, []byte(before+start+table+finish+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	case old != table:
-		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", path, table)
-	}
 }
 
 // listing is a response with an id, a time, a list in any order, and a price.
@@ -293,7 +274,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	findings, _, _ = m.report(m.alpha)
 	var said []string
 	for _, f := range findings {
-		if !f.Decided || f.Count != 100 || f.Of != 3200 || len(f.Samples) != maxSamples {
+		if !f.Decided || f.Count != 100 || f.Of != 3200 || len(f.Samples) != display.MaxSamples {
 			t.Errorf("%+v", f)
 		}
 		said = append(said, f.Path)

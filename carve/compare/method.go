@@ -4,6 +4,7 @@ import (
 	"encoding"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -81,4 +82,11 @@ func newMethod(c whittle.Comparison, part float64) (method, error) {
 // the confidence of a comparison.
 func ServedNeeded(most float64, c whittle.Comparison) int {
 	return eprocess.NeededFor(most, alphaOf(c))
+}
+
+// redactable is what keeps or shows pieces of exchanges.
+type redactable interface {
+	showBy(*display.View)
+	// showAgain redacts what was restored.
+	showAgain()
 }

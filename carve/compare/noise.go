@@ -1,38 +1,10 @@
 package compare
 
 import (
-	"strings"
-
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 )
-
-// The ways to differ at a place. A difference of type is howType with both
-// types in alphabetical order.
-const (
-	howValue     = "value"
-	howMissing   = "missing"
-	howExtra     = "extra"
-	howType      = "type"
-	howLength    = "length"
-	howOrder     = "order"
-	howDuplicate = "duplicate"
-	howSyntax    = "syntax"
-	howLimit     = "limit"
-	howMore      = "more"
-	howExpected  = "expected"
-	wayPresence  = "presence"
-)
-
-// way is the class of noise that explains a way to differ: a value that
-// changes explains no missing field and no other type.
-func way(how string) string {
-	switch how {
-	case howMissing, howExtra:
-		return wayPresence
-	}
-	return how
-}
 
 // markKey names one difference: where, how, and by which declaration.
 type markKey struct {
@@ -43,16 +15,13 @@ type markKey struct {
 // noiseKey names one thing that the monolith changes by itself.
 type noiseKey struct{ path, way string }
 
-func (k markKey) noise() noiseKey { return noiseKey{k.path, way(k.how)} }
+func (k markKey) noise() noiseKey { return noiseKey{k.path, jsondiff.Way(k.how)} }
 
 // learnable reports whether what the monolith changes by itself there can be
 // told from what it does not: one name for many places says nothing of each.
-func (k markKey) learnable() bool { return k.path != manyPaths && k.how != howLimit }
+func (k markKey) learnable() bool { return k.path != jsondiff.ManyPaths && k.how != jsondiff.HowLimit }
 
-const (
-	maxChanges = 4 // values from → to of one mark
-	maxSamples = 3
-)
+const maxChanges = 4 // values from → to of one mark
 
 // change is a value of the monolith and the candidate's instead. Of Count, Over
 // may have been other changes (see saw).
@@ -117,12 +86,12 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 // saw keeps what the candidate did. Of many different values the frequent ones
 // stay: a new one takes the place of the rarest and inherits its count, which
 // bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
-func (k *mark) saw(d *difference) {
+func (k *mark) saw(d *jsondiff.Difference) {
 	k.Count++
-	k.At = d.at
+	k.At = d.At
 	least := 0
 	for i := range k.Changes {
-		if c := &k.Changes[i]; c.From == d.from && c.To == d.to {
+		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {
 			c.Count++
 			return
 		}
@@ -131,10 +100,10 @@ func (k *mark) saw(d *difference) {
 		}
 	}
 	if len(k.Changes) < maxChanges {
-		k.Changes = append(k.Changes, change{d.from, d.to, 1, 0})
+		k.Changes = append(k.Changes, change{d.From, d.To, 1, 0})
 		return
 	}
-	k.Changes[least] = change{d.from, d.to, k.Changes[least].Count + 1, k.Changes[least].Count}
+	k.Changes[least] = change{d.From, d.To, k.Changes[least].Count + 1, k.Changes[least].Count}
 }
 
 // top is the most frequent change, with the count that is certain; the zero
@@ -148,9 +117,6 @@ func (k *mark) top() change {
 	}
 	return best
 }
-
-// typesOf splits "type null/string".
-func typesOf(how string) (string, bool) { return strings.CutPrefix(how, howType+" ") }
 
 // noise is what the monolith was seen to change by itself. The evidence of both
 // orders shares one, since it is about the monolith alone.

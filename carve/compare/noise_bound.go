@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -64,7 +65,7 @@ func (c *changed) asBound(what string, alpha float64) whittle.Bound {
 		What: what, Estimate: max(0, c.estimate), High: max(0, c.excess), MarginHigh: noiseSlack, Inside: c.excess <= noiseSlack,
 	}
 	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most in %s of responses more than these explain (%s)",
-		c.path, percent(ratio(c.candidate, c.n)), percent(ratio(c.monolith, c.repeats)), percentUp(b.High), percent(1-alpha))
+		c.path, display.Percent(eprocess.Ratio(c.candidate, c.n)), display.Percent(eprocess.Ratio(c.monolith, c.repeats)), display.PercentUp(b.High), display.Percent(1-alpha))
 	return b
 }
 
@@ -87,7 +88,7 @@ func (m *match) changedByNoise() []changed {
 
 // bound finds the estimate and the upper bound of the candidate's excess.
 func (c *changed) bound(alpha float64) {
-	c.estimate = beyondNoise(ratio(c.candidate, c.n), ratio(c.monolith, c.repeats))
+	c.estimate = beyondNoise(eprocess.Ratio(c.candidate, c.n), eprocess.Ratio(c.monolith, c.repeats))
 	candidate, monolith := eprocess.NewShare(noiseSlack), eprocess.NewShare(noiseAim)
 	candidate.N, candidate.Differing = c.n, c.candidate
 	monolith.N, monolith.Differing = c.repeats, c.monolith
@@ -120,5 +121,3 @@ func (c *changed) left(alpha float64) int {
 	}
 	return -1
 }
-
-func ratio(k, n int) float64 { return float64(k) / float64(max(1, n)) }

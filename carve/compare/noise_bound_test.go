@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+	"whittle/internal/simtest"
 )
 
 // fields is a body in which the named fields have another value.
@@ -92,8 +94,8 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	} {
 		wrong := 0
 		for range tc.runs {
-			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", howValue}: true}}}
-			k := newMark(markKey{path: "$.a", how: howValue, expect: -1}, 0)
+			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", jsondiff.HowValue}: true}}}
+			k := newMark(markKey{path: "$.a", how: jsondiff.HowValue, expect: -1}, 0)
 			m.marks = []*mark{&k}
 			m.repeats = 10_000_000 // in which the monolith never did
 			for m.n < length {
@@ -112,7 +114,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 		}
 		t.Logf("%d of %d runs at %v", wrong, tc.runs, tc.alpha)
 		if !tc.errs {
-			atMost(t, "called inside", wrong, tc.runs, 0.01, 0.002)
+			simtest.AtMost(t, "called inside", wrong, tc.runs, 0.01, 0.002)
 		} else if wrong < tc.runs/20 {
 			t.Errorf("%d of %d runs were called inside at %v", wrong, tc.runs, tc.alpha)
 		}
@@ -156,7 +158,7 @@ func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 			}
 			took = append(took, m.repeats)
 		}
-		median, p95 := quantileOf(took, 0.5), quantileOf(took, 0.95)
+		median, p95 := simtest.Quantile(took, 0.5), simtest.Quantile(took, 0.95)
 		t.Logf("| %v %% | %d (%d) |", 100*c.share, median, p95)
 		if median > c.most {
 			t.Errorf("a place that changes in %v of responses takes %d repeats", c.share, median)

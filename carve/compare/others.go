@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondoc"
 )
 
 // Bounds of what is remembered of the monolith's responses.
@@ -53,7 +54,7 @@ type others struct {
 	waiting        []uint64 // the keys of wanted, oldest first
 	seen           int
 	lastValues     time.Time
-	doc            document
+	doc            jsondoc.Document
 	buf            []byte // scratch
 	// lastBody is the last one that was read, and lastKey its key.
 	lastBody []byte
@@ -193,12 +194,12 @@ func (o *others) remember(x *whittle.Exchange) {
 		return
 	}
 	o.lastValues = x.At
-	if o.doc.scan(a.Body) != scanned {
+	if o.doc.Scan(a.Body) != jsondoc.Scanned {
 		return
 	}
 	taken := 0
-	for i := range o.doc.nodes {
-		if text := o.doc.text(uint32(i)); distinctive(o.doc.nodes[i].kind, text) {
+	for i := range o.doc.Nodes {
+		if text := o.doc.Text(uint32(i)); distinctive(o.doc.Nodes[i].Kind, text) {
 			o.put(&o.values, hashOf(text), by, x.At, valuesMost)
 			if taken++; taken == valuesTaken {
 				return
@@ -255,36 +256,36 @@ func (o *others) await(w *wish, key uint64) {
 func hashOf(b []byte) uint64 { return maphash.Bytes(seedOfOthers, b) }
 
 // kindOf reads the kind of a JSON value from its first byte.
-func kindOf(value []byte) (nodeKind, bool) {
+func kindOf(value []byte) (jsondoc.Kind, bool) {
 	if len(value) == 0 {
 		return 0, false
 	}
 	switch c := value[0]; {
 	case c == '"':
-		return kindString, true
+		return jsondoc.String, true
 	case c == '[':
-		return kindArray, true
+		return jsondoc.Array, true
 	case c == '{':
-		return kindObject, true
+		return jsondoc.Object, true
 	case c == '-' || c >= '0' && c <= '9':
-		return kindNumber, true
+		return jsondoc.Number, true
 	}
-	return kindNull, true
+	return jsondoc.Null, true
 }
 
 // distinctive reports whether a value is unlikely to be given to two requests by
 // chance: a string of some characters, a number of some digits that is not a round one, or a list that is not empty.
-func distinctive(kind nodeKind, text []byte) bool {
+func distinctive(kind jsondoc.Kind, text []byte) bool {
 	switch kind {
-	case kindString:
+	case jsondoc.String:
 		return len(text) >= leastText+2
-	case kindNumber:
+	case jsondoc.Number:
 		digits := 0
 		for _, c := range text {
 			digits += int(eprocess.Indicator(c >= '0' && c <= '9'))
 		}
 		return digits >= leastDigits && !roundNumber(text)
-	case kindArray:
+	case jsondoc.Array:
 		return len(text) >= 2*leastBody
 	}
 	return false
@@ -303,4 +304,30 @@ func roundNumber(text []byte) bool {
 		seen = seen || c != '0'
 	}
 	return true
+}
+
+// whose says whom the candidate's body, or else its value at one place, belongs to.
+// Where nobody got it yet, w says later.
+func (o *others) whose(x *whittle.Exchange, value []byte, inJSON bool) (is owner, w *wish) {
+	by := askerOf(x)
+	w = &wish{by: by, at: x.At}
+	waits := false
+	if body := x.Candidate.Body; len(body) >= leastBody && o.bodies.telling() {
+		if is, _ = o.find(x, body); is != noOwner {
+			return is, nil
+		}
+		o.await(w, o.bodyKey(body))
+		waits = true
+	}
+	if kind, ok := kindOf(value); inJSON && ok && distinctive(kind, value) && o.values.telling() {
+		if is, _ = o.findValue(by, x.At, value); is != noOwner {
+			return is, nil
+		}
+		o.await(w, hashOf(value))
+		waits = true
+	}
+	if !waits {
+		return noOwner, nil
+	}
+	return noOwner, w
 }

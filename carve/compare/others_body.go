@@ -5,6 +5,7 @@ import (
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondoc"
 )
 
 // bodyByValue bounds the bodies that are told apart by what they stand for, in bytes;
@@ -22,7 +23,7 @@ func (o *others) bodyKey(body []byte) uint64 {
 		return o.lastKey
 	}
 	key := hashOf(body)
-	if o.doc.scan(body) == scanned {
+	if o.doc.Scan(body) == jsondoc.Scanned {
 		key = o.nodeKey(0)
 	}
 	o.lastBody, o.lastKey = append(o.lastBody[:0], body...), key
@@ -32,32 +33,32 @@ func (o *others) bodyKey(body []byte) uint64 {
 // nodeKey is a hash of a value of the document. Members count in any order.
 func (o *others) nodeKey(x uint32) uint64 {
 	d := &o.doc
-	n := &d.nodes[x]
-	h := digest.Stir(uint64(n.kind) + 1)
-	switch n.kind {
-	case kindObject:
-		for i := x + 1; i < n.next; i = d.nodes[i+1].next {
-			h += digest.Stir(hashOf(keyText(d, i)) ^ 3*o.nodeKey(i+1))
+	n := &d.Nodes[x]
+	h := digest.Stir(uint64(n.Kind) + 1)
+	switch n.Kind {
+	case jsondoc.Object:
+		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
+			h += digest.Stir(hashOf(jsondoc.KeyText(d, i)) ^ 3*o.nodeKey(i+1))
 		}
-	case kindArray:
-		for i := x + 1; i < n.next; i = d.nodes[i].next {
+	case jsondoc.Array:
+		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
 			h = digest.Stir(h ^ o.nodeKey(i))
 		}
-	case kindNumber:
+	case jsondoc.Number:
 		var buf [64]byte
-		v := parseDecimal(buf[:0], d.text(x))
-		h ^= hashOf(v.digits) + 5*uint64(v.exp) + uint64(eprocess.Indicator(v.negative))
-	case kindString:
-		text := d.text(x)
-		if n.escaped {
-			o.buf, _ = unquote(o.buf[:0], text)
+		v := jsondoc.ParseDecimal(buf[:0], d.Text(x))
+		h ^= hashOf(v.Digits) + 5*uint64(v.Exp) + uint64(eprocess.Indicator(v.Negative))
+	case jsondoc.String:
+		text := d.Text(x)
+		if n.Escaped {
+			o.buf, _ = jsondoc.Unquote(o.buf[:0], text)
 			text = o.buf
 		} else {
 			text = text[1 : len(text)-1]
 		}
 		h ^= hashOf(text)
 	default:
-		h ^= hashOf(d.text(x))
+		h ^= hashOf(d.Text(x))
 	}
 	return digest.Stir(h)
 }

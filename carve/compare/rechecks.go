@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -369,5 +370,5 @@ func timesOf(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return grouped(n) + " times"
+	return display.Grouped(n) + " times"
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/simtest"
+
 	"whittle"
 )
 
@@ -24,7 +26,7 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 			return faithful(q, turn, now, r)
 		}
 	}
-	next := func(q int) string { return faithful((q+1)%50, 0, testStart, nil) }
+	next := func(q int) string { return faithful((q+1)%50, 0, simtest.Start, nil) }
 	for _, tc := range []struct {
 		name      string
 		route     whittle.Comparison
@@ -67,7 +69,7 @@ func TestWhoseItIsMayTurnUpLate(t *testing.T) {
 	}
 	at := func(i int, target, monolith, candidate string) *whittle.Exchange {
 		x := exchange(monolith, candidate)
-		x.At, x.Request.Target = testStart.Add(time.Duration(i)*time.Second), target
+		x.At, x.Request.Target = simtest.Start.Add(time.Duration(i)*time.Second), target
 		return x
 	}
 	body := func(i int) string { return fmt.Sprintf(`{"name":"thing number %d"}`, i) }

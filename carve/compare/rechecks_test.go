@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/simtest"
 )
 
 // askedWorld plays one route whose differences are asked about: what a side says depends
@@ -34,7 +35,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
-	now := testStart
+	now := simtest.Start
 	response := func(s string) whittle.Response {
 		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
 	}
@@ -141,7 +142,7 @@ func TestEqualServicesAreAskedInVain(t *testing.T) {
 		alarms += wrongly
 		t.Logf("%-20s %d of %d called DIFFERENT", name, wrongly, runs)
 	}
-	atMost(t, "equal services called DIFFERENT", alarms, runs*worlds, 0.01, 0.0015)
+	simtest.AtMost(t, "equal services called DIFFERENT", alarms, runs*worlds, 0.01, 0.0015)
 }
 
 // TestWhatAskingFinds: what candidates that are wrong in rare ways are called, after

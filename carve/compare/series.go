@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -17,7 +18,7 @@ type series struct {
 	c      whittle.Comparison
 	alpha  float64 // of each head
 	method method
-	show   *display
+	show   *display.View
 
 	// compared counts the exchanges with both responds; asked also those in
 	// which the candidate gave none, and loose those of asked that differed
@@ -34,7 +35,7 @@ type series struct {
 
 // newSeries makes the evidence of one order, which spends a part of the error
 // rate of the comparison.
-func newSeries(c whittle.Comparison, part float64, show *display) (*series, error) {
+func newSeries(c whittle.Comparison, part float64, show *display.View) (*series, error) {
 	m, err := newMethod(c, part)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func wordOf(kind whittle.FindingKind) func(*whittle.Response) string {
 	case whittle.FoundContentType:
 		return mediaType
 	case whittle.FoundFailure:
-		return failureWord
+		return display.FailureWord
 	}
 	return statusWord
 }
@@ -173,7 +174,7 @@ func (s *series) looseBound() whittle.Bound {
 		what = "another status, content type, header or text, a wrong value, or no response"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		commas(strconv.Itoa(loose)), commas(strconv.Itoa(s.asked)), what, inPercent(high))
+		display.Commas(strconv.Itoa(loose)), display.Commas(strconv.Itoa(s.asked)), what, display.InPercent(high))
 	return b
 }
 
@@ -236,16 +237,8 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
 	for _, e := range list {
 		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
-			return reasonOf(e)
+			return display.Reason(e)
 		}
 	}
 	return ""
-}
-
-// reasonOf is a declaration's reason in words, never empty.
-func reasonOf(e whittle.Expectation) string {
-	if e.Reason == "" {
-		return "declared in the config"
-	}
-	return e.Reason
 }

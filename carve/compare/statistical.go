@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/novelty"
 )
 
 // How the statistical method's part of the error rate is split over its
@@ -30,7 +32,7 @@ type statistical struct {
 	read  *reader
 	words wording
 	alpha float64
-	show  *display
+	show  *display.View
 	statisticalState
 }
 
@@ -110,7 +112,7 @@ func freshState() statisticalState {
 }
 
 // showBy implements redactable.
-func (s *statistical) showBy(d *display) {
+func (s *statistical) showBy(d *display.View) {
 	s.show = d
 	s.words.showBy(d)
 }
@@ -119,19 +121,19 @@ func (s *statistical) showBy(d *display) {
 func (s *statistical) showAgain() {
 	e := &s.Evidence
 	for _, kept := range [][]whittle.Sample{e.Repeated, e.Tame, s.Blank.Samples} {
-		s.show.again(kept, nil)
+		s.show.Again(kept, nil)
 	}
 	for i := range e.Wrong {
 		if one := e.Wrong[i].Sample; one != nil {
 			all := []whittle.Sample{*one}
-			s.show.again(all, nil)
+			s.show.Again(all, nil)
 			*one = all[0]
 		}
 	}
 	for i := range s.Wording.Changes {
 		c := &s.Wording.Changes[i]
-		c.From, c.To = s.show.kept(nil, c.From), s.show.kept(nil, c.To)
-		s.show.again(c.Samples, nil)
+		c.From, c.To = s.show.Kept(nil, c.From), s.show.Kept(nil, c.To)
+		s.show.Again(c.Samples, nil)
 	}
 }
 
@@ -164,17 +166,17 @@ func (s *statistical) compareWording(x *whittle.Exchange) bool {
 		s.Wording.observeSame(statisticalLimit, alpha, s.N)
 		return false
 	}
-	o := headPair{shape: shapeOf(&x.Request), exchange: x, show: s.show}
+	o := headPair{shape: novelty.ShapeOf(&x.Request), exchange: x, show: s.show}
 	if d != nil {
-		o.path, o.from, o.to, o.unbet = d.path, d.from, d.to, !fair
-		o.spot = func() spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
-		if d.expect >= 0 {
-			o.reason = reasonOf(s.c.Expect[d.expect])
+		o.path, o.from, o.to, o.unbet = d.Path, d.From, d.To, !fair
+		o.spot = func() display.Spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
+		if d.Expect >= 0 {
+			o.reason = display.Reason(s.c.Expect[d.Expect])
 		}
 	}
 	if again {
 		self, _ := s.words.differ(&x.Monolith, x.Repeat)
-		o.again, o.self = true, self != nil && self.expect < 0
+		o.again, o.self = true, self != nil && self.Expect < 0
 	}
 	return s.Wording.see(&o, statisticalLimit, alpha, s.N)
 }
@@ -188,8 +190,8 @@ func (s *statistical) unread(x *whittle.Exchange, aOK, bOK bool) Observation {
 	}
 	if !bOK {
 		w.Y++
-		if aOK && len(w.Samples) < maxSamples {
-			w.Samples = append(w.Samples, s.show.sample(x))
+		if aOK && len(w.Samples) < display.MaxSamples {
+			w.Samples = append(w.Samples, s.show.Sample(x))
 		}
 	}
 	w.Bets.Bet(eprocess.Indicator(!bOK)-eprocess.Indicator(!aOK), s.alpha*partUnreadable, s.N+w.N)
@@ -276,7 +278,7 @@ func (s *statistical) compareDistributions(p *pair) {
 func (s *statistical) expected(kind whittle.FindingKind, path string) string {
 	for _, e := range s.c.Expect {
 		if e.Kind == kind && (e.Path == "" || strings.EqualFold(e.Path, path)) {
-			return reasonOf(e)
+			return display.Reason(e)
 		}
 	}
 	return ""
@@ -287,8 +289,8 @@ func (s *statistical) open() int { return 0 }
 
 // places implements method: what stands around the number.
 func (s *statistical) places(a, b *whittle.Response) (list, rare []string) {
-	if d, _ := s.words.differ(a, b); d != nil && d.expect < 0 {
-		list = append(list, d.path)
+	if d, _ := s.words.differ(a, b); d != nil && d.Expect < 0 {
+		list = append(list, d.Path)
 	}
 	return list, nil
 }

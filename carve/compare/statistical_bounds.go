@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"whittle"
+	"whittle/carve/compare/display"
 )
 
 // The names of the bounds of the statistical method.
@@ -61,7 +62,7 @@ func (s *statistical) meanBound(margin, alpha float64) whittle.Bound {
 	b.Estimate, b.Low, b.High = s.MeanSums.interval(alpha / 2)
 	b.Inside = s.MeanSums.N > 0 && b.Low >= -margin && b.High <= margin
 	b.Summary = fmt.Sprintf("the mean differs by %s to %s of the monolith's; %s either way counts as none",
-		signed(b.Low), signed(b.High), inPercent(margin))
+		signed(b.Low), signed(b.High), display.InPercent(margin))
 	return b
 }
 
@@ -76,7 +77,7 @@ func (s *statistical) spreadBound(margin, alpha float64) whittle.Bound {
 	b.High = min(b.High, 100)
 	b.Inside = s.SpreadSums.N > 0 && b.Low >= b.MarginLow && b.High <= margin
 	b.Summary = fmt.Sprintf("the candidate spreads %s to %s times as wide as the monolith; %s to %s counts as equal",
-		figure(b.Low), figure(b.High), figure(b.MarginLow), figure(margin))
+		display.Figure(b.Low), display.Figure(b.High), display.Figure(b.MarginLow), display.Figure(margin))
 	return b
 }
 
@@ -85,13 +86,13 @@ func (s *statistical) distributionBound(margin, alpha float64) whittle.Bound {
 	b.Estimate, b.Low, b.High = s.DistributionSums.interval(alpha / 2)
 	b.Inside = s.DistributionSums.N > 0 && b.High <= margin
 	b.Summary = fmt.Sprintf("the two distributions are at most %s apart, by the share of responses below any of %d thresholds; %s counts as none",
-		figure(b.High), cells-1, figure(margin))
+		display.Figure(b.High), cells-1, display.Figure(margin))
 	return b
 }
 
 func signed(f float64) string {
 	if f > 0 {
-		return "+" + inPercent(f)
+		return "+" + display.InPercent(f)
 	}
-	return inPercent(f)
+	return display.InPercent(f)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -79,13 +80,13 @@ func (s *statistical) wrongFinding(g *group, largest bool) whittle.Finding {
 		}
 		seen[v.Key] = true
 		f.EValue = max(f.EValue, t.Wrong.Peak)
-		if v.Sample != nil && len(f.Samples) < maxSamples {
+		if v.Sample != nil && len(f.Samples) < display.MaxSamples {
 			f.Samples = append(f.Samples, *v.Sample)
 		}
 	}
 	f.Decided = f.DecidedAt > 0
 	v := g.values[0]
-	f.Monolith, f.Candidate = figure(v.X), figure(v.Y)
+	f.Monolith, f.Candidate = display.Figure(v.X), display.Figure(v.Y)
 	where := ""
 	if f.Path != "" {
 		where = " to requests with " + f.Path
@@ -154,17 +155,17 @@ func (s *statistical) meanFinding() whittle.Finding {
 	if n := s.perName(); n != "" {
 		unit = " per " + n
 	}
-	f.Monolith, f.Candidate, f.Cause = figure(x)+unit, figure(y)+unit, cause
+	f.Monolith, f.Candidate, f.Cause = display.Figure(x)+unit, display.Figure(y)+unit, cause
 	change, word := y/x-1, "higher"
 	if x == 0 {
-		f.Summary = fmt.Sprintf("the candidate's mean is %s against %s%s", figure(y), figure(x), unit)
+		f.Summary = fmt.Sprintf("the candidate's mean is %s against %s%s", display.Figure(y), display.Figure(x), unit)
 		return f
 	}
 	if change < 0 {
 		word = "lower"
 	}
 	f.Summary = fmt.Sprintf("the candidate's mean is %s %s: %s against %s%s",
-		inPercent(math.Abs(change)), word, figure(y), figure(x), unit)
+		display.InPercent(math.Abs(change)), word, display.Figure(y), display.Figure(x), unit)
 	return f
 }
 
@@ -202,7 +203,7 @@ func (s *statistical) means() (x, y float64, cause string) {
 	}
 	if told >= 2 && fit*4 >= told*3 && x != 0 {
 		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
-			figure(common), ofThem(fit, told))
+			display.Figure(common), ofThem(fit, told))
 	}
 	return x, y, cause
 }
@@ -216,15 +217,15 @@ func (s *statistical) spreadFinding() whittle.Finding {
 	}
 	// The root of the mean squares is what the ratio of two spreads means.
 	ratio := math.Sqrt(g.Y / g.X)
-	f.Monolith, f.Candidate = "1", figure(ratio)
+	f.Monolith, f.Candidate = "1", display.Figure(ratio)
 	where := ""
 	if t != nil && s.perName() != "" && t.Key != rawKey && len(s.Strata.Seen) > 1 {
-		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), figure(math.Ldexp(1, t.Key)), figure(math.Ldexp(1, t.Key+1)-1))
+		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), display.Figure(math.Ldexp(1, t.Key)), display.Figure(math.Ldexp(1, t.Key+1)-1))
 		where = ", most of all for " + f.Path
 	}
-	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's%s", figure(ratio), where)
+	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's%s", display.Figure(ratio), where)
 	if root := rootOf(ratio); root != "" && g.N >= 4*enough {
-		f.Cause = figure(ratio) + " is " + root
+		f.Cause = display.Figure(ratio) + " is " + root
 	}
 	return f
 }
@@ -260,7 +261,7 @@ func (s *statistical) distributionFinding(bounds []whittle.Bound) whittle.Findin
 		}
 	}
 	f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of responses below it differ by %s",
-		figure(d), inPercent(d))
+		display.Figure(d), display.InPercent(d))
 	return f
 }
 
@@ -278,7 +279,7 @@ func (s *statistical) leftOut() string {
 	if w.Y == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", grouped(w.Y), grouped(w.N))
+	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", display.Grouped(w.Y), display.Grouped(w.N))
 }
 
 func (s *statistical) repeatsFindings() []whittle.Finding {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -88,7 +89,7 @@ func (k *keptStatistical) counted() bool {
 	r, w, b := &k.Repeats, &k.Wrong, &k.Blank
 	return eprocess.UpTo(r.X, r.N) && eprocess.UpTo(r.Y, r.N) && eprocess.UpTo(r.SameSecond, r.Y) &&
 		eprocess.UpTo(w.X, w.N) && eprocess.UpTo(w.Y, w.N) &&
-		eprocess.UpTo(b.X, b.N) && eprocess.UpTo(b.Y, b.N) && len(b.Samples) <= maxSamples
+		eprocess.UpTo(b.X, b.N) && eprocess.UpTo(b.Y, b.N) && len(b.Samples) <= display.MaxSamples
 }
 
 func (s *meanSums) valid() bool {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -110,7 +111,7 @@ type keptUsers struct {
 
 // MarshalJSON keeps the users' hashes, in order.
 func (u *users) MarshalJSON() ([]byte, error) {
-	k := keptUsers{Level: u.level, N: u.n, Fresh: u.fresh, From: u.from, Seen: sortedKeys(u.seen)}
+	k := keptUsers{Level: u.level, N: u.n, Fresh: u.fresh, From: u.from, Seen: slices.Sorted(maps.Keys(u.seen))}
 	for _, h := range k.Seen {
 		if u.seen[h] {
 			k.Bad = append(k.Bad, h)

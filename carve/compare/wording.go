@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondiff"
 )
 
 // wording tells whether two responses are the same but for the number whose distribution is
@@ -14,8 +16,8 @@ import (
 // compare.value is a path into JSON; with any other expression no number is
 // looked at.
 type wording struct {
-	text exact
-	json *jsonDiffer
+	text jsondiff.Exact
+	json *jsondiff.JSON
 	// asJSON says that the number is read from JSON, whatever the content type;
 	// first that it is the first of a text.
 	asJSON, first bool
@@ -26,11 +28,11 @@ type wording struct {
 var aPath = regexp.MustCompile(`^(?:double\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
 
 func newWording(c whittle.Comparison, r *reader) (wording, error) {
-	expect, err := newExpectations(c, whittle.FoundBody)
+	expect, err := jsondiff.NewExpectations(c, whittle.FoundBody)
 	if err != nil {
 		return wording{}, err
 	}
-	fields, err := newExpectations(c, whittle.FoundField)
+	fields, err := jsondiff.NewExpectations(c, whittle.FoundField)
 	if err != nil {
 		return wording{}, err
 	}
@@ -39,21 +41,21 @@ func newWording(c whittle.Comparison, r *reader) (wording, error) {
 	if found != nil {
 		rules.Ignore = append(rules.Ignore[:len(rules.Ignore):len(rules.Ignore)], "$"+found[1])
 	}
-	j, err := newJSONDiffer(rules, append(fields, expect...))
+	j, err := jsondiff.NewJSON(rules, append(fields, expect...))
 	if err != nil {
 		return wording{}, err
 	}
-	j.anyNumber = found == nil
-	return wording{text: exact{expect: expect}, json: j, asJSON: r.valueReads["json"], first: r.value == nil, expects: len(expect)+len(fields) > 0}, nil
+	j.AnyNumber = found == nil
+	return wording{text: jsondiff.Exact{Expect: expect}, json: j, asJSON: r.valueReads["json"], first: r.value == nil, expects: len(expect)+len(fields) > 0}, nil
 }
 
-func (w *wording) showBy(d *display) { w.text.show, w.json.show = d, d }
+func (w *wording) showBy(d *display.View) { w.text.Show, w.json.Show = d, d }
 
 // differ gives the difference to judge by; nil where the two sides say the same.
 // It is one that nobody declared, where there is one. fair says that it may be bet
 // on: it is the first by path of those that nobody declared in either direction,
 // so it is at the same path when the responses change places.
-func (w *wording) differ(a, b *whittle.Response) (d *difference, fair bool) {
+func (w *wording) differ(a, b *whittle.Response) (d *jsondiff.Difference, fair bool) {
 	if bytes.Equal(a.Body, b.Body) || w.sameText(a.Body, b.Body) {
 		return nil, false
 	}
@@ -63,50 +65,50 @@ func (w *wording) differ(a, b *whittle.Response) (d *difference, fair bool) {
 	}
 	declared := map[string]bool{}
 	if w.expects {
-		for _, way := range [][]difference{list, w.list(b, a)} {
+		for _, way := range [][]jsondiff.Difference{list, w.list(b, a)} {
 			for i := range way {
-				declared[way[i].path] = declared[way[i].path] || way[i].expect >= 0
+				declared[way[i].Path] = declared[way[i].Path] || way[i].Expect >= 0
 			}
 		}
 	}
 	for i := range list {
-		if one := &list[i]; one.expect < 0 && !declared[one.path] && (d == nil || one.path < d.path) {
+		if one := &list[i]; one.Expect < 0 && !declared[one.Path] && (d == nil || one.Path < d.Path) {
 			d = one
 		}
 	}
 	if fair = d != nil; !fair {
-		d = &list[max(0, slices.IndexFunc(list, func(d difference) bool { return d.expect < 0 }))]
+		d = &list[max(0, slices.IndexFunc(list, func(d jsondiff.Difference) bool { return d.Expect < 0 }))]
 	}
 	// The bets are fair only if the words change places when the responses do.
-	if d.from == d.to || d.how == howOrder {
-		d.from, d.to = d.from+oneSuffix, d.from+anotherSuffix
+	if d.From == d.To || d.How == jsondiff.HowOrder {
+		d.From, d.To = d.From+oneSuffix, d.From+anotherSuffix
 		if bytes.Compare(a.Body, b.Body) > 0 {
-			d.from, d.to = d.to, d.from
+			d.From, d.To = d.To, d.From
 		}
 	}
 	return d, fair
 }
 
 // list are all differences, valid until the next call.
-func (w *wording) list(a, b *whittle.Response) []difference {
+func (w *wording) list(a, b *whittle.Response) []jsondiff.Difference {
 	if w.asJSON || saysJSON(a) && saysJSON(b) {
-		return w.json.diff(a.Body, b.Body)
+		return w.json.Diff(a.Body, b.Body)
 	}
-	return w.text.diff(w.blanked(a.Body), w.blanked(b.Body))
+	return w.text.Diff(w.blanked(a.Body), w.blanked(b.Body))
 }
 
 // spot is the place of a difference that differ gave.
-func (w *wording) spot(of *difference, a, b *whittle.Response) spot {
+func (w *wording) spot(of *jsondiff.Difference, a, b *whittle.Response) display.Spot {
 	if !w.asJSON && (!saysJSON(a) || !saysJSON(b)) {
-		return textSpot(w.text.show, w.blanked(a.Body), w.blanked(b.Body))
+		return jsondiff.TextSpot(w.text.Show, w.blanked(a.Body), w.blanked(b.Body))
 	}
 	list := w.list(a, b)
 	for i := range list {
-		if d := &list[i]; d.path == of.path && d.how == of.how {
-			return w.json.spot(d, a.Body, b.Body)
+		if d := &list[i]; d.Path == of.Path && d.How == of.How {
+			return w.json.Spot(d, a.Body, b.Body)
 		}
 	}
-	return spot{}
+	return display.Spot{}
 }
 
 // sameText is the quick look at texts that differ in their first number only.

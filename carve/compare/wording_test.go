@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/simtest"
 )
 
 func TestWhatStandsAroundTheNumber(t *testing.T) {
@@ -48,7 +49,7 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		}
 		var from, to string
 		if d, _ := m.words.differ(&tc.a, &tc.b); d != nil {
-			from, to = d.path+d.from, d.path+d.to
+			from, to = d.Path+d.From, d.Path+d.To
 		}
 		if from != tc.from || to != tc.to {
 			t.Errorf("%s: %s and %s differ: %s, %s", tc.value, tc.a.Body, tc.b.Body, from, to)
@@ -162,7 +163,7 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 // both sides alike: one of two, a rare one, another each time. The hypothesis is
 // that both sides draw words by one distribution; at most 1 run in 100 may be called
 // DIFFERENT, looked at after each exchange (Ville's inequality). An implementation of
-// 0.04 % errs in 0.2 of 500 runs, and in more than 5 with a chance below 1e-6 (atMost).
+// 0.04 % errs in 0.2 of 500 runs, and in more than 5 with a chance below 1e-6 (simtest.AtMost).
 func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 	const runs, exchanges = 500, 300
 	for name, words := range map[string]func(r *rand.Rand) string{
@@ -198,7 +199,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d runs", name, alarms, runs)
-		atMost(t, name, alarms, runs, 0.01, 0.0004)
+		simtest.AtMost(t, name, alarms, runs, 0.01, 0.0004)
 	}
 }
 
@@ -255,5 +256,5 @@ func TestDeclaredWordsRaiseNoFalseAlarm(t *testing.T) {
 		t.Logf("%s: %d of %d runs", name, alarms, runs)
 		total, worlds = total+alarms, worlds+1
 	}
-	atMost(t, "called different", total, worlds*runs, 0.01, 0.0006)
+	simtest.AtMost(t, "called different", total, worlds*runs, 0.01, 0.0006)
 }

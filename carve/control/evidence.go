@@ -5,6 +5,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare"
+	"whittle/carve/compare/guard"
 	"whittle/record/redact"
 )
 
@@ -30,4 +31,4 @@ func Redacting(by compare.Redactor) func(whittle.Comparison) (Judge, error) {
 }
 
 // NewGuard makes the guard of package compare.
-func NewGuard(g whittle.Guard) Guard { return compare.NewGuard(g) }
+func NewGuard(g whittle.Guard) Guard { return guard.New(g) }

@@ -12,3 +12,6 @@ func Within(most float64, list ...float64) bool {
 
 // UpTo reports whether a restored count k can be one of n.
 func UpTo(k, n int) bool { return k >= 0 && k <= n }
+
+// Ratio is the share of k in n; 0 of none.
+func Ratio(k, n int) float64 { return float64(k) / float64(max(1, n)) }

@@ -1,0 +1,205 @@
+// Package display makes what findings show: values with what cannot be seen spelt
+// out, samples of exchanges, figures. Whatever it shows of an exchange is redacted
+// and bounded.
+package display
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"whittle"
+	"whittle/internal/jsonpath"
+)
+
+// Redactor takes what is secret out of what is kept and shown of exchanges. The
+// same secret must become the same token, so that what differs still does. None
+// of its methods may change the bytes that it is given.
+type Redactor interface {
+	Request(*whittle.Request)
+	Response(*whittle.Response)
+	// Value is one JSON value, or the beginning of one, at a place in a body.
+	Value(place []jsonpath.Element, v []byte) []byte
+}
+
+// Redacts reports whether there is something to redact by.
+func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
+
+// RedactBy has all that is shown redacted from now on.
+func (d *View) RedactBy(with Redactor) { d.redactor = with }
+
+// HeaderValue is the value of a header, redacted.
+func (d *View) HeaderValue(name, value string) string {
+	if !d.Redacts() {
+		return value
+	}
+	a := whittle.Response{Header: whittle.Header{name: {value}}}
+	d.redactor.Response(&a)
+	return a.Header.Get(name)
+}
+
+// View makes what a finding shows of an exchange. Whether two responses are
+// the same is judged on what came; only what is shown is redacted.
+type View struct{ redactor Redactor }
+
+// What is shown of an exchange, at most.
+const (
+	ValueShown = 64  // bytes of a value in a finding
+	BodyShown  = 200 // bytes of a body in a sample
+	MaxSamples = 3   // samples of a finding
+	MaxKept    = 100 // samples of all findings of one test
+	MaxShown   = 20  // findings in a report
+)
+
+// maxValueRead bounds what is redacted of a value of which much less is shown.
+const maxValueRead = 4 << 10
+
+// Value is a JSON value, or several's beginning, fit to be shown.
+func (d *View) Value(at []jsonpath.Element, v []byte) string {
+	return d.Bounded(at, v, ValueShown)
+}
+
+// Bounded is value with another bound.
+func (d *View) Bounded(at []jsonpath.Element, v []byte, most int) string {
+	if d != nil && d.redactor != nil && len(v) > 0 {
+		v = d.redactor.Value(at, v[:min(len(v), maxValueRead)])
+	}
+	return Visible(v, most)
+}
+
+// Bodies are two bodies fit to be shown; ok is false where they are not, or
+// where they differ in nothing that may be shown.
+func (d *View) Bodies(a, b []byte) (_, _ []byte, ok bool) {
+	if d == nil || d.redactor == nil {
+		return a, b, true
+	}
+	x, y := whittle.Response{Body: a}, whittle.Response{Body: b}
+	d.redactor.Response(&x)
+	d.redactor.Response(&y)
+	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
+}
+
+// Sample is an exchange in short.
+func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
+	q := x.Request
+	if d != nil && d.redactor != nil {
+		d.redactor.Request(&q)
+	}
+	request := q.Method + " " + q.Target
+	if len(q.Body) > 0 {
+		request += " " + string(q.Body[:min(len(q.Body), BodyShown)])
+	}
+	return whittle.Sample{
+		At: x.At.Round(time.Millisecond).UTC(), Request: Snippet([]byte(request), BodyShown),
+		Monolith: d.Response(x.Monolith), Candidate: d.Response(x.Candidate),
+	}
+}
+
+// SampleAt is an exchange in short with the place that differs.
+func (d *View) SampleAt(x *whittle.Exchange, at Spot) whittle.Sample {
+	s := d.Sample(x)
+	s.Where, s.MonolithValue, s.CandidateValue = at.Where, at.From, at.To
+	s.MonolithAround, s.CandidateAround = at.FromAround, at.ToAround
+	return s
+}
+
+// Response is its body; where there is none, why not, which names no text of it
+// that is secret.
+func (d *View) Response(a whittle.Response) string {
+	if a.Failure != whittle.NoFailure && a.Detail != "" {
+		return FailureWord(&a) + ": " + Snippet([]byte(d.Kept(nil, a.Detail)), BodyShown)
+	}
+	size := len(a.Body)
+	if d != nil && d.redactor != nil {
+		d.redactor.Response(&a)
+	}
+	if size > 0 && a.Body == nil {
+		return fmt.Sprintf("(%d bytes that cannot be shown redacted)", size)
+	}
+	return Snippet(a.Body, BodyShown)
+}
+
+// Again redacts what was kept by an earlier process, which may have known
+// fewer rules, or none. What is a token already stays. The samples are of one
+// place; what stood around it is no longer known by its names, so it is left out.
+func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
+	for i := range samples {
+		s := &samples[i]
+		s.Request, s.Monolith, s.Candidate = d.Kept(nil, s.Request), d.Kept(nil, s.Monolith), d.Kept(nil, s.Candidate)
+		s.Where = d.Kept(nil, s.Where)
+		s.MonolithValue, s.CandidateValue = d.Kept(at, s.MonolithValue), d.Kept(at, s.CandidateValue)
+		if d != nil && d.redactor != nil {
+			s.MonolithAround, s.CandidateAround = "", ""
+			if !hasName(at) { // a piece of a text: what stood before it said what it is
+				s.MonolithValue, s.CandidateValue = "", ""
+			}
+		}
+	}
+}
+
+// hasName reports whether a place says by a name what stands there.
+func hasName(at []jsonpath.Element) bool {
+	return slices.ContainsFunc(at, func(p jsonpath.Element) bool { return p.Key != nil })
+}
+
+// Kept is again for a text that was kept of a place.
+func (d *View) Kept(at []jsonpath.Element, s string) string {
+	if d == nil || d.redactor == nil || s == "" {
+		return s
+	}
+	return string(d.redactor.Value(at, []byte(s)))
+}
+
+// PlaceOf reads a finding's path, such as $.items[*].phone, as one place that
+// it names.
+func PlaceOf(path string) (at []jsonpath.Element) {
+	for _, part := range strings.FieldsFunc(strings.TrimPrefix(path, "$"), func(c rune) bool { return strings.ContainsRune(`.[]"`, c) }) {
+		if part == "*" {
+			at = append(at, jsonpath.Element{})
+		} else {
+			at = append(at, jsonpath.Element{Key: []byte(part)})
+		}
+	}
+	return at
+}
+
+// FailureWord is what came of a request in words, without any text of it.
+func FailureWord(a *whittle.Response) string {
+	if a.Failure == whittle.NoFailure {
+		return "a response"
+	}
+	return "no response (" + string(a.Failure) + ")"
+}
+
+// Snippet makes bytes fit to be shown: bounded, valid UTF-8, no control
+// characters.
+func Snippet(b []byte, most int) string {
+	cut := len(b) > most
+	if cut {
+		b = b[:most]
+		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b[max(0, len(b)-utf8.UTFMax):]); i++ {
+			b = b[:len(b)-1]
+		}
+	}
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, string(b))
+	if cut {
+		s += "…"
+	}
+	return s
+}
+
+// Spot is where an exchange differs, fit to be shown.
+type Spot struct {
+	Where                string
+	From, To             string
+	FromAround, ToAround string
+}

@@ -1,0 +1,211 @@
+package guard
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/internal/simtest"
+
+	"whittle"
+)
+
+// Every attempt has its part of the error rate; together they have no more than
+// all of it, and each is as hard to alarm as it says.
+func TestGuardSpendsItsErrorRateOverAttempts(t *testing.T) {
+	g := New(testGuard)
+	sum := 0.0
+	for range 10_000 {
+		if level := g.level(); sum+level > g.alpha {
+			t.Fatalf("attempt %d: %g + %g of %g", g.attempt, sum, level, g.alpha)
+		}
+		sum += g.level()
+		g.Reset()
+	}
+	if sum < 0.99*g.alpha {
+		t.Errorf("only %g of %g is ever spent", sum, g.alpha)
+	}
+	g = New(testGuard)
+	first := meterOf(t, g, meterErrors)
+	g.Reset()
+	healthy(g, 200)
+	second := meterOf(t, g, meterErrors)
+	if !(second.Threshold > 2*first.Threshold) || strings.Contains(first.Summary, "attempt") || !strings.Contains(second.Summary, "(attempt 2)") {
+		t.Errorf("first %+v, second %+v", first, second)
+	}
+}
+
+// Equal services of whose responses 2 in 1,000 are odd are rolled back in at most
+// 1 of 100 runs by the mismatch guard at its default of 0.1 %, with repeats of 1
+// exchange in 20, also where the noise begins in the middle.
+func TestRareNoiseIsNoMismatch(t *testing.T) {
+	t.Parallel()
+	const runs = 200
+	for _, tt := range []struct {
+		name   string
+		before float64 // the noise until the shift begins
+	}{{"steady", 0.002}, {"rarer before", 0.001}} {
+		r := rand.New(rand.NewPCG(11, uint64(len(tt.name))))
+		alarms := 0
+		for range runs {
+			g := New(testGuard)
+			g.Share(0)
+			noisyPairs(g, r, 2000, tt.before, 0)
+			g.Share(100)
+			noisyPairs(g, r, 4000, 0.002, 0)
+			if g.mismatch.Breached {
+				alarms++
+			}
+		}
+		if alarms > runs/100 {
+			t.Errorf("%s: %d of %d runs breached", tt.name, alarms, runs)
+		}
+	}
+}
+
+// noisyPairs gives a guard n compared exchanges of two services of whose responses
+// the noise is odd, and of the candidate's so many more wrong.
+func noisyPairs(g *Guard, r *rand.Rand, n int, noise, wrong float64) {
+	for range n {
+		m, c, again := r.Float64() < noise, r.Float64() < noise+wrong, r.Float64() < noise
+		p := compared(m || c)
+		if p.Repeated = r.IntN(20) == 0; p.Repeated {
+			p.SelfDiffers = m || again
+		}
+		if r.IntN(10) == 0 {
+			p.First = whittle.Candidate
+		}
+		g.Pair(p)
+		if g.mismatch.Breached {
+			return
+		}
+	}
+}
+
+// A candidate that is wrong is found beside the same noise.
+func TestMismatchDetection(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		wrong float64
+		most  int // compared exchanges, in 19 of 20 runs
+	}{{1, 10}, {0.2, 800}, {0.05, 12_000}} {
+		r := rand.New(rand.NewPCG(12, uint64(tt.most)))
+		var took []int
+		for range 40 {
+			g := New(testGuard)
+			g.Share(0)
+			noisyPairs(g, r, 2000, 0.002, 0)
+			g.Share(100)
+			noisyPairs(g, r, 2*tt.most, 0.002, tt.wrong)
+			if !g.mismatch.Breached {
+				g.mismatch.Count = 1 << 30
+			}
+			took = append(took, g.mismatch.Count)
+		}
+		if got := simtest.Quantile(took, 0.95); got > tt.most {
+			t.Errorf("wrong in %g: found after %d, expected %d", tt.wrong, got, tt.most)
+		}
+		t.Logf("wrong in %g: %d (%d)", tt.wrong, simtest.Quantile(took, 0.5), simtest.Quantile(took, 0.95))
+	}
+}
+
+// What the monolith fails at as well counts neither for nor against the
+// candidate.
+func TestBothBadIsNobodys(t *testing.T) {
+	g := New(testGuard)
+	g.Share(0)
+	healthy(g, 1000)
+	g.Share(whittle.All)
+	for i := range 50 {
+		o := outcome(1000+i, whittle.Candidate, 503, time.Millisecond)
+		o.User, o.BothBad = uint64(1+i%3), true
+		g.Outcome(o)
+		g.Pair(whittle.Pair{User: o.User, At: o.At, First: whittle.Candidate, Monolith: outcome(1000+i, whittle.Monolith, 503, 0), Candidate: o})
+	}
+	if m := meterOf(t, g, meterErrors); m.Breached || m.Count != 0 || g.Run() != 0 || m.EValue > 1.01 {
+		t.Errorf("a run of %d, %+v", g.Run(), m)
+	}
+	if s := meterOf(t, g, meterErrors).Summary; !strings.Contains(s, "50 pairs") {
+		t.Errorf("the summary does not name its units: %s", s)
+	}
+}
+
+// At a full share and without pairs, known users are held against the monolith
+// as it was with all of them on it.
+func TestKnownUsersAtAFullShareWithoutPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for _, broken := range []bool{false, true} {
+		route := newGuardedRoute(100, r)
+		route.does.slower = 1
+		if route.rollout(3000) >= 0 {
+			t.Fatal("an equal candidate was rolled back")
+		}
+		if broken {
+			route.does.errors = 0.2
+		}
+		n := 0
+		for n < 600 && !route.next() {
+			n++
+		}
+		if (n < 600) != broken {
+			t.Errorf("broken %v: stopped after %d", broken, n)
+		}
+	}
+}
+
+// A guard with more users than it has room for resumes as if it had never been
+// put away, in bounded space, and goes on to a second attempt.
+func TestGuardWithManyUsersResumes(t *testing.T) {
+	whole := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
+	half := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
+	for _, route := range []*guardedRoute{whole, half} {
+		route.paired, route.does.slower = true, 1
+	}
+	for _, s := range []whittle.Share{0, 100, 2500, 0, 500, whittle.All} {
+		for _, route := range []*guardedRoute{whole, half} {
+			if s == 500 {
+				route.g.Reset()
+			}
+			route.to(s)
+			for range 4000 {
+				route.next()
+			}
+		}
+		state, err := half.g.MarshalBinary()
+		if err != nil || len(state) > 64<<10 {
+			t.Fatalf("%d bytes, %v", len(state), err)
+		}
+		half.g = New(testGuard)
+		if err := half.g.UnmarshalBinary(state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, _ := whole.g.MarshalBinary()
+	b, _ := half.g.MarshalBinary()
+	if !bytes.Equal(a, b) || half.g.attempt != 2 {
+		t.Errorf("the states differ, or attempt %d is not the second", half.g.attempt)
+	}
+}
+
+func BenchmarkGuardKnownUsers(b *testing.B) {
+	route := newGuardedRoute(10_000, rand.New(rand.NewPCG(1, 1)))
+	route.does.slower = 1
+	route.to(0)
+	for range 20_000 {
+		route.next()
+	}
+	route.to(2500)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		u := &route.users[i%1000]
+		side := whittle.Monolith
+		if u.slot < 2500 {
+			side = whittle.Candidate
+		}
+		o := outcome(i, side, 200, time.Duration(i%1000)*time.Microsecond)
+		o.User = u.id
+		route.g.Outcome(o)
+	}
+}

@@ -1,0 +1,177 @@
+package guard
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sort"
+	"time"
+
+	"whittle/internal/simtest"
+
+	"whittle"
+)
+
+// caller is one user: unlike the others in how long the requests take and vary,
+// how often they fail, and how often they come.
+type caller struct {
+	id      uint64
+	median  float64 // ms
+	spread  float64 // of the logarithm
+	errors  float64
+	slot    whittle.Share // of ten thousand
+	arrives float64       // sum of the rates up to this one's
+}
+
+// callers are a route's users. Rates follow Zipf's law, medians lie between a
+// fifth and five times of 20 ms for nine in ten, error rates between none and
+// some percent.
+func newCallers(n int, r *rand.Rand) []caller {
+	list := make([]caller, n)
+	sum := 0.0
+	for i := range list {
+		c := &list[i]
+		c.id = r.Uint64()
+		c.slot = slotInShare(c.id)
+		c.median = 20 * math.Exp(r.NormFloat64())
+		c.spread = 0.3 + 0.7*r.Float64()
+		c.errors = min(0.001*math.Exp(1.5*r.NormFloat64()), 0.1)
+		sum += 1 / float64(i+1)
+		c.arrives = sum
+	}
+	return list
+}
+
+// slotInShare is where the gateway places a user (package gateway, split.go).
+func slotInShare(id uint64) whittle.Share {
+	h := id ^ 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	slot, _ := bits.Mul64(h^h>>31, uint64(whittle.All))
+	return whittle.Share(slot)
+}
+
+// behaviour is what the candidate does beyond the monolith.
+type behaviour struct {
+	slower float64 // its latency, times the monolith's
+	errors float64 // its error rate on top
+	differ float64 // wrong responses
+}
+
+// route plays a route with a guard.
+type guardedRoute struct {
+	g       *Guard
+	r       *rand.Rand
+	users   []caller
+	does    behaviour
+	paired  bool    // exchanges are compared: served ones all at first, later 1 in 20
+	sample  float64 // mirrored part of the monolith's exchanges
+	noise   float64 // share of both sides' responses that are odd by chance
+	unknown bool    // the guard is not told who the users are
+	second  float64 // what is asked second takes so many times as long
+	at      time.Time
+	share   whittle.Share
+	served  int // responses of the candidate at this share
+	pairs   int
+	request int
+}
+
+func newGuardedRoute(n int, r *rand.Rand) *guardedRoute {
+	return &guardedRoute{g: New(testGuard), r: r, users: newCallers(n, r), sample: 0.25, second: 0.6, at: simtest.Start}
+}
+
+// to puts another share in force.
+func (t *guardedRoute) to(s whittle.Share) {
+	t.share, t.served = s, 0
+	t.g.Share(s)
+}
+
+// response draws one side's response to a request of so much work.
+func (t *guardedRoute) response(u *caller, side whittle.Side, work float64, first bool) whittle.Outcome {
+	o := whittle.Outcome{User: u.id, At: t.at, Side: side, Status: 200}
+	ms, rate := u.median*work*math.Exp(0.7*u.spread*t.r.NormFloat64()), u.errors
+	if side == whittle.Candidate {
+		ms *= t.does.slower
+		rate += t.does.errors
+	}
+	if !first {
+		ms *= t.second
+	}
+	if t.r.Float64() < rate {
+		o.Status = 503
+	}
+	o.Latency = time.Duration(ms * float64(time.Millisecond))
+	return o
+}
+
+// odd says whether a response is another one by chance.
+func (t *guardedRoute) odd(rate float64) bool { return t.r.Float64() < rate }
+
+// next plays one request; it reports whether a guard was breached.
+func (t *guardedRoute) next() (breached bool) {
+	t.request++
+	t.at = t.at.Add(20 * time.Millisecond)
+	x := t.r.Float64() * t.users[len(t.users)-1].arrives
+	i := sort.Search(len(t.users)-1, func(i int) bool { return t.users[i].arrives >= x })
+	u := &t.users[i]
+	// Half of what a request takes is its own, the same on both sides; and the
+	// load goes up and down for both.
+	work := math.Exp(0.7*u.spread*t.r.NormFloat64()) * (1 + 0.4*math.Sin(float64(t.request)/3000))
+	side := whittle.Monolith
+	if u.slot < t.share {
+		side = whittle.Candidate
+	}
+	first := t.response(u, side, work, true)
+	if side == whittle.Candidate {
+		t.served++
+	}
+	compare := t.paired && (side == whittle.Candidate && (t.pairs < 1400 || t.r.IntN(20) == 0) ||
+		side == whittle.Monolith && t.r.Float64() < t.sample)
+	var other whittle.Outcome
+	if compare || side == whittle.Candidate && first.Bad() {
+		other = t.response(u, 1-side, work, false)
+	}
+	first.BothBad = side == whittle.Candidate && first.Bad() && other.Bad()
+	if t.unknown {
+		first.User = 0
+	}
+	t.g.Outcome(first)
+	if compare {
+		t.pair(first, other, side)
+	}
+	g := t.g
+	return g.errors.Breached || g.slow.Breached || g.mismatch.Breached
+}
+
+func (t *guardedRoute) pair(first, other whittle.Outcome, side whittle.Side) {
+	p := whittle.Pair{
+		User: first.User, At: t.at, First: side, Monolith: first, Candidate: other,
+		Compared: true, Repeated: t.r.IntN(20) == 0,
+	}
+	if side == whittle.Candidate {
+		t.pairs++
+		p.Monolith, p.Candidate = other, first
+	}
+	m, c, again := t.odd(t.noise), t.odd(t.noise), t.odd(t.noise)
+	p.Differs = m || c || t.odd(t.does.differ)
+	p.SelfDiffers = p.Repeated && (m || again)
+	t.g.Pair(p)
+}
+
+// rollout plays the shadow and the five steps, so many requests each; it gives
+// the step at which a guard was breached, or −1.
+func (t *guardedRoute) rollout(perStep int) int {
+	t.to(0)
+	for range perStep {
+		t.next()
+	}
+	for i, s := range []whittle.Share{100, 500, 2500, 5000, whittle.All} {
+		t.to(s)
+		for range perStep {
+			if t.next() {
+				return i
+			}
+		}
+	}
+	return -1
+}

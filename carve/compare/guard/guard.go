@@ -1,0 +1,261 @@
+// Package guard watches the candidate while users depend on it: sequential tests of
+// errors, latency, mismatch and CPU time that say when to roll it back. Its error
+// rate is one for all attempts at a rollout.
+package guard
+
+import (
+	"math"
+
+	"whittle"
+	"whittle/carve/compare/eprocess"
+)
+
+const (
+	meterErrors   = "errors"
+	meterP99      = "p99"
+	meterMismatch = "mismatch"
+	meterCPU      = "cpu"
+
+	// slowShare is the share of responses that lie above a 99th percentile.
+	slowShare = 0.01
+)
+
+// Guard watches the candidate while users depend on it. Its tests are
+// sequential: they may be read after every outcome, and a candidate that keeps
+// to the limits is rolled back by any of them with a probability of at most
+// 1 − Confidence in all, over every attempt at a rollout together: the
+// first may spend four fifths of it, the i-th, begun by Reset, 1/(5i(i−1)). It is deterministic,
+// holds bounded memory, and is not safe for concurrent use.
+//
+// Sticky routing draws users, not requests: twenty users of whom one is slow are
+// not twenty thousand independent requests. So no evidence is the sum of one
+// user's requests. Each of these three bets with a part of the meter's wealth
+// (guard_grounds.go):
+//
+//   - first responses: one response of each user (guard_first.go);
+//   - users: one run of responses of each user, held against that user's own
+//     past and against the users who stayed on the monolith (guard_users.go);
+//   - pairs: both sides' responses to the same request of the same user
+//     (guard_pairs.go).
+//
+// The hypotheses, each meter held to an equal part of the error rate:
+//
+//   - errors: the candidate's share of bad responses is at most the monolith's
+//     plus Guard.Errors. A bad response to a request at which the monolith
+//     failed as well is not the candidate's;
+//   - p99: the candidate's share of responses slower than Guard.P99 × τ is at
+//     most the monolith's share of responses slower than τ, where τ is known
+//     from the past. A candidate whose latency is at most P99 times the
+//     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
+//     which both get slower breaches;
+//   - mismatch: the share of compared exchanges that differ is at most that of
+//     the monolith from itself plus Guard.Mismatch (guard_mismatch.go);
+//   - cpu: in intervals of the same time, the candidate's CPU time per request
+//     is at most Guard.CPU times the monolith's, in the median (guard_cpu.go).
+//
+// Beside these, mirrored latencies may hold a rise back (guard_slowness.go).
+//
+// Sources and proofs: arms.block, arms.single, bets.
+type Guard struct {
+	cfg   whittle.Guard
+	alpha float64 // of each meter, over all attempts
+	// attempt counts the shifts of users to the candidate, from 1.
+	attempt int
+	// share is what part of the users the candidate has; unknownShare: nobody said.
+	share whittle.Share
+	// era counts the changes of share since this attempt began: within one, no
+	// user changes sides.
+	era int
+
+	past   window // the monolith's responses that have left the blocks
+	recent window // the candidate's responses
+	// whole is what the monolith was when all users were last on it.
+	whole  reference
+	firsts firsts
+	users  userRuns
+	pairs  pairs
+
+	errors, slow grounds
+	mismatch     mismatch
+	cpu          cpuContest
+	slowness     slowness
+	run          int
+	upper        [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
+}
+
+// unknownShare is a share that nobody has told: then users are on the candidate
+// wherever a response of it says so.
+const unknownShare = whittle.All + 1
+
+// New makes a guard. A Confidence outside (0, 1) stands for 0.99; P99 = 0
+// leaves latency unguarded, CPU = 0 the CPU.
+func New(g whittle.Guard) *Guard {
+	if !(g.Confidence > 0 && g.Confidence < 1) {
+		g.Confidence = 0.99
+	}
+	meters := 2.0
+	if g.P99 > 0 {
+		meters++
+	}
+	if g.CPU > 0 {
+		meters++
+	}
+	return &Guard{
+		cfg: g, alpha: (1 - g.Confidence) / meters, attempt: 1, share: unknownShare, era: 1,
+		errors: newGrounds(), slow: newGrounds(), mismatch: newMismatch(), cpu: cpuContest{Bets: eprocess.NewBets()}, slowness: newSlowness(),
+	}
+}
+
+// level is the error rate of each meter in this attempt: four fifths for the
+// first, and 1/(5i(i−1)) for the i-th after it, which make 1 in all.
+func (g *Guard) level() float64 {
+	if g.attempt == 1 {
+		return g.alpha * firstAttempt
+	}
+	i := float64(g.attempt)
+	return g.alpha * (1 - firstAttempt) / (i * (i - 1))
+}
+
+// firstAttempt is the part of the error rate that the first attempt may spend.
+const firstAttempt = 0.8
+
+// threshold is the e-value that decides. A tenth of the error rate is kept for
+// the bounds on the monolith's rates that some tests need.
+func (g *Guard) threshold() float64 { return 1 / (0.9 * g.level()) }
+
+// Reset begins another attempt: it forgets the evidence and the breaches, and
+// keeps what is known of the monolith and of the users' past on it.
+func (g *Guard) Reset() {
+	g.attempt++
+	g.era = 1
+	g.errors, g.slow = newGrounds(), newGrounds()
+	g.mismatch.restart()
+	g.cpu.restart()
+	g.recent, g.run = window{}, 0
+	g.firsts.restart(&g.past)
+	g.users.restart()
+}
+
+// Share tells what part of the users the candidate has from now on. Each change
+// moves users drawn by a hash, which is what makes those who moved and those
+// who stayed comparable.
+func (g *Guard) Share(s whittle.Share) {
+	if s == g.share {
+		return
+	}
+	begins := !g.settled()
+	g.share = s
+	switch {
+	case s == 0:
+	case begins:
+		g.whole, g.era = g.pastReference(), 1
+		g.firsts.begin(&g.past)
+		g.users.begin()
+	default:
+		g.era++
+		g.firsts.newEra(&g.past)
+		g.users.newEra()
+	}
+}
+
+// Run is how many of the candidate's responses in a row were bad, up to the
+// last, without those at which the monolith failed as well.
+func (g *Guard) Run() int { return g.run }
+
+// Outcome takes in one user's request. Responses that the client itself ended
+// say nothing of either side.
+func (g *Guard) Outcome(o whittle.Outcome) {
+	if o.Failure == whittle.FailedCanceled {
+		return
+	}
+	a := response{Bad: o.Bad(), Latency: o.Latency, At: o.At.UnixNano()}
+	if o.At.IsZero() {
+		a.At = 0
+	}
+	if o.Side == whittle.Monolith {
+		g.monolith(o.User, a)
+		return
+	}
+	if o.BothBad {
+		return // as if nobody had asked: the monolith fails at it too
+	}
+	g.run++
+	if !a.Bad {
+		g.run = 0
+	}
+	g.recent.add(a)
+	g.candidate(o.User, a)
+}
+
+// monolith takes a response of the monolith.
+func (g *Guard) monolith(user uint64, a response) {
+	if g.shifting() {
+		g.errors.Monolith.add(a.Bad)
+	}
+	kind := g.firsts.classify(user, whittle.Monolith)
+	if kind == notFirst {
+		g.past.add(a)
+	} else {
+		g.firstOfMonolith(&g.firsts.blocks[kind], a)
+	}
+	if user != 0 {
+		g.userOfMonolith(user, a)
+	}
+}
+
+// candidate takes a response of the candidate.
+func (g *Guard) candidate(user uint64, a response) {
+	if g.share == 0 {
+		return // a straggler from before a fall
+	}
+	g.errors.Candidate.add(a.Bad)
+	if tau := g.past.p99(); tau > 0 && !a.Bad {
+		g.slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
+	}
+	g.firsts.sincePair++
+	kind := g.firsts.classify(user, whittle.Candidate)
+	if kind != notFirst {
+		g.firstOfCandidate(&g.firsts.blocks[kind], a, user == 0)
+	}
+	if user == 0 {
+		return
+	}
+	if g.share == whittle.All && !g.firsts.paired() {
+		g.settleAlone(a)
+	}
+	g.userOfCandidate(user, a)
+}
+
+// shifting reports whether users are on the candidate, or may be; settled
+// whether it is known which part of them.
+func (g *Guard) shifting() bool { return g.share != 0 }
+func (g *Guard) settled() bool  { return g.share > 0 && g.share <= whittle.All }
+
+// check settles whether a limit is passed.
+func (g *Guard) check() {
+	bar := math.Log(g.threshold())
+	g.errors.Breached = g.errors.Breached || g.errors.logEValue() >= bar
+	g.slow.Breached = g.slow.Breached || g.slow.logEValue() >= bar
+}
+
+// Pair takes in one request that both sides were asked. While no user depends
+// on the candidate it tells of the monolith alone.
+func (g *Guard) Pair(p whittle.Pair) {
+	if p.Monolith.Failure == whittle.FailedCanceled || p.Candidate.Failure == whittle.FailedCanceled {
+		return
+	}
+	g.pairMismatch(&p)
+	g.pairLatency(&p)
+	g.pairErrors(&p)
+	g.check()
+	if !g.shifting() || p.First != whittle.Candidate {
+		return
+	}
+	g.firsts.sincePair, g.firsts.everPair = 0, true
+	if p.User == 0 {
+		// Without users, the monolith's responses to the same requests are a
+		// sample over the same time; at a full share they are the only one.
+		o := p.Monolith
+		g.monolith(0, response{Bad: o.Bad(), Latency: o.Latency, At: p.At.UnixNano()})
+	}
+}

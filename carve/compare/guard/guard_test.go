@@ -1,0 +1,178 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle/internal/simtest"
+
+	"whittle"
+)
+
+var testGuard = whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5}
+
+// traffic makes outcomes: what the sides do at time t of a run from 0 to 1.
+type traffic struct {
+	share     float64
+	requests  int
+	errors    func(t float64) float64 // both sides' rate
+	excess    float64                 // the candidate's on top
+	latency   func(t float64) float64 // both sides' median, ms
+	slower    float64                 // the candidate's factor
+	breakFrom int                     // the candidate's response from which it fails always; 0: never
+}
+
+func constant(v float64) func(float64) float64 { return func(float64) float64 { return v } }
+
+const warmup = 300
+
+// drive plays a run until a breach and gives after how many of the candidate's
+// responses, from breakFrom on, it came; 0 for never.
+func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
+	candidate := 0
+	for i := range warmup + tr.requests {
+		t := max(0, float64(i-warmup)) / float64(tr.requests)
+		o := whittle.Outcome{At: simtest.Start.Add(time.Duration(i) * 20 * time.Millisecond), Status: 200}
+		rate, median := tr.errors(t), tr.latency(t)
+		if i >= warmup && r.Float64() < tr.share {
+			o.Side = whittle.Candidate
+			candidate++
+			rate += tr.excess
+			median *= tr.slower
+			if tr.breakFrom > 0 && candidate > tr.breakFrom {
+				rate = 1
+			}
+		}
+		if r.Float64() < rate {
+			o.Status = 503
+		}
+		o.Latency = time.Duration(median * math.Exp(0.6*r.NormFloat64()) * float64(time.Millisecond))
+		g.Outcome(o)
+		if g.errors.Breached || g.slow.Breached {
+			return candidate - tr.breakFrom
+		}
+	}
+	return 0
+}
+
+func stepped(low, high float64, from, to float64) func(float64) float64 {
+	return func(t float64) float64 {
+		if t >= from && t < to {
+			return high
+		}
+		return low
+	}
+}
+
+// TestGuardFalseAlarms: a candidate that is the same as the monolith is
+// stopped in at most 1 of 100 rollouts, read after every outcome, whatever the
+// share, the rate and the course of both.
+func TestGuardFalseAlarms(t *testing.T) {
+	t.Parallel()
+	waves := func(t float64) float64 { return 0.02 + 0.02*math.Sin(40*t) }
+	cases := []struct {
+		name string
+		runs int
+		traffic
+	}{
+		{"one percent", 2000, traffic{share: 0.01, requests: 4000, errors: constant(0.001), latency: constant(20)}},
+		{"even", 2000, traffic{share: 0.5, requests: 600, errors: constant(0.02), latency: constant(20)}},
+		{"most", 2000, traffic{share: 0.9, requests: 600, errors: constant(0.05), latency: constant(20)}},
+		{"all", 1000, traffic{share: 1, requests: 600, errors: constant(0.02), latency: constant(20)}},
+		{"quarter, many errors", 2000, traffic{share: 0.25, requests: 600, errors: constant(0.3), latency: constant(20)}},
+		{"both fail for a while", 1000, traffic{share: 0.1, requests: 1500, errors: stepped(0.001, 0.6, 0.4, 0.5), latency: constant(20)}},
+		{"both in waves", 500, traffic{share: 0.25, requests: 1500, errors: waves, latency: constant(20)}},
+		{"both slow down", 500, traffic{share: 0.25, requests: 1500, errors: constant(0.001), latency: func(t float64) float64 { return 20 + 200*t }}},
+		{"both slow at once", 500, traffic{share: 0.05, requests: 3000, errors: constant(0.001), latency: stepped(20, 120, 0.4, 0.7)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.slower = 1
+			r := rand.New(rand.NewPCG(1, uint64(len(c.name))))
+			// At the limit itself is the hardest candidate to leave alone.
+			for _, limit := range []bool{false, true} {
+				g := testGuard
+				if limit {
+					g.P99, g.Errors = 1, 0.002
+					c.excess = 0.002
+				}
+				alarms := 0
+				for range c.runs / 2 {
+					guard := New(g)
+					if c.drive(guard, r) != 0 {
+						alarms++
+					}
+				}
+				if most := c.runs / 200; alarms > most {
+					t.Errorf("limit %v: %d of %d runs stopped, at most %d may be", limit, alarms, c.runs/2, most)
+				}
+			}
+		})
+	}
+}
+
+// TestGuardDetection holds how many of the candidate's responses it takes to stop
+// it where every request is another user's, and prints them. (TestTableOfGuards
+// has the table of docs/guardrails.md, with sticky users.)
+func TestGuardDetection(t *testing.T) {
+	t.Parallel()
+	runs := 40
+	if os.Getenv("GUARD_TABLE") != "" {
+		runs = 400
+	}
+	base := traffic{errors: constant(0.001), latency: constant(20), slower: 1}
+	cases := []struct {
+		what   string
+		excess float64
+		slower float64
+		most   int // the median at a share of 5 %
+	}{
+		{"errors in 100 %", 1, 1, 4},
+		{"errors in 50 %", 0.5, 1, 8},
+		{"errors in 10 %", 0.1, 1, 80},
+		{"errors in 5 %", 0.05, 1, 250},
+		{"errors in 3 %", 0.03, 1, 800},
+		{"errors in 100 %, after 5,000 good responses", 1, 1, 10},
+		{"5 times slower", 0, 5, 20},
+		{"3 times slower", 0, 3, 60},
+		{"2 times slower", 0, 2, 1500},
+	}
+	for _, c := range cases {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			line := fmt.Sprintf("| %s |", c.what)
+			for _, share := range []float64{0.01, 0.05, 0.25, 0.5} {
+				tr := base
+				tr.share, tr.excess, tr.slower = share, c.excess, c.slower
+				tr.requests = int(6000 / share)
+				runs := runs
+				if strings.Contains(c.what, "after") {
+					tr.excess, tr.breakFrom = 0, 5000
+					runs /= 5
+				}
+				r := rand.New(rand.NewPCG(7, uint64(1000*share)))
+				var took []int
+				for range runs {
+					g := New(testGuard)
+					at := tr.drive(g, r)
+					if at == 0 {
+						at = 1 << 30
+					}
+					took = append(took, at)
+				}
+				median, p95 := simtest.Quantile(took, 0.5), simtest.Quantile(took, 0.95)
+				line += fmt.Sprintf(" %d (%d) |", median, p95)
+				if share == 0.05 && median > c.most {
+					t.Errorf("%s: stopped after %d responses, expected %d", c.what, median, c.most)
+				}
+			}
+			t.Log(line)
+		})
+	}
+}

@@ -1,0 +1,277 @@
+package guard
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/eprocess"
+	"whittle/internal/simtest"
+)
+
+func outcome(i int, side whittle.Side, status int, latency time.Duration) whittle.Outcome {
+	return whittle.Outcome{At: simtest.Start.Add(time.Duration(i) * time.Millisecond), Side: side, Status: status, Latency: latency}
+}
+
+// healthy feeds n good responses of the monolith, 1 to 20 ms.
+func healthy(g *Guard, n int) {
+	for i := range n {
+		g.Outcome(outcome(i, whittle.Monolith, 200, time.Duration(1+i%20)*time.Millisecond))
+	}
+}
+
+func meterOf(t *testing.T, g *Guard, name string) whittle.Meter {
+	t.Helper()
+	for _, m := range g.Meters() {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no meter %q", name)
+	return whittle.Meter{}
+}
+
+// TestMismatchFalseAlarms: a share of differences at the limit itself breaches
+// in at most 1 of 100 runs.
+func TestMismatchFalseAlarms(t *testing.T) {
+	t.Parallel()
+	const runs = 1000
+	r := rand.New(rand.NewPCG(5, 6))
+	alarms := 0
+	for range runs {
+		g := New(whittle.Guard{Mismatch: 0.01, Confidence: 0.99})
+		for range 1500 {
+			g.Pair(compared(r.Float64() < 0.01))
+		}
+		if g.mismatch.Breached {
+			alarms++
+		}
+	}
+	if alarms > runs/100 {
+		t.Errorf("%d of %d runs breached", alarms, runs)
+	}
+}
+
+// TestGuardNeeded: what a meter says it takes at least is what it takes.
+func TestGuardNeeded(t *testing.T) {
+	for name, broken := range map[string]func(i int) whittle.Outcome{
+		meterErrors: func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 500, time.Millisecond) },
+		meterP99:    func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 200, time.Second) },
+	} {
+		g := New(testGuard)
+		healthy(g, 1000)
+		needed := meterOf(t, g, name).Needed
+		if needed < 2 || needed > 4 {
+			t.Errorf("%s: %d responses are needed after 1,000 of the monolith", name, needed)
+		}
+		for i := 1; i <= needed; i++ {
+			if meterOf(t, g, name).Breached {
+				t.Errorf("%s: breached before response %d", name, i)
+			}
+			g.Outcome(broken(1000 + i))
+			healthy(g, maxReserve)
+		}
+		if m := meterOf(t, g, name); !m.Breached || m.Count != needed || !strings.HasSuffix(m.Summary, "breached") {
+			t.Errorf("%s: not breached after %d: %+v", name, needed, m)
+		}
+	}
+	g := New(testGuard)
+	needed := meterOf(t, g, meterMismatch).Needed
+	for range needed {
+		if g.mismatch.Breached {
+			t.Error("mismatch: breached early")
+		}
+		g.Pair(compared(true))
+	}
+	if !g.mismatch.Breached {
+		t.Errorf("mismatch: not breached after %d", needed)
+	}
+}
+
+// TestGuardWithoutMonolith: at a share of 100 % the candidate is held against
+// the monolith's last responses, and against nothing where there were none.
+func TestGuardWithoutMonolith(t *testing.T) {
+	g := New(testGuard)
+	for i := range 500 {
+		g.Outcome(outcome(i, whittle.Candidate, 500, time.Second))
+	}
+	m := meterOf(t, g, meterErrors)
+	if m.Breached || m.Needed != -1 || g.Run() != 500 || !strings.Contains(m.Summary, "before the monolith has answered") {
+		t.Errorf("with nothing to compare with: %+v", m)
+	}
+	g = New(testGuard)
+	healthy(g, 3000)
+	for range 64 {
+		g.Outcome(outcome(3000, whittle.Candidate, 200, 5*time.Millisecond))
+	}
+	took := 0
+	for ; !g.errors.Breached && took < 1000; took++ {
+		g.Outcome(outcome(3000, whittle.Candidate, 502, 5*time.Millisecond))
+	}
+	if took > 6 {
+		t.Errorf("at 100 %% a broken candidate was stopped after %d responses", took)
+	}
+	before := g.errors.Firsts.Count
+	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
+	if g.firsts.blocks[neverSeen].alone || g.errors.Firsts.Count != before {
+		t.Error("a response of the monolith does not end the time without it")
+	}
+}
+
+func TestGuardOutcomes(t *testing.T) {
+	g := New(testGuard)
+	healthy(g, 500)
+	for i := range 7 {
+		g.Outcome(outcome(500+i, whittle.Candidate, 503, 0))
+	}
+	if g.Run() != 7 {
+		t.Errorf("a run of %d", g.Run())
+	}
+	g.Outcome(whittle.Outcome{At: simtest.Start, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
+	if g.Run() != 7 || g.errors.Firsts.Count != 1 {
+		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.errors.Firsts.Count)
+	}
+	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
+	if g.Run() != 0 {
+		t.Error("a client error counts as bad")
+	}
+	g.Reset()
+	m := meterOf(t, g, meterErrors)
+	if m.Breached || m.Count != 0 || m.EValue != 1 {
+		t.Errorf("after a reset: %+v", m)
+	}
+	if len(g.Meters()) != 3 || len(New(whittle.Guard{}).Meters()) != 2 {
+		t.Error("latency is guarded exactly where P99 is set")
+	}
+}
+
+// TestGuardOldResponses: what the monolith did long before is not the same time.
+func TestGuardOldResponses(t *testing.T) {
+	g := New(testGuard)
+	healthy(g, 300)
+	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
+	o.At = o.At.Add(time.Hour)
+	g.Outcome(o)
+	if len(g.firsts.blocks[neverSeen].reserve) != 0 || len(g.firsts.blocks[neverSeen].pending) != 1 || g.errors.Firsts.Count != 0 || g.past.N != 300 {
+		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.firsts.blocks[neverSeen].reserve), len(g.firsts.blocks[neverSeen].pending), g.past.N)
+	}
+}
+
+// TestGuardResumes: a guard restored in the middle of a run goes on as if it
+// had never been put away, in bounded space.
+func TestGuardResumes(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	whole, half := New(testGuard), New(testGuard)
+	for i := range 9000 {
+		o := outcome(i, whittle.Side(min(1, r.IntN(5))^1), 200, time.Duration(r.ExpFloat64()*1e7))
+		if r.IntN(50) == 0 {
+			o.Status = 500
+		}
+		whole.Outcome(o)
+		half.Outcome(o)
+		whole.Pair(compared(i%900 == 0))
+		half.Pair(compared(i%900 == 0))
+		if i%1237 == 0 {
+			state, err := half.MarshalBinary()
+			if err != nil || len(state) > 64<<10 {
+				t.Fatalf("%d bytes, %v", len(state), err)
+			}
+			half = New(testGuard)
+			if err := half.UnmarshalBinary(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, _ := whole.MarshalBinary()
+	b, _ := half.MarshalBinary()
+	if !bytes.Equal(a, b) {
+		t.Error("the states differ")
+	}
+	other := New(whittle.Guard{Errors: 0.5, Confidence: 0.9})
+	if err := other.UnmarshalBinary(a); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("evidence gathered under other limits: %v", err)
+	}
+	if err := other.UnmarshalBinary([]byte(`{"v":7}`)); whittle.CodeOf(err) != whittle.Unsupported {
+		t.Errorf("another version: %v", err)
+	}
+}
+
+func FuzzGuardState(f *testing.F) {
+	g := New(testGuard)
+	healthy(g, 200)
+	g.Outcome(outcome(300, whittle.Candidate, 500, time.Second))
+	g.Pair(compared(true))
+	state, _ := g.MarshalBinary()
+	f.Add(state)
+	f.Add([]byte(`{"v":1}`))
+	guarded := New(cpuGuard)
+	guarded.CPU(whittle.CPUReading{At: simtest.Start}, true)
+	guarded.CPU(whittle.CPUReading{
+		At:       simtest.Start.Add(time.Second),
+		Monolith: whittle.CPUUse{CPU: time.Second, Requests: 100}, Candidate: whittle.CPUUse{CPU: 2 * time.Second, Requests: 100},
+	}, true)
+	state, _ = guarded.MarshalBinary()
+	f.Add(state)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		g := New(testGuard)
+		if bytes.Contains(state, []byte(`"CPU":1.1`)) {
+			g = New(cpuGuard)
+		}
+		if err := g.UnmarshalBinary(state); err != nil {
+			if g.past.N != 0 || g.errors.Firsts.Count != 0 || g.cpu.Intervals != 0 {
+				t.Fatal("a refused state changed the guard")
+			}
+			return
+		}
+		healthy(g, 100)
+		g.Outcome(outcome(200, whittle.Candidate, 500, time.Second))
+		g.Pair(compared(true))
+		g.CPU(whittle.CPUReading{At: simtest.Start, Monolith: whittle.CPUUse{CPU: 1, Requests: 1}}, true)
+		for _, m := range g.Meters() {
+			if !(m.EValue >= 0 && m.EValue <= eprocess.MaxEValue) {
+				t.Fatalf("%+v", m)
+			}
+		}
+		if _, err := g.MarshalBinary(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkGuardOutcome(b *testing.B) {
+	g := New(testGuard)
+	healthy(g, 1000)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		g.Outcome(outcome(i, whittle.Side(i&1), 200, time.Duration(i%1000)*time.Microsecond))
+	}
+}
+
+// Nor do responses of the candidate that no response of the monolith's came near.
+func TestGuardOldResponsesOfTheCandidate(t *testing.T) {
+	at := func(side whittle.Side, after time.Duration, status int) whittle.Outcome {
+		return whittle.Outcome{Side: side, At: simtest.Start.Add(after), Status: status}
+	}
+	for _, tt := range []struct {
+		gap  time.Duration
+		want int // of the candidate's responses in the test
+	}{{sameTime, 20}, {sameTime + time.Second, 0}} {
+		g := New(testGuard)
+		for range 20 {
+			g.Outcome(at(whittle.Candidate, 0, 503))
+		}
+		g.Outcome(at(whittle.Monolith, tt.gap, 200))
+		if g.errors.Firsts.Count != tt.want {
+			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.errors.Firsts.Count, tt.want)
+		}
+	}
+}
+
+// compared is a pair of good responses that differ or not.
+func compared(differs bool) whittle.Pair {
+	ok := whittle.Outcome{Status: 200, Latency: time.Millisecond}
+	return whittle.Pair{Monolith: ok, Candidate: ok, Compared: true, Differs: differs}
+}

@@ -1,0 +1,203 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+)
+
+// neededCap ends the search for the least evidence that could decide.
+const neededCap = 10_000
+
+// Meters reads the guards: errors, p99 and cpu (where guarded) and mismatch.
+func (g *Guard) Meters() []whittle.Meter {
+	list := []whittle.Meter{g.errorsMeter()}
+	if g.cfg.P99 > 0 {
+		list = append(list, g.p99Meter())
+	}
+	list = append(list, g.mismatchMeter())
+	if g.cfg.CPU > 0 {
+		list = append(list, g.cpuMeter())
+	}
+	return list
+}
+
+func (g *Guard) errorsMeter() whittle.Meter {
+	e := &g.errors
+	m := whittle.Meter{
+		Name: meterErrors, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
+		Count: e.Candidate.N, Needed: g.neededErrors(), Breached: e.Breached,
+		Monolith: e.Monolith.rate(), Candidate: e.Candidate.rate(),
+	}
+	if e.Monolith.N == 0 {
+		m.Monolith = float64(g.past.Bad) / float64(max(1, g.past.N))
+	}
+	m.Limit = m.Monolith + g.cfg.Errors
+	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
+		display.Grouped(e.Candidate.Bad), display.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
+		g.units(e.Pairs.Rounds) + g.words(&m, "bad responses")
+	return m
+}
+
+func (g *Guard) p99Meter() whittle.Meter {
+	e := &g.slow
+	m := whittle.Meter{
+		Name: meterP99, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
+		Count: e.Candidate.N, Needed: g.neededSlow(), Breached: e.Breached,
+		Monolith: millis(g.past.p99()), Candidate: millis(g.recent.p99()),
+	}
+	m.Limit = m.Monolith * g.cfg.P99
+	if m.Monolith == 0 {
+		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its responses", minWindow)
+		return m
+	}
+	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
+		display.Grouped(e.Candidate.Bad), display.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
+		g.units(e.Pairs.Rounds) + g.words(&m, "slow responses")
+	return m
+}
+
+func (g *Guard) mismatchMeter() whittle.Meter {
+	t := &g.mismatch
+	m := whittle.Meter{
+		Name: meterMismatch, EValue: eprocess.AsNumber(t.logEValue()), Threshold: g.threshold(),
+		Count: t.Count, Needed: g.neededMismatch(), Breached: t.Breached,
+		Monolith: float64(t.OwnBad) / float64(max(1, t.Own)), Candidate: float64(t.Bad) / float64(max(1, t.Count)),
+	}
+	m.Limit = m.Monolith + g.cfg.Mismatch
+	own := "the monolith was never asked twice"
+	if t.Own > 0 {
+		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", display.Grouped(t.OwnBad), display.Grouped(t.Own))
+	}
+	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
+		display.Grouped(t.Bad), display.Grouped(t.Count), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
+	return m
+}
+
+// units says what the evidence is of: users, and requests that both sides were
+// asked.
+func (g *Guard) units(pairs int) string {
+	return fmt.Sprintf("%s, %s", plural(g.firsts.counted, "user"), plural(pairs, "pair"))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return display.Grouped(n) + " " + what + "s"
+}
+
+// words says what the evidence amounts to, and which attempt it is of.
+func (g *Guard) words(m *whittle.Meter, what string) string {
+	attempt := ""
+	if g.attempt > 1 {
+		attempt = fmt.Sprintf(" (attempt %d)", g.attempt)
+	}
+	switch {
+	case m.Breached:
+		return attempt + ": breached"
+	case m.Needed < 0:
+		return attempt + "; it cannot speak before the monolith has answered"
+	}
+	return fmt.Sprintf("%s; evidence %s of %s, the least that could decide is %s %s in a row",
+		attempt, display.Figure(m.EValue), display.Figure(m.Threshold), display.Grouped(m.Needed), what)
+}
+
+// least counts how many plays of the same bet take fresh evidence to the bar;
+// −1 where it would take more than neededCap, or the bet cannot win.
+func least(bar float64, bet func(*eprocess.Arms)) int {
+	var step eprocess.Arms
+	bet(&step)
+	if slices.Max(step[:]) <= 0 {
+		return -1
+	}
+	var s eprocess.Staked
+	for n := 1; n <= neededCap; n++ {
+		if s.Play(func(a *eprocess.Arms) { a.Add(&step) }); s.LogEValue() >= bar {
+			return n
+		}
+	}
+	return -1
+}
+
+// monolithPerCandidate is how many good responses of the monolith lie beside each of the
+// candidate's, as the blocks were so far.
+func (g *Guard) monolithPerCandidate() int {
+	b, c := &g.firsts.blocks[neverSeen], &g.errors.Firsts
+	switch {
+	case c.Count > 0:
+		return min(maxReserve, c.MCount/c.Count)
+	case b.alone:
+		return 0
+	}
+	return len(b.reserve)
+}
+
+// neededErrors is how many bad responses in a row decide from nothing.
+func (g *Guard) neededErrors() int {
+	beta, ref := g.referenceRisk(), g.aloneReference()
+	n := g.needed(g.errors.Stakes[fromFirsts], g.past.badRate(), g.cfg.Errors, eprocess.UpperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
+	if g.errors.Pairs.Rounds == 0 {
+		return n
+	}
+	return sooner(n, g.neededPairs((1-g.cfg.Errors)/(1+g.cfg.Errors), g.errors.Stakes[fromPairs]))
+}
+
+func (g *Guard) neededSlow() int {
+	ref := g.aloneReference()
+	if ref.Tau == 0 {
+		return -1
+	}
+	n := g.needed(g.slow.Stakes[fromFirsts], slowShare, 0, eprocess.UpperRate(ref.Above, ref.Good, g.referenceRisk()))
+	if g.slow.Pairs.Rounds == 0 {
+		return n
+	}
+	return sooner(n, g.neededPairs(1, g.slow.Stakes[fromPairs]+g.slow.Stakes[fromTails]))
+}
+
+func sooner(a, b int) int {
+	if a < 0 || b < a {
+		return b
+	}
+	return a
+}
+
+func (g *Guard) needed(stake, guess, slack, limit float64) int {
+	m := g.monolithPerCandidate()
+	return least(math.Log(g.threshold()/stake), func(a *eprocess.Arms) {
+		switch {
+		case m > 0:
+			a.Block(eprocess.NewOdds(eprocess.RoundRate(guess), slack, m, 1), 0, m, 1, 0)
+		case limit < 0.95:
+			a.Single(limit, 1, 0)
+		}
+	})
+}
+
+// neededPairs is how many pairs in a row decide, where each wins the payoff on
+// the stake.
+func (g *Guard) neededPairs(payoff, stake float64) int {
+	b := eprocess.NewBets()
+	for n := 1; n <= neededCap; n++ {
+		if b.Bet(payoff, g.level(), n); b.Now*stake >= g.threshold() {
+			return n
+		}
+	}
+	return -1
+}
+
+// neededMismatch is how many differing exchanges in a row decide from nothing.
+func (g *Guard) neededMismatch() int {
+	limit := g.mismatchLimit()
+	if limit >= 0.95 {
+		return -1
+	}
+	return least(math.Log(g.threshold()/mismatchPart), func(a *eprocess.Arms) { a.Single(limit, 1, 0) })
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

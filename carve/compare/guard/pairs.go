@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"math"
+
+	"whittle"
+	"whittle/carve/compare/eprocess"
+)
+
+const (
+	// minOwnFirst and minMonolithFirst are how many pairs of each order the effect
+	// of the order takes.
+	minOwnFirst, minMonolithFirst = 16, 64
+)
+
+// pairs knows what being asked second does to a latency. What is asked second
+// often finds a cache that the first has warmed, so that the candidate looks
+// quick in mirrored exchanges and slow in served ones. Both orders are measured,
+// and half of what lies between them is the effect of the order.
+type pairs struct {
+	// CandidateFirst and MonolithFirst are medians of log(candidate ÷ monolith).
+	CandidateFirst running `json:"candidate_first"`
+	MonolithFirst  running `json:"monolith_first"`
+}
+
+// order is the logarithm of how many times as long the first one asked takes;
+// ok is false while it is not known.
+func (p *pairs) order() (log float64, ok bool) {
+	return (p.CandidateFirst.At - p.MonolithFirst.At) / 2,
+		p.CandidateFirst.N >= minOwnFirst && p.MonolithFirst.N >= minMonolithFirst
+}
+
+// running follows the median of a stream: a stochastic approximation whose steps
+// shrink to a hundredth (Robbins & Monro 1951).
+type running struct {
+	N  int     `json:"n"`
+	At float64 `json:"at"`
+}
+
+func (m *running) see(x float64) {
+	m.N++
+	step := max(2/float64(m.N+10), 0.01)
+	switch {
+	case x > m.At:
+		m.At += step
+	case x < m.At:
+		m.At -= step
+	}
+}
+
+func (m *running) valid() bool { return m.N >= 0 && math.Abs(m.At) < 1e3 }
+
+// pairErrors bets that of an exchange's two sides the candidate alone fails. Both
+// were asked the same request of the same user, so users cancel out, however
+// unlike they are and however few. Served and mirrored exchanges bet apart, since
+// a candidate that fails only when it is asked first must not be drowned in
+// mirrored ones; before users are on it a mirrored failure is the judge's.
+//
+// Hypothesis: given the request and the past, the candidate fails with a
+// probability of at most the monolith's plus Guard.Errors. The payoff
+// (1[candidate bad] − 1[monolith bad] − Guard.Errors)/(1 + Guard.Errors) has an
+// expectation of at most 0 then. Source: bets.
+func (g *Guard) pairErrors(p *whittle.Pair) {
+	if !g.shifting() {
+		return
+	}
+	payoff := eprocess.Indicator(p.Candidate.Bad()) - eprocess.Indicator(p.Monolith.Bad()) - g.cfg.Errors
+	g.errors.bet(sourceOf(p.First), payoff/(1+g.cfg.Errors), g.level())
+}
+
+// sourceOf is which source a pair of that order belongs to.
+func sourceOf(first whittle.Side) int {
+	if first == whittle.Candidate {
+		return fromPairs
+	}
+	return fromMirrored
+}
+
+// pairLatency learns the effect of the order, and bets on the latencies of both
+// orders, apart as in pairErrors.
+//
+// Hypothesis of both: given the request and the past, the candidate's latency is
+// at most Guard.P99 times what the monolith's would be if it had been asked at
+// the same place in the order, in distribution. With the effect of the order
+// taken out, swapping the candidate's latency with P99 times the monolith's then
+// favours neither, so that each of these has an expectation of at most 0:
+//
+//   - the sign of candidate − P99 × monolith, which finds what is slower
+//     throughout;
+//   - in served exchanges, 1[candidate > P99 × τ] − 1[monolith > τ] for τ the
+//     monolith's 99th percentile up to then, which finds what is slower seldom.
+//
+// The effect of the order is measured and not known; what it is wrong by, and
+// what it differs by between users, is covered by the room up to P99 where the
+// candidate is as the monolith. Source: bets.
+func (g *Guard) pairLatency(p *whittle.Pair) {
+	c, m := p.Candidate.Latency, p.Monolith.Latency
+	if g.cfg.P99 <= 0 || c <= 0 || m <= 0 || p.Monolith.Bad() || p.Candidate.Bad() {
+		return
+	}
+	ratio := math.Log(float64(c) / float64(m))
+	order, known := g.pairs.order()
+	if p.First == whittle.Monolith {
+		g.mirroredLatency(p, order, known)
+		g.pairs.MonolithFirst.see(ratio)
+		order = -order
+	}
+	if g.shifting() && known {
+		g.slow.bet(sourceOf(p.First), signOf(ratio-order-math.Log(g.cfg.P99)), g.level())
+	}
+	if !g.shifting() || p.First == whittle.Monolith {
+		return
+	}
+	if tau := float64(g.past.p99()); known && tau > 0 {
+		tail := eprocess.Indicator(float64(c) > tau*g.cfg.P99) - eprocess.Indicator(float64(m)*math.Exp(order) > tau)
+		g.slow.bet(fromTails, tail, g.level())
+	}
+	g.pairs.CandidateFirst.see(ratio)
+}
+
+func signOf(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,146 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+)
+
+const (
+	// slowSlot is the time of which the mirrored exchanges make one bet.
+	slowSlot = time.Second
+	// slowRoom is what a slow response lies above the monolith's percentile at
+	// least: a mirrored request's own way through the gateway may cost so much on
+	// a busy machine.
+	slowRoom = 5 * time.Millisecond
+	// slowMemory bounds the evidence, as a multiple of what decides.
+	slowMemory = 1e4
+	// slowShown is how many exchanges the figures are of: so many to twice as many.
+	slowShown = 1024
+)
+
+// slowness is the test that holds a rise back while mirrored responses of the
+// candidate are slow. It moves no user: what is asked second, for nobody, under
+// another load and with other caches, is not what a user gets.
+//
+// Hypothesis: in each second, whatever went before, the mirrored exchanges of
+// which more candidate's responses than monolith's are slow are no likelier than
+// those of which fewer are. The monolith's are slow above τ, its 99th percentile
+// up to then; the candidate's above Guard.P99 × τ, with the effect of the order
+// taken out once it is known (pairs). Until then there is the room of another
+// Guard.P99 for it. A candidate whose latency is at most Guard.P99 times the
+// monolith's at the same request and place in the order keeps to it for any τ,
+// whoever the users are and whatever load the two share. The payoff is the sign of
+// candidate's − monolith's. A second is one bet whatever the rate, so that one
+// stall of either side is one payoff and not hundreds.
+//
+// The rise is held back from where the wealth reaches 1/α, α = 1 − Confidence,
+// apart from what rollbacks may spend: a candidate that keeps to the limit is ever
+// held back with a probability of at most α (Ville). What the wealth is above
+// slowMemory/α is thrown away, which helps no false hold, and the hold ends, and
+// the test begins anew, where all is lost again: a candidate that was slow only at
+// first comes to that in about as many exchanges as it takes to see it slow. One that
+// stays slow is let go with a chance of about α soon after it was held, and is seen
+// anew, and of α/slowMemory later (at the best stake, 1/wealth is a martingale under
+// the alternative).
+//
+// Source: bets.
+type slowness struct {
+	Bets eprocess.Bets `json:"bets"`
+	Held bool          `json:"held,omitempty"`
+	// End is where the open second ends, in Unix nanoseconds; Ahead is how many
+	// more of the candidate's responses in it were slow than of the monolith's.
+	End   int64 `json:"end"`
+	Ahead int   `json:"ahead"`
+	// Last and Before count the last exchanges, for the eye alone.
+	Last   slowCount `json:"last"`
+	Before slowCount `json:"before"`
+}
+
+// slowCount counts mirrored exchanges and the slow responses of each side.
+type slowCount struct {
+	N         int `json:"n"`
+	Candidate int `json:"candidate"`
+	Monolith  int `json:"monolith"`
+}
+
+func newSlowness() slowness { return slowness{Bets: eprocess.NewBets()} }
+
+// slowAbove is the latency above which a mirrored response of the candidate is
+// slow, for the monolith's percentile. order is the logarithm of how many times as
+// long the first one asked takes; known is false while nothing is known of it.
+func (g *Guard) slowAbove(tau time.Duration, order float64, known bool) time.Duration {
+	factor := g.cfg.P99 * max(g.cfg.P99, 1)
+	if known {
+		factor = g.cfg.P99 * math.Exp(-order)
+	}
+	return max(time.Duration(float64(tau)*factor), tau+slowRoom)
+}
+
+// mirroredLatency takes a good mirrored exchange.
+func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
+	tau := g.past.p99()
+	if tau <= 0 {
+		return
+	}
+	c, m := p.Candidate.Latency, p.Monolith.Latency
+	s, alpha := &g.slowness, 1-g.cfg.Confidence
+	done := p.At.UnixNano() + int64(c) + int64(m)
+	if open := s.End - int64(slowSlot); done >= s.End || done < open-int64(sameTime) || p.At.IsZero() {
+		s.settle(alpha)
+		s.End = done + int64(slowSlot)
+	}
+	s.count(c > g.slowAbove(tau, order, known), m > tau)
+}
+
+// settle bets on the second that ends.
+func (s *slowness) settle(alpha float64) {
+	s.Bets.Bet(signOf(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
+	s.Ahead = 0
+	s.Bets.CapAt(slowMemory / alpha)
+	switch {
+	case s.Bets.Now >= 1/alpha:
+		s.Held = true
+	case s.Held && s.Bets.Now <= 1:
+		s.Held, s.Bets = false, eprocess.NewBets()
+	}
+}
+
+func (s *slowness) count(candidate, monolith bool) {
+	c, m := int(eprocess.Indicator(candidate)), int(eprocess.Indicator(monolith))
+	s.Ahead += c - m
+	if s.Last.N >= slowShown {
+		s.Before, s.Last = s.Last, slowCount{}
+	}
+	s.Last.N++
+	s.Last.Candidate += c
+	s.Last.Monolith += m
+}
+
+// Wait says why a rise of the share waits, as a clause with what to do; empty: it
+// waits for nothing here. It is read before a shift and during it.
+func (g *Guard) Wait() string {
+	s := &g.slowness
+	if !s.Held {
+		return ""
+	}
+	order, known := g.pairs.order()
+	tau := g.past.p99()
+	return fmt.Sprintf("mirrored responses of the candidate are slow too often: %s of the last %s took more than %s ms, and %s of the monolith's more than %s ms, its p99; "+
+		"make them faster, raise guard.p99 (%sx), or promote with force",
+		display.Grouped(s.Before.Candidate+s.Last.Candidate), display.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
+		display.Grouped(s.Before.Monolith+s.Last.Monolith), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
+}
+
+func (s *slowness) valid() bool {
+	return s.Bets.Valid() && s.Last.valid() && s.Before.valid() && s.Ahead > math.MinInt32 && s.Ahead < math.MaxInt32
+}
+
+func (c *slowCount) valid() bool {
+	return c.Candidate >= 0 && c.Monolith >= 0 && c.N <= slowShown && c.Candidate <= c.N && c.Monolith <= c.N
+}

@@ -1,0 +1,322 @@
+package jsondiff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonpath"
+)
+
+// maxPairing bounds the elements that are paired by trying each with each.
+const maxPairing = 32
+
+// item is an element of an array in hand.
+type item struct {
+	node, index uint32
+	hash        uint64
+	first       float64 // its first number, where a tolerance blurs numbers
+}
+
+// arrays compares two arrays, as multisets where a rule says so.
+func (j *JSON) arrays(x, y uint32) {
+	base := len(j.items)
+	i, endA := j.list(&j.a, x)
+	k, endB := j.list(&j.b, y)
+	switch {
+	case jsonpath.AnyMatches(j.unordered, j.trail):
+		j.multiset(i, endA, k, endB)
+	case endA-i == endB-k:
+		j.sequence(i, k, endA-i)
+	default:
+		j.lengths(i, endA, k, endB)
+	}
+	j.items = j.items[:base]
+}
+
+// list puts an array's elements on the stack of items.
+func (j *JSON) list(d *jsondoc.Document, x uint32) (from, to int) {
+	from = len(j.items)
+	for i, n := x+1, uint32(0); i < d.Nodes[x].Next; i, n = d.Nodes[i].Next, n+1 {
+		j.items = append(j.items, item{node: i, index: n})
+	}
+	return from, len(j.items)
+}
+
+func (j *JSON) element(i, k int) {
+	j.trail = append(j.trail, jsondoc.Place{Index: int(j.items[i].index)})
+	j.value(j.items[i].node, j.items[k].node)
+	j.trail = j.trail[:len(j.trail)-1]
+}
+
+// same reports whether two elements do not differ.
+func (j *JSON) same(i, k int) bool {
+	found := j.found
+	j.suppressed, j.found = j.suppressed+1, false
+	j.element(i, k)
+	same := !j.found && j.steps < MaxSteps
+	j.suppressed, j.found = j.suppressed-1, found
+	return same
+}
+
+// sequence compares n elements one by one. If they differ, and would not in
+// another order, that is what is reported.
+func (j *JSON) sequence(i, k, n int) {
+	reported, found, nodes := len(j.out), j.found, j.nodes
+	for e := 0; e < n && !j.done(); e++ {
+		j.element(i+e, k+e)
+	}
+	if j.suppressed > 0 || len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
+		return
+	}
+	j.out, j.found, j.nodes = j.out[:reported], found, nodes
+	j.report(HowOrder, nil, nil, fmt.Sprintf("%d elements", n), "another order")
+	for e := range n {
+		j.element(i+e, k+e)
+	}
+}
+
+// permuted reports whether two lists of n elements are the same but for their
+// order and for the fields whose values differ as a whole; if so it leaves the
+// items paired. A field whose values are the same multiset on both sides tells
+// which element is which; one whose values are not (an id made anew) cannot.
+func (j *JSON) permuted(i, k, n int) bool {
+	j.suspect(i, i+n, k, k+n)
+	j.hashAll(&j.a, i, i+n)
+	j.hashAll(&j.b, k, k+n)
+	inOrder := true
+	for e := range n {
+		inOrder = inOrder && j.items[i+e].hash == j.items[k+e].hash
+	}
+	if inOrder || j.steps >= MaxSteps {
+		return false
+	}
+	j.sort(i, i+n)
+	j.sort(k, k+n)
+	for e := range n {
+		if j.items[i+e].hash != j.items[k+e].hash {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *JSON) sort(from, to int) {
+	slices.SortFunc(j.items[from:to], func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.first, b.first), cmp.Compare(a.index, b.index))
+	})
+}
+
+// lengths compares lists of different lengths: what they begin and end with
+// alike is set aside, the rest is compared one by one as far as it goes.
+func (j *JSON) lengths(i, endA, k, endB int) {
+	j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
+	for i < endA && k < endB && !j.done() && j.same(i, k) {
+		i, k = i+1, k+1
+	}
+	for i < endA && k < endB && !j.done() && j.same(endA-1, endB-1) {
+		endA, endB = endA-1, endB-1
+	}
+	for ; i < endA && k < endB && !j.done(); i, k = i+1, k+1 {
+		j.element(i, k)
+	}
+}
+
+// Elements says how many elements there are.
+func Elements(n int) string { return strconv.Itoa(n) + " elements" }
+
+// multiset compares lists regardless of order: what is the same on both sides
+// is set aside, then what is the same but for fields that differ as a whole,
+// then each is paired with the one that differs least.
+func (j *JSON) multiset(i, endA, k, endB int) {
+	if endA-i != endB-k {
+		j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
+	}
+	clear(j.suspects)
+	restA, restB := j.pairEqual(i, endA, k, endB)
+	if restA > i && restB > k && !j.done() {
+		j.suspect(i, restA, k, restB)
+		restA, restB = j.pairEqual(i, restA, k, restB)
+	}
+	if max(restA-i, restB-k) > maxPairing {
+		for ; i < restA && k < restB && !j.done(); i, k = i+1, k+1 {
+			j.element(i, k)
+		}
+		return
+	}
+	for ; i < restA && k < restB && !j.done(); i++ {
+		best, least := k, -1
+		for t := k; t < restB && least != 0; t++ {
+			if n := j.distance(i, t); least < 0 || n < least {
+				best, least = t, n
+			}
+		}
+		j.element(i, best)
+		restB--
+		j.items[best] = j.items[restB]
+	}
+}
+
+// distance is how many differences two elements have.
+func (j *JSON) distance(i, k int) int {
+	if j.same(i, k) {
+		return 0
+	}
+	if j.suppressed > 0 {
+		return 1
+	}
+	out, found := j.out, j.found
+	j.out = nil
+	j.element(i, k)
+	n := 1 + len(j.out)
+	j.out, j.found = out, found
+	return n
+}
+
+// pairEqual hashes and sorts both lists, compares those of equal hash with
+// each other, and moves the others to the front; it responds where they end.
+func (j *JSON) pairEqual(i, endA, k, endB int) (restA, restB int) {
+	j.hashAll(&j.a, i, endA)
+	j.hashAll(&j.b, k, endB)
+	j.sort(i, endA)
+	j.sort(k, endB)
+	restA, restB = i, k
+	for (i < endA || k < endB) && j.steps < MaxSteps {
+		switch {
+		case k == endB || (i < endA && j.items[i].hash < j.items[k].hash):
+			j.items[restA], i, restA = j.items[i], i+1, restA+1
+		case i == endA || j.items[k].hash < j.items[i].hash:
+			j.items[restB], k, restB = j.items[k], k+1, restB+1
+		default:
+			j.element(i, k)
+			i, k = i+1, k+1
+		}
+	}
+	return restA, restB
+}
+
+// suspect finds the fields whose values, taken over all elements, are not the
+// same multiset on both sides.
+func (j *JSON) suspect(i, endA, k, endB int) {
+	clear(j.columns)
+	clear(j.suspects)
+	for ; i < endA; i++ {
+		j.column(&j.a, j.items[i].node, 1, 1)
+	}
+	for ; k < endB; k++ {
+		j.column(&j.b, j.items[k].node, 1, ^uint64(0))
+	}
+	for path, sum := range j.columns {
+		if sum != 0 {
+			j.suspects[path] = true
+		}
+	}
+}
+
+// column adds up, per path below an element, the hashes of the values.
+func (j *JSON) column(d *jsondoc.Document, x uint32, path, sign uint64) {
+	if j.steps++; j.steps >= MaxSteps {
+		return
+	}
+	switch n := &d.Nodes[x]; n.Kind {
+	case jsondoc.Object:
+		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
+			j.column(d, i+1, keyPath(path, j.key(d, i)), sign)
+		}
+	case jsondoc.Array:
+		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
+			j.column(d, i, indexPath(path), sign)
+		}
+	default:
+		j.columns[path] += sign * j.leafHash(d, x)
+	}
+}
+
+func keyPath(path uint64, key []byte) uint64 { return digest.Stir(digest.FNVOn(path, key)) }
+func indexPath(path uint64) uint64           { return digest.Stir(path + 0x9e3779b97f4a7c15) }
+
+func (j *JSON) hashAll(d *jsondoc.Document, from, to int) {
+	for i := from; i < to; i++ {
+		it := &j.items[i]
+		it.first = 0
+		j.trail = append(j.trail, jsondoc.Place{Index: int(it.index)})
+		it.hash = j.hash(d, it.node, 1, it)
+		j.trail = j.trail[:len(j.trail)-1]
+	}
+}
+
+// hash is the same for values that do not differ: it leaves out what is
+// ignored, the values of suspect fields, and numbers where a tolerance is set.
+func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64 {
+	if j.steps++; j.steps >= MaxSteps {
+		return 0
+	}
+	n := &d.Nodes[x]
+	h := digest.Stir(uint64(n.Kind) + 1)
+	switch n.Kind {
+	case jsondoc.Object:
+		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
+			key := j.key(d, i)
+			j.trail = append(j.trail, jsondoc.Place{Key: key})
+			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
+				p := keyPath(path, key)
+				h += digest.Stir(digest.FNV(key) ^ 3*j.hash(d, i+1, p, it))
+			}
+			j.trail = j.trail[:len(j.trail)-1]
+		}
+	case jsondoc.Array:
+		loose := len(j.unordered) > 0 && jsonpath.AnyMatches(j.unordered, j.trail)
+		e := 0
+		for i := x + 1; i < n.Next; i, e = d.Nodes[i].Next, e+1 {
+			j.trail = append(j.trail, jsondoc.Place{Index: e})
+			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
+				v := digest.Stir(j.hash(d, i, indexPath(path), it))
+				if loose {
+					h += v
+				} else {
+					h = digest.Stir(h ^ v)
+				}
+			}
+			j.trail = j.trail[:len(j.trail)-1]
+		}
+	case jsondoc.Number:
+		if j.tolerance > 0 {
+			if it.first == 0 {
+				it.first = jsondoc.Approximate(d.Text(x))
+			}
+			return h
+		}
+		if !j.suspects[path] {
+			h = j.leafHash(d, x)
+		}
+	default:
+		if !j.suspects[path] {
+			h = j.leafHash(d, x)
+		}
+	}
+	return h
+}
+
+// leafHash is the hash of a value by what it stands for.
+func (j *JSON) leafHash(d *jsondoc.Document, x uint32) uint64 {
+	n, text := &d.Nodes[x], d.Text(x)
+	switch {
+	case n.Kind == jsondoc.Number:
+		var buf [64]byte
+		v := jsondoc.ParseDecimal(buf[:0], text)
+		h := digest.FNVOn(uint64(v.Exp)*31+7, v.Digits)
+		if v.Negative {
+			h = ^h
+		}
+		return digest.Stir(h)
+	case n.Kind == jsondoc.String && n.Escaped:
+		j.bufA, _ = jsondoc.Unquote(j.bufA[:0], text)
+		return digest.Stir(digest.FNV(j.bufA))
+	case n.Kind == jsondoc.String:
+		return digest.Stir(digest.FNV(text[1 : len(text)-1]))
+	}
+	return digest.Stir(digest.FNVOn(uint64(n.Kind), text))
+}

@@ -1,0 +1,62 @@
+package jsondiff
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"whittle"
+)
+
+// ordersBody is a body of n entries; spaced writes the same with other white space.
+func ordersBody(n int, spaced bool) string {
+	var b strings.Builder
+	colon := ":"
+	if spaced {
+		colon = ": "
+	}
+	fmt.Fprintf(&b, `{"total"%s%d,"items":[`, colon, n)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id"%[1]s%[2]d,"name"%[1]s"item number %[2]d","price"%[1]s%[2]d.50,"tags"%[1]s["a","b"],"stock"%[1]strue}`, colon, i)
+	}
+	return b.String() + "]}"
+}
+
+func BenchmarkJSON(b *testing.B) {
+	plain, spaced := ordersBody(50, false), ordersBody(50, true)
+	cases := []struct {
+		name, a, b string
+		c          whittle.Comparison
+	}{
+		{"same bytes", plain, plain, whittle.Comparison{}},
+		{"same values", plain, spaced, whittle.Comparison{}},
+		{"one value differs", plain, strings.Replace(plain, "49.50", "49.51", 1), whittle.Comparison{}},
+		{"unordered", plain, spaced, whittle.Comparison{Unordered: []string{"$.items"}}},
+	}
+	for _, c := range cases {
+		b.Run(c.name, func(b *testing.B) {
+			j := jsonDifferOf(b, c.c)
+			x, y := []byte(c.a), []byte(c.b)
+			b.SetBytes(int64(len(x) + len(y)))
+			b.ReportAllocs()
+			for b.Loop() {
+				j.Diff(x, y)
+			}
+		})
+	}
+	b.Run("encoding/json and DeepEqual", func(b *testing.B) {
+		b.SetBytes(int64(len(plain) + len(spaced)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var x, y any
+			if json.Unmarshal([]byte(plain), &x) != nil || json.Unmarshal([]byte(spaced), &y) != nil || !reflect.DeepEqual(x, y) {
+				b.Fatal("not the same")
+			}
+		}
+	})
+}

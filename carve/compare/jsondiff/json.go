@@ -1,0 +1,294 @@
+package jsondiff
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonpath"
+)
+
+// MaxSteps bounds the work on one pair of bodies, in values looked at.
+const MaxSteps = 1 << 22
+
+// JSON compares two JSON texts by structure and value: the order of
+// members does not matter, the order of elements does unless declared
+// otherwise, numbers are the same if their values are. It keeps its memory
+// from one pair to the next.
+type JSON struct {
+	ignore, unordered []jsonpath.Path
+	tolerance         float64
+	// AnyNumber says that all numbers are the same.
+	AnyNumber bool
+	expect    Expectations
+	Show      *display.View
+
+	a, b  jsondoc.Document
+	trail []jsondoc.Place
+	// nodes are the values in hand, none where a side has none; parents the
+	// objects that hold them, where a side has none.
+	nodes, parents [2]int32
+	out            []Difference
+	pattern        []byte
+	steps          int
+	// suppressed > 0: only whether there is a difference matters; found says so.
+	suppressed int
+	found      bool
+	members    []member // a stack: each object in hand has its part
+	items      []item   // likewise for arrays
+	bufA, bufB []byte
+	columns    map[uint64]uint64
+	suspects   map[uint64]bool
+}
+
+// NewJSON compiles the rules of a comparison.
+func NewJSON(c whittle.Comparison, expect Expectations) (*JSON, error) {
+	ignore, err := jsondoc.ParsePaths("compare.ignore", c.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	unordered, err := jsondoc.ParsePaths("compare.unordered", c.Unordered)
+	if err != nil {
+		return nil, err
+	}
+	if !(c.Tolerance >= 0 && c.Tolerance < 1) {
+		return nil, whittle.Errorf(whittle.Invalid, "tolerance %v is not within 0 and 1", c.Tolerance).
+			WithField("compare.tolerance").WithHint("write the relative difference that does not matter, such as 1e-9")
+	}
+	return &JSON{
+		ignore: ignore, unordered: unordered, tolerance: c.Tolerance, expect: expect,
+		columns: map[uint64]uint64{}, suspects: map[uint64]bool{},
+	}, nil
+}
+
+// Diff implements differ. Equal bytes are the same whatever they hold.
+func (j *JSON) Diff(monolith, candidate []byte) []Difference {
+	if bytes.Equal(monolith, candidate) {
+		return nil
+	}
+	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
+	j.steps, j.suppressed, j.found, j.nodes = 0, 0, false, noNodes
+	ra, rb := j.a.Scan(monolith), j.b.Scan(candidate)
+	switch {
+	case ra == jsondoc.Scanned && rb == jsondoc.Scanned:
+		j.value(0, 0)
+		if j.steps >= MaxSteps {
+			j.trail, j.nodes = j.trail[:0], noNodes
+			j.report(HowLimit, nil, nil, "JSON", "JSON")
+		}
+	case ra == jsondoc.NotJSON || rb == jsondoc.NotJSON:
+		j.report(HowSyntax, monolith, candidate, j.shape(ra, monolith), j.shape(rb, candidate))
+	default:
+		j.report(HowLimit, monolith, candidate, j.shape(ra, monolith), j.shape(rb, candidate))
+	}
+	return j.out
+}
+
+func (j *JSON) shape(r jsondoc.Result, b []byte) string {
+	switch {
+	case r == jsondoc.Scanned:
+		return "JSON"
+	case r == jsondoc.OutOfLimit:
+		return fmt.Sprintf("more than %d levels or %d values", jsondoc.MaxDepth, jsondoc.MaxNodes)
+	case len(b) == 0:
+		return "empty"
+	}
+	return display.Snippet([]byte(j.Show.Response(whittle.Response{Body: b})), display.ValueShown)
+}
+
+// done reports whether going on can change nothing.
+func (j *JSON) done() bool { return (j.suppressed > 0 && j.found) || j.steps >= MaxSteps }
+
+// value compares node x of a with node y of b.
+func (j *JSON) value(x, y uint32) {
+	if j.steps++; j.done() {
+		return
+	}
+	j.nodes = [2]int32{int32(x), int32(y)}
+	s, t := j.a.Text(x), j.b.Text(y)
+	if bytes.Equal(s, t) {
+		return
+	}
+	p, q := j.a.Nodes[x].Kind, j.b.Nodes[y].Kind
+	if p != q {
+		j.report(HowType+" "+jsondoc.KindNames[min(p, q)]+"/"+jsondoc.KindNames[max(p, q)], s, t, "", "")
+		return
+	}
+	switch p {
+	case jsondoc.Object:
+		j.objects(x, y)
+	case jsondoc.Array:
+		j.arrays(x, y)
+	case jsondoc.Number:
+		if !j.AnyNumber && !j.sameNumber(s, t) {
+			j.report(HowValue, s, t, "", "")
+		}
+	case jsondoc.String:
+		if !j.sameString(&j.a, &j.b, x, y) {
+			j.report(HowValue, s, t, "", "")
+		}
+	default:
+		j.report(HowValue, s, t, "", "")
+	}
+}
+
+// report adds a difference at the present place, unless a rule ignores it.
+// from and to are the values; the words stand for them where given.
+func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
+	if jsonpath.AnyCovers(j.ignore, j.trail) {
+		return
+	}
+	if j.found = true; j.suppressed > 0 || len(j.out) > MaxPerBody {
+		return
+	}
+	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
+	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, parents: j.parents}
+	if d.From == "" {
+		d.From = display.Visible(from, display.ValueShown)
+	}
+	if d.To == "" {
+		d.To = display.Visible(to, display.ValueShown)
+	}
+	d.Expect = j.expect.find(j.trail, &d, from, to)
+	if fromWords == "" {
+		d.From = j.Show.Value(j.trail, from)
+	}
+	if toWords == "" {
+		d.To = j.Show.Value(j.trail, to)
+	}
+	for i := range j.out {
+		if o := &j.out[i]; o.Path == string(j.pattern) && o.How == how && o.Expect == d.Expect {
+			return
+		}
+	}
+	if len(j.out) == MaxPerBody { // which of the further ones are left out must not pass for noise
+		j.out = append(j.out, Difference{Path: ManyPaths, How: HowMore, From: "differs", To: "differs", Expect: -1})
+		return
+	}
+	d.Path = string(j.pattern)
+	j.out = append(j.out, d)
+}
+
+// member is a member of an object in hand.
+type member struct {
+	key  []byte
+	node uint32 // of the value
+}
+
+// objects compares two objects: side by side where the keys come in the same
+// order, which is the rule, and by sorted keys otherwise.
+func (j *JSON) objects(x, y uint32) {
+	if !j.sameKeys(x, y) {
+		j.merge(x, y)
+		return
+	}
+	for i, k := x+1, y+1; i < j.a.Nodes[x].Next && !j.done(); {
+		j.trail = append(j.trail, jsondoc.Place{Key: j.key(&j.a, i)})
+		j.value(i+1, k+1)
+		j.trail = j.trail[:len(j.trail)-1]
+		i, k = j.a.Nodes[i+1].Next, j.b.Nodes[k+1].Next
+	}
+}
+
+// sameKeys reports whether two objects have the same keys in the same order.
+func (j *JSON) sameKeys(x, y uint32) bool {
+	if j.a.Nodes[x].Count != j.b.Nodes[y].Count {
+		return false
+	}
+	for i, k := x+1, y+1; i < j.a.Nodes[x].Next; {
+		if !j.sameString(&j.a, &j.b, i, k) {
+			return false
+		}
+		i, k = j.a.Nodes[i+1].Next, j.b.Nodes[k+1].Next
+	}
+	return true
+}
+
+// key is what a key node stands for.
+func (j *JSON) key(d *jsondoc.Document, i uint32) []byte { return d.Key(i) }
+
+// push puts an object's members, sorted by key, on the stack of members.
+func (j *JSON) push(d *jsondoc.Document, x uint32) (from, to int) {
+	from = len(j.members)
+	for i := x + 1; i < d.Nodes[x].Next; i = d.Nodes[i+1].Next {
+		j.members = append(j.members, member{j.key(d, i), i + 1})
+	}
+	slices.SortStableFunc(j.members[from:], func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	j.steps += len(j.members) - from
+	return from, len(j.members)
+}
+
+// merge compares two objects whose keys differ or come in another order. A key
+// that is given twice is compared occurrence by occurrence.
+func (j *JSON) merge(x, y uint32) {
+	i, endA := j.push(&j.a, x)
+	k, endB := j.push(&j.b, y)
+	base := i
+	var last []byte // the key that both sides had last
+	for (i < endA || k < endB) && !j.done() {
+		var order int
+		switch {
+		case i == endA:
+			order = 1
+		case k == endB:
+			order = -1
+		default:
+			order = bytes.Compare(j.members[i].key, j.members[k].key)
+		}
+		switch {
+		case order == 0:
+			last = j.members[i].key
+			j.trail = append(j.trail, jsondoc.Place{Key: last})
+			j.value(j.members[i].node, j.members[k].node)
+			i, k = i+1, k+1
+		case order < 0:
+			j.nodes, j.parents = [2]int32{int32(j.members[i].node), jsondoc.None}, [2]int32{int32(x), int32(y)}
+			j.lone(&j.members[i], last, HowMissing)
+			i++
+		default:
+			j.nodes, j.parents = [2]int32{jsondoc.None, int32(j.members[k].node)}, [2]int32{int32(x), int32(y)}
+			j.lone(&j.members[k], last, HowExtra)
+			k++
+		}
+		j.trail = j.trail[:len(j.trail)-1]
+	}
+	j.members = j.members[:base]
+}
+
+// lone reports a member that only one side has; the trail is left with it.
+func (j *JSON) lone(m *member, last []byte, how string) {
+	j.trail = append(j.trail, jsondoc.Place{Key: m.key})
+	d := &j.b
+	if how == HowMissing {
+		d = &j.a
+	}
+	value := d.Text(m.node)
+	if last != nil && bytes.Equal(last, m.key) {
+		j.report(HowDuplicate, nil, nil, "given "+timesGiven(how == HowMissing), "given "+timesGiven(how != HowMissing))
+		return
+	}
+	if how == HowMissing {
+		j.report(how, value, nil, "", "missing")
+	} else {
+		j.report(how, nil, value, "missing", "")
+	}
+}
+
+func timesGiven(more bool) string {
+	if more {
+		return "more often"
+	}
+	return "less often"
+}
+
+// Same reports whether two texts are the same JSON.
+func Same(a, b []byte) bool {
+	j := JSON{columns: map[uint64]uint64{}, suspects: map[uint64]bool{}}
+	if j.a.Scan(a) != jsondoc.Scanned || j.b.Scan(b) != jsondoc.Scanned || len(j.a.Nodes) == 0 || j.a.Nodes[0].Kind < jsondoc.Array {
+		return false
+	}
+	return len(j.Diff(a, b)) == 0
+}

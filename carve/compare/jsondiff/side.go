@@ -1,0 +1,99 @@
+package jsondiff
+
+import "whittle/carve/compare/jsondoc"
+
+var noNodes = [2]int32{jsondoc.None, jsondoc.None}
+
+// Side is one side of a place in JSON.
+type Side struct {
+	Doc          *jsondoc.Document
+	node, parent int32
+	trail        []jsondoc.Place // of the node; of the parent where there is no node
+	nth          int             // the node's number among the parent's values
+	chain        []int32         // the nodes from the root to it
+}
+
+// find reads the trail from the document's root.
+func (s *Side) find() {
+	target := s.node
+	if target == jsondoc.None {
+		target = s.parent
+	}
+	if target < 0 || int(target) >= len(s.Doc.Nodes) {
+		return
+	}
+	s.chain = append(s.chain, 0)
+	for cur := int32(0); cur != target; {
+		child, at, nth := s.Doc.ChildOver(cur, target)
+		if child == jsondoc.None {
+			return
+		}
+		s.trail, s.chain = append(s.trail, at), append(s.chain, child)
+		if s.nth = nth; child == target && s.node != jsondoc.None {
+			s.parent = cur
+		}
+		cur = child
+	}
+	if s.node == 0 {
+		s.parent = jsondoc.None
+	}
+}
+
+// neighbours are the keys beside a member, and its own.
+func (s *Side) neighbours() map[string]bool {
+	if s.parent < 0 || s.Doc.Nodes[s.parent].Kind != jsondoc.Object {
+		return nil
+	}
+	keys, n, nth := map[string]bool{}, &s.Doc.Nodes[s.parent], 0
+	for i := uint32(s.parent) + 1; i < n.Next; i, nth = s.Doc.Nodes[i+1].Next, nth+1 {
+		if nth >= s.nth-aroundEach && nth <= s.nth+aroundEach {
+			keys[string(s.Doc.Key(i))] = true
+		}
+	}
+	return keys
+}
+
+// Text is the value of a side; nil where it has none.
+func (s *Side) Text() []byte {
+	if s.node == jsondoc.None {
+		return nil
+	}
+	return s.Doc.Text(uint32(s.node))
+}
+
+// ListWith gives the innermost lists in which two places lie, or which they are.
+func (s *Side) ListWith(t *Side) (x, y int32, ok bool) {
+	for depth := min(len(s.chain), len(t.chain)) - 1; depth >= 0; depth-- {
+		x, y = s.chain[depth], t.chain[depth]
+		if s.Doc.Nodes[x].Kind == jsondoc.Array && t.Doc.Nodes[y].Kind == jsondoc.Array {
+			return x, y, true
+		}
+	}
+	return 0, 0, false
+}
+
+// Sides implements differ. They hold until the next comparison.
+func (j *JSON) Sides(d *Difference) (from, to Side, ok bool) {
+	if d.nodes == noNodes {
+		return from, to, false
+	}
+	from = Side{Doc: &j.a, node: d.nodes[0], parent: d.parents[0]}
+	to = Side{Doc: &j.b, node: d.nodes[1], parent: d.parents[1]}
+	from.find()
+	to.find()
+	return from, to, true
+}
+
+// Values implements differ. It holds until the next comparison.
+func (j *JSON) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
+	if d.nodes == noNodes {
+		return monolith, candidate
+	}
+	if d.nodes[0] != jsondoc.None {
+		from = j.a.Text(uint32(d.nodes[0]))
+	}
+	if d.nodes[1] != jsondoc.None {
+		to = j.b.Text(uint32(d.nodes[1]))
+	}
+	return from, to
+}

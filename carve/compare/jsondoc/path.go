@@ -1,0 +1,102 @@
+package jsondoc
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/internal/jsonpath"
+)
+
+// Place is one step of where a comparison stands.
+type Place = jsonpath.Element
+
+// ParsePath compiles a path, with the hint for whoever wrote it.
+func ParsePath(s string) (jsonpath.Path, error) {
+	p, err := jsonpath.Parse(s)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "%s", err).WithHint(jsonpath.Hint)
+	}
+	return p, nil
+}
+
+// ParsePaths compiles a list; the error's Field is field[i].
+func ParsePaths(field string, list []string) ([]jsonpath.Path, error) {
+	paths := make([]jsonpath.Path, 0, len(list))
+	for i, s := range list {
+		p, err := ParsePath(s)
+		if err != nil {
+			return nil, InField(err, field+"["+strconv.Itoa(i)+"]")
+		}
+		paths = append(paths, p)
+	}
+	return paths, nil
+}
+
+// InField names the field of the config in which an error lies.
+func InField(err error, field string) error {
+	if e, ok := errors.AsType[*whittle.Error](err); ok {
+		return e.WithField(field)
+	}
+	return err
+}
+
+// AppendPattern writes the trail as a path in which every index, and every key
+// that looks like an id, is a wildcard.
+func AppendPattern(dst []byte, trail []Place) []byte {
+	dst = append(dst, '$')
+	for _, at := range trail {
+		dst = AppendStep(dst, at)
+	}
+	return dst
+}
+
+// AppendStep writes one step of a pattern.
+func AppendStep(dst []byte, at Place) []byte {
+	switch {
+	case at.Key == nil:
+		return append(dst, "[*]"...)
+	case looksLikeID(at.Key):
+		return append(dst, ".*"...)
+	case PlainKey(at.Key):
+		return append(append(dst, '.'), at.Key...)
+	}
+	dst = append(dst, '[')
+	dst = strconv.AppendQuote(dst, display.Snippet(at.Key, display.ValueShown))
+	return append(dst, ']')
+}
+
+// PlainKey reports whether a key can stand in a path as it is.
+func PlainKey(key []byte) bool {
+	if len(key) == 0 || len(key) > display.ValueShown || bytes.ContainsAny(key, `.[]*"$\`) {
+		return false
+	}
+	for _, c := range key {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// looksLikeID tells keys that name an entity from keys that name a field: an
+// address, all digits, or eight and more hexadecimal characters (and dashes) with a digit.
+func looksLikeID(key []byte) bool {
+	if bytes.IndexByte(key, '@') > 0 {
+		return true
+	}
+	digits, hex := 0, 0
+	for _, c := range key {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F', c == '-':
+			hex++
+		default:
+			return false
+		}
+	}
+	return digits > 0 && (hex == 0 || len(key) >= 8)
+}

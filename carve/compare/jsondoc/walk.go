@@ -1,0 +1,72 @@
+package jsondoc
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Key is the text that a key node stands for.
+func (d *Document) Key(i uint32) []byte {
+	quoted := d.Text(i)
+	if !d.Nodes[i].Escaped {
+		return quoted[1 : len(quoted)-1 : len(quoted)-1]
+	}
+	s, _ := Unquote(nil, quoted)
+	return slices.Clip(s)
+}
+
+// None is the node of a side that lacks the value.
+const None = -1
+
+// ChildOver gives the value of a container in which a node lies, with its place
+// and its number.
+func (d *Document) ChildOver(container, target int32) (child int32, at Place, nth int) {
+	n := &d.Nodes[container]
+	for i := uint32(container) + 1; i < n.Next; nth++ {
+		v := i
+		if n.Kind == Object {
+			v++
+		}
+		if int32(v) <= target && uint32(target) < d.Nodes[v].Next {
+			if n.Kind == Object {
+				return int32(v), Place{Key: d.Key(i)}, nth
+			}
+			return int32(v), Place{Index: nth}, nth
+		}
+		i = d.Nodes[v].Next
+	}
+	return None, Place{}, 0
+}
+
+// Elements are the nodes of an array's elements.
+func (d *Document) Elements(array int32) []uint32 {
+	n := &d.Nodes[array]
+	list := make([]uint32, 0, n.Count)
+	for i := uint32(array) + 1; i < n.Next; i = d.Nodes[i].Next {
+		list = append(list, i)
+	}
+	return list
+}
+
+// Member is the value of a key of an object.
+func (d *Document) Member(object uint32, key []byte) (uint32, bool) {
+	if d.Nodes[object].Kind != Object {
+		return 0, false
+	}
+	for i := object + 1; i < d.Nodes[object].Next; i = d.Nodes[i+1].Next {
+		if bytes.Equal(d.Key(i), key) {
+			return i + 1, true
+		}
+	}
+	return 0, false
+}
+
+// KeyText is what a key stands for, never nil.
+func KeyText(d *Document, i uint32) []byte {
+	quoted := d.Text(i)
+	if !d.Nodes[i].Escaped {
+		return quoted[1 : len(quoted)-1 : len(quoted)-1]
+	}
+	s, _ := Unquote([]byte{}, quoted)
+	return s
+}

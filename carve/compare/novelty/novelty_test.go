@@ -1,0 +1,91 @@
+package novelty
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"whittle"
+	"whittle/carve/compare/digest"
+)
+
+func TestShapes(t *testing.T) {
+	shape := func(method, target, body string) uint64 {
+		return ShapeOf(&whittle.Request{Method: method, Target: target, Body: []byte(body)})
+	}
+	for _, c := range []struct {
+		name string
+		a, b uint64
+		same bool
+	}{
+		{"other digits", shape("POST", "/a/12", `{"times":1000}`), shape("POST", "/a/34", `{"times": 2000}`), true},
+		{"more digits", shape("POST", "/a", `{"times":1000}`), shape("POST", "/a", `{"times":10000}`), false},
+		{"other name", shape("POST", "/a", `{"times":1}`), shape("POST", "/a", `{"tries":1}`), false},
+		{"other text", shape("POST", "/a", `{"name":"anna"}`), shape("POST", "/a", `{"name":"otto"}`), true},
+		{"other query value", shape("GET", "/a?x=anna", ""), shape("GET", "/a?x=otto", ""), true},
+		{"other query name", shape("GET", "/a?x=1", ""), shape("GET", "/a?y=1", ""), false},
+		{"other method", shape("GET", "/a", ""), shape("POST", "/a", ""), false},
+		{"text that looks like a name", shape("POST", "/a", `{"a":"b"}`), shape("POST", "/a", `{"b":"a"}`), false},
+		{"unended text", shape("POST", "/a", `{"a\`), shape("POST", "/a", `{"b\`), true},
+	} {
+		if (c.a == c.b) != c.same {
+			t.Errorf("%s: same is %v, want %v", c.name, c.a == c.b, c.same)
+		}
+	}
+}
+
+// Good and Turing's estimate is the share of what comes next that is new, also
+// when far more shapes come than are remembered.
+func TestNoveltyIsTheShareOfTheUnseen(t *testing.T) {
+	for _, kinds := range []int{10, 5_000, 200_000} {
+		const n = 20_000
+		r := rand.New(rand.NewPCG(1, uint64(kinds)))
+		v, seen := New(), map[int]bool{}
+		for range n {
+			k := r.IntN(kinds)
+			seen[k] = true
+			v.See(digest.Mix(uint64(k) + 1))
+		}
+		truth := 1 - float64(len(seen))/float64(kinds)
+		if got := v.Share(); math.Abs(got-truth) > 0.03 || len(v.seen) > shapesMost {
+			t.Errorf("%d shapes: %.3f, truth %.3f, remembered %d", kinds, got, truth, len(v.seen))
+		}
+		var w Estimate
+		if !w.Unpack(v.Pack()) || w.Share() != v.Share() || w.level != v.level || len(w.seen) != len(v.seen) {
+			t.Errorf("%d shapes: %+v after a restart", kinds, w)
+		}
+	}
+	if v := New(); v.Share() != 1 {
+		t.Errorf("before any request the share is %v", v.Share())
+	}
+}
+
+func FuzzShapeOf(f *testing.F) {
+	f.Add("POST", "/a?b=c", []byte(`{"a":"\"","b":[1,2,{"c":null}]}`))
+	f.Add("", "%", []byte(`"`))
+	f.Fuzz(func(t *testing.T, method, target string, body []byte) {
+		q := whittle.Request{Method: method, Target: target, Body: body}
+		first, again := ShapeOf(&q), ShapeOf(&q)
+		if first != again {
+			t.Errorf("one request has the shapes %v and %v", first, again)
+		}
+	})
+}
+
+func FuzzUnpackNovelty(f *testing.F) {
+	v := New()
+	for i := range 30 {
+		v.See(digest.Mix(uint64(i / 2)))
+	}
+	f.Add(v.Pack())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var w Estimate
+		if w.Unpack(b) {
+			w.See(1)
+			if s := w.Share(); s < 0 || s > 1 {
+				t.Error(fmt.Sprint(s))
+			}
+		}
+	})
+}

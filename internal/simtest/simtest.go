@@ -1,0 +1,95 @@
+// Package simtest is what tests that simulate share: they hold a rate that
+// comments and docs state, and keep the tables of docs as they were measured.
+package simtest
+
+import (
+	"flag"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// update writes tables anew that differ from what was measured.
+var update = flag.Bool("update", false, "write the tables of docs anew")
+
+// Start is when simulated exchanges begin.
+var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Main runs the tests of a package of simulations, which make millions of small
+// exchanges and keep none of them: by default a third of their time would go into
+// collecting a heap of 4 MB.
+func Main(m *testing.M) {
+	debug.SetGCPercent(1000)
+	os.Exit(m.Run())
+}
+
+// byLuck is how likely a correct implementation may be to fail a test of a rate, if
+// its seeds were drawn anew.
+const byLuck = 1e-6
+
+// AtMost holds an error rate that comments and docs state: of n runs no more than that
+// share may have gone wrong. own is the rate that a correct implementation has, which is
+// lower, since Ville's inequality is seldom sharp; it is one that simulations have
+// shown. The count k of its runs that go wrong is binomial(n, own), so it fails with a
+// chance of P(k > stated·n), which must be below byLuck: else the runs are too few to
+// assert the rate.
+func AtMost(t testing.TB, what string, bad, n int, stated, own float64) {
+	t.Helper()
+	most := int(math.Floor(stated*float64(n) + 1e-9))
+	if bad > most {
+		t.Errorf("%s: %d of %d runs, stated are at most %d (%v %%)", what, bad, n, most, 100*stated)
+	}
+	if p := tail(most, n, own); p > byLuck {
+		t.Errorf("%s: of %d runs a correct implementation (%v %%) fails with a chance of %.1g: too few runs for %v %%", what, n, 100*own, p, 100*stated)
+	}
+}
+
+// AtLeast is AtMost of the runs that did not show what they should: a correct
+// implementation misses in the share own.
+func AtLeast(t testing.TB, what string, good, n int, stated, own float64) {
+	t.Helper()
+	AtMost(t, what+", not shown", n-good, n, 1-stated, own)
+}
+
+// tail is the chance that more than k of n events come that each have the chance p:
+// I_p(k+1, n−k).
+func tail(k, n int, p float64) float64 {
+	if k >= n {
+		return 0
+	}
+	return mathext.RegIncBeta(float64(k+1), float64(n-k), p)
+}
+
+// Quantile sorts a list, which must not be empty, and gives one of its quantiles.
+func Quantile(list []int, q float64) int {
+	slices.Sort(list)
+	return list[min(len(list)-1, int(q*float64(len(list))))]
+}
+
+// InDoc holds a table of a page, between two marks, against what was measured; the
+// flag -update writes it anew.
+func InDoc(t *testing.T, path, start, finish, table string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(doc), start)
+	old, after, ended := strings.Cut(rest, finish)
+	switch {
+	case !found || !ended:
+		t.Fatalf("%s has no place for the table", path)
+	case *update:
+		if err := os.WriteFile(path, []byte(before+start+table+finish+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case old != table:
+		t.Errorf("the table of %s is not what the program measures; -update writes it anew:\n%s", path, table)
+	}
+}
