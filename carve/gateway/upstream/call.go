@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/http1"
 	"whittle/internal/httpfield"
 )
 
@@ -150,7 +151,7 @@ func hasBody(method string) bool {
 
 func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	target := u.target(q.Target)
-	if !httpfield.IsTarget(target) {
+	if !http1.IsTarget(target) {
 		return whittle.Response{}, ErrTarget
 	}
 	header := make(http.Header, len(q.Header)+1)

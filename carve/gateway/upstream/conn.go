@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -114,32 +113,17 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 }
 
 func (c *conn) readHead() error {
-	end, err := c.blankLine(c.r, maxResponseHead)
-	if err != nil {
-		return err
-	}
-	err = c.head.parse(c.buf[c.r:end])
-	c.r = end
-	return err
-}
-
-// blankLine reads until buf holds a block that begins at c.r and ends with an
-// empty line, and gives its end.
-func (c *conn) blankLine(from, limit int) (end int, err error) {
 	for {
-		i := bytes.IndexByte(c.buf[from:c.w], '\n')
-		if i < 0 {
-			moved := c.r
-			if err := c.fill(limit); err != nil {
-				return 0, err
-			}
-			from -= moved - c.r
-			continue
+		n, err := c.head.parse(c.buf[c.r:c.w])
+		if err != nil {
+			return err
 		}
-		line := c.buf[from : from+i]
-		from += i + 1
-		if len(line) == 0 || len(line) == 1 && line[0] == '\r' {
-			return from, nil
+		if n > 0 {
+			c.r += n
+			return nil
+		}
+		if err := c.fill(maxResponseHead); err != nil {
+			return err
 		}
 	}
 }

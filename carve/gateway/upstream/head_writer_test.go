@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/internal/httpfield"
+	"whittle/internal/http1"
 )
 
 // FuzzRequestHead writes a head from hostile parts: it is refused, or it reads
@@ -55,7 +55,7 @@ func FuzzTarget(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, sent string) {
-		if !httpfield.IsTarget(sent) {
+		if !http1.IsTarget(sent) {
 			return
 		}
 		target := u.target(sent)

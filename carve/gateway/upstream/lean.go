@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/httpfield"
+	"whittle/internal/http1"
 )
 
 // maxLeanBody is the longest request body that the pool's own client sends. It
@@ -67,32 +67,23 @@ type headWriter struct {
 }
 
 func (w *headWriter) line(method, target, host string) {
-	w.bad = !httpfield.IsToken(method) || !httpfield.IsTarget(target) || !httpfield.IsValue(host)
-	w.b = append(w.b, method...)
-	w.b = append(w.b, ' ')
-	w.b = append(w.b, target...)
-	w.b = append(w.b, " HTTP/1.1\r\nHost: "...)
-	w.b = append(w.b, host...)
-	w.b = append(w.b, "\r\n"...)
+	var line bool
+	w.b, line = http1.AppendRequestLine(w.b, method, target)
+	w.bad = !line
+	w.field("Host", host)
 }
 
 func (w *headWriter) field(name, value string) {
-	if !httpfield.IsToken(name) || !httpfield.IsValue(value) {
-		w.bad = true
-		return
-	}
-	w.b = append(w.b, name...)
-	w.b = append(w.b, ": "...)
-	w.b = append(w.b, value...)
-	w.b = append(w.b, "\r\n"...)
+	var ok bool
+	w.b, ok = http1.AppendField(w.b, name, value)
+	w.bad = w.bad || !ok
 }
 
 func (w *headWriter) end() ([]byte, error) {
 	if w.bad {
 		return w.b, ErrTarget
 	}
-	w.b = append(w.b, "\r\n"...)
-	return w.b, nil
+	return http1.EndHead(w.b), nil
 }
 
 // replayable reports whether a request may be sent a second time without

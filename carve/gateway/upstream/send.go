@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"whittle/carve/gateway/inbound"
-	"whittle/internal/httpfield"
+	"whittle/internal/http1"
 )
 
 // Request is a client's request on its way to an upstream.
@@ -54,7 +54,7 @@ func lean(r *http.Request) bool {
 // sendTransport goes through net/http.
 func (u *Upstream) sendTransport(ctx context.Context, t *http.Transport, q *Request) (*Response, error) {
 	target := u.target(q.In.RequestURI)
-	if !httpfield.IsTarget(target) {
+	if !http1.IsTarget(target) {
 		return nil, ErrTarget
 	}
 	header := http.Header(q.In.Outbound())
