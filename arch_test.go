@@ -80,6 +80,9 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/stream/kinesis":             20,
 	"whittle/systems/ingest/stream/kinesis/kinesistest": 10,
 
+	"whittle/carve/gateway/bodycopy": 10,
+	"whittle/carve/gateway/breaker":  10,
+	"whittle/carve/gateway/mirror":   10,
 	"whittle/carve/gateway/listener": 12,
 	"whittle/carve/gateway/inbound":  14,
 	"whittle/carve/gateway/upstream": 16,

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
+	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 )
@@ -46,12 +48,12 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 		rt.counts.diverted.Add(1)
 		return forward.Result{}, false
 	}
-	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
+	leave, ok := rt.breaker.Admit(time.Now(), rt.bounds)
 	if !ok {
 		rt.counts.diverted.Add(1)
 		return forward.Result{}, false
 	}
-	leave.user = v.user
+	leave.User = v.user
 	rt.counts.served.Add(1)
 	c := candidateCall{rt: rt, v: v, user: *u, permit: leave, hasFallback: rescuable}
 	c.begin()
@@ -191,7 +193,7 @@ type candidateCall struct {
 	fellBack bool
 	// permit is released once, whatever happens. suspected says that the breaker
 	// still waits to hear how the monolith did at the same request.
-	permit            permit
+	permit            breaker.Permit
 	judged, suspected bool
 }
 
@@ -199,7 +201,7 @@ type candidateCall struct {
 func (c *candidateCall) begin() {
 	rt := c.rt
 	c.ctx, c.cancel = context.WithCancel(c.user.r.Context())
-	c.held = &holder{w: c.user.w, copy: capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}, through: !c.hasFallback}
+	c.held = &holder{w: c.user.w, copy: bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: &rt.budget}, through: !c.hasFallback}
 	if c.user.r.ProtoMajor == 2 {
 		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
 	}
@@ -212,7 +214,7 @@ func (c *candidateCall) begin() {
 			}
 		}
 		c.stops = append(c.stops,
-			context.AfterFunc(c.permit.tripped, giveUp(errTripped)),
+			context.AfterFunc(c.permit.Tripped, giveUp(errTripped)),
 			time.AfterFunc(rt.env.candidate.Timeout(), giveUp(errCandidateSlow)).Stop)
 	}
 	c.watched = rt.safe(c.v.method) && evenly(rt.watched.Add(1), rt.watch())
@@ -221,7 +223,7 @@ func (c *candidateCall) begin() {
 // end releases whatever begin has set up. The permit is still held only where
 // the request's goroutine panics.
 func (c *candidateCall) end() {
-	c.release(unknown)
+	c.release(breaker.Unknown)
 	c.settle(false)
 	for _, stop := range c.stops {
 		stop()
@@ -237,12 +239,12 @@ func (c *candidateCall) forward() {
 	how := forward.Options{Accept: c.accept}
 	if c.watched {
 		how.Tap = c.v
-		c.v.responseCopy.limit = c.rt.mostCompared(c.rt.env.monolith)
+		c.v.responseCopy.Limit = c.rt.mostCompared(c.rt.env.monolith)
 	}
 	c.res = c.rt.env.g.forwarder.Forward(c.held, r, c.rt.env.candidate, how)
 	if c.res.Wrote && !c.res.Abort {
 		if c.res.Failure == whittle.NoFailure && !c.held.passes() {
-			c.release(good) // what its user takes to read it is no wait for the candidate
+			c.release(breaker.Good) // what its user takes to read it is no wait for the candidate
 		}
 		c.held.finish()
 	}
@@ -278,7 +280,7 @@ func (c *candidateCall) call(out *whittle.Request) {
 	default:
 		c.v.response = a
 		if a.Status < http.StatusInternalServerError {
-			c.release(good) // as in pass
+			c.release(breaker.Good) // as in pass
 		}
 		c.held.hold(&a)
 		c.res.Sent, c.res.Wrote = a.Status, true
@@ -298,18 +300,18 @@ func (c *candidateCall) judge() {
 	if res.Failure != whittle.NoFailure {
 		c.first.Status = 0
 	}
-	how := good
+	how := breaker.Good
 	switch {
 	case c.starved:
-		how = void
+		how = breaker.Void
 	case c.first.Bad():
-		how = bad
+		how = breaker.Bad
 	case res.Failure != whittle.NoFailure && !c.held.committed():
-		how = unknown
+		how = breaker.Unknown
 	}
-	if how == bad && c.fallsBack() && !c.judged {
+	if how == breaker.Bad && c.fallsBack() && !c.judged {
 		c.judged, c.suspected = true, true
-		c.rt.breaker.suspect(c.permit)
+		c.rt.breaker.Suspect(c.permit)
 		return
 	}
 	c.release(how)
@@ -319,14 +321,14 @@ func (c *candidateCall) judge() {
 func (c *candidateCall) settle(monolithFailed bool) {
 	if c.suspected {
 		c.suspected = false
-		c.rt.breaker.settle(c.permit, monolithFailed, time.Now())
+		c.rt.breaker.Settle(c.permit, monolithFailed, time.Now())
 	}
 }
 
-func (c *candidateCall) release(how outcomeKind) {
+func (c *candidateCall) release(how breaker.Outcome) {
 	if !c.judged {
 		c.judged = true
-		c.rt.breaker.done(c.permit, how, time.Now())
+		c.rt.breaker.Done(c.permit, how, time.Now())
 	}
 }
 
@@ -427,7 +429,7 @@ func (c *candidateCall) report() {
 	switch {
 	case c.starved:
 		v.shed()
-	case v.broken != nil && c.watched && rt.shedder.sheds(v.at):
+	case v.broken != nil && c.watched && rt.shedder.Sheds(v.at):
 		v.shed()
 	case v.broken != nil && c.watched:
 		rt.mirror(v, res)
@@ -441,7 +443,7 @@ func (c *candidateCall) report() {
 		v.skip(whittle.SkipServed)
 	case res.Streamed:
 		v.skip(whittle.SkipStreaming)
-	case rt.shedder.sheds(v.at):
+	case rt.shedder.Sheds(v.at):
 		v.shed()
 	default:
 		v.served = whittle.Candidate

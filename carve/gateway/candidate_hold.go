@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
 )
 
@@ -21,7 +22,7 @@ import (
 // not for requests whose body has already been read.
 type holder struct {
 	w    http.ResponseWriter
-	copy capture
+	copy bodycopy.Copy
 	// stall bounds the writing of what was held; 0: the connection bounds it.
 	stall time.Duration
 	// header is what the forwarder fills in until the head is let go.
@@ -104,7 +105,7 @@ func (h *holder) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (h *holder) Write(p []byte) (int, error) {
 	if !h.passes() {
-		if h.copy.hold(p) {
+		if h.copy.Hold(p) {
 			return len(p), nil
 		}
 		if err := h.release(); err != nil {
@@ -144,7 +145,7 @@ func (h *holder) emit() error {
 	defer h.bound()()
 	maps.Copy(h.w.Header(), h.header)
 	h.w.WriteHeader(h.status)
-	return h.copy.writeTo(h.w)
+	return h.copy.WriteOut(h.w)
 }
 
 // settle lets everything through, whether or not it has been given up: who
@@ -210,4 +211,4 @@ func (h *holder) hold(a *whittle.Response) {
 	_, _ = h.w.Write(a.Body) // the user may have gone; the response was good all the same
 }
 
-func (h *holder) drop() { h.copy.drop() }
+func (h *holder) drop() { h.copy.Drop() }

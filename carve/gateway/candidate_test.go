@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 )
 
 // rawServer speaks to each connection by hand.
@@ -393,7 +394,7 @@ func TestBreakUnderLoad(t *testing.T) {
 			})
 			// So slow a past makes the breaker patient with a machine that stalls;
 			// who hangs meets the candidate's timeout instead.
-			s.g.table.Load().routes["/work"].breaker.observeMirrored(time.Minute)
+			s.g.table.Load().routes["/work"].breaker.ObserveMirrored(time.Minute)
 			s.g.Apply("/work", 7500, whittle.PhaseShift)
 
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
@@ -518,7 +519,7 @@ func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
 	// Goroutines race to give a response up and to let it go.
 	for range 300 {
 		rec := &writes{}
-		h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
+		h := &holder{w: rec, copy: bodycopy.Copy{Limit: 10, Budget: newBudget(1 << 20)}}
 		h.Header().Set("X-A", "1")
 		h.WriteHeader(200)
 		_, _ = h.Write([]byte("0123456789"))
@@ -541,7 +542,7 @@ func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
 // the user gets it, and nobody is asked again.
 func TestAWholeResponseIsNotGivenUp(t *testing.T) {
 	rec := &writes{}
-	h := &holder{w: rec, copy: capture{limit: 10, budget: newBudget(1 << 20)}}
+	h := &holder{w: rec, copy: bodycopy.Copy{Limit: 10, Budget: newBudget(1 << 20)}}
 	h.WriteHeader(200)
 	_, _ = h.Write([]byte("all of it"))
 	if !h.giveUp(errTripped) {
@@ -565,7 +566,7 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 	v := newUserRequest(rt, &q)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
-	leave, ok := rt.breaker.admit(time.Now(), rt.bounds)
+	leave, ok := rt.breaker.Admit(time.Now(), rt.bounds)
 	if !ok {
 		t.Fatal("not admitted")
 	}
@@ -610,4 +611,8 @@ func TestTrailersAreTakenOut(t *testing.T) {
 	if !slices.Equal(names, []string{http.TrailerPrefix + "Late", "X-Sum"}) || len(h) != 2 {
 		t.Errorf("trailers %v, left %v", names, h)
 	}
+}
+
+func newBudget(limit int64) *bodycopy.Budget {
+	return &bodycopy.Budget{Limit: limit, Used: new(atomic.Int64)}
 }

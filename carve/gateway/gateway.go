@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
@@ -84,7 +85,7 @@ type Gateway struct {
 	clients *listener.Server
 
 	// copies bounds what the copies of all routes hold together.
-	copies     budget
+	copies     bodycopy.Budget
 	copiesHeld atomic.Int64
 	active     active
 	records    records
@@ -108,8 +109,8 @@ func New(o Options) (*Gateway, error) {
 		HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout, StallTimeout: o.Limits.StallTimeout,
 		Grace: o.Limits.Grace,
 	})
-	g.copies = budget{limit: o.Limits.CopyBytes, used: &g.copiesHeld}
-	g.records.budget = budget{limit: recordMemory, used: &g.records.held, whole: &g.copies}
+	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
+	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, nil)
 	if err != nil {
 		return nil, err

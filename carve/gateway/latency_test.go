@@ -110,19 +110,15 @@ func TestTheBreakerDoesNotWaitForUsers(t *testing.T) {
 			under := -1
 			c := &slowClient{ResponseWriter: httptest.NewRecorder(), taking: true}
 			c.looks = func() {
-				rt.breaker.mu.Lock()
-				defer rt.breaker.mu.Unlock()
-				under = rt.breaker.inFlight
+				under = rt.breaker.InFlight()
 			}
 			at := time.Now()
 			s.g.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
 			all := time.Since(at)
 			s.rests()
-			rt.breaker.mu.Lock()
-			defer rt.breaker.mu.Unlock()
-			if under != 0 || rt.breaker.slowest <= 0 || rt.breaker.slowest > all-c.took {
+			if slowest := rt.breaker.Slowest(); under != 0 || slowest <= 0 || slowest > all-c.took {
 				t.Errorf("%d under way while the user read; learned %v of a request that took %v, its user %v of that",
-					under, rt.breaker.slowest, all, c.took)
+					under, slowest, all, c.took)
 			}
 		})
 	}

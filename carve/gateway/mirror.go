@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/upstream"
 )
 
@@ -47,11 +48,11 @@ func (rt *route) submit(v *userRequest) {
 		return
 	}
 	v.handed = true
-	switch m := &rt.spec.Mirror; rt.mirrorQueue.offer(v, m.Concurrency, m.Queue) {
-	case full:
+	switch m := &rt.spec.Mirror; rt.mirrorQueue.Offer(v, m.Concurrency, m.Queue) {
+	case mirror.Full:
 		v.handed = false
 		v.shed()
-	case closed:
+	case mirror.Closed:
 		v.handed = false
 		v.skip(whittle.SkipInterrupted)
 	}
@@ -116,7 +117,7 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 		x.Candidate = rt.mapped(&x.Candidate)
 	}
 	if x.Candidate.OK() {
-		rt.breaker.observeMirrored(x.Candidate.Latency)
+		rt.breaker.ObserveMirrored(x.Candidate.Latency)
 	}
 	rt.repeat(ctx, v, x)
 	return "", true
@@ -126,7 +127,7 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 // and only where that changes nothing and the monolith is at ease.
 func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange) {
 	every := rt.spec.Mirror.RepeatEvery
-	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.sheds(v.at) {
+	if every <= 0 || x.Monolith.Failure != whittle.NoFailure || !rt.safe(v.method) || rt.repeats.Add(1)%uint64(every) != 0 || rt.shedder.Sheds(v.at) {
 		return
 	}
 	if again, ok := rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok && again.Failure == whittle.NoFailure {

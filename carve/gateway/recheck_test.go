@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"whittle"
@@ -76,55 +75,6 @@ func TestBothSidesAreAskedAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAskingAgainKeepsToItsBudget: of many differences that come at once, no more
-// rounds are asked than were saved up and the requests allow.
-func TestAskingAgainKeepsToItsBudget(t *testing.T) {
-	r := newRechecks()
-	asked := 0
-	for n := range int64(10_000) {
-		if r.acquire(n + 1) {
-			for range recheckRounds {
-				r.spend()
-				asked++
-			}
-			r.release()
-		}
-	}
-	if most := recheckSaved + 10_000*recheckShare; float64(asked) > most || float64(asked) < most/2 {
-		t.Errorf("%d rounds for 10,000 requests, at most %.0f are allowed", asked, most)
-	}
-	for range rechecksAtOnce {
-		r.saved = recheckSaved
-		r.acquire(10_000)
-	}
-	if r.acquire(10_000) {
-		t.Error("more are under way than may be")
-	}
-}
-
-// TestAPauseEndsWithTheRoute: what waits for its next round does not hold up the end.
-func TestAPauseEndsWithTheRoute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRechecks()
-		if !r.acquire(1) {
-			t.Fatal("refused")
-		}
-		go func() {
-			defer r.release()
-			if pause(r.ctx, time.Hour) {
-				t.Error("it waited for the whole hour")
-			}
-		}()
-		synctest.Wait()
-		if err := r.close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if r.acquire(2) {
-			t.Error("a closed one gives leave")
-		}
-	})
 }
 
 // TestUnseenShapesStayWithTheMonolith: while the share rises, a request whose shape

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
 	"whittle/internal/httpfield"
 )
@@ -28,7 +29,7 @@ const (
 
 // records is the state of recording.
 type records struct {
-	budget  budget
+	budget  bodycopy.Budget
 	held    atomic.Int64
 	maxBody atomic.Int64
 	// rest is the share of requests without a route, in basis points.
@@ -94,12 +95,12 @@ type recording struct {
 	length  int64
 	target  string
 	header  whittle.Header
-	request capture
+	request bodycopy.Copy
 	ended   atomic.Bool // the request's body was read to its end
 
 	status   int
 	head     whittle.Header
-	response capture
+	response bodycopy.Copy
 }
 
 // newRecording begins a copy where the request is in the sample; nil where it
@@ -122,8 +123,8 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 	rec := &recording{
 		ResponseWriter: w, g: g, entry: c.entry, at: c.at, conn: r.ConnNumber, r: r.Request, length: r.Length, target: r.RequestURI,
 		header:   endToEnd(r.Header, r.Named),
-		request:  capture{limit: most, budget: &s.budget},
-		response: capture{limit: most, budget: &s.budget},
+		request:  bodycopy.Copy{Limit: most, Budget: &s.budget},
+		response: bodycopy.Copy{Limit: most, Budget: &s.budget},
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &recordedBody{r.Body, rec}
@@ -163,7 +164,7 @@ type recordedBody struct {
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.rec.request.add(p[:n])
+		b.rec.request.Add(p[:n])
 	}
 	if err == io.EOF {
 		b.rec.ended.Store(true)
@@ -195,7 +196,7 @@ func (c *recording) begin(status int) {
 	h := c.Header()
 	c.status, c.head = status, endToEnd(h, httpfield.ConnectionNames(h))
 	if forward.IsStream(h) {
-		c.response.drop() // it may go on for hours
+		c.response.Drop() // it may go on for hours
 	}
 }
 
@@ -204,15 +205,15 @@ func (c *recording) Write(p []byte) (int, error) {
 	c.begin(http.StatusOK)
 	n, err := c.ResponseWriter.Write(p)
 	if n > 0 {
-		c.response.add(p[:n])
+		c.response.Add(p[:n])
 	}
 	return n, err
 }
 
 // drop gives the copies back; more than once does no harm.
 func (c *recording) drop() {
-	c.request.drop()
-	c.response.drop()
+	c.request.Drop()
+	c.response.Drop()
 }
 
 // finish hands the exchange over, or counts why not.
@@ -238,7 +239,7 @@ func (c *recording) finish(res *forward.Result) {
 		a.Status, a.Header, a.Trailer = c.status, c.head, c.trailer()
 		ok = c.body(&c.response, &a.Body, &a.Truncated, nil)
 	}
-	defer c.g.records.budget.give(int64(len(x.Request.Body) + len(a.Body)))
+	defer c.g.records.budget.Give(int64(len(x.Request.Body) + len(a.Body)))
 	if !ok {
 		counts.starved.Add(1)
 		return
@@ -263,16 +264,16 @@ func (c *recording) readWhole(size int64) bool {
 
 // body moves a copy into memory of its own; false where there was none for it.
 // A body that was too long, or not whole, is left out and said to be.
-func (c *recording) body(from *capture, into *[]byte, truncated *bool, whole func(size int64) bool) bool {
-	state, size := from.now()
+func (c *recording) body(from *bodycopy.Copy, into *[]byte, truncated *bool, whole func(size int64) bool) bool {
+	state, size := from.Now()
 	switch {
-	case state == starved:
+	case state == bodycopy.Starved:
 		return false
-	case state == cut, whole != nil && !whole(size):
+	case state == bodycopy.Cut, whole != nil && !whole(size):
 		*truncated = true
 		return true
 	}
-	body, ok := from.flatten()
+	body, ok := from.Flatten()
 	if len(body) > 0 {
 		*into = body
 	}

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
+	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/mirror"
 )
 
 // route is a route with a candidate, at run time.
@@ -18,9 +21,9 @@ type route struct {
 	env  routeEnv
 	*routeState
 	split   split
-	bounds  bounds
-	budget  budget
-	shedder loadShedder
+	bounds  breaker.Bounds
+	budget  bodycopy.Budget
+	shedder mirror.Shedder
 	codec
 }
 
@@ -37,14 +40,14 @@ type routeState struct {
 	name         string
 	ledgerCounts ledger
 	held         atomic.Int64 // bytes that copies hold
-	mirrorQueue  *queue[*userRequest]
-	breaker      *breaker
+	mirrorQueue  *mirror.Queue[*userRequest]
+	breaker      *breaker.Breaker
 	// repeats and watched count the requests that might be repeated or watched.
 	repeats, watched atomic.Uint64
 	// watching is the share of the candidate's responses to users that are to be
 	// compared, in basis points; again asks both sides again about differences.
 	watching atomic.Uint32
-	again    *rechecks
+	again    *mirror.Rechecks
 	setting  atomic.Pointer[setting]
 	unkeyed  sync.Once
 	notices  sync.WaitGroup
@@ -68,7 +71,7 @@ type setting struct {
 // applied, or one is adopted, the route is off. Errors carry a Field relative
 // to the route.
 func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
-	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: boundsOf(spec.Guard)}
+	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: breaker.BoundsOf(spec.Guard)}
 	var err error
 	if rt.codec, err = newCodec(&spec); err != nil {
 		return nil, err
@@ -79,18 +82,18 @@ func newRoute(spec whittle.Route, env routeEnv) (*route, error) {
 		rt.routeState = newRouteState(spec.Name, env.g.opts.Tripped)
 	}
 	rt.claim()
-	rt.budget = budget{limit: spec.Mirror.MaxMemory, used: &rt.held, whole: &env.g.copies}
-	rt.shedder.above = spec.Mirror.ShedAbove
+	rt.budget = bodycopy.Budget{Limit: spec.Mirror.MaxMemory, Used: &rt.held, Whole: &env.g.copies}
+	rt.shedder.Above = spec.Mirror.ShedAbove
 	return rt, nil
 }
 
 func newRouteState(name string, tripped func(route, reason string)) *routeState {
-	s := &routeState{name: name, tripped: tripped, again: newRechecks()}
-	s.mirrorQueue = newQueue(
+	s := &routeState{name: name, tripped: tripped, again: mirror.NewRechecks()}
+	s.mirrorQueue = mirror.NewQueue(
 		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
 		func(v *userRequest) { v.skip(whittle.SkipInterrupted) },
 	)
-	s.breaker = newBreaker(s.trip)
+	s.breaker = breaker.New(s.trip)
 	s.setting.Store(&setting{phase: whittle.PhaseOff})
 	return s
 }
@@ -114,7 +117,7 @@ func (s *routeState) apply(share whittle.Share, phase whittle.Phase) {
 		return
 	}
 	s.setting.Store(&setting{share: min(share, whittle.All), phase: phase})
-	s.breaker.set(share > 0, phase == whittle.PhaseLive)
+	s.breaker.Set(share > 0, phase == whittle.PhaseLive)
 }
 
 // trip is called by the breaker, which lets nobody pass any more.
@@ -146,18 +149,18 @@ func (s *routeState) close(ctx context.Context) error {
 	if !last {
 		return nil
 	}
-	s.breaker.stop()
+	s.breaker.Stop()
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckWait)
 	if deadline, ok := ctx.Deadline(); ok {
 		cancel()
 		after, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(stuckWait))
 	}
 	defer cancel()
-	if err := s.mirrorQueue.close(ctx, after); err != nil {
+	if err := s.mirrorQueue.Close(ctx, after); err != nil {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: a comparison does not end: %w", s.name, err)
 	}
 	s.notices.Wait()
-	if err := s.again.close(after); err != nil {
+	if err := s.again.Close(after); err != nil {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: asking again about a difference does not end: %w", s.name, err)
 	}
 	return nil
@@ -241,7 +244,7 @@ func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at posit
 	case v.length > m.MaxBody:
 		return plan{skip: whittle.SkipTooLarge}
 	}
-	return plan{shed: rt.shedder.sheds(v.at)}
+	return plan{shed: rt.shedder.Sheds(v.at)}
 }
 
 // safe reports whether a request may be sent to a side that no user waits for:
@@ -289,7 +292,7 @@ func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
 // observeMonolith takes the monolith's latency into account where it gave a response.
 func (rt *route) observeMonolith(v *userRequest, res *forward.Result) {
 	if res.Failure == whittle.NoFailure && !res.Streamed {
-		rt.shedder.observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
+		rt.shedder.Observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
 	}
 }
 

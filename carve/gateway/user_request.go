@@ -3,9 +3,11 @@ package gateway
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/inbound"
 )
 
@@ -33,15 +35,15 @@ type userRequest struct {
 	// (whole); else requestCopy has it.
 	body        []byte
 	whole       bool
-	requestCopy capture
+	requestCopy bodycopy.Copy
 	// length is the body's announced length, −1 where none was.
 	length int64
-	ended  bool // a body of unknown length was read to its end
+	ended  atomic.Bool // a body of unknown length was read to its end
 
 	// served says who gave the response below.
 	served       whittle.Side
 	response     whittle.Response
-	responseCopy capture
+	responseCopy bodycopy.Copy
 	// broken is what the candidate did where the monolith had to respond in its
 	// place; nil where it has not been asked.
 	broken *whittle.Response
@@ -52,23 +54,19 @@ type userRequest struct {
 
 func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 	v := &userRequest{
-		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.busy(), facts: r.Facts,
+		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.Busy(), facts: r.Facts,
 		method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, length: r.Length,
 	}
 	v.facts.Conn = nil // the request may outlive it
-	v.requestCopy = capture{limit: rt.spec.Mirror.MaxBody, budget: &rt.budget}
-	v.responseCopy = capture{limit: rt.mostCompared(rt.env.candidate), budget: &rt.budget}
+	v.requestCopy = bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: &rt.budget}
+	v.responseCopy = bodycopy.Copy{Limit: rt.mostCompared(rt.env.candidate), Budget: &rt.budget}
 	return v
 }
 
 // watchEnd lets the request see the end of a body whose length is not announced.
 func (v *userRequest) watchEnd(r *http.Request) {
 	if v.length < 0 {
-		r.Body = &endWatch{ReadCloser: r.Body, ended: func() {
-			v.requestCopy.mu.Lock()
-			v.ended = true
-			v.requestCopy.mu.Unlock()
-		}}
+		r.Body = &endWatch{ReadCloser: r.Body, ended: func() { v.ended.Store(true) }}
 	}
 }
 
@@ -89,56 +87,50 @@ func (e *endWatch) Read(p []byte) (int, error) {
 
 func (v *userRequest) RequestBody(p []byte) {
 	if !v.whole {
-		v.requestCopy.add(p)
+		v.requestCopy.Add(p)
 	}
 }
 
 func (v *userRequest) ResponseHead(status int, h whittle.Header) {
 	v.response.Status, v.response.Header = status, h
 }
-func (v *userRequest) ResponseBody(p []byte)            { v.responseCopy.add(p) }
+func (v *userRequest) ResponseBody(p []byte)            { v.responseCopy.Add(p) }
 func (v *userRequest) ResponseTrailer(h whittle.Header) { v.response.Trailer = h }
 
 // noResponse puts a failure in the place of what was copied of a response; if one
 // follows, it is the monolith's.
 func (v *userRequest) noResponse(a whittle.Response) {
 	v.response = a
-	v.responseCopy.drop()
-	v.responseCopy = capture{limit: v.rt.mostCompared(v.rt.env.candidate), budget: &v.rt.budget}
+	v.responseCopy.Drop()
+	v.responseCopy = bodycopy.Copy{Limit: v.rt.mostCompared(v.rt.env.candidate), Budget: &v.rt.budget}
 }
 
 // incomplete says why the copies cannot be compared: a reason to skip, or that
 // the route's memory was used up.
 func (v *userRequest) incomplete() (skip string, shed bool) {
 	if !v.whole {
-		state, size := v.requestCopy.now()
+		state, size := v.requestCopy.Now()
 		switch {
-		case state == cut:
+		case state == bodycopy.Cut:
 			return whittle.SkipTooLarge, false
-		case state == starved:
+		case state == bodycopy.Starved:
 			return "", true
-		case v.length >= 0 && size != v.length, v.length < 0 && !v.sawEnd():
+		case v.length >= 0 && size != v.length, v.length < 0 && !v.ended.Load():
 			return whittle.SkipUnread, false
 		}
 	}
-	switch state, _ := v.responseCopy.now(); state {
-	case cut:
+	switch state, _ := v.responseCopy.Now(); state {
+	case bodycopy.Cut:
 		return whittle.SkipTooLarge, false
-	case starved:
+	case bodycopy.Starved:
 		return "", true
 	}
 	return "", false
 }
 
-func (v *userRequest) sawEnd() bool {
-	v.requestCopy.mu.Lock()
-	defer v.requestCopy.mu.Unlock()
-	return v.ended
-}
-
 // reserve takes n more bytes of the route's budget.
 func (v *userRequest) reserve(n int64) bool {
-	if !v.rt.budget.take(n) {
+	if !v.rt.budget.Take(n) {
 		return false
 	}
 	v.reserved += n
@@ -155,9 +147,9 @@ func (v *userRequest) room(starved *bool) func(more int64) bool {
 
 // free releases everything that the request holds of the budget.
 func (v *userRequest) free() {
-	v.requestCopy.drop()
-	v.responseCopy.drop()
-	v.rt.budget.give(v.reserved)
+	v.requestCopy.Drop()
+	v.responseCopy.Drop()
+	v.rt.budget.Give(v.reserved)
 	v.reserved = 0
 }
 
@@ -186,8 +178,8 @@ func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 	return x, true
 }
 
-func (v *userRequest) flatten(c *capture, into *[]byte) bool {
-	body, ok := c.flatten()
+func (v *userRequest) flatten(c *bodycopy.Copy, into *[]byte) bool {
+	body, ok := c.Flatten()
 	*into = body
 	v.reserved += int64(len(body))
 	return ok

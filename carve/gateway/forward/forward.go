@@ -149,6 +149,7 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	}
 }
 
+// IsStream reports whether a response is an event stream.
 func IsStream(h http.Header) bool {
 	const eventStream = "text/event-stream"
 	ct := h.Get("Content-Type")

@@ -1,4 +1,4 @@
-package gateway
+package bodycopy
 
 import (
 	"bytes"
@@ -13,36 +13,36 @@ func TestCapture(t *testing.T) {
 		name          string
 		limit, memory int64
 		size          int
-		want          captureState
+		want          State
 	}{
-		{"empty", 10, 100_000, 0, capturing},
-		{"at the bound", 10, 100_000, 10, capturing},
-		{"one above the bound", 10, 100_000, 11, cut},
-		{"the first piece exactly", 1 << 20, 1 << 20, firstPiece, capturing},
-		{"one into the second piece", 1 << 20, 1 << 20, firstPiece + 1, capturing},
-		{"several pieces", 1 << 20, 1 << 20, firstPiece + 3*nextPiece, capturing},
-		{"no memory at all", 10, 0, 1, starved},
-		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, starved},
-		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, starved},
+		{"empty", 10, 100_000, 0, Copying},
+		{"at the bound", 10, 100_000, 10, Copying},
+		{"one above the bound", 10, 100_000, 11, Cut},
+		{"the first piece exactly", 1 << 20, 1 << 20, firstPiece, Copying},
+		{"one into the second piece", 1 << 20, 1 << 20, firstPiece + 1, Copying},
+		{"several pieces", 1 << 20, 1 << 20, firstPiece + 3*nextPiece, Copying},
+		{"no memory at all", 10, 0, 1, Starved},
+		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, Starved},
+		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, Starved},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBudget(tt.memory)
-			c := capture{limit: tt.limit, budget: b}
+			c := Copy{Limit: tt.limit, Budget: b}
 			body := patterned(tt.size)
-			c.add(body)
-			got, ok := c.flatten()
-			state, _ := c.now()
-			if tt.want == capturing {
+			c.Add(body)
+			got, ok := c.Flatten()
+			state, _ := c.Now()
+			if tt.want == Copying {
 				if !ok || !bytes.Equal(got, body) {
 					t.Fatalf("flatten: %d bytes, %v; want the %d bytes", len(got), ok, tt.size)
 				}
-				b.give(int64(len(got)))
+				b.Give(int64(len(got)))
 			} else if ok || state != tt.want {
 				t.Fatalf("flatten: %v in state %d, want state %d", ok, state, tt.want)
 			}
-			c.drop()
-			if n := b.used.Load(); n != 0 {
+			c.Drop()
+			if n := b.Used.Load(); n != 0 {
 				t.Errorf("%d bytes still reserved", n)
 			}
 		})
@@ -54,18 +54,18 @@ func TestCapture(t *testing.T) {
 func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
 	b := newBudget(1 << 20)
 	for range 200 {
-		c := capture{limit: 1 << 20, budget: b}
+		c := Copy{Limit: 1 << 20, Budget: b}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for range 50 {
-				c.add(make([]byte, 1000))
+				c.Add(make([]byte, 1000))
 			}
 		})
-		c.drop()
+		c.Drop()
 		wg.Wait()
-		c.drop()
+		c.Drop()
 	}
-	if n := b.used.Load(); n != 0 {
+	if n := b.Used.Load(); n != 0 {
 		t.Errorf("%d bytes still reserved", n)
 	}
 }
@@ -76,14 +76,14 @@ func TestBudgetIsNeverOverdrawn(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 2000 {
-				if b.take(300) {
-					b.give(300)
+				if b.Take(300) {
+					b.Give(300)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if !b.take(1000) || b.take(1) {
+	if !b.Take(1000) || b.Take(1) {
 		t.Error("at rest the budget must hold exactly its limit")
 	}
 }
@@ -96,7 +96,7 @@ func FuzzCapture(f *testing.F) {
 	f.Add(patterned(5000), []byte{}, uint16(4999), uint32(0))
 	f.Fuzz(func(t *testing.T, body, cuts []byte, limit uint16, memory uint32) {
 		b := newBudget(int64(memory))
-		c := capture{limit: int64(limit), budget: b}
+		c := Copy{Limit: int64(limit), Budget: b}
 		before := bytes.Clone(body)
 		rest := body
 		for i := 0; len(rest) > 0; i++ {
@@ -104,58 +104,58 @@ func FuzzCapture(f *testing.F) {
 			if i < len(cuts) {
 				n = min(n, int(cuts[i])*17)
 			}
-			c.add(rest[:n])
+			c.Add(rest[:n])
 			rest = rest[n:]
-			if used := b.used.Load(); used > b.limit {
-				t.Fatalf("%d bytes reserved of %d", used, b.limit)
+			if used := b.Used.Load(); used > b.Limit {
+				t.Fatalf("%d bytes reserved of %d", used, b.Limit)
 			}
 		}
 		if !bytes.Equal(body, before) {
 			t.Fatal("the capture changed the body")
 		}
-		got, ok := c.flatten()
-		switch state, _ := c.now(); {
+		got, ok := c.Flatten()
+		switch state, _ := c.Now(); {
 		case ok && !bytes.Equal(got, body):
 			t.Fatalf("captured %d bytes that are not the body's %d", len(got), len(body))
 		case ok && len(body) > int(limit):
 			t.Fatalf("captured %d bytes above the bound of %d", len(got), limit)
-		case !ok && len(body) <= int(limit) && state != starved:
+		case !ok && len(body) <= int(limit) && state != Starved:
 			t.Fatalf("lost a body of %d bytes within the bound of %d", len(body), limit)
 		case ok:
-			b.give(int64(len(got)))
+			b.Give(int64(len(got)))
 		}
-		c.drop()
-		if n := b.used.Load(); n != 0 {
+		c.Drop()
+		if n := b.Used.Load(); n != 0 {
 			t.Fatalf("%d bytes still reserved", n)
 		}
 	})
 }
 
 // newBudget makes a budget with a count of its own.
-func newBudget(limit int64) *budget { return &budget{limit: limit, used: new(atomic.Int64)} }
+func newBudget(limit int64) *Budget { return &Budget{Limit: limit, Used: new(atomic.Int64)} }
 
 // holding a response never loses or doubles a byte, whenever it must be let go.
 func TestHoldThenWriteOut(t *testing.T) {
 	for _, memory := range []int64{0, firstPiece, firstPiece + nextPiece, 1 << 20} {
 		for _, size := range []int{0, 1, firstPiece, firstPiece + 5, 3 * nextPiece} {
 			b := newBudget(memory)
-			c := capture{limit: 2 * nextPiece, budget: b}
+			c := Copy{Limit: 2 * nextPiece, Budget: b}
 			var out bytes.Buffer
 			body := patterned(size)
 			held := true
 			for piece := range slices.Chunk(body, 1000) {
-				if held = held && c.hold(piece); !held {
-					if err := c.writeTo(&out); err != nil {
+				if held = held && c.Hold(piece); !held {
+					if err := c.WriteOut(&out); err != nil {
 						t.Fatal(err)
 					}
 					out.Write(piece)
 				}
 			}
-			if err := c.writeTo(&out); err != nil {
+			if err := c.WriteOut(&out); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(out.Bytes(), body) || b.used.Load() != 0 {
-				t.Errorf("memory %d, size %d: %d bytes came out, %d still reserved", memory, size, out.Len(), b.used.Load())
+			if !bytes.Equal(out.Bytes(), body) || b.Used.Load() != 0 {
+				t.Errorf("memory %d, size %d: %d bytes came out, %d still reserved", memory, size, out.Len(), b.Used.Load())
 			}
 		}
 	}
@@ -175,18 +175,18 @@ func patterned(n int) []byte {
 func TestRoutesShareABudget(t *testing.T) {
 	whole := newBudget(100)
 	one, other := newBudget(80), newBudget(80)
-	one.whole, other.whole = whole, whole
-	if !one.take(70) || other.take(40) {
+	one.Whole, other.Whole = whole, whole
+	if !one.Take(70) || other.Take(40) {
 		t.Fatal("two routes hold more than the whole")
 	}
-	if other.used.Load() != 0 || whole.used.Load() != 70 {
-		t.Fatalf("a refusal left %d and %d", other.used.Load(), whole.used.Load())
+	if other.Used.Load() != 0 || whole.Used.Load() != 70 {
+		t.Fatalf("a refusal left %d and %d", other.Used.Load(), whole.Used.Load())
 	}
-	if one.take(20) || whole.used.Load() != 70 {
-		t.Fatalf("a route's own bound was passed, the whole has %d", whole.used.Load())
+	if one.Take(20) || whole.Used.Load() != 70 {
+		t.Fatalf("a route's own bound was passed, the whole has %d", whole.Used.Load())
 	}
-	one.give(70)
-	if !other.take(40) || whole.used.Load() != 40 {
-		t.Fatalf("what was given back is not there: %d", whole.used.Load())
+	one.Give(70)
+	if !other.Take(40) || whole.Used.Load() != 40 {
+		t.Fatalf("what was given back is not there: %d", whole.Used.Load())
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// loadShedder watches the monolith's latency on one route and says when mirroring
+// Shedder watches the monolith's latency on one route and says when mirroring
 // should stop for its sake.
 //
 // Two medians are compared. The recent one is that of the last 64 responses. The
@@ -19,9 +19,9 @@ import (
 // responses come without mirroring. Either they are quick again, and mirroring
 // resumes; or they stay slow, so mirroring was not the cause, the baseline
 // rises to them, and mirroring resumes too.
-type loadShedder struct {
-	// above is the multiple of the baseline that sheds; 0: never.
-	above float64
+type Shedder struct {
+	// Above is the multiple of the baseline that sheds; 0: never.
+	Above float64
 
 	mu sync.Mutex // guards the following
 	// recent is a ring of logarithms of seconds.
@@ -49,10 +49,10 @@ const (
 	shedLease = 30 * time.Second
 )
 
-// observe takes one latency of the monolith's. quiet says that nothing was
+// Observe takes one latency of the monolith's. unmirrored says that nothing was
 // being mirrored meanwhile.
-func (s *loadShedder) observe(latency time.Duration, unmirrored bool, now time.Time) {
-	if s.above <= 0 {
+func (s *Shedder) Observe(latency time.Duration, unmirrored bool, now time.Time) {
+	if s.Above <= 0 {
 		return
 	}
 	x := math.Log(max(latency, time.Microsecond).Seconds())
@@ -67,7 +67,7 @@ func (s *loadShedder) observe(latency time.Duration, unmirrored bool, now time.T
 }
 
 // follow moves the baseline. The caller holds mu.
-func (s *loadShedder) follow(x float64, unmirrored bool) {
+func (s *Shedder) follow(x float64, unmirrored bool) {
 	if s.seen == 0 {
 		s.base = x
 		return
@@ -88,11 +88,11 @@ func (s *loadShedder) follow(x float64, unmirrored bool) {
 // look decides. It takes more to begin than to go on: shedding ends when the
 // median is back under the geometric half of the allowed rise. The caller
 // holds mu.
-func (s *loadShedder) look(now time.Time) {
+func (s *Shedder) look(now time.Time) {
 	sorted := s.recent
 	slices.Sort(sorted[:])
 	median := sorted[recentResponses/2]
-	rise := math.Log(s.above)
+	rise := math.Log(s.Above)
 	if s.shedding {
 		rise /= 2
 	}
@@ -102,9 +102,9 @@ func (s *loadShedder) look(now time.Time) {
 	}
 }
 
-// sheds reports whether mirroring should pause.
-func (s *loadShedder) sheds(now time.Time) bool {
-	if s.above <= 0 {
+// Sheds reports whether mirroring should pause.
+func (s *Shedder) Sheds(now time.Time) bool {
+	if s.Above <= 0 {
 		return false
 	}
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-package gateway
+package breaker
 
 import (
 	"context"
@@ -33,19 +33,19 @@ func TestShareFallsWithinASecond(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var broke, fell atomic.Int64
 				var met atomic.Int32
-				b := newBreaker(func(string) { fell.Store(time.Now().UnixNano()) })
-				b.set(true, false)
-				defer b.stop()
-				asks := func(p permit, pace time.Duration) outcomeKind {
+				b := New(func(string) { fell.Store(time.Now().UnixNano()) })
+				b.Set(true, false)
+				defer b.Stop()
+				asks := func(p Permit, pace time.Duration) Outcome {
 					if broke.Load() == 0 {
 						time.Sleep(pace)
 					}
 					if broke.Load() == 0 {
-						return good
+						return Good
 					}
 					met.Add(1)
-					way.fails(p.tripped)
-					return bad
+					way.fails(p.Tripped)
+					return Bad
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				var running sync.WaitGroup
@@ -55,8 +55,8 @@ func TestShareFallsWithinASecond(t *testing.T) {
 					running.Go(func() {
 						for ctx.Err() == nil {
 							time.Sleep(upTo(400 * time.Millisecond))
-							if p, ok := b.admit(time.Now(), tight); ok {
-								b.done(p, asks(p, upTo(slowest)), time.Now())
+							if p, ok := b.Admit(time.Now(), tight); ok {
+								b.Done(p, asks(p, upTo(slowest)), time.Now())
 							}
 						}
 					})

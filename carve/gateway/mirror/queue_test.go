@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 		release := make(chan struct{})
 		var order []int
 		var mu sync.Mutex
-		q := newQueue(func(_ context.Context, j int) {
+		q := NewQueue(func(_ context.Context, j int) {
 			n := now.Add(1)
 			most.Store(max(most.Load(), n))
 			<-release
@@ -27,18 +27,18 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 			now.Add(-1)
 		}, func(int) { t.Error("a job was given up") })
 
-		offers := map[offer]int{}
+		offers := map[Offered]int{}
 		for j := range 30 {
-			offers[q.offer(j, 3, 20)]++
+			offers[q.Offer(j, 3, 20)]++
 		}
 		synctest.Wait()
-		if offers[accepted] != 23 || offers[full] != 7 || now.Load() != 3 || !q.busy() {
-			t.Errorf("accepted %d, refused %d, running %d; want 23, 7, 3", offers[accepted], offers[full], now.Load())
+		if offers[Accepted] != 23 || offers[Full] != 7 || now.Load() != 3 || !q.Busy() {
+			t.Errorf("accepted %d, refused %d, running %d; want 23, 7, 3", offers[Accepted], offers[Full], now.Load())
 		}
 		close(release)
 		synctest.Wait()
-		if q.busy() || most.Load() != 3 {
-			t.Errorf("busy %v at rest, at most %d at once", q.busy(), most.Load())
+		if q.Busy() || most.Load() != 3 {
+			t.Errorf("busy %v at rest, at most %d at once", q.Busy(), most.Load())
 		}
 		slices.Sort(order)
 		for j := range order {
@@ -47,13 +47,13 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 			}
 		}
 		// The ring has wrapped and is used again.
-		if q.offer(99, 1, 20) != accepted {
+		if q.Offer(99, 1, 20) != Accepted {
 			t.Error("not accepted at rest")
 		}
-		if err := q.close(t.Context(), t.Context()); err != nil {
+		if err := q.Close(t.Context(), t.Context()); err != nil {
 			t.Error(err)
 		}
-		if q.offer(1, 1, 1) != closed || len(order) != 24 {
+		if q.Offer(1, 1, 1) != Closed || len(order) != 24 {
 			t.Errorf("after close: %d jobs done", len(order))
 		}
 	})
@@ -63,11 +63,11 @@ func TestQueueKeepsOrderAsItGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []int
 		step := make(chan struct{})
-		q := newQueue(func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
+		q := NewQueue(func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
 		next := 0
 		for _, burst := range []int{5, 17, 40, 1, 90} {
 			for range burst {
-				q.offer(next, 1, 200)
+				q.Offer(next, 1, 200)
 				next++
 			}
 			for range 3 {
@@ -75,7 +75,7 @@ func TestQueueKeepsOrderAsItGrows(t *testing.T) {
 			}
 		}
 		close(step)
-		if err := q.close(t.Context(), t.Context()); err != nil {
+		if err := q.Close(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(got) != next || !slices.IsSorted(got) {
@@ -99,7 +99,7 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				var abandoned []int
-				q := newQueue(func(ctx context.Context, _ int) {
+				q := NewQueue(func(ctx context.Context, _ int) {
 					if tt.heeds {
 						<-ctx.Done()
 					} else {
@@ -107,14 +107,14 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 					}
 				}, func(j int) { abandoned = append(abandoned, j) })
 				for j := range 5 {
-					q.offer(j, 2, 10)
+					q.Offer(j, 2, 10)
 				}
 				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				after, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				if err := q.close(ctx, after); !errors.Is(err, tt.stuck) {
+				if err := q.Close(ctx, after); !errors.Is(err, tt.stuck) {
 					t.Errorf("close: %v, want %v", err, tt.stuck)
 				}
 				if took := time.Since(start); took != tt.closes {

@@ -1,4 +1,4 @@
-package gateway
+package breaker
 
 import (
 	"math/rand/v2"
@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-var tight = bounds{consecutive: 5, exposure: 50}
+var tight = Bounds{consecutive: 5, exposure: 50}
 
 // tripped collects the reasons that a breaker gives.
 type tripped struct{ reasons []string }
 
 func (t *tripped) trip(reason string) { t.reasons = append(t.reasons, reason) }
 
-func opened(live bool) (*breaker, *tripped) {
+func opened(live bool) (*Breaker, *tripped) {
 	t := &tripped{}
-	b := newBreaker(t.trip)
-	b.set(true, live)
+	b := New(t.trip)
+	b.Set(true, live)
 	return b, t
 }
 
@@ -43,16 +43,16 @@ func TestBreakerTripsOnARowOfBadResponses(t *testing.T) {
 			b, got := opened(false)
 			now := time.Unix(0, 0)
 			for _, a := range tt.responses {
-				p, ok := b.admit(now, tight)
+				p, ok := b.Admit(now, tight)
 				if !ok {
 					t.Fatalf("not admitted before the end of %q", tt.responses)
 				}
-				b.done(p, map[rune]outcomeKind{'g': good, 'b': bad, 'c': unknown, 'v': void}[a], now)
+				b.Done(p, map[rune]Outcome{'g': Good, 'b': Bad, 'c': Unknown, 'v': Void}[a], now)
 			}
 			if (len(got.reasons) == 1) != tt.trips || len(got.reasons) > 1 {
 				t.Fatalf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
 			}
-			if _, ok := b.admit(now, tight); ok == tt.trips {
+			if _, ok := b.Admit(now, tight); ok == tt.trips {
 				t.Errorf("admitted afterwards: %v", ok)
 			}
 		})
@@ -65,12 +65,12 @@ func TestBreakerTripsOnARowOfBadResponses(t *testing.T) {
 func TestBreakerBoundsExposure(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		g := bounds{consecutive: 1 + rng.IntN(60), exposure: 1 + rng.IntN(50)}
+		g := Bounds{consecutive: 1 + rng.IntN(60), exposure: 1 + rng.IntN(50)}
 		b, _ := opened(false)
 		now := time.Unix(0, 0)
 		type flight struct {
-			p    permit
-			fate outcomeKind
+			p    Permit
+			fate Outcome
 		}
 		var flying []flight
 		breaksAt := rng.IntN(400)
@@ -80,18 +80,18 @@ func TestBreakerBoundsExposure(t *testing.T) {
 			if step == breaksAt {
 				// Some responses are on their way already; the rest are lost.
 				for i := range flying {
-					if flying[i].fate == unknown && rng.IntN(3) > 0 {
-						flying[i].fate = good
+					if flying[i].fate == Unknown && rng.IntN(3) > 0 {
+						flying[i].fate = Good
 					} else {
-						flying[i].fate = bad
+						flying[i].fate = Bad
 					}
 				}
 			}
 			if rng.IntN(5) < 3 {
-				if p, ok := b.admit(now, g); ok {
-					fate := unknown
+				if p, ok := b.Admit(now, g); ok {
+					fate := Unknown
 					if broken {
-						fate = bad
+						fate = Bad
 					}
 					flying = append(flying, flight{p, fate})
 				}
@@ -104,22 +104,22 @@ func TestBreakerBoundsExposure(t *testing.T) {
 			f := flying[i]
 			flying[i] = flying[len(flying)-1]
 			flying = flying[:len(flying)-1]
-			if f.fate == unknown {
-				f.fate = good
+			if f.fate == Unknown {
+				f.fate = Good
 				if rng.IntN(20) == 0 {
-					f.fate = bad
+					f.fate = Bad
 				}
 			}
-			if rng.IntN(10) == 0 && f.fate == good {
-				f.fate = void
+			if rng.IntN(10) == 0 && f.fate == Good {
+				f.fate = Void
 			}
-			if broken && f.fate == bad {
+			if broken && f.fate == Bad {
 				touched++
 			}
-			b.done(f.p, f.fate, now)
+			b.Done(f.p, f.fate, now)
 		}
 		for _, f := range flying {
-			if f.fate == bad {
+			if f.fate == Bad {
 				touched++
 			}
 		}
@@ -132,21 +132,21 @@ func TestBreakerBoundsExposure(t *testing.T) {
 func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 	b, got := opened(true)
 	now := time.Unix(0, 0)
-	var passes []permit
+	var passes []Permit
 	for round := range 10 {
 		for range 40 {
-			p, ok := b.admit(now, tight)
+			p, ok := b.Admit(now, tight)
 			if !ok {
 				t.Fatalf("round %d: in flight is bounded in phase live", round)
 			}
 			passes = append(passes, p)
 		}
-		b.done(passes[0], good, now)
+		b.Done(passes[0], Good, now)
 		passes = passes[1:]
 	}
 	admitted := 0
 	for range 500 {
-		if p, ok := b.admit(now, tight); ok {
+		if p, ok := b.Admit(now, tight); ok {
 			admitted++
 			passes = append(passes, p)
 		}
@@ -155,9 +155,9 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 		t.Errorf("%d admitted without a good response, want %d", admitted, tight.exposure)
 	}
 	for _, p := range passes {
-		b.done(p, unknown, now)
+		b.Done(p, Unknown, now)
 	}
-	if _, ok := b.admit(now, tight); ok || len(got.reasons) != 1 {
+	if _, ok := b.Admit(now, tight); ok || len(got.reasons) != 1 {
 		t.Errorf("exposure used up with nothing under way: tripped for %q", got.reasons)
 	}
 }
@@ -167,24 +167,24 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
 	b, got := opened(true)
 	now := time.Unix(0, 0)
-	admit := func() permit {
+	admit := func() Permit {
 		t.Helper()
-		p, ok := b.admit(now, tight)
+		p, ok := b.Admit(now, tight)
 		if !ok {
 			t.Fatalf("not admitted; tripped for %q", got.reasons)
 		}
 		return p
 	}
 	for range 10 * tight.exposure {
-		b.done(admit(), void, now)
+		b.Done(admit(), Void, now)
 	}
 	old, fine := admit(), admit()
-	b.done(fine, good, now)
+	b.Done(fine, Good, now)
 	for range tight.exposure {
 		admit()
 	}
-	b.done(old, void, now)
-	if _, ok := b.admit(now, tight); ok || len(got.reasons) > 0 {
+	b.Done(old, Void, now)
+	if _, ok := b.Admit(now, tight); ok || len(got.reasons) > 0 {
 		t.Errorf("one more than the bound was admitted; tripped for %q", got.reasons)
 	}
 }
@@ -194,17 +194,17 @@ func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
 func TestBreakerDoesNotTakeWantOfRoomForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := opened(false)
-		defer b.stop()
-		b.observeMirrored(time.Millisecond)
-		var passes []permit
+		defer b.Stop()
+		b.ObserveMirrored(time.Millisecond)
+		var passes []Permit
 		for range 20 {
-			p, _ := b.admit(time.Now(), tight)
+			p, _ := b.Admit(time.Now(), tight)
 			passes = append(passes, p)
 		}
 		for range 100 {
 			time.Sleep(minStallTimeout / 2)
-			b.done(passes[0], void, time.Now())
-			p, ok := b.admit(time.Now(), tight)
+			b.Done(passes[0], Void, time.Now())
+			p, ok := b.Admit(time.Now(), tight)
 			if !ok {
 				t.Fatalf("not admitted; tripped for %q", got.reasons)
 			}
@@ -233,15 +233,15 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at time.Duration
 				start := time.Now()
-				b := newBreaker(func(string) { at = time.Since(start) })
-				b.set(true, false)
-				defer b.stop()
+				b := New(func(string) { at = time.Since(start) })
+				b.Set(true, false)
+				defer b.Stop()
 				if tt.pace > 0 {
-					b.observeMirrored(tt.pace)
+					b.ObserveMirrored(tt.pace)
 				}
-				var passes []permit
+				var passes []Permit
 				for range tt.waiting {
-					p, _ := b.admit(time.Now(), tight)
+					p, _ := b.Admit(time.Now(), tight)
 					passes = append(passes, p)
 				}
 				time.Sleep(time.Minute)
@@ -251,7 +251,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				}
 				for _, p := range passes {
 					select {
-					case <-p.tripped.Done():
+					case <-p.Tripped.Done():
 						if tt.trips == 0 {
 							t.Error("a waiting request was let down")
 						}
@@ -262,7 +262,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 					}
 				}
 				for _, p := range passes {
-					b.done(p, bad, time.Now())
+					b.Done(p, Bad, time.Now())
 				}
 			})
 		})
@@ -272,25 +272,25 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 func TestBreakerWaitsWhileResponsesKeepComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := opened(false)
-		defer b.stop()
-		b.observeMirrored(time.Millisecond)
-		var passes []permit
+		defer b.Stop()
+		b.ObserveMirrored(time.Millisecond)
+		var passes []Permit
 		for range 40 {
-			p, _ := b.admit(time.Now(), tight)
+			p, _ := b.Admit(time.Now(), tight)
 			passes = append(passes, p)
 		}
 		for range 20 {
 			time.Sleep(minStallTimeout - time.Millisecond)
-			b.done(passes[0], good, time.Now())
+			b.Done(passes[0], Good, time.Now())
 			passes = passes[1:]
-			p, ok := b.admit(time.Now(), tight)
+			p, ok := b.Admit(time.Now(), tight)
 			if !ok {
 				t.Fatalf("not admitted; tripped for %q", got.reasons)
 			}
 			passes = append(passes, p)
 		}
 		for _, p := range passes {
-			b.done(p, good, time.Now())
+			b.Done(p, Good, time.Now())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -303,20 +303,20 @@ func TestBreakerWaitsWhileResponsesKeepComing(t *testing.T) {
 func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
 	b, got := opened(false)
 	now := time.Unix(0, 0)
-	old, _ := b.admit(now, tight)
+	old, _ := b.Admit(now, tight)
 	for range tight.consecutive {
-		p, _ := b.admit(now, tight)
-		b.done(p, bad, now)
+		p, _ := b.Admit(now, tight)
+		b.Done(p, Bad, now)
 	}
-	b.set(true, false)
+	b.Set(true, false)
 	for range 20 {
-		p, ok := b.admit(now, tight)
+		p, ok := b.Admit(now, tight)
 		if !ok {
 			t.Fatal("not admitted after it was opened again")
 		}
-		b.done(p, good, now)
+		b.Done(p, Good, now)
 	}
-	b.done(old, bad, now)
+	b.Done(old, Bad, now)
 	if len(got.reasons) != 1 || b.consecutiveBad != 0 || b.inFlight != 0 {
 		t.Errorf("tripped for %q, row %d, in flight %d", got.reasons, b.consecutiveBad, b.inFlight)
 	}

@@ -1,4 +1,7 @@
-package gateway
+// Package breaker is the circuit breaker between users and the candidate: it
+// bounds how many users' requests meet a candidate that is broken from one moment
+// to the next, without asking anyone and before any statistics speak.
+package breaker
 
 import (
 	"context"
@@ -10,7 +13,7 @@ import (
 	"whittle"
 )
 
-// breaker is a circuit breaker: it decides, for each user's request, whether the
+// Breaker is a circuit breaker: it decides, for each user's request, whether the
 // candidate may be asked. Closed, requests flow; open, the monolith gets them all.
 // It guarantees two things without asking anyone:
 //
@@ -28,13 +31,13 @@ import (
 // candidate has had its time counts once and not per request: nobody can trip the
 // breaker by disconnecting. In phase live there is no bound on
 // what is in flight, and only what started since the last good response counts.
-type breaker struct {
+type Breaker struct {
 	// onTrip is called once each time the breaker trips, without the lock.
 	onTrip func(reason string)
 
 	mu sync.Mutex // guards the following
 	// bounds are those of the route that asked last.
-	bounds bounds
+	bounds Bounds
 	// closed says that the candidate may be asked at all.
 	closed bool
 	live   bool
@@ -69,11 +72,12 @@ type breaker struct {
 	cancelTripped context.CancelFunc
 }
 
-// bounds are a guard's hard ones.
-type bounds struct{ consecutive, exposure int }
+// Bounds are a guard's hard ones.
+type Bounds struct{ consecutive, exposure int }
 
-func boundsOf(g whittle.Guard) bounds {
-	return bounds{consecutive: max(g.Consecutive, 1), exposure: max(g.Exposure, 1)}
+// BoundsOf gives the bounds of a guard, each at least 1.
+func BoundsOf(g whittle.Guard) Bounds {
+	return Bounds{consecutive: max(g.Consecutive, 1), exposure: max(g.Exposure, 1)}
 }
 
 // minStallTimeout keeps a pause of the candidate's (a garbage collection, a
@@ -87,34 +91,39 @@ const (
 	slowestDecay = 0.999
 )
 
-func newBreaker(trip func(reason string)) *breaker { return &breaker{onTrip: trip} }
+// New makes a breaker that is open. trip is called once each time it trips.
+func New(trip func(reason string)) *Breaker { return &Breaker{onTrip: trip} }
 
-// permit lets one user's request go to the candidate; done or settle releases it.
-type permit struct {
+// Permit lets one user's request go to the candidate; Done or Settle releases it.
+type Permit struct {
 	generation uint64
-	// user identifies the user; 0: not known.
-	user uint64
+	// User identifies the user; 0: not known.
+	User uint64
 	// seen is how many unproven responses there were at the start.
 	seen int
 	// goods is how many good responses there were at the start.
 	goods uint64
 	start time.Time
-	// tripped ends when the breaker trips while the request is under way.
-	tripped context.Context //nolint:containedctx // the share's own life, not a call's
+	// Tripped ends when the breaker trips while the request is under way.
+	Tripped context.Context //nolint:containedctx // the share's own life, not a call's
 }
 
-// outcomeKind is what a response says of the candidate.
-type outcomeKind uint8
+// Outcome is what a response says of the candidate.
+type Outcome uint8
 
 const (
-	unknown outcomeKind = iota // the client went away before a response showed anything
-	good
-	bad
-	void // whittle itself had no room for a response: as if nobody had asked
+	// Unknown: the client went away before a response showed anything.
+	Unknown Outcome = iota
+	// Good: the candidate responded as it should.
+	Good
+	// Bad: the candidate failed.
+	Bad
+	// Void: whittle itself had no room for a response, as if nobody had asked.
+	Void
 )
 
-// set closes the breaker, for a shift or for live service, or opens it.
-func (b *breaker) set(open, live bool) {
+// Set closes the breaker, for a shift or for live service, or opens it.
+func (b *Breaker) Set(open, live bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.live = live
@@ -133,20 +142,20 @@ func (b *breaker) set(open, live bool) {
 }
 
 // stopTimer stops the stall timer. The caller holds mu.
-func (b *breaker) stopTimer() {
+func (b *Breaker) stopTimer() {
 	if b.timer != nil {
 		b.timer.Stop()
 		b.timer = nil
 	}
 }
 
-// admit acquires a permit. False: the monolith responds.
-func (b *breaker) admit(now time.Time, within bounds) (permit, bool) {
+// Admit acquires a permit. False: the monolith responds.
+func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	b.mu.Lock()
 	b.bounds = within
 	if !b.closed {
 		b.mu.Unlock()
-		return permit{}, false
+		return Permit{}, false
 	}
 	exposed := b.inFlight + b.suspects + b.unproven - b.forgiven
 	if b.live {
@@ -157,10 +166,10 @@ func (b *breaker) admit(now time.Time, within bounds) (permit, bool) {
 		// breaker would neither admit a request nor trip.
 		if b.inFlight+b.suspects == 0 {
 			b.open(fmt.Sprintf("%d requests without a good response, the bound on exposure", exposed))
-			return permit{}, false
+			return Permit{}, false
 		}
 		b.mu.Unlock()
-		return permit{}, false
+		return Permit{}, false
 	}
 	b.inFlight++
 	b.sinceGood++
@@ -168,13 +177,13 @@ func (b *breaker) admit(now time.Time, within bounds) (permit, bool) {
 		b.waiting = now
 		b.startTimer(now)
 	}
-	p := permit{generation: b.generation, seen: b.unproven, goods: b.goods, start: now, tripped: b.tripped}
+	p := Permit{generation: b.generation, seen: b.unproven, goods: b.goods, start: now, Tripped: b.tripped}
 	b.mu.Unlock()
 	return p, true
 }
 
-// done reports how a request admitted has ended.
-func (b *breaker) done(p permit, how outcomeKind, now time.Time) {
+// Done reports how a request admitted has ended.
+func (b *Breaker) Done(p Permit, how Outcome, now time.Time) {
 	b.mu.Lock()
 	if b.endInFlight(p) {
 		b.count(p, how, now)
@@ -185,7 +194,7 @@ func (b *breaker) done(p permit, how outcomeKind, now time.Time) {
 
 // endInFlight takes a request out of those in flight; false: it is of an earlier
 // generation, or the breaker has tripped since. The caller holds mu.
-func (b *breaker) endInFlight(p permit) bool {
+func (b *Breaker) endInFlight(p Permit) bool {
 	b.inFlight--
 	if b.inFlight < b.bounds.consecutive {
 		b.waiting = time.Time{}
@@ -193,9 +202,9 @@ func (b *breaker) endInFlight(p permit) bool {
 	return p.generation == b.generation && b.closed
 }
 
-// suspect reports that the candidate failed at a request that the monolith is
-// asked now. settle must follow.
-func (b *breaker) suspect(p permit) {
+// Suspect reports that the candidate failed at a request that the monolith is
+// asked now. Settle must follow.
+func (b *Breaker) Suspect(p Permit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.endInFlight(p) {
@@ -203,41 +212,41 @@ func (b *breaker) suspect(p permit) {
 	}
 }
 
-// settle says of a suspect whether the monolith failed at the same request as
+// Settle says of a suspect whether the monolith failed at the same request as
 // well: then the request says nothing of the candidate.
-func (b *breaker) settle(p permit, monolithFailed bool, now time.Time) {
+func (b *Breaker) Settle(p Permit, monolithFailed bool, now time.Time) {
 	b.mu.Lock()
 	if p.generation != b.generation || !b.closed {
 		b.mu.Unlock()
 		return
 	}
 	b.suspects--
-	how := bad
+	how := Bad
 	if monolithFailed {
-		how = void
+		how = Void
 	}
 	b.count(p, how, now)
 }
 
 // count takes in what a request has shown. The caller holds mu; count unlocks it.
-func (b *breaker) count(p permit, how outcomeKind, now time.Time) {
+func (b *Breaker) count(p Permit, how Outcome, now time.Time) {
 	switch how {
-	case good:
+	case Good:
 		b.goods++
 		b.forgiven = max(b.forgiven, p.seen)
 		b.consecutiveBad, b.sinceGood = 0, 0
 		b.observeLatency(now.Sub(p.start))
 		b.restartTimer(now)
-	case void:
+	case Void:
 		b.restartTimer(now) // it is not silent
 		b.forget(p)
-	case unknown:
+	case Unknown:
 		if b.countedDisconnect(p, now) {
 			b.forget(p)
 		} else {
 			b.unproven++
 		}
-	case bad:
+	case Bad:
 		b.unproven++
 		b.consecutiveBad++
 		if b.consecutiveBad >= b.bounds.consecutive {
@@ -250,7 +259,7 @@ func (b *breaker) count(p permit, how outcomeKind, now time.Time) {
 
 // forget takes a request out of those since the last good response, unless it is
 // not among them any more. The caller holds mu.
-func (b *breaker) forget(p permit) {
+func (b *Breaker) forget(p Permit) {
 	if p.goods == b.goods {
 		b.sinceGood--
 	}
@@ -260,42 +269,42 @@ func (b *breaker) forget(p permit) {
 // is counted for having done so before, without a good response since. Who has
 // waited for longer than the candidate's stall timeout shows that it hangs, each time.
 // The caller holds mu.
-func (b *breaker) countedDisconnect(p permit, now time.Time) bool {
-	if limit, known := b.stallTimeout(); p.user == 0 || known && now.Sub(p.start) >= limit {
+func (b *Breaker) countedDisconnect(p Permit, now time.Time) bool {
+	if limit, known := b.stallTimeout(); p.User == 0 || known && now.Sub(p.start) >= limit {
 		return false
 	}
-	if b.disconnected[p.user] > b.forgiven {
+	if b.disconnected[p.User] > b.forgiven {
 		return true
 	}
 	maps.DeleteFunc(b.disconnected, func(_ uint64, at int) bool { return at <= b.forgiven })
 	if b.disconnected == nil {
 		b.disconnected = map[uint64]int{}
 	}
-	b.disconnected[p.user] = b.unproven + 1
+	b.disconnected[p.User] = b.unproven + 1
 	return false
 }
 
-// observeMirrored takes the latency of a mirrored request with a good response,
+// ObserveMirrored takes the latency of a mirrored request with a good response,
 // so that the candidate's pace is known before any user depends on it.
-func (b *breaker) observeMirrored(d time.Duration) {
+func (b *Breaker) ObserveMirrored(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.observeLatency(d)
 }
 
 // observeLatency is called with mu held.
-func (b *breaker) observeLatency(d time.Duration) {
+func (b *Breaker) observeLatency(d time.Duration) {
 	b.slowest = max(d, time.Duration(float64(b.slowest)*slowestDecay))
 }
 
 // stallTimeout is how long Consecutive requests may wait at once; false while
 // nothing is known of the candidate's pace. The caller holds mu.
-func (b *breaker) stallTimeout() (time.Duration, bool) {
+func (b *Breaker) stallTimeout() (time.Duration, bool) {
 	return max(minStallTimeout, stallFactor*b.slowest), b.slowest > 0
 }
 
 // startTimer arms the timer of the stall rule. The caller holds mu.
-func (b *breaker) startTimer(now time.Time) {
+func (b *Breaker) startTimer(now time.Time) {
 	limit, known := b.stallTimeout()
 	if !known || b.timer != nil {
 		return
@@ -306,7 +315,7 @@ func (b *breaker) startTimer(now time.Time) {
 
 // restartTimer puts the stall rule off, since something of a response has come.
 // The caller holds mu.
-func (b *breaker) restartTimer(now time.Time) {
+func (b *Breaker) restartTimer(now time.Time) {
 	if !b.waiting.IsZero() {
 		b.waiting = now
 		b.startTimer(now)
@@ -314,7 +323,7 @@ func (b *breaker) restartTimer(now time.Time) {
 }
 
 // checkStall is the stall rule: it trips, or looks again later, or rests.
-func (b *breaker) checkStall(era uint64) {
+func (b *Breaker) checkStall(era uint64) {
 	now := time.Now()
 	b.mu.Lock()
 	if b.generation != era || !b.closed {
@@ -336,7 +345,7 @@ func (b *breaker) checkStall(era uint64) {
 }
 
 // open trips the breaker and reports it. The caller holds mu; open unlocks it.
-func (b *breaker) open(reason string) {
+func (b *Breaker) open(reason string) {
 	b.closed = false
 	b.stopTimer()
 	b.cancelTripped()
@@ -344,8 +353,23 @@ func (b *breaker) open(reason string) {
 	b.onTrip(reason)
 }
 
-// stop opens the breaker and stops its timer, when its route is removed.
-func (b *breaker) stop() {
+// InFlight is how many requests hold a permit.
+func (b *Breaker) InFlight() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inFlight
+}
+
+// Slowest is the slowest good response of the candidate that is remembered; 0
+// until there was one.
+func (b *Breaker) Slowest() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.slowest
+}
+
+// Stop opens the breaker and stops its timer, when its route is removed.
+func (b *Breaker) Stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = false

@@ -1,14 +1,18 @@
-package gateway
+// Package mirror bounds the work that is done on the side of the users' requests:
+// a queue of mirrored requests that is never waited for, a shedder that stops
+// mirroring when the monolith becomes slower by it, and a budget for asking both
+// sides again about a difference.
+package mirror
 
 import (
 	"context"
 	"sync"
 )
 
-// queue runs jobs alongside the users' requests, a bounded number at once, with a
+// Queue runs jobs alongside the users' requests, a bounded number at once, with a
 // bounded number waiting. Its workers are started when there is work and end
 // when there is none, so a quiet route costs nothing.
-type queue[J any] struct {
+type Queue[J any] struct {
 	// work does one job; ctx ends when the queue is closed for good.
 	work func(ctx context.Context, j J)
 	// abandon is called for each job that a closing queue gives up: those that
@@ -30,49 +34,54 @@ type queue[J any] struct {
 	idle chan struct{}
 }
 
-// offer is what a queue said to a job.
-type offer uint8
+// Offered is what a queue said to a job.
+type Offered uint8
 
 const (
-	accepted offer = iota
-	full
-	closed
+	// Accepted: the job will be done or abandoned.
+	Accepted Offered = iota
+	// Full: as many jobs are waiting as may.
+	Full
+	// Closed: the queue takes no more jobs.
+	Closed
 )
 
-func newQueue[J any](work func(context.Context, J), abandon func(J)) *queue[J] {
-	q := &queue[J]{work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
+// NewQueue makes a queue; its workers call work for each job, and Close calls
+// abandon for each that it gives up.
+func NewQueue[J any](work func(context.Context, J), abandon func(J)) *Queue[J] {
+	q := &Queue[J]{work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
 
-// offer hands a job over unless workers are busy and wait others are waiting.
+// Offer hands a job over unless workers are busy and wait others are waiting.
 // It never blocks. The bounds come with each job, since a reload may change
 // them while the queue goes on.
-func (q *queue[J]) offer(j J, workers, wait int) offer {
+func (q *Queue[J]) Offer(j J, workers, wait int) Offered {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
-		return closed
+		return Closed
 	case len(q.running) < max(workers, 1):
 		id := q.serial
 		q.serial++
 		q.running[id] = j
 		go q.drain(id, j)
-		return accepted
+		return Accepted
 	case q.count >= wait:
-		return full
+		return Full
 	}
 	if q.count == len(q.waiting) {
 		q.grow(wait)
 	}
 	q.waiting[(q.head+q.count)%len(q.waiting)] = j
 	q.count++
-	return accepted
+	return Accepted
 }
 
 // grow makes the ring larger, up to its bound. The caller holds mu.
-func (q *queue[J]) grow(bound int) {
+func (q *Queue[J]) grow(bound int) {
 	ring := make([]J, min(max(2*len(q.waiting), 16), bound))
 	for i := range q.count {
 		ring[i] = q.waiting[(q.head+i)%len(q.waiting)]
@@ -81,14 +90,14 @@ func (q *queue[J]) grow(bound int) {
 }
 
 // drain does jobs until none is waiting.
-func (q *queue[J]) drain(id int, j J) {
+func (q *Queue[J]) drain(id int, j J) {
 	for more := true; more; j, more = q.next(id) {
 		q.work(q.ctx, j)
 	}
 }
 
 // next takes the job that has waited longest, or ends the worker.
-func (q *queue[J]) next(id int) (j J, more bool) {
+func (q *Queue[J]) next(id int) (j J, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.count == 0 {
@@ -107,18 +116,18 @@ func (q *queue[J]) next(id int) (j J, more bool) {
 	return j, true
 }
 
-// busy reports whether any job is under way.
-func (q *queue[J]) busy() bool {
+// Busy reports whether any job is under way.
+func (q *Queue[J]) Busy() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.running) > 0
 }
 
-// close takes no more jobs and waits for those it has. When ctx ends first, the
+// Close takes no more jobs and waits for those it has. When ctx ends first, the
 // jobs that wait are given up, those under way are canceled and given up, and
 // the workers are waited for until after ends; then its error says that a
 // worker is stuck.
-func (q *queue[J]) close(ctx, after context.Context) error {
+func (q *Queue[J]) Close(ctx, after context.Context) error {
 	q.mu.Lock()
 	if !q.closed {
 		q.closed = true
@@ -146,7 +155,7 @@ func (q *queue[J]) close(ctx, after context.Context) error {
 }
 
 // giveUp empties the ring and lists it with the jobs under way.
-func (q *queue[J]) giveUp() []J {
+func (q *Queue[J]) giveUp() []J {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	jobs := make([]J, 0, q.count+len(q.running))

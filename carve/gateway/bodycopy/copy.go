@@ -1,4 +1,7 @@
-package gateway
+// Package bodycopy copies bodies as they go by, within budgets of memory that
+// many copies share. Copying never holds up a body nor changes it: where there is
+// no room, the copy is given up.
+package bodycopy
 
 import (
 	"io"
@@ -7,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// A captured body lies in pieces: a small first one, since most bodies are
+// A copied body lies in pieces: a small first one, since most bodies are
 // small, and larger ones after it. Growing never copies, so a long body costs
 // the user's goroutine no more per byte than a short one.
 const (
@@ -20,81 +23,82 @@ var (
 	nextPieces  = sync.Pool{New: func() any { return new([nextPiece]byte) }}
 )
 
-// budget bounds the bytes that all copies of one route hold. What is used is
-// counted outside of it, since it goes on when a reload brings another limit.
-type budget struct {
-	limit int64
-	used  *atomic.Int64
-	// whole is the budget that this one is a part of. Nil: none.
-	whole *budget
+// Budget bounds the bytes that many copies hold together. What is used is counted
+// outside of it, since it goes on when a reload brings another limit.
+type Budget struct {
+	Limit int64
+	Used  *atomic.Int64
+	// Whole is the budget that this one is a part of. Nil: none.
+	Whole *Budget
 }
 
-// take reserves n bytes, or nothing where they do not fit.
-func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.limit || b.whole != nil && !b.whole.take(n) {
-		b.used.Add(-n)
+// Take reserves n bytes, or nothing where they do not fit.
+func (b *Budget) Take(n int64) bool {
+	if b.Used.Add(n) > b.Limit || b.Whole != nil && !b.Whole.Take(n) {
+		b.Used.Add(-n)
 		return false
 	}
 	return true
 }
 
-func (b *budget) give(n int64) {
-	b.used.Add(-n)
-	if b.whole != nil {
-		b.whole.give(n)
+// Give takes n reserved bytes back.
+func (b *Budget) Give(n int64) {
+	b.Used.Add(-n)
+	if b.Whole != nil {
+		b.Whole.Give(n)
 	}
 }
 
-// captureState says what a capture has become.
-type captureState uint8
+// State says what a copy has become.
+type State uint8
 
 const (
-	capturing captureState = iota
-	cut                    // longer than the bound: the copy is given up
-	starved                // the route's memory is used up: the copy is given up
-	taken                  // flattened, or dropped
+	Copying State = iota // whole so far
+	Cut                  // longer than the bound: the copy is given up
+	Starved              // the route's memory is used up: the copy is given up
+	Taken                // flattened, or dropped
 )
 
-// capture is a bounded copy of one body, made as the body goes by. The zero
+// Copy is a bounded copy of one body, made as the body goes by. The zero
 // value with a limit and a budget is ready. It only ever looks at the bytes:
 // whatever happens to the copy, the body goes on untouched. A copy that cannot
 // be whole is released at once, since half a body compares with nothing.
-type capture struct {
-	limit  int64
-	budget *budget
+type Copy struct {
+	Limit  int64
+	Budget *Budget
 
 	mu    sync.Mutex // guards the following; a transport may read a body after the response came
-	state captureState
+	state State
 	size  int64
 	first *[firstPiece]byte
 	rest  []*[nextPiece]byte
 }
 
-// add copies p, unless the copy has been given up.
-func (c *capture) add(p []byte) {
+// Add copies p, unless the copy has been given up.
+func (c *Copy) Add(p []byte) {
 	if len(p) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != capturing {
+	if c.state != Copying {
 		return
 	}
-	if why := c.append(p); why != capturing {
+	if why := c.append(p); why != Copying {
 		c.release(why)
 	}
 }
 
-// hold copies p, or copies nothing and leaves what is held as it is: for an
+// Hold copies p, or copies nothing and leaves what is held as it is: for an
 // owner who then makes room by writing it out.
-func (c *capture) hold(p []byte) bool {
+func (c *Copy) Hold(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != capturing {
+	if c.state != Copying {
 		return false
 	}
 	before := c.size
-	if c.append(p) != capturing {
+	if c.append(p) != Copying {
 		c.size = before
 		return false
 	}
@@ -103,29 +107,29 @@ func (c *capture) hold(p []byte) bool {
 
 // append says why p does not fit, having perhaps copied some of it. The caller
 // holds mu.
-func (c *capture) append(p []byte) captureState {
-	if c.size+int64(len(p)) > c.limit {
-		return cut
+func (c *Copy) append(p []byte) State {
+	if c.size+int64(len(p)) > c.Limit {
+		return Cut
 	}
 	for len(p) > 0 {
 		room := c.room()
 		if room == nil {
-			return starved
+			return Starved
 		}
 		n := copy(room, p)
 		c.size += int64(n)
 		p = p[n:]
 	}
-	return capturing
+	return Copying
 }
 
 // room is the free rest of the last piece, or of a new one; nil where the
 // budget has none. The caller holds mu.
-func (c *capture) room() []byte {
+func (c *Copy) room() []byte {
 	switch at := c.size - firstPiece; {
 	case at < 0:
 		if c.first == nil {
-			if !c.budget.take(firstPiece) {
+			if !c.Budget.Take(firstPiece) {
 				return nil
 			}
 			c.first = firstPieces.Get().(*[firstPiece]byte)
@@ -134,7 +138,7 @@ func (c *capture) room() []byte {
 	default:
 		piece, off := int(at/nextPiece), at%nextPiece
 		if piece == len(c.rest) {
-			if !c.budget.take(nextPiece) {
+			if !c.Budget.Take(nextPiece) {
 				return nil
 			}
 			c.rest = append(c.rest, nextPieces.Get().(*[nextPiece]byte))
@@ -144,9 +148,9 @@ func (c *capture) room() []byte {
 }
 
 // release gives the pieces back. The caller holds mu.
-func (c *capture) release(to captureState) {
+func (c *Copy) release(to State) {
 	if n := c.held(); n > 0 {
-		c.budget.give(n)
+		c.Budget.Give(n)
 	}
 	if c.first != nil {
 		firstPieces.Put(c.first)
@@ -158,7 +162,7 @@ func (c *capture) release(to captureState) {
 }
 
 // held is the capacity reserved. The caller holds mu.
-func (c *capture) held() int64 {
+func (c *Copy) held() int64 {
 	n := int64(len(c.rest)) * nextPiece
 	if c.first != nil {
 		n += firstPiece
@@ -166,30 +170,30 @@ func (c *capture) held() int64 {
 	return n
 }
 
-// drop gives the copy up. A capture may be dropped more than once.
-func (c *capture) drop() {
+// Drop gives the copy up. A copy may be dropped more than once.
+func (c *Copy) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == capturing {
-		c.release(taken)
+	if c.state == Copying {
+		c.release(Taken)
 	}
 }
 
-// now says what the capture is at this moment, and how long its body.
-func (c *capture) now() (captureState, int64) {
+// Now says what the copy is at this moment, and how long its body.
+func (c *Copy) Now() (State, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state, c.size
 }
 
-// writeTo writes what is held and gives it up.
-func (c *capture) writeTo(w io.Writer) error {
+// WriteOut writes what is held and gives it up.
+func (c *Copy) WriteOut(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != capturing {
+	if c.state != Copying {
 		return nil
 	}
-	defer c.release(taken)
+	defer c.release(Taken)
 	for p := range c.pieces() {
 		if _, err := w.Write(p); err != nil {
 			return err
@@ -199,7 +203,7 @@ func (c *capture) writeTo(w io.Writer) error {
 }
 
 // pieces yields the body in order. The caller holds mu.
-func (c *capture) pieces() iter.Seq[[]byte] {
+func (c *Copy) pieces() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if c.first == nil || !yield(c.first[:min(c.size, firstPiece)]) {
 			return
@@ -214,24 +218,24 @@ func (c *capture) pieces() iter.Seq[[]byte] {
 	}
 }
 
-// flatten moves the body into memory of its own, which whoever holds the
+// Flatten moves the body into memory of its own, which whoever holds the
 // exchange may keep, and gives the pieces back. The bytes returned stay
 // reserved in the budget until the caller gives len(body) back. False where
-// the capture was given up, or the budget has no room for the move.
-func (c *capture) flatten() (body []byte, ok bool) {
+// the copy was given up, or the budget has no room for the move.
+func (c *Copy) Flatten() (body []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != capturing {
+	if c.state != Copying {
 		return nil, false
 	}
-	if !c.budget.take(c.size) {
-		c.release(starved)
+	if !c.Budget.Take(c.size) {
+		c.release(Starved)
 		return nil, false
 	}
 	body = make([]byte, 0, c.size)
 	for p := range c.pieces() {
 		body = append(body, p...)
 	}
-	c.release(taken)
+	c.release(Taken)
 	return body, true
 }
