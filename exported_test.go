@@ -4,7 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -192,3 +195,23 @@ var predeclared = func() map[string]bool {
 	}
 	return m
 }()
+
+// TestSkipsAreListed fails on a test that is skipped in any way but by
+// internal/needs, which lists what was not tried.
+func TestSkipsAreListed(t *testing.T) {
+	skip := regexp.MustCompile(`\b[tbf]\.(Skip|Skipf|SkipNow)\(`)
+	for _, p := range packages(t) {
+		if p.ImportPath == "whittle/internal/needs" {
+			continue
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := skip.Find(text); at != nil {
+				t.Errorf("%s: %s has %s…): skip by whittle/internal/needs, so that it is listed", p.ImportPath, name, at)
+			}
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/needs"
 	"whittle/load/cpu"
 	"whittle/load/plan"
 )
@@ -102,9 +102,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 }
 
 func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("/proc is Linux's")
-	}
+	needs.Linux(t, "CPU of another process, from /proc")
 	const burnt = 500 * time.Millisecond
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/prepare" {

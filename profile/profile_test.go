@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/needs"
+
 	"whittle"
 )
 
@@ -271,10 +273,7 @@ func TestReadsOtherKindsOfGo(t *testing.T) {
 }
 
 func TestReadsWhatNodeWrites(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("Node.js is missing: apt-get install nodejs")
-	}
+	node := needs.Node(t)
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), node, "--cpu-prof", "--cpu-prof-dir", dir, "--heap-prof", "--heap-prof-dir", dir, "testdata/busy.js")
 	if out, err := cmd.CombinedOutput(); err != nil {

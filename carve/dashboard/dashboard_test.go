@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle/carve/dashboard"
+	"whittle/internal/needs"
 )
 
 func get(t *testing.T, method, path string, header ...string) (*http.Response, string) {
@@ -129,10 +130,7 @@ func TestHeaders(t *testing.T) {
 
 // TestWhatNeedsNoBrowser runs the page's pure modules in Node.
 func TestWhatNeedsNoBrowser(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("node is not installed: `make deps` says how to get it")
-	}
+	node := needs.Node(t)
 	cmd := exec.CommandContext(t.Context(), node, "--test", "testdata/pure.test.mjs")
 	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
 	if out, err := cmd.CombinedOutput(); err != nil {

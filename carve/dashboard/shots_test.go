@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"whittle/carve/dashboard/dashboardtest"
+	"whittle/internal/needs"
 )
 
 // TestShots takes pictures of every part for people to look at, light and dark,
 // wide and narrow, where SCREENSHOTS names a folder.
 func TestShots(t *testing.T) {
-	if os.Getenv("SCREENSHOTS") == "" {
-		t.Skip("SCREENSHOTS names no folder")
-	}
+	needs.Asked(t, os.Getenv("SCREENSHOTS") != "", "name a folder in SCREENSHOTS")
 	g := serve(t, append(many(20), shifting("POST /Count"), different("POST /published/Count"), quiet("GET /users/{id}"),
 		shifting("GET /a/very/long/path/that/nobody/should/have/written/{organisation}/{department}/{employee}/{document...}")))
 	b := dashboardtest.Open(t)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"whittle/internal/needs"
 )
 
 // badPorts are those that the fetch standard blocks (https://fetch.spec.whatwg.org/#bad-port).
@@ -56,10 +58,7 @@ func TestNoMadePortIsBlocked(t *testing.T) {
 			t.Errorf("no file names port %d: %v", port, named)
 		}
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("NOT TESTED against the ports that Node's fetch blocks: Node is missing (apt-get install nodejs)")
-	}
+	node := needs.Node(t)
 	script := fmt.Sprintf("for (const p of [%d, %d]) fetch(`http://127.0.0.99:${p}/`).catch((e) => { if (/bad port/.test(e.cause?.message)) { console.error(p); process.exit(3); } });", servicePort, adminPort)
 	if out, err := exec.CommandContext(t.Context(), node, "-e", script).CombinedOutput(); err != nil {
 		t.Errorf("Node's fetch blocks a port: %v %s", err, out)

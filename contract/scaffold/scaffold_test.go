@@ -15,6 +15,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/transcode"
 	"whittle/contract"
+	"whittle/internal/needs"
 	"whittle/load"
 )
 
@@ -69,13 +70,13 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if node, err := exec.LookPath("node"); err == nil {
-		cmd := exec.CommandContext(t.Context(), node, "--test")
+	t.Run("the Node client", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), needs.Node(t), "--test")
 		cmd.Dir = filepath.Join(dir, "clients/node")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("the Node client's tests: %v\n%s", err, out)
+			t.Errorf("its tests: %v\n%s", err, out)
 		}
-	}
+	})
 	theGatewayTakesIt(t, dir)
 	for path, want := range map[string]string{
 		"proto/shop/v1/shop.proto":                `go_package = "example.com/team/shop/internal/gen/shop/v1;shopv1pb"`,

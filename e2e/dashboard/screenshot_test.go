@@ -10,6 +10,7 @@ import (
 
 	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
+	"whittle/internal/needs"
 )
 
 var update = flag.Bool("update", false, "take docs/images/dashboard.png anew")
@@ -33,9 +34,7 @@ const shifting = `routes:
 // TestScreenshot takes the README's picture of a real shift:
 // go test ./e2e/dashboard -run Screenshot -update
 func TestScreenshot(t *testing.T) {
-	if !*update {
-		t.Skip("-update takes the picture anew")
-	}
+	needs.Asked(t, *update, "-update takes the picture anew")
 	b := dashboardtest.Open(t)
 	g := serve(t, shifting, false)
 	users(t, g.Public, 4, func(client *http.Client, base string, i int) error {

@@ -13,14 +13,15 @@ import (
 	"sync"
 	"testing"
 
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
 
 // broker starts a real Apache Kafka, or says loudly that nothing was tested.
 func broker(t testing.TB) *kafkatest.Broker {
 	t.Helper()
-	if err := kafkatest.Missing(); err != nil {
-		t.Skipf("NOT TESTED against Apache Kafka: %v", err)
+	if kafkatest.Missing() != nil {
+		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
 	}
 	b, err := kafkatest.Start(t.Context(), kafkatest.Options{})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
@@ -23,7 +24,7 @@ func startKinesis(t testing.TB, name string, shards int) *kinesistest.API {
 	t.Helper()
 	api, err := kinesistest.Start(t.Context(), kinesistest.Options{})
 	if whittle.CodeOf(err) == whittle.Unsupported {
-		t.Skipf("NOT TESTED against a Kinesis API: %v", err)
+		needs.Missing(t, "a Kinesis API", kinesistest.Install)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -15,10 +16,7 @@ import (
 // TestSegmentsOwnSDK lets the official SDK send every kind of call and a burst:
 // all arrive once. (It sends batches side by side, so their order is its own.)
 func TestSegmentsOwnSDK(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("Node.js is missing: apt-get install nodejs npm")
-	}
+	node := needs.Node(t)
 	if _, err := os.Stat("segment/node_modules"); err != nil {
 		t.Fatal("the SDK is not installed: make deps")
 	}

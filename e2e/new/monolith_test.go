@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/needs"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -149,9 +149,7 @@ func countRequest(i int) request {
 // countMonolith is the worked system's, in Node.
 func countMonolith(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Fatal("node is not installed: `make deps` says how to get it")
-	}
+	needs.Node(t)
 	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/monolith/node_modules")); err != nil {
 		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
 	}

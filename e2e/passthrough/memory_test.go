@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/internal/needs"
 )
 
 // childUpstream makes the test binary a gateway before this upstream: a process
@@ -88,12 +89,8 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestGiantBodiesInConstantMemory sends 1 GiB up and 1 GiB down.
 func TestGiantBodiesInConstantMemory(t *testing.T) {
-	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("peak memory is read from /proc")
-	}
-	if testing.Short() {
-		t.Skip("sends 2 GiB over loopback")
-	}
+	needs.Linux(t, "peak memory, which is read from /proc")
+	needs.Long(t, "it sends 2 GiB over loopback")
 	const size, bound = 1 << 30, 64 << 20
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)

@@ -2,10 +2,11 @@ package cpu
 
 import (
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/needs"
 
 	"whittle"
 )
@@ -35,9 +36,7 @@ func FuzzStat(f *testing.F) {
 }
 
 func TestCPUTimeIsThatOfTheWork(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("/proc is Linux's")
-	}
+	needs.Linux(t, "CPU of another process, from /proc")
 	own := Own()
 	before, err := OfProcess(os.Getpid(), false)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/needs"
 	"whittle/profile"
 )
 
@@ -32,10 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // node starts the server of testdata; it ends with the test.
 func node(t *testing.T, flags ...string) (pid int, base string) {
 	t.Helper()
-	path, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("Node.js is missing: apt-get install nodejs")
-	}
+	path := needs.Node(t)
 	server, err := filepath.Abs("testdata/server.js")
 	if err != nil {
 		t.Fatal(err)

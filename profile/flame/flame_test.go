@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"whittle/internal/chart"
+	"whittle/internal/needs"
 	"whittle/profile"
 )
 
@@ -95,16 +95,7 @@ func countBoxes(b *box) int {
 // browser gives a tab of a headless Chromium.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("NO BROWSER: the page was not tried in one; apt-get install chromium")
-	}
+	path := needs.Browser(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.WindowSize(1200, 900))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/needs"
 	"whittle/profile"
 	"whittle/profile/collect"
 	"whittle/profile/smell"
@@ -287,10 +288,7 @@ func TestCleanServicesOfGoRaiseNothing(t *testing.T) {
 
 func nodeService(t *testing.T, file string) string {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("Node.js is missing: apt-get install nodejs")
-	}
+	node := needs.Node(t)
 	absolute, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)

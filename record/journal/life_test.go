@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/needs"
 	"whittle/record/capture"
 )
 
@@ -74,7 +75,7 @@ func TestABadEntryCostsItself(t *testing.T) {
 func TestAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("this system has no /dev/full, and a disk cannot be filled without harm otherwise")
+		needs.Missing(t, "a full disk", "run it where there is /dev/full")
 	}
 	dir := t.TempDir()
 	w := create(t, dir, Options{})

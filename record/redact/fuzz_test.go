@@ -26,7 +26,7 @@ func FuzzJSON(f *testing.F) {
 	r := mustNew(f, Rules{Paths: []string{"$..x", "$[0]"}, Patterns: []string{"z+"}})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if !json.Valid(in) || !utf8.Valid(in) {
-			t.Skip("no JSON to begin with")
+			return // no JSON to begin with
 		}
 		a := whittle.Response{Header: whittle.Header{"Content-Type": {"application/json"}}, Body: bytes.Clone(in)}
 		r.Response(&a)
@@ -86,7 +86,7 @@ func FuzzPlanted(f *testing.F) {
 		sum := r.mac(append(bytes.Clone(before), after...))
 		secret := "s" + hex.EncodeToString(sum[:9])
 		if bytes.Contains(before, []byte(secret)) || bytes.Contains(after, []byte(secret)) {
-			t.Skip("the surroundings have the secret already")
+			return // the surroundings have the secret already
 		}
 		for _, planted := range []string{
 			` password=` + secret + ` `, ` "password": "` + secret + `" `, `<password>` + secret + `</password>`,

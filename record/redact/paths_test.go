@@ -107,7 +107,7 @@ func FuzzPaths(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after []byte, cut uint) {
 		secret := "s" + tokenFor(r, "x"+string(before)+string(after))[len(tokenPrefix):]
 		if bytes.Contains(before, []byte(secret)) || bytes.Contains(after, []byte(secret)) {
-			t.Skip("the surroundings have the secret already")
+			return // the surroundings have the secret already
 		}
 		body := slices.Concat(before, []byte(`,"x":"`+secret+`"`), after)
 		body = body[:len(body)-int(cut%uint(len(after)+1))]

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/needs"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -242,9 +243,7 @@ func TestAnInterruptedReplayTellsWhatIsKnown(t *testing.T) {
 // TestMemoryStaysFlat replays 100,000 exchanges of a journal whose bodies come
 // to many times what may be held.
 func TestMemoryStaysFlat(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("it sends 100,000 requests")
-	}
+	needs.Asked(t, !testing.Short() && !raced, "it sends 100,000 requests, and runs neither with -short nor with -race")
 	const n = 100_000
 	body := `{"text":"` + strings.Repeat("x", 4<<10) + `"}`
 	dir := t.TempDir()

@@ -19,10 +19,10 @@ var drawn = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a
 // hide one.
 func TestTwinsRespondAsTheirMonoliths(t *testing.T) {
 	for _, f := range All() {
+		if f.Name == "count" {
+			continue // random by nature: TestTheCountsTwinDrawsAlike
+		}
 		t.Run(f.Name, func(t *testing.T) {
-			if f.Name == "count" {
-				t.Skip("its responses are random by nature: TestTheCountsTwinDrawsAlike")
-			}
 			r := rand.New(rand.NewPCG(1, 2))
 			table := NewOrders()
 			statuses := map[int]int{}

@@ -7,13 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"whittle/internal/needs"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -44,16 +45,7 @@ type Tab struct {
 // one installed the test is skipped, and says so.
 func Open(t testing.TB) *Tab {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("NO BROWSER: the dashboard was not tried in one; apt-get install chromium")
-	}
+	path := needs.Browser(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.WindowSize(1280, 900))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

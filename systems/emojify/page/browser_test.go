@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"whittle/internal/needs"
 	"whittle/systems/emojify/api"
 	"whittle/systems/emojify/cache"
 	emojidraw "whittle/systems/emojify/draw"
@@ -169,16 +170,7 @@ type tab struct {
 
 func open(t *testing.T) *tab {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("NO BROWSER: the page was not tried in one; apt-get install chromium")
-	}
+	path := needs.Browser(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.WindowSize(1100, 900))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -128,9 +128,6 @@ func inOrderSoFar(t *testing.T, parts map[string][]stream.Entry, at map[string]s
 }
 
 func (s *suite) reopened(t *testing.T) {
-	if s.reopen == nil {
-		t.Skip("it cannot be opened again")
-	}
 	st := s.open(t)
 	where := map[string]stream.Position{}
 	var ids []string

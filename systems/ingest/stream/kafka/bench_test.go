@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
@@ -12,8 +13,8 @@ import (
 // BenchmarkAppend appends 1 KB records to a real broker on this machine, from 256
 // goroutines: one record a call, and fifty.
 func BenchmarkAppend(b *testing.B) {
-	if err := kafkatest.Missing(); err != nil {
-		b.Skip(err)
+	if kafkatest.Missing() != nil {
+		needs.Missing(b, "a real Apache Kafka", kafkatest.Install)
 	}
 	broker, err := kafkatest.Start(b.Context(), kafkatest.Options{})
 	if err != nil {

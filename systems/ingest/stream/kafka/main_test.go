@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
 
@@ -39,8 +40,8 @@ func TestMain(m *testing.M) {
 // realBroker returns the shared broker, or skips where the machine cannot run it.
 func realBroker(t *testing.T) *kafkatest.Broker {
 	t.Helper()
-	if err := kafkatest.Missing(); err != nil {
-		t.Skipf("NOT TESTED against Apache Kafka: %v", err)
+	if kafkatest.Missing() != nil {
+		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
 	}
 	shared.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

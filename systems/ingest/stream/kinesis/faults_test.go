@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"whittle"
+	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
@@ -100,7 +101,7 @@ func readOut(t *testing.T, s *Stream, name string) []stream.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, end := api.Client()
+	client, end := needAPI(t).Client()
 	defer end()
 	last := record("", "last", "")
 	var all []stream.Entry
@@ -165,7 +166,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func newProxy(t *testing.T, f kinesistest.Faults) *kinesistest.Proxy {
 	t.Helper()
-	p, err := kinesistest.NewProxy(t.Context(), api.URL, 11)
+	p, err := kinesistest.NewProxy(t.Context(), needAPI(t).URL, 11)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestReshardingIsFollowed(t *testing.T) {
 			s := open(t, Options{Stream: name, Aggregate: aggregate})
 			l := &ledger{told: map[string]error{}}
 			l.produce(t, s, 1, 10)
-			client, end := api.Client()
+			client, end := needAPI(t).Client()
 			defer end()
 			parent := s.queue.shards.open[0].id
 			if _, err := client.SplitShard(t.Context(), &kinesis.SplitShardInput{
@@ -399,7 +400,7 @@ func TestTheAPIsOwnThrottlingLosesNothing(t *testing.T) {
 	t.Parallel()
 	limited, err := kinesistest.Start(t.Context(), kinesistest.Options{Program: kinesistest.Ferrokinesis, EnforceLimits: true})
 	if whittle.CodeOf(err) == whittle.Unsupported {
-		t.Skip(err)
+		needs.Missing(t, "a Kinesis API that throttles", kinesistest.InstallFerrokinesis)
 	}
 	if err != nil {
 		t.Fatal(err)

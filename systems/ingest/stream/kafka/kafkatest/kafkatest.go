@@ -23,8 +23,8 @@ import (
 // Version is the release of Apache Kafka that is started.
 const Version = "4.1.1"
 
-// install is what to do where Java or Maven is missing.
-const install = "apt-get install openjdk-17-jre-headless maven"
+// Install is what to do where Java or Maven is missing.
+const Install = "apt-get install openjdk-17-jre-headless maven"
 
 // Options says how a broker is started. The zero value works.
 type Options struct {
@@ -59,7 +59,7 @@ func Missing() error {
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return whittle.Errorf(whittle.FailedPrecondition, "no Kafka broker can be started: %s is not installed", tool).
-				WithHint(install)
+				WithHint(Install)
 		}
 	}
 	return nil

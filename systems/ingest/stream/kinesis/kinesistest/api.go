@@ -53,6 +53,12 @@ const (
 	KinesisLocal = "kinesis-local"
 )
 
+// What to do where no program can be the API, and where only ferrokinesis can.
+const (
+	Install             = "make deps, or " + InstallFerrokinesis
+	InstallFerrokinesis = "cargo install ferrokinesis --version 0.7.0 --locked"
+)
+
 // API is a Kinesis API in a process of its own, without TLS. It takes any
 // credentials.
 type API struct {
@@ -120,7 +126,7 @@ func (o Options) command(ctx context.Context, port int) (*exec.Cmd, string, erro
 	}
 	if o.Program == Ferrokinesis && path == "" {
 		return nil, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
-			WithHint("cargo install ferrokinesis --version 0.7.0 --locked")
+			WithHint(InstallFerrokinesis)
 	}
 	if path == "" || o.Program == KinesisLocal {
 		cmd, err := o.kinesisLocal(ctx, port)
@@ -169,7 +175,7 @@ func (o Options) kinesisLocal(ctx context.Context, port int) (*exec.Cmd, error) 
 	dir := filepath.Join(capacity, "node_modules", "kinesis-local")
 	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
 		return nil, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).
-			WithHint("cargo install ferrokinesis --version 0.7.0 --locked, or make deps")
+			WithHint(Install)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/needs"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
@@ -21,7 +23,7 @@ func start(t *testing.T, o Options) *API {
 	t.Helper()
 	a, err := Start(t.Context(), o)
 	if whittle.CodeOf(err) == whittle.Unsupported {
-		t.Skip(err)
+		needs.Missing(t, "a Kinesis API", Install)
 	}
 	if err != nil {
 		t.Fatal(err)
