@@ -329,7 +329,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		{entry("GET", "/a/1?p=1", "", `{"n":1,"m":2}`), "$.m has no field"},
 		{entry("GET", "/a/1?p=x", "", `{"n":1}`), "query p"},
 		{entry("GET", "/a/x?p=1", "", `{"n":1}`), "path"},
-		{entry("GET", "/a/1?p=1", "", ``), "EOF"},
+		{entry("GET", "/a/1?p=1", "", ``), "it is empty"},
 	} {
 		p, err := verify.Check(of(tc.x), c)
 		if err != nil || p.Kept != 0 || len(p.Broken) != 1 || !strings.Contains(p.Broken[0].Path+" "+p.Broken[0].Why, tc.want) {

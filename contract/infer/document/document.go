@@ -4,16 +4,15 @@
 package document
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"whittle/contract"
+	"whittle/internal/jsonscan"
 )
 
 // Bounds of a document that is looked into.
@@ -28,6 +27,7 @@ var (
 	errTwice     = errors.New("a member of an object is there twice")
 	errSurrogate = errors.New("a string has half of a surrogate pair")
 	errUTF8      = errors.New("it is not UTF-8")
+	errEmpty     = errors.New("it is empty")
 	errDeep      = errors.New("it is nested too deeply")
 	errMany      = errors.New("it has too many values")
 )
@@ -74,79 +74,96 @@ func Parse(text []byte) (*Value, error) {
 	if !utf8.Valid(text) {
 		return nil, errUTF8
 	}
-	if halfPair(text) {
-		return nil, errSurrogate
+	if jsonscan.Space(text, 0) == len(text) {
+		return nil, errEmpty
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	p := parser{d: d}
+	var p parser
+	p.s.Reset(text, 0, MaxDepth)
 	v := &Value{}
-	if err := p.value(v, 0); err != nil {
+	if err := p.value(v, p.s.Next()); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if err := p.s.Finish(); err != nil {
 		return nil, errors.New("something follows the JSON text")
 	}
 	return v, nil
 }
 
 type parser struct {
-	d *json.Decoder
+	s jsonscan.Scanner
 	n int
 }
 
-func (p *parser) value(v *Value, depth int) error {
-	t, err := p.d.Token()
-	if err != nil {
-		return err
-	}
+// value reads the value that was begun.
+func (p *parser) value(v *Value, kind jsonscan.Kind) (err error) {
 	if p.n++; p.n > maxDocumentValues {
 		return errMany
 	}
-	switch t := t.(type) {
-	case nil:
+	switch kind {
+	case jsonscan.Null:
 		v.Kind = Null
-	case bool:
-		v.Kind, v.Text = Bool, strconv.FormatBool(t)
-	case json.Number:
-		v.Kind, v.Text = Number, string(t)
-	case string:
-		v.Kind, v.Text = Text, t
-	case json.Delim:
-		if depth >= MaxDepth {
-			return errDeep
-		}
-		if t == '[' {
-			return p.array(v, depth+1)
-		}
-		return p.object(v, depth+1)
+	case jsonscan.Bool:
+		v.Kind, v.Text = Bool, string(p.s.Bytes())
+	case jsonscan.Number:
+		v.Kind, v.Text = Number, string(p.s.Bytes())
+	case jsonscan.String:
+		v.Kind = Text
+		v.Text, err = p.text()
+	case jsonscan.Array:
+		v.Kind = Array
+		return p.array(v)
+	case jsonscan.Object:
+		v.Kind = Object
+		return p.object(v)
+	default:
+		return p.wrong()
 	}
-	return nil
+	return err
 }
 
-func (p *parser) array(v *Value, depth int) error {
-	v.Kind = Array
-	for p.d.More() {
+// wrong is why the text cannot be read on.
+func (p *parser) wrong() error {
+	err := p.s.Err()
+	if errors.Is(err, jsonscan.TooDeep) {
+		return errDeep
+	}
+	return err
+}
+
+// text is what the string or name in hand stands for. Half of a surrogate pair
+// stands for nothing.
+func (p *parser) text() (string, error) {
+	if !p.s.Escaped() {
+		return string(p.s.Inside()), nil
+	}
+	text, whole := jsonscan.AppendText(nil, p.s.Inside())
+	if !whole {
+		return "", errSurrogate
+	}
+	return string(text), nil
+}
+
+func (p *parser) array(v *Value) error {
+	for {
+		kind := p.s.Next()
+		if kind == jsonscan.End {
+			return nil
+		}
 		var item Value
-		if err := p.value(&item, depth); err != nil {
+		if err := p.value(&item, kind); err != nil {
 			return err
 		}
 		v.Items = append(v.Items, item)
 	}
-	_, err := p.d.Token()
-	return err
 }
 
-func (p *parser) object(v *Value, depth int) error {
-	v.Kind = Object
+func (p *parser) object(v *Value) error {
 	var known map[string]bool
-	for p.d.More() {
-		t, err := p.d.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := t.(string)
+	for p.s.Next() == jsonscan.Key {
+		key, err := p.text()
 		switch {
+		case err != nil:
+			return err
 		case known != nil && known[key], known == nil && v.Member(key) != nil:
 			return errTwice
 		case known != nil:
@@ -159,46 +176,12 @@ func (p *parser) object(v *Value, depth int) error {
 			known[key] = true
 		}
 		var item Value
-		if err := p.value(&item, depth); err != nil {
+		if err := p.value(&item, p.s.Next()); err != nil {
 			return err
 		}
 		v.Keys, v.Items = append(v.Keys, key), append(v.Items, item)
 	}
-	_, err := p.d.Token()
-	return err
-}
-
-// halfPair reports an escaped surrogate without its other half: the decoder
-// would put U+FFFD in its place without a word.
-func halfPair(text []byte) bool {
-	for {
-		i := bytes.IndexByte(text, '\\')
-		if i < 0 || i+1 >= len(text) {
-			return false
-		}
-		text = text[i+1:]
-		r, ok := escaped(text)
-		if !ok || r < 0xD800 || r > 0xDFFF {
-			text = text[1:]
-			continue
-		}
-		if r >= 0xDC00 || len(text) < 6 || text[5] != '\\' {
-			return true
-		}
-		if low, ok := escaped(text[6:]); !ok || low < 0xDC00 || low > 0xDFFF {
-			return true
-		}
-		text = text[11:]
-	}
-}
-
-// escaped reads "uXXXX".
-func escaped(b []byte) (rune, bool) {
-	if len(b) < 5 || b[0] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(b[1:5]), 16, 32)
-	return rune(n), err == nil
+	return p.wrong()
 }
 
 // Same reports whether two values are the same JSON value: numbers by what they
