@@ -38,7 +38,7 @@ func (g *Gateway) loggedDetail(detail string) string {
 
 // accessAttrs are the fields of one access record. The query is left out: it
 // is where secrets end up.
-func (g *Gateway) accessAttrs(c tracked, res forward.Result, took time.Duration) []slog.Attr {
+func (g *Gateway) accessAttrs(c *tracked, res *forward.Result, took time.Duration) []slog.Attr {
 	r := c.request
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),

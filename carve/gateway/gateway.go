@@ -8,7 +8,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -129,42 +128,6 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	g.forwarder.EndUpgrades()
 	g.active.wait(5 * time.Second)
 	return err
-}
-
-// ServeHTTP answers one request.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.active.enter()
-	defer g.active.exit()
-	if r.ProtoMajor == 1 && g.clients.Draining() {
-		w.Header()["Connection"] = forward.Closing["Connection"]
-	}
-	t := g.table.Load()
-	e := t.match(r)
-	c := g.begin(e, g.door.Read(r))
-	var rec *recording
-	if g.opts.Record != nil && !c.request.Looped {
-		if rec = g.newRecording(w, &c); rec != nil {
-			w = rec
-			defer rec.drop()
-		}
-	}
-	var res forward.Result
-	switch {
-	case c.request.Looped:
-		g.refuseLoop(w, &c.request, e.name, &res)
-	case refused(w, &c.request, g.opts.Limits, &res):
-	case e.route != nil:
-		res = e.route.serve(w, c.request)
-	default:
-		res = g.forwarder.Forward(w, c.request, t.monolith, forward.Options{})
-	}
-	g.end(c, res)
-	if rec != nil {
-		rec.finish(&res)
-	}
-	if res.Abort {
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // Apply sets the share in force for a route. A name that no route has is

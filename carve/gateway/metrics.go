@@ -5,10 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"whittle"
-	"whittle/carve/gateway/forward"
-	"whittle/carve/gateway/inbound"
 )
 
 // latencyBounds are the upper bounds of the latency buckets, in seconds.
@@ -116,36 +112,4 @@ func (m *meter) histogram(route string) prometheus.Metric {
 	}
 	n += uint64(m.buckets[len(latencyBounds)].Load())
 	return prometheus.MustNewConstHistogram(descSeconds, n, float64(m.nanos.Load())/1e9, cumulative, route)
-}
-
-// tracked is one request between begin and end.
-type tracked struct {
-	entry   *entry
-	request inbound.Request
-	at      time.Time
-	span    Span
-}
-
-func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
-	c := tracked{entry: e, request: r, at: time.Now()}
-	e.meter.running.Add(1)
-	if g.opts.Tracer != nil {
-		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
-		c.request.Request, c.span = r.WithContext(ctx), span
-	}
-	return c
-}
-
-func (g *Gateway) end(c tracked, res forward.Result) {
-	took := time.Since(c.at)
-	c.entry.meter.running.Add(-1)
-	c.entry.meter.add(res.Sent, took)
-	g.logFailure(c.request.Context(), c.entry.name, res.Side, res.Failure, res.Detail, res.Sent)
-	if c.span != nil {
-		c.span.End(res.Sent, res.Failure)
-	}
-	if g.opts.Access != nil {
-		r := c.request
-		g.opts.Access.LogAttrs(r.Context(), 0, "request", g.accessAttrs(c, res, took)...)
-	}
 }

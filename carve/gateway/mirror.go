@@ -6,57 +6,11 @@ import (
 	"runtime/debug"
 
 	"whittle"
-	"whittle/carve/gateway/forward"
-	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/upstream"
 )
 
 // skipDefect is why an exchange is not compared when comparing it panicked.
 const skipDefect = "defect"
-
-// mirror hands a request that the monolith has answered to the queue, or says
-// why not.
-func (rt *route) mirror(v *userRequest, res *forward.Result) {
-	switch {
-	case res.Failure == whittle.FailedCanceled:
-		v.skip(whittle.SkipCanceled)
-		return
-	case res.Streamed:
-		v.skip(whittle.SkipStreaming)
-		return
-	case res.Failure != whittle.NoFailure:
-		// The candidate is asked all the same: were only those requests counted
-		// to which the monolith responds, two sides that fail alike would seem to
-		// differ.
-		v.noResponse(whittle.Response{Failure: res.Failure, Detail: res.Detail})
-	}
-	v.served = whittle.Monolith
-	v.response.Latency = res.Latency
-	rt.submit(v)
-}
-
-// submit offers a request whose copies are complete. It does not block, and
-// after it the request is no longer the caller's.
-func (rt *route) submit(v *userRequest) {
-	skip, shed := v.incomplete()
-	switch {
-	case skip != "":
-		v.skip(skip)
-		return
-	case shed, !v.reserve(headerCost(v.header) + headerCost(v.response.Header) + headerCost(v.response.Trailer)):
-		v.shed()
-		return
-	}
-	v.handed = true
-	switch m := &rt.spec.Mirror; rt.mirrorQueue.Offer(v, m.Concurrency, m.Queue) {
-	case mirror.Full:
-		v.handed = false
-		v.shed()
-	case mirror.Closed:
-		v.handed = false
-		v.skip(whittle.SkipInterrupted)
-	}
-}
 
 // runMirrored is a worker's part: ask the other side, compare, account. It runs
 // after the user's response, and nobody waits for it.
@@ -134,6 +88,11 @@ func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange
 		x.Repeat = &again
 	}
 }
+
+// noValues stands for net/http's silent sign that a request may be repeated on
+// a new connection, where a kept one turned out to be closed: the field is
+// there and has no value, so nothing of it is sent.
+var noValues = []string{}
 
 // askSide asks one side for a whole response. False: the budget has no room for it.
 func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstream, r *whittle.Request) (whittle.Response, bool) {

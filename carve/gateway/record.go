@@ -106,6 +106,9 @@ type recording struct {
 // newRecording begins a copy where the request is in the sample; nil where it
 // is not.
 func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
+	if g.opts.Record == nil || c.request.Looped {
+		return nil
+	}
 	share := c.entry.record
 	if c.entry.name == "" {
 		share = whittle.Share(g.records.rest.Load())

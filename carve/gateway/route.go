@@ -10,9 +10,8 @@ import (
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/breaker"
-	"whittle/carve/gateway/forward"
-	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/mirror"
+	"whittle/carve/gateway/upstream"
 )
 
 // route is a route with a candidate, at run time.
@@ -25,6 +24,20 @@ type route struct {
 	budget  bodycopy.Budget
 	shedder mirror.Shedder
 	codec
+}
+
+// routeEnv is what a route gets from the gateway it belongs to.
+type routeEnv struct {
+	g        *Gateway
+	monolith *upstream.Upstream
+	// candidate is nil where the route has none.
+	candidate *upstream.Upstream
+	// adopt is the route of the same name in the table that is being replaced;
+	// nil: there was none. Its ledger and share go on in the new route; until
+	// its close is called it still serves, and newRoute must not disturb it,
+	// since the reload may yet fail. (A route whose spec and upstreams are
+	// unchanged is kept as it is, and newRoute is not called.)
+	adopt *route
 }
 
 // transcoder maps a JSON request onto an RPC and its response back.
@@ -166,87 +179,6 @@ func (s *routeState) close(ctx context.Context) error {
 	return nil
 }
 
-// noValues stands for net/http's silent sign that a request may be repeated on
-// a new connection, where a kept one turned out to be closed: the field is
-// there and has no value, so nothing of it is sent.
-var noValues = []string{}
-
-// serve answers one request.
-func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result {
-	if rt.dryRunHeader != "" {
-		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a dry run
-	}
-	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
-		r.Header["X-Idempotency-Key"] = noValues
-	}
-	v := newUserRequest(rt, &r)
-	rt.ledgerCounts.open(&v.ledgerEntry)
-	defer v.finish()
-	set := rt.setting.Load()
-	at, keyed := rt.split.placeOf(&r)
-	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
-	if !keyed || rt.split.by == "address" {
-		rt.env.g.warnProxy(&r, rt.name)
-	}
-	if !keyed {
-		rt.unkeyed.Do(func() {
-			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
-				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
-		})
-	}
-	plan := rt.plan(v, &r, set, at)
-	u := user{w, r}
-	if set.share > 0 && at.in(set.share, forShare) {
-		if res, ok := rt.byCandidate(v, &u, &plan); ok {
-			return res
-		}
-	}
-	return rt.byMonolith(v, &u, plan)
-}
-
-// firstChance is the chance that a user whose exchange is compared is one for whom
-// the candidate is asked first: all of those are watched, at most, and of the
-// others a sample is mirrored.
-func firstChance(share, sample whittle.Share) float64 {
-	first := float64(share)
-	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))
-}
-
-// finish accounts for a request that ends without having been handed over: by
-// then it is settled, unless the request's goroutine panicked.
-func (v *userRequest) finish() {
-	if !v.handed {
-		v.skip(whittle.SkipInterrupted)
-		v.free()
-	}
-}
-
-// plan is what happens beside a request: nothing for a reason, shedding, or
-// (zero) mirroring.
-type plan struct {
-	skip string
-	shed bool
-}
-
-// plan decides before the request is passed on, so that what is not mirrored is
-// not copied either.
-func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at position) plan {
-	m := &rt.spec.Mirror
-	switch {
-	case set.phase == whittle.PhaseOff:
-		return plan{skip: whittle.SkipOff}
-	case !rt.mirrorable(r.Method):
-		return plan{skip: whittle.SkipNotSafe}
-	case r.Streams:
-		return plan{skip: whittle.SkipStreaming}
-	case !at.in(m.Sample, forSample):
-		return plan{skip: whittle.SkipSampled}
-	case v.length > m.MaxBody:
-		return plan{skip: whittle.SkipTooLarge}
-	}
-	return plan{shed: rt.shedder.Sheds(v.at)}
-}
-
 // safe reports whether a request may be sent to a side that no user waits for:
 // its method changes nothing by definition (RFC 9110, section 9.2.1), or the
 // config says that it does not here.
@@ -264,42 +196,4 @@ func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.d
 // (RFC 9110, section 9.2.2).
 func (rt *route) rescuable(method string) bool {
 	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
-}
-
-// byMonolith passes the request to the monolith and mirrors it as planned.
-func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
-	var how forward.Options
-	mirrors := p == plan{}
-	if mirrors {
-		how.Tap = v
-		v.watchEnd(u.r.Request)
-	}
-	res := rt.env.g.forwarder.Forward(u.w, u.r, rt.env.monolith, how)
-	res.Side = whittle.Monolith
-	rt.observeMonolith(v, &res)
-	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.Status, Failure: res.Failure, Latency: res.Latency}, v)
-	switch {
-	case p.skip != "":
-		v.skip(p.skip)
-	case p.shed:
-		v.shed()
-	default:
-		rt.mirror(v, &res)
-	}
-	return res
-}
-
-// observeMonolith takes the monolith's latency into account where it gave a response.
-func (rt *route) observeMonolith(v *userRequest, res *forward.Result) {
-	if res.Failure == whittle.NoFailure && !res.Streamed {
-		rt.shedder.Observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
-	}
-}
-
-// report reports the outcome of a user's request.
-func (rt *route) report(o whittle.Outcome, v *userRequest) {
-	if f := rt.env.g.opts.Outcome; f != nil {
-		o.Route, o.User, o.At = rt.name, v.user, v.at
-		f(o)
-	}
 }

@@ -82,6 +82,14 @@ func evenly(n uint64, share whittle.Share) bool {
 	return slot < uint64(share)
 }
 
+// firstChance is the chance that a user whose exchange is compared is one for whom
+// the candidate is asked first: all of those are watched, at most, and of the
+// others a sample is mirrored.
+func firstChance(share, sample whittle.Share) float64 {
+	first := float64(share)
+	return first / max(1, first+float64(whittle.All-share)*float64(sample)/float64(whittle.All))
+}
+
 // hashOf is FNV-1a from the given start: no allocation, and stable for ever,
 // which a seeded hash of the runtime is not.
 func hashOf(h uint64, key string) position {

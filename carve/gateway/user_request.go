@@ -128,6 +128,15 @@ func (v *userRequest) incomplete() (skip string, shed bool) {
 	return "", false
 }
 
+// finish accounts for a request that ends without having been handed over: by
+// then it is settled, unless the request's goroutine panicked.
+func (v *userRequest) finish() {
+	if !v.handed {
+		v.skip(whittle.SkipInterrupted)
+		v.free()
+	}
+}
+
 // reserve takes n more bytes of the route's budget.
 func (v *userRequest) reserve(n int64) bool {
 	if !v.rt.budget.Take(n) {

@@ -67,8 +67,9 @@ type Facts struct {
 
 // Read works out a request's facts.
 func (d *Door) Read(r *http.Request) Request {
+	conn, number := listener.ConnOf(r)
 	q := Request{r, Facts{
-		Conn: listener.ConnOf(r), ConnNumber: listener.ConnNumber(r),
+		Conn: conn, ConnNumber: number,
 		Peer: peerOf(r), HTTPS: r.TLS != nil, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
 		door: d, Named: httpfield.ConnectionNames(r.Header),
 	}}

@@ -96,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	sorted := newSorter(s, s.bound(l), cert)
 	one := s.server(false)
 	one.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := ConnOf(r); c != nil { // it hides the TLS connection from net/http
+		if c, _ := ConnOf(r); c != nil { // it hides the TLS connection from net/http
 			if tc, ok := c.Conn.(*tls.Conn); ok {
 				state := tc.ConnectionState()
 				r.TLS = &state

@@ -112,35 +112,34 @@ func (g *Conn) Close() error {
 	return g.Conn.Close()
 }
 
-// ConnOf finds the client's connection; nil where it is none of
-// whittle's own listeners', or speaks HTTP/2.
-func ConnOf(r *http.Request) *Conn {
-	if r.ProtoMajor != 1 {
-		return nil // other streams share the connection
-	}
-	c, _ := r.Context().Value(strictKey{}).(*Conn)
-	return c
+// connKey finds, in a request's context, the *numbered that it came by.
+type connKey struct{}
+
+// numbered is a client's connection with its number.
+type numbered struct {
+	conn   *Conn
+	number uint64
 }
 
-type (
-	strictKey struct{}
-	connKey   struct{}
-)
-
-// ConnNumber numbers the client's connection, from 1; 0 where the request did not
-// come by Serve.
-func ConnNumber(r *http.Request) uint64 {
-	n, _ := r.Context().Value(connKey{}).(uint64)
-	return n
+// ConnOf finds the client's connection and its number, counted from 1. The
+// connection is nil where it speaks HTTP/2, since other streams share it. Both
+// are zero where the request did not come by Serve.
+func ConnOf(r *http.Request) (c *Conn, number uint64) {
+	n, ok := r.Context().Value(connKey{}).(*numbered)
+	switch {
+	case !ok:
+		return nil, 0
+	case r.ProtoMajor != 1:
+		return nil, n.number
+	}
+	return n.conn, n.number
 }
 
 // connContext is http.Server's ConnContext.
 func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
-	ctx = context.WithValue(ctx, connKey{}, s.conns.Add(1))
-	if c, ok := c.(*Conn); ok {
-		return context.WithValue(ctx, strictKey{}, c)
-	}
-	return ctx
+	n := &numbered{number: s.conns.Add(1)}
+	n.conn, _ = c.(*Conn)
+	return context.WithValue(ctx, connKey{}, n)
 }
 
 // CloseWrite lets net/http and upgrades close one direction.

@@ -1,0 +1,246 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"whittle"
+	"whittle/carve/gateway/forward"
+	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/mirror"
+)
+
+// This file is the way of one request, from the door to the hand-over of its
+// copy. Each step calls the room that knows how it is done.
+
+// ServeHTTP serves one request: its route is found and its facts are worked out,
+// somebody responds, and what came of it is counted.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.active.enter()
+	defer g.active.exit()
+	if r.ProtoMajor == 1 && g.clients.Draining() {
+		w.Header()["Connection"] = forward.Closing["Connection"]
+	}
+	t := g.table.Load()
+	c := g.begin(t.match(r), g.door.Read(r))
+	rec := g.newRecording(w, &c)
+	if rec != nil {
+		w = rec
+		defer rec.drop()
+	}
+	res := g.respond(w, &c, t)
+	g.end(&c, &res)
+	if rec != nil {
+		rec.finish(&res)
+	}
+	if res.Abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// tracked is one request between begin and end.
+type tracked struct {
+	entry   *entry
+	request inbound.Request
+	at      time.Time
+	span    Span
+}
+
+func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
+	c := tracked{entry: e, request: r, at: time.Now()}
+	e.meter.running.Add(1)
+	if g.opts.Tracer != nil {
+		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
+		c.request.Request, c.span = r.WithContext(ctx), span
+	}
+	return c
+}
+
+// respond refuses the request, or has its route or the monolith respond.
+func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.Result {
+	r, limit := &c.request, g.opts.Limits.BodyBytes
+	switch {
+	case r.Looped:
+		g.logLoop(r, c.entry.name)
+		return refuse(w, r, http.StatusLoopDetected, loopText)
+	case r.Method == http.MethodConnect: // this is no forward proxy
+		return refuse(w, r, http.StatusNotImplemented, http.StatusText(http.StatusNotImplemented)+"\n")
+	case limit >= 0 && r.ContentLength > limit:
+		return refuse(w, r, http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge)+"\n")
+	case c.entry.route != nil:
+		return c.entry.route.serve(w, *r)
+	}
+	return g.forwarder.Forward(w, *r, t.monolith, forward.Options{})
+}
+
+// refuse responds to what is not passed on at all, in whittle's own name.
+func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) forward.Result {
+	if r.Conn != nil {
+		r.Conn.EndRequests() // a body that is not read would be taken for the next one
+	}
+	forward.WriteErrorText(w, forward.Closing, status, text)
+	return forward.Result{Sent: status, Wrote: true, Failure: whittle.FailedCanceled, Detail: "refused with " + strconv.Itoa(status)}
+}
+
+func (g *Gateway) end(c *tracked, res *forward.Result) {
+	took := time.Since(c.at)
+	c.entry.meter.running.Add(-1)
+	c.entry.meter.add(res.Sent, took)
+	g.logFailure(c.request.Context(), c.entry.name, res.Side, res.Failure, res.Detail, res.Sent)
+	if c.span != nil {
+		c.span.End(res.Sent, res.Failure)
+	}
+	if g.opts.Access != nil {
+		g.opts.Access.LogAttrs(c.request.Context(), 0, "request", g.accessAttrs(c, res, took)...)
+	}
+}
+
+// serve lets the candidate or the monolith respond on a route that has both, and
+// accounts for the request.
+func (rt *route) serve(w http.ResponseWriter, r inbound.Request) forward.Result {
+	if rt.dryRunHeader != "" {
+		delete(r.Header, rt.dryRunHeader) // nobody may pass a real write off as a dry run
+	}
+	if r.Header["X-Idempotency-Key"] == nil && rt.rescuable(r.Method) {
+		r.Header["X-Idempotency-Key"] = noValues
+	}
+	v := newUserRequest(rt, &r)
+	rt.ledgerCounts.open(&v.ledgerEntry)
+	defer v.finish()
+	set := rt.setting.Load()
+	at := rt.place(v, &r, set)
+	plan := rt.plan(v, &r, set, at)
+	u := user{w, r}
+	if set.share > 0 && at.in(set.share, forShare) {
+		if res, ok := rt.byCandidate(v, &u, &plan); ok {
+			return res
+		}
+	}
+	return rt.byMonolith(v, &u, plan)
+}
+
+// place finds where the user stands, and tells the operator of users who cannot
+// be told apart.
+func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) position {
+	at, keyed := rt.split.placeOf(r)
+	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
+	if !keyed || rt.split.by == "address" {
+		rt.env.g.warnProxy(r, rt.name)
+	}
+	if !keyed {
+		rt.unkeyed.Do(func() {
+			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
+				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
+		})
+	}
+	return at
+}
+
+// plan is what happens beside a request: nothing for a reason, shedding, or
+// (zero) mirroring.
+type plan struct {
+	skip string
+	shed bool
+}
+
+// plan decides before the request is passed on, so that what is not mirrored is
+// not copied either.
+func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at position) plan {
+	m := &rt.spec.Mirror
+	switch {
+	case set.phase == whittle.PhaseOff:
+		return plan{skip: whittle.SkipOff}
+	case !rt.mirrorable(r.Method):
+		return plan{skip: whittle.SkipNotSafe}
+	case r.Streams:
+		return plan{skip: whittle.SkipStreaming}
+	case !at.in(m.Sample, forSample):
+		return plan{skip: whittle.SkipSampled}
+	case v.length > m.MaxBody:
+		return plan{skip: whittle.SkipTooLarge}
+	}
+	return plan{shed: rt.shedder.Sheds(v.at)}
+}
+
+// byMonolith passes the request to the monolith and mirrors it as planned.
+func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
+	var how forward.Options
+	mirrors := p == plan{}
+	if mirrors {
+		how.Tap = v
+		v.watchEnd(u.r.Request)
+	}
+	res := rt.env.g.forwarder.Forward(u.w, u.r, rt.env.monolith, how)
+	res.Side = whittle.Monolith
+	rt.observeMonolith(v, &res)
+	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.Status, Failure: res.Failure, Latency: res.Latency}, v)
+	switch {
+	case p.skip != "":
+		v.skip(p.skip)
+	case p.shed:
+		v.shed()
+	default:
+		rt.mirror(v, &res)
+	}
+	return res
+}
+
+// observeMonolith takes the monolith's latency into account where it gave a response.
+func (rt *route) observeMonolith(v *userRequest, res *forward.Result) {
+	if res.Failure == whittle.NoFailure && !res.Streamed {
+		rt.shedder.Observe(res.Latency, v.unmirrored, v.at.Add(res.Latency))
+	}
+}
+
+// report reports the outcome of a user's request.
+func (rt *route) report(o whittle.Outcome, v *userRequest) {
+	if f := rt.env.g.opts.Outcome; f != nil {
+		o.Route, o.User, o.At = rt.name, v.user, v.at
+		f(o)
+	}
+}
+
+// mirror hands a request that the monolith has answered to the queue, or says
+// why not.
+func (rt *route) mirror(v *userRequest, res *forward.Result) {
+	switch {
+	case res.Failure == whittle.FailedCanceled:
+		v.skip(whittle.SkipCanceled)
+		return
+	case res.Streamed:
+		v.skip(whittle.SkipStreaming)
+		return
+	case res.Failure != whittle.NoFailure:
+		// The candidate is asked all the same: were only those requests counted
+		// to which the monolith responds, two sides that fail alike would seem to
+		// differ.
+		v.noResponse(whittle.Response{Failure: res.Failure, Detail: res.Detail})
+	}
+	v.served = whittle.Monolith
+	v.response.Latency = res.Latency
+	rt.submit(v)
+}
+
+// submit offers a request whose copies are complete. It does not block, and
+// after it the request is no longer the caller's.
+func (rt *route) submit(v *userRequest) {
+	skip, shed := v.incomplete()
+	switch {
+	case skip != "":
+		v.skip(skip)
+		return
+	case shed, !v.reserve(headerCost(v.header) + headerCost(v.response.Header) + headerCost(v.response.Trailer)):
+		v.shed()
+		return
+	}
+	v.handed = true
+	switch m := &rt.spec.Mirror; rt.mirrorQueue.Offer(v, m.Concurrency, m.Queue) {
+	case mirror.Full:
+		v.handed = false
+		v.shed()
+	case mirror.Closed:
+		v.handed = false
+		v.skip(whittle.SkipInterrupted)
+	}
+}
