@@ -277,7 +277,11 @@ type Rollout struct {
 	Hold time.Duration
 	// MinRequests is how many candidate-served requests a step needs at least.
 	MinRequests int
-	Sticky      Sticky
+	// Soak is over how much time responses must have been compared before the
+	// share rises above the first step, so that a fault that comes and goes has
+	// had its turn: the number of different seconds in which one was. 0: none.
+	Soak   time.Duration
+	Sticky Sticky
 	// Harm is the share of the route's requests that users may get a wrong
 	// response to, of those that could still be wrong when a step is taken: the
 	// next share times the bound on the share of served responses that differ. 0:

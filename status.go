@@ -50,6 +50,9 @@ type Harm struct {
 	Differing int `json:"differing"`
 	// Users were compared, whoever answered them.
 	Users int `json:"users"`
+	// Seconds is in how many different seconds responses were compared, whoever
+	// was asked first.
+	Seconds int `json:"seconds"`
 	// Bound is at most which share of the candidate's responses is wrong, 0 to 1,
 	// by requests or by users, whichever is larger; Binds says which.
 	Bound float64 `json:"bound"`

@@ -172,6 +172,9 @@ type Served struct {
 	// compared in either order, of whom there were Users.
 	UserBound float64
 	Users     int
+	// Seconds is in how many different seconds responses were compared, in either
+	// order.
+	Seconds int
 }
 
 // Coverage lists how the fields of a body are compared.

@@ -35,6 +35,7 @@ type Judge struct {
 	users            users
 	shapes           *novelty.Shapes
 	others           others
+	seconds          seconds
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
 	verdict *whittle.Verdict // nil: something came since
@@ -131,6 +132,9 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	if j.c.Kind != whittle.Statistical {
 		j.others.remember(x)
 	}
+	if o.Skip == "" {
+		j.seconds.see(x.At)
+	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
 		j.shapes.Add(shape)
 		j.users.see(x.User, o.Ask)
@@ -157,6 +161,7 @@ func (j *Judge) Served() whittle.Served {
 	}
 	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.ShareBound(k, n, alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
+	out.Seconds = j.seconds.N
 	return out
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	judgeVersion = 4
+	judgeVersion = 5
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 4 << 20
 )
@@ -24,6 +24,7 @@ type keptJudge struct {
 	Users    *users              `json:"users"`
 	Novelty  []byte              `json:"novelty"`
 	Shapes   []byte              `json:"shapes"`
+	Seconds  seconds             `json:"seconds"`
 }
 
 type keptSeries struct {
@@ -72,7 +73,7 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	}
 	b, err := json.Marshal(&keptJudge{
 		Version: judgeVersion, Kind: j.c.Kind, Mirrored: mirrored, Served: served,
-		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(),
+		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(), Seconds: j.seconds,
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -100,7 +101,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
 	var v novelty.Estimate
-	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() ||
+	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() || !k.Seconds.valid() ||
 		!v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
@@ -131,7 +132,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	j.served.restore(&k.Served)
 	j.mirrored.headers.cookies, j.served.headers.cookies = mirrored, served
 	j.shareNoise()
-	j.rechecks, j.users, j.novelty = k.Rechecks, *k.Users, v
+	j.rechecks, j.users, j.novelty, j.seconds = k.Rechecks, *k.Users, v, k.Seconds
 	j.shapes.Unpack(k.Shapes)
 	j.verdict = nil
 	j.showAgain()

@@ -183,7 +183,7 @@ func TestGarbageIsNoState(t *testing.T) {
 	before := j.Verdict()
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
-		"version": []byte(strings.Replace(string(kept), `"version":4`, `"version":3`, 1)),
+		"version": []byte(strings.Replace(string(kept), `"version":5`, `"version":4`, 1)),
 		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
 		"counts":  []byte(strings.Replace(string(kept), `"compared":50`, `"compared":5000`, 1)),
 		"long":    make([]byte, stateMost),

@@ -351,3 +351,38 @@ func TestDeclaredDifferencesStayVisible(t *testing.T) {
 		t.Error("a status that nobody declared does not count as a difference")
 	}
 }
+
+// Seconds in which something was compared are counted once each, in either order of
+// asking, and outlast a restart; what was not compared is none.
+func TestSecondsAreCountedOnce(t *testing.T) {
+	c := whittle.Comparison{Kind: whittle.Exact}
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := whittle.Response{Status: 200, Body: []byte("a")}
+	for i, at := range []time.Duration{0, 400, 900, 1000, 5000, 4000, 5100, 9000} {
+		x := &whittle.Exchange{At: testStart.Add(at * time.Millisecond), Monolith: same, Candidate: same}
+		switch i {
+		case 4:
+			x.Served = whittle.Candidate
+		case 7:
+			x.Monolith.Failure = whittle.FailedCanceled
+		}
+		j.Observe(x)
+	}
+	kept, err := j.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.UnmarshalBinary(kept); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := j.Served().Seconds, again.Served().Seconds; a != 3 || b != 3 {
+		t.Errorf("%d seconds, %d after a restart", a, b)
+	}
+}

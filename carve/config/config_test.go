@@ -149,7 +149,7 @@ routes:
 			Margin: whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1}, Confidence: 0.99, MinCompared: 300,
 		},
 		Rollout: whittle.Rollout{
-			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, 10_000}, Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, 10_000}, Hold: 30 * time.Second, MinRequests: 50, Soak: 5 * time.Minute, Sticky: whittle.Sticky{By: "address"},
 			Harm: 0.005, Unseen: whittle.UnseenMonolith,
 		},
 		Guard: whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50},

@@ -316,6 +316,9 @@ func describeRollout(b *strings.Builder, p *whittle.Rollout, evidence bool) {
 		by += " " + p.Sticky.Name
 	}
 	line(b, "shifted", "%s: %s %%, each for at least %s and %d requests; a user stays by %s", when, strings.Join(steps, " → "), brief(p.Hold), p.MinRequests, by)
+	if p.Auto && evidence && p.Soak > 0 && len(p.Steps) > 1 {
+		line(b, "", "it rises above %s %% after responses were compared in %d different seconds", steps[0], int(p.Soak.Seconds()))
+	}
 	again := "only by hand"
 	if p.Retry > 0 {
 		again = "by itself after " + brief(p.Retry)

@@ -63,7 +63,7 @@ func withDefaults() whittle.Route {
 		},
 		Rollout: whittle.Rollout{
 			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, whittle.All},
-			Hold: 30 * time.Second, MinRequests: 50, Sticky: whittle.Sticky{By: "address"},
+			Hold: 30 * time.Second, MinRequests: 50, Soak: soak, Sticky: whittle.Sticky{By: "address"},
 			Harm: 0.005, Unseen: whittle.UnseenMonolith,
 		},
 		Guard: whittle.Guard{
@@ -71,6 +71,12 @@ func withDefaults() whittle.Route {
 		},
 	}
 }
+
+// A rollout's soak is so long by default, and no more than so many times its hold.
+const (
+	soak      = 5 * time.Minute
+	soakSteps = 10
+)
 
 // withoutCandidate refuses settings that could not have an effect.
 func (r *reader) withoutCandidate(o *object) {
@@ -220,6 +226,8 @@ func (r *reader) rollout(o *object, p *whittle.Rollout) {
 		}
 	}
 	c.duration("hold", &p.Hold, 0, 30*day)
+	p.Soak = min(soak, soakSteps*p.Hold)
+	c.duration("soak", &p.Soak, 0, 30*day)
 	c.count("min_requests", &p.MinRequests, 0, 1_000_000_000)
 	read(c, "harm", "a percentage such as 0.5%, or off", &p.Harm, func(s string) (float64, error) {
 		if s == "off" {

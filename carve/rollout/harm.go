@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"whittle"
 )
@@ -22,7 +23,7 @@ type Needed func(most float64) int
 // only one that needs no such bound, since nothing can be known before it.
 func Budget(p whittle.Rollout, s State, served whittle.Served, needed Needed, perSecond float64) whittle.Harm {
 	h := whittle.Harm{
-		Budget: p.Harm, Compared: served.Compared, Differing: served.Differing, Users: served.Users,
+		Budget: p.Harm, Compared: served.Compared, Differing: served.Differing, Users: served.Users, Seconds: served.Seconds,
 		Bound: served.Bound, Binds: "requests",
 	}
 	if served.UserBound > served.Bound {
@@ -82,6 +83,20 @@ func harmWords(p whittle.Rollout, s State, h *whittle.Harm) string {
 		return text + "; for the next step " + why
 	}
 	return text
+}
+
+// unsoaked is why the next step waits for time, as a clause, or "". Exchanges are no
+// independent draws: what fails for ten seconds in every two minutes is right in
+// thousands of compared responses before. A fault that comes back within p.Soak, and
+// meets what is asked while it is there, has been compared before more users than those of
+// the first step depend on the candidate; of one that comes more seldom this says
+// nothing.
+func unsoaked(p whittle.Rollout, s State, h *whittle.Harm) string {
+	need := int((p.Soak + time.Second - 1) / time.Second)
+	if s.Share == 0 || h.Seconds >= need {
+		return ""
+	}
+	return fmt.Sprintf("responses were compared in %d of %d different seconds, so that what comes and goes has been seen", h.Seconds, need)
 }
 
 // Watch is the share of the candidate's responses to users that are compared: all

@@ -106,6 +106,9 @@ func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string,
 		if why := unearned(p, s, &in.Harm); why != "" {
 			needs = append(needs, why)
 		}
+		if why := unsoaked(p, s, &in.Harm); why != "" {
+			needs = append(needs, why)
+		}
 		if in.Wait != "" {
 			needs = append(needs, in.Wait)
 		}

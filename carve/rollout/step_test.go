@@ -316,3 +316,27 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 		t.Errorf("live: %+v, %+v", next, d)
 	}
 }
+
+// A step beyond the first waits until responses were compared in as many seconds as the
+// policy says, and the first does not.
+func TestARiseTakesEvidenceSpreadOverTime(t *testing.T) {
+	soaking := policy
+	soaking.Soak = 90*time.Second + time.Millisecond
+	for _, tc := range []struct {
+		state   rollout.State
+		seconds int
+		rises   bool
+	}{
+		{shadow(), 0, true}, {shift(100), 90, false}, {shift(100), 91, true}, {shift(2500), 90, false},
+	} {
+		in := rollout.Input{Verdict: whittle.Equivalent, StepServed: 60, Harm: whittle.Harm{Seconds: tc.seconds}}
+		_, d := rollout.Step(soaking, tc.state, in, began.Add(time.Hour))
+		if (d != nil) != tc.rises {
+			t.Errorf("at %d, %d seconds: %+v", tc.state.Share, tc.seconds, d)
+		}
+		next := rollout.Next(soaking, tc.state, in, began.Add(time.Hour))
+		if tc.rises == strings.Contains(next, "of 91 different seconds") {
+			t.Errorf("at %d, %d seconds: %q", tc.state.Share, tc.seconds, next)
+		}
+	}
+}

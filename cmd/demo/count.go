@@ -128,8 +128,8 @@ routes:
     safe: true                      # this POST changes nothing
     compare: {kind: statistical, value: number in the body, per: request.times}
     mirror: {shed_above: off}       # sizes differ by the million, so latency says nothing here
-    # At 120 requests a second the default budget of 0.5% takes some minutes: a demo has less.
-    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
+    # At 120 requests a second the default budget of 0.5% takes some minutes, and soak: 5m as long: a demo has less.
+    rollout: {steps: [1, 5, 25, 50, 100], hold: 2s, soak: 5s, min_requests: 5, harm: {{.Harm}}%, sticky_by: header:X-User}
     guard: {errors: 1%, p99: 3x, mismatch: 0.1%}
 {{end}}
 `))
