@@ -84,10 +84,12 @@ const suspected = 10
 
 // openWhenFirst reports whether users of the candidate met more differences than
 // may be excused, which nothing explains, or whether the candidate is suspected to
-// be odd where the monolith is not.
+// be odd where the monolith is not, or to keep to a difference that noise excuses.
 func (j *Judge) openWhenFirst() bool {
-	if j.rechecks.First.Now() >= suspected || j.rechecks.Second.Now() >= suspected {
-		return true
+	for _, t := range []*eprocess.Bold{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
+		if t.Now() >= suspected {
+			return true
+		}
 	}
 	k, n := j.served.open()
 	return float64(k) > j.served.limit()*float64(n) && !(j.served.flaps && eprocess.ShareBound(k, n, alphaOf(j.c)) <= j.served.margin())

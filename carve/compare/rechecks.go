@@ -36,6 +36,14 @@ const (
 // is an e-value. It breaks where both sides keep random values of their own for
 // long; of differences that come together in half a minute one is bet on.
 //
+// Kept: the same, where the monolith itself was seldom seen to vary (rareNoise). That
+// it varies there explains a difference that goes away when both are asked again, and
+// none that both sides keep to: a tenant whose count is always wrong, at a place where
+// counts change now and then. Here differences that go away are expected, so each
+// half a minute's first is bet on whatever comes of it: 4^k where k rounds reproduce
+// it and 0 where they do not, which has an expectation of at most 1. Where the data
+// move between the two sides' responses, a side shows the other's value a moment later.
+//
 // Turns: one side gave another response than before and the other did not. The
 // order in which they were asked matters where data change in between: whoever was
 // asked first is then the one that seems to have changed. So the candidate is
@@ -50,6 +58,8 @@ const (
 type rechecks struct {
 	Reproduced eprocess.Bold  `json:"reproduced"`
 	BetAt      time.Time      `json:"bet_at"`
+	Kept       eprocess.Bold  `json:"kept"`
+	KeptAt     time.Time      `json:"kept_at"`
 	Second     eprocess.Bold  `json:"second"`
 	First      eprocess.Bold  `json:"first"`
 	Users      []uint64       `json:"users,omitempty"` // sorted
@@ -61,9 +71,9 @@ type rechecks struct {
 }
 
 func (t *rechecks) valid() bool {
-	return t.Reproduced.Valid() && t.Second.Valid() && t.First.Valid() && t.Asked >= 0 &&
+	return t.Reproduced.Valid() && t.Kept.Valid() && t.Second.Valid() && t.First.Valid() && t.Asked >= 0 &&
 		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces &&
-		!slices.ContainsFunc(t.Places, func(p recheckPlace) bool { return !validAsked(&p.Mirrored) || !validAsked(&p.Served) })
+		!slices.ContainsFunc(t.Places, func(p recheckPlace) bool { return !p.valid() })
 }
 
 // recheckPlace counts what rechecks showed at one place.
@@ -73,15 +83,23 @@ type recheckPlace struct {
 	// the candidate was.
 	Mirrored whittle.Asked `json:"mirrored"`
 	Served   whittle.Asked `json:"served"`
+	// Kept is in how many of either both sides kept to a difference although the
+	// monolith is known to vary there.
+	Kept [2]int `json:"kept"`
+}
+
+func (p *recheckPlace) valid() bool {
+	return validAsked(&p.Mirrored) && validAsked(&p.Served) && eprocess.UpTo(p.Kept[0], p.Mirrored.Times) && eprocess.UpTo(p.Kept[1], p.Served.Times)
 }
 
 func newRechecks() rechecks {
-	return rechecks{Reproduced: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold()}
+	return rechecks{Reproduced: eprocess.NewBold(), Kept: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold()}
 }
 
 // The rechecks' parts of the error rate.
 const (
-	partReproduced = 0.10
+	partReproduced = 0.05
+	partKept       = 0.05
 	partSecond     = 0.05
 	partFirst      = 0.15
 )
@@ -89,6 +107,7 @@ const (
 // outcome is what a recheck has come to.
 type recheckOutcome struct {
 	places              []string
+	noisy               bool // the monolith is known to vary at all of them
 	monolith, candidate bool // gave another response than before
 	after               time.Duration
 }
@@ -103,7 +122,7 @@ func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	list, rare := s.places(x, &x.Monolith, &x.Candidate)
 	o := recheckOutcome{places: list}
 	if len(list) == 0 {
-		o.places = rare
+		o.places, o.noisy = rare, true
 	}
 	if len(o.places) == 0 || len(r.Rounds) == 0 || unanswered(r) {
 		return 0, len(o.places) > 0 && len(r.Rounds) == 0
@@ -155,6 +174,9 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			kind := o.came(len(r.Rounds))
 			a.Times++
 			*kind.count(a)++
+			if o.noisy && kind == cameReproducible {
+				t.keep(p, served)
+			}
 			if kind == cameStale {
 				a.LagMs = max(a.LagMs, o.after.Milliseconds())
 			}
@@ -163,12 +185,14 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			}
 		}
 	}
+	same := !o.monolith && !o.candidate
+	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt) {
+		t.Kept.See(e, partKept*alpha, n)
+	} else if same && !o.noisy && apart(x.At, &t.BetAt) {
+		t.Reproduced.See(e, partReproduced*alpha, n)
+	}
 	switch {
-	case !o.monolith && !o.candidate:
-		if gap := x.At.Sub(t.BetAt); gap >= reproducedEvery || gap <= -reproducedEvery {
-			t.BetAt = x.At
-			t.Reproduced.See(float64(uint(1)<<(2*len(r.Rounds))), partReproduced*alpha, n)
-		}
+	case same:
 	case o.monolith && o.candidate:
 	case served == o.candidate: // the side that was asked first was odd
 		t.odd(x, served, partFirst*alpha, n)
@@ -177,6 +201,26 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		}
 	case !served:
 		t.Second.See(2, partSecond*alpha, n)
+	}
+}
+
+// apart reports whether a moment lies far enough from the last one that was bet on,
+// which it then is.
+func apart(at time.Time, last *time.Time) bool {
+	gap := at.Sub(*last)
+	if gap < reproducedEvery && gap > -reproducedEvery {
+		return false
+	}
+	*last = at
+	return true
+}
+
+// keep counts a difference that both sides kept to where the monolith varies.
+func (t *rechecks) keep(place string, served bool) {
+	for i := range t.Places {
+		if p := &t.Places[i]; p.Place == place {
+			p.Kept[int(eprocess.Indicator(served))]++
+		}
 	}
 }
 
@@ -270,55 +314,18 @@ func (t *rechecks) tell(f *whittle.Finding, served bool) {
 	if served {
 		odd = &t.First
 	}
-	for _, proof := range []struct {
+	for _, shown := range []struct {
 		count int
 		of    *eprocess.Bold
-	}{{kept, &t.Reproduced}, {alone, odd}} {
-		if proof.count > 0 {
-			f.EValue = max(f.EValue, proof.of.EValue())
-			if proof.of.At > 0 && (!f.Decided || proof.of.At < f.DecidedAt) {
-				f.Decided, f.DecidedAt = true, proof.of.At
+	}{{kept, &t.Reproduced}, {t.Places[i].Kept[int(eprocess.Indicator(served))], &t.Kept}, {alone, odd}} {
+		if shown.count > 0 {
+			f.EValue = max(f.EValue, shown.of.EValue())
+			if shown.of.At > 0 && (!f.Decided || shown.of.At < f.DecidedAt) {
+				f.Decided, f.DecidedAt = true, shown.of.At
 			}
 		}
 	}
 	f.Summary += "; " + askedWords(&a)
-}
-
-// unlisted are findings of places that asking again has decided and that nobody
-// else lists, because the monolith was seen to vary there: noise explains that a
-// place varies, and not that the candidate does where the monolith does not.
-func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
-	t.claimLate()
-	known := map[string]bool{}
-	for i := range listed {
-		if place, ok := placeOfFinding(&listed[i]); ok && listed[i].Decided {
-			known[place] = true
-		}
-	}
-	most := [2]int{}
-	for _, p := range t.Places {
-		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
-			most[k] = max(most[k], oddAlone(&a))
-		}
-	}
-	for _, p := range t.Places {
-		for k, a := range []whittle.Asked{p.Mirrored, p.Served} {
-			proof := []*eprocess.Bold{&t.Second, &t.First}[k]
-			odd := oddAlone(&a)
-			if known[p.Place] || proof.At == 0 || odd == 0 || 2*odd < most[k] {
-				continue
-			}
-			f := findingAt(p.Place, body)
-			f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = odd, a.Times, true, proof.At, proof.EValue(), &a
-			f.Summary = fmt.Sprintf("%s is another one on the candidate where the monolith stays the same; %s", placeWords(p.Place), askedWords(&a))
-			if k == 1 {
-				f.Order = whittle.AskedFirst
-				f.Summary += "; only when the candidate is asked first, as users ask it"
-			}
-			list = append(list, f)
-		}
-	}
-	return list
 }
 
 // findingAt is a finding of a place, as placeOfFinding reads it.
