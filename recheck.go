@@ -35,6 +35,8 @@ type Observation struct {
 	// Steady says that they differ, undeclared, at a place where the monolith varies
 	// never or seldom. Noise is no excuse there for a candidate that differs as a rule.
 	Steady bool
+	// SelfSteady says that the monolith then differed from itself at such a place.
+	SelfSteady bool
 }
 
 // Pair is one request that both sides were asked, as the guards see it.
@@ -48,7 +50,7 @@ type Pair struct {
 	// Monolith and Candidate are both sides' outcomes of the same request.
 	Monolith, Candidate Outcome
 	// Compared says that the two responses were compared; Differs, Repeated,
-	// SelfDiffers and Steady are then the observation's.
-	Compared                               bool
-	Differs, Repeated, SelfDiffers, Steady bool
+	// SelfDiffers, Steady and SelfSteady are then the observation's.
+	Compared                                           bool
+	Differs, Repeated, SelfDiffers, Steady, SelfSteady bool
 }

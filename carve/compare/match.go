@@ -153,7 +153,8 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 	o := Observation{
 		Differs: m.anyOpen(m.cand) && !m.learning(), Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
-		Steady: !m.learning() && slices.ContainsFunc(m.cand, m.steady),
+		Steady:     !m.learning() && slices.ContainsFunc(m.cand, m.steady),
+		SelfSteady: slices.ContainsFunc(m.self, m.steady),
 	}
 	m.account()
 	m.seeForms(x, repeated)

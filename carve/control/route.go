@@ -291,7 +291,7 @@ func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	return whittle.Pair{
 		User: x.User, At: x.At, First: x.First(),
 		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
-		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, Steady: o.Steady,
+		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, Steady: o.Steady, SelfSteady: o.SelfSteady,
 	}
 }
 

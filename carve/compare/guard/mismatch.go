@@ -23,16 +23,19 @@ import (
 //     coin, whatever the rate does. Source: bets;
 //   - all exchanges: against the limit plus an upper bound on how often the
 //     monolith differs from itself. Source: arms.single; the bound is a
-//     confidence sequence, wrong with a tenth of the level at most (share).
+//     confidence sequence, wrong with ownPart of the level at most (share).
 //
 // A place where the monolith was seen to vary is noise, and neither test counts it.
 // So the last tenth is a third test, of served exchanges:
 //
-//   - steady places: where the monolith varies in few of its repeats (rareNoise),
-//     differences count whatever was learned. Hypothesis: given the past, at most
-//     steadyLimit of the compared responses differ there. Data that move between the
-//     two sides' responses come nowhere near it; a candidate that is wrong at that
-//     place as a rule passes it. Source: arms.single.
+//   - steady places: where the monolith varies in few of its repeats (rareMoves),
+//     differences count whatever was learned. Hypothesis: given the past, no more of
+//     the compared responses differ there than steadyLimit allows, which is what a
+//     verdict excuses: twice the upper bound on the share of the
+//     monolith's own repeats that differ there, and steadyLeast in any case. Data
+//     that move between the two sides' responses stay below it; a candidate that is
+//     wrong at such a place as a rule passes it. Source: arms.single, and share for
+//     the bound, which is wrong with movedPart of the level at most.
 //
 // Where the monolith was never asked twice (mirror.repeat_every: 0) there is only
 // the limit.
@@ -44,17 +47,17 @@ type mismatch struct {
 	Bad      int                `json:"bad"`
 	Breached bool               `json:"breached,omitempty"`
 	// Own and OwnBad count the monolith's repeats, of all attempts, and those that
-	// differed.
-	Own    int `json:"own"`
-	OwnBad int `json:"own_bad"`
+	// differed; OwnMoved those that differed at a steady place.
+	Own      int `json:"own"`
+	OwnBad   int `json:"own_bad"`
+	OwnMoved int `json:"own_moved"`
 
-	// Bound is the upper bound on the monolith's own rate when it had been asked
-	// again BoundOwn times and had differed BoundBad times.
-	Bound    float64 `json:"bound"`
-	BoundOwn int     `json:"bound_own"`
-	BoundBad int     `json:"bound_bad"`
+	// Bound is on the share that differed, Moved on the share that did at a steady
+	// place.
+	Bound ownBound `json:"bound"`
+	Moved ownBound `json:"moved"`
 
-	odds eprocess.FixedOdds // of All
+	odds, steady eprocess.FixedOdds // of All, and of Steady
 }
 
 func newMismatch() mismatch {
@@ -63,9 +66,9 @@ func newMismatch() mismatch {
 
 // restart forgets the candidate and keeps the monolith.
 func (m *mismatch) restart() {
-	own, bad := m.Own, m.OwnBad
+	own, bad, moved := m.Own, m.OwnBad, m.OwnMoved
 	*m = newMismatch()
-	m.Own, m.OwnBad = own, bad
+	m.Own, m.OwnBad, m.OwnMoved = own, bad, moved
 }
 
 // logEValue is the logarithm of what the five have made of their parts.
@@ -80,9 +83,14 @@ func (m *mismatch) logEValue() float64 {
 const (
 	// mismatchPart is each of four tests' part of the wealth, steadyPart the fifth's.
 	mismatchPart, steadyPart = 0.225, 0.1
-	// steadyLimit is which share of the compared responses may differ where the
-	// monolith seldom varies.
-	steadyLimit = 0.5
+	// steadyMost is which share of the compared responses may differ at steady
+	// places where the monolith was never asked twice; steadyLeast is allowed whatever
+	// is known of it: as much as a verdict excuses of a place at which the monolith
+	// varies in the share rareMoves of its repeats, the most that a steady one does
+	// (compare's rareNoise, noiseFactor and noiseBound).
+	rareMoves               = 0.05
+	steadyFactor            = 2
+	steadyMost, steadyLeast = 0.5, steadyFactor * rareMoves
 )
 
 // pairMismatch takes a compared exchange. Failures are the errors guard's.
@@ -102,7 +110,8 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 			m.All[p.First&1].Play(func(a *eprocess.Arms) { a.Against(odds, bad, 1-bad) })
 		}
 		if bad := int(eprocess.Indicator(p.Steady)); p.First == whittle.Candidate {
-			m.Steady.Play(func(a *eprocess.Arms) { a.Single(steadyLimit, bad, 1-bad) })
+			odds := m.steady.At(g.steadyLimit())
+			m.Steady.Play(func(a *eprocess.Arms) { a.Against(odds, bad, 1-bad) })
 		}
 		if p.Repeated {
 			b := &m.Repeated[p.First&1]
@@ -113,9 +122,8 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 	}
 	if p.Repeated {
 		m.Own++
-		if p.SelfDiffers {
-			m.OwnBad++
-		}
+		m.OwnBad += int(eprocess.Indicator(p.SelfDiffers))
+		m.OwnMoved += int(eprocess.Indicator(p.SelfSteady))
 	}
 }
 
@@ -125,19 +133,47 @@ func (g *Guard) mismatchLimit() float64 {
 	if m.Own == 0 {
 		return g.cfg.Mismatch
 	}
-	// The bound is found anew when it can have moved: it is dear, and an older one
-	// of the sequence is as right.
-	if m.BoundOwn == 0 || m.OwnBad != m.BoundBad || m.Own >= m.BoundOwn+m.BoundOwn/32+1 {
-		s := eprocess.NewShare(max(g.cfg.Mismatch, 1e-3))
-		s.N, s.Differing = m.Own, m.OwnBad
-		_, m.Bound = s.Interval(0.1 * g.level())
-		m.BoundOwn, m.BoundBad = m.Own, m.OwnBad
-	}
-	return m.Bound + g.cfg.Mismatch
+	return m.Bound.of(m.Own, m.OwnBad, max(g.cfg.Mismatch, 1e-3), ownPart*g.level()) + g.cfg.Mismatch
 }
 
+// steadyLimit is the share of differences at steady places that nothing may be
+// concluded from.
+func (g *Guard) steadyLimit() float64 {
+	m := &g.mismatch
+	if m.Own == 0 {
+		return steadyMost
+	}
+	return min(steadyMost, max(steadyLeast, steadyFactor*m.Moved.of(m.Own, m.OwnMoved, rareMoves, movedPart*g.level())))
+}
+
+// ownPart and movedPart are the parts of the level that the bounds on the monolith's
+// repeats may spend: a tenth in all (Guard.threshold).
+const ownPart, movedPart = 0.09, 0.01
+
+// ownBound is the upper bound on a share of the monolith's repeats when Bad of N had
+// been such ones.
+type ownBound struct {
+	High float64 `json:"high"`
+	N    int     `json:"n"`
+	Bad  int     `json:"bad"`
+}
+
+// of is the bound at n repeats. It is found anew when it can have moved: it is dear,
+// and an older one of the sequence is as right.
+func (b *ownBound) of(n, bad int, aim, alpha float64) float64 {
+	if b.N == 0 || bad != b.Bad || n >= b.N+b.N/32+1 {
+		s := eprocess.NewShare(aim)
+		s.N, s.Differing = n, bad
+		_, b.High = s.Interval(alpha)
+		b.N, b.Bad = n, bad
+	}
+	return b.High
+}
+
+func (b *ownBound) valid() bool { return b.High >= 0 && b.High <= 1 && eprocess.UpTo(b.Bad, b.N) }
+
 func (m *mismatch) valid() bool {
-	ok := m.Bound >= 0 && m.Bound <= 1 && m.Count >= 0 && m.Bad >= 0 && m.Bad <= m.Count && m.OwnBad >= 0 && m.OwnBad <= m.Own &&
+	ok := m.Bound.valid() && m.Moved.valid() && eprocess.UpTo(m.Bad, m.Count) && eprocess.UpTo(m.OwnBad, m.Own) && eprocess.UpTo(m.OwnMoved, m.Own) &&
 		m.Steady.Arms.Valid() && m.Steady.Plays >= 0
 	for i := range m.All {
 		ok = ok && m.All[i].Arms.Valid() && m.All[i].Plays >= 0 && m.Repeated[i].Valid()

@@ -7,7 +7,7 @@ import (
 )
 
 // guardVersion is the format of a guard's state.
-const guardVersion = 2
+const guardVersion = 3
 
 type guardState struct {
 	Version  int           `json:"v"`
