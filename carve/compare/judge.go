@@ -73,6 +73,9 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
 	j.mirrored.headers.shareNoise(&j.served.headers)
+	if s, ok := j.served.method.(*statistical); ok {
+		s.elder, _ = j.mirrored.method.(*statistical)
+	}
 	a, ok := j.mirrored.method.(*match)
 	b, both := j.served.method.(*match)
 	if ok && both {

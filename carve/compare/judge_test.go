@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/simtest"
 )
 
 // countRoute is the comparison of the count system.
@@ -362,7 +363,7 @@ func TestSecondsAreCountedOnce(t *testing.T) {
 	}
 	same := whittle.Response{Status: 200, Body: []byte("a")}
 	for i, at := range []time.Duration{0, 400, 900, 1000, 5000, 4000, 5100, 9000} {
-		x := &whittle.Exchange{At: testStart.Add(at * time.Millisecond), Monolith: same, Candidate: same}
+		x := &whittle.Exchange{At: simtest.Start.Add(at * time.Millisecond), Monolith: same, Candidate: same}
 		switch i {
 		case 4:
 			x.Served = whittle.Candidate

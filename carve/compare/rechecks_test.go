@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 	"whittle/internal/simtest"
 )
 
@@ -38,7 +39,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 	}
 	if a.noisy != "" {
 		for _, s := range []*series{j.mirrored, j.served} {
-			s.method.(*match).noise.learn(noiseKey{a.noisy, howValue})
+			s.method.(*match).noise.learn(noiseKey{a.noisy, jsondiff.HowValue})
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -259,7 +260,7 @@ func TestNoiseHidesNoTenant(t *testing.T) {
 			t.Errorf("seed %d: after %d, %d users' responses: %s %+v", seed, at, harmed, v.Summary, v.Findings)
 		}
 	}
-	t.Logf("named after %d exchanges, %d at most", quantileOf(took, 0.5), quantileOf(took, 1))
+	t.Logf("named after %d exchanges, %d at most", simtest.Quantile(took, 0.5), simtest.Quantile(took, 1))
 }
 
 // TestAStaleReplicaIsToldFromAWrongOne: a candidate that is two seconds behind is

@@ -33,6 +33,9 @@ type statistical struct {
 	words wording
 	alpha float64
 	show  *display.View
+	// elder is the evidence of the order that came first, whose past of the monolith
+	// is longer. Nil: there is none.
+	elder *statistical
 	statisticalState
 }
 
@@ -212,13 +215,12 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	unit, key := unitOf(per), keyOfPer(per)
 	t := s.Strata.of(key)
 	p := pair{n: s.N, x: drawIn(a.f/unit, largest), y: drawIn(b.f/unit, largest), stratum: t}
-	var known bool
-	p.centre, p.spread, known = s.Strata.predict(t)
+	past, known := s.predict(&p, t)
 
 	var xOutlier, yOutlier bool
 	if known {
-		xOutlier = t.outlier(p.x, p.centre, p.spread)
-		yOutlier = t.outlier(p.y, p.centre, p.spread)
+		xOutlier = past.outlier(p.x, p.centre, p.spread)
+		yOutlier = past.outlier(p.y, p.centre, p.spread)
 		s.Wrong.see(t, s.Strata.place(t), xOutlier, yOutlier, s.alpha*partWrong, s.N)
 		s.Evidence.sized(per, yOutlier)
 		if yOutlier && !xOutlier {
@@ -238,6 +240,22 @@ func (s *statistical) weigh(x *whittle.Exchange, per float64, a, b number) Obser
 	}
 	t.learn(p.x, p.centre, p.spread, known)
 	return Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
+}
+
+// predict finds what the monolith's past says of the next pair: that of its own
+// stratum, or of the elder's where that has seen more of the monolith. Either is the
+// past alone and the same for both responses, so the pair stays exchangeable; a
+// candidate that is wrong only when users ask it is not spared while the few responses
+// that they got teach what is usual.
+func (s *statistical) predict(p *pair, t *stratum) (past *stratum, known bool) {
+	past, of := t, &s.Strata
+	if s.elder != nil {
+		if e := s.elder.Strata.known(t.Key); e != nil && e.X.N > t.X.N {
+			past, of = e, &s.elder.Strata
+		}
+	}
+	p.centre, p.spread, known = of.predict(past)
+	return past, known
 }
 
 // askedAgain takes the monolith's second response to the same request, where

@@ -145,6 +145,15 @@ func (s *strata) of(key int) *stratum {
 	return &s.Seen[s.index[i]-1]
 }
 
+// known gives the stratum of a key; nil: none was opened.
+func (s *strata) known(key int) *stratum {
+	i := s.index[key-rawKey]
+	if i == 0 {
+		return nil
+	}
+	return &s.Seen[i-1]
+}
+
 // place is where a stratum stands in the order of first exchanges, from 0.
 func (s *strata) place(t *stratum) int { return int(s.index[t.Key-rawKey]) - 1 }
 
