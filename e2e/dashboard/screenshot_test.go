@@ -27,7 +27,7 @@ const shifting = `routes:
     safe: true
     compare: {kind: statistical, value: number in the body, per: request.times}
     mirror: {shed_above: off}
-    rollout: {steps: [5, 25, 50, 100], hold: 8s, min_requests: 30, sticky_by: header:X-User}
+    rollout: {steps: [5, 25, 50, 100], hold: 8s, soak: 8s, min_requests: 30, sticky_by: header:X-User}
     guard: {p99: 3x}
 `
 
