@@ -90,7 +90,8 @@ func (b *Body) End() error {
 // content in them, as a part of in, and how many bytes of in it has used:
 // framing before the content, and the content. Call it again with the rest as
 // long as it uses any and the body has not ended. Only a trailer section is left
-// unused until it is whole: then more is to be read behind it.
+// unused until it is whole: then more is to be read behind it. With an error, n
+// is what came before the byte or the trailer section that is refused.
 func (b *Body) Next(in []byte) (content []byte, n int, err error) {
 	for n < len(in) {
 		switch b.state {
@@ -149,19 +150,19 @@ func (b *Body) sizeLine(in []byte) (n int, err *Error) {
 		c := in[n]
 		n++
 		if b.line++; b.line > maxSizeLine {
-			return n, errChunkLine
+			return n - 1, errChunkLine
 		}
 		if b.state == chunkSizeLF {
 			if c != '\n' {
-				return n, errLineEnd
+				return n - 1, errLineEnd
 			}
 			if err = b.sized(); err != nil {
-				return n, err
+				return n - 1, err
 			}
 			continue
 		}
 		if err = b.sizeByte(c); err != nil {
-			return n, err
+			return n - 1, err
 		}
 	}
 	return n, nil

@@ -15,8 +15,10 @@ type Fields struct {
 	// options says what the Connection fields ask for.
 	options options
 
-	at   int // while parsing: where the next line begins
-	seen int // while parsing: the bytes in which no end of that line was found
+	// While parsing: where the present line begins, its bytes that need not be
+	// looked at again, and its colon; 0: not found yet. So each byte is looked at
+	// once, in whatever pieces a line comes.
+	at, seen, colon int
 }
 
 // span is where a field is in raw.
@@ -85,26 +87,12 @@ var comma = []byte{','}
 
 // reset forgets all but memory, and has the next line begin at a position.
 func (f *Fields) reset(at int) {
-	f.raw, f.spans, f.options, f.at, f.seen = nil, f.spans[:0], 0, at, at
-}
-
-// lineArrived reports whether b may hold the end of the next line, or a byte for
-// which it is refused. It looks at each byte once, however often it is called for
-// one line, but at the last one again: that may have been the CR of a CR LF.
-func (f *Fields) lineArrived(b []byte) bool {
-	if f.seen == f.at || controlAt(b, f.seen-1) < len(b) {
-		return true
-	}
-	f.seen = len(b)
-	return false
+	f.raw, f.spans, f.options, f.at, f.seen, f.colon = nil, f.spans[:0], 0, at, at, 0
 }
 
 // lines parses the lines of b from f.at on. done is true when the empty line was
 // read; f.at is then behind it.
 func (f *Fields) lines(b []byte, l *Limits, t Tolerance) (done bool, err *Error) {
-	if !f.lineArrived(b) {
-		return false, f.incomplete(b, l)
-	}
 	for {
 		if f.at >= l.head() {
 			return false, errLongHead
@@ -114,15 +102,14 @@ func (f *Fields) lines(b []byte, l *Limits, t Tolerance) (done bool, err *Error)
 			return false, err
 		}
 		if next < 0 {
-			f.seen = len(b)
 			return false, f.incomplete(b, l)
 		}
-		f.at = next
+		f.at, f.seen, f.colon = next, next, 0
 		if done {
 			if next > l.head() {
 				return false, errLongHead
 			}
-			f.seen, f.raw = next, b[:next:next]
+			f.raw = b[:next:next]
 			return true, nil
 		}
 		if len(f.spans) > l.fields() {
@@ -141,34 +128,38 @@ func (f *Fields) incomplete(b []byte, l *Limits) *Error {
 // line parses the line at f.at. next is behind it, or -1 while it is incomplete.
 func (f *Fields) line(b []byte, t Tolerance) (next int, done bool, err *Error) {
 	at := f.at
-	i := at
-	for i < len(b) && sets[b[i]]&inToken != 0 {
-		i++
+	if f.colon == 0 {
+		i := f.seen
+		for i < len(b) && sets[b[i]]&inToken != 0 {
+			i++
+		}
+		if f.seen = i; i == len(b) {
+			return -1, false, nil
+		}
+		switch c := b[i]; {
+		case blank(b[at]):
+			next, err = f.fold(b, t)
+			return next, false, err
+		case c == ':' && i > at:
+			f.colon, f.seen = i, i+1
+		case i == at && (c == '\r' || c == '\n'):
+			next, err = lineEnd(b, i, t)
+			return next, true, err
+		default:
+			return 0, false, errName
+		}
 	}
-	if i == len(b) {
-		return -1, false, nil
-	}
-	switch c := b[i]; {
-	case c == ':' && i > at:
-	case i == at && (c == '\r' || c == '\n'):
-		next, err = lineEnd(b, i, t)
-		return next, true, err
-	case i == at && blank(c):
-		next, err = f.fold(b, t)
-		return next, false, err
-	default:
-		return 0, false, errName
-	}
-	s := span{name: int32(at), nameEnd: int32(i), kind: kindOf(b[at:i])}
-	i++
-	for i < len(b) && blank(b[i]) {
-		i++
-	}
-	end := controlAt(b, i)
+	end := controlAt(b, f.seen)
 	if next, err = lineEnd(b, end, t); next < 0 || err != nil {
+		f.seen = end
 		return next, false, err
 	}
-	s.value, s.valueEnd = int32(i), trimmedEnd(b, i, end)
+	s := span{name: int32(at), nameEnd: int32(f.colon), kind: kindOf(b[at:f.colon])}
+	from := f.colon + 1
+	for from < end && blank(b[from]) {
+		from++
+	}
+	s.value, s.valueEnd = int32(from), trimmedEnd(b, from, end)
 	f.spans = append(f.spans, s)
 	return next, false, nil
 }
@@ -178,8 +169,9 @@ func (f *Fields) fold(b []byte, t Tolerance) (next int, err *Error) {
 	if t&Folding == 0 || len(f.spans) == 0 {
 		return 0, errFolded
 	}
-	end := controlAt(b, f.at)
+	end := controlAt(b, f.seen)
 	if next, err = lineEnd(b, end, t); next < 0 || err != nil {
+		f.seen = end
 		return next, err
 	}
 	s := &f.spans[len(f.spans)-1]

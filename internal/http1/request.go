@@ -33,6 +33,7 @@ type RequestHead struct {
 // for the last one.
 func (h *RequestHead) Reset() {
 	h.message.reset()
+	h.methodEnd, h.targetEnd = 0, 0
 	h.begin, h.authority, h.host, h.upgrades, h.continues = 0, span{}, span{}, false, false
 }
 
@@ -65,16 +66,12 @@ func (h *RequestHead) Stopped() int { return h.at }
 
 func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
 	if !h.started {
-		if !h.lineArrived(b) {
-			return false, h.longStart(b)
-		}
 		next, err := h.requestLine(b)
 		if err != nil {
 			return false, err
 		}
 		if next < 0 {
-			h.seen = len(b)
-			return false, h.longStart(b)
+			return false, h.incomplete(b, &h.Limits)
 		}
 		h.started, h.first, h.at, h.seen = true, next, next, next
 	}
@@ -88,59 +85,55 @@ func (h *RequestHead) parse(b []byte) (done bool, err *Error) {
 	return true, nil
 }
 
-// longStart refuses an incomplete request line that is too long.
-func (h *RequestHead) longStart(b []byte) *Error {
-	if len(b) >= h.Limits.head() {
-		return errLongHead
-	}
-	if h.Limits.Target > 0 && len(b) > h.Limits.Target+len("OPTIONS  HTTP/1.1\r\n") {
-		if i := bytes.IndexByte(b, ' '); i >= 0 && len(b)-i > h.Limits.Target+len("  HTTP/1.1\r\n") {
-			return errLongTarget
-		}
-	}
-	return nil
-}
-
 const version = "HTTP/1.1"
 
 // requestLine reads the first line. next is behind it, or -1 while it is
 // incomplete.
 func (h *RequestHead) requestLine(b []byte) (next int, err *Error) {
-	if h.begin == 0 && len(b) > 0 && b[0] == '\r' {
+	if h.begin == 0 && h.methodEnd == 0 && len(b) > 0 && b[0] == '\r' {
 		if next, err = lineEnd(b, 0, 0); next < 0 || err != nil {
 			return next, err
 		}
 		h.begin, h.at, h.seen = int32(next), next, next
 	}
-	method := int(h.begin)
-	i := method
-	for i < len(b) && sets[b[i]]&inToken != 0 {
-		i++
+	if h.methodEnd == 0 {
+		i := h.word(b, inToken)
+		if i == len(b) {
+			return -1, nil
+		}
+		if b[i] != ' ' || i == h.at {
+			return 0, errRequestLine
+		}
+		h.methodEnd, h.seen = int32(i), i+1
 	}
-	if i == len(b) {
-		return -1, nil
+	if h.targetEnd == 0 {
+		i := h.word(b, inTarget)
+		target := int(h.methodEnd) + 1
+		if h.Limits.Target > 0 && i-target > h.Limits.Target {
+			return 0, errLongTarget
+		}
+		if i == len(b) {
+			return -1, nil
+		}
+		if b[i] != ' ' || i == target {
+			return 0, errRequestLine
+		}
+		h.targetEnd, h.seen = int32(i), i+1
 	}
-	if b[i] != ' ' || i == method {
-		return 0, errRequestLine
-	}
-	h.methodEnd = int32(i)
-	target := i + 1
-	for i = target; i < len(b) && sets[b[i]]&inTarget != 0; i++ {
-	}
-	if i == len(b) {
-		return -1, nil
-	}
-	if b[i] != ' ' || i == target {
-		return 0, errRequestLine
-	}
-	h.targetEnd = int32(i)
-	if h.Limits.Target > 0 && i-target > h.Limits.Target {
-		return 0, errLongTarget
-	}
-	if next, err = h.version(b, i+1); next < 0 || err != nil {
+	if next, err = h.version(b, h.seen); next < 0 || err != nil {
 		return next, err
 	}
 	return next, h.target(b)
+}
+
+// word goes on behind h.seen as long as there are bytes of the set.
+func (h *RequestHead) word(b []byte, set uint8) (end int) {
+	i := h.seen
+	for i < len(b) && sets[b[i]]&set != 0 {
+		i++
+	}
+	h.seen = i
+	return i
 }
 
 func (h *RequestHead) version(b []byte, at int) (next int, err *Error) {

@@ -42,15 +42,11 @@ func (h *ResponseHead) Parse(b []byte) (n int, err error) {
 
 func (h *ResponseHead) parse(b []byte) (done bool, err *Error) {
 	if !h.started {
-		if !h.lineArrived(b) {
-			return false, h.incomplete(b, &h.Limits)
-		}
 		next, err := h.statusLine(b)
 		if err != nil {
 			return false, err
 		}
 		if next < 0 {
-			h.seen = len(b)
 			return false, h.incomplete(b, &h.Limits)
 		}
 		h.started, h.first, h.at, h.seen = true, next, next, next
@@ -92,9 +88,9 @@ func (h *ResponseHead) statusLine(b []byte) (next int, err *Error) {
 	if b[8] != ' ' || h.status < 100 || b[12] != ' ' && b[12] != '\r' && b[12] != '\n' {
 		return 0, errStatusLine
 	}
-	end := controlAt(b, least)
-	h.reasonEnd = int32(end)
-	return lineEnd(b, end, h.Tolerance)
+	h.seen = controlAt(b, max(h.seen, least))
+	h.reasonEnd = int32(h.seen)
+	return lineEnd(b, h.seen, h.Tolerance)
 }
 
 // facts reads what the fields together say of the message.
