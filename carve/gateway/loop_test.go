@@ -17,7 +17,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/inbound"
-	"whittle/internal/httpfield"
+	"whittle/internal/http1"
 )
 
 // facing gives listeners on free ports of loopback, so that gateways can be
@@ -146,7 +146,7 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	if got, want := <-seen, []string{"cdn.example; a=b, other", "third", a.door.Mark, b.door.Mark}; !slices.Equal(got, want) {
 		t.Errorf("the origin saw %q, want %q", got, want)
 	}
-	if a.door.Mark == b.door.Mark || len(a.door.Mark) < len("whittle-")+26 || !httpfield.IsToken(a.door.Mark) {
+	if a.door.Mark == b.door.Mark || len(a.door.Mark) < len("whittle-")+26 || !http1.IsToken(a.door.Mark) {
 		t.Errorf("marks %q and %q", a.door.Mark, b.door.Mark)
 	}
 }

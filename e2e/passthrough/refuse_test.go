@@ -142,6 +142,35 @@ func TestExactFramingIsNotRefused(t *testing.T) {
 	}
 }
 
+// TestEmptyLineBehindARequest sends an empty line behind each request, in the same
+// packet. It must not take the request's response, nor the next request's.
+func TestEmptyLineBehindARequest(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s[%s]", r.URL.Path, body)
+	})
+	g := through(t, u.URL)
+	c := dial(t, g.addr)
+	r := bufio.NewReader(c)
+	for i, request := range []string{
+		"GET /0 HTTP/1.1\r\nHost: h\r\n\r\n\r\n",
+		"POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n\r\n",
+		"POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx\r\n",
+		"GET /3 HTTP/1.1\r\nHost: h\r\n\r\n",
+	} {
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatalf("response %d: %v", i, err)
+		}
+		if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || !strings.HasPrefix(got, fmt.Sprintf("/%d[", i)) {
+			t.Errorf("response %d: %d %q", i, resp.StatusCode, got)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil {

@@ -1,6 +1,5 @@
-// Package httpfield has the syntax that all of HTTP/1.1 shares: which bytes a
-// token, a field's value, a request target and a length may have, and which
-// fields concern one connection only.
+// Package httpfield says which fields of a net/http header concern one connection
+// only, and what a list of tokens holds. The syntax of HTTP/1.1 is in http1.
 package httpfield
 
 import (

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/internal/http1"
 	"whittle/internal/httpfield"
 )
 
@@ -96,7 +97,7 @@ func (q *Request) element() string {
 		node = `"[` + node + `]"`
 	}
 	host := q.Host
-	if !httpfield.IsToken(host) {
+	if !http1.IsToken(host) {
 		if strings.ContainsAny(host, `"\`) {
 			host = ""
 		}

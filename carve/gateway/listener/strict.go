@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,85 +10,81 @@ import (
 	"sync/atomic"
 	"time"
 
+	"whittle/internal/http1"
 	"whittle/internal/httpfield"
 )
 
 // errFraming becomes a 400 at net/http's hands, and the connection ends.
 var errFraming = errors.New("the request's framing is not exact")
 
-// Conn is a client's connection. It checks the framing of HTTP/1.1 requests before net/http reads them.
-// net/http is lenient where RFC 9112 lets it be: it takes a bare LF for a line
-// end, joins folded lines, ignores a length beside chunks. Each is harmless
-// alone, and a way to smuggle as soon as something in front of whittle reads
-// the same bytes otherwise. So whatever has two readings is refused here.
+// Conn is a client's connection. It checks HTTP/1.1 requests by internal/http1
+// before net/http reads them. net/http is lenient where RFC 9112 lets it be: it
+// takes a bare LF for a line end, joins folded lines, ignores a length beside
+// chunks. Each is harmless alone, and a way to smuggle as soon as something in
+// front of whittle reads the same bytes otherwise. So whatever has two readings
+// is refused here.
 //
-// It follows the stream by itself: line by line in a header, by length or
-// chunks in a body. It never holds bytes back; bytes before the offending line
-// have been handed on, but not the end of their block, so that no request is
-// ever made of them.
+// It follows the stream by itself: a head, then its body, then the next head. It
+// never holds bytes back; bytes before the offending line have been handed on,
+// but not the end of their block, so that no request is ever made of them.
 type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
-	// limit bounds a header line; net/http's own bound responses 431 before.
-	limit int
 
-	phase guardPhase
-	first bool   // nothing has been read yet
-	line  []byte // the beginning of a line whose end has not come yet
-	left  int64  // bytes of the body or chunk still to come
-	// what the present header has said so far
-	http10    bool
-	length    int64 // -1: nothing
-	chunked   bool
-	upgrade   bool   // to what UpgradeOf would pass on
-	asks      bool   // Connection names Upgrade
-	authority string // of a target in absolute form
-	host      string
-	hosts     int
-	err       error
+	first bool // no request has come yet
+	free  bool // no longer HTTP/1.1: nothing is checked
+	// empty counts the bytes of an empty line before the present head.
+	empty int
+	head  http1.RequestHead
+	body  http1.Body
+	// part is the beginning of a head or trailer section that has not come whole.
+	part []byte
+	err  error
 
 	// over says that no further request may be read: see EndRequests.
 	over atomic.Bool
 }
 
-type guardPhase uint8
+// preface is how a connection of HTTP/2 begins, whose frames say their own length.
+const preface = "PRI * HTTP/2.0\r\n"
 
-const (
-	guardRequest guardPhase = iota // a request line comes next
-	guardHeader
-	guardBody    // left bytes of a body
-	guardSize    // a chunk's size line
-	guardChunk   // left bytes of a chunk
-	guardEnd     // the line end after a chunk
-	guardTrailer // lines after the last chunk
-	guardFree    // no longer HTTP/1.1: nothing is checked
-)
-
+// newStrictConn bounds a head at some more than limit, which is net/http's: it
+// then responds with 431 before a head is refused here.
 func newStrictConn(c net.Conn, limit int, malformed *atomic.Int64) *Conn {
-	return &Conn{Conn: c, limit: limit + 8<<10, malformed: malformed, first: true, length: -1}
+	const more, perField, fields = 8 << 10, 16, 2000
+	limits := http1.Limits{Head: limit + more, Fields: max(limit/perField, fields)}
+	g := &Conn{Conn: c, malformed: malformed, first: true}
+	g.head.Limits, g.body.Limits = limits, limits
+	return g
 }
 
 // Read implements net.Conn. net/http reads from one goroutine at a time.
 func (g *Conn) Read(p []byte) (int, error) {
-	if g.over.Load() {
-		return 0, io.EOF
-	}
-	if g.err != nil {
-		return 0, g.err
-	}
-	n, err := g.Conn.Read(p)
-	if n == 0 || g.phase == guardFree {
-		return n, err
-	}
-	if good := g.check(p[:n]); good < n {
-		g.err = errFraming
-		g.malformed.Add(1)
-		if good == 0 {
+	for {
+		if g.over.Load() {
+			return 0, io.EOF
+		}
+		if g.err != nil {
 			return 0, g.err
 		}
-		return good, nil
+		n, err := g.Conn.Read(p)
+		if n == 0 || g.free {
+			return n, err
+		}
+		good, ok := g.check(p[:n])
+		switch {
+		case !ok:
+			g.err = errFraming
+			g.malformed.Add(1)
+			if good == 0 {
+				return 0, g.err
+			}
+			return good, nil
+		case good > 0 || err != nil:
+			return good, err
+		}
+		// All that came was an empty line.
 	}
-	return n, err
 }
 
 // EndRequests has net/http see the connection's end from now on. The response
@@ -150,206 +145,127 @@ func (g *Conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// check gives how many bytes of p may be handed on: all, or those before the
-// line that is wrong.
-func (g *Conn) check(p []byte) int {
+// check gives how many bytes of p are to be handed on, once an empty line before
+// a head has been taken out of p. If it is not ok, these come before what is
+// refused.
+func (g *Conn) check(p []byte) (good int, ok bool) {
 	for at := 0; at < len(p); {
-		switch g.phase {
-		case guardFree:
-			return len(p)
-		case guardBody, guardChunk:
-			n := int(min(g.left, int64(len(p)-at)))
-			at += n
-			if g.left -= int64(n); g.left == 0 {
-				if g.phase == guardBody {
-					g.phase = guardRequest
-				} else {
-					g.phase = guardEnd
-				}
-			}
+		var n int
+		switch {
+		case g.free:
+			return len(p), true
+		case !g.body.Done():
+			n, ok = g.checkBody(p[at:])
 		default:
-			i := bytes.IndexByte(p[at:], '\n')
-			if i < 0 {
-				if len(g.line)+len(p)-at > g.limit {
-					return at
-				}
-				g.line = append(g.line, p[at:]...)
-				return len(p)
+			if skip := g.skipEmptyLine(p[at:]); skip > 0 {
+				p = append(p[:at], p[at+skip:]...)
+				continue
 			}
-			line := p[at : at+i]
-			if len(g.line) > 0 {
-				g.line = append(g.line, line...)
-				line = g.line
-			}
-			if !g.take(line) {
-				return at
-			}
-			g.line = g.line[:0]
-			at += i + 1
+			n, ok = g.checkHead(p[at:])
+		}
+		if at += n; !ok {
+			return at, false
 		}
 	}
-	return len(p)
+	return len(p), true
 }
 
-// take reads one line, given without its LF.
-func (g *Conn) take(line []byte) bool {
-	if len(line) == 0 || line[len(line)-1] != '\r' {
+// skipEmptyLine gives how many bytes of in belong to an empty line before a head
+// (RFC 9112, section 2.2), of which net/http knows nothing.
+func (g *Conn) skipEmptyLine(in []byte) (n int) {
+	const line = "\r\n"
+	if len(g.part) > 0 {
+		return 0
+	}
+	for n < len(in) && g.empty < len(line) && in[n] == line[g.empty] {
+		g.empty++
+		n++
+	}
+	return n
+}
+
+// checkHead gives how many bytes of in belong to the present head.
+func (g *Conn) checkHead(in []byte) (n int, ok bool) {
+	b := g.joined(in)
+	before := len(b) - len(in)
+	if g.first && g.empty == 0 && string(b[:min(len(b), len(preface))]) == preface[:min(len(b), len(preface))] {
+		g.free = len(b) >= len(preface)
+		g.keep(b)
+		return len(in), true
+	}
+	if g.empty == 1 || b[0] == '\r' {
+		return 0, false // a CR alone, or a second empty line
+	}
+	n, err := g.head.Parse(b)
+	switch {
+	case err != nil:
+		return max(0, g.head.Stopped()-before), false
+	case n == 0:
+		g.keep(b)
+		return len(in), true
+	}
+	g.first, g.empty, g.part = false, 0, nil
+	if g.free = g.leavesHTTP(); !g.free {
+		g.body.Begin(g.head.Framing())
+	}
+	if g.head.Len() > keptFields {
+		g.head = http1.RequestHead{Limits: g.head.Limits} // an idle connection keeps no such memory
+	}
+	return n - before, true
+}
+
+// keptFields is the number of fields for which a connection keeps memory.
+const keptFields = 64
+
+// leavesHTTP reports whether UpgradeOf would pass the request on to change the
+// protocol: what follows may be another one's. If it is not, the connection ends.
+func (g *Conn) leavesHTTP() bool {
+	if !g.head.Upgrades() {
 		return false
 	}
-	line = line[:len(line)-1]
-	first := g.first
-	g.first = false
-	switch g.phase {
-	case guardRequest:
-		return g.requestLine(line, first)
-	case guardHeader:
-		if len(line) == 0 {
-			return g.headerEnd()
-		}
-		return g.headerLine(line)
-	case guardSize:
-		return g.sizeLine(line)
-	case guardEnd:
-		g.phase = guardSize
-		return len(line) == 0
-	default: // guardTrailer
-		if len(line) == 0 {
-			g.phase = guardRequest
+	for i := range g.head.Len() {
+		f := g.head.Field(i)
+		if strings.EqualFold(string(f.Name), "upgrade") && len(f.Value) > 0 && !strings.EqualFold(string(f.Value), "h2c") {
 			return true
 		}
-		name, _, ok := cutField(line)
-		return ok && !framingName(name)
-	}
-}
-
-func (g *Conn) requestLine(line []byte, first bool) bool {
-	method, rest, ok1 := bytes.Cut(line, []byte(" "))
-	target, proto, ok2 := bytes.Cut(rest, []byte(" "))
-	if !ok1 || !ok2 || !httpfield.IsToken(method) || !httpfield.IsTarget(string(target)) {
-		return false
-	}
-	g.length, g.chunked, g.upgrade, g.asks, g.authority, g.host, g.hosts = -1, false, false, false, "", "", 0
-	switch string(proto) {
-	case "HTTP/1.1":
-		g.http10 = false
-	case "HTTP/1.0":
-		g.http10 = true
-	case "HTTP/2.0":
-		g.phase = guardFree // the preface of HTTP/2, whose frames say their own length
-		return first && string(method) == "PRI"
-	default:
-		return false
-	}
-	if target[0] != '/' {
-		if _, after, ok := strings.Cut(string(target), "://"); ok {
-			g.authority = after
-			if end := strings.IndexAny(after, "/?#"); end >= 0 {
-				g.authority = after[:end]
-			}
-			if g.authority == "" {
-				return false
-			}
-		}
-	}
-	g.phase = guardHeader
-	return true
-}
-
-// cutField cuts a header line at its colon. A name followed by space, and a
-// line that begins with one (obs-fold), are no fields.
-func cutField(line []byte) (name, value []byte, ok bool) {
-	i := bytes.IndexByte(line, ':')
-	if i <= 0 || !httpfield.IsToken(line[:i]) || !httpfield.IsValue(line[i+1:]) {
-		return nil, nil, false
-	}
-	return line[:i], bytes.Trim(line[i+1:], " \t"), true
-}
-
-func framingName(name []byte) bool {
-	switch len(name) {
-	case len("host"):
-		return equalFold(name, "host")
-	case len("content-length"):
-		return equalFold(name, "content-length")
-	case len("transfer-encoding"):
-		return equalFold(name, "transfer-encoding")
 	}
 	return false
 }
 
-func equalFold(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
+// checkBody gives how many bytes of in belong to the present body.
+func (g *Conn) checkBody(in []byte) (n int, ok bool) {
+	b := g.joined(in)
+	before := len(b) - len(in)
+	at := 0
+	for at < len(b) && !g.body.Done() {
+		_, used, err := g.body.Next(b[at:])
+		at += used
+		if err != nil {
+			return max(0, at-before), false
 		}
-		if c != lower[i] {
-			return false
+		if used == 0 {
+			g.keep(b[at:])
+			return len(in), true
 		}
 	}
-	return true
+	g.part = nil
+	return at - before, true
 }
 
-func (g *Conn) headerLine(line []byte) bool {
-	name, value, ok := cutField(line)
-	if !ok {
-		return false
+// joined is in behind the part that came before.
+func (g *Conn) joined(in []byte) []byte {
+	if len(g.part) == 0 {
+		return in
 	}
-	switch {
-	case equalFold(name, "content-length"):
-		n, ok := httpfield.ParseLength(string(value))
-		if !ok || g.length >= 0 {
-			return false
-		}
-		g.length = n
-	case equalFold(name, "transfer-encoding"):
-		if g.chunked || !equalFold(value, "chunked") {
-			return false
-		}
-		g.chunked = true
-	case equalFold(name, "host"):
-		g.hosts++
-		g.host = string(value)
-	case equalFold(name, "upgrade"):
-		g.upgrade = g.upgrade || len(value) > 0 && !equalFold(value, "h2c")
-	case equalFold(name, "connection") && !equalFold(value, "keep-alive"):
-		g.asks = g.asks || httpfield.HasToken([]string{string(value)}, "upgrade")
-	}
-	return true
+	g.part = append(g.part, in...)
+	return g.part
 }
 
-func (g *Conn) headerEnd() bool {
-	switch {
-	case g.chunked && (g.length >= 0 || g.http10), g.hosts > 1:
-		return false
-	case g.authority != "" && g.hosts == 1 && !strings.EqualFold(g.authority, g.host):
-		return false
+// keep keeps b, which is a part of something, until the rest has come.
+func (g *Conn) keep(b []byte) {
+	if len(g.part) == 0 {
+		g.part = append(g.part, b...)
 	}
-	switch {
-	case g.upgrade && g.asks:
-		g.phase = guardFree // what follows may be another protocol's; if not, the connection ends
-	case g.chunked:
-		g.phase = guardSize
-	case g.length > 0:
-		g.phase, g.left = guardBody, g.length
-	default:
-		g.phase = guardRequest
-	}
-	return true
-}
-
-func (g *Conn) sizeLine(line []byte) bool {
-	size, ok := httpfield.ParseChunkSize(line)
-	if !ok {
-		return false
-	}
-	g.phase, g.left = guardChunk, size
-	if size == 0 {
-		g.phase = guardTrailer
-	}
-	return true
 }
 
 // UpgradeOf gives what an HTTP/1.1 request wants to change to, or "".
@@ -358,7 +274,7 @@ func UpgradeOf(r *http.Request) string {
 		return ""
 	}
 	kind := strings.Join(r.Header["Upgrade"], ", ")
-	if !httpfield.IsValue(kind) || strings.EqualFold(kind, "h2c") {
+	if !http1.IsValue(kind) || strings.EqualFold(kind, "h2c") {
 		return "" // whittle speaks h2c itself, by prior knowledge
 	}
 	return kind

@@ -65,6 +65,34 @@ func TestStrictPassesPrefix(t *testing.T) {
 	}
 }
 
+// TestOneEmptyLineIsIgnored finds that net/http does not see an empty line before
+// a request, first or later (RFC 9112, section 2.2), and that nothing but one whole
+// empty line is forgiven.
+func TestOneEmptyLineIsIgnored(t *testing.T) {
+	get := "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+	post := "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"
+	for _, tc := range []struct {
+		text, passed string
+		refused      bool
+	}{
+		{get + "\r\n", get, false},
+		{"\r\n" + get + "\r\n" + post + "\r\n" + get, get + post + get, false},
+		{post + "\r", post, false},
+		{get + "\r\n\r\n" + get, get, true},
+		{"\r\n\r\n" + get, "", true},
+		{get + "\n" + get, get, true},
+		{get + "\r" + get, get, true},
+		{"\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x01", "PRI * HTTP/2.0", true},
+	} {
+		for _, step := range []int{1, 2, 3, 5, 16, 4096} {
+			passed, refused := strictly([]byte(tc.text), step)
+			if refused != tc.refused || !strings.HasPrefix(tc.passed, string(passed)) || !refused && string(passed) != tc.passed {
+				t.Errorf("%q by %d: refused %v after %q", tc.text, step, refused, passed)
+			}
+		}
+	}
+}
+
 // TestNothingIsFreeButWhatIsUpgraded: whatever is not checked any more is
 // treated as an upgrade, after which the connection takes no other request.
 func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {
@@ -88,7 +116,7 @@ func TestNothingIsFreeButWhatIsUpgraded(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%q: %v", text, err)
 					}
-					if g.phase == guardFree {
+					if g.free {
 						free++
 						if UpgradeOf(r) == "" {
 							t.Errorf("%q is passed on as plain, and nothing behind it is checked", text)
