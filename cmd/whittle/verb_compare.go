@@ -3,19 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/url"
-	"strings"
 	"time"
 
 	"whittle/cmdline"
 
-	"whittle"
 	"whittle/load"
 	"whittle/load/cpu"
 	"whittle/load/duel"
-	"whittle/load/plan"
-	"whittle/load/report"
 )
 
 type compareVerb struct {
@@ -23,7 +17,7 @@ type compareVerb struct {
 	B string `arg:"" help:"The second target's URL, or report." placeholder:"B"`
 
 	Plan     string        `group:"How much" placeholder:"FILE" help:"An Artillery YAML or JSON file, or a JMeter .jmx file."`
-	Rate     float64       `group:"How much" help:"Open arrivals per second, to each target in its turn."`
+	Rate     *float64      `group:"How much" help:"Open arrivals per second, to each target in its turn."`
 	Duration time.Duration `group:"How much" short:"d" help:"How much of the plan each target gets; the comparison takes twice as long."`
 	Users    []int         `group:"How much" short:"u" placeholder:"N,N" help:"Closed users. One number: in blocks, as rates. Several: a table, in whole runs at each of the numbers."`
 	Runs     int           `group:"How much" help:"Whole runs of each target at every number of users (3)."`
@@ -67,30 +61,15 @@ Examples:
   whittle compare before.json after.json`
 }
 
-// compared is what there is to say about two targets, however it was found.
-type compared interface {
-	WriteSummary(w io.Writer) error
-	WriteHTML(w io.Writer) error
-	Err(gates []duel.Gate) error
-}
-
 // Run compares the targets, or the reports, and prints the verdict.
 func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	var gates []duel.Gate
-	for _, text := range v.FailIf {
-		g, err := duel.ParseGate(text)
-		if err != nil {
-			return err
-		}
-		gates = append(gates, g)
-	}
 	screen := cmdline.NewScreen(s, v.JSON)
-	if !v.paired() {
-		if err := duel.CheckUnpaired(gates); err != nil {
-			return err
-		}
+	q, err := v.request()
+	if err != nil {
+		return err
 	}
-	c, err := v.compare(ctx, screen)
+	q.OnProgress = func(line string) { screen.Progress("%s", line) }
+	c, err := q.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,103 +87,42 @@ func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
 			return err
 		}
 	}
-	return c.Err(gates)
+	return c.Err(q.Gates)
 }
 
-func (v *compareVerb) compare(ctx context.Context, screen *cmdline.Screen) (compared, error) {
-	switch a, b := isURL(v.A), isURL(v.B); {
-	case a != b:
-		return nil, whittle.Errorf(whittle.Invalid, "compare: one of %s and %s is a URL, the other is not", v.A, v.B).
-			WithHint("give two targets, or two reports")
-	case !a:
-		return v.saved()
-	}
-	p, targets, err := v.plan()
+// request is what the flags say.
+func (v *compareVerb) request() (duel.Request, error) {
+	gates, err := duel.ParseGates(v.FailIf)
 	if err != nil {
-		return nil, err
+		return duel.Request{}, err
 	}
-	a := duel.Side{Target: targets[0], Watch: processes(v.WatchPIDA), WatchURLs: v.WatchURLA}
-	b := duel.Side{Target: targets[1], Watch: processes(v.WatchPIDB), WatchURLs: v.WatchURLB}
-	o := load.Options{Seed: v.Seed, MaxLate: v.MaxLate}
-	if !v.paired() {
-		return duel.Levels{
-			Plan: p, A: a, B: b, Users: v.Users, Runs: v.Runs, Options: o,
-			Closed:     plan.Closed{Ramp: v.Ramp, Loops: v.Loops, Duration: v.Duration},
-			OnProgress: func(run string, at report.Progress) { screen.Progress("%s: %s", run, at) },
-		}.Run(ctx)
+	if err := aboveZero("--rate", v.Rate); err != nil {
+		return duel.Request{}, err
 	}
 	warmup := v.Warmup
 	if warmup == 0 {
-		warmup = -1
+		warmup = -1 // none
 	}
-	return duel.Duel{
-		Plan: p, A: a, B: b, Length: v.Duration, Block: v.Block, Warmup: warmup, Options: o,
-		OnProgress: func(p duel.Progress) {
-			screen.Progress("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
+	return duel.Request{
+		A: v.A, B: v.B,
+		What: load.Workload{
+			Plan: v.Plan, Rate: given(v.Rate), Duration: v.Duration, Environment: v.Environment, Properties: v.Property,
+			Request: load.Request{
+				Method: v.Method, Headers: v.Header, JSON: v.JSONBody, Body: v.Body, Timeout: v.Timeout, Insecure: v.Insecure,
+			},
 		},
-	}.Run(ctx)
+		Users: v.Users, Runs: v.Runs, Ramp: v.Ramp, Loops: v.Loops, Block: v.Block, Warmup: warmup,
+		Processes: [2][]cpu.Process{processes(v.WatchPIDA), processes(v.WatchPIDB)},
+		Pages:     [2][]string{v.WatchURLA, v.WatchURLB},
+		Gates:     gates, Options: load.Options{Seed: v.Seed, MaxLate: v.MaxLate},
+	}, nil
 }
 
-// paired says that blocks of two targets are compared, not whole runs or saved
-// reports.
-func (v *compareVerb) paired() bool { return isURL(v.A) && len(v.Users) <= 1 && v.Runs == 0 }
-
-func isURL(s string) bool {
-	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
-}
-
+// processes names processes by their ids.
 func processes(pids []int) []cpu.Process {
 	var out []cpu.Process
 	for _, pid := range pids {
 		out = append(out, cpu.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
 	}
 	return out
-}
-
-func (v *compareVerb) saved() (compared, error) {
-	a, err := report.Read(v.A)
-	if err != nil {
-		return nil, err
-	}
-	b, err := report.Read(v.B)
-	if err != nil {
-		return nil, err
-	}
-	return duel.CompareReports(a, b, v.Seed)
-}
-
-// plan reads the plan's file, or makes a plan of the one request that the two
-// URLs are for.
-func (v *compareVerb) plan() (*plan.Plan, [2]string, error) {
-	l := &loadVerb{
-		Plan: v.Plan, Rate: v.Rate, Duration: v.Duration, Method: v.Method, Header: v.Header, JSONBody: v.JSONBody, Body: v.Body,
-		Timeout: v.Timeout, Insecure: v.Insecure, Environment: v.Environment, Property: v.Property,
-	}
-	targets := [2]string{v.A, v.B}
-	if v.Rate > 0 && len(v.Users) > 0 {
-		return nil, targets, whittle.Errorf(whittle.Invalid, "either a rate of arrivals is given, or users")
-	}
-	if v.Rate == 0 {
-		l.Duration = 0
-	}
-	if len(v.Users) == 1 && v.Runs == 0 {
-		// In blocks: how long users go on is the block's matter.
-		l.Users, l.Loops = v.Users[0], 1
-	}
-	if v.Plan == "" {
-		l.Plan = v.A
-		if v.Rate == 0 && len(v.Users) == 0 {
-			return nil, targets, whittle.Errorf(whittle.Invalid, "compare: how much is to be sent?").
-				WithHint("give --plan, --rate with --duration, or --users")
-		}
-		a, errA := url.Parse(v.A)
-		b, errB := url.Parse(v.B)
-		if errA != nil || errB != nil || a.RequestURI() != b.RequestURI() {
-			return nil, targets, whittle.Errorf(whittle.Invalid, "compare: without a plan both URLs have the same path, unlike %s and %s", v.A, v.B).
-				WithHint("write a plan whose requests hold for both, and give the base URLs")
-		}
-		targets = [2]string{a.Scheme + "://" + a.Host, b.Scheme + "://" + b.Host}
-	}
-	plan, err := l.plan()
-	return plan, targets, err
 }

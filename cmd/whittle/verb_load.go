@@ -1,10 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +11,6 @@ import (
 
 	"whittle"
 	"whittle/load"
-	"whittle/load/artillery"
-	"whittle/load/cpu"
-	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -23,12 +18,12 @@ type loadVerb struct {
 	Plan   string `arg:"" help:"An Artillery YAML or JSON file, a JMeter .jmx file, or the URL to send to." placeholder:"PLAN|URL"`
 	Target string `placeholder:"URL" help:"Send to this base URL instead of the plan's."`
 
-	Rate     float64       `group:"How much" help:"Open arrivals per second."`
+	Rate     *float64      `group:"How much" help:"Open arrivals per second."`
 	Duration time.Duration `group:"How much" short:"d" help:"How long arrivals or users go on."`
-	Users    int           `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
+	Users    *int          `group:"How much" short:"u" help:"Closed users: each sends its next request after the answer to the one before. Also in place of a plan's own users or arrivals."`
 	Ramp     time.Duration `group:"How much" help:"Spread the users' starts over this time."`
 	Think    time.Duration `group:"How much" help:"How long each user waits between a response and its next request."`
-	Loops    int64         `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
+	Loops    *int64        `group:"How much" help:"How often each user goes through its requests. Without it and --duration: once."`
 
 	Method   string        `group:"One request" short:"X" help:"GET, or POST with a body, unless given."`
 	Header   []string      `group:"One request" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"A header. Repeatable."`
@@ -69,19 +64,26 @@ Names may also be written with one dash: -rate 200 -users 50. After one dash, -j
 
 // Run loads the target and prints the report.
 func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	plan, err := v.plan()
+	if strings.HasPrefix(v.JSON, "{") || strings.HasPrefix(v.JSON, "[") {
+		return whittle.Errorf(whittle.Invalid, "--json names the file for the report").
+			WithHint("the request's body is --json-body, or -json with one dash")
+	}
+	w, err := v.workload()
+	if err != nil {
+		return err
+	}
+	plan, err := w.Read()
 	if err != nil {
 		return err
 	}
 	screen := cmdline.NewScreen(s, v.JSON)
 	o := load.Options{
-		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, WatchURLs: v.WatchURL,
+		Target: v.Target, Seed: v.Seed, MaxLate: v.MaxLate, Watch: processes(v.WatchPID), WatchURLs: v.WatchURL, Protocol: v.Protocol,
 	}
-	if o.Protocol, o.Descriptor, err = v.overWhat(); err != nil {
-		return err
-	}
-	for _, pid := range v.WatchPID {
-		o.Watch = append(o.Watch, cpu.Process{Name: fmt.Sprintf("process %d", pid), PID: pid})
+	if v.Descriptor != "" {
+		if o.Descriptor, err = load.ReadBody("descriptor", v.Descriptor); err != nil {
+			return err
+		}
 	}
 	said := newPlanLog(screen)
 	o.OnProgress, o.OnLog = said.progress, said.line
@@ -101,88 +103,35 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	return err
 }
 
-// plan reads the plan's file, or makes one of the flags for a URL.
-func (v *loadVerb) plan() (*plan.Plan, error) {
-	if strings.HasPrefix(v.JSON, "{") || strings.HasPrefix(v.JSON, "[") {
-		return nil, whittle.Errorf(whittle.Invalid, "--json names the file for the report").
-			WithHint("the request's body is --json-body, or -json with one dash")
+// workload is what the flags say.
+func (v *loadVerb) workload() (load.Workload, error) {
+	if err := cmp.Or(aboveZero("--rate", v.Rate), aboveZero("--users", v.Users), aboveZero("--loops", v.Loops)); err != nil {
+		return load.Workload{}, err
 	}
-	closed := plan.Closed{Users: v.Users, Ramp: v.Ramp, Loops: v.Loops}
-	if strings.HasPrefix(v.Plan, "http://") || strings.HasPrefix(v.Plan, "https://") {
-		body := v.Body
-		if v.BodyFile != "" {
-			b, err := readBounded("body", v.BodyFile)
-			if err != nil {
-				return nil, err
-			}
-			body = b
-		}
-		return artillery.Quick{
-			URL: v.Plan, Method: v.Method, Headers: v.Header, Body: body, JSON: v.JSONBody, Name: v.Name,
-			Rate: v.Rate, Duration: v.Duration, Closed: closed, Timeout: v.Timeout, Insecure: v.Insecure, Think: v.Think,
-		}.Plan()
-	}
-	if err := v.onlyWithURL(); err != nil {
-		return nil, err
-	}
-	p, err := load.Read(v.Plan, plan.Source{Environment: v.Environment, Properties: v.Property})
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case v.Users > 0:
-		closed.Duration = v.Duration
-		return p.WithUsers(closed)
-	case v.Rate > 0:
-		if v.Duration <= 0 {
-			return nil, whittle.Errorf(whittle.Invalid, "--rate needs --duration")
-		}
-		return p.WithPhases(plan.Constant(v.Rate, v.Duration)), nil
-	case v.Duration != 0 || v.Ramp != 0 || v.Loops != 0:
-		return nil, whittle.Errorf(whittle.Invalid, "--duration, --ramp and --loops go with --users or --rate")
-	}
-	return p, nil
+	return load.Workload{
+		Plan: v.Plan, Rate: given(v.Rate), Duration: v.Duration, Users: given(v.Users), Ramp: v.Ramp, Loops: given(v.Loops),
+		Environment: v.Environment, Properties: v.Property,
+		Request: load.Request{
+			Method: v.Method, Headers: v.Header, JSON: v.JSONBody, Body: v.Body, BodyFile: v.BodyFile, Name: v.Name,
+			Timeout: v.Timeout, Think: v.Think, Insecure: v.Insecure,
+		},
+	}, nil
 }
 
-// overWhat gives the protocol and, for gRPC, its contract.
-func (v *loadVerb) overWhat() (protocol string, descriptor []byte, err error) {
-	if v.Descriptor == "" {
-		return v.Protocol, nil, nil
+// given is a flag's number; 0 where it was not given.
+func given[T int | int64 | float64](flag *T) (n T) {
+	if flag != nil {
+		n = *flag
 	}
-	text, err := readBounded("descriptor", v.Descriptor)
-	return v.Protocol, []byte(text), err
+	return n
 }
 
-// onlyWithURL refuses what a plan's file says itself.
-func (v *loadVerb) onlyWithURL() error {
-	for name, given := range map[string]bool{
-		"--method": v.Method != "", "--header": len(v.Header) > 0, "--json-body": v.JSONBody != "", "--body": v.Body != "",
-		"--body-file": v.BodyFile != "", "--name": v.Name != "", "--timeout": v.Timeout != 0, "--think": v.Think != 0, "--insecure": v.Insecure,
-	} {
-		if given {
-			return whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, v.Plan)
-		}
+// aboveZero refuses a number that was given and means nothing: 0 is not "none".
+func aboveZero[T int | int64 | float64](name string, flag *T) error {
+	if flag != nil && !(*flag > 0) {
+		return whittle.Errorf(whittle.Invalid, "%s %v is not above 0", name, *flag)
 	}
 	return nil
-}
-
-// maxBodyFile bounds --body-file: each virtual user holds the body once.
-const maxBodyFile = 16 << 20
-
-func readBounded(what, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", whittle.Errorf(whittle.NotFound, "read %s: %w", what, err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxBodyFile+1))
-	if err != nil {
-		return "", whittle.Errorf(whittle.Invalid, "read %s: %w", what, err)
-	}
-	if len(b) > maxBodyFile {
-		return "", whittle.Errorf(whittle.ResourceExhausted, "read %s: %s is larger than %d bytes", what, path, maxBodyFile)
-	}
-	return string(b), nil
 }
 
 // write puts the report where it is wanted.

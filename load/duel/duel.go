@@ -5,6 +5,7 @@ package duel
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -61,6 +62,11 @@ type Progress struct {
 	Left time.Duration
 	// A and B are the medians of the last pair, in milliseconds.
 	A, B float64
+}
+
+// String is the progress on one line.
+func (p Progress) String() string {
+	return fmt.Sprintf("pair %d of %d  medians of the last: A %.3g ms  B %.3g ms  %s left", p.Done, p.Pairs, p.A, p.B, p.Left.Round(time.Second))
 }
 
 // The bounds of blocks.

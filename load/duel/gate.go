@@ -68,6 +68,19 @@ func ParseGate(text string) (Gate, error) {
 	return g, nil
 }
 
+// ParseGates reads several.
+func ParseGates(texts []string) ([]Gate, error) {
+	var out []Gate
+	for _, text := range texts {
+		g, err := ParseGate(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
 // String is the condition as it was written.
 func (g Gate) String() string { return g.text }
 

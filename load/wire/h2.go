@@ -75,6 +75,10 @@ func (d *dialer) dialHTTP2(ctx context.Context, e *endpoint) (*conn, error) {
 	return &conn{stream: x, endpoint: e}, nil
 }
 
+// sharedRetries is how often a request is sent again whose shared connection ended,
+// as it may by any other user's request, before the first byte of its response.
+const sharedRetries = 3
+
 // exchangeHTTP2 sends one request over HTTP/2: on the user's own connection or,
 // with a pool, on one that is shared with other users.
 func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Time, t *Timing) error {
@@ -84,7 +88,14 @@ func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Sub(c.net.now()))
 	defer cancel()
-	for again := q.repeatable; ; again = false {
+	again := 0 // how often the request may be sent again
+	if q.repeatable {
+		again = 1
+		if c.conns == nil {
+			again = sharedRetries
+		}
+	}
+	for ; ; again-- {
 		k, fresh, err := c.http2Connection(ctx, q, deadline, t)
 		if err != nil {
 			return err
@@ -95,7 +106,10 @@ func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Ti
 			c.net.dialer.close(k)
 			c.conns[q.slot] = nil
 		}
-		if err == nil || fresh || !broken || !again || ctx.Err() != nil || !t.First.IsZero() {
+		// A connection that was opened for this request alone says by its end how the
+		// server took it. A shared one may have ended by another user's.
+		own := fresh && c.conns != nil
+		if err == nil || own || !broken || again == 0 || ctx.Err() != nil || !t.First.IsZero() {
 			return err
 		}
 	}

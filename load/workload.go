@@ -1,0 +1,190 @@
+package load
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/load/artillery"
+	"whittle/load/plan"
+)
+
+// Workload is what to send and how much of it, in a person's words: a plan's file, or
+// the URL of one request and what that request is. Rate or Users replace a plan's own
+// arrivals and users. Its errors name the settings as the command line does, and have
+// the code whittle.Invalid unless a file is missing or too large.
+type Workload struct {
+	// Plan is the path of a plan's file, or an http or https URL.
+	Plan string
+
+	// Rate is of open arrivals per second, for Duration. 0: not given.
+	Rate float64
+	// Duration is how long arrivals or users go on. 0: not given.
+	Duration time.Duration
+	// Users is how many closed users there are, Ramp over what time their starts are
+	// spread, and Loops how often each goes through its requests. 0: not given; of a
+	// URL without a rate one user sends once.
+	Users int
+	Ramp  time.Duration
+	Loops int64
+
+	// Environment is the name of one of an Artillery plan's environments; empty:
+	// none. Properties are a JMeter plan's.
+	Environment string
+	Properties  map[string]string
+
+	// Request is what is sent to a URL. The zero value is a GET.
+	Request Request
+}
+
+// Request is the one request of a Workload whose Plan is a URL.
+type Request struct {
+	// Method is GET unless given, or POST where there is a body.
+	Method string
+	// Headers are of the form "Name: value".
+	Headers []string
+	// JSON, Body and the contents of BodyFile are sent as they are, JSON with its
+	// content type; one of them at most. They may hold Artillery's {{ templates }}.
+	JSON, Body, BodyFile string
+	// Name groups the figures. Empty: method and path.
+	Name string
+	// Timeout bounds one request. 0: 10 s.
+	Timeout time.Duration
+	// Think is how long a user waits between a response and its next request.
+	Think time.Duration
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+}
+
+// IsURL tells a URL from the path of a plan's file, or of a report.
+func IsURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// Read reads the plan's file, or makes a plan of the one request.
+func (w Workload) Read() (*plan.Plan, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	if IsURL(w.Plan) {
+		return w.quick()
+	}
+	if name := w.Request.given(); name != "" {
+		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a URL; %s says itself what it sends", name, w.Plan)
+	}
+	p, err := Read(w.Plan, plan.Source{Environment: w.Environment, Properties: w.Properties})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case w.Users > 0:
+		return p.WithUsers(plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops, Duration: w.Duration})
+	case w.Rate > 0:
+		if w.Duration <= 0 {
+			return nil, whittle.Errorf(whittle.Invalid, "--rate needs --duration")
+		}
+		return p.WithPhases(plan.Constant(w.Rate, w.Duration)), nil
+	case w.Duration != 0 || w.Ramp != 0 || w.Loops != 0:
+		return nil, whittle.Errorf(whittle.Invalid, "--duration, --ramp and --loops go with --users or --rate")
+	}
+	return p, nil
+}
+
+// check refuses what no plan can have.
+func (w *Workload) check() error {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{
+		{"--rate", w.Rate},
+		{"--users", float64(w.Users)},
+		{"--loops", float64(w.Loops)},
+		{"--duration", w.Duration.Seconds()},
+		{"--ramp", w.Ramp.Seconds()},
+		{"--think", w.Request.Think.Seconds()},
+		{"--timeout", w.Request.Timeout.Seconds()},
+	} {
+		if !(c.value >= 0) {
+			return whittle.Errorf(whittle.Invalid, "%s is below 0", c.name)
+		}
+	}
+	switch {
+	case w.Rate > plan.MaxRate:
+		return whittle.Errorf(whittle.Invalid, "--rate %g is above %g arrivals per second", w.Rate, float64(plan.MaxRate))
+	case w.Rate > 0 && w.Users > 0:
+		return whittle.Errorf(whittle.Invalid, "either --rate is given, for open arrivals, or --users")
+	}
+	return nil
+}
+
+// quick makes a plan of one request.
+func (w *Workload) quick() (*plan.Plan, error) {
+	q := &w.Request
+	body := q.Body
+	if q.BodyFile != "" {
+		if q.Body != "" {
+			return nil, whittle.Errorf(whittle.Invalid, "either --body is given or --body-file")
+		}
+		b, err := ReadBody("body", q.BodyFile)
+		if err != nil {
+			return nil, err
+		}
+		body = string(b)
+	}
+	return artillery.Quick{
+		URL: w.Plan, Method: q.Method, Headers: q.Headers, Body: body, JSON: q.JSON, Name: q.Name,
+		Rate: w.Rate, Duration: w.Duration, Closed: plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops},
+		Timeout: q.Timeout, Insecure: q.Insecure, Think: q.Think,
+	}.Plan()
+}
+
+// given is the flag of the first setting that is set; empty: none is.
+func (q *Request) given() string {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--method", q.Method != ""},
+		{"--header", len(q.Headers) > 0},
+		{"--json-body", q.JSON != ""},
+		{"--body", q.Body != ""},
+		{"--body-file", q.BodyFile != ""},
+		{"--name", q.Name != ""},
+		{"--timeout", q.Timeout != 0},
+		{"--think", q.Think != 0},
+		{"--insecure", q.Insecure},
+	} {
+		if f.given {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// maxBodyFile bounds a body's file: each virtual user holds the body once.
+const maxBodyFile = 16 << 20
+
+// ReadBody reads a file of at most 16 MiB, such as a body or a descriptor; what is
+// for errors.
+func ReadBody(what, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		code := whittle.Invalid
+		if errors.Is(err, os.ErrNotExist) {
+			code = whittle.NotFound
+		}
+		return nil, whittle.Errorf(code, "read %s: %w", what, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxBodyFile+1))
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read %s: %w", what, err)
+	}
+	if len(b) > maxBodyFile {
+		return nil, whittle.Errorf(whittle.ResourceExhausted, "read %s: %s is larger than %d bytes", what, path, maxBodyFile)
+	}
+	return b, nil
+}
