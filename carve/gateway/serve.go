@@ -64,6 +64,8 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case r.Looped:
 		g.logLoop(r, c.entry.name)
 		return refuse(w, r, http.StatusLoopDetected, loopText)
+	case r.TwoHosts: // whoever reads it may take the other one
+		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
 	case r.Method == http.MethodConnect: // this is no forward proxy
 		return refuse(w, r, http.StatusNotImplemented, http.StatusText(http.StatusNotImplemented)+"\n")
 	case limit >= 0 && r.ContentLength > limit:

@@ -7,6 +7,7 @@ package inbound
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"whittle/carve/gateway/listener"
 	"whittle/internal/httpfield"
@@ -51,6 +52,8 @@ type Facts struct {
 	HTTPS bool
 	// Looped says that this gateway has forwarded the request before.
 	Looped bool
+	// TwoHosts says that a host field names another host than the request is for.
+	TwoHosts bool
 	// Upgrade is the protocol that the request wants to change to, or "".
 	Upgrade string
 	// Streams says that it asks for an upgrade or an event stream, to which no
@@ -65,7 +68,8 @@ type Facts struct {
 	door *Door
 }
 
-// Read works out a request's facts.
+// Read works out a request's facts. A host field, which net/http leaves beside
+// HTTP/2's authority, is taken out of its header, so that one Host goes on.
 func (d *Door) Read(r *http.Request) Request {
 	conn, number := listener.ConnOf(r)
 	q := Request{r, Facts{
@@ -82,6 +86,10 @@ func (d *Door) Read(r *http.Request) Request {
 	}
 	if marks := r.Header[LoopHeader]; marks != nil && d.Mark != "" {
 		q.Looped = httpfield.HasToken(marks, d.Mark)
+	}
+	if hosts := r.Header["Host"]; hosts != nil {
+		q.TwoHosts = len(hosts) > 1 || !strings.EqualFold(hosts[0], r.Host)
+		delete(r.Header, "Host")
 	}
 	q.Streams = q.Upgrade != "" || AcceptsStream(r.Header)
 	return q
