@@ -37,6 +37,9 @@ func (c *countingConn) Write(b []byte) (int, error) {
 type http2Conn struct {
 	*countingConn
 	client *http.ClientConn
+	// draining says that the server takes no more requests while it still responds
+	// to others that are in flight.
+	draining atomic.Bool
 }
 
 // Close closes the connection and aborts the requests on it.
@@ -101,7 +104,11 @@ func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Ti
 			return err
 		}
 		err = c.roundTripHTTP2(ctx, k, call, c.net.bodyLimit(q), t)
-		broken := k.stream.(*http2Conn).unusable()
+		x := k.stream.(*http2Conn)
+		if err != nil && ctx.Err() == nil && t.First.IsZero() && x.client.Available() <= 0 {
+			x.draining.Store(true) // the server said GOAWAY before it took this request
+		}
+		broken := x.unusable()
 		if broken && c.conns != nil {
 			c.net.dialer.close(k)
 			c.conns[q.slot] = nil
@@ -118,7 +125,7 @@ func (c *Client) exchangeHTTP2(ctx context.Context, q *request, deadline time.Ti
 // unusable reports whether a connection takes no more requests: it is closed, or
 // the server has sent GOAWAY, which may come after the last response.
 func (d *http2Conn) unusable() bool {
-	return d.client.Err() != nil || d.client.Available() <= 0 && d.client.InFlight() == 0
+	return d.draining.Load() || d.client.Err() != nil || d.client.Available() <= 0 && d.client.InFlight() == 0
 }
 
 // http2Connection returns a connection to send on; fresh: it was opened now.

@@ -34,10 +34,13 @@ func (d *dialer) sharedConn(ctx context.Context, e *endpoint, i int64, dial func
 	}
 	defer func() { <-b.lock }()
 	if b.conn != nil {
-		if !b.conn.stream.(*http2Conn).unusable() {
+		x := b.conn.stream.(*http2Conn)
+		if !x.unusable() {
 			return b.conn, nil
 		}
-		d.close(b.conn)
+		if x.client.InFlight() == 0 {
+			d.close(b.conn)
+		} // else the server closes it after its last response
 		b.conn = nil
 	}
 	c, err := dial()
