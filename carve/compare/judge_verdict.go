@@ -34,6 +34,10 @@ func (j *Judge) judge() whittle.Verdict {
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
 	orderFindings(v.Findings)
+	for i := range v.Findings {
+		f := &v.Findings[i] // a key of JSON may be a secret: a map by token
+		f.Path, f.Summary, f.Cause = j.show.Text(f.Path), j.show.Text(f.Summary), j.show.Text(f.Cause)
+	}
 	v.MoreNeeded = j.moreNeeded(more, &v)
 	switch {
 	case j.shown(&v):

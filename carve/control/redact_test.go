@@ -15,7 +15,7 @@ import (
 // TestNothingSecretIsShown: whatever differs, and by whichever kind of
 // comparison, no secret of the exchanges is in the verdict or in what is kept.
 func TestNothingSecretIsShown(t *testing.T) {
-	secrets := []string{"hunter2", "s3cr3t", "bob@example.com", "4111111111111111", "eve@example.com"}
+	secrets := []string{"hunter2", "s3cr3t", "bob@example.com", "4111111111111111", "eve@example.com", "ghp_0123456789abcdefghij", "sk_live_51Hx8f2KqWz9Y3b7Lm"}
 	header := func(kind string) whittle.Header {
 		return whittle.Header{"Content-Type": {kind}, "Authorization": {"Bearer s3cr3t"}}
 	}
@@ -24,6 +24,10 @@ func TestNothingSecretIsShown(t *testing.T) {
 		"an address":          {`{"to":"bob@example.com"}`, `{"to":"eve@example.com"}`},
 		"a card":              {`{"n":4111111111111111}`, `{"n":1}`},
 		"a key":               {`{"bob@example.com":1}`, `{"eve@example.com":1}`},
+		"a key above":         {`{"users":{"bob@example.com":{"n":1,"m":[1]}}}`, `{"users":{"bob@example.com":{"n":2,"m":[]}}}`},
+		"a key that is gone":  {`{"users":{"a":1,"bob@example.com":{"n":1}}}`, `{"users":{"a":1}}`},
+		"an issued key":       {`{"by":{"ghp_0123456789abcdefghij", "sk_live_51Hx8f2KqWz9Y3b7Lm":{"n":1}}}`, `{"by":{"ghp_0123456789abcdefghij":{"n":"x"}}}`},
+		"a random key":        {`{"by":{"sk_live_51Hx8f2KqWz9Y3b7Lm":{"n":1}}}`, `{"by":{"sk_live_51Hx8f2KqWz9Y3b7Lm":{"n":"x"}}}`},
 		"a whole object":      {`{"a":{"token":"s3cr3t"}}`, `{"b":{"token":"s3cr3t"}}`},
 		"no JSON":             {`password=hunter2 for bob@example.com`, `password=s3cr3t for eve@example.com`},
 		"JSON and none":       {`{"password":"hunter2"}`, `<password>s3cr3t</password>`},

@@ -154,6 +154,9 @@ func (d *View) Kept(at []jsonpath.Element, s string) string {
 	return string(d.redactor.Value(at, []byte(s)))
 }
 
+// Text is a sentence or a path without what in it has the shape of a secret.
+func (d *View) Text(s string) string { return d.Kept(nil, s) }
+
 // PlaceOf reads a finding's path, such as $.items[*].phone, as one place that
 // it names.
 func PlaceOf(path string) (at []jsonpath.Element) {

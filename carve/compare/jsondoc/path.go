@@ -82,7 +82,8 @@ func PlainKey(key []byte) bool {
 }
 
 // looksLikeID tells keys that name an entity from keys that name a field: an
-// address, all digits, or eight and more hexadecimal characters (and dashes) with a digit.
+// address, all digits, eight and more hexadecimal characters (and dashes) with a
+// digit, and what looksRandom.
 func looksLikeID(key []byte) bool {
 	if bytes.IndexByte(key, '@') > 0 {
 		return true
@@ -95,8 +96,30 @@ func looksLikeID(key []byte) bool {
 		case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F', c == '-':
 			hex++
 		default:
-			return false
+			return looksRandom(key)
 		}
 	}
 	return digits > 0 && (hex == 0 || len(key) >= 8)
+}
+
+// looksRandom reports whether a key of 16 bytes and more was drawn, as tokens
+// and keys of APIs are: it has digits, and either capitals alone beside them, or
+// letters and digits that take turns four times.
+func looksRandom(key []byte) bool {
+	const least, turnsLeast = 16, 4
+	if len(key) < least {
+		return false
+	}
+	digits, turns, capitals := 0, 0, true
+	for i, c := range key {
+		isDigit := c >= '0' && c <= '9'
+		if isDigit {
+			digits++
+		}
+		if i > 0 && isDigit != (key[i-1] >= '0' && key[i-1] <= '9') {
+			turns++
+		}
+		capitals = capitals && (isDigit || c >= 'A' && c <= 'Z')
+	}
+	return digits > 0 && (capitals || turns >= turnsLeast)
 }
