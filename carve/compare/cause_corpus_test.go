@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
 // causeCase is one fault with some of the values that it gave: the monolith's and
@@ -205,7 +206,7 @@ func guessed(t *testing.T, kind whittle.CompareKind, c causeCase) string {
 	}
 	for i := 0; i+1 < len(c.pairs); i += 2 {
 		j.Observe(&whittle.Exchange{
-			At: othersStart.Add(time.Duration(i) * time.Second), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/a/%d", i)},
+			At: comparetest.Start.Add(time.Duration(i) * time.Second), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/a/%d", i)},
 			Monolith: whittle.Response{Status: 200, Body: body(c.pairs[i])}, Candidate: whittle.Response{Status: 200, Body: body(c.pairs[i+1])},
 		})
 	}

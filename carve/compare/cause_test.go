@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 )
 
 // TestNoCauseByChance. Hypothesis: the candidate's value has nothing to do with the
@@ -69,7 +70,7 @@ func swapped(t *testing.T, of func(i int, x *whittle.Exchange, bodies []string) 
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 400 {
 		body := fmt.Sprintf(`{"id":%d,"name":"customer %x","state":%q}`, 10_000+i, r.Uint64(), []string{"open", "paid"}[i%2])
-		x := gave(float64(i), uint64(i%7), fmt.Sprintf("/customers/%d", i), body)
+		x := comparetest.Gave(float64(i), uint64(i%7), fmt.Sprintf("/customers/%d", i), body)
 		bodies = append(bodies, body)
 		x.Candidate = whittle.Response{Status: 200, Body: []byte(of(i, x, bodies))}
 		j.Observe(x)
@@ -139,7 +140,7 @@ func TestAStaleValue(t *testing.T) {
 	for i := range 200 {
 		key := i % 5
 		body := fmt.Sprintf(`{"key":%d,"rate":%d}`, key, 100_003+17*i*i)
-		x := gave(float64(i), 1, fmt.Sprintf("/rates/%d", key), body)
+		x := comparetest.Gave(float64(i), 1, fmt.Sprintf("/rates/%d", key), body)
 		x.Candidate = whittle.Response{Status: 200, Body: []byte(body)}
 		if i%10 == 7 && last[key] != "" {
 			x.Candidate.Body = []byte(last[key])

@@ -121,7 +121,7 @@ func wraps() []guess {
 			},
 			says: func(n, m int) string {
 				return fmt.Sprintf("adding %s, or a multiple of it, makes %s fit: a %d-bit total wrapped",
-					display.Figure(modulus), ofThem(n, m), bits)
+					display.Figure(modulus), display.Of(n, m), bits)
 			},
 		})
 	}
@@ -144,7 +144,7 @@ func remainders(perName string) []guess {
 			},
 			says: func(n, m int) string {
 				return fmt.Sprintf("fits %s rounded down to a multiple of %s in %s: a remainder was dropped",
-					perName, display.Figure(q), ofThem(n, m))
+					perName, display.Figure(q), display.Of(n, m))
 			},
 		})
 	}
@@ -181,7 +181,7 @@ func constantResponse(c float64) guess {
 		rank: 10,
 		fits: func(v *wrongValue) bool { return v.Y == c },
 		says: func(n, m int) string {
-			return fmt.Sprintf("the response is %s in %s, whatever was asked", display.Figure(c), ofThem(n, m))
+			return fmt.Sprintf("the response is %s in %s, whatever was asked", display.Figure(c), display.Of(n, m))
 		},
 	}
 }
@@ -194,9 +194,9 @@ func factor(r float64) guess {
 		},
 		says: func(n, m int) string {
 			if r == -1 || near(r, -1, 0.02) {
-				return "the sign is reversed in " + ofThem(n, m)
+				return "the sign is reversed in " + display.Of(n, m)
 			}
-			return fmt.Sprintf("a constant factor of %s fits in %s", display.Figure(r), ofThem(n, m))
+			return fmt.Sprintf("a constant factor of %s fits in %s", display.Figure(r), display.Of(n, m))
 		},
 	}
 }
@@ -208,12 +208,10 @@ func offset(d float64) guess {
 			return near(v.Y-v.X, d, 8*math.Sqrt2*v.Noise+1e-9*math.Abs(d)) && d != 0
 		},
 		says: func(n, m int) string {
-			return fmt.Sprintf("a constant offset of %s fits in %s", display.Figure(d), ofThem(n, m))
+			return fmt.Sprintf("a constant offset of %s fits in %s", display.Figure(d), display.Of(n, m))
 		},
 	}
 }
-
-func ofThem(n, m int) string { return fmt.Sprintf("%d of %d", n, m) }
 
 // median of a list that is not empty.
 func median(list []float64) float64 {

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
 )
 
@@ -117,8 +118,8 @@ func outsiders() []outside {
 			x.Repeat = again
 		}), func(j *Judge) bool {
 			m := j.mirrored.method.(*match)
-			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
-				return beyondNoise(eprocess.Ratio(c.candidate, c.n), eprocess.Ratio(c.monolith, c.repeats)) > noiseSlack
+			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c noise.Changed) bool {
+				return noise.Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)) > noise.Slack
 			}) {
 				return false // not even the estimate is inside
 			}

@@ -10,81 +10,100 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/form"
 	"whittle/internal/simtest"
 )
 
 // formMutation is a candidate that makes one field otherwise.
 type formMutation struct {
 	name, field string
-	make        func(w *formWorld) string
+	make        func(w *comparetest.FormWorld) string
 }
 
 // aged is a candidate's time, off by d, in a layout.
-func aged(layout string, d time.Duration) func(*formWorld) string {
-	return func(w *formWorld) string {
-		return quotedJSON(w.clock(ofCandidate).Add(d).UTC().Format(layout))
+func aged(layout string, d time.Duration) func(*comparetest.FormWorld) string {
+	return func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(w.Clock(form.Candidate).Add(d).UTC().Format(layout))
 	}
 }
 
 var formMutations = []formMutation{
-	{"a constant id", "uuid", func(*formWorld) string { return `"11111111-2222-4333-a444-555555555555"` }},
-	{"ids out of a pool of 20", "uuid", func(w *formWorld) string {
-		return quotedJSON(fmt.Sprintf("%08x-2222-4333-a444-555555555555", w.r.IntN(20)))
+	{"a constant id", "uuid", func(*comparetest.FormWorld) string { return `"11111111-2222-4333-a444-555555555555"` }},
+	{"ids out of a pool of 20", "uuid", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(fmt.Sprintf("%08x-2222-4333-a444-555555555555", w.R.IntN(20)))
 	}},
-	{"a UUID v7 instead of v4", "uuid", func(w *formWorld) string { return quotedJSON(w.uuid("7")) }},
-	{"a UUID in upper case", "uuid", func(w *formWorld) string { return quotedJSON(strings.ToUpper(w.uuid("4"))) }},
-	{"a UUID without dashes", "uuid", func(w *formWorld) string { return quotedJSON(w.hex(32)) }},
-	{"a number instead of a UUID", "uuid", func(w *formWorld) string { return strconv.Itoa(w.r.IntN(1e9)) }},
-	{"an empty string", "uuid", func(*formWorld) string { return `""` }},
-	{"null", "uuid", func(*formWorld) string { return "null" }},
-	{"the user's id", "uuid", func(w *formWorld) string { return quotedJSON(fmt.Sprintf("u-%d", 1000+w.key)) }},
-	{"an id of 4 characters instead of 8", "hex", func(w *formWorld) string { return quotedJSON(w.hex(4)) }},
-	{"an id of 7 characters instead of 8", "hex", func(w *formWorld) string { return quotedJSON(w.hex(7)) }},
-	{"hexadecimal in upper case", "hex", func(w *formWorld) string { return quotedJSON(strings.ToUpper(w.hex(8))) }},
-	{"a truncated nano id", "nano", func(w *formWorld) string { return quotedJSON(w.of(base62+"-_", 16)) }},
-	{"base64 instead of base64url", "base64", func(w *formWorld) string { return quotedJSON(w.of(base62, 20) + "-_" + w.of(base62, 5)) }},
-	{"another prefix", "prefixed", func(w *formWorld) string { return quotedJSON("order_" + w.of(base62, 14)) }},
-	{"no prefix", "prefixed", func(w *formWorld) string { return quotedJSON(w.of(base62, 14)) }},
-	{"a ULID in lower case", "ulid", func(w *formWorld) string { return quotedJSON(strings.ToLower("01J" + w.of(crockfor, 23))) }},
+	{"a UUID v7 instead of v4", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.UUID("7")) }},
+	{"a UUID in upper case", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(strings.ToUpper(w.UUID("4"))) }},
+	{"a UUID without dashes", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(32)) }},
+	{"a number instead of a UUID", "uuid", func(w *comparetest.FormWorld) string { return strconv.Itoa(w.R.IntN(1e9)) }},
+	{"an empty string", "uuid", func(*comparetest.FormWorld) string { return `""` }},
+	{"null", "uuid", func(*comparetest.FormWorld) string { return "null" }},
+	{"the user's id", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(fmt.Sprintf("u-%d", 1000+w.Key)) }},
+	{"an id of 4 characters instead of 8", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(4)) }},
+	{"an id of 7 characters instead of 8", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(7)) }},
+	{"hexadecimal in upper case", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(strings.ToUpper(w.Hex(8))) }},
+	{"a truncated nano id", "nano", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(w.Of(comparetest.Base62+"-_", 16))
+	}},
+	{"base64 instead of base64url", "base64", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(w.Of(comparetest.Base62, 20) + "-_" + w.Of(comparetest.Base62, 5))
+	}},
+	{"another prefix", "prefixed", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON("order_" + w.Of(comparetest.Base62, 14))
+	}},
+	{"no prefix", "prefixed", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Of(comparetest.Base62, 14)) }},
+	{"a ULID in lower case", "ulid", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(strings.ToLower("01J" + w.Of(comparetest.Crockford, 23)))
+	}},
 	{"expired: a date two days in the past", "expires", aged(time.RFC3339, -48*time.Hour)},
 	{"expires in 5 minutes instead of 15", "expires", aged(time.RFC3339, 5*time.Minute)},
 	{"expires an hour later", "expires", aged(time.RFC3339, 75*time.Minute)},
 	{"a time without a zone", "now", aged("2006-01-02T15:04:05.000", 0)},
 	{"local time marked as UTC", "now", aged("2006-01-02T15:04:05.000Z", 2*time.Hour)},
-	{"a zone of +02:00", "now", func(w *formWorld) string {
-		return quotedJSON(w.clock(ofCandidate).In(time.FixedZone("", 7200)).Format("2006-01-02T15:04:05.000-07:00"))
+	{"a zone of +02:00", "now", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(w.Clock(form.Candidate).In(time.FixedZone("", 7200)).Format("2006-01-02T15:04:05.000-07:00"))
 	}},
 	{"seconds instead of milliseconds", "now", aged("2006-01-02T15:04:05Z", 0)},
 	{"an HTTP date instead of RFC 3339", "now", aged("Mon, 02 Jan 2006 15:04:05 GMT", 0)},
-	{"a time that stands still", "now", func(*formWorld) string { return quotedJSON(simtest.Start.Format("2006-01-02T15:04:05.000Z")) }},
-	{"the zero time", "now", func(*formWorld) string { return `"0001-01-01T00:00:00.000Z"` }},
-	{"seconds since 1970 instead of milliseconds", "millis", func(w *formWorld) string { return strconv.FormatInt(w.clock(ofCandidate).Unix(), 10) }},
-	{"milliseconds in a string", "millis", func(w *formWorld) string {
-		return quotedJSON(strconv.FormatInt(w.clock(ofCandidate).UnixMilli(), 10))
+	{"a time that stands still", "now", func(*comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(simtest.Start.Format("2006-01-02T15:04:05.000Z"))
 	}},
-	{"a counter that falls", "own", func(w *formWorld) string { w.own[1]--; return strconv.Itoa(w.own[1] + 1e6) }},
-	{"a counter that stands still", "own", func(*formWorld) string { return "7" }},
-	{"random numbers instead of a counter", "own", func(w *formWorld) string { return strconv.Itoa(w.r.IntN(1e7)) }},
-	{"a counter as a string", "own", func(w *formWorld) string { w.own[1]++; return quotedJSON(strconv.Itoa(w.own[1])) }},
-	{"a word that the monolith never says", "word", func(*formWorld) string { return `"pending"` }},
-	{"such a word in 1 of 5", "word", func(w *formWorld) string {
-		if w.r.IntN(5) == 0 {
+	{"the zero time", "now", func(*comparetest.FormWorld) string { return `"0001-01-01T00:00:00.000Z"` }},
+	{"seconds since 1970 instead of milliseconds", "millis", func(w *comparetest.FormWorld) string { return strconv.FormatInt(w.Clock(form.Candidate).Unix(), 10) }},
+	{"milliseconds in a string", "millis", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(strconv.FormatInt(w.Clock(form.Candidate).UnixMilli(), 10))
+	}},
+	{"a counter that falls", "own", func(w *comparetest.FormWorld) string { w.Own[1]--; return strconv.Itoa(w.Own[1] + 1e6) }},
+	{"a counter that stands still", "own", func(*comparetest.FormWorld) string { return "7" }},
+	{"random numbers instead of a counter", "own", func(w *comparetest.FormWorld) string { return strconv.Itoa(w.R.IntN(1e7)) }},
+	{"a counter as a string", "own", func(w *comparetest.FormWorld) string {
+		w.Own[1]++
+		return comparetest.QuotedJSON(strconv.Itoa(w.Own[1]))
+	}},
+	{"a word that the monolith never says", "word", func(*comparetest.FormWorld) string { return `"pending"` }},
+	{"such a word in 1 of 5", "word", func(w *comparetest.FormWorld) string {
+		if w.R.IntN(5) == 0 {
 			return `"pending"`
 		}
-		return quotedJSON(formWords[w.r.IntN(2)])
+		return comparetest.QuotedJSON(comparetest.FormWords[w.R.IntN(2)])
 	}},
-	{"words in upper case", "word", func(w *formWorld) string { return quotedJSON(strings.ToUpper(formWords[w.r.IntN(4)])) }},
-	{"a flag as a word", "flag", func(*formWorld) string { return `"false"` }},
-	{"an amount with six decimals", "price", func(w *formWorld) string { return fmt.Sprintf("%.6f", w.r.ExpFloat64()*40+1.0000001) }},
-	{"an amount as a string", "price", func(w *formWorld) string { return quotedJSON(fmt.Sprintf("%.2f", w.r.ExpFloat64()*40)) }},
-	{"an amount a million times too large", "price", func(w *formWorld) string { return fmt.Sprintf("%.2f", (1+w.r.Float64())*4e7+0.01) }},
-	{"always absent", "maybe", func(*formWorld) string { return "" }},
-	{"a constant id in 1 of 10", "uuid", func(w *formWorld) string {
-		if w.r.IntN(10) == 0 {
+	{"words in upper case", "word", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(strings.ToUpper(comparetest.FormWords[w.R.IntN(4)]))
+	}},
+	{"a flag as a word", "flag", func(*comparetest.FormWorld) string { return `"false"` }},
+	{"an amount with six decimals", "price", func(w *comparetest.FormWorld) string { return fmt.Sprintf("%.6f", w.R.ExpFloat64()*40+1.0000001) }},
+	{"an amount as a string", "price", func(w *comparetest.FormWorld) string {
+		return comparetest.QuotedJSON(fmt.Sprintf("%.2f", w.R.ExpFloat64()*40))
+	}},
+	{"an amount a million times too large", "price", func(w *comparetest.FormWorld) string { return fmt.Sprintf("%.2f", (1+w.R.Float64())*4e7+0.01) }},
+	{"always absent", "maybe", func(*comparetest.FormWorld) string { return "" }},
+	{"a constant id in 1 of 10", "uuid", func(w *comparetest.FormWorld) string {
+		if w.R.IntN(10) == 0 {
 			return `"11111111-2222-4333-a444-555555555555"`
 		}
-		return quotedJSON(w.uuid("4"))
+		return comparetest.QuotedJSON(w.UUID("4"))
 	}},
 }
 
@@ -92,21 +111,21 @@ var formMutations = []formMutation{
 // DIFFERENT for its form; most where it is not.
 func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 	t.Helper()
-	j, err := NewJudge(formComparison)
+	j, err := NewJudge(comparetest.FormComparison)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newFormWorld(rand.New(rand.NewPCG(seed, 5)))
-	i := slices.IndexFunc(formFields, func(f field) bool { return f.name == mu.field })
-	usual := formFields[i : i+1]
-	other := []field{{mu.field, func(w *formWorld, _ int) string { return mu.make(w) }}}
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(seed, 5)))
+	i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == mu.field })
+	usual := comparetest.FormFields[i : i+1]
+	other := []comparetest.Field{{Name: mu.field, Make: func(w *comparetest.FormWorld, _ int) string { return mu.make(w) }}}
 	learned := 0
 	for n := 1; n < most; n++ {
-		x := w.next()
-		x.Monolith = whittle.Response{Status: 200, Body: w.body(ofMonolith, usual)}
-		x.Candidate = whittle.Response{Status: 200, Body: w.body(ofCandidate, other)}
+		x := w.Next()
+		x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, usual)}
+		x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, other)}
 		if n%20 == 10 {
-			x.Repeat = &whittle.Response{Status: 200, Body: w.body(ofRepeat, usual)}
+			x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, usual)}
 		}
 		j.Observe(x)
 		if learned == 0 && len(j.Noise()) > 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 // setCookie is the header of cookies.
@@ -74,7 +75,7 @@ func (c *sentCookie) sameBut(o *sentCookie) bool {
 // response's.
 func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	now := respondedAt(h, x)
-	_, dated := cookieDate(h.Get("Date"))
+	_, dated := form.Date(h.Get("Date"))
 	var list []sentCookie
 	for _, v := range h[setCookie] {
 		list = append(list, readCookie(v, now, dated))
@@ -132,7 +133,7 @@ func lifetimeOf(attributes map[string]string, now time.Time, dated bool) (l life
 		}
 		return min(lifeMost, lifetime(n)), false
 	}
-	until, ok := cookieDate(attributes["expires"])
+	until, ok := form.Date(attributes["expires"])
 	switch {
 	case !ok:
 		return forSession, false
@@ -188,33 +189,4 @@ func masked(v string) string {
 		v += ";" + rest
 	}
 	return v
-}
-
-// cookieDate reads a date in any of the forms that are met, as RFC 6265, section
-// 5.1.1, has it: the first time, day, month and year, in whatever order.
-func cookieDate(s string) (time.Time, bool) {
-	var clock, day, month, year string
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
-		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		digits := word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
-		switch at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:min(3, len(word))])); {
-		case clock == "" && strings.Count(word, ":") == 2:
-			clock = strings.TrimRight(word, "APMapm")
-		case day == "" && (len(digits) == 1 || len(digits) == 2):
-			day = digits
-		case month == "" && len(word) >= 3 && at >= 0 && at%3 == 0:
-			month = word[:3]
-		case year == "" && (len(digits) == 2 || len(digits) == 4):
-			year = digits
-		}
-	}
-	switch {
-	case len(year) == 2 && year >= "70":
-		year = "19" + year
-	case len(year) == 2:
-		year = "20" + year
-	}
-	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
-	return at, err == nil
 }

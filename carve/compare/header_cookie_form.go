@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/form"
 )
 
 // cookiesMost bounds the cookies of which the values are compared, by name.
 const cookiesMost = 16
+
+// nameShown bounds what is shown of a cookie's name.
+const nameShown = 64
 
 // What is decided of headers' texts by direction leaves a third of its part of the
 // error rate to the values of cookies. With learned noise it has half of the texts'.
@@ -26,27 +28,23 @@ const (
 // exchange on in which it is first set. The value of a cookie that is removed says
 // nothing. No value is kept, and none is shown.
 type cookieForms struct {
-	*forms
+	*form.Forms
 	// named are the places by the cookies' names as they came; more says that there
 	// were further ones.
 	named map[string]string
 	more  bool
 	c     whittle.Comparison
+	show  *display.View
 }
 
 func newCookieForms(c whittle.Comparison, show *display.View) *cookieForms {
-	f, err := newForms(whittle.Comparison{})
-	if err != nil {
-		panic(err) // nothing is declared, so nothing can be wrong
-	}
-	f.show = show
+	t := &cookieForms{named: map[string]string{}, c: c, show: show}
+	t.Forms = form.NewNamed(show, t.sample)
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, setCookie)) && e.From == "" && e.To == "" {
-			f.expect = append(f.expect, formExpectation{reason: display.Reason(e)})
+			t.Declare(display.Reason(e))
 		}
 	}
-	t := &cookieForms{forms: f, named: map[string]string{}, c: c}
-	f.sampleOf = t.sample
 	return t
 }
 
@@ -55,21 +53,23 @@ func newCookieForms(c whittle.Comparison, show *display.View) *cookieForms {
 func (t *cookieForms) see(x *whittle.Exchange, again *whittle.Response, alpha float64, n int) {
 	sides := [3][]string{x.Monolith.Header[setCookie], x.Candidate.Header[setCookie]}
 	if again != nil {
-		sides[ofRepeat] = again.Header[setCookie]
+		sides[form.Repeat] = again.Header[setCookie]
 	}
-	if len(sides[ofMonolith])+len(sides[ofCandidate]) == 0 || !t.c.ComparesHeader(setCookie) {
+	if len(sides[form.Monolith])+len(sides[form.Candidate]) == 0 || !t.c.ComparesHeader(setCookie) {
 		return
 	}
-	t.asked = false
 	kept := [3][]sentCookie{t.kept(&x.Monolith, x), t.kept(&x.Candidate, x)}
 	if again != nil {
-		kept[ofRepeat] = t.kept(again, x)
+		kept[form.Repeat] = t.kept(again, x)
 	}
-	t.name(slices.Concat(kept[ofMonolith], kept[ofCandidate]), n)
+	t.nameAll(slices.Concat(kept[form.Monolith], kept[form.Candidate]), n)
+	t.Begin()
 	for side := range kept {
-		t.gatherCookies(side, kept[side], x)
+		for k := range kept[side] {
+			t.Give(side, t.named[kept[side][k].name], []byte(kept[side][k].value), x)
+		}
 	}
-	t.settle(x, again != nil, alpha, n)
+	t.Settle(x, again != nil, alpha, n)
 }
 
 // kept are the cookies of a response that are not removed.
@@ -77,9 +77,9 @@ func (t *cookieForms) kept(a *whittle.Response, x *whittle.Exchange) []sentCooki
 	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
 }
 
-// name makes a place of each cookie while there is room, in an order that does not
+// nameAll makes a place of each cookie while there is room, in an order that does not
 // depend on who has it.
-func (t *cookieForms) name(list []sentCookie, n int) {
+func (t *cookieForms) nameAll(list []sentCookie, n int) {
 	var names []string
 	for i := range list {
 		if _, known := t.named[list[i].name]; !known {
@@ -92,53 +92,24 @@ func (t *cookieForms) name(list []sentCookie, n int) {
 			t.more = true
 			return
 		}
-		path := setCookie + " " + display.Snippet([]byte(t.show.Kept(nil, name)), echoNameMost)
+		path := setCookie + " " + display.Snippet([]byte(t.show.Kept(nil, name)), nameShown)
 		t.named[name] = path
-		t.take(noiseKey{path, jsondiff.HowValue}, n)
-	}
-}
-
-// gatherCookies makes the values of one response.
-func (t *cookieForms) gatherCookies(side int, list []sentCookie, x *whittle.Exchange) {
-	s := t.empty(side)
-	for k := range list {
-		i, ok := t.index[digest.FNV([]byte(t.named[list[k].name]))]
-		if !ok || len(s.values[i]) >= formValues {
-			continue
-		}
-		text := []byte(list[k].value)
-		v := valueOfText(text)
-		if v.form.class != classEmpty {
-			t.echo(&v, text, x)
-		}
-		s.values[i] = append(s.values[i], v)
+		t.Name(path, n)
 	}
 }
 
 // sample shows the lines of the cookies, redacted, and the forms of the values.
-func (t *cookieForms) sample(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
+func (t *cookieForms) sample(x *whittle.Exchange, path, from, to string) whittle.Sample {
 	o := headPair{lines: []string{setCookie}, exchange: x, show: t.show}
 	s := o.linesSample()
 	s.Where = path
-	s.MonolithValue, s.CandidateValue = formSaid(e.monolith), formSaid(e.candidate)
-	return s
-}
-
-// formSaid is the form of the first of a side's values.
-func formSaid(values []value) string {
-	if len(values) == 0 {
-		return "missing"
-	}
-	s := values[0].form.String()
-	if values[0].size >= 0 {
-		s += ", " + sizeWords(values[0].form, values[0].size)
-	}
+	s.MonolithValue, s.CandidateValue = from, to
 	return s
 }
 
 // findings are those of headers, each with the cookie in its path.
 func (t *cookieForms) findings() []whittle.Finding {
-	list := t.forms.findings()
+	list := t.Forms.Findings()
 	for i := range list {
 		list[i].Kind, list[i].Summary = whittle.FoundHeader, "header "+list[i].Summary
 	}
@@ -149,7 +120,7 @@ func (t *cookieForms) findings() []whittle.Finding {
 const boundCookies = "cookie form"
 
 func (t *cookieForms) bound(n int) (b whittle.Bound, more int, ok bool) {
-	b, more, ok = t.forms.bound(n)
+	b, more, ok = t.Forms.Bound(n)
 	b.ID, b.What = boundCookies, boundCookies
 	return b, more, ok
 }
@@ -158,8 +129,8 @@ func (t *cookieForms) bound(n int) (b whittle.Bound, more int, ok bool) {
 // are compared by value, but for lifetimes that the monolith changes by itself, and
 // the value by form.
 func (h *headers) cover(c *whittle.Coverage) {
-	own := h.cookies.coverage(&whittle.Comparison{})
-	c.Cookies = len(h.cookies.paths)
+	own := h.cookies.Coverage(&whittle.Comparison{})
+	c.Cookies = len(h.cookies.Places())
 	if c.Cookies == 0 {
 		return
 	}
@@ -175,35 +146,33 @@ func (h *headers) cover(c *whittle.Coverage) {
 			Path: setCookie, Reason: "the values of attributes, which the monolith changes by itself: only which ones there are is compared",
 		})
 	}
-	c.Summary = coverageWords(c)
+	c.Summary = form.CoverageWords(c)
 }
 
 // restored are forms with what state gave.
 func (t *cookieForms) restored(b []byte, n int) (*cookieForms, error) {
 	u := newCookieForms(t.c, t.show)
-	if err := u.restore(b, n); err != nil {
+	if err := u.Restore(b, n); err != nil {
 		return nil, err
 	}
-	if len(u.paths) > cookiesMost {
-		return nil, errFormState
+	paths := u.Places()
+	if len(paths) > cookiesMost {
+		return nil, form.ErrState
 	}
-	for _, p := range u.paths {
-		name, ok := strings.CutPrefix(p.path, setCookie+" ")
+	for _, path := range paths {
+		name, ok := strings.CutPrefix(path, setCookie+" ")
 		if !ok {
-			return nil, errFormState
+			return nil, form.ErrState
 		}
-		u.named[name] = p.path
+		u.named[name] = path
 	}
 	return u, nil
 }
 
 // showAgain redacts what was restored.
 func (t *cookieForms) showAgain() {
-	for _, p := range t.paths {
-		for k := range p.Samples {
-			s := &p.Samples[k]
-			s.Request = t.show.Kept(nil, s.Request)
-			s.Monolith, s.Candidate = headerLinesAgain(t.show, s.Monolith), headerLinesAgain(t.show, s.Candidate)
-		}
-	}
+	t.EachSample(func(s *whittle.Sample) {
+		s.Request = t.show.Kept(nil, s.Request)
+		s.Monolith, s.Candidate = headerLinesAgain(t.show, s.Monolith), headerLinesAgain(t.show, s.Candidate)
+	})
 }

@@ -10,57 +10,59 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/form"
 )
 
 // cookieWorld makes the cookies of two services that are the same.
 type cookieWorld struct {
-	*formWorld
+	*comparetest.FormWorld
 }
 
 // jar is what a side sets: a session that is new each time, one that it keeps for a
 // user, a signed one, a language, a counter, a time, and one that it removes at times.
 func (w *cookieWorld) jar(side int) []string {
-	now := w.clock(side)
+	now := w.Clock(side)
 	list := []string{
-		"sid=" + w.hex(32) + "; Path=/; HttpOnly; Secure; Max-Age=86400",
-		"csrf=" + base64.RawURLEncoding.EncodeToString([]byte(w.of(base62, 24))) + "; Expires=" + now.Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"),
-		"lang=" + formWords[w.key%4] + "; Path=/",
-		"auth=s%3A" + w.of(base62, 20) + "." + w.of(base62, 27),
+		"sid=" + w.Hex(32) + "; Path=/; HttpOnly; Secure; Max-Age=86400",
+		"csrf=" + base64.RawURLEncoding.EncodeToString([]byte(w.Of(comparetest.Base62, 24))) + "; Expires=" + now.Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"),
+		"lang=" + comparetest.FormWords[w.Key%4] + "; Path=/",
+		"auth=s%3A" + w.Of(comparetest.Base62, 20) + "." + w.Of(comparetest.Base62, 27),
 		"seen=" + fmt.Sprint(now.Unix()) + "; Max-Age=31536000",
-		"keep=" + w.cachedAt(side%2) + "; Max-Age=" + fmt.Sprint(600-w.key),
+		"keep=" + w.CachedAt(side%2) + "; Max-Age=" + fmt.Sprint(600-w.Key),
 	}
-	switch w.key % 3 {
+	switch w.Key % 3 {
 	case 0:
-		list = append(list, "flash="+w.of(base62, 9)+"; Path=/cart")
+		list = append(list, "flash="+w.Of(comparetest.Base62, 9)+"; Path=/cart")
 	case 1:
 		list = append(list, "flash=; Path=/cart; Max-Age=0")
 	}
-	w.r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+	w.R.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
 	return list
 }
 
 // next makes an exchange of equal services; one in 20 is asked twice.
 func (w *cookieWorld) exchange(n int) *whittle.Exchange {
-	x := w.next()
+	x := w.Next()
 	response := func(side int) whittle.Response {
-		w.call = side
+		w.Call = side
 		h := whittle.Header{setCookie: w.jar(side)}
-		if w.key%2 == 0 {
-			h["Date"] = []string{w.clock(side).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}
+		if w.Key%2 == 0 {
+			h["Date"] = []string{w.Clock(side).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}
 		}
 		return whittle.Response{Status: 200, Header: h, Body: []byte("{}")}
 	}
-	x.Monolith, x.Candidate = response(ofMonolith), response(ofCandidate)
+	x.Monolith, x.Candidate = response(form.Monolith), response(form.Candidate)
 	if n%20 == 10 {
-		again := response(ofRepeat)
+		again := response(form.Repeat)
 		x.Repeat = &again
 	}
 	return x
 }
 
 func newCookieWorld(seed uint64) *cookieWorld {
-	return &cookieWorld{formWorld: newFormWorld(rand.New(rand.NewPCG(seed, 31)))}
+	return &cookieWorld{FormWorld: comparetest.NewFormWorld(rand.New(rand.NewPCG(seed, 31)))}
 }
 
 // TestCookiesOfEqualServices: two services that set seven kinds of cookies alike, with
@@ -101,13 +103,13 @@ func TestCookieMutations(t *testing.T) {
 	}{
 		{"a constant id", "sid", func(*cookieWorld, string) string { return "constant" }, 60, "a word instead of hexadecimal"},
 		{"one id for all", "sid", func(*cookieWorld, string) string { return strings.Repeat("ab12", 8) }, 60, "repeats an earlier value"},
-		{"ids out of a pool of 20", "sid", func(w *cookieWorld, _ string) string { return fmt.Sprintf("%032x", w.r.IntN(20)+0xabc0) }, 120, "repeats an earlier value"},
+		{"ids out of a pool of 20", "sid", func(w *cookieWorld, _ string) string { return fmt.Sprintf("%032x", w.R.IntN(20)+0xabc0) }, 120, "repeats an earlier value"},
 		{"a short id", "sid", func(_ *cookieWorld, old string) string { return old[:8] }, 60, "8 characters instead of 32 characters"},
-		{"ids that count up", "sid", func(w *cookieWorld, _ string) string { w.own[1]++; return fmt.Sprintf("%032d", w.own[1]) }, 60, "digits instead of hexadecimal"},
-		{"another alphabet", "csrf", func(w *cookieWorld, _ string) string { return w.of(base62, 30) + "+/" }, 60, "base64"},
+		{"ids that count up", "sid", func(w *cookieWorld, _ string) string { w.Own[1]++; return fmt.Sprintf("%032d", w.Own[1]) }, 60, "digits instead of hexadecimal"},
+		{"another alphabet", "csrf", func(w *cookieWorld, _ string) string { return w.Of(comparetest.Base62, 30) + "+/" }, 60, "base64"},
 		{"a word that is never said", "lang", func(*cookieWorld, string) string { return "english" }, 60, "a word that the monolith never said"},
 		{"a time long past", "seen", func(*cookieWorld, string) string { return "1612345678" }, 60, "another distance from the request"},
-		{"the user's id", "sid", func(w *cookieWorld, _ string) string { return fmt.Sprintf("u-%d", 1000+w.key) }, 60, "another form"},
+		{"the user's id", "sid", func(w *cookieWorld, _ string) string { return fmt.Sprintf("u-%d", 1000+w.Key) }, 60, "another form"},
 	} {
 		for seed := range 10 {
 			w := newCookieWorld(uint64(seed))

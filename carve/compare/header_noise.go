@@ -1,6 +1,9 @@
 package compare
 
-import "whittle"
+import (
+	"whittle"
+	"whittle/carve/compare/noise"
+)
 
 // headerNoise is what the monolith was seen to vary in by itself. The evidence of
 // both orders of asking shares one, since it is about the monolith alone.
@@ -112,13 +115,13 @@ func (h *headers) learn(p *headPair) (learned bool) {
 // false where nothing was learned; more is how many exchanges it still takes, -1
 // where it cannot be said.
 func (h *headers) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
-	var worst changed
+	var worst noise.Changed
 	for i := range h.Names {
 		for way := range h.Names[i].Ways {
 			if w := &h.Names[i].Ways[way]; w.Noisy {
 				c := h.changed(i, headerHow(way))
-				c.bound(alpha)
-				if !ok || c.excess > worst.excess {
+				c.Bound(alpha)
+				if !ok || c.Excess > worst.Excess {
 					worst, ok = c, true
 				}
 			}
@@ -127,18 +130,18 @@ func (h *headers) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool)
 	if !ok {
 		return b, 0, false
 	}
-	return worst.asBound(boundHeaderNoise, alpha), worst.left(alpha), true
+	return worst.AsBound(boundHeaderNoise, alpha), worst.Left(alpha), true
 }
 
 // boundHeaderNoise is the name of that bound.
 const boundHeaderNoise = "header noise"
 
 // changed counts how often a header differed in one way.
-func (h *headers) changed(name int, way headerHow) changed {
+func (h *headers) changed(name int, way headerHow) noise.Changed {
 	w := &h.Names[name].Ways[way]
-	c := changed{path: "header " + h.Names[name].Name, candidate: w.Candidate, n: h.N, monolith: w.Self, repeats: h.Repeats}
+	c := noise.Changed{Path: "header " + h.Names[name].Name, Candidate: w.Candidate, N: h.N, Monolith: w.Self, Repeats: h.Repeats}
 	if h.chosen {
-		c.candidate, c.n = w.Again, h.Repeats
+		c.Candidate, c.N = w.Again, h.Repeats
 	}
 	return c
 }

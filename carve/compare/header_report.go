@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/noise"
 )
 
 // fastLeast is in how many exchanges a header must differ before it is named on the
@@ -125,7 +126,7 @@ func (h *headers) beyond(c *changeOf) bool {
 		return false
 	}
 	g := h.changed(at, c.Way)
-	return beyondNoise(eprocess.Ratio(g.candidate, g.n), eprocess.Ratio(g.monolith, g.repeats)) > noiseSlack
+	return noise.Beyond(eprocess.Ratio(g.Candidate, g.N), eprocess.Ratio(g.Monolith, g.Repeats)) > noise.Slack
 }
 
 // find is what is known of a header; nil: nothing.

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/form"
 )
 
 // What stands for a header that is not there, which none can say, and what is
@@ -110,7 +111,7 @@ func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string 
 			return absent
 		}
 	}
-	if until, ok := cookieDate(values[0]); ok && until.After(respondedAt(h, x)) {
+	if until, ok := form.Date(values[0]); ok && until.After(respondedAt(h, x)) {
 		return "later"
 	}
 	return "at once"
@@ -139,7 +140,7 @@ func dispositionWord(v string) string {
 // respondedAt is when a response was given, by its own clock. Of a header alone it is
 // a day on which nothing that is kept has ended.
 func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
-	if at, ok := cookieDate(h.Get("Date")); ok {
+	if at, ok := form.Date(h.Get("Date")); ok {
 		return at
 	}
 	if x == nil {

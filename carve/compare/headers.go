@@ -114,7 +114,7 @@ func (h *headers) see(x *whittle.Exchange, shape uint64, at headersLevel) (loose
 	}
 	h.asks(x.Request.Header)
 	h.list(x)
-	h.cookies.timeless = h.chosen
+	h.cookies.Timeless = h.chosen
 	h.cookies.see(x, again, at.alpha*cookieFormPart, at.n)
 	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
 		h.Presence.observeSame(at.limit, at.alpha, at.n)

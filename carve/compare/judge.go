@@ -12,6 +12,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/novelty"
+	"whittle/carve/compare/owner"
 )
 
 // Judge compares the two responses of each exchange of one route and says what
@@ -34,7 +35,7 @@ type Judge struct {
 	novelty          novelty.Estimate
 	users            users
 	shapes           *novelty.Shapes
-	others           others
+	others           owner.Memory
 	seconds          seconds
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
@@ -79,7 +80,7 @@ func (j *Judge) shareNoise() {
 	a, ok := j.mirrored.method.(*match)
 	b, both := j.served.method.(*match)
 	if ok && both {
-		a.noise.join(b.noise)
+		a.noise.Join(b.noise)
 		b.noise = a.noise
 		a.refresh()
 		b.refresh()
@@ -133,7 +134,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	}
 	o := s.observe(x, shape)
 	if j.c.Kind != whittle.Statistical {
-		j.others.remember(x)
+		j.others.Remember(x)
 	}
 	if o.Skip == "" {
 		j.seconds.see(x.At)

@@ -45,7 +45,7 @@ func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
 	return keptSeries{
 		Compared: s.compared, Asked: s.asked, Loose: s.loose, Flaps: s.flaps,
-		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.cookies.state(), Method: m,
+		Status: s.status, Type: s.kind, Failure: s.failure, Headers: s.headers, Cookies: s.headers.cookies.State(), Method: m,
 	}, err
 }
 

@@ -7,7 +7,10 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
+	"whittle/carve/compare/owner"
 )
 
 // Bounds of what a match keeps.
@@ -57,13 +60,13 @@ type match struct {
 	whole      mark
 	marks      []*mark
 	index      map[markKey]int
-	noise      *noise
-	forms      *forms         // nil for exact
+	noise      *noise.Learned
+	forms      *form.Forms    // nil for exact
 	counted    int            // the noise's version that share stands on
 	combos     map[string]int // marks of one exchange → exchanges
 	share      eprocess.Share
 	samples    int // in all marks
-	others     *others
+	others     *owner.Memory
 
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
@@ -76,7 +79,7 @@ type match struct {
 func newMatch(c whittle.Comparison) (*match, error) {
 	m := &match{
 		c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise,
-		index: map[markKey]int{}, noise: newNoise(), combos: map[string]int{},
+		index: map[markKey]int{}, noise: noise.New(), combos: map[string]int{},
 		share: eprocess.NewShare(differAim(c)),
 	}
 	m.whole = newMark(markKey{expect: -1}, 0)
@@ -98,7 +101,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	if m.differ, err = jsondiff.NewJSON(c, expect); err != nil {
 		return nil, err
 	}
-	if m.forms, err = newForms(c); err != nil {
+	if m.forms, err = form.New(c); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -114,7 +117,7 @@ func (m *match) showBy(d *display.View) {
 		k.Show = d
 	}
 	if m.forms != nil {
-		m.forms.show = d
+		m.forms.Show = d
 	}
 }
 
@@ -129,20 +132,20 @@ func (m *match) showAgain() {
 			c.From, c.To = m.show.Kept(at, c.From), m.show.Kept(at, c.To)
 		}
 	}
-	m.forms.showAgain()
+	m.forms.ShowAgain()
 }
 
 // observe compares one exchange.
 func (m *match) observe(x *whittle.Exchange) Observation {
 	m.refresh()
 	m.n++
-	m.noise.n++
+	m.noise.N++
 	repeated := x.Repeat != nil && usable(x.Repeat, &x.Monolith)
 	m.cand = m.note(m.cand[:0], m.differ.Diff(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
-		m.noise.repeats++
+		m.noise.Repeats++
 		m.self = m.note(m.self, m.differ.Diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
@@ -165,19 +168,19 @@ func (m *match) observe(x *whittle.Exchange) Observation {
 // nobody declared it, and the monolith does not vary there as a rule.
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (!m.noise.learnt[mk.key.noise()] || m.rare(mk.key.noise()))
+	return mk.key.expect < 0 && (!m.noise.Learnt[mk.key.noise()] || m.rare(mk.key.noise()))
 }
 
 // steady reports whether a difference lies where the monolith varies never or
 // seldom, and where values are compared.
 func (m *match) steady(i int) bool {
-	return m.worthAsking(i) && !m.forms.replaces(m.marks[i].key.noise())
+	return m.worthAsking(i) && !m.forms.Replaces(m.marks[i].key.noise())
 }
 
 // rare reports whether the monolith was seen to vary at a place in few of its
 // repeats.
-func (m *match) rare(k noiseKey) bool {
-	return m.noise.repeats >= learnRepeats && float64(m.noise.self[k]) <= rareNoise*float64(m.noise.repeats)
+func (m *match) rare(k noise.Key) bool {
+	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= rareNoise*float64(m.noise.Repeats)
 }
 
 // rareNoise is the share of repeats up to which noise is asked about like any
@@ -187,7 +190,7 @@ const rareNoise = 0.05
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
-	return m.learn && m.noise.repeats < learnRepeats && m.noise.n < learnCompared
+	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < learnCompared
 }
 
 // note turns differences into indices of marks, each once. With x they are the
@@ -204,7 +207,7 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 			m.marks[j].Again += int(eprocess.Indicator(repeated))
 		} else {
 			m.marks[j].Self++
-			m.noise.self[m.marks[j].key.noise()]++
+			m.noise.Self[m.marks[j].key.noise()]++
 		}
 	}
 	slices.Sort(list)
@@ -243,8 +246,8 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	mk := newMark(key, m.n)
 	m.marks = append(m.marks, &mk)
 	m.index[key] = len(m.marks) - 1
-	if m.forms.excuses(key.noise()) {
-		m.noise.learn(key.noise())
+	if m.forms.Excuses(key.noise()) {
+		m.noise.Learn(key.noise())
 	}
 	return len(m.marks) - 1
 }
@@ -256,7 +259,7 @@ func (m *match) isOpen(i int) bool {
 		return true
 	}
 	mk := m.marks[i]
-	return mk.key.expect < 0 && (mk.decided() || !m.noise.learnt[mk.key.noise()])
+	return mk.key.expect < 0 && (mk.decided() || !m.noise.Learnt[mk.key.noise()])
 }
 
 func (m *match) anyOpen(list []int) bool {
@@ -280,7 +283,7 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 		return
 	}
 	for _, i := range m.cand {
-		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.replaces(mk.key.noise()) {
+		if mk := m.marks[i]; mk.key.expect < 0 && mk.Born < m.n && !slices.Contains(m.self, i) && !m.forms.Replaces(mk.key.noise()) {
 			mk.Pair.Bet(1, m.markAlpha(i), m.n)
 		}
 	}
@@ -307,7 +310,7 @@ func (m *match) markAlpha(i int) float64 {
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
-		if k := m.marks[i].key; k.learnable() && m.forms.teaches(k.noise()) && m.noise.learn(k.noise()) {
+		if k := m.marks[i].key; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
 			m.refresh()
 		}
 	}
@@ -320,8 +323,8 @@ func (m *match) varies(a, b *whittle.Response) {
 		return
 	}
 	for _, d := range m.differ.Diff(a.Body, b.Body) {
-		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.teaches(k.noise()) {
-			m.noise.learn(k.noise())
+		if k := (markKey{path: d.Path, how: d.How, expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
+			m.noise.Learn(k.noise())
 		}
 	}
 	m.refresh()
@@ -335,9 +338,9 @@ func (m *match) places(a, b *whittle.Response) (list, rare []string) {
 			continue
 		}
 		switch {
-		case !m.noise.learnt[noiseKey{d.Path, jsondiff.Way(d.How)}]:
+		case !m.noise.Learnt[noise.Key{Path: d.Path, Way: jsondiff.Way(d.How)}]:
 			list = append(list, d.Path)
-		case m.rare(noiseKey{d.Path, jsondiff.Way(d.How)}) && !slices.Contains(rare, d.Path):
+		case m.rare(noise.Key{Path: d.Path, Way: jsondiff.Way(d.How)}) && !slices.Contains(rare, d.Path):
 			rare = append(rare, d.Path)
 		}
 	}
@@ -352,8 +355,8 @@ func (m *match) open() int {
 
 // refresh brings the share up to date where noise was learned since.
 func (m *match) refresh() {
-	if m.counted != m.noise.version {
-		m.counted = m.noise.version
+	if m.counted != m.noise.Version {
+		m.counted = m.noise.Version
 		m.recount()
 	}
 }

@@ -4,32 +4,34 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/carve/compare/cause"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
+	"whittle/carve/compare/owner"
 )
 
 // explained counts which causes fit what the present exchange shows at a mark.
 func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
-	if k.key.path == jsondiff.ManyPaths || !k.why.wants() {
+	if k.key.path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}
-	keys := causesOf(m.differ, d, x.Monolith.Body, x.Candidate.Body)
+	keys := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)
 	from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
-	if kind, ok := kindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
-		keys = append(keys, fmt.Sprintf("same value:%x", hashOf(to)))
+	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
+		keys = append(keys, fmt.Sprintf("same value:%x", owner.Hash(to)))
 	}
-	pair := hashOf(from) ^ digest.Stir(hashOf(to))
+	pair := owner.Hash(from) ^ digest.Stir(owner.Hash(to))
 	if m.others == nil {
-		k.why.add(keys, pair)
+		k.why.Add(keys, pair)
 		return
 	}
-	is, w := m.others.whose(x, to, m.kind == whittle.FoundField)
-	if key := ownerKeys[is]; key != "" {
+	is, w := m.others.Whose(x, to, m.kind == whittle.FoundField)
+	if key := cause.OfOwner(is); key != "" {
 		keys = append(keys, key)
 	}
-	set := k.why.add(keys, pair)
+	set := k.why.Add(keys, pair)
 	if w != nil {
-		k.why.await(set, w)
+		k.why.Await(set, w)
 	}
 }

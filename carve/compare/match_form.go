@@ -3,6 +3,7 @@ package compare
 import (
 	"whittle"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
 )
 
 // How a match splits its error rate: over differences anywhere, at single places,
@@ -29,13 +30,13 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 	if m.forms == nil {
 		return
 	}
-	m.forms.timeless = m.chosen
+	m.forms.Timeless = m.chosen
 	var again []byte
 	if repeated {
 		again = x.Repeat.Body
 	}
-	m.forms.learn(m.noise.learnt, m.n)
-	m.forms.see(x, again, m.alpha*formsPart, m.n)
+	m.forms.Learn(m.noise.Learnt, m.n)
+	m.forms.See(x, again, m.alpha*formsPart, m.n)
 }
 
 // formBound is what EQUIVALENT waits for.
@@ -43,23 +44,23 @@ func (m *match) formBound() (b whittle.Bound, more int, ok bool) {
 	if m.forms == nil {
 		return b, 0, false
 	}
-	return m.forms.bound(m.n)
+	return m.forms.Bound(m.n)
 }
 
 func (m *match) formFindings() []whittle.Finding {
 	if m.forms == nil {
 		return nil
 	}
-	return m.forms.findings()
+	return m.forms.Findings()
 }
 
 // coverage implements covering.
 func (m *match) coverage() *whittle.Coverage {
 	if m.forms != nil {
-		return m.forms.coverage(&m.c)
+		return m.forms.Coverage(&m.c)
 	}
 	c := &whittle.Coverage{ByValue: 1, WholeBody: true, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}, Summary: "the whole body compared by value"}
-	if m.noise.learnt[noiseKey{way: jsondiff.HowBytes}] {
+	if m.noise.Learnt[noise.Key{Way: jsondiff.HowBytes}] {
 		c.ByValue, c.WholeBody, c.Summary = 0, false, "0 fields compared by value, 0 by form, 1 not compared"
 		c.NotCompared = append(c.NotCompared, whittle.Uncompared{Path: "$", Reason: "the monolith's own bodies differ, and exact comparison knows no fields: use json or statistical"})
 	}

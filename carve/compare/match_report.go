@@ -124,7 +124,7 @@ func (m *match) wholeFinding(open int) whittle.Finding {
 func (m *match) finding(k *mark) whittle.Finding {
 	f := whittle.Finding{
 		Kind: m.kind, Path: k.key.path, Count: k.Count, Of: m.n, Samples: slices.Clone(k.Samples),
-		Cause: joined(m.cause(k), k.why.causes()),
+		Cause: joined(m.cause(k), k.why.Words()),
 	}
 	if top := k.top(); top.Count > 0 {
 		f.Monolith, f.Candidate = top.From, top.To
@@ -211,9 +211,9 @@ func (m *match) cause(k *mark) string {
 
 // noisyPlaces implements noisy.
 func (m *match) noisyPlaces() []string {
-	list := make([]string, 0, len(m.noise.learnt))
-	for k := range m.noise.learnt {
-		list = append(list, k.path+" ("+k.way+")")
+	list := make([]string, 0, len(m.noise.Learnt))
+	for k := range m.noise.Learnt {
+		list = append(list, k.Path+" ("+k.Way+")")
 	}
 	slices.Sort(list)
 	return list

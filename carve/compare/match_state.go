@@ -10,6 +10,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
 )
 
 // matchVersion is the format of a match's state.
@@ -59,11 +60,11 @@ func (m *match) MarshalBinary() ([]byte, error) {
 	for i, k := range m.marks {
 		s.Marks[i] = k.state()
 	}
-	for k := range m.noise.learnt {
-		s.Noise = append(s.Noise, [2]string{k.path, k.way})
+	for k := range m.noise.Learnt {
+		s.Noise = append(s.Noise, [2]string{k.Path, k.Way})
 	}
 	if m.forms != nil {
-		s.Forms = m.forms.state()
+		s.Forms = m.forms.State()
 	}
 	for key, n := range m.combos {
 		s.Combos = append(s.Combos, comboState{comboMarks(key), n})
@@ -94,14 +95,14 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		return err
 	}
 	if m.forms != nil {
-		if err := m.forms.restore(s.Forms, f.n); err != nil {
+		if err := m.forms.Restore(s.Forms, f.n); err != nil {
 			return err
 		}
 	}
 	f.forms = m.forms
 	f.differ, f.show, f.c, f.kind, f.learn, f.alpha, f.chosen = m.differ, m.show, m.c, m.kind, m.learn, m.alpha, m.chosen
 	*m = *f
-	m.counted = m.noise.version
+	m.counted = m.noise.Version
 	m.recount()
 	return nil
 }
@@ -111,14 +112,14 @@ var errMatchState = whittle.Errorf(whittle.Invalid, "match state contradicts its
 
 func (m *match) restored(s *matchState) (*match, error) {
 	if s.Kind != string(m.c.Kind) || s.N < 0 || s.Repeats < 0 || s.Repeats > s.N ||
-		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > maxNoise {
+		len(s.Marks) > maxMarks || len(s.Combos) > maxCombos+2*maxMarks || len(s.Noise) > noise.Most {
 		return nil, errMatchState
 	}
 	f := &match{
-		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, noise: newNoise(),
+		n: s.N, repeats: s.Repeats, index: map[markKey]int{}, noise: noise.New(),
 		combos: map[string]int{}, share: eprocess.NewShare(differAim(m.c)),
 	}
-	f.noise.n, f.noise.repeats = s.N, s.Repeats
+	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	f.share.N = s.N
 	whole, ok := s.Whole.mark(s, m)
 	if !ok {
@@ -132,11 +133,11 @@ func (m *match) restored(s *matchState) (*match, error) {
 		}
 		f.index[k.key] = len(f.marks)
 		f.marks = append(f.marks, k)
-		f.noise.self[k.key.noise()] += k.Self
+		f.noise.Self[k.key.noise()] += k.Self
 		f.samples += len(k.Samples)
 	}
 	for _, k := range s.Noise {
-		f.noise.learn(noiseKey{k[0], k[1]})
+		f.noise.Learn(noise.Key{Path: k[0], Way: k[1]})
 	}
 	total := 0
 	for _, c := range s.Combos {

@@ -10,6 +10,7 @@ import (
 
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
 )
 
@@ -69,9 +70,9 @@ func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
 
 // noiseInside is whether noiseBound is inside its margin, without what it says.
 func (m *match) noiseInside(alpha float64) bool {
-	return !slices.ContainsFunc(m.changedByNoise(), func(c changed) bool {
-		c.bound(alpha)
-		return c.excess > noiseSlack
+	return !slices.ContainsFunc(m.changedByNoise(), func(c noise.Changed) bool {
+		c.Bound(alpha)
+		return c.Excess > noise.Slack
 	})
 }
 
@@ -94,13 +95,13 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	} {
 		wrong := 0
 		for range tc.runs {
-			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise{learnt: map[noiseKey]bool{{"$.a", jsondiff.HowValue}: true}}}
+			m := &match{c: testMatch, share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}}}
 			k := newMark(markKey{path: "$.a", how: jsondiff.HowValue, expect: -1}, 0)
 			m.marks = []*mark{&k}
 			m.repeats = 10_000_000 // in which the monolith never did
 			for m.n < length {
 				m.n++
-				if r.Float64() < noiseSlack {
+				if r.Float64() < noise.Slack {
 					k.Count++
 				}
 				if m.n%100 != 0 {

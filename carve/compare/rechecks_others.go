@@ -5,6 +5,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/owner"
 )
 
 // recheckKind is what a recheck has come to at one place.
@@ -50,20 +51,20 @@ type recheckWish struct {
 	place  string
 	served bool
 	kind   recheckKind
-	wish   *wish
+	wish   *owner.Wish
 }
 
 // claim finds out whether the candidate's value at a place, or its whole body, is one
 // that the monolith gave to another request or user alone. Where nobody got it yet, it
 // waits. It decides nothing: what is bet on is who was odd.
-func (t *rechecks) claim(s *series, o *others, x *whittle.Exchange, w recheckWish) {
+func (t *rechecks) claim(s *series, o *owner.Memory, x *whittle.Exchange, w recheckWish) {
 	m, ok := s.method.(*match)
 	if !ok {
 		return // random responses belong to nobody
 	}
-	is, later := o.whose(x, m.valueAt(x, w.place), m.kind == whittle.FoundField)
+	is, later := o.Whose(x, m.valueAt(x, w.place), m.kind == whittle.FoundField)
 	switch {
-	case is != noOwner:
+	case is != owner.Nobody:
 		t.belongs(w, is)
 	case later != nil:
 		if w.wish = later; len(t.waiting) == recheckWaiting {
@@ -86,8 +87,8 @@ func (m *match) valueAt(x *whittle.Exchange, place string) []byte {
 
 // belongs counts a difference as another request's instead of by its kind. The same
 // request's own value of another time is for the rounds to tell.
-func (t *rechecks) belongs(w recheckWish, is owner) {
-	if is != anotherRequest && is != anotherCaller {
+func (t *rechecks) belongs(w recheckWish, is owner.Owner) {
+	if is != owner.AnotherRequest && is != owner.AnotherCaller {
 		return
 	}
 	a := t.at(w.place, w.served)
@@ -102,10 +103,10 @@ func (t *rechecks) belongs(w recheckWish, is owner) {
 // claimLate takes what has turned out since to be another request's.
 func (t *rechecks) claimLate() {
 	t.waiting = slices.DeleteFunc(t.waiting, func(w recheckWish) bool {
-		if w.wish.is == noOwner {
+		if w.wish.Is == owner.Nobody {
 			return false
 		}
-		t.belongs(w, w.wish.is)
+		t.belongs(w, w.wish.Is)
 		return true
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
 )
 
@@ -39,7 +40,7 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 	}
 	if a.noisy != "" {
 		for _, s := range []*series{j.mirrored, j.served} {
-			s.method.(*match).noise.learn(noiseKey{a.noisy, jsondiff.HowValue})
+			s.method.(*match).noise.Learn(noise.Key{Path: a.noisy, Way: jsondiff.HowValue})
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 7))

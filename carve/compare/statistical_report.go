@@ -203,7 +203,7 @@ func (s *statistical) means() (x, y float64, cause string) {
 	}
 	if told >= 2 && fit*4 >= told*3 && x != 0 {
 		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
-			display.Figure(common), ofThem(fit, told))
+			display.Figure(common), display.Of(fit, told))
 	}
 	return x, y, cause
 }
@@ -297,7 +297,7 @@ func (s *statistical) repeatsFindings() []whittle.Finding {
 		w.Y, w.N, w.X)
 	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewOutlier {
 		f.Cause = fmt.Sprintf("%s came within the same second of the clock as the earlier one: "+
-			"a generator seeded with the time in seconds", ofThem(w.SameSecond, w.Y))
+			"a generator seeded with the time in seconds", display.Of(w.SameSecond, w.Y))
 	}
 	return []whittle.Finding{f}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
 	"whittle/internal/simtest"
 )
 
@@ -13,7 +14,7 @@ import (
 // difference there counts as one at a steady place; where it changes each time, or
 // where the config compares by form, it does not.
 func TestSteadyPlaces(t *testing.T) {
-	c := formComparison
+	c := comparetest.FormComparison
 	c.Forms = []whittle.FieldForm{{Path: "$.ref", Form: "word"}}
 	j, err := NewJudge(c)
 	if err != nil {

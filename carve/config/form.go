@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"whittle"
-	"whittle/carve/compare"
+	"whittle/carve/compare/form"
 )
 
 // maxForms bounds the fields whose form is declared.
@@ -40,4 +40,4 @@ func (r *reader) forms(m *object, c *whittle.Comparison) {
 	}
 }
 
-func parseForm(s string) (string, error) { return oneOf(s, compare.FormNames()) }
+func parseForm(s string) (string, error) { return oneOf(s, form.Names()) }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -91,3 +92,6 @@ func Reason(e whittle.Expectation) string {
 	}
 	return e.Reason
 }
+
+// Of says how many of how many.
+func Of(n, m int) string { return fmt.Sprintf("%d of %d", n, m) }

@@ -315,3 +315,21 @@ func (d *Document) closed(self, i int, count uint32) int {
 	n.end, n.Next, n.Count = uint32(i+1), uint32(len(d.Nodes)), count
 	return i + 1
 }
+
+// KindOf reads the kind of a JSON value from its first byte.
+func KindOf(value []byte) (Kind, bool) {
+	if len(value) == 0 {
+		return 0, false
+	}
+	switch c := value[0]; {
+	case c == '"':
+		return String, true
+	case c == '[':
+		return Array, true
+	case c == '{':
+		return Object, true
+	case c == '-' || c >= '0' && c <= '9':
+		return Number, true
+	}
+	return Null, true
+}

@@ -1,0 +1,204 @@
+package cause
+
+import (
+	"bytes"
+	"strings"
+
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
+)
+
+// valueCauses are the causes of two JSON values that are not the same; nil stands
+// for one that is missing.
+func valueCauses(from, to []byte) []string {
+	if len(from) > textMost || len(to) > textMost {
+		return nil
+	}
+	switch {
+	case from == nil:
+		return leftOut("absent", to, absentKeys)
+	case to == nil:
+		return leftOut("", from, presentKeys)
+	}
+	p, _ := jsondoc.KindOf(from)
+	q, _ := jsondoc.KindOf(to)
+	p, q = boolKind(p, from), boolKind(q, to)
+	switch {
+	case p == q && p == jsondoc.Number:
+		return numberCauses(string(from), string(to))
+	case p == q && p == jsondoc.String:
+		a, okA := jsondoc.Unquote(nil, from)
+		b, okB := jsondoc.Unquote(nil, to)
+		if !okA || !okB {
+			return nil
+		}
+		return append(emptied(a, b), textCauses(string(a), string(b))...)
+	case p != q:
+		return append(typeCauses(p, q, from, to), nothings(from, to)...)
+	}
+	return nil
+}
+
+func boolKind(k jsondoc.Kind, text []byte) jsondoc.Kind {
+	if k == jsondoc.Null && len(text) > 0 && (text[0] == 't' || text[0] == 'f') {
+		return jsondoc.Bool
+	}
+	return k
+}
+
+// emptyWord names an empty string, list or object; empty: it is none.
+func emptyWord(v []byte) string {
+	switch string(bytes.Join(bytes.Fields(v), nil)) {
+	case `""`:
+		return "string"
+	case `[]`:
+		return "list"
+	case `{}`:
+		return "object"
+	}
+	return ""
+}
+
+func isZero(v []byte) bool {
+	switch string(v) {
+	case "0", "0.0", "0.00", "false":
+		return true
+	}
+	return emptyWord(v) != "" || string(v) == "null"
+}
+
+var (
+	presentKeys = [3]string{"null absent", "empty absent", "zero absent"}
+	absentKeys  = [3]string{"absent null", "absent empty", "absent zero"}
+)
+
+// leftOut are those of a value that only one side has.
+func leftOut(side string, v []byte, names [3]string) (keys []string) {
+	word := emptyWord(v)
+	switch {
+	case string(v) == "null":
+		keys = append(keys, names[0])
+	case word != "":
+		keys = append(keys, names[1]+":"+word)
+	}
+	if isZero(v) {
+		keys = append(keys, names[2])
+	}
+	if t := zeroTime(v); t != "" && side == "absent" {
+		keys = append(keys, "nothing time:"+t)
+	}
+	return keys
+}
+
+// zeroTime names the zero of a clock that a value is; empty: none.
+func zeroTime(v []byte) string {
+	for _, zero := range []string{"0001-01-01", "1970-01-01", "1900-01-01"} {
+		if bytes.HasPrefix(v, []byte(`"`+zero)) {
+			return "the year " + zero[:4]
+		}
+	}
+	return ""
+}
+
+func emptied(a, b []byte) []string {
+	if len(a) == 0 {
+		if t := zeroTime(append([]byte{'"'}, b...)); t != "" {
+			return []string{"nothing time:" + t}
+		}
+	}
+	return nil
+}
+
+// nothings are those of null and its like.
+func nothings(from, to []byte) (keys []string) {
+	x, y := emptyWord(from), emptyWord(to)
+	switch {
+	case string(from) == "null" && y != "":
+		keys = append(keys, "null empty:"+y)
+	case string(to) == "null" && x != "":
+		keys = append(keys, "empty null:"+x)
+	case string(from) == "null" && isZero(to):
+		keys = append(keys, "null zero:"+string(to))
+	case string(to) == "null" && isZero(from):
+		keys = append(keys, "zero null:"+string(from))
+	case x == "list" && y == "object":
+		keys = append(keys, "list object")
+	case x == "object" && y == "list":
+		keys = append(keys, "object list")
+	}
+	if string(from) == "null" {
+		switch strings.ToLower(strings.Trim(string(to), `"`)) {
+		case "null", "none", "nil", "undefined", "nan", "n/a":
+			keys = append(keys, "null word")
+		}
+		if t := zeroTime(to); t != "" {
+			keys = append(keys, "nothing time:"+t)
+		}
+	}
+	return keys
+}
+
+// typeCauses are those of one value in two types.
+func typeCauses(p, q jsondoc.Kind, from, to []byte) (keys []string) {
+	text := func(v []byte) string { s, _ := jsondoc.Unquote(nil, v); return string(s) }
+	switch {
+	case p == jsondoc.Number && q == jsondoc.String && sameFigure(string(from), text(to)):
+		keys = append(keys, "number string")
+	case p == jsondoc.String && q == jsondoc.Number && sameFigure(text(from), string(to)):
+		keys = append(keys, "string number")
+	case p == jsondoc.Bool && q == jsondoc.String && truth(text(to)) == string(from):
+		keys = append(keys, "bool string")
+	case p == jsondoc.String && q == jsondoc.Bool && truth(text(from)) == string(to):
+		keys = append(keys, "string bool")
+	case p == jsondoc.Bool && q == jsondoc.Number && truth(string(to)) == string(from):
+		keys = append(keys, "bool number")
+	case p == jsondoc.Number && q == jsondoc.Bool && truth(string(from)) == string(to):
+		keys = append(keys, "number bool")
+	case q == jsondoc.String && (p == jsondoc.Object || p == jsondoc.Array) && jsondiff.Same(from, []byte(text(to))):
+		keys = append(keys, "json string")
+	case p == jsondoc.String && (q == jsondoc.Object || q == jsondoc.Array) && jsondiff.Same([]byte(text(from)), to):
+		keys = append(keys, "string json")
+	case p == jsondoc.Array && onlyElement(from, to):
+		keys = append(keys, "one unwrapped")
+	case q == jsondoc.Array && onlyElement(to, from):
+		keys = append(keys, "one wrapped")
+	}
+	if p == jsondoc.String && q == jsondoc.Number {
+		if unit := timeNumber(text(from), string(to)); unit != "" {
+			keys = append(keys, "time number:"+unit)
+		}
+	}
+	if p == jsondoc.Number && q == jsondoc.String {
+		if unit := timeNumber(text(to), string(from)); unit != "" {
+			keys = append(keys, "number time:"+unit)
+		}
+	}
+	return keys
+}
+
+// sameFigure reports whether two texts are one number.
+func sameFigure(a, b string) bool {
+	x, _, okX := readRat(a)
+	y, _, okY := readRat(b)
+	return okX && okY && x.Cmp(y) == 0
+}
+
+// truth reads a word for true or false; empty: it is none.
+func truth(s string) string {
+	switch strings.ToLower(s) {
+	case "true", "1", "yes", "y", "on", "t":
+		return "true"
+	case "false", "0", "no", "n", "off", "f":
+		return "false"
+	}
+	return ""
+}
+
+// onlyElement reports whether a list has one element, which is v.
+func onlyElement(list, v []byte) bool {
+	if len(list) < 2 {
+		return false
+	}
+	inner := bytes.TrimSpace(list[1 : len(list)-1])
+	return len(inner) > 0 && (bytes.Equal(inner, v) || jsondiff.Same(inner, v))
+}

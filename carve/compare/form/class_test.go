@@ -1,0 +1,98 @@
+package form
+
+import (
+	"testing"
+
+	"whittle/carve/compare/jsondoc"
+)
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"":                                     "an empty string",
+		"3f2504e0-4f89-41d3-9a0c-0305e82c3301": "a UUID v4",
+		"3F2504E0-4F89-71D3-9A0C-0305E82C3301": "a UUID v7 in upper case",
+		"00000000-0000-0000-0000-000000000000": "the UUID of zeros",
+		"3f2504e04f8941d39a0c0305e82c3301":     "hexadecimal",
+		"3F2504E04F89":                         "hexadecimal in upper case",
+		"01ARZ3NDEKTSV4RRFFQ69G5FAV":           "a ULID",
+		"01arz3ndektsv4rrffq69g5fav":           "a ULID in lower case",
+		"123456":                               "digits",
+		"-12.50":                               "a number in a string with one or two decimals",
+		"12.000":                               "a number in a string without decimals",
+		"open":                                 "a word",
+		"inProgress":                           "a word",
+		"NOT_FOUND":                            "a word in upper case",
+		"facade":                               "a word",
+		"k3j9x2m1":                             "lower-case letters and digits",
+		"aB3dE5fG7h":                           "letters and digits",
+		"V1StGXR8_Z5jdHi6B-myT":                "base64url",
+		"aGVsbG8gd29ybGQ=":                     "base64",
+		"ord_8f3aKx92LmQp":                     "a prefixed id (letters and digits)",
+		"INV-000123":                           "a prefixed id (digits)",
+		"user-3f2504e0-4f89-41d3-9a0c-0305e82c3301":       "a prefixed id (a UUID v4)",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dQ": "a JWT",
+		"2026-05-04T12:00:00Z":                            "a time as RFC 3339 in seconds, Z",
+		"2026-05-04T12:00:00.123Z":                        "a time as RFC 3339 in milliseconds, Z",
+		"2026-05-04T12:00:00.123456789+02:00":             "a time as RFC 3339 in nanoseconds, +2:00",
+		"2026-05-04T12:00:00.123456-0530":                 "a time as RFC 3339 in microseconds, -5:30",
+		"2026-05-04T12:00:00":                             "a time as RFC 3339 in seconds, without a zone",
+		"2026-05-04 12:00:00":                             "a time as date and time in seconds, without a zone",
+		"2026-05-04":                                      "a time as a date",
+		"2026-13-04":                                      "text",
+		"2026-05-04T25:00:00Z":                            "text",
+		"2026-05-04T12:00:00.Z":                           "text",
+		"Mon, 04 May 2026 12:00:00 GMT":                   "a time as an HTTP date",
+		"Mon, 04 May 2026 12:00:00 +0200":                 "a time as a date with names",
+		"1777896000":                                      "a time as seconds since 1970 in a string",
+		"1777896000123":                                   "a time as milliseconds since 1970 in a string",
+		"ann@example.org":                                 "an e-mail address",
+		"https://example.org/a?b=1":                       "a URL",
+		"10.0.0.12":                                       "an IP address",
+		"Hello, world":                                    "text",
+		"Zoë":                                             "text",
+	} {
+		if got := classify([]byte(s)).String(); got != want {
+			t.Errorf("%q is %s, not %s", s, got, want)
+		}
+	}
+}
+
+func TestNumberForm(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"0": "an integer", "-5": "an integer", "12.0": "an integer", "1e3": "an integer", "1.5": "a number with one or two decimals",
+		"1.50": "a number with one or two decimals", "0.125": "a number with three to six decimals", "0.1234567891": "a number with seven or more decimals",
+		"1777896000": "a time as seconds since 1970", "1777896000123": "a time as milliseconds since 1970",
+		"1777896000123456": "a time as microseconds since 1970", "1777896000123456789": "a time as nanoseconds since 1970", "999999999": "an integer",
+		"99999999999999999999999": "an integer",
+	} {
+		if got := numberForm([]byte(s)).String(); got != want {
+			t.Errorf("%s is %s, not %s", s, got, want)
+		}
+	}
+}
+
+// FuzzClassify: no text makes it fail, and the form of a text says nothing of the
+// text but its class.
+func FuzzClassify(f *testing.F) {
+	for _, s := range []string{"", "a", "2026-05-04T12:00:00Z", "ord_1", "-", "1.", "eyJ..", "x@y.z", "\xff\xfe"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, s []byte) {
+		a, b := classify(s), classify(append([]byte{}, s...))
+		if a != b || a.class >= classes || len(a.String()) == 0 || len(a.String()) > 120 {
+			t.Errorf("%q: %+v, %+v", s, a, b)
+		}
+	})
+}
+
+// TestTrailOf: what jsondoc.AppendPattern writes is read as a place with the same pattern.
+func TestTrailOf(t *testing.T) {
+	t.Parallel()
+	for _, p := range []string{"$", "$.a.b", "$.a[*].b", "$[*][*]", "$.users.*.name", `$["odd key"].x`, `$["a\"]b"][*]`, `$[""]`, "$.a.*"} {
+		if got := string(jsondoc.AppendPattern(nil, trailOf(p))); got != p {
+			t.Errorf("%s is read as %s", p, got)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package form
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+)
+
+// boundForm is the name of the bound that waits for what is compared by form.
+const boundForm = "form"
+
+// formEnough is how many responses a place must have been compared in by form
+// before EQUIVALENT is said, or formLong exchanges must have passed: a value that
+// has been the same each time would have been shown by then.
+const (
+	formEnough = 40
+	formLong   = 1000
+)
+
+// Coverage says what is compared by value, by form and not at all.
+func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
+	cov := &whittle.Coverage{AtLeast: f.fields.more, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
+	byValue := len(f.fields.at)
+	for _, p := range f.paths {
+		if p.values() && f.fields.at[digest.FNV([]byte(p.path))] {
+			byValue--
+		}
+		if why := p.unformed(); why != "" {
+			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: p.path, Reason: why})
+			continue
+		}
+		field := whittle.FormField{Path: p.path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
+		field.Class = classNames[p.feature[featForm].M.top().Class]
+		if p.rule != "" {
+			field.Class = p.rule
+		}
+		cov.ByForm = append(cov.ByForm, field)
+	}
+	cov.ByValue = max(0, byValue)
+	for _, path := range c.Ignore {
+		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "ignored in the config"})
+	}
+	for _, e := range c.Expect {
+		if e.Kind == whittle.FoundField && e.From == "" && e.To == "" {
+			path := e.Path
+			if path == "" {
+				path = "$"
+			}
+			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "declared: " + display.Reason(e)})
+		}
+	}
+	if f.over > 0 {
+		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{
+			Path: jsondiff.ManyPaths, Reason: fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths),
+		})
+	}
+	cov.Summary = CoverageWords(cov)
+	return cov
+}
+
+// values reports whether it is the value itself that the monolith changes.
+func (p *formPath) values() bool {
+	for _, way := range p.varies {
+		if way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) {
+			return true
+		}
+	}
+	return false
+}
+
+// unformed says why a place is not even compared by form; empty: it is.
+func (p *formPath) unformed() string {
+	if p.rule == formAny {
+		return "declared as any in the config"
+	}
+	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.varies, jsondiff.WayPresence) {
+		return "text without a form, of which only type, emptiness and repetition are looked at"
+	}
+	return ""
+}
+
+const fieldsNamed = 3 // fields by form that a sentence names
+
+// CoverageWords is a coverage in one sentence.
+func CoverageWords(c *whittle.Coverage) string {
+	most := ""
+	if c.AtLeast {
+		most = "at least "
+	}
+	what := most + fieldsOf(c.ByValue)
+	if c.WholeBody {
+		what = "the whole body"
+	}
+	switch c.Cookies {
+	case 0:
+	case 1:
+		what += " and the attributes of 1 cookie"
+	default:
+		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
+	}
+	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
+	var names []string
+	for _, f := range c.ByForm {
+		if len(names) == fieldsNamed {
+			names = append(names, fmt.Sprintf("%d more", len(c.ByForm)-fieldsNamed))
+			break
+		}
+		names = append(names, f.Path+": "+f.Form)
+	}
+	if len(names) > 0 {
+		s += " (" + strings.Join(names, "; ") + ")"
+	}
+	return fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
+}
+
+func fieldsOf(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return display.Grouped(n) + " fields"
+}
+
+// Bound waits until each place has been compared by form often enough, and while a
+// deviation is suspected. ok is false where there is nothing to wait for; more
+// estimates the exchanges, -1: it cannot be said.
+func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
+	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
+	for _, p := range f.paths {
+		if p.rule == formAny || p.rule == formValue || f.expected(p.path) != "" {
+			continue
+		}
+		for k := range p.feature {
+			t := &p.feature[k]
+			if t.Odd == 0 || t.Bets.Now < formSuspect || t.decidedAt(p.unusual(k)) > 0 || t.bySecond(p.unusual(k)) {
+				continue
+			}
+			what, _, _ := p.featureWords(k)
+			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
+			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
+			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of))
+			return b, -1, true
+		}
+	}
+	left := 0
+	for _, p := range f.paths {
+		if of := p.feature[featForm].Of; of < formEnough && n-p.born < formLong && p.rule != formAny && p.values() {
+			need := formEnough - of
+			if need > left {
+				left = need
+				b.High = math.Min(1, 5/float64(of+1))
+				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.path, display.Grouped(of), display.Grouped(need))
+			}
+		}
+	}
+	return b, left, left > 0
+}

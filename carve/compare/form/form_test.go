@@ -1,0 +1,194 @@
+package form
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
+)
+
+// TestFormsOfEqualServices: two services that make every kind of noise alike, with
+// clocks up to two seconds apart, counters of their own and shared ones, caches and
+// echoes, are called DIFFERENT for the form of a value in at most 1 of 100 runs,
+// looked at after each exchange. Each run has six kinds of noise, drawn by chance.
+// The level is that of a whole verdict, several times what forms may spend, so that
+// what is not quite exchangeable (caches, a faster candidate) has room to show.
+// FORM_RUNS=2000 makes the runs that docs/compare.md states, of 2,000 exchanges.
+func TestFormsOfEqualServices(t *testing.T) {
+	t.Parallel()
+	runs, length := 150, 400
+	if n, err := strconv.Atoi(os.Getenv("FORM_RUNS")); err == nil {
+		runs, length = n, 2000
+	}
+	of := map[string]int{}
+	alarms := 0
+	for run := range runs {
+		alarmed := false
+		for _, x := range equalRun(t, uint64(run), length) {
+			if x.Decided {
+				alarmed = true
+				of[x.Path]++
+				t.Logf("run %d: %s", run, x.Summary)
+			}
+		}
+		alarms += int(eprocess.Indicator(alarmed))
+	}
+	t.Logf("%d of %d runs of %d exchanges called different: %v", alarms, runs, length, of)
+	if alarms > max(1, runs/100) {
+		t.Errorf("%d of %d equal candidates are called different", alarms, runs)
+	}
+}
+
+// equalRun gives the findings after a run of equal services. What was once decided
+// stays so but for what bySecond excuses.
+func equalRun(t *testing.T, seed uint64, length int) []whittle.Finding {
+	t.Helper()
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(seed, 77)))
+	f := formsOf(t, comparetest.FormComparison)
+	var fields []comparetest.Field
+	for _, i := range w.R.Perm(len(comparetest.FormFields))[:6] {
+		k := comparetest.FormFields[i]
+		fields = append(fields, k)
+		path, way := "$."+k.Name, jsondiff.HowValue
+		switch k.Name {
+		case "list":
+			path = "$.list[*]"
+			f.take(noise.Key{Path: "$.list", Way: jsondiff.HowLength}, 0)
+		case "maybe":
+			f.take(noise.Key{Path: path, Way: jsondiff.WayPresence}, 0)
+		}
+		f.take(noise.Key{Path: path, Way: way}, 0)
+	}
+	for n := 1; n <= length; n++ {
+		x := w.Next()
+		x.Monolith.Body, x.Candidate.Body = w.Body(Monolith, fields), w.Body(Candidate, fields)
+		var repeat []byte
+		if n%20 == 1 {
+			repeat = w.Body(Repeat, fields)
+		}
+		f.See(x, repeat, 0.01, n)
+	}
+	return f.Findings()
+}
+
+func formsOf(t testing.TB, c whittle.Comparison) *Forms {
+	t.Helper()
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFormWords: what is said of each kind of noise.
+func TestFormWords(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"uuid": "a new UUID v4 each time", "hex": "hexadecimal, new each time", "ulid": "a new ULID each time",
+		"prefixed": "a new prefixed id (letters and digits) each time", "now": "a time as RFC 3339 in milliseconds, Z, now",
+		"expires": "a time as RFC 3339 in seconds, Z, 15 min ahead", "millis": "a time as milliseconds since 1970, now",
+		"http": "a time as an HTTP date, now", "day": "a time as a date", "shared": "an integer, rising", "own": "an integer, rising",
+		"number": "a prefixed id (digits), rising", "text": "text, new each time", "word": "one of 4 words",
+		"price": "a new number with one or two decimals each time", "took": "an integer", "cached": "a UUID v4",
+		"hit": "one word, always the same in first responses", "null": "null or a UUID v7, new each time",
+	}
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 2)))
+	f := formsOf(t, comparetest.FormComparison)
+	for _, k := range comparetest.FormFields {
+		f.take(noise.Key{Path: "$." + k.Name, Way: jsondiff.HowValue}, 0)
+	}
+	for n := 1; n <= 100; n++ {
+		x := w.Next()
+		x.Monolith.Body, x.Candidate.Body = w.Body(Monolith, comparetest.FormFields), w.Body(Candidate, comparetest.FormFields)
+		f.See(x, nil, 0.01, n)
+	}
+	for _, p := range f.paths {
+		if is := want[strings.TrimPrefix(p.path, "$.")]; is != "" && is != p.words() {
+			t.Errorf("%s is %q, not %q", p.path, p.words(), is)
+		}
+	}
+}
+
+// TestFormIntended: another form that is declared as a difference stays visible and
+// makes nobody DIFFERENT.
+func TestFormIntended(t *testing.T) {
+	t.Parallel()
+	c := comparetest.FormComparison
+	c.Expect = []whittle.Expectation{{Kind: whittle.FoundForm, Path: "$.uuid", Reason: "v7 sorts by time"}}
+	f := formsOf(t, c)
+	f.take(noise.Key{Path: "$.uuid", Way: jsondiff.HowValue}, 0)
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(8, 8)))
+	for n := 1; n <= 100; n++ {
+		x := w.Next()
+		x.Monolith.Body = w.Body(Monolith, comparetest.FormFields[:1])
+		x.Candidate.Body = []byte(`{"uuid":"` + w.UUID("7") + `"}`)
+		f.See(x, nil, 0.01, n)
+	}
+	list := f.Findings()
+	if len(list) != 1 || list[0].Decided || list[0].Expected != "v7 sorts by time" || list[0].Count < 90 {
+		t.Errorf("got %+v", list)
+	}
+	if _, _, waits := f.Bound(100); waits {
+		t.Error("a declared difference keeps EQUIVALENT from being said")
+	}
+}
+
+// TestFormState: what is kept is what is restored, without any value, in bounded
+// length however many places vary.
+func TestFormState(t *testing.T) {
+	t.Parallel()
+	f := formsOf(t, comparetest.FormComparison)
+	f.Show = &display.View{}
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 9)))
+	fields := slices.Clone(comparetest.FormFields)
+	for i := range 2 * formPaths {
+		fields = append(fields, comparetest.Field{Name: "f" + strconv.Itoa(i), Make: func(w *comparetest.FormWorld, _ int) string {
+			return comparetest.QuotedJSON(w.Of(comparetest.Base62, w.R.IntN(70)))
+		}})
+	}
+	for _, k := range fields {
+		f.take(noise.Key{Path: "$." + k.Name, Way: jsondiff.HowValue}, 0)
+	}
+	if len(f.paths) != formPaths || f.over != len(fields)-formPaths {
+		t.Fatalf("%d places, %d beyond", len(f.paths), f.over)
+	}
+	var last []byte
+	for n := 1; n <= 300; n++ {
+		x := w.Next()
+		x.Monolith.Body, x.Candidate.Body = w.Body(Monolith, fields), w.Body(Candidate, fields)
+		last = x.Monolith.Body
+		f.See(x, nil, 0.01, n)
+	}
+	b := f.State()
+	if len(b) == 0 || len(b) > formStateMost {
+		t.Fatalf("the state has %d bytes", len(b))
+	}
+	for _, name := range []string{"uuid", "prefixed", "ulid"} {
+		_, rest, _ := strings.Cut(string(last), `"`+name+`":"`)
+		if v, _, _ := strings.Cut(rest, `"`); len(v) < 8 || strings.Contains(string(b), v) {
+			t.Errorf("the state has the value %q", v)
+		}
+	}
+	g := formsOf(t, comparetest.FormComparison)
+	g.Show = &display.View{}
+	if err := g.Restore(b, 300); err != nil {
+		t.Fatal(err)
+	}
+	if again := g.State(); string(again) != string(b) {
+		t.Error("what was restored is not what was kept")
+	}
+	for _, bad := range []string{`{`, `{"paths":[{"p":"$.a","born":500}]}`, `{"paths":[{"p":"$.a","f":[{"b":{"now":2,"peak":1}}]}]}`} {
+		if err := g.Restore([]byte(bad), 300); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package form
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
+	"whittle/internal/simtest"
+)
+
+// staleServer is a service that writes times of now and of a quarter of an hour ahead.
+type staleServer struct {
+	layout string
+	skew   time.Duration // of its clock
+	// early and late are how long it works before it reads the clock and after;
+	// one in pauses stands still for a second or two, before, between or after.
+	early, late time.Duration
+	pauses      int
+	queue       bool          // it is asked later than the request came
+	kept        time.Duration // for how long a Date is kept
+	stale       func(r *rand.Rand) time.Duration
+}
+
+func (s *staleServer) response(r *rand.Rand, at time.Time) whittle.Response {
+	work := func(d time.Duration) time.Duration {
+		d = time.Duration(float64(d) * (0.5 + r.Float64()))
+		if s.pauses > 0 && r.IntN(s.pauses) == 0 {
+			d += time.Duration(1000+r.IntN(1500)) * time.Millisecond
+		}
+		return d
+	}
+	at = at.Add(s.skew)
+	if s.queue {
+		at = at.Add(time.Duration(r.ExpFloat64() * float64(700*time.Millisecond)))
+	}
+	read := at.Add(work(s.early))
+	head := read.Add(work(s.late))
+	end := head.Add(work(time.Millisecond))
+	date := head
+	if s.kept > 0 {
+		date = head.Truncate(s.kept)
+	}
+	if s.stale != nil {
+		read = read.Add(-s.stale(r))
+	}
+	write := func(t time.Time) string {
+		if s.layout == "epoch" {
+			return fmt.Sprint(t.UnixMilli())
+		}
+		return comparetest.QuotedJSON(t.UTC().Format(s.layout))
+	}
+	return whittle.Response{
+		Status: 200, Latency: end.Sub(at), Body: []byte(`{"now":` + write(read) + `,"until":` + write(read.Add(15*time.Minute)) + `}`),
+		Header: whittle.Header{"Date": {date.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}},
+	}
+}
+
+// drawStale draws a service: how it writes, works, pauses and keeps its Date is its own.
+func drawStale(r *rand.Rand, layout string) *staleServer {
+	ms := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Millisecond }
+	return &staleServer{
+		layout: layout, skew: time.Duration(r.IntN(4000)-2000) * time.Millisecond, early: ms(200), late: ms(200),
+		pauses: []int{0, 200, 40}[r.IntN(3)], kept: []time.Duration{0, time.Second}[r.IntN(2)],
+	}
+}
+
+var staleLayouts = []string{"2006-01-02T15:04:05.000Z", time.RFC3339, "epoch", "Mon, 02 Jan 2006 15:04:05 GMT"}
+
+// staleRun gives the exchange at which a time of the candidate's is called wrong; 0:
+// it is not within length.
+func staleRun(t *testing.T, r *rand.Rand, monolith, candidate *staleServer, length int) (int, *Forms) {
+	t.Helper()
+	f := formsOf(t, comparetest.FormComparison)
+	f.take(noise.Key{Path: "$.now", Way: jsondiff.HowValue}, 0)
+	f.take(noise.Key{Path: "$.until", Way: jsondiff.HowValue}, 0)
+	at := simtest.Start
+	for n := 1; n <= length; n++ {
+		at = at.Add(time.Duration(r.ExpFloat64() * float64(400*time.Millisecond)))
+		x := &whittle.Exchange{At: at, Monolith: monolith.response(r, at), Candidate: candidate.response(r, at)}
+		var repeat []byte
+		if n%20 == 10 {
+			again := monolith.response(r, at.Add(time.Second))
+			x.Repeat, repeat = &again, again.Body
+		}
+		f.See(x, repeat, 0.01, n)
+		for _, found := range f.Findings() {
+			if found.Decided {
+				if !strings.Contains(found.Summary, "older than the response's own Date allows") {
+					t.Errorf("%s", found.Summary)
+				}
+				return n, f
+			}
+		}
+	}
+	return 0, f
+}
+
+// TestFreshTimesAreNotStale: two services that read their clocks, whatever the latter
+// are, when they read them, how long they pause and queue, are never called stale.
+// Hypothesis: a fresh time is no older than the Date less the latency, but for the
+// second that a Date leaves out. 0 of 200 runs, each looked at after each exchange.
+func TestFreshTimesAreNotStale(t *testing.T) {
+	t.Parallel()
+	for seed := range 200 {
+		r := rand.New(rand.NewPCG(uint64(seed), 12))
+		layout := staleLayouts[seed%len(staleLayouts)]
+		monolith, candidate := drawStale(r, layout), drawStale(r, layout)
+		candidate.queue = seed%2 == 0
+		if at, _ := staleRun(t, r, monolith, candidate, 400); at > 0 {
+			t.Errorf("run %d: stale at %d: %+v beside %+v", seed, at, candidate, monolith)
+		}
+	}
+}
+
+// TestStaleTimesAreShown: a time that is two seconds old is, always and in 7 of 100,
+// whatever the clocks, up to a second apart. (With clocks two seconds apart, a stale
+// time can be the very text that the monolith writes.)
+func TestStaleTimesAreShown(t *testing.T) {
+	t.Parallel()
+	two := func(share float64) func(*rand.Rand) time.Duration {
+		return func(r *rand.Rand) time.Duration {
+			if r.Float64() < share {
+				return 2 * time.Second
+			}
+			return 0
+		}
+	}
+	for _, tc := range []struct {
+		share  float64
+		within int
+	}{{1, 80}, {0.07, 600}} {
+		for seed := range 20 {
+			r := rand.New(rand.NewPCG(uint64(seed), 13))
+			layout := staleLayouts[seed%len(staleLayouts)]
+			monolith, candidate := drawStale(r, layout), drawStale(r, layout)
+			monolith.skew, candidate.skew = monolith.skew/4, candidate.skew/4
+			monolith.pauses, candidate.pauses, candidate.queue, candidate.stale = 0, 0, true, two(tc.share)
+			at, f := staleRun(t, r, monolith, candidate, tc.within)
+			if at == 0 {
+				t.Errorf("%v of responses, %s, run %d: not shown", tc.share, layout, seed)
+			}
+			g := formsOf(t, comparetest.FormComparison)
+			if err := g.Restore(f.State(), tc.within); err != nil || string(g.State()) != string(f.State()) {
+				t.Errorf("what was restored is not what was kept: %v", err)
+			}
+		}
+	}
+}

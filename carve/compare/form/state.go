@@ -1,0 +1,161 @@
+package form
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"whittle"
+	"whittle/carve/compare/eprocess"
+)
+
+// formStateMost bounds the state of what is compared by form, in bytes.
+const formStateMost = 160 << 10
+
+// formState is what is kept. Of values only hashes are, and the last numbers of a place
+// that is known to be a counter.
+type formState struct {
+	Paths  []formPathState `json:"paths,omitempty"`
+	Fields []uint64        `json:"fields,omitempty"`
+	More   bool            `json:"more,omitempty"`
+	// Dropped places made the state too long; theirs are not given again.
+	Dropped int `json:"dropped,omitempty"`
+}
+
+type formPathState struct {
+	Path     string            `json:"p"`
+	Born     int               `json:"born"`
+	Varies   []string          `json:"v"`
+	Features [features]feature `json:"f"`
+	Offsets  []int64           `json:"o,omitempty"`
+	Off      int64             `json:"off,omitempty"`
+	Ages     []int64           `json:"ages,omitempty"`
+	Lag      int64             `json:"lag,omitempty"`
+	Rises    int               `json:"rises,omitempty"`
+	Ranked   int               `json:"ranked,omitempty"`
+	Orders   [2][]int64        `json:"orders"`
+	// Recent are the hashes of each side's last values, oldest first, in 4 bytes each.
+	Recent [2][]byte `json:"recent"`
+	// Words counts hashes of the monolith's words, of which there were Worded.
+	Words   map[uint64]int   `json:"words,omitempty"`
+	Worded  int              `json:"worded,omitempty"`
+	Samples []whittle.Sample `json:"s,omitempty"`
+}
+
+// State is what is known, in bounded length: the latest places are left out first.
+func (f *Forms) State() json.RawMessage {
+	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at)), More: f.fields.more}
+	for _, p := range f.paths {
+		k := formPathState{
+			Path: p.path, Born: p.born, Varies: p.varies, Features: p.feature, Offsets: p.offsets, Off: p.off, Ages: p.ages, Lag: p.lag,
+			Rises: p.rises, Ranked: p.ranked, Samples: p.Samples, Words: p.vocabulary, Worded: p.worded,
+			Recent: [2][]byte{p.recent[Monolith].pack(), p.recent[Candidate].pack()},
+		}
+		if p.counter() {
+			k.Orders = p.orders
+		}
+		s.Paths = append(s.Paths, k)
+	}
+	for {
+		b, err := json.Marshal(&s)
+		if err != nil {
+			return nil
+		}
+		if len(b) <= formStateMost || len(s.Paths) == 0 {
+			return b
+		}
+		s.Dropped += len(s.Paths) - len(s.Paths)/2
+		s.Paths = s.Paths[:len(s.Paths)/2]
+	}
+}
+
+// Restore takes what state gave, after n exchanges; an empty state is one of before
+// there were forms.
+func (f *Forms) Restore(b json.RawMessage, n int) error {
+	if len(b) == 0 {
+		return nil
+	}
+	var s formState
+	if err := json.Unmarshal(b, &s); err != nil {
+		return whittle.Errorf(whittle.Invalid, "read what is compared by form: %w", err)
+	}
+	if len(s.Paths) > formPaths || len(s.Fields) > fieldsMost || s.Dropped < 0 {
+		return ErrState
+	}
+	var paths []*formPath
+	for i := range s.Paths {
+		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path))
+		if !ok {
+			return ErrState
+		}
+		paths = append(paths, p)
+	}
+	f.paths, f.index, f.below, f.samples = nil, map[uint64]int{}, map[uint64]bool{}, 0
+	for _, p := range paths {
+		f.put(p)
+		f.samples += len(p.Samples)
+	}
+	f.fields = newFieldCount()
+	f.fields.more = s.More
+	for _, h := range s.Fields {
+		f.fields.at[h] = true
+	}
+	f.known, f.dropped = 0, s.Dropped
+	return nil
+}
+
+func (s *formPathState) restored(n int, rule string) (*formPath, bool) {
+	if len(s.Words) > wordsMost+1 || s.Worded < 0 || len(s.Recent[0]) > 4*remembered || len(s.Recent[1]) > 4*remembered || len(s.Orders[0]) > ordersKept || len(s.Orders[1]) > ordersKept {
+		return nil, false
+	}
+	if s.Born < 0 || s.Born > n || len(s.Varies) > 16 || len(s.Offsets) > offsetsKept || len(s.Ages) > offsetsKept || len(s.Samples) > formSamples || !eprocess.UpTo(s.Rises, s.Ranked) || s.Ranked > 64 {
+		return nil, false
+	}
+	p := newFormPath(s.Path, s.Born, rule)
+	p.varies, p.feature, p.offsets, p.off = s.Varies, s.Features, s.Offsets, s.Off
+	p.ages, p.lag = s.Ages, s.Lag
+	p.rises, p.ranked, p.Samples = s.Rises, s.Ranked, s.Samples
+	if p.worded = s.Worded; s.Words != nil {
+		p.vocabulary = s.Words
+	}
+	p.orders = s.Orders
+	for side := range p.recent {
+		p.recent[side].unpack(s.Recent[side])
+	}
+	for i := range p.feature {
+		if t := &p.feature[i]; !t.valid() || t.Of > n || t.Bets.At > n {
+			return nil, false
+		}
+	}
+	return p, true
+}
+
+// ShowAgain redacts what was restored.
+func (f *Forms) ShowAgain() {
+	if f == nil {
+		return
+	}
+	for _, p := range f.paths {
+		f.Show.Again(p.Samples, trailOf(p.path))
+	}
+}
+
+// pack writes the values, oldest first.
+func (m *recentValues) pack() []byte {
+	var b []byte
+	for i := range m.ring {
+		b = binary.LittleEndian.AppendUint32(b, m.ring[(m.next+i)%len(m.ring)])
+	}
+	return b
+}
+
+func (m *recentValues) unpack(b []byte) {
+	for ; len(b) >= 4; b = b[4:] {
+		m.add(binary.LittleEndian.Uint32(b))
+	}
+}
+
+// ErrState is the error for state that cannot have come from comparing.
+var ErrState = whittle.Errorf(whittle.Invalid, "state of what is compared by form contradicts itself").
+	WithHint("it was not written for this comparison; start the route's evidence anew")

@@ -1,0 +1,255 @@
+package form
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+)
+
+// words say what the monolith's values at a place are: "a new UUID each time".
+func (p *formPath) words() string {
+	var list []string
+	if f := p.formWords(); f != "" {
+		list = append(list, f)
+	}
+	for _, way := range p.varies {
+		switch way {
+		case jsondiff.WayPresence:
+			t := &p.feature[featPresence].M
+			list = append(list, fmt.Sprintf("there in %s of responses", display.Percent(eprocess.Ratio(t.count(1), t.N))))
+		case jsondiff.HowOrder:
+			list = append(list, "the same elements in any order")
+		case jsondiff.HowLength:
+			list = append(list, "a varying number of elements")
+		}
+	}
+	if len(list) == 0 {
+		return "not seen since it was learned"
+	}
+	return strings.Join(list, "; ")
+}
+
+// comparetest.FormWords are those of the value itself.
+func (p *formPath) formWords() string {
+	top := p.feature[featForm].M.top()
+	if top.Count == 0 || top.Class == classArray || top.Class == classObject {
+		return ""
+	}
+	s := p.usualForms()
+	again := &p.feature[featRepeat].M
+	switch {
+	case top.Class == classTime:
+		if w, ok := p.distance(); ok {
+			s += ", " + w
+		}
+	case p.rising():
+		s += ", rising"
+	case top.Class == classWord && len(p.vocabulary) <= wordsMost && p.worded > 0:
+		s = p.oneOfWords()
+	case again.N > 0 && float64(again.count(1)) <= 0.02*float64(again.N):
+		if rest, ok := strings.CutPrefix(strings.Replace(s, "an ", "a ", 1), "a "); ok {
+			s = "a new " + rest + " each time"
+		} else {
+			s += ", new each time"
+		}
+	}
+	if e := p.feature[featEcho].M.top(); e.Words != "" {
+		s += ", equal to " + e.Words
+	}
+	return s
+}
+
+// usualForms names the forms that are not rare, the most frequent one first.
+func (p *formPath) usualForms() string {
+	t := &p.feature[featForm].M
+	rows := slices.Clone(t.Rows)
+	slices.SortStableFunc(rows, func(a, b row) int { return b.Count - a.Count })
+	var names []string
+	for _, r := range rows[:min(3, len(rows))] {
+		if 10*r.Count >= t.N {
+			names = append(names, r.Words)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// distance says how far the monolith's times are from the request; ok is false where
+// that is not known, and of dates without a time.
+func (p *formPath) distance() (s string, ok bool) {
+	if len(p.offsets) == 0 || p.feature[featForm].M.top().Words == (form{class: classTime, detail: writtenDate}).String() {
+		return "", false
+	}
+	return offsetWords(p.usualOffset()), true
+}
+
+func (p *formPath) oneOfWords() string {
+	if len(p.vocabulary) == 1 {
+		return "one word, always the same in first responses"
+	}
+	return fmt.Sprintf("one of %d words", len(p.vocabulary))
+}
+
+func (p *formPath) usualOffset() time.Duration {
+	return time.Duration(middle(p.offsets)) * time.Millisecond
+}
+
+// offsetWords say how far a time is from the request's.
+func offsetWords(d time.Duration) string {
+	way := "ahead"
+	if d < 0 {
+		way, d = "behind", -d
+	}
+	if d < timeSlack*time.Millisecond {
+		return "now"
+	}
+	return roughly(d) + " " + way
+}
+
+// roughly is a duration in one unit.
+func roughly(d time.Duration) string {
+	in := func(unit time.Duration, name string) string {
+		v := strconv.FormatFloat(float64(d)/float64(unit), 'f', 1, 64)
+		return strings.TrimSuffix(v, ".0") + " " + name
+	}
+	switch {
+	case d < 2*time.Minute:
+		return in(time.Second, "s")
+	case d < 2*time.Hour:
+		return in(time.Minute, "min")
+	case d < 48*time.Hour:
+		return in(time.Hour, "h")
+	case d < 2*8766*time.Hour:
+		return in(24*time.Hour, "d")
+	}
+	return in(8766*time.Hour, "years")
+}
+
+// sizeWords name a class of sizes.
+func sizeWords(f form, size int) string {
+	switch {
+	case f.class == classArray && size <= 64:
+		return jsondiff.Elements(size)
+	case f.class == classArray:
+		return "more elements"
+	case f.class == classInteger, f.class == classDecimal:
+		if size < 100 {
+			return "below 0, with " + strconv.Itoa(100-size) + " digits"
+		}
+		return "a number of " + strconv.Itoa(size-99) + " digits"
+	case size <= 64:
+		return strconv.Itoa(size) + " characters"
+	case size >= 1000:
+		return "up to " + strconv.Itoa(1<<(size-1000)) + " characters"
+	}
+	shift := (size - 100) / 8
+	return "about " + strconv.Itoa((8+(size-100)%8)<<shift) + " characters"
+}
+
+// featureOrder is the order in which features are spoken of: what says most first.
+var featureOrder = [features]int{featForm, featPresence, featWord, featEcho, featTime, featRepeat, featFall, featSize}
+
+// featureWords say how the candidate deviates and what the monolith does.
+func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
+	f := &p.feature[k]
+	usual := f.M.top().Words
+	switch k {
+	case featForm:
+		if p.rule != "" {
+			usual = "declared as " + p.rule
+		}
+		return "has another form", f.Words, usual
+	case featPresence:
+		return "is " + f.Words + " where the monolith seldom has it so", f.Words, usual
+	case featWord:
+		return "is a word that the monolith never said", "another word", p.oneOfWords()
+	case featEcho:
+		return "stands somewhere else too, or no longer does", echoWords(f.Words), echoWords(usual)
+	case featTime:
+		if f.Words == staleWord {
+			return "is a time older than the response's own Date allows", roughly(time.Duration(p.lag)*time.Millisecond) + " older", "as far from its Date as ever"
+		}
+		return "is a time at another distance from the request", offsetWords(time.Duration(p.off) * time.Millisecond), offsetWords(p.usualOffset())
+	case featRepeat:
+		return "repeats an earlier value", "an earlier value", "a new value"
+	case featFall:
+		return "falls where the monolith's rises", "below earlier ones", "rising"
+	}
+	return "has another size", f.Words, usual
+}
+
+func echoWords(s string) string {
+	if s == "" {
+		return "equal to nothing else"
+	}
+	return "equal to " + s
+}
+
+// Findings lists the places at which the candidate's form is another, decided ones
+// first.
+func (f *Forms) Findings() []whittle.Finding {
+	var decided, suspected []whittle.Finding
+	for _, p := range f.paths {
+		if x, ok := f.finding(p); ok && x.Decided {
+			decided = append(decided, x)
+		} else if ok {
+			suspected = append(suspected, x)
+		}
+	}
+	list := append(decided, suspected...)
+	return list[:min(len(list), display.MaxShown)]
+}
+
+// finding is what is known against one place; ok is false where it is nothing.
+func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
+	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.path, Expected: f.expected(p.path)}
+	var also []string
+	for _, k := range featureOrder {
+		t := &p.feature[k]
+		decided := t.decidedAt(p.unusual(k)) > 0
+		if t.Odd == 0 || !decided && (x.Decided || t.Bets.Now < formSuspect || t.bySecond(p.unusual(k))) {
+			continue
+		}
+		what, candidate, monolith := p.featureWords(k)
+		if ok && x.Decided == decided {
+			also = append(also, what)
+			continue
+		}
+		ok = true
+		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.path, what, display.Grouped(t.Odd), display.Grouped(t.Of), candidate, monolith)
+		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
+		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
+	}
+	if len(also) > 0 {
+		x.Summary += "; it also " + strings.Join(also, ", and ")
+	}
+	if x.Expected != "" {
+		x.Decided, x.DecidedAt, x.EValue = false, 0, 0
+	}
+	x.Samples = append(x.Samples, p.Samples...)
+	return x, ok
+}
+
+// decidedAt is the exchange at which the feature was shown to differ; 0: it is not.
+func (f *feature) decidedAt(h func(*table, category) float64) int {
+	if f.Bets.At == 0 || f.bySecond(h) {
+		return 0
+	}
+	return f.Bets.At
+}
+
+// expected is the reason of the declaration that covers a place; empty: none.
+func (f *Forms) expected(pattern string) string {
+	for _, e := range f.expect {
+		if e.path == nil || e.path.Matches(trailOf(pattern)) {
+			return e.reason
+		}
+	}
+	return ""
+}

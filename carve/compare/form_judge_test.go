@@ -1,0 +1,98 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/form"
+)
+
+// TestFormCoverage: the verdict names what it stands on, and an EQUIVALENT says it.
+func TestFormCoverage(t *testing.T) {
+	t.Parallel()
+	c := comparetest.FormComparison
+	c.Ignore = []string{"$.etag"}
+	c.Forms = []whittle.FieldForm{{Path: "$.debug", Form: "any"}}
+	j, err := NewJudge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(3, 4)))
+	fields := append([]comparetest.Field{}, comparetest.FormFields[0], comparetest.FormFields[9], comparetest.Field{Name: "etag", Make: comparetest.FormFields[1].Make}, comparetest.Field{Name: "debug", Make: comparetest.FormFields[1].Make}) // uuid, expires
+	for n := 1; n <= 2500; n++ {
+		x := w.Next()
+		x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, fields)}
+		x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, fields)}
+		if n%10 == 0 {
+			x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, fields)}
+		}
+		j.Observe(x)
+	}
+	v := j.Verdict()
+	const want = "1 field compared by value, 2 by form ($.expires: a time as RFC 3339 in seconds, Z, 15 min ahead; $.uuid: a new UUID v4 each time), 2 not compared"
+	got := v.Coverage
+	if got == nil || got.ByValue != 1 || len(got.ByForm) != 2 || len(got.NotCompared) != 2 {
+		t.Fatalf("got %+v", got)
+	}
+	slices.SortFunc(got.ByForm, func(a, b whittle.FormField) int { return strings.Compare(a.Path, b.Path) })
+	if s := form.CoverageWords(got); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
+	}
+	if v.State != whittle.Equivalent || !strings.Contains(v.Summary, "2 by form (") {
+		t.Errorf("%s: %+v %+v", v.Summary, v.Bounds, v.Findings)
+	}
+}
+
+// TestFormDeclared: a field that is declared as a class is compared by it from the
+// first exchange on, and one that is declared to be compared by value is a difference
+// though the monolith changes it.
+func TestFormDeclared(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		form, monolith, candidate string // fields of comparetest.FormFields
+		state                     whittle.State
+		kind                      whittle.FindingKind
+	}{
+		{"uuid", "uuid", "uuid", whittle.Equivalent, ""},
+		{"uuid", "uuid", "hex", whittle.Different, whittle.FoundForm},
+		{"any", "uuid", "hex", whittle.Equivalent, ""},
+		{"value", "uuid", "uuid", whittle.Undecided, whittle.FoundField},
+	} {
+		cmp := comparetest.FormComparison
+		cmp.Forms = []whittle.FieldForm{{Path: "$..id", Form: c.form}}
+		j, err := NewJudge(cmp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := comparetest.NewFormWorld(rand.New(rand.NewPCG(8, 8)))
+		fieldOf := func(name string) []comparetest.Field {
+			i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == name })
+			return []comparetest.Field{{Name: "id", Make: comparetest.FormFields[i].Make}}
+		}
+		for n := 1; n <= 2500; n++ {
+			x := w.Next()
+			x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, fieldOf(c.monolith))}
+			x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, fieldOf(c.candidate))}
+			if n%10 == 0 {
+				x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, fieldOf(c.monolith))}
+			}
+			j.Observe(x)
+		}
+		v := j.Verdict()
+		found := c.kind == "" || slices.ContainsFunc(v.Findings, func(f whittle.Finding) bool { return f.Kind == c.kind })
+		if v.State != c.state || !found {
+			t.Errorf("%s: %s: %+v %+v", c.form, v.Summary, v.Findings, v.Bounds)
+		}
+	}
+	for _, bad := range []whittle.FieldForm{{Path: "id", Form: "uuid"}, {Path: "$.id", Form: "guid"}} {
+		c := comparetest.FormComparison
+		c.Forms = []whittle.FieldForm{bad}
+		if _, err := NewJudge(c); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}

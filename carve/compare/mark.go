@@ -1,0 +1,118 @@
+package compare
+
+import (
+	"whittle"
+	"whittle/carve/compare/cause"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
+)
+
+// markKey names one difference: where, how, and by which declaration.
+type markKey struct {
+	path, how string
+	expect    int
+}
+
+func (k markKey) noise() noise.Key { return noise.Key{Path: k.path, Way: jsondiff.Way(k.how)} }
+
+// learnable reports whether what the monolith changes by itself there can be
+// told from what it does not: one name for many places says nothing of each.
+func (k markKey) learnable() bool { return k.path != jsondiff.ManyPaths && k.how != jsondiff.HowLimit }
+
+const maxChanges = 4 // values from → to of one mark
+
+// change is a value of the monolith and the candidate's instead. Of Count, Over
+// may have been other changes (see saw).
+type change struct {
+	From  string `json:"f"`
+	To    string `json:"t"`
+	Count int    `json:"n"`
+	Over  int    `json:"o,omitempty"`
+}
+
+// mark is what is known of one difference.
+type mark struct {
+	key markKey
+	// Born is the exchange that first showed it; its tests begin after it.
+	Born int
+	// Count is in how many exchanges the candidate showed it, Again in how many of
+	// those that were repeated, Self in how many repeats the monolith did.
+	Count, Again, Self int
+	// Pair bets on repeated requests, Rate on all of them. Settled is the last
+	// exchange that Rate has been told of, and RateAt when it decided.
+	Pair    eprocess.Bets
+	Rate    eprocess.Arms
+	Settled int
+	RateAt  int
+	Counted bool
+	At      string
+	Changes []change
+	Samples []whittle.Sample
+	// why counts the causes that fit.
+	why cause.Tally
+}
+
+func newMark(key markKey, born int) mark {
+	return mark{key: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
+}
+
+// event tells the rate's test that exchange n shows the difference and those
+// since the last event do not.
+func (k *mark) event(limit, alpha float64, n int) {
+	k.Rate.Single(limit, 1, n-k.Settled-1)
+	k.Settled = n
+	if k.RateAt == 0 && eprocess.AsNumber(k.Rate.LogEValue())*alpha >= 1 {
+		k.RateAt = n
+	}
+}
+
+func (k *mark) decided() bool { return k.decidedAt() > 0 }
+
+// decidedAt is the exchange at which the evidence passed its level, 0 before.
+func (k *mark) decidedAt() int { return max(k.RateAt, k.Pair.At) }
+
+// eValue is the evidence after n exchanges.
+func (k *mark) eValue(learn bool, limit float64, n int) float64 {
+	if learn {
+		return k.Pair.EValue()
+	}
+	rate := k.Rate
+	rate.Single(limit, 0, max(0, n-k.Settled))
+	return min(eprocess.AsNumber(rate.LogEValue()), eprocess.EValueCap)
+}
+
+// saw keeps what the candidate did. Of many different values the frequent ones
+// stay: a new one takes the place of the rarest and inherits its count, which
+// bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
+func (k *mark) saw(d *jsondiff.Difference) {
+	k.Count++
+	k.At = d.At
+	least := 0
+	for i := range k.Changes {
+		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {
+			c.Count++
+			return
+		}
+		if k.Changes[i].Count < k.Changes[least].Count {
+			least = i
+		}
+	}
+	if len(k.Changes) < maxChanges {
+		k.Changes = append(k.Changes, change{d.From, d.To, 1, 0})
+		return
+	}
+	k.Changes[least] = change{d.From, d.To, k.Changes[least].Count + 1, k.Changes[least].Count}
+}
+
+// top is the most frequent change, with the count that is certain; the zero
+// value where there is none.
+func (k *mark) top() change {
+	var best change
+	for _, c := range k.Changes {
+		if c.Count -= c.Over; c.Count > best.Count {
+			best = c
+		}
+	}
+	return best
+}

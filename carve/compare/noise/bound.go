@@ -1,0 +1,78 @@
+package noise
+
+import (
+	"fmt"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+)
+
+// A candidate may change what counts as noise noiseFactor times as often as the
+// monolith itself, or in the share Slack of responses more often, whichever is
+// more.
+const (
+	noiseFactor = 2
+	Slack       = 0.02
+	// noiseAim is the monolith's share at which its bound is sharpest: seldom
+	// noise needs none, and what always changes is known soon.
+	noiseAim = 0.1
+)
+
+// Changed counts how often one difference that counts as noise came: between
+// the monolith's response and the candidate's, in n exchanges, and between the
+// monolith's two, in so many repeats.
+type Changed struct {
+	Path              string
+	Candidate, N      int
+	Monolith, Repeats int
+	estimate, Excess  float64
+}
+
+// AsBound is the excess as it is shown, at a confidence of 1 − alpha.
+func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
+	b := whittle.Bound{
+		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.Excess <= Slack,
+	}
+	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most in %s of responses more than these explain (%s)",
+		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.PercentUp(b.High), display.Percent(1-alpha))
+	return b
+}
+
+// Bound finds the estimate and the upper bound of the candidate's excess.
+func (c *Changed) Bound(alpha float64) {
+	c.estimate = Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats))
+	candidate, monolith := eprocess.NewShare(Slack), eprocess.NewShare(noiseAim)
+	candidate.N, candidate.Differing = c.N, c.Candidate
+	monolith.N, monolith.Differing = c.Repeats, c.Monolith
+	_, high := candidate.Interval(alpha / 2)
+	low, _ := monolith.Interval(alpha / 2)
+	c.Excess = Beyond(high, low)
+}
+
+// Beyond is the share of responses by which a candidate that changes the given share
+// of them exceeds what the monolith's share explains.
+func Beyond(candidate, monolith float64) float64 {
+	return candidate - max(monolith, noiseFactor*monolith-Slack)
+}
+
+// Left estimates how many more exchanges bring the excess below its margin, if
+// both sides go on as they did.
+func (c *Changed) Left(alpha float64) int {
+	if c.Excess <= Slack {
+		return 0
+	}
+	if c.estimate >= Slack || c.Repeats == 0 {
+		return -1
+	}
+	for times := 1.25; times < 1e6; times *= 1.25 {
+		on := Changed{
+			Candidate: int(times * float64(c.Candidate)), N: int(times * float64(c.N)),
+			Monolith: int(times * float64(c.Monolith)), Repeats: int(times * float64(c.Repeats)),
+		}
+		if on.Bound(alpha); on.Excess <= Slack {
+			return on.N - c.N
+		}
+	}
+	return -1
+}

@@ -1,0 +1,46 @@
+// Package noise keeps what the monolith was seen to change by itself, and bounds how
+// much more often the candidate changes it.
+package noise
+
+// Key names one thing that the monolith changes by itself.
+type Key struct{ Path, Way string }
+
+// Learned is what the monolith was seen to change by itself. The evidence of both
+// orders shares one, since it is about the monolith alone.
+type Learned struct {
+	Learnt map[Key]bool
+	// Version changes whenever something is learned.
+	Version int
+	// N exchanges were compared, repeats of them asked twice; in so many of these
+	// the monolith changed a place by itself.
+	N, Repeats int
+	Self       map[Key]int
+}
+
+// New has learned nothing.
+func New() *Learned { return &Learned{Learnt: map[Key]bool{}, Self: map[Key]int{}} }
+
+// Most bounds the places of which noise is learned.
+const Most = 320
+
+// Learn reports whether a key was not known.
+func (n *Learned) Learn(k Key) bool {
+	if n.Learnt[k] || len(n.Learnt) >= Most {
+		return false
+	}
+	n.Learnt[k] = true
+	n.Version++
+	return true
+}
+
+// Join takes in what another one knows.
+func (n *Learned) Join(other *Learned) {
+	for k := range other.Learnt {
+		n.Learn(k)
+	}
+	for k, times := range other.Self {
+		n.Self[k] += times
+	}
+	n.N += other.N
+	n.Repeats += other.Repeats
+}
